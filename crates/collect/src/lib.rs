@@ -1,0 +1,1 @@
+//! Probes and samplers: what the kernel says about a target, put into tables.

@@ -1,0 +1,238 @@
+//! The verdict: the public, stable contract of `wakewalk diagnose --json`, schema 1.
+//!
+//! Every number here was computed from a recording; nothing here is text for one output only.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+/// Version of the JSON contract.
+pub const SCHEMA: u32 = 1;
+
+/// The answer to one question about one target.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Verdict {
+    /// Version of this contract.
+    pub schema: u32,
+    /// `wakewalk 0.1.0`, the version that diagnosed.
+    pub tool: String,
+    /// The machine of the recording.
+    pub host: Host,
+    /// The service.
+    pub target: Target,
+    /// When it was observed.
+    pub window: Window,
+    /// What was asked about, or seen.
+    pub symptom: Symptom,
+    /// Cause id: `findings[0].cause`, or `healthy`, `at-capacity`, `not-determined`.
+    pub verdict: String,
+    /// The verdict as one sentence with numbers, also where no finding accuses anybody.
+    pub headline: String,
+    /// What to do about it, as one or two sentences; for neutral verdicts the next limit or the next step.
+    pub advice: String,
+    /// Causes found, the root first, by explained time.
+    pub findings: Vec<Finding>,
+    /// Causes that were looked at and are not it.
+    pub ruled_out: Vec<RuledOut>,
+    /// Causes and facts that could not be looked at.
+    pub gaps: Vec<Gap>,
+    /// Where the time went.
+    pub ledger: Ledger,
+    /// How much of the time the evidence covers.
+    pub coverage: Coverage,
+    /// What the capture cost.
+    pub cost: Cost,
+}
+
+/// The machine of the recording.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct Host {
+    /// Host name.
+    pub name: String,
+    /// Kernel release.
+    pub kernel: String,
+    /// Online CPUs.
+    pub cpus: u32,
+    /// Hypervisor, `none` if there is none.
+    pub virtualization: String,
+}
+
+/// The service.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct Target {
+    /// How it was named.
+    pub named: String,
+    /// Process ids at the start.
+    pub pids: Vec<u32>,
+    /// Command name.
+    pub comm: String,
+    /// Listening sockets.
+    pub listen: Vec<String>,
+}
+
+/// When the service was observed.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct Window {
+    /// RFC 3339, UTC.
+    pub start: String,
+    /// Length in seconds.
+    pub seconds: f64,
+    /// Why it ended, `time`, `interrupted`, `target exited`.
+    pub ended: String,
+}
+
+/// What is explained.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct Symptom {
+    /// `cpu`, `response-time`, `errors`, `throughput` or `none-seen`.
+    pub kind: String,
+    /// Its size.
+    pub value: f64,
+    /// Unit of the size, `cores`.
+    pub unit: String,
+    /// The same number in the baseline, where there is one.
+    pub baseline: Option<f64>,
+    /// `sockets`, `client`, `user` or `counters`.
+    pub source: String,
+}
+
+/// One cause that was found.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct Finding {
+    /// Cause id.
+    pub cause: String,
+    /// `high` (two independent sources agree, loss under 1 %), `medium`, `low`.
+    pub confidence: String,
+    /// One sentence with numbers and units.
+    pub summary: String,
+    /// Who.
+    pub subject: Subject,
+    /// How much it explains.
+    pub explains: Explains,
+    /// What it rests on.
+    pub evidence: Vec<Evidence>,
+    /// From the first wait to the cause.
+    pub chain: Vec<Link>,
+    /// What to do, with its price.
+    pub remedy: String,
+    /// What to run afterwards, and what should have changed.
+    pub check: String,
+}
+
+/// Who or what a finding is about; only what applies is set.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct Subject {
+    /// Process id.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub pid: Option<u32>,
+    /// Thread id.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub tid: Option<u32>,
+    /// Thread's command name.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub comm: Option<String>,
+    /// System call.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub syscall: Option<String>,
+    /// Function.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub function: Option<String>,
+    /// Cgroup.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub cgroup: Option<String>,
+}
+
+/// How much of what a finding explains.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct Explains {
+    /// 0 to 1.
+    pub share: f64,
+    /// The whole that the share is of, `on-CPU time`.
+    pub of: String,
+    /// Seconds within the window.
+    pub seconds: f64,
+}
+
+/// One piece of evidence.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct Evidence {
+    /// What was measured.
+    pub fact: String,
+    /// Its value.
+    pub value: f64,
+    /// Unit of the value.
+    pub unit: String,
+    /// What a healthy service would show.
+    pub expected: String,
+    /// A command that shows the same without wakewalk.
+    pub see_yourself: String,
+}
+
+/// One link of a chain.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct Link {
+    /// Thread, `proxy/8123`.
+    pub who: String,
+    /// What it waits on, or what it does.
+    pub waits_on: String,
+    /// For how long.
+    pub seconds: f64,
+    /// Functions, leaf first.
+    pub stack: Vec<String>,
+}
+
+/// A cause that is not it.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct RuledOut {
+    /// Cause id.
+    pub cause: String,
+    /// Why not, with the number.
+    pub why: String,
+}
+
+/// Something that could not be looked at.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Gap {
+    /// Cause id or facility.
+    pub what: String,
+    /// Why, with the remedy where there is one.
+    pub why: String,
+}
+
+/// Where the time went, in seconds by line.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct Ledger {
+    /// Sum over the target's threads: `user`, `kernel`, `run_queue`, `preempted`, `throttled`,
+    /// `blocked_socket_read` …, `wall`.
+    pub threads: BTreeMap<String, f64>,
+    /// Not measured by this version: empty.
+    pub connections: BTreeMap<String, f64>,
+}
+
+/// How much the evidence covers.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct Coverage {
+    /// Share of the threads' wall time that ledger lines account for.
+    pub thread_time: f64,
+    /// Share of on-CPU time that has a sampled stack reaching a named function.
+    pub cpu_time: f64,
+    /// Share of blocked time that has a kernel stack.
+    pub blocked_time: f64,
+    /// Events that a probe or ring could not keep.
+    pub events_lost: u64,
+}
+
+/// What the capture cost.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct Cost {
+    /// CPU seconds of our programs in the kernel and of our process.
+    pub cpu_seconds: f64,
+    /// The same as a share of all CPUs over the window.
+    pub share_of_machine: f64,
+    /// Peak resident memory of our process.
+    pub peak_rss_bytes: u64,
+    /// Kernel memory of our maps and rings.
+    pub kernel_map_bytes: u64,
+    /// Share of the window in which every system call was counted.
+    pub call_window_share: f64,
+}

@@ -1,0 +1,24 @@
+//! The recording: a folder with `meta.json` and one file of rows for each table.
+//!
+//! It is the hinge of wakewalk: a collector fills it, everything after it is a pure function of it.
+//! While a capture runs, a table is an Arrow IPC stream (a torn stream loses its last batch only);
+//! sealing turns each stream into Parquet by rename. Readers take either.
+//! This crate knows rows and files; it knows nothing of kernels, rules or output.
+
+pub mod meta;
+mod read;
+mod schema;
+mod store;
+pub mod tables;
+pub mod text;
+mod write;
+
+pub use meta::Meta;
+pub use read::{Recording, open};
+pub use schema::markdown;
+pub use store::Tables;
+pub use tables::Table;
+pub use write::Writer;
+
+/// Version of the layout on disk; a reader refuses a newer one with a sentence.
+pub const SCHEMA: u32 = 1;

@@ -1,0 +1,57 @@
+//! The tables. A row struct is the schema: units are in the column names, the doc comments are the
+//! text of `SCHEMA.md`. To add a table: one file here, one line in the list below.
+
+use schemars::JsonSchema;
+use serde::{Serialize, de::DeserializeOwned};
+
+/// A row type that is kept as one table.
+pub trait Table: Serialize + DeserializeOwned + JsonSchema + 'static {
+    /// File name without ending, and heading in the documentation.
+    const NAME: &'static str;
+}
+
+/// Declares the modules and makes each row type a [`Table`] of the module's name.
+macro_rules! tables {
+    ($($module:ident::$row:ident,)*) => {
+        $(
+            pub mod $module;
+            pub use $module::$row;
+            impl Table for $row { const NAME: &'static str = stringify!($module); }
+        )*
+        /// Name and JSON schema of every table, in the order of the list.
+        pub(crate) fn all() -> Vec<(&'static str, schemars::Schema)> {
+            vec![$((<$row as Table>::NAME, schemars::schema_for!($row)),)*]
+        }
+        /// Reads every table that the recording in `dir` has.
+        pub(crate) fn read_all(dir: &std::path::Path, into: &mut crate::Tables) -> anyhow::Result<()> {
+            $(crate::read::table::<$row>(dir, into)?;)*
+            Ok(())
+        }
+        /// Adds one row, given as JSON, to the table called `name`; false = there is no such table.
+        pub(crate) fn push_json(name: &str, row: serde_json::Value, into: &mut crate::Tables) -> serde_json::Result<bool> {
+            match name {
+                $(stringify!($module) => into.extend([serde_json::from_value::<$row>(row)?]),)*
+                _ => return Ok(false),
+            }
+            Ok(true)
+        }
+    };
+}
+
+tables! {
+    process::Process,
+    thread::Thread,
+    wait::Wait,
+    sample::Sample,
+    stack::Stack,
+    frame::Frame,
+    call_window::CallWindow,
+    call::Call,
+    call_latency::CallLatency,
+    call_example::CallExample,
+    neighbour::Neighbour,
+    counter::Counter,
+    gap::Gap,
+    loss::Loss,
+    cost::Cost,
+}

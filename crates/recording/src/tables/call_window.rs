@@ -1,0 +1,22 @@
+//! When system calls were counted.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// One short window in which every system call of the target was seen.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct CallWindow {
+    /// Id, from 1.
+    pub id: u32,
+    /// `results` (exit hook only) or `latency` (entry and exit hooks).
+    pub kind: String,
+    /// Start, ns after the capture's start.
+    pub t_ns: u64,
+    /// Length, ns.
+    pub length_ns: u64,
+    /// Calls of the target seen.
+    pub calls: u64,
+    /// Calls that found no room in the kernel's map.
+    pub lost: u64,
+}

@@ -1,0 +1,18 @@
+//! What the capture itself cost.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// One part of the capture's own cost.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct Cost {
+    /// A program, a thread or a memory: `bpf:sched_switch`, `user`, `rss`, `maps`.
+    pub what: String,
+    /// How often it ran; 0 where it does not apply.
+    pub runs: u64,
+    /// CPU time, ns; 0 where it does not apply.
+    pub cpu_ns: u64,
+    /// Memory, bytes; 0 where it does not apply.
+    pub bytes: u64,
+}

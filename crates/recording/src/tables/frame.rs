@@ -1,0 +1,22 @@
+//! Functions on stacks.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// One frame: a function in a module.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct Frame {
+    /// Id, from 1.
+    pub id: u32,
+    /// Function name, demangled; empty = unknown.
+    pub symbol: String,
+    /// `kernel`, a file name of a binary or library, `[jit]`, or empty = unknown.
+    pub module: String,
+    /// Offset of the address in the module's file (kernel: address relative to nothing, 0).
+    pub offset: u64,
+    /// `kernel`, `native`, `jit` (named by a perf map) or `unknown`.
+    pub kind: String,
+    /// Source file and line where debug information gives them, `reactor.c:42`; else empty.
+    pub source: String,
+}

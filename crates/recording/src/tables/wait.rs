@@ -1,0 +1,31 @@
+//! What blocked threads waited for.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Blocked time of one thread by system call, kind of file and kernel stack, over the whole capture.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct Wait {
+    /// Process id; 0 = short-lived ones together.
+    pub pid: u32,
+    /// Thread id; 0 = short-lived ones together.
+    pub tid: u32,
+    /// System call number; -1 = none (a page fault from user mode, or a kernel thread).
+    pub syscall: i32,
+    /// What the call's first argument refers to: `socket`, `pipe`, `tty`, `file`, `block`,
+    /// `anon` (eventfd, epoll, timerfd …), `listener`, or empty where it was not asked.
+    pub fd_kind: String,
+    /// Task state at the switch-out (1 interruptible, 2 uninterruptible), modifier bits removed.
+    pub state: u32,
+    /// The kernel counted the wait as I/O wait.
+    pub io_wait: bool,
+    /// Id in table `stack` of the kernel stack; 0 = not taken (waits under the threshold).
+    pub stack: u32,
+    /// Number of waits.
+    pub count: u64,
+    /// Blocked time, ns.
+    pub total_ns: u64,
+    /// Longest single wait, ns.
+    pub max_ns: u64,
+}

@@ -1,0 +1,113 @@
+//! Writing: an Arrow IPC stream for each table while the capture runs, Parquet once it is sealed.
+
+use std::collections::HashMap;
+use std::fs::{self, File};
+use std::io::BufWriter;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use anyhow::{Context, Result, bail};
+use arrow_array::RecordBatch;
+use arrow_ipc::writer::StreamWriter;
+use arrow_schema::{FieldRef, Schema};
+use parquet::arrow::ArrowWriter;
+use parquet::basic::{Compression, ZstdLevel};
+use parquet::file::properties::WriterProperties;
+use serde_arrow::schema::{SchemaLike, TracingOptions};
+
+use crate::{Meta, SCHEMA, Table, read};
+
+/// Ending of a table that is still being written.
+pub(crate) const HOT: &str = "arrows";
+/// Ending of a sealed table.
+pub(crate) const SEALED: &str = "parquet";
+
+/// Writes one recording into a folder of its own.
+pub struct Writer {
+    dir: PathBuf,
+    streams: HashMap<&'static str, StreamWriter<BufWriter<File>>>,
+}
+
+impl Writer {
+    /// Starts a recording in `dir`, which is made if missing and must hold no recording yet.
+    ///
+    /// # Errors
+    /// The folder cannot be made or written to, or holds a recording.
+    pub fn create(dir: &Path, meta: &Meta) -> Result<Self> {
+        fs::create_dir_all(dir).with_context(|| format!("failed to make folder `{}`", dir.display()))?;
+        if dir.join("meta.json").exists() {
+            bail!("folder `{}` already holds a recording; name another folder or remove it", dir.display());
+        }
+        write_meta(dir, meta)?;
+        Ok(Self { dir: dir.to_path_buf(), streams: HashMap::new() })
+    }
+
+    /// The recording's folder.
+    pub fn dir(&self) -> &Path {
+        &self.dir
+    }
+
+    /// Appends rows to a table as one batch and hands it to the kernel, so that a kill loses
+    /// nothing that was appended. An empty slice makes an empty table.
+    ///
+    /// # Errors
+    /// The disk is full or the folder has gone.
+    pub fn append<T: Table>(&mut self, rows: &[T]) -> Result<()> {
+        let fields = Vec::<FieldRef>::from_type::<T>(TracingOptions::default())
+            .with_context(|| format!("failed to derive the columns of table `{}`", T::NAME))?;
+        let batch = serde_arrow::to_record_batch(&fields, &rows)
+            .with_context(|| format!("failed to encode table `{}`", T::NAME))?;
+        let stream = match self.streams.entry(T::NAME) {
+            std::collections::hash_map::Entry::Occupied(entry) => entry.into_mut(),
+            std::collections::hash_map::Entry::Vacant(entry) => {
+                let path = self.dir.join(format!("{}.{HOT}", T::NAME));
+                let file = File::create(&path).with_context(|| format!("failed to create `{}`", path.display()))?;
+                let writer = StreamWriter::try_new(BufWriter::new(file), &Schema::new(fields))?;
+                entry.insert(writer)
+            }
+        };
+        stream
+            .write(&batch)
+            .and_then(|()| stream.flush())
+            .with_context(|| format!("failed to write table `{}` (is the disk full?)", T::NAME))
+    }
+
+    /// Turns every stream into Parquet and marks the recording as whole.
+    ///
+    /// # Errors
+    /// The disk is full or the folder has gone; the streams written so far stay readable.
+    pub fn seal(mut self, meta: &Meta) -> Result<()> {
+        for (name, mut stream) in self.streams.drain() {
+            stream.finish().with_context(|| format!("failed to finish table `{name}`"))?;
+            drop(stream);
+            seal_table(&self.dir, name)?;
+        }
+        write_meta(&self.dir, &Meta { sealed: true, ..meta.clone() })
+    }
+}
+
+fn seal_table(dir: &Path, name: &str) -> Result<()> {
+    let hot = dir.join(format!("{name}.{HOT}"));
+    let part = dir.join(format!("{name}.{SEALED}.part"));
+    let batches = read::stream_batches(&hot)?;
+    let schema = batches.first().map_or_else(|| Arc::new(Schema::empty()), RecordBatch::schema);
+    let file = File::create(&part).with_context(|| format!("failed to create `{}`", part.display()))?;
+    let level = ZstdLevel::try_new(3)?;
+    let properties = WriterProperties::builder().set_compression(Compression::ZSTD(level)).build();
+    let mut writer = ArrowWriter::try_new(file, schema, Some(properties))?;
+    for batch in &batches {
+        writer.write(batch).with_context(|| format!("failed to seal table `{name}`"))?;
+    }
+    writer.close().with_context(|| format!("failed to seal table `{name}` (is the disk full?)"))?;
+    fs::rename(&part, dir.join(format!("{name}.{SEALED}")))?;
+    fs::remove_file(&hot)?;
+    Ok(())
+}
+
+fn write_meta(dir: &Path, meta: &Meta) -> Result<()> {
+    let part = dir.join("meta.json.part");
+    let meta = Meta { schema: SCHEMA, ..meta.clone() };
+    fs::write(&part, serde_json::to_string_pretty(&meta)? + "\n")
+        .with_context(|| format!("failed to write `{}` (is the disk full?)", part.display()))?;
+    fs::rename(&part, dir.join("meta.json")).context("failed to put meta.json in place")
+}

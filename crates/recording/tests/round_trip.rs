@@ -1,0 +1,65 @@
+//! What was written is what is read: sealed, unsealed, torn, of a newer version, not there.
+
+use std::fs;
+
+use wakewalk_recording::tables::{Sample, Stack, Thread};
+use wakewalk_recording::{Meta, Writer, open};
+
+fn sample(t_ns: u64, result: Option<i64>) -> Sample {
+    Sample { t_ns, pid: 7, args: vec![1, u64::MAX], result, ..Sample::default() }
+}
+
+fn write(dir: &std::path::Path) -> Writer {
+    let mut writer = Writer::create(dir, &Meta::default()).unwrap();
+    writer.append(&[sample(1, None), sample(2, Some(-11))]).unwrap();
+    writer.append(&[sample(3, Some(0))]).unwrap();
+    writer.append::<Stack>(&[]).unwrap();
+    writer
+}
+
+#[test]
+fn sealed_and_unsealed_read_the_same() {
+    let dir = tempfile::tempdir().unwrap();
+    let writer = write(dir.path());
+    let before = open(dir.path()).unwrap();
+    writer.seal(&Meta { length_ns: 5, ..Meta::default() }).unwrap();
+    let after = open(dir.path()).unwrap();
+    assert_eq!(before.rows::<Sample>(), after.rows::<Sample>());
+    assert_eq!(after.rows::<Sample>()[1].result, Some(-11));
+    assert!(after.tables.has::<Stack>() && !after.tables.has::<Thread>());
+    assert!(!before.meta.sealed && after.meta.sealed && after.meta.length_ns == 5);
+}
+
+#[test]
+fn a_torn_stream_loses_its_last_batch_only() {
+    let dir = tempfile::tempdir().unwrap();
+    drop(write(dir.path()));
+    let path = dir.path().join("sample.arrows");
+    let bytes = fs::read(&path).unwrap();
+    fs::write(&path, &bytes[..bytes.len() - 40]).unwrap();
+    assert_eq!(open(dir.path()).unwrap().rows::<Sample>().len(), 2);
+    fs::write(&path, &bytes[..10]).unwrap();
+    assert_eq!(open(dir.path()).unwrap().rows::<Sample>().len(), 0);
+}
+
+#[test]
+fn bad_recordings_are_refused_with_a_sentence() {
+    let dir = tempfile::tempdir().unwrap();
+    let error = |dir: &std::path::Path| format!("{:#}", open(dir).err().unwrap());
+    assert!(error(dir.path()).contains("holds no recording"));
+    write(dir.path()).seal(&Meta::default()).unwrap();
+    fs::write(dir.path().join("sample.parquet"), b"PAR1 no").unwrap();
+    assert!(error(dir.path()).contains("damaged"));
+    fs::write(dir.path().join("meta.json"), r#"{"schema": 99}"#).unwrap();
+    assert!(error(dir.path()).contains("use a newer wakewalk"));
+    fs::write(dir.path().join("meta.json"), r#"{"schema""#).unwrap();
+    assert!(error(dir.path()).contains("cut off"));
+}
+
+#[test]
+fn a_folder_is_not_overwritten() {
+    let dir = tempfile::tempdir().unwrap();
+    drop(write(dir.path()));
+    let error = format!("{:#}", Writer::create(dir.path(), &Meta::default()).err().unwrap());
+    assert!(error.contains("already holds a recording"));
+}

@@ -1,0 +1,3 @@
+//! What a person or a program gets to see of a verdict: terminal, JSON, HTML.
+
+pub mod section;

@@ -1,0 +1,2 @@
+//! The wakewalk command.
+fn main() {}

@@ -1,0 +1,2 @@
+//! The lab runner.
+fn main() {}
