@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: (GPL-2.0-only OR Apache-2.0) */
+/*
+ * Which threads belong to the target, and what is known of each: one task-storage map, made by the
+ * ledger and reused by the other probes. A thread without an entry is a bystander; finding that out
+ * is one pointer test, which is all that the rest of the host pays.
+ */
+#pragma once
+
+/* Why a thread last left its CPU. */
+enum off {
+	OFF_NEW, /* forked, has not run yet */
+	OFF_RUNNING, /* it was on a CPU when the watch began */
+	OFF_BLOCKED,
+	OFF_PREEMPTED,
+	OFF_THROTTLED,
+};
+
+/* Sums since the watch of the thread began, ns unless said. */
+struct totals {
+	u64 wall;
+	u64 cpu;
+	u64 run_queue;
+	u64 preempted;
+	u64 throttled;
+	u64 blocked;
+	u64 interrupted;
+	u64 voluntary; /* count */
+	u64 involuntary; /* count */
+};
+
+struct thread_state {
+	u64 born; /* fork within the capture; 0 = older */
+	u64 off_at; /* when it last left a CPU: from here on nothing is booked yet; 0 = being made */
+	u64 on_at; /* when it got a CPU after that; 0 = it has not */
+	s64 clock_shift; /* ktime minus the scheduler's clock, at its last arrival */
+	u64 exec; /* se.sum_exec_runtime at off_at */
+	u64 delay; /* sched_info.run_delay at off_at */
+	u64 stack; /* key of the wait's kernel stack; 0 = not taken */
+	u64 stackless; /* blocked time since the last stack was taken */
+	u64 call_at; /* entry of the system call, in latency windows only */
+	u32 before; /* process that ran on the CPU until this thread got it */
+	s32 syscall; /* of the wait; -1 = none */
+	u8 off; /* enum off */
+	u8 fd_kind; /* enum fd_kind */
+	u8 state; /* task state bits of the wait */
+	u8 io_wait;
+	struct totals sum;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, struct thread_state);
+} threads SEC(".maps");

@@ -1,0 +1,244 @@
+//! The call windows' user side: opens and closes windows, hands out what was counted in them.
+
+use std::cell::RefCell;
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::rc::Rc;
+
+use anyhow::{Context, Result};
+use libbpf_rs::skel::{OpenSkel, Skel, SkelBuilder};
+use libbpf_rs::{Link, MapCore, OpenObject, RingBuffer, RingBufferBuilder};
+use plain::Plain;
+use recording::tables::{Call, CallExample, CallLatency};
+
+use super::shapes::{self, Argument};
+use super::{kernel_map, run_stats};
+
+mod skel {
+    #![allow(missing_docs, clippy::all, clippy::pedantic)]
+    include!(concat!(env!("OUT_DIR"), "/calls.skel.rs"));
+}
+use skel::types;
+
+/// What a window is to measure.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// Arguments and results: the exit hook alone.
+    Results,
+    /// How long calls take: both hooks.
+    Latency,
+}
+
+/// What one window counted.
+#[derive(Debug, Default)]
+pub struct Counted {
+    /// By arguments and result.
+    pub calls: Vec<Call>,
+    /// By time taken.
+    pub latencies: Vec<CallLatency>,
+    /// A few of them as they were.
+    pub examples: Vec<CallExample>,
+    /// Calls of the target.
+    pub seen: u64,
+    /// Calls that found the map full.
+    pub lost: u64,
+    /// Runs of the hooks, bystanders' too.
+    pub hits: u64,
+}
+
+#[repr(C)]
+#[derive(Clone, Copy, Default)]
+struct RawExample {
+    at: u64,
+    tgid: u32,
+    tid: u32,
+    syscall: i64,
+    result: i64,
+    args: [u64; 6],
+}
+
+// SAFETY: `repr(C)` structs of integers: any bytes are valid.
+unsafe impl Plain for RawExample {}
+// SAFETY: as above; generated from the same C source as the map.
+unsafe impl Plain for types::call_key {}
+// SAFETY: as above.
+unsafe impl Plain for types::latency_key {}
+// SAFETY: as above.
+unsafe impl Plain for types::call_counts {}
+
+/// The loaded programs. No hook is attached but in a window.
+pub struct Calls<'o> {
+    skel: skel::CallsSkel<'o>,
+    ring: RingBuffer<'o>,
+    examples: Rc<RefCell<Vec<RawExample>>>,
+    before: types::call_counts,
+}
+
+/// An open window; closing or dropping it takes the hooks off.
+pub struct Window(#[allow(dead_code, reason = "dropping the links is their purpose")] Vec<Link>);
+
+impl<'o> Calls<'o> {
+    /// Loads the programs.
+    ///
+    /// # Errors
+    /// The kernel refuses a program.
+    pub fn load(storage: &'o mut MaybeUninit<OpenObject>, threads: &impl MapCore) -> Result<Self> {
+        let mut open =
+            skel::CallsSkelBuilder::default().open(storage).context("failed to open the call windows' programs")?;
+        open.maps.threads.reuse_fd(threads.as_fd()).context("failed to share the map of threads")?;
+        if let Some(rodata) = open.maps.rodata_data.as_deref_mut() {
+            for (nr, shape) in rodata.shapes.iter_mut().enumerate() {
+                let known = shapes::of(nr);
+                shape.takes_fd = u8::from(known.takes_fd);
+                shape.argument_kind = known.argument as u8;
+                shape.argument = known.index;
+            }
+        }
+        let skel = open.load().context("the kernel refused the call windows' programs")?;
+        let examples = Rc::new(RefCell::new(Vec::new()));
+        let sink = Rc::clone(&examples);
+        let mut rings = RingBufferBuilder::new();
+        rings.add(&skel.maps.examples, move |bytes| {
+            sink.borrow_mut().extend(kernel_map::row::<RawExample>(bytes));
+            0
+        })?;
+        let ring = rings.build().context("failed to map the ring of examples")?;
+        Ok(Self { skel, ring, examples, before: types::call_counts::default() })
+    }
+
+    /// Opens a window: from here every system call of the host pays for the hooks.
+    ///
+    /// # Errors
+    /// The kernel refuses to attach.
+    pub fn open(&mut self, kind: Kind) -> Result<Window> {
+        if let Some(bss) = self.skel.maps.bss_data.as_deref_mut() {
+            bss.examples_taken = 0;
+        }
+        let mut links = Vec::new();
+        if kind == Kind::Latency {
+            links.push(self.skel.progs.on_sys_enter.attach().context("failed to attach to sys_enter")?);
+        }
+        links.push(self.skel.progs.on_sys_exit.attach().context("failed to attach to sys_exit")?);
+        Ok(Window(links))
+    }
+
+    /// Closes a window and takes what it counted, as rows of window `id`.
+    ///
+    /// # Errors
+    /// A map cannot be read.
+    pub fn close(&mut self, window: Window, id: u32, start_ns: u64) -> Result<Counted> {
+        drop(window);
+        self.ring.consume().context("failed to read the ring of examples")?;
+        let counts = self.counts()?;
+        let counted = Counted {
+            calls: drain(&self.skel.maps.calls)?.iter().map(|(k, n)| call(id, k, *n)).collect(),
+            latencies: drain(&self.skel.maps.latencies)?.iter().map(|(k, n)| latency(id, k, *n)).collect(),
+            examples: self.examples.take().iter().map(|e| example(e, start_ns)).collect(),
+            seen: counts.calls - self.before.calls,
+            lost: counts.lost - self.before.lost,
+            hits: counts.hits - self.before.hits,
+        };
+        self.before = counts;
+        Ok(counted)
+    }
+
+    fn counts(&self) -> Result<types::call_counts> {
+        let mut sum = types::call_counts::default();
+        for c in kernel_map::per_cpu::<types::call_counts>(&self.skel.maps.call_counts)? {
+            sum.hits += c.hits;
+            sum.calls += c.calls;
+            sum.lost += c.lost;
+        }
+        Ok(sum)
+    }
+
+    /// The programs, for their run statistics.
+    pub fn programs(&self) -> Vec<(&'static str, BorrowedFd<'_>)> {
+        vec![("sys_exit", self.skel.progs.on_sys_exit.as_fd()), ("sys_enter", self.skel.progs.on_sys_enter.as_fd())]
+    }
+
+    /// Kernel memory of its own maps, bytes.
+    pub fn map_bytes(&self) -> u64 {
+        self.skel.object().maps().filter(|m| m.name() != "threads").map(|m| run_stats::map_bytes(m.as_fd())).sum()
+    }
+}
+
+/// Takes all entries out of a map of counts; no hook is attached when it is called.
+fn drain<K: Plain + Copy + Default>(map: &impl MapCore) -> Result<Vec<(K, u64)>> {
+    let rows = kernel_map::entries::<K, u64>(map)?;
+    let keys: Vec<Vec<u8>> = map.keys().collect();
+    for key in keys {
+        map.lookup_and_delete(&key).context("failed to empty a window's map")?;
+    }
+    Ok(rows)
+}
+
+/// Lower bound of the power-of-two bucket with this bit length.
+fn from_bits(bits: u32) -> i64 {
+    if bits == 0 { 0 } else { 1i64 << (bits - 1).min(62) }
+}
+
+fn call(window: u32, key: &types::call_key, count: u64) -> Call {
+    let shape = shapes::of(usize::try_from(key.syscall).unwrap_or(usize::MAX));
+    let (kind, argument) = match (key.argument, shape.argument) {
+        (-2, _) | (_, Argument::None) => ("none", 0),
+        (bits, Argument::Size) => ("size", from_bits(u32::from(bits.cast_unsigned()))),
+        (-1, _) => ("timeout", -1),
+        (bits, _) => ("timeout", from_bits(u32::from(bits.cast_unsigned()))),
+    };
+    Call {
+        window,
+        pid: key.tgid,
+        tid: key.tid,
+        syscall: key.syscall.into(),
+        fd: key.fd,
+        argument_kind: kind.into(),
+        argument,
+        result: if key.result <= 0 { key.result.into() } else { from_bits(key.result.cast_unsigned()) },
+        count,
+    }
+}
+
+fn latency(window: u32, key: &types::latency_key, count: u64) -> CallLatency {
+    CallLatency {
+        window,
+        pid: key.tgid,
+        tid: key.tid,
+        syscall: key.syscall,
+        from_ns: from_bits(key.bucket).cast_unsigned(),
+        count,
+    }
+}
+
+fn example(raw: &RawExample, start_ns: u64) -> CallExample {
+    CallExample {
+        t_ns: raw.at.saturating_sub(start_ns),
+        pid: raw.tgid,
+        tid: raw.tid,
+        syscall: i32::try_from(raw.syscall).unwrap_or(-1),
+        args: raw.args.to_vec(),
+        result: raw.result,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn buckets_give_their_lower_bound() {
+        assert_eq!([0, 1, 2, 3, 21].map(from_bits), [0, 1, 2, 4, 1 << 20]);
+    }
+
+    #[test]
+    fn endless_zero_and_absent_timeouts_differ() {
+        let key = |argument| types::call_key { syscall: libc::SYS_epoll_wait as i16, argument, ..Default::default() };
+        let shown = |argument| {
+            let c = call(1, &key(argument), 1);
+            (c.argument_kind, c.argument)
+        };
+        assert_eq!(shown(-1), ("timeout".into(), -1));
+        assert_eq!(shown(0), ("timeout".into(), 0));
+        assert_eq!(shown(-2), ("none".into(), 0));
+    }
+}

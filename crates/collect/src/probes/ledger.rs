@@ -1,0 +1,307 @@
+//! The thread ledger's user side: seeds the watch, reads the rows, drains waits and exits.
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::io::Read;
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::rc::Rc;
+
+use anyhow::{Context, Result};
+use libbpf_rs::skel::{OpenSkel, Skel, SkelBuilder};
+use libbpf_rs::{Iter, Link, MapCore, MapFlags, OpenObject, RingBuffer, RingBufferBuilder};
+use plain::Plain;
+
+use super::{comm, kernel_map, run_stats, shapes};
+
+mod skel {
+    #![allow(missing_docs, clippy::all, clippy::pedantic)]
+    include!(concat!(env!("OUT_DIR"), "/ledger.skel.rs"));
+}
+use skel::types;
+
+/// One thread as it stands: sums since its watch began.
+#[derive(Clone, Debug, Default)]
+pub struct ThreadRow {
+    /// Process id.
+    pub tgid: u32,
+    /// Thread id.
+    pub tid: u32,
+    /// Parent process.
+    pub ppid: u32,
+    /// The thread has ended.
+    pub exited: bool,
+    /// When the row was made, CLOCK_MONOTONIC ns.
+    pub at_ns: u64,
+    /// When the thread was forked within the capture, ns; 0 = before.
+    pub born_ns: u64,
+    /// Command name.
+    pub comm: String,
+    /// Ledger lines, ns, and switch counts.
+    pub sum: Totals,
+}
+
+/// Sums of a thread, ns unless said; the C struct `totals`.
+pub type Totals = types::totals;
+
+/// Blocked time by thread, call, kind of descriptor and kernel stack.
+#[derive(Clone, Debug)]
+pub struct WaitRow {
+    /// Process id; 0 = young threads together.
+    pub tgid: u32,
+    /// Thread id; 0 = young threads together.
+    pub tid: u32,
+    /// System call; -1 = none.
+    pub syscall: i32,
+    /// Kind of the first argument's descriptor.
+    pub fd_kind: &'static str,
+    /// Task state bits.
+    pub state: u8,
+    /// Counted by the kernel as I/O wait.
+    pub io_wait: bool,
+    /// Key in [`Ledger::stacks`]; 0 = none.
+    pub stack: u64,
+    /// Number of waits.
+    pub count: u64,
+    /// ns.
+    pub total_ns: u64,
+    /// ns.
+    pub max_ns: u64,
+}
+
+/// What the ledger counted about itself.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Counts {
+    /// Runs of the switch hook, bystanders' too.
+    pub switches: u64,
+    /// Ends of watched threads.
+    pub exits: u64,
+    /// Ends whose row found no room; their time is in `lost`.
+    pub exits_lost: u64,
+    /// Children that could not be watched.
+    pub forks_lost: u64,
+    /// Waits booked.
+    pub waits: u64,
+    /// Waits that found the map full.
+    pub waits_lost: u64,
+    /// Stacks that found the map full.
+    pub stacks_lost: u64,
+    /// Time of threads whose end row was lost.
+    pub lost: Totals,
+}
+
+#[repr(C)]
+#[derive(Clone, Copy, Default)]
+struct RawRow {
+    tgid: u32,
+    tid: u32,
+    ppid: u32,
+    exited: u32,
+    at: u64,
+    born: u64,
+    comm: [u8; 16],
+    sum: types::totals,
+}
+
+#[repr(C)]
+#[derive(Clone, Copy)]
+struct RawStack([u64; 48]);
+
+impl Default for RawStack {
+    fn default() -> Self {
+        Self([0; 48])
+    }
+}
+
+// SAFETY: `repr(C)` structs of integers without padding that matters: any bytes are valid.
+unsafe impl Plain for RawRow {}
+// SAFETY: as above.
+unsafe impl Plain for RawStack {}
+// SAFETY: as above; generated from the same C source as the map.
+unsafe impl Plain for types::wait_key {}
+// SAFETY: as above.
+unsafe impl Plain for types::wait_value {}
+// SAFETY: as above.
+unsafe impl Plain for types::counts {}
+
+/// The loaded and attached ledger.
+pub struct Ledger<'o> {
+    skel: skel::LedgerSkel<'o>,
+    exits: RingBuffer<'o>,
+    ended: Rc<RefCell<Vec<ThreadRow>>>,
+    links: Vec<Link>,
+}
+
+impl<'o> Ledger<'o> {
+    /// Loads the programs and attaches the hooks; nobody is watched yet.
+    ///
+    /// # Errors
+    /// The kernel refuses a program: the sentence says which.
+    pub fn load(storage: &'o mut MaybeUninit<OpenObject>) -> Result<Self> {
+        let mut open =
+            skel::LedgerSkelBuilder::default().open(storage).context("failed to open the ledger's programs")?;
+        if let Some(rodata) = open.maps.rodata_data.as_deref_mut() {
+            for (nr, takes) in rodata.takes_fd.iter_mut().enumerate() {
+                *takes = u8::from(shapes::of(nr).takes_fd);
+            }
+        }
+        let skel = open.load().context("the kernel refused the ledger's programs")?;
+        let ended = Rc::new(RefCell::new(Vec::new()));
+        let sink = Rc::clone(&ended);
+        let mut rings = RingBufferBuilder::new();
+        rings.add(&skel.maps.exits, move |bytes| {
+            sink.borrow_mut().extend(kernel_map::row(bytes).map(thread_row));
+            0
+        })?;
+        let exits = rings.build().context("failed to map the ring of thread ends")?;
+        let links = vec![
+            skel.progs.on_switch.attach().context("failed to attach to sched_switch")?,
+            skel.progs.on_fork.attach().context("failed to attach to sched_process_fork")?,
+        ];
+        Ok(Self { skel, exits, ended, links })
+    }
+
+    /// The map that tells the target's threads; other probes share it.
+    pub fn threads(&self) -> &impl MapCore {
+        &self.skel.maps.threads
+    }
+
+    /// Kernel memory of its maps, bytes.
+    pub fn map_bytes(&self) -> u64 {
+        self.skel.object().maps().map(|m| run_stats::map_bytes(m.as_fd())).sum()
+    }
+
+    /// The programs on hooks, for their run statistics.
+    pub fn programs(&self) -> Vec<(&'static str, BorrowedFd<'_>)> {
+        vec![("sched_switch", self.skel.progs.on_switch.as_fd())]
+    }
+
+    /// Starts the watch of all threads of these processes; those already watched are left alone.
+    ///
+    /// # Errors
+    /// A map or the iterator fails.
+    pub fn seed(&self, pids: &[u32]) -> Result<()> {
+        for pid in pids {
+            self.skel
+                .maps
+                .seeds
+                .update(&pid.to_ne_bytes(), &[1], MapFlags::ANY)
+                .context("failed to name a process to the kernel")?;
+        }
+        let link = self.skel.progs.seed_threads.attach().context("failed to attach the thread iterator")?;
+        let mut nothing = Vec::new();
+        Iter::new(&link)?.read_to_end(&mut nothing).context("failed to walk the threads")?;
+        Ok(())
+    }
+
+    /// Rows of all living threads of the target, as of now. The `last` call also books open waits.
+    ///
+    /// # Errors
+    /// The iterator fails.
+    pub fn read(&mut self, last: bool) -> Result<Vec<ThreadRow>> {
+        if let Some(bss) = self.skel.maps.bss_data.as_deref_mut() {
+            bss.last_read = last.into();
+        }
+        let link = self.skel.progs.read_threads.attach().context("failed to attach the thread iterator")?;
+        let mut bytes = Vec::new();
+        Iter::new(&link)?.read_to_end(&mut bytes).context("failed to read the threads")?;
+        Ok(bytes.chunks_exact(size_of::<RawRow>()).filter_map(kernel_map::row).map(thread_row).collect())
+    }
+
+    /// Threads that ended since the last call.
+    ///
+    /// # Errors
+    /// The ring fails.
+    pub fn ended(&self) -> Result<Vec<ThreadRow>> {
+        self.exits.consume().context("failed to read the ring of thread ends")?;
+        Ok(self.ended.take())
+    }
+
+    /// What threads waited for, over the whole capture.
+    ///
+    /// # Errors
+    /// The map cannot be read.
+    pub fn waits(&self) -> Result<Vec<WaitRow>> {
+        let rows = kernel_map::entries::<types::wait_key, types::wait_value>(&self.skel.maps.waits)?;
+        Ok(rows.into_iter().map(|(key, value)| wait_row(&key, &value)).collect())
+    }
+
+    /// Kernel stacks of waits: addresses, leaf first.
+    ///
+    /// # Errors
+    /// The map cannot be read.
+    pub fn stacks(&self) -> Result<HashMap<u64, Vec<u64>>> {
+        let rows = kernel_map::entries::<u64, RawStack>(&self.skel.maps.stacks)?;
+        Ok(rows
+            .into_iter()
+            .map(|(key, stack)| (key, stack.0.into_iter().take_while(|&ip| ip != 0).collect()))
+            .collect())
+    }
+
+    /// Run-queue time of the target, ns, by the process that ran until the target got the CPU.
+    ///
+    /// # Errors
+    /// The map cannot be read.
+    pub fn delayers(&self) -> Result<Vec<(u32, u64)>> {
+        kernel_map::entries(&self.skel.maps.delayers)
+    }
+
+    /// What was counted and lost.
+    ///
+    /// # Errors
+    /// The map cannot be read.
+    pub fn counts(&self) -> Result<Counts> {
+        let mut sum = Counts::default();
+        for c in kernel_map::per_cpu::<types::counts>(&self.skel.maps.counts)? {
+            sum.switches += c.switches;
+            sum.exits += c.exits;
+            sum.exits_lost += c.exits_lost;
+            sum.forks_lost += c.forks_lost;
+            sum.waits += c.waits;
+            sum.waits_lost += c.waits_lost;
+            sum.stacks_lost += c.stacks_lost;
+            sum.lost.wall += c.lost.wall;
+            sum.lost.cpu += c.lost.cpu;
+            sum.lost.run_queue += c.lost.run_queue;
+            sum.lost.preempted += c.lost.preempted;
+            sum.lost.throttled += c.lost.throttled;
+            sum.lost.blocked += c.lost.blocked;
+            sum.lost.interrupted += c.lost.interrupted;
+        }
+        Ok(sum)
+    }
+
+    /// Takes the hooks off; maps stay readable.
+    pub fn detach(&mut self) {
+        self.links.clear();
+    }
+}
+
+fn thread_row(raw: RawRow) -> ThreadRow {
+    ThreadRow {
+        tgid: raw.tgid,
+        tid: raw.tid,
+        ppid: raw.ppid,
+        exited: raw.exited != 0,
+        at_ns: raw.at,
+        born_ns: raw.born,
+        comm: comm(&raw.comm),
+        sum: raw.sum,
+    }
+}
+
+fn wait_row(key: &types::wait_key, value: &types::wait_value) -> WaitRow {
+    const KINDS: [&str; 7] = ["", "socket", "pipe", "tty", "file", "block", "anon"];
+    WaitRow {
+        tgid: value.tgid,
+        tid: key.tid,
+        syscall: key.syscall,
+        fd_kind: KINDS.get(usize::from(key.fd_kind)).copied().unwrap_or_default(),
+        state: key.state,
+        io_wait: key.io_wait != 0,
+        stack: key.stack,
+        count: value.count,
+        total_ns: value.total,
+        max_ns: value.max,
+    }
+}

@@ -1,0 +1,40 @@
+//! Opening a CPU clock on every CPU. It is a timer of the kernel's, so it works where a guest has no
+//! performance counters; it cannot fire while interrupts are off.
+
+use std::io;
+use std::os::fd::{FromRawFd, OwnedFd};
+
+use anyhow::{Context, Result};
+use libbpf_rs::libbpf_sys::{PERF_COUNT_SW_CPU_CLOCK, PERF_FLAG_FD_CLOEXEC, PERF_TYPE_SOFTWARE, perf_event_attr};
+
+/// A CPU clock on `cpu` that fires `hz` times a second.
+///
+/// # Errors
+/// The kernel refuses: `perf_event_paranoid`, seccomp or a missing capability.
+pub fn cpu_clock(cpu: u32, hz: u32) -> Result<OwnedFd> {
+    let mut attr =
+        perf_event_attr { type_: PERF_TYPE_SOFTWARE, config: PERF_COUNT_SW_CPU_CLOCK.into(), ..Default::default() };
+    attr.size = u32::try_from(size_of::<perf_event_attr>())?;
+    attr.__bindgen_anon_1.sample_freq = hz.into();
+    attr.set_freq(1);
+    attr.set_exclude_idle(1);
+    // SAFETY: `attr` lives through the call and its size is given; the kernel only reads it.
+    let fd = unsafe {
+        libc::syscall(
+            libc::SYS_perf_event_open,
+            &raw const attr,
+            -1,
+            cpu,
+            -1,
+            libc::c_ulong::from(PERF_FLAG_FD_CLOEXEC),
+        )
+    };
+    if fd < 0 {
+        let error = io::Error::last_os_error();
+        return Err(error).with_context(|| {
+            format!("failed to open the CPU clock of CPU {cpu} (run as root, or with CAP_PERFMON; see kernel.perf_event_paranoid)")
+        });
+    }
+    // SAFETY: a descriptor that the kernel has just made and that nobody else owns.
+    Ok(unsafe { OwnedFd::from_raw_fd(i32::try_from(fd)?) })
+}

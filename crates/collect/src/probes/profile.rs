@@ -1,0 +1,218 @@
+//! The profile's user side: opens the clocks and hands out samples as they come.
+
+use std::cell::RefCell;
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::rc::Rc;
+
+use anyhow::{Context, Result};
+use libbpf_rs::skel::{OpenSkel, Skel, SkelBuilder};
+use libbpf_rs::{Link, MapCore, OpenObject, RingBuffer, RingBufferBuilder};
+use plain::Plain;
+
+use super::{comm, comm_of_chars, kernel_map, perf_event, run_stats};
+
+mod skel {
+    #![allow(missing_docs, clippy::all, clippy::pedantic)]
+    include!(concat!(env!("OUT_DIR"), "/profile.skel.rs"));
+}
+use skel::types;
+
+const KERNEL_FRAMES: usize = 48;
+const CHUNK: u32 = 4096;
+const MAX_CHUNKS: u32 = 8;
+
+/// User registers in the order of the kernel's `pt_regs` on x86-64.
+pub type Registers = [u64; 21];
+
+/// One sample as the kernel wrote it, before unwinding.
+#[derive(Clone, Debug)]
+pub struct RawSample {
+    /// CLOCK_MONOTONIC ns.
+    pub at_ns: u64,
+    /// Process id.
+    pub tgid: u32,
+    /// Thread id.
+    pub tid: u32,
+    /// CPU number.
+    pub cpu: u32,
+    /// The CPU was in user mode.
+    pub user_mode: bool,
+    /// User mode, just behind a system call instruction.
+    pub after_call: bool,
+    /// Thread's command name.
+    pub comm: String,
+    /// User registers.
+    pub registers: Registers,
+    /// Kernel stack, leaf first.
+    pub kernel: Vec<u64>,
+    /// User stack from sp upwards.
+    pub stack: Vec<u8>,
+}
+
+/// What the profile counted about itself.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Counts {
+    /// Clock interrupts seen.
+    pub hits: u64,
+    /// Samples of the target.
+    pub samples: u64,
+    /// Samples that found the ring full.
+    pub lost: u64,
+}
+
+#[repr(C)]
+#[derive(Clone, Copy)]
+struct RawHead {
+    at: u64,
+    tgid: u32,
+    tid: u32,
+    cpu: u32,
+    user_mode: u16,
+    after_call: u16,
+    kernel_bytes: i32,
+    stack_bytes: u32,
+    comm: [u8; 16],
+    registers: Registers,
+    kernel_ip: [u64; KERNEL_FRAMES],
+}
+
+impl Default for RawHead {
+    fn default() -> Self {
+        Self {
+            at: 0,
+            tgid: 0,
+            tid: 0,
+            cpu: 0,
+            user_mode: 0,
+            after_call: 0,
+            kernel_bytes: 0,
+            stack_bytes: 0,
+            comm: [0; 16],
+            registers: [0; 21],
+            kernel_ip: [0; KERNEL_FRAMES],
+        }
+    }
+}
+
+// SAFETY: `repr(C)` structs of integers: any bytes are valid.
+unsafe impl Plain for RawHead {}
+// SAFETY: as above.
+unsafe impl Plain for types::neighbour_key {}
+// SAFETY: as above.
+unsafe impl Plain for types::neighbour {}
+// SAFETY: as above.
+unsafe impl Plain for types::profile_counts {}
+
+/// The loaded profile; clocks run while it lives.
+pub struct Profile<'o> {
+    skel: skel::ProfileSkel<'o>,
+    ring: RingBuffer<'o>,
+    fresh: Rc<RefCell<Vec<RawSample>>>,
+    clocks: Vec<(OwnedFd, Link)>,
+}
+
+impl<'o> Profile<'o> {
+    /// Loads the program and starts a clock of `hz` on each of `cpus`; `stack_bytes` of user stack
+    /// are copied for each sample (rounded up to pages, 32 KiB at most).
+    ///
+    /// # Errors
+    /// The kernel refuses the program or the clocks.
+    pub fn load(
+        storage: &'o mut MaybeUninit<OpenObject>,
+        threads: &impl MapCore,
+        cpus: &[u32],
+        hz: u32,
+        stack_bytes: u32,
+    ) -> Result<Self> {
+        let mut open =
+            skel::ProfileSkelBuilder::default().open(storage).context("failed to open the profile's program")?;
+        open.maps.threads.reuse_fd(threads.as_fd()).context("failed to share the map of threads")?;
+        if let Some(rodata) = open.maps.rodata_data.as_deref_mut() {
+            rodata.stack_chunks = stack_bytes.div_ceil(CHUNK).clamp(1, MAX_CHUNKS);
+        }
+        let skel = open.load().context("the kernel refused the profile's program")?;
+        let fresh = Rc::new(RefCell::new(Vec::new()));
+        let sink = Rc::clone(&fresh);
+        let mut rings = RingBufferBuilder::new();
+        rings.add(&skel.maps.samples, move |bytes| {
+            sink.borrow_mut().extend(parse(bytes));
+            0
+        })?;
+        let ring = rings.build().context("failed to map the ring of samples")?;
+        let clocks = cpus.iter().map(|&cpu| clock(&skel, cpu, hz)).collect::<Result<_>>()?;
+        Ok(Self { skel, ring, fresh, clocks })
+    }
+
+    /// Samples since the last call.
+    ///
+    /// # Errors
+    /// The ring fails.
+    pub fn samples(&self) -> Result<Vec<RawSample>> {
+        self.ring.consume().context("failed to read the ring of samples")?;
+        Ok(self.fresh.take())
+    }
+
+    /// Samples that found a process outside the target: (pid, CPU, name, samples).
+    ///
+    /// # Errors
+    /// The map cannot be read.
+    pub fn neighbours(&self) -> Result<Vec<(u32, u32, String, u64)>> {
+        let rows = kernel_map::entries::<types::neighbour_key, types::neighbour>(&self.skel.maps.neighbours)?;
+        Ok(rows.into_iter().map(|(k, v)| (k.tgid, k.cpu, comm_of_chars(&v.comm), v.samples)).collect())
+    }
+
+    /// What was counted and lost.
+    ///
+    /// # Errors
+    /// The map cannot be read.
+    pub fn counts(&self) -> Result<Counts> {
+        let mut sum = Counts::default();
+        for c in kernel_map::per_cpu::<types::profile_counts>(&self.skel.maps.profile_counts)? {
+            sum.hits += c.hits;
+            sum.samples += c.samples;
+            sum.lost += c.lost;
+        }
+        Ok(sum)
+    }
+
+    /// The program, for its run statistics.
+    pub fn programs(&self) -> Vec<(&'static str, BorrowedFd<'_>)> {
+        vec![("cpu-clock", self.skel.progs.on_sample.as_fd())]
+    }
+
+    /// Kernel memory of its own maps, bytes.
+    pub fn map_bytes(&self) -> u64 {
+        self.skel.object().maps().filter(|m| m.name() != "threads").map(|m| run_stats::map_bytes(m.as_fd())).sum()
+    }
+
+    /// Stops the clocks; the ring stays readable.
+    pub fn detach(&mut self) {
+        self.clocks.clear();
+    }
+}
+
+fn clock(skel: &skel::ProfileSkel<'_>, cpu: u32, hz: u32) -> Result<(OwnedFd, Link)> {
+    let clock = perf_event::cpu_clock(cpu, hz)?;
+    let link =
+        skel.progs.on_sample.attach_perf_event(clock.as_raw_fd()).context("failed to attach to the CPU clock")?;
+    Ok((clock, link))
+}
+
+fn parse(bytes: &[u8]) -> Option<RawSample> {
+    let head: RawHead = kernel_map::row(bytes)?;
+    let stack = bytes.get(size_of::<RawHead>()..)?;
+    let frames = usize::try_from(head.kernel_bytes).unwrap_or(0) / size_of::<u64>();
+    Some(RawSample {
+        at_ns: head.at,
+        tgid: head.tgid,
+        tid: head.tid,
+        cpu: head.cpu,
+        user_mode: head.user_mode != 0,
+        after_call: head.after_call != 0,
+        comm: comm(&head.comm),
+        registers: head.registers,
+        kernel: head.kernel_ip[..frames.min(KERNEL_FRAMES)].to_vec(),
+        stack: stack[..stack.len().min(head.stack_bytes as usize)].to_vec(),
+    })
+}

@@ -1,0 +1,122 @@
+//! The ledger against programs whose time is known. Needs root; see `kernel_allows`.
+
+use std::mem::MaybeUninit;
+use std::process::{Child, Command, Stdio};
+use std::thread::sleep;
+use std::time::Duration;
+
+use wakewalk_collect::probes::ledger::{Ledger, ThreadRow, Totals};
+
+/// A child that is killed when the test ends.
+struct Running(Child);
+
+impl Running {
+    fn shell(script: &str) -> Self {
+        Self(Command::new("sh").args(["-c", script]).stdin(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap())
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// Where not even a probe load works there is nothing to test; that is said, not hidden.
+fn kernel_allows() -> bool {
+    let mut storage = MaybeUninit::uninit();
+    match Ledger::load(&mut storage) {
+        Ok(_) => true,
+        Err(e) => {
+            eprintln!("SKIPPED: {e:#}");
+            false
+        }
+    }
+}
+
+fn sum_of_lines(t: &Totals) -> u64 {
+    t.cpu + t.run_queue + t.preempted + t.throttled + t.blocked + t.interrupted
+}
+
+fn watch(pids: &[u32], length: Duration) -> (Vec<ThreadRow>, Vec<ThreadRow>) {
+    let mut storage = MaybeUninit::uninit();
+    let mut ledger = Ledger::load(&mut storage).unwrap();
+    ledger.seed(pids).unwrap();
+    sleep(length);
+    let living = ledger.read(true).unwrap();
+    (living, ledger.ended().unwrap())
+}
+
+#[test]
+fn lines_add_up_to_the_wall_time() {
+    if !kernel_allows() {
+        return;
+    }
+    let busy = Running::shell("while :; do :; done");
+    let asleep = Running::shell("read x");
+    let both = Running::shell("while :; do i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done; sleep 0.01; done");
+    let (rows, _) = watch(&[busy.0.id(), asleep.0.id(), both.0.id()], Duration::from_secs(2));
+    let of = |child: &Running| rows.iter().find(|r| r.tid == child.0.id()).unwrap();
+    for row in &rows {
+        let (sum, wall) = (sum_of_lines(&row.sum) as f64, row.sum.wall as f64);
+        assert!((sum / wall - 1.0).abs() < 0.01, "{} {sum} of {wall}: {:?}", row.comm, row.sum);
+        assert!(row.sum.wall > 1_900_000_000 || row.born_ns > 0, "{row:?}");
+    }
+    let (busy, asleep, both) = (of(&busy).sum, of(&asleep).sum, of(&both).sum);
+    assert_eq!(busy.blocked, 0);
+    assert!(busy.cpu + busy.run_queue + busy.preempted > busy.wall / 100 * 98, "{busy:?}");
+    assert!(asleep.blocked > asleep.wall / 100 * 99, "never switches, so the iterators must tell: {asleep:?}");
+    assert!(both.blocked > 0 && both.cpu > 0 && both.voluntary > 0, "{both:?}");
+}
+
+#[test]
+fn children_are_followed_and_their_ends_reported() {
+    if !kernel_allows() {
+        return;
+    }
+    let mut parent = Running::shell(
+        "read go; for i in 1 2 3 4 5 6 7 8 9 10; do sh -c 'i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done'; done; read x",
+    );
+    let mut storage = MaybeUninit::uninit();
+    let ledger = Ledger::load(&mut storage).unwrap();
+    ledger.seed(&[parent.0.id()]).unwrap();
+    std::io::Write::write_all(parent.0.stdin.as_mut().unwrap(), b"go\n").unwrap();
+    let mut ended = Vec::new();
+    for _ in 0..600 {
+        ended.extend(ledger.ended().unwrap());
+        if ended.len() >= 10 {
+            break;
+        }
+        sleep(Duration::from_millis(50));
+    }
+    assert_eq!(ended.len(), 10, "ten children ended");
+    for row in &ended {
+        assert!(row.exited && row.born_ns > 0 && row.sum.cpu > 0, "{row:?}");
+        assert!((sum_of_lines(&row.sum) as f64 / row.sum.wall as f64 - 1.0).abs() < 0.01, "{row:?}");
+    }
+    assert_eq!(ledger.counts().unwrap().exits_lost, 0);
+}
+
+#[test]
+fn waits_say_the_call_and_the_kind_of_descriptor() {
+    if !kernel_allows() {
+        return;
+    }
+    let pipe = Running::shell("read x");
+    let timer = Running(Command::new("sleep").arg("60").spawn().unwrap());
+    let mut storage = MaybeUninit::uninit();
+    let mut ledger = Ledger::load(&mut storage).unwrap();
+    sleep(Duration::from_millis(200)); // both have reached their wait
+    ledger.seed(&[pipe.0.id(), timer.0.id()]).unwrap();
+    sleep(Duration::from_millis(300));
+    ledger.read(true).unwrap();
+    let (waits, stacks) = (ledger.waits().unwrap(), ledger.stacks().unwrap());
+    let of = |child: &Running| waits.iter().find(|w| w.tid == child.0.id()).unwrap();
+    assert_eq!((i64::from(of(&pipe).syscall), of(&pipe).fd_kind), (libc::SYS_read, "pipe"));
+    assert_eq!(i64::from(of(&timer).syscall), libc::SYS_clock_nanosleep);
+    for wait in [of(&pipe), of(&timer)] {
+        assert!(wait.total_ns > 250_000_000, "{wait:?}");
+        assert!(stacks[&wait.stack].len() > 3, "{wait:?}");
+    }
+}
