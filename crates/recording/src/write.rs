@@ -47,6 +47,14 @@ impl Writer {
         &self.dir
     }
 
+    /// Replaces the recording's description.
+    ///
+    /// # Errors
+    /// The disk is full or the folder has gone.
+    pub fn describe(&self, meta: &Meta) -> Result<()> {
+        write_meta(&self.dir, meta)
+    }
+
     /// Appends rows to a table as one batch and hands it to the kernel, so that a kill loses
     /// nothing that was appended. An empty slice makes an empty table.
     ///

@@ -3,20 +3,20 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// A process outside the target that used CPU in the window.
+/// A process that used CPU in the window, or that was in the target's way.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Neighbour {
-    /// Process id; 0 = the idle task is never listed.
+    /// Process id.
     pub pid: u32,
-    /// Command name.
+    /// Command name; empty = it ended before it could be asked.
     pub comm: String,
     /// Cgroup path, to tell a neighbour in the same cgroup; empty = unknown.
     pub cgroup: String,
-    /// CPU number.
-    pub cpu: u32,
-    /// Timer samples that found it on this CPU.
+    /// It belongs to the target itself.
+    pub own: bool,
+    /// Timer samples that found it on a CPU (only for processes outside the target).
     pub samples: u64,
-    /// Timer samples that found it on this CPU while a thread of the target was runnable there.
-    pub samples_in_the_way: u64,
+    /// Run-queue time of the target, ns, at whose end this process left the CPU to it.
+    pub delayed_ns: u64,
 }
