@@ -1,0 +1,114 @@
+//! The profile and the call windows against a child whose calls are known: `yes`-like loops of a
+//! shell are no good (builtins), so the child is this test binary itself in another role.
+
+#![allow(unsafe_code)] // poll(2) and prctl(2), in the child
+
+use std::mem::MaybeUninit;
+use std::os::fd::AsRawFd;
+use std::process::{Child, Command, Stdio};
+use std::thread::sleep;
+use std::time::Duration;
+
+use wakewalk_collect::probes::calls::{Calls, Kind};
+use wakewalk_collect::probes::ledger::Ledger;
+use wakewalk_collect::probes::profile::Profile;
+
+const ROLE: &str = "WAKEWALK_TEST_ROLE";
+
+/// A child that polls an empty pipe with timeout 0 for ever.
+fn poll_for_ever() -> ! {
+    // SAFETY: no pointers; the child is to end with the thread that started it.
+    unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) };
+    let (reader, _writer) = std::io::pipe().unwrap();
+    let mut polled = libc::pollfd { fd: reader.as_raw_fd(), events: libc::POLLIN, revents: 0 };
+    loop {
+        // SAFETY: one valid pollfd.
+        unsafe { libc::poll(&raw mut polled, 1, 0) };
+    }
+}
+
+struct Poller(Child);
+
+impl Poller {
+    fn start() -> Self {
+        let me = std::env::current_exe().unwrap();
+        let child = Command::new(me).args(["--exact", "role"]).env(ROLE, "poll").stdout(Stdio::null()).spawn().unwrap();
+        Self(child)
+    }
+}
+
+impl Drop for Poller {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// Not a test: what the child runs.
+#[test]
+fn role() {
+    if std::env::var_os(ROLE).is_some() {
+        poll_for_ever();
+    }
+}
+
+fn ledger(storage: &mut MaybeUninit<libbpf_rs::OpenObject>) -> Option<Ledger<'_>> {
+    Ledger::load(storage).map_err(|e| eprintln!("SKIPPED: {e:#}")).ok()
+}
+
+#[test]
+fn samples_show_the_call_its_arguments_and_the_stack() {
+    let (mut a, mut b) = (MaybeUninit::uninit(), MaybeUninit::uninit());
+    let Some(ledger) = ledger(&mut a) else { return };
+    let poller = Poller::start();
+    sleep(Duration::from_millis(300));
+    ledger.seed(&[poller.0.id()]).unwrap();
+    let cpus: Vec<u32> = (0..std::thread::available_parallelism().unwrap().get() as u32).collect();
+    let mut profile = Profile::load(&mut b, ledger.threads(), &cpus, 197, 16 << 10).unwrap();
+    let mut samples = Vec::new();
+    for _ in 0..100 {
+        sleep(Duration::from_millis(50));
+        samples.extend(profile.samples().unwrap());
+        if samples.len() > 100 {
+            break;
+        }
+    }
+    profile.detach();
+    assert!(samples.len() > 100, "{} samples", samples.len());
+    let in_poll: Vec<_> = samples.iter().filter(|s| !s.user_mode && s.registers[15] == libc::SYS_poll as u64).collect();
+    assert!(in_poll.len() > 10, "{} of {} in poll", in_poll.len(), samples.len());
+    for s in &in_poll {
+        assert_eq!(s.registers[12], 0, "third argument of poll: timeout 0");
+        assert!(s.tgid == poller.0.id() && !s.kernel.is_empty() && s.stack.len() > 256, "{s:?}");
+    }
+    assert_eq!(profile.counts().unwrap().lost, 0);
+}
+
+#[test]
+fn a_window_counts_calls_by_argument_and_result() {
+    let (mut a, mut b) = (MaybeUninit::uninit(), MaybeUninit::uninit());
+    let Some(ledger) = ledger(&mut a) else { return };
+    let poller = Poller::start();
+    sleep(Duration::from_millis(300));
+    ledger.seed(&[poller.0.id()]).unwrap();
+    let mut calls = Calls::load(&mut b, ledger.threads()).unwrap();
+    for (kind, id) in [(Kind::Results, 1), (Kind::Latency, 2)] {
+        let window = calls.open(kind).unwrap();
+        sleep(Duration::from_millis(200));
+        let counted = calls.close(window, id, 0).unwrap();
+        let polls: Vec<_> = counted.calls.iter().filter(|c| i64::from(c.syscall) == libc::SYS_poll).collect();
+        let empty: u64 = polls
+            .iter()
+            .filter(|c| c.result == 0 && c.argument == 0 && c.argument_kind == "timeout")
+            .map(|c| c.count)
+            .sum();
+        let all: u64 = counted.calls.iter().map(|c| c.count).sum();
+        assert!(all == counted.seen && counted.lost == 0, "{all} of {}", counted.seen);
+        assert!(empty > 100 && empty + 5 > all, "{empty} empty polls of {all} calls");
+        assert_eq!(kind == Kind::Latency, !counted.latencies.is_empty());
+        assert!(
+            !counted.examples.is_empty()
+                && counted.examples.iter().all(|e| e.args.len() == 6 && e.pid == poller.0.id())
+        );
+    }
+}
