@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use wakewalk_collect::probes::ledger::Ledger;
+use wakewalk_collect::probes::ledger::{Ledger, What};
 
 const ROLE: &str = "WAKEWALK_TEST_ROLE";
 const CHILDREN: usize = 1500;
@@ -100,12 +100,12 @@ fn share_of_cgroup(role: &str) -> Option<f64> {
     parent.stdin.take().unwrap().write_all(b"go\n").unwrap();
     let mut ended = Vec::new();
     while parent.try_wait().unwrap().is_none() {
-        ended.extend(ledger.ended().unwrap());
+        ended.extend(ledger.events().unwrap().into_iter().filter(|t| t.what == What::Exited));
         std::thread::sleep(Duration::from_millis(20));
     }
     let after = cgroup.usage_ns();
     ledger.detach();
-    ended.extend(ledger.ended().unwrap());
+    ended.extend(ledger.events().unwrap().into_iter().filter(|t| t.what == What::Exited));
     let counts = ledger.counts().unwrap();
     assert!(counts.exits_lost == 0 && counts.forks_lost == 0, "{counts:?}");
     let children = ended.iter().filter(|t| t.tid == t.tgid).count();

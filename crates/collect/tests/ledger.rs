@@ -5,7 +5,7 @@ use std::process::{Child, Command, Stdio};
 use std::thread::sleep;
 use std::time::Duration;
 
-use wakewalk_collect::probes::ledger::{Ledger, ThreadRow, Totals};
+use wakewalk_collect::probes::ledger::{Ledger, ThreadRow, Totals, What};
 
 /// A child that is killed when the test ends.
 struct Running(Child);
@@ -45,7 +45,7 @@ fn watch(pids: &[u32], length: Duration) -> (Vec<ThreadRow>, Vec<ThreadRow>) {
     ledger.seed(pids).unwrap();
     sleep(length);
     let living = ledger.read(true).unwrap();
-    (living, ledger.ended().unwrap())
+    (living, ledger.events().unwrap())
 }
 
 #[test]
@@ -84,7 +84,7 @@ fn children_are_followed_and_their_ends_reported() {
     std::io::Write::write_all(parent.0.stdin.as_mut().unwrap(), b"go\n").unwrap();
     let mut ended = Vec::new();
     for _ in 0..600 {
-        ended.extend(ledger.ended().unwrap());
+        ended.extend(ledger.events().unwrap().into_iter().filter(|t| t.what == What::Exited));
         if ended.len() >= 10 {
             break;
         }
@@ -92,7 +92,7 @@ fn children_are_followed_and_their_ends_reported() {
     }
     assert_eq!(ended.len(), 10, "ten children ended");
     for row in &ended {
-        assert!(row.exited && row.born_ns > 0 && row.sum.cpu > 0, "{row:?}");
+        assert!(row.what == What::Exited && row.born_ns > 0 && row.sum.cpu > 0, "{row:?}");
         assert!((sum_of_lines(&row.sum) as f64 / row.sum.wall as f64 - 1.0).abs() < 0.01, "{row:?}");
     }
     assert_eq!(ledger.counts().unwrap().exits_lost, 0);

@@ -1,2 +1,40 @@
-//! The wakewalk command.
-fn main() {}
+//! The wakewalk command: arguments, signals, exit codes. Nothing is decided here.
+
+mod args;
+mod commands;
+mod plan;
+mod progress;
+
+use std::io;
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use args::{Cli, Command};
+
+/// Could not do what was asked; the sentence on standard error says why and what to do.
+const FAILED: u8 = 2;
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    let done = match &cli.command {
+        None => commands::host::run(&cli.host),
+        Some(Command::Diagnose(args)) => commands::diagnose::run(args),
+        Some(Command::Doctor(args)) => commands::doctor::run(args),
+        Some(Command::Explain(args)) => commands::explain::run(args),
+        Some(Command::Await(args)) => commands::wait_and_become::run(args),
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        // A reader such as `head` that has seen enough is no failure.
+        Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("wakewalk: {error:#}");
+            ExitCode::from(FAILED)
+        }
+    }
+}
+
+fn is_broken_pipe(error: &anyhow::Error) -> bool {
+    error.chain().filter_map(|e| e.downcast_ref::<io::Error>()).any(|e| e.kind() == io::ErrorKind::BrokenPipe)
+}

@@ -80,11 +80,13 @@ struct {
 	__type(value, u8);
 } seeds SEC(".maps");
 
+enum row_kind { ROW_LIVING, ROW_EXITED, ROW_EXECED };
+
 struct thread_row {
 	u32 tgid;
 	u32 tid;
 	u32 ppid;
-	u32 exited;
+	u32 what; /* enum row_kind */
 	u64 at;
 	u64 born;
 	char comm[16];
@@ -276,7 +278,7 @@ static __always_inline void report_exit(struct task_struct *task, struct thread_
 	c->exits++;
 	if (row) {
 		fill_row(row, task, t, now);
-		row->exited = 1;
+		row->what = ROW_EXITED;
 		bpf_ringbuf_submit(row, BPF_RB_NO_WAKEUP);
 		return;
 	}
@@ -396,6 +398,24 @@ int BPF_PROG(on_fork, struct task_struct *parent, struct task_struct *child)
 	return 0;
 }
 
+/* Tells user space that what it knows of a process's mappings is void. */
+SEC("tp_btf/sched_process_exec")
+int BPF_PROG(on_exec, struct task_struct *task)
+{
+	struct thread_state *t = bpf_task_storage_get(&threads, task, 0, 0);
+	struct thread_row *row;
+
+	if (!t)
+		return 0;
+	row = bpf_ringbuf_reserve(&exits, sizeof(*row), 0);
+	if (!row)
+		return 0;
+	fill_row(row, task, t, bpf_ktime_get_ns());
+	row->what = ROW_EXECED;
+	bpf_ringbuf_submit(row, BPF_RB_NO_WAKEUP);
+	return 0;
+}
+
 /* Starts the watch of every thread of the processes in `seeds`. */
 SEC("iter/task")
 int seed_threads(struct bpf_iter__task *ctx)
@@ -464,4 +484,4 @@ int read_threads(struct bpf_iter__task *ctx)
 	return 0;
 }
 
-char LICENSE[] SEC("license") = "Dual BSD/GPL";
+char LICENSE[] SEC("license") = "GPL";

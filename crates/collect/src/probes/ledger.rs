@@ -20,6 +20,18 @@ mod skel {
 }
 use skel::types;
 
+/// What a row is about.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum What {
+    /// The thread is there.
+    #[default]
+    Living,
+    /// It has ended.
+    Exited,
+    /// Its process runs another program now.
+    Execed,
+}
+
 /// One thread as it stands: sums since its watch began.
 #[derive(Clone, Debug, Default)]
 pub struct ThreadRow {
@@ -29,8 +41,8 @@ pub struct ThreadRow {
     pub tid: u32,
     /// Parent process.
     pub ppid: u32,
-    /// The thread has ended.
-    pub exited: bool,
+    /// What the row is about.
+    pub what: What,
     /// When the row was made, CLOCK_MONOTONIC ns.
     pub at_ns: u64,
     /// When the thread was forked within the capture, ns; 0 = before.
@@ -96,7 +108,7 @@ struct RawRow {
     tgid: u32,
     tid: u32,
     ppid: u32,
-    exited: u32,
+    what: u32,
     at: u64,
     born: u64,
     comm: [u8; 16],
@@ -128,7 +140,7 @@ unsafe impl Plain for types::counts {}
 pub struct Ledger<'o> {
     skel: skel::LedgerSkel<'o>,
     exits: RingBuffer<'o>,
-    ended: Rc<RefCell<Vec<ThreadRow>>>,
+    events: Rc<RefCell<Vec<ThreadRow>>>,
     links: Vec<Link>,
 }
 
@@ -146,8 +158,8 @@ impl<'o> Ledger<'o> {
             }
         }
         let skel = open.load().context("the kernel refused the ledger's programs")?;
-        let ended = Rc::new(RefCell::new(Vec::new()));
-        let sink = Rc::clone(&ended);
+        let events = Rc::new(RefCell::new(Vec::new()));
+        let sink = Rc::clone(&events);
         let mut rings = RingBufferBuilder::new();
         rings.add(&skel.maps.exits, move |bytes| {
             sink.borrow_mut().extend(kernel_map::row(bytes).map(thread_row));
@@ -157,8 +169,9 @@ impl<'o> Ledger<'o> {
         let links = vec![
             skel.progs.on_switch.attach().context("failed to attach to sched_switch")?,
             skel.progs.on_fork.attach().context("failed to attach to sched_process_fork")?,
+            skel.progs.on_exec.attach().context("failed to attach to sched_process_exec")?,
         ];
-        Ok(Self { skel, exits, ended, links })
+        Ok(Self { skel, exits, events, links })
     }
 
     /// The map that tells the target's threads; other probes share it.
@@ -208,13 +221,13 @@ impl<'o> Ledger<'o> {
         Ok(bytes.chunks_exact(size_of::<RawRow>()).filter_map(kernel_map::row).map(thread_row).collect())
     }
 
-    /// Threads that ended since the last call.
+    /// Threads that ended and programs that were replaced since the last call.
     ///
     /// # Errors
     /// The ring fails.
-    pub fn ended(&self) -> Result<Vec<ThreadRow>> {
+    pub fn events(&self) -> Result<Vec<ThreadRow>> {
         self.exits.consume().context("failed to read the ring of thread ends")?;
-        Ok(self.ended.take())
+        Ok(self.events.take())
     }
 
     /// What threads waited for, over the whole capture.
@@ -282,7 +295,11 @@ fn thread_row(raw: RawRow) -> ThreadRow {
         tgid: raw.tgid,
         tid: raw.tid,
         ppid: raw.ppid,
-        exited: raw.exited != 0,
+        what: match raw.what {
+            1 => What::Exited,
+            2 => What::Execed,
+            _ => What::Living,
+        },
         at_ns: raw.at,
         born_ns: raw.born,
         comm: comm(&raw.comm),

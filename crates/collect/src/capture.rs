@@ -1,0 +1,239 @@
+//! One capture: seeds the probes with the target, drains them until the time is up, and fills the
+//! recording. It decides nothing about causes; the only judgement here is whether the samples look
+//! as if counting system calls were worth its price (`windows`).
+
+mod closing;
+mod cost;
+mod samples;
+mod threads;
+mod windows;
+
+use std::collections::HashSet;
+use std::mem::MaybeUninit;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::sleep;
+use std::time::{Duration, SystemTime};
+
+use anyhow::{Context, Result};
+use recording::tables::{CallExample, CallLatency, Gap};
+use recording::{Meta, Writer};
+
+use crate::clock;
+use crate::host;
+use crate::probes::calls::Calls;
+use crate::probes::ledger::{Ledger, ThreadRow, What};
+use crate::probes::profile::Profile;
+use crate::samplers::{Context as Sampled, Samplers};
+use crate::target::{Resolved, processes};
+
+pub use windows::CallCounting;
+
+/// How often rings are drained: half of what the ring of samples holds at its fastest.
+const TICK: Duration = Duration::from_millis(50);
+/// Length of a slice of the thread ledger and of the counters.
+const SLICE: Duration = Duration::from_secs(1);
+/// Samples a second and CPU. Not a divisor of common timers, so that it does not march in step.
+const SAMPLE_HZ: u32 = 197;
+
+/// What to capture.
+pub struct Plan {
+    /// The service.
+    pub target: Resolved,
+    /// How long.
+    pub length: Duration,
+    /// When to count system calls.
+    pub calls: CallCounting,
+    /// `/`, but for tests.
+    pub root: PathBuf,
+    /// Name and version of the program, for the recording.
+    pub tool: String,
+}
+
+/// How far a capture is.
+pub struct Progress {
+    /// Since the start.
+    pub elapsed: Duration,
+    /// Planned.
+    pub length: Duration,
+    /// What is being done, a few words.
+    pub doing: &'static str,
+}
+
+/// Captures into `writer` and seals it. `stop` ends the capture early; what was seen until then is kept.
+///
+/// # Errors
+/// The kernel refuses the ledger, or the recording cannot be written.
+pub fn run(plan: &Plan, mut writer: Writer, stop: &AtomicBool, progress: &mut dyn FnMut(&Progress)) -> Result<()> {
+    let (mut a, mut b, mut c) = (MaybeUninit::uninit(), MaybeUninit::uninit(), MaybeUninit::uninit());
+    let mut gaps = Vec::new();
+    let ledger = Ledger::load(&mut a)?;
+    let stack_bytes = samples::stack_bytes(plan);
+    let profile = or_gap(Profile::load(&mut b, ledger.threads(), &host::online_cpus(&plan.root), SAMPLE_HZ, stack_bytes), "sample", &mut gaps);
+    let calls = or_gap(Calls::load(&mut c, ledger.threads()), "call", &mut gaps);
+    let mut meta = Meta {
+        tool: plan.tool.clone(),
+        kind: "target".into(),
+        started: clock::rfc3339(SystemTime::now()),
+        start_ns: clock::monotonic_ns(),
+        host: host::inventory(&plan.root),
+        target: plan.target.meta(),
+        ..Meta::default()
+    };
+    meta.target.sample_hz = if profile.is_some() { SAMPLE_HZ } else { 0 };
+    meta.target.stack_bytes = stack_bytes;
+    writer.describe(&meta)?;
+    let mut capture = Capture::new(plan, &meta, ledger, profile, calls, gaps)?;
+    meta.ended = capture.watch(&mut writer, stop, progress)?;
+    meta.length_ns = clock::monotonic_ns() - meta.start_ns;
+    progress(&Progress { elapsed: plan.length, length: plan.length, doing: "naming functions" });
+    capture.close(&mut writer, meta.length_ns)?;
+    writer.seal(&meta)
+}
+
+/// A probe that the kernel refuses is a gap in the recording, not a failure of the capture.
+fn or_gap<T>(loaded: Result<T>, what: &str, gaps: &mut Vec<Gap>) -> Option<T> {
+    loaded.map_err(|e| gaps.push(Gap { what: what.into(), why: format!("{e:#}") })).ok()
+}
+
+/// The state of a running capture.
+struct Capture<'o, 'p> {
+    plan: &'p Plan,
+    start_ns: u64,
+    ledger: Ledger<'o>,
+    profile: Option<Profile<'o>>,
+    windows: Option<windows::Windows<'o>>,
+    samplers: Samplers,
+    slices: threads::Slices,
+    samples: samples::Samples,
+    ended: Vec<ThreadRow>,
+    known: HashSet<u32>,
+    delayers: closing::Names,
+    cost: cost::Account,
+    gaps: Vec<Gap>,
+}
+
+impl<'o, 'p> Capture<'o, 'p> {
+    fn new(
+        plan: &'p Plan,
+        meta: &Meta,
+        ledger: Ledger<'o>,
+        profile: Option<Profile<'o>>,
+        calls: Option<Calls<'o>>,
+        gaps: Vec<Gap>,
+    ) -> Result<Self> {
+        let target = &plan.target;
+        ledger.seed(&target.pids)?;
+        // Children that were forked between the look at /proc and the seeding.
+        ledger.seed(&crate::target::descendants(&plan.root, &target.pids))?;
+        Ok(Self {
+            plan,
+            start_ns: meta.start_ns,
+            ledger,
+            profile,
+            windows: calls.map(|calls| windows::Windows::new(calls, plan.calls, plan.length, meta.start_ns)),
+            samplers: Samplers::new(Sampled::of(target, &plan.root)),
+            slices: threads::Slices::new(meta.start_ns),
+            samples: samples::Samples::new(&plan.root, meta.start_ns),
+            ended: Vec::new(),
+            known: HashSet::new(),
+            delayers: closing::Names::default(),
+            cost: cost::Account::start(),
+            gaps,
+        })
+    }
+
+    /// Drains until the end; says why it ended.
+    fn watch(&mut self, writer: &mut Writer, stop: &AtomicBool, progress: &mut dyn FnMut(&Progress)) -> Result<String> {
+        self.open_tables(writer)?;
+        let mut next_slice = SLICE;
+        loop {
+            sleep(TICK);
+            let elapsed = Duration::from_nanos(clock::monotonic_ns() - self.start_ns);
+            progress(&Progress { elapsed, length: self.plan.length, doing: "watching" });
+            self.drain(writer)?;
+            self.cost.tick(elapsed, &self.ledger, self.profile.as_ref());
+            if stop.load(Ordering::Relaxed) {
+                return Ok("interrupted".into());
+            }
+            if elapsed >= self.plan.length {
+                return Ok("time".into());
+            }
+            if elapsed >= next_slice {
+                next_slice = elapsed + SLICE;
+                if !self.slice(writer, false)? {
+                    return Ok("target exited".into());
+                }
+            }
+            if let Some(windows) = &mut self.windows {
+                windows.maybe_open(writer, &self.samples.suspicion)?;
+            }
+        }
+    }
+
+    /// Makes the tables that a verdict can do nothing without, so that a reader can tell a table
+    /// without rows from one that was never tried.
+    fn open_tables(&mut self, writer: &mut Writer) -> Result<()> {
+        writer.append::<CallExample>(&[])?;
+        writer.append::<CallLatency>(&[])?;
+        let rows = processes(&self.plan.root, &self.plan.target.pids);
+        self.known.extend(rows.iter().map(|p| p.pid));
+        writer.append(&rows)?;
+        writer.append(&self.samplers.sample(0))
+    }
+
+    /// Samples first: after an exec or an end the mappings that they need are gone.
+    fn drain(&mut self, writer: &mut Writer) -> Result<()> {
+        let events = self.ledger.events()?;
+        if let Some(profile) = &self.profile {
+            writer.append(&self.samples.take(profile.samples()?))?;
+        }
+        for row in events {
+            if row.what == What::Execed || row.tid == row.tgid {
+                self.samples.stacks.forget(row.tgid);
+            }
+            if row.what == What::Exited {
+                self.ended.push(row);
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes one slice; false = no thread of the target is left.
+    fn slice(&mut self, writer: &mut Writer, last: bool) -> Result<bool> {
+        let living = self.ledger.read(last)?;
+        let ended = std::mem::take(&mut self.ended);
+        let t_ns = clock::monotonic_ns() - self.start_ns;
+        writer.append(&self.slices.rows(t_ns, &living, &ended))?;
+        writer.append(&if last { self.samplers.last(t_ns) } else { self.samplers.sample(t_ns) })?;
+        self.meet(writer, &living)?;
+        self.delayers.learn(&self.plan.root, &self.ledger.delayers()?);
+        Ok(!living.is_empty())
+    }
+
+    /// Notes processes that were born since the last slice and are still there.
+    fn meet(&mut self, writer: &mut Writer, living: &[ThreadRow]) -> Result<()> {
+        let fresh: Vec<&ThreadRow> = living.iter().filter(|t| t.tid == t.tgid && self.known.insert(t.tgid)).collect();
+        if fresh.is_empty() {
+            return Ok(());
+        }
+        let pids: Vec<u32> = fresh.iter().map(|t| t.tgid).collect();
+        let mut rows = processes(&self.plan.root, &pids);
+        for row in &mut rows {
+            let born = fresh.iter().find(|t| t.tgid == row.pid).map_or(0, |t| t.born_ns);
+            row.started_ns = born.saturating_sub(self.start_ns);
+        }
+        writer.append(&rows)
+    }
+
+    /// Takes the hooks off and writes what only the end can tell.
+    fn close(mut self, writer: &mut Writer, length_ns: u64) -> Result<()> {
+        self.drain(writer)?;
+        self.slice(writer, true).context("failed to close the last slice")?;
+        self.ledger.detach();
+        if let Some(profile) = &mut self.profile {
+            profile.detach();
+        }
+        closing::write(self, writer, length_ns)
+    }
+}

@@ -1,0 +1,155 @@
+//! What only the end of a capture can tell: waits with their stacks, names of functions, who was in
+//! the way, what was lost, what it cost.
+
+use std::collections::HashMap;
+use std::fs;
+use std::path::Path;
+
+use anyhow::Result;
+use recording::Writer;
+use recording::tables::{Frame, Loss, Neighbour, Stack, Thread, Wait};
+
+use super::{Capture, cost, threads};
+use crate::probes::ledger::WaitRow;
+
+/// Command names of processes that were seen in the way while they were still there.
+#[derive(Default)]
+pub struct Names(HashMap<u32, String>);
+
+impl Names {
+    /// Looks up the processes that are not known yet.
+    pub fn learn(&mut self, root: &Path, delayers: &[(u32, u64)]) {
+        for (pid, _) in delayers {
+            self.0.entry(*pid).or_insert_with(|| {
+                let comm = fs::read_to_string(root.join(format!("proc/{pid}/comm"))).unwrap_or_default();
+                comm.trim_end().to_string()
+            });
+        }
+    }
+}
+
+/// Writes the last tables.
+pub fn write(mut capture: Capture<'_, '_>, writer: &mut Writer, length_ns: u64) -> Result<()> {
+    writer.append(&capture.slices.brief_processes())?;
+    writer.append(&lost_threads(&capture, length_ns)?)?;
+    writer.append(&waits(&mut capture)?)?;
+    writer.append(&neighbours(&capture)?)?;
+    let losses = losses(&capture)?;
+    let costs = costs(&capture)?;
+    let stacks = std::mem::take(&mut capture.samples.stacks);
+    let (stacks, frames): (Vec<Stack>, Vec<Frame>) = stacks.finish();
+    writer.append(&stacks)?;
+    writer.append(&frames)?;
+    capture.gaps.extend(capture.samplers.gaps());
+    writer.append(&capture.gaps)?;
+    writer.append(&losses)?;
+    let mut all = costs;
+    all.extend(capture.cost.process(map_bytes(&capture)));
+    writer.append(&all)
+}
+
+/// The time of threads whose own end row found no room: lost by name, not by amount.
+fn lost_threads(capture: &Capture<'_, '_>, t_ns: u64) -> Result<Vec<Thread>> {
+    let counts = capture.ledger.counts()?;
+    if counts.exits_lost == 0 {
+        return Ok(Vec::new());
+    }
+    let mut row = Thread { t_ns, comm: "(ended, name lost)".into(), ..Thread::default() };
+    threads::add(&mut row, &counts.lost);
+    row.instances = counts.exits_lost;
+    Ok(vec![row])
+}
+
+fn waits(capture: &mut Capture<'_, '_>) -> Result<Vec<Wait>> {
+    let rows = capture.ledger.waits()?;
+    let addresses = capture.ledger.stacks()?;
+    let mut ids = HashMap::new();
+    for key in rows.iter().map(|row| row.stack).filter(|key| *key != 0) {
+        let Some(ips) = addresses.get(&key) else { continue };
+        let stacks = &mut capture.samples.stacks;
+        ids.entry(key).or_insert_with(|| {
+            let frames = stacks.kernel(ips);
+            stacks.intern(&frames, &[], true)
+        });
+    }
+    let mut waits: Vec<Wait> = rows.iter().map(|row| wait(row, &ids)).collect();
+    waits.sort_by_key(|w| (w.pid, w.tid, std::cmp::Reverse(w.total_ns), w.syscall, w.stack));
+    Ok(waits)
+}
+
+fn wait(row: &WaitRow, ids: &HashMap<u64, u32>) -> Wait {
+    Wait {
+        pid: row.tgid,
+        tid: row.tid,
+        syscall: row.syscall,
+        fd_kind: row.fd_kind.into(),
+        state: row.state.into(),
+        io_wait: row.io_wait,
+        stack: ids.get(&row.stack).copied().unwrap_or(0),
+        count: row.count,
+        total_ns: row.total_ns,
+        max_ns: row.max_ns,
+    }
+}
+
+/// Joins who was sampled on which CPU with who ran until the target got its CPU.
+fn neighbours(capture: &Capture<'_, '_>) -> Result<Vec<Neighbour>> {
+    let sampled = capture.profile.as_ref().map(|p| p.neighbours()).transpose()?.unwrap_or_default();
+    let mut rows: HashMap<u32, Neighbour> = HashMap::new();
+    for (pid, _cpu, comm, samples) in sampled {
+        let row = rows.entry(pid).or_insert_with(|| Neighbour { pid, comm, ..Neighbour::default() });
+        row.samples += samples;
+    }
+    for (pid, delayed_ns) in capture.ledger.delayers()? {
+        let row = rows.entry(pid).or_insert_with(|| Neighbour { pid, ..Neighbour::default() });
+        row.delayed_ns = delayed_ns;
+        row.own = capture.known.contains(&pid);
+        if row.comm.is_empty() {
+            row.comm = capture.delayers.0.get(&pid).cloned().unwrap_or_default();
+        }
+    }
+    let mut rows: Vec<Neighbour> = rows.into_values().collect();
+    for row in &mut rows {
+        row.cgroup = crate::target::cgroup_of(&capture.plan.root, row.pid);
+    }
+    rows.sort_by_key(|r| (std::cmp::Reverse(r.delayed_ns), std::cmp::Reverse(r.samples), r.pid));
+    Ok(rows)
+}
+
+fn losses(capture: &Capture<'_, '_>) -> Result<Vec<Loss>> {
+    let c = capture.ledger.counts()?;
+    let row = |what: &str, kept: u64, count: u64| Loss { what: what.into(), count, kept };
+    let mut rows = vec![
+        row("thread ends", c.exits - c.exits_lost, c.exits_lost),
+        row("forks", 0, c.forks_lost),
+        row("waits", c.waits - c.waits_lost, c.waits_lost),
+        row("stacks of waits", 0, c.stacks_lost),
+    ];
+    if let Some(profile) = &capture.profile {
+        let c = profile.counts()?;
+        rows.push(row("samples", c.samples, c.lost));
+    }
+    if let Some(windows) = &capture.windows {
+        let (kept, lost) = windows.loss();
+        rows.push(row("counted calls", kept, lost));
+    }
+    Ok(rows)
+}
+
+fn costs(capture: &Capture<'_, '_>) -> Result<Vec<recording::tables::Cost>> {
+    let mut rows = vec![capture.cost.program("sched_switch", capture.ledger.counts()?.switches)];
+    if let Some(profile) = &capture.profile {
+        rows.push(capture.cost.program("cpu-clock", profile.counts()?.hits));
+    }
+    if let Some(windows) = &capture.windows {
+        let (runs, ns) = windows.runs();
+        rows.push(cost::program("syscalls", runs, ns));
+    }
+    Ok(rows)
+}
+
+fn map_bytes(capture: &Capture<'_, '_>) -> u64 {
+    capture.ledger.map_bytes()
+        + capture.profile.as_ref().map_or(0, |p| p.map_bytes())
+        + capture.windows.as_ref().map_or(0, |w| w.map_bytes())
+}

@@ -1,0 +1,82 @@
+//! What the capture costs: run time of our programs, CPU and memory of our process.
+
+use std::collections::HashMap;
+use std::fs;
+use std::time::Duration;
+
+use recording::tables::Cost;
+
+use crate::probes::ledger::Ledger;
+use crate::probes::profile::Profile;
+use crate::probes::run_stats::{self, Runs, Slice};
+
+/// Statistics are on for this long, this often: they slow down every program of the host.
+const SLICE: Duration = Duration::from_millis(100);
+const EVERY: Duration = Duration::from_secs(3);
+
+/// The running account.
+pub struct Account {
+    cpu_before_ns: u64,
+    open: Option<(Slice, Duration)>,
+    next: Duration,
+    priced: HashMap<&'static str, Runs>,
+}
+
+impl Account {
+    pub fn start() -> Self {
+        Self { cpu_before_ns: own_cpu_ns(), open: None, next: Duration::from_millis(100), priced: HashMap::new() }
+    }
+
+    /// Opens or closes a slice of statistics.
+    pub fn tick(&mut self, elapsed: Duration, ledger: &Ledger<'_>, profile: Option<&Profile<'_>>) {
+        match &self.open {
+            Some((_, until)) if elapsed >= *until => {
+                self.open = None;
+                let programs = ledger.programs().into_iter().chain(profile.map(Profile::programs).unwrap_or_default());
+                self.priced.extend(programs.map(|(name, program)| (name, run_stats::read(program))));
+            }
+            None if elapsed >= self.next => {
+                self.next = elapsed + EVERY;
+                self.open = run_stats::start().ok().map(|slice| (slice, elapsed + SLICE));
+            }
+            _ => {}
+        }
+    }
+
+    /// Cost of `runs` runs of a program.
+    pub fn program(&self, name: &'static str, runs: u64) -> Cost {
+        let ns_per_run = self.priced.get(name).filter(|r| r.count > 0).map_or(0.0, |r| r.ns as f64 / r.count as f64);
+        program(name, runs, ns_per_run)
+    }
+
+    /// Cost of our own process so far.
+    pub fn process(&self, map_bytes: u64) -> Vec<Cost> {
+        let row = |what: &str, cpu_ns, bytes| Cost { what: what.into(), runs: 0, cpu_ns, bytes };
+        vec![
+            row("user", own_cpu_ns().saturating_sub(self.cpu_before_ns), 0),
+            row("rss", 0, peak_rss_bytes()),
+            row("maps", 0, map_bytes),
+        ]
+    }
+}
+
+/// Cost of a program's runs, extrapolated from the runs that were timed.
+pub fn program(name: &str, runs: u64, ns_per_run: f64) -> Cost {
+    Cost { what: format!("bpf:{name}"), runs, cpu_ns: (runs as f64 * ns_per_run) as u64, bytes: 0 }
+}
+
+/// CPU time of this process's living threads, ns.
+fn own_cpu_ns() -> u64 {
+    let Ok(tasks) = fs::read_dir("/proc/self/task") else { return 0 };
+    let cpu = |path: std::path::PathBuf| {
+        let text = fs::read_to_string(path.join("schedstat")).ok()?;
+        text.split(' ').next()?.parse::<u64>().ok()
+    };
+    tasks.filter_map(|task| cpu(task.ok()?.path())).sum()
+}
+
+fn peak_rss_bytes() -> u64 {
+    let text = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let kib = text.lines().find_map(|line| line.strip_prefix("VmHWM:")?.trim().strip_suffix(" kB")?.trim().parse::<u64>().ok());
+    kib.unwrap_or(0) * 1024
+}

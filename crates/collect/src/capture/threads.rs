@@ -1,0 +1,126 @@
+//! From sums since the watch began to rows of single slices.
+
+use std::collections::HashMap;
+
+use recording::tables::{Process, Thread};
+
+use crate::probes::ledger::{ThreadRow, Totals};
+
+/// Remembers what was already reported.
+pub struct Slices {
+    start_ns: u64,
+    reported: HashMap<u32, Totals>,
+    /// Short-lived processes by name, for table `process`.
+    brief: HashMap<String, (u32, u64)>,
+}
+
+impl Slices {
+    pub fn new(start_ns: u64) -> Self {
+        Self { start_ns, reported: HashMap::new(), brief: HashMap::new() }
+    }
+
+    /// Rows of the slice that ends at `t_ns`. Threads that were born and ended between two slices
+    /// share one row per name: a service that forks all the time must not fill the recording.
+    pub fn rows(&mut self, t_ns: u64, living: &[ThreadRow], ended: &[ThreadRow]) -> Vec<Thread> {
+        let mut rows = Vec::new();
+        let mut brief: HashMap<&str, Thread> = HashMap::new();
+        for row in ended {
+            if row.born_ns >= self.start_ns && !self.reported.contains_key(&row.tid) {
+                self.count_brief(row);
+                let sum = brief.entry(&row.comm).or_insert_with(|| Thread { t_ns, comm: row.comm.clone(), ..Thread::default() });
+                add(sum, &row.sum);
+            } else {
+                rows.extend(self.difference(t_ns, row));
+                self.reported.remove(&row.tid);
+            }
+        }
+        rows.extend(living.iter().filter_map(|row| self.difference(t_ns, row)));
+        let mut brief: Vec<Thread> = brief.into_values().collect();
+        brief.sort_by(|a, b| a.comm.cmp(&b.comm));
+        rows.extend(brief);
+        rows
+    }
+
+    fn count_brief(&mut self, row: &ThreadRow) {
+        if row.tid == row.tgid {
+            let entry = self.brief.entry(row.comm.clone()).or_insert((row.ppid, 0));
+            entry.1 += 1;
+        }
+    }
+
+    /// One row of table `process` for each name of short-lived processes.
+    pub fn brief_processes(&self) -> Vec<Process> {
+        let mut rows: Vec<Process> = self
+            .brief
+            .iter()
+            .map(|(comm, &(ppid, instances))| Process { ppid, instances, comm: comm.clone(), ..Process::default() })
+            .collect();
+        rows.sort_by(|a, b| a.comm.cmp(&b.comm));
+        rows
+    }
+
+    /// What a thread did since it was last reported; `None` if it did not even wait.
+    fn difference(&mut self, t_ns: u64, row: &ThreadRow) -> Option<Thread> {
+        let last = self.reported.insert(row.tid, row.sum).unwrap_or_default();
+        let now = &row.sum;
+        let thread = Thread {
+            t_ns,
+            pid: row.tgid,
+            tid: row.tid,
+            comm: row.comm.clone(),
+            instances: 1,
+            wall_ns: now.wall.saturating_sub(last.wall),
+            cpu_ns: now.cpu.saturating_sub(last.cpu),
+            run_queue_ns: now.run_queue.saturating_sub(last.run_queue),
+            preempted_ns: now.preempted.saturating_sub(last.preempted),
+            throttled_ns: now.throttled.saturating_sub(last.throttled),
+            blocked_ns: now.blocked.saturating_sub(last.blocked),
+            interrupted_ns: now.interrupted.saturating_sub(last.interrupted),
+            voluntary_switches: now.voluntary.saturating_sub(last.voluntary),
+            involuntary_switches: now.involuntary.saturating_sub(last.involuntary),
+        };
+        (thread.wall_ns > 0).then_some(thread)
+    }
+}
+
+/// Adds a whole thread to a row of several.
+pub fn add(row: &mut Thread, sum: &Totals) {
+    row.instances += 1;
+    row.wall_ns += sum.wall;
+    row.cpu_ns += sum.cpu;
+    row.run_queue_ns += sum.run_queue;
+    row.preempted_ns += sum.preempted;
+    row.throttled_ns += sum.throttled;
+    row.blocked_ns += sum.blocked;
+    row.interrupted_ns += sum.interrupted;
+    row.voluntary_switches += sum.voluntary;
+    row.involuntary_switches += sum.involuntary;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn row(tid: u32, born_ns: u64, cpu: u64) -> ThreadRow {
+        let sum = Totals { wall: cpu * 2, cpu, blocked: cpu, ..Totals::default() };
+        ThreadRow { tgid: tid, tid, born_ns, comm: "w".into(), sum, ..ThreadRow::default() }
+    }
+
+    #[test]
+    fn slices_are_differences_and_brief_threads_share_a_row() {
+        let mut slices = Slices::new(100);
+        let first = slices.rows(1, &[row(1, 0, 10)], &[row(2, 150, 3), row(3, 150, 4)]);
+        assert_eq!(first.iter().map(|t| (t.tid, t.cpu_ns, t.instances)).collect::<Vec<_>>(), [(1, 10, 1), (0, 7, 2)]);
+        let second = slices.rows(2, &[], &[row(1, 0, 25)]);
+        assert_eq!(second.iter().map(|t| (t.tid, t.cpu_ns)).collect::<Vec<_>>(), [(1, 15)]);
+        assert_eq!(slices.brief_processes()[0].instances, 2);
+    }
+
+    #[test]
+    fn a_reused_thread_id_starts_anew() {
+        let mut slices = Slices::new(100);
+        slices.rows(1, &[row(5, 120, 10)], &[]);
+        slices.rows(2, &[], &[row(5, 120, 11)]);
+        assert_eq!(slices.rows(3, &[row(5, 300, 2)], &[])[0].cpu_ns, 2);
+    }
+}

@@ -1,0 +1,173 @@
+//! When to count system calls. A hook on calls slows every process of the host, so windows are short,
+//! take a twentieth of the capture at most, and open only if the samples call for them.
+
+use std::collections::HashMap;
+use std::thread::sleep;
+use std::time::Duration;
+
+use anyhow::Result;
+use recording::Writer;
+use recording::tables::CallWindow;
+
+use crate::clock;
+use crate::probes::calls::{Calls, Kind};
+use crate::probes::run_stats::{self, Runs};
+use crate::probes::shapes;
+
+/// Length of one window; long enough for hundreds of calls of any loop that burns CPU.
+const LENGTH: Duration = Duration::from_millis(50);
+/// Share of the capture that windows may take together.
+const BUDGET: f64 = 0.05;
+/// From one window's start to the next one's.
+const SPACING: Duration = Duration::from_secs(1);
+/// Samples before a thread's calls are judged.
+const ENOUGH_SAMPLES: u64 = 5;
+/// Share of a thread's samples that must be in asking calls.
+const ASKING_SHARE: f64 = 0.1;
+
+/// When windows may open.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum CallCounting {
+    /// If the samples show a thread that keeps asking (polls, reads, yields, short sleeps).
+    #[default]
+    Auto,
+    /// In any case.
+    Always,
+    /// Not at all.
+    Never,
+}
+
+/// What samples say about asking calls, by thread.
+#[derive(Debug, Default)]
+pub struct Suspicion {
+    threads: HashMap<u32, (u64, u64)>,
+}
+
+impl Suspicion {
+    /// Takes note of one sample: its thread, the call it is in, and whether it has just left one.
+    pub fn see(&mut self, tid: u32, syscall: i32, after_call: bool) {
+        let asks = after_call || usize::try_from(syscall).is_ok_and(|nr| shapes::of(nr).asks);
+        let (all, asking) = self.threads.entry(tid).or_default();
+        *all += 1;
+        *asking += u64::from(asks);
+    }
+
+    /// Whether any thread spends a good part of its CPU time in calls that ask.
+    fn is_raised(&self) -> bool {
+        self.threads.values().any(|&(all, asking)| all >= ENOUGH_SAMPLES && asking as f64 >= all as f64 * ASKING_SHARE)
+    }
+}
+
+/// Opens windows within the budget and writes what they counted.
+pub struct Windows<'o> {
+    calls: Calls<'o>,
+    mode: CallCounting,
+    length: Duration,
+    start_ns: u64,
+    next: Duration,
+    opened: u32,
+    spent: Duration,
+    hits: u64,
+    lost: u64,
+    seen: u64,
+    priced: HashMap<&'static str, Runs>,
+}
+
+impl<'o> Windows<'o> {
+    pub fn new(calls: Calls<'o>, mode: CallCounting, length: Duration, start_ns: u64) -> Self {
+        // Half a second past the start of a slice, so that a window never meets its reading.
+        let next = (length / 5).min(Duration::from_millis(1500));
+        let (opened, hits, lost, seen) = (0, 0, 0, 0);
+        Self { calls, mode, length, start_ns, next, opened, spent: Duration::ZERO, hits, lost, seen, priced: HashMap::new() }
+    }
+
+    /// Opens a window if one is due, called for and affordable; returns when it is closed.
+    pub fn maybe_open(&mut self, writer: &mut Writer, suspicion: &Suspicion) -> Result<()> {
+        let now = Duration::from_nanos(clock::monotonic_ns() - self.start_ns);
+        let wanted = match self.mode {
+            CallCounting::Auto => suspicion.is_raised(),
+            CallCounting::Always => true,
+            CallCounting::Never => false,
+        };
+        let affordable = (self.spent + LENGTH).as_secs_f64() <= self.length.as_secs_f64() * BUDGET;
+        if !wanted || now < self.next || !affordable || now + LENGTH > self.length {
+            return Ok(());
+        }
+        self.next = now + SPACING;
+        self.open(writer)
+    }
+
+    fn open(&mut self, writer: &mut Writer) -> Result<()> {
+        self.opened += 1;
+        let id = self.opened;
+        let kind = if id % 3 == 0 { Kind::Latency } else { Kind::Results };
+        let stats = if id == 1 || id == 3 { run_stats::start().ok() } else { None };
+        let window = self.calls.open(kind)?;
+        let from = clock::monotonic_ns();
+        sleep(LENGTH);
+        let counted = self.calls.close(window, id, self.start_ns)?;
+        let length_ns = clock::monotonic_ns() - from;
+        drop(stats);
+        self.price();
+        self.spent += Duration::from_nanos(length_ns);
+        self.hits += counted.hits;
+        self.lost += counted.lost;
+        self.seen += counted.seen;
+        writer.append(&[CallWindow {
+            id,
+            kind: if kind == Kind::Latency { "latency" } else { "results" }.into(),
+            t_ns: from.saturating_sub(self.start_ns),
+            length_ns,
+            calls: counted.seen,
+            lost: counted.lost,
+        }])?;
+        writer.append(&counted.calls)?;
+        writer.append(&counted.latencies)?;
+        writer.append(&counted.examples)
+    }
+
+    fn price(&mut self) {
+        for (name, program) in self.calls.programs() {
+            self.priced.insert(name, run_stats::read(program));
+        }
+    }
+
+    /// Calls kept and lost.
+    pub fn loss(&self) -> (u64, u64) {
+        (self.seen.saturating_sub(self.lost), self.lost)
+    }
+
+    /// Runs of the hooks on all processes, and ns of one run.
+    pub fn runs(&self) -> (u64, f64) {
+        let (count, ns) = self.priced.values().fold((0, 0), |sum, r| (sum.0 + r.count, sum.1 + r.ns));
+        (self.hits, if count == 0 { 0.0 } else { ns as f64 / count as f64 })
+    }
+
+    /// Kernel memory of the maps, bytes.
+    pub fn map_bytes(&self) -> u64 {
+        self.calls.map_bytes()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn suspicion(polls: u64, others: u64) -> bool {
+        let mut s = Suspicion::default();
+        for _ in 0..polls {
+            s.see(1, libc::SYS_epoll_wait as i32, false);
+        }
+        for _ in 0..others {
+            s.see(1, -1, false);
+        }
+        s.is_raised()
+    }
+
+    #[test]
+    fn a_thread_that_keeps_asking_raises_suspicion() {
+        assert!(suspicion(6, 4));
+        assert!(!suspicion(1, 30), "asking is a small part of its time");
+        assert!(!suspicion(2, 0), "too few samples");
+    }
+}

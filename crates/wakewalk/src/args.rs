@@ -1,0 +1,149 @@
+//! What was typed. Nothing here touches the system; `plan` turns it into what will be done.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+/// Finds out why a networked service on Linux is slow or burns CPU, and proves it.
+///
+/// Without a command: watches the whole host for a few seconds and says which processes lose most time, with the
+/// diagnose line for each.
+#[derive(Debug, Parser)]
+#[command(name = "wakewalk", version, max_term_width = 100, args_conflicts_with_subcommands = true)]
+pub struct Cli {
+    /// What to do; nothing = watch the host.
+    #[command(subcommand)]
+    pub command: Option<Command>,
+    /// The look at the host.
+    #[command(flatten)]
+    pub host: Host,
+}
+
+/// Commands.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Observe one service for a while and say where its time goes, and why.
+    Diagnose(Diagnose),
+    /// Say what this kernel allows, and what each missing facility costs.
+    Doctor(Doctor),
+    /// Explain a cause: what it means, how it is recognised, what to do, what looks like it.
+    Explain(Explain),
+    /// Waits for a byte on standard input, then becomes COMMAND (how `diagnose -- COMMAND` starts it).
+    #[command(hide = true)]
+    Await(Await),
+}
+
+/// `wakewalk`
+#[derive(Debug, Args)]
+pub struct Host {
+    /// How long to watch.
+    #[arg(long = "for", value_name = "TIME", default_value = "5s", value_parser = humantime::parse_duration)]
+    pub length: Duration,
+    /// Print JSON.
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `wakewalk diagnose`
+#[derive(Debug, Args)]
+pub struct Diagnose {
+    /// The service.
+    #[command(flatten)]
+    pub target: TargetArgs,
+    /// How long to observe, such as 10s or 1m.
+    #[arg(long = "for", value_name = "TIME", default_value = "10s", value_parser = humantime::parse_duration)]
+    pub length: Duration,
+    /// Print the verdict as JSON.
+    #[arg(long)]
+    pub json: bool,
+    /// Also write the report as one self-contained page.
+    #[arg(long, value_name = "FILE")]
+    pub html: Option<PathBuf>,
+    /// Keep the recording, to be replayed with --from.
+    #[arg(long, value_name = "DIR", conflicts_with = "from")]
+    pub save: Option<PathBuf>,
+    /// When to count system calls; each count taxes all processes for 50 ms.
+    #[arg(long, value_enum, default_value_t = Counting::Auto, value_name = "WHEN")]
+    pub calls: Counting,
+}
+
+/// Exactly one of these.
+#[derive(Debug, Args)]
+#[group(required = true, multiple = false)]
+pub struct TargetArgs {
+    /// A process, with its children as they come and go.
+    #[arg(long)]
+    pub pid: Option<u32>,
+    /// Whoever listens on this port, in any network namespace.
+    #[arg(long)]
+    pub port: Option<u16>,
+    /// A unit of the service manager, such as nginx.service.
+    #[arg(long)]
+    pub unit: Option<String>,
+    /// A cgroup: a folder below the cgroup mount, or a path as in /proc/PID/cgroup.
+    #[arg(long, value_name = "PATH")]
+    pub cgroup: Option<PathBuf>,
+    /// Processes of this command name.
+    #[arg(long, value_name = "NAME")]
+    pub comm: Option<String>,
+    /// Replay a saved recording: needs no privilege, works on any machine.
+    #[arg(long, value_name = "DIR")]
+    pub from: Option<PathBuf>,
+    /// Start this command and observe it; its output goes to standard error.
+    #[arg(last = true, value_name = "COMMAND")]
+    pub command: Vec<String>,
+}
+
+/// When to count system calls.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Counting {
+    /// If the samples call for it.
+    Auto,
+    /// In any case.
+    Always,
+    /// Never.
+    Never,
+}
+
+/// `wakewalk doctor`
+#[derive(Debug, Args)]
+pub struct Doctor {
+    /// Print JSON.
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `wakewalk explain`
+#[derive(Debug, Args)]
+pub struct Explain {
+    /// Cause id, as in a verdict; without it all causes are listed.
+    pub cause: Option<String>,
+}
+
+/// `wakewalk await`
+#[derive(Debug, Args)]
+pub struct Await {
+    /// Program and arguments.
+    #[arg(last = true, required = true)]
+    pub command: Vec<String>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_declaration_is_sound() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn targets_exclude_each_other_and_one_is_needed() {
+        let parse = |args: &str| Cli::try_parse_from(args.split(' ')).is_ok();
+        assert!(parse("wakewalk diagnose --pid 1") && parse("wakewalk diagnose -- sleep 1") && parse("wakewalk"));
+        assert!(!parse("wakewalk diagnose") && !parse("wakewalk diagnose --pid 1 --port 80"));
+        assert!(!parse("wakewalk diagnose --from d --save e"));
+    }
+}

@@ -1,0 +1,7 @@
+//! One file a command.
+
+pub mod diagnose;
+pub mod doctor;
+pub mod explain;
+pub mod host;
+pub mod wait_and_become;

@@ -1,0 +1,103 @@
+//! `wakewalk diagnose`: capture or open a recording, diagnose it, draw the verdict.
+
+use std::fs;
+use std::io::Write as _;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use anyhow::{Context, Result};
+use collect::capture;
+use collect::target::Target;
+use diagnose::verdict::Verdict;
+use recording::{Meta, Recording, Writer};
+use report::formats;
+use signal_hook::consts::{SIGINT, SIGTERM};
+
+use crate::args;
+use crate::commands::wait_and_become::Started;
+use crate::plan::{self, Plan, Source, TOOL};
+use crate::progress::Line;
+
+/// Runs the command.
+pub fn run(args: &args::Diagnose) -> Result<()> {
+    let plan = plan::diagnose(args)?;
+    let recording = match &plan.source {
+        Source::Saved(dir) => recording::open(dir)?,
+        Source::Running(target) => with_folder(args, |dir| capture(&plan, target, None, dir))?,
+        Source::Started(command) => {
+            let started = Started::new(command)?;
+            let target = Target::Pid(started.pid());
+            with_folder(args, |dir| capture(&plan, &target, Some(started), dir))?
+        }
+    };
+    let verdict = diagnose::diagnose(&recording);
+    draw(args, &recording, &verdict)
+}
+
+/// A capture always goes through a recording on disk; without --save it is gone afterwards.
+fn with_folder(args: &args::Diagnose, capture: impl FnOnce(&Path) -> Result<()>) -> Result<Recording> {
+    if let Some(dir) = &args.save {
+        capture(dir)?;
+        return recording::open(dir);
+    }
+    let temporary = tempfile::tempdir().context("failed to make a folder for the recording")?;
+    capture(temporary.path())?;
+    recording::open(temporary.path())
+}
+
+fn capture(plan: &Plan, target: &Target, started: Option<Started>, dir: &Path) -> Result<()> {
+    let stop = Arc::new(AtomicBool::new(false));
+    for signal in [SIGINT, SIGTERM] {
+        // The second one ends us at once: the kernel takes the hooks off whichever way we go.
+        signal_hook::flag::register_conditional_default(signal, Arc::clone(&stop))
+            .context("failed to catch signals")?;
+        signal_hook::flag::register(signal, Arc::clone(&stop)).context("failed to catch signals")?;
+    }
+    let root = Path::new("/");
+    let mut resolved = target.resolve(root)?;
+    if let Some(started) = &started {
+        resolved.named = format!("-- {}", started.command());
+    }
+    let capture_plan = capture::Plan {
+        target: resolved,
+        length: plan.length,
+        calls: plan.calls,
+        root: root.to_path_buf(),
+        tool: TOOL.into(),
+    };
+    let line = Line::new(plan.length);
+    let writer = Writer::create(dir, &Meta { tool: TOOL.into(), ..Meta::default() })?;
+    let mut started = started;
+    capture::run(&capture_plan, writer, &stop, &mut |p| {
+        if let Some(started) = &mut started {
+            started.go();
+        }
+        line.show(p.elapsed, p.length, p.doing);
+    })
+}
+
+fn draw(args: &args::Diagnose, recording: &Recording, verdict: &Verdict) -> Result<()> {
+    let sections = report::views::sections(&report::views::Material { verdict, recording });
+    if let Some(file) = &args.html {
+        let page = formats::html::page(verdict, &sections)?;
+        fs::write(file, page).with_context(|| format!("failed to write the page `{}`", file.display()))?;
+    }
+    let mut out = anstream::stdout().lock();
+    if args.json {
+        writeln!(out, "{}", formats::json::text(verdict)?.trim_end())?;
+    } else {
+        formats::terminal::draw(verdict, &sections, width(), &mut out)?;
+    }
+    for (what, path) in [("page", &args.html), ("recording", &args.save)] {
+        if let Some(path) = path {
+            eprintln!("{what}: {}", path.display());
+        }
+    }
+    Ok(())
+}
+
+/// Columns to fill: those of the terminal, but lines over 100 are hard to read.
+pub fn width() -> usize {
+    terminal_size::terminal_size().map_or(80, |(width, _)| usize::from(width.0)).clamp(60, 100)
+}

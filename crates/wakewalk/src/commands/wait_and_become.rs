@@ -1,0 +1,63 @@
+//! How `diagnose -- COMMAND` starts its command: a copy of ourselves that waits for a byte on its
+//! standard input and then becomes the command, so that the probes are there before its first step.
+
+use std::io::{self, Read as _, Write as _};
+use std::os::unix::process::CommandExt as _;
+use std::process::{Child, Command, Stdio};
+
+use anyhow::{Context, Result};
+
+use crate::args;
+
+/// Waits, then becomes the command; returns only if that fails.
+pub fn run(args: &args::Await) -> Result<()> {
+    let mut go = [0u8; 1];
+    io::stdin().read_exact(&mut go).context("nobody said go")?;
+    let (program, arguments) = args.command.split_first().context("no command")?;
+    let error = Command::new(program).args(arguments).stdin(Stdio::null()).exec();
+    Err(error).with_context(|| format!("failed to start `{program}`"))
+}
+
+/// A command that waits to be let go. Dropping it ends it.
+pub struct Started {
+    child: Child,
+    command: String,
+}
+
+impl Started {
+    /// Starts the copy. The command's output goes to standard error, so that ours stays clean.
+    pub fn new(command: &[String]) -> Result<Self> {
+        let child = Command::new("/proc/self/exe")
+            .args(["await", "--"])
+            .args(command)
+            .stdin(Stdio::piped())
+            .stdout(io::stderr())
+            .spawn()
+            .with_context(|| format!("failed to start `{}`", command.join(" ")))?;
+        Ok(Self { child, command: command.join(" ") })
+    }
+
+    /// Its process id, the same before and after it becomes the command.
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// The command line.
+    pub fn command(&self) -> &str {
+        &self.command
+    }
+
+    /// Lets it become the command; later calls do nothing.
+    pub fn go(&mut self) {
+        if let Some(mut stdin) = self.child.stdin.take() {
+            let _ = stdin.write_all(b"."); // it has ended: the capture will say so
+        }
+    }
+}
+
+impl Drop for Started {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}

@@ -1,0 +1,102 @@
+//! From what was typed to what will be done. May look at the system, changes nothing.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use anyhow::{Result, bail};
+use collect::capture::CallCounting;
+use collect::target::Target;
+
+use crate::args::{self, Counting};
+
+/// The shortest capture that can tell anything: one slice.
+const SHORTEST: Duration = Duration::from_secs(1);
+/// The longest: a capture is a look, not a monitor.
+const LONGEST: Duration = Duration::from_secs(3600);
+
+/// Where the recording comes from.
+pub enum Source {
+    /// A running service.
+    Running(Target),
+    /// A command that is started for the purpose.
+    Started(Vec<String>),
+    /// A saved recording.
+    Saved(PathBuf),
+}
+
+/// What `diagnose` will do.
+pub struct Plan {
+    /// Where the recording comes from.
+    pub source: Source,
+    /// How long to observe.
+    pub length: Duration,
+    /// When to count system calls.
+    pub calls: CallCounting,
+}
+
+/// Name and version, for recordings and verdicts.
+pub const TOOL: &str = concat!("wakewalk ", env!("CARGO_PKG_VERSION"));
+
+/// The plan for `diagnose`.
+///
+/// # Errors
+/// A length out of bounds, or privileges that a capture needs are missing.
+pub fn diagnose(args: &args::Diagnose) -> Result<Plan> {
+    let calls = match args.calls {
+        Counting::Auto => CallCounting::Auto,
+        Counting::Always => CallCounting::Always,
+        Counting::Never => CallCounting::Never,
+    };
+    let source = source(&args.target);
+    if !matches!(source, Source::Saved(_)) {
+        check_length(args.length)?;
+        check_privileges()?;
+    }
+    if let Some(dir) = &args.save {
+        check_save(dir)?;
+    }
+    Ok(Plan { source, length: args.length, calls })
+}
+
+fn source(target: &args::TargetArgs) -> Source {
+    match target {
+        args::TargetArgs { from: Some(dir), .. } => Source::Saved(dir.clone()),
+        args::TargetArgs { pid: Some(pid), .. } => Source::Running(Target::Pid(*pid)),
+        args::TargetArgs { port: Some(port), .. } => Source::Running(Target::Port(*port)),
+        args::TargetArgs { unit: Some(unit), .. } => Source::Running(Target::Unit(unit.clone())),
+        args::TargetArgs { cgroup: Some(path), .. } => Source::Running(Target::Cgroup(path.clone())),
+        args::TargetArgs { comm: Some(comm), .. } => Source::Running(Target::Comm(comm.clone())),
+        args::TargetArgs { command, .. } => Source::Started(command.clone()),
+    }
+}
+
+/// A window that can be observed.
+///
+/// # Errors
+/// It is too short or too long.
+pub fn check_length(length: Duration) -> Result<()> {
+    if length < SHORTEST || length > LONGEST {
+        bail!("--for must be between {SHORTEST:?} and {LONGEST:?}; a capture is a look, not a monitor");
+    }
+    Ok(())
+}
+
+fn check_privileges() -> Result<()> {
+    let missing = collect::doctor::missing_capabilities();
+    if !missing.is_empty() {
+        bail!(
+            "observing a service needs privileges that this user does not have ({}); run it with sudo, or replay a \
+             recording with --from DIR, which needs none",
+            missing.join(", ")
+        );
+    }
+    Ok(())
+}
+
+/// Found out before the capture, not after it.
+fn check_save(dir: &Path) -> Result<()> {
+    if dir.join("meta.json").exists() {
+        bail!("`{}` already holds a recording; name another folder for --save or remove it", dir.display());
+    }
+    Ok(())
+}
