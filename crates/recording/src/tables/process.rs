@@ -27,4 +27,6 @@ pub struct Process {
     pub cmdline: String,
     /// Cgroup path (v2, else the v1 cpu hierarchy).
     pub cgroup: String,
+    /// Sockets that it listens on, `tcp 0.0.0.0:8080`, in its own network namespace.
+    pub listen: Vec<String>,
 }
