@@ -1,3 +1,13 @@
 //! Probes and samplers: what the kernel says about a target, put into tables.
 
+pub mod capture;
+pub mod cgroup;
+pub mod clock;
+pub mod doctor;
+#[cfg(test)]
+mod fake_root;
+pub mod host;
 pub mod probes;
+pub mod proc;
+pub mod sockets;
+pub mod target;

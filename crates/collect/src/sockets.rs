@@ -1,0 +1,180 @@
+//! Who listens where, from `/proc/PID/net/{tcp,udp}{,6}` of any process of a network namespace.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::fs::File;
+use std::io::{BufRead, BufReader};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::path::Path;
+
+use crate::proc::Proc;
+
+/// `TCP_LISTEN` and, of an unconnected UDP socket, `TCP_CLOSE` (include/net/tcp_states.h).
+const TCP_LISTEN: &str = "0A";
+const TCP_CLOSE: &str = "07";
+
+/// A socket that waits for peers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Listener {
+    /// `tcp` or `udp`.
+    pub protocol: &'static str,
+    /// Local address.
+    pub address: SocketAddr,
+    /// Inode, by which descriptors refer to it.
+    pub inode: u64,
+    /// TCP: finished handshakes that wait for accept(2). UDP: bytes that wait to be read.
+    pub receive_queue: u64,
+}
+
+/// `tcp 0.0.0.0:8080`, `tcp [::]:8080`.
+impl fmt::Display for Listener {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.protocol, self.address)
+    }
+}
+
+/// Listeners of the network namespace that `pid` (a number or `self`) is in: TCP, then bound UDP.
+pub fn listeners(proc: &Proc, pid: &str) -> Vec<Listener> {
+    let mut all = tcp_listeners(proc, pid);
+    for name in ["udp", "udp6"] {
+        all.extend(read(&proc.path(format!("{pid}/net/{name}")), udp_line));
+    }
+    all
+}
+
+/// TCP listeners of a namespace. This stays cheap beside a million connections: the kernel walks the
+/// hash of listeners first, and the reading ends at the first line that is none.
+pub fn tcp_listeners(proc: &Proc, pid: &str) -> Vec<Listener> {
+    ["tcp", "tcp6"].iter().flat_map(|name| read(&proc.path(format!("{pid}/net/{name}")), tcp_line)).collect()
+}
+
+/// Network namespaces and the processes in them that can still be asked, ascending.
+pub fn namespaces(proc: &Proc) -> BTreeMap<String, Vec<u32>> {
+    let mut found: BTreeMap<String, Vec<u32>> = BTreeMap::new();
+    for pid in proc.pids() {
+        if let Some(name) = proc.namespace(&pid.to_string(), "net") {
+            found.entry(name).or_default().push(pid);
+        }
+    }
+    found
+}
+
+/// Listeners by network namespace. A process may vanish before it is asked: then the next one is.
+pub fn listeners_by_namespace(proc: &Proc) -> BTreeMap<String, Vec<Listener>> {
+    let ask = |pids: Vec<u32>| {
+        let alive = pids.iter().find(|pid| proc.of(**pid, "net/tcp").exists());
+        alive.map(|pid| listeners(proc, &pid.to_string())).unwrap_or_default()
+    };
+    namespaces(proc).into_iter().map(|(name, pids)| (name, ask(pids))).collect()
+}
+
+/// What a line is to its reader.
+enum Line {
+    Wanted(Listener),
+    Other,
+    /// Nothing of interest follows.
+    End,
+}
+
+fn read(path: &Path, parse: fn(&str) -> Line) -> Vec<Listener> {
+    let mut found = Vec::new();
+    let Ok(file) = File::open(path) else { return found };
+    for line in BufReader::new(file).lines().skip(1).map_while(Result::ok) {
+        match parse(&line) {
+            Line::Wanted(listener) => found.push(listener),
+            Line::Other => {}
+            Line::End => break,
+        }
+    }
+    found
+}
+
+fn tcp_line(line: &str) -> Line {
+    match socket(line, "tcp") {
+        Some((listener, TCP_LISTEN)) => Line::Wanted(listener),
+        Some(_) => Line::End,
+        None => Line::Other,
+    }
+}
+
+fn udp_line(line: &str) -> Line {
+    match socket(line, "udp") {
+        Some((listener, TCP_CLOSE)) if listener.address.port() != 0 => Line::Wanted(listener),
+        _ => Line::Other,
+    }
+}
+
+/// `sl local remote state tx:rx …  inode …` -> the socket and its state.
+fn socket<'a>(line: &'a str, protocol: &'static str) -> Option<(Listener, &'a str)> {
+    let fields: Vec<&str> = line.split_whitespace().collect();
+    let [_, local, _, state, queues, _, _, _, _, inode, ..] = fields[..] else { return None };
+    let (_, receive_queue) = queues.split_once(':')?;
+    let listener = Listener {
+        protocol,
+        address: address(local)?,
+        inode: inode.parse().ok()?,
+        receive_queue: u64::from_str_radix(receive_queue, 16).ok()?,
+    };
+    Some((listener, state))
+}
+
+/// `0100007F:1F90`: the address as words of the machine's own byte order, the port as a number.
+fn address(text: &str) -> Option<SocketAddr> {
+    let (address, port) = text.split_once(':')?;
+    let words: Vec<u8> = (0..address.len() / 8)
+        .map(|i| u32::from_str_radix(address.get(i * 8..i * 8 + 8)?, 16).ok())
+        .collect::<Option<Vec<u32>>>()?
+        .into_iter()
+        .flat_map(u32::to_ne_bytes)
+        .collect();
+    let ip = match words.len() {
+        4 => IpAddr::V4(Ipv4Addr::from(<[u8; 4]>::try_from(words).ok()?)),
+        16 => IpAddr::V6(Ipv6Addr::from(<[u8; 16]>::try_from(words).ok()?)),
+        _ => return None,
+    };
+    Some(SocketAddr::new(ip, u16::from_str_radix(port, 16).ok()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fake_root::FakeRoot;
+
+    const HEAD: &str =
+        "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode\n";
+
+    fn line(local: &str, state: &str, rx: u32, inode: u64) -> String {
+        format!("   0: {local} 00000000:0000 {state} 00000000:{rx:08X} 00:00000000 00000000  0  0 {inode} 1 0\n")
+    }
+
+    #[test]
+    fn listeners_of_both_families_and_protocols() {
+        let root = FakeRoot::new();
+        let v6 = "00000000000000000000000000000000:0050";
+        root.file("proc/7/net/tcp", HEAD.to_string() + &line("0100007F:1F90", "0A", 3, 11))
+            .file("proc/7/net/tcp6", HEAD.to_string() + &line(v6, "0A", 0, 12))
+            .file(
+                "proc/7/net/udp",
+                HEAD.to_string() + &line("00000000:0035", "07", 0, 13) + &line("00000000:9999", "01", 0, 14),
+            );
+        let all = listeners(&Proc::new(root.path()), "7");
+        let names: Vec<String> = all.iter().map(ToString::to_string).collect();
+        assert_eq!(names, ["tcp 127.0.0.1:8080", "tcp [::]:80", "udp 0.0.0.0:53"]);
+        assert_eq!((all[0].receive_queue, all[0].inode), (3, 11));
+    }
+
+    #[test]
+    fn reading_ends_with_the_listeners() {
+        let root = FakeRoot::new();
+        let text =
+            [line("00000000:0050", "0A", 0, 1), line("00000000:0050", "01", 0, 2), line("00000000:0051", "0A", 0, 3)];
+        root.file("proc/self/net/tcp", HEAD.to_string() + &text.concat());
+        assert_eq!(tcp_listeners(&Proc::new(root.path()), "self").len(), 1);
+    }
+
+    #[test]
+    fn torn_lines_are_skipped() {
+        assert!(socket("   0: 0100007F:1F90 00000000:0000 0A", "tcp").is_none());
+        assert!(address("01:zz").is_none() && address("0100007F").is_none() && address("é100007F:1").is_none());
+    }
+}

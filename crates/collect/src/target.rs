@@ -1,0 +1,165 @@
+//! The target: from how the user named a service to the processes to watch and the limits they have.
+//!
+//! Every way of naming ends in a set of processes. A pid, a port or a command name means a process and all
+//! its descendants; a cgroup or a unit means its members and nobody else. What cannot be found is answered
+//! by a sentence that says what to try instead.
+
+mod command;
+mod limits;
+mod pid;
+mod port;
+mod processes;
+mod tree;
+mod unit;
+
+use std::collections::{HashMap, HashSet};
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use anyhow::Result;
+use recording::meta;
+
+use crate::cgroup::{Membership, Trees};
+use crate::proc::Proc;
+use crate::sockets;
+pub use limits::{Cgroups, Limits};
+pub use processes::processes;
+
+/// How the user names a service.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Target {
+    /// A process, with its descendants.
+    Pid(u32),
+    /// Whoever listens on a port, in any network namespace.
+    Port(u16),
+    /// A unit of the service manager, with or without `.service`.
+    Unit(String),
+    /// A cgroup: a folder, or a path as in `/proc/PID/cgroup`.
+    Cgroup(PathBuf),
+    /// Processes of exactly this command name.
+    Comm(String),
+}
+
+/// `--pid 42`, as it was typed.
+impl fmt::Display for Target {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Pid(pid) => write!(f, "--pid {pid}"),
+            Self::Port(port) => write!(f, "--port {port}"),
+            Self::Unit(unit) => write!(f, "--unit {unit}"),
+            Self::Cgroup(path) => write!(f, "--cgroup {}", path.display()),
+            Self::Comm(comm) => write!(f, "--comm {comm}"),
+        }
+    }
+}
+
+/// Processes that a name stands for.
+#[derive(Debug, Default)]
+struct Chosen {
+    /// The processes that were named; the first is the main one.
+    main: Vec<u32>,
+    /// These and the rest of the target, ascending.
+    pids: Vec<u32>,
+    /// What the user should know about the choice.
+    notes: Vec<String>,
+}
+
+/// A target that was found.
+#[derive(Clone, Debug, Default)]
+pub struct Resolved {
+    /// How it was named, `--pid 42`.
+    pub named: String,
+    /// The processes that were named, the main one first.
+    pub main: Vec<u32>,
+    /// All processes at this moment: the named ones first, then the rest, ascending.
+    pub pids: Vec<u32>,
+    /// Command name of the main process.
+    pub comm: String,
+    /// Sockets that it listens on, `tcp 0.0.0.0:8080`, in its own network namespace.
+    pub listen: Vec<String>,
+    /// Affinity, cpuset and quota.
+    pub limits: Limits,
+    /// Cgroups of its processes, from their own up to the root.
+    pub cgroups: Cgroups,
+    /// What the user should know about the choice.
+    pub notes: Vec<String>,
+}
+
+impl Target {
+    /// Finds the target below `root`, which is `/` outside of tests.
+    ///
+    /// # Errors
+    /// There is no such process, port, unit, cgroup or command, or it cannot be observed; the sentence
+    /// says what to try.
+    pub fn resolve(&self, root: &Path) -> Result<Resolved> {
+        let proc = Proc::new(root);
+        let chosen = match self {
+            Self::Pid(pid) => pid::find(&proc, *pid)?,
+            Self::Port(port) => port::find(&proc, *port)?,
+            Self::Unit(name) => unit::find_unit(&proc, name)?,
+            Self::Cgroup(path) => unit::find_cgroup(&proc, path)?,
+            Self::Comm(comm) => command::find(&proc, comm)?,
+        };
+        Ok(describe(&proc, self.to_string(), chosen))
+    }
+}
+
+impl Resolved {
+    /// The same as the recording keeps it.
+    pub fn meta(&self) -> meta::Target {
+        meta::Target {
+            named: self.named.clone(),
+            pids: self.pids.clone(),
+            comm: self.comm.clone(),
+            listen: self.listen.clone(),
+            allowed_cpus: self.limits.allowed_cpus.clone(),
+            quota_cpus: self.limits.quota_cpus,
+            cgroup: self.limits.cgroup.clone(),
+            ..meta::Target::default()
+        }
+    }
+}
+
+fn describe(proc: &Proc, named: String, chosen: Chosen) -> Resolved {
+    let mut pids = chosen.main.clone();
+    pids.extend(chosen.pids.iter().filter(|pid| !chosen.main.contains(pid)));
+    let trees = Trees::read(proc.root());
+    let memberships: Vec<Membership> = pids.iter().map(|pid| Membership::of(proc, *pid)).collect();
+    let mut listen: Vec<String> = listening(proc, &pids).into_values().flatten().collect();
+    listen.sort();
+    listen.dedup();
+    Resolved {
+        named,
+        comm: pids.first().and_then(|pid| Some(proc.stat(*pid)?.comm)).unwrap_or_default(),
+        listen,
+        limits: Limits::of(proc, &trees, &pids, &memberships),
+        cgroups: Cgroups::of(&trees, &memberships),
+        main: chosen.main,
+        pids,
+        notes: chosen.notes,
+    }
+}
+
+/// Sockets that each of these processes listens on, in its own network namespace.
+pub(crate) fn listening(proc: &Proc, pids: &[u32]) -> HashMap<u32, Vec<String>> {
+    let mut namespaces: HashMap<String, HashMap<u64, String>> = HashMap::new();
+    let mut found = HashMap::new();
+    for pid in pids {
+        let name = proc.namespace(&pid.to_string(), "net").unwrap_or_default();
+        let all = namespaces.entry(name).or_insert_with(|| {
+            sockets::listeners(proc, &pid.to_string()).into_iter().map(|l| (l.inode, l.to_string())).collect()
+        });
+        if all.is_empty() {
+            continue; // spares the walk over the descriptors
+        }
+        let held: HashSet<u64> = proc.socket_inodes(*pid);
+        let mut names: Vec<String> = held.iter().filter_map(|inode| all.get(inode).cloned()).collect();
+        names.sort();
+        names.dedup();
+        found.insert(*pid, names);
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests;
