@@ -8,6 +8,8 @@ pub mod doctor;
 mod fake_root;
 pub mod host;
 pub mod probes;
+pub mod namespace;
 pub mod proc;
+pub mod samplers;
 pub mod sockets;
 pub mod target;

@@ -1,13 +1,17 @@
-//! Who listens where, from `/proc/PID/net/{tcp,udp}{,6}` of any process of a network namespace.
+//! Who listens where, in any network namespace: by sock_diag, else from `/proc/PID/net/{tcp,udp}{,6}`.
+
+mod diag;
 
 use std::collections::BTreeMap;
 use std::fmt;
 use std::fs::File;
-use std::io::{BufRead, BufReader};
+use std::io::{self, BufRead, BufReader};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
+use crate::namespace;
 use crate::proc::Proc;
+use diag::Diag;
 
 /// `TCP_LISTEN` and, of an unconnected UDP socket, `TCP_CLOSE` (include/net/tcp_states.h).
 const TCP_LISTEN: &str = "0A";
@@ -24,6 +28,8 @@ pub struct Listener {
     pub inode: u64,
     /// TCP: finished handshakes that wait for accept(2). UDP: bytes that wait to be read.
     pub receive_queue: u64,
+    /// TCP: how many may wait for accept(2); unknown from text files.
+    pub backlog: Option<u64>,
 }
 
 /// `tcp 0.0.0.0:8080`, `tcp [::]:8080`.
@@ -33,19 +39,55 @@ impl fmt::Display for Listener {
     }
 }
 
-/// Listeners of the network namespace that `pid` (a number or `self`) is in: TCP, then bound UDP.
-pub fn listeners(proc: &Proc, pid: &str) -> Vec<Listener> {
-    let mut all = tcp_listeners(proc, pid);
-    for name in ["udp", "udp6"] {
-        all.extend(read(&proc.path(format!("{pid}/net/{name}")), udp_line));
-    }
-    all
+/// Where listeners of one network namespace are read.
+#[derive(Debug)]
+pub enum Source {
+    /// sock_diag, opened inside the namespace.
+    Diag(Diag),
+    /// The text files of a process in the namespace: no backlog, and some ms for each reading.
+    Text {
+        /// Folder with `tcp`, `tcp6`, `udp` and `udp6`.
+        dir: PathBuf,
+    },
 }
 
-/// TCP listeners of a namespace. This stays cheap beside a million connections: the kernel walks the
-/// hash of listeners first, and the reading ends at the first line that is none.
-pub fn tcp_listeners(proc: &Proc, pid: &str) -> Vec<Listener> {
-    ["tcp", "tcp6"].iter().flat_map(|name| read(&proc.path(format!("{pid}/net/{name}")), tcp_line)).collect()
+impl Source {
+    /// For the namespace that `pid` (a number or `self`) is in.
+    pub fn of(proc: &Proc, pid: &str) -> Self {
+        let diag = if proc.root() != Path::new("/") {
+            Err(io::ErrorKind::Unsupported.into()) // another root is not this kernel
+        } else if proc.namespace(pid, "net") == proc.namespace("self", "net") {
+            Diag::open()
+        } else {
+            namespace::inside(&proc.path(format!("{pid}/ns/net")), Diag::open)
+        };
+        diag.map_or_else(|_| Self::Text { dir: proc.path(format!("{pid}/net")) }, Self::Diag)
+    }
+
+    /// TCP listeners.
+    pub fn tcp(&mut self) -> io::Result<Vec<Listener>> {
+        match self {
+            Self::Diag(diag) => diag.tcp(),
+            Self::Text { dir } => Ok(both_families(dir, "tcp", tcp_line)),
+        }
+    }
+
+    fn udp(&mut self) -> io::Result<Vec<Listener>> {
+        match self {
+            Self::Diag(diag) => diag.udp(),
+            Self::Text { dir } => Ok(both_families(dir, "udp", udp_line)),
+        }
+    }
+}
+
+/// Listeners of the network namespace that `pid` (a number or `self`) is in: TCP, then bound UDP.
+pub fn listeners(proc: &Proc, pid: &str) -> Vec<Listener> {
+    let mut source = Source::of(proc, pid);
+    // Where a kernel lacks one of the diag modules, the text still tells.
+    let dir = proc.path(format!("{pid}/net"));
+    let mut all = source.tcp().unwrap_or_else(|_| both_families(&dir, "tcp", tcp_line));
+    all.extend(source.udp().unwrap_or_else(|_| both_families(&dir, "udp", udp_line)));
+    all
 }
 
 /// Network namespaces and the processes in them that can still be asked, ascending.
@@ -76,6 +118,11 @@ enum Line {
     End,
 }
 
+fn both_families(dir: &Path, protocol: &str, parse: fn(&str) -> Line) -> Vec<Listener> {
+    ["", "6"].iter().flat_map(|family| read(&dir.join(format!("{protocol}{family}")), parse)).collect()
+}
+
+/// Reads up to the first line after which nothing of interest follows.
 fn read(path: &Path, parse: fn(&str) -> Line) -> Vec<Listener> {
     let mut found = Vec::new();
     let Ok(file) = File::open(path) else { return found };
@@ -92,7 +139,7 @@ fn read(path: &Path, parse: fn(&str) -> Line) -> Vec<Listener> {
 fn tcp_line(line: &str) -> Line {
     match socket(line, "tcp") {
         Some((listener, TCP_LISTEN)) => Line::Wanted(listener),
-        Some(_) => Line::End,
+        Some(_) => Line::End, // the kernel walks the listeners first, then all connections
         None => Line::Other,
     }
 }
@@ -114,6 +161,7 @@ fn socket<'a>(line: &'a str, protocol: &'static str) -> Option<(Listener, &'a st
         address: address(local)?,
         inode: inode.parse().ok()?,
         receive_queue: u64::from_str_radix(receive_queue, 16).ok()?,
+        backlog: None,
     };
     Some((listener, state))
 }
@@ -169,7 +217,7 @@ mod tests {
         let text =
             [line("00000000:0050", "0A", 0, 1), line("00000000:0050", "01", 0, 2), line("00000000:0051", "0A", 0, 3)];
         root.file("proc/self/net/tcp", HEAD.to_string() + &text.concat());
-        assert_eq!(tcp_listeners(&Proc::new(root.path()), "self").len(), 1);
+        assert_eq!(listeners(&Proc::new(root.path()), "self").len(), 1);
     }
 
     #[test]

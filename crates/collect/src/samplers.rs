@@ -1,0 +1,154 @@
+//! Samplers: files of `/proc`, `/sys` and the cgroup trees, read at the start, each second and at the end
+//! of a capture, as rows of table `counter`.
+//!
+//! Values are kept as read, in ns and bytes; rates are derived by who reads the recording. A file that is
+//! missing becomes one gap, never an error. To add a sampler: one file here, two lines below.
+
+mod cgroup_cpu;
+mod cgroup_memory;
+mod cgroup_pids;
+mod changes;
+mod diskstats;
+mod file_nr;
+mod link;
+mod listeners;
+mod loadavg;
+mod meminfo;
+mod net_dev;
+mod netstat;
+mod nf_conntrack;
+mod pid;
+mod pressure;
+mod reread;
+mod schedstat;
+mod scope;
+mod sockstat;
+mod softnet_stat;
+mod stat;
+mod text_file;
+mod vmstat;
+
+use std::collections::HashSet;
+
+use recording::tables::{Counter, Gap};
+
+pub use scope::Scope;
+
+/// One source of counters.
+pub trait Sampler: Send {
+    /// Column `source` of its rows.
+    fn name(&self) -> &'static str;
+
+    /// What it needs of the kernel, and what is unknown without it.
+    fn needs(&self) -> &'static str;
+
+    /// Reads once.
+    ///
+    /// # Errors
+    /// Why nothing could be read, as words for a gap.
+    fn sample(&mut self, scope: &Scope, out: &mut Readings) -> Result<(), String>;
+}
+
+/// Rows of one moment.
+#[derive(Debug, Default)]
+pub struct Readings {
+    t_ns: u64,
+    rows: Vec<Counter>,
+}
+
+impl Readings {
+    /// Adds a reading.
+    pub fn put(&mut self, source: &str, entity: &str, name: &str, value: f64) {
+        self.rows.push(Counter {
+            t_ns: self.t_ns,
+            source: source.to_string(),
+            entity: entity.to_string(),
+            name: name.to_string(),
+            value,
+        });
+    }
+}
+
+/// Every sampler, at work for one target or for the host.
+pub struct Samplers {
+    scope: Scope,
+    samplers: Vec<Box<dyn Sampler>>,
+    changes: changes::Changes,
+    missing: HashSet<&'static str>,
+    gaps: Vec<Gap>,
+}
+
+impl Samplers {
+    /// Samplers for a scope; nothing is read yet.
+    pub fn new(scope: Scope) -> Self {
+        let samplers = all(&scope);
+        Self { scope, samplers, changes: changes::Changes::default(), missing: HashSet::new(), gaps: Vec::new() }
+    }
+
+    /// Reads all; returns what differs from the reading before, at first everything.
+    pub fn sample(&mut self, t_ns: u64) -> Vec<Counter> {
+        let rows = self.read(t_ns);
+        self.changes.keep(rows)
+    }
+
+    /// Reads all for the last time; returns everything, so that every counter has its final row.
+    pub fn last(&mut self, t_ns: u64) -> Vec<Counter> {
+        self.read(t_ns)
+    }
+
+    /// What could not be read since the last call; each source is named once.
+    pub fn gaps(&mut self) -> Vec<Gap> {
+        std::mem::take(&mut self.gaps)
+    }
+
+    /// Processes of the target as they are now, the main ones first.
+    pub fn follow(&mut self, pids: &[u32]) {
+        self.scope.pids = pids.to_vec();
+    }
+
+    /// Each sampler's name and what it needs.
+    pub fn needs(&self) -> Vec<(&'static str, &'static str)> {
+        self.samplers.iter().map(|sampler| (sampler.name(), sampler.needs())).collect()
+    }
+
+    fn read(&mut self, t_ns: u64) -> Vec<Counter> {
+        let mut readings = Readings { t_ns, rows: Vec::new() };
+        for sampler in &mut self.samplers {
+            let Err(why) = sampler.sample(&self.scope, &mut readings) else { continue };
+            if self.missing.insert(sampler.name()) {
+                let why = format!("{why}; needs {}", sampler.needs());
+                self.gaps.push(Gap { what: sampler.name().to_string(), why });
+            }
+        }
+        readings.rows
+    }
+}
+
+/// The list.
+fn all(scope: &Scope) -> Vec<Box<dyn Sampler>> {
+    vec![
+        Box::new(stat::sampler(scope)),
+        Box::new(loadavg::sampler(scope)),
+        Box::new(schedstat::sampler(scope)),
+        Box::new(meminfo::sampler(scope)),
+        Box::new(vmstat::sampler(scope)),
+        Box::new(pressure::sampler(scope)),
+        Box::new(diskstats::sampler(scope)),
+        Box::new(net_dev::sampler(scope)),
+        Box::new(link::Link),
+        Box::new(netstat::snmp(scope)),
+        Box::new(netstat::netstat(scope)),
+        Box::new(sockstat::sampler(scope)),
+        Box::new(softnet_stat::sampler(scope)),
+        Box::new(listeners::sampler(scope)),
+        Box::new(pid::sampler(scope)),
+        Box::new(file_nr::sampler(scope)),
+        Box::new(nf_conntrack::sampler(scope)),
+        Box::new(cgroup_cpu::sampler(scope)),
+        Box::new(cgroup_memory::sampler(scope)),
+        Box::new(cgroup_pids::sampler(scope)),
+    ]
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,71 @@
+//! CPU of the target's cgroups, from their own up to the root: use, quota and how often it bit.
+
+use super::reread::Reread;
+use super::{Readings, Sampler, Scope};
+use crate::cgroup::{Level, quota_us};
+
+const NAME: &str = "cgroup/cpu";
+
+/// Open files of all levels.
+pub struct CgroupCpu {
+    levels: Vec<(Level, Reread)>,
+    /// Version 1 counts use in a tree of its own.
+    usage: Vec<(String, Reread)>,
+}
+
+pub fn sampler(scope: &Scope) -> CgroupCpu {
+    let levels = &scope.cgroups.cpu;
+    let v1 = scope.cgroups.cpuacct.iter().filter(|level| !level.v2);
+    CgroupCpu {
+        levels: levels.iter().map(|level| (level.clone(), Reread::new(level.dir.join("cpu.stat")))).collect(),
+        usage: v1.map(|level| (level.path.clone(), Reread::new(level.dir.join("cpuacct.usage")))).collect(),
+    }
+}
+
+impl Sampler for CgroupCpu {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn needs(&self) -> &'static str {
+        "a mounted cgroup tree with the cpu controller; without it CPU quotas and throttling are unknown"
+    }
+
+    fn sample(&mut self, _: &Scope, out: &mut Readings) -> Result<(), String> {
+        if self.levels.is_empty() && self.usage.is_empty() {
+            return Err("no cgroup of the target is visible".to_string());
+        }
+        for (level, stat) in &mut self.levels {
+            // A cgroup may be removed while we watch; the levels above stay.
+            if let Ok(text) = stat.text() {
+                parse(&level.path, text, out);
+            }
+            if let Some((quota, period)) = quota_us(level) {
+                out.put(NAME, &level.path, "quota_ns", quota as f64 * 1e3);
+                out.put(NAME, &level.path, "period_ns", period as f64 * 1e3);
+            }
+        }
+        for (path, usage) in &mut self.usage {
+            if let Some(value) = usage.number() {
+                out.put(NAME, path, "usage_ns", value);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// `cpu.stat`: version 1 says throttled_time in ns, version 2 throttled_usec and usage_usec.
+fn parse(path: &str, text: &str, out: &mut Readings) {
+    for line in text.lines() {
+        let Some((key, Ok(value))) = line.split_once(' ').map(|(key, v)| (key, v.trim().parse::<f64>())) else {
+            continue;
+        };
+        match key {
+            "nr_periods" | "nr_throttled" => out.put(NAME, path, key, value),
+            "throttled_time" => out.put(NAME, path, "throttled_ns", value),
+            "throttled_usec" => out.put(NAME, path, "throttled_ns", value * 1e3),
+            "usage_usec" => out.put(NAME, path, "usage_ns", value * 1e3),
+            _ => {}
+        }
+    }
+}

@@ -1,0 +1,44 @@
+//! Processes of the target's cgroups against their limit.
+
+use super::reread::Reread;
+use super::{Readings, Sampler, Scope};
+
+const NAME: &str = "cgroup/pids";
+
+/// Path, `pids.current` and `pids.max` of each level.
+pub struct CgroupPids {
+    levels: Vec<(String, Reread, Reread)>,
+}
+
+pub fn sampler(scope: &Scope) -> CgroupPids {
+    let files = |level: &crate::cgroup::Level| {
+        let open = |name: &str| Reread::new(level.dir.join(name));
+        (level.path.clone(), open("pids.current"), open("pids.max"))
+    };
+    CgroupPids { levels: scope.cgroups.pids.iter().map(files).collect() }
+}
+
+impl Sampler for CgroupPids {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn needs(&self) -> &'static str {
+        "a mounted cgroup tree with the pids controller; without it limits on the number of processes are unknown"
+    }
+
+    fn sample(&mut self, _: &Scope, out: &mut Readings) -> Result<(), String> {
+        if self.levels.is_empty() {
+            return Err("no cgroup of the target is visible".to_string());
+        }
+        for (path, current, max) in &mut self.levels {
+            // The root has neither file; `max` where there is no limit is no number.
+            for (name, file) in [("current", current), ("max", max)] {
+                if let Some(value) = file.number() {
+                    out.put(NAME, path, name, value);
+                }
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,50 @@
+//! Keeps the readings that say something new.
+
+use std::collections::HashMap;
+
+use recording::tables::Counter;
+
+/// The last value of every counter, by source, entity and name.
+#[derive(Debug, Default)]
+pub struct Changes {
+    known: HashMap<String, HashMap<String, HashMap<String, f64>>>,
+}
+
+impl Changes {
+    /// Rows whose value differs from the last one, or that are new.
+    pub fn keep(&mut self, mut rows: Vec<Counter>) -> Vec<Counter> {
+        rows.retain(|row| self.is_news(row));
+        rows
+    }
+
+    fn is_news(&mut self, row: &Counter) -> bool {
+        // Looked up by reference first: nearly every row is known, and a key costs three allocations.
+        let known = self.known.get_mut(&row.source).and_then(|of| of.get_mut(&row.entity)?.get_mut(&row.name));
+        match known {
+            Some(value) if value.to_bits() == row.value.to_bits() => false,
+            Some(value) => {
+                *value = row.value;
+                true
+            }
+            None => {
+                let entities = self.known.entry(row.source.clone()).or_default();
+                entities.entry(row.entity.clone()).or_default().insert(row.name.clone(), row.value);
+                true
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_first_and_changed_rows_are_kept() {
+        let row = |entity: &str, value| Counter { entity: entity.into(), value, ..Counter::default() };
+        let mut changes = Changes::default();
+        assert_eq!(changes.keep(vec![row("a", 0.0), row("b", 1.0)]).len(), 2);
+        assert_eq!(changes.keep(vec![row("a", 0.0), row("b", 2.0), row("c", 0.0)]), [row("b", 2.0), row("c", 0.0)]);
+        assert_eq!(changes.keep(vec![row("b", 1.0)]), [row("b", 1.0)]);
+    }
+}

@@ -1,0 +1,98 @@
+//! `/proc/PID`: descriptors, threads, memory, faults and CPU of the target's processes.
+
+use std::collections::HashMap;
+use std::fs;
+
+use procfs::FromRead;
+use procfs::process::{LimitValue, Limits, Stat};
+
+use super::reread::Reread;
+use super::{Readings, Sampler, Scope};
+
+const NAME: &str = "proc/pid";
+/// Processes read at most; the first ones are the main ones.
+const PROCESSES: usize = 64;
+
+/// What is kept open of each process.
+struct Kept {
+    stat: Reread,
+    /// Soft limit of open files; read once, since it changes next to never.
+    limit: Option<f64>,
+}
+
+/// The target's processes.
+pub struct Pids {
+    kept: HashMap<u32, Kept>,
+    /// Since Linux 6.2 the size of `/proc/PID/fd` is the number of descriptors; before, it is 0 and
+    /// they have to be counted.
+    size_is_count: bool,
+}
+
+pub fn sampler(scope: &Scope) -> Pids {
+    let size = fs::metadata(scope.proc.path("self/fd")).map_or(0, |dir| dir.len());
+    Pids { kept: HashMap::new(), size_is_count: size > 0 }
+}
+
+impl Sampler for Pids {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn needs(&self) -> &'static str {
+        "root, or the rights of the target's user; without them its descriptors and memory are unknown"
+    }
+
+    fn sample(&mut self, scope: &Scope, out: &mut Readings) -> Result<(), String> {
+        self.kept.retain(|pid, _| scope.pids.contains(pid));
+        for pid in scope.pids.iter().take(PROCESSES) {
+            self.read(scope, *pid, out);
+        }
+        Ok(())
+    }
+}
+
+impl Pids {
+    fn read(&mut self, scope: &Scope, pid: u32, out: &mut Readings) {
+        let open_files = self.open_files(scope, pid);
+        let kept = self
+            .kept
+            .entry(pid)
+            .or_insert_with(|| Kept { stat: Reread::new(scope.proc.of(pid, "stat")), limit: limit(scope, pid) });
+        let Some(stat) = kept.stat.text().ok().and_then(|text| Stat::from_read(text.as_bytes()).ok()) else {
+            return; // the process has gone
+        };
+        let tick_ns = 1e9 / procfs::ticks_per_second() as f64;
+        let entity = pid.to_string();
+        let values = [
+            ("open_files", open_files),
+            ("open_files_limit", kept.limit),
+            ("threads", Some(stat.num_threads as f64)),
+            ("rss_bytes", Some(stat.rss as f64 * procfs::page_size() as f64)),
+            ("minflt", Some(stat.minflt as f64)),
+            ("majflt", Some(stat.majflt as f64)),
+            ("utime_ns", Some(stat.utime as f64 * tick_ns)),
+            ("stime_ns", Some(stat.stime as f64 * tick_ns)),
+        ];
+        for (name, value) in values {
+            if let Some(value) = value {
+                out.put(NAME, &entity, name, value);
+            }
+        }
+    }
+
+    fn open_files(&self, scope: &Scope, pid: u32) -> Option<f64> {
+        let dir = scope.proc.of(pid, "fd");
+        if self.size_is_count {
+            // Looking at the folder is allowed to all; looking into it is not, and then the size is 0.
+            return Some(fs::metadata(dir).ok()?.len() as f64);
+        }
+        Some(fs::read_dir(dir).ok()?.count() as f64)
+    }
+}
+
+fn limit(scope: &Scope, pid: u32) -> Option<f64> {
+    match Limits::from_file(scope.proc.of(pid, "limits")).ok()?.max_open_files.soft_limit {
+        LimitValue::Value(limit) => Some(limit as f64),
+        LimitValue::Unlimited => None,
+    }
+}

@@ -1,0 +1,75 @@
+//! A file that is read again and again through one open descriptor.
+//!
+//! Besides the saved look-ups, an open `/proc/PID/net/…` keeps showing the same network namespace after
+//! the process has gone, and an open `/proc/PID/stat` never shows a later process of the same number.
+
+use std::fs::File;
+use std::io::{Read, Seek, SeekFrom};
+use std::path::PathBuf;
+
+/// A file to read many times.
+#[derive(Debug)]
+pub struct Reread {
+    path: PathBuf,
+    file: Option<File>,
+    bytes: Vec<u8>,
+}
+
+impl Reread {
+    /// Nothing is opened yet.
+    pub fn new(path: impl Into<PathBuf>) -> Self {
+        Self { path: path.into(), file: None, bytes: Vec::new() }
+    }
+
+    /// A file that is open already.
+    pub fn opened(path: impl Into<PathBuf>, file: File) -> Self {
+        Self { path: path.into(), file: Some(file), bytes: Vec::new() }
+    }
+
+    /// Its text now.
+    ///
+    /// # Errors
+    /// The file is missing or unreadable, in words with its path.
+    pub fn text(&mut self) -> Result<&str, String> {
+        if let Err(error) = self.read() {
+            self.file = None;
+            return Err(format!("cannot read {} ({error})", self.path.display()));
+        }
+        std::str::from_utf8(&self.bytes).map_err(|_| format!("{} is no text", self.path.display()))
+    }
+
+    /// Its text as one number.
+    pub fn number(&mut self) -> Option<f64> {
+        self.text().ok()?.trim().parse().ok()
+    }
+
+    fn read(&mut self) -> std::io::Result<()> {
+        let file = match &mut self.file {
+            Some(file) => {
+                file.seek(SeekFrom::Start(0))?;
+                file
+            }
+            none => none.insert(File::open(&self.path)?),
+        };
+        self.bytes.clear();
+        file.read_to_end(&mut self.bytes)?;
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fake_root::FakeRoot;
+
+    #[test]
+    fn a_file_that_comes_later_is_found_and_new_content_seen() {
+        let root = FakeRoot::new();
+        let mut file = Reread::new(root.path().join("a/b"));
+        assert!(file.text().unwrap_err().contains("a/b"));
+        root.file("a/b", "12345\n");
+        assert_eq!(file.number(), Some(12345.0));
+        root.file("a/b", "6\n");
+        assert_eq!(file.number(), Some(6.0));
+    }
+}

@@ -1,0 +1,194 @@
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use super::*;
+use crate::fake_root::FakeRoot;
+use crate::target::Target;
+
+/// What a parser makes of a text, by `entity name`.
+pub fn rows(parse: impl Fn(&str, &mut Readings), text: &str) -> BTreeMap<String, f64> {
+    let mut readings = Readings::default();
+    parse(text, &mut readings);
+    by_name(&readings.rows)
+}
+
+fn by_name(rows: &[Counter]) -> BTreeMap<String, f64> {
+    rows.iter().map(|row| (format!("{} {}", row.entity, row.name), row.value)).collect()
+}
+
+/// Rows of one source.
+fn source(rows: &[Counter], name: &str) -> BTreeMap<String, f64> {
+    by_name(&rows.iter().filter(|row| row.source == name).cloned().collect::<Vec<_>>())
+}
+
+fn fake() -> FakeRoot {
+    let root = FakeRoot::new();
+    root.process(10, 1, "app").link("proc/self/ns/net", "net:[1]").link("proc/10/fd/3", "socket:[77]");
+    root.file("proc/stat", "cpu 1 0 0 9 0 0 0 0\nctxt 5\n").file("proc/loadavg", "0.1 0.2 0.3 1/2 3\n");
+    root
+}
+
+fn samplers(root: &FakeRoot) -> Samplers {
+    let target = Target::Pid(10).resolve(root.path()).unwrap();
+    Samplers::new(Scope::of(root.path(), &target))
+}
+
+#[test]
+fn unchanged_rows_are_left_out_until_the_last() {
+    let root = fake();
+    let mut samplers = samplers(&root);
+    let first = samplers.sample(1);
+    assert_eq!(source(&first, "proc/stat").len(), 9);
+    root.file("proc/stat", "cpu 2 0 0 9 0 0 0 0\nctxt 5\n");
+    assert_eq!(source(&samplers.sample(2), "proc/stat").keys().collect::<Vec<_>>(), ["cpu user_ns"]);
+    let last = samplers.last(3);
+    assert_eq!(last.len(), first.len());
+    assert!(last.iter().all(|row| row.t_ns == 3));
+}
+
+#[test]
+fn a_missing_file_is_one_gap() {
+    let root = fake();
+    let mut samplers = samplers(&root);
+    samplers.sample(1);
+    samplers.sample(2);
+    let gaps = samplers.gaps();
+    let pressure: Vec<_> = gaps.iter().filter(|gap| gap.what == "proc/pressure").collect();
+    assert_eq!(pressure.len(), 1);
+    assert!(pressure[0].why.contains("CONFIG_PSI"), "{}", pressure[0].why);
+    assert!(!gaps.iter().any(|gap| gap.what == "proc/stat" || gap.what == "nf_conntrack"), "{gaps:?}");
+    assert!(samplers.gaps().is_empty());
+}
+
+#[test]
+fn the_process_is_read() {
+    let root = fake();
+    root.file("proc/10/limits", "Limit  Soft Limit  Hard Limit  Units\nMax open files            1024                 4096                 files\n");
+    let found = source(&samplers(&root).sample(1), "proc/pid");
+    let tick = 1e9 / procfs::ticks_per_second() as f64;
+    assert_eq!((found["10 open_files"], found["10 threads"]), (1.0, 1.0));
+    assert_eq!((found["10 utime_ns"], found["10 stime_ns"], found["10 majflt"]), (30.0 * tick, 20.0 * tick, 12.0));
+    assert_eq!(found["10 rss_bytes"], 25.0 * procfs::page_size() as f64);
+}
+
+#[test]
+fn network_files_are_those_of_the_target() {
+    let root = fake();
+    let line = |st: &str, rx: u32, port: &str, inode: u32| {
+        format!("0: 00000000:{port} 00000000:0000 {st} 00000000:{rx:08X} 00:00000000 00000000 0 0 {inode} 1\n")
+    };
+    root.file("proc/10/net/tcp", "head\n".to_string() + &line("0A", 4, "0050", 77) + &line("0A", 9, "0051", 78))
+        .file("proc/10/net/netstat", "TcpExt: ListenOverflows\nTcpExt: 6\n")
+        .file("proc/self/net/netstat", "TcpExt: ListenOverflows\nTcpExt: 0\n")
+        .file("sys/class/net/eth0/speed", "10000\n")
+        .file("sys/class/net/lo/speed", "-1\n");
+    let rows = samplers(&root).sample(1);
+    assert_eq!(source(&rows, "proc/net/netstat")["TcpExt ListenOverflows"], 6.0);
+    assert_eq!(source(&rows, "proc/net/listeners"), BTreeMap::from([("tcp 0.0.0.0:80 accept_queue".into(), 4.0)]));
+    assert_eq!(source(&rows, "sys/class/net"), BTreeMap::from([("eth0 speed_bits_per_s".into(), 1e10)]));
+}
+
+#[test]
+fn a_namespace_of_its_own_has_no_link_speed() {
+    let root = fake();
+    root.link("proc/10/ns/net", "net:[5]").file("sys/class/net/eth0/speed", "10000\n");
+    let mut samplers = samplers(&root);
+    assert!(source(&samplers.sample(1), "sys/class/net").is_empty());
+    assert!(samplers.gaps().iter().any(|gap| gap.what == "sys/class/net"));
+}
+
+#[test]
+fn cgroups_of_v2() {
+    let root = fake();
+    root.file("proc/self/mountinfo", "26 23 0:22 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n")
+        .file("proc/10/cgroup", "0::/app\n")
+        .file("sys/fs/cgroup/cpu.stat", "usage_usec 900\n")
+        .file("sys/fs/cgroup/app/cpu.stat", "usage_usec 7\nnr_periods 3\nnr_throttled 2\nthrottled_usec 5\n")
+        .file("sys/fs/cgroup/app/cpu.max", "20000 100000\n")
+        .file("sys/fs/cgroup/app/memory.max", "max\n")
+        .file("sys/fs/cgroup/app/memory.current", "4096\n")
+        .file("sys/fs/cgroup/app/memory.events", "low 0\nmax 8\noom 1\noom_kill 1\n")
+        .file("sys/fs/cgroup/app/memory.stat", "anon 1\npgmajfault 9\n")
+        .file("sys/fs/cgroup/app/pids.max", "100\n")
+        .file("sys/fs/cgroup/app/pids.current", "2\n");
+    let rows = samplers(&root).sample(1);
+    let cpu = source(&rows, "cgroup/cpu");
+    assert_eq!((cpu["/app nr_throttled"], cpu["/app throttled_ns"], cpu["/app usage_ns"]), (2.0, 5e3, 7e3));
+    assert_eq!((cpu["/app quota_ns"], cpu["/app period_ns"], cpu["/ usage_ns"]), (2e7, 1e8, 9e5));
+    let memory = source(&rows, "cgroup/memory");
+    assert_eq!((memory["/app usage_bytes"], memory["/app failcnt"], memory["/app oom_kill"]), (4096.0, 8.0, 1.0));
+    assert_eq!((memory["/app pgmajfault"], memory.get("/app limit_bytes")), (9.0, None));
+    assert_eq!(source(&rows, "cgroup/pids")["/app max"], 100.0);
+}
+
+#[test]
+fn cgroups_of_v1() {
+    let root = fake();
+    root.file(
+        "proc/self/mountinfo",
+        "1 0 0:1 / /cg/cpu rw - cgroup cgroup rw,cpu\n2 0 0:2 / /cg/cpuacct rw - cgroup cgroup rw,cpuacct\n\
+         3 0 0:3 / /cg/memory rw - cgroup cgroup rw,memory\n",
+    )
+    .file("proc/10/cgroup", "3:memory:/m\n2:cpuacct:/acct\n1:cpu:/q\n")
+    .file("cg/cpu/q/cpu.stat", "nr_periods 54\nnr_throttled 50\nthrottled_time 7100\n")
+    .file("cg/cpu/q/cpu.cfs_quota_us", "30000\n")
+    .file("cg/cpu/q/cpu.cfs_period_us", "100000\n")
+    .file("cg/cpuacct/acct/cpuacct.usage", "123\n")
+    .file("cg/memory/m/memory.limit_in_bytes", "167772160\n")
+    .file("cg/memory/m/memory.failcnt", "17743\n")
+    .file("cg/memory/memory.limit_in_bytes", "9223372036854771712\n")
+    .file("cg/memory/m/memory.oom_control", "oom_kill_disable 0\nunder_oom 0\noom_kill 3\n")
+    .file("cg/memory/m/memory.stat", "pgmajfault 1\ntotal_pgmajfault 4\n");
+    let rows = samplers(&root).sample(1);
+    let cpu = source(&rows, "cgroup/cpu");
+    assert_eq!((cpu["/q throttled_ns"], cpu["/q quota_ns"], cpu["/acct usage_ns"]), (7100.0, 3e7, 123.0));
+    let memory = source(&rows, "cgroup/memory");
+    assert_eq!((memory["/m limit_bytes"], memory["/m failcnt"], memory["/m oom_kill"]), (167_772_160.0, 17743.0, 3.0));
+    assert_eq!((memory["/m pgmajfault"], memory.get("/ limit_bytes")), (4.0, None));
+}
+
+#[test]
+fn a_process_that_vanishes_in_the_middle_ends_its_rows_only() {
+    let root = fake();
+    let mut samplers = samplers(&root);
+    samplers.sample(1);
+    std::fs::remove_dir_all(root.path().join("proc/10")).unwrap();
+    samplers.follow(&[11]);
+    assert!(source(&samplers.last(2), "proc/pid").is_empty());
+    assert!(!source(&samplers.last(3), "proc/stat").is_empty());
+}
+
+#[test]
+fn this_machine_can_be_sampled() {
+    let root = Path::new("/");
+    let target = Target::Pid(std::process::id()).resolve(root).unwrap();
+    let mut samplers = Samplers::new(Scope::of(root, &target));
+    let first = samplers.sample(0);
+    for name in ["proc/stat", "proc/meminfo", "proc/net/snmp", "proc/net/netstat", "proc/pid"] {
+        assert!(!source(&first, name).is_empty(), "{name}");
+    }
+    let own = source(&first, "proc/pid");
+    let open = own[&format!("{} open_files", std::process::id())];
+    let counted = std::fs::read_dir("/proc/self/fd").unwrap().count() as f64;
+    assert!((open - counted).abs() < 60.0, "{open} against {counted}");
+    assert!(samplers.last(1).len() >= first.len());
+}
+
+#[test]
+fn every_sampler_says_what_it_needs() {
+    let root = fake();
+    let needs = samplers(&root).needs();
+    let names: HashSet<_> = needs.iter().map(|(name, _)| *name).collect();
+    assert_eq!(names.len(), needs.len(), "two samplers share a name");
+    assert!(needs.iter().all(|(_, needs)| needs.contains("unknown")), "{needs:?}");
+}
+
+#[test]
+fn every_file_is_registered() {
+    let list = include_str!("../samplers.rs");
+    let dir = concat!(env!("CARGO_MANIFEST_DIR"), "/src/samplers");
+    for entry in std::fs::read_dir(dir).unwrap() {
+        let name = entry.unwrap().file_name().to_string_lossy().trim_end_matches(".rs").to_string();
+        assert!(list.contains(&format!("mod {name};")), "samplers/{name}.rs is not in the list");
+    }
+}
