@@ -1,0 +1,71 @@
+//! A binary or library that is mapped somewhere: its code, how to unwind it, where its names are.
+
+use std::sync::Arc;
+
+use gimli::UnwindContext;
+
+use crate::{cfi::Cfi, elf::Layout, golang::Runtime, row::Row, source::Source};
+
+/// A file (or the vdso), shared by all processes that map it.
+pub(crate) struct Image {
+    /// File name without its folder.
+    pub(crate) name: String,
+    /// `None`: it could not be opened, so there is only the name.
+    pub(crate) source: Option<Source>,
+    parts: Option<Parts>,
+}
+
+/// What is read when the first address falls into the image.
+#[derive(Default)]
+struct Parts {
+    layout: Layout,
+    cfi: Option<Cfi>,
+    go: Option<Runtime>,
+}
+
+impl Image {
+    pub(crate) fn new(name: String, source: Option<Source>) -> Self {
+        Image { name, source, parts: None }
+    }
+
+    /// Reads headers and call frame information, unless that was done before. `budget` is what
+    /// all images together may still keep of such information, in bytes.
+    pub(crate) fn load(&mut self, budget: &mut u64) {
+        if self.parts.is_some() {
+            return;
+        }
+        let read = |source: &Source| {
+            let layout = Layout::read(source)?;
+            let size = layout.section(".eh_frame").map_or(0, |s| s.size);
+            let cfi = budget.checked_sub(size).and_then(|left| {
+                *budget = left;
+                Cfi::read(source, &layout)
+            });
+            let go = Runtime::find(source, &layout);
+            Some(Parts { layout, cfi, go })
+        };
+        self.parts = Some(self.source.as_ref().and_then(read).unwrap_or_default());
+    }
+
+    /// Forgets what was read, for a source that could be opened at last.
+    pub(crate) fn replace(&mut self, source: Source) {
+        self.source = Some(source);
+        self.parts = None;
+    }
+
+    pub(crate) fn vaddr(&self, offset: u64) -> Option<u64> {
+        self.parts.as_ref()?.layout.vaddr(offset)
+    }
+
+    pub(crate) fn layout(&self) -> Option<&Layout> {
+        Some(&self.parts.as_ref()?.layout)
+    }
+
+    pub(crate) fn go(&self) -> Option<&Runtime> {
+        self.parts.as_ref()?.go.as_ref()
+    }
+
+    pub(crate) fn row(&mut self, vaddr: u64, context: &mut UnwindContext<usize>) -> Option<Arc<Row>> {
+        self.parts.as_mut()?.cfi.as_mut()?.row(vaddr, context)
+    }
+}

@@ -1,0 +1,144 @@
+//! All images seen, opened once each and kept open: a file in use cannot be lost by being deleted,
+//! and its inode number cannot come to mean another file.
+
+use std::{collections::HashMap, fs::File, io, os::unix::fs::MetadataExt, path::PathBuf, sync::Arc};
+
+use rustix::fs::OFlags;
+
+use crate::{
+    image::Image,
+    maps::Mapping,
+    memory::Memory,
+    source::{Source, open_regular},
+};
+
+/// Files that are held open; beyond that, frames have a module but no symbol.
+const MAX_OPEN: usize = 512;
+
+/// Images that are told apart at all.
+const MAX_IMAGES: usize = 4096;
+
+/// Call frame information that is kept for all images together.
+const MAX_UNWIND_BYTES: u64 = 512 << 20;
+
+/// Largest vdso that is read; Linux has one of 8 KB.
+const MAX_VDSO_BYTES: u64 = 64 << 10;
+
+/// Number of an image in the list.
+pub(crate) type ImageId = u32;
+
+/// What a mapping is of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Backing {
+    Image(ImageId),
+    /// Memory that no ELF file stands behind: compiled at run time.
+    Anonymous,
+}
+
+/// The list of images.
+pub(crate) struct Images {
+    list: Vec<Image>,
+    files: HashMap<((u32, u32), u64), Backing>,
+    vdsos: HashMap<Vec<u8>, ImageId>,
+    open: usize,
+    unwind_bytes_left: u64,
+}
+
+impl Images {
+    pub(crate) fn new() -> Self {
+        let (list, files, vdsos) = Default::default();
+        Images { list, files, vdsos, open: 0, unwind_bytes_left: MAX_UNWIND_BYTES }
+    }
+
+    /// The image of a mapping of process `pid`; `mem` reads the process's memory.
+    pub(crate) fn of(&mut self, pid: u32, mapping: &Mapping, mem: Option<&File>) -> Backing {
+        if mapping.inode != 0 {
+            return self.file(pid, mapping);
+        }
+        if !mapping.path.starts_with('[') {
+            return Backing::Anonymous;
+        }
+        // `[vdso]` is a binary, `[vsyscall]` only a name, `[heap]` is where code was written to.
+        let id = match mapping.path.as_str() {
+            "[vdso]" => self.vdso(mapping, mem),
+            "[vsyscall]" => self.add(mapping.path.clone(), None),
+            _ => None,
+        };
+        id.map_or(Backing::Anonymous, Backing::Image)
+    }
+
+    /// The image, its unwind information read.
+    pub(crate) fn get(&mut self, id: ImageId) -> Option<&mut Image> {
+        let image = self.list.get_mut(id as usize)?;
+        image.load(&mut self.unwind_bytes_left);
+        Some(image)
+    }
+
+    fn file(&mut self, pid: u32, mapping: &Mapping) -> Backing {
+        let key = (mapping.device, mapping.inode);
+        let known = self.files.get(&key).copied();
+        let unopened = |id: ImageId| self.list.get(id as usize).is_some_and(|i| i.source.is_none());
+        match known {
+            Some(Backing::Image(id)) if unopened(id) => {}
+            Some(backing) => return backing,
+            None => {}
+        }
+        let source = (self.open < MAX_OPEN).then(|| open(pid, mapping)).and_then(Result::ok);
+        let backing = match (known, source) {
+            // Code in a file that is no program: .NET and others write theirs to a memfd.
+            (_, Some(source)) if source.read(0, 4, 4).as_deref() != Some(b"\x7fELF") => Backing::Anonymous,
+            (Some(Backing::Image(id)), Some(source)) => {
+                self.open += 1;
+                self.list[id as usize].replace(source);
+                Backing::Image(id)
+            }
+            (Some(backing), _) => backing,
+            (None, source) => {
+                self.open += usize::from(source.is_some());
+                self.add(file_name(&mapping.path), source).map_or(Backing::Anonymous, Backing::Image)
+            }
+        };
+        if self.files.len() < MAX_IMAGES {
+            self.files.insert(key, backing);
+        }
+        backing
+    }
+
+    fn vdso(&mut self, mapping: &Mapping, mem: Option<&File>) -> Option<ImageId> {
+        let size = mapping.end.checked_sub(mapping.start).filter(|size| *size <= MAX_VDSO_BYTES)?;
+        // Compared whole: a process can write to its own copy, which must not change others' names.
+        let bytes = Memory::read(mem?, mapping.start, usize::try_from(size).ok()?)?.into_bytes();
+        if let Some(id) = self.vdsos.get(&bytes) {
+            return Some(*id);
+        }
+        let id = self.add(mapping.path.clone(), Some(Source::Bytes(Arc::from(bytes.as_slice()))))?;
+        self.vdsos.insert(bytes, id);
+        Some(id)
+    }
+
+    fn add(&mut self, name: String, source: Option<Source>) -> Option<ImageId> {
+        let id = u32::try_from(self.list.len()).ok().filter(|_| self.list.len() < MAX_IMAGES)?;
+        self.list.push(Image::new(name, source));
+        Some(id)
+    }
+}
+
+/// Opens the mapped file itself, which works when it is deleted or in another mount namespace, but
+/// needs CAP_SYS_ADMIN; else what is at its path now, if that is still the same file.
+fn open(pid: u32, mapping: &Mapping) -> io::Result<Source> {
+    let exact = format!("/proc/{pid}/map_files/{:x}-{:x}", mapping.start, mapping.end);
+    let file = open_regular(exact.as_ref(), OFlags::empty()).or_else(|_| by_path(pid, mapping))?;
+    Ok(Source::File(Arc::new(file)))
+}
+
+fn by_path(pid: u32, mapping: &Mapping) -> io::Result<File> {
+    let path = PathBuf::from(format!("/proc/{pid}/root{}", mapping.path));
+    let file = open_regular(&path, OFlags::empty())?;
+    // The device cannot be compared: some file systems show another one in `maps`.
+    if file.metadata()?.ino() == mapping.inode { Ok(file) } else { Err(io::ErrorKind::NotFound.into()) }
+}
+
+fn file_name(path: &str) -> String {
+    let path = path.strip_suffix(" (deleted)").unwrap_or(path);
+    path.rsplit('/').next().unwrap_or_default().to_string()
+}

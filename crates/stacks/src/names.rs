@@ -1,0 +1,162 @@
+//! Names for all frames at once: kernel symbols, ELF symbols and line tables, perf maps.
+//!
+//! Names come from files the observed user controls. They are kept as they are (whoever prints
+//! them escapes them) but for their length, and the time spent on them has a limit: what is not
+//! named by then stays a module and an offset.
+
+mod demangle;
+mod kernel;
+mod lines;
+pub(crate) mod perf_map;
+mod sections;
+mod symbols;
+
+use std::{
+    collections::HashMap,
+    path::PathBuf,
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use recording::tables::Frame;
+use rustix::fs::OFlags;
+
+use crate::{
+    elf::Layout,
+    image::Image,
+    images::{ImageId, Images},
+    source::{Source, open_regular},
+    table::Code,
+};
+use perf_map::PerfMaps;
+
+/// Longest name that is kept, in bytes.
+const MAX_NAME_BYTES: usize = 512;
+
+/// Time for the names of all images.
+const TIME_LIMIT: Duration = Duration::from_secs(20);
+
+/// Name and source line of an address.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Named {
+    symbol: String,
+    source: String,
+}
+
+/// Rows for `codes`; the first has id 1.
+pub(crate) fn resolve(codes: &[Code], images: &mut Images, perf_maps: &mut PerfMaps) -> Vec<Frame> {
+    let mut frames: Vec<Frame> = (1..).zip(codes).map(|(id, code)| blank(id, *code)).collect();
+    let mut of_kernel = Vec::new();
+    let mut of_images: HashMap<ImageId, Vec<(usize, u64)>> = HashMap::new();
+    for (row, code) in codes.iter().enumerate() {
+        match code {
+            Code::Unknown => {}
+            Code::Kernel(address) => of_kernel.push((row, *address)),
+            Code::Image(id, offset) => of_images.entry(*id).or_default().push((row, *offset)),
+            Code::Jit(space, address) => frames[row].symbol = perf_maps.name(*space, *address).unwrap_or_default(),
+        }
+    }
+    kernel::name(&of_kernel, &mut frames);
+    // Where most of the samples are, first: it is the last that miss the time limit.
+    let mut of_images: Vec<_> = of_images.into_iter().collect();
+    of_images.sort_unstable_by_key(|(id, rows)| (std::cmp::Reverse(rows.len()), *id));
+    let deadline = Instant::now() + TIME_LIMIT;
+    for (id, rows) in of_images {
+        if let Some(image) = images.get(id) {
+            name_image(image, &rows, &mut frames, deadline);
+        }
+    }
+    frames
+}
+
+fn blank(id: u32, code: Code) -> Frame {
+    let (kind, module, offset) = match code {
+        Code::Unknown => ("unknown", "", 0),
+        Code::Kernel(_) => ("kernel", "kernel", 0),
+        Code::Image(_, offset) => ("native", "", offset),
+        Code::Jit(..) => ("jit", "[jit]", 0),
+    };
+    Frame { id, kind: kind.into(), module: module.into(), offset, ..Frame::default() }
+}
+
+fn name_image(image: &Image, rows: &[(usize, u64)], frames: &mut [Frame], deadline: Instant) {
+    let mut addresses: Vec<u64> = rows.iter().filter_map(|(_, offset)| image.vaddr(*offset)).collect();
+    addresses.sort_unstable();
+    addresses.dedup();
+    let named = if Instant::now() < deadline { name_addresses(image, &addresses, deadline) } else { Vec::new() };
+    for (row, offset) in rows {
+        let frame = &mut frames[*row];
+        frame.module = clip(&image.name);
+        let at = image.vaddr(*offset).and_then(|vaddr| addresses.binary_search(&vaddr).ok());
+        if let Some(found) = at.and_then(|at| named.get(at)) {
+            frame.symbol = found.symbol.clone();
+            frame.source = found.source.clone();
+        }
+    }
+}
+
+/// Names of sorted addresses: from the file, and from its separate debug file for what is missing.
+fn name_addresses(image: &Image, addresses: &[u64], deadline: Instant) -> Vec<Named> {
+    let mut named = vec![Named::default(); addresses.len()];
+    let (Some(source), Some(layout)) = (&image.source, image.layout()) else { return named };
+    name_from(source, layout, addresses, &mut named, deadline);
+    if let Some(debug) = debug_file(source, layout)
+        && let Some(layout) = Layout::read(&debug)
+    {
+        name_from(&debug, &layout, addresses, &mut named, deadline);
+    }
+    named
+}
+
+fn name_from(source: &Source, layout: &Layout, addresses: &[u64], named: &mut [Named], deadline: Instant) {
+    let symbols = symbols::find(source, layout, addresses);
+    let lines = lines::find(source, layout, addresses, deadline);
+    for (named, (symbol, line)) in named.iter_mut().zip(symbols.into_iter().zip(lines)) {
+        // A debug file knows local functions too, so its name is the better one; but a file
+        // without symbols must not take a name away.
+        if let Some(symbol) = symbol {
+            named.symbol = demangle::demangle(&symbol);
+        }
+        if let Some(line) = line {
+            named.source = line;
+        }
+    }
+}
+
+/// The separate debug file that the distribution installed for this build.
+fn debug_file(source: &Source, layout: &Layout) -> Option<Source> {
+    let note = layout.section(".note.gnu.build-id")?;
+    let note = source.read(note.offset, note.size, 4096)?;
+    // The note's header is 12 bytes and its owner, "GNU\0", 4.
+    let id = note.get(16..).filter(|id| (2..=64).contains(&id.len()))?;
+    let hex: String = id.iter().map(|byte| format!("{byte:02x}")).collect();
+    let path = PathBuf::from(format!("/usr/lib/debug/.build-id/{}/{}.debug", &hex[..2], &hex[2..]));
+    Some(Source::File(Arc::new(open_regular(&path, OFlags::empty()).ok()?)))
+}
+
+/// At most [`MAX_NAME_BYTES`] of a name, cut between characters.
+fn clip(name: &str) -> String {
+    let end = (0..=MAX_NAME_BYTES.min(name.len())).rev().find(|end| name.is_char_boundary(*end));
+    name[..end.unwrap_or(0)].to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_cut_between_characters() {
+        assert_eq!(clip("main"), "main");
+        let long = clip(&format!("a{}", "ü".repeat(400)));
+        assert_eq!((long.len(), long.chars().count()), (511, 256));
+    }
+
+    #[test]
+    fn unnamed_code_has_a_kind_and_a_module() {
+        let codes = [Code::Unknown, Code::Jit(7, 1)];
+        let frames = resolve(&codes, &mut Images::new(), &mut PerfMaps::default());
+        assert_eq!((frames[0].kind.as_str(), frames[0].module.as_str()), ("unknown", ""));
+        assert_eq!((frames[1].kind.as_str(), frames[1].module.as_str()), ("jit", "[jit]"));
+        assert_eq!((frames[0].id, frames[1].id), (1, 2));
+    }
+}

@@ -1,0 +1,182 @@
+//! The way in and out: samples to numbers while a capture runs, numbers to names at its end.
+
+use std::collections::HashMap;
+
+use gimli::UnwindContext;
+use recording::tables::{Frame, Stack};
+
+use crate::{
+    images::Images,
+    memory::Memory,
+    names::{self, perf_map::PerfMaps},
+    process::Process,
+    registers::{self, Registers},
+    table::{Code, Frames, StackIds},
+    walk::Walker,
+};
+
+/// Processes whose mappings are kept; the one that was longest unused makes room for a new one.
+const MAX_PROCESSES: usize = 512;
+
+/// One thread, stopped.
+#[derive(Clone, Copy, Debug)]
+pub struct Snapshot<'a> {
+    /// Process id, in this program's pid namespace.
+    pub pid: u32,
+    /// General registers in user mode.
+    pub regs: Registers,
+    /// The bytes that begin at the stack pointer.
+    pub stack: &'a [u8],
+}
+
+/// A user stack.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Unwound {
+    /// Frame ids, leaf first.
+    pub frames: Vec<u32>,
+    /// The last frame is the thread's first function.
+    pub complete: bool,
+}
+
+/// What did not fit.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Lost {
+    /// Frames given out as unknown because there were too many different ones.
+    pub frames: u64,
+    /// Stacks given out as 0 for the same reason.
+    pub stacks: u64,
+}
+
+/// Collects stacks, names them at the end.
+pub struct Stacks {
+    images: Images,
+    perf_maps: PerfMaps,
+    frames: Frames,
+    ids: StackIds,
+    processes: HashMap<u32, Process>,
+    samples: u64,
+    context: Box<UnwindContext<usize>>,
+}
+
+impl Default for Stacks {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Stacks {
+    /// Knows nothing yet; opens nothing.
+    pub fn new() -> Self {
+        let mut frames = Frames::default();
+        // First, so that it is there when there is no room for more.
+        frames.id(Code::Unknown);
+        let (perf_maps, ids, processes) = Default::default();
+        let context = Box::new(UnwindContext::new());
+        Stacks { images: Images::new(), perf_maps, frames, ids, processes, samples: 0, context }
+    }
+
+    /// Frame ids of a kernel stack, given leaf first: the first address is where the CPU was, the
+    /// others are return addresses.
+    pub fn kernel(&mut self, addresses: &[u64]) -> Vec<u32> {
+        let call = |(depth, address): (usize, &u64)| Code::Kernel(address.wrapping_sub(u64::from(depth > 0)));
+        addresses.iter().enumerate().map(call).map(|code| self.frames.id(code)).collect()
+    }
+
+    /// Unwinds the user stack of a thread.
+    pub fn user(&mut self, snapshot: &Snapshot<'_>) -> Unwound {
+        let memory = Memory::new(snapshot.regs.sp, snapshot.stack);
+        self.walker(snapshot.pid).walk(registers::Frame::from(&snapshot.regs), memory)
+    }
+
+    /// Takes a user stack that was walked already (by frame pointers, in the kernel): leaf first,
+    /// the first address is where the CPU was, the others are return addresses.
+    pub fn user_addresses(&mut self, pid: u32, addresses: &[u64]) -> Unwound {
+        self.walker(pid).follow(addresses)
+    }
+
+    /// Reads the mappings of a process and opens its files now, for one that may be gone before
+    /// its first sample is looked at. Costs a look-up if that was done before.
+    pub fn see(&mut self, pid: u32) {
+        self.walker(pid);
+    }
+
+    /// The process ended, or executes another program: its addresses mean nothing any more.
+    pub fn forget(&mut self, pid: u32) {
+        if let Some(process) = self.processes.remove(&pid) {
+            process.end(&mut self.perf_maps);
+        }
+    }
+
+    /// Id of a whole stack, 0 for the empty one. `complete` is that of the user part; a stack of
+    /// the kernel alone is complete.
+    pub fn intern(&mut self, kernel: &[u32], user: &[u32], complete: bool) -> u32 {
+        self.ids.id(kernel, user, complete || user.is_empty())
+    }
+
+    /// What was lost so far.
+    pub fn lost(&self) -> Lost {
+        Lost { frames: self.frames.lost, stacks: self.ids.lost }
+    }
+
+    /// Names everything. Takes as long as the symbol tables are large: some 0.1 s, some seconds
+    /// at most.
+    pub fn finish(mut self) -> (Vec<Stack>, Vec<Frame>) {
+        let stack = |(id, frames, complete): (u32, Box<[u32]>, bool)| Stack { id, frames: frames.into_vec(), complete };
+        let stacks = self.ids.into_rows().into_iter().map(stack).collect();
+        let frames = names::resolve(&self.frames.into_codes(), &mut self.images, &mut self.perf_maps);
+        (stacks, frames)
+    }
+
+    fn walker(&mut self, pid: u32) -> Walker<'_> {
+        self.samples += 1;
+        if !self.processes.contains_key(&pid) {
+            self.make_room();
+        }
+        let process = self.processes.entry(pid).or_insert_with(|| Process::new(pid, &mut self.images));
+        process.used = self.samples;
+        Walker {
+            process,
+            images: &mut self.images,
+            perf_maps: &mut self.perf_maps,
+            frames: &mut self.frames,
+            context: &mut self.context,
+        }
+    }
+
+    fn make_room(&mut self) {
+        let oldest = self.processes.iter().min_by_key(|(_, p)| p.used).map(|(pid, _)| *pid);
+        if let Some(pid) = oldest.filter(|_| self.processes.len() >= MAX_PROCESSES) {
+            self.forget(pid);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn can_move_to_another_thread() {
+        fn send<T: Send>(_: T) {}
+        send(Stacks::new());
+    }
+
+    #[test]
+    fn kernel_stacks_are_named() {
+        let symbols = std::fs::read_to_string("/proc/kallsyms").unwrap();
+        let address = symbols.lines().find_map(|l| l.strip_suffix(" T vfs_read")?.split(' ').next()).unwrap();
+        let start = u64::from_str_radix(address, 16).unwrap();
+        if start == 0 {
+            eprintln!("SKIPPED: kallsyms shows no addresses to this user");
+            return;
+        }
+        let mut stacks = Stacks::new();
+        let frames = stacks.kernel(&[start, start + 1, 1]);
+        let id = stacks.intern(&frames, &[], false);
+        let (rows, frames) = stacks.finish();
+        assert!(rows[0].id == id && rows[0].complete);
+        let names: Vec<&str> = rows[0].frames.iter().map(|id| frames[*id as usize - 1].symbol.as_str()).collect();
+        assert_eq!(names, ["vfs_read", "vfs_read", ""]);
+        assert!(frames[1].kind == "kernel" && frames[1].module == "kernel" && frames[1].offset == 0);
+    }
+}
