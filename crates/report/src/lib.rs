@@ -1,3 +1,11 @@
 //! What a person or a program gets to see of a verdict: terminal, JSON, HTML.
+//!
+//! `views` turn a verdict into sections, `formats` draw sections. A format never looks at what a
+//! section is about, and a view never knows who draws it.
 
+pub mod flame;
+pub mod formats;
+pub mod numbers;
+pub mod printable;
 pub mod section;
+pub mod views;

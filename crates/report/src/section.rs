@@ -1,7 +1,11 @@
 //! The neutral tree between views and formats: a view builds sections, a format draws them.
 //! It holds finished numbers and words; a format decides on colour, width and shape only.
 
+use std::mem::take;
+
 use serde::Serialize;
+
+use crate::printable;
 
 /// A part of the report with a heading.
 #[derive(Clone, Debug, Serialize)]
@@ -135,7 +139,7 @@ pub struct Bar {
 pub struct FlameNode {
     /// Function.
     pub name: String,
-    /// `kernel`, `native`, `jit`, `unknown`, or `thread`.
+    /// `kernel`, `native`, `jit`, `unknown`, `thread`, or `small` (what was too narrow to draw).
     #[serde(rename = "type")]
     pub kind: String,
     /// Inclusive value.
@@ -153,4 +157,69 @@ pub struct Line {
     pub label: String,
     /// Values.
     pub values: Vec<f64>,
+}
+
+impl Column {
+    /// A column of words.
+    #[must_use]
+    pub fn left(title: &str) -> Self {
+        Self { title: title.to_owned(), right: false }
+    }
+
+    /// A column of numbers.
+    #[must_use]
+    pub fn right(title: &str) -> Self {
+        Self { title: title.to_owned(), right: true }
+    }
+}
+
+impl Section {
+    /// The section with every string made harmless to show, whoever chose it.
+    #[must_use]
+    pub fn printable(mut self) -> Self {
+        make_printable(&mut self.title);
+        self.blocks.iter_mut().for_each(Block::make_printable);
+        self
+    }
+}
+
+impl Block {
+    fn make_printable(&mut self) {
+        match self {
+            Block::Text { text, .. } | Block::Command { text } => make_printable(text),
+            Block::List { items } => items.iter_mut().for_each(make_printable),
+            Block::Table { title, columns, rows } => {
+                make_printable(title);
+                columns.iter_mut().for_each(|column| make_printable(&mut column.title));
+                rows.iter_mut().flatten().for_each(make_printable);
+            }
+            Block::Bars { title, unit, parts, .. } => {
+                [title, unit].into_iter().for_each(make_printable);
+                parts.iter_mut().for_each(|bar| [&mut bar.label, &mut bar.note].into_iter().for_each(make_printable));
+            }
+            Block::Flame { title, unit, legend, root } => {
+                [title, unit, legend].into_iter().for_each(make_printable);
+                root.make_printable();
+            }
+            Block::Series { title, unit, lines, .. } => {
+                [title, unit].into_iter().for_each(make_printable);
+                lines.iter_mut().for_each(|line| make_printable(&mut line.label));
+            }
+            Block::Histogram { title, unit, buckets } => {
+                [title, unit].into_iter().for_each(make_printable);
+                buckets.iter_mut().for_each(|(label, _)| make_printable(label));
+            }
+        }
+    }
+}
+
+impl FlameNode {
+    fn make_printable(&mut self) {
+        [&mut self.name, &mut self.kind, &mut self.module].into_iter().for_each(make_printable);
+        self.children.iter_mut().for_each(FlameNode::make_printable);
+    }
+}
+
+fn make_printable(text: &mut String) {
+    *text = printable::text(&take(text)).into_owned();
 }

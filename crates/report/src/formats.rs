@@ -1,0 +1,5 @@
+//! One neutral report, several ways to draw it.
+
+pub mod html;
+pub mod json;
+pub mod terminal;

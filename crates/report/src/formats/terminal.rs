@@ -1,0 +1,79 @@
+//! The report for a terminal, made for 80 columns and for reading at three in the morning.
+//!
+//! The first three paragraphs answer: what, how much of the time, what to do. Everything below is for who
+//! doubts it. Styles are always written; the caller's writer drops them where they are not wanted.
+
+mod charts;
+mod pen;
+mod table;
+
+use std::io::{self, Write};
+
+use diagnose::verdict::Verdict;
+
+use crate::section::{Block, Section};
+use crate::views::head::{Head, head};
+
+use pen::{BOLD, DIM, Pen, tone_style};
+
+/// Narrower than this nothing is readable; the text is then laid out for this many columns.
+pub const NARROWEST: usize = 40;
+
+/// Draws the report, no line wider than `width` columns.
+///
+/// # Errors
+/// When `out` cannot be written.
+pub fn draw(verdict: &Verdict, sections: &[Section], width: usize, out: &mut impl Write) -> io::Result<()> {
+    let mut pen = Pen::new(out, width.max(NARROWEST));
+    draw_head(&mut pen, &head(verdict))?;
+    for section in sections.iter().filter(|section| section.terminal) {
+        draw_section(&mut pen, &section.clone().printable())?;
+    }
+    Ok(())
+}
+
+fn draw_head(pen: &mut Pen<'_, impl Write>, head: &Head) -> io::Result<()> {
+    let cause = format!("{}: ", head.cause);
+    pen.labelled("What", (&cause, tone_style(head.tone).bold()), &head.what)?;
+    pen.labelled("How much", ("", BOLD), &head.how_much)?;
+    pen.labelled("What to do", ("", BOLD), &head.to_do)?;
+    pen.blank()?;
+    let mut context = head.context.join(" · ");
+    if !head.confidence.is_empty() {
+        context = format!("{} · {context}", head.confidence);
+    }
+    pen.text(&context, DIM, "", "")
+}
+
+fn draw_section(pen: &mut Pen<'_, impl Write>, section: &Section) -> io::Result<()> {
+    pen.blank()?;
+    pen.rule(&section.title)?;
+    let mut previous: Option<&Block> = None;
+    for block in &section.blocks {
+        if previous.is_some_and(|previous| apart(previous, block)) {
+            pen.blank()?;
+        }
+        draw_block(pen, block)?;
+        previous = Some(block);
+    }
+    Ok(())
+}
+
+/// Whether a blank line belongs between two blocks: lines of text, and commands under their text, stay together.
+fn apart(above: &Block, below: &Block) -> bool {
+    let line = |block: &Block| matches!(block, Block::Text { .. } | Block::Command { .. } | Block::List { .. });
+    !(line(above) && matches!(below, Block::Command { .. } | Block::List { .. }))
+}
+
+fn draw_block(pen: &mut Pen<'_, impl Write>, block: &Block) -> io::Result<()> {
+    match block {
+        Block::Text { text, tone } => pen.text(text, tone_style(*tone), "  ", "  "),
+        Block::List { items } => items.iter().try_for_each(|item| pen.text(item, pen::PLAIN, "  • ", "    ")),
+        Block::Command { text } => pen.command(text),
+        Block::Table { title, columns, rows } => table::draw(pen, title, columns, rows),
+        Block::Bars { title, unit, total, parts } => charts::bars(pen, title, unit, *total, parts),
+        Block::Flame { title, unit, root, .. } => charts::flame(pen, title, unit, root),
+        Block::Series { title, unit, lines, .. } => charts::series(pen, title, unit, lines),
+        Block::Histogram { title, unit, buckets } => charts::histogram(pen, title, unit, buckets),
+    }
+}

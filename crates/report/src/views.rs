@@ -1,0 +1,36 @@
+//! From a verdict to sections: what is worth showing and in which words, never how it looks.
+//!
+//! A view is one file with one function and one line in [`VIEWS`]. The order of that list is the order of
+//! the report: an engineer reads from the top and stops when it is enough.
+
+pub mod head;
+
+mod capture;
+mod coverage;
+mod evidence;
+mod gaps;
+mod ledger;
+mod ruled_out;
+
+use diagnose::verdict::Verdict;
+
+use crate::section::Section;
+
+/// What views are made from.
+#[derive(Clone, Copy, Debug)]
+pub struct Material<'a> {
+    /// The verdict.
+    pub verdict: &'a Verdict,
+}
+
+/// A view: a section, or none where there is nothing to say.
+pub type View = fn(&Material<'_>) -> Option<Section>;
+
+/// All views, in the order of the report.
+pub const VIEWS: &[View] = &[ledger::view, evidence::view, ruled_out::view, gaps::view, coverage::view, capture::view];
+
+/// The whole report.
+#[must_use]
+pub fn sections(material: &Material<'_>) -> Vec<Section> {
+    VIEWS.iter().filter_map(|view| view(material)).collect()
+}

@@ -1,0 +1,52 @@
+//! How much of the time the evidence covers, and what it cost to collect.
+
+use diagnose::verdict::{Cost, Coverage};
+
+use crate::numbers;
+use crate::section::{Block, Column, Section};
+
+use super::Material;
+
+/// Coverage and cost.
+pub fn view(material: &Material<'_>) -> Option<Section> {
+    let verdict = material.verdict;
+    let blocks = vec![coverage(&verdict.coverage), cost(&verdict.cost)];
+    Some(Section { id: "coverage", title: "Coverage and cost".to_owned(), blocks, terminal: true })
+}
+
+fn table(head: &str, rows: Vec<(&str, String)>) -> Block {
+    let columns = vec![Column::left(head), Column::right("")];
+    let rows = rows.into_iter().map(|(name, value)| vec![name.to_owned(), value]).collect();
+    Block::Table { title: String::new(), columns, rows }
+}
+
+fn coverage(coverage: &Coverage) -> Block {
+    table(
+        "covered by evidence",
+        vec![
+            ("thread time on a ledger line", numbers::share(coverage.thread_time)),
+            ("on-CPU time with a named stack", numbers::share(coverage.cpu_time)),
+            ("blocked time with a kernel stack", numbers::share(coverage.blocked_time)),
+            ("events lost", numbers::number(lossy(coverage.events_lost))),
+        ],
+    )
+}
+
+fn cost(cost: &Cost) -> Block {
+    table(
+        "cost of the capture",
+        vec![
+            ("CPU time of wakewalk and its kernel programs", numbers::seconds(cost.cpu_seconds)),
+            ("as a share of all CPUs", numbers::share(cost.share_of_machine)),
+            ("peak memory", numbers::bytes(lossy(cost.peak_rss_bytes))),
+            ("kernel memory of maps and rings", numbers::bytes(lossy(cost.kernel_map_bytes))),
+            ("share of the window with every system call counted", numbers::share(cost.call_window_share)),
+        ],
+    )
+}
+
+/// For printing only: counts beyond 2^53 lose their last digits.
+#[allow(clippy::cast_precision_loss)]
+fn lossy(count: u64) -> f64 {
+    count as f64
+}

@@ -1,0 +1,86 @@
+//! What each finding rests on, how to see it without wakewalk, and how to check the fix.
+
+use diagnose::verdict::{Evidence, Finding, Link};
+
+use crate::numbers;
+use crate::section::{Block, Column, Section, Tone};
+
+use super::Material;
+
+/// strace stops its target twice a call: a tight loop of calls keeps less than 1 % of its speed.
+const STRACE: &str = " (strace slows a target that makes many calls a hundredfold while it runs)";
+
+/// The findings, the root first.
+pub fn view(material: &Material<'_>) -> Option<Section> {
+    let verdict = material.verdict;
+    if verdict.findings.is_empty() {
+        return None;
+    }
+    let mut blocks = Vec::new();
+    for (i, finding) in verdict.findings.iter().enumerate() {
+        if i > 0 || finding.summary != verdict.headline {
+            blocks.push(summary(finding, if i == 0 { Tone::Plain } else { Tone::Warn }));
+        }
+        blocks.extend(evidence(&finding.evidence));
+        blocks.extend(chain(&finding.chain));
+        blocks.extend(see_yourself(&finding.evidence));
+        if finding.remedy != verdict.advice {
+            blocks.extend(sentence("Remedy", &finding.remedy));
+        }
+        blocks.extend(sentence("After the fix", &finding.check));
+    }
+    Some(Section { id: "evidence", title: "Evidence".to_owned(), blocks, terminal: true })
+}
+
+fn summary(finding: &Finding, tone: Tone) -> Block {
+    let explains = &finding.explains;
+    let share = numbers::share(explains.share);
+    let text = format!(
+        "{} ({} confidence, {share} of {}): {}",
+        finding.cause, finding.confidence, explains.of, finding.summary
+    );
+    Block::Text { text, tone }
+}
+
+fn evidence(evidence: &[Evidence]) -> Option<Block> {
+    let row = |e: &Evidence| vec![e.fact.clone(), numbers::quantity(e.value, &e.unit), e.expected.clone()];
+    let columns = vec![Column::left("measured"), Column::right("value"), Column::left("healthy")];
+    let rows: Vec<_> = evidence.iter().map(row).collect();
+    (!rows.is_empty()).then(|| Block::Table { title: String::new(), columns, rows })
+}
+
+fn chain(chain: &[Link]) -> Option<Block> {
+    let row = |link: &Link| {
+        let stack: Vec<_> = link.stack.iter().take(4).map(String::as_str).collect();
+        vec![link.who.clone(), numbers::seconds(link.seconds), link.waits_on.clone(), stack.join(" < ")]
+    };
+    let columns = vec![
+        Column::left("who"),
+        Column::right("time"),
+        Column::left("waits on or does"),
+        Column::left("stack, leaf first"),
+    ];
+    let rows: Vec<_> = chain.iter().map(row).collect();
+    (!rows.is_empty()).then(|| Block::Table { title: "From the wait to its cause".to_owned(), columns, rows })
+}
+
+/// The commands that show the same, each once.
+fn see_yourself(evidence: &[Evidence]) -> Vec<Block> {
+    let mut commands: Vec<&str> = Vec::new();
+    for command in evidence.iter().map(|e| e.see_yourself.as_str()) {
+        if !command.is_empty() && !commands.contains(&command) {
+            commands.push(command);
+        }
+    }
+    if commands.is_empty() {
+        return Vec::new();
+    }
+    let strace = commands.iter().any(|command| command.split(' ').any(|word| word == "strace"));
+    let warning = if strace { STRACE } else { "" };
+    let heading = Block::Text { text: format!("See it yourself{warning}:"), tone: Tone::Dim };
+    std::iter::once(heading).chain(commands.into_iter().map(|c| Block::Command { text: c.to_owned() })).collect()
+}
+
+fn sentence(label: &str, text: &str) -> Option<Block> {
+    (!text.is_empty()).then(|| Block::Text { text: format!("{label}: {text}"), tone: Tone::Plain })
+}

@@ -1,0 +1,112 @@
+//! The answer before everything else: what, how much of the time, what to do.
+//!
+//! Not a section: each format gives it its best place, the first lines or the top card.
+
+use diagnose::verdict::{Verdict, Window};
+
+use crate::numbers;
+use crate::printable;
+use crate::section::Tone;
+
+/// The answer in three sentences, ready to print.
+#[derive(Clone, Debug)]
+pub struct Head {
+    /// Cause id.
+    pub cause: String,
+    /// How sure, `high confidence`; empty where nothing is accused.
+    pub confidence: String,
+    /// What the reader should feel.
+    pub tone: Tone,
+    /// What it is.
+    pub what: String,
+    /// How much of the time.
+    pub how_much: String,
+    /// What to do.
+    pub to_do: String,
+    /// Who was watched, where and when; `streamd (pid 4242)`, …
+    pub context: Vec<String>,
+}
+
+/// The head of a verdict.
+#[must_use]
+pub fn head(verdict: &Verdict) -> Head {
+    let confidence = verdict.findings.first().map(|f| format!("{} confidence", f.confidence));
+    let clean = |text: &str| printable::text(text).into_owned();
+    Head {
+        cause: clean(&verdict.verdict),
+        confidence: clean(&confidence.unwrap_or_default()),
+        tone: tone(verdict),
+        what: clean(&verdict.headline),
+        how_much: clean(&how_much(verdict)),
+        to_do: clean(&verdict.advice),
+        context: context(verdict).iter().map(|part| clean(part)).collect(),
+    }
+}
+
+fn tone(verdict: &Verdict) -> Tone {
+    match verdict.verdict.as_str() {
+        "healthy" => Tone::Good,
+        "at-capacity" | "not-determined" => Tone::Warn,
+        _ => Tone::Bad,
+    }
+}
+
+fn how_much(verdict: &Verdict) -> String {
+    let window = numbers::seconds(verdict.window.seconds);
+    let symptom = &verdict.symptom;
+    let size = numbers::quantity(symptom.value, &symptom.unit);
+    let measured = match symptom.kind.as_str() {
+        "" | "none-seen" => None,
+        "cpu" => Some(format!("The target used {size} of CPU")),
+        kind => Some(format!("{} is {size}", capitalized(kind))),
+    };
+    match (verdict.findings.first(), measured) {
+        (Some(finding), measured) => {
+            let explains = &finding.explains;
+            let (share, time) = (numbers::share(explains.share), numbers::seconds(explains.seconds));
+            let symptom = measured.map(|m| format!(" {m}.")).unwrap_or_default();
+            format!("{share} of {}: {time} in a window of {window}.{symptom}", explains.of)
+        }
+        (None, measured) => {
+            let known = numbers::share(verdict.coverage.thread_time);
+            let symptom = measured.unwrap_or_else(|| "No symptom was seen".to_owned());
+            format!("{symptom} over {window}; {known} of its threads' time is accounted for.")
+        }
+    }
+}
+
+fn capitalized(kind: &str) -> String {
+    let words = kind.replace('-', " ");
+    let mut letters = words.chars();
+    letters.next().map(|first| first.to_uppercase().collect::<String>() + letters.as_str()).unwrap_or_default()
+}
+
+fn context(verdict: &Verdict) -> Vec<String> {
+    let (host, target) = (&verdict.host, &verdict.target);
+    let cpus = if host.cpus == 1 { "1 CPU".to_owned() } else { format!("{} CPUs", host.cpus) };
+    let mut parts = vec![format!("{} ({})", target.comm, pids(&target.pids))];
+    parts.extend(target.listen.first().map(|socket| match target.listen.len() {
+        1 => format!("listening on {socket}"),
+        n => format!("listening on {socket} and {} more", n - 1),
+    }));
+    parts.extend([format!("{}, Linux {}, {cpus}", host.name, host.kernel), window(&verdict.window)]);
+    parts
+}
+
+fn window(window: &Window) -> String {
+    let length = numbers::seconds(window.seconds);
+    let ended = match window.ended.as_str() {
+        "" | "time" => String::new(),
+        why => format!(" ({why})"),
+    };
+    format!("{length} from {}{ended}", window.start)
+}
+
+/// Process ids in a few words.
+fn pids(pids: &[u32]) -> String {
+    match pids {
+        [] => "no process".to_owned(),
+        [pid] => format!("pid {pid}"),
+        [pid, others @ ..] => format!("pid {pid} and {} more", others.len()),
+    }
+}

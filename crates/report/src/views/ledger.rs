@@ -1,0 +1,95 @@
+//! Where the threads' time went: lines that add up to the whole, what is unknown included.
+
+use std::collections::BTreeMap;
+
+use crate::numbers;
+use crate::section::{Bar, Block, Section, Tone};
+
+use super::Material;
+
+/// The lines that have a customary place and words; others follow by size under their own name.
+const LINES: &[(&str, &str, Tone)] = &[
+    ("user", "on-CPU, user", Tone::Plain),
+    ("kernel", "on-CPU, kernel", Tone::Plain),
+    ("run_queue", "run-queue wait", Tone::Warn),
+    ("preempted", "preempted", Tone::Warn),
+    ("throttled", "throttled by quota", Tone::Bad),
+];
+
+/// Below this share of the whole, what the lines leave over is rounding.
+const ROUNDING: f64 = 0.0005;
+
+/// The thread ledger.
+pub fn view(material: &Material<'_>) -> Option<Section> {
+    let ledger = &material.verdict.ledger.threads;
+    let mut parts = parts(ledger);
+    let sum: f64 = parts.iter().map(|part| part.value).sum();
+    let total = ledger.get("wall").copied().unwrap_or(sum).max(sum);
+    if total <= 0.0 {
+        return None;
+    }
+    if total - sum > total * ROUNDING {
+        let note = "no evidence covers this part".to_owned();
+        parts.push(Bar { label: "unaccounted".to_owned(), value: total - sum, note, tone: Tone::Warn });
+    }
+    let title = format!("{} of thread time", numbers::seconds(total));
+    let bars = Block::Bars { title, unit: "s".to_owned(), total, parts };
+    Some(Section { id: "ledger", title: "Where the time went".to_owned(), blocks: vec![bars], terminal: true })
+}
+
+fn parts(ledger: &BTreeMap<String, f64>) -> Vec<Bar> {
+    let bar = |label: String, value: f64, tone| Bar { label, value, note: String::new(), tone };
+    let mut parts: Vec<Bar> = LINES
+        .iter()
+        .filter_map(|(key, label, tone)| ledger.get(*key).map(|value| bar((*label).to_owned(), *value, *tone)))
+        .filter(|part| part.value > 0.0)
+        .collect();
+    let mut others: Vec<Bar> = ledger
+        .iter()
+        .filter(|(key, value)| **value > 0.0 && *key != "wall" && LINES.iter().all(|line| line.0 != *key))
+        .map(|(key, value)| bar(words(key), *value, Tone::Dim))
+        .collect();
+    others.sort_by(|a, b| b.value.total_cmp(&a.value).then_with(|| a.label.cmp(&b.label)));
+    parts.extend(others);
+    parts
+}
+
+/// `blocked_socket_read` as `blocked: socket read`.
+fn words(key: &str) -> String {
+    match key.strip_prefix("blocked_") {
+        Some(kind) => format!("blocked: {}", kind.replace('_', " ")),
+        None => key.replace('_', " "),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ledger(lines: &[(&str, f64)]) -> BTreeMap<String, f64> {
+        lines.iter().map(|(key, value)| ((*key).to_owned(), *value)).collect()
+    }
+
+    #[test]
+    fn cpu_first_then_waits_by_size() {
+        let parts = parts(&ledger(&[
+            ("blocked_futex", 3.0),
+            ("blocked_socket_read", 5.0),
+            ("user", 1.0),
+            ("wall", 9.0),
+            ("throttled", 0.0),
+        ]));
+        let labels: Vec<_> = parts.iter().map(|part| part.label.as_str()).collect();
+        assert_eq!(labels, ["on-CPU, user", "blocked: socket read", "blocked: futex"]);
+    }
+
+    #[test]
+    fn what_is_missing_is_a_line() {
+        let mut verdict: diagnose::verdict::Verdict =
+            serde_json::from_str(include_str!("../../tests/data/busy-poll.json")).unwrap();
+        verdict.ledger.threads = ledger(&[("user", 6.0), ("wall", 10.0)]);
+        let section = view(&Material { verdict: &verdict }).unwrap();
+        let Block::Bars { total, parts, .. } = &section.blocks[0] else { panic!("not bars") };
+        assert_eq!((*total, parts[1].label.as_str(), parts[1].value), (10.0, "unaccounted", 4.0));
+    }
+}
