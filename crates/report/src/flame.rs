@@ -10,6 +10,9 @@ use crate::section::FlameNode;
 /// Nodes narrower than this share of the whole are folded: half a pixel on a wide screen.
 pub const SMALLEST_SHARE: f64 = 0.0005;
 
+/// A graph has at most this many nodes, or a page with a few graphs would be slow to open; the narrowest go first.
+pub const MOST_NODES: usize = 4_000;
+
 /// How to read the graph; goes under each one. Left to right is by width only and must not be read as time.
 pub const LEGEND: &str = "Width is the share of the whole. Height is depth: each frame was called by the one below it. \
     Left-to-right order means nothing.";
@@ -67,18 +70,29 @@ impl FlameNode {
         &mut self.children[at]
     }
 
-    /// Sorts callees by value, equal ones by name, and folds those under [`SMALLEST_SHARE`] into `(small)`.
+    /// Sorts callees by value, equal ones by name, and folds into `(small)` those under [`SMALLEST_SHARE`] and
+    /// those beyond [`MOST_NODES`].
     #[must_use]
     pub fn finish(mut self) -> Self {
+        let mut values = Vec::new();
+        self.add_values(&mut values);
+        values.sort_by(|a, b| b.total_cmp(a));
+        let too_narrow = values.get(MOST_NODES).copied().unwrap_or_default();
         let smallest = self.value * SMALLEST_SHARE;
-        self.fold(smallest);
+        self.fold(&|value| value >= smallest && value > too_narrow);
         self
     }
 
-    fn fold(&mut self, smallest: f64) {
+    fn add_values(&self, values: &mut Vec<f64>) {
+        values.push(self.value);
+        self.children.iter().for_each(|child| child.add_values(values));
+    }
+
+    /// A callee is never wider than its caller, so what is kept is a tree.
+    fn fold(&mut self, wide: &impl Fn(f64) -> bool) {
         let (mut kept, narrow): (Vec<_>, Vec<_>) =
-            std::mem::take(&mut self.children).into_iter().partition(|c| c.value >= smallest);
-        kept.iter_mut().for_each(|c| c.fold(smallest));
+            std::mem::take(&mut self.children).into_iter().partition(|c| wide(c.value));
+        kept.iter_mut().for_each(|c| c.fold(wide));
         kept.sort_by(|a, b| b.value.total_cmp(&a.value).then_with(|| (&a.name, &a.module).cmp(&(&b.name, &b.module))));
         let value: f64 = narrow.iter().map(|c| c.value).sum();
         if value > 0.0 {
@@ -156,6 +170,19 @@ mod tests {
     fn narrow_frames_are_folded_and_nothing_is_lost() {
         let root = graph(&[("a", 10_000.0), ("b", 2.0), ("c;d", 2.0), ("e", 1.0)]);
         assert_eq!(folded(&root), "all=10005[a=10000[] (small)=5[]]");
+    }
+
+    #[test]
+    fn the_number_of_nodes_is_bounded() {
+        let mut root = FlameNode::root("all");
+        let frame = |name| Frame { name, kind: "native", module: "" };
+        for i in 0..2 * MOST_NODES {
+            let name = i.to_string();
+            root.insert([frame("same"), frame(&name)], if i % 4 == 0 { 2.0 } else { 1.0 });
+        }
+        let root = root.finish();
+        assert_eq!(root.children[0].children.len(), MOST_NODES / 2 + 1);
+        assert_eq!(root.children[0].children.iter().map(|c| c.value).sum::<f64>(), root.value);
     }
 
     #[test]

@@ -1,7 +1,8 @@
 //! From a verdict to sections: what is worth showing and in which words, never how it looks.
 //!
 //! A view is one file with one function and one line in [`VIEWS`]. The order of that list is the order of
-//! the report: an engineer reads from the top and stops when it is enough.
+//! the report: an engineer reads from the top and stops when it is enough. Views of facts belong between the
+//! evidence and what was ruled out.
 
 pub mod head;
 

@@ -21,6 +21,8 @@ pub struct Head {
     pub what: String,
     /// How much of the time.
     pub how_much: String,
+    /// The one number to remember, and the whole that it is of; none where nothing is accused.
+    pub figure: Option<(String, String)>,
     /// What to do.
     pub to_do: String,
     /// Who was watched, where and when; `streamd (pid 4242)`, …
@@ -32,7 +34,9 @@ pub struct Head {
 pub fn head(verdict: &Verdict) -> Head {
     let confidence = verdict.findings.first().map(|f| format!("{} confidence", f.confidence));
     let clean = |text: &str| printable::text(text).into_owned();
+    let figure = verdict.findings.first().map(|f| (numbers::share(f.explains.share), clean(&f.explains.of)));
     Head {
+        figure,
         cause: clean(&verdict.verdict),
         confidence: clean(&confidence.unwrap_or_default()),
         tone: tone(verdict),

@@ -8,7 +8,7 @@ use textwrap::core::display_width;
 use crate::numbers;
 use crate::section::{Bar, FlameNode, Line, Tone};
 
-use super::pen::{DIM, PLAIN, Pen, clip, pad, paint, tone_style};
+use super::pen::{DIM, Pen, clip, pad, paint, tone_style};
 
 /// A block filled by none to eight eighths, from the left and from the bottom.
 const EIGHTHS: [&str; 9] = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉", "█"];
@@ -121,19 +121,23 @@ fn place(kind: &str, module: &str) -> String {
 
 /// One row of little columns a line; each column is the mean of its part of the time.
 pub fn series(pen: &mut Pen<'_, impl Write>, title: &str, unit: &str, lines: &[Line]) -> io::Result<()> {
-    pen.caption(title)?;
+    pen.caption(&format!("{title}, {unit}"))?;
     let label = lines.iter().map(|line| display_width(&line.label)).max().unwrap_or_default().min(LONGEST_LABEL);
-    let highest = lines.iter().flat_map(|line| &line.values).copied().fold(0.0, f64::max);
-    let space = pen.width.saturating_sub(2 + label + 2 + 2 + 24).max(8);
+    let highest = lines.iter().map(|line| most(&line.values)).fold(0.0, f64::max);
+    let space = pen.width.saturating_sub(2 + label + 2 + 2 + 12 + 2 + 11).max(4);
     for line in lines {
         let name = pad(&clip(&line.label, label), label, false);
         let drawn = pad(&sparkline(&line.values, highest, space), space, false);
-        let mean = numbers::quantity(ratio(line.values.iter().sum(), lossy(line.values.len())), unit);
-        let top = numbers::quantity(line.values.iter().copied().fold(0.0, f64::max), unit);
-        let numbers = clip(&format!("mean {mean}, max {top}"), 24);
-        pen.line(&format!("  {name}  {}  {}", paint(AnsiColor::Blue.on_default(), &drawn), paint(PLAIN, &numbers)))?;
+        let mean = ratio(line.values.iter().sum(), lossy(line.values.len()));
+        let [mean, most] = [mean, most(&line.values)].map(|value| clip(&numbers::number(value), 7));
+        let drawn = paint(AnsiColor::Blue.on_default(), &drawn);
+        pen.line(&format!("  {name}  {drawn}  mean {mean:>7}  {}", paint(DIM, &format!("max {most:>7}"))))?;
     }
     Ok(())
+}
+
+fn most(values: &[f64]) -> f64 {
+    values.iter().copied().fold(0.0, f64::max)
 }
 
 #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]

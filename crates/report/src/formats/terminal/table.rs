@@ -10,7 +10,7 @@ use crate::section::Column;
 use super::pen::{BOLD, DIM, PLAIN, Pen, pad, paint, wrap};
 
 /// Columns between two columns of a table.
-const GAP: usize = 3;
+const GAP: usize = 2;
 
 /// In front of each row.
 const INDENT: usize = 2;

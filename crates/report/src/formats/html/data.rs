@@ -1,0 +1,57 @@
+//! What the script draws from: the verdict and the sections, as JSON that cannot end its element.
+//!
+//! Flame graphs repeat few names in many nodes. They are packed, or a page would be mostly names:
+//! `strings` holds each once, a node is `[name, kind, module, value, children]` with indices into it.
+
+use std::collections::HashMap;
+
+use anyhow::Context;
+use diagnose::verdict::Verdict;
+use serde_json::{Value, json};
+
+use crate::printable;
+use crate::section::{Block, FlameNode, Section};
+
+/// The data of a page.
+pub fn json(verdict: &Verdict, sections: &[Section]) -> anyhow::Result<String> {
+    let sections: Vec<Value> =
+        sections.iter().map(section).collect::<Result<_, _>>().context("failed to write sections")?;
+    let data = json!({ "verdict": serde_json::to_value(verdict).context("failed to write the verdict")?, "sections": sections });
+    Ok(printable::script_json(&data.to_string()))
+}
+
+fn section(section: &Section) -> Result<Value, serde_json::Error> {
+    let blocks: Vec<Value> = section.blocks.iter().map(block).collect::<Result<_, _>>()?;
+    Ok(json!({ "id": section.id, "title": section.title, "blocks": blocks }))
+}
+
+fn block(block: &Block) -> Result<Value, serde_json::Error> {
+    let Block::Flame { title, unit, legend, root } = block else {
+        return serde_json::to_value(block);
+    };
+    let mut strings = Strings::default();
+    let root = strings.pack(root);
+    Ok(json!({ "kind": "flame", "title": title, "unit": unit, "legend": legend, "strings": strings.all, "root": root }))
+}
+
+/// Strings in the order of their first use.
+#[derive(Default)]
+struct Strings<'n> {
+    all: Vec<&'n str>,
+    index: HashMap<&'n str, usize>,
+}
+
+impl<'n> Strings<'n> {
+    fn pack(&mut self, node: &'n FlameNode) -> Value {
+        let [name, kind, module] = [&node.name, &node.kind, &node.module].map(|text| self.index(text));
+        let children: Vec<Value> = node.children.iter().map(|child| self.pack(child)).collect();
+        json!([name, kind, module, node.value, children])
+    }
+
+    fn index(&mut self, text: &'n str) -> usize {
+        *self.index.entry(text).or_insert_with(|| {
+            self.all.push(text);
+            self.all.len() - 1
+        })
+    }
+}

@@ -1,0 +1,77 @@
+//! The terminal report: its width, its first lines, and that nothing in it acts on the terminal.
+
+use textwrap::core::display_width;
+use wakewalk_report::formats::terminal;
+
+#[path = "data/sample.rs"]
+mod sample;
+
+use sample::{Sample, samples};
+
+fn draw(sample: &Sample, width: usize) -> String {
+    let mut drawn = Vec::new();
+    terminal::draw(&sample.verdict, &sample.sections, width, &mut drawn).unwrap();
+    String::from_utf8(drawn).unwrap()
+}
+
+/// The text without its styles, which are the only escapes that may be there.
+fn plain(drawn: &str) -> String {
+    let mut parts = drawn.split('\u{1b}');
+    let mut text = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let (style, rest) = part.split_once('m').expect("an escape that is no style");
+        let digits = style.strip_prefix('[').expect("an escape that is no style");
+        assert!(digits.chars().all(|c| c.is_ascii_digit() || c == ';'), "not a style: {style:?}");
+        text.push_str(rest);
+    }
+    text
+}
+
+#[test]
+fn no_line_is_wider_than_the_terminal() {
+    for sample in samples().unwrap() {
+        for width in [40, 60, 79, 80, 81, 132, 300] {
+            for line in plain(&draw(&sample, width)).lines() {
+                assert!(display_width(line) <= width, "{} at {width}: {line:?}", sample.name);
+            }
+        }
+    }
+}
+
+#[test]
+fn nothing_acts_on_the_terminal() {
+    for sample in samples().unwrap() {
+        let text = plain(&draw(&sample, 80));
+        let acting = text.chars().find(|c| (c.is_control() && *c != '\n') || *c == '\u{202e}');
+        assert_eq!(acting, None, "{}", sample.name);
+    }
+    let hostile = samples().unwrap().into_iter().find(|s| s.name == "hostile").unwrap();
+    assert!(plain(&draw(&hostile, 80)).contains(r"\x1b[2J"));
+}
+
+#[test]
+fn the_answer_comes_first() {
+    for sample in samples().unwrap() {
+        let text = plain(&draw(&sample, 80));
+        let answer = text.split("\n\n").next().unwrap();
+        let labels: Vec<&str> = answer.lines().map(|l| l[..l.len().min(12)].trim()).filter(|l| !l.is_empty()).collect();
+        assert_eq!(labels, ["What", "How much", "What to do"], "{}", sample.name);
+        assert!(answer.starts_with(&format!("What        {}: ", sample.verdict.verdict)));
+    }
+}
+
+#[test]
+fn looks_as_agreed() {
+    for sample in samples().unwrap().iter().filter(|sample| sample.name != "hostile") {
+        let path = format!("{}/tests/data/{}.txt", env!("CARGO_MANIFEST_DIR"), sample.name);
+        let drawn = plain(&draw(sample, 80));
+        if std::env::var_os("UPDATE_GOLDEN").is_some() {
+            std::fs::write(&path, &drawn).unwrap();
+        }
+        let agreed = std::fs::read_to_string(&path).unwrap();
+        assert_eq!(
+            drawn, agreed,
+            "if the change is meant, run the test again with UPDATE_GOLDEN=1 and look at the diff"
+        );
+    }
+}

@@ -1,0 +1,6 @@
+// The kinds of blocks that the script draws: one file and one line each.
+import { command } from "./command.js";
+import { flame } from "./flame.js";
+import { series } from "./series.js";
+
+export const renderers = { command, flame, series };

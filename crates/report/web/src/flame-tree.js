@@ -1,0 +1,21 @@
+// The tree as the page carries it, [name, kind, module, value, children] with indices into the strings.
+export function unpack([name, kind, module, value, children], strings) {
+  return {
+    name: strings[name],
+    kind: strings[kind],
+    module: strings[module],
+    value,
+    children: children.map((child) => unpack(child, strings)),
+  };
+}
+
+// The number of frames on top of each other.
+export function depth(node) {
+  return 1 + node.children.reduce((most, child) => Math.max(most, depth(child)), 0);
+}
+
+// What the frames that satisfy `match` cover together: a match below another is part of it already.
+export function covered(node, match) {
+  if (match(node)) return node.value;
+  return node.children.reduce((sum, child) => sum + covered(child, match), 0);
+}
