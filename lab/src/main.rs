@@ -1,2 +1,68 @@
-//! The lab runner.
-fn main() {}
+//! The lab runner's command: arguments in, table out, exit code 1 where a verdict was wrong.
+
+use std::process::ExitCode;
+
+use anyhow::Result;
+use clap::Parser;
+use lab::args::{Action, Args, RunArgs};
+use lab::bench::Bench;
+use lab::paths::Paths;
+use lab::score::Score;
+use lab::stop::Stop;
+use lab::{cell, enter, fixtures, pick, probe, scenarios, story};
+
+fn main() -> ExitCode {
+    match run(Args::parse()) {
+        Ok(code) => code,
+        Err(error) => {
+            eprintln!("lab: {error:#}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn run(args: Args) -> Result<ExitCode> {
+    match args.command {
+        Action::Enter { group, cpus, command } => enter::enter(group.as_deref(), &cpus, &command)?,
+        Action::Keep { group, dir } => cell::keep(&group, &dir)?,
+        Action::List => scenarios::ALL.iter().for_each(|s| println!("{:16} {}", s.name, s.about)),
+        Action::Run(options) => return score(&Paths::find(args.wakewalk)?, &options),
+        Action::Fixtures { scenario } => {
+            let made = fixtures::refresh(&pick::named(scenario.as_deref())?, &Paths::find(args.wakewalk)?)?;
+            made.iter().for_each(|dir| println!("{}", dir.display()));
+        }
+        Action::Story { number, readme } => {
+            story::tell(&number, readme, &Paths::find(args.wakewalk)?, &Stop::listen()?)?
+        }
+        Action::Demo { html } => story::demo(&html, &Paths::find(args.wakewalk)?, &Stop::listen()?)?,
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn score(paths: &Paths, options: &RunArgs) -> Result<ExitCode> {
+    let picked = match options.changed {
+        true => pick::changed_and_rotating(&paths.repository, 2)?,
+        false => pick::named(options.scenario.as_deref())?,
+    };
+    std::fs::create_dir_all(paths.lab())?;
+    let refused = probe::bpf_refused(paths);
+    let mut rows = Vec::new();
+    if refused {
+        println!("SKIPPED: this kernel refuses BPF altogether (wakewalk doctor says why); {} scenarios", picked.len());
+    } else {
+        let bench = Bench { paths, stop: &Stop::listen()?, seconds: options.seconds, attempts: options.attempts };
+        for _ in 0..options.times {
+            for scenario in &picked {
+                eprintln!("{}: {}", scenario.name, scenario.about);
+                rows.push(bench.run(scenario)?);
+            }
+        }
+    }
+    let score = Score::new(rows, if refused { picked.len() } else { 0 });
+    let file = paths.lab().join("score.json");
+    score.write(&file)?;
+    print!("{}", score.table());
+    println!("repeated because the host was disturbed: {}; written to {}", score.repeats, file.display());
+    println!("{} passed, {} failed, {} skipped", score.passed, score.failed, score.skipped);
+    Ok(ExitCode::from(u8::from(score.failed > 0)))
+}

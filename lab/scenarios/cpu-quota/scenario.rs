@@ -1,0 +1,40 @@
+//! A service in a cgroup with 30 % of a CPU, asked for work that needs about twice as much. The twin
+//! has the same work and no quota.
+
+use std::time::Duration;
+
+use anyhow::Result;
+
+use super::{LOAD_CPU, SERVICE_CPU, WEBLOAD};
+use crate::builds::Build;
+use crate::cell::{Cell, Program};
+use crate::scenario::{Aim, Expected, NEUTRAL, Scenario, Side};
+
+const PORT: u16 = 19021;
+const QUOTA_PERCENT: u64 = 30;
+
+/// The scenario.
+pub static SCENARIO: Scenario = Scenario {
+    name: "cpu-quota",
+    about: "a Go report service in a cgroup that may use 30 % of a CPU and needs more",
+    expected: Expected::cause(&["cpu-throttled"]),
+    twin: Some(NEUTRAL),
+    builds: &[Build::Go("lab", "./scenarios/cpu-quota", "reports"), WEBLOAD],
+    folders: &["lab/webload"],
+    stage,
+};
+
+fn stage(cell: &mut Cell, side: Side) -> Result<Aim> {
+    let listen = format!("127.0.0.1:{PORT}");
+    let mut service = Program::built("reports").args(["-listen", &listen]).on_cpus(SERVICE_CPU);
+    if side == Side::Fault {
+        service = service.with_quota(QUOTA_PERCENT);
+    }
+    cell.start(service)?;
+    cell.wait_for_port(PORT)?;
+    let url = format!("http://127.0.0.1:{PORT}/report");
+    let load = Program::built("webload").args(["-url", &url, "-rate", "300", "-connections", "16"]);
+    cell.start(load.on_cpus(LOAD_CPU).in_group("load"))?;
+    cell.stop.sleep(Duration::from_secs(2))?;
+    Ok(Aim::Cgroup(cell.group("service")?.path().to_path_buf()))
+}

@@ -1,0 +1,35 @@
+//! A Java service with two hundred pooled threads, nearly all parked on a lock: idle, not waiting.
+
+use std::time::Duration;
+
+use anyhow::Result;
+
+use super::WEBLOAD;
+use crate::builds::Build;
+use crate::cell::{Cell, Program};
+use crate::scenario::{Aim, Expected, Scenario, Side};
+
+const PORT: u16 = 19051;
+
+/// The scenario.
+pub static SCENARIO: Scenario = Scenario {
+    name: "java-idle-pool",
+    about: "a Java web service with 200 idle pool threads under light load",
+    expected: Expected::cause(&["healthy"]),
+    twin: None,
+    builds: &[Build::Java("lab/scenarios/java-idle-pool/Clock.java", "clock.jar"), WEBLOAD],
+    folders: &["lab/webload"],
+    stage,
+};
+
+fn stage(cell: &mut Cell, _: Side) -> Result<Aim> {
+    cell.bring("clock.jar")?;
+    let pid = cell.start(Program::installed("java").args(["-cp", "clock.jar", "Clock", &PORT.to_string()]))?;
+    cell.wait_for_port(PORT)?;
+    let url = format!("http://127.0.0.1:{PORT}/");
+    let load = Program::built("webload").args(["-url", &url, "-rate", "40", "-connections", "8"]);
+    cell.start(load.in_group("load"))?;
+    // Until the just-in-time compiler has calmed down.
+    cell.stop.sleep(Duration::from_secs(4))?;
+    Ok(Aim::Pid(pid))
+}

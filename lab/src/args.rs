@@ -1,0 +1,86 @@
+//! The lab's command line.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use clap::{Parser, Subcommand};
+
+/// Runs services with a known fault and scores wakewalk's verdicts.
+#[derive(Debug, Parser)]
+#[command(name = "lab")]
+pub struct Args {
+    /// The wakewalk binary under test [default: target/release/wakewalk].
+    #[arg(long, global = true)]
+    pub wakewalk: Option<PathBuf>,
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Action,
+}
+
+/// What to do.
+#[derive(Debug, Subcommand)]
+pub enum Action {
+    /// Run scenarios and print the score table.
+    Run(RunArgs),
+    /// List the scenarios.
+    List,
+    /// Make golden fixtures of the last runs.
+    Fixtures {
+        /// Only this scenario.
+        scenario: Option<String>,
+    },
+    /// Retell a story: symptom, verdict, fix, before and after.
+    Story {
+        /// Number of the story.
+        number: String,
+        /// Put the output into the story's README.
+        #[arg(long)]
+        readme: bool,
+    },
+    /// Diagnose a story's service under load and write the page.
+    Demo {
+        /// Where the page goes.
+        #[arg(long, default_value = "target/demo/report.html")]
+        html: PathBuf,
+    },
+    /// Step of a program on its way into a cell.
+    #[command(hide = true)]
+    Enter {
+        /// Cgroup to join.
+        #[arg(long)]
+        group: Option<PathBuf>,
+        /// CPU to stay on; may be given several times.
+        #[arg(long = "cpu")]
+        cpus: Vec<usize>,
+        /// The program.
+        #[arg(last = true, required = true)]
+        command: Vec<OsString>,
+    },
+    /// Clean a cell up once the runner is gone.
+    #[command(hide = true)]
+    Keep {
+        /// The cell's cgroup.
+        group: PathBuf,
+        /// The cell's folder.
+        dir: PathBuf,
+    },
+}
+
+/// Arguments of `lab run`.
+#[derive(Debug, clap::Args)]
+pub struct RunArgs {
+    /// Only this scenario.
+    pub scenario: Option<String>,
+    /// Those that the last commit touched, and two whose turn it is.
+    #[arg(long, conflicts_with = "scenario")]
+    pub changed: bool,
+    /// Run each so often.
+    #[arg(long, default_value_t = 1)]
+    pub times: usize,
+    /// Observe each side for this many seconds.
+    #[arg(long = "for", default_value_t = 6)]
+    pub seconds: u64,
+    /// Attempts for a run in which the host was not disturbed.
+    #[arg(long, default_value_t = crate::bench::MAX_ATTEMPTS)]
+    pub attempts: u32,
+}

@@ -1,0 +1,73 @@
+//! Building the services, into `target/lab/bin`. The language tools cache, so a second time is quick.
+
+use std::fs;
+use std::process::Command;
+
+use anyhow::{Context, Result, bail};
+
+use crate::paths::Paths;
+
+/// Something that has to be built before a scenario can start.
+#[derive(Clone, Copy, Debug)]
+pub enum Build {
+    /// A Go package: folder of its module, package in it, name of the binary.
+    Go(&'static str, &'static str, &'static str),
+    /// A C program of one file: the file, name of the binary.
+    C(&'static str, &'static str),
+    /// A Java program of one class: the file, name of the jar.
+    Java(&'static str, &'static str),
+    /// A file that runs as it is: the file, name of the copy.
+    Script(&'static str, &'static str),
+}
+
+/// Builds all of `builds`.
+///
+/// # Errors
+/// A compiler is missing or refused a source.
+pub fn build(builds: &[Build], paths: &Paths) -> Result<()> {
+    fs::create_dir_all(paths.bin()).context("failed to make the folder for built services")?;
+    for step in builds {
+        build_one(*step, paths)?;
+    }
+    Ok(())
+}
+
+fn build_one(step: Build, paths: &Paths) -> Result<()> {
+    match step {
+        Build::Go(module, package, name) => {
+            // -trimpath: recordings are kept, and say nothing of where they were built.
+            let mut go = Command::new("go");
+            go.args(["build", "-trimpath", "-o"]).arg(paths.bin().join(name)).arg(package);
+            run(go.current_dir(paths.repository.join(module)), "Go")
+        }
+        Build::C(source, name) => {
+            let mut cc = Command::new("cc");
+            cc.args(["-O2", "-g", "-Wall", "-Wextra", "-Werror", "-ffile-prefix-map=./=", "-o"]);
+            cc.arg(paths.bin().join(name)).arg(source);
+            run(cc.current_dir(&paths.repository), "a C compiler (Debian package gcc)")
+        }
+        Build::Java(source, name) => build_java(source, name, paths),
+        Build::Script(source, name) => {
+            let copied = fs::copy(paths.repository.join(source), paths.bin().join(name));
+            copied.map(drop).with_context(|| format!("failed to copy `{source}`"))
+        }
+    }
+}
+
+fn build_java(source: &str, name: &str, paths: &Paths) -> Result<()> {
+    let classes = paths.lab().join("classes").join(name);
+    let java = "a JDK (Debian package default-jdk-headless)";
+    let mut javac = Command::new("javac");
+    run(javac.arg("-d").arg(&classes).arg(paths.repository.join(source)), java)?;
+    let mut jar = Command::new("jar");
+    run(jar.args(["--create", "--file"]).arg(paths.bin().join(name)).arg("-C").arg(&classes).arg("."), java)
+}
+
+fn run(command: &mut Command, needs: &str) -> Result<()> {
+    let program = command.get_program().to_string_lossy().into_owned();
+    let output = command.output().with_context(|| format!("failed to run `{program}`: the lab needs {needs}"))?;
+    if !output.status.success() {
+        bail!("`{program}` failed:\n{}", String::from_utf8_lossy(&output.stderr));
+    }
+    Ok(())
+}

@@ -1,0 +1,59 @@
+//! The keeper outlives the runner by a moment: a small process that waits at a pipe whose other end
+//! the runner holds. When the runner is gone, SIGKILL and panic included, the pipe closes and the
+//! keeper ends what the cell had started and removes its cgroup and folder.
+
+use std::env;
+use std::fs;
+use std::io::{self, Read};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+use anyhow::{Context, Result};
+
+use super::group;
+
+/// The runner's handle on its keeper.
+pub struct Keeper(Child);
+
+impl Keeper {
+    /// Starts a keeper for a cgroup and a folder.
+    ///
+    /// # Errors
+    /// It could not be started.
+    pub fn start(group: &Path, dir: &Path) -> Result<Self> {
+        let exe = env::current_exe().context("failed to find the lab's own binary")?;
+        // A process group of its own: Ctrl-C at the terminal must not reach it.
+        let child = Command::new(exe).arg("keep").arg(group).arg(dir).stdin(Stdio::piped()).process_group(0).spawn();
+        Ok(Self(child.context("failed to start the keeper")?))
+    }
+
+    /// Its process id.
+    pub fn pid(&self) -> u32 {
+        self.0.id()
+    }
+
+    /// Lets it do its work and waits for its end.
+    ///
+    /// # Errors
+    /// Something of the cell is left.
+    pub fn release(&mut self) -> Result<()> {
+        drop(self.0.stdin.take());
+        let status = self.0.wait().context("failed to wait for the keeper")?;
+        anyhow::ensure!(status.success(), "the keeper could not clean up: {status}");
+        Ok(())
+    }
+}
+
+/// The keeper's own life: wait for the runner to go, then clean up.
+///
+/// # Errors
+/// Something of the cell is left.
+pub fn keep(group: &Path, dir: &PathBuf) -> Result<()> {
+    let _ = io::stdin().read_to_end(&mut Vec::new()); // ends when the runner does
+    group::remove(group)?;
+    if dir.exists() {
+        fs::remove_dir_all(dir).with_context(|| format!("failed to remove `{}`", dir.display()))?;
+    }
+    Ok(())
+}

@@ -1,0 +1,65 @@
+//! One program on its way into a cell: what to run, where, and with how much CPU.
+
+use std::ffi::OsString;
+
+/// A program with its place in the cell.
+#[derive(Clone, Debug)]
+pub struct Program {
+    pub(super) name: String,
+    pub(super) exe: OsString,
+    pub(super) args: Vec<OsString>,
+    pub(super) cpus: Vec<usize>,
+    pub(super) group: String,
+    pub(super) quota_percent: Option<u64>,
+}
+
+impl Program {
+    /// One that the lab built: its name in `target/lab/bin`.
+    pub fn built(name: &str) -> Self {
+        Self::new(name, format!("./{name}").into())
+    }
+
+    /// One that is installed on the host.
+    pub fn installed(name: &str) -> Self {
+        Self::new(name, name.into())
+    }
+
+    fn new(name: &str, exe: OsString) -> Self {
+        Self { name: name.into(), exe, args: vec![], cpus: vec![], group: "service".into(), quota_percent: None }
+    }
+
+    /// Appends arguments.
+    #[must_use]
+    pub fn args<S: Into<OsString>>(mut self, args: impl IntoIterator<Item = S>) -> Self {
+        self.args.extend(args.into_iter().map(Into::into));
+        self
+    }
+
+    /// Keeps it on these CPUs; on a host with fewer, on the last one.
+    #[must_use]
+    pub fn on_cpus(mut self, cpus: &[usize]) -> Self {
+        self.cpus = cpus.to_vec();
+        self
+    }
+
+    /// Puts it into another cgroup of the cell than `service`.
+    #[must_use]
+    pub fn in_group(mut self, group: &str) -> Self {
+        self.group = group.into();
+        self
+    }
+
+    /// Limits its cgroup to a share of one CPU.
+    #[must_use]
+    pub fn with_quota(mut self, percent: u64) -> Self {
+        self.quota_percent = Some(percent);
+        self
+    }
+
+    /// Calls its output another name than the program's, where one runs twice.
+    #[must_use]
+    pub fn named(mut self, name: &str) -> Self {
+        self.name = name.into();
+        self
+    }
+}

@@ -1,0 +1,22 @@
+//! The lab: real software with a known fault, its healthy twin, and the score of the diagnoses.
+//!
+//! A scenario builds a service, starts it with load in a cell (own network namespace, own cgroup,
+//! own folder), lets the wakewalk binary diagnose it from outside, and compares the verdict with
+//! the truth. Nothing of a scenario outlives its cell, however the runner ends.
+
+pub mod args;
+pub mod bench;
+pub mod builds;
+pub mod cell;
+pub mod disturbance;
+pub mod enter;
+pub mod fixtures;
+pub mod paths;
+pub mod pick;
+pub mod probe;
+pub mod procfs;
+pub mod scenario;
+pub mod scenarios;
+pub mod score;
+pub mod stop;
+pub mod story;

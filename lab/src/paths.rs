@@ -1,0 +1,66 @@
+//! Where things are: the repository, what was built, what runs leave behind.
+
+use std::env;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail};
+
+/// The folders of one checkout.
+#[derive(Clone, Debug)]
+pub struct Paths {
+    /// The checkout.
+    pub repository: PathBuf,
+    /// Cargo's target folder.
+    pub target: PathBuf,
+    /// The wakewalk binary under test.
+    pub wakewalk: PathBuf,
+}
+
+impl Paths {
+    /// Finds the checkout that the current folder is in.
+    ///
+    /// # Errors
+    /// The current folder is in none.
+    pub fn find(wakewalk: Option<PathBuf>) -> Result<Self> {
+        let here = env::current_dir().context("failed to read the current folder")?;
+        let Some(repository) = here.ancestors().find(|d| d.join("lab/scenarios").is_dir()) else {
+            bail!("`{}` is not in a checkout of wakewalk; change into one", here.display());
+        };
+        let target = match env::var_os("CARGO_TARGET_DIR") {
+            Some(dir) => repository.join(dir),
+            None => repository.join("target"),
+        };
+        let wakewalk = wakewalk.unwrap_or_else(|| target.join("release/wakewalk"));
+        Ok(Self { repository: repository.to_path_buf(), target, wakewalk })
+    }
+
+    /// What the lab makes: `target/lab`.
+    pub fn lab(&self) -> PathBuf {
+        self.target.join("lab")
+    }
+
+    /// Built services.
+    pub fn bin(&self) -> PathBuf {
+        self.lab().join("bin")
+    }
+
+    /// Recording of a scenario's last run.
+    pub fn recording(&self, name: &str) -> PathBuf {
+        self.lab().join("recordings").join(name)
+    }
+
+    /// Output of the programs of a scenario's last run.
+    pub fn logs(&self, name: &str) -> PathBuf {
+        self.lab().join("logs").join(name)
+    }
+
+    /// Golden recordings.
+    pub fn fixtures(&self) -> PathBuf {
+        fixtures(&self.repository)
+    }
+}
+
+/// Golden recordings of the checkout in `repository`.
+pub fn fixtures(repository: &Path) -> PathBuf {
+    repository.join("lab/fixtures")
+}

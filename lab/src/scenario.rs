@@ -1,0 +1,206 @@
+//! What a scenario is: a service with a known truth, and how a diagnosis of it is judged.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use anyhow::Result;
+use diagnose::verdict::{Finding, Verdict};
+use serde::Serialize;
+
+use crate::builds::Build;
+use crate::cell::Cell;
+
+/// One service with a known fault, its healthy twin, and what a right verdict says about each.
+pub struct Scenario {
+    /// Its name; also of its folder, its recording and its fixture.
+    pub name: &'static str,
+    /// One sentence: the service, the load, the fault.
+    pub about: &'static str,
+    /// The truth about the faulty side.
+    pub expected: Expected,
+    /// The truth about the twin; none = the scenario is a control and has only one side.
+    pub twin: Option<Expected>,
+    /// What has to be built first.
+    pub builds: &'static [Build],
+    /// Folders of the repository whose change calls for a live run.
+    pub folders: &'static [&'static str],
+    /// Starts service and load in a cell, waits until the load is steady, and says how to name the
+    /// service to wakewalk.
+    pub stage: fn(&mut Cell, Side) -> Result<Aim>,
+}
+
+/// The side of a scenario that runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Side {
+    /// With the fault.
+    Fault,
+    /// The same service and load without it.
+    Twin,
+}
+
+impl Scenario {
+    /// The truth about one side.
+    pub fn truth(&self, side: Side) -> Option<&Expected> {
+        match side {
+            Side::Fault => Some(&self.expected),
+            Side::Twin => self.twin.as_ref(),
+        }
+    }
+
+    /// Name of one side's recording and fixture.
+    pub fn recording_name(&self, side: Side) -> String {
+        match side {
+            Side::Fault => self.name.to_string(),
+            Side::Twin => format!("{}-twin", self.name),
+        }
+    }
+
+    /// The sides that it has.
+    pub fn sides(&self) -> impl Iterator<Item = Side> + '_ {
+        [Side::Fault, Side::Twin].into_iter().filter(|&side| self.truth(side).is_some())
+    }
+}
+
+/// How wakewalk is told which service to diagnose.
+#[derive(Clone, Debug)]
+pub enum Aim {
+    /// A process.
+    Pid(u32),
+    /// A listener, wherever it is.
+    Port(u16),
+    /// A cgroup, by its folder.
+    Cgroup(PathBuf),
+    /// A command name.
+    Comm(&'static str),
+}
+
+impl Aim {
+    /// As arguments of `wakewalk diagnose`.
+    pub fn args(&self) -> [OsString; 2] {
+        match self {
+            Self::Pid(pid) => ["--pid".into(), pid.to_string().into()],
+            Self::Port(port) => ["--port".into(), port.to_string().into()],
+            Self::Cgroup(path) => ["--cgroup".into(), path.into()],
+            Self::Comm(name) => ["--comm".into(), name.into()],
+        }
+    }
+}
+
+/// A right verdict.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Expected {
+    /// Cause ids that are right; the first is the one shown.
+    pub verdicts: &'static [&'static str],
+    /// Command name of the accused thread, where the truth is that precise.
+    pub comm: Option<&'static str>,
+    /// The accused system call.
+    pub syscall: Option<&'static str>,
+    /// Part of the accused function's name.
+    pub function: Option<&'static str>,
+}
+
+/// Nobody is at fault. Whether the service is also at its limit depends on how fast the host is.
+pub const NEUTRAL: Expected =
+    Expected { verdicts: &["healthy", "at-capacity"], comm: None, syscall: None, function: None };
+
+impl Expected {
+    /// One right cause.
+    pub const fn cause(verdicts: &'static [&'static str]) -> Self {
+        Self { verdicts, comm: None, syscall: None, function: None }
+    }
+
+    /// For the score table.
+    pub fn label(&self) -> String {
+        self.verdicts.join(" or ")
+    }
+
+    /// What is wrong with a verdict; none = it is right.
+    pub fn objection(&self, verdict: &Verdict) -> Option<String> {
+        if !self.verdicts.contains(&verdict.verdict.as_str()) {
+            return Some(format!("expected {}, the verdict is {}", self.label(), verdict.verdict));
+        }
+        let first = verdict.findings.first();
+        if self.accuses_nobody() {
+            return first.map(|f| format!("the verdict is {}, yet there is a finding: {}", verdict.verdict, f.cause));
+        }
+        let Some(finding) = first else { return Some(format!("{} without a finding", verdict.verdict)) };
+        self.subject_objection(finding)
+    }
+
+    fn accuses_nobody(&self) -> bool {
+        self.verdicts.iter().all(|v| NEUTRAL.verdicts.contains(v))
+    }
+
+    fn subject_objection(&self, finding: &Finding) -> Option<String> {
+        let subject = &finding.subject;
+        let checks = [
+            ("thread", self.comm, &subject.comm),
+            ("call", self.syscall, &subject.syscall),
+            ("function", self.function, &subject.function),
+        ];
+        checks.into_iter().find_map(|(what, expected, got)| {
+            let expected = expected?;
+            let got = got.as_deref().unwrap_or("none");
+            (!got.contains(expected)).then(|| format!("accused {what} is {got}, expected {expected}"))
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn verdict(json: serde_json::Value) -> Verdict {
+        let mut whole = serde_json::json!({
+            "schema": 1, "tool": "", "host": {"name": "", "kernel": "", "cpus": 2, "virtualization": ""},
+            "target": {"named": "", "pids": [], "comm": "", "listen": []},
+            "window": {"start": "", "seconds": 1.0, "ended": ""},
+            "symptom": {"kind": "cpu", "value": 0.0, "unit": "", "baseline": null, "source": ""},
+            "headline": "", "advice": "", "findings": [], "ruled_out": [], "gaps": [],
+            "ledger": {"threads": {}, "connections": {}},
+            "coverage": {"thread_time": 1.0, "cpu_time": 1.0, "blocked_time": 1.0, "events_lost": 0},
+            "cost": {"cpu_seconds": 0.0, "share_of_machine": 0.0, "peak_rss_bytes": 0,
+                     "kernel_map_bytes": 0, "call_window_share": 0.0}
+        });
+        whole.as_object_mut().unwrap().extend(json.as_object().unwrap().clone());
+        serde_json::from_value(whole).unwrap()
+    }
+
+    fn finding(cause: &str, subject: serde_json::Value) -> serde_json::Value {
+        serde_json::json!({"cause": cause, "confidence": "high", "summary": "", "subject": subject,
+            "explains": {"share": 1.0, "of": "", "seconds": 1.0}, "evidence": [], "chain": [],
+            "remedy": "", "check": ""})
+    }
+
+    const POLL: Expected = Expected { comm: Some("mio"), ..Expected::cause(&["busy-poll"]) };
+
+    #[test]
+    fn the_right_cause_with_the_right_subject_is_right() {
+        let v = verdict(serde_json::json!({"verdict": "busy-poll",
+            "findings": [finding("busy-poll", serde_json::json!({"comm": "mio-reactor"}))]}));
+        assert_eq!(POLL.objection(&v), None);
+    }
+
+    #[test]
+    fn the_right_cause_about_the_wrong_thread_is_wrong() {
+        let v = verdict(serde_json::json!({"verdict": "busy-poll",
+            "findings": [finding("busy-poll", serde_json::json!({"comm": "main"}))]}));
+        assert_eq!(POLL.objection(&v).unwrap(), "accused thread is main, expected mio");
+    }
+
+    #[test]
+    fn a_neutral_verdict_that_still_accuses_is_wrong() {
+        let v = verdict(
+            serde_json::json!({"verdict": "healthy", "findings": [finding("hot-code", serde_json::json!({}))]}),
+        );
+        assert!(NEUTRAL.objection(&v).unwrap().contains("yet there is a finding: hot-code"));
+        assert_eq!(NEUTRAL.objection(&verdict(serde_json::json!({"verdict": "at-capacity"}))), None);
+    }
+
+    #[test]
+    fn a_wrong_cause_is_named() {
+        let v = verdict(serde_json::json!({"verdict": "not-determined"}));
+        assert_eq!(NEUTRAL.objection(&v).unwrap(), "expected healthy or at-capacity, the verdict is not-determined");
+    }
+}

@@ -1,0 +1,83 @@
+//! The list of scenarios. One is a folder of `lab/scenarios/` and two lines here.
+
+use crate::builds::Build;
+use crate::scenario::Scenario;
+
+#[path = "../scenarios/busy-poll/scenario.rs"]
+pub mod busy_poll;
+#[path = "../scenarios/cpu-quota/scenario.rs"]
+mod cpu_quota;
+#[path = "../scenarios/go-json-saturated/scenario.rs"]
+mod go_json_saturated;
+#[path = "../scenarios/go-small-gc/scenario.rs"]
+mod go_small_gc;
+#[path = "../scenarios/hot-code/scenario.rs"]
+mod hot_code;
+#[path = "../scenarios/java-idle-pool/scenario.rs"]
+mod java_idle_pool;
+#[path = "../scenarios/nginx-static/scenario.rs"]
+mod nginx_static;
+#[path = "../scenarios/noisy-neighbour/scenario.rs"]
+mod noisy_neighbour;
+#[path = "../scenarios/poll-with-work/scenario.rs"]
+mod poll_with_work;
+#[path = "../scenarios/redis-load/scenario.rs"]
+mod redis_load;
+
+/// All of them: first those with a fault, then the controls, which accuse nobody.
+pub static ALL: &[&Scenario] = &[
+    &busy_poll::SCENARIO,
+    &hot_code::SCENARIO,
+    &cpu_quota::SCENARIO,
+    &noisy_neighbour::SCENARIO,
+    &nginx_static::SCENARIO,
+    &java_idle_pool::SCENARIO,
+    &redis_load::SCENARIO,
+    &go_small_gc::SCENARIO,
+    &go_json_saturated::SCENARIO,
+    &poll_with_work::SCENARIO,
+];
+
+/// The CPU that services are kept on, so that their limit is one that the load cannot share.
+const SERVICE_CPU: &[usize] = &[0];
+/// The CPU that load comes from.
+const LOAD_CPU: &[usize] = &[1];
+/// The client that asks at a steady rate.
+const WEBLOAD: Build = Build::Go("lab", "./webload", "webload");
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+    use std::fs;
+    use std::path::Path;
+
+    use super::*;
+
+    #[test]
+    fn every_folder_is_registered_under_its_name() {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+        let folders: BTreeSet<String> = fs::read_dir(root.join("scenarios"))
+            .unwrap()
+            .map(|e| e.unwrap().file_name().into_string().unwrap())
+            .collect();
+        let registered: BTreeSet<String> = ALL.iter().map(|s| s.name.to_string()).collect();
+        assert_eq!(folders, registered);
+    }
+
+    #[test]
+    fn every_source_and_folder_is_there() {
+        let repository = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
+        for scenario in ALL {
+            for folder in scenario.folders {
+                assert!(repository.join(folder).is_dir(), "{}: {folder}", scenario.name);
+            }
+            for build in scenario.builds {
+                let source = match *build {
+                    Build::Go(module, package, _) => Path::new(module).join(package),
+                    Build::C(file, _) | Build::Java(file, _) | Build::Script(file, _) => file.into(),
+                };
+                assert!(repository.join(&source).exists(), "{}: {}", scenario.name, source.display());
+            }
+        }
+    }
+}

@@ -1,0 +1,155 @@
+//! Story 002: the streaming service that used the same CPU whatever its number of viewers.
+
+use std::path::Path;
+use std::process::Command;
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail};
+use diagnose::verdict::{Finding, Verdict};
+
+use super::measure::{Reading, Streams, measure};
+use super::{Teller, make_parent};
+use crate::builds;
+use crate::cell::Cell;
+use crate::paths::Paths;
+use crate::probe::{self, Probe};
+use crate::scenario::Aim;
+use crate::scenarios::busy_poll::{BUILDS, serve, watch};
+use crate::score::aligned;
+use crate::stop::Stop;
+
+const VIEWERS: [usize; 3] = [0, 4, 32];
+/// Viewers while wakewalk looks.
+const USUAL: usize = 4;
+
+/// Tells the story and returns what was printed.
+pub fn tell(paths: &Paths, stop: &Stop) -> Result<String> {
+    builds::build(BUILDS, paths)?;
+    let mut teller = Teller(String::new());
+    let mut cell = Cell::open("story-002", paths, stop)?;
+
+    teller.say("1. The symptom: CPU does not follow the number of viewers");
+    let pid = serve(&mut cell, "eager")?;
+    let before = sweep(&mut cell, pid)?;
+    teller.say(symptom_table(&before));
+
+    teller.say(format!("2. The diagnosis: wakewalk diagnose --pid {pid} --for 10s"));
+    let recording = paths.recording("story-002");
+    let verdict = diagnose(&mut cell, pid, &recording, paths)?;
+    teller.say(finding_table(&verdict));
+    teller.say(probe::replay_as_text(paths, &recording)?);
+    drop(cell);
+
+    teller.say(
+        "3. The fix, twice: a floor of 1 ms (-poll=floor), and waiting until the next chunk is due (-poll=deadline)",
+    );
+    let mut rows = vec![("before", before)];
+    for (label, poll) in [("floor", "floor"), ("deadline", "deadline")] {
+        let mut cell = Cell::open(&format!("story-002-{poll}"), paths, stop)?;
+        let pid = serve(&mut cell, poll)?;
+        rows.push((label, sweep(&mut cell, pid)?));
+    }
+    teller.say(comparison_table(&rows));
+    Ok(teller.0)
+}
+
+/// Diagnoses the service under load for everybody to see, and writes the page.
+///
+/// # Errors
+/// A step failed; the sentence says which.
+pub fn demo(html: &Path, paths: &Paths, stop: &Stop) -> Result<()> {
+    builds::build(BUILDS, paths)?;
+    make_parent(html)?;
+    let mut cell = Cell::open("demo", paths, stop)?;
+    println!("Starting a streaming service with {USUAL} viewers (stories/002-go-epoll) ...");
+    let pid = serve(&mut cell, "eager")?;
+    watch(&mut cell, USUAL, Duration::from_secs(120))?;
+    stop.sleep(Duration::from_secs(1))?;
+    println!("$ wakewalk diagnose --pid {pid} --for 10s --html {}\n", html.display());
+    let mut wakewalk = Command::new(&paths.wakewalk);
+    wakewalk.args(["diagnose", "--pid", &pid.to_string(), "--for", "10s", "--html"]).arg(html);
+    let status = wakewalk.status().with_context(|| format!("failed to run `{}`", paths.wakewalk.display()))?;
+    if !status.success() {
+        bail!("wakewalk could not diagnose ({status}); `{} doctor` says why", paths.wakewalk.display());
+    }
+    println!("\nThe page: {}", html.canonicalize().unwrap_or_else(|_| html.to_path_buf()).display());
+    Ok(())
+}
+
+fn sweep(cell: &mut Cell, pid: u32) -> Result<Vec<Reading>> {
+    VIEWERS.iter().map(|&viewers| measure(cell, pid, viewers)).collect()
+}
+
+fn diagnose(cell: &mut Cell, pid: u32, recording: &Path, paths: &Paths) -> Result<Verdict> {
+    watch(cell, USUAL, Duration::from_secs(120))?;
+    let stop = cell.stop.clone();
+    stop.sleep(Duration::from_secs(1))?;
+    let probe = Probe { paths, stop: &stop, seconds: 10, save: Some(recording.to_path_buf()) };
+    probe.diagnose(&Aim::Pid(pid))
+}
+
+fn symptom_table(readings: &[Reading]) -> String {
+    let mut lines = vec![["viewers", "CPU %", "polls/s", "chunks/s delivered"].map(String::from)];
+    for r in readings {
+        lines.push([
+            r.viewers.to_string(),
+            format!("{:.0}", r.cpu_pct),
+            format!("{:.0}", r.polls_per_second),
+            stream(r, |s| format!("{:.0}", s.chunks_per_second)),
+        ]);
+    }
+    aligned(&lines)
+}
+
+/// The points that the engineers had to find by hand.
+fn finding_table(verdict: &Verdict) -> String {
+    let Some(finding) = verdict.findings.first() else { return format!("verdict     {}", verdict.verdict) };
+    let subject = &finding.subject;
+    let thread = format!("{} (tid {})", or_dash(&subject.comm), subject.tid.map_or("-".into(), |t| t.to_string()));
+    let wasted = &finding.explains;
+    let mut lines = vec![
+        ["verdict".into(), format!("{}, confidence {}", finding.cause, finding.confidence)],
+        ["thread".into(), thread],
+        ["call".into(), or_dash(&subject.syscall)],
+        ["CPU wasted".into(), format!("{:.0} % of {}, {:.1} s", wasted.share * 100.0, wasted.of, wasted.seconds)],
+        ["called by".into(), caller(finding)],
+    ];
+    lines.extend(finding.evidence.iter().map(|e| [e.fact.clone(), format!("{} {}", number(e.value), e.unit)]));
+    aligned(&lines)
+}
+
+fn caller(finding: &Finding) -> String {
+    let stack = finding.chain.iter().find(|link| !link.stack.is_empty()).map(|link| link.stack.join(" < "));
+    stack.unwrap_or(or_dash(&finding.subject.function))
+}
+
+fn comparison_table(rows: &[(&str, Vec<Reading>)]) -> String {
+    let head = ["-poll", "viewers", "CPU %", "polls per read", "chunks/s", "jitter p50 ms", "p99 ms"];
+    let mut lines = vec![head.map(String::from)];
+    for (label, readings) in rows {
+        lines.extend(readings.iter().map(|r| {
+            [
+                (*label).to_string(),
+                r.viewers.to_string(),
+                format!("{:.1}", r.cpu_pct),
+                r.polls_per_read.map_or("-".into(), |p| format!("{p:.1}")),
+                stream(r, |s| format!("{:.0}", s.chunks_per_second)),
+                stream(r, |s| format!("{:.2}", s.jitter_p50_ms)),
+                stream(r, |s| format!("{:.2}", s.jitter_p99_ms)),
+            ]
+        }));
+    }
+    aligned(&lines)
+}
+
+fn stream(reading: &Reading, show: impl Fn(&Streams) -> String) -> String {
+    reading.streams.as_ref().map_or("-".into(), show)
+}
+
+fn or_dash(text: &Option<String>) -> String {
+    text.clone().unwrap_or("-".into())
+}
+
+fn number(value: f64) -> String {
+    if value.fract() == 0.0 { format!("{value:.0}") } else { format!("{value:.3}") }
+}

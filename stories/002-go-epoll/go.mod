@@ -1,0 +1,3 @@
+module story/goepoll
+
+go 1.24
