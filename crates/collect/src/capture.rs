@@ -24,7 +24,7 @@ use crate::host;
 use crate::probes::calls::Calls;
 use crate::probes::ledger::{Ledger, ThreadRow, What};
 use crate::probes::profile::Profile;
-use crate::samplers::{Context as Sampled, Samplers};
+use crate::samplers::{Samplers, Scope};
 use crate::target::{Resolved, processes};
 
 pub use windows::CallCounting;
@@ -132,9 +132,9 @@ impl<'o, 'p> Capture<'o, 'p> {
             ledger,
             profile,
             windows: calls.map(|calls| windows::Windows::new(calls, plan.calls, plan.length, meta.start_ns)),
-            samplers: Samplers::new(Sampled::of(target, &plan.root)),
+            samplers: Samplers::new(Scope::of(&plan.root, target)),
             slices: threads::Slices::new(meta.start_ns),
-            samples: samples::Samples::new(&plan.root, meta.start_ns),
+            samples: samples::Samples::new(meta.start_ns),
             ended: Vec::new(),
             known: HashSet::new(),
             delayers: closing::Names::default(),

@@ -140,6 +140,16 @@ fn describe(proc: &Proc, named: String, chosen: Chosen) -> Resolved {
     }
 }
 
+/// These processes and all their descendants as they are now.
+pub fn descendants(root: &Path, pids: &[u32]) -> Vec<u32> {
+    tree::Tree::read(&Proc::new(root)).with_descendants(pids)
+}
+
+/// The cgroup of a process; empty = it has gone.
+pub fn cgroup_of(root: &Path, pid: u32) -> String {
+    Membership::of(&Proc::new(root), pid).name()
+}
+
 /// Sockets that each of these processes listens on, in its own network namespace.
 pub(crate) fn listening(proc: &Proc, pids: &[u32]) -> HashMap<u32, Vec<String>> {
     let mut namespaces: HashMap<String, HashMap<u64, String>> = HashMap::new();

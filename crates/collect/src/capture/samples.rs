@@ -1,8 +1,6 @@
 //! From raw samples to rows: stacks are unwound at once, while the process is still there; names
 //! come at the end, all together.
 
-use std::path::Path;
-
 use recording::tables::Sample;
 use stacks::{Registers, Snapshot, Stacks};
 
@@ -32,8 +30,7 @@ pub struct Samples {
 }
 
 impl Samples {
-    pub fn new(root: &Path, start_ns: u64) -> Self {
-        let _ = root;
+    pub fn new(start_ns: u64) -> Self {
         Self { start_ns, stacks: Stacks::new(), suspicion: Suspicion::default() }
     }
 
