@@ -6,7 +6,7 @@ pub fn share(share: f64) -> String {
     let percent = share * 100.0;
     match percent {
         p if p.is_nan() => "unknown".to_owned(),
-        p if p == 0.0 => "0 %".to_owned(),
+        0.0 => "0 %".to_owned(),
         p if p > 0.0 && p < 0.05 => "<0.1 %".to_owned(),
         p if p < 99.0 => format!("{p:.1} %"),
         p if p < 99.995 => format!("{p:.2} %"),
@@ -20,7 +20,7 @@ pub fn share(share: f64) -> String {
 pub fn seconds(seconds: f64) -> String {
     let size = seconds.abs();
     match size {
-        s if s == 0.0 => "0 s".to_owned(),
+        0.0 => "0 s".to_owned(),
         s if s < 1e-6 => format!("{} ns", significant(seconds * 1e9)),
         s if s < 1e-3 => format!("{} µs", significant(seconds * 1e6)),
         s if s < 0.995 => format!("{} ms", significant(seconds * 1e3)),

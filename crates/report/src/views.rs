@@ -35,3 +35,18 @@ pub const VIEWS: &[View] = &[ledger::view, evidence::view, ruled_out::view, gaps
 pub fn sections(material: &Material<'_>) -> Vec<Section> {
     VIEWS.iter().filter_map(|view| view(material)).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn every_view_is_registered() {
+        let list = include_str!("views.rs");
+        for entry in std::fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/src/views")).unwrap() {
+            let path = entry.unwrap().path();
+            let source = std::fs::read_to_string(&path).unwrap();
+            let name = path.file_stem().unwrap().to_str().unwrap();
+            let registered = list.contains(&format!(" {name}::view")) || list.contains(&format!("[{name}::view"));
+            assert!(registered || !source.contains("pub fn view("), "{name} is not in VIEWS");
+        }
+    }
+}

@@ -1,5 +1,7 @@
 //! The terminal report: its width, its first lines, and that nothing in it acts on the terminal.
 
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "helpers of a test may panic like the test")]
+
 use textwrap::core::display_width;
 use wakewalk_report::formats::terminal;
 

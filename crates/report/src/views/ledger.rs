@@ -29,8 +29,7 @@ pub fn view(material: &Material<'_>) -> Option<Section> {
         return None;
     }
     if total - sum > total * ROUNDING {
-        let note = "no evidence covers this part".to_owned();
-        parts.push(Bar { label: "unaccounted".to_owned(), value: total - sum, note, tone: Tone::Warn });
+        parts.push(bar("unaccounted", total - sum, Tone::Warn));
     }
     let title = format!("{} of thread time", numbers::seconds(total));
     let bars = Block::Bars { title, unit: "s".to_owned(), total, parts };
@@ -38,20 +37,23 @@ pub fn view(material: &Material<'_>) -> Option<Section> {
 }
 
 fn parts(ledger: &BTreeMap<String, f64>) -> Vec<Bar> {
-    let bar = |label: String, value: f64, tone| Bar { label, value, note: String::new(), tone };
     let mut parts: Vec<Bar> = LINES
         .iter()
-        .filter_map(|(key, label, tone)| ledger.get(*key).map(|value| bar((*label).to_owned(), *value, *tone)))
+        .filter_map(|(key, label, tone)| ledger.get(*key).map(|value| bar(label, *value, *tone)))
         .filter(|part| part.value > 0.0)
         .collect();
     let mut others: Vec<Bar> = ledger
         .iter()
         .filter(|(key, value)| **value > 0.0 && *key != "wall" && LINES.iter().all(|line| line.0 != *key))
-        .map(|(key, value)| bar(words(key), *value, Tone::Dim))
+        .map(|(key, value)| bar(&words(key), *value, Tone::Dim))
         .collect();
     others.sort_by(|a, b| b.value.total_cmp(&a.value).then_with(|| a.label.cmp(&b.label)));
     parts.extend(others);
     parts
+}
+
+fn bar(label: &str, value: f64, tone: Tone) -> Bar {
+    Bar { label: label.to_owned(), value, note: String::new(), tone }
 }
 
 /// `blocked_socket_read` as `blocked: socket read`.

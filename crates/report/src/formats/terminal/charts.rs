@@ -17,6 +17,9 @@ const LEVELS: [&str; 8] = ["▁", "▂", "▃", "▄", "▅", "▆", "▇", "█
 /// Longest name in front of a bar.
 const LONGEST_LABEL: usize = 30;
 
+/// Columns that a bar has at least; names give way.
+const SHORTEST_BAR: usize = 8;
+
 /// Functions shown for a flame graph.
 const HOTTEST: usize = 10;
 
@@ -26,6 +29,13 @@ fn bar(share: f64, width: usize) -> String {
     let eighths = (share.clamp(0.0, 1.0) * width as f64 * 8.0).round() as usize;
     let eighths = if share > 0.0 { eighths.max(1) } else { 0 };
     EIGHTHS[8].repeat(eighths / 8) + EIGHTHS[eighths % 8]
+}
+
+/// Columns for the names and for the bars of a chart whose numbers take `numbers` columns.
+fn share_out(page: usize, longest_label: usize, numbers: usize) -> (usize, usize) {
+    let room = page.saturating_sub(2 + 2 + 2 + numbers);
+    let label = longest_label.min(LONGEST_LABEL).min(room.saturating_sub(SHORTEST_BAR));
+    (label, room - label)
 }
 
 /// A row of a chart before its bar is drawn.
@@ -41,10 +51,8 @@ struct Row<'a> {
 
 fn rows(pen: &mut Pen<'_, impl Write>, rows: &[Row<'_>], label_right: bool) -> io::Result<()> {
     let widest = |width: fn(&Row<'_>) -> usize| rows.iter().map(width).max().unwrap_or_default();
-    let label = widest(|row| display_width(row.label)).min(LONGEST_LABEL);
     let numbers = [widest(|row| display_width(&row.numbers[0])), widest(|row| display_width(&row.numbers[1]))];
-    let taken = 2 + label + 2 + 2 + numbers[0] + 2 + numbers[1];
-    let space = pen.width.saturating_sub(taken).max(4);
+    let (label, space) = share_out(pen.width, widest(|row| display_width(row.label)), numbers[0] + 2 + numbers[1]);
     for row in rows {
         let name = pad(&clip(row.label, label), label, label_right);
         let drawn = bar(row.share, space);
@@ -122,9 +130,9 @@ fn place(kind: &str, module: &str) -> String {
 /// One row of little columns a line; each column is the mean of its part of the time.
 pub fn series(pen: &mut Pen<'_, impl Write>, title: &str, unit: &str, lines: &[Line]) -> io::Result<()> {
     pen.caption(&format!("{title}, {unit}"))?;
-    let label = lines.iter().map(|line| display_width(&line.label)).max().unwrap_or_default().min(LONGEST_LABEL);
+    let label = lines.iter().map(|line| display_width(&line.label)).max().unwrap_or_default();
     let highest = lines.iter().map(|line| most(&line.values)).fold(0.0, f64::max);
-    let space = pen.width.saturating_sub(2 + label + 2 + 2 + 12 + 2 + 11).max(4);
+    let (label, space) = share_out(pen.width, label, "mean 1234567  max 1234567".len());
     for line in lines {
         let name = pad(&clip(&line.label, label), label, false);
         let drawn = pad(&sparkline(&line.values, highest, space), space, false);
