@@ -4,13 +4,21 @@
 //! bundle goes to `OUT_DIR`: an ordinary build touches neither the network nor the source tree.
 
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, ExitCode};
 use std::{env, fs};
 
 /// What the bundle depends on, beside the packages that the lock file names.
 const SOURCES: &[&str] = &["web/src", "web/build.js", "web/package.json", "web/package-lock.json", "web/.npmrc"];
 
-fn main() -> Result<(), String> {
+fn main() -> ExitCode {
+    if let Err(sentence) = bundle() {
+        eprintln!("{sentence}");
+        return ExitCode::FAILURE;
+    }
+    ExitCode::SUCCESS
+}
+
+fn bundle() -> Result<(), String> {
     for source in SOURCES {
         println!("cargo::rerun-if-changed={source}");
     }
