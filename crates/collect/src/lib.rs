@@ -7,8 +7,10 @@ pub mod doctor;
 #[cfg(test)]
 mod fake_root;
 pub mod host;
-pub mod probes;
+pub mod host_watch;
 pub mod namespace;
+pub mod neighbours;
+pub mod probes;
 pub mod proc;
 pub mod samplers;
 pub mod sockets;

@@ -16,6 +16,8 @@ pub use procfs::process::Stat;
 const PF_KTHREAD: u32 = 0x0020_0000;
 /// A command line may be megabytes long; a table needs its beginning.
 const CMDLINE_BYTES: u64 = 4096;
+/// More CPUs than any kernel can have (NR_CPUS is at most 8192): a bound on damaged text.
+const CPUS: usize = 1 << 16;
 
 /// `/proc` of a root directory.
 #[derive(Clone, Debug)]
@@ -62,6 +64,11 @@ impl Proc {
     /// `/proc/PID/stat`, parsed from the last parenthesis.
     pub fn stat(&self, pid: u32) -> Option<Stat> {
         Stat::from_file(self.of(pid, "stat")).ok()
+    }
+
+    /// The same file of one thread.
+    pub fn stat_of_thread(&self, pid: u32, tid: u32) -> Option<Stat> {
+        Stat::from_file(self.of(pid, &format!("task/{tid}/stat"))).ok()
     }
 
     /// The executable as the process's own mount namespace names it; empty = unreadable.
@@ -129,7 +136,7 @@ pub fn cpu_list(text: &str) -> Vec<u32> {
     for part in text.trim().split(',') {
         let (from, to) = part.split_once('-').unwrap_or((part, part));
         if let (Ok(from), Ok(to)) = (from.parse::<u32>(), to.parse::<u32>()) {
-            cpus.extend(from..=to);
+            cpus.extend((from..=to).take(CPUS));
         }
     }
     cpus

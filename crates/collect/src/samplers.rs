@@ -135,7 +135,7 @@ fn all(scope: &Scope) -> Vec<Box<dyn Sampler>> {
         Box::new(pressure::sampler(scope)),
         Box::new(diskstats::sampler(scope)),
         Box::new(net_dev::sampler(scope)),
-        Box::new(link::Link),
+        Box::new(link::Link::default()),
         Box::new(netstat::snmp(scope)),
         Box::new(netstat::netstat(scope)),
         Box::new(sockstat::sampler(scope)),

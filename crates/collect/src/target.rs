@@ -128,15 +128,20 @@ fn describe(proc: &Proc, named: String, chosen: Chosen) -> Resolved {
     let mut listen: Vec<String> = listening(proc, &pids).into_values().flatten().collect();
     listen.sort();
     listen.dedup();
+    let cgroups = Cgroups::of(&trees, &memberships);
+    let mut notes = chosen.notes;
+    if cgroups.left_out > 0 {
+        notes.push(format!("{} cgroups of the target are too many to follow and are not sampled", cgroups.left_out));
+    }
     Resolved {
         named,
         comm: pids.first().and_then(|pid| Some(proc.stat(*pid)?.comm)).unwrap_or_default(),
         listen,
         limits: Limits::of(proc, &trees, &pids, &memberships),
-        cgroups: Cgroups::of(&trees, &memberships),
+        cgroups,
         main: chosen.main,
         pids,
-        notes: chosen.notes,
+        notes,
     }
 }
 

@@ -1,6 +1,7 @@
 //! `/sys/class/net/*/speed`: what a network interface can carry, where the driver knows.
 
 use std::fs;
+use std::path::Path;
 
 use super::{Readings, Sampler, Scope};
 use crate::proc::text;
@@ -8,7 +9,11 @@ use crate::proc::text;
 const NAME: &str = "sys/class/net";
 
 /// Interfaces of our own network namespace; sysfs shows no other.
-pub struct Link;
+#[derive(Default)]
+pub struct Link {
+    /// Asked once: some drivers take long to answer, and the answer hardly ever changes.
+    speeds: Option<Vec<(String, f64)>>,
+}
 
 impl Sampler for Link {
     fn name(&self) -> &'static str {
@@ -23,15 +28,22 @@ impl Sampler for Link {
         if !scope.own_network {
             return Err("the target has a network namespace of its own".to_string());
         }
-        let dir = scope.proc.root().join(NAME);
-        let entries = fs::read_dir(&dir).map_err(|error| format!("cannot read {} ({error})", dir.display()))?;
-        for entry in entries.flatten() {
-            // Reading fails, or gives -1, where there is no link or no notion of speed.
-            let speed = text(&entry.path().join("speed")).and_then(|mbit| mbit.trim().parse::<f64>().ok());
-            if let Some(mbit) = speed.filter(|mbit| *mbit > 0.0) {
-                out.put(NAME, &entry.file_name().to_string_lossy(), "speed_bits_per_s", mbit * 1e6);
-            }
+        if self.speeds.is_none() {
+            self.speeds = Some(speeds(&scope.proc.root().join(NAME))?);
+        }
+        for (interface, mbit) in self.speeds.iter().flatten() {
+            out.put(NAME, interface, "speed_bits_per_s", mbit * 1e6);
         }
         Ok(())
     }
+}
+
+/// Mbit/s by interface. Reading fails, or gives -1, where there is no link or no notion of speed.
+fn speeds(dir: &Path) -> Result<Vec<(String, f64)>, String> {
+    let entries = fs::read_dir(dir).map_err(|error| format!("cannot read {} ({error})", dir.display()))?;
+    let speed = |entry: fs::DirEntry| {
+        let mbit: f64 = text(&entry.path().join("speed"))?.trim().parse().ok()?;
+        (mbit > 0.0).then(|| (entry.file_name().to_string_lossy().into_owned(), mbit))
+    };
+    Ok(entries.flatten().filter_map(speed).collect())
 }

@@ -52,6 +52,9 @@ fn within(mut cpus: BTreeSet<u32>, limit: Vec<u32>) -> BTreeSet<u32> {
     cpus
 }
 
+/// Levels followed at most, for each controller: they are sampled each second through open files.
+const LEVELS: usize = 32;
+
 /// Cgroups of the target by controller, each once, from the processes' own up to the root.
 #[derive(Clone, Debug, Default)]
 pub struct Cgroups {
@@ -63,10 +66,12 @@ pub struct Cgroups {
     pub memory: Vec<Level>,
     /// Where the number of processes is limited.
     pub pids: Vec<Level>,
+    /// How many levels of the CPU controller were too many to follow.
+    pub left_out: usize,
 }
 
 impl Cgroups {
-    /// Cgroups of these processes.
+    /// Cgroups of these processes, those of the first ones if they are too many.
     pub fn of(trees: &Trees, memberships: &[Membership]) -> Self {
         let levels = |controller: &str| {
             let mut all: Vec<Level> = Vec::new();
@@ -77,6 +82,13 @@ impl Cgroups {
             }
             all
         };
-        Self { cpu: levels("cpu"), cpuacct: levels("cpuacct"), memory: levels("memory"), pids: levels("pids") }
+        let bounded = |controller: &str| levels(controller).into_iter().take(LEVELS).collect();
+        Self {
+            left_out: levels("cpu").len().saturating_sub(LEVELS),
+            cpu: bounded("cpu"),
+            cpuacct: bounded("cpuacct"),
+            memory: bounded("memory"),
+            pids: bounded("pids"),
+        }
     }
 }

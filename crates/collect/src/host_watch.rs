@@ -1,0 +1,175 @@
+//! The look at the whole host, for a user who names no target: a few seconds, without BPF.
+//!
+//! Every process gets one row of where its threads' time went (CPU, run queue, throttled, waiting), beside the counters
+//! of the machine. The rows fill the same tables as a capture does, so that views need no second path.
+
+mod throttled;
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, SystemTime};
+
+use anyhow::Result;
+use recording::tables::{Cost, Counter, Gap, Process, Thread};
+use recording::{Meta, Recording, Tables, Writer};
+
+use crate::clock::{monotonic_ns, rfc3339};
+use crate::host;
+use crate::neighbours::{Difference, Ran, Snapshot, difference, host_processes};
+use crate::samplers::{Samplers, Scope};
+use crate::target::processes;
+use throttled::Throttled;
+
+/// Time between two samples.
+const SAMPLE_EVERY: Duration = Duration::from_secs(1);
+/// How soon a request to stop is heard.
+const STOP_HEARD: Duration = Duration::from_millis(100);
+
+/// Watches the host for `length`, or until `stop` is set.
+pub fn watch(root: &Path, length: Duration, stop: &AtomicBool) -> Recording {
+    let started = SystemTime::now();
+    let start_ns = monotonic_ns();
+    let before = host_processes(root, None);
+    let mut throttled = Throttled::start(root, &before);
+    let mut samplers = Samplers::new(Scope::host(root, throttled.cgroups()));
+    let mut counters = samplers.sample(0);
+    while monotonic_ns() - start_ns < length_ns(length) && !stop.load(Ordering::Relaxed) {
+        let rest = Duration::from_nanos(length_ns(length).saturating_sub(monotonic_ns() - start_ns));
+        if rest > SAMPLE_EVERY {
+            pause(SAMPLE_EVERY, stop);
+            counters.extend(samplers.sample(monotonic_ns() - start_ns));
+        } else {
+            pause(rest, stop);
+        }
+    }
+    let after = host_processes(root, Some(&before));
+    let t_ns = monotonic_ns() - start_ns;
+    counters.extend(samplers.last(t_ns));
+    let found = difference(&before, &after);
+    let shares = throttled.end(&found, t_ns);
+    let ended = if stop.load(Ordering::Relaxed) { "interrupted" } else { "time" };
+    let meta = Meta {
+        kind: "host".to_string(),
+        started: rfc3339(started),
+        start_ns,
+        length_ns: t_ns,
+        ended: ended.to_string(),
+        host: host::inventory(root),
+        ..Meta::default()
+    };
+    let mut gaps = samplers.gaps();
+    gaps.extend(unseen(&before, &found, &counters));
+    gaps.extend(throttled.gap());
+    Recording { meta, tables: tables(root, &found, &shares, counters, gaps, (start_ns, t_ns)) }
+}
+
+/// Writes what was seen as a recording.
+///
+/// # Errors
+/// The folder holds a recording already, or the disk is full.
+pub fn save(seen: &Recording, dir: &Path) -> Result<()> {
+    let mut writer = Writer::create(dir, &seen.meta)?;
+    writer.append(seen.rows::<Process>())?;
+    writer.append(seen.rows::<Thread>())?;
+    writer.append(seen.rows::<Counter>())?;
+    writer.append(seen.rows::<Gap>())?;
+    writer.append(seen.rows::<Cost>())?;
+    writer.seal(&seen.meta)
+}
+
+fn length_ns(length: Duration) -> u64 {
+    u64::try_from(length.as_nanos()).unwrap_or(u64::MAX)
+}
+
+/// Sleeps, in pieces short enough to hear `stop`.
+fn pause(length: Duration, stop: &AtomicBool) {
+    let until_ns = monotonic_ns() + length_ns(length);
+    while !stop.load(Ordering::Relaxed) {
+        let rest = Duration::from_nanos(until_ns.saturating_sub(monotonic_ns()));
+        if rest.is_zero() {
+            return;
+        }
+        std::thread::sleep(rest.min(STOP_HEARD));
+    }
+}
+
+fn tables(
+    root: &Path,
+    found: &Difference,
+    throttled: &BTreeMap<u32, u64>,
+    counters: Vec<Counter>,
+    gaps: Vec<Gap>,
+    (start_ns, t_ns): (u64, u64),
+) -> Tables {
+    // A kernel thread that did nothing says nothing; there are hundreds.
+    let shown = || found.ran.iter().filter(|ran| !ran.kernel || ran.cpu_ns > 0 || ran.run_delay_ns > 0);
+    let pids: Vec<u32> = shown().map(|ran| ran.pid).collect();
+    let mut tables = Tables::default();
+    let born_ns: BTreeMap<u32, u64> = shown().filter_map(|ran| Some((ran.pid, ran.born_ns?))).collect();
+    tables.extend(processes(root, &pids).into_iter().map(|row| Process {
+        // 0 says that it was there before us; a start that rounds to our own is 1.
+        started_ns: born_ns.get(&row.pid).map_or(0, |born| born.saturating_sub(start_ns).max(1)),
+        ..row
+    }));
+    tables.extend(shown().map(|ran| thread(ran, throttled.get(&ran.pid).copied().unwrap_or(0), t_ns)));
+    tables.extend(counters);
+    tables.extend(gaps);
+    let own = found.ran.iter().find(|ran| ran.pid == std::process::id());
+    tables.extend(own.map(|own| Cost { what: "user".to_string(), cpu_ns: own.cpu_ns, ..Cost::default() }));
+    tables
+}
+
+/// One row for all threads of a process.
+fn thread(ran: &Ran, throttled_ns: u64, t_ns: u64) -> Thread {
+    Thread {
+        t_ns,
+        pid: ran.pid,
+        comm: ran.comm.clone(),
+        instances: ran.threads,
+        wall_ns: ran.wall_ns,
+        cpu_ns: ran.cpu_ns,
+        run_queue_ns: ran.run_delay_ns - throttled_ns.min(ran.run_delay_ns),
+        throttled_ns: throttled_ns.min(ran.run_delay_ns),
+        blocked_ns: ran.wall_ns.saturating_sub(ran.cpu_ns + ran.run_delay_ns),
+        ..Thread::default()
+    }
+}
+
+/// What two snapshots cannot see, with its size where the counters give it.
+fn unseen(before: &Snapshot, found: &Difference, counters: &[Counter]) -> Vec<Gap> {
+    let mut gaps = Vec::new();
+    let gone: u64 = found.gone.values().sum();
+    let born = found.ran.iter().filter(|ran| ran.born_ns.is_some()).count();
+    if gone > 0 || born > 0 {
+        let busy_s = busy_ns(counters) / 1e9;
+        let listed_s = found.ran.iter().map(|ran| ran.cpu_ns).sum::<u64>() as f64 / 1e9;
+        let names: Vec<&str> = found.gone.keys().map(String::as_str).take(5).collect();
+        let of = if names.is_empty() { String::new() } else { format!(" ({})", names.join(", ")) };
+        let why = format!(
+            "{born} processes started and {gone} ended{of} during the look; the ended ones are in no row: of {busy_s:.2} s \
+             of CPU time the listed processes account for {listed_s:.2} s"
+        );
+        gaps.push(Gap { what: "process".to_string(), why });
+    }
+    let measured = before.processes.values().flat_map(|seen| seen.threads.values());
+    if measured.map(|times| times.cpu_ns).sum::<u64>() == 0 {
+        let why =
+            "/proc/PID/task/TID/schedstat is missing or empty (needs CONFIG_SCHED_INFO): run queue time is unknown";
+        gaps.push(Gap { what: "run_queue".to_string(), why: why.to_string() });
+    }
+    gaps
+}
+
+/// Busy time of all CPUs from the first reading to the last, interrupts included, ns.
+fn busy_ns(counters: &[Counter]) -> f64 {
+    let of = |name: &str| {
+        let mut values = counters.iter().filter(|c| c.source == "proc/stat" && c.entity == "cpu" && c.name == name);
+        let first = values.next().map_or(0.0, |c| c.value);
+        values.next_back().map_or(0.0, |c| c.value - first)
+    };
+    ["user_ns", "nice_ns", "system_ns", "irq_ns", "softirq_ns"].map(of).iter().sum()
+}
+
+#[cfg(test)]
+mod tests;
