@@ -50,6 +50,7 @@ pub fn watch(root: &Path, length: Duration, stop: &AtomicBool) -> Recording {
     let shares = throttled.end(&found, t_ns);
     let ended = if stop.load(Ordering::Relaxed) { "interrupted" } else { "time" };
     let meta = Meta {
+        tool: concat!("wakewalk ", env!("CARGO_PKG_VERSION")).to_string(),
         kind: "host".to_string(),
         started: rfc3339(started),
         start_ns,

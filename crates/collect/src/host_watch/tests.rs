@@ -66,6 +66,7 @@ fn this_host_is_watched_and_saved() {
     let row = seen.rows::<Thread>().iter().find(|row| row.pid == own).unwrap();
     assert!(row.tid == 0 && row.instances >= 1 && row.wall_ns >= 200 * MS, "{row:?}");
     assert!(!seen.rows::<Counter>().is_empty());
+    assert!(!seen.rows::<Gap>().iter().any(|gap| gap.why.contains("of the target is visible")));
     let dir = tempfile::tempdir().unwrap();
     save(&seen, dir.path()).unwrap();
     let back = recording::open(dir.path()).unwrap();

@@ -31,9 +31,9 @@ impl Sampler for CgroupCpu {
         "a mounted cgroup tree with the cpu controller; without it CPU quotas and throttling are unknown"
     }
 
-    fn sample(&mut self, _: &Scope, out: &mut Readings) -> Result<(), String> {
+    fn sample(&mut self, scope: &Scope, out: &mut Readings) -> Result<(), String> {
         if self.levels.is_empty() && self.usage.is_empty() {
-            return Err("no cgroup of the target is visible".to_string());
+            return scope.no_cgroup();
         }
         for (level, stat) in &mut self.levels {
             // A cgroup may be removed while we watch; the levels above stay.

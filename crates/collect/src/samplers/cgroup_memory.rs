@@ -69,9 +69,9 @@ impl Sampler for CgroupMemory {
         "a mounted cgroup tree with the memory controller; without it memory limits are unknown"
     }
 
-    fn sample(&mut self, _: &Scope, out: &mut Readings) -> Result<(), String> {
+    fn sample(&mut self, scope: &Scope, out: &mut Readings) -> Result<(), String> {
         if self.levels.is_empty() {
-            return Err("no cgroup of the target is visible".to_string());
+            return scope.no_cgroup();
         }
         for level in &mut self.levels {
             // `max` (version 2) is no number; the root of version 2 has neither limit nor use.

@@ -27,9 +27,9 @@ impl Sampler for CgroupPids {
         "a mounted cgroup tree with the pids controller; without it limits on the number of processes are unknown"
     }
 
-    fn sample(&mut self, _: &Scope, out: &mut Readings) -> Result<(), String> {
+    fn sample(&mut self, scope: &Scope, out: &mut Readings) -> Result<(), String> {
         if self.levels.is_empty() {
-            return Err("no cgroup of the target is visible".to_string());
+            return scope.no_cgroup();
         }
         for (path, current, max) in &mut self.levels {
             // The root has neither file; `max` where there is no limit is no number.

@@ -33,7 +33,9 @@ impl Reread {
     pub fn text(&mut self) -> Result<&str, String> {
         if let Err(error) = self.read() {
             self.file = None;
-            return Err(format!("cannot read {} ({error})", self.path.display()));
+            let words = error.to_string();
+            let words = words.split(" (os error").next().unwrap_or_default();
+            return Err(format!("cannot read {} ({words})", self.path.display()));
         }
         std::str::from_utf8(&self.bytes).map_err(|_| format!("{} is no text", self.path.display()))
     }

@@ -44,6 +44,12 @@ impl Scope {
         self.proc.root() == Path::new("/")
     }
 
+    /// What it means that there is no cgroup to follow: a gap for a target, nothing for the host, which
+    /// is limited by none.
+    pub fn no_cgroup(&self) -> Result<(), String> {
+        if self.pids.is_empty() { Ok(()) } else { Err("no cgroup of the target is visible".to_string()) }
+    }
+
     /// A process in the network namespace in question: the first that is still there, or `self`.
     pub fn network(&self) -> String {
         let alive = self.pids.iter().find(|pid| self.proc.of(**pid, "net").exists());
