@@ -33,7 +33,7 @@ fn stage(cell: &mut Cell, side: Side) -> Result<Aim> {
     cell.start(service)?;
     cell.wait_for_port(PORT)?;
     let url = format!("http://127.0.0.1:{PORT}/report");
-    let load = Program::built("webload").args(["-url", &url, "-rate", "300", "-connections", "16"]);
+    let load = Program::built("webload").args(["-url", &url, "-rate", "500", "-connections", "16"]);
     cell.start(load.on_cpus(LOAD_CPU).in_group("load"))?;
     cell.stop.sleep(Duration::from_secs(2))?;
     Ok(Aim::Cgroup(cell.group("service")?.path().to_path_buf()))

@@ -37,7 +37,7 @@ fn stage(cell: &mut Cell, side: Side) -> Result<Aim> {
         }
     }
     let url = format!("http://127.0.0.1:{PORT}/basket");
-    let load = Program::built("webload").args(["-url", &url, "-rate", "300", "-connections", "16"]);
+    let load = Program::built("webload").args(["-url", &url, "-rate", "900", "-connections", "16"]);
     cell.start(load.on_cpus(LOAD_CPU).in_group("load"))?;
     cell.stop.sleep(Duration::from_secs(3))?;
     Ok(Aim::Pid(pid))

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A small web server for a CPU of its own: one thread, epoll_wait with timeout 0, and an answer that
- * takes some work (a table of squares, formatted for each request, with its checksum).
+ * A small web server for a CPU of its own: one thread, epoll_wait with timeout 0, and an answer
+ * that takes some work (a table of squares, formatted for each request, with its checksum).
  */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
@@ -16,14 +16,13 @@
 #include <unistd.h>
 
 #define EVENTS 64
-#define ROWS 60
+#define ROWS 120
 
 static int listener(uint16_t port)
 {
 	int fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0), one = 1;
-	struct sockaddr_in address = {.sin_family = AF_INET,
-				      .sin_port = htons(port),
-				      .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	struct sockaddr_in address = {
+		.sin_family = AF_INET, .sin_port = htons(port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
 	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
 	if (bind(fd, (struct sockaddr *)&address, sizeof(address)) < 0 || listen(fd, 128) < 0) {
 		perror("pollwork: failed to listen");
@@ -51,8 +50,8 @@ static void answer(int fd, unsigned serial)
 		length += (size_t)snprintf(body + length, 24, "%u %u\n", n, n * n);
 	}
 	length += (size_t)snprintf(body + length, 16, "%08x\n", checksum(body, length));
-	int size = snprintf(reply, sizeof(reply), "HTTP/1.1 200 OK\r\nContent-Length: %zu\r\n\r\n%.*s",
-			    length, (int)length, body);
+	int size = snprintf(reply, sizeof(reply), "HTTP/1.1 200 OK\r\nContent-Length: %zu\r\n\r\n%.*s", length,
+			    (int)length, body);
 	if (send(fd, reply, (size_t)size, MSG_NOSIGNAL) < 0 && errno != EAGAIN)
 		close(fd);
 }

@@ -25,7 +25,7 @@ struct mio_reactor {
 	struct mio_options options;
 	int epoll[SOURCES];
 	int epoll_any; /* watches the three above */
-	int handover;  /* eventfd */
+	int handover; /* eventfd */
 	uint32_t last_moved;
 	int64_t next_due_ns;
 	struct mio_session *sessions[MIO_MAX_SESSIONS];
@@ -57,8 +57,7 @@ static int watch(int epoll, int fd, uint32_t events, void *data)
 
 struct mio_reactor *mio_reactor_new(const struct mio_options *options)
 {
-	if (options->chunk_bytes > MIO_MAX_CHUNK ||
-	    options->chunk_bytes <= sizeof(struct mio_chunk_header))
+	if (options->chunk_bytes > MIO_MAX_CHUNK || options->chunk_bytes <= sizeof(struct mio_chunk_header))
 		return NULL;
 	struct mio_reactor *reactor = calloc(1, sizeof(*reactor));
 	if (!reactor)
@@ -71,8 +70,7 @@ struct mio_reactor *mio_reactor_new(const struct mio_options *options)
 	int failed = reactor->handover < 0 || reactor->epoll_any < 0;
 	for (int s = 0; s < SOURCES && !failed; s++) {
 		reactor->epoll[s] = epoll_create1(EPOLL_CLOEXEC);
-		failed = reactor->epoll[s] < 0 ||
-			 watch(reactor->epoll_any, reactor->epoll[s], EPOLLIN, NULL) < 0;
+		failed = reactor->epoll[s] < 0 || watch(reactor->epoll_any, reactor->epoll[s], EPOLLIN, NULL) < 0;
 	}
 	if (failed || watch(reactor->epoll[SOURCE_HANDOVER], reactor->handover, EPOLLIN, NULL) < 0)
 		return NULL; /* out of descriptors: the process is about to end */
@@ -116,7 +114,8 @@ static void open_session(struct mio_reactor *reactor, int fd)
 static void close_session(struct mio_reactor *reactor, struct mio_session *session)
 {
 	reactor->sessions[session->slot] = NULL;
-	/* By hand: close alone does not end a watch while the application holds a copy of the socket. */
+	/* By hand: close alone does not end a watch while the application holds a copy of the
+	 * socket. */
 	epoll_ctl(reactor->epoll[SOURCE_REPORTS], EPOLL_CTL_DEL, session->fd, NULL);
 	epoll_ctl(reactor->epoll[SOURCE_ROOM], EPOLL_CTL_DEL, session->fd, NULL);
 	close(session->fd);
@@ -178,8 +177,8 @@ static int ask_timeout(struct mio_reactor *reactor)
 }
 
 /* One poll of one source: the place where the time goes when the timeout is 0. */
-static __attribute__((noinline)) int mio_poll_source(struct mio_reactor *reactor,
-						     enum mio_source source, int timeout_ms)
+static __attribute__((noinline)) int mio_poll_source(struct mio_reactor *reactor, enum mio_source source,
+						     int timeout_ms)
 {
 	struct epoll_event event;
 	int n = epoll_wait(reactor->epoll[source], &event, 1, timeout_ms);
@@ -225,8 +224,7 @@ static void send_due(struct mio_reactor *reactor)
 			continue;
 		if (session->due_ns <= now) {
 			session->due_ns += reactor->options.interval_ns;
-			after_send(reactor, session,
-				   mio_session_send(session, reactor->options.chunk_bytes, now));
+			after_send(reactor, session, mio_session_send(session, reactor->options.chunk_bytes, now));
 			session = reactor->sessions[slot];
 		}
 		if (session && session->due_ns < next)

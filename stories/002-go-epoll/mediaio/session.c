@@ -11,8 +11,7 @@
 enum mio_sent mio_session_resume(struct mio_session *session)
 {
 	while (session->left > 0) {
-		ssize_t n = send(session->fd, session->out + session->sent, session->left,
-				 MSG_DONTWAIT | MSG_NOSIGNAL);
+		ssize_t n = send(session->fd, session->out + session->sent, session->left, MSG_DONTWAIT | MSG_NOSIGNAL);
 		if (n < 0)
 			return errno == EAGAIN || errno == EINTR ? MIO_PENDING : MIO_GONE;
 		session->sent += (size_t)n;
@@ -25,12 +24,10 @@ enum mio_sent mio_session_send(struct mio_session *session, uint32_t bytes, int6
 {
 	if (session->left > 0 || session->sequence - session->acknowledged > MIO_MAX_BEHIND)
 		return MIO_SKIPPED;
-	struct mio_chunk_header header = {
-		.bytes = bytes, .sequence = ++session->sequence, .sent_ns = now_ns};
+	struct mio_chunk_header header = {.bytes = bytes, .sequence = ++session->sequence, .sent_ns = now_ns};
 	memcpy(session->out, &header, sizeof(header));
 	/* Stands for the media data: different in each chunk, cheap to make. */
-	memset(session->out + sizeof(header), (int)(session->sequence & 0xff),
-	       bytes - sizeof(header));
+	memset(session->out + sizeof(header), (int)(session->sequence & 0xff), bytes - sizeof(header));
 	session->sent = 0;
 	session->left = bytes;
 	return mio_session_resume(session);

@@ -2,8 +2,8 @@
 #include "wait.h"
 
 /*
- * Quiet polls before the loop may rest. It was meant as "a long time", but it counts polls, and four
- * million of them are over within a second.
+ * Quiet polls before the loop may rest. It was meant as "a long time", but it counts polls, and
+ * four million of them are over within a second.
  */
 #define QUIET_POLLS (4u << 20)
 #define REST_WITH_SESSIONS_MS 20

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The service's own opinion about how long the reactor may wait; one function for each -poll mode. */
+/* The service's own opinion about how long the reactor may wait; one function for each -poll mode.
+ */
 #ifndef STREAMD_WAIT_H
 #define STREAMD_WAIT_H
 

@@ -1,0 +1,44 @@
+# Two commands matter: `make demo` and `make test`. `make help` lists the others.
+
+.DEFAULT_GOAL := help
+.PHONY: help build demo test lab lab-fixtures story-002 lint fmt schema install-deps
+
+TARGET := $(or $(CARGO_TARGET_DIR),target)
+LAB := $(TARGET)/release/lab
+
+help: ## list the targets
+	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/  make \1|\2/p' Makefile | column -t -s '|'
+
+build: install-deps ## build target/release/wakewalk and the lab
+	cargo build --release --workspace
+
+demo: build ## start a service with a fault, diagnose it, say where the page is
+	$(LAB) demo --html $(TARGET)/demo/report.html
+
+test: ## everything that CI runs: lint, unit, golden, page, live lab
+	scripts/test.sh
+
+lab: build ## run the lab; SCENARIO=busy-poll runs one, TIMES=3 each three times
+	$(LAB) run $(SCENARIO) $(if $(TIMES),--times $(TIMES))
+
+lab-fixtures: build ## run the lab and keep its recordings as golden fixtures; SCENARIO= as above
+	$(LAB) run $(SCENARIO) --for 4
+	$(LAB) fixtures $(SCENARIO)
+
+story-002: build ## retell story 002; README=1 puts the output into its README
+	$(LAB) story 002 $(if $(README),--readme)
+
+lint: install-deps ## clippy as errors, and the formatters of all languages
+	scripts/lint.sh
+
+fmt: ## format all languages
+	cargo fmt --all
+	gofmt -w lab stories
+	git ls-files '*.c' '*.h' | xargs clang-format -i
+	cd crates/report/web && npm run format
+
+schema: ## write SCHEMA.md anew from the tables
+	cargo run --release -q -p wakewalk-recording --example schema > SCHEMA.md
+
+install-deps: ## install the Debian packages that are missing
+	@scripts/install-deps.sh

@@ -1,0 +1,48 @@
+#!/bin/sh
+# Formatters of all languages and clippy as errors. Runs them all and fails if one did.
+set -u
+cd "$(dirname "$0")/.." || exit 1
+failed=0
+
+check() {
+  name=$1
+  shift
+  if "$@"; then
+    echo "ok   $name"
+  else
+    echo "FAIL $name"
+    failed=$((failed + 1))
+  fi
+}
+
+go_format() {
+  unformatted=$(gofmt -l lab stories)
+  [ -z "$unformatted" ] || {
+    echo "run make fmt: $unformatted"
+    return 1
+  }
+}
+
+c_format() {
+  git ls-files '*.c' '*.h' | xargs clang-format --dry-run --Werror
+}
+
+go_vet() {
+  git ls-files '*go.mod' | while read -r module; do
+    (cd "$(dirname "$module")" && go vet ./...) || return 1
+  done
+}
+
+page() {
+  cd crates/report/web && { [ -d node_modules ] || npm ci --no-audit --no-fund; } && npm run -s lint
+}
+
+check rustfmt cargo fmt --all --check
+check gofmt go_format
+check clang-format c_format
+check "go vet" go_vet
+check "page's script" page
+check clippy cargo clippy --release --workspace --all-targets --quiet -- -D warnings
+
+echo "$((6 - failed)) of 6 lints passed"
+exit "$failed"

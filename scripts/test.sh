@@ -1,0 +1,79 @@
+#!/bin/bash
+# Everything that CI runs, cheapest first. A step that fails does not keep the others from running;
+# the last line counts what all of them reported.
+set -u
+cd "$(dirname "$0")/.." || exit 1
+target=${CARGO_TARGET_DIR:-target}
+logs=$target/test
+mkdir -p "$logs"
+passed=0 failed=0 skipped=0
+began=$SECONDS
+
+step() { # name, limit in minutes, command
+  local name=$1 limit=$2 status
+  shift 2
+  echo
+  echo "== $name ($(((SECONDS - began) / 60)) min)"
+  timeout --kill-after=30 "${limit}m" "$@" 2>&1 </dev/null | tee "$logs/$name.log"
+  status=${PIPESTATUS[0]}
+  [ "$status" = 124 ] && echo "$name did not end within $limit minutes"
+  return "$status"
+}
+
+# Adds what the tools counted; a step that failed without a count is one failure.
+count() { # status, passed, failed, skipped
+  passed=$((passed + $2)) failed=$((failed + $3)) skipped=$((skipped + $4))
+  [ "$1" != 0 ] && [ "$3" = 0 ] && failed=$((failed + 1))
+}
+
+sum() { # log, pattern with one number in it
+  grep -Eo "$2" "$logs/$1.log" | grep -Eo '[0-9]+' | paste -sd+ - | sed 's/^$/0/' | bc_or_zero
+}
+
+bc_or_zero() {
+  read -r terms || terms=0
+  echo $((terms))
+}
+
+step dependencies 20 scripts/install-deps.sh || {
+  count 1 0 0 0
+  echo "$passed passed, $failed failed, $skipped skipped"
+  exit 1
+}
+
+step page-dependencies 10 npm --prefix crates/report/web ci --no-audit --no-fund
+count $? 0 0 0
+
+step lint 25 scripts/lint.sh
+status=$?
+count $status "$(grep -c '^ok ' "$logs/lint.log")" "$(grep -c '^FAIL ' "$logs/lint.log")" 0
+
+# All targets at once: features are unified over binaries and tests, so nothing is compiled twice.
+step build 30 cargo build --release --workspace --all-targets
+status=$?
+count $status $((status == 0)) 0 0
+
+step rust 25 cargo test --release --workspace --no-fail-fast
+status=$?
+count $status "$(sum rust '[0-9]+ passed;')" "$(sum rust '[0-9]+ failed;')" "$(sum rust '[0-9]+ ignored;')"
+
+step page 10 npm --prefix crates/report/web test
+status=$?
+count $status "$(sum page '^. pass [0-9]+')" "$(sum page '^. fail [0-9]+')" "$(sum page '^. skipped [0-9]+')"
+
+step lab 15 "$target/release/lab" run --changed
+status=$?
+closing='^[0-9]+ passed, [0-9]+ failed, [0-9]+ skipped$'
+if [[ $(grep -E "$closing" "$logs/lab.log" | tail -1) =~ ([0-9]+)\ passed,\ ([0-9]+)\ failed,\ ([0-9]+)\ skipped ]]; then
+  count $status "${BASH_REMATCH[1]}" "${BASH_REMATCH[2]}" "${BASH_REMATCH[3]}"
+else
+  count 1 0 0 0
+fi
+
+echo
+grep -h '^test result:' "$logs/rust.log" | sort | uniq -c
+grep -hE '^# (tests|pass|fail|skipped)' "$logs/page.log"
+grep -h SKIPPED "$logs"/*.log
+echo "$(((SECONDS - began) / 60)) minutes"
+echo "$passed passed, $failed failed, $skipped skipped"
+[ "$failed" = 0 ]
