@@ -3,8 +3,6 @@
 //! `.eh_frame` is copied into memory (it is at most some megabytes), searched through
 //! `.eh_frame_hdr`, or through an index made here for the files that lack it.
 
-use std::{collections::HashMap, sync::Arc};
-
 use gimli::{
     BaseAddresses, CieOrFde, EhFrame, EhFrameHdr, EhFrameOffset, FrameDescriptionEntry, LittleEndian, UnwindContext,
     UnwindSection,
@@ -22,9 +20,8 @@ const MAX_BYTES: u64 = 64 << 20;
 /// Longest description of one function that is followed; bounds the time of one look-up.
 const MAX_ENTRY_BYTES: usize = 64 << 10;
 
-/// Functions in an index made here, and addresses whose rows are remembered.
+/// Functions in an index made here.
 const MAX_INDEX: usize = 1 << 20;
-const MAX_ROWS: usize = 1 << 16;
 
 /// The call frame information of a file.
 pub(crate) struct Cfi {
@@ -32,7 +29,6 @@ pub(crate) struct Cfi {
     header: Vec<u8>,
     bases: BaseAddresses,
     index: Option<Vec<(u64, usize)>>,
-    rows: HashMap<u64, Option<Arc<Row>>>,
 }
 
 type Fde<'a> = FrameDescriptionEntry<Slice<'a>>;
@@ -52,23 +48,11 @@ impl Cfi {
             .set_eh_frame_hdr(header_vaddr)
             .set_text(start(".text"))
             .set_got(start(".got"));
-        Some(Cfi { eh_frame, header, bases, index: None, rows: HashMap::new() })
+        Some(Cfi { eh_frame, header, bases, index: None })
     }
 
     /// The row for the code at `vaddr`; `None` = this address is not described.
-    pub(crate) fn row(&mut self, vaddr: u64, context: &mut UnwindContext<usize>) -> Option<Arc<Row>> {
-        if let Some(row) = self.rows.get(&vaddr) {
-            return row.clone();
-        }
-        let row = self.find(vaddr, context).map(Arc::new);
-        if self.rows.len() >= MAX_ROWS {
-            self.rows.clear();
-        }
-        self.rows.insert(vaddr, row.clone());
-        row
-    }
-
-    fn find(&mut self, vaddr: u64, context: &mut UnwindContext<usize>) -> Option<Row> {
+    pub(crate) fn row(&mut self, vaddr: u64, context: &mut UnwindContext<usize>) -> Option<Row> {
         let offset = match self.offset_by_header(vaddr) {
             Some(offset) => offset,
             None => self.offset_by_index(vaddr)?,

@@ -34,7 +34,6 @@ pub(crate) struct Section {
     pub(crate) vaddr: u64,
     pub(crate) offset: u64,
     pub(crate) size: u64,
-    pub(crate) entry_size: u64,
 }
 
 /// What the file says of itself.
@@ -62,10 +61,6 @@ impl Layout {
         // A file without section headers can still be told apart by its offsets.
         let sections = header.sections(endian, data).map(|table| sections(&table, endian)).unwrap_or_default();
         Some(Layout { code, sections })
-    }
-
-    pub(crate) fn sections(&self) -> &[Section] {
-        &self.sections
     }
 
     pub(crate) fn section(&self, name: &str) -> Option<&Section> {
@@ -101,11 +96,10 @@ fn sections(table: &Table<'_>, endian: LittleEndian) -> Vec<Section> {
         Some(Section {
             name: String::from_utf8_lossy(name).into_owned(),
             kind: s.sh_type(endian).0,
-            flags: s.sh_flags(endian).0.into(),
+            flags: s.sh_flags(endian).0,
             vaddr: s.sh_addr(endian),
             offset: s.sh_offset(endian),
             size: s.sh_size(endian),
-            entry_size: s.sh_entsize(endian),
         })
     };
     table.iter().filter_map(section).collect()

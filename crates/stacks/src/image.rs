@@ -1,6 +1,6 @@
 //! A binary or library that is mapped somewhere: its code, how to unwind it, where its names are.
 
-use std::sync::Arc;
+use std::{collections::HashMap, sync::Arc};
 
 use gimli::UnwindContext;
 
@@ -13,7 +13,11 @@ pub(crate) struct Image {
     /// `None`: it could not be opened, so there is only the name.
     pub(crate) source: Option<Source>,
     parts: Option<Parts>,
+    rows: HashMap<u64, Option<Arc<Row>>>,
 }
+
+/// Addresses whose rows are remembered.
+const MAX_ROWS: usize = 1 << 16;
 
 /// What is read when the first address falls into the image.
 #[derive(Default)]
@@ -25,7 +29,7 @@ struct Parts {
 
 impl Image {
     pub(crate) fn new(name: String, source: Option<Source>) -> Self {
-        Image { name, source, parts: None }
+        Image { name, source, parts: None, rows: HashMap::new() }
     }
 
     /// Reads headers and call frame information, unless that was done before. `budget` is what
@@ -51,6 +55,7 @@ impl Image {
     pub(crate) fn replace(&mut self, source: Source) {
         self.source = Some(source);
         self.parts = None;
+        self.rows.clear();
     }
 
     pub(crate) fn vaddr(&self, offset: u64) -> Option<u64> {
@@ -65,7 +70,18 @@ impl Image {
         self.parts.as_ref()?.go.as_ref()
     }
 
+    /// How to get from the code at `vaddr` to its caller; `None` = this code is not described.
     pub(crate) fn row(&mut self, vaddr: u64, context: &mut UnwindContext<usize>) -> Option<Arc<Row>> {
-        self.parts.as_mut()?.cfi.as_mut()?.row(vaddr, context)
+        if let Some(row) = self.rows.get(&vaddr) {
+            return row.clone();
+        }
+        let parts = self.parts.as_mut()?;
+        let described = parts.cfi.as_mut().and_then(|cfi| cfi.row(vaddr, context));
+        let row = described.or_else(|| parts.go.as_ref()?.row(vaddr)).map(Arc::new);
+        if self.rows.len() >= MAX_ROWS {
+            self.rows.clear();
+        }
+        self.rows.insert(vaddr, row.clone());
+        row
     }
 }

@@ -20,6 +20,8 @@ compile_error!("wakewalk-stacks unwinds x86-64 Linux stacks only");
 mod cfi;
 mod elf;
 mod golang;
+#[cfg(test)]
+mod hostile;
 mod image;
 mod images;
 mod maps;

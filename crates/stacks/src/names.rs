@@ -23,6 +23,7 @@ use rustix::fs::OFlags;
 
 use crate::{
     elf::Layout,
+    golang::Runtime,
     image::Image,
     images::{ImageId, Images},
     source::{Source, open_regular},
@@ -38,7 +39,7 @@ const TIME_LIMIT: Duration = Duration::from_secs(20);
 
 /// Name and source line of an address.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-struct Named {
+pub(crate) struct Named {
     symbol: String,
     source: String,
 }
@@ -96,7 +97,7 @@ fn name_image(image: &Image, rows: &[(usize, u64)], frames: &mut [Frame], deadli
 }
 
 /// Names of sorted addresses: from the file, and from its separate debug file for what is missing.
-fn name_addresses(image: &Image, addresses: &[u64], deadline: Instant) -> Vec<Named> {
+pub(crate) fn name_addresses(image: &Image, addresses: &[u64], deadline: Instant) -> Vec<Named> {
     let mut named = vec![Named::default(); addresses.len()];
     let (Some(source), Some(layout)) = (&image.source, image.layout()) else { return named };
     name_from(source, layout, addresses, &mut named, deadline);
@@ -105,7 +106,22 @@ fn name_addresses(image: &Image, addresses: &[u64], deadline: Instant) -> Vec<Na
     {
         name_from(&debug, &layout, addresses, &mut named, deadline);
     }
+    if let Some(go) = image.go() {
+        for (named, vaddr) in named.iter_mut().zip(addresses) {
+            name_go(named, go, *vaddr);
+        }
+    }
     named
+}
+
+/// Go's own table has what stripping took away.
+fn name_go(named: &mut Named, go: &Runtime, vaddr: u64) {
+    if named.symbol.is_empty() {
+        named.symbol = clip(&go.name(vaddr).unwrap_or_default());
+    }
+    if named.source.is_empty() {
+        named.source = go.line(vaddr).map(|(file, line)| format!("{}:{line}", clip(&file))).unwrap_or_default();
+    }
 }
 
 fn name_from(source: &Source, layout: &Layout, addresses: &[u64], named: &mut [Named], deadline: Instant) {

@@ -3,6 +3,7 @@
 use std::{
     collections::HashMap,
     fs::File,
+    sync::Arc,
     time::{Duration, Instant},
 };
 
@@ -10,6 +11,7 @@ use crate::{
     images::{Backing, Images},
     maps,
     names::perf_map::PerfMaps,
+    row::Row,
     table::Code,
 };
 
@@ -21,14 +23,15 @@ const PAUSE_FACTOR: u32 = 50;
 /// Addresses that are remembered.
 const MAX_PLACES: usize = 1 << 16;
 
-/// Where an address is.
-#[derive(Clone, Copy, Debug)]
+/// Where an address is, and how to get to its caller.
+#[derive(Clone, Debug)]
 pub(crate) struct Place {
     pub(crate) code: Code,
     /// Number of the frame.
     pub(crate) frame: u32,
     /// Address as the image counts it, if the image says so.
     pub(crate) vaddr: Option<u64>,
+    pub(crate) row: Option<Arc<Row>>,
 }
 
 struct Region {
@@ -57,7 +60,7 @@ pub(crate) struct Places(HashMap<u64, Place>);
 
 impl Places {
     pub(crate) fn get(&self, address: u64) -> Option<Place> {
-        self.0.get(&address).copied()
+        self.0.get(&address).cloned()
     }
 
     pub(crate) fn insert(&mut self, address: u64, place: Place) {

@@ -36,6 +36,13 @@ const CALLEE_SAVED: [usize; 6] = [3, BP, 12, 13, 14, 15];
 pub(crate) struct Frame([Option<u64>; 17]);
 
 impl Frame {
+    /// Nothing is known but the stack pointer.
+    pub(crate) fn with_sp(sp: u64) -> Frame {
+        let mut frame = Frame::default();
+        frame.set(SP, Some(sp));
+        frame
+    }
+
     pub(crate) fn get(&self, number: usize) -> Option<u64> {
         self.0.get(number).copied().flatten()
     }

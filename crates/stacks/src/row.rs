@@ -7,7 +7,7 @@ use gimli::{
 
 use crate::{
     memory::Memory,
-    registers::{Frame, RA, SP},
+    registers::{BP, Frame, RA, SP},
 };
 
 /// Bytes of a section, read as DWARF.
@@ -89,6 +89,21 @@ impl Row {
         }
         let first_function = saved.iter().any(|(register, rule)| *register == RA && matches!(rule, Saved::Lost));
         Some(Row { cfa, saved, signal, first_function })
+    }
+
+    /// Of a function that nothing calls.
+    pub(crate) fn first_function() -> Row {
+        Row { cfa: Cfa::Register(SP, 0), saved: Vec::new(), signal: false, first_function: true }
+    }
+
+    /// Of code whose return address is `bytes` above the stack pointer, the caller's frame pointer
+    /// (if there is a frame) below it.
+    pub(crate) fn of_frame_size(bytes: u32) -> Row {
+        let mut saved = vec![(RA, Saved::At(-8))];
+        if bytes > 0 {
+            saved.push((BP, Saved::At(-16)));
+        }
+        Row { cfa: Cfa::Register(SP, i64::from(bytes) + 8), saved, signal: false, first_function: false }
     }
 
     /// The caller's registers, its address in register [`RA`]; registers that cannot be read are lost.

@@ -16,7 +16,7 @@ use crate::{
 };
 
 /// Processes whose mappings are kept; the one that was longest unused makes room for a new one.
-const MAX_PROCESSES: usize = 512;
+const MAX_PROCESSES: usize = 256;
 
 /// One thread, stopped.
 #[derive(Clone, Copy, Debug)]
@@ -48,6 +48,8 @@ pub struct Lost {
 }
 
 /// Collects stacks, names them at the end.
+///
+/// Holds files open: up to 512 binaries, 256 processes' memory and 64 perf maps.
 pub struct Stacks {
     images: Images,
     perf_maps: PerfMaps,

@@ -3,12 +3,10 @@
 //! Where an address has call frame information, that is followed; where it has none (Go, code
 //! compiled at run time, hand-written assembly), the frame pointer is. One stack may need both.
 
-use std::sync::Arc;
-
 use gimli::UnwindContext;
 
 use crate::{
-    golang::{self, Runtime},
+    golang::{self, Cgo},
     images::Images,
     memory::Memory,
     names::perf_map::PerfMaps,
@@ -63,7 +61,7 @@ impl Walker<'_> {
                 break; // Not code, so the step that led here was wrong.
             }
             frames.push(place.frame);
-            (frame, exact) = match self.step(place, &frame, exact, &memory) {
+            (frame, exact) = match self.step(&place, &frame, exact, &memory) {
                 Step::Caller { frame, exact } => (frame, exact),
                 Step::Switch { frame, stack } => {
                     memory = stack;
@@ -83,7 +81,7 @@ impl Walker<'_> {
         for (depth, address) in addresses.iter().take(MAX_DEPTH).enumerate() {
             let place = self.place(if depth == 0 { *address } else { address.wrapping_sub(1) });
             frames.push(place.frame);
-            complete = depth + 1 == addresses.len() && self.is_first_function(place);
+            complete = depth + 1 == addresses.len() && place.row.is_some_and(|row| row.first_function);
         }
         Unwound { frames, complete }
     }
@@ -93,35 +91,29 @@ impl Walker<'_> {
             return place;
         }
         let code = self.process.code(address, self.images, self.perf_maps);
-        let vaddr = match code {
-            Code::Image(id, offset) => self.images.get(id).and_then(|image| image.vaddr(offset)),
-            _ => None,
-        };
-        let place = Place { code, frame: self.frames.id(code), vaddr };
+        let (mut vaddr, mut row) = (None, None);
+        if let Code::Image(id, offset) = code
+            && let Some(image) = self.images.get(id)
+        {
+            vaddr = image.vaddr(offset);
+            row = vaddr.and_then(|vaddr| image.row(vaddr, self.context));
+        }
+        let place = Place { code, frame: self.frames.id(code), vaddr, row };
         // What is unknown now may be mapped a moment later.
         if code != Code::Unknown {
-            self.process.places.insert(address, place);
+            self.process.places.insert(address, place.clone());
         }
         place
     }
 
-    fn row(&mut self, place: Place) -> Option<Arc<Row>> {
+    /// Which of the functions around a call from Go to C this is.
+    fn cgo(&mut self, place: &Place) -> Option<Cgo> {
         let (Code::Image(id, _), Some(vaddr)) = (place.code, place.vaddr) else { return None };
-        self.images.get(id)?.row(vaddr, self.context)
+        self.images.get(id)?.go()?.cgo(vaddr)
     }
 
-    /// Asks Go's runtime in the image of `place` about its address.
-    fn go(&mut self, place: Place, question: impl Fn(&Runtime, u64) -> bool) -> bool {
-        let (Code::Image(id, _), Some(vaddr)) = (place.code, place.vaddr) else { return false };
-        self.images.get(id).and_then(|image| image.go()).is_some_and(|go| question(go, vaddr))
-    }
-
-    fn is_first_function(&mut self, place: Place) -> bool {
-        self.row(place).is_some_and(|row| row.first_function) || self.go(place, Runtime::is_first_function)
-    }
-
-    fn step(&mut self, place: Place, frame: &Frame, exact: bool, memory: &Memory<'_>) -> Step {
-        let Some(row) = self.row(place) else {
+    fn step(&mut self, place: &Place, frame: &Frame, exact: bool, memory: &Memory<'_>) -> Step {
+        let Some(row) = &place.row else {
             return self.step_without_row(place, frame, exact, memory);
         };
         if row.first_function {
@@ -135,11 +127,8 @@ impl Walker<'_> {
         Step::Caller { frame: caller, exact: row.signal }
     }
 
-    fn step_without_row(&mut self, place: Place, frame: &Frame, exact: bool, memory: &Memory<'_>) -> Step {
-        if self.go(place, Runtime::is_first_function) {
-            return Step::FirstFunction;
-        }
-        if self.go(place, Runtime::switches) && !exact {
+    fn step_without_row(&mut self, place: &Place, frame: &Frame, exact: bool, memory: &Memory<'_>) -> Step {
+        if !exact && self.cgo(place) == Some(Cgo::Switch) {
             return self.cross(frame, memory).unwrap_or(Step::Stuck);
         }
         if exact && let Some(caller) = self.leaf(place, frame, memory) {
@@ -148,11 +137,10 @@ impl Walker<'_> {
         by_frame_pointer(place, frame, memory)
     }
 
-    /// Assembly without a frame: the return address is still on top of the stack. Only where other
-    /// code of the image is described, so that Go and JIT code, which have frames, are left alone.
-    fn leaf(&mut self, place: Place, frame: &Frame, memory: &Memory<'_>) -> Option<Frame> {
-        let described = matches!(place.code, Code::Image(..)) && !self.go(place, |_, _| true);
-        let sp = frame.get(SP).filter(|_| described)?;
+    /// Assembly without a frame: the return address is still on top of the stack. Not for code
+    /// compiled at run time, which has frames, and pushes what looks like addresses.
+    fn leaf(&mut self, place: &Place, frame: &Frame, memory: &Memory<'_>) -> Option<Frame> {
+        let sp = frame.get(SP).filter(|_| matches!(place.code, Code::Image(..)))?;
         let address = memory.word(sp)?;
         let caller = self.place(address.wrapping_sub(1));
         matches!(caller.code, Code::Image(..)).then_some(())?;
@@ -164,25 +152,33 @@ impl Walker<'_> {
 
     /// From `runtime.asmcgocall` on the system stack to the goroutine that called C.
     fn cross(&mut self, frame: &Frame, memory: &Memory<'_>) -> Option<Step> {
-        let goroutine = golang::goroutine(frame.get(SP)?, memory, self.process.mem()?)?;
-        let (stack, sp, bp) = (goroutine.stack, goroutine.sp, frame.get(BP)?);
-        let address = stack.word(sp)?;
-        let place = self.place(address.wrapping_sub(1));
-        // The goroutine may have run on since the sample; then this is some other stack.
-        let in_call = self.go(place, Runtime::calls_c) || {
-            let above = stack.word(bp.checked_add(8)?)?;
-            let above = self.place(above.wrapping_sub(1));
-            self.go(place, Runtime::wraps_switch) && self.go(above, Runtime::calls_c)
+        let golang::Goroutine { stack, sp } = golang::goroutine(frame.get(SP)?, memory, self.process.mem()?)?;
+        // The function has a frame (it pushed the frame pointer) in newer versions of Go.
+        let frame = [0, 8].into_iter().find_map(|size| {
+            let callee = Frame::with_sp(sp);
+            let caller = Row::of_frame_size(size).caller(&callee, &stack)?;
+            self.calls_c(&caller, &stack).then_some(caller)
+        })?;
+        Some(Step::Switch { frame, stack })
+    }
+
+    /// Is this frame `runtime.cgocall`, or the wrapper it calls? If not, the goroutine has run on
+    /// since the sample was taken, and this is some other stack.
+    fn calls_c(&mut self, frame: &Frame, stack: &Memory<'_>) -> bool {
+        let mut within = |frame: &Frame| {
+            let place = self.place(frame.get(RA)?.wrapping_sub(1));
+            let function = self.cgo(&place)?;
+            Some((function, place.row.and_then(|row| row.caller(frame, stack))))
         };
-        let mut caller = Frame::default();
-        caller.set(SP, sp.checked_add(8));
-        caller.set(BP, Some(bp));
-        caller.set(RA, Some(address));
-        in_call.then_some(Step::Switch { frame: caller, stack })
+        match within(frame) {
+            Some((Cgo::Call, _)) => true,
+            Some((Cgo::Wrapper, Some(above))) => within(&above).is_some_and(|(function, _)| function == Cgo::Call),
+            _ => false,
+        }
     }
 }
 
-fn by_frame_pointer(place: Place, frame: &Frame, memory: &Memory<'_>) -> Step {
+fn by_frame_pointer(place: &Place, frame: &Frame, memory: &Memory<'_>) -> Step {
     let (Some(sp), Some(bp)) = (frame.get(SP), frame.get(BP)) else { return Step::Stuck };
     if bp == 0 {
         // The ABI's mark of the outermost frame; code made at run time is never that.

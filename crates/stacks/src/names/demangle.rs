@@ -49,7 +49,8 @@ impl Write for Bounded {
         if self.0.len() > MAX_NAME_BYTES {
             return Err(fmt::Error);
         }
-        self.0.push_str(&text[..text.floor_char_boundary(MAX_NAME_BYTES + 8)]);
+        // One byte more than fits, at least, so that a name cut here counts as full.
+        self.0.extend(text.chars().take(MAX_NAME_BYTES + 1));
         Ok(())
     }
 }

@@ -23,6 +23,9 @@ const MAX_BYTES: u64 = 64 << 20;
 /// Maps that are held open.
 const MAX_OPEN: usize = 64;
 
+/// Address spaces with such code; more have no names.
+const MAX_SPACES: usize = 1 << 16;
+
 /// Pause between attempts to open the map of one process.
 const PAUSE: Duration = Duration::from_secs(1);
 
@@ -51,6 +54,9 @@ struct Entry {
 impl PerfMaps {
     /// Number for a new address space, that of process `pid`.
     pub(crate) fn space(&mut self, pid: u32) -> u32 {
+        if self.spaces.len() >= MAX_SPACES {
+            return u32::MAX;
+        }
         self.spaces.push(Space { pid, file: None, look_again: Some(Instant::now()), names: None });
         self.spaces.len() as u32 - 1
     }

@@ -23,7 +23,7 @@ impl Budget {
             return Some(Vec::new());
         }
         let raw = source.read(section.offset, section.size, self.bytes_left)?;
-        let compressed = section.flags & u64::from(SHF_COMPRESSED.0) != 0;
+        let compressed = section.flags & SHF_COMPRESSED.0 != 0;
         let bytes = if compressed { inflate(&raw, self.bytes_left)? } else { raw };
         self.bytes_left = self.bytes_left.checked_sub(bytes.len() as u64)?;
         Some(bytes)

@@ -4,10 +4,11 @@
 mod programs;
 mod stop;
 
-use std::process::Command;
+use std::{os::unix::fs::FileExt, process::Command};
 
-use programs::{c, go, is_there};
+use programs::{c, is_there};
 use stop::{Sampled, start};
+use wakewalk_stacks::{Registers, Snapshot, Stacks};
 
 /// Samples of each program. One in a hundred may hit an instruction that cannot be unwound (the
 /// first of a Go function); more than [`MAX_BAD`] is an error.
@@ -127,14 +128,16 @@ fn rust() {
     command.args(["--ignored", "--exact", "--nocapture", "spinning"]).env("SPIN", "1");
     let samples = start(&mut command).sample(SAMPLES, 16 << 10);
     check(&samples, |s| {
-        s.complete && s.has("unwind::outer_of_rust") && s.has("std::sys::thread::unix::Thread::new::thread_start")
-            || s.names.len() > 8
+        s.complete
+            && s.calls(&["unwind::inner_of_rust", "unwind::outer_of_rust"])
+            && s.has("<std::sys::thread::unix::Thread>::new::thread_start")
+            && s.calls(&["start_thread", "clone3"])
     });
-    check(&samples, |s| s.complete && s.calls(&["unwind::outer_of_rust", "unwind::spinning"]));
     let leaf = samples.iter().flat_map(|s| &s.frames).find(|f| f.symbol == "unwind::inner_of_rust").unwrap();
     assert!(leaf.source.contains(".rs:"), "{leaf:?}");
 }
 
+/// Run without preemption: every 10 ms that would be a moment in the scheduler.
 const GO_MAIN: &str = r#"package main
 import "fmt"
 var sink int
@@ -145,17 +148,21 @@ func outer() { for { sink += inner(sink & 7) + 1 } }
 func main() { fmt.Println("ready"); outer() }
 "#;
 
+const GO_STACK: [&str; 5] = ["main.inner", "main.outer", "main.main", "runtime.main", "runtime.goexit"];
+
+/// `main.inner` has no frame, so that its caller is not in the chain of frame pointers.
 #[test]
-fn go_by_frame_pointers() {
+fn go() {
     if !is_there("go") {
         return;
     }
-    let samples = start(&mut go(GO_MAIN, &[]).command()).sample(SAMPLES, 16 << 10);
-    check(&samples, |s| {
-        s.complete && s.calls(&["main.inner", "main.outer", "main.main", "runtime.main", "runtime.goexit"])
-    });
-    let outer = samples[0].frames.iter().find(|f| f.symbol == "main.outer").unwrap();
-    assert_eq!(outer.source, "main.go:7");
+    for flags in [&[][..], &["-ldflags=-s -w"], &["-buildmode=pie"]] {
+        let samples =
+            start(programs::go(GO_MAIN, flags).command().env("GODEBUG", "asyncpreemptoff=1")).sample(SAMPLES, 16 << 10);
+        check(&samples, |s| s.complete && s.calls(&GO_STACK));
+        let outer = samples.iter().flat_map(|s| &s.frames).find(|f| f.symbol == "main.outer").unwrap();
+        assert_eq!((outer.source.as_str(), outer.kind.as_str()), ("main.go:7", "native"));
+    }
 }
 
 #[test]
@@ -164,20 +171,22 @@ fn go_walked_in_the_kernel() {
         return;
     }
     // What bpf_get_stack would do.
-    let samples = start(&mut go(GO_MAIN, &[]).command()).sample_with(SAMPLES, |stacks, pid, regs, mem| {
-        use std::os::unix::fs::FileExt;
-        let word = |at| {
-            let mut bytes = [0; 8];
-            mem.read_exact_at(&mut bytes, at).map(|()| u64::from_le_bytes(bytes)).unwrap_or(0)
-        };
-        let (mut addresses, mut bp) = (vec![regs.ip], regs.bp);
-        while bp != 0 && addresses.len() < 100 {
-            addresses.push(word(bp + 8));
-            bp = word(bp);
-        }
-        stacks.user_addresses(pid, &addresses)
-    });
-    check(&samples, |s| s.complete && s.calls(&["main.outer", "main.main", "runtime.main", "runtime.goexit"]));
+    let samples = start(programs::go(GO_MAIN, &[]).command().env("GODEBUG", "asyncpreemptoff=1")).sample_with(
+        SAMPLES,
+        |stacks, pid, regs, mem| {
+            let word = |at| {
+                let mut bytes = [0; 8];
+                mem.read_exact_at(&mut bytes, at).map(|()| u64::from_le_bytes(bytes)).unwrap_or(0)
+            };
+            let (mut addresses, mut bp) = (vec![regs.ip], regs.bp);
+            while bp != 0 && addresses.len() < 100 {
+                addresses.push(word(bp + 8));
+                bp = word(bp);
+            }
+            stacks.user_addresses(pid, &addresses)
+        },
+    );
+    check(&samples, |s| s.complete && s.calls(&["main.main", "runtime.main", "runtime.goexit"]));
 }
 
 #[test]
@@ -191,13 +200,17 @@ fn go_calling_c() {
         func main() {{ fmt.Println(\"ready\"); reactor() }}\n",
         programs::C_SPIN
     );
-    let samples = start(&mut go(&main, &[]).command()).sample(SAMPLES, 16 << 10);
-    check(&samples, |s| {
-        s.complete
-            && s.calls(&["spin_leaf", "spin_middle", "spin_forever"])
-            && s.calls(&["runtime.cgocall", "main._Cfunc_spin_forever", "main.reactor", "main.main", "runtime.main"])
-    });
+    for flags in [&[][..], &["-ldflags=-s -w"], &["-buildmode=pie"]] {
+        let samples = start(&mut programs::go(&main, flags).command()).sample(SAMPLES, 16 << 10);
+        check(&samples, |s| s.complete && s.calls(&GO_TO_C));
+        // Stripped, the C functions have no names.
+        let stripped = flags == ["-ldflags=-s -w"];
+        check(&samples, |s| stripped || s.calls(&["spin_leaf", "spin_middle", "spin_forever"]));
+    }
 }
+
+const GO_TO_C: [&str; 6] =
+    ["runtime.cgocall", "main._Cfunc_spin_forever", "main.reactor", "main.main", "runtime.main", "runtime.goexit"];
 
 const NODE: &str = "
     function spinHot(n) { let s = 0; for (let i = 0; i < 1e6; i++) s = (s + i * n) % 1000003; return s; }
@@ -213,10 +226,25 @@ fn node_with_a_perf_map() {
     let map = format!("/tmp/perf-{}.map", running.pid());
     let samples = running.sample(SAMPLES, 32 << 10);
     let _ = std::fs::remove_file(map);
-    check(&samples, |s| s.complete && s.has("main") | s.has("node::Start"));
+    check(&samples, |s| s.complete && s.has("node::Start") && s.has("_start"));
     check(&samples, |s| {
         s.frames.iter().any(|f| f.symbol.contains("spinHot") | f.symbol.contains("spinOuter") && f.kind == "jit")
     });
+}
+
+/// Its own pid and mount namespace, as in a container: the map is named by the inner pid and is
+/// not in this program's `/tmp`; the process is gone when it is read.
+#[test]
+fn node_in_a_container() {
+    if !is_there("node") {
+        return;
+    }
+    let script = "mount -t tmpfs none /tmp && exec node --perf-basic-prof -e \"$0\"";
+    let mut unshare = Command::new("unshare");
+    unshare.args(["--mount", "--pid", "--fork", "--kill-child", "--mount-proc", "sh", "-c", script, NODE]);
+    let samples = start(&mut unshare).inner().sample(SAMPLES, 32 << 10);
+    check(&samples, |s| s.complete && s.has("node::Start") && s.has("_start"));
+    check(&samples, |s| s.frames.iter().any(|f| f.symbol.contains("spin") && f.kind == "jit"));
 }
 
 #[test]
@@ -225,8 +253,75 @@ fn node_without_a_perf_map() {
         return;
     }
     let samples = start(Command::new("node").args(["-e", NODE])).sample(SAMPLES, 32 << 10);
-    check(&samples, |s| s.complete && s.has("main") | s.has("node::Start"));
+    check(&samples, |s| s.complete && s.has("node::Start") && s.has("_start"));
     check(&samples, |s| s.frames.iter().any(|f| f.kind == "jit" && f.module == "[jit]" && f.symbol.is_empty()));
+}
+
+/// The pid means another program after `exec`, and nothing of the first may be left.
+#[test]
+fn a_program_that_becomes_another() {
+    let first =
+        c(&format!("#include <unistd.h>\nint main(int n, char **v) {{ {READY} getchar(); execv(v[1], v); }}"), &[]);
+    let second = c("int main(void) { spin_forever(); }", &[]);
+    let mut running = start(first.command().arg(&second.path).stdin(std::process::Stdio::piped()));
+    let mut stacks = Stacks::new();
+    stacks.see(running.pid());
+    running.close_stdin();
+    stacks.forget(running.pid());
+    let samples = running.sample_into(stacks, SAMPLES, |stacks, pid, regs, mem| {
+        let mut stack = vec![0; 16 << 10];
+        let length = mem.read_at(&mut stack, regs.sp).unwrap_or(0);
+        stacks.user(&Snapshot { pid, regs: *regs, stack: &stack[..length] })
+    });
+    check(&samples, |s| s.complete && s.calls(&["spin_forever", "main"]));
+}
+
+/// Registers and stacks of nonsense, in a process that is real.
+#[test]
+fn nonsense_ends() {
+    let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
+    let code: Vec<(u64, u64)> = maps
+        .lines()
+        .filter(|line| line.split(' ').nth(1).is_some_and(|p| p.contains('x')))
+        .filter_map(|line| line.split(' ').next()?.split_once('-'))
+        .map(|(start, end)| (u64::from_str_radix(start, 16).unwrap(), u64::from_str_radix(end, 16).unwrap()))
+        .collect();
+    let mut random = 0x2545_f491_4f6c_dd1d_u64;
+    let mut next = move || {
+        random ^= random << 13;
+        random ^= random >> 7;
+        random ^= random << 17;
+        random
+    };
+    let mut stacks = Stacks::new();
+    let (pid, sp) = (std::process::id(), 0x7fff_0000_0000);
+    for _ in 0..20_000 {
+        let mut value = || match next() % 8 {
+            0 => next(),
+            1 => 0,
+            2 => u64::MAX - next() % 32,
+            3 | 4 => sp + next() % 4096,
+            _ => {
+                let (start, end) = code[next() as usize % code.len()];
+                start + next() % (end - start)
+            }
+        };
+        let stack: Vec<u8> = (0..512).flat_map(|_| value().to_le_bytes()).collect();
+        let regs = Registers {
+            sp: if value() % 4 == 0 { value() } else { sp },
+            ip: value(),
+            bp: value(),
+            bx: value(),
+            r12: value(),
+            ..Registers::default()
+        };
+        let unwound = stacks.user(&Snapshot { pid, regs, stack: &stack[..value() as usize % 4097] });
+        assert!(!unwound.frames.is_empty() && unwound.frames.len() <= 512);
+        let kernel = stacks.kernel(&[value(), value()]);
+        assert_ne!(stacks.intern(&kernel, &unwound.frames, unwound.complete), 0);
+    }
+    let (rows, frames) = stacks.finish();
+    assert!(rows.iter().flat_map(|row| &row.frames).all(|id| (1..=frames.len()).contains(&(*id as usize))));
 }
 
 #[test]

@@ -25,6 +25,8 @@ const PATIENCE: Duration = Duration::from_secs(30);
 /// A running program that ends with the test.
 pub struct Running {
     child: Child,
+    /// The process to look at, if it is not the child itself.
+    inner: Option<u32>,
 }
 
 impl Drop for Running {
@@ -38,7 +40,7 @@ impl Drop for Running {
 pub fn start(command: &mut Command) -> Running {
     let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
     let stdout = child.stdout.take().unwrap();
-    let running = Running { child };
+    let running = Running { child, inner: None };
     let ready = BufReader::new(stdout).lines().map_while(Result::ok).any(|line| line.contains("ready"));
     assert!(ready, "{command:?} ended before it was ready");
     running
@@ -65,7 +67,19 @@ impl Sampled {
 
 impl Running {
     pub fn pid(&self) -> u32 {
-        self.child.id()
+        self.inner.unwrap_or_else(|| self.child.id())
+    }
+
+    /// Looks at the child's only child instead.
+    pub fn inner(mut self) -> Self {
+        let pid = self.child.id();
+        let children = fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).unwrap();
+        self.inner = Some(children.trim().parse().unwrap());
+        self
+    }
+
+    pub fn close_stdin(&mut self) {
+        drop(self.child.stdin.take());
     }
 
     /// Samples the thread that uses the CPU most, `count` times; the process is killed before the
@@ -82,17 +96,26 @@ impl Running {
     pub fn sample_with(
         self,
         count: usize,
+        take: impl FnMut(&mut Stacks, u32, &Registers, &File) -> wakewalk_stacks::Unwound,
+    ) -> Vec<Sampled> {
+        self.sample_into(Stacks::new(), count, take)
+    }
+
+    pub fn sample_into(
+        self,
+        mut stacks: Stacks,
+        count: usize,
         mut take: impl FnMut(&mut Stacks, u32, &Registers, &File) -> wakewalk_stacks::Unwound,
     ) -> Vec<Sampled> {
         let pid = self.pid();
-        let mem = File::open(format!("/proc/{pid}/mem")).unwrap();
-        let mut stacks = Stacks::new();
         let deadline = Instant::now() + PATIENCE;
         let mut ids = Vec::new();
         while ids.len() < count && Instant::now() < deadline {
             if let Some(tid) = busiest_thread(pid)
                 && let Some(stopped) = Stopped::attach(tid)
             {
+                // Opened now: the file means the program that runs now.
+                let mem = File::open(format!("/proc/{pid}/mem")).unwrap();
                 let unwound = take(&mut stacks, pid, &stopped.registers(), &mem);
                 ids.push((stacks.intern(&[], &unwound.frames, unwound.complete), unwound.complete));
             }
@@ -155,9 +178,12 @@ fn busiest_thread(pid: u32) -> Option<u32> {
     let used = |stat: &Path| {
         let stat = fs::read_to_string(stat).ok()?;
         let fields: Vec<&str> = stat.rsplit(')').next()?.split_whitespace().collect();
+        // One that sleeps says nothing of what uses the CPU.
+        (fields.first() == Some(&"R")).then_some(())?;
         Some(fields.get(11)?.parse::<u64>().ok()? + fields.get(12)?.parse::<u64>().ok()?)
     };
     let tasks = fs::read_dir(format!("/proc/{pid}/task")).ok()?;
     let threads = tasks.filter_map(|t| Some((used(&t.as_ref().ok()?.path().join("stat"))?, t.ok()?.file_name())));
-    threads.max()?.1.to_str()?.parse().ok()
+    // A thread that has only started does not count yet.
+    threads.filter(|(ticks, _)| *ticks >= 5).max()?.1.to_str()?.parse().ok()
 }

@@ -1,0 +1,123 @@
+//! Broken files: nothing that is read from one may panic, hang or eat the memory.
+
+use std::{
+    process::Command,
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use gimli::UnwindContext;
+
+use crate::{Registers, image::Image, memory::Memory, names, registers::Frame, source::Source};
+
+/// Numbers without meaning, the same in every run.
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0
+    }
+
+    fn below(&mut self, limit: usize) -> usize {
+        (self.next() % limit.max(1) as u64) as usize
+    }
+}
+
+/// A program with symbols, lines and unwind information.
+fn c_program() -> Vec<u8> {
+    let folder = tempfile::tempdir().unwrap();
+    let (source, program) = (folder.path().join("p.c"), folder.path().join("p"));
+    std::fs::write(&source, "int main(int n, char **v) { return v[n - 1][0]; }").unwrap();
+    assert!(Command::new("gcc").args(["-O2", "-g", "-o"]).args([&program, &source]).status().unwrap().success());
+    std::fs::read(program).unwrap()
+}
+
+fn go_program() -> Option<Vec<u8>> {
+    let folder = tempfile::tempdir().unwrap();
+    let (source, program) = (folder.path().join("p.go"), folder.path().join("p"));
+    std::fs::write(&source, "package main\nfunc main() { println(1) }").unwrap();
+    let built = Command::new("go").args(["build", "-o"]).args([&program, &source]).status();
+    if built.is_err() {
+        eprintln!("SKIPPED: there is no `go` on this machine");
+        return None;
+    }
+    Some(std::fs::read(program).unwrap())
+}
+
+/// Does with a file all that is ever done with one.
+fn use_all(bytes: Vec<u8>, random: &mut Random) {
+    let size = bytes.len();
+    let mut image = Image::new("p".into(), Some(Source::Bytes(Arc::from(bytes))));
+    image.load(&mut (1 << 30));
+    let mut context = UnwindContext::new();
+    let mut addresses: Vec<u64> = (0..64).filter_map(|_| image.vaddr(random.below(size) as u64)).collect();
+    let stack: Vec<u8> = (0..4096).map(|_| random.next() as u8).collect();
+    for vaddr in &addresses {
+        let registers =
+            Registers { sp: 0x1000 + random.next() % 4096, bp: random.next(), ip: *vaddr, ..Registers::default() };
+        if let Some(row) = image.row(*vaddr, &mut context) {
+            row.caller(&Frame::from(&registers), &Memory::new(0x1000, &stack));
+        }
+    }
+    addresses.sort_unstable();
+    addresses.dedup();
+    names::name_addresses(&image, &addresses, Instant::now() + Duration::from_secs(5));
+}
+
+/// Changes some bytes, more often in headers and tables than elsewhere.
+fn damage(bytes: &mut Vec<u8>, random: &mut Random) {
+    if random.below(8) == 0 {
+        bytes.truncate(random.below(bytes.len()));
+    }
+    for _ in 0..1 + random.below(64) {
+        let size = bytes.len();
+        let at = match random.below(3) {
+            0 => random.below(size.min(1024)),
+            1 => size.saturating_sub(1 + random.below(2048)),
+            _ => random.below(size),
+        };
+        let value = [0, 0xff, 0x7f, 0x80, random.next() as u8][random.below(5)];
+        let run = [1, 1, 4, 8][random.below(4)];
+        bytes.iter_mut().skip(at).take(run).for_each(|byte| *byte = value);
+    }
+}
+
+#[test]
+fn damaged_programs() {
+    let mut random = Random(0x9e37_79b9_7f4a_7c15);
+    for (program, rounds) in [(Some(c_program()), 3000), (go_program(), 200)] {
+        let Some(program) = program else { continue };
+        use_all(program.clone(), &mut random);
+        for _ in 0..rounds {
+            let mut bytes = program.clone();
+            damage(&mut bytes, &mut random);
+            use_all(bytes, &mut random);
+        }
+    }
+}
+
+/// Damage inside one section, where it gets past the headers.
+#[test]
+fn damaged_sections() {
+    let mut random = Random(0xd1b5_4a32_d192_ed03);
+    for program in [Some(c_program()), go_program()].into_iter().flatten() {
+        let layout = crate::elf::Layout::read(&Source::Bytes(Arc::from(program.clone()))).unwrap();
+        for name in
+            [".eh_frame", ".eh_frame_hdr", ".symtab", ".debug_line", ".debug_info", ".debug_abbrev", ".gopclntab"]
+        {
+            let Some(section) = layout.section(name) else { continue };
+            for _ in 0..60 {
+                let mut bytes = program.clone();
+                let section = &mut bytes[section.offset as usize..][..section.size as usize];
+                for _ in 0..8 + section.len() / 64 {
+                    let at = random.below(section.len());
+                    section[at] = random.next() as u8;
+                }
+                use_all(bytes, &mut random);
+            }
+        }
+    }
+}
