@@ -1,5 +1,20 @@
 //! From a recording to a verdict: facts, ledgers, rules. Pure functions.
 //!
 //! Nothing here reads a clock, a file or the kernel: the same recording gives the same verdict.
+//! A [`case::Case`] is one question; a [`case::Fact`] is numbers computed from it, without opinion;
+//! a rule is the opinion about one cause; [`diagnose`] asks every rule and ranks the answers.
 
+pub mod case;
+pub mod facts;
+mod judge;
+pub mod ledger;
+pub mod rules;
+mod runtimes;
+mod statistics;
+pub mod syscall;
 pub mod verdict;
+mod wording;
+
+pub use case::{Case, Fact};
+pub use judge::diagnose;
+pub use rules::{Explain, causes, explain};

@@ -1,0 +1,12 @@
+//! Facts: numbers computed from a case. One file a fact, one line here.
+
+pub mod calls;
+pub mod counters;
+pub mod cpus;
+pub mod host;
+pub mod limits;
+pub mod polling;
+pub mod profile;
+pub mod quality;
+pub mod resources;
+pub mod stacks;

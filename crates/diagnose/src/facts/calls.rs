@@ -1,0 +1,336 @@
+//! System calls of the target: what sampled registers show, and what short windows counted.
+//!
+//! *Sampled* costs nothing and says where CPU time went and with which timeouts; *counted* comes
+//! from windows in which every call was seen, and says how many calls found something.
+//! Both are by thread and call.
+
+use std::collections::BTreeMap;
+
+use recording::tables;
+
+use crate::case::{Case, Fact};
+use crate::statistics::{ratio, share};
+use crate::syscall::{self, Family, Timeout, error_name};
+use crate::verdict::Gap;
+
+/// -EAGAIN.
+const EAGAIN: i64 = -11;
+
+/// Waits shorter than about this give no CPU back: the sleep and the wake-up cost as much.
+/// Buckets are powers of two, and this is the lower bound of the one that holds 1 ms, which is a
+/// wait worth having.
+pub const TINY_NS: i64 = 1 << 19;
+
+/// Thread and call number.
+pub type Key = (u32, u32, i32);
+
+/// What samples show of one call of one thread.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Sampled {
+    /// Name of the call.
+    pub name: String,
+    /// Samples in the kernel inside this call.
+    pub samples: u64,
+    /// The same by timeout argument.
+    pub timeouts: BTreeMap<Timeout, u64>,
+    /// Samples that show the result of a call.
+    pub results: u64,
+    /// Of these results, the empty ones: nothing found.
+    pub empty_results: u64,
+}
+
+/// What one file descriptor saw.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct OnDescriptor {
+    /// Calls.
+    pub calls: u64,
+    /// Calls that found nothing.
+    pub empty: u64,
+}
+
+/// What windows counted of one call of one thread.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Counted {
+    /// Name of the call.
+    pub name: String,
+    /// What it is for.
+    pub family: Family,
+    /// Calls in all windows.
+    pub calls: u64,
+    /// Calls per second of window.
+    pub per_second: f64,
+    /// Calls that found nothing: 0 from the poll family, EAGAIN or 0 bytes from receives and
+    /// accepts, and every yield and sleep.
+    pub empty: u64,
+    /// Empty calls that did not wait, or hardly ([`TINY_NS`]), as far as the argument tells.
+    pub empty_at_once: u64,
+    /// Calls, empty or not, that were not to wait, or hardly: `empty_at_once` are the empty ones of these.
+    pub at_once: u64,
+    /// Empty calls whose argument does not tell how long they were to wait.
+    pub empty_unknown_wait: u64,
+    /// Calls that brought something: events, bytes, a connection.
+    pub found: u64,
+    /// By timeout argument.
+    pub timeouts: BTreeMap<Timeout, u64>,
+    /// By size argument, lower bound in bytes.
+    pub sizes: BTreeMap<i64, u64>,
+    /// By result: -errno exact, 0, or the lower bound of the bucket.
+    pub results: BTreeMap<i64, u64>,
+    /// By first argument, where it is a descriptor.
+    pub descriptors: BTreeMap<i32, OnDescriptor>,
+    /// By time taken, lower bound in ns; from windows that took times.
+    pub latency: BTreeMap<u64, u64>,
+}
+
+impl Counted {
+    /// Share of calls that found nothing.
+    pub fn empty_share(&self) -> f64 {
+        share(self.empty as f64, self.calls as f64)
+    }
+
+    /// Results by name: `EAGAIN`, `0`, `1`, `2..3`.
+    pub fn named_results(&self) -> Vec<(String, u64)> {
+        let name = |r: i64| match r {
+            ..0 => error_name(r),
+            0 | 1 => r.to_string(),
+            _ => format!("{r}..{}", r.saturating_mul(2) - 1),
+        };
+        self.results.iter().map(|(&r, &n)| (name(r), n)).collect()
+    }
+}
+
+/// The windows in which every call was seen.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Windows {
+    /// How many.
+    pub count: u64,
+    /// Length of those that counted results, ns.
+    pub results_ns: f64,
+    /// Length of those that took times, ns.
+    pub latency_ns: f64,
+    /// Calls seen.
+    pub calls: u64,
+    /// Calls that found no room in the kernel's map.
+    pub lost: u64,
+}
+
+/// Calls of the target.
+pub struct Calls {
+    /// From registers, by thread and call.
+    pub sampled: BTreeMap<Key, Sampled>,
+    /// From windows, by thread and call.
+    pub counted: BTreeMap<Key, Counted>,
+    /// The windows.
+    pub windows: Windows,
+    /// Calls that moved bytes or took a connection, per second of window, by process.
+    pub useful_per_second: BTreeMap<u32, f64>,
+}
+
+impl Fact for Calls {
+    fn compute(case: &Case) -> Result<Self, Gap> {
+        let windows = windows(case);
+        let mut counted = BTreeMap::new();
+        for row in case.recording.rows::<tables::Call>() {
+            let name = case.syscall(row.syscall);
+            let entry = counted.entry((row.pid, row.tid, row.syscall)).or_insert_with(|| empty_entry(name));
+            add_call(entry, row);
+        }
+        for row in case.recording.rows::<tables::CallLatency>() {
+            let name = case.syscall(row.syscall);
+            let entry = counted.entry((row.pid, row.tid, row.syscall)).or_insert_with(|| empty_entry(name));
+            add(entry.latency.entry(row.from_ns).or_default(), row.count);
+        }
+        let mut useful_per_second: BTreeMap<u32, f64> = BTreeMap::new();
+        for (&(pid, _, _), call) in &mut counted {
+            call.per_second = ratio(call.calls as f64, windows.results_ns / 1e9);
+            if matches!(call.family, Family::Receive | Family::Accept | Family::Send) {
+                *useful_per_second.entry(pid).or_default() += ratio(call.found as f64, windows.results_ns / 1e9);
+            }
+        }
+        Ok(Calls { sampled: sampled(case), counted, windows, useful_per_second })
+    }
+}
+
+impl Calls {
+    /// Calls of one thread that windows counted.
+    pub fn of_thread(&self, pid: u32, tid: u32) -> impl Iterator<Item = (i32, &Counted)> {
+        self.counted.range((pid, tid, i32::MIN)..=(pid, tid, i32::MAX)).map(|(k, c)| (k.2, c))
+    }
+
+    /// Share of seen calls that a map had no room for.
+    pub fn lost_share(&self) -> f64 {
+        share(self.windows.lost as f64, self.windows.lost as f64 + self.windows.calls as f64)
+    }
+}
+
+fn windows(case: &Case) -> Windows {
+    let mut all = Windows::default();
+    let mut by_kind = (0.0, 0.0);
+    for w in case.recording.rows::<tables::CallWindow>() {
+        add(&mut all.count, 1);
+        add(&mut all.calls, w.calls);
+        add(&mut all.lost, w.lost);
+        if w.kind == "latency" { by_kind.1 += w.length_ns as f64 } else { by_kind.0 += w.length_ns as f64 }
+    }
+    (all.results_ns, all.latency_ns) = by_kind;
+    all
+}
+
+fn empty_entry(name: String) -> Counted {
+    Counted {
+        family: syscall::family(&name),
+        name,
+        calls: 0,
+        per_second: 0.0,
+        empty: 0,
+        empty_at_once: 0,
+        at_once: 0,
+        empty_unknown_wait: 0,
+        found: 0,
+        timeouts: BTreeMap::new(),
+        sizes: BTreeMap::new(),
+        results: BTreeMap::new(),
+        descriptors: BTreeMap::new(),
+        latency: BTreeMap::new(),
+    }
+}
+
+/// Whether a call of this family with this result found nothing. A receive of 0 bytes counts: at
+/// the end of a stream one is normal, a loop of them is the classic spin on a closed connection.
+fn is_empty(family: Family, result: i64) -> bool {
+    match family {
+        Family::Poll => result == 0,
+        Family::Receive => result == EAGAIN || result == 0,
+        Family::Accept => result == EAGAIN,
+        Family::Yield | Family::Sleep => true,
+        _ => false,
+    }
+}
+
+fn is_found(family: Family, result: i64) -> bool {
+    match family {
+        Family::Poll | Family::Receive | Family::Send => result > 0,
+        Family::Accept => result >= 0,
+        _ => false,
+    }
+}
+
+fn add(to: &mut u64, n: u64) {
+    *to = to.saturating_add(n);
+}
+
+fn add_call(entry: &mut Counted, row: &tables::Call) {
+    let n = row.count;
+    add(&mut entry.calls, n);
+    add(entry.results.entry(row.result).or_default(), n);
+    let timeout = match row.argument_kind.as_str() {
+        "timeout" => Some(row.argument),
+        _ => None,
+    };
+    match row.argument_kind.as_str() {
+        "timeout" => add(entry.timeouts.entry(Timeout::from_nanos(row.argument)).or_default(), n),
+        "size" => add(entry.sizes.entry(row.argument).or_default(), n),
+        _ if entry.family == Family::Poll => add(entry.timeouts.entry(Timeout::Unknown).or_default(), n),
+        _ => {}
+    }
+    let empty = is_empty(entry.family, row.result);
+    let at_once = match entry.family {
+        // An empty receive returned at once, or it would have blocked.
+        Family::Receive | Family::Accept | Family::Yield => true,
+        _ => timeout.is_some_and(|ns| (0..TINY_NS).contains(&ns)),
+    };
+    add(&mut entry.at_once, if at_once { n } else { 0 });
+    if empty {
+        add(&mut entry.empty, n);
+        add(&mut entry.empty_at_once, if at_once { n } else { 0 });
+        add(&mut entry.empty_unknown_wait, if !at_once && timeout.is_none() { n } else { 0 });
+    } else if is_found(entry.family, row.result) {
+        add(&mut entry.found, n);
+    }
+    if row.fd >= 0 {
+        let on = entry.descriptors.entry(row.fd).or_default();
+        add(&mut on.calls, n);
+        add(&mut on.empty, if empty { n } else { 0 });
+    }
+}
+
+fn sampled(case: &Case) -> BTreeMap<Key, Sampled> {
+    let mut all: BTreeMap<Key, Sampled> = BTreeMap::new();
+    for row in case.recording.rows::<tables::Sample>().iter().filter(|r| r.syscall >= 0) {
+        let entry = all
+            .entry((row.pid, row.tid, row.syscall))
+            .or_insert_with(|| Sampled { name: case.syscall(row.syscall), ..Sampled::default() });
+        let weight = u64::from(row.weight.max(1));
+        add(&mut entry.samples, if row.kernel { weight } else { 0 });
+        if let Some(result) = row.result {
+            add(&mut entry.results, weight);
+            let empty = is_empty(syscall::family(&entry.name), result);
+            add(&mut entry.empty_results, if empty { weight } else { 0 });
+        }
+        if !row.args.is_empty() {
+            let timeout = syscall::timeout(&entry.name, &row.args);
+            add(entry.timeouts.entry(timeout).or_default(), weight);
+        }
+    }
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use recording::text::parse;
+
+    fn calls(text: &str) -> std::rc::Rc<Calls> {
+        let recording = parse(&format!("meta host.arch=x86_64\n{text}")).unwrap();
+        Case::new(&recording).fact::<Calls>().unwrap()
+    }
+
+    #[test]
+    fn counted_calls() {
+        let c = calls(
+            "call_window id=1 kind=results length_ns=5e8 calls=1000 lost=10
+             call_window id=2 kind=latency length_ns=1e8 calls=90
+             call window=1 pid=1 tid=2 syscall=232 fd=4 argument_kind=timeout argument=0 result=0 count=900
+             call window=1 pid=1 tid=2 syscall=232 fd=5 argument_kind=timeout argument=16777216 result=0 count=10
+             call window=1 pid=1 tid=2 syscall=232 fd=5 argument_kind=timeout argument=-1 result=2 count=40
+             call window=1 pid=1 tid=2 syscall=45 fd=6 argument_kind=size argument=1024 result=512 count=45
+             call window=1 pid=1 tid=2 syscall=45 fd=6 argument_kind=size argument=1024 result=-11 count=5
+             call_latency window=2 pid=1 tid=2 syscall=232 from_ns=128 count=80",
+        );
+        let (number, poll) = c.of_thread(1, 2).find(|(_, c)| c.name == "epoll_wait").unwrap();
+        assert_eq!((number, poll.calls, poll.empty, poll.empty_at_once, poll.found), (232, 950, 910, 900, 40));
+        assert_eq!(poll.per_second, 1900.0);
+        assert_eq!(poll.timeouts, [(Timeout::Zero, 900), (Timeout::UpTo100ms, 10), (Timeout::Endless, 40)].into());
+        assert_eq!(poll.descriptors[&4], OnDescriptor { calls: 900, empty: 900 });
+        assert_eq!(poll.named_results(), [("0".to_string(), 910), ("2..3".to_string(), 40)]);
+        assert_eq!(poll.latency, [(128, 80)].into());
+        let receive = &c.counted[&(1, 2, 45)];
+        assert_eq!((receive.empty_at_once, receive.found, receive.sizes[&1024]), (5, 45, 50));
+        assert_eq!(receive.named_results()[0].0, "EAGAIN");
+        assert_eq!((c.useful_per_second[&1], c.windows.count), (90.0, 2));
+        assert!((c.lost_share() - 10.0 / 1100.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn a_millisecond_is_a_wait_and_a_hundred_microseconds_are_not() {
+        let c = calls(
+            "call pid=1 tid=1 syscall=232 argument_kind=timeout argument=524288 result=0 count=5
+             call pid=1 tid=1 syscall=230 argument_kind=timeout argument=65536 result=0 count=7
+             call pid=1 tid=1 syscall=271 argument_kind=none result=0 count=3",
+        );
+        assert_eq!(c.counted[&(1, 1, 232)].empty_at_once, 0);
+        assert_eq!(c.counted[&(1, 1, 230)].empty_at_once, 7);
+        assert_eq!((c.counted[&(1, 1, 271)].empty_unknown_wait, c.counted[&(1, 1, 271)].per_second), (3, 0.0));
+    }
+
+    #[test]
+    fn sampled_registers() {
+        let c = calls(
+            "sample pid=1 tid=1 kernel=true syscall=232 args=[4,0,1,0] weight=3
+             sample pid=1 tid=1 kernel=false syscall=232 result=0
+             sample pid=1 tid=1 kernel=false syscall=-1",
+        );
+        let s = &c.sampled[&(1, 1, 232)];
+        assert_eq!((s.samples, s.timeouts[&Timeout::Zero], s.results, s.empty_results), (3, 3, 1, 1));
+    }
+}

@@ -1,0 +1,98 @@
+//! Kernel counters of the window: differences of counters, last values of gauges.
+//!
+//! A row is written only when the value changed, so a reading holds until the next one. A counter
+//! that went backwards (a reset, another namespace) has no difference rather than a wrong one.
+
+use std::collections::BTreeMap;
+
+use recording::tables;
+
+use crate::case::{Case, Fact, gap};
+use crate::verdict::Gap;
+
+type Readings = Vec<(u64, f64)>;
+
+/// All counters, by source, entity and name.
+pub struct Counters {
+    by_source: BTreeMap<String, BTreeMap<String, BTreeMap<String, Readings>>>,
+}
+
+impl Fact for Counters {
+    fn compute(case: &Case) -> Result<Self, Gap> {
+        let rows = case.recording.rows::<tables::Counter>();
+        if rows.is_empty() {
+            return Err(gap("counter", "the recording has no kernel counters: the samplers did not run"));
+        }
+        let mut by_source: BTreeMap<String, BTreeMap<String, BTreeMap<String, Readings>>> = BTreeMap::new();
+        for row in rows.iter().filter(|r| r.value.is_finite()) {
+            let entities = by_source.entry(row.source.clone()).or_default();
+            let names = entities.entry(row.entity.clone()).or_default();
+            names.entry(row.name.clone()).or_default().push((row.t_ns, row.value));
+        }
+        for readings in by_source.values_mut().flat_map(BTreeMap::values_mut).flat_map(BTreeMap::values_mut) {
+            readings.sort_by(|a, b| a.0.cmp(&b.0));
+        }
+        Ok(Counters { by_source })
+    }
+}
+
+impl Counters {
+    fn readings(&self, source: &str, entity: &str, name: &str) -> Option<&Readings> {
+        self.by_source.get(source)?.get(entity)?.get(name)
+    }
+
+    /// Entities that `source` was read for.
+    pub fn entities(&self, source: &str) -> impl Iterator<Item = &str> {
+        self.by_source.get(source).into_iter().flat_map(|e| e.keys().map(String::as_str))
+    }
+
+    /// Growth of a counter from the first to the last reading; none if it was not read or shrank.
+    pub fn delta(&self, source: &str, entity: &str, name: &str) -> Option<f64> {
+        let readings = self.readings(source, entity, name)?;
+        let grew = readings.last()?.1 - readings.first()?.1;
+        (grew >= 0.0).then_some(grew)
+    }
+
+    /// Last value.
+    pub fn last(&self, source: &str, entity: &str, name: &str) -> Option<f64> {
+        Some(self.readings(source, entity, name)?.last()?.1)
+    }
+
+    /// Highest value.
+    pub fn max(&self, source: &str, entity: &str, name: &str) -> Option<f64> {
+        self.readings(source, entity, name)?.iter().map(|r| r.1).max_by(f64::total_cmp)
+    }
+
+    /// Sum of the growth of several counters of one entity; none if not one of them was read.
+    pub fn delta_sum(&self, source: &str, entity: &str, names: &[&str]) -> Option<f64> {
+        names.iter().filter_map(|n| self.delta(source, entity, n)).reduce(|a, b| a + b)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use recording::text::parse;
+
+    #[test]
+    fn differences_and_gauges() {
+        let recording = parse(
+            "counter t_ns=9 source=s entity=e name=n value=30
+             counter t_ns=0 source=s entity=e name=n value=10
+             counter t_ns=5 source=s entity=e name=n value=50
+             counter t_ns=0 source=s entity=e name=back value=10
+             counter t_ns=9 source=s entity=e name=back value=9",
+        )
+        .unwrap();
+        let c = Case::new(&recording).fact::<Counters>().unwrap();
+        assert_eq!(
+            (c.delta("s", "e", "n"), c.last("s", "e", "n"), c.max("s", "e", "n")),
+            (Some(20.0), Some(30.0), Some(50.0))
+        );
+        assert_eq!(
+            (c.delta("s", "e", "back"), c.delta("s", "", "n"), c.delta_sum("s", "e", &["n", "x"])),
+            (None, None, Some(20.0))
+        );
+        assert_eq!(c.entities("s").collect::<Vec<_>>(), ["e"]);
+    }
+}

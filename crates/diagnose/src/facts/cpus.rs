@@ -1,0 +1,307 @@
+//! The CPUs that the target may use: how full they were, with what, and who else ran there.
+
+use std::collections::BTreeMap;
+
+use recording::tables;
+
+use super::counters::Counters;
+use crate::case::{Case, Fact};
+use crate::ledger::threads::Threads;
+use crate::statistics::{ratio, share};
+use crate::verdict::Gap;
+
+/// One CPU over the window, by `/proc/stat`, ns.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct CpuTime {
+    /// User mode, nice included.
+    pub user_ns: f64,
+    /// Kernel mode, interrupts apart.
+    pub system_ns: f64,
+    /// Hardware and software interrupts.
+    pub interrupt_ns: f64,
+    /// The hypervisor ran somebody else.
+    pub steal_ns: f64,
+    /// Idle, waiting for I/O included.
+    pub idle_ns: f64,
+}
+
+impl CpuTime {
+    /// Time in which the CPU was used by somebody here.
+    pub fn busy_ns(&self) -> f64 {
+        self.user_ns + self.system_ns + self.interrupt_ns
+    }
+
+    /// Everything.
+    pub fn total_ns(&self) -> f64 {
+        self.busy_ns() + self.steal_ns + self.idle_ns
+    }
+
+    /// Share of time that was not idle. Stolen time counts: it cannot be used for more work.
+    pub fn utilization(&self) -> f64 {
+        share(self.busy_ns() + self.steal_ns, self.total_ns())
+    }
+
+    fn add(&mut self, other: &CpuTime) {
+        self.user_ns += other.user_ns;
+        self.system_ns += other.system_ns;
+        self.interrupt_ns += other.interrupt_ns;
+        self.steal_ns += other.steal_ns;
+        self.idle_ns += other.idle_ns;
+    }
+}
+
+/// A process outside the target, over all allowed CPUs.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Neighbour {
+    /// Process id.
+    pub pid: u32,
+    /// Command name.
+    pub comm: String,
+    /// Cgroup.
+    pub cgroup: String,
+    /// Samples that found it running.
+    pub samples: f64,
+    /// Samples that found it running while a thread of the target was runnable there.
+    pub in_the_way: f64,
+}
+
+/// A CPU quota at work, by the cgroup's own counters.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Quota {
+    /// Cgroup that sets it.
+    pub cgroup: String,
+    /// The quota in CPUs.
+    pub cpus: Option<f64>,
+    /// Length of an enforcement period, ns.
+    pub period_ns: Option<f64>,
+    /// Periods in the window in which the group ran.
+    pub periods: f64,
+    /// Periods in which it was throttled.
+    pub throttled_periods: f64,
+    /// Throttled time as the kernel counts it, summed over CPUs, ns.
+    pub throttled_ns: f64,
+    /// CPU time of the whole group, ns.
+    pub usage_ns: Option<f64>,
+}
+
+/// The CPUs of the case.
+pub struct Cpus {
+    /// Online CPUs.
+    pub online: u32,
+    /// CPUs that the target may use, ascending; empty = not known.
+    pub allowed: Vec<u32>,
+    /// By CPU; empty without counters.
+    pub by_cpu: BTreeMap<u32, CpuTime>,
+    /// The allowed CPUs together; none without counters.
+    pub allowed_time: Option<CpuTime>,
+    /// The other CPUs together; none without counters or where there is no other.
+    pub other_time: Option<CpuTime>,
+    /// CPU time of the target, ns, by the ledger, else by samples; none without either.
+    pub target_ns: Option<f64>,
+    /// Other processes on the allowed CPUs, the most in the way first.
+    pub neighbours: Vec<Neighbour>,
+    /// Whether the recording tells who else ran.
+    pub neighbours_known: bool,
+    /// Samples of the target itself; where none were kept, what its CPU time would have given.
+    pub target_samples: f64,
+    /// The quota that throttled most, or the only one; none where there is none.
+    pub quota: Option<Quota>,
+}
+
+impl Fact for Cpus {
+    fn compute(case: &Case) -> Result<Self, Gap> {
+        let target = &case.recording.meta.target;
+        let counters = case.fact::<Counters>().ok();
+        let by_cpu = counters.as_ref().map_or_else(BTreeMap::new, |c| by_cpu(c));
+        let mut allowed = target.allowed_cpus.clone();
+        if allowed.is_empty() {
+            allowed = by_cpu.keys().copied().collect();
+        }
+        let samples: f64 = case.recording.rows::<tables::Sample>().iter().map(|s| f64::from(s.weight.max(1))).sum();
+        let hz = f64::from(target.sample_hz);
+        let target_ns = match case.fact::<Threads>() {
+            Ok(threads) => Some(threads.total.cpu_ns),
+            Err(_) => (samples > 0.0 && hz > 0.0).then(|| ratio(samples * 1e9, hz)),
+        };
+        let expected = target_ns.unwrap_or(0.0) * hz / 1e9;
+        Ok(Cpus {
+            online: case.recording.meta.host.cpus.max(by_cpu.len() as u32),
+            allowed_time: together(by_cpu.iter().filter(|(n, _)| allowed.contains(n))),
+            other_time: together(by_cpu.iter().filter(|(n, _)| !allowed.contains(n))),
+            neighbours: neighbours(case, &allowed),
+            neighbours_known: case.recording.tables.has::<tables::Neighbour>(),
+            target_samples: if samples > 0.0 { samples } else { expected },
+            quota: counters.and_then(|c| quota(case, &c)),
+            target_ns,
+            by_cpu,
+            allowed,
+        })
+    }
+}
+
+impl Cpus {
+    /// How many CPUs the target may use; 0 = not known.
+    pub fn allowed_count(&self) -> f64 {
+        if self.allowed.is_empty() { f64::from(self.online) } else { self.allowed.len() as f64 }
+    }
+
+    /// CPUs' worth of work that the target did.
+    pub fn target_cores(&self, case: &Case) -> Option<f64> {
+        self.target_ns.map(|ns| ratio(ns, case.length_ns()))
+    }
+
+    /// Share of the used time of the allowed CPUs that the target used.
+    pub fn target_share_of_busy(&self) -> Option<f64> {
+        Some(share(self.target_ns?, self.allowed_time?.busy_ns()))
+    }
+
+    /// How much of the competition for the allowed CPUs was other processes, 0 to 1, by samples
+    /// that found them running in front of a runnable thread of the target. The target's own
+    /// samples stand against them: its threads may be in each other's way, at most always.
+    pub fn others_in_the_way(&self) -> Option<f64> {
+        let others: f64 = self.neighbours.iter().map(|n| n.in_the_way).sum();
+        (self.neighbours_known && self.target_samples > 0.0).then(|| share(others, others + self.target_samples))
+    }
+
+    /// The same by counters: used time of the allowed CPUs that is not the target's.
+    pub fn others_by_counters(&self) -> Option<f64> {
+        let busy = self.allowed_time?.busy_ns();
+        Some(share((busy - self.target_ns?).max(0.0), busy))
+    }
+}
+
+fn by_cpu(counters: &Counters) -> BTreeMap<u32, CpuTime> {
+    let read = |entity: &str, names: &[&str]| counters.delta_sum("proc/stat", entity, names);
+    let cpus = counters.entities("proc/stat").filter_map(|e| Some((e.strip_prefix("cpu")?.parse::<u32>().ok()?, e)));
+    cpus.filter_map(|(number, entity)| {
+        let time = CpuTime {
+            user_ns: read(entity, &["user_ns", "nice_ns"]).unwrap_or(0.0),
+            system_ns: read(entity, &["system_ns"]).unwrap_or(0.0),
+            interrupt_ns: read(entity, &["irq_ns", "softirq_ns"]).unwrap_or(0.0),
+            steal_ns: read(entity, &["steal_ns"]).unwrap_or(0.0),
+            idle_ns: read(entity, &["idle_ns", "iowait_ns"])?,
+        };
+        (time.total_ns() > 0.0).then_some((number, time))
+    })
+    .collect()
+}
+
+fn together<'a>(cpus: impl Iterator<Item = (&'a u32, &'a CpuTime)>) -> Option<CpuTime> {
+    cpus.map(|(_, time)| *time).reduce(|mut a, b| {
+        a.add(&b);
+        a
+    })
+}
+
+fn neighbours(case: &Case, allowed: &[u32]) -> Vec<Neighbour> {
+    let mut all: BTreeMap<(u32, String), Neighbour> = BTreeMap::new();
+    for row in case.recording.rows::<tables::Neighbour>() {
+        if !allowed.is_empty() && !allowed.contains(&row.cpu) {
+            continue;
+        }
+        let n = all.entry((row.pid, row.comm.clone())).or_insert_with(|| Neighbour {
+            pid: row.pid,
+            comm: row.comm.clone(),
+            cgroup: row.cgroup.clone(),
+            ..Neighbour::default()
+        });
+        n.samples += row.samples as f64;
+        n.in_the_way += row.samples_in_the_way as f64;
+    }
+    let mut all: Vec<Neighbour> = all.into_values().collect();
+    all.sort_by(|a, b| b.in_the_way.total_cmp(&a.in_the_way).then(b.samples.total_cmp(&a.samples)));
+    all
+}
+
+/// Of all groups on the path to the root, the one that throttled most.
+fn quota(case: &Case, counters: &Counters) -> Option<Quota> {
+    let source = "cgroup/cpu";
+    let read = |path: &str| {
+        let (quota, period) = (counters.last(source, path, "quota_ns"), counters.last(source, path, "period_ns"));
+        Quota {
+            cgroup: path.to_string(),
+            cpus: quota.zip(period).map(|(q, p)| ratio(q, p)).filter(|c| *c > 0.0),
+            period_ns: period,
+            periods: counters.delta(source, path, "nr_periods").unwrap_or(0.0),
+            throttled_periods: counters.delta(source, path, "nr_throttled").unwrap_or(0.0),
+            throttled_ns: counters.delta(source, path, "throttled_ns").unwrap_or(0.0),
+            usage_ns: counters.delta(source, path, "usage_ns"),
+        }
+    };
+    let target = &case.recording.meta.target;
+    let mut found =
+        counters.entities(source).map(read).filter(|q| q.cpus.is_some() || q.throttled_periods > 0.0).max_by(|a, b| {
+            a.throttled_ns
+                .total_cmp(&b.throttled_ns)
+                .then(b.cpus.unwrap_or(f64::MAX).total_cmp(&a.cpus.unwrap_or(f64::MAX)))
+        });
+    if let Some(q) = found.as_mut().filter(|q| q.cpus.is_none()) {
+        q.cpus = target.quota_cpus.filter(|c| *c > 0.0);
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use recording::text::parse;
+
+    #[test]
+    fn allowed_and_others() {
+        let mut text = "meta target.allowed_cpus=[0] host.cpus=2 length_ns=1e9
+            thread pid=1 tid=1 wall_ns=1e9 cpu_ns=6e8
+            neighbour pid=9 comm=hog cpu=0 samples=40 samples_in_the_way=30
+            neighbour pid=9 comm=hog cpu=1 samples=90
+            neighbour pid=8 comm=log cpu=0 samples=50 samples_in_the_way=1
+            sample pid=1 tid=1 weight=60\n"
+            .to_string();
+        for (cpu, user, idle) in [("cpu0", 9e8, 1e8), ("cpu1", 1e8, 9e8), ("cpu", 1e9, 1e9)] {
+            for (name, value) in [("user_ns", user), ("idle_ns", idle)] {
+                text += &format!("counter source=proc/stat entity={cpu} name={name} value=5\n");
+                text += &format!("counter t_ns=9 source=proc/stat entity={cpu} name={name} value={}\n", value + 5.0);
+            }
+        }
+        let recording = parse(&text).unwrap();
+        let case = Case::new(&recording);
+        let cpus = case.fact::<Cpus>().unwrap();
+        assert_eq!((cpus.allowed_time.unwrap().utilization(), cpus.other_time.unwrap().utilization()), (0.9, 0.1));
+        assert_eq!(
+            cpus.neighbours.iter().map(|n| (n.pid, n.samples, n.in_the_way)).collect::<Vec<_>>(),
+            [(9, 40.0, 30.0), (8, 50.0, 1.0)]
+        );
+        assert_eq!((cpus.others_in_the_way().unwrap() * 91.0).round(), 31.0);
+        assert!((cpus.others_by_counters().unwrap() - 1.0 / 3.0).abs() < 1e-9);
+        assert_eq!(
+            (cpus.target_cores(&case), cpus.target_share_of_busy().map(|s| (s * 9.0).round())),
+            (Some(0.6), Some(6.0))
+        );
+    }
+
+    #[test]
+    fn the_group_that_throttles_most() {
+        let mut text = "meta length_ns=1e9\n".to_string();
+        for (path, quota, throttled) in [("/", -1.0, 0.0), ("/a", 4e8, 1e8), ("/a/b", 2e8, 0.0)] {
+            for (name, first, last) in [
+                ("quota_ns", quota, quota),
+                ("period_ns", 1e8, 1e8),
+                ("nr_throttled", 3.0, 3.0 + throttled / 1e7),
+                ("throttled_ns", 7.0, 7.0 + throttled),
+            ] {
+                text += &format!(
+                    "counter source=cgroup/cpu entity={path} name={name} value={first}\ncounter t_ns=9 source=cgroup/cpu entity={path} name={name} value={last}\n"
+                );
+            }
+        }
+        let recording = parse(&text).unwrap();
+        let cpus = Case::new(&recording).fact::<Cpus>().unwrap();
+        let q = cpus.quota.as_ref().unwrap();
+        assert_eq!((q.cgroup.as_str(), q.cpus, q.throttled_periods), ("/a", Some(4.0), 10.0));
+    }
+
+    #[test]
+    fn nothing_known() {
+        let recording = parse("").unwrap();
+        let cpus = Case::new(&recording).fact::<Cpus>().unwrap();
+        assert_eq!((cpus.allowed_count(), cpus.target_ns, cpus.others_in_the_way()), (0.0, None, None));
+    }
+}

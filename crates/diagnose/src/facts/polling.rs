@@ -1,0 +1,375 @@
+//! Asking without finding: what each thread's empty calls, and the loop around them, cost.
+//!
+//! An empty call is a poll, receive, accept, yield or tiny sleep that returned at once with
+//! nothing. The wasted CPU of a thread is estimated from its samples:
+//!
+//! - samples in the kernel inside such a call, times the share of these calls that found nothing;
+//! - user-mode samples of the function that makes the empty calls (the loop), and calls such as
+//!   clock_gettime that it makes beside them, times the share of its rounds that were empty;
+//! - where windows saw not one call of the thread that found or sent anything, all of its samples:
+//!   then the branch for "nothing happened" is all that ever ran.
+//!
+//! What the loop calls in other functions is *not* counted while it finds work: whether these are
+//! the handler of events or the branch for nothing cannot be told, and the handler is honest.
+//! Without samples of the thread, its CPU time is shared by number of calls.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::calls::{Calls, Counted, Sampled, TINY_NS};
+use super::profile::{Place, Profile};
+use super::stacks::Stacks;
+use crate::case::{Case, Fact, gap};
+use crate::ledger::threads::Threads;
+use crate::statistics::{ratio, share};
+use crate::syscall::{Family, Timeout, family};
+use crate::verdict::Gap;
+
+/// Sampled results needed before their share means anything.
+const MIN_RESULTS: u64 = 10;
+
+/// Counts of one thread's asking calls, from windows.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Asked {
+    /// Calls that ask for something.
+    pub calls: f64,
+    /// Of these, empty ones that did not wait.
+    pub empty: f64,
+    /// Calls that found events, bytes or connections, the larger of polls and receives.
+    pub found: f64,
+    /// Ready events that no call of the process ever took; they are among `empty`.
+    pub unconsumed: f64,
+    /// Calls per second.
+    pub per_second: f64,
+    /// Share of poll calls with timeout 0, where the argument is known.
+    pub zero_timeout: Option<f64>,
+    /// Whether the thread sent anything.
+    pub sent: bool,
+    /// Descriptors polled, with their empty shares.
+    pub descriptors: Vec<(i32, f64)>,
+}
+
+impl Asked {
+    /// Share of calls that found nothing at once.
+    pub fn empty_share(&self) -> f64 {
+        share(self.empty, self.calls)
+    }
+
+    /// Empty calls for each call that found something; the number of empty calls if none did.
+    pub fn empty_per_useful(&self) -> f64 {
+        self.empty / self.found.max(1.0)
+    }
+}
+
+/// The same from sampled registers.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Glimpsed {
+    /// Samples with a known timeout argument.
+    pub timeouts: f64,
+    /// Of these with timeout 0, or a call that never waits.
+    pub zero: f64,
+    /// Samples with a known result.
+    pub results: f64,
+    /// Of these, results that say nothing was found.
+    pub empty: f64,
+}
+
+/// One thread that makes asking calls.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Spin {
+    /// Process id.
+    pub pid: u32,
+    /// Thread id.
+    pub tid: u32,
+    /// Command name.
+    pub comm: String,
+    /// On-CPU time, ns.
+    pub cpu_ns: f64,
+    /// Of this, spent on empty calls and the loop around them, ns.
+    pub wasted_ns: f64,
+    /// The asking call that cost most.
+    pub syscall: String,
+    /// From windows; none if they did not see the thread.
+    pub counted: Option<Asked>,
+    /// From registers.
+    pub sampled: Glimpsed,
+    /// Samples of the thread; 0 = the waste is shared by number of calls.
+    pub samples: f64,
+    /// Functions that make the empty calls, innermost first, outside libc and glue.
+    pub callers: Vec<String>,
+    /// Times that the thread gave up its CPU by itself; none without the ledger.
+    pub voluntary_switches: Option<u64>,
+}
+
+impl Spin {
+    /// Share of the thread's CPU time that is wasted.
+    pub fn wasted_share(&self) -> f64 {
+        share(self.wasted_ns, self.cpu_ns)
+    }
+}
+
+/// All threads that ask, most waste first.
+pub struct Polling {
+    /// The threads.
+    pub threads: Vec<Spin>,
+    /// Whether windows counted calls.
+    pub counted: bool,
+    /// Whether there are samples.
+    pub sampled: bool,
+}
+
+impl Fact for Polling {
+    fn compute(case: &Case) -> Result<Self, Gap> {
+        let calls = case.fact::<Calls>()?;
+        let view = View {
+            threads: case.fact::<Threads>().ok(),
+            profile: case.fact::<Profile>().ok(),
+            stacks: case.fact::<Stacks>()?,
+            calls: &calls,
+            others: others(&calls),
+        };
+        let counted = calls.windows.results_ns > 0.0 && !calls.counted.is_empty();
+        if !counted && view.profile.is_none() {
+            return Err(gap("call", "neither samples nor windows show the target's system calls"));
+        }
+        let asks = |name: &str| asks(family(name));
+        let mut ids: BTreeSet<(u32, u32)> = BTreeSet::new();
+        ids.extend(calls.counted.iter().filter(|(_, c)| asks(&c.name)).map(|(k, _)| (k.0, k.1)));
+        ids.extend(calls.sampled.iter().filter(|(_, s)| asks(&s.name)).map(|(k, _)| (k.0, k.1)));
+        let mut threads: Vec<Spin> = ids.into_iter().filter(|id| id.1 != 0).map(|id| view.spin(id)).collect();
+        threads.sort_by(|a, b| b.wasted_ns.total_cmp(&a.wasted_ns).then((a.pid, a.tid).cmp(&(b.pid, b.tid))));
+        Ok(Polling { threads, counted, sampled: view.profile.is_some() })
+    }
+}
+
+fn asks(family: Family) -> bool {
+    matches!(family, Family::Poll | Family::Receive | Family::Accept | Family::Yield | Family::Sleep)
+}
+
+/// Calls of each process outside the poll family: whether anybody takes what polls find.
+fn others(calls: &Calls) -> BTreeMap<u32, f64> {
+    let mut all: BTreeMap<u32, f64> = BTreeMap::new();
+    for (key, call) in calls.counted.iter().filter(|(_, c)| c.family != Family::Poll) {
+        *all.entry(key.0).or_default() += call.calls as f64;
+    }
+    all
+}
+
+/// The facts that one thread's numbers are made from.
+struct View<'a> {
+    threads: Option<std::rc::Rc<Threads>>,
+    profile: Option<std::rc::Rc<Profile>>,
+    stacks: std::rc::Rc<Stacks>,
+    calls: &'a Calls,
+    others: BTreeMap<u32, f64>,
+}
+
+impl View<'_> {
+    fn spin(&self, (pid, tid): (u32, u32)) -> Spin {
+        let ledger = self.threads.as_ref().and_then(|t| t.thread(pid, tid));
+        let seen = self.profile.as_ref().and_then(|p| p.threads.get(&(pid, tid)));
+        let hz = self.profile.as_ref().map_or(0.0, |p| f64::from(p.hz));
+        let samples = seen.map_or(0.0, |s| s.samples as f64);
+        let mut spin = Spin {
+            pid,
+            tid,
+            comm: ledger.map(|l| l.comm.clone()).or_else(|| seen.map(|s| s.comm.clone())).unwrap_or_default(),
+            cpu_ns: ledger.map_or(ratio(samples * 1e9, hz), |l| l.lines.cpu_ns),
+            samples,
+            counted: self.asked(pid, tid),
+            sampled: self.glimpsed(pid, tid),
+            voluntary_switches: ledger.map(|l| l.voluntary_switches),
+            ..Spin::default()
+        };
+        let odds: BTreeMap<i32, f64> =
+            self.numbers(pid, tid).into_iter().map(|n| (n, self.odds(pid, tid, n))).collect();
+        spin.syscall = self.main_call(pid, tid, &odds);
+        let wasted = match (self.profile.as_deref(), samples > 0.0) {
+            (Some(profile), true) => {
+                let waste = self.waste(profile, &spin, &odds);
+                spin.callers = waste.1;
+                ratio(waste.0, samples)
+            }
+            _ => self.by_count(pid, tid, spin.counted.as_ref()),
+        };
+        spin.wasted_ns = spin.cpu_ns * wasted.clamp(0.0, 1.0);
+        spin
+    }
+
+    /// Numbers of the asking calls of a thread.
+    fn numbers(&self, pid: u32, tid: u32) -> BTreeSet<i32> {
+        let counted = self.calls.of_thread(pid, tid).filter(|(_, c)| asks(c.family)).map(|(n, _)| n);
+        counted.chain(self.glimpses(pid, tid).map(|(n, _)| n)).collect()
+    }
+
+    fn glimpses(&self, pid: u32, tid: u32) -> impl Iterator<Item = (i32, &Sampled)> {
+        let range = self.calls.sampled.range((pid, tid, i32::MIN)..=(pid, tid, i32::MAX));
+        range.filter(|(_, s)| asks(family(&s.name))).map(|(k, s)| (k.2, s))
+    }
+
+    fn asked(&self, pid: u32, tid: u32) -> Option<Asked> {
+        let mut all = Asked::default();
+        let (mut polls, mut receives, mut zero, mut known) = (0.0, 0.0, 0.0, 0.0);
+        for (_, call) in self.calls.of_thread(pid, tid) {
+            all.sent |= call.family == Family::Send && call.found > 0;
+            if !asks(call.family) {
+                continue;
+            }
+            all.calls += call.calls as f64;
+            all.per_second += call.per_second;
+            all.empty += empty_at_once(call);
+            let found = call.found as f64;
+            if call.family == Family::Poll {
+                polls += found
+            } else {
+                receives += found
+            }
+            zero += call.timeouts.get(&Timeout::Zero).copied().unwrap_or(0) as f64;
+            known += call.timeouts.iter().filter(|(t, _)| **t != Timeout::Unknown).map(|(_, n)| *n as f64).sum::<f64>();
+            all.descriptors.extend(call.descriptors.iter().map(|(&fd, d)| (fd, share(d.empty as f64, d.calls as f64))));
+        }
+        all.unconsumed = self.unconsumed(pid, polls);
+        all.empty += all.unconsumed;
+        all.found = (polls - all.unconsumed).max(receives);
+        all.zero_timeout = (known > 0.0).then(|| share(zero, known));
+        (all.calls > 0.0).then_some(all)
+    }
+
+    /// Ready events of level-triggered polls that nobody takes: the process makes hardly a call
+    /// for each twenty of them, and they come too fast for anything to happen between.
+    fn unconsumed(&self, pid: u32, polls: f64) -> f64 {
+        let interval_ns = ratio(self.calls.windows.results_ns, polls);
+        let others = self.others.get(&pid).copied().unwrap_or(0.0);
+        if polls > 0.0 && others < polls / 20.0 && interval_ns < TINY_NS as f64 { polls } else { 0.0 }
+    }
+
+    fn glimpsed(&self, pid: u32, tid: u32) -> Glimpsed {
+        let mut all = Glimpsed::default();
+        for (_, s) in self.glimpses(pid, tid) {
+            let of = |t: Timeout| s.timeouts.get(&t).copied().unwrap_or(0) as f64;
+            let every: u64 = s.timeouts.values().sum();
+            let never_waits = family(&s.name) == Family::Yield;
+            all.timeouts += if never_waits { s.samples as f64 } else { every as f64 - of(Timeout::Unknown) };
+            all.zero += if never_waits { s.samples as f64 } else { of(Timeout::Zero) };
+            all.results += s.results as f64;
+            all.empty += s.empty_results as f64;
+        }
+        all
+    }
+
+    /// How likely a sample inside this call of this thread is a call that found nothing at once.
+    fn odds(&self, pid: u32, tid: u32, number: i32) -> f64 {
+        let sampled = self.calls.sampled.get(&(pid, tid, number));
+        let zero = sampled.and_then(zero_share);
+        if let Some(call) = self.calls.counted.get(&(pid, tid, number)).filter(|c| c.calls > 0) {
+            let fruitless = self.unconsumed(pid, if call.family == Family::Poll { call.found as f64 } else { 0.0 });
+            // Calls that block cost more CPU each than those that do not, so where registers tell
+            // them apart the odds are those among calls that were not to wait.
+            return match zero.filter(|_| call.at_once > 0 && fruitless == 0.0) {
+                Some(zero) => zero * share(call.empty_at_once as f64, call.at_once as f64),
+                None => share(empty_at_once(call) + fruitless, call.calls as f64),
+            };
+        }
+        let Some(s) = sampled else { return 0.0 };
+        match family(&s.name) {
+            Family::Yield => 1.0,
+            _ if s.results < MIN_RESULTS => 0.0, // timeout 0 alone convicts nobody
+            Family::Poll => zero.unwrap_or(0.0) * share(s.empty_results as f64, s.results as f64),
+            Family::Receive | Family::Accept => share(s.empty_results as f64, s.results as f64),
+            _ => 0.0,
+        }
+    }
+
+    /// The asking call with the most samples in empty calls, else the most empty calls.
+    fn main_call(&self, pid: u32, tid: u32, odds: &BTreeMap<i32, f64>) -> String {
+        let cost = |n: i32| {
+            let key = (pid, tid, n);
+            let samples = self.calls.sampled.get(&key).map_or(0.0, |s| s.samples as f64);
+            let calls = self.calls.counted.get(&key).map_or(0.0, |c| c.empty as f64);
+            (samples * odds.get(&n).copied().unwrap_or(0.0), calls)
+        };
+        let best = odds.keys().copied().max_by(|&a, &b| {
+            let (a, b) = (cost(a), cost(b));
+            a.0.total_cmp(&b.0).then(a.1.total_cmp(&b.1))
+        });
+        let key = (pid, tid, best.unwrap_or(-1));
+        let counted = self.calls.counted.get(&key).map(|c| c.name.clone());
+        counted.or_else(|| self.calls.sampled.get(&key).map(|s| s.name.clone())).unwrap_or_default()
+    }
+
+    /// Wasted samples of a thread, and the call path of the empty calls.
+    fn waste(&self, profile: &Profile, spin: &Spin, odds: &BTreeMap<i32, f64>) -> (f64, Vec<String>) {
+        let mine: Vec<(&Place, f64)> = profile
+            .places
+            .range(Place { pid: spin.pid, tid: spin.tid, kernel: false, syscall: i32::MIN, stack: 0 }..)
+            .take_while(|(p, _)| (p.pid, p.tid) == (spin.pid, spin.tid))
+            .map(|(p, &w)| (p, w as f64))
+            .collect();
+        let inside = |p: &Place| odds.get(&p.syscall).copied().filter(|_| p.kernel);
+        let in_calls: f64 = mine.iter().filter_map(|(p, w)| Some(w * inside(p)?)).sum();
+        let all_in_calls: f64 = mine.iter().filter(|(p, _)| inside(p).is_some()).map(|(_, w)| w).sum();
+        let paths = mine.iter().filter(|(p, _)| inside(p).is_some_and(|o| o > 0.5));
+        let (loops, path) = self.callers(paths.map(|(p, w)| (p.stack, *w)));
+        if let Some(asked) = spin.counted.as_ref().filter(|a| a.found == 0.0 && !a.sent && a.calls >= 100.0) {
+            return (spin.samples * asked.empty_share(), path);
+        }
+        let rounds = spin.counted.as_ref().map_or(share(in_calls, all_in_calls), Asked::empty_share);
+        let around = mine.iter().filter(|(p, _)| inside(p).is_none() && self.is_loop(p, &loops));
+        (in_calls + rounds * around.map(|(_, w)| w).sum::<f64>(), path)
+    }
+
+    /// Whether a sample outside the asking calls is in the loop that makes them.
+    fn is_loop(&self, place: &Place, loops: &BTreeSet<String>) -> bool {
+        if place.kernel {
+            // The round's clock_gettime, getpid …; bytes sent or a lock taken are work.
+            let caller = self.stacks.callers(place.stack).next();
+            let name = self.calls.sampled.get(&(place.pid, place.tid, place.syscall)).map_or("", |s| s.name.as_str());
+            return family(name) == Family::Other && caller.is_some_and(|c| loops.contains(&c.label()));
+        }
+        let wrapper =
+            |c: &super::stacks::Code| asks(family(c.symbol.trim_start_matches("__libc_").trim_start_matches('_')));
+        let credited = self.stacks.credited(place.stack);
+        credited.is_some_and(|(c, _)| loops.contains(&c.label()) || wrapper(c))
+    }
+
+    /// Functions that make the empty calls (those with at least a tenth of them), and the most
+    /// common call path from the innermost such function outwards.
+    fn callers(&self, stacks: impl Iterator<Item = (u32, f64)>) -> (BTreeSet<String>, Vec<String>) {
+        let mut inner: BTreeMap<String, f64> = BTreeMap::new();
+        let mut paths: BTreeMap<Vec<String>, f64> = BTreeMap::new();
+        let mut all = 0.0;
+        for (stack, weight) in stacks {
+            let path: Vec<String> = self.stacks.callers(stack).take(4).map(super::stacks::Code::label).collect();
+            all += weight;
+            if let Some(first) = path.first() {
+                *inner.entry(first.clone()).or_default() += weight;
+                *paths.entry(path).or_default() += weight;
+            }
+        }
+        // Deeper is better among equals: some unwinders stop early on some samples.
+        let best = paths.into_iter().max_by(|a, b| a.1.total_cmp(&b.1).then(a.0.len().cmp(&b.0.len())));
+        (
+            inner.into_iter().filter(|(_, w)| *w >= all / 10.0).map(|(f, _)| f).collect(),
+            best.map_or(Vec::new(), |b| b.0),
+        )
+    }
+
+    /// Waste without samples: empty calls as a share of all calls of the thread.
+    fn by_count(&self, pid: u32, tid: u32, asked: Option<&Asked>) -> f64 {
+        let all: f64 = self.calls.of_thread(pid, tid).map(|(_, c)| c.calls as f64).sum();
+        asked.map_or(0.0, |a| share(a.empty, all))
+    }
+}
+
+/// Empty calls that did not wait: by their argument, or, where that is a pointer, because they
+/// followed each other so fast that there was no time to wait in.
+fn empty_at_once(call: &Counted) -> f64 {
+    let fast = ratio(1e9, call.per_second) < TINY_NS as f64 && call.per_second > 0.0;
+    call.empty_at_once as f64 + if fast { call.empty_unknown_wait as f64 } else { 0.0 }
+}
+
+/// Share of sampled calls with timeout 0, of those whose timeout the registers show.
+fn zero_share(s: &Sampled) -> Option<f64> {
+    let known: u64 = s.timeouts.iter().filter(|(t, _)| **t != Timeout::Unknown).map(|(_, n)| n).sum();
+    let zero = s.timeouts.get(&Timeout::Zero).copied().unwrap_or(0);
+    (known >= MIN_RESULTS).then(|| share(zero as f64, known as f64))
+}

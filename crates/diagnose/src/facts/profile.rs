@@ -1,0 +1,281 @@
+//! The on-CPU profile: where the samples of the target's threads were, function by function.
+//!
+//! Three numbers a function: *own* samples (it was the leaf), *credited* ones (own, plus those of
+//! helpers that worked for it, see [`super::stacks`]) and *inclusive* ones (it was on the stack).
+//! Only user-mode samples count as own: time in the kernel belongs to the system call.
+//! Unnamed code of a binary is not one function: samples are grouped into stretches of at most
+//! [`STRETCH_BYTES`], about the size of a large function, so that a stripped program with a
+//! thousand functions does not look like a program with one.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use recording::tables;
+
+use super::stacks::{Code, Stacks};
+use crate::case::{Case, Fact, gap};
+use crate::runtimes::Part;
+use crate::statistics::{binomial_error, share};
+use crate::verdict::Gap;
+
+/// The longest piece of unnamed code that is taken for one function.
+pub const STRETCH_BYTES: u64 = 4096;
+
+/// Samples of one thread with the same place.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Place {
+    /// Process id.
+    pub pid: u32,
+    /// Thread id.
+    pub tid: u32,
+    /// In kernel mode.
+    pub kernel: bool,
+    /// System call, -1 = none.
+    pub syscall: i32,
+    /// Stack id.
+    pub stack: u32,
+}
+
+/// Samples of one thread.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ThreadSamples {
+    /// Command name.
+    pub comm: String,
+    /// All samples.
+    pub samples: u64,
+    /// Of these in kernel mode.
+    pub kernel: u64,
+}
+
+impl ThreadSamples {
+    /// Share of user mode.
+    pub fn user_share(&self) -> f64 {
+        share((self.samples - self.kernel.min(self.samples)) as f64, self.samples as f64)
+    }
+
+    /// Standard error of [`Self::user_share`].
+    pub fn user_share_error(&self) -> f64 {
+        binomial_error(self.kernel as f64, self.samples as f64)
+    }
+}
+
+/// A function, or a stretch of unnamed code.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Function {
+    /// Name for people.
+    pub name: String,
+    /// File name of the module.
+    pub module: String,
+    /// False for a stretch of unnamed code.
+    pub named: bool,
+    /// True for unnamed code of a binary that could not be put in a stretch: many functions.
+    pub scattered: bool,
+    /// What part it plays.
+    pub part: Part,
+    /// Samples in which it was the leaf, in user mode.
+    pub own: u64,
+    /// Own samples and those of helpers that worked for it.
+    pub credited: u64,
+    /// Samples in which it was anywhere on the stack.
+    pub inclusive: u64,
+}
+
+/// The profile of the target.
+pub struct Profile {
+    /// Samples a second for each CPU; 0 = unknown.
+    pub hz: u32,
+    /// All samples of the target.
+    pub total: ThreadSamples,
+    /// Samples whose leaf function has no name.
+    pub unnamed_leaf: u64,
+    /// Samples whose stack has no named function at all.
+    pub unnamed: u64,
+    /// Samples whose user stack did not reach the thread's first function.
+    pub broken: u64,
+    /// By thread.
+    pub threads: BTreeMap<(u32, u32), ThreadSamples>,
+    /// Samples by place: what flame graphs and rules are made from.
+    pub places: BTreeMap<Place, u64>,
+    stretches: Stretches,
+}
+
+impl Fact for Profile {
+    fn compute(case: &Case) -> Result<Self, Gap> {
+        let rows = case.recording.rows::<tables::Sample>();
+        if rows.is_empty() {
+            return Err(gap("sample", "the recording has no on-CPU samples: the sampler did not run, or nothing ran"));
+        }
+        let stacks = case.fact::<Stacks>()?;
+        let mut profile = Profile {
+            hz: case.recording.meta.target.sample_hz,
+            total: ThreadSamples::default(),
+            unnamed_leaf: 0,
+            unnamed: 0,
+            broken: 0,
+            threads: BTreeMap::new(),
+            places: BTreeMap::new(),
+            stretches: Stretches::default(),
+        };
+        for row in rows {
+            profile.add(row, &stacks);
+        }
+        profile.stretches = Stretches::of(&profile.places, &stacks);
+        Ok(profile)
+    }
+}
+
+impl Profile {
+    fn add(&mut self, row: &tables::Sample, stacks: &Stacks) {
+        let weight = u64::from(row.weight.max(1));
+        let thread = self.threads.entry((row.pid, row.tid)).or_default();
+        thread.comm.clone_from(&row.comm);
+        for counts in [thread, &mut self.total] {
+            counts.samples += weight;
+            counts.kernel += if row.kernel { weight } else { 0 };
+        }
+        let leaf = stacks.frames(row.stack).next();
+        self.unnamed_leaf += if leaf.is_none_or(|l| l.symbol.is_empty()) { weight } else { 0 };
+        self.unnamed += if stacks.frames(row.stack).all(|c| c.symbol.is_empty()) { weight } else { 0 };
+        self.broken += if stacks.is_complete(row.stack) { 0 } else { weight };
+        let place = Place { pid: row.pid, tid: row.tid, kernel: row.kernel, syscall: row.syscall, stack: row.stack };
+        *self.places.entry(place).or_default() += weight;
+    }
+
+    /// Functions of the places that `only` lets through, by credited samples, most first.
+    pub fn functions(&self, stacks: &Stacks, only: impl Fn(&Place) -> bool) -> Vec<Function> {
+        let mut all: BTreeMap<(String, String), Function> = BTreeMap::new();
+        for (place, &weight) in self.places.iter().filter(|(p, _)| only(p)) {
+            let mut seen = BTreeSet::new();
+            for (depth, code) in stacks.user(place.stack).enumerate() {
+                let (key, new) = self.function(code, code.part);
+                let function = all.entry(key.clone()).or_insert(new);
+                function.own += if depth == 0 && !place.kernel { weight } else { 0 };
+                function.inclusive += if seen.insert(key) { weight } else { 0 };
+            }
+            if let (false, Some((code, part))) = (place.kernel, stacks.credited(place.stack)) {
+                let (key, new) = self.function(code, part);
+                all.entry(key).or_insert(new).credited += weight;
+            }
+        }
+        let mut out: Vec<Function> = all.into_values().collect();
+        out.sort_by(|a, b| b.credited.cmp(&a.credited).then(b.inclusive.cmp(&a.inclusive)).then(a.name.cmp(&b.name)));
+        out
+    }
+
+    /// Key and empty entry of a frame's function.
+    fn function(&self, code: &Code, part: Part) -> ((String, String), Function) {
+        let stretch = self.stretches.find(code);
+        let name = match stretch {
+            Some((from, to)) => format!("unnamed code in {} (+{from:#x}, {} bytes)", code.file(), to - from + 1),
+            None => code.label(),
+        };
+        let function = Function {
+            name: name.clone(),
+            module: code.file().to_string(),
+            named: !code.symbol.is_empty(),
+            scattered: code.symbol.is_empty() && stretch.is_none(),
+            part,
+            own: 0,
+            credited: 0,
+            inclusive: 0,
+        };
+        ((code.module.clone(), name), function)
+    }
+}
+
+/// Stretches of unnamed code by module: inclusive ranges of offsets, ascending.
+#[derive(Default)]
+struct Stretches(BTreeMap<String, Vec<(u64, u64)>>);
+
+impl Stretches {
+    fn of(places: &BTreeMap<Place, u64>, stacks: &Stacks) -> Self {
+        let mut offsets: BTreeMap<String, BTreeMap<u64, u64>> = BTreeMap::new();
+        for (place, &weight) in places.iter().filter(|(p, _)| !p.kernel) {
+            if let Some(leaf) = stacks.user(place.stack).next().filter(|c| c.symbol.is_empty() && c.offset > 0) {
+                *offsets.entry(leaf.module.clone()).or_default().entry(leaf.offset).or_default() += weight;
+            }
+        }
+        Stretches(offsets.into_iter().map(|(module, o)| (module, heaviest(o))).collect())
+    }
+
+    fn find(&self, code: &Code) -> Option<(u64, u64)> {
+        let ranges = self.0.get(&code.module).filter(|_| code.symbol.is_empty())?;
+        ranges.iter().copied().find(|&(from, to)| (from..=to).contains(&code.offset))
+    }
+}
+
+/// The eight heaviest stretches, found one after the other; the rest stays scattered.
+fn heaviest(mut offsets: BTreeMap<u64, u64>) -> Vec<(u64, u64)> {
+    let mut found = Vec::new();
+    while found.len() < 8 && !offsets.is_empty() {
+        let sorted: Vec<(u64, u64)> = offsets.iter().map(|(&o, &w)| (o, w)).collect();
+        let (mut first, mut weight, mut best) = (0, 0, (0, 0, 0));
+        for &(offset, w) in &sorted {
+            weight += w;
+            while offset - sorted[first].0 >= STRETCH_BYTES {
+                weight -= sorted[first].1;
+                first += 1;
+            }
+            if weight > best.0 {
+                best = (weight, sorted[first].0, offset);
+            }
+        }
+        offsets.retain(|o, _| !(best.1..=best.2).contains(o));
+        found.push((best.1, best.2));
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use recording::text::parse;
+
+    fn functions(text: &str) -> Vec<(String, u64, u64, u64)> {
+        let recording = parse(text).unwrap();
+        let case = Case::new(&recording);
+        let stacks = case.fact::<Stacks>().unwrap();
+        let profile = case.fact::<Profile>().unwrap();
+        profile.functions(&stacks, |_| true).into_iter().map(|f| (f.name, f.own, f.credited, f.inclusive)).collect()
+    }
+
+    #[test]
+    fn own_credited_inclusive() {
+        let found = functions(
+            "frame id=1 symbol=memmove module=libc.so.6 kind=native
+             frame id=2 symbol=copy module=svc kind=native
+             frame id=3 symbol=main module=svc kind=native
+             frame id=4 symbol=tcp_sendmsg module=kernel kind=kernel
+             stack id=1 frames=[1,2,3] complete=true
+             stack id=2 frames=[4,3] complete=true
+             stack id=3 frames=[3,3] complete=true
+             sample pid=1 tid=1 stack=1 weight=6
+             sample pid=1 tid=1 stack=2 weight=3 kernel=true syscall=44
+             sample pid=1 tid=1 stack=3",
+        );
+        assert_eq!(found, [("copy".into(), 0, 6, 6), ("main".into(), 1, 1, 10), ("memmove".into(), 6, 0, 6)]);
+    }
+
+    #[test]
+    fn unnamed_code_is_split_by_address() {
+        let mut text = String::new();
+        for i in 0..10 {
+            // Half of the samples within 1 KiB, half spread over a megabyte.
+            let offset = if i < 5 { 0x4000 + i * 200 } else { 0x10000 + i * 100_000 };
+            text += &format!("frame id={i} module=nginx kind=native offset={offset}\nstack id={i} frames=[{i}]\n");
+            text += &format!("sample pid=1 tid=1 stack={i}\n");
+        }
+        let found = functions(&text);
+        assert_eq!((found[0].0.as_str(), found[0].2), ("unnamed code in nginx (+0x4000, 801 bytes)", 5));
+        assert!(found[1..].iter().all(|f| f.2 == 1), "{found:?}");
+    }
+
+    #[test]
+    fn unknown_offsets_are_never_one_function() {
+        let recording =
+            parse("frame id=1 module=nginx\nstack id=1 frames=[1]\nsample stack=1 weight=9\nsample stack=5").unwrap();
+        let case = Case::new(&recording);
+        let (stacks, profile) = (case.fact::<Stacks>().unwrap(), case.fact::<Profile>().unwrap());
+        assert!(profile.functions(&stacks, |_| true)[0].scattered);
+        assert_eq!((profile.unnamed, profile.unnamed_leaf, profile.broken), (10, 10, 10));
+    }
+}

@@ -1,0 +1,328 @@
+//! The USE table: utilization, saturation and errors of every resource that was read.
+//!
+//! A cell that was not read is empty, which is not the same as zero.
+
+use super::counters::Counters;
+use super::cpus::Cpus;
+use crate::case::{Case, Fact};
+use crate::statistics::{ratio, share};
+use crate::verdict::Gap;
+use crate::wording::{count, cpu_list, percent};
+
+/// A number and what it means, `(0.93, "busy")`.
+pub type Cell = Option<(f64, String)>;
+
+/// One resource.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct UseRow {
+    /// The resource.
+    pub resource: String,
+    /// Share in use, 0 to 1.
+    pub utilization: Cell,
+    /// How much work waited.
+    pub saturation: Cell,
+    /// How much failed.
+    pub errors: Cell,
+    /// A sentence for people; may be empty.
+    pub note: String,
+}
+
+/// The USE table.
+pub struct Resources {
+    /// Its rows.
+    pub rows: Vec<UseRow>,
+}
+
+impl Fact for Resources {
+    fn compute(case: &Case) -> Result<Self, Gap> {
+        let counters = case.fact::<Counters>()?;
+        let cpus = case.fact::<Cpus>()?;
+        let read = Reader { c: &counters, length_ns: case.length_ns() };
+        let mut rows = vec![read.cpus(&cpus), read.allowed(&cpus), read.memory(), read.swap()];
+        rows.extend(counters.entities("proc/diskstats").map(|e| read.disk(e)));
+        rows.extend(counters.entities("proc/net/dev").map(|e| read.interface(e)));
+        rows.extend([read.tcp(), read.udp(), read.packets(), read.host_files(), read.conntrack()]);
+        rows.extend(counters.entities("proc/pid").map(|e| read.process_files(e)));
+        rows.extend(counters.entities("proc/net/listeners").map(|e| read.listener(e)));
+        rows.extend(cpus.quota.as_ref().map(|q| read.quota(q)));
+        rows.extend(counters.entities("cgroup/memory").map(|e| read.cgroup_memory(e)));
+        rows.extend(counters.entities("cgroup/pids").map(|e| read.cgroup_pids(e)));
+        rows.retain(|r| r.utilization.is_some() || r.saturation.is_some() || r.errors.is_some());
+        Ok(Resources { rows })
+    }
+}
+
+/// Reads counters into cells.
+struct Reader<'a> {
+    c: &'a Counters,
+    length_ns: f64,
+}
+
+fn used(part: Option<f64>, whole: Option<f64>) -> Cell {
+    let whole = whole.filter(|w| *w > 0.0)?;
+    part.map(|p| (share(p, whole), percent(share(p, whole))))
+}
+
+fn number(value: Option<f64>, unit: &str) -> Cell {
+    value.map(|v| (v, format!("{} {unit}", count(v))))
+}
+
+impl Reader<'_> {
+    /// Share of the window in which somebody stalled, by pressure stall information.
+    fn stalled(&self, resource: &str) -> Cell {
+        let some = self.c.delta("proc/pressure", resource, "some_ns")?;
+        let stalled = share(some, self.length_ns);
+        Some((stalled, format!("{} of the time something stalled", percent(stalled))))
+    }
+
+    fn cpus(&self, cpus: &Cpus) -> UseRow {
+        let mut all = cpus.allowed_time;
+        if let (Some(a), Some(b)) = (cpus.allowed_time, cpus.other_time) {
+            all = Some(super::cpus::CpuTime {
+                user_ns: a.user_ns + b.user_ns,
+                system_ns: a.system_ns + b.system_ns,
+                interrupt_ns: a.interrupt_ns + b.interrupt_ns,
+                steal_ns: a.steal_ns + b.steal_ns,
+                idle_ns: a.idle_ns + b.idle_ns,
+            });
+        }
+        UseRow {
+            resource: format!("CPUs ({})", cpus.online),
+            utilization: all.map(|t| (t.utilization(), percent(t.utilization()))),
+            saturation: self.stalled("cpu"),
+            errors: None,
+            note: all.map_or(String::new(), |t| {
+                format!("{} stolen by the hypervisor", percent(share(t.steal_ns, t.total_ns())))
+            }),
+        }
+    }
+
+    fn allowed(&self, cpus: &Cpus) -> UseRow {
+        let delay: f64 = cpus
+            .allowed
+            .iter()
+            .filter_map(|n| self.c.delta("proc/schedstat", &format!("cpu{n}"), "run_delay_ns"))
+            .sum();
+        let waiting = ratio(delay, self.length_ns);
+        UseRow {
+            resource: format!("allowed {}", cpu_list(&cpus.allowed)),
+            utilization: cpus.allowed_time.map(|t| (t.utilization(), percent(t.utilization()))),
+            saturation: (delay > 0.0).then(|| (waiting, format!("{waiting:.2} threads waiting on average"))),
+            errors: None,
+            note: cpus
+                .target_share_of_busy()
+                .map_or(String::new(), |s| format!("the target used {} of it", percent(s))),
+        }
+    }
+
+    fn memory(&self) -> UseRow {
+        let (source, total) = ("proc/meminfo", self.c.last("proc/meminfo", "", "MemTotal_bytes"));
+        let free = self.c.last(source, "", "MemAvailable_bytes");
+        UseRow {
+            resource: "memory".into(),
+            utilization: used(total.zip(free).map(|(t, f)| t - f), total),
+            saturation: self.stalled("memory"),
+            errors: number(self.c.delta("proc/vmstat", "", "oom_kill"), "OOM kills"),
+            note: self
+                .c
+                .delta("proc/vmstat", "", "pgmajfault")
+                .map_or(String::new(), |n| format!("{} major faults", count(n))),
+        }
+    }
+
+    fn swap(&self) -> UseRow {
+        let total = self.c.last("proc/meminfo", "", "SwapTotal_bytes").filter(|t| *t > 0.0);
+        let free = self.c.last("proc/meminfo", "", "SwapFree_bytes");
+        let moved = total.and_then(|_| self.c.delta_sum("proc/vmstat", "", &["pswpin", "pswpout"]));
+        UseRow {
+            resource: "swap".into(),
+            utilization: used(total.zip(free).map(|(t, f)| t - f), total),
+            saturation: number(moved, "pages moved"),
+            ..UseRow::default()
+        }
+    }
+
+    fn disk(&self, disk: &str) -> UseRow {
+        let read = |name| self.c.delta("proc/diskstats", disk, name);
+        let queue = read("weighted_io_ns").map(|ns| ratio(ns, self.length_ns));
+        let operations = read("reads").unwrap_or(0.0) + read("writes").unwrap_or(0.0);
+        let each = ratio(read("weighted_io_ns").unwrap_or(0.0), operations);
+        UseRow {
+            resource: format!("disk {disk}"),
+            utilization: used(read("io_ns"), Some(self.length_ns)),
+            saturation: queue.map(|q| (q, format!("{q:.2} requests queued on average"))),
+            errors: None,
+            note: format!("{} operations, {:.2} ms each", count(operations), each / 1e6),
+        }
+    }
+
+    fn interface(&self, name: &str) -> UseRow {
+        let read = |n: &str| self.c.delta("proc/net/dev", name, n);
+        let speed = self.c.last("sys/class/net", name, "speed_bits_per_s");
+        // A link is full in one direction first.
+        let busier = read("rx_bytes").unwrap_or(0.0).max(read("tx_bytes").unwrap_or(0.0));
+        let bits = ratio(busier * 8.0 * 1e9, self.length_ns);
+        UseRow {
+            resource: format!("interface {name}"),
+            utilization: used(Some(bits), speed),
+            saturation: number(self.c.delta_sum("proc/net/dev", name, &["rx_dropped", "tx_dropped"]), "dropped"),
+            errors: number(self.c.delta_sum("proc/net/dev", name, &["rx_errors", "tx_errors"]), "errors"),
+            note: format!("{:.1} Mbit/s in the busier direction", bits / 1e6),
+        }
+    }
+
+    fn tcp(&self) -> UseRow {
+        let ext = |names: &[&str]| self.c.delta_sum("proc/net/netstat", "TcpExt", names);
+        let retransmitted = self.c.delta("proc/net/snmp", "Tcp", "RetransSegs");
+        UseRow {
+            resource: "TCP".into(),
+            utilization: None,
+            saturation: number(ext(&["ListenOverflows", "ListenDrops"]), "connections refused by full queues"),
+            errors: number(retransmitted, "segments retransmitted"),
+            note: self
+                .c
+                .delta("proc/net/snmp", "Tcp", "OutSegs")
+                .map_or(String::new(), |n| format!("{} segments sent", count(n))),
+        }
+    }
+
+    fn udp(&self) -> UseRow {
+        let read = |names: &[&str]| self.c.delta_sum("proc/net/snmp", "Udp", names);
+        UseRow {
+            resource: "UDP".into(),
+            utilization: None,
+            saturation: number(read(&["RcvbufErrors", "SndbufErrors"]), "datagrams without buffer"),
+            errors: number(read(&["InErrors"]), "receive errors"),
+            note: String::new(),
+        }
+    }
+
+    fn packets(&self) -> UseRow {
+        let sum = |name: &str| {
+            let source = "proc/net/softnet_stat";
+            self.c.entities(source).filter_map(|e| self.c.delta(source, e, name)).reduce(|a, b| a + b)
+        };
+        UseRow {
+            resource: "packet processing".into(),
+            utilization: None,
+            saturation: number(sum("time_squeeze"), "rounds cut short"),
+            errors: number(sum("dropped"), "packets dropped"),
+            note: sum("processed").map_or(String::new(), |n| format!("{} packets", count(n))),
+        }
+    }
+
+    fn host_files(&self) -> UseRow {
+        let last = |name| self.c.last("proc/sys/fs/file-nr", "", name);
+        UseRow {
+            resource: "open files, host".into(),
+            utilization: used(last("allocated"), last("max")),
+            ..UseRow::default()
+        }
+    }
+
+    fn process_files(&self, pid: &str) -> UseRow {
+        let read = |name| self.c.last("proc/pid", pid, name);
+        UseRow {
+            resource: format!("open files, process {pid}"),
+            utilization: used(self.c.max("proc/pid", pid, "open_files"), read("open_files_limit")),
+            note: read("open_files").map_or(String::new(), |n| format!("{} open", count(n))),
+            ..UseRow::default()
+        }
+    }
+
+    fn listener(&self, listener: &str) -> UseRow {
+        UseRow {
+            resource: format!("accept queue of {listener}"),
+            saturation: number(self.c.max("proc/net/listeners", listener, "accept_queue"), "waiting at most"),
+            ..UseRow::default()
+        }
+    }
+
+    fn conntrack(&self) -> UseRow {
+        let read = |name| self.c.last("nf_conntrack", "", name);
+        UseRow {
+            resource: "connection tracking".into(),
+            utilization: used(read("count"), read("max")),
+            ..UseRow::default()
+        }
+    }
+
+    fn quota(&self, q: &super::cpus::Quota) -> UseRow {
+        let throttled = share(q.throttled_periods, q.periods);
+        UseRow {
+            resource: format!("CPU quota of {}", q.cgroup),
+            utilization: used(q.usage_ns, q.cpus.map(|c| c * self.length_ns)),
+            saturation: Some((throttled, format!("{} of periods throttled", percent(throttled)))),
+            errors: None,
+            note: q.cpus.map_or(String::new(), |c| format!("{c:.2} CPUs")),
+        }
+    }
+
+    fn cgroup_memory(&self, path: &str) -> UseRow {
+        let read = |name| self.c.last("cgroup/memory", path, name);
+        UseRow {
+            resource: format!("memory of cgroup {path}"),
+            utilization: used(read("usage_bytes"), read("limit_bytes")),
+            saturation: number(self.c.delta("cgroup/memory", path, "failcnt"), "times at the limit"),
+            errors: number(self.c.delta("cgroup/memory", path, "oom_kill"), "OOM kills"),
+            note: String::new(),
+        }
+    }
+
+    fn cgroup_pids(&self, path: &str) -> UseRow {
+        let read = |name| self.c.last("cgroup/pids", path, name);
+        UseRow {
+            resource: format!("tasks of cgroup {path}"),
+            utilization: used(read("current"), read("max")),
+            ..UseRow::default()
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use recording::text::parse;
+
+    fn rows(readings: &[(&str, &str, &str, f64, f64)]) -> Vec<UseRow> {
+        let mut text = "meta length_ns=1e9 target.allowed_cpus=[0]\n".to_string();
+        for (source, entity, name, first, last) in readings {
+            text += &format!("counter source={source} entity=\"{entity}\" name={name} value={first}\n");
+            text += &format!("counter t_ns=9 source={source} entity=\"{entity}\" name={name} value={last}\n");
+        }
+        let recording = parse(&text).unwrap();
+        Case::new(&recording).fact::<Resources>().unwrap().rows.clone()
+    }
+
+    #[test]
+    fn differences_rates_and_gauges() {
+        let found = rows(&[
+            ("proc/meminfo", "", "MemTotal_bytes", 100.0, 100.0),
+            ("proc/meminfo", "", "MemAvailable_bytes", 90.0, 25.0),
+            ("proc/pressure", "memory", "some_ns", 5.0, 1e8 + 5.0),
+            ("proc/net/dev", "eth0", "rx_bytes", 0.0, 100e6),
+            ("proc/net/dev", "eth0", "tx_dropped", 1.0, 4.0),
+            ("sys/class/net", "eth0", "speed_bits_per_s", 1e9, 1e9),
+            ("proc/pid", "42", "open_files", 900.0, 512.0),
+            ("proc/pid", "42", "open_files_limit", 1024.0, 1024.0),
+        ]);
+        let row = |name: &str| found.iter().find(|r| r.resource == name).unwrap();
+        let value = |cell: &Cell| cell.as_ref().map(|c| c.0);
+        assert_eq!((value(&row("memory").utilization), value(&row("memory").saturation)), (Some(0.75), Some(0.1)));
+        assert_eq!(
+            (value(&row("interface eth0").utilization), value(&row("interface eth0").saturation)),
+            (Some(0.8), Some(3.0))
+        );
+        assert_eq!(value(&row("interface eth0").errors), None, "not read is not zero");
+        assert_eq!(value(&row("open files, process 42").utilization), Some(900.0 / 1024.0));
+    }
+
+    #[test]
+    fn what_was_not_read_has_no_row() {
+        let found = rows(&[
+            ("proc/meminfo", "", "MemTotal_bytes", 100.0, 100.0),
+            ("proc/meminfo", "", "SwapTotal_bytes", 0.0, 0.0),
+        ]);
+        assert!(found.is_empty(), "{found:?}");
+    }
+}

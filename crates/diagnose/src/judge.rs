@@ -1,0 +1,137 @@
+//! The verdict: every rule asked, findings ranked by explained time, the rest ruled out or gaps.
+
+use std::collections::BTreeMap;
+
+use recording::Recording;
+
+use crate::case::Case;
+use crate::facts::limits::Limits;
+use crate::facts::quality::Quality;
+use crate::ledger::threads::Threads;
+use crate::rules::{Check, Outcome, RULES, Statement};
+use crate::verdict::{Finding, Gap, Host, Ledger, RuledOut, SCHEMA, Symptom, Target, Verdict, Window};
+
+/// Diagnoses a recording. Never fails: what is missing is a gap, and too many gaps are the verdict
+/// `not-determined`.
+pub fn diagnose(recording: &Recording) -> Verdict {
+    let case = Case::new(recording);
+    let mut asked = Asked::default();
+    // A recording of the whole host names no target whose time could be explained.
+    if recording.meta.kind != "host" {
+        asked.accusing(&case);
+    }
+    let (verdict, statement) = asked.outcome(&case);
+    for rule in RULES.iter().filter(|r| matches!(r.check, Check::Neutral(_)) && r.cause != verdict) {
+        let why = match asked.findings.is_empty() {
+            true => format!("the verdict is {verdict}"),
+            false => format!("{verdict} explains lost time"),
+        };
+        asked.ruled_out.push(RuledOut { cause: rule.cause.to_string(), why });
+    }
+    let quality = case.fact::<Quality>().ok();
+    asked.gaps.extend(quality.iter().flat_map(|q| q.gaps.clone()));
+    asked.gaps.dedup();
+    Verdict {
+        schema: SCHEMA,
+        tool: concat!("wakewalk ", env!("CARGO_PKG_VERSION")).to_string(),
+        host: host(recording),
+        target: target(recording),
+        window: Window {
+            start: recording.meta.started.clone(),
+            seconds: case.seconds(),
+            ended: recording.meta.ended.clone(),
+        },
+        symptom: symptom(&case, !asked.findings.is_empty()),
+        verdict,
+        headline: statement.headline,
+        advice: statement.advice,
+        findings: asked.findings,
+        ruled_out: asked.ruled_out,
+        gaps: asked.gaps,
+        ledger: ledger(&case),
+        coverage: quality.as_ref().map_or_else(Default::default, |q| q.coverage.clone()),
+        cost: quality.as_ref().map_or_else(Default::default, |q| q.cost.clone()),
+    }
+}
+
+/// Answers of the rules so far.
+#[derive(Default)]
+struct Asked {
+    findings: Vec<Finding>,
+    ruled_out: Vec<RuledOut>,
+    gaps: Vec<Gap>,
+}
+
+impl Asked {
+    fn accusing(&mut self, case: &Case) {
+        for rule in RULES {
+            let Check::Accuses(check) = rule.check else { continue };
+            match check(case) {
+                Ok(Outcome::Found(finding)) => self.findings.push(*finding),
+                Ok(Outcome::RuledOut(why)) => self.ruled_out.push(RuledOut { cause: rule.cause.to_string(), why }),
+                Err(gap) => self.gaps.push(Gap { what: rule.cause.to_string(), why: gap.why }),
+            }
+        }
+        rank(&mut self.findings);
+    }
+
+    /// The verdict's cause, and what it says.
+    fn outcome(&self, case: &Case) -> (String, Statement) {
+        if let Some(first) = self.findings.first() {
+            let statement = Statement { headline: first.summary.clone(), advice: first.remedy.clone() };
+            return (first.cause.clone(), statement);
+        }
+        for rule in RULES {
+            let Check::Neutral(check) = rule.check else { continue };
+            if let Some(statement) = check(case, &self.gaps) {
+                return (rule.cause.to_string(), statement);
+            }
+        }
+        let headline = "the evidence does not carry a verdict".to_string();
+        ("not-determined".to_string(), Statement { headline, advice: "Record again, for longer.".to_string() })
+    }
+}
+
+/// By explained time; but waste comes before the quota that it uses up: without the waste there
+/// would be less to throttle, while a larger quota would only be wasted too.
+fn rank(findings: &mut [Finding]) {
+    let waste_first = |f: &Finding| f.cause == "busy-poll" && f.explains.share >= 0.5;
+    findings
+        .sort_by(|a, b| waste_first(b).cmp(&waste_first(a)).then(b.explains.seconds.total_cmp(&a.explains.seconds)));
+}
+
+fn host(recording: &Recording) -> Host {
+    let host = &recording.meta.host;
+    Host {
+        name: host.name.clone(),
+        kernel: host.kernel.clone(),
+        cpus: host.cpus,
+        virtualization: host.virtualization.clone(),
+    }
+}
+
+fn target(recording: &Recording) -> Target {
+    let target = &recording.meta.target;
+    Target {
+        named: target.named.clone(),
+        pids: target.pids.clone(),
+        comm: target.comm.clone(),
+        listen: target.listen.clone(),
+    }
+}
+
+/// What is explained. A target that uses less than a twentieth of a CPU shows no CPU symptom.
+fn symptom(case: &Case, found: bool) -> Symptom {
+    let cores = case.fact::<Limits>().map_or(0.0, |l| l.cores);
+    let kind = if cores >= 0.05 || found { "cpu" } else { "none-seen" };
+    Symptom { kind: kind.into(), value: cores, unit: "cores".into(), baseline: None, source: "counters".into() }
+}
+
+fn ledger(case: &Case) -> Ledger {
+    let mut threads = BTreeMap::new();
+    if let Ok(ledger) = case.fact::<Threads>() {
+        threads.extend(ledger.total.named().into_iter().map(|(line, ns)| (line.to_string(), ns / 1e9)));
+        threads.insert("wall".to_string(), ledger.total.wall_ns / 1e9);
+    }
+    Ledger { threads, connections: BTreeMap::new() }
+}

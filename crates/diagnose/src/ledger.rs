@@ -1,0 +1,4 @@
+//! Ledgers: where the time went. Lines add up to the wall time; what does not is shown as coverage.
+
+pub mod blocked;
+pub mod threads;

@@ -1,0 +1,401 @@
+//! The thread ledger: where each thread's wall time went.
+//!
+//! On-CPU, run-queue, preempted, throttled, blocked and interrupted time are the scheduler's exact
+//! counters. What kind of block it was comes from table `wait`. How on-CPU time splits into user
+//! and kernel comes from samples, scaled to the exact time, and carries its standard error; a
+//! thread without samples keeps its CPU time on a line of its own instead of a guess.
+//! Lines add up to the wall time; coverage is one minus the sum of what each thread is off by.
+
+use std::collections::BTreeMap;
+
+use recording::tables;
+
+use super::blocked::{Blocked, Evidence, kind};
+use crate::case::{Case, Fact, gap};
+use crate::facts::stacks::Stacks;
+use crate::statistics::{binomial_error, ratio, share};
+use crate::syscall::family;
+use crate::verdict::Gap;
+
+/// Ledger lines of a thread or of many, ns.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Lines {
+    /// Time that the threads existed.
+    pub wall_ns: f64,
+    /// On a CPU; the four lines below are its parts.
+    pub cpu_ns: f64,
+    /// User mode.
+    pub user_ns: f64,
+    /// Kernel mode, outside the calls of the next line.
+    pub kernel_ns: f64,
+    /// Kernel mode inside calls that wait for something: poll family, read and recv, accept, sleep, futex, yield.
+    pub kernel_in_wait_calls_ns: f64,
+    /// On-CPU time of threads that no sample hit.
+    pub cpu_unsplit_ns: f64,
+    /// Runnable after a wakeup.
+    pub run_queue_ns: f64,
+    /// Runnable after a preemption.
+    pub preempted_ns: f64,
+    /// Held by a quota.
+    pub throttled_ns: f64,
+    /// On a CPU, but interrupts or the hypervisor used it.
+    pub interrupted_ns: f64,
+    /// Blocked, by kind; kinds without time have no entry.
+    pub blocked_ns: BTreeMap<Blocked, f64>,
+    /// Standard error of the user share of `cpu_ns`, 0 to 1.
+    pub user_share_error: f64,
+}
+
+impl Lines {
+    /// Time in which the threads wanted a CPU, had it or not: the base of run-queue and quota shares.
+    pub fn demand_ns(&self) -> f64 {
+        self.cpu_ns + self.run_queue_ns + self.preempted_ns + self.throttled_ns
+    }
+
+    /// Runnable without running, quota apart.
+    pub fn waiting_for_cpu_ns(&self) -> f64 {
+        self.run_queue_ns + self.preempted_ns
+    }
+
+    /// Blocked time of one kind.
+    pub fn blocked(&self, kind: Blocked) -> f64 {
+        self.blocked_ns.get(&kind).copied().unwrap_or(0.0)
+    }
+
+    /// Lines without the wall, which they should add up to.
+    pub fn sum_ns(&self) -> f64 {
+        self.demand_ns() + self.interrupted_ns + self.blocked_ns.values().sum::<f64>()
+    }
+
+    /// Share of `cpu_ns` in user mode, of what was split.
+    pub fn user_share(&self) -> f64 {
+        share(self.user_ns, self.user_ns + self.kernel_ns + self.kernel_in_wait_calls_ns)
+    }
+
+    /// Every line that has time, by its public name, ns.
+    pub fn named(&self) -> Vec<(&'static str, f64)> {
+        let mut lines = vec![
+            ("user", self.user_ns),
+            ("kernel", self.kernel_ns),
+            ("kernel_in_wait_calls", self.kernel_in_wait_calls_ns),
+            ("cpu_unsplit", self.cpu_unsplit_ns),
+            ("run_queue", self.run_queue_ns),
+            ("preempted", self.preempted_ns),
+            ("throttled", self.throttled_ns),
+            ("interrupted", self.interrupted_ns),
+        ];
+        lines.extend(Blocked::ALL.iter().map(|&b| (b.line(), self.blocked(b))));
+        lines.retain(|(_, ns)| *ns > 0.0);
+        lines
+    }
+
+    fn add(&mut self, other: &Lines) {
+        // Errors of shares add up as weighted by the time they are shares of, in quadrature.
+        let variance = (self.user_share_error * self.cpu_ns).powi(2) + (other.user_share_error * other.cpu_ns).powi(2);
+        self.wall_ns += other.wall_ns;
+        self.cpu_ns += other.cpu_ns;
+        self.user_ns += other.user_ns;
+        self.kernel_ns += other.kernel_ns;
+        self.kernel_in_wait_calls_ns += other.kernel_in_wait_calls_ns;
+        self.cpu_unsplit_ns += other.cpu_unsplit_ns;
+        self.run_queue_ns += other.run_queue_ns;
+        self.preempted_ns += other.preempted_ns;
+        self.throttled_ns += other.throttled_ns;
+        self.interrupted_ns += other.interrupted_ns;
+        for (&kind, ns) in &other.blocked_ns {
+            *self.blocked_ns.entry(kind).or_default() += ns;
+        }
+        self.user_share_error = ratio(variance.sqrt(), self.cpu_ns);
+    }
+}
+
+/// One thread; with `tid` 0 the short-lived threads of one command name together.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ThreadLedger {
+    /// Process id.
+    pub pid: u32,
+    /// Thread id.
+    pub tid: u32,
+    /// Command name.
+    pub comm: String,
+    /// How many threads this stands for.
+    pub instances: u64,
+    /// Where its time went.
+    pub lines: Lines,
+    /// Switches because it blocked.
+    pub voluntary_switches: u64,
+    /// Switches because another thread was to run.
+    pub involuntary_switches: u64,
+}
+
+/// All threads in one slice of the capture, for charts.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Slice {
+    /// End of the slice, ns after the start.
+    pub t_ns: u64,
+    /// Length of the slice, ns.
+    pub length_ns: f64,
+    /// On a CPU, ns.
+    pub cpu_ns: f64,
+    /// Runnable after a wakeup, ns.
+    pub run_queue_ns: f64,
+    /// Runnable after a preemption, ns.
+    pub preempted_ns: f64,
+    /// Throttled, ns.
+    pub throttled_ns: f64,
+    /// Blocked, ns.
+    pub blocked_ns: f64,
+    /// Interrupted, ns.
+    pub interrupted_ns: f64,
+}
+
+/// The ledger of the target.
+pub struct Threads {
+    /// By thread, most CPU and waiting for it first.
+    pub threads: Vec<ThreadLedger>,
+    /// All together.
+    pub total: Lines,
+    /// All threads by time.
+    pub slices: Vec<Slice>,
+    /// Share of wall time that lines account for.
+    pub coverage: f64,
+    /// Share of blocked time that has a kernel stack.
+    pub blocked_with_stack: f64,
+}
+
+type Key = (u32, u32, String);
+
+impl Fact for Threads {
+    fn compute(case: &Case) -> Result<Self, Gap> {
+        let rows = case.recording.rows::<tables::Thread>();
+        if rows.is_empty() {
+            return Err(gap("thread", "the recording has no thread ledger: the scheduler probe did not run"));
+        }
+        let mut threads: BTreeMap<Key, ThreadLedger> = BTreeMap::new();
+        let mut blocked: BTreeMap<Key, f64> = BTreeMap::new();
+        for row in rows {
+            let key = key(row.pid, row.tid, &row.comm);
+            *blocked.entry(key.clone()).or_default() += row.blocked_ns as f64;
+            add_row(threads.entry(key).or_default(), row);
+        }
+        let with_stack = add_blocked(case, &mut threads, &blocked)?;
+        split_cpu(case, &mut threads);
+        let mut total = Lines::default();
+        threads.values().for_each(|t| total.add(&t.lines));
+        let off: f64 = threads.values().map(|t| (t.lines.sum_ns() - t.lines.wall_ns).abs()).sum();
+        let mut threads: Vec<ThreadLedger> = threads.into_values().collect();
+        threads.sort_by(|a, b| b.lines.demand_ns().total_cmp(&a.lines.demand_ns()));
+        let coverage = if total.wall_ns > 0.0 { 1.0 - share(off, total.wall_ns) } else { 0.0 };
+        Ok(Threads {
+            coverage,
+            blocked_with_stack: share(with_stack, blocked.values().sum()),
+            slices: slices(rows),
+            threads,
+            total,
+        })
+    }
+}
+
+impl Threads {
+    /// The thread with this id; short-lived ones have none.
+    pub fn thread(&self, pid: u32, tid: u32) -> Option<&ThreadLedger> {
+        self.threads.iter().find(|t| t.tid == tid && t.pid == pid && tid != 0)
+    }
+}
+
+/// A thread may rename itself: only short-lived ones are told apart by name.
+fn key(pid: u32, tid: u32, comm: &str) -> Key {
+    (pid, tid, if tid == 0 { comm.to_string() } else { String::new() })
+}
+
+fn add_row(thread: &mut ThreadLedger, row: &tables::Thread) {
+    thread.pid = row.pid;
+    thread.tid = row.tid;
+    thread.comm.clone_from(&row.comm);
+    // A thread has a row a slice; short-lived ones end once each.
+    thread.instances = if row.tid == 0 { thread.instances.saturating_add(row.instances) } else { row.instances.max(1) };
+    thread.voluntary_switches = thread.voluntary_switches.saturating_add(row.voluntary_switches);
+    thread.involuntary_switches = thread.involuntary_switches.saturating_add(row.involuntary_switches);
+    let lines = &mut thread.lines;
+    lines.wall_ns += row.wall_ns as f64;
+    lines.cpu_ns += row.cpu_ns as f64;
+    lines.run_queue_ns += row.run_queue_ns as f64;
+    lines.preempted_ns += row.preempted_ns as f64;
+    lines.throttled_ns += row.throttled_ns as f64;
+    lines.interrupted_ns += row.interrupted_ns as f64;
+}
+
+/// Splits blocked time by kind; returns how much of it has a kernel stack.
+fn add_blocked(
+    case: &Case,
+    threads: &mut BTreeMap<Key, ThreadLedger>,
+    blocked: &BTreeMap<Key, f64>,
+) -> Result<f64, Gap> {
+    let stacks = case.fact::<Stacks>()?;
+    let mut with_stack = 0.0;
+    let mut short_lived = BTreeMap::<Blocked, f64>::new();
+    for row in case.recording.rows::<tables::Wait>() {
+        let symbols: Vec<&str> = stacks.frames(row.stack).map(|c| c.symbol.as_str()).collect();
+        let evidence = Evidence {
+            syscall: &case.syscall(row.syscall),
+            fd_kind: &row.fd_kind,
+            state: row.state,
+            io_wait: row.io_wait,
+            stack: &symbols,
+        };
+        with_stack += if symbols.is_empty() { 0.0 } else { row.total_ns as f64 };
+        let into = match threads.get_mut(&key(row.pid, row.tid, "")) {
+            Some(thread) if row.tid != 0 => &mut thread.lines.blocked_ns,
+            _ => &mut short_lived,
+        };
+        *into.entry(kind(&evidence)).or_default() += row.total_ns as f64;
+    }
+    spread(&short_lived, threads, blocked);
+    for (key, thread) in threads.iter_mut() {
+        let known: f64 = thread.lines.blocked_ns.values().sum();
+        let rest = blocked.get(key).copied().unwrap_or(0.0) - known;
+        if rest > 0.0 {
+            thread.lines.blocked_ns.insert(Blocked::Unattributed, rest);
+        }
+    }
+    Ok(with_stack)
+}
+
+/// Waits of short-lived threads carry no name: they are shared among the names by blocked time.
+fn spread(waits: &BTreeMap<Blocked, f64>, threads: &mut BTreeMap<Key, ThreadLedger>, blocked: &BTreeMap<Key, f64>) {
+    let all: f64 = blocked.iter().filter(|(k, _)| k.1 == 0).map(|(_, ns)| ns).sum();
+    for (key, thread) in threads.iter_mut().filter(|(k, _)| k.1 == 0) {
+        let part = share(blocked.get(key).copied().unwrap_or(0.0), all);
+        for (&kind, ns) in waits.iter().filter(|_| part > 0.0) {
+            thread.lines.blocked_ns.insert(kind, ns * part);
+        }
+    }
+}
+
+/// Samples of one thread, by where the CPU was.
+#[derive(Default)]
+struct Modes {
+    all: f64,
+    kernel: f64,
+    wait_calls: f64,
+}
+
+fn split_cpu(case: &Case, threads: &mut BTreeMap<Key, ThreadLedger>) {
+    let mut modes: BTreeMap<Key, Modes> = BTreeMap::new();
+    for s in case.recording.rows::<tables::Sample>() {
+        let exact = key(s.pid, s.tid, "");
+        // Samples carry true ids; a thread that the ledger keeps among the short-lived is found by name.
+        let key = if threads.contains_key(&exact) { exact } else { (0, 0, s.comm.clone()) };
+        let m = modes.entry(key).or_default();
+        let weight = f64::from(s.weight.max(1));
+        m.all += weight;
+        if s.kernel && family(&case.syscall(s.syscall)).waits() {
+            m.wait_calls += weight;
+        } else if s.kernel {
+            m.kernel += weight;
+        }
+    }
+    for (key, thread) in threads.iter_mut() {
+        let lines = &mut thread.lines;
+        match modes.get(key).filter(|m| m.all > 0.0) {
+            None => lines.cpu_unsplit_ns = lines.cpu_ns,
+            Some(m) => {
+                lines.kernel_ns = lines.cpu_ns * m.kernel / m.all;
+                lines.kernel_in_wait_calls_ns = lines.cpu_ns * m.wait_calls / m.all;
+                lines.user_ns = lines.cpu_ns - lines.kernel_ns - lines.kernel_in_wait_calls_ns;
+                lines.user_share_error = binomial_error(m.kernel + m.wait_calls, m.all);
+            }
+        }
+    }
+}
+
+fn slices(rows: &[tables::Thread]) -> Vec<Slice> {
+    let mut by_time: BTreeMap<u64, Slice> = BTreeMap::new();
+    for row in rows {
+        let s = by_time.entry(row.t_ns).or_default();
+        s.cpu_ns += row.cpu_ns as f64;
+        s.run_queue_ns += row.run_queue_ns as f64;
+        s.preempted_ns += row.preempted_ns as f64;
+        s.throttled_ns += row.throttled_ns as f64;
+        s.blocked_ns += row.blocked_ns as f64;
+        s.interrupted_ns += row.interrupted_ns as f64;
+    }
+    let mut before = 0;
+    by_time
+        .into_iter()
+        .map(|(t_ns, slice)| {
+            let length_ns = (t_ns - before) as f64;
+            before = t_ns;
+            Slice { t_ns, length_ns, ..slice }
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use recording::text::parse;
+
+    fn ledger(text: &str) -> std::rc::Rc<Threads> {
+        let recording = parse(text).unwrap();
+        Case::new(&recording).fact::<Threads>().unwrap()
+    }
+
+    #[test]
+    fn lines_add_up_to_the_wall() {
+        let l = ledger(
+            "meta host.arch=x86_64
+             frame id=1 symbol=ep_poll module=kernel kind=kernel
+             stack id=1 frames=[1]
+             thread t_ns=1e9 pid=1 tid=1 comm=a wall_ns=1e9 cpu_ns=4e8 run_queue_ns=1e8 blocked_ns=5e8
+             thread t_ns=2e9 pid=1 tid=1 comm=a wall_ns=1e9 cpu_ns=4e8 preempted_ns=1e8 blocked_ns=4e8 interrupted_ns=1e8
+             wait pid=1 tid=1 syscall=232 state=1 total_ns=6e8 stack=1
+             wait pid=1 tid=1 syscall=202 state=1 total_ns=2e8
+             sample pid=1 tid=1 weight=6
+             sample pid=1 tid=1 kernel=true syscall=232 weight=3
+             sample pid=1 tid=1 kernel=true syscall=1 weight=3",
+        );
+        let t = &l.threads[0].lines;
+        assert_eq!((t.sum_ns(), t.wall_ns, l.coverage), (2e9, 2e9, 1.0));
+        assert_eq!((t.user_ns, t.kernel_ns, t.kernel_in_wait_calls_ns, t.cpu_unsplit_ns), (4e8, 2e8, 2e8, 0.0));
+        assert_eq!(
+            (t.blocked(Blocked::Poll), t.blocked(Blocked::Futex), t.blocked(Blocked::Unattributed)),
+            (6e8, 2e8, 1e8)
+        );
+        assert!((l.blocked_with_stack - 0.6 / 0.9).abs() < 1e-9);
+        assert!((0.1..0.2).contains(&t.user_share_error), "{}", t.user_share_error);
+        assert_eq!(
+            l.slices.iter().map(|s| (s.t_ns, s.length_ns)).collect::<Vec<_>>(),
+            [(1_000_000_000, 1e9), (2_000_000_000, 1e9)]
+        );
+        let named: f64 = t.named().iter().map(|(_, ns)| ns).sum();
+        assert_eq!(named, 2e9);
+    }
+
+    #[test]
+    fn what_is_missing_or_too_much_lowers_coverage() {
+        assert_eq!(ledger("thread pid=1 tid=1 wall_ns=100 cpu_ns=90").coverage, 0.9);
+        assert_eq!(ledger("thread pid=1 tid=1 wall_ns=100 cpu_ns=110").coverage, 0.9);
+        // One thread's surplus does not cover for another's shortage.
+        assert_eq!(
+            ledger("thread pid=1 tid=1 wall_ns=100 cpu_ns=120\nthread pid=1 tid=2 wall_ns=100 cpu_ns=80").coverage,
+            0.8
+        );
+        assert_eq!(ledger("thread pid=1 tid=1").coverage, 0.0);
+    }
+
+    #[test]
+    fn short_lived_threads_keep_their_names_and_samples() {
+        let l = ledger(
+            "thread t_ns=1 comm=sh instances=10 wall_ns=100 cpu_ns=40 blocked_ns=60
+             thread t_ns=2 comm=sh instances=5 wall_ns=50 cpu_ns=20 blocked_ns=30
+             thread t_ns=2 comm=cat instances=1 wall_ns=30 cpu_ns=0 blocked_ns=30
+             wait syscall=202 total_ns=120
+             sample pid=77 tid=77 comm=sh",
+        );
+        let sh = l.threads.iter().find(|t| t.comm == "sh").unwrap();
+        assert_eq!((sh.instances, sh.lines.user_ns, sh.lines.sum_ns()), (15, 60.0, 150.0));
+        assert_eq!(l.coverage, 1.0);
+        assert!(l.thread(0, 0).is_none());
+    }
+}

@@ -1,0 +1,184 @@
+//! The rules: one cause, its thresholds, its look-alikes and its remedy in one file each.
+//!
+//! To add one: a file here, a `mod` line and a line in [`RULES`]. Rules that accuse are asked in
+//! any order; the neutral ones in the order of the list, when nobody is accused.
+
+use crate::case::Case;
+use crate::facts::quality::Quality;
+use crate::verdict::{Evidence, Finding, Gap};
+
+mod at_capacity;
+mod busy_poll;
+mod cpu_steal;
+mod cpu_throttled;
+mod healthy;
+mod hot_code;
+mod not_determined;
+mod run_queue_wait;
+
+/// All rules.
+pub(crate) static RULES: &[&Rule] = &[
+    &busy_poll::RULE,
+    &hot_code::RULE,
+    &run_queue_wait::RULE,
+    &cpu_throttled::RULE,
+    &cpu_steal::RULE,
+    &not_determined::RULE,
+    &at_capacity::RULE,
+    &healthy::RULE,
+];
+
+/// What an accusing rule says, unless it could not look.
+#[derive(Clone, Debug)]
+pub(crate) enum Outcome {
+    /// This is a cause.
+    Found(Box<Finding>),
+    /// This is not, for this reason, with its numbers.
+    RuledOut(String),
+}
+
+/// A rule's answer; the error is what it could not look at.
+pub(crate) type Checked = Result<Outcome, Gap>;
+
+/// What a neutral rule says about the whole.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Statement {
+    /// The verdict as a sentence with numbers.
+    pub headline: String,
+    /// The next limit, or the next step.
+    pub advice: String,
+}
+
+/// How a rule is asked.
+pub(crate) enum Check {
+    /// Accuses somebody, rules it out, or could not look.
+    Accuses(fn(&Case) -> Checked),
+    /// Speaks when nobody is accused, knowing what could not be looked at.
+    Neutral(fn(&Case, &[Gap]) -> Option<Statement>),
+}
+
+/// One cause.
+pub(crate) struct Rule {
+    /// Its public, stable id.
+    pub cause: &'static str,
+    /// What people should know about it.
+    pub explain: Explain,
+    /// The opinion.
+    pub check: Check,
+}
+
+/// A cause in words, for `wakewalk explain`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Explain {
+    /// What it means.
+    pub means: &'static str,
+    /// How it is recognised.
+    pub recognised_by: &'static str,
+    /// What to do about it.
+    pub what_to_do: &'static str,
+    /// What it must not be mistaken for.
+    pub look_alikes: &'static str,
+}
+
+/// Ids of all causes that this version can name.
+pub fn causes() -> Vec<&'static str> {
+    RULES.iter().map(|r| r.cause).collect()
+}
+
+/// The explanation of a cause; none if this version does not know it.
+pub fn explain(cause: &str) -> Option<&'static Explain> {
+    RULES.iter().find(|r| r.cause == cause).map(|r| &r.explain)
+}
+
+fn found(finding: Finding) -> Checked {
+    Ok(Outcome::Found(Box::new(finding)))
+}
+
+fn ruled_out(why: impl Into<String>) -> Checked {
+    Ok(Outcome::RuledOut(why.into()))
+}
+
+/// Confidence from the number of independent sources that agree: two make it high, unless more
+/// than 1 % of some evidence was lost or a tenth of the threads' time is not accounted for.
+fn confidence(case: &Case, sources: usize) -> String {
+    let clean = case
+        .fact::<Quality>()
+        .is_ok_and(|q| q.worst_loss < 0.01 && (q.coverage.thread_time == 0.0 || q.coverage.thread_time >= 0.9));
+    match sources {
+        0 => "low",
+        2.. if clean => "high",
+        _ => "medium",
+    }
+    .to_string()
+}
+
+fn evidence(fact: &str, value: f64, unit: &str, expected: &str, see_yourself: impl Into<String>) -> Evidence {
+    Evidence {
+        fact: fact.to_string(),
+        // JSON has no other numbers.
+        value: if value.is_finite() { value } else { 0.0 },
+        unit: unit.to_string(),
+        expected: expected.to_string(),
+        see_yourself: see_yourself.into(),
+    }
+}
+
+/// Asking one rule about a recording written as text.
+#[cfg(test)]
+mod asking {
+    use super::*;
+
+    fn ask(rule: &Rule, text: &str) -> Checked {
+        let recording = recording::text::parse(text).unwrap();
+        match rule.check {
+            Check::Accuses(check) => check(&Case::new(&recording)),
+            Check::Neutral(_) => panic!("{} accuses nobody", rule.cause),
+        }
+    }
+
+    pub fn found(rule: &Rule, text: &str) -> Finding {
+        match ask(rule, text) {
+            Ok(Outcome::Found(finding)) => *finding,
+            other => panic!("{} should be found: {other:?}", rule.cause),
+        }
+    }
+
+    pub fn silent(rule: &Rule, text: &str) -> String {
+        match ask(rule, text) {
+            Ok(Outcome::RuledOut(why)) => why,
+            other => panic!("{} should be ruled out: {other:?}", rule.cause),
+        }
+    }
+
+    pub fn gap(rule: &Rule, text: &str) -> Gap {
+        match ask(rule, text) {
+            Err(gap) => gap,
+            other => panic!("{} should be a gap: {other:?}", rule.cause),
+        }
+    }
+
+    pub fn stated(rule: &Rule, text: &str, gaps: &[Gap]) -> Option<Statement> {
+        let recording = recording::text::parse(text).unwrap();
+        match rule.check {
+            Check::Neutral(check) => check(&Case::new(&recording), gaps),
+            Check::Accuses(_) => panic!("{} accuses", rule.cause),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_cause_is_explained_once() {
+        for cause in causes() {
+            let e = explain(cause).unwrap();
+            for text in [e.means, e.recognised_by, e.what_to_do, e.look_alikes] {
+                assert!(text.len() > 20 && text.ends_with('.'), "{cause}: {text}");
+            }
+            assert_eq!(causes().iter().filter(|c| **c == cause).count(), 1);
+        }
+        assert!(explain("nonsense").is_none());
+    }
+}

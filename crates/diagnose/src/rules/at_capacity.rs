@@ -1,0 +1,217 @@
+//! Everything that the service may use is full of its own, spread-out work. Accuses nobody.
+
+use recording::tables;
+
+use super::{Check, Explain, Rule, Statement};
+use crate::case::Case;
+use crate::facts::calls::Calls;
+use crate::facts::limits::Limits;
+use crate::facts::profile::Profile;
+use crate::facts::stacks::Stacks;
+use crate::statistics::{ratio, share};
+use crate::verdict::Gap;
+use crate::wording::{cores, count, percent, seconds};
+
+pub(super) static RULE: Rule = Rule {
+    cause: "at-capacity",
+    explain: Explain {
+        means: "The CPUs, the quota or the one thread that the service runs in are full of honest work: nothing is \
+                wasted, nobody else is in the way, and no single function stands out.",
+        recognised_by: "Allowed CPUs, quota or the main thread are 90 % busy or more, mostly with the target itself, and \
+                        no other cause was found.",
+        what_to_do: "Add CPUs (or threads, if one thread is the limit), or make each operation cheaper: the cost of one \
+                     operation and the largest costs are named.",
+        look_alikes: "hot-code: one function holds 40 % or more. busy-poll: the time is spent on nothing. \
+                      run-queue-wait: others fill the CPUs.",
+    },
+    check: Check::Neutral(check),
+};
+
+/// Nine tenths: queues in front of a resource grow without bound on the way from there to full.
+const FULL: f64 = 0.9;
+
+/// A thread that wants a CPU all the time but gets it less than half of it waits more than it works.
+const MIN_ON_CPU: f64 = 0.5;
+
+/// The service's work is in one thread from here on.
+const MOST: f64 = 0.6;
+
+/// Share of slices at one CPU before a service of many threads counts as running one at a time.
+const STEADY: f64 = 0.8;
+
+/// Something that is full, and whose samples tell with what.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Full {
+    /// In words, `the 2 allowed CPUs`.
+    pub what: String,
+    /// The full thread; none = the target as a whole.
+    pub thread: Option<(u32, u32)>,
+    /// Its command name.
+    pub comm: String,
+    /// How full.
+    pub utilization: f64,
+    /// Measured, or only inferred from the shape of the load.
+    pub certain: bool,
+}
+
+/// Everything that is full with the target's own work, the widest first.
+pub(super) fn full(limits: &Limits) -> Vec<Full> {
+    let whole = |what: &str, utilization: f64, certain: bool| Full {
+        what: what.to_string(),
+        thread: None,
+        comm: String::new(),
+        utilization,
+        certain,
+    };
+    let mut all = Vec::new();
+    if let Some(u) = limits.allowed_cpus.filter(|u| *u >= FULL && limits.target_share.unwrap_or(0.0) >= 0.5) {
+        all.push(whole("the CPUs that it may use", u, true));
+    }
+    all.extend(limits.quota.filter(|u| *u >= FULL).map(|u| whole("its CPU quota", u, true)));
+    let threads = limits.threads.iter().filter(|t| t.demand >= FULL && t.on_cpu >= MIN_ON_CPU);
+    all.extend(threads.map(|t| Full {
+        what: format!("thread {} (tid {})", t.comm, t.tid),
+        thread: Some((t.pid, t.tid)),
+        comm: t.comm.clone(),
+        utilization: t.demand,
+        certain: true,
+    }));
+    if all.is_empty() && limits.one_at_a_time >= STEADY {
+        all.push(whole("the one thing that it runs at a time", 1.0, false));
+    }
+    all
+}
+
+fn check(case: &Case, _: &[Gap]) -> Option<Statement> {
+    let limits = case.fact::<Limits>().ok()?;
+    let of_target =
+        |f: &Full| f.thread.is_none_or(|id| limits.threads.iter().any(|t| (t.pid, t.tid) == id && t.of_target >= MOST));
+    let full = full(&limits).into_iter().find(of_target)?;
+    let costs = costs(case);
+    let top = if costs.is_empty() { String::new() } else { format!(" Largest costs: {}.", costs.join(", ")) };
+    Some(Statement {
+        headline: format!(
+            "At its CPU limit: {} {} {} busy with the target's own work, {}{}",
+            full.what,
+            if full.thread.is_some() || full.what.starts_with("its") || !full.certain { "is" } else { "are" },
+            percent(full.utilization),
+            cores(limits.cores),
+            per_operation(case, limits.cores).map_or(String::new(), |o| format!(", {o}"))
+        ),
+        advice: format!(
+            "{}{top}",
+            match full.thread {
+                Some(_) => "Spread the work over more threads or processes, or make each operation cheaper.",
+                None => "Add CPUs, or make each operation cheaper; nothing is wasted and nobody is in the way.",
+            }
+        ),
+    })
+}
+
+/// CPU time of one useful call, else of one TCP segment received in the target's network namespace.
+fn per_operation(case: &Case, cores: f64) -> Option<String> {
+    let calls = case.fact::<Calls>().ok()?;
+    let received: f64 = calls
+        .counted
+        .values()
+        .filter(|c| matches!(c.family, crate::syscall::Family::Receive | crate::syscall::Family::Accept))
+        .map(|c| c.found as f64)
+        .sum();
+    let each = ratio(received * 1e9, calls.windows.results_ns);
+    if each >= 1.0 {
+        return Some(format!("{} for each of {} useful receives a second", seconds(cores / each), count(each)));
+    }
+    let counters = case.fact::<crate::facts::counters::Counters>().ok()?;
+    let segments = ratio(counters.delta("proc/net/snmp", "Tcp", "InSegs")?, case.seconds());
+    (segments >= 1.0)
+        .then(|| format!("{} for each of {} TCP segments a second", seconds(cores / segments), count(segments)))
+}
+
+/// The five largest costs: functions by credited samples, kernel work by system call.
+pub(super) fn costs(case: &Case) -> Vec<String> {
+    let (Ok(profile), Ok(stacks)) = (case.fact::<Profile>(), case.fact::<Stacks>()) else { return Vec::new() };
+    let mut all: Vec<(String, u64)> =
+        profile.functions(&stacks, |_| true).into_iter().map(|f| (f.name, f.credited)).collect();
+    let mut kernel = std::collections::BTreeMap::<i32, u64>::new();
+    for row in case.recording.rows::<tables::Sample>().iter().filter(|s| s.kernel) {
+        *kernel.entry(row.syscall).or_default() += u64::from(row.weight.max(1));
+    }
+    all.extend(kernel.into_iter().map(|(number, samples)| {
+        (
+            if number < 0 { "kernel outside calls".to_string() } else { format!("kernel in {}", case.syscall(number)) },
+            samples,
+        )
+    }));
+    all.sort_by(|a, b| b.1.cmp(&a.1).then(a.0.cmp(&b.0)));
+    let total = profile.total.samples as f64;
+    let costs = all.into_iter().take(5).filter(|(_, n)| *n > 0);
+    costs.map(|(name, n)| format!("{name} {}", percent(share(n as f64, total)))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::asking::stated;
+    use super::*;
+
+    fn cpus(busy: f64) -> String {
+        let mut text =
+            "meta host.arch=x86_64 length_ns=1e9 target.allowed_cpus=[0,1] target.sample_hz=1000\n".to_string();
+        for cpu in ["cpu0", "cpu1"] {
+            for (name, value) in [("user_ns", busy * 1e9), ("idle_ns", (1.0 - busy) * 1e9)] {
+                text += &format!(
+                    "counter source=proc/stat entity={cpu} name={name} value=0\ncounter t_ns=1e9 source=proc/stat entity={cpu} name={name} value={value}\n"
+                );
+            }
+        }
+        text
+    }
+
+    fn thread(tid: u32, cpu: f64, queue: f64) -> String {
+        format!(
+            "thread t_ns=1e9 pid=1 tid={tid} comm=worker wall_ns=1e9 cpu_ns={} run_queue_ns={} blocked_ns={}\n",
+            cpu * 1e9,
+            queue * 1e9,
+            (1.0 - cpu - queue) * 1e9
+        )
+    }
+
+    #[test]
+    fn allowed_cpus_are_full() {
+        let text = cpus(0.98)
+            + &thread(1, 0.85, 0.03)
+            + &thread(2, 0.85, 0.03)
+            + "call_window id=1 kind=results length_ns=1e8\ncall window=1 pid=1 tid=1 syscall=45 result=64 count=10000
+               sample pid=1 tid=1 kernel=true syscall=44 weight=30\nsample pid=1 tid=1 stack=9 weight=70
+               frame id=1 symbol=parse module=svc kind=native\nstack id=9 frames=[1]";
+        let s = stated(&RULE, &text, &[]).unwrap();
+        assert!(s.headline.contains("the CPUs that it may use are 98 % busy"), "{}", s.headline);
+        assert!(s.headline.contains("17 us for each of 100 thousand useful receives a second"), "{}", s.headline);
+        assert!(s.advice.contains("Largest costs: parse 70 %, kernel in sendto 30 %."), "{}", s.advice);
+    }
+
+    #[test]
+    fn one_thread_is_the_service() {
+        let s = stated(&RULE, &(cpus(0.5) + &thread(1, 0.93, 0.05) + &thread(2, 0.02, 0.0)), &[]).unwrap();
+        assert!(s.headline.contains("thread worker (tid 1) is 98 % busy"), "{}", s.headline);
+        assert!(s.advice.contains("more threads"));
+    }
+
+    #[test]
+    fn not_full_not_ours_or_mostly_waiting() {
+        assert_eq!(stated(&RULE, &(cpus(0.7) + &thread(1, 0.6, 0.0)), &[]), None);
+        assert_eq!(stated(&RULE, &(cpus(1.0) + &thread(1, 0.3, 0.0)), &[]), None);
+        assert_eq!(stated(&RULE, &(cpus(1.0) + &thread(1, 0.3, 0.7)), &[]), None);
+        // A full background thread of a service that does its work elsewhere.
+        let spread: String = (2..6).map(|t| thread(t, 0.5, 0.0)).collect();
+        assert_eq!(stated(&RULE, &(cpus(0.8) + &thread(1, 0.95, 0.0) + &spread), &[]), None);
+        assert_eq!(stated(&RULE, "", &[]), None);
+    }
+
+    #[test]
+    fn a_full_quota() {
+        let quota = "counter source=cgroup/cpu entity=/a name=quota_ns value=5e7\ncounter source=cgroup/cpu entity=/a name=period_ns value=1e8
+            counter source=cgroup/cpu entity=/a name=usage_ns value=0\ncounter t_ns=1e9 source=cgroup/cpu entity=/a name=usage_ns value=48e7\n";
+        let s = stated(&RULE, &(cpus(0.3) + quota + &thread(1, 0.48, 0.0)), &[]).unwrap();
+        assert!(s.headline.contains("its CPU quota is 96 % busy"), "{}", s.headline);
+    }
+}

@@ -1,0 +1,286 @@
+//! A thread asks for events that are not there, over and over, and that is what its CPU time is.
+//!
+//! Decided by what the empty calls and the loop around them cost, never by how many there are:
+//! 28,000 empty polls a second that sleep in between use 2 % of a CPU and are nobody's fault.
+
+use super::{Check, Checked, Explain, Rule, confidence, evidence, found, ruled_out};
+use crate::case::{Case, gap};
+use crate::facts::limits::Limits;
+use crate::facts::polling::{Asked, Glimpsed, Polling, Spin};
+use crate::statistics::{ratio, share};
+use crate::syscall::{Family, family};
+use crate::verdict::{Evidence, Explains, Finding, Subject};
+use crate::wording::{cores, count, percent, plural};
+
+pub(super) static RULE: Rule = Rule {
+    cause: "busy-poll",
+    explain: Explain {
+        means: "A thread calls epoll_wait, poll, select, recv, sched_yield or a tiny sleep again and again although \
+                nothing has happened, and burns a CPU with it. Its CPU time does not follow the load.",
+        recognised_by: "Most of the thread's asking calls return at once with nothing (0, EAGAIN), with a timeout of 0 \
+                        or nearly; there are many for each call that finds something; and the empty calls with the loop \
+                        around them are a quarter or more of the CPU time.",
+        what_to_do: "Block until something happens or until the next deadline: pass that time, or -1, as the timeout. \
+                     A floor of 1 ms is the quick cure: it costs up to 1 ms of delay and up to 1000 wake-ups a second.",
+        look_alikes: "A poll loop that finds work at nearly every call (a saturated proxy, busy polling by choice at \
+                      full use), Go's scheduler that polls with timeout 0 between useful work, an idle pool. Timeout 0 \
+                      alone proves nothing.",
+    },
+    check: Check::Accuses(check),
+};
+
+/// Of the target's CPU time: a quarter is worth a change of the code.
+const MIN_SHARE: f64 = 0.25;
+
+/// In CPUs: less than 3 % of one is not worth a finding, however empty the calls (a 1 ms floor
+/// costs 1 to 2 %).
+const MIN_CORES: f64 = 0.03;
+
+/// In a large service, a thread that does nothing else and costs half a CPU counts whatever its share.
+const ALL_WASTE: (f64, f64) = (0.75, 0.5);
+
+/// Four of five asking calls find nothing at once …
+const MIN_EMPTY: f64 = 0.8;
+
+/// … and there are five such calls for each that finds something. An edge-triggered loop that
+/// reads until EAGAIN, or a proxy with a full run queue, makes one or two.
+const MIN_PER_USEFUL: f64 = 5.0;
+
+/// Samples that registers must show before they alone may accuse.
+const MIN_GLIMPSES: f64 = 10.0;
+
+fn check(case: &Case) -> Checked {
+    let limits = case.fact::<Limits>()?;
+    let polling = match case.fact::<Polling>() {
+        Ok(polling) => polling,
+        Err(_) if limits.cores < MIN_CORES && limits.cores > 0.0 => {
+            return ruled_out(format!("the target used {}", cores(limits.cores)));
+        }
+        Err(why) => return Err(why),
+    };
+    let length_ns = case.length_ns();
+    let spinning: Vec<&Spin> = polling.threads.iter().filter(|s| is_spinning(s)).collect();
+    let wasted: f64 = spinning.iter().map(|s| s.wasted_ns).sum();
+    let part = share(wasted, limits.cores * length_ns);
+    let wasted_cores = ratio(wasted, length_ns);
+    let enough = wasted_cores >= MIN_CORES && part >= MIN_SHARE
+        || spinning.iter().any(|s| s.wasted_share() >= ALL_WASTE.0 && ratio(s.wasted_ns, length_ns) >= ALL_WASTE.1);
+    match spinning.first() {
+        Some(worst) if enough => found(finding(case, worst, spinning.len(), wasted_cores, part)),
+        _ => match polling.threads.iter().find(|s| is_suspect(s)) {
+            Some(s) => Err(gap("busy-poll", suspicion(s))),
+            None => ruled_out(innocence(&polling, length_ns)),
+        },
+    }
+}
+
+fn is_spinning(s: &Spin) -> bool {
+    // Go's scheduler polls between useful work, on whichever thread has nothing to run.
+    if s.wasted_share() < MIN_SHARE || s.callers.first().is_some_and(|c| c.starts_with("runtime.")) {
+        return false;
+    }
+    match &s.counted {
+        Some(asked) => asked.empty_share() >= MIN_EMPTY && asked.empty_per_useful() >= MIN_PER_USEFUL,
+        None => glimpses_agree(&s.sampled, &s.syscall),
+    }
+}
+
+/// Whether sampled registers alone tell of empty calls that do not wait.
+fn glimpses_agree(g: &Glimpsed, syscall: &str) -> bool {
+    let zero = g.timeouts < MIN_GLIMPSES || share(g.zero, g.timeouts) >= MIN_EMPTY;
+    let empty = g.results >= MIN_GLIMPSES && share(g.empty, g.results) >= MIN_EMPTY;
+    zero && (empty || family(syscall) == Family::Yield && g.zero >= MIN_GLIMPSES)
+}
+
+/// Registers show timeout 0 on a thread that spends its time there, but nobody counted results.
+fn is_suspect(s: &Spin) -> bool {
+    s.counted.is_none()
+        && s.sampled.results < MIN_GLIMPSES
+        && s.sampled.zero >= MIN_GLIMPSES
+        && share(s.sampled.zero, s.samples) >= MIN_SHARE
+}
+
+fn suspicion(s: &Spin) -> String {
+    format!(
+        "thread {} (tid {}) spends its time in {} with timeout 0, but no window counted what the calls return; \
+         record again for longer, with system call windows allowed",
+        s.comm, s.tid, s.syscall
+    )
+}
+
+fn innocence(polling: &Polling, length_ns: f64) -> String {
+    let Some(s) = polling.threads.first().filter(|s| s.wasted_ns > 0.0) else {
+        return "no thread spends CPU time on calls that find nothing".to_string();
+    };
+    let calls = s.counted.as_ref().map_or(String::new(), |a| {
+        let useful = count(a.empty_per_useful());
+        format!(
+            ", {} of its {} calls were empty, {useful} for each that found work",
+            percent(a.empty_share()),
+            s.syscall
+        )
+    });
+    format!(
+        "empty calls cost thread {} (tid {}) {} at most{calls}",
+        s.comm,
+        s.tid,
+        cores(ratio(s.wasted_ns, length_ns))
+    )
+}
+
+fn finding(case: &Case, s: &Spin, threads: usize, wasted_cores: f64, part: f64) -> Finding {
+    let others = if threads > 1 { format!(" (and {} like it)", plural(threads - 1, "thread")) } else { String::new() };
+    let caller = if s.callers.is_empty() { String::new() } else { format!("; called from {}", s.callers.join(" <- ")) };
+    let unconsumed = s.counted.as_ref().is_some_and(|a| a.unconsumed > 0.0);
+    let what = if unconsumed { "is told of events that nobody takes" } else { "asks for events that are not there" };
+    Finding {
+        cause: RULE.cause.into(),
+        // An event that nobody takes has one witness: the calls that are missing.
+        confidence: confidence(case, if unconsumed { 1 } else { sources(s) }),
+        summary: format!(
+            "Thread {}{others} {what}: {}, and that is {} of the target's {}{caller}",
+            name(case, s),
+            calls(s),
+            cores(wasted_cores),
+            cores(case.fact::<Limits>().map_or(0.0, |l| l.cores)),
+        ),
+        subject: Subject {
+            pid: Some(s.pid),
+            tid: Some(s.tid),
+            comm: Some(s.comm.clone()),
+            syscall: Some(s.syscall.clone()),
+            function: s.callers.first().cloned(),
+            cgroup: None,
+        },
+        explains: Explains { share: part, of: "on-CPU time".into(), seconds: wasted_cores * case.seconds() },
+        evidence: rows(case, s, wasted_cores),
+        chain: Vec::new(),
+        remedy: remedy(s, unconsumed),
+        check: "Run wakewalk again under the same load: the empty calls for each useful one fall to a few, CPU time \
+                follows the load, and throughput is unhurt."
+            .into(),
+    }
+}
+
+fn name(case: &Case, s: &Spin) -> String {
+    let process = &case.recording.meta.target.comm;
+    let of = if process.is_empty() || *process == s.comm { String::new() } else { format!(" of {process}") };
+    format!("{} (tid {}){of}", s.comm, s.tid)
+}
+
+/// Registers and windows are independent of each other.
+fn sources(s: &Spin) -> usize {
+    usize::from(s.counted.is_some()) + usize::from(seen_in_registers(s))
+}
+
+fn seen_in_registers(s: &Spin) -> bool {
+    let g = &s.sampled;
+    let zero = g.timeouts >= MIN_GLIMPSES && share(g.zero, g.timeouts) >= MIN_EMPTY;
+    let empty = g.results >= MIN_GLIMPSES && share(g.empty, g.results) >= MIN_EMPTY;
+    zero || empty
+}
+
+/// The calls in words, from windows if they saw them.
+fn calls(s: &Spin) -> String {
+    match &s.counted {
+        Some(a) if a.unconsumed > 0.0 => {
+            format!("{} {} calls a second find an event, and hardly a call follows", count(a.per_second), s.syscall)
+        }
+        Some(a) => format!(
+            "{} {} calls a second, {} came back at once with nothing",
+            count(a.per_second),
+            s.syscall,
+            percent(a.empty_share())
+        ),
+        None => format!(
+            "{} of the {} results that samples saw were empty",
+            percent(share(s.sampled.empty, s.sampled.results)),
+            s.syscall
+        ),
+    }
+}
+
+fn rows(case: &Case, s: &Spin, wasted_cores: f64) -> Vec<Evidence> {
+    let strace = format!("strace -c -p {}  # slows this thread about a hundred times while it runs", s.tid);
+    let trace = format!("perf trace -s -p {} -- sleep 1  # slows it too", s.tid);
+    let top = format!("top -H -p {}", s.pid);
+    let mut rows = vec![evidence("CPU wasted on empty calls and their loop", wasted_cores, "cores", "under 0.03", top)];
+    if let Some(a) = &s.counted {
+        rows.extend(counted_rows(a, &s.syscall, &strace));
+        rows.push(evidence("useful calls of the whole process", useful(case, s.pid), "calls/s", "", ""));
+    }
+    let g = &s.sampled;
+    if g.timeouts > 0.0 {
+        let zero = share(g.zero, g.timeouts) * 100.0;
+        rows.push(evidence("sampled calls with timeout 0", zero, "%", "near 0", trace.as_str()));
+    }
+    if g.results > 0.0 {
+        let empty = share(g.empty, g.results) * 100.0;
+        rows.push(evidence("sampled results that were empty", empty, "%", "under 50", trace));
+    }
+    if let Some(switches) = s.voluntary_switches {
+        let each = ratio(switches as f64, case.seconds());
+        let see = format!("grep voluntary /proc/{}/task/{}/status", s.pid, s.tid);
+        rows.push(evidence("times that the thread went to sleep", each, "1/s", "about one for each round", see));
+    }
+    rows
+}
+
+fn counted_rows(a: &Asked, syscall: &str, strace: &str) -> Vec<Evidence> {
+    let mut rows = vec![
+        evidence(
+            &format!("{syscall} and other asking calls"),
+            a.per_second,
+            "calls/s",
+            "about the rate of events",
+            strace,
+        ),
+        evidence("of these empty at once", a.empty_share() * 100.0, "%", "under 50", strace),
+        evidence("empty calls for each that found something", a.empty_per_useful(), "calls", "under 5", strace),
+    ];
+    rows.extend(a.zero_timeout.map(|z| evidence("counted calls with timeout 0", z * 100.0, "%", "near 0", strace)));
+    // A few descriptors say which; a hundred say nothing.
+    let empties = a.descriptors.iter().filter(|_| a.descriptors.len() <= 4);
+    rows.extend(
+        empties.map(|(fd, e)| evidence(&format!("empty share on descriptor {fd}"), e * 100.0, "%", "under 50", "")),
+    );
+    rows
+}
+
+fn useful(case: &Case, pid: u32) -> f64 {
+    case.fact::<crate::facts::calls::Calls>().map_or(0.0, |c| c.useful_per_second.get(&pid).copied().unwrap_or(0.0))
+}
+
+fn remedy(s: &Spin, unconsumed: bool) -> String {
+    let who = s.callers.first().map_or_else(|| "the caller".to_string(), |c| format!("`{c}`"));
+    if unconsumed {
+        return format!(
+            "Let {who} take the events or stop asking for them: drop the interest in EPOLLOUT while there is nothing to \
+             write, close descriptors that report EPOLLHUP or EPOLLERR, or register them edge-triggered."
+        );
+    }
+    match family(&s.syscall) {
+        Family::Receive | Family::Accept => format!(
+            "Let {who} wait for readiness with epoll or poll, or use a blocking {}, instead of asking again after EAGAIN; \
+             close connections whose peer is gone (a read of 0 bytes).",
+            s.syscall
+        ),
+        Family::Yield => format!(
+            "Let {who} block on a futex, a condition variable or an eventfd instead of yielding in a loop. Spinning first \
+             for a few microseconds is fine."
+        ),
+        Family::Sleep => {
+            format!("Let {who} wait for the event itself (futex, eventfd, epoll) instead of sleeping for moments.")
+        }
+        _ => format!(
+            "Let {who} pass the time to its next deadline, or -1, as the timeout of {} instead of 0: then it wakes for \
+             events only. A floor of 1 ms is the quick cure; its price is up to 1 ms of added delay and up to 1000 \
+             wake-ups a second.",
+            s.syscall
+        ),
+    }
+}
+
+#[cfg(test)]
+#[path = "busy_poll/tests.rs"]
+mod tests;

@@ -1,0 +1,147 @@
+//! The hypervisor ran somebody else while this machine wanted its CPUs.
+
+use super::{Check, Checked, Explain, Rule, confidence, evidence, found, ruled_out};
+use crate::case::{Case, gap};
+use crate::facts::cpus::Cpus;
+use crate::ledger::threads::Threads;
+use crate::statistics::share;
+use crate::verdict::{Explains, Finding, Subject};
+use crate::wording::{cpu_list, percent, seconds};
+
+pub(super) static RULE: Rule = Rule {
+    cause: "cpu-steal",
+    explain: Explain {
+        means: "This is a virtual machine, and its host gave the physical CPUs to somebody else while the target's \
+                CPUs had work to do.",
+        recognised_by: "Steal time of the allowed CPUs in /proc/stat is 10 % or more of the time that they had work, \
+                        and the target was one of those who had.",
+        what_to_do: "Nothing inside this machine helps: move to a host with less overcommitment, to dedicated CPUs, or \
+                     off a burstable instance type whose credits are used up.",
+        look_alikes: "run-queue-wait: there a process of this machine ran instead. A noisy neighbour inside the machine \
+                      causes no steal time.",
+    },
+    check: Check::Accuses(check),
+};
+
+/// One part in ten: less than that is the usual noise of shared hosts, and interrupts of the
+/// hypervisor itself are counted as steal too.
+const MIN_SHARE: f64 = 0.10;
+
+/// A target that lost less than this part of the time that it wanted a CPU has other worries.
+const MIN_OF_DEMAND: f64 = 0.05;
+
+fn check(case: &Case) -> Checked {
+    let cpus = case.fact::<Cpus>()?;
+    let ledger = case.fact::<Threads>().ok();
+    let Some(time) = cpus.allowed_time else {
+        return unseen(ledger.as_deref());
+    };
+    let stolen = share(time.steal_ns, time.steal_ns + time.busy_ns());
+    if stolen < MIN_SHARE {
+        return ruled_out(format!("{} of the time that the allowed CPUs had work was stolen", percent(stolen)));
+    }
+    let Some(ledger) = ledger else {
+        return Err(gap("cpu-steal", "CPU time was stolen, but without the thread ledger nobody knows from whom"));
+    };
+    let lines = &ledger.total;
+    // Stolen from a running thread shows as interrupted; what stands behind it in the queue waits too.
+    let wanted = lines.demand_ns() + lines.interrupted_ns;
+    let share_of_target = cpus.target_share_of_busy().unwrap_or(0.0);
+    let suffered = (lines.interrupted_ns + lines.waiting_for_cpu_ns() * stolen).min(time.steal_ns);
+    let lost = suffered.max(time.steal_ns * share_of_target).min(wanted);
+    let part = share(lost, wanted);
+    if part < MIN_OF_DEMAND {
+        return ruled_out(format!(
+            "{} of CPU time was stolen, but {} of the target's own demand",
+            percent(stolen),
+            percent(part)
+        ));
+    }
+    // The scheduler sees stolen time as running without being charged: an independent witness.
+    let agrees = suffered >= time.steal_ns * share_of_target / 2.0;
+    found(Finding {
+        cause: RULE.cause.into(),
+        confidence: confidence(case, if agrees { 2 } else { 1 }),
+        summary: format!(
+            "The hypervisor ran somebody else for {} of the time that {} had work; that cost the target {}, {} of the \
+             time that it wanted a CPU",
+            percent(stolen),
+            cpu_list(&cpus.allowed),
+            seconds(lost / 1e9),
+            percent(part)
+        ),
+        subject: Subject::default(),
+        explains: Explains { share: part, of: "time that threads wanted a CPU".into(), seconds: lost / 1e9 },
+        evidence: vec![
+            evidence("steal time of the allowed CPUs", time.steal_ns / 1e9, "s", "0", "vmstat 1  # column st"),
+            evidence("share of the time that they had work", stolen * 100.0, "%", "under 10", "mpstat -P ALL 1"),
+            evidence("on a CPU but not charged to the target", lines.interrupted_ns / 1e9, "s", "near 0", ""),
+        ],
+        chain: Vec::new(),
+        remedy:
+            "Move the machine to a host with less overcommitment or to dedicated CPUs; nothing inside it helps. On \
+                 burstable instance types, look at the CPU credits first."
+                .into(),
+        check: "After the move column st of vmstat 1 stays under 1 under the same load.".into(),
+    })
+}
+
+fn unseen(ledger: Option<&Threads>) -> Checked {
+    // Steal shows as interrupted time or as waiting; without either there is nothing to explain.
+    match ledger.map(|l| (l.total.interrupted_ns + l.total.waiting_for_cpu_ns(), l.total.demand_ns())) {
+        Some((lost, wanted)) if share(lost, wanted) < MIN_OF_DEMAND && wanted > 0.0 => ruled_out(format!(
+            "the target got a CPU within {} of the time that it wanted one",
+            percent(share(lost, wanted))
+        )),
+        _ => Err(gap("cpu-steal", "the CPU times of /proc/stat were not recorded")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::asking::{found, gap, silent};
+    use super::*;
+
+    fn cpu(user: f64, idle: f64, steal: f64) -> String {
+        let mut text = "meta length_ns=1e9 target.allowed_cpus=[0]\n".to_string();
+        for (name, value) in [("user_ns", user), ("idle_ns", idle), ("steal_ns", steal)] {
+            text += &format!("counter source=proc/stat entity=cpu0 name={name} value=0\n");
+            text += &format!("counter t_ns=1e9 source=proc/stat entity=cpu0 name={name} value={value}\n");
+        }
+        text
+    }
+
+    #[test]
+    fn stolen_from_the_target() {
+        let f = found(
+            &RULE,
+            &format!("{}thread pid=1 tid=1 wall_ns=1e9 cpu_ns=6e8 interrupted_ns=4e8", cpu(6e8, 0.0, 4e8)),
+        );
+        assert_eq!((f.confidence.as_str(), f.explains.seconds, f.explains.share), ("high", 0.4, 0.4));
+        assert!(f.summary.contains("40 % of the time that CPU 0 had work"), "{}", f.summary);
+    }
+
+    #[test]
+    fn one_witness_is_medium() {
+        let f =
+            found(&RULE, &format!("{}thread pid=1 tid=1 wall_ns=1e9 cpu_ns=6e8 blocked_ns=4e8", cpu(6e8, 0.0, 4e8)));
+        assert_eq!(f.confidence, "medium");
+    }
+
+    #[test]
+    fn noise_and_bystanders() {
+        silent(&RULE, &format!("{}thread pid=1 tid=1 wall_ns=1e9 cpu_ns=9e8", cpu(9e8, 5e7, 5e7)));
+        // Somebody else's CPU time was stolen; the target slept.
+        silent(&RULE, &format!("{}thread pid=1 tid=1 wall_ns=1e9 cpu_ns=1e7 blocked_ns=99e7", cpu(6e8, 0.0, 4e8)));
+        let noisy_neighbour = "thread pid=1 tid=1 wall_ns=1e9 cpu_ns=3e8 run_queue_ns=7e8";
+        assert!(silent(&RULE, &format!("{}{noisy_neighbour}", cpu(1e9, 0.0, 0.0))).starts_with("0 % of the time"));
+    }
+
+    #[test]
+    fn without_counters() {
+        gap(&RULE, "");
+        gap(&RULE, "thread pid=1 tid=1 wall_ns=1e9 cpu_ns=3e8 run_queue_ns=7e8");
+        silent(&RULE, "thread pid=1 tid=1 wall_ns=1e9 cpu_ns=3e8 blocked_ns=7e8");
+        gap(&RULE, &cpu(6e8, 0.0, 4e8));
+    }
+}

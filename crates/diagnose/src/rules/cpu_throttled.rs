@@ -1,0 +1,209 @@
+//! A cgroup's CPU quota held the target: it wanted to run, and was not allowed to.
+
+use super::{Check, Checked, Explain, Rule, confidence, evidence, found, ruled_out};
+use crate::case::{Case, gap};
+use crate::facts::cpus::{Cpus, Quota};
+use crate::facts::quality::Quality;
+use crate::ledger::threads::Threads;
+use crate::statistics::share;
+use crate::verdict::{Evidence, Explains, Finding, Subject};
+use crate::wording::{count, percent, seconds};
+
+pub(super) static RULE: Rule = Rule {
+    cause: "cpu-throttled",
+    explain: Explain {
+        means: "The target is in a cgroup with a CPU quota, used it up before the enforcement period (usually 100 ms) \
+                was over, and all its threads stood still until the next period.",
+        recognised_by: "The group's nr_throttled and throttled time grow in the window, and the thread ledger has \
+                        throttled time: at least 5 % of the time that the target wanted a CPU.",
+        what_to_do: "Raise the quota to what the target wants to use, or remove it and use a weight instead; or let \
+                     the target use less at a time: as many threads as the quota has CPUs (GOMAXPROCS, worker counts).",
+        look_alikes: "run-queue-wait looks the same from inside, but nr_throttled stays 0. A quota that is set and \
+                      never hit is innocent.",
+    },
+    check: Check::Accuses(check),
+};
+
+/// From one part in twenty on: with 100 ms periods, every second then has a stop of tens of ms,
+/// which every percentile above the median shows.
+const MIN_SHARE: f64 = 0.05;
+
+/// One or two throttled periods are a start-up or a single burst.
+const MIN_PERIODS: f64 = 3.0;
+
+fn check(case: &Case) -> Checked {
+    let cpus = case.fact::<Cpus>()?;
+    let quality = case.fact::<Quality>()?;
+    let ledger = case.fact::<Threads>().ok();
+    // Whether the scheduler probe could tell throttled from runnable.
+    let line = ledger.as_ref().filter(|_| !quality.is_missing("throttled")).map(|l| l.total.throttled_ns);
+    let quota = cpus.quota.as_ref();
+    let periods = quota.map_or(0.0, |q| q.throttled_periods);
+    let (Some(lines), true) = (ledger.as_ref().map(|l| &l.total), line.is_some() || quota.is_some()) else {
+        return unseen(case);
+    };
+    // Where throttled threads count as runnable, the wait for a CPU is the quota's, as far as the
+    // group was throttled at all.
+    let held = line.unwrap_or_else(|| quota.map_or(0.0, |q| q.throttled_ns.min(lines.waiting_for_cpu_ns())));
+    let part = share(held, lines.demand_ns());
+    if part < MIN_SHARE || quota.is_some() && periods < MIN_PERIODS {
+        return ruled_out(match quota {
+            None => format!("no CPU quota throttled the target: {} throttled", seconds(held / 1e9)),
+            Some(q) => format!(
+                "{} of {} periods throttled, {} of the time that the target wanted a CPU",
+                count(periods),
+                count(q.periods),
+                percent(part)
+            ),
+        });
+    }
+    let sources = usize::from(line.is_some()) + usize::from(periods >= MIN_PERIODS);
+    found(finding(case, quota, held, lines.demand_ns(), sources))
+}
+
+fn unseen(case: &Case) -> Checked {
+    match case.recording.meta.target.quota_cpus {
+        None => ruled_out("the target has no CPU quota"),
+        Some(_) => Err(gap(
+            "cpu-throttled",
+            "the target has a CPU quota, but neither cpu.stat nor the thread ledger was recorded",
+        )),
+    }
+}
+
+fn finding(case: &Case, quota: Option<&Quota>, held_ns: f64, demand_ns: f64, sources: usize) -> Finding {
+    let part = share(held_ns, demand_ns);
+    let limit = quota.and_then(|q| q.cpus).or(case.recording.meta.target.quota_cpus);
+    let group = quota.map_or(case.recording.meta.target.cgroup.as_str(), |q| q.cgroup.as_str());
+    let name = limit.map_or("A CPU quota".to_string(), |c| format!("The CPU quota of {c:.2} CPUs"));
+    let periods = quota.map_or(String::new(), |q| {
+        format!("; it was throttled in {} of {} periods", count(q.throttled_periods), count(q.periods))
+    });
+    // Demand as if nothing else had changed: a floor, since waiting work may bring more.
+    let wanted = share(held_ns, demand_ns) / (1.0 - part).max(0.01) * limit.unwrap_or(0.0) + limit.unwrap_or(0.0);
+    Finding {
+        cause: RULE.cause.into(),
+        confidence: confidence(case, sources),
+        summary: format!(
+            "{name} held the target's threads for {}, {} of the time that they wanted a CPU{periods}",
+            seconds(held_ns / 1e9),
+            percent(part)
+        ),
+        subject: Subject { cgroup: Some(group.to_string()), ..Subject::default() },
+        explains: Explains { share: part, of: "time that threads wanted a CPU".into(), seconds: held_ns / 1e9 },
+        evidence: rows(quota, group, held_ns, part),
+        chain: Vec::new(),
+        remedy: match limit {
+            Some(limit) => format!(
+                "Raise the quota of {group} from {limit:.2} to at least {wanted:.1} CPUs (cpu.max, or cpu.cfs_quota_us on \
+                 cgroup v1), or run no more threads at a time than the quota has CPUs. The price is that much more CPU."
+            ),
+            None => {
+                "Raise the quota (cpu.max, or cpu.cfs_quota_us on cgroup v1), or run fewer threads at a time.".into()
+            }
+        },
+        check:
+            "After the change nr_throttled of the group stands still under the same load, and the ledger's throttled \
+                line is 0."
+                .into(),
+    }
+}
+
+fn rows(quota: Option<&Quota>, group: &str, held_ns: f64, part: f64) -> Vec<Evidence> {
+    let stat = format!("cat /sys/fs/cgroup{group}/cpu.stat  # cgroup v1: /sys/fs/cgroup/cpu{group}/cpu.stat");
+    let mut rows = vec![
+        evidence("throttled time of the target's threads", held_ns / 1e9, "s", "0", stat.as_str()),
+        evidence("share of the time that they wanted a CPU", part * 100.0, "%", "under 5", ""),
+    ];
+    if let Some(q) = quota {
+        rows.push(evidence(
+            "periods throttled",
+            share(q.throttled_periods, q.periods) * 100.0,
+            "%",
+            "0",
+            stat.as_str(),
+        ));
+        rows.push(evidence("throttled time by the group's counter", q.throttled_ns / 1e9, "s", "0", stat));
+        rows.extend(q.cpus.map(|c| evidence("quota", c, "CPUs", "above the demand", "")));
+    }
+    rows
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::asking::{found, gap, silent};
+    use super::*;
+
+    /// A group with a quota of `quota` CPUs over 5 s, throttled in `throttled` of 50 periods.
+    fn group(quota: f64, throttled: u32, throttled_ns: f64) -> String {
+        let mut text = "meta length_ns=5e9 target.quota_cpus=0.3 target.cgroup=/svc\n".to_string();
+        for (name, last) in [
+            ("nr_periods", 50.0),
+            ("nr_throttled", f64::from(throttled)),
+            ("throttled_ns", throttled_ns),
+            ("usage_ns", 1.5e9),
+        ] {
+            text += &format!("counter source=cgroup/cpu entity=/svc name={name} value=7\n");
+            text += &format!("counter t_ns=5e9 source=cgroup/cpu entity=/svc name={name} value={}\n", last + 7.0);
+        }
+        for (name, value) in [("quota_ns", quota * 1e8), ("period_ns", 1e8)] {
+            text += &format!("counter source=cgroup/cpu entity=/svc name={name} value={value}\n");
+        }
+        text
+    }
+
+    const HELD: &str =
+        "thread t_ns=5e9 pid=1 tid=1 wall_ns=5e9 cpu_ns=1e9 throttled_ns=3e9 run_queue_ns=1e8 blocked_ns=9e8";
+
+    #[test]
+    fn counters_and_ledger_agree() {
+        let f = found(&RULE, &format!("{}{HELD}", group(0.3, 48, 3.3e9)));
+        assert_eq!(
+            (f.confidence.as_str(), f.subject.cgroup.as_deref(), f.explains.seconds),
+            ("high", Some("/svc"), 3.0)
+        );
+        assert!(
+            f.summary.contains("0.30 CPUs") && f.summary.contains("48 of 50 periods") && f.summary.contains("73 %"),
+            "{}",
+            f.summary
+        );
+        assert!(f.remedy.contains("from 0.30 to at least 1.1 CPUs"), "{}", f.remedy);
+    }
+
+    #[test]
+    fn one_source_is_medium() {
+        assert_eq!(found(&RULE, &format!("meta length_ns=5e9\n{HELD}")).confidence, "medium");
+        let old_kernel = "gap what=throttled why=\"no prev->throttled\"
+            thread t_ns=5e9 pid=1 tid=1 wall_ns=5e9 cpu_ns=1e9 preempted_ns=3e9 blocked_ns=1e9";
+        let f = found(&RULE, &format!("{}{old_kernel}", group(0.3, 48, 3.3e9)));
+        assert_eq!((f.confidence.as_str(), f.explains.seconds), ("medium", 3.0));
+    }
+
+    #[test]
+    fn loss_lowers_confidence() {
+        let f = found(&RULE, &format!("{}{HELD}\nloss what=sched_switch count=5 kept=95", group(0.3, 48, 3.3e9)));
+        assert_eq!(f.confidence, "medium");
+    }
+
+    #[test]
+    fn a_noisy_neighbour_is_not_a_quota() {
+        let waits = "thread pid=1 tid=1 wall_ns=5e9 cpu_ns=1e9 run_queue_ns=3e9 blocked_ns=1e9";
+        assert!(silent(&RULE, &format!("{}{waits}", group(2.0, 0, 0.0))).contains("0 of 50 periods"));
+        assert!(silent(&RULE, &format!("meta length_ns=5e9\n{waits}")).contains("no CPU quota"));
+    }
+
+    #[test]
+    fn a_burst_and_a_neighbour_in_the_group_are_innocent() {
+        let burst = "thread pid=1 tid=1 wall_ns=5e9 cpu_ns=1e9 throttled_ns=1e8 blocked_ns=39e8";
+        silent(&RULE, &format!("{}{burst}", group(0.3, 2, 1e8)));
+        // Others in the group were throttled; the ledger knows that the target was not.
+        let idle = "thread pid=1 tid=1 wall_ns=5e9 cpu_ns=1e8 blocked_ns=49e8";
+        silent(&RULE, &format!("{}{idle}", group(0.3, 48, 3.3e9)));
+    }
+
+    #[test]
+    fn gaps() {
+        silent(&RULE, "");
+        assert!(gap(&RULE, "meta target.quota_cpus=0.5").why.contains("cpu.stat"));
+    }
+}

@@ -1,0 +1,100 @@
+//! Nothing above a threshold explains lost time. Accuses nobody; names the next limit.
+
+use super::{Check, Explain, Rule, Statement};
+use crate::case::Case;
+use crate::facts::limits::Limits;
+use crate::facts::resources::Resources;
+use crate::ledger::threads::Threads;
+use crate::statistics::share;
+use crate::verdict::Gap;
+use crate::wording::{cores, percent};
+
+pub(super) static RULE: Rule = Rule {
+    cause: "healthy",
+    explain: Explain {
+        means: "Everything that this version measures was looked at, and nothing explains lost time: the target got a \
+                CPU when it wanted one, and what it used was work.",
+        recognised_by: "All other causes are ruled out with their numbers, and the thread ledger covers the time.",
+        what_to_do: "Nothing now. The next limit is named: what fills up first when the load grows.",
+        look_alikes: "not-determined: there, something could not be looked at. A service that waits for others (disk, \
+                      another service) is not told apart from an idle one by this version; see the blocked lines.",
+    },
+    check: Check::Neutral(check),
+};
+
+fn check(case: &Case, _: &[Gap]) -> Option<Statement> {
+    let limits = case.fact::<Limits>().ok()?;
+    let ledger = case.fact::<Threads>().ok()?;
+    let waiting = share(ledger.total.waiting_for_cpu_ns(), ledger.total.demand_ns());
+    let advice = match next_limit(case, &limits) {
+        Some((what, used)) if used > 0.0 => {
+            format!("The next limit is {what}, {} used: about {:.1} times this load.", percent(used), 1.0 / used)
+        }
+        _ => "The target was idle; look again while it is under load.".to_string(),
+    };
+    Some(Statement {
+        headline: format!(
+            "Nothing that was measured explains lost time: {} used, {} of the wish for a CPU waited, none throttled",
+            cores(limits.cores),
+            percent(waiting)
+        )
+        .replace("none throttled", &throttled(ledger.total.throttled_ns, ledger.total.demand_ns())),
+        advice,
+    })
+}
+
+fn throttled(held_ns: f64, demand_ns: f64) -> String {
+    if held_ns > 0.0 { format!("{} throttled", percent(share(held_ns, demand_ns))) } else { "none throttled".into() }
+}
+
+/// What is fullest: of the CPU limits, and of the resources that were read.
+fn next_limit(case: &Case, limits: &Limits) -> Option<(String, f64)> {
+    let mut all = Vec::new();
+    // A thread can be the limit only of work that is in it.
+    let busiest = limits.threads.iter().filter(|t| t.of_target >= 0.3).max_by(|a, b| a.on_cpu.total_cmp(&b.on_cpu));
+    all.extend(busiest.map(|t| (format!("thread {} (tid {})", t.comm, t.tid), t.on_cpu)));
+    all.extend(limits.allowed_cpus.map(|u| ("the CPUs that it may use".to_string(), u)));
+    all.extend(limits.quota.map(|u| ("its CPU quota".to_string(), u)));
+    if let Ok(resources) = case.fact::<Resources>() {
+        // Memory and caches fill up by design; descriptors, links and tracking tables do not.
+        let named = ["open files", "connection tracking", "interface", "tasks of"];
+        let rows = resources.rows.iter().filter(|r| named.iter().any(|n| r.resource.starts_with(n)));
+        all.extend(rows.filter_map(|r| Some((r.resource.clone(), r.utilization.as_ref()?.0))));
+    }
+    all.into_iter().max_by(|a, b| a.1.total_cmp(&b.1))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::asking::stated;
+    use super::*;
+
+    #[test]
+    fn the_next_limit_is_named() {
+        let text = "meta length_ns=1e9
+            thread t_ns=1e9 pid=1 tid=1 comm=loop wall_ns=1e9 cpu_ns=25e7 run_queue_ns=1e6 blocked_ns=749e6";
+        let s = stated(&RULE, text, &[]).unwrap();
+        assert!(
+            s.headline.contains("0.25 cores used, 0.4 % of the wish for a CPU waited, none throttled"),
+            "{}",
+            s.headline
+        );
+        assert_eq!(s.advice, "The next limit is thread loop (tid 1), 25 % used: about 4.0 times this load.");
+    }
+
+    #[test]
+    fn descriptors_may_be_the_next_limit() {
+        let text = "meta length_ns=1e9
+            thread t_ns=1e9 pid=1 tid=1 wall_ns=1e9 cpu_ns=1e8 blocked_ns=9e8
+            counter source=proc/pid entity=1 name=open_files value=900
+            counter source=proc/pid entity=1 name=open_files_limit value=1000";
+        assert!(stated(&RULE, text, &[]).unwrap().advice.contains("open files, process 1, 90 % used"));
+    }
+
+    #[test]
+    fn idle_or_unknown() {
+        let idle = "thread t_ns=1e9 pid=1 tid=1 wall_ns=1e9 blocked_ns=1e9";
+        assert!(stated(&RULE, idle, &[]).unwrap().advice.contains("idle"));
+        assert_eq!(stated(&RULE, "", &[]), None);
+    }
+}

@@ -1,0 +1,221 @@
+//! One function's own work on a CPU is the time.
+//!
+//! *Own* is self time, with a helper's (libc, assembly leaf) credited to its caller. Inclusive time
+//! convicts nobody: a server's loop is on every sample of its thread.
+
+use super::at_capacity::{Full, full};
+use super::{Check, Checked, Explain, Rule, confidence, evidence, found, ruled_out};
+use crate::case::{Case, gap};
+use crate::facts::limits::Limits;
+use crate::facts::polling::Polling;
+use crate::facts::profile::{Function, Place, Profile};
+use crate::facts::stacks::Stacks;
+use crate::runtimes::Part;
+use crate::statistics::{binomial_error, share};
+use crate::verdict::{Explains, Finding, Subject};
+use crate::wording::{percent, plural};
+
+pub(super) static RULE: Rule = Rule {
+    cause: "hot-code",
+    explain: Explain {
+        means: "A thread, the allowed CPUs or the quota are full, and one function's own instructions take most of that \
+                time: the service is as fast as this function.",
+        recognised_by: "User time is most of the busy time, and one function holds 40 % or more of it by self time, with \
+                        the time of memcpy-like helpers credited to the function that called them.",
+        what_to_do: "Make this function cheaper or call it less: a better algorithm, a cache, work done once instead of \
+                     for each request; or spread it over more threads.",
+        look_alikes: "at-capacity: a function that is on most stacks but whose own time is small (a handler, a loop). \
+                      Spinning in a lock, garbage collection, an interpreter's loop, busy-poll, time in the kernel.",
+    },
+    check: Check::Accuses(check),
+};
+
+/// Two fifths of the busy time: then halving this one function frees a fifth of the resource.
+const MIN_SHARE: f64 = 0.40;
+
+/// User time must be most of the busy time, else the kernel is the place to look.
+const MIN_USER: f64 = 0.5;
+
+/// Fewer samples say nothing about 40 %: the standard error would be 7 points.
+const MIN_SAMPLES: f64 = 50.0;
+
+/// A full thread that is less than a tenth of the target's CPU time is a side job.
+const MIN_OF_TARGET: f64 = 0.1;
+
+fn check(case: &Case) -> Checked {
+    let limits = case.fact::<Limits>()?;
+    let full = full(&limits);
+    if full.is_empty() {
+        let busiest = limits.threads.first().map_or(String::new(), |t| {
+            format!("; the busiest thread, {} (tid {}), is {} busy", t.comm, t.tid, percent(t.demand))
+        });
+        return ruled_out(format!("no thread, CPU or quota is full{busiest}"));
+    }
+    let profile = case.fact::<Profile>().map_err(|g| gap("hot-code", g.why))?;
+    let stacks = case.fact::<Stacks>()?;
+    let mut reasons = Vec::new();
+    let mut best: Option<(f64, Finding)> = None;
+    for f in &full {
+        match Scope::new(case, f, &profile, &stacks).judge(case, &limits) {
+            Ok(finding) if best.as_ref().is_none_or(|b| finding.explains.seconds > b.0) => {
+                best = Some((finding.explains.seconds, finding));
+            }
+            Ok(_) => {}
+            Err(why) => reasons.push(why),
+        }
+    }
+    match best {
+        Some((_, finding)) => found(finding),
+        None => ruled_out(reasons.swap_remove(0)),
+    }
+}
+
+/// What is full, and the samples that tell with what.
+struct Scope<'a> {
+    full: &'a Full,
+    /// By credited samples; those of threads that poll in vain left out.
+    functions: Vec<Function>,
+    samples: f64,
+    user: f64,
+    /// Share of these samples in threads whose time goes into empty calls.
+    spinning: f64,
+    /// Share of the target's samples.
+    of_target: f64,
+}
+
+impl<'a> Scope<'a> {
+    fn new(case: &Case, full: &'a Full, profile: &Profile, stacks: &Stacks) -> Self {
+        let inside = |p: &Place| full.thread.is_none_or(|id| id == (p.pid, p.tid));
+        let spins: Vec<(u32, u32)> = case.fact::<Polling>().map_or_else(
+            |_| Vec::new(),
+            |polling| polling.threads.iter().filter(|s| s.wasted_share() >= 0.5).map(|s| (s.pid, s.tid)).collect(),
+        );
+        let sum = |only: &dyn Fn(&Place) -> bool| {
+            profile.places.iter().filter(|(p, _)| only(p)).map(|(_, n)| *n as f64).sum::<f64>()
+        };
+        let samples = sum(&inside);
+        Scope {
+            full,
+            functions: profile.functions(stacks, |p| inside(p) && !spins.contains(&(p.pid, p.tid))),
+            samples,
+            user: sum(&|p| inside(p) && !p.kernel),
+            spinning: share(sum(&|p| inside(p) && spins.contains(&(p.pid, p.tid))), samples),
+            of_target: share(samples, profile.total.samples as f64),
+        }
+    }
+
+    /// A finding, or why this is none.
+    fn judge(&self, case: &Case, limits: &Limits) -> Result<Finding, String> {
+        let what = &self.full.what;
+        if self.samples < MIN_SAMPLES {
+            return Err(format!("{what}: {} say too little", plural(self.samples as usize, "sample")));
+        }
+        if self.spinning >= 0.5 {
+            return Err(format!("{what}: its time goes into calls that find nothing, not into one function"));
+        }
+        if self.of_target < MIN_OF_TARGET {
+            return Err(format!("{what} is {} of the target's CPU time", percent(self.of_target)));
+        }
+        if share(self.user, self.samples) < MIN_USER {
+            let user = percent(share(self.user, self.samples));
+            return Err(format!("{what}: {user} of its time is in user mode, the rest in the kernel"));
+        }
+        let top = self.functions.iter().find(|f| !f.scattered).filter(|f| self.part(f) >= MIN_SHARE);
+        let Some(top) = top else {
+            let first = self.functions.iter().find(|f| !f.scattered);
+            let first =
+                first.map_or("none is named".into(), |f| format!("{} leads with {}", f.name, percent(self.part(f))));
+            return Err(format!("{what}: no function's own time is 40 % or more; {first}"));
+        };
+        match not_its_own(top) {
+            Some(why) => Err(format!("{what}: {} holds {}, {why}", top.name, percent(self.part(top)))),
+            None => Ok(self.finding(case, limits, top)),
+        }
+    }
+
+    /// Share of the busy time that a function's own work is.
+    fn part(&self, f: &Function) -> f64 {
+        share(f.credited as f64, self.samples)
+    }
+
+    fn finding(&self, case: &Case, limits: &Limits, top: &Function) -> Finding {
+        let part = self.part(top);
+        let of_target = part * self.of_target;
+        // The scheduler says that it is full, the samples with what: two witnesses, if the
+        // function has a name and fullness is measured.
+        let sources = if top.named && self.full.certain && top.part == Part::Own { 2 } else { 1 };
+        Finding {
+            cause: RULE.cause.into(),
+            confidence: confidence(case, sources),
+            summary: format!(
+                "{} in {} takes {} of the busy time by its own work, and {} is {} busy",
+                top.name,
+                top.module,
+                percent(part),
+                self.full.what,
+                percent(self.full.utilization)
+            )
+            .replace("CPUs that it may use is", "CPUs that it may use are"),
+            subject: Subject {
+                pid: self.full.thread.map(|t| t.0).or(case.recording.meta.target.pids.first().copied()),
+                tid: self.full.thread.map(|t| t.1),
+                comm: Some(self.full.comm.clone()).filter(|c| !c.is_empty()),
+                function: Some(top.name.clone()),
+                ..Subject::default()
+            },
+            explains: Explains {
+                share: of_target,
+                of: "on-CPU time".into(),
+                seconds: of_target * limits.cores * case.seconds(),
+            },
+            evidence: self.rows(case, top),
+            chain: Vec::new(),
+            remedy: format!(
+                "Make {} cheaper or call it less (algorithm, cache, work done once instead of for each request), or \
+                 spread its work over more threads. With half of its time gone, {} of the CPU time is free.",
+                top.name,
+                percent(of_target / 2.0)
+            ),
+            check: "After the change the function's share falls, and the same load needs less CPU time.".into(),
+        }
+    }
+
+    fn rows(&self, case: &Case, top: &Function) -> Vec<crate::verdict::Evidence> {
+        let pid = case.recording.meta.target.pids.first().copied().unwrap_or(0);
+        let perf = format!("perf record -F 199 -g -p {pid} -- sleep 10 && perf report --no-children");
+        let error = binomial_error(top.credited as f64, self.samples);
+        let second = self.functions.iter().filter(|f| f.name != top.name).map(|f| self.part(f)).fold(0.0, f64::max);
+        vec![
+            evidence(
+                &format!("own time of {} (standard error {})", top.name, percent(error)),
+                self.part(top) * 100.0,
+                "%",
+                "under 40",
+                perf.as_str(),
+            ),
+            evidence("the same without helpers", share(top.own as f64, self.samples) * 100.0, "%", "", perf.as_str()),
+            evidence("on the stack", share(top.inclusive as f64, self.samples) * 100.0, "%", "", perf.as_str()),
+            evidence("the next function", second * 100.0, "%", "", perf),
+            evidence("user mode", share(self.user, self.samples) * 100.0, "%", "", ""),
+            evidence(&format!("use of {}", self.full.what), self.full.utilization * 100.0, "%", "under 90", "top -H"),
+        ]
+    }
+}
+
+/// Why time in such a function is not one function of the program.
+fn not_its_own(f: &Function) -> Option<&'static str> {
+    match f.part {
+        Part::Own => None,
+        Part::Interpreter => Some(
+            "which runs every function of the interpreted program: profile in its own language (py-spy, perf with \
+             python -X perf, node --perf-basic-prof)",
+        ),
+        Part::Runtime => Some("which is the language runtime's collector, compiler or scheduler, not the program"),
+        Part::Lock => Some("which waits for a lock"),
+        Part::Helper => Some("whose callers are not known"),
+    }
+}
+
+#[cfg(test)]
+#[path = "hot_code/tests.rs"]
+mod tests;

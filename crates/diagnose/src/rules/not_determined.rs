@@ -1,0 +1,134 @@
+//! The evidence does not carry a verdict. Says what is missing, and what to run to get it.
+
+use super::{Check, Explain, Rule, Statement};
+use crate::case::Case;
+use crate::facts::host::HostRank;
+use crate::facts::quality::Quality;
+use crate::ledger::threads::Threads;
+use crate::verdict::Gap;
+use crate::wording::{percent, plural, seconds};
+
+pub(super) static RULE: Rule = Rule {
+    cause: "not-determined",
+    explain: Explain {
+        means: "Too much of the evidence is missing to name a cause, and to say that there is none.",
+        recognised_by: "The recording is very short, ledger lines cover less than 90 % of the threads' time, a tenth of \
+                        some events was lost, or a cause could not be looked at.",
+        what_to_do: "Read what is missing, run wakewalk doctor to see what this kernel allows, and record again for \
+                     longer.",
+        look_alikes: "healthy: there, everything was looked at and ruled out.",
+    },
+    check: Check::Neutral(check),
+};
+
+/// Below, a tenth of the threads' time is unaccounted for, and a cause could be all of it.
+const MIN_COVERAGE: f64 = 0.9;
+
+/// From a tenth of lost events on, what was lost need not look like what was kept.
+const MAX_LOSS: f64 = 0.1;
+
+/// A hundred milliseconds are one quota period and ten samples at 99 Hz.
+const MIN_SECONDS: f64 = 0.1;
+
+fn check(case: &Case, gaps: &[Gap]) -> Option<Statement> {
+    if case.recording.meta.kind == "host" {
+        return Some(whole_host(case));
+    }
+    let missing = missing(case, gaps);
+    let first = missing.first()?;
+    let rest = missing.len() - 1;
+    let more = if rest == 0 { String::new() } else { format!(" (and {} more)", plural(rest, "reason")) };
+    let named = &case.recording.meta.target.named;
+    let again = if named.is_empty() { "--pid PID" } else { named };
+    Some(Statement {
+        headline: format!("The evidence does not carry a verdict: {first}{more}"),
+        advice: format!(
+            "Run `sudo wakewalk doctor` to see what this kernel allows, then `sudo wakewalk diagnose {again} --for 30s`."
+        ),
+    })
+}
+
+fn missing(case: &Case, gaps: &[Gap]) -> Vec<String> {
+    let mut missing = Vec::new();
+    match case.fact::<Threads>() {
+        Err(gap) => missing.push(gap.why),
+        Ok(t) if t.total.wall_ns <= 0.0 => missing.push("the target had no thread in the window".to_string()),
+        Ok(t) if t.coverage < MIN_COVERAGE => {
+            missing.push(format!("the ledger accounts for {} of the threads' time only", percent(t.coverage)));
+        }
+        Ok(_) => {}
+    }
+    if case.seconds() < MIN_SECONDS {
+        missing.push(format!("the window is {} long", seconds(case.seconds())));
+    }
+    if let Ok(q) = case.fact::<Quality>() {
+        if q.worst_loss >= MAX_LOSS {
+            missing.push(format!("{} of the events of {} were lost", percent(q.worst_loss), q.worst_loss_of));
+        }
+    }
+    missing.extend(gaps.iter().map(|g| format!("{} could not be looked at: {}", g.what, g.why)));
+    missing
+}
+
+fn whole_host(case: &Case) -> Statement {
+    let rank = case.fact::<HostRank>().map(|r| r.processes.first().cloned()).ok().flatten();
+    match rank {
+        Some(p) => Statement {
+            headline: format!(
+                "No target was named; {} (pid {}) loses most time on this host, {} of {}",
+                p.comm,
+                p.pid,
+                seconds(p.lost_ns() / 1e9),
+                seconds(case.seconds())
+            ),
+            advice: format!("Look into it with `{}`.", p.command),
+        },
+        None => Statement {
+            headline: "No target was named, and no process lost time on this host".into(),
+            advice: "Name a target: `sudo wakewalk diagnose --pid PID`.".into(),
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::asking::stated;
+    use super::*;
+
+    const FULL: &str = "meta length_ns=1e9 target.named=\"--port 80\"
+        thread t_ns=1e9 pid=1 tid=1 wall_ns=1e9 cpu_ns=1e9\n";
+
+    #[test]
+    fn silent_on_good_evidence() {
+        assert_eq!(stated(&RULE, FULL, &[]), None);
+    }
+
+    #[test]
+    fn what_is_missing_is_named() {
+        let headline = |text: &str, gaps: &[Gap]| stated(&RULE, text, gaps).unwrap().headline;
+        assert!(headline("", &[]).contains("no thread ledger"));
+        assert!(headline("thread pid=1 tid=1", &[]).contains("no thread in the window"));
+        assert!(
+            headline("meta length_ns=1e9\nthread pid=1 tid=1 wall_ns=1e9 cpu_ns=5e8", &[])
+                .contains("accounts for 50 %")
+        );
+        assert!(headline("meta length_ns=5e7\nthread pid=1 tid=1 wall_ns=5e7 cpu_ns=5e7", &[]).contains("50 ms long"));
+        assert!(
+            headline(&format!("{FULL}loss what=ring count=20 kept=80"), &[])
+                .contains("20 % of the events of ring were lost")
+        );
+        let gap = Gap { what: "busy-poll".into(), why: "no calls".into() };
+        assert!(headline(FULL, &[gap]).contains("busy-poll could not be looked at: no calls"));
+        let advice = stated(&RULE, &format!("{FULL}loss what=r count=1 kept=1"), &[]).unwrap().advice;
+        assert!(advice.contains("diagnose --port 80 --for 30s"), "{advice}");
+    }
+
+    #[test]
+    fn a_host_recording_points_at_processes() {
+        let text = "meta kind=host length_ns=5e9\nthread pid=7 tid=7 comm=redis wall_ns=5e9 cpu_ns=3e9 blocked_ns=2e9";
+        let s = stated(&RULE, text, &[]).unwrap();
+        assert!(s.headline.contains("redis (pid 7) loses most time on this host, 3.0 s of 5.0 s"), "{}", s.headline);
+        assert!(s.advice.contains("sudo wakewalk diagnose --pid 7"));
+        assert!(stated(&RULE, "meta kind=host", &[]).unwrap().headline.contains("no process lost time"));
+    }
+}

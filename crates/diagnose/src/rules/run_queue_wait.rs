@@ -1,0 +1,255 @@
+//! The target was runnable, and another process had its CPU.
+
+use super::{Check, Checked, Explain, Rule, confidence, evidence, found, ruled_out};
+use crate::case::{Case, gap};
+use crate::facts::cpus::{Cpus, Neighbour};
+use crate::facts::quality::Quality;
+use crate::ledger::threads::{Lines, Threads};
+use crate::statistics::{ratio, share};
+use crate::verdict::{Explains, Finding, Subject};
+use crate::wording::{cpu_list, percent, seconds};
+
+pub(super) static RULE: Rule = Rule {
+    cause: "run-queue-wait",
+    explain: Explain {
+        means: "Threads of the target were ready to run and stood in a CPU's queue while other processes ran there.",
+        recognised_by: "The target was runnable without running for a quarter or more of the time that it wanted a CPU, \
+                        no quota held it, the hypervisor did not steal it, and samples of those CPUs show other \
+                        processes running in front of it.",
+        what_to_do: "Give the target CPUs of its own (cpuset, affinity), more weight (cpu.weight, nice), or move the \
+                     others away. If the target is pinned to full CPUs while others are idle, widen its affinity.",
+        look_alikes: "cpu-throttled: a quota held it, nr_throttled grows. cpu-steal: the hypervisor ran somebody else. \
+                      at-capacity: the target's own threads queue behind each other.",
+    },
+    check: Check::Accuses(check),
+};
+
+/// A quarter of the demand: wake-up latency and fair turns of a busy but healthy machine stay
+/// below (20 % was measured on a saturated control without a neighbour's fault).
+const MIN_SHARE: f64 = 0.25;
+
+/// Threads waiting on average: below, the wait is real but worth less than 2 % of one thread's time.
+const MIN_WAITING: f64 = 0.02;
+
+/// From here on somebody else is in the way; below, the target queues behind itself.
+const MIN_OTHERS: f64 = 0.25;
+
+fn check(case: &Case) -> Checked {
+    let ledger = case.fact::<Threads>()?;
+    let cpus = case.fact::<Cpus>()?;
+    let lines = &ledger.total;
+    let waiting = lines.waiting_for_cpu_ns();
+    let part = share(waiting, lines.demand_ns());
+    if part < MIN_SHARE || ratio(waiting, case.length_ns()) < MIN_WAITING {
+        return ruled_out(format!(
+            "runnable without a CPU for {}, {} of the time that the target wanted one",
+            seconds(waiting / 1e9),
+            percent(part)
+        ));
+    }
+    let throttled = cpus.quota.as_ref().map_or(0.0, |q| q.throttled_periods);
+    if throttled >= 3.0 && case.fact::<Quality>()?.is_missing("throttled") {
+        return ruled_out("this kernel counts throttled threads as runnable, and a quota throttled the target");
+    }
+    let Some(others) = cpus.others_in_the_way().or_else(|| cpus.others_by_counters()) else {
+        return Err(gap("run-queue-wait", "the target waited for a CPU, but who ran instead was not recorded"));
+    };
+    let stolen = cpus.allowed_time.map_or(0.0, |t| share(t.steal_ns, t.steal_ns + t.busy_ns()));
+    let explained = waiting * others * (1.0 - stolen);
+    if others < MIN_OTHERS || share(explained, lines.demand_ns()) < MIN_SHARE / 2.0 {
+        return ruled_out(format!(
+            "the target was runnable without a CPU for {}, but behind its own threads: other processes ran in front of \
+             it {} of the time",
+            seconds(waiting / 1e9),
+            percent(others)
+        ));
+    }
+    found(finding(case, &cpus, lines, others, explained))
+}
+
+fn finding(case: &Case, cpus: &Cpus, lines: &Lines, others: f64, explained: f64) -> Finding {
+    let first = cpus.neighbours.first().filter(|n| n.in_the_way > 0.0);
+    // Samples name who ran; the counters of /proc/stat must show the same work that is not ours.
+    let by_samples = cpus.others_in_the_way().is_some();
+    let by_counters = cpus.others_by_counters().is_some_and(|o| o >= MIN_OTHERS);
+    let part = share(explained, lines.demand_ns());
+    let ceiling = ceiling(cpus);
+    Finding {
+        cause: RULE.cause.into(),
+        confidence: confidence(case, usize::from(by_samples) + usize::from(by_counters)),
+        summary: format!(
+            "The target was runnable without a CPU for {}, {} of the time that it wanted one, while {} ran{}",
+            seconds(lines.waiting_for_cpu_ns() / 1e9),
+            percent(share(lines.waiting_for_cpu_ns(), lines.demand_ns())),
+            names(&cpus.neighbours),
+            ceiling.as_ref().map_or(String::new(), |c| format!("; {c}"))
+        ),
+        subject: Subject {
+            pid: first.map(|n| n.pid),
+            comm: first.map(|n| n.comm.clone()),
+            cgroup: first.map(|n| n.cgroup.clone()).filter(|c| !c.is_empty()),
+            ..Subject::default()
+        },
+        explains: Explains { share: part, of: "time that threads wanted a CPU".into(), seconds: explained / 1e9 },
+        evidence: rows(case, cpus, lines, others),
+        chain: Vec::new(),
+        remedy: match ceiling {
+            Some(c) => format!(
+                "Widen the target's affinity or cpuset: {c}. Else move the others off {}.",
+                cpu_list(&cpus.allowed)
+            ),
+            None => format!(
+                "Give the target CPUs of its own (cpuset or taskset), or more weight than {} (cpu.weight, nice), or move \
+                 that away. More weight makes the others wait instead.",
+                names(&cpus.neighbours)
+            ),
+        },
+        check:
+            "After the change the ledger's run_queue and preempted lines fall under a tenth of the demand at the same \
+                load."
+                .into(),
+    }
+}
+
+fn rows(case: &Case, cpus: &Cpus, lines: &Lines, others: f64) -> Vec<crate::verdict::Evidence> {
+    let pid = case.recording.meta.target.pids.first().copied().unwrap_or(0);
+    let schedstat = format!("cat /proc/{pid}/schedstat  # second number: ns runnable without a CPU");
+    let mut rows = vec![
+        evidence("runnable after a wake-up, without a CPU", lines.run_queue_ns / 1e9, "s", "near 0", schedstat),
+        evidence("runnable after a preemption, without a CPU", lines.preempted_ns / 1e9, "s", "near 0", ""),
+        evidence("other processes in front of it", others * 100.0, "%", "under 25", "top -H; ps -eo pid,psr,pcpu,comm"),
+        evidence(
+            "periods throttled by a quota",
+            cpus.quota.as_ref().map_or(0.0, |q| q.throttled_periods),
+            "periods",
+            "0",
+            "",
+        ),
+    ];
+    rows.extend(cpus.allowed_time.map(|t| {
+        evidence(
+            &format!("{} in use", cpu_list(&cpus.allowed)),
+            t.utilization() * 100.0,
+            "%",
+            "under 90",
+            "mpstat -P ALL 1",
+        )
+    }));
+    rows
+}
+
+/// The processes most in the way, at most three.
+fn names(neighbours: &[Neighbour]) -> String {
+    let all: f64 = neighbours.iter().map(|n| n.in_the_way).sum();
+    let named: Vec<String> = neighbours
+        .iter()
+        .filter(|n| n.in_the_way > 0.0)
+        .take(3)
+        .map(|n| format!("{} (pid {}, {})", n.comm, n.pid, percent(share(n.in_the_way, all))))
+        .collect();
+    if named.is_empty() { "other processes".to_string() } else { named.join(", ") }
+}
+
+/// Where affinity or cpuset, not the machine, is full.
+fn ceiling(cpus: &Cpus) -> Option<String> {
+    let (allowed, other) = (cpus.allowed_time?, cpus.other_time?);
+    (allowed.utilization() >= 0.85 && other.utilization() < 0.5).then(|| {
+        format!(
+            "it may use only {}, which {} full, while the machine's other CPUs are {} busy",
+            cpu_list(&cpus.allowed),
+            if cpus.allowed.len() == 1 { "is" } else { "are" },
+            percent(other.utilization())
+        )
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::asking::{found, gap, silent};
+    use super::*;
+
+    /// 4 s on CPUs 0 and 1 of four; CPU seconds of the target and of all on 0-1, and on 2-3.
+    fn machine(target: f64, allowed: f64, other: f64) -> String {
+        let mut text = "meta length_ns=4e9 host.cpus=4 target.allowed_cpus=[0,1] target.sample_hz=100\n".to_string();
+        for (cpu, busy) in [(0, allowed / 2.0), (1, allowed / 2.0), (2, other / 2.0), (3, other / 2.0)] {
+            for (name, value) in [("user_ns", busy * 1e9), ("idle_ns", (4.0 - busy) * 1e9)] {
+                text += &format!("counter source=proc/stat entity=cpu{cpu} name={name} value=0\n");
+                text += &format!("counter t_ns=4e9 source=proc/stat entity=cpu{cpu} name={name} value={value}\n");
+            }
+        }
+        text + &format!("sample pid=1 tid=1 weight={}\n", (target * 100.0).max(1.0) as u32)
+    }
+
+    const HOGS: &str = "neighbour pid=50 comm=sh cgroup=/svc cpu=0 samples=300 samples_in_the_way=290
+        neighbour pid=51 comm=sh cgroup=/svc cpu=1 samples=300 samples_in_the_way=280\n";
+
+    fn waits(cpu: f64, queue: f64) -> String {
+        format!(
+            "thread pid=1 tid=1 wall_ns=40e9 cpu_ns={} run_queue_ns={} blocked_ns={}\n",
+            cpu * 1e9,
+            queue * 1e9,
+            (40.0 - cpu - queue) * 1e9
+        )
+    }
+
+    #[test]
+    fn a_noisy_neighbour_is_named() {
+        let f = found(&RULE, &(machine(2.2, 8.0, 8.0) + HOGS + &waits(2.2, 9.1)));
+        assert_eq!((f.confidence.as_str(), f.subject.pid, f.subject.comm.as_deref()), ("high", Some(50), Some("sh")));
+        assert!(f.summary.contains("sh (pid 50, 51 %)") && f.summary.contains("81 %"), "{}", f.summary);
+        assert!(!f.remedy.contains("affinity"), "the whole machine is full: {}", f.remedy);
+    }
+
+    #[test]
+    fn the_ceiling_is_the_affinity() {
+        let f = found(&RULE, &(machine(2.2, 7.9, 0.4) + HOGS + &waits(2.2, 9.1)));
+        assert!(
+            f.summary.contains("only CPUs 0-1, which are full, while the machine's other CPUs are 5.0 % busy"),
+            "{}",
+            f.summary
+        );
+        assert!(f.remedy.starts_with("Widen"));
+    }
+
+    #[test]
+    fn a_light_service_suffers_too() {
+        found(&RULE, &(machine(0.2, 7.9, 7.9) + HOGS + &waits(0.2, 0.8)));
+        silent(&RULE, &(machine(0.01, 7.9, 7.9) + HOGS + &waits(0.01, 0.03)));
+    }
+
+    #[test]
+    fn own_threads_are_not_a_neighbour() {
+        let quiet = "neighbour pid=50 comm=sh cpu=0 samples=9 samples_in_the_way=8\n";
+        let why = silent(&RULE, &(machine(7.8, 8.0, 0.0) + quiet + &waits(7.8, 20.0)));
+        assert!(why.contains("behind its own threads"), "{why}");
+        // By counters alone as well.
+        silent(&RULE, &(machine(7.8, 8.0, 0.0) + &waits(7.8, 20.0)));
+    }
+
+    #[test]
+    fn a_saturated_control_and_stolen_time() {
+        silent(&RULE, &(machine(8.0, 8.0, 0.0) + HOGS + &waits(8.0, 2.0)));
+        let mut stolen = machine(1.0, 2.0, 0.0) + HOGS + &waits(1.0, 1.0);
+        for cpu in ["cpu0", "cpu1"] {
+            stolen += &format!(
+                "counter source=proc/stat entity={cpu} name=steal_ns value=0\ncounter t_ns=4e9 source=proc/stat entity={cpu} name=steal_ns value=6e9\n"
+            );
+        }
+        silent(&RULE, &stolen);
+    }
+
+    #[test]
+    fn by_counters_alone_it_is_medium() {
+        let f = found(&RULE, &(machine(2.2, 8.0, 8.0) + &waits(2.2, 9.1)));
+        assert_eq!((f.confidence.as_str(), f.subject.pid), ("medium", None));
+        assert!(f.summary.contains("while other processes ran"));
+    }
+
+    #[test]
+    fn gaps() {
+        gap(&RULE, "");
+        assert!(gap(&RULE, &format!("meta length_ns=4e9\n{}", waits(2.2, 9.1))).why.contains("who ran instead"));
+        let quota = "counter source=cgroup/cpu entity=/ name=nr_throttled value=0\ncounter t_ns=9 source=cgroup/cpu entity=/ name=nr_throttled value=40\ngap what=throttled why=x\n";
+        silent(&RULE, &(machine(2.2, 8.0, 8.0) + HOGS + quota + &waits(2.2, 9.1)));
+    }
+}

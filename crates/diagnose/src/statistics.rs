@@ -1,0 +1,42 @@
+//! Arithmetic that never divides by zero and never yields a number that is not one.
+
+/// `part / whole`, 0 where that is undefined.
+pub fn ratio(part: f64, whole: f64) -> f64 {
+    let r = part / whole;
+    if r.is_finite() { r } else { 0.0 }
+}
+
+/// [`ratio`] held between 0 and 1.
+pub fn share(part: f64, whole: f64) -> f64 {
+    ratio(part, whole).clamp(0.0, 1.0)
+}
+
+/// Standard error of a share seen in `n` independent samples.
+///
+/// With the Laplace estimate (hits + 1) / (n + 2): ten samples of ten are not certainty.
+pub fn binomial_error(hits: f64, n: f64) -> f64 {
+    if n <= 0.0 {
+        return 0.5;
+    }
+    let p = share(hits + 1.0, n + 2.0);
+    (p * (1.0 - p) / n).sqrt()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn undefined_is_zero() {
+        assert_eq!(ratio(1.0, 0.0), 0.0);
+        assert_eq!(ratio(f64::NAN, 2.0), 0.0);
+        assert_eq!(share(3.0, 2.0), 1.0);
+    }
+
+    #[test]
+    fn error_shrinks_with_samples_and_is_never_nothing() {
+        assert!(binomial_error(50.0, 100.0) > binomial_error(5_000.0, 10_000.0));
+        assert!(binomial_error(10.0, 10.0) > 0.05);
+        assert_eq!(binomial_error(0.0, 0.0), 0.5);
+    }
+}

@@ -1,0 +1,82 @@
+//! How numbers become words in summaries: with units, and with as many digits as they deserve.
+
+/// A share as percent, `0.4 %`, `37 %`, `99.94 %`.
+pub fn percent(share: f64) -> String {
+    let p = share * 100.0;
+    if p > 0.0 && p < 9.95 || p > 99.0 && p < 99.95 {
+        format!("{p:.1} %")
+    } else if p >= 99.95 && p < 100.0 {
+        format!("{p:.2} %")
+    } else {
+        format!("{p:.0} %")
+    }
+}
+
+/// A number of CPUs' worth of work, `0.94 cores`.
+pub fn cores(value: f64) -> String {
+    format!("{value:.2} cores")
+}
+
+/// Seconds, `9.1 s`, `12 ms`.
+pub fn seconds(value: f64) -> String {
+    match value {
+        v if v >= 99.5 => format!("{v:.0} s"),
+        v if v >= 0.9995 => format!("{v:.1} s"),
+        v if v >= 0.000_999_5 => format!("{:.0} ms", v * 1e3),
+        v => format!("{:.0} us", v * 1e6),
+    }
+}
+
+/// A count, `1.40 million`, `52 thousand`, `832`.
+pub fn count(value: f64) -> String {
+    match value {
+        v if v >= 1e9 => format!("{:.2} billion", v / 1e9),
+        v if v >= 1e6 => format!("{:.2} million", v / 1e6),
+        v if v >= 1e4 => format!("{:.0} thousand", v / 1e3),
+        v if v >= 10.0 || v.fract() == 0.0 => format!("{v:.0}"),
+        v => format!("{v:.1}"),
+    }
+}
+
+/// A noun with its number, `1 thread`, `3 threads`.
+pub fn plural(n: usize, noun: &str) -> String {
+    format!("{n} {noun}{}", if n == 1 { "" } else { "s" })
+}
+
+/// A list of CPUs, `CPU 2`, `CPUs 0-3,8`.
+pub fn cpu_list(cpus: &[u32]) -> String {
+    let mut runs: Vec<(u32, u32)> = Vec::new();
+    for &cpu in cpus {
+        match runs.last_mut() {
+            Some((_, end)) if cpu == end.saturating_add(1) => *end = cpu,
+            _ => runs.push((cpu, cpu)),
+        }
+    }
+    let text: Vec<String> = runs.iter().map(|(a, b)| if a == b { a.to_string() } else { format!("{a}-{b}") }).collect();
+    format!("CPU{} {}", if cpus.len() == 1 { "" } else { "s" }, text.join(","))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn digits_follow_size() {
+        assert_eq!(
+            [percent(0.0), percent(0.004), percent(0.37), percent(0.9994), percent(0.99999), percent(1.0)],
+            ["0 %", "0.4 %", "37 %", "99.9 %", "100.00 %", "100 %"]
+        );
+        assert_eq!([seconds(9.14), seconds(0.0123), seconds(0.00002)], ["9.1 s", "12 ms", "20 us"]);
+        assert_eq!(
+            [count(1_397_534.0), count(52_100.0), count(832.0), count(3.25)],
+            ["1.40 million", "52 thousand", "832", "3.2"]
+        );
+    }
+
+    #[test]
+    fn cpus_in_runs() {
+        assert_eq!(cpu_list(&[0, 1, 2, 8]), "CPUs 0-2,8");
+        assert_eq!(cpu_list(&[3]), "CPU 3");
+        assert_eq!(cpu_list(&[u32::MAX, 0]), "CPUs 4294967295,0");
+    }
+}
