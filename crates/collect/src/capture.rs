@@ -69,7 +69,11 @@ pub fn run(plan: &Plan, mut writer: Writer, stop: &AtomicBool, progress: &mut dy
     let mut gaps = Vec::new();
     let ledger = Ledger::load(&mut a)?;
     let stack_bytes = samples::stack_bytes(plan);
-    let profile = or_gap(Profile::load(&mut b, ledger.threads(), &host::online_cpus(&plan.root), SAMPLE_HZ, stack_bytes), "sample", &mut gaps);
+    let profile = or_gap(
+        Profile::load(&mut b, ledger.threads(), &host::online_cpus(&plan.root), SAMPLE_HZ, stack_bytes),
+        "sample",
+        &mut gaps,
+    );
     let calls = or_gap(Calls::load(&mut c, ledger.threads()), "call", &mut gaps);
     let mut meta = Meta {
         tool: plan.tool.clone(),

@@ -57,7 +57,8 @@ pub fn examine() -> Health {
     facilities.push(file(
         "kernel symbols",
         "names of kernel functions on stacks",
-        fs::read_to_string("/proc/kallsyms").is_ok_and(|t| t.lines().take(50).any(|l| !l.starts_with("0000000000000000"))),
+        fs::read_to_string("/proc/kallsyms")
+            .is_ok_and(|t| t.lines().take(50).any(|l| !l.starts_with("0000000000000000"))),
         "kernel.kptr_restrict hides addresses; set it to 1 or lower, or run as root",
     ));
     facilities.push(file(
@@ -83,7 +84,12 @@ fn file(name: &'static str, meaning: &'static str, works: bool, remedy: &str) ->
 fn privileges() -> Facility {
     let missing = missing_capabilities();
     let why = if missing.is_empty() { String::new() } else { format!("missing {}: run as root", missing.join(", ")) };
-    Facility { name: "privileges", works: missing.is_empty(), meaning: "loading probes, reading other users' processes", why }
+    Facility {
+        name: "privileges",
+        works: missing.is_empty(),
+        meaning: "loading probes, reading other users' processes",
+        why,
+    }
 }
 
 fn btf() -> Facility {
@@ -110,16 +116,29 @@ fn probes() -> Vec<Facility> {
     let Ok(ledger) = ledger else { return found };
     let cpus = host::online_cpus(Path::new("/"));
     let profile = Profile::load(&mut b, ledger.threads(), &cpus, 1, 4096);
-    found.push(tried("on-CPU profile", "user and kernel time, functions, flame graph, suspicion of busy polls", profile.err()));
+    found.push(tried(
+        "on-CPU profile",
+        "user and kernel time, functions, flame graph, suspicion of busy polls",
+        profile.err(),
+    ));
     let calls = Calls::load(&mut c, ledger.threads()).and_then(|mut calls| calls.open(Kind::Latency).map(drop));
-    found.push(tried("counted system calls", "arguments and results; without them a busy poll is `medium` at best", calls.err()));
-    found.push(tried("run statistics of programs", "what the capture itself costs in the kernel", run_stats::start().err()));
+    found.push(tried(
+        "counted system calls",
+        "arguments and results; without them a busy poll is `medium` at best",
+        calls.err(),
+    ));
+    found.push(tried(
+        "run statistics of programs",
+        "what the capture itself costs in the kernel",
+        run_stats::start().err(),
+    ));
     found
 }
 
 /// Either hierarchy shows a cpu controller.
 fn limits_visible() -> bool {
-    let v2 = fs::read_to_string("/sys/fs/cgroup/cgroup.controllers").is_ok_and(|t| t.split_whitespace().any(|c| c == "cpu"));
+    let v2 =
+        fs::read_to_string("/sys/fs/cgroup/cgroup.controllers").is_ok_and(|t| t.split_whitespace().any(|c| c == "cpu"));
     let mounts = fs::read_to_string("/proc/self/mounts").unwrap_or_default();
     let v1 = |line: &str| {
         let mut words = line.split(' ');

@@ -77,6 +77,8 @@ fn own_cpu_ns() -> u64 {
 
 fn peak_rss_bytes() -> u64 {
     let text = fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let kib = text.lines().find_map(|line| line.strip_prefix("VmHWM:")?.trim().strip_suffix(" kB")?.trim().parse::<u64>().ok());
+    let kib = text
+        .lines()
+        .find_map(|line| line.strip_prefix("VmHWM:")?.trim().strip_suffix(" kB")?.trim().parse::<u64>().ok());
     kib.unwrap_or(0) * 1024
 }

@@ -27,7 +27,11 @@ impl Slices {
         for row in ended {
             if row.born_ns >= self.start_ns && !self.reported.contains_key(&row.tid) {
                 self.count_brief(row);
-                let sum = brief.entry(&row.comm).or_insert_with(|| Thread { t_ns, comm: row.comm.clone(), ..Thread::default() });
+                let sum = brief.entry(&row.comm).or_insert_with(|| Thread {
+                    t_ns,
+                    comm: row.comm.clone(),
+                    ..Thread::default()
+                });
                 add(sum, &row.sum);
             } else {
                 rows.extend(self.difference(t_ns, row));

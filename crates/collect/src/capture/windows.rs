@@ -78,7 +78,19 @@ impl<'o> Windows<'o> {
         // Half a second past the start of a slice, so that a window never meets its reading.
         let next = (length / 5).min(Duration::from_millis(1500));
         let (opened, hits, lost, seen) = (0, 0, 0, 0);
-        Self { calls, mode, length, start_ns, next, opened, spent: Duration::ZERO, hits, lost, seen, priced: HashMap::new() }
+        Self {
+            calls,
+            mode,
+            length,
+            start_ns,
+            next,
+            opened,
+            spent: Duration::ZERO,
+            hits,
+            lost,
+            seen,
+            priced: HashMap::new(),
+        }
     }
 
     /// Opens a window if one is due, called for and affordable; returns when it is closed.

@@ -50,7 +50,7 @@ impl CpuTime {
     }
 }
 
-/// A process outside the target, over all allowed CPUs.
+/// A process outside the target.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Neighbour {
     /// Process id.
@@ -61,8 +61,8 @@ pub struct Neighbour {
     pub cgroup: String,
     /// Samples that found it running.
     pub samples: f64,
-    /// Samples that found it running while a thread of the target was runnable there.
-    pub in_the_way: f64,
+    /// Run-queue time of the target at whose end this process left the CPU to it, ns.
+    pub delayed_ns: f64,
 }
 
 /// A CPU quota at work, by the cgroup's own counters.
@@ -102,8 +102,8 @@ pub struct Cpus {
     pub neighbours: Vec<Neighbour>,
     /// Whether the recording tells who else ran.
     pub neighbours_known: bool,
-    /// Samples of the target itself; where none were kept, what its CPU time would have given.
-    pub target_samples: f64,
+    /// Run-queue time of the target, ns, that ended when one of its own processes left the CPU.
+    pub own_delay_ns: f64,
     /// The quota that throttled most, or the only one; none where there is none.
     pub quota: Option<Quota>,
 }
@@ -117,20 +117,18 @@ impl Fact for Cpus {
         if allowed.is_empty() {
             allowed = by_cpu.keys().copied().collect();
         }
-        let samples: f64 = case.recording.rows::<tables::Sample>().iter().map(|s| f64::from(s.weight.max(1))).sum();
-        let hz = f64::from(target.sample_hz);
         let target_ns = match case.fact::<Threads>() {
             Ok(threads) => Some(threads.total.cpu_ns),
-            Err(_) => (samples > 0.0 && hz > 0.0).then(|| ratio(samples * 1e9, hz)),
+            Err(_) => sampled_cpu_ns(case),
         };
-        let expected = target_ns.unwrap_or(0.0) * hz / 1e9;
+        let (own, others): (Vec<_>, Vec<_>) = case.recording.rows::<tables::Neighbour>().iter().partition(|n| n.own);
         Ok(Cpus {
             online: case.recording.meta.host.cpus.max(by_cpu.len() as u32),
             allowed_time: together(by_cpu.iter().filter(|(n, _)| allowed.contains(n))),
             other_time: together(by_cpu.iter().filter(|(n, _)| !allowed.contains(n))),
-            neighbours: neighbours(case, &allowed),
+            neighbours: neighbours(&others),
+            own_delay_ns: own.iter().map(|n| n.delayed_ns as f64).sum(),
             neighbours_known: case.recording.tables.has::<tables::Neighbour>(),
-            target_samples: if samples > 0.0 { samples } else { expected },
             quota: counters.and_then(|c| quota(case, &c)),
             target_ns,
             by_cpu,
@@ -155,12 +153,11 @@ impl Cpus {
         Some(share(self.target_ns?, self.allowed_time?.busy_ns()))
     }
 
-    /// How much of the competition for the allowed CPUs was other processes, 0 to 1, by samples
-    /// that found them running in front of a runnable thread of the target. The target's own
-    /// samples stand against them: its threads may be in each other's way, at most always.
+    /// How much of the target's waiting for a CPU was behind other processes, 0 to 1: the rest was
+    /// behind its own threads. None where no wait was long enough to be told.
     pub fn others_in_the_way(&self) -> Option<f64> {
-        let others: f64 = self.neighbours.iter().map(|n| n.in_the_way).sum();
-        (self.neighbours_known && self.target_samples > 0.0).then(|| share(others, others + self.target_samples))
+        let others: f64 = self.neighbours.iter().map(|n| n.delayed_ns).sum();
+        (others + self.own_delay_ns > 0.0).then(|| share(others, others + self.own_delay_ns))
     }
 
     /// The same by counters: used time of the allowed CPUs that is not the target's.
@@ -193,23 +190,25 @@ fn together<'a>(cpus: impl Iterator<Item = (&'a u32, &'a CpuTime)>) -> Option<Cp
     })
 }
 
-fn neighbours(case: &Case, allowed: &[u32]) -> Vec<Neighbour> {
-    let mut all: BTreeMap<(u32, String), Neighbour> = BTreeMap::new();
-    for row in case.recording.rows::<tables::Neighbour>() {
-        if !allowed.is_empty() && !allowed.contains(&row.cpu) {
-            continue;
-        }
-        let n = all.entry((row.pid, row.comm.clone())).or_insert_with(|| Neighbour {
-            pid: row.pid,
-            comm: row.comm.clone(),
-            cgroup: row.cgroup.clone(),
-            ..Neighbour::default()
-        });
-        n.samples += row.samples as f64;
-        n.in_the_way += row.samples_in_the_way as f64;
-    }
-    let mut all: Vec<Neighbour> = all.into_values().collect();
-    all.sort_by(|a, b| b.in_the_way.total_cmp(&a.in_the_way).then(b.samples.total_cmp(&a.samples)));
+/// CPU time of the target by samples, ns; none where there is no sample.
+fn sampled_cpu_ns(case: &Case) -> Option<f64> {
+    let samples: f64 = case.recording.rows::<tables::Sample>().iter().map(|s| f64::from(s.weight.max(1))).sum();
+    let hz = f64::from(case.recording.meta.target.sample_hz);
+    (samples > 0.0 && hz > 0.0).then(|| ratio(samples * 1e9, hz))
+}
+
+fn neighbours(rows: &[&tables::Neighbour]) -> Vec<Neighbour> {
+    let neighbour = |row: &&tables::Neighbour| Neighbour {
+        pid: row.pid,
+        comm: row.comm.clone(),
+        cgroup: row.cgroup.clone(),
+        samples: row.samples as f64,
+        delayed_ns: row.delayed_ns as f64,
+    };
+    let mut all: Vec<Neighbour> = rows.iter().map(neighbour).collect();
+    all.sort_by(|a, b| {
+        b.delayed_ns.total_cmp(&a.delayed_ns).then(b.samples.total_cmp(&a.samples)).then(a.pid.cmp(&b.pid))
+    });
     all
 }
 
@@ -250,9 +249,9 @@ mod tests {
     fn allowed_and_others() {
         let mut text = "meta target.allowed_cpus=[0] host.cpus=2 length_ns=1e9
             thread pid=1 tid=1 wall_ns=1e9 cpu_ns=6e8
-            neighbour pid=9 comm=hog cpu=0 samples=40 samples_in_the_way=30
-            neighbour pid=9 comm=hog cpu=1 samples=90
-            neighbour pid=8 comm=log cpu=0 samples=50 samples_in_the_way=1
+            neighbour pid=9 comm=hog samples=40 delayed_ns=30
+            neighbour pid=8 comm=log samples=50 delayed_ns=1
+            neighbour pid=1 comm=svc own=true delayed_ns=60
             sample pid=1 tid=1 weight=60\n"
             .to_string();
         for (cpu, user, idle) in [("cpu0", 9e8, 1e8), ("cpu1", 1e8, 9e8), ("cpu", 1e9, 1e9)] {
@@ -266,7 +265,7 @@ mod tests {
         let cpus = case.fact::<Cpus>().unwrap();
         assert_eq!((cpus.allowed_time.unwrap().utilization(), cpus.other_time.unwrap().utilization()), (0.9, 0.1));
         assert_eq!(
-            cpus.neighbours.iter().map(|n| (n.pid, n.samples, n.in_the_way)).collect::<Vec<_>>(),
+            cpus.neighbours.iter().map(|n| (n.pid, n.samples, n.delayed_ns)).collect::<Vec<_>>(),
             [(9, 40.0, 30.0), (8, 50.0, 1.0)]
         );
         assert_eq!((cpus.others_in_the_way().unwrap() * 91.0).round(), 31.0);

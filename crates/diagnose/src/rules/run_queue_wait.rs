@@ -14,8 +14,8 @@ pub(super) static RULE: Rule = Rule {
     explain: Explain {
         means: "Threads of the target were ready to run and stood in a CPU's queue while other processes ran there.",
         recognised_by: "The target was runnable without running for a quarter or more of the time that it wanted a CPU, \
-                        no quota held it, the hypervisor did not steal it, and samples of those CPUs show other \
-                        processes running in front of it.",
+                        no quota held it, the hypervisor did not steal it, and other processes ran until it got \
+                        its CPU.",
         what_to_do: "Give the target CPUs of its own (cpuset, affinity), more weight (cpu.weight, nice), or move the \
                      others away. If the target is pinned to full CPUs while others are idle, widen its affinity.",
         look_alikes: "cpu-throttled: a quota held it, nr_throttled grows. cpu-steal: the hypervisor ran somebody else. \
@@ -68,15 +68,15 @@ fn check(case: &Case) -> Checked {
 }
 
 fn finding(case: &Case, cpus: &Cpus, lines: &Lines, others: f64, explained: f64) -> Finding {
-    let first = cpus.neighbours.first().filter(|n| n.in_the_way > 0.0);
-    // Samples name who ran; the counters of /proc/stat must show the same work that is not ours.
-    let by_samples = cpus.others_in_the_way().is_some();
+    let first = cpus.neighbours.first().filter(|n| n.delayed_ns > 0.0);
+    // The scheduler names who ran; the counters of /proc/stat must show the same work that is not ours.
+    let by_switches = cpus.others_in_the_way().is_some();
     let by_counters = cpus.others_by_counters().is_some_and(|o| o >= MIN_OTHERS);
     let part = share(explained, lines.demand_ns());
     let ceiling = ceiling(cpus);
     Finding {
         cause: RULE.cause.into(),
-        confidence: confidence(case, usize::from(by_samples) + usize::from(by_counters)),
+        confidence: confidence(case, usize::from(by_switches) + usize::from(by_counters)),
         summary: format!(
             "The target was runnable without a CPU for {}, {} of the time that it wanted one, while {} ran{}",
             seconds(lines.waiting_for_cpu_ns() / 1e9),
@@ -117,7 +117,13 @@ fn rows(case: &Case, cpus: &Cpus, lines: &Lines, others: f64) -> Vec<crate::verd
     let mut rows = vec![
         evidence("runnable after a wake-up, without a CPU", lines.run_queue_ns / 1e9, "s", "near 0", schedstat),
         evidence("runnable after a preemption, without a CPU", lines.preempted_ns / 1e9, "s", "near 0", ""),
-        evidence("other processes in front of it", others * 100.0, "%", "under 25", "top -H; ps -eo pid,psr,pcpu,comm"),
+        evidence(
+            "of its waits for a CPU: behind other processes",
+            others * 100.0,
+            "%",
+            "under 25",
+            "top -H; ps -eo pid,psr,pcpu,comm",
+        ),
         evidence(
             "periods throttled by a quota",
             cpus.quota.as_ref().map_or(0.0, |q| q.throttled_periods),
@@ -140,12 +146,12 @@ fn rows(case: &Case, cpus: &Cpus, lines: &Lines, others: f64) -> Vec<crate::verd
 
 /// The processes most in the way, at most three.
 fn names(neighbours: &[Neighbour]) -> String {
-    let all: f64 = neighbours.iter().map(|n| n.in_the_way).sum();
+    let all: f64 = neighbours.iter().map(|n| n.delayed_ns).sum();
     let named: Vec<String> = neighbours
         .iter()
-        .filter(|n| n.in_the_way > 0.0)
+        .filter(|n| n.delayed_ns > 0.0)
         .take(3)
-        .map(|n| format!("{} (pid {}, {})", n.comm, n.pid, percent(share(n.in_the_way, all))))
+        .map(|n| format!("{} (pid {}, {})", n.comm, n.pid, percent(share(n.delayed_ns, all))))
         .collect();
     if named.is_empty() { "other processes".to_string() } else { named.join(", ") }
 }
@@ -180,8 +186,8 @@ mod tests {
         text + &format!("sample pid=1 tid=1 weight={}\n", (target * 100.0).max(1.0) as u32)
     }
 
-    const HOGS: &str = "neighbour pid=50 comm=sh cgroup=/svc cpu=0 samples=300 samples_in_the_way=290
-        neighbour pid=51 comm=sh cgroup=/svc cpu=1 samples=300 samples_in_the_way=280\n";
+    const HOGS: &str = "neighbour pid=50 comm=sh cgroup=/svc samples=300 delayed_ns=4.6e9
+        neighbour pid=51 comm=sh cgroup=/svc samples=300 delayed_ns=4.5e9\n";
 
     fn waits(cpu: f64, queue: f64) -> String {
         format!(
@@ -219,7 +225,7 @@ mod tests {
 
     #[test]
     fn own_threads_are_not_a_neighbour() {
-        let quiet = "neighbour pid=50 comm=sh cpu=0 samples=9 samples_in_the_way=8\n";
+        let quiet = "neighbour pid=50 comm=sh samples=9 delayed_ns=1e9\n        neighbour pid=1 comm=svc own=true delayed_ns=19e9\n";
         let why = silent(&RULE, &(machine(7.8, 8.0, 0.0) + quiet + &waits(7.8, 20.0)));
         assert!(why.contains("behind its own threads"), "{why}");
         // By counters alone as well.
