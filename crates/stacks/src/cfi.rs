@@ -3,6 +3,8 @@
 //! `.eh_frame` is copied into memory (it is at most some megabytes), searched through
 //! `.eh_frame_hdr`, or through an index made here for the files that lack it.
 
+use std::time::{Duration, Instant};
+
 use gimli::{
     BaseAddresses, CieOrFde, EhFrame, EhFrameHdr, EhFrameOffset, FrameDescriptionEntry, LittleEndian, UnwindContext,
     UnwindSection,
@@ -20,8 +22,10 @@ const MAX_BYTES: u64 = 64 << 20;
 /// Longest description of one function that is followed; bounds the time of one look-up.
 const MAX_ENTRY_BYTES: usize = 64 << 10;
 
-/// Functions in an index made here.
+/// Functions in an index made here, and the time it may take: entries can be made slow to read.
 const MAX_INDEX: usize = 1 << 20;
+const MAX_INDEX_TIME: Duration = Duration::from_secs(1);
+const ENTRIES_PER_CHECK: usize = 16;
 
 /// The call frame information of a file.
 pub(crate) struct Cfi {
@@ -90,12 +94,16 @@ impl Cfi {
 fn index(eh_frame: &[u8], bases: &BaseAddresses) -> Vec<(u64, usize)> {
     let section = EhFrame::new(eh_frame, LittleEndian);
     let mut entries = section.entries(bases);
-    let mut index = Vec::new();
+    let (mut index, mut count, start) = (Vec::new(), 0_usize, Instant::now());
     while let (Ok(Some(entry)), true) = (entries.next(), index.len() < MAX_INDEX) {
         if let CieOrFde::Fde(partial) = entry
             && let Ok(fde) = partial.parse(EhFrame::cie_from_offset)
         {
             index.push((fde.initial_address(), fde.offset()));
+        }
+        count += 1;
+        if count.is_multiple_of(ENTRIES_PER_CHECK) && start.elapsed() > MAX_INDEX_TIME {
+            break;
         }
     }
     index.sort_unstable();

@@ -1,6 +1,10 @@
 //! A binary or library that is mapped somewhere: its code, how to unwind it, where its names are.
 
-use std::{collections::HashMap, sync::Arc};
+use std::{
+    collections::HashMap,
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use gimli::UnwindContext;
 
@@ -14,10 +18,15 @@ pub(crate) struct Image {
     pub(crate) source: Option<Source>,
     parts: Option<Parts>,
     rows: HashMap<u64, Option<Arc<Row>>>,
+    row_time: Duration,
 }
 
 /// Addresses whose rows are remembered.
 const MAX_ROWS: usize = 1 << 16;
+
+/// Time for finding rows. A real file needs microseconds for each; one that was made to be slow
+/// is taken for one that describes nothing.
+const MAX_ROW_TIME: Duration = Duration::from_secs(2);
 
 /// What is read when the first address falls into the image.
 #[derive(Default)]
@@ -29,7 +38,7 @@ struct Parts {
 
 impl Image {
     pub(crate) fn new(name: String, source: Option<Source>) -> Self {
-        Image { name, source, parts: None, rows: HashMap::new() }
+        Image { name, source, parts: None, rows: HashMap::new(), row_time: Duration::ZERO }
     }
 
     /// Reads headers and call frame information, unless that was done before. `budget` is what
@@ -75,9 +84,11 @@ impl Image {
         if let Some(row) = self.rows.get(&vaddr) {
             return row.clone();
         }
-        let parts = self.parts.as_mut()?;
+        let parts = self.parts.as_mut().filter(|_| self.row_time < MAX_ROW_TIME)?;
+        let start = Instant::now();
         let described = parts.cfi.as_mut().and_then(|cfi| cfi.row(vaddr, context));
         let row = described.or_else(|| parts.go.as_ref()?.row(vaddr)).map(Arc::new);
+        self.row_time += start.elapsed();
         if self.rows.len() >= MAX_ROWS {
             self.rows.clear();
         }

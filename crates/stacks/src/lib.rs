@@ -1,8 +1,9 @@
 //! Registers and a copy of the stack in, named frames out.
 //!
 //! A sample of a thread is its registers and the bytes above its stack pointer. [`Stacks::user`]
-//! walks them with the call frame information (`.eh_frame`) of the files that the process has
-//! mapped, and by frame pointers where there is none (Go, JIT), until the thread's first function.
+//! walks them with the call frame information (`.eh_frame`, Go's `.gopclntab`) of the files that the
+//! process has mapped, and by frame pointers where there is none (code compiled at run time), until
+//! the thread's first function.
 //! Frames are numbers until [`Stacks::finish`] names them all at once; the files are opened when a
 //! process is first seen, so its stacks still get names when it is gone by then.
 //!

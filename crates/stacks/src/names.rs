@@ -35,7 +35,7 @@ use perf_map::PerfMaps;
 const MAX_NAME_BYTES: usize = 512;
 
 /// Time for the names of all images.
-const TIME_LIMIT: Duration = Duration::from_secs(20);
+const TIME_LIMIT: Duration = Duration::from_secs(10);
 
 /// Name and source line of an address.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -107,7 +107,7 @@ pub(crate) fn name_addresses(image: &Image, addresses: &[u64], deadline: Instant
         name_from(&debug, &layout, addresses, &mut named, deadline);
     }
     if let Some(go) = image.go() {
-        for (named, vaddr) in named.iter_mut().zip(addresses) {
+        for (named, vaddr) in named.iter_mut().zip(addresses).take_while(|_| Instant::now() < deadline) {
             name_go(named, go, *vaddr);
         }
     }

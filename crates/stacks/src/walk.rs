@@ -1,7 +1,8 @@
 //! From a frame to its caller, until the thread's first function.
 //!
-//! Where an address has call frame information, that is followed; where it has none (Go, code
-//! compiled at run time, hand-written assembly), the frame pointer is. One stack may need both.
+//! Where an address is described (by `.eh_frame`, or by Go's own table), that is followed; where it
+//! is not (code compiled at run time, hand-written assembly), the frame pointer is. One stack may
+//! need all of them.
 
 use gimli::UnwindContext;
 

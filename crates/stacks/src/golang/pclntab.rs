@@ -9,6 +9,9 @@ use crate::{elf::Layout, row::Row, source::Source};
 /// Largest table that is read; large programs have some 50 MB.
 const MAX_BYTES: u64 = 128 << 20;
 
+/// Longest name or path.
+const MAX_TEXT_BYTES: usize = 4096;
+
 /// First words of the table in Go 1.18 and in Go 1.20.
 const MAGIC: [u32; 2] = [0xffff_fff0, 0xffff_fff1];
 
@@ -126,7 +129,8 @@ impl Pclntab {
     }
 
     fn text_at(&self, at: usize) -> Option<&[u8]> {
-        self.bytes.get(at..)?.split(|b| *b == 0).next()
+        let rest = self.bytes.get(at..)?;
+        rest[..rest.len().min(MAX_TEXT_BYTES)].split(|b| *b == 0).next()
     }
 
     /// A value that changes along a function: pairs of differences, of the value and of the address.

@@ -79,6 +79,24 @@ mod tests {
         assert!(demangle(&"ü".repeat(10_000)).len() <= 512);
     }
 
+    #[test]
+    fn nonsense_ends() {
+        let words = [
+            "_Z", "_R", "N", "E", "S", "_", "T", "I", "J", "L", "X", "St", "4main", "9", "0", "K", "P", "D", "t", "sr",
+            "cv", "ü",
+        ];
+        let mut random = 0x2545_f491_u32;
+        for _ in 0..50_000 {
+            let mut name = String::from(if random.is_multiple_of(2) { "_ZN" } else { "_RNv" });
+            for _ in 0..random % 60 {
+                random = random.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+                name += words[(random >> 16) as usize % words.len()];
+            }
+            random = random.wrapping_add(0x9e37_79b9);
+            assert!(demangle(&name).len() <= 512);
+        }
+    }
+
     fn digits(n: u32) -> String {
         char::from_digit(n, 36).unwrap().to_uppercase().to_string()
     }

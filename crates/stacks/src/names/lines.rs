@@ -8,7 +8,7 @@ use std::time::Instant;
 
 use gimli::{Dwarf, EndianSlice, LineRow, LittleEndian, SectionId, Unit};
 
-use super::{clip, sections::Budget};
+use super::{MAX_NAME_BYTES, clip, sections::Budget};
 use crate::{elf::Layout, row::Slice, source::Source};
 
 /// Debug information that is read of one file, unpacked: beyond it there are no source lines.
@@ -102,7 +102,7 @@ fn run(dwarf: &Dwarf<Slice<'_>>, unit: &Unit<Slice<'_>>, wanted: &mut Wanted<'_>
     while let Some((header, row)) = rows.next_row()? {
         if let Some(before) = &before {
             for at in wanted.between(before.address(), row.address()) {
-                if wanted.found[at].is_none() {
+                if wanted.found[at].is_none() && !wanted.late() {
                     wanted.found[at] = text(dwarf, unit, header, before);
                 }
             }
@@ -123,7 +123,7 @@ fn text(
     row: &LineRow,
 ) -> Option<String> {
     let path = dwarf.attr_string(unit, row.file(header)?.path_name()).ok()?;
-    let path = String::from_utf8_lossy(path.slice());
-    let file = path.rsplit('/').next().unwrap_or_default();
-    Some(format!("{}:{}", clip(file), row.line()?))
+    let file = path.slice().rsplit(|b| *b == b'/').next().unwrap_or_default();
+    let file = String::from_utf8_lossy(&file[..file.len().min(MAX_NAME_BYTES)]);
+    Some(format!("{}:{}", clip(&file), row.line()?))
 }

@@ -10,6 +10,9 @@ use crate::{elf::Layout, source::Source};
 /// Largest symbol and string table that is read.
 const MAX_TABLE_BYTES: u64 = 128 << 20;
 
+/// Longest mangled name. Names may overlap, so that the table's size does not bound them.
+const MAX_NAME_BYTES: usize = 4096;
+
 /// Size of an `Elf64_Sym`.
 const ENTRY_BYTES: usize = 24;
 
@@ -100,7 +103,7 @@ fn symbol(entry: &[u8]) -> Option<Symbol> {
 
 fn name(names: &[u8], at: u32) -> Option<&[u8]> {
     let rest = names.get(at as usize..)?;
-    rest.split(|b| *b == 0).next().filter(|name| !name.is_empty())
+    rest[..rest.len().min(MAX_NAME_BYTES)].split(|b| *b == 0).next().filter(|name| !name.is_empty())
 }
 
 #[cfg(test)]

@@ -1,4 +1,5 @@
 //! Programs of known shape, built by the real tool chains.
+#![allow(clippy::unwrap_used, reason = "a test whose program does not run has failed")]
 
 use std::{fs, path::PathBuf, process::Command};
 

@@ -1,4 +1,5 @@
 //! Stops a thread of another process and takes what a sample would hold.
+#![allow(clippy::unwrap_used, reason = "a test whose program does not run has failed")]
 
 use std::{
     fs::{self, File},
@@ -109,6 +110,11 @@ impl Running {
     ) -> Vec<Sampled> {
         let pid = self.pid();
         let deadline = Instant::now() + PATIENCE;
+        // Past what it does to say that it is ready.
+        let ready_at = ticks(pid);
+        while ticks(pid) < ready_at + 5 && Instant::now() < deadline {
+            sleep(Duration::from_millis(10));
+        }
         let mut ids = Vec::new();
         while ids.len() < count && Instant::now() < deadline {
             if let Some(tid) = busiest_thread(pid)
@@ -174,16 +180,24 @@ impl Drop for Stopped {
     }
 }
 
+/// The thread that runs now and has used the CPU most. One that sleeps says nothing of what uses it.
 fn busiest_thread(pid: u32) -> Option<u32> {
-    let used = |stat: &Path| {
-        let stat = fs::read_to_string(stat).ok()?;
-        let fields: Vec<&str> = stat.rsplit(')').next()?.split_whitespace().collect();
-        // One that sleeps says nothing of what uses the CPU.
-        (fields.first() == Some(&"R")).then_some(())?;
-        Some(fields.get(11)?.parse::<u64>().ok()? + fields.get(12)?.parse::<u64>().ok()?)
-    };
     let tasks = fs::read_dir(format!("/proc/{pid}/task")).ok()?;
-    let threads = tasks.filter_map(|t| Some((used(&t.as_ref().ok()?.path().join("stat"))?, t.ok()?.file_name())));
-    // A thread that has only started does not count yet.
-    threads.filter(|(ticks, _)| *ticks >= 5).max()?.1.to_str()?.parse().ok()
+    let running = tasks.filter_map(Result::ok).filter_map(|task| {
+        let (state, ticks) = state_and_ticks(&task.path().join("stat"))?;
+        (state == "R").then_some((ticks, task.file_name()))
+    });
+    running.max()?.1.to_str()?.parse().ok()
+}
+
+fn ticks(pid: u32) -> u64 {
+    state_and_ticks(format!("/proc/{pid}/stat").as_ref()).map_or(0, |(_, ticks)| ticks)
+}
+
+/// State, and CPU time in ticks.
+fn state_and_ticks(stat: &Path) -> Option<(String, u64)> {
+    let stat = fs::read_to_string(stat).ok()?;
+    let fields: Vec<&str> = stat.rsplit(')').next()?.split_whitespace().collect();
+    let number = |at: usize| fields.get(at)?.parse::<u64>().ok();
+    Some(((*fields.first()?).to_string(), number(11)? + number(12)?))
 }
