@@ -26,23 +26,38 @@ const SAMPLE_EVERY: Duration = Duration::from_secs(1);
 /// How soon a request to stop is heard.
 const STOP_HEARD: Duration = Duration::from_millis(100);
 
-/// Watches the host for `length`, or until `stop` is set.
-pub fn watch(root: &Path, length: Duration, stop: &AtomicBool) -> Recording {
+/// Who hears how far the watch is: the time since its start.
+pub type Progress<'p> = &'p mut dyn FnMut(Duration);
+
+/// Watches the host for `length`, or until `stop` is set, into `writer`, and seals it.
+///
+/// # Errors
+/// The recording cannot be written.
+pub fn run(
+    root: &Path,
+    length: Duration,
+    tool: &str,
+    mut writer: Writer,
+    stop: &AtomicBool,
+    progress: Progress<'_>,
+) -> Result<()> {
+    let seen = watch(root, length, stop, progress);
+    writer.append(seen.rows::<Process>())?;
+    writer.append(seen.rows::<Thread>())?;
+    writer.append(seen.rows::<Counter>())?;
+    writer.append(seen.rows::<Gap>())?;
+    writer.append(seen.rows::<Cost>())?;
+    writer.seal(&Meta { tool: tool.to_string(), ..seen.meta })
+}
+
+/// Watches the host; the rows stay in memory.
+pub fn watch(root: &Path, length: Duration, stop: &AtomicBool, progress: Progress<'_>) -> Recording {
     let started = SystemTime::now();
     let start_ns = monotonic_ns();
     let before = host_processes(root, None);
     let mut throttled = Throttled::start(root, &before);
     let mut samplers = Samplers::new(Scope::host(root, throttled.cgroups()));
-    let mut counters = samplers.sample(0);
-    while monotonic_ns() - start_ns < length_ns(length) && !stop.load(Ordering::Relaxed) {
-        let rest = Duration::from_nanos(length_ns(length).saturating_sub(monotonic_ns() - start_ns));
-        if rest > SAMPLE_EVERY {
-            pause(SAMPLE_EVERY, stop);
-            counters.extend(samplers.sample(monotonic_ns() - start_ns));
-        } else {
-            pause(rest, stop);
-        }
-    }
+    let mut counters = sample_until(length, start_ns, &mut samplers, stop, progress);
     let after = host_processes(root, Some(&before));
     let t_ns = monotonic_ns() - start_ns;
     counters.extend(samplers.last(t_ns));
@@ -50,7 +65,6 @@ pub fn watch(root: &Path, length: Duration, stop: &AtomicBool) -> Recording {
     let shares = throttled.end(&found, t_ns);
     let ended = if stop.load(Ordering::Relaxed) { "interrupted" } else { "time" };
     let meta = Meta {
-        tool: concat!("wakewalk ", env!("CARGO_PKG_VERSION")).to_string(),
         kind: "host".to_string(),
         started: rfc3339(started),
         start_ns,
@@ -65,34 +79,30 @@ pub fn watch(root: &Path, length: Duration, stop: &AtomicBool) -> Recording {
     Recording { meta, tables: tables(root, &found, &shares, counters, gaps, (start_ns, t_ns)) }
 }
 
-/// Writes what was seen as a recording.
-///
-/// # Errors
-/// The folder holds a recording already, or the disk is full.
-pub fn save(seen: &Recording, dir: &Path) -> Result<()> {
-    let mut writer = Writer::create(dir, &seen.meta)?;
-    writer.append(seen.rows::<Process>())?;
-    writer.append(seen.rows::<Thread>())?;
-    writer.append(seen.rows::<Counter>())?;
-    writer.append(seen.rows::<Gap>())?;
-    writer.append(seen.rows::<Cost>())?;
-    writer.seal(&seen.meta)
-}
-
 fn length_ns(length: Duration) -> u64 {
     u64::try_from(length.as_nanos()).unwrap_or(u64::MAX)
 }
 
-/// Sleeps, in pieces short enough to hear `stop`.
-fn pause(length: Duration, stop: &AtomicBool) {
-    let until_ns = monotonic_ns() + length_ns(length);
-    while !stop.load(Ordering::Relaxed) {
-        let rest = Duration::from_nanos(until_ns.saturating_sub(monotonic_ns()));
-        if rest.is_zero() {
-            return;
+/// Samples at once and then each second, but for the end; sleeps in pieces short enough to hear `stop`.
+fn sample_until(
+    length: Duration,
+    start_ns: u64,
+    samplers: &mut Samplers,
+    stop: &AtomicBool,
+    progress: Progress<'_>,
+) -> Vec<Counter> {
+    let elapsed = || Duration::from_nanos(monotonic_ns() - start_ns);
+    let mut rows = samplers.sample(0);
+    let mut next = SAMPLE_EVERY;
+    while elapsed() < length && !stop.load(Ordering::Relaxed) {
+        if elapsed() >= next {
+            rows.extend(samplers.sample(length_ns(elapsed())));
+            next += SAMPLE_EVERY;
         }
-        std::thread::sleep(rest.min(STOP_HEARD));
+        std::thread::sleep(length.min(next).saturating_sub(elapsed()).min(STOP_HEARD));
+        progress(elapsed());
     }
+    rows
 }
 
 fn tables(

@@ -222,7 +222,7 @@ fn a_cgroup_of_version_1_with_a_quota() {
     let first = throttled(&samplers.sample(0)).unwrap();
     poll("throttling", || throttled(&samplers.last(1)).filter(|count| *count > first));
 
-    let seen = host_watch::watch(Path::new(ROOT), Duration::from_secs(2), &AtomicBool::new(false));
+    let seen = host_watch::watch(Path::new(ROOT), Duration::from_secs(2), &AtomicBool::new(false), &mut |_| {});
     let row = seen.rows::<Thread>().iter().find(|row| row.pid == busy.0.id()).unwrap();
     assert!(row.throttled_ns > 0 && row.throttled_ns > row.cpu_ns, "{row:?}");
     assert_eq!(value(seen.rows::<Counter>(), "cgroup/cpu", &name, "quota_ns"), Some(1e7));

@@ -17,6 +17,7 @@ fn v2_levels_and_the_tightest_quota() {
     root.file("proc/self/mountinfo", V2)
         .file("sys/fs/cgroup/a.slice/cpu.max", "150000 100000\n")
         .file("sys/fs/cgroup/a.slice/b.service/cpu.max", "max 100000\n")
+        .file("sys/fs/cgroup/cpu.max", "800000 100000\n")
         .file("sys/fs/cgroup/a.slice/b.service/cpuset.cpus.effective", "0-1\n");
     let levels = Trees::read(root.path()).levels(&Membership::parse("0::/a.slice/b.service\n"), "cpu");
     assert_eq!(paths(&levels), ["/a.slice/b.service", "/a.slice", "/"]);
