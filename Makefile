@@ -38,7 +38,7 @@ fmt: ## format all languages
 	cd crates/report/web && npm run format
 
 schema: ## write SCHEMA.md anew from the tables
-	cargo run --release -q -p wakewalk-recording --example schema > SCHEMA.md
+	UPDATE_SCHEMA=1 cargo test --release -q -p wakewalk-recording --lib schema_md_is_up_to_date
 
 install-deps: ## install the Debian packages that are missing
 	@scripts/install-deps.sh

@@ -18,8 +18,13 @@ const ARGS = [
 // Writes the sample pages with the crate's example; `remove` deletes them.
 export function samplePages() {
   const folder = mkdtempSync(join(tmpdir(), "wakewalk-pages-"));
-  const example = ["run", "--release", "--quiet", "-p", "wakewalk-report", "--example", "sample_page"];
-  execFileSync("cargo", [...example, "--", folder], { stdio: ["ignore", "inherit", "inherit"] });
+  const options = { stdio: ["ignore", "inherit", "inherit"] };
+  if (process.env.SAMPLE_PAGE) {
+    execFileSync(process.env.SAMPLE_PAGE, [folder], options); // built already
+  } else {
+    const example = ["run", "--release", "--quiet", "-p", "wakewalk-report", "--example", "sample_page"];
+    execFileSync("cargo", [...example, "--", folder], options);
+  }
   const remove = () => rmSync(folder, { recursive: true, force: true });
   return { folder, url: (name) => pathToFileURL(join(folder, `${name}.html`)).href, remove };
 }
