@@ -25,7 +25,7 @@ fn run(args: Args) -> Result<ExitCode> {
     match args.command {
         Action::Enter { group, cpus, command } => enter::enter(group.as_deref(), &cpus, &command)?,
         Action::Keep { group, dir } => cell::keep(&group, &dir)?,
-        Action::List => scenarios::ALL.iter().for_each(|s| println!("{:16} {}", s.name, s.about)),
+        Action::List => scenarios::ALL.iter().for_each(|s| println!("{:18} {}", s.name, s.about)),
         Action::Run(options) => return score(&Paths::find(args.wakewalk)?, &options),
         Action::Fixtures { scenario } => {
             let made = fixtures::refresh(&pick::named(scenario.as_deref())?, &Paths::find(args.wakewalk)?)?;

@@ -1,6 +1,8 @@
 //! Every golden recording still gives its verdict, to the byte; and that verdict is the truth about
 //! the scenario that it was recorded from.
 
+#![allow(clippy::unwrap_used)]
+
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};

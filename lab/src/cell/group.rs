@@ -37,7 +37,7 @@ impl Group {
     /// No hierarchy controls CPU, or we may not use it.
     pub fn create(name: &str, spare: &Path) -> Result<Self> {
         let table = fs::read_to_string("/proc/self/mountinfo").context("failed to read the mounts")?;
-        let (version, root) = match find(&table, |root| controls_cpu(root)) {
+        let (version, root) = match find(&table, controls_cpu) {
             Some(found) => found,
             None => (Version::One, mount_cpu(spare)?),
         };
