@@ -4,10 +4,11 @@
 //! from windows in which every call was seen, and says how many calls found something.
 //! Both are by thread and call.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use recording::tables;
 
+use super::stacks::Stacks;
 use crate::case::{Case, Fact};
 use crate::statistics::{ratio, share};
 use crate::syscall::{self, Family, Timeout, error_name};
@@ -104,10 +105,10 @@ impl Counted {
 pub struct Windows {
     /// How many.
     pub count: u64,
-    /// Length of those that counted results, ns.
-    pub results_ns: f64,
-    /// Length of those that took times, ns.
-    pub latency_ns: f64,
+    /// Length of those that counted calls and their results, ns.
+    pub counted_ns: f64,
+    /// Length of all of them, ns.
+    pub open_ns: f64,
     /// Calls seen.
     pub calls: u64,
     /// Calls that found no room in the kernel's map.
@@ -142,12 +143,13 @@ impl Fact for Calls {
         }
         let mut useful_per_second: BTreeMap<u32, f64> = BTreeMap::new();
         for (&(pid, _, _), call) in &mut counted {
-            call.per_second = ratio(call.calls as f64, windows.results_ns / 1e9);
+            call.per_second = ratio(call.calls as f64, windows.counted_ns / 1e9);
             if matches!(call.family, Family::Receive | Family::Accept | Family::Send) {
-                *useful_per_second.entry(pid).or_default() += ratio(call.found as f64, windows.results_ns / 1e9);
+                *useful_per_second.entry(pid).or_default() += ratio(call.found as f64, windows.counted_ns / 1e9);
             }
         }
-        Ok(Calls { sampled: sampled(case), counted, windows, useful_per_second })
+        let stacks = case.fact::<Stacks>()?;
+        Ok(Calls { sampled: sampled(case, &stacks), counted, windows, useful_per_second })
     }
 }
 
@@ -163,16 +165,18 @@ impl Calls {
     }
 }
 
+/// A window that took times may have counted results as well: then its rows tell.
 fn windows(case: &Case) -> Windows {
+    let with_rows: BTreeSet<u32> = case.recording.rows::<tables::Call>().iter().map(|c| c.window).collect();
     let mut all = Windows::default();
-    let mut by_kind = (0.0, 0.0);
     for w in case.recording.rows::<tables::CallWindow>() {
         add(&mut all.count, 1);
         add(&mut all.calls, w.calls);
         add(&mut all.lost, w.lost);
-        if w.kind == "latency" { by_kind.1 += w.length_ns as f64 } else { by_kind.0 += w.length_ns as f64 }
+        let length_ns = w.length_ns as f64;
+        all.open_ns += length_ns;
+        all.counted_ns += if w.kind != "latency" || with_rows.contains(&w.id) { length_ns } else { 0.0 };
     }
-    (all.results_ns, all.latency_ns) = by_kind;
     all
 }
 
@@ -254,25 +258,49 @@ fn add_call(entry: &mut Counted, row: &tables::Call) {
     }
 }
 
-fn sampled(case: &Case) -> BTreeMap<Key, Sampled> {
+fn sampled(case: &Case, stacks: &Stacks) -> BTreeMap<Key, Sampled> {
     let mut all: BTreeMap<Key, Sampled> = BTreeMap::new();
-    for row in case.recording.rows::<tables::Sample>().iter().filter(|r| r.syscall >= 0) {
+    let rows = case.recording.rows::<tables::Sample>();
+    for row in rows.iter().filter(|r| r.syscall >= 0) {
         let entry = all
             .entry((row.pid, row.tid, row.syscall))
             .or_insert_with(|| Sampled { name: case.syscall(row.syscall), ..Sampled::default() });
         let weight = u64::from(row.weight.max(1));
         add(&mut entry.samples, if row.kernel { weight } else { 0 });
         if let Some(result) = row.result {
-            add(&mut entry.results, weight);
-            let empty = is_empty(syscall::family(&entry.name), result);
-            add(&mut entry.empty_results, if empty { weight } else { 0 });
+            add_result(entry, result, weight);
         }
         if !row.args.is_empty() {
             let timeout = syscall::timeout(&entry.name, &row.args);
             add(entry.timeouts.entry(timeout).or_default(), weight);
         }
     }
+    // Right after a call the thread is in user mode: the result is there, the number is gone.
+    for row in rows.iter().filter(|r| r.syscall < 0) {
+        let leaf = stacks.user(row.stack).next().map_or("", |c| c.symbol.as_str());
+        if let (Some(result), Some(key)) = (row.result, just_left(&all, (row.pid, row.tid), leaf))
+            && let Some(entry) = all.get_mut(&key)
+        {
+            add_result(entry, result, u64::from(row.weight.max(1)));
+        }
+    }
     all
+}
+
+fn add_result(entry: &mut Sampled, result: i64, weight: u64) {
+    add(&mut entry.results, weight);
+    let empty = is_empty(syscall::family(&entry.name), result);
+    add(&mut entry.empty_results, if empty { weight } else { 0 });
+}
+
+/// The call that a thread has just left: the one that the leaf function is named after, else the
+/// one that holds nine of ten of its samples in calls.
+fn just_left(all: &BTreeMap<Key, Sampled>, (pid, tid): (u32, u32), leaf: &str) -> Option<Key> {
+    let bare = leaf.trim_start_matches("__libc_").trim_start_matches('_');
+    let mine = || all.range((pid, tid, i32::MIN)..=(pid, tid, i32::MAX));
+    let total: u64 = mine().map(|(_, s)| s.samples).sum();
+    let named = mine().find(|(_, s)| s.name == bare);
+    named.or_else(|| mine().find(|(_, s)| s.samples as f64 >= 0.9 * total as f64)).map(|(key, _)| *key)
 }
 
 #[cfg(test)]
@@ -327,10 +355,14 @@ mod tests {
     fn sampled_registers() {
         let c = calls(
             "sample pid=1 tid=1 kernel=true syscall=232 args=[4,0,1,0] weight=3
-             sample pid=1 tid=1 kernel=false syscall=232 result=0
+             sample pid=1 tid=1 kernel=true syscall=0 weight=2
+             frame id=1 symbol=__epoll_wait module=libc.so.6 kind=native\nstack id=1 frames=[1]
+             sample pid=1 tid=1 kernel=false syscall=-1 result=0 stack=1
+             sample pid=1 tid=1 kernel=false syscall=-1 result=7
              sample pid=1 tid=1 kernel=false syscall=-1",
         );
         let s = &c.sampled[&(1, 1, 232)];
         assert_eq!((s.samples, s.timeouts[&Timeout::Zero], s.results, s.empty_results), (3, 3, 1, 1));
+        assert_eq!(c.sampled[&(1, 1, 0)].results, 0, "whose result 7 is cannot be told");
     }
 }

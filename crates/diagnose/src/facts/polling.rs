@@ -6,11 +6,14 @@
 //! - samples in the kernel inside such a call, times the share of these calls that found nothing;
 //! - user-mode samples of the function that makes the empty calls (the loop), and calls such as
 //!   clock_gettime that it makes beside them, times the share of its rounds that were empty;
-//! - where windows saw not one call of the thread that found or sent anything, all of its samples:
-//!   then the branch for "nothing happened" is all that ever ran.
+//! - where the calls themselves are a tenth of the thread's time or more ([`TIGHT`]) and windows saw
+//!   not one that found or sent anything, all of its samples: then the branch for "nothing
+//!   happened" is all that ever ran. A simulation that glances at a socket between its steps finds
+//!   nothing either, but its glances cost nothing: its work is its own.
 //!
 //! What the loop calls in other functions is *not* counted while it finds work: whether these are
-//! the handler of events or the branch for nothing cannot be told, and the handler is honest.
+//! the handler of events or the branch for nothing cannot be told, and the handler is honest. An
+//! interpreter's loop is counted as the loop when the rounds are tight and hardly one finds work.
 //! Without samples of the thread, its CPU time is shared by number of calls.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -20,12 +23,22 @@ use super::profile::{Place, Profile};
 use super::stacks::Stacks;
 use crate::case::{Case, Fact, gap};
 use crate::ledger::threads::Threads;
+use crate::runtimes::Part;
 use crate::statistics::{ratio, share};
 use crate::syscall::{Family, Timeout, family};
 use crate::verdict::Gap;
 
 /// Sampled results needed before their share means anything.
 const MIN_RESULTS: u64 = 10;
+
+/// Share of a thread's samples inside its asking calls from which on its rounds are little else.
+const TIGHT: f64 = 0.1;
+
+/// Empty calls for each useful one from which on hardly a round finds work.
+const HARDLY_ANY: f64 = 100.0;
+
+/// CPU time of a round that asks and does nothing else, at most, ns: a hundred times a cheap call.
+const EMPTY_ROUND_NS: f64 = 50_000.0;
 
 /// Counts of one thread's asking calls, from windows.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -126,8 +139,9 @@ impl Fact for Polling {
             stacks: case.fact::<Stacks>()?,
             calls: &calls,
             others: others(&calls),
+            length_ns: case.length_ns(),
         };
-        let counted = calls.windows.results_ns > 0.0 && !calls.counted.is_empty();
+        let counted = calls.windows.counted_ns > 0.0 && !calls.counted.is_empty();
         if !counted && view.profile.is_none() {
             return Err(gap("call", "neither samples nor windows show the target's system calls"));
         }
@@ -161,6 +175,7 @@ struct View<'a> {
     stacks: std::rc::Rc<Stacks>,
     calls: &'a Calls,
     others: BTreeMap<u32, f64>,
+    length_ns: f64,
 }
 
 impl View<'_> {
@@ -189,7 +204,7 @@ impl View<'_> {
                 spin.callers = waste.1;
                 ratio(waste.0, samples)
             }
-            _ => self.by_count(pid, tid, spin.counted.as_ref()),
+            _ => self.by_count(&spin),
         };
         spin.wasted_ns = spin.cpu_ns * wasted.clamp(0.0, 1.0);
         spin
@@ -237,7 +252,7 @@ impl View<'_> {
     /// Ready events of level-triggered polls that nobody takes: the process makes hardly a call
     /// for each twenty of them, and they come too fast for anything to happen between.
     fn unconsumed(&self, pid: u32, polls: f64) -> f64 {
-        let interval_ns = ratio(self.calls.windows.results_ns, polls);
+        let interval_ns = ratio(self.calls.windows.counted_ns, polls);
         let others = self.others.get(&pid).copied().unwrap_or(0.0);
         if polls > 0.0 && others < polls / 20.0 && interval_ns < TINY_NS as f64 { polls } else { 0.0 }
     }
@@ -309,16 +324,18 @@ impl View<'_> {
         let all_in_calls: f64 = mine.iter().filter(|(p, _)| inside(p).is_some()).map(|(_, w)| w).sum();
         let paths = mine.iter().filter(|(p, _)| inside(p).is_some_and(|o| o > 0.5));
         let (loops, path) = self.callers(paths.map(|(p, w)| (p.stack, *w)));
-        if let Some(asked) = spin.counted.as_ref().filter(|a| a.found == 0.0 && !a.sent && a.calls >= 100.0) {
+        let tight = spin.counted.as_ref().filter(|a| a.calls >= 100.0 && in_calls >= TIGHT * spin.samples);
+        if let Some(asked) = tight.filter(|a| a.found == 0.0 && !a.sent) {
             return (spin.samples * asked.empty_share(), path);
         }
+        let interpreted = tight.is_some_and(|a| a.empty_per_useful() >= HARDLY_ANY);
         let rounds = spin.counted.as_ref().map_or(share(in_calls, all_in_calls), Asked::empty_share);
-        let around = mine.iter().filter(|(p, _)| inside(p).is_none() && self.is_loop(p, &loops));
+        let around = mine.iter().filter(|(p, _)| inside(p).is_none() && self.is_loop(p, &loops, interpreted));
         (in_calls + rounds * around.map(|(_, w)| w).sum::<f64>(), path)
     }
 
     /// Whether a sample outside the asking calls is in the loop that makes them.
-    fn is_loop(&self, place: &Place, loops: &BTreeSet<String>) -> bool {
+    fn is_loop(&self, place: &Place, loops: &BTreeSet<String>, interpreted: bool) -> bool {
         if place.kernel {
             // The round's clock_gettime, getpid …; bytes sent or a lock taken are work.
             let caller = self.stacks.callers(place.stack).next();
@@ -328,7 +345,9 @@ impl View<'_> {
         let wrapper =
             |c: &super::stacks::Code| asks(family(c.symbol.trim_start_matches("__libc_").trim_start_matches('_')));
         let credited = self.stacks.credited(place.stack);
-        credited.is_some_and(|(c, _)| loops.contains(&c.label()) || wrapper(c))
+        credited.is_some_and(|(c, part)| {
+            loops.contains(&c.label()) || wrapper(c) || interpreted && part == Part::Interpreter
+        })
     }
 
     /// Functions that make the empty calls (those with at least a tenth of them), and the most
@@ -353,10 +372,15 @@ impl View<'_> {
         )
     }
 
-    /// Waste without samples: empty calls as a share of all calls of the thread.
-    fn by_count(&self, pid: u32, tid: u32, asked: Option<&Asked>) -> f64 {
-        let all: f64 = self.calls.of_thread(pid, tid).map(|(_, c)| c.calls as f64).sum();
-        asked.map_or(0.0, |a| share(a.empty, all))
+    /// Waste without samples: empty calls as a share of all calls of the thread, if there are so
+    /// many of them that its rounds have no time for anything else.
+    fn by_count(&self, spin: &Spin) -> f64 {
+        let all: f64 = self.calls.of_thread(spin.pid, spin.tid).map(|(_, c)| c.calls as f64).sum();
+        let on_cpu = ratio(spin.cpu_ns, self.length_ns);
+        spin.counted.as_ref().map_or(0.0, |a| {
+            let empty_per_second = a.per_second * a.empty_share();
+            if ratio(on_cpu * 1e9, empty_per_second) > EMPTY_ROUND_NS { 0.0 } else { share(a.empty, all) }
+        })
     }
 }
 

@@ -83,7 +83,7 @@ fn cost(case: &Case, calls: &Calls) -> Cost {
         share_of_machine: ratio(cpu_seconds, machine),
         peak_rss_bytes: bytes("rss"),
         kernel_map_bytes: bytes("maps"),
-        call_window_share: share(calls.windows.results_ns + calls.windows.latency_ns, case.length_ns()),
+        call_window_share: share(calls.windows.open_ns, case.length_ns()),
     }
 }
 

@@ -103,7 +103,8 @@ impl Stacks {
                 // A collector's helper is the collector's, whatever program function it interrupts.
                 Part::Runtime | Part::Lock | Part::Own => return Some((frame, frame.part)),
                 Part::Interpreter => {
-                    let program = frames.peek().filter(|f| f.kind == "jit" && f.part == Part::Own);
+                    let program =
+                        frames.peek().filter(|f| f.kind == "jit" && f.part == Part::Own && !f.symbol.is_empty());
                     return Some(program.map_or((frame, Part::Interpreter), |f| (*f, Part::Own)));
                 }
             }

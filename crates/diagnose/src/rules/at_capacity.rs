@@ -5,12 +5,13 @@ use recording::tables;
 use super::{Check, Explain, Rule, Statement};
 use crate::case::Case;
 use crate::facts::calls::Calls;
-use crate::facts::limits::Limits;
+use crate::facts::limits::{Limits, ThreadUse};
 use crate::facts::profile::Profile;
 use crate::facts::stacks::Stacks;
+use crate::runtimes::Part;
 use crate::statistics::{ratio, share};
 use crate::verdict::Gap;
-use crate::wording::{cores, count, percent, seconds};
+use crate::wording::{cores, count, percent, plural, seconds};
 
 pub(super) static RULE: Rule = Rule {
     cause: "at-capacity",
@@ -42,14 +43,16 @@ const STEADY: f64 = 0.8;
 /// Something that is full, and whose samples tell with what.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Full {
-    /// In words, `the 2 allowed CPUs`.
+    /// In words, with its verb, `the CPUs that it may use are`.
     pub what: String,
-    /// The full thread; none = the target as a whole.
-    pub thread: Option<(u32, u32)>,
-    /// Its command name.
+    /// The full threads; none = the target as a whole.
+    pub threads: Vec<(u32, u32)>,
+    /// Command name, where it is one thread.
     pub comm: String,
     /// How full.
     pub utilization: f64,
+    /// Share of the target's CPU time that it is full of.
+    pub of_target: f64,
     /// Measured, or only inferred from the shape of the load.
     pub certain: bool,
 }
@@ -58,54 +61,75 @@ pub(super) struct Full {
 pub(super) fn full(limits: &Limits) -> Vec<Full> {
     let whole = |what: &str, utilization: f64, certain: bool| Full {
         what: what.to_string(),
-        thread: None,
+        threads: Vec::new(),
         comm: String::new(),
         utilization,
+        of_target: 1.0,
         certain,
     };
     let mut all = Vec::new();
     if let Some(u) = limits.allowed_cpus.filter(|u| *u >= FULL && limits.target_share.unwrap_or(0.0) >= 0.5) {
-        all.push(whole("the CPUs that it may use", u, true));
+        all.push(whole("the CPUs that it may use are", u, true));
     }
-    all.extend(limits.quota.filter(|u| *u >= FULL).map(|u| whole("its CPU quota", u, true)));
-    let threads = limits.threads.iter().filter(|t| t.demand >= FULL && t.on_cpu >= MIN_ON_CPU);
-    all.extend(threads.map(|t| Full {
-        what: format!("thread {} (tid {})", t.comm, t.tid),
-        thread: Some((t.pid, t.tid)),
+    all.extend(limits.quota.filter(|u| *u >= FULL).map(|u| whole("its CPU quota is", u, true)));
+    let threads: Vec<&ThreadUse> =
+        limits.threads.iter().filter(|t| t.demand >= FULL && t.on_cpu >= MIN_ON_CPU).collect();
+    if threads.len() > 1 {
+        all.push(Full {
+            what: format!("its {} are each", plural(threads.len(), "busiest thread")),
+            threads: threads.iter().map(|t| (t.pid, t.tid)).collect(),
+            comm: String::new(),
+            utilization: threads.iter().map(|t| t.demand).fold(1.0, f64::min),
+            of_target: threads.iter().map(|t| t.of_target).sum(),
+            certain: true,
+        });
+    }
+    all.extend(threads.into_iter().map(|t| Full {
+        what: format!("thread {} (tid {}) is", t.comm, t.tid),
+        threads: vec![(t.pid, t.tid)],
         comm: t.comm.clone(),
         utilization: t.demand,
+        of_target: t.of_target,
         certain: true,
     }));
     if all.is_empty() && limits.one_at_a_time >= STEADY {
-        all.push(whole("the one thing that it runs at a time", 1.0, false));
+        all.push(whole("the one thing that it seems to run at a time is", 1.0, false));
     }
     all
 }
 
 fn check(case: &Case, _: &[Gap]) -> Option<Statement> {
     let limits = case.fact::<Limits>().ok()?;
-    let of_target =
-        |f: &Full| f.thread.is_none_or(|id| limits.threads.iter().any(|t| (t.pid, t.tid) == id && t.of_target >= MOST));
-    let full = full(&limits).into_iter().find(of_target)?;
+    let full = full(&limits).into_iter().find(|f| f.of_target >= MOST)?;
     let costs = costs(case);
     let top = if costs.is_empty() { String::new() } else { format!(" Largest costs: {}.", costs.join(", ")) };
+    let more = if full.threads.is_empty() {
+        "Add CPUs, or make each operation cheaper; nothing is wasted and nobody is in the way."
+    } else {
+        "Spread the work over more threads or processes, or make each operation cheaper."
+    };
     Some(Statement {
         headline: format!(
-            "At its CPU limit: {} {} {} busy with the target's own work, {}{}",
+            "At its CPU limit: {} {} busy with the target's own work, {}{}",
             full.what,
-            if full.thread.is_some() || full.what.starts_with("its") || !full.certain { "is" } else { "are" },
             percent(full.utilization),
             cores(limits.cores),
             per_operation(case, limits.cores).map_or(String::new(), |o| format!(", {o}"))
         ),
-        advice: format!(
-            "{}{top}",
-            match full.thread {
-                Some(_) => "Spread the work over more threads or processes, or make each operation cheaper.",
-                None => "Add CPUs, or make each operation cheaper; nothing is wasted and nobody is in the way.",
-            }
-        ),
+        advice: format!("{more}{top}{}", interpreted(case).unwrap_or_default()),
     })
+}
+
+/// Where an interpreter's loop is a good part of the time, its own language can see further.
+fn interpreted(case: &Case) -> Option<String> {
+    let (profile, stacks) = (case.fact::<Profile>().ok()?, case.fact::<Stacks>().ok()?);
+    let total = profile.total.samples as f64;
+    let functions = profile.functions(&stacks, |_| true);
+    let hot = functions.iter().find(|f| f.part == Part::Interpreter && f.credited as f64 >= 0.2 * total)?;
+    Some(format!(
+        " {} runs the program's own functions: look into it in its own language (py-spy, python -X perf, node --perf-basic-prof).",
+        hot.name
+    ))
 }
 
 /// CPU time of one useful call, else of one TCP segment received in the target's network namespace.
@@ -117,7 +141,7 @@ fn per_operation(case: &Case, cores: f64) -> Option<String> {
         .filter(|c| matches!(c.family, crate::syscall::Family::Receive | crate::syscall::Family::Accept))
         .map(|c| c.found as f64)
         .sum();
-    let each = ratio(received * 1e9, calls.windows.results_ns);
+    let each = ratio(received * 1e9, calls.windows.counted_ns);
     if each >= 1.0 {
         return Some(format!("{} for each of {} useful receives a second", seconds(cores / each), count(each)));
     }
@@ -157,7 +181,7 @@ mod tests {
         let mut text =
             "meta host.arch=x86_64 length_ns=1e9 target.allowed_cpus=[0,1] target.sample_hz=1000\n".to_string();
         for cpu in ["cpu0", "cpu1"] {
-            for (name, value) in [("user_ns", busy * 1e9), ("idle_ns", (1.0 - busy) * 1e9)] {
+            for (name, value) in [("user_ns", (busy * 1e9).round()), ("idle_ns", ((1.0 - busy) * 1e9).round())] {
                 text += &format!(
                     "counter source=proc/stat entity={cpu} name={name} value=0\ncounter t_ns=1e9 source=proc/stat entity={cpu} name={name} value={value}\n"
                 );
@@ -169,9 +193,9 @@ mod tests {
     fn thread(tid: u32, cpu: f64, queue: f64) -> String {
         format!(
             "thread t_ns=1e9 pid=1 tid={tid} comm=worker wall_ns=1e9 cpu_ns={} run_queue_ns={} blocked_ns={}\n",
-            cpu * 1e9,
-            queue * 1e9,
-            (1.0 - cpu - queue) * 1e9
+            (cpu * 1e9).round(),
+            (queue * 1e9).round(),
+            ((1.0 - cpu - queue) * 1e9).round()
         )
     }
 
@@ -205,6 +229,12 @@ mod tests {
         let spread: String = (2..6).map(|t| thread(t, 0.5, 0.0)).collect();
         assert_eq!(stated(&RULE, &(cpus(0.8) + &thread(1, 0.95, 0.0) + &spread), &[]), None);
         assert_eq!(stated(&RULE, "", &[]), None);
+    }
+
+    #[test]
+    fn full_workers_on_a_machine_with_room() {
+        let s = stated(&RULE, &(cpus(0.6) + &thread(1, 0.97, 0.0) + &thread(2, 0.96, 0.0)), &[]).unwrap();
+        assert!(s.headline.contains("its 2 busiest threads are each 96 % busy"), "{}", s.headline);
     }
 
     #[test]

@@ -4,7 +4,7 @@ use super::{Check, Checked, Explain, Rule, confidence, evidence, found, ruled_ou
 use crate::case::{Case, gap};
 use crate::facts::cpus::Cpus;
 use crate::ledger::threads::Threads;
-use crate::statistics::share;
+use crate::statistics::{ratio, share};
 use crate::verdict::{Explains, Finding, Subject};
 use crate::wording::{cpu_list, percent, seconds};
 
@@ -30,6 +30,9 @@ const MIN_SHARE: f64 = 0.10;
 /// A target that lost less than this part of the time that it wanted a CPU has other worries.
 const MIN_OF_DEMAND: f64 = 0.05;
 
+/// Nor is it worth a finding below 2 % of one CPU.
+const MIN_CORES: f64 = 0.02;
+
 fn check(case: &Case) -> Checked {
     let cpus = case.fact::<Cpus>()?;
     let ledger = case.fact::<Threads>().ok();
@@ -50,10 +53,11 @@ fn check(case: &Case) -> Checked {
     let suffered = (lines.interrupted_ns + lines.waiting_for_cpu_ns() * stolen).min(time.steal_ns);
     let lost = suffered.max(time.steal_ns * share_of_target).min(wanted);
     let part = share(lost, wanted);
-    if part < MIN_OF_DEMAND {
+    if part < MIN_OF_DEMAND || ratio(lost, case.length_ns()) < MIN_CORES {
         return ruled_out(format!(
-            "{} of CPU time was stolen, but {} of the target's own demand",
+            "{} of CPU time was stolen, but {} of it from the target, {} of its own demand",
             percent(stolen),
+            seconds(lost / 1e9),
             percent(part)
         ));
     }

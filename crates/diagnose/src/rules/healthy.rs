@@ -86,8 +86,8 @@ mod tests {
     fn descriptors_may_be_the_next_limit() {
         let text = "meta length_ns=1e9
             thread t_ns=1e9 pid=1 tid=1 wall_ns=1e9 cpu_ns=1e8 blocked_ns=9e8
-            counter source=proc/pid entity=1 name=open_files value=900
-            counter source=proc/pid entity=1 name=open_files_limit value=1000";
+            counter source=proc/pid entity=\"1\" name=open_files value=900
+            counter source=proc/pid entity=\"1\" name=open_files_limit value=1000";
         assert!(stated(&RULE, text, &[]).unwrap().advice.contains("open files, process 1, 90 % used"));
     }
 

@@ -85,7 +85,7 @@ struct Scope<'a> {
 
 impl<'a> Scope<'a> {
     fn new(case: &Case, full: &'a Full, profile: &Profile, stacks: &Stacks) -> Self {
-        let inside = |p: &Place| full.thread.is_none_or(|id| id == (p.pid, p.tid));
+        let inside = |p: &Place| full.threads.is_empty() || full.threads.contains(&(p.pid, p.tid));
         let spins: Vec<(u32, u32)> = case.fact::<Polling>().map_or_else(
             |_| Vec::new(),
             |polling| polling.threads.iter().filter(|s| s.wasted_share() >= 0.5).map(|s| (s.pid, s.tid)).collect(),
@@ -106,7 +106,7 @@ impl<'a> Scope<'a> {
 
     /// A finding, or why this is none.
     fn judge(&self, case: &Case, limits: &Limits) -> Result<Finding, String> {
-        let what = &self.full.what;
+        let what = &format!("{} full", self.full.what);
         if self.samples < MIN_SAMPLES {
             return Err(format!("{what}: {} say too little", plural(self.samples as usize, "sample")));
         }
@@ -114,7 +114,7 @@ impl<'a> Scope<'a> {
             return Err(format!("{what}: its time goes into calls that find nothing, not into one function"));
         }
         if self.of_target < MIN_OF_TARGET {
-            return Err(format!("{what} is {} of the target's CPU time", percent(self.of_target)));
+            return Err(format!("{what}, but with {} of the target's CPU time", percent(self.of_target)));
         }
         if share(self.user, self.samples) < MIN_USER {
             let user = percent(share(self.user, self.samples));
@@ -148,17 +148,16 @@ impl<'a> Scope<'a> {
             cause: RULE.cause.into(),
             confidence: confidence(case, sources),
             summary: format!(
-                "{} in {} takes {} of the busy time by its own work, and {} is {} busy",
+                "{} in {} takes {} of the busy time by its own work, and {} {} busy",
                 top.name,
                 top.module,
                 percent(part),
                 self.full.what,
                 percent(self.full.utilization)
-            )
-            .replace("CPUs that it may use is", "CPUs that it may use are"),
+            ),
             subject: Subject {
-                pid: self.full.thread.map(|t| t.0).or(case.recording.meta.target.pids.first().copied()),
-                tid: self.full.thread.map(|t| t.1),
+                pid: self.full.threads.first().map(|t| t.0).or(case.recording.meta.target.pids.first().copied()),
+                tid: self.full.threads.first().filter(|_| self.full.threads.len() == 1).map(|t| t.1),
                 comm: Some(self.full.comm.clone()).filter(|c| !c.is_empty()),
                 function: Some(top.name.clone()),
                 ..Subject::default()
@@ -197,7 +196,13 @@ impl<'a> Scope<'a> {
             evidence("on the stack", share(top.inclusive as f64, self.samples) * 100.0, "%", "", perf.as_str()),
             evidence("the next function", second * 100.0, "%", "", perf),
             evidence("user mode", share(self.user, self.samples) * 100.0, "%", "", ""),
-            evidence(&format!("use of {}", self.full.what), self.full.utilization * 100.0, "%", "under 90", "top -H"),
+            evidence(
+                &format!("use of the full resource ({} full)", self.full.what),
+                self.full.utilization * 100.0,
+                "%",
+                "under 90",
+                "top -H",
+            ),
         ]
     }
 }

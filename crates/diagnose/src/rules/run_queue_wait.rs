@@ -100,7 +100,8 @@ fn finding(case: &Case, cpus: &Cpus, lines: &Lines, others: f64, explained: f64)
             ),
             None => format!(
                 "Give the target CPUs of its own (cpuset or taskset), or more weight than {} (cpu.weight, nice), or move \
-                 that away. More weight makes the others wait instead.",
+                 that away. More weight makes the others wait instead. A load generator on the same CPUs is a neighbour \
+                 too: run it elsewhere.",
                 names(&cpus.neighbours)
             ),
         },
@@ -178,7 +179,7 @@ mod tests {
     fn machine(target: f64, allowed: f64, other: f64) -> String {
         let mut text = "meta length_ns=4e9 host.cpus=4 target.allowed_cpus=[0,1] target.sample_hz=100\n".to_string();
         for (cpu, busy) in [(0, allowed / 2.0), (1, allowed / 2.0), (2, other / 2.0), (3, other / 2.0)] {
-            for (name, value) in [("user_ns", busy * 1e9), ("idle_ns", (4.0 - busy) * 1e9)] {
+            for (name, value) in [("user_ns", (busy * 1e9).round()), ("idle_ns", ((4.0 - busy) * 1e9).round())] {
                 text += &format!("counter source=proc/stat entity=cpu{cpu} name={name} value=0\n");
                 text += &format!("counter t_ns=4e9 source=proc/stat entity=cpu{cpu} name={name} value={value}\n");
             }
@@ -192,9 +193,9 @@ mod tests {
     fn waits(cpu: f64, queue: f64) -> String {
         format!(
             "thread pid=1 tid=1 wall_ns=40e9 cpu_ns={} run_queue_ns={} blocked_ns={}\n",
-            cpu * 1e9,
-            queue * 1e9,
-            (40.0 - cpu - queue) * 1e9
+            (cpu * 1e9).round(),
+            (queue * 1e9).round(),
+            ((40.0 - cpu - queue) * 1e9).round()
         )
     }
 

@@ -1,1 +1,159 @@
+use super::super::asking::{found, gap, silent};
+use super::*;
 
+/// A thread that is `busy` of 10 s, and a set of frames to build stacks from.
+fn thread(busy: f64) -> String {
+    format!(
+        "meta host.arch=x86_64 length_ns=10e9 target.comm=svc target.pids=[1] target.sample_hz=100
+         thread t_ns=10e9 pid=1 tid=1 comm=svc wall_ns=10e9 cpu_ns={} blocked_ns={}
+         frame id=1 symbol=main module=svc kind=native
+         frame id=2 symbol=handle module=svc kind=native
+         frame id=3 symbol=score module=svc kind=native
+         frame id=4 symbol=__memmove_avx_unaligned_erms module=libc.so.6 kind=native
+         frame id=5 symbol=parse module=svc kind=native
+         frame id=6 symbol=render module=svc kind=native
+         frame id=7 symbol=_PyEval_EvalFrameDefault module=python3.11 kind=native
+         frame id=8 symbol=runtime.scanobject module=svc kind=native
+         frame id=9 symbol=pthread_spin_lock module=libc.so.6 kind=native
+         frame id=10 symbol=sendto module=kernel kind=kernel\n",
+        (busy * 1e9).round(),
+        ((10.0 - busy) * 1e9).round()
+    )
+}
+
+/// Samples by stack, leaf first.
+fn samples(stacks: &[(&str, u32)]) -> String {
+    let mut text = String::new();
+    for (i, (frames, n)) in stacks.iter().enumerate() {
+        let kernel = frames.starts_with("10");
+        text += &format!("stack id={} frames=[{frames}] complete=true\n", i + 1);
+        text += &format!(
+            "sample pid=1 tid=1 comm=svc kernel={kernel} syscall={} weight={n} stack={}\n",
+            if kernel { 44 } else { -1 },
+            i + 1
+        );
+    }
+    text
+}
+
+#[test]
+fn one_function_of_a_full_thread() {
+    let f = found(&RULE, &(thread(9.8) + &samples(&[("3,2,1", 600), ("5,2,1", 200), ("6,2,1", 200)])));
+    assert_eq!((f.confidence.as_str(), f.subject.function.as_deref(), f.subject.tid), ("high", Some("score"), Some(1)));
+    assert!(
+        f.summary.contains("score in svc takes 60 % of the busy time")
+            && f.summary.contains("thread svc (tid 1) is 98 % busy"),
+        "{}",
+        f.summary
+    );
+    assert!((f.explains.seconds - 5.88).abs() < 0.01 && f.remedy.contains("30 % of the CPU time is free"));
+}
+
+#[test]
+fn a_leaf_without_a_frame_is_its_callers() {
+    // 18 % of its own and 30 % of a memmove that it calls.
+    let f =
+        found(&RULE, &(thread(9.8) + &samples(&[("3,2,1", 180), ("4,3,2,1", 300), ("5,2,1", 260), ("6,2,1", 260)])));
+    assert_eq!(f.subject.function.as_deref(), Some("score"));
+    assert_eq!(f.evidence[1].value, 18.0);
+}
+
+#[test]
+fn spread_out_work_is_capacity() {
+    // The handler is on 82 % of the stacks, its own time is 4 %.
+    let text = thread(9.8) + &samples(&[("2,1", 40), ("3,2,1", 250), ("5,2,1", 270), ("6,2,1", 260), ("1", 180)]);
+    assert!(silent(&RULE, &text).contains("parse leads with 27 %"));
+}
+
+#[test]
+fn nothing_is_full() {
+    assert!(
+        silent(&RULE, &(thread(3.0) + &samples(&[("3,2,1", 300)])))
+            .contains("no thread, CPU or quota is full; the busiest thread, svc (tid 1), is 30 % busy")
+    );
+}
+
+#[test]
+fn kernel_time_is_not_hot_code() {
+    assert!(
+        silent(&RULE, &(thread(9.8) + &samples(&[("10,2,1", 600), ("3,2,1", 380)])))
+            .contains("39 % of its time is in user mode")
+    );
+}
+
+#[test]
+fn others_are_named_for_what_they_are() {
+    let silent = |leaf: &str| silent(&RULE, &(thread(9.8) + &samples(&[(leaf, 700), ("5,2,1", 300)])));
+    assert!(silent("7,7,7,1").contains("py-spy"));
+    assert!(silent("8,2,1").contains("runtime's collector"));
+    assert!(silent("9,2,1").contains("waits for a lock"));
+    assert!(silent("4").contains("callers are not known"));
+}
+
+#[test]
+fn unnamed_code_is_medium_and_needs_one_place() {
+    let at = |offsets: &[u64]| {
+        let mut text = thread(9.8);
+        for (i, o) in offsets.iter().enumerate() {
+            text += &format!(
+                "frame id={} module=nginx kind=native offset={o}\nstack id={} frames=[{}]\n",
+                100 + i,
+                100 + i,
+                100 + i
+            );
+            text += &format!("sample pid=1 tid=1 stack={} weight=100\n", 100 + i);
+        }
+        text
+    };
+    let f = found(&RULE, &at(&[0x8000, 0x8010, 0x8100, 0x8123, 0x9f000]));
+    assert_eq!(f.confidence, "medium");
+    assert!(f.summary.starts_with("unnamed code in nginx (+0x8000, 292 bytes) in nginx takes 80 %"), "{}", f.summary);
+    // A stripped program with many functions is not one function.
+    silent(&RULE, &at(&[0x8000, 0x18000, 0x28000, 0x38000, 0x48000]));
+    silent(&RULE, &at(&[0, 0, 0]));
+}
+
+#[test]
+fn a_full_machine_of_many_threads() {
+    let mut text = samples(&[("3,2,1", 600), ("5,2,1", 400)]) + "meta target.allowed_cpus=[0]\n";
+    for (name, value) in [("user_ns", 97e8), ("idle_ns", 3e8)] {
+        text += &format!(
+            "counter source=proc/stat entity=cpu0 name={name} value=0\ncounter t_ns=9e9 source=proc/stat entity=cpu0 name={name} value={value}\n"
+        );
+    }
+    // No thread is full by itself.
+    text += "thread t_ns=10e9 pid=1 tid=2 wall_ns=10e9 cpu_ns=45e8 blocked_ns=55e8\n";
+    let f = found(&RULE, &(thread(4.5) + &text));
+    assert!(f.summary.contains("the CPUs that it may use are 97 % busy"), "{}", f.summary);
+    assert_eq!(f.subject.tid, None);
+}
+
+#[test]
+fn one_thing_at_a_time_is_medium() {
+    let mut text = samples(&[("3,2,1", 900), ("5,2,1", 100)]);
+    for slice in 1..=10u32 {
+        for tid in [4, 5] {
+            text += &format!("thread t_ns={slice}e9 pid=1 tid={tid} wall_ns=1e9 cpu_ns=49e7 blocked_ns=51e7\n");
+        }
+    }
+    let base = thread(0.0);
+    assert_eq!(found(&RULE, &(base + &text)).confidence, "medium");
+}
+
+#[test]
+fn an_empty_poll_is_not_hot_code() {
+    let text = thread(9.8)
+        + &samples(&[("3,2,1", 700)])
+        + "stack id=50 frames=[10,3,2,1]
+           sample pid=1 tid=1 kernel=true syscall=232 args=[4,9,1,0,0,0] weight=300 stack=50
+           call_window id=1 kind=results length_ns=5e8
+           call window=1 pid=1 tid=1 syscall=232 argument_kind=timeout argument=0 result=0 count=300000\n";
+    assert!(silent(&RULE, &text).contains("calls that find nothing"));
+}
+
+#[test]
+fn too_few_samples_or_none() {
+    assert!(silent(&RULE, &(thread(9.8) + &samples(&[("3,2,1", 20)]))).contains("20 samples say too little"));
+    gap(&RULE, &thread(9.8));
+    silent(&RULE, "");
+}
