@@ -3,12 +3,11 @@
 /// A share as percent, `0.4 %`, `37 %`, `99.94 %`.
 pub fn percent(share: f64) -> String {
     let p = share * 100.0;
-    if p > 0.0 && p < 9.95 || p > 99.0 && p < 99.95 {
-        format!("{p:.1} %")
-    } else if p >= 99.95 && p < 100.0 {
-        format!("{p:.2} %")
-    } else {
-        format!("{p:.0} %")
+    match p {
+        // Near nothing and near all, the digit behind the point is what matters.
+        _ if (99.95..100.0).contains(&p) => format!("{p:.2} %"),
+        _ if p > 0.0 && p < 9.95 || p > 99.0 && p < 100.0 => format!("{p:.1} %"),
+        _ => format!("{p:.0} %"),
     }
 }
 

@@ -1,5 +1,7 @@
 //! Odd recordings: whatever is missing, empty or absurd, there is a verdict, and it is valid JSON.
 
+#![allow(clippy::unwrap_used)] // helpers of tests are tests
+
 use recording::text::parse;
 use wakewalk_diagnose::{causes, diagnose, verdict::Verdict};
 
@@ -27,7 +29,8 @@ call window=1 pid=1 tid=1 syscall=232 fd=4 argument_kind=timeout argument=0 resu
 call window=1 pid=1 tid=1 syscall=0 fd=5 argument_kind=size argument=512 result=-11 count=5
 call_latency window=2 pid=1 tid=1 syscall=232 from_ns=256 count=40000
 call_example pid=1 tid=1 syscall=232 args=[4,0,1,0]
-neighbour pid=50 comm=hog cpu=0 samples=99 samples_in_the_way=90
+neighbour pid=50 comm=hog samples=99 delayed_ns=2e8
+neighbour pid=1 own=true delayed_ns=1e7
 counter source=proc/stat entity=cpu0 name=user_ns value=0
 counter t_ns=2e9 source=proc/stat entity=cpu0 name=user_ns value=18e8
 counter t_ns=2e9 source=proc/stat entity=cpu0 name=steal_ns value=4e8

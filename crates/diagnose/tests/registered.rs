@@ -1,5 +1,7 @@
 //! Every file of a catalogue is registered: a fact, a ledger or a rule that nobody asks is a mistake.
 
+#![allow(clippy::unwrap_used)] // helpers of tests are tests
+
 use std::fs;
 use std::path::Path;
 

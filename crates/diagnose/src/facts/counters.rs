@@ -30,7 +30,7 @@ impl Fact for Counters {
             names.entry(row.name.clone()).or_default().push((row.t_ns, row.value));
         }
         for readings in by_source.values_mut().flat_map(BTreeMap::values_mut).flat_map(BTreeMap::values_mut) {
-            readings.sort_by(|a, b| a.0.cmp(&b.0));
+            readings.sort_by_key(|reading| reading.0);
         }
         Ok(Counters { by_source })
     }

@@ -2,8 +2,8 @@
 
 use super::{Check, Checked, Explain, Rule, confidence, evidence, found, ruled_out};
 use crate::case::{Case, gap};
-use crate::facts::cpus::Cpus;
-use crate::ledger::threads::Threads;
+use crate::facts::cpus::{CpuTime, Cpus};
+use crate::ledger::threads::{Lines, Threads};
 use crate::statistics::{ratio, share};
 use crate::verdict::{Explains, Finding, Subject};
 use crate::wording::{cpu_list, percent, seconds};
@@ -63,19 +63,25 @@ fn check(case: &Case) -> Checked {
     }
     // The scheduler sees stolen time as running without being charged: an independent witness.
     let agrees = suffered >= time.steal_ns * share_of_target / 2.0;
-    found(Finding {
+    found(finding(case, &cpus, &time, lines, lost, if agrees { 2 } else { 1 }))
+}
+
+fn finding(case: &Case, cpus: &Cpus, time: &CpuTime, lines: &Lines, lost_ns: f64, sources: usize) -> Finding {
+    let stolen = share(time.steal_ns, time.steal_ns + time.busy_ns());
+    let part = share(lost_ns, lines.demand_ns() + lines.interrupted_ns);
+    Finding {
         cause: RULE.cause.into(),
-        confidence: confidence(case, if agrees { 2 } else { 1 }),
+        confidence: confidence(case, sources),
         summary: format!(
             "The hypervisor ran somebody else for {} of the time that {} had work; that cost the target {}, {} of the \
              time that it wanted a CPU",
             percent(stolen),
             cpu_list(&cpus.allowed),
-            seconds(lost / 1e9),
+            seconds(lost_ns / 1e9),
             percent(part)
         ),
         subject: Subject::default(),
-        explains: Explains { share: part, of: "time that threads wanted a CPU".into(), seconds: lost / 1e9 },
+        explains: Explains { share: part, of: "time that threads wanted a CPU".into(), seconds: lost_ns / 1e9 },
         evidence: vec![
             evidence("steal time of the allowed CPUs", time.steal_ns / 1e9, "s", "0", "vmstat 1  # column st"),
             evidence("share of the time that they had work", stolen * 100.0, "%", "under 10", "mpstat -P ALL 1"),
@@ -87,7 +93,7 @@ fn check(case: &Case) -> Checked {
                  burstable instance types, look at the CPU credits first."
                 .into(),
         check: "After the move column st of vmstat 1 stays under 1 under the same load.".into(),
-    })
+    }
 }
 
 fn unseen(ledger: Option<&Threads>) -> Checked {

@@ -61,10 +61,10 @@ fn missing(case: &Case, gaps: &[Gap]) -> Vec<String> {
     if case.seconds() < MIN_SECONDS {
         missing.push(format!("the window is {} long", seconds(case.seconds())));
     }
-    if let Ok(q) = case.fact::<Quality>() {
-        if q.worst_loss >= MAX_LOSS {
-            missing.push(format!("{} of the events of {} were lost", percent(q.worst_loss), q.worst_loss_of));
-        }
+    if let Ok(q) = case.fact::<Quality>()
+        && q.worst_loss >= MAX_LOSS
+    {
+        missing.push(format!("{} of the events of {} were lost", percent(q.worst_loss), q.worst_loss_of));
     }
     missing.extend(gaps.iter().map(|g| format!("{} could not be looked at: {}", g.what, g.why)));
     missing

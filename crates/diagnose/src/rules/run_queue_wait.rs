@@ -93,22 +93,26 @@ fn finding(case: &Case, cpus: &Cpus, lines: &Lines, others: f64, explained: f64)
         explains: Explains { share: part, of: "time that threads wanted a CPU".into(), seconds: explained / 1e9 },
         evidence: rows(case, cpus, lines, others),
         chain: Vec::new(),
-        remedy: match ceiling {
-            Some(c) => format!(
-                "Widen the target's affinity or cpuset: {c}. Else move the others off {}.",
-                cpu_list(&cpus.allowed)
-            ),
-            None => format!(
-                "Give the target CPUs of its own (cpuset or taskset), or more weight than {} (cpu.weight, nice), or move \
-                 that away. More weight makes the others wait instead. A load generator on the same CPUs is a neighbour \
-                 too: run it elsewhere.",
-                names(&cpus.neighbours)
-            ),
-        },
+        remedy: remedy(cpus, ceiling),
         check:
             "After the change the ledger's run_queue and preempted lines fall under a tenth of the demand at the same \
                 load."
                 .into(),
+    }
+}
+
+fn remedy(cpus: &Cpus, ceiling: Option<String>) -> String {
+    match ceiling {
+        Some(c) => {
+            let allowed = cpu_list(&cpus.allowed);
+            format!("Widen the target's affinity or cpuset: {c}. Else move the others off {allowed}.")
+        }
+        None => format!(
+            "Give the target CPUs of its own (cpuset or taskset), or more weight than {} (cpu.weight, nice), or move that \
+             away. More weight makes the others wait instead. A load generator on the same CPUs is a neighbour too: run \
+             it elsewhere.",
+            names(&cpus.neighbours)
+        ),
     }
 }
 
