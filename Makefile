@@ -1,7 +1,7 @@
 # Two commands matter: `make demo` and `make test`. `make help` lists the others.
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test lab lab-fixtures story-002 lint fmt schema install-deps
+.PHONY: help build demo test lab lab-fixtures lab-verdicts story-002 lint fmt schema install-deps
 
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 LAB := $(TARGET)/release/lab
@@ -24,6 +24,9 @@ lab: build ## run the lab; SCENARIO=busy-poll runs one, TIMES=3 each three times
 lab-fixtures: build ## run the lab and keep its recordings as golden fixtures; SCENARIO= as above
 	$(LAB) run $(SCENARIO) --for 4
 	$(LAB) fixtures $(SCENARIO)
+
+lab-verdicts: build ## make the verdicts of the golden fixtures anew, after a rule has changed
+	$(LAB) fixtures --verdicts $(SCENARIO)
 
 story-002: build ## retell story 002; README=1 puts the output into its README
 	$(LAB) story 002 $(if $(README),--readme)

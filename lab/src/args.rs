@@ -28,6 +28,9 @@ pub enum Action {
     Fixtures {
         /// Only this scenario.
         scenario: Option<String>,
+        /// Keep the recordings, make only their verdicts anew.
+        #[arg(long)]
+        verdicts: bool,
     },
     /// Retell a story: symptom, verdict, fix, before and after.
     Story {

@@ -79,6 +79,7 @@ impl Bench<'_> {
             stop: self.stop,
             seconds: self.seconds,
             save: Some(self.paths.recording(&name)),
+            group: cell.group("observer")?.path().to_path_buf(),
         };
         let verdict = probe.diagnose(&aim)?;
         let disturbance = watch.finish(&cell.own_pids())?;

@@ -63,6 +63,7 @@ impl Cell {
         let net = Net::create()?;
         let group = Group::create(&unique, &paths.lab().join("cgroup-cpu"))?;
         let keeper = Keeper::start(group.path(), &dir)?;
+        group.prefer()?;
         Ok(Self { stop: stop.clone(), bin: paths.bin(), dir, logs, net, group, keeper, running: vec![] })
     }
 

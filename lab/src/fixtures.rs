@@ -9,34 +9,47 @@ use recording::Meta;
 
 use crate::paths::Paths;
 use crate::probe;
-use crate::scenario::Scenario;
+use crate::scenario::{Scenario, Side};
 
 /// A fixture larger than this does not belong into the repository.
 pub const MAX_BYTES: u64 = 300 * 1024;
 
-/// Makes fixtures of the last runs of `scenarios`; returns their folders.
+/// Where the recordings of refreshed fixtures come from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Source {
+    /// The last runs.
+    LastRun,
+    /// The fixtures themselves: only their verdicts are made anew, after a rule has changed.
+    Kept,
+}
+
+/// Makes fixtures for all sides of `scenarios`; returns their folders.
 ///
 /// # Errors
 /// A recording is missing, too large, or gives another verdict than the truth.
-pub fn refresh(scenarios: &[&Scenario], paths: &Paths) -> Result<Vec<PathBuf>> {
-    let mut made = Vec::new();
-    for scenario in scenarios {
-        for side in scenario.sides() {
-            let name = scenario.recording_name(side);
-            let fixture = paths.fixtures().join(&name);
-            take(&paths.recording(&name), &fixture).with_context(|| {
-                format!("failed to make fixture `{name}`; run `make lab SCENARIO={}`", scenario.name)
-            })?;
-            let json = probe::replay(paths, &fixture.join("recording"))?;
-            let verdict = serde_json::from_str(&json)?;
-            if let Some(objection) = scenario.truth(side).and_then(|truth| truth.objection(&verdict)) {
-                bail!("fixture `{name}` would teach a wrong verdict: {objection}");
-            }
-            fs::write(fixture.join("verdict.json"), json)?;
-            made.push(fixture);
-        }
+pub fn refresh(scenarios: &[&Scenario], source: Source, paths: &Paths) -> Result<Vec<PathBuf>> {
+    let sides = scenarios.iter().flat_map(|&s| s.sides().map(move |side| (s, side)));
+    sides.map(|(scenario, side)| refresh_one(scenario, side, source, paths)).collect()
+}
+
+fn refresh_one(scenario: &Scenario, side: Side, source: Source, paths: &Paths) -> Result<PathBuf> {
+    let name = scenario.recording_name(side);
+    let fixture = paths.fixtures().join(&name);
+    let from = match source {
+        Source::LastRun => paths.recording(&name),
+        Source::Kept => fixture.join("recording"),
+    };
+    let json = probe::replay(paths, &from)
+        .with_context(|| format!("failed to make fixture `{name}`; run `make lab SCENARIO={}`", scenario.name))?;
+    let verdict = serde_json::from_str(&json)?;
+    if let Some(objection) = scenario.truth(side).and_then(|truth| truth.objection(&verdict)) {
+        bail!("fixture `{name}` would teach a wrong verdict: {objection}");
     }
-    Ok(made)
+    if source == Source::LastRun {
+        take(&from, &fixture).with_context(|| format!("failed to make fixture `{name}`"))?;
+    }
+    fs::write(fixture.join("verdict.json"), probe::replay(paths, &fixture.join("recording"))?)?;
+    Ok(fixture)
 }
 
 fn take(from: &Path, fixture: &Path) -> Result<()> {

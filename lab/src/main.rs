@@ -6,6 +6,7 @@ use anyhow::Result;
 use clap::Parser;
 use lab::args::{Action, Args, RunArgs};
 use lab::bench::Bench;
+use lab::fixtures::Source;
 use lab::paths::Paths;
 use lab::score::Score;
 use lab::stop::Stop;
@@ -27,8 +28,9 @@ fn run(args: Args) -> Result<ExitCode> {
         Action::Keep { group, dir } => cell::keep(&group, &dir)?,
         Action::List => scenarios::ALL.iter().for_each(|s| println!("{:18} {}", s.name, s.about)),
         Action::Run(options) => return score(&Paths::find(args.wakewalk)?, &options),
-        Action::Fixtures { scenario } => {
-            let made = fixtures::refresh(&pick::named(scenario.as_deref())?, &Paths::find(args.wakewalk)?)?;
+        Action::Fixtures { scenario, verdicts } => {
+            let source = if verdicts { Source::Kept } else { Source::LastRun };
+            let made = fixtures::refresh(&pick::named(scenario.as_deref())?, source, &Paths::find(args.wakewalk)?)?;
             made.iter().for_each(|dir| println!("{}", dir.display()));
         }
         Action::Story { number, readme } => {

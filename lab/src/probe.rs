@@ -28,6 +28,8 @@ pub struct Probe<'a> {
     pub seconds: u64,
     /// Where the recording goes.
     pub save: Option<PathBuf>,
+    /// The cell's cgroup for the observer: with the weight of what it observes, but apart from it.
+    pub group: PathBuf,
 }
 
 impl Probe<'_> {
@@ -38,7 +40,7 @@ impl Probe<'_> {
     pub fn diagnose(&self, aim: &Aim) -> Result<Verdict> {
         // By way of `enter`, so that it cannot outlive us.
         let mut command = Command::new(env::current_exe().context("failed to find the lab's own binary")?);
-        command.args(["enter", "--"]).arg(&self.paths.wakewalk);
+        command.args(["enter", "--group"]).arg(&self.group).arg("--").arg(&self.paths.wakewalk);
         command.arg("diagnose").args(aim.args()).arg("--for").arg(format!("{}s", self.seconds)).arg("--json");
         if let Some(dir) = &self.save {
             make_room(dir)?;

@@ -84,7 +84,8 @@ fn diagnose(cell: &mut Cell, pid: u32, recording: &Path, paths: &Paths) -> Resul
     watch(cell, USUAL, Duration::from_secs(120))?;
     let stop = cell.stop.clone();
     stop.sleep(Duration::from_secs(1))?;
-    let probe = Probe { paths, stop: &stop, seconds: 10, save: Some(recording.to_path_buf()) };
+    let group = cell.group("observer")?.path().to_path_buf();
+    let probe = Probe { paths, stop: &stop, seconds: 10, save: Some(recording.to_path_buf()), group };
     probe.diagnose(&Aim::Pid(pid))
 }
 
