@@ -1,44 +1,24 @@
 //! Asking without finding: what each thread's empty calls, and the loop around them, cost.
 //!
 //! An empty call is a poll, receive, accept, yield or tiny sleep that returned at once with
-//! nothing. The wasted CPU of a thread is estimated from its samples:
-//!
-//! - samples in the kernel inside such a call, times the share of these calls that found nothing;
-//! - user-mode samples of the function that makes the empty calls (the loop), and calls such as
-//!   clock_gettime that it makes beside them, times the share of its rounds that were empty;
-//! - where the calls themselves are a tenth of the thread's time or more ([`TIGHT`]) and windows saw
-//!   not one that found or sent anything, all of its samples: then the branch for "nothing
-//!   happened" is all that ever ran. A simulation that glances at a socket between its steps finds
-//!   nothing either, but its glances cost nothing: its work is its own.
-//!
-//! What the loop calls in other functions is *not* counted while it finds work: whether these are
-//! the handler of events or the branch for nothing cannot be told, and the handler is honest. An
-//! interpreter's loop is counted as the loop when the rounds are tight and hardly one finds work.
-//! Without samples of the thread, its CPU time is shared by number of calls.
+//! nothing. What it costs is estimated in `polling/waste.rs`; the counts and glimpses that the
+//! estimate rests on are gathered here.
+
+mod waste;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::calls::{Calls, Counted, Sampled, TINY_NS};
-use super::profile::{Place, Profile};
+use super::calls::{Calls, Counted, OnDescriptor, Sampled, TINY_NS};
+use super::profile::Profile;
 use super::stacks::Stacks;
 use crate::case::{Case, Fact, gap};
 use crate::ledger::threads::Threads;
-use crate::runtimes::Part;
 use crate::statistics::{ratio, share};
 use crate::syscall::{Family, Timeout, family};
 use crate::verdict::Gap;
 
 /// Sampled results needed before their share means anything.
 const MIN_RESULTS: u64 = 10;
-
-/// Share of a thread's samples inside its asking calls from which on its rounds are little else.
-const TIGHT: f64 = 0.1;
-
-/// Empty calls for each useful one from which on hardly a round finds work.
-const HARDLY_ANY: f64 = 100.0;
-
-/// CPU time of a round that asks and does nothing else, at most, ns: a hundred times a cheap call.
-const EMPTY_ROUND_NS: f64 = 50_000.0;
 
 /// Counts of one thread's asking calls, from windows.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -57,8 +37,8 @@ pub struct Asked {
     pub zero_timeout: Option<f64>,
     /// Whether the thread sent anything.
     pub sent: bool,
-    /// Descriptors polled, with their empty shares.
-    pub descriptors: Vec<(i32, f64)>,
+    /// Call, descriptor and its empty share.
+    pub descriptors: Vec<(String, i32, f64)>,
 }
 
 impl Asked {
@@ -240,7 +220,8 @@ impl View<'_> {
             }
             zero += call.timeouts.get(&Timeout::Zero).copied().unwrap_or(0) as f64;
             known += call.timeouts.iter().filter(|(t, _)| **t != Timeout::Unknown).map(|(_, n)| *n as f64).sum::<f64>();
-            all.descriptors.extend(call.descriptors.iter().map(|(&fd, d)| (fd, share(d.empty as f64, d.calls as f64))));
+            let on = |(&fd, d): (&i32, &OnDescriptor)| (call.name.clone(), fd, share(d.empty as f64, d.calls as f64));
+            all.descriptors.extend(call.descriptors.iter().map(on));
         }
         all.unconsumed = self.unconsumed(pid, polls);
         all.empty += all.unconsumed;
@@ -309,78 +290,6 @@ impl View<'_> {
         let key = (pid, tid, best.unwrap_or(-1));
         let counted = self.calls.counted.get(&key).map(|c| c.name.clone());
         counted.or_else(|| self.calls.sampled.get(&key).map(|s| s.name.clone())).unwrap_or_default()
-    }
-
-    /// Wasted samples of a thread, and the call path of the empty calls.
-    fn waste(&self, profile: &Profile, spin: &Spin, odds: &BTreeMap<i32, f64>) -> (f64, Vec<String>) {
-        let mine: Vec<(&Place, f64)> = profile
-            .places
-            .range(Place { pid: spin.pid, tid: spin.tid, kernel: false, syscall: i32::MIN, stack: 0 }..)
-            .take_while(|(p, _)| (p.pid, p.tid) == (spin.pid, spin.tid))
-            .map(|(p, &w)| (p, w as f64))
-            .collect();
-        let inside = |p: &Place| odds.get(&p.syscall).copied().filter(|_| p.kernel);
-        let in_calls: f64 = mine.iter().filter_map(|(p, w)| Some(w * inside(p)?)).sum();
-        let all_in_calls: f64 = mine.iter().filter(|(p, _)| inside(p).is_some()).map(|(_, w)| w).sum();
-        let paths = mine.iter().filter(|(p, _)| inside(p).is_some_and(|o| o > 0.5));
-        let (loops, path) = self.callers(paths.map(|(p, w)| (p.stack, *w)));
-        let tight = spin.counted.as_ref().filter(|a| a.calls >= 100.0 && in_calls >= TIGHT * spin.samples);
-        if let Some(asked) = tight.filter(|a| a.found == 0.0 && !a.sent) {
-            return (spin.samples * asked.empty_share(), path);
-        }
-        let interpreted = tight.is_some_and(|a| a.empty_per_useful() >= HARDLY_ANY);
-        let rounds = spin.counted.as_ref().map_or(share(in_calls, all_in_calls), Asked::empty_share);
-        let around = mine.iter().filter(|(p, _)| inside(p).is_none() && self.is_loop(p, &loops, interpreted));
-        (in_calls + rounds * around.map(|(_, w)| w).sum::<f64>(), path)
-    }
-
-    /// Whether a sample outside the asking calls is in the loop that makes them.
-    fn is_loop(&self, place: &Place, loops: &BTreeSet<String>, interpreted: bool) -> bool {
-        if place.kernel {
-            // The round's clock_gettime, getpid …; bytes sent or a lock taken are work.
-            let caller = self.stacks.callers(place.stack).next();
-            let name = self.calls.sampled.get(&(place.pid, place.tid, place.syscall)).map_or("", |s| s.name.as_str());
-            return family(name) == Family::Other && caller.is_some_and(|c| loops.contains(&c.label()));
-        }
-        let wrapper =
-            |c: &super::stacks::Code| asks(family(c.symbol.trim_start_matches("__libc_").trim_start_matches('_')));
-        let credited = self.stacks.credited(place.stack);
-        credited.is_some_and(|(c, part)| {
-            loops.contains(&c.label()) || wrapper(c) || interpreted && part == Part::Interpreter
-        })
-    }
-
-    /// Functions that make the empty calls (those with at least a tenth of them), and the most
-    /// common call path from the innermost such function outwards.
-    fn callers(&self, stacks: impl Iterator<Item = (u32, f64)>) -> (BTreeSet<String>, Vec<String>) {
-        let mut inner: BTreeMap<String, f64> = BTreeMap::new();
-        let mut paths: BTreeMap<Vec<String>, f64> = BTreeMap::new();
-        let mut all = 0.0;
-        for (stack, weight) in stacks {
-            let path: Vec<String> = self.stacks.callers(stack).take(4).map(super::stacks::Code::label).collect();
-            all += weight;
-            if let Some(first) = path.first() {
-                *inner.entry(first.clone()).or_default() += weight;
-                *paths.entry(path).or_default() += weight;
-            }
-        }
-        // Deeper is better among equals: some unwinders stop early on some samples.
-        let best = paths.into_iter().max_by(|a, b| a.1.total_cmp(&b.1).then(a.0.len().cmp(&b.0.len())));
-        (
-            inner.into_iter().filter(|(_, w)| *w >= all / 10.0).map(|(f, _)| f).collect(),
-            best.map_or(Vec::new(), |b| b.0),
-        )
-    }
-
-    /// Waste without samples: empty calls as a share of all calls of the thread, if there are so
-    /// many of them that its rounds have no time for anything else.
-    fn by_count(&self, spin: &Spin) -> f64 {
-        let all: f64 = self.calls.of_thread(spin.pid, spin.tid).map(|(_, c)| c.calls as f64).sum();
-        let on_cpu = ratio(spin.cpu_ns, self.length_ns);
-        spin.counted.as_ref().map_or(0.0, |a| {
-            let empty_per_second = a.per_second * a.empty_share();
-            if ratio(on_cpu * 1e9, empty_per_second) > EMPTY_ROUND_NS { 0.0 } else { share(a.empty, all) }
-        })
     }
 }
 

@@ -240,10 +240,10 @@ fn counted_rows(a: &Asked, syscall: &str, strace: &str) -> Vec<Evidence> {
     ];
     rows.extend(a.zero_timeout.map(|z| evidence("counted calls with timeout 0", z * 100.0, "%", "near 0", strace)));
     // A few descriptors say which; a hundred say nothing.
-    let empties = a.descriptors.iter().filter(|_| a.descriptors.len() <= 4);
-    rows.extend(
-        empties.map(|(fd, e)| evidence(&format!("empty share on descriptor {fd}"), e * 100.0, "%", "under 50", "")),
-    );
+    let few = a.descriptors.iter().filter(|_| a.descriptors.len() <= 4);
+    rows.extend(few.map(|(call, fd, empty)| {
+        evidence(&format!("empty share of {call} on descriptor {fd}"), empty * 100.0, "%", "under 50", "")
+    }));
     rows
 }
 

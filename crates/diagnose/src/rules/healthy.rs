@@ -5,9 +5,8 @@ use crate::case::Case;
 use crate::facts::limits::Limits;
 use crate::facts::resources::Resources;
 use crate::ledger::threads::Threads;
-use crate::statistics::share;
 use crate::verdict::Gap;
-use crate::wording::{cores, percent};
+use crate::wording::{cores, percent, seconds};
 
 pub(super) static RULE: Rule = Rule {
     cause: "healthy",
@@ -25,43 +24,61 @@ pub(super) static RULE: Rule = Rule {
 fn check(case: &Case, _: &[Gap]) -> Option<Statement> {
     let limits = case.fact::<Limits>().ok()?;
     let ledger = case.fact::<Threads>().ok()?;
-    let waiting = share(ledger.total.waiting_for_cpu_ns(), ledger.total.demand_ns());
-    let advice = match next_limit(case, &limits) {
-        Some((what, used)) if used > 0.0 => {
-            format!("The next limit is {what}, {} used: about {:.1} times this load.", percent(used), 1.0 / used)
-        }
-        _ => "The target was idle; look again while it is under load.".to_string(),
+    let held = match ledger.total.throttled_ns {
+        ns if ns > 0.0 => format!("{} throttled", seconds(ns / 1e9)),
+        _ => "none throttled".to_string(),
     };
     Some(Statement {
         headline: format!(
-            "Nothing that was measured explains lost time: {} used, {} of the wish for a CPU waited, none throttled",
+            "Nothing that was measured explains lost time: {} used, {} runnable without a CPU, {held}",
             cores(limits.cores),
-            percent(waiting)
-        )
-        .replace("none throttled", &throttled(ledger.total.throttled_ns, ledger.total.demand_ns())),
-        advice,
+            seconds(ledger.total.waiting_for_cpu_ns() / 1e9),
+        ),
+        advice: advice(next_limit(case, &limits)),
     })
 }
 
-fn throttled(held_ns: f64, demand_ns: f64) -> String {
-    if held_ns > 0.0 { format!("{} throttled", percent(share(held_ns, demand_ns))) } else { "none throttled".into() }
+/// Something that fills up.
+struct Next {
+    what: String,
+    used: f64,
+    /// How much of that use is the target's.
+    by_target: f64,
+}
+
+fn advice(next: Option<Next>) -> String {
+    let Some(Next { what, used, by_target }) = next.filter(|n| n.used > 0.0) else {
+        return "The target was idle; look again while it is under load.".to_string();
+    };
+    // Twice the load is twice the target's part only.
+    match by_target {
+        part if part >= 0.5 => {
+            format!("The next limit is {what}, {} used: about {:.1} times this load.", percent(used), 1.0 / used)
+        }
+        part => format!("The next limit is {what}, {} used, {} of that by the target.", percent(used), percent(part)),
+    }
 }
 
 /// What is fullest: of the CPU limits, and of the resources that were read.
-fn next_limit(case: &Case, limits: &Limits) -> Option<(String, f64)> {
+fn next_limit(case: &Case, limits: &Limits) -> Option<Next> {
+    let own = |what: String, used: f64| Next { what, used, by_target: 1.0 };
     let mut all = Vec::new();
     // A thread can be the limit only of work that is in it.
     let busiest = limits.threads.iter().filter(|t| t.of_target >= 0.3).max_by(|a, b| a.on_cpu.total_cmp(&b.on_cpu));
-    all.extend(busiest.map(|t| (format!("thread {} (tid {})", t.comm, t.tid), t.on_cpu)));
-    all.extend(limits.allowed_cpus.map(|u| ("the CPUs that it may use".to_string(), u)));
-    all.extend(limits.quota.map(|u| ("its CPU quota".to_string(), u)));
+    all.extend(busiest.map(|t| own(format!("thread {} (tid {})", t.comm, t.tid), t.on_cpu)));
+    all.extend(limits.allowed_cpus.map(|used| Next {
+        what: "the CPUs that it may use".to_string(),
+        used,
+        by_target: limits.target_share.unwrap_or(1.0),
+    }));
+    all.extend(limits.quota.map(|u| own("its CPU quota".to_string(), u)));
     if let Ok(resources) = case.fact::<Resources>() {
         // Memory and caches fill up by design; descriptors, links and tracking tables do not.
         let named = ["open files", "connection tracking", "interface", "tasks of"];
         let rows = resources.rows.iter().filter(|r| named.iter().any(|n| r.resource.starts_with(n)));
-        all.extend(rows.filter_map(|r| Some((r.resource.clone(), r.utilization.as_ref()?.0))));
+        all.extend(rows.filter_map(|r| Some(own(r.resource.clone(), r.utilization.as_ref()?.0))));
     }
-    all.into_iter().max_by(|a, b| a.1.total_cmp(&b.1))
+    all.into_iter().max_by(|a, b| a.used.total_cmp(&b.used))
 }
 
 #[cfg(test)]
@@ -74,11 +91,7 @@ mod tests {
         let text = "meta length_ns=1e9
             thread t_ns=1e9 pid=1 tid=1 comm=loop wall_ns=1e9 cpu_ns=25e7 run_queue_ns=1e6 blocked_ns=749e6";
         let s = stated(&RULE, text, &[]).unwrap();
-        assert!(
-            s.headline.contains("0.25 cores used, 0.4 % of the wish for a CPU waited, none throttled"),
-            "{}",
-            s.headline
-        );
+        assert!(s.headline.contains("0.25 cores used, 1 ms runnable without a CPU, none throttled"), "{}", s.headline);
         assert_eq!(s.advice, "The next limit is thread loop (tid 1), 25 % used: about 4.0 times this load.");
     }
 
@@ -89,6 +102,16 @@ mod tests {
             counter source=proc/pid entity=\"1\" name=open_files value=900
             counter source=proc/pid entity=\"1\" name=open_files_limit value=1000";
         assert!(stated(&RULE, text, &[]).unwrap().advice.contains("open files, process 1, 90 % used"));
+    }
+
+    #[test]
+    fn cpus_that_others_fill_are_no_multiple_of_this_load() {
+        let text = "meta length_ns=1e9
+            thread t_ns=1e9 pid=1 tid=1 wall_ns=1e9 cpu_ns=1e7 blocked_ns=99e7
+            counter source=proc/stat entity=cpu0 name=user_ns value=0\ncounter t_ns=9 source=proc/stat entity=cpu0 name=user_ns value=8e8
+            counter source=proc/stat entity=cpu0 name=idle_ns value=0\ncounter t_ns=9 source=proc/stat entity=cpu0 name=idle_ns value=2e8";
+        let advice = stated(&RULE, text, &[]).unwrap().advice;
+        assert_eq!(advice, "The next limit is the CPUs that it may use, 80 % used, 1.2 % of that by the target.");
     }
 
     #[test]
