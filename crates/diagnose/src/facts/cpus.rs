@@ -160,7 +160,14 @@ impl Cpus {
         (others + self.own_delay_ns > 0.0).then(|| share(others, others + self.own_delay_ns))
     }
 
-    /// The same by counters: used time of the allowed CPUs that is not the target's.
+    /// Time that the target waited for a CPU behind other processes, ns, in waits long enough to
+    /// be told. None where none was.
+    pub fn others_delay_ns(&self) -> Option<f64> {
+        let others: f64 = self.neighbours.iter().map(|n| n.delayed_ns).sum();
+        (others + self.own_delay_ns > 0.0).then_some(others)
+    }
+
+    /// Like [`Self::others_in_the_way`], by counters: used time of the allowed CPUs that is not the target's.
     pub fn others_by_counters(&self) -> Option<f64> {
         let busy = self.allowed_time?.busy_ns();
         Some(share((busy - self.target_ns?).max(0.0), busy))

@@ -33,8 +33,9 @@ pub(super) static RULE: Rule = Rule {
 /// Two fifths of the busy time: then halving this one function frees a fifth of the resource.
 const MIN_SHARE: f64 = 0.40;
 
-/// User time must be most of the busy time, else the kernel is the place to look.
-const MIN_USER: f64 = 0.5;
+/// User time must clearly be most of the busy time: near one half, the kernel is as good a place
+/// to look, and chance decides.
+const MIN_USER: f64 = 0.6;
 
 /// Fewer samples say nothing about 40 %: the standard error would be 7 points.
 const MIN_SAMPLES: f64 = 50.0;
