@@ -26,7 +26,7 @@ pub(super) static RULE: Rule = Rule {
 
 /// A quarter of the demand, behind others alone: wake-up latency, fair turns with a client on the
 /// same CPUs and the noise of a busy but healthy machine stay below (11 to 23 % were measured on
-/// undisturbed controls, 37 % and more next to three busy loops).
+/// controls without one, 37 % and more next to three busy loops).
 const MIN_SHARE: f64 = 0.25;
 
 /// Threads waiting on average: below, the wait is real but worth less than 2 % of one thread's time.
