@@ -5,6 +5,7 @@
 
 pub mod flame;
 pub mod formats;
+pub mod host;
 pub mod numbers;
 pub mod printable;
 pub mod section;

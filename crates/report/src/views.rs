@@ -11,24 +11,37 @@ mod coverage;
 mod evidence;
 mod gaps;
 mod ledger;
+pub(crate) mod resources;
 mod ruled_out;
 
+use diagnose::Case;
 use diagnose::verdict::Verdict;
 
 use crate::section::Section;
 
-/// What views are made from.
-#[derive(Clone, Copy, Debug)]
+/// What views are made from: the answer, and the case that it answers, for the facts.
+#[derive(Clone, Copy)]
 pub struct Material<'a> {
     /// The verdict.
     pub verdict: &'a Verdict,
+    /// The recording and its facts; a fact is computed when the first view asks for it.
+    pub case: &'a Case<'a>,
+}
+
+impl<'a> Material<'a> {
+    /// Material for the views of one report.
+    #[must_use]
+    pub fn new(verdict: &'a Verdict, case: &'a Case<'a>) -> Self {
+        Self { verdict, case }
+    }
 }
 
 /// A view: a section, or none where there is nothing to say.
 pub type View = fn(&Material<'_>) -> Option<Section>;
 
 /// All views, in the order of the report.
-pub const VIEWS: &[View] = &[ledger::view, evidence::view, ruled_out::view, gaps::view, coverage::view, capture::view];
+pub const VIEWS: &[View] =
+    &[ledger::view, evidence::view, resources::view, ruled_out::view, gaps::view, coverage::view, capture::view];
 
 /// The whole report.
 #[must_use]

@@ -9,6 +9,7 @@ mod table;
 
 use std::io::{self, Write};
 
+use diagnose::Explain;
 use diagnose::verdict::Verdict;
 
 use crate::section::{Block, Section};
@@ -26,10 +27,45 @@ pub const NARROWEST: usize = 40;
 pub fn draw(verdict: &Verdict, sections: &[Section], width: usize, out: &mut impl Write) -> io::Result<()> {
     let mut pen = Pen::new(out, width.max(NARROWEST));
     draw_head(&mut pen, &head(verdict))?;
-    for section in sections.iter().filter(|section| section.terminal) {
-        draw_section(&mut pen, &section.clone().printable())?;
+    draw_sections(&mut pen, sections)
+}
+
+/// Draws sections without a verdict, no line wider than `width` columns.
+///
+/// # Errors
+/// When `out` cannot be written.
+pub fn sections(sections: &[Section], width: usize, out: &mut impl Write) -> io::Result<()> {
+    draw_sections(&mut Pen::new(out, width.max(NARROWEST)), sections)
+}
+
+/// A cause explained, no line wider than `width` columns.
+#[must_use]
+pub fn explanation(cause: &str, explain: &Explain, width: usize) -> String {
+    let mut drawn = Vec::new();
+    let mut pen = Pen::new(&mut drawn, width.max(NARROWEST));
+    // Writing to memory cannot fail.
+    let _ = draw_explanation(&mut pen, cause, explain);
+    String::from_utf8_lossy(&drawn).into_owned()
+}
+
+fn draw_explanation(pen: &mut Pen<'_, impl Write>, cause: &str, explain: &Explain) -> io::Result<()> {
+    pen.text(cause, BOLD, "", "")?;
+    let parts = [
+        ("What it means", explain.means),
+        ("How it is recognised", explain.recognised_by),
+        ("What to do", explain.what_to_do),
+        ("What looks like it and is not", explain.look_alikes),
+    ];
+    for (title, text) in parts {
+        pen.blank()?;
+        pen.rule(title)?;
+        pen.text(text, pen::PLAIN, "  ", "  ")?;
     }
     Ok(())
+}
+
+fn draw_sections(pen: &mut Pen<'_, impl Write>, sections: &[Section]) -> io::Result<()> {
+    sections.iter().filter(|s| s.terminal).try_for_each(|s| draw_section(pen, &s.clone().printable()))
 }
 
 fn draw_head(pen: &mut Pen<'_, impl Write>, head: &Head) -> io::Result<()> {

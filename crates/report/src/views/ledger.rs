@@ -90,7 +90,8 @@ mod tests {
         let mut verdict: diagnose::verdict::Verdict =
             serde_json::from_str(include_str!("../../tests/data/busy-poll.json")).unwrap();
         verdict.ledger.threads = ledger(&[("user", 6.0), ("wall", 10.0)]);
-        let section = view(&Material { verdict: &verdict }).unwrap();
+        let recording = recording::Recording::default();
+        let section = view(&Material::new(&verdict, &diagnose::Case::new(&recording))).unwrap();
         let Block::Bars { total, parts, .. } = &section.blocks[0] else { panic!("not bars") };
         assert_eq!((*total, parts[1].label.as_str(), parts[1].value), (10.0, "unaccounted", 4.0));
     }

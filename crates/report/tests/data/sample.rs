@@ -1,6 +1,8 @@
 //! Sample verdicts and sections, for the tests and for the example that writes sample reports.
 
+use diagnose::Case;
 use diagnose::verdict::Verdict;
+use recording::Recording;
 use wakewalk_report::flame::{Frame, LEGEND};
 use wakewalk_report::section::{Block, Column, FlameNode, Line, Section};
 use wakewalk_report::views::{self, Material};
@@ -31,7 +33,8 @@ pub fn samples() -> Result<Vec<Sample>, serde_json::Error> {
 }
 
 fn sample(name: &'static str, verdict: Verdict, facts: Vec<Section>) -> Sample {
-    let mut sections = views::sections(&Material { verdict: &verdict });
+    let recording = Recording::default();
+    let mut sections = views::sections(&Material::new(&verdict, &Case::new(&recording)));
     let after_evidence = sections.len().min(2);
     sections.splice(after_evidence..after_evidence, facts);
     Sample { name, verdict, sections }

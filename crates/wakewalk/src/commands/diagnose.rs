@@ -9,9 +9,11 @@ use std::sync::atomic::AtomicBool;
 use anyhow::{Context, Result};
 use collect::capture;
 use collect::target::Target;
+use diagnose::Case;
 use diagnose::verdict::Verdict;
 use recording::{Meta, Recording, Writer};
 use report::formats;
+use report::views::Material;
 use signal_hook::consts::{SIGINT, SIGTERM};
 
 use crate::args;
@@ -78,7 +80,8 @@ fn capture(plan: &Plan, target: &Target, started: Option<Started>, dir: &Path) -
 }
 
 fn draw(args: &args::Diagnose, recording: &Recording, verdict: &Verdict) -> Result<()> {
-    let sections = report::views::sections(&report::views::Material { verdict, recording });
+    let case = Case::new(recording);
+    let sections = report::views::sections(&Material::new(verdict, &case));
     if let Some(file) = &args.html {
         let page = formats::html::page(verdict, &sections)?;
         fs::write(file, page).with_context(|| format!("failed to write the page `{}`", file.display()))?;

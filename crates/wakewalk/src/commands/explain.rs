@@ -17,8 +17,7 @@ pub fn run(args: &args::Explain) -> Result<()> {
         return Ok(());
     };
     let Some(text) = diagnose::explain(cause) else {
-        let known: Vec<&str> = diagnose::causes().collect();
-        bail!("no cause is called `{cause}`; the causes are {}", known.join(", "));
+        bail!("no cause is called `{cause}`; the causes are {}", diagnose::causes().join(", "));
     };
     write!(out, "{}", report::formats::terminal::explanation(cause, text, super::diagnose::width()))?;
     Ok(())

@@ -1,0 +1,264 @@
+//! The look at the whole host: which resources are full, which processes lose most time, and the command that
+//! looks into each. It accuses nobody: there is no verdict here, only where to look next.
+//!
+//! The JSON is a small object of its own, schema 1; see [`Look`].
+
+use std::io::{self, Write};
+
+use anyhow::Context;
+use diagnose::Case;
+use diagnose::facts::host::{HostRank, Loser};
+use diagnose::facts::resources::{Cell, Resources, UseRow};
+use diagnose::verdict::Gap;
+use recording::{Recording, tables};
+use serde::Serialize;
+
+use crate::formats::terminal;
+use crate::section::{Block, Column, Section, Tone};
+use crate::views::resources;
+use crate::{numbers, printable};
+
+/// Version of the JSON.
+pub const SCHEMA: u32 = 1;
+
+/// Processes on a terminal; JSON has all.
+const MOST_PROCESSES: usize = 10;
+
+/// Draws the look, no line wider than `width` columns.
+///
+/// # Errors
+/// When `out` cannot be written.
+pub fn draw(recording: &Recording, width: usize, out: &mut impl Write) -> io::Result<()> {
+    terminal::sections(&sections(recording), width, out)
+}
+
+/// The look as pretty-printed JSON with a newline at the end.
+///
+/// # Errors
+/// When it cannot be expressed as JSON.
+pub fn json(recording: &Recording) -> anyhow::Result<String> {
+    let json =
+        serde_json::to_string_pretty(&look(recording)).context("failed to write the look at the host as JSON")?;
+    Ok(printable::json(&json) + "\n")
+}
+
+/// What `wakewalk --json` prints.
+#[derive(Serialize)]
+struct Look {
+    /// [`SCHEMA`].
+    schema: u32,
+    /// Always `host`.
+    kind: &'static str,
+    /// Name and version of the program that watched.
+    tool: String,
+    /// Host name.
+    host: String,
+    /// Kernel release.
+    kernel: String,
+    /// Online CPUs.
+    cpus: u32,
+    /// Start of the look, RFC 3339, UTC.
+    start: String,
+    /// Its length.
+    seconds: f64,
+    /// The USE table.
+    resources: Vec<Resource>,
+    /// Processes by lost time, most first.
+    processes: Vec<Process>,
+    /// What could not be seen.
+    gaps: Vec<Gap>,
+}
+
+/// A resource; what was not read is null, which is not zero.
+#[derive(Serialize)]
+struct Resource {
+    resource: String,
+    /// Share in use, 0 to 1.
+    utilization: Option<Measured>,
+    /// How much work waited.
+    saturation: Option<Measured>,
+    /// How much failed.
+    errors: Option<Measured>,
+    /// A sentence; may be empty.
+    note: String,
+}
+
+/// A number and what it means.
+#[derive(Serialize)]
+struct Measured {
+    value: f64,
+    meaning: String,
+}
+
+/// A process and the time that it lost.
+#[derive(Serialize)]
+struct Process {
+    /// 0 = short-lived processes of this name together.
+    pid: u32,
+    comm: String,
+    cpu_seconds: f64,
+    /// Runnable without a CPU.
+    run_queue_seconds: f64,
+    /// Held by a CPU quota.
+    throttled_seconds: f64,
+    /// Blocked on the disk or on page faults, where that was seen.
+    disk_seconds: f64,
+    /// The command that diagnoses it.
+    command: String,
+}
+
+fn look(recording: &Recording) -> Look {
+    let case = Case::new(recording);
+    let meta = &recording.meta;
+    let mut gaps: Vec<Gap> =
+        recording.rows::<tables::Gap>().iter().map(|g| Gap { what: g.what.clone(), why: g.why.clone() }).collect();
+    let (resources, processes) = (case.fact::<Resources>(), case.fact::<HostRank>());
+    gaps.extend(resources.as_ref().err().cloned());
+    gaps.extend(processes.as_ref().err().cloned());
+    Look {
+        schema: SCHEMA,
+        kind: "host",
+        tool: meta.tool.clone(),
+        host: meta.host.name.clone(),
+        kernel: meta.host.kernel.clone(),
+        cpus: meta.host.cpus,
+        start: meta.started.clone(),
+        seconds: case.seconds(),
+        resources: resources.map_or_else(|_| Vec::new(), |r| r.rows.iter().map(Resource::from).collect()),
+        processes: processes.map_or_else(|_| Vec::new(), |r| r.processes.iter().map(Process::from).collect()),
+        gaps,
+    }
+}
+
+impl From<&UseRow> for Resource {
+    fn from(row: &UseRow) -> Self {
+        let measured = |cell: &Cell| cell.clone().map(|(value, meaning)| Measured { value, meaning });
+        Self {
+            resource: row.resource.clone(),
+            utilization: measured(&row.utilization),
+            saturation: measured(&row.saturation),
+            errors: measured(&row.errors),
+            note: row.note.clone(),
+        }
+    }
+}
+
+impl From<&Loser> for Process {
+    fn from(p: &Loser) -> Self {
+        Self {
+            pid: p.pid,
+            comm: p.comm.clone(),
+            cpu_seconds: p.cpu_ns / 1e9,
+            run_queue_seconds: p.waiting_for_cpu_ns / 1e9,
+            throttled_seconds: p.throttled_ns / 1e9,
+            disk_seconds: p.disk_ns / 1e9,
+            command: p.command.clone(),
+        }
+    }
+}
+
+fn sections(recording: &Recording) -> Vec<Section> {
+    let case = Case::new(recording);
+    let look = look(recording);
+    let section = |id, title: String, blocks| Section { id, title, blocks, terminal: true };
+    let context =
+        format!("Linux {}, {} CPUs, {} from {}", look.kernel, look.cpus, numbers::seconds(look.seconds), look.start);
+    let title = if look.host.is_empty() { "The host".to_owned() } else { format!("Host {}", look.host) };
+    let mut blocks = vec![Block::Text { text: context, tone: Tone::Dim }];
+    blocks.extend(case.fact::<Resources>().ok().map(|r| resources::table(&r.rows, resources::Show::Short)));
+    let mut sections = vec![
+        section("use", title, blocks),
+        section("processes", "Processes that lose most time".to_owned(), processes(&look.processes)),
+    ];
+    if !look.gaps.is_empty() {
+        let items = look.gaps.iter().map(|gap| format!("{}: {}", gap.what, gap.why)).collect();
+        sections.push(section("gaps", "Not seen".to_owned(), vec![Block::List { items }]));
+    }
+    sections
+}
+
+fn processes(all: &[Process]) -> Vec<Block> {
+    let Some(first) = all.first() else {
+        let text = "No process used or wanted a CPU.".to_owned();
+        return vec![Block::Text { text, tone: Tone::Plain }];
+    };
+    let row = |p: &Process| {
+        let [cpu, queue, quota] = [p.cpu_seconds, p.run_queue_seconds, p.throttled_seconds].map(numbers::seconds);
+        vec![p.comm.clone(), cpu, queue, quota, p.command.clone()]
+    };
+    let columns = vec![
+        Column::left("process"),
+        Column::right("CPU"),
+        Column::right("queue"),
+        Column::right("quota"),
+        Column::left("look into it with"),
+    ];
+    let rows = all.iter().take(MOST_PROCESSES).map(row).collect();
+    let legend = "CPU: running. queue: ready to run, without a CPU. quota: held by a CPU quota.".to_owned();
+    vec![
+        Block::Table { title: String::new(), columns, rows },
+        Block::Text { text: legend, tone: Tone::Dim },
+        Block::Text { text: format!("Begin with {}:", first.comm), tone: Tone::Plain },
+        Block::Command { text: first.command.clone() },
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use recording::text::parse;
+
+    const HOST: &str = "meta host.arch=x86_64 kind=host host.name=web-1 host.kernel=6.1 host.cpus=2
+        process pid=7 comm=spinner
+        thread pid=7 comm=spinner instances=1 wall_ns=10e9 cpu_ns=9e9 run_queue_ns=1e9
+        thread pid=8 comm=\"a\\u001b[2Jb\" instances=4 wall_ns=40e9 cpu_ns=2e9 throttled_ns=3e9
+        thread pid=9 comm=idle wall_ns=10e9 blocked_ns=10e9
+        counter t_ns=0 source=proc/stat entity=cpu0 name=user_ns value=0
+        counter t_ns=0 source=proc/stat entity=cpu0 name=idle_ns value=0
+        counter t_ns=10e9 source=proc/stat entity=cpu0 name=user_ns value=9e9
+        counter t_ns=10e9 source=proc/stat entity=cpu0 name=idle_ns value=1e9
+        gap what=process why=\"2 ended\"";
+
+    fn drawn(text: &str, width: usize) -> String {
+        let mut out = Vec::new();
+        draw(&parse(text).unwrap(), width, &mut out).unwrap();
+        anstyle_free(&String::from_utf8(out).unwrap())
+    }
+
+    /// Without styles.
+    fn anstyle_free(text: &str) -> String {
+        let mut parts = text.split('\u{1b}');
+        let first = parts.next().unwrap_or_default().to_owned();
+        parts.fold(first, |all, part| all + part.split_once('m').map_or("", |(_, rest)| rest))
+    }
+
+    #[test]
+    fn who_loses_most_comes_first_with_the_command() {
+        let text = drawn(HOST, 80);
+        let at = |what: &str| text.find(what).unwrap_or_else(|| panic!("{what} is not in\n{text}"));
+        assert!(at("CPUs (2)") < at("spinner") && at("spinner") < at("a\\x1b[2Jb"));
+        assert!(at("9.00 s   1.00 s     0 s  sudo wakewalk diagnose --pid 7") > 0);
+        assert!(!text.contains("idle") && text.contains("2 ended"));
+        assert!(text.lines().all(|line| textwrap::core::display_width(line) <= 80));
+    }
+
+    #[test]
+    fn json_has_the_same_numbers() {
+        let text = json(&parse(HOST).unwrap()).unwrap();
+        assert!(!text.contains('\u{1b}'));
+        let look: serde_json::Value = serde_json::from_str(&text).unwrap();
+        assert_eq!((&look["schema"], &look["kind"], &look["seconds"]), (&1.into(), &"host".into(), &10.0.into()));
+        assert_eq!(look["processes"][0]["run_queue_seconds"], 1.0);
+        assert_eq!(look["processes"][1]["throttled_seconds"], 3.0);
+        assert_eq!(look["processes"][0]["command"], "sudo wakewalk diagnose --pid 7");
+        assert_eq!(look["resources"][0]["utilization"]["value"], 0.9);
+        assert!(look["resources"][0]["errors"].is_null());
+    }
+
+    #[test]
+    fn an_empty_look_says_so() {
+        assert!(drawn("meta kind=host", 80).contains("No process used or wanted a CPU"));
+        let look: serde_json::Value = serde_json::from_str(&json(&Recording::default()).unwrap()).unwrap();
+        assert_eq!(look["gaps"].as_array().unwrap().len(), 2);
+    }
+}
