@@ -4,6 +4,7 @@ mod args;
 mod commands;
 mod plan;
 mod progress;
+mod stop;
 
 use std::io;
 use std::process::ExitCode;

@@ -3,8 +3,6 @@
 use std::fs;
 use std::io::Write as _;
 use std::path::Path;
-use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 
 use anyhow::{Context, Result};
 use collect::capture;
@@ -14,12 +12,12 @@ use diagnose::verdict::Verdict;
 use recording::{Meta, Recording, Writer};
 use report::formats;
 use report::views::Material;
-use signal_hook::consts::{SIGINT, SIGTERM};
 
 use crate::args;
 use crate::commands::wait_and_become::Started;
 use crate::plan::{self, Plan, Source, TOOL};
 use crate::progress::Line;
+use crate::stop;
 
 /// Runs the command.
 pub fn run(args: &args::Diagnose) -> Result<()> {
@@ -49,17 +47,12 @@ fn with_folder(args: &args::Diagnose, capture: impl FnOnce(&Path) -> Result<()>)
 }
 
 fn capture(plan: &Plan, target: &Target, started: Option<Started>, dir: &Path) -> Result<()> {
-    let stop = Arc::new(AtomicBool::new(false));
-    for signal in [SIGINT, SIGTERM] {
-        // The second one ends us at once: the kernel takes the hooks off whichever way we go.
-        signal_hook::flag::register_conditional_default(signal, Arc::clone(&stop))
-            .context("failed to catch signals")?;
-        signal_hook::flag::register(signal, Arc::clone(&stop)).context("failed to catch signals")?;
-    }
+    let stop = stop::on_signal()?;
     let root = Path::new("/");
     let mut resolved = target.resolve(root)?;
     if let Some(started) = &started {
         resolved.named = format!("-- {}", started.command());
+        resolved.comm = started.name();
     }
     let capture_plan = capture::Plan {
         target: resolved,
@@ -68,6 +61,9 @@ fn capture(plan: &Plan, target: &Target, started: Option<Started>, dir: &Path) -
         root: root.to_path_buf(),
         tool: TOOL.into(),
     };
+    for note in &capture_plan.target.notes {
+        eprintln!("note: {note}");
+    }
     let line = Line::new(plan.length);
     let writer = Writer::create(dir, &Meta { tool: TOOL.into(), ..Meta::default() })?;
     let mut started = started;

@@ -47,6 +47,12 @@ impl Started {
         &self.command
     }
 
+    /// File name of its program.
+    pub fn name(&self) -> String {
+        let program = self.command.split(' ').next().unwrap_or_default();
+        program.rsplit('/').next().unwrap_or_default().to_string()
+    }
+
     /// Lets it become the command; later calls do nothing.
     pub fn go(&mut self) {
         if let Some(mut stdin) = self.child.stdin.take() {
