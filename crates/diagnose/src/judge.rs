@@ -21,13 +21,6 @@ pub fn diagnose(recording: &Recording) -> Verdict {
         asked.accusing(&case);
     }
     let (verdict, statement) = asked.outcome(&case);
-    for rule in RULES.iter().filter(|r| matches!(r.check, Check::Neutral(_)) && r.cause != verdict) {
-        let why = match asked.findings.is_empty() {
-            true => format!("the verdict is {verdict}"),
-            false => format!("{verdict} explains lost time"),
-        };
-        asked.ruled_out.push(RuledOut { cause: rule.cause.to_string(), why });
-    }
     let quality = case.fact::<Quality>().ok();
     asked.gaps.extend(quality.iter().flat_map(|q| q.gaps.clone()));
     asked.gaps.dedup();
@@ -45,7 +38,8 @@ pub fn diagnose(recording: &Recording) -> Verdict {
         verdict,
         headline: statement.headline,
         advice: statement.advice,
-        findings: asked.findings,
+        detail: statement.detail,
+        findings: asked.findings.into_iter().map(|(finding, _)| finding).collect(),
         ruled_out: asked.ruled_out,
         gaps: asked.gaps,
         ledger: ledger(&case),
@@ -57,7 +51,7 @@ pub fn diagnose(recording: &Recording) -> Verdict {
 /// Answers of the rules so far.
 #[derive(Default)]
 struct Asked {
-    findings: Vec<Finding>,
+    findings: Vec<(Finding, Statement)>,
     ruled_out: Vec<RuledOut>,
     gaps: Vec<Gap>,
 }
@@ -67,7 +61,7 @@ impl Asked {
         for rule in RULES {
             let Check::Accuses(check) = rule.check else { continue };
             match check(case) {
-                Ok(Outcome::Found(finding)) => self.findings.push(*finding),
+                Ok(Outcome::Found(finding, said)) => self.findings.push((*finding, said)),
                 Ok(Outcome::RuledOut(why)) => self.ruled_out.push(RuledOut { cause: rule.cause.to_string(), why }),
                 Err(gap) => self.gaps.push(Gap { what: rule.cause.to_string(), why: gap.why }),
             }
@@ -77,9 +71,8 @@ impl Asked {
 
     /// The verdict's cause, and what it says.
     fn outcome(&self, case: &Case) -> (String, Statement) {
-        if let Some(first) = self.findings.first() {
-            let statement = Statement { headline: first.summary.clone(), advice: first.remedy.clone() };
-            return (first.cause.clone(), statement);
+        if let Some((first, said)) = self.findings.first() {
+            return (first.cause.clone(), said.clone());
         }
         for rule in RULES {
             let Check::Neutral(check) = rule.check else { continue };
@@ -87,17 +80,20 @@ impl Asked {
                 return (rule.cause.to_string(), statement);
             }
         }
-        let headline = "the evidence does not carry a verdict".to_string();
-        ("not-determined".to_string(), Statement { headline, advice: "Record again, for longer.".to_string() })
+        (
+            "not-determined".to_string(),
+            Statement::short("the evidence does not carry a verdict", "record again, for longer"),
+        )
     }
 }
 
 /// By explained time; but waste comes before the quota that it uses up: without the waste there
 /// would be less to throttle, while a larger quota would only be wasted too.
-fn rank(findings: &mut [Finding]) {
+fn rank(findings: &mut [(Finding, Statement)]) {
     let waste_first = |f: &Finding| f.cause == "busy-poll" && f.explains.share >= 0.5;
-    findings
-        .sort_by(|a, b| waste_first(b).cmp(&waste_first(a)).then(b.explains.seconds.total_cmp(&a.explains.seconds)));
+    findings.sort_by(|(a, _), (b, _)| {
+        waste_first(b).cmp(&waste_first(a)).then(b.explains.seconds.total_cmp(&a.explains.seconds))
+    });
 }
 
 fn host(recording: &Recording) -> Host {

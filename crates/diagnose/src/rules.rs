@@ -31,8 +31,8 @@ pub(crate) static RULES: &[&Rule] = &[
 /// What an accusing rule says, unless it could not look.
 #[derive(Clone, Debug)]
 pub(crate) enum Outcome {
-    /// This is a cause.
-    Found(Box<Finding>),
+    /// This is a cause, and what to say about it first.
+    Found(Box<Finding>, Statement),
     /// This is not, for this reason, with its numbers.
     RuledOut(String),
 }
@@ -40,13 +40,22 @@ pub(crate) enum Outcome {
 /// A rule's answer; the error is what it could not look at.
 pub(crate) type Checked = Result<Outcome, Gap>;
 
-/// What a neutral rule says about the whole.
-#[derive(Clone, Debug, PartialEq)]
+/// What is said before everything else. Headline and advice are one line each: somebody reads them at
+/// three in the morning; what does not fit there belongs into the finding or the detail.
+#[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Statement {
-    /// The verdict as a sentence with numbers.
+    /// What it is, with a number.
     pub headline: String,
-    /// The next limit, or the next step.
+    /// What to do; for neutral verdicts the next limit, or the next step.
     pub advice: String,
+    /// More, where no finding has it.
+    pub detail: String,
+}
+
+impl Statement {
+    pub(crate) fn short(headline: impl Into<String>, advice: impl Into<String>) -> Self {
+        Self { headline: headline.into(), advice: advice.into(), detail: String::new() }
+    }
 }
 
 /// How a rule is asked.
@@ -90,8 +99,8 @@ pub fn explain(cause: &str) -> Option<&'static Explain> {
     RULES.iter().find(|r| r.cause == cause).map(|r| &r.explain)
 }
 
-fn found(finding: Finding) -> Checked {
-    Ok(Outcome::Found(Box::new(finding)))
+fn found(finding: Finding, headline: impl Into<String>, advice: impl Into<String>) -> Checked {
+    Ok(Outcome::Found(Box::new(finding), Statement::short(headline, advice)))
 }
 
 fn ruled_out(why: impl Into<String>) -> Checked {
@@ -138,7 +147,12 @@ mod asking {
 
     pub fn found(rule: &Rule, text: &str) -> Finding {
         match ask(rule, text) {
-            Ok(Outcome::Found(finding)) => *finding,
+            Ok(Outcome::Found(finding, said)) => {
+                for line in [&said.headline, &said.advice] {
+                    assert!(!line.is_empty() && line.len() < 110, "one short line: {line}");
+                }
+                *finding
+            }
             other => panic!("{} should be found: {other:?}", rule.cause),
         }
     }

@@ -26,10 +26,12 @@ pub struct Verdict {
     pub symptom: Symptom,
     /// Cause id: `findings[0].cause`, or `healthy`, `at-capacity`, `not-determined`.
     pub verdict: String,
-    /// The verdict as one sentence with numbers, also where no finding accuses anybody.
+    /// The verdict in one line with a number, also where no finding accuses anybody.
     pub headline: String,
-    /// What to do about it, as one or two sentences; for neutral verdicts the next limit or the next step.
+    /// What to do about it, in one line; for neutral verdicts the next limit or the next step.
     pub advice: String,
+    /// More about a neutral verdict: where the time goes, what the next limit is; else empty.
+    pub detail: String,
     /// Causes found, the root first, by explained time.
     pub findings: Vec<Finding>,
     /// Causes that were looked at and are not it.

@@ -11,7 +11,7 @@ use crate::facts::stacks::Stacks;
 use crate::runtimes::Part;
 use crate::statistics::{ratio, share};
 use crate::verdict::Gap;
-use crate::wording::{cores, count, percent, plural, seconds};
+use crate::wording::{count, percent, plural, seconds};
 
 pub(super) static RULE: Rule = Rule {
     cause: "at-capacity",
@@ -108,15 +108,15 @@ fn check(case: &Case, _: &[Gap]) -> Option<Statement> {
     } else {
         "Spread the work over more threads or processes, or make each operation cheaper."
     };
+    let operation = per_operation(case, limits.cores).map_or(String::new(), |o| format!(" That is {o}."));
     Some(Statement {
-        headline: format!(
-            "At its CPU limit: {} {} busy with the target's own work, {}{}",
-            full.what,
-            percent(full.utilization),
-            cores(limits.cores),
-            per_operation(case, limits.cores).map_or(String::new(), |o| format!(", {o}"))
-        ),
-        advice: format!("{more}{top}{}", interpreted(case).unwrap_or_default()),
+        headline: format!("at its CPU limit: {} {} busy with its own work", full.what, percent(full.utilization)),
+        advice: if full.threads.is_empty() {
+            "add CPUs, or make each operation cheaper: nothing is wasted".into()
+        } else {
+            "spread the work over more threads, or make it cheaper".into()
+        },
+        detail: format!("{more}{operation}{top}{}", interpreted(case).unwrap_or_default()),
     })
 }
 
@@ -209,8 +209,8 @@ mod tests {
                frame id=1 symbol=parse module=svc kind=native\nstack id=9 frames=[1]";
         let s = stated(&RULE, &text, &[]).unwrap();
         assert!(s.headline.contains("the CPUs that it may use are 98 % busy"), "{}", s.headline);
-        assert!(s.headline.contains("17 us for each of 100 thousand useful receives a second"), "{}", s.headline);
-        assert!(s.advice.contains("Largest costs: parse 70 %, kernel in sendto 30 %."), "{}", s.advice);
+        assert!(s.detail.contains("17 us for each of 100 thousand useful receives a second"), "{}", s.detail);
+        assert!(s.detail.contains("Largest costs: parse 70 %, kernel in sendto 30 %."), "{}", s.detail);
     }
 
     #[test]

@@ -66,7 +66,9 @@ fn check(case: &Case) -> Checked {
     let enough = wasted_cores >= MIN_CORES && part >= MIN_SHARE
         || spinning.iter().any(|s| s.wasted_share() >= ALL_WASTE.0 && ratio(s.wasted_ns, length_ns) >= ALL_WASTE.1);
     match spinning.first() {
-        Some(worst) if enough => found(finding(case, worst, spinning.len(), wasted_cores, part)),
+        Some(worst) if enough => {
+            found(finding(case, worst, spinning.len(), wasted_cores, part), headline(worst), advice(worst))
+        }
         _ => match polling.threads.iter().find(|s| is_suspect(s)) {
             Some(s) => Err(gap("busy-poll", suspicion(s))),
             None => ruled_out(innocence(&polling, length_ns)),
@@ -159,6 +161,28 @@ fn finding(case: &Case, s: &Spin, threads: usize, wasted_cores: f64, part: f64) 
         check: "Run wakewalk again under the same load: the empty calls for each useful one fall to a few, CPU time \
                 follows the load, and throughput is unhurt."
             .into(),
+    }
+}
+
+fn headline(s: &Spin) -> String {
+    match &s.counted {
+        Some(a) if a.unconsumed > 0.0 => format!("{} (tid {}) is told of events that nobody takes", s.comm, s.tid),
+        Some(a) => {
+            format!("{} (tid {}): {} of {} calls found nothing", s.comm, s.tid, percent(a.empty_share()), s.syscall)
+        }
+        None => format!("{} (tid {}) calls {} for nothing", s.comm, s.tid, s.syscall),
+    }
+}
+
+fn advice(s: &Spin) -> String {
+    let place = s.callers.first().map_or(String::new(), |c| format!(", see {c}"));
+    if s.counted.as_ref().is_some_and(|a| a.unconsumed > 0.0) {
+        return format!("take the events or stop asking for them{place}");
+    }
+    match family(&s.syscall) {
+        Family::Receive | Family::Accept => format!("wait for readiness instead of asking again{place}"),
+        Family::Yield | Family::Sleep => format!("block on the event itself{place}"),
+        _ => format!("block until an event or the next deadline{place}"),
     }
 }
 

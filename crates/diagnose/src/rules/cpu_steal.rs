@@ -63,7 +63,11 @@ fn check(case: &Case) -> Checked {
     }
     // The scheduler sees stolen time as running without being charged: an independent witness.
     let agrees = suffered >= time.steal_ns * share_of_target / 2.0;
-    found(finding(case, &cpus, &time, lines, lost, if agrees { 2 } else { 1 }))
+    found(
+        finding(case, &cpus, &time, lines, lost, if agrees { 2 } else { 1 }),
+        format!("the hypervisor ran somebody else for {} of its demand", percent(part)),
+        "move the machine to a host with CPUs to spare; nothing inside helps",
+    )
 }
 
 fn finding(case: &Case, cpus: &Cpus, time: &CpuTime, lines: &Lines, lost_ns: f64, sources: usize) -> Finding {

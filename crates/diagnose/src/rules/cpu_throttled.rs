@@ -58,7 +58,13 @@ fn check(case: &Case) -> Checked {
         });
     }
     let sources = usize::from(line.is_some()) + usize::from(periods >= MIN_PERIODS);
-    found(finding(case, quota, held, lines.demand_ns(), sources))
+    let limit = quota.and_then(|q| q.cpus).or(case.recording.meta.target.quota_cpus);
+    let named = limit.map_or("a CPU quota".to_string(), |c| format!("the quota of {c:.2} CPUs"));
+    found(
+        finding(case, quota, held, lines.demand_ns(), sources),
+        format!("{named} held it {} of the time that it wanted a CPU", percent(part)),
+        "raise the quota, or run no more threads than it has CPUs",
+    )
 }
 
 fn unseen(case: &Case) -> Checked {

@@ -29,12 +29,13 @@ fn check(case: &Case, _: &[Gap]) -> Option<Statement> {
         _ => "none throttled".to_string(),
     };
     Some(Statement {
-        headline: format!(
-            "Nothing that was measured explains lost time: {} used, {} runnable without a CPU, {held}",
+        headline: "nothing that was measured explains lost time".into(),
+        advice: advice(next_limit(case, &limits)),
+        detail: format!(
+            "It used {}, was runnable without a CPU for {}, {held}.",
             cores(limits.cores),
             seconds(ledger.total.waiting_for_cpu_ns() / 1e9),
         ),
-        advice: advice(next_limit(case, &limits)),
     })
 }
 
@@ -48,14 +49,14 @@ struct Next {
 
 fn advice(next: Option<Next>) -> String {
     let Some(Next { what, used, by_target }) = next.filter(|n| n.used > 0.0) else {
-        return "The target was idle; look again while it is under load.".to_string();
+        return "it was idle: look again while it is under load".to_string();
     };
     // Twice the load is twice the target's part only.
     match by_target {
         part if part >= 0.5 => {
-            format!("The next limit is {what}, {} used: about {:.1} times this load.", percent(used), 1.0 / used)
+            format!("the next limit is {what}, {} used: about {:.1} times this load", percent(used), 1.0 / used)
         }
-        part => format!("The next limit is {what}, {} used, {} of that by the target.", percent(used), percent(part)),
+        part => format!("the next limit is {what}, {} used, {} of that by it", percent(used), percent(part)),
     }
 }
 
@@ -91,8 +92,12 @@ mod tests {
         let text = "meta length_ns=1e9
             thread t_ns=1e9 pid=1 tid=1 comm=loop wall_ns=1e9 cpu_ns=25e7 run_queue_ns=1e6 blocked_ns=749e6";
         let s = stated(&RULE, text, &[]).unwrap();
-        assert!(s.headline.contains("0.25 cores used, 1 ms runnable without a CPU, none throttled"), "{}", s.headline);
-        assert_eq!(s.advice, "The next limit is thread loop (tid 1), 25 % used: about 4.0 times this load.");
+        assert!(
+            s.detail.contains("It used 0.25 cores, was runnable without a CPU for 1 ms, none throttled"),
+            "{}",
+            s.detail
+        );
+        assert_eq!(s.advice, "the next limit is thread loop (tid 1), 25 % used: about 4.0 times this load");
     }
 
     #[test]
@@ -111,7 +116,7 @@ mod tests {
             counter source=proc/stat entity=cpu0 name=user_ns value=0\ncounter t_ns=9 source=proc/stat entity=cpu0 name=user_ns value=8e8
             counter source=proc/stat entity=cpu0 name=idle_ns value=0\ncounter t_ns=9 source=proc/stat entity=cpu0 name=idle_ns value=2e8";
         let advice = stated(&RULE, text, &[]).unwrap().advice;
-        assert_eq!(advice, "The next limit is the CPUs that it may use, 80 % used, 1.2 % of that by the target.");
+        assert_eq!(advice, "the next limit is the CPUs that it may use, 80 % used, 1.2 % of that by it");
     }
 
     #[test]

@@ -66,7 +66,11 @@ fn check(case: &Case) -> Checked {
         }
     }
     match best {
-        Some((_, finding)) => found(finding),
+        Some((_, finding)) => {
+            let name = finding.subject.function.clone().unwrap_or_default();
+            let headline = format!("{name}: {} of the CPU time is its own work", percent(finding.explains.share));
+            found(finding, headline, format!("make {name} cheaper, call it less, or spread it"))
+        }
         None => ruled_out(reasons.swap_remove(0)),
     }
 }

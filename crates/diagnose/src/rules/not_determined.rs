@@ -41,9 +41,11 @@ fn check(case: &Case, gaps: &[Gap]) -> Option<Statement> {
     let named = &case.recording.meta.target.named;
     let again = if named.is_empty() { "--pid PID" } else { named };
     Some(Statement {
-        headline: format!("The evidence does not carry a verdict: {first}{more}"),
-        advice: format!(
-            "Run `sudo wakewalk doctor` to see what this kernel allows, then `sudo wakewalk diagnose {again} --for 30s`."
+        headline: "the evidence does not carry a verdict".into(),
+        advice: "run `sudo wakewalk doctor`, then diagnose again for 30s".into(),
+        detail: format!(
+            "What is missing: {first}{more}. `sudo wakewalk doctor` says what this kernel allows; then try \
+             `sudo wakewalk diagnose {again} --for 30s`."
         ),
     })
 }
@@ -74,18 +76,14 @@ fn whole_host(case: &Case) -> Statement {
     let rank = case.fact::<HostRank>().map(|r| r.processes.first().cloned()).ok().flatten();
     match rank {
         Some(p) => Statement {
-            headline: format!(
-                "No target was named; {} (pid {}) loses most time on this host, {} of {}",
-                p.comm,
-                p.pid,
-                seconds(p.lost_ns() / 1e9),
-                seconds(case.seconds())
-            ),
-            advice: format!("Look into it with `{}`.", p.command),
+            headline: format!("no target was named; {} (pid {}) loses most time", p.comm, p.pid),
+            advice: format!("`{}`", p.command),
+            detail: format!("It lost {} of {}.", seconds(p.lost_ns() / 1e9), seconds(case.seconds())),
         },
         None => Statement {
-            headline: "No target was named, and no process lost time on this host".into(),
-            advice: "Name a target: `sudo wakewalk diagnose --pid PID`.".into(),
+            headline: "no target was named, and no process lost time on this host".into(),
+            advice: "name a target: `sudo wakewalk diagnose --pid PID`".into(),
+            detail: String::new(),
         },
     }
 }
@@ -105,29 +103,28 @@ mod tests {
 
     #[test]
     fn what_is_missing_is_named() {
-        let headline = |text: &str, gaps: &[Gap]| stated(&RULE, text, gaps).unwrap().headline;
-        assert!(headline("", &[]).contains("no thread ledger"));
-        assert!(headline("thread pid=1 tid=1", &[]).contains("no thread in the window"));
+        let detail = |text: &str, gaps: &[Gap]| stated(&RULE, text, gaps).unwrap().detail;
+        assert!(detail("", &[]).contains("no thread ledger"));
+        assert!(detail("thread pid=1 tid=1", &[]).contains("no thread in the window"));
         assert!(
-            headline("meta length_ns=1e9\nthread pid=1 tid=1 wall_ns=1e9 cpu_ns=5e8", &[])
-                .contains("accounts for 50 %")
+            detail("meta length_ns=1e9\nthread pid=1 tid=1 wall_ns=1e9 cpu_ns=5e8", &[]).contains("accounts for 50 %")
         );
-        assert!(headline("meta length_ns=5e7\nthread pid=1 tid=1 wall_ns=5e7 cpu_ns=5e7", &[]).contains("50 ms long"));
+        assert!(detail("meta length_ns=5e7\nthread pid=1 tid=1 wall_ns=5e7 cpu_ns=5e7", &[]).contains("50 ms long"));
         assert!(
-            headline(&format!("{FULL}loss what=ring count=20 kept=80"), &[])
+            detail(&format!("{FULL}loss what=ring count=20 kept=80"), &[])
                 .contains("20 % of the events of ring were lost")
         );
         let gap = Gap { what: "busy-poll".into(), why: "no calls".into() };
-        assert!(headline(FULL, &[gap]).contains("busy-poll could not be looked at: no calls"));
-        let advice = stated(&RULE, &format!("{FULL}loss what=r count=1 kept=1"), &[]).unwrap().advice;
-        assert!(advice.contains("diagnose --port 80 --for 30s"), "{advice}");
+        assert!(detail(FULL, &[gap]).contains("busy-poll could not be looked at: no calls"));
+        let again = stated(&RULE, &format!("{FULL}loss what=r count=1 kept=1"), &[]).unwrap().detail;
+        assert!(again.contains("diagnose --port 80 --for 30s"), "{again}");
     }
 
     #[test]
     fn a_host_recording_points_at_processes() {
         let text = "meta kind=host length_ns=5e9\nthread pid=7 tid=7 comm=redis wall_ns=5e9 cpu_ns=3e9 blocked_ns=2e9";
         let s = stated(&RULE, text, &[]).unwrap();
-        assert!(s.headline.contains("redis (pid 7) loses most time on this host, 3.0 s of 5.0 s"), "{}", s.headline);
+        assert!(s.headline.contains("redis (pid 7) loses most time") && s.detail.contains("3.0 s of 5.0 s"), "{s:?}");
         assert!(s.advice.contains("sudo wakewalk diagnose --pid 7"));
         assert!(stated(&RULE, "meta kind=host", &[]).unwrap().headline.contains("no process lost time"));
     }

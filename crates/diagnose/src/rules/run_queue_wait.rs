@@ -69,7 +69,13 @@ fn check(case: &Case) -> Checked {
             percent(share(explained, lines.demand_ns())),
         ));
     }
-    found(finding(case, &cpus, lines, others, explained))
+    let advice = match ceiling(&cpus) {
+        Some(_) => "widen its affinity or cpuset: other CPUs have room",
+        None => "give it CPUs of its own or more weight, or move the others away",
+    };
+    let first = cpus.neighbours.first().map_or(String::new(), |n| format!(" behind {}", n.comm));
+    let headline = format!("ready, without a CPU {} of the time that it wanted one{first}", percent(part));
+    found(finding(case, &cpus, lines, others, explained), headline, advice)
 }
 
 fn finding(case: &Case, cpus: &Cpus, lines: &Lines, others: f64, explained: f64) -> Finding {
