@@ -108,14 +108,15 @@ fn finding_table(verdict: &Verdict) -> String {
     let subject = &finding.subject;
     let thread = format!("{} (tid {})", or_dash(&subject.comm), subject.tid.map_or("-".into(), |t| t.to_string()));
     let wasted = &finding.explains;
-    let mut lines = vec![
+    let empty = finding.evidence.iter().find(|e| e.fact.contains("empty at once"));
+    let lines = [
         ["verdict".into(), format!("{}, confidence {}", finding.cause, finding.confidence)],
         ["thread".into(), thread],
         ["call".into(), or_dash(&subject.syscall)],
+        ["came back with nothing".into(), empty.map_or("-".into(), |e| format!("{:.3} {}", e.value, e.unit))],
         ["CPU wasted".into(), format!("{:.0} % of {}, {:.1} s", wasted.share * 100.0, wasted.of, wasted.seconds)],
         ["called by".into(), caller(finding)],
     ];
-    lines.extend(finding.evidence.iter().map(|e| [e.fact.clone(), format!("{} {}", number(e.value), e.unit)]));
     aligned(&lines)
 }
 
@@ -149,8 +150,4 @@ fn stream(reading: &Reading, show: impl Fn(&Streams) -> String) -> String {
 
 fn or_dash(text: &Option<String>) -> String {
     text.clone().unwrap_or("-".into())
-}
-
-fn number(value: f64) -> String {
-    if value.fract() == 0.0 { format!("{value:.0}") } else { format!("{value:.3}") }
 }
