@@ -20,7 +20,6 @@ mod nf_conntrack;
 mod pid;
 mod pressure;
 mod reread;
-mod schedstat;
 mod scope;
 mod sockstat;
 mod softnet_stat;
@@ -129,7 +128,6 @@ fn all(scope: &Scope) -> Vec<Box<dyn Sampler>> {
     vec![
         Box::new(stat::sampler(scope)),
         Box::new(loadavg::sampler(scope)),
-        Box::new(schedstat::sampler(scope)),
         Box::new(meminfo::sampler(scope)),
         Box::new(vmstat::sampler(scope)),
         Box::new(pressure::sampler(scope)),

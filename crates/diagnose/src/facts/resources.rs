@@ -5,6 +5,7 @@
 use super::counters::Counters;
 use super::cpus::Cpus;
 use crate::case::{Case, Fact};
+use crate::ledger::threads::Threads;
 use crate::statistics::{ratio, share};
 use crate::verdict::Gap;
 use crate::wording::{count, cpu_list, percent};
@@ -37,7 +38,8 @@ impl Fact for Resources {
     fn compute(case: &Case) -> Result<Self, Gap> {
         let counters = case.fact::<Counters>()?;
         let cpus = case.fact::<Cpus>()?;
-        let read = Reader { c: &counters, length_ns: case.length_ns() };
+        let queued_ns = case.fact::<Threads>().map_or(0.0, |t| t.total.waiting_for_cpu_ns());
+        let read = Reader { c: &counters, length_ns: case.length_ns(), queued_ns };
         let mut rows = vec![read.cpus(&cpus), read.allowed(&cpus), read.memory(), read.swap()];
         rows.extend(counters.entities("proc/diskstats").map(|e| read.disk(e)));
         rows.extend(counters.entities("proc/net/dev").map(|e| read.interface(e)));
@@ -56,6 +58,8 @@ impl Fact for Resources {
 struct Reader<'a> {
     c: &'a Counters,
     length_ns: f64,
+    /// Time that the target's threads stood in a CPU's queue.
+    queued_ns: f64,
 }
 
 fn used(part: Option<f64>, whole: Option<f64>) -> Cell {
@@ -98,16 +102,11 @@ impl Reader<'_> {
     }
 
     fn allowed(&self, cpus: &Cpus) -> UseRow {
-        let delay: f64 = cpus
-            .allowed
-            .iter()
-            .filter_map(|n| self.c.delta("proc/schedstat", &format!("cpu{n}"), "run_delay_ns"))
-            .sum();
-        let waiting = ratio(delay, self.length_ns);
+        let waiting = ratio(self.queued_ns, self.length_ns);
         UseRow {
             resource: format!("allowed {}", cpu_list(&cpus.allowed)),
             utilization: cpus.allowed_time.map(|t| (t.utilization(), percent(t.utilization()))),
-            saturation: (delay > 0.0).then(|| (waiting, format!("{waiting:.2} threads waiting on average"))),
+            saturation: (waiting > 0.0).then(|| (waiting, format!("{waiting:.2} of its threads queued"))),
             errors: None,
             note: cpus
                 .target_share_of_busy()
