@@ -14,7 +14,7 @@ use recording::{Recording, tables};
 use serde::Serialize;
 
 use crate::formats::terminal;
-use crate::section::{Block, Column, Section, Tone};
+use crate::section::{Block, Column, Section, Terminal, Tone};
 use crate::views::resources;
 use crate::{numbers, printable};
 
@@ -124,7 +124,10 @@ fn look(recording: &Recording) -> Look {
         cpus: meta.host.cpus,
         start: meta.started.clone(),
         seconds: case.seconds(),
-        resources: resources.map_or_else(|_| Vec::new(), |r| r.rows.iter().map(Resource::from).collect()),
+        resources: resources.map_or_else(
+            |_| Vec::new(),
+            |r| r.rows.iter().filter(|row| !is_of_target(row)).map(Resource::from).collect(),
+        ),
         processes: processes.map_or_else(|_| Vec::new(), |r| r.processes.iter().map(Process::from).collect()),
         gaps,
     }
@@ -160,12 +163,15 @@ impl From<&Loser> for Process {
 fn sections(recording: &Recording) -> Vec<Section> {
     let case = Case::new(recording);
     let look = look(recording);
-    let section = |id, title: String, blocks| Section { id, title, blocks, terminal: true };
+    let section = |id, title: String, blocks| Section { id, title, blocks, terminal: Terminal::All };
     let context =
         format!("Linux {}, {} CPUs, {} from {}", look.kernel, look.cpus, numbers::seconds(look.seconds), look.start);
     let title = if look.host.is_empty() { "The host".to_owned() } else { format!("Host {}", look.host) };
     let mut blocks = vec![Block::Text { text: context, tone: Tone::Dim }];
-    blocks.extend(case.fact::<Resources>().ok().map(|r| resources::table(&r.rows, resources::Show::Short)));
+    if let Ok(all) = case.fact::<Resources>() {
+        let rows: Vec<&UseRow> = all.rows.iter().filter(|r| resources::worth_a_line(r) && !is_of_target(r)).collect();
+        blocks.push(resources::table("", &rows));
+    }
     let mut sections = vec![
         section("use", title, blocks),
         section("processes", "Processes that lose most time".to_owned(), processes(&look.processes)),
@@ -177,6 +183,11 @@ fn sections(recording: &Recording) -> Vec<Section> {
     sections
 }
 
+/// The CPUs that “the target” may use: here there is no target, and the row would repeat the one of all CPUs.
+fn is_of_target(row: &UseRow) -> bool {
+    row.resource.starts_with("allowed ")
+}
+
 fn processes(all: &[Process]) -> Vec<Block> {
     let Some(first) = all.first() else {
         let text = "No process used or wanted a CPU.".to_owned();
@@ -184,23 +195,31 @@ fn processes(all: &[Process]) -> Vec<Block> {
     };
     let row = |p: &Process| {
         let [cpu, queue, quota] = [p.cpu_seconds, p.run_queue_seconds, p.throttled_seconds].map(numbers::seconds);
-        vec![p.comm.clone(), cpu, queue, quota, p.command.clone()]
+        vec![short(&p.comm), cpu, queue, quota, p.command.clone()]
     };
-    let columns = vec![
-        Column::left("process"),
-        Column::right("CPU"),
-        Column::right("queue"),
-        Column::right("quota"),
-        Column::left("look into it with"),
-    ];
-    let rows = all.iter().take(MOST_PROCESSES).map(row).collect();
-    let legend = "CPU: running. queue: ready to run, without a CPU. quota: held by a CPU quota.".to_owned();
+    let mut columns = vec![Column::left("process")];
+    columns.extend(["CPU", "queue", "quota"].map(Column::right));
+    columns.push(Column::left("look into it with"));
+    let mut rows: Vec<Vec<String>> = all.iter().take(MOST_PROCESSES).map(row).collect();
+    let mut legend = "CPU: running; queue: ready to run, without a CPU".to_owned();
+    if all.iter().any(|p| p.throttled_seconds > 0.0) {
+        legend.push_str("; quota: held by a CPU quota");
+    } else {
+        columns.remove(3);
+        rows.iter_mut().for_each(|cells| drop(cells.remove(3)));
+    }
     vec![
         Block::Table { title: String::new(), columns, rows },
-        Block::Text { text: legend, tone: Tone::Dim },
+        Block::Text { text: legend + ".", tone: Tone::Dim },
         Block::Text { text: format!("Begin with {}:", first.comm), tone: Tone::Plain },
         Block::Command { text: first.command.clone() },
     ]
+}
+
+/// The kernel's own command names have at most 15 characters; what `/proc` adds to a worker's name would only make the
+/// command beside it wrap.
+fn short(comm: &str) -> String {
+    comm.chars().take(15).collect()
 }
 
 #[cfg(test)]
@@ -208,7 +227,7 @@ mod tests {
     use super::*;
     use recording::text::parse;
 
-    const HOST: &str = "meta host.arch=x86_64 kind=host host.name=web-1 host.kernel=6.1 host.cpus=2
+    const HOST: &str = "meta host.arch=x86_64 kind=host host.name=web-1 host.kernel=\"6.1\" host.cpus=2
         process pid=7 comm=spinner
         thread pid=7 comm=spinner instances=1 wall_ns=10e9 cpu_ns=9e9 run_queue_ns=1e9
         thread pid=8 comm=\"a\\u001b[2Jb\" instances=4 wall_ns=40e9 cpu_ns=2e9 throttled_ns=3e9
@@ -237,7 +256,7 @@ mod tests {
         let text = drawn(HOST, 80);
         let at = |what: &str| text.find(what).unwrap_or_else(|| panic!("{what} is not in\n{text}"));
         assert!(at("CPUs (2)") < at("spinner") && at("spinner") < at("a\\x1b[2Jb"));
-        assert!(at("9.00 s   1.00 s     0 s  sudo wakewalk diagnose --pid 7") > 0);
+        assert!(at("9.00 s  1.00 s     0 s  sudo wakewalk diagnose --pid 7") > 0);
         assert!(!text.contains("idle") && text.contains("2 ended"));
         assert!(text.lines().all(|line| textwrap::core::display_width(line) <= 80));
     }

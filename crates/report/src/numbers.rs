@@ -51,6 +51,7 @@ pub fn quantity(value: f64, unit: &str) -> String {
         "µs" | "us" => seconds(value / 1e6),
         "ns" => seconds(value / 1e9),
         "bytes" | "B" => bytes(value),
+        "1/s" => format!("{} a second", number(value)),
         "" => number(value),
         unit => format!("{} {unit}", number(value)),
     }
@@ -156,5 +157,6 @@ mod tests {
         assert_eq!(quantity(-1200.0, ""), "-1,200");
         assert_eq!(quantity(24_117_248.0, "bytes"), "23.0 MiB");
         assert_eq!(quantity(999.0, "bytes"), "999 B");
+        assert_eq!(quantity(0.6, "1/s"), "0.60 a second");
     }
 }

@@ -16,8 +16,32 @@ pub struct Section {
     pub title: String,
     /// Content, top to bottom.
     pub blocks: Vec<Block>,
-    /// Whether the terminal shows it too; the page shows all.
-    pub terminal: bool,
+    /// What of it a terminal shows; the page shows all.
+    pub terminal: Terminal,
+}
+
+/// How much of a section a terminal shows: there, what is long buries what matters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Terminal {
+    /// Every block.
+    All,
+    /// So many blocks from the top.
+    First(usize),
+    /// Not even the heading.
+    Nothing,
+}
+
+impl Terminal {
+    /// How many of `blocks` blocks it shows.
+    #[must_use]
+    pub fn count(self, blocks: usize) -> usize {
+        match self {
+            Terminal::All => blocks,
+            Terminal::First(count) => count.min(blocks),
+            Terminal::Nothing => 0,
+        }
+    }
 }
 
 /// What the reader should feel about a thing.

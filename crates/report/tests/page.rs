@@ -4,7 +4,7 @@
 use diagnose::verdict::Verdict;
 use wakewalk_report::flame::Frame;
 use wakewalk_report::formats::{html, json};
-use wakewalk_report::section::{Block, FlameNode, Section};
+use wakewalk_report::section::{Block, FlameNode, Section, Terminal};
 
 #[path = "data/sample.rs"]
 mod sample;
@@ -77,7 +77,7 @@ fn big_profile() -> Section {
     }
     let [title, unit, legend] = ["big", "samples", ""].map(str::to_owned);
     let blocks = vec![Block::Flame { title, unit, legend, root: root.finish() }];
-    Section { id: "big", title: "Big".to_owned(), blocks, terminal: false }
+    Section { id: "big", title: "Big".to_owned(), blocks, terminal: Terminal::Nothing }
 }
 
 fn long_name(way: u32, depth: u32) -> String {

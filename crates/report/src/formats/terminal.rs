@@ -65,7 +65,10 @@ fn draw_explanation(pen: &mut Pen<'_, impl Write>, cause: &str, explain: &Explai
 }
 
 fn draw_sections(pen: &mut Pen<'_, impl Write>, sections: &[Section]) -> io::Result<()> {
-    sections.iter().filter(|s| s.terminal).try_for_each(|s| draw_section(pen, &s.clone().printable()))
+    for section in sections.iter().filter(|s| s.terminal.count(s.blocks.len()) > 0) {
+        draw_section(pen, &section.clone().printable())?;
+    }
+    Ok(())
 }
 
 fn draw_head(pen: &mut Pen<'_, impl Write>, head: &Head) -> io::Result<()> {
@@ -85,7 +88,7 @@ fn draw_section(pen: &mut Pen<'_, impl Write>, section: &Section) -> io::Result<
     pen.blank()?;
     pen.rule(&section.title)?;
     let mut previous: Option<&Block> = None;
-    for block in &section.blocks {
+    for block in section.blocks.iter().take(section.terminal.count(section.blocks.len())) {
         if previous.is_some_and(|previous| apart(previous, block)) {
             pen.blank()?;
         }

@@ -1,7 +1,7 @@
 //! What was watched, where and when. The terminal has it in one line under the verdict.
 
 use crate::numbers;
-use crate::section::{Block, Column, Section};
+use crate::section::{Block, Column, Section, Terminal};
 
 use super::Material;
 
@@ -27,5 +27,5 @@ pub fn view(material: &Material<'_>) -> Option<Section> {
         rows.into_iter().filter(|row| !row.1.is_empty()).map(|(name, value)| vec![name.to_owned(), value]).collect();
     let columns = vec![Column::left(""), Column::left("")];
     let blocks = vec![Block::Table { title: String::new(), columns, rows }];
-    Some(Section { id: "capture", title: "The capture".to_owned(), blocks, terminal: false })
+    Some(Section { id: "capture", title: "The capture".to_owned(), blocks, terminal: Terminal::Nothing })
 }

@@ -3,15 +3,34 @@
 use diagnose::verdict::{Cost, Coverage};
 
 use crate::numbers;
-use crate::section::{Block, Column, Section};
+use crate::section::{Block, Column, Section, Terminal, Tone};
 
 use super::Material;
 
 /// Coverage and cost.
 pub fn view(material: &Material<'_>) -> Option<Section> {
     let verdict = material.verdict;
-    let blocks = vec![coverage(&verdict.coverage), cost(&verdict.cost)];
-    Some(Section { id: "coverage", title: "Coverage and cost".to_owned(), blocks, terminal: true })
+    let blocks = vec![short(&verdict.coverage, &verdict.cost), coverage(&verdict.coverage), cost(&verdict.cost)];
+    Some(Section { id: "coverage", title: "Coverage and cost".to_owned(), blocks, terminal: Terminal::First(1) })
+}
+
+/// Both in two sentences.
+fn short(coverage: &Coverage, cost: &Cost) -> Block {
+    let lost = match coverage.events_lost {
+        0 => "no event was lost".to_owned(),
+        lost => format!("{} events were lost", numbers::number(lossy(lost))),
+    };
+    let text = format!(
+        "Accounted for: {} of thread time, {} of CPU time with a named stack, {} of blocked time with a kernel stack; \
+         {lost}. The capture cost {} of CPU time, {} of all CPUs, and at most {} of memory.",
+        numbers::share(coverage.thread_time),
+        numbers::share(coverage.cpu_time),
+        numbers::share(coverage.blocked_time),
+        numbers::seconds(cost.cpu_seconds),
+        numbers::share(cost.share_of_machine),
+        numbers::bytes(lossy(cost.peak_rss_bytes.saturating_add(cost.kernel_map_bytes))),
+    );
+    Block::Text { text, tone: Tone::Plain }
 }
 
 fn table(head: &str, rows: Vec<(&str, String)>) -> Block {

@@ -1,38 +1,41 @@
-//! What each finding rests on, how to see it without wakewalk, and how to check the fix.
+//! What the finding rests on, how to see it without wakewalk, and how to check the fix. Further findings are in
+//! [`super::also`].
 
 use diagnose::verdict::{Evidence, Finding, Link};
 
 use crate::numbers;
-use crate::section::{Block, Column, Section, Tone};
+use crate::section::{Block, Column, Section, Terminal, Tone};
 
 use super::Material;
 
 /// strace stops its target twice a call: a tight loop of calls keeps less than 1 % of its speed.
 const STRACE: &str = " (strace slows a target that makes many calls a hundredfold while it runs)";
 
-/// The findings, the root first.
+/// The finding that the verdict names.
 pub fn view(material: &Material<'_>) -> Option<Section> {
     let verdict = material.verdict;
-    if verdict.findings.is_empty() {
-        return None;
-    }
+    let finding = verdict.findings.first()?;
     let mut blocks = Vec::new();
-    for (i, finding) in verdict.findings.iter().enumerate() {
-        if i > 0 || finding.summary != verdict.headline {
-            blocks.push(summary(finding, if i == 0 { Tone::Plain } else { Tone::Warn }));
-        }
-        blocks.extend(evidence(&finding.evidence));
-        blocks.extend(chain(&finding.chain));
-        blocks.extend(see_yourself(&finding.evidence));
-        if finding.remedy != verdict.advice {
-            blocks.extend(sentence("Remedy", &finding.remedy));
-        }
-        blocks.extend(sentence("After the fix", &finding.check));
+    if finding.summary != verdict.headline {
+        blocks.push(summary(finding, Tone::Plain));
     }
-    Some(Section { id: "evidence", title: "Evidence".to_owned(), blocks, terminal: true })
+    blocks.extend(proof(finding));
+    if finding.remedy != verdict.advice {
+        blocks.extend(sentence("Remedy", &finding.remedy));
+    }
+    blocks.extend(sentence("After the fix", &finding.check));
+    Some(Section { id: "evidence", title: "Evidence".to_owned(), blocks, terminal: Terminal::All })
 }
 
-fn summary(finding: &Finding, tone: Tone) -> Block {
+/// Measured values, the chain, and the commands that show the same.
+pub(super) fn proof(finding: &Finding) -> Vec<Block> {
+    let mut blocks: Vec<Block> = evidence(&finding.evidence).into_iter().chain(chain(&finding.chain)).collect();
+    blocks.extend(see_yourself(&finding.evidence));
+    blocks
+}
+
+/// The finding in one paragraph.
+pub(super) fn summary(finding: &Finding, tone: Tone) -> Block {
     let explains = &finding.explains;
     let share = numbers::share(explains.share);
     let text = format!(
@@ -75,12 +78,15 @@ fn see_yourself(evidence: &[Evidence]) -> Vec<Block> {
     if commands.is_empty() {
         return Vec::new();
     }
-    let strace = commands.iter().any(|command| command.split(' ').any(|word| word == "strace"));
+    // A command that carries its own warning needs no second one.
+    let unwarned = |command: &&&str| !command.contains('#') && command.split(' ').any(|word| word == "strace");
+    let strace = commands.iter().any(|command| unwarned(&command));
     let warning = if strace { STRACE } else { "" };
     let heading = Block::Text { text: format!("See it yourself{warning}:"), tone: Tone::Dim };
     std::iter::once(heading).chain(commands.into_iter().map(|c| Block::Command { text: c.to_owned() })).collect()
 }
 
-fn sentence(label: &str, text: &str) -> Option<Block> {
+/// A labelled sentence, if there is one.
+pub(super) fn sentence(label: &str, text: &str) -> Option<Block> {
     (!text.is_empty()).then(|| Block::Text { text: format!("{label}: {text}"), tone: Tone::Plain })
 }

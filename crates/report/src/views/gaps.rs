@@ -1,6 +1,6 @@
 //! What could not be looked at, and what would change that.
 
-use crate::section::{Block, Column, Section, Tone};
+use crate::section::{Block, Column, Section, Terminal, Tone};
 
 use super::Material;
 
@@ -13,5 +13,5 @@ pub fn view(material: &Material<'_>) -> Option<Section> {
         let columns = vec![Column::left("not seen"), Column::left("why")];
         Block::Table { title: String::new(), columns, rows }
     };
-    Some(Section { id: "gaps", title: "Gaps".to_owned(), blocks: vec![block], terminal: true })
+    Some(Section { id: "gaps", title: "Gaps".to_owned(), blocks: vec![block], terminal: Terminal::All })
 }

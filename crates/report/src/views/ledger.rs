@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::numbers;
-use crate::section::{Bar, Block, Section, Tone};
+use crate::section::{Bar, Block, Section, Terminal, Tone};
 
 use super::Material;
 
@@ -11,6 +11,8 @@ use super::Material;
 const LINES: &[(&str, &str, Tone)] = &[
     ("user", "on-CPU, user", Tone::Plain),
     ("kernel", "on-CPU, kernel", Tone::Plain),
+    ("kernel_in_wait_calls", "on-CPU, in wait calls", Tone::Warn),
+    ("cpu_unsplit", "on-CPU, not sampled", Tone::Plain),
     ("run_queue", "run-queue wait", Tone::Warn),
     ("preempted", "preempted", Tone::Warn),
     ("throttled", "throttled by quota", Tone::Bad),
@@ -33,7 +35,7 @@ pub fn view(material: &Material<'_>) -> Option<Section> {
     }
     let title = format!("{} of thread time", numbers::seconds(total));
     let bars = Block::Bars { title, unit: "s".to_owned(), total, parts };
-    Some(Section { id: "ledger", title: "Where the time went".to_owned(), blocks: vec![bars], terminal: true })
+    Some(Section { id: "ledger", title: "Where the time went".to_owned(), blocks: vec![bars], terminal: Terminal::All })
 }
 
 fn parts(ledger: &BTreeMap<String, f64>) -> Vec<Bar> {

@@ -3,55 +3,78 @@
 use diagnose::facts::resources::{Cell, Resources, UseRow};
 
 use crate::numbers;
-use crate::section::{Block, Column, Section};
+use crate::section::{Block, Column, Section, Terminal};
 
 use super::Material;
 
-/// On a terminal a resource is worth a line if it is at least so full, or if something waited or failed.
-const WORTH_A_LINE: f64 = 0.01;
+/// A resource that was used less than this, without anything that waited or failed, is not worth a line on a terminal.
+const HARDLY: f64 = 0.01;
 
-/// How much of the table to show.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Show {
-    /// Every row with its note.
-    All,
-    /// The rows that are in use or in trouble, without notes.
-    Short,
-}
-
-/// The table.
+/// The table, in two parts: what is in use or in trouble, and the rest.
 pub fn view(material: &Material<'_>) -> Option<Section> {
     let resources = material.case.fact::<Resources>().ok()?;
-    if resources.rows.is_empty() {
-        return None;
-    }
-    let blocks = vec![table(&resources.rows, Show::All)];
-    Some(Section { id: "use", title: "Utilization, saturation, errors".to_owned(), blocks, terminal: false })
+    let (busy, quiet): (Vec<&UseRow>, Vec<&UseRow>) = resources.rows.iter().partition(|row| worth_a_line(row));
+    let mut blocks = Vec::new();
+    blocks.extend((!busy.is_empty()).then(|| table("", &busy)));
+    let terminal = Terminal::First(blocks.len());
+    blocks.extend((!quiet.is_empty()).then(|| table("Hardly used, nothing waited, nothing failed", &quiet)));
+    let title = "Utilization, saturation, errors".to_owned();
+    (!blocks.is_empty()).then_some(Section { id: "use", title, blocks, terminal })
 }
 
-/// The rows as a table.
-pub fn table(rows: &[UseRow], show: Show) -> Block {
-    let all = show == Show::All;
-    let mut columns = vec![Column::left("resource"), Column::right("used")];
-    columns.extend(["waiting", "errors"].map(Column::left));
-    columns.extend(all.then(|| Column::left("note")));
-    let rows = rows.iter().filter(|row| all || worth_a_line(row)).map(|row| {
-        let used = row.utilization.as_ref().map_or(String::new(), |(share, _)| numbers::share(*share));
-        let mut cells = vec![row.resource.clone(), used, words(&row.saturation, all), words(&row.errors, all)];
-        cells.extend(all.then(|| row.note.clone()));
-        cells
-    });
-    Block::Table { title: String::new(), columns, rows: rows.collect() }
-}
-
-fn worth_a_line(row: &UseRow) -> bool {
+/// Whether the resource was used, waited for, or failed.
+pub fn worth_a_line(row: &UseRow) -> bool {
     let some = |cell: &Cell| cell.as_ref().is_some_and(|(value, _)| *value > 0.0);
-    row.utilization.as_ref().is_some_and(|(used, _)| *used >= WORTH_A_LINE)
-        || some(&row.saturation)
-        || some(&row.errors)
+    row.utilization.as_ref().is_some_and(|(used, _)| *used >= HARDLY) || some(&row.saturation) || some(&row.errors)
 }
 
-/// In the short table a zero is blank: only what is there shows.
-fn words(cell: &Cell, zeros: bool) -> String {
-    cell.as_ref().filter(|(value, _)| zeros || *value > 0.0).map_or(String::new(), |(_, meaning)| meaning.clone())
+/// The rows as a table. A zero is left blank where its column would hold nothing else: an empty column is left out.
+pub fn table(title: &str, rows: &[&UseRow]) -> Block {
+    let used = |row: &UseRow| row.utilization.as_ref().map_or(String::new(), |(share, _)| numbers::share(*share));
+    let cells = |row: &&UseRow| {
+        vec![row.resource.clone(), used(row), words(&row.saturation), words(&row.errors), row.note.clone()]
+    };
+    let mut rows: Vec<Vec<String>> = rows.iter().map(cells).collect();
+    let mut columns = vec![Column::left("resource"), Column::right("used")];
+    columns.extend(["waiting", "errors", "besides"].map(Column::left));
+    for at in (1..columns.len()).rev() {
+        if rows.iter().all(|cells| cells[at].is_empty()) {
+            columns.remove(at);
+            rows.iter_mut().for_each(|cells| drop(cells.remove(at)));
+        }
+    }
+    Block::Table { title: title.to_owned(), columns, rows }
+}
+
+/// What waited or failed in words; nothing needs none.
+fn words(cell: &Cell) -> String {
+    cell.as_ref().filter(|(value, _)| *value > 0.0).map_or(String::new(), |(_, meaning)| meaning.clone())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::{section, tables};
+
+    #[test]
+    fn what_is_in_use_comes_first() {
+        let section = section(
+            super::view,
+            "meta host.cpus=1 length_ns=10e9
+             counter t_ns=0 source=proc/stat entity=cpu0 name=user_ns value=0
+             counter t_ns=0 source=proc/stat entity=cpu0 name=idle_ns value=0
+             counter t_ns=10e9 source=proc/stat entity=cpu0 name=user_ns value=9e9
+             counter t_ns=10e9 source=proc/stat entity=cpu0 name=idle_ns value=1e9
+             counter t_ns=0 source=proc/diskstats entity=sda name=io_ns value=0
+             counter t_ns=0 source=proc/diskstats entity=sda name=weighted_io_ns value=0",
+        )
+        .unwrap();
+        let tables = tables(&section);
+        assert_eq!(tables[0][1][..2], ["CPUs (1)", "90.0 %"]);
+        assert_eq!(tables[1][1][..2], ["disk sda", "0 %"]);
+    }
+
+    #[test]
+    fn without_counters_no_section() {
+        assert!(section(super::view, "").is_none());
+    }
 }

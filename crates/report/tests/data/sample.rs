@@ -4,7 +4,7 @@ use diagnose::Case;
 use diagnose::verdict::Verdict;
 use recording::Recording;
 use wakewalk_report::flame::{Frame, LEGEND};
-use wakewalk_report::section::{Block, Column, FlameNode, Line, Section};
+use wakewalk_report::section::{Block, Column, FlameNode, Line, Section, Terminal};
 use wakewalk_report::views::{self, Material};
 
 const STACKS: &str = include_str!("busy-poll.stacks");
@@ -59,7 +59,7 @@ fn hostile(verdict: &Verdict) -> Verdict {
 
 /// Sections such as views of facts make them, one block of each kind at least.
 fn facts(names: &[&str]) -> Vec<Section> {
-    let section = |id, title: &str, blocks| Section { id, title: title.to_owned(), blocks, terminal: true };
+    let section = |id, title: &str, blocks| Section { id, title: title.to_owned(), blocks, terminal: Terminal::All };
     vec![
         section("profile", "On-CPU profile", vec![flame(names)]),
         section("calls", "System calls", calls(names)),

@@ -1,0 +1,126 @@
+//! Where CPU time was spent: a flame graph of the samples, thread by thread, with kernel frames on top of the user
+//! frames that called into the kernel.
+
+use diagnose::facts::profile::{Place, Profile};
+use diagnose::facts::stacks::{Code, Stacks};
+
+use crate::flame::{Frame, LEGEND};
+use crate::numbers;
+use crate::section::{Block, FlameNode, Section, Terminal, Tone};
+
+use super::Material;
+use super::thread_names::ThreadNames;
+
+/// Above this share, stacks that broke off or have no names are worth a line on the terminal.
+const TOO_MANY: f64 = 0.05;
+
+/// The profile.
+pub fn view(material: &Material<'_>) -> Option<Section> {
+    let (profile, stacks) = (material.case.fact::<Profile>().ok()?, material.case.fact::<Stacks>().ok()?);
+    let names = ThreadNames::of(material.case);
+    let mut root = FlameNode::root("all on-CPU samples");
+    for (place, &samples) in &profile.places {
+        insert(&mut root, names.comm(place.pid, place.tid), place, &stacks, samples as f64);
+    }
+    let rate = if profile.hz > 0 { format!(", {} samples a second", profile.hz) } else { String::new() };
+    let graph = Block::Flame {
+        title: format!("All threads{rate}"),
+        unit: "samples".to_owned(),
+        legend: legend(),
+        root: root.finish(),
+    };
+    let worst = profile.broken.max(profile.unnamed) as f64;
+    let many = worst > TOO_MANY * profile.total.samples as f64;
+    let terminal = Terminal::First(if many { 2 } else { 1 });
+    let blocks = vec![graph, quality(&profile, many)];
+    Some(Section { id: "profile", title: "Where CPU time was spent".to_owned(), blocks, terminal })
+}
+
+fn legend() -> String {
+    format!(
+        "{LEGEND} The lowest frames are threads by name. Kernel frames stand on the user frames that called into the \
+         kernel."
+    )
+}
+
+fn insert(root: &mut FlameNode, thread: &str, place: &Place, stacks: &Stacks, samples: f64) {
+    let mut codes: Vec<&Code> = stacks.frames(place.stack).collect();
+    codes.reverse();
+    let labels: Vec<String> = codes.iter().map(|code| label(code)).collect();
+    let mut path = vec![Frame { name: thread, kind: "thread", module: "" }];
+    if codes.is_empty() {
+        path.push(Frame { name: "(no stack)", kind: "unknown", module: "" });
+    } else if !stacks.is_complete(place.stack) {
+        path.push(Frame { name: "(broken off)", kind: "unknown", module: "" });
+    }
+    path.extend(codes.iter().zip(&labels).map(|(code, name)| Frame { name, kind: kind(code), module: &code.module }));
+    root.insert(path, samples);
+}
+
+/// A function's name, with its source line where debug information gives it.
+fn label(code: &Code) -> String {
+    if code.symbol.is_empty() && code.module.is_empty() { "(unknown)".to_owned() } else { code.label() }
+}
+
+/// The kind of a frame, as [`FlameNode::kind`].
+pub(super) fn kind(code: &Code) -> &'static str {
+    match code.kind.as_str() {
+        _ if code.is_kernel() => "kernel",
+        _ if code.symbol.is_empty() => "unknown",
+        "jit" => "jit",
+        _ => "native",
+    }
+}
+
+fn quality(profile: &Profile, many: bool) -> Block {
+    let of = |count: u64| numbers::share(count as f64 / profile.total.samples.max(1) as f64);
+    let text = format!(
+        "{} samples, {} in the kernel. Stacks that broke off before the thread\u{2019}s first function: {}. Stacks without \
+         one named function: {}.",
+        numbers::number(profile.total.samples as f64),
+        of(profile.total.kernel),
+        of(profile.broken),
+        of(profile.unnamed),
+    );
+    Block::Text { text, tone: if many { Tone::Warn } else { Tone::Dim } }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::section;
+    use super::*;
+
+    const PROFILE: &str = "meta host.arch=x86_64 target.sample_hz=99
+        frame id=1 symbol=ep_poll module=kernel kind=kernel
+        frame id=2 symbol=loop module=/usr/lib/libsp.so kind=native
+        frame id=3 module=/opt/stripped offset=64 kind=unknown
+        stack id=1 frames=[1,2] complete=true
+        stack id=2 frames=[3]
+        sample pid=1 tid=2 comm=reactor kernel=true syscall=232 stack=1 weight=6
+        sample pid=1 tid=3 comm=other stack=2 weight=3
+        sample pid=1 tid=3 comm=other stack=0";
+
+    fn folded(node: &FlameNode) -> String {
+        let children: Vec<_> = node.children.iter().map(folded).collect();
+        format!("{}:{}={}[{}]", node.kind, node.name, node.value, children.join(" "))
+    }
+
+    #[test]
+    fn threads_below_user_below_kernel_and_what_is_unknown_shows() {
+        let section = section(view, PROFILE).unwrap();
+        let Block::Flame { root, .. } = &section.blocks[0] else { panic!("no flame graph") };
+        assert_eq!(
+            folded(root),
+            "thread:all on-CPU samples=10[thread:reactor=6[native:loop=6[kernel:ep_poll=6[]]] \
+             thread:other=4[unknown:(broken off)=3[unknown:unnamed code in stripped=3[]] unknown:(no stack)=1[]]]"
+        );
+        let Block::Text { text, tone } = &section.blocks[1] else { panic!("no words") };
+        assert!(text.contains("first function: 40.0 %") && text.contains("named function: 40.0 %"), "{text}");
+        assert_eq!((*tone, section.terminal), (Tone::Warn, Terminal::First(2)));
+    }
+
+    #[test]
+    fn no_samples_no_section() {
+        assert!(section(view, "meta host.arch=x86_64").is_none());
+    }
+}
