@@ -45,7 +45,7 @@ pub fn view(material: &Material<'_>) -> Option<Section> {
 
 /// How the calls were seen, and what that cost.
 fn windows(material: &Material<'_>, windows: &Windows) -> Block {
-    let length_s = (windows.results_ns + windows.latency_ns) / 1e9;
+    let length_s = windows.open_ns / 1e9;
     let text = if windows.count == 0 {
         "No call was counted, only sampled: samples show which calls took CPU time and with which arguments, not how many \
          there were. `--calls always` counts them."
