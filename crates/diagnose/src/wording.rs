@@ -5,10 +5,22 @@ pub fn percent(share: f64) -> String {
     let p = share * 100.0;
     match p {
         // Near nothing and near all, the digit behind the point is what matters.
+        _ if (99.995..100.0).contains(&p) => ">99.99 %".into(),
         _ if (99.95..100.0).contains(&p) => format!("{p:.2} %"),
         _ if p > 0.0 && p < 9.95 || p > 99.0 && p < 100.0 => format!("{p:.1} %"),
         _ => format!("{p:.0} %"),
     }
+}
+
+/// A name for a line that must stay short: the last parts of a path of namespaces, cut in the middle.
+pub fn short(name: &str) -> String {
+    const LONGEST: usize = 36;
+    let letters: Vec<char> = name.chars().collect();
+    if letters.len() <= LONGEST {
+        return name.to_string();
+    }
+    let tail: String = letters[letters.len() - LONGEST / 2..].iter().collect();
+    letters[..LONGEST / 2 - 1].iter().collect::<String>() + "…" + &tail
 }
 
 /// A number of CPUs' worth of work, `0.94 cores`.
@@ -63,7 +75,7 @@ mod tests {
     fn digits_follow_size() {
         assert_eq!(
             [percent(0.0), percent(0.004), percent(0.37), percent(0.9994), percent(0.99999), percent(1.0)],
-            ["0 %", "0.4 %", "37 %", "99.9 %", "100.00 %", "100 %"]
+            ["0 %", "0.4 %", "37 %", "99.9 %", ">99.99 %", "100 %"]
         );
         assert_eq!([seconds(9.14), seconds(0.0123), seconds(0.00002)], ["9.1 s", "12 ms", "20 us"]);
         assert_eq!(

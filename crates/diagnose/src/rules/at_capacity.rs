@@ -43,7 +43,7 @@ const STEADY: f64 = 0.8;
 /// Something that is full, and whose samples tell with what.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Full {
-    /// In words, with its verb, `the CPUs that it may use are`.
+    /// In words, with its verb, `the CPUs it may use are`.
     pub what: String,
     /// The full threads; none = the target as a whole.
     pub threads: Vec<(u32, u32)>,
@@ -69,7 +69,7 @@ pub(super) fn full(limits: &Limits) -> Vec<Full> {
     };
     let mut all = Vec::new();
     if let Some(u) = limits.allowed_cpus.filter(|u| *u >= FULL && limits.target_share.unwrap_or(0.0) >= 0.5) {
-        all.push(whole("the CPUs that it may use are", u, true));
+        all.push(whole("the CPUs it may use are", u, true));
     }
     all.extend(limits.quota.filter(|u| *u >= FULL).map(|u| whole("its CPU quota is", u, true)));
     let threads: Vec<&ThreadUse> =
@@ -110,7 +110,7 @@ fn check(case: &Case, _: &[Gap]) -> Option<Statement> {
     };
     let operation = per_operation(case, limits.cores).map_or(String::new(), |o| format!(" That is {o}."));
     Some(Statement {
-        headline: format!("at its CPU limit: {} {} busy with its own work", full.what, percent(full.utilization)),
+        headline: format!("at its CPU limit, {} {} busy", full.what, percent(full.utilization)),
         advice: if full.threads.is_empty() {
             "add CPUs, or make each operation cheaper: nothing is wasted".into()
         } else {
@@ -208,7 +208,7 @@ mod tests {
                sample pid=1 tid=1 kernel=true syscall=44 weight=30\nsample pid=1 tid=1 stack=9 weight=70
                frame id=1 symbol=parse module=svc kind=native\nstack id=9 frames=[1]";
         let s = stated(&RULE, &text, &[]).unwrap();
-        assert!(s.headline.contains("the CPUs that it may use are 98 % busy"), "{}", s.headline);
+        assert!(s.headline.contains("the CPUs it may use are 98 % busy"), "{}", s.headline);
         assert!(s.detail.contains("17 us for each of 100 thousand useful receives a second"), "{}", s.detail);
         assert!(s.detail.contains("Largest costs: parse 70 %, kernel in sendto 30 %."), "{}", s.detail);
     }

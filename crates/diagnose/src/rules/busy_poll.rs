@@ -10,7 +10,7 @@ use crate::facts::polling::{Asked, Glimpsed, Polling, Spin};
 use crate::statistics::{ratio, share};
 use crate::syscall::{Family, family};
 use crate::verdict::{Evidence, Explains, Finding, Subject};
-use crate::wording::{cores, count, percent, plural};
+use crate::wording::{cores, count, percent, plural, short};
 
 pub(super) static RULE: Rule = Rule {
     cause: "busy-poll",
@@ -166,16 +166,16 @@ fn finding(case: &Case, s: &Spin, threads: usize, wasted_cores: f64, part: f64) 
 
 fn headline(s: &Spin) -> String {
     match &s.counted {
-        Some(a) if a.unconsumed > 0.0 => format!("{} (tid {}) is told of events that nobody takes", s.comm, s.tid),
+        Some(a) if a.unconsumed > 0.0 => format!("{}/{} is told of events that nobody takes", s.comm, s.tid),
         Some(a) => {
-            format!("{} (tid {}): {} of {} calls found nothing", s.comm, s.tid, percent(a.empty_share()), s.syscall)
+            format!("{}/{}: {} of {} calls found nothing", s.comm, s.tid, percent(a.empty_share()), s.syscall)
         }
-        None => format!("{} (tid {}) calls {} for nothing", s.comm, s.tid, s.syscall),
+        None => format!("{}/{} calls {} for nothing", s.comm, s.tid, s.syscall),
     }
 }
 
 fn advice(s: &Spin) -> String {
-    let place = s.callers.first().map_or(String::new(), |c| format!(", see {c}"));
+    let place = s.callers.first().map_or(String::new(), |c| format!(", see {}", short(c)));
     if s.counted.as_ref().is_some_and(|a| a.unconsumed > 0.0) {
         return format!("take the events or stop asking for them{place}");
     }

@@ -85,7 +85,7 @@ fn finding(case: &Case, cpus: &Cpus, time: &CpuTime, lines: &Lines, lost_ns: f64
             percent(part)
         ),
         subject: Subject::default(),
-        explains: Explains { share: part, of: "time that threads wanted a CPU".into(), seconds: lost_ns / 1e9 },
+        explains: Explains { share: part, of: "the time it wanted a CPU".into(), seconds: lost_ns / 1e9 },
         evidence: vec![
             evidence("steal time of the allowed CPUs", time.steal_ns / 1e9, "s", "0", "vmstat 1  # column st"),
             evidence("share of the time that they had work", stolen * 100.0, "%", "under 10", "mpstat -P ALL 1"),

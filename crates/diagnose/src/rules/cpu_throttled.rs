@@ -59,10 +59,10 @@ fn check(case: &Case) -> Checked {
     }
     let sources = usize::from(line.is_some()) + usize::from(periods >= MIN_PERIODS);
     let limit = quota.and_then(|q| q.cpus).or(case.recording.meta.target.quota_cpus);
-    let named = limit.map_or("a CPU quota".to_string(), |c| format!("the quota of {c:.2} CPUs"));
+    let named = limit.map_or("a CPU quota".to_string(), |c| format!("its quota of {c:.2} CPUs"));
     found(
         finding(case, quota, held, lines.demand_ns(), sources),
-        format!("{named} held it {} of the time that it wanted a CPU", percent(part)),
+        format!("{named} held it back {} of the time", percent(part)),
         "raise the quota, or run no more threads than it has CPUs",
     )
 }
@@ -96,7 +96,7 @@ fn finding(case: &Case, quota: Option<&Quota>, held_ns: f64, demand_ns: f64, sou
             percent(part)
         ),
         subject: Subject { cgroup: Some(group.to_string()), ..Subject::default() },
-        explains: Explains { share: part, of: "time that threads wanted a CPU".into(), seconds: held_ns / 1e9 },
+        explains: Explains { share: part, of: "the time it wanted a CPU".into(), seconds: held_ns / 1e9 },
         evidence: rows(quota, group, held_ns, part),
         chain: Vec::new(),
         remedy: match limit {

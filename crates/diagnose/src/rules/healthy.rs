@@ -68,7 +68,7 @@ fn next_limit(case: &Case, limits: &Limits) -> Option<Next> {
     let busiest = limits.threads.iter().filter(|t| t.of_target >= 0.3).max_by(|a, b| a.on_cpu.total_cmp(&b.on_cpu));
     all.extend(busiest.map(|t| own(format!("thread {} (tid {})", t.comm, t.tid), t.on_cpu)));
     all.extend(limits.allowed_cpus.map(|used| Next {
-        what: "the CPUs that it may use".to_string(),
+        what: "the CPUs it may use".to_string(),
         used,
         by_target: limits.target_share.unwrap_or(1.0),
     }));
@@ -116,7 +116,7 @@ mod tests {
             counter source=proc/stat entity=cpu0 name=user_ns value=0\ncounter t_ns=9 source=proc/stat entity=cpu0 name=user_ns value=8e8
             counter source=proc/stat entity=cpu0 name=idle_ns value=0\ncounter t_ns=9 source=proc/stat entity=cpu0 name=idle_ns value=2e8";
         let advice = stated(&RULE, text, &[]).unwrap().advice;
-        assert_eq!(advice, "the next limit is the CPUs that it may use, 80 % used, 1.2 % of that by it");
+        assert_eq!(advice, "the next limit is the CPUs it may use, 80 % used, 1.2 % of that by it");
     }
 
     #[test]

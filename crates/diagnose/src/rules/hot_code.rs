@@ -13,7 +13,7 @@ use crate::facts::stacks::Stacks;
 use crate::runtimes::Part;
 use crate::statistics::{binomial_error, share};
 use crate::verdict::{Explains, Finding, Subject};
-use crate::wording::{percent, plural};
+use crate::wording::{percent, plural, short};
 
 pub(super) static RULE: Rule = Rule {
     cause: "hot-code",
@@ -67,7 +67,7 @@ fn check(case: &Case) -> Checked {
     }
     match best {
         Some((_, finding)) => {
-            let name = finding.subject.function.clone().unwrap_or_default();
+            let name = short(finding.subject.function.as_deref().unwrap_or_default());
             let headline = format!("{name}: {} of the CPU time is its own work", percent(finding.explains.share));
             found(finding, headline, format!("make {name} cheaper, call it less, or spread it"))
         }

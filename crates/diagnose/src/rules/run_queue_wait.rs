@@ -73,8 +73,8 @@ fn check(case: &Case) -> Checked {
         Some(_) => "widen its affinity or cpuset: other CPUs have room",
         None => "give it CPUs of its own or more weight, or move the others away",
     };
-    let first = cpus.neighbours.first().map_or(String::new(), |n| format!(" behind {}", n.comm));
-    let headline = format!("ready, without a CPU {} of the time that it wanted one{first}", percent(part));
+    let first = cpus.neighbours.first().map_or(String::new(), |n| format!(", behind {}", n.comm));
+    let headline = format!("ready, but without a CPU {} of the time{first}", percent(part));
     found(finding(case, &cpus, lines, others, explained), headline, advice)
 }
 
@@ -101,7 +101,7 @@ fn finding(case: &Case, cpus: &Cpus, lines: &Lines, others: f64, explained: f64)
             cgroup: first.map(|n| n.cgroup.clone()).filter(|c| !c.is_empty()),
             ..Subject::default()
         },
-        explains: Explains { share: part, of: "time that threads wanted a CPU".into(), seconds: explained / 1e9 },
+        explains: Explains { share: part, of: "the time it wanted a CPU".into(), seconds: explained / 1e9 },
         evidence: rows(case, cpus, lines, others),
         chain: Vec::new(),
         remedy: remedy(cpus, ceiling),

@@ -53,7 +53,7 @@ fn draw_explanation(pen: &mut Pen<'_, impl Write>, cause: &str, explain: &Explai
     let parts = [
         ("What it means", explain.means),
         ("How it is recognised", explain.recognised_by),
-        ("What to do", explain.what_to_do),
+        ("Do", explain.what_to_do),
         ("What looks like it and is not", explain.look_alikes),
     ];
     for (title, text) in parts {
@@ -74,8 +74,8 @@ fn draw_sections(pen: &mut Pen<'_, impl Write>, sections: &[Section]) -> io::Res
 fn draw_head(pen: &mut Pen<'_, impl Write>, head: &Head) -> io::Result<()> {
     let cause = format!("{}: ", head.cause);
     pen.labelled("What", (&cause, tone_style(head.tone).bold()), &head.what)?;
-    pen.labelled("How much", ("", BOLD), &head.how_much)?;
-    pen.labelled("What to do", ("", BOLD), &head.to_do)?;
+    pen.labelled("Time", ("", BOLD), &head.how_much)?;
+    pen.labelled("Do", ("", BOLD), &head.to_do)?;
     pen.blank()?;
     let mut context = head.context.join(" · ");
     if !head.confidence.is_empty() {

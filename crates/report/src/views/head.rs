@@ -61,28 +61,22 @@ fn how_much(verdict: &Verdict) -> String {
     let size = numbers::quantity(symptom.value, &symptom.unit);
     let measured = match symptom.kind.as_str() {
         "" | "none-seen" => None,
-        "cpu" => Some(format!("The target used {size} of CPU")),
-        kind => Some(format!("{} is {size}", capitalized(kind))),
+        "cpu" => Some(format!("it used {size}")),
+        kind => Some(format!("{} is {size}", kind.replace('-', " "))),
     };
     match (verdict.findings.first(), measured) {
         (Some(finding), measured) => {
             let explains = &finding.explains;
             let (share, time) = (numbers::share(explains.share), numbers::seconds(explains.seconds));
-            let symptom = measured.map(|m| format!(" {m}.")).unwrap_or_default();
-            format!("{share} of {}: {time} in a window of {window}.{symptom}", explains.of)
+            let symptom = measured.map(|m| format!("; {m}")).unwrap_or_default();
+            format!("{share} of {}, {time} in {window}{symptom}", explains.of)
         }
         (None, measured) => {
             let known = numbers::share(verdict.coverage.thread_time);
-            let symptom = measured.unwrap_or_else(|| "No symptom was seen".to_owned());
-            format!("{symptom} over {window}; {known} of its threads' time is accounted for.")
+            let symptom = measured.unwrap_or_else(|| "no symptom was seen".to_owned());
+            format!("{symptom} over {window}; {known} of thread time is accounted for")
         }
     }
-}
-
-fn capitalized(kind: &str) -> String {
-    let words = kind.replace('-', " ");
-    let mut letters = words.chars();
-    letters.next().map(|first| first.to_uppercase().collect::<String>() + letters.as_str()).unwrap_or_default()
 }
 
 fn context(verdict: &Verdict) -> Vec<String> {

@@ -124,7 +124,7 @@ fn a_full_machine_of_many_threads() {
     // No thread is full by itself.
     text += "thread t_ns=10e9 pid=1 tid=2 wall_ns=10e9 cpu_ns=45e8 blocked_ns=55e8\n";
     let f = found(&RULE, &(thread(4.5) + &text));
-    assert!(f.summary.contains("the CPUs that it may use are 97 % busy"), "{}", f.summary);
+    assert!(f.summary.contains("the CPUs it may use are 97 % busy"), "{}", f.summary);
     assert_eq!(f.subject.tid, None);
 }
 

@@ -18,7 +18,7 @@ pub const DIM: Style = Style::new().dimmed();
 const UNITS: &[&str] = &["%", "s", "ms", "µs", "ns", "B", "KiB", "MiB", "GiB", "TiB", "cores", "CPUs"];
 
 /// Columns of the labels in front of the three first paragraphs.
-const LABEL: usize = 12;
+const LABEL: usize = 6;
 
 /// How a tone looks.
 pub fn tone_style(tone: Tone) -> Style {
