@@ -1,7 +1,7 @@
 //! CPU of short-lived children against what their cgroup counts: a service that forks must not hide
 //! its CPU time from the ledger. The cgroup is the test's own, in the v1 cpuacct hierarchy.
 
-#![allow(unsafe_code)] // fork and prctl, in the child
+#![allow(unsafe_code, clippy::unwrap_used)] // fork and prctl, in the child
 
 use std::fs;
 use std::io::Write;

@@ -1,5 +1,7 @@
 //! The ledger against programs whose time is known. Needs root; see `kernel_allows`.
 
+#![allow(clippy::unwrap_used)]
+
 use std::mem::MaybeUninit;
 use std::process::{Child, Command, Stdio};
 use std::thread::sleep;

@@ -1,7 +1,7 @@
 //! The profile and the call windows against a child whose calls are known: `yes`-like loops of a
 //! shell are no good (builtins), so the child is this test binary itself in another role.
 
-#![allow(unsafe_code)] // poll(2) and prctl(2), in the child
+#![allow(unsafe_code, clippy::unwrap_used)] // poll(2) and prctl(2), in the child
 
 use std::mem::MaybeUninit;
 use std::os::fd::AsRawFd;

@@ -112,7 +112,7 @@ impl<'o> Windows<'o> {
     fn open(&mut self, writer: &mut Writer) -> Result<()> {
         self.opened += 1;
         let id = self.opened;
-        let kind = if id % 3 == 0 { Kind::Latency } else { Kind::Results };
+        let kind = if id.is_multiple_of(3) { Kind::Latency } else { Kind::Results };
         let stats = if id == 1 || id == 3 { run_stats::start().ok() } else { None };
         let window = self.calls.open(kind)?;
         let from = clock::monotonic_ns();

@@ -15,7 +15,7 @@ use super::shapes::{self, Argument};
 use super::{kernel_map, run_stats};
 
 mod skel {
-    #![allow(missing_docs, clippy::all, clippy::pedantic)]
+    #![allow(missing_docs, clippy::all, clippy::pedantic, clippy::unwrap_used, clippy::expect_used)]
     include!(concat!(env!("OUT_DIR"), "/calls.skel.rs"));
 }
 use skel::types;

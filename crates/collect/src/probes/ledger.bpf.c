@@ -318,6 +318,7 @@ static __always_inline void leave(struct task_struct *task, u32 state, bool pree
 	t->delay = delay;
 	if (state & TASK_DEAD) {
 		report_exit(task, t, now, c);
+		t->off_at = 0; /* a zombie stays in the list of tasks until it is reaped */
 	} else if (is_throttled(task)) {
 		t->off = OFF_THROTTLED;
 		t->sum.involuntary++;

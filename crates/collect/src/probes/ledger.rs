@@ -15,7 +15,7 @@ use plain::Plain;
 use super::{comm, kernel_map, run_stats, shapes};
 
 mod skel {
-    #![allow(missing_docs, clippy::all, clippy::pedantic)]
+    #![allow(missing_docs, clippy::all, clippy::pedantic, clippy::unwrap_used, clippy::expect_used)]
     include!(concat!(env!("OUT_DIR"), "/ledger.skel.rs"));
 }
 use skel::types;
@@ -213,7 +213,7 @@ impl<'o> Ledger<'o> {
     /// The iterator fails.
     pub fn read(&mut self, last: bool) -> Result<Vec<ThreadRow>> {
         if let Some(bss) = self.skel.maps.bss_data.as_deref_mut() {
-            bss.last_read = last.into();
+            bss.last_read = last;
         }
         let link = self.skel.progs.read_threads.attach().context("failed to attach the thread iterator")?;
         let mut bytes = Vec::new();

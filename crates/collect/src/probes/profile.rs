@@ -13,7 +13,7 @@ use plain::Plain;
 use super::{comm, comm_of_chars, kernel_map, perf_event, run_stats};
 
 mod skel {
-    #![allow(missing_docs, clippy::all, clippy::pedantic)]
+    #![allow(missing_docs, clippy::all, clippy::pedantic, clippy::unwrap_used, clippy::expect_used)]
     include!(concat!(env!("OUT_DIR"), "/profile.skel.rs"));
 }
 use skel::types;

@@ -54,9 +54,9 @@ fn advice(next: Option<Next>) -> String {
     // Twice the load is twice the target's part only.
     match by_target {
         part if part >= 0.5 => {
-            format!("the next limit is {what}, {} used: about {:.1} times this load", percent(used), 1.0 / used)
+            format!("next limit: {what}, {} used ({:.1} times this load)", percent(used), 1.0 / used)
         }
-        part => format!("the next limit is {what}, {} used, {} of that by it", percent(used), percent(part)),
+        part => format!("next limit: {what}, {} used, {} of that by it", percent(used), percent(part)),
     }
 }
 
@@ -97,7 +97,7 @@ mod tests {
             "{}",
             s.detail
         );
-        assert_eq!(s.advice, "the next limit is thread loop (tid 1), 25 % used: about 4.0 times this load");
+        assert_eq!(s.advice, "next limit: thread loop (tid 1), 25 % used (4.0 times this load)");
     }
 
     #[test]
@@ -116,7 +116,7 @@ mod tests {
             counter source=proc/stat entity=cpu0 name=user_ns value=0\ncounter t_ns=9 source=proc/stat entity=cpu0 name=user_ns value=8e8
             counter source=proc/stat entity=cpu0 name=idle_ns value=0\ncounter t_ns=9 source=proc/stat entity=cpu0 name=idle_ns value=2e8";
         let advice = stated(&RULE, text, &[]).unwrap().advice;
-        assert_eq!(advice, "the next limit is the CPUs it may use, 80 % used, 1.2 % of that by it");
+        assert_eq!(advice, "next limit: the CPUs it may use, 80 % used, 1.2 % of that by it");
     }
 
     #[test]

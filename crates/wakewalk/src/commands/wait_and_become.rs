@@ -2,10 +2,13 @@
 //! standard input and then becomes the command, so that the probes are there before its first step.
 
 use std::io::{self, Read as _, Write as _};
+use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::process::CommandExt as _;
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
+use std::{env, fs};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 
 use crate::args;
 
@@ -18,6 +21,15 @@ pub fn run(args: &args::Await) -> Result<()> {
     Err(error).with_context(|| format!("failed to start `{program}`"))
 }
 
+/// Found out before the capture, not by a copy that fails in the middle of it.
+fn can_be_run(program: &str) -> bool {
+    let is_program = |path: &Path| fs::metadata(path).is_ok_and(|m| m.is_file() && m.permissions().mode() & 0o111 != 0);
+    if program.contains('/') {
+        return is_program(Path::new(program));
+    }
+    env::var_os("PATH").is_some_and(|all| env::split_paths(&all).any(|dir| is_program(&dir.join(program))))
+}
+
 /// A command that waits to be let go. Dropping it ends it.
 pub struct Started {
     child: Child,
@@ -27,6 +39,10 @@ pub struct Started {
 impl Started {
     /// Starts the copy. The command's output goes to standard error, so that ours stays clean.
     pub fn new(command: &[String]) -> Result<Self> {
+        let program = command.first().context("no command")?;
+        if !can_be_run(program) {
+            bail!("cannot start `{program}`: there is no such program, or it may not be run");
+        }
         let child = Command::new("/proc/self/exe")
             .args(["await", "--"])
             .args(command)
