@@ -164,13 +164,13 @@ fn sections(recording: &Recording) -> Vec<Section> {
     let case = Case::new(recording);
     let look = look(recording);
     let section = |id, title: String, blocks| Section { id, title, blocks, terminal: Terminal::All };
-    let context =
-        format!("Linux {}, {} CPUs, {} from {}", look.kernel, look.cpus, numbers::seconds(look.seconds), look.start);
+    let cpus = if look.cpus == 1 { "1 CPU".to_owned() } else { format!("{} CPUs", look.cpus) };
+    let context = format!("Linux {}, {cpus}, {} from {}", look.kernel, numbers::seconds(look.seconds), look.start);
     let title = if look.host.is_empty() { "The host".to_owned() } else { format!("Host {}", look.host) };
     let mut blocks = vec![Block::Text { text: context, tone: Tone::Dim }];
     if let Ok(all) = case.fact::<Resources>() {
         let rows: Vec<&UseRow> = all.rows.iter().filter(|r| resources::worth_a_line(r) && !is_of_target(r)).collect();
-        blocks.push(resources::table("", &rows));
+        blocks.push(resources::table("", &rows, false));
     }
     let mut sections = vec![
         section("use", title, blocks),

@@ -27,7 +27,11 @@ pub const NARROWEST: usize = 40;
 pub fn draw(verdict: &Verdict, sections: &[Section], width: usize, out: &mut impl Write) -> io::Result<()> {
     let mut pen = Pen::new(out, width.max(NARROWEST));
     draw_head(&mut pen, &head(verdict))?;
-    draw_sections(&mut pen, sections)
+    for section in sections.iter().filter(|section| shown(section).next().is_some()) {
+        pen.blank()?;
+        draw_section(&mut pen, section)?;
+    }
+    Ok(())
 }
 
 /// Draws sections without a verdict, no line wider than `width` columns.
@@ -35,7 +39,14 @@ pub fn draw(verdict: &Verdict, sections: &[Section], width: usize, out: &mut imp
 /// # Errors
 /// When `out` cannot be written.
 pub fn sections(sections: &[Section], width: usize, out: &mut impl Write) -> io::Result<()> {
-    draw_sections(&mut Pen::new(out, width.max(NARROWEST)), sections)
+    let mut pen = Pen::new(out, width.max(NARROWEST));
+    for (i, section) in sections.iter().filter(|section| shown(section).next().is_some()).enumerate() {
+        if i > 0 {
+            pen.blank()?;
+        }
+        draw_section(&mut pen, section)?;
+    }
+    Ok(())
 }
 
 /// A cause explained, no line wider than `width` columns.
@@ -64,11 +75,9 @@ fn draw_explanation(pen: &mut Pen<'_, impl Write>, cause: &str, explain: &Explai
     Ok(())
 }
 
-fn draw_sections(pen: &mut Pen<'_, impl Write>, sections: &[Section]) -> io::Result<()> {
-    for section in sections.iter().filter(|s| s.terminal.count(s.blocks.len()) > 0) {
-        draw_section(pen, &section.clone().printable())?;
-    }
-    Ok(())
+/// The blocks of a section that a terminal shows.
+fn shown(section: &Section) -> impl Iterator<Item = &Block> {
+    section.blocks.iter().take(section.terminal.count(section.blocks.len()))
 }
 
 fn draw_head(pen: &mut Pen<'_, impl Write>, head: &Head) -> io::Result<()> {
@@ -85,10 +94,10 @@ fn draw_head(pen: &mut Pen<'_, impl Write>, head: &Head) -> io::Result<()> {
 }
 
 fn draw_section(pen: &mut Pen<'_, impl Write>, section: &Section) -> io::Result<()> {
-    pen.blank()?;
+    let section = section.clone().printable();
     pen.rule(&section.title)?;
     let mut previous: Option<&Block> = None;
-    for block in section.blocks.iter().take(section.terminal.count(section.blocks.len())) {
+    for block in shown(&section) {
         if previous.is_some_and(|previous| apart(previous, block)) {
             pen.blank()?;
         }

@@ -15,9 +15,12 @@ pub fn view(material: &Material<'_>) -> Option<Section> {
     let resources = material.case.fact::<Resources>().ok()?;
     let (busy, quiet): (Vec<&UseRow>, Vec<&UseRow>) = resources.rows.iter().partition(|row| worth_a_line(row));
     let mut blocks = Vec::new();
-    blocks.extend((!busy.is_empty()).then(|| table("", &busy)));
+    blocks.extend((!busy.is_empty()).then(|| table("", &busy, false)));
     let terminal = Terminal::First(blocks.len());
-    blocks.extend((!quiet.is_empty()).then(|| table("Hardly used, nothing waited, nothing failed", &quiet)));
+    let note = |row: &&&UseRow| !row.note.is_empty();
+    let items: Vec<String> = busy.iter().filter(note).map(|row| format!("{}: {}", row.resource, row.note)).collect();
+    blocks.extend((!items.is_empty()).then_some(Block::List { items }));
+    blocks.extend((!quiet.is_empty()).then(|| table("Hardly used, nothing waited, nothing failed", &quiet, true)));
     let title = "Utilization, saturation, errors".to_owned();
     (!blocks.is_empty()).then_some(Section { id: "use", title, blocks, terminal })
 }
@@ -28,11 +31,12 @@ pub fn worth_a_line(row: &UseRow) -> bool {
     row.utilization.as_ref().is_some_and(|(used, _)| *used >= HARDLY) || some(&row.saturation) || some(&row.errors)
 }
 
-/// The rows as a table. A zero is left blank where its column would hold nothing else: an empty column is left out.
-pub fn table(title: &str, rows: &[&UseRow]) -> Block {
+/// The rows as a table; a column with nothing in it is left out.
+pub fn table(title: &str, rows: &[&UseRow], notes: bool) -> Block {
     let used = |row: &UseRow| row.utilization.as_ref().map_or(String::new(), |(share, _)| numbers::share(*share));
     let cells = |row: &&UseRow| {
-        vec![row.resource.clone(), used(row), words(&row.saturation), words(&row.errors), row.note.clone()]
+        let note = if notes { row.note.clone() } else { String::new() };
+        vec![row.resource.clone(), used(row), words(&row.saturation), words(&row.errors), note]
     };
     let mut rows: Vec<Vec<String>> = rows.iter().map(cells).collect();
     let mut columns = vec![Column::left("resource"), Column::right("used")];
@@ -46,9 +50,13 @@ pub fn table(title: &str, rows: &[&UseRow]) -> Block {
     Block::Table { title: title.to_owned(), columns, rows }
 }
 
-/// What waited or failed in words; nothing needs none.
+/// What waited or failed: nothing needs no words, and what was not read stays blank.
 fn words(cell: &Cell) -> String {
-    cell.as_ref().filter(|(value, _)| *value > 0.0).map_or(String::new(), |(_, meaning)| meaning.clone())
+    match cell {
+        None => String::new(),
+        Some((value, _)) if *value <= 0.0 => "0".to_owned(),
+        Some((_, meaning)) => meaning.clone(),
+    }
 }
 
 #[cfg(test)]

@@ -20,6 +20,9 @@ const TARGET: &[Part] = &[
     ("interrupted", |s| s.interrupted_ns),
 ];
 
+/// A line that never reaches this many CPUs or threads cannot be seen in a chart.
+const VISIBLE: f64 = 0.002;
+
 /// Counters of `/proc/stat` by the line that they are added to.
 const HOST: &[(&str, &[&str])] = &[
     ("user", &["user_ns", "nice_ns"]),
@@ -42,11 +45,11 @@ pub fn view(material: &Material<'_>) -> Option<Section> {
     (!blocks.is_empty()).then_some(Section { id: "series", title, blocks, terminal: Terminal::Nothing })
 }
 
-/// Lines that are nothing all the time are left out; one point is no line.
+/// Lines that cannot be seen are left out; one point is no line.
 fn chart(title: &str, parts: &[Part], slices: &[&Slice]) -> Option<Block> {
     let line = |(label, ns): &Part| {
         let values: Vec<f64> = slices.iter().map(|s| ns(s) / s.length_ns).collect();
-        values.iter().any(|v| *v > 0.0).then(|| Line { label: (*label).to_owned(), values })
+        values.iter().any(|v| *v >= VISIBLE).then(|| Line { label: (*label).to_owned(), values })
     };
     let lines: Vec<Line> = parts.iter().filter_map(line).collect();
     let x: Vec<f64> = slices.iter().map(|s| s.t_ns as f64 / 1e9).collect();

@@ -3,7 +3,7 @@
 use diagnose::facts::calls::{Counted, Key};
 
 use super::super::thread_names::ThreadNames;
-use super::totals::{shares, timeouts};
+use super::totals::{asks, shares, timeouts};
 use crate::numbers;
 use crate::section::{Block, Column};
 
@@ -23,12 +23,13 @@ pub fn arguments(calls: &[(&Key, &Counted)], names: &ThreadNames) -> Option<Bloc
     (!rows.is_empty()).then_some(Block::Table { title, columns, rows })
 }
 
-/// Calls by descriptor, for calls that ask.
+/// Calls by descriptor.
 pub fn descriptors(calls: &[(&Key, &Counted)], names: &ThreadNames) -> Option<Block> {
     let mut rows = Vec::new();
     for (key, call) in calls {
         for (fd, on) in &call.descriptors {
-            let empty = numbers::share(on.empty as f64 / on.calls.max(1) as f64);
+            let share = numbers::share(on.empty as f64 / on.calls.max(1) as f64);
+            let empty = if asks(call) { share } else { String::new() };
             let cells =
                 [names.full(key.0, key.1), call.name.clone(), fd.to_string(), numbers::number(on.calls as f64), empty];
             rows.push((on.calls, cells.to_vec()));
@@ -58,10 +59,11 @@ pub fn histograms(of: &str, call: &Counted) -> Vec<Block> {
     .collect()
 }
 
+/// A single bucket is in the tables already.
 fn histogram(of: &str, what: &str, buckets: Vec<(String, u64)>) -> Option<Block> {
     let buckets: Vec<(String, f64)> = buckets.into_iter().map(|(label, count)| (label, count as f64)).collect();
     let (title, unit) = (format!("{of}: {what}"), "calls".to_owned());
-    (!buckets.is_empty()).then_some(Block::Histogram { title, unit, buckets })
+    (buckets.len() > 1).then_some(Block::Histogram { title, unit, buckets })
 }
 
 /// A bucket of sizes by its lower bound.

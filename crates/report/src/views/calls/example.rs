@@ -8,7 +8,7 @@ use recording::tables::CallExample;
 
 use super::super::thread_names::ThreadNames;
 use crate::numbers;
-use crate::section::Block;
+use crate::section::{Block, Column};
 
 /// Examples of one thread and call, and of all.
 const OF_EACH: usize = 3;
@@ -57,13 +57,14 @@ pub fn list(case: &Case<'_>, names: &ThreadNames) -> Option<Block> {
         *count += 1;
         *count <= OF_EACH
     });
-    let item = |row: &&CallExample| {
+    let row = |row: &&CallExample| {
         let at = numbers::seconds(row.t_ns as f64 / 1e9);
-        let call = text(&case.syscall(row.syscall), &row.args, row.result);
-        format!("{at}, {}: {call}", names.full(row.pid, row.tid))
+        vec![at, names.full(row.pid, row.tid), text(&case.syscall(row.syscall), &row.args, row.result)]
     };
-    let items: Vec<String> = rows.iter().take(MOST).map(item).collect();
-    (!items.is_empty()).then_some(Block::List { items })
+    let columns = vec![Column::right("at"), Column::left("thread"), Column::left("call")];
+    let title = "A few calls as they were made".to_owned();
+    let rows: Vec<_> = rows.iter().take(MOST).map(row).collect();
+    (!rows.is_empty()).then_some(Block::Table { title, columns, rows })
 }
 
 /// One call. What an unknown call's registers mean is unknown too, so they are left out.

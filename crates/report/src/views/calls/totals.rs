@@ -40,7 +40,8 @@ pub fn counted(calls: &[(&Key, &Counted)], names: &ThreadNames) -> Block {
     Block::Table { title: String::new(), columns, rows: calls.iter().take(FIRST).map(row).collect() }
 }
 
-fn asks(call: &Counted) -> bool {
+/// Whether a call of this family can come back without anything.
+pub fn asks(call: &Counted) -> bool {
     matches!(call.family, Family::Poll | Family::Receive | Family::Accept | Family::Yield | Family::Sleep)
 }
 
