@@ -34,8 +34,7 @@ fn json_keeps_the_order_of_the_contract() {
     let sample = samples().unwrap().remove(0);
     let text = json::text(&sample.verdict).unwrap();
     let fields: Vec<&str> = text.lines().filter_map(|line| line.strip_prefix("  \"")?.split('"').next()).collect();
-    let contract =
-        "schema tool host target window symptom verdict headline advice findings ruled_out gaps ledger coverage cost";
+    let contract = "schema tool host target window symptom verdict headline advice detail findings ruled_out gaps ledger coverage cost";
     assert_eq!(fields.join(" "), contract);
 }
 

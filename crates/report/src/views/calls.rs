@@ -33,7 +33,7 @@ pub fn view(material: &Material<'_>) -> Option<Section> {
         return None;
     }
     blocks.insert(0, windows(material, &calls.windows));
-    let terminal = Terminal::First(if counted.is_empty() { 1 } else { 2 });
+    let terminal = Terminal::First(2);
     blocks.extend(details::arguments(&counted, &names));
     blocks.extend(details::descriptors(&counted, &names));
     for (key, call) in counted.iter().take(DETAILED) {

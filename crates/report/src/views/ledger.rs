@@ -35,7 +35,11 @@ pub fn view(material: &Material<'_>) -> Option<Section> {
     }
     let title = format!("{} of thread time", numbers::seconds(total));
     let bars = Block::Bars { title, unit: "s".to_owned(), total, parts };
-    Some(Section { id: "ledger", title: "Where the time went".to_owned(), blocks: vec![bars], terminal: Terminal::All })
+    let mut blocks = vec![bars];
+    // A neutral verdict has no evidence section: what more there is to say of it is about where the time goes.
+    let detail = &material.verdict.detail;
+    blocks.extend((!detail.is_empty()).then(|| Block::Text { text: detail.clone(), tone: Tone::Plain }));
+    Some(Section { id: "ledger", title: "Where the time went".to_owned(), blocks, terminal: Terminal::All })
 }
 
 fn parts(ledger: &BTreeMap<String, f64>) -> Vec<Bar> {

@@ -7,7 +7,7 @@ use crate::section::{Block, Column, Section, Terminal};
 
 use super::Material;
 
-/// A resource that was used less than this, without anything that waited or failed, is not worth a line on a terminal.
+/// Less than this is hardly anything: a share in use, a share of time stalled, a mean number waiting.
 const HARDLY: f64 = 0.01;
 
 /// The table, in two parts: what is in use or in trouble, and the rest.
@@ -27,7 +27,7 @@ pub fn view(material: &Material<'_>) -> Option<Section> {
 
 /// Whether the resource was used, waited for, or failed.
 pub fn worth_a_line(row: &UseRow) -> bool {
-    let some = |cell: &Cell| cell.as_ref().is_some_and(|(value, _)| *value > 0.0);
+    let some = |cell: &Cell| cell.as_ref().is_some_and(|(value, _)| *value >= HARDLY);
     row.utilization.as_ref().is_some_and(|(used, _)| *used >= HARDLY) || some(&row.saturation) || some(&row.errors)
 }
 

@@ -46,6 +46,7 @@ fn hostile(verdict: &Verdict) -> Verdict {
     let mut verdict = verdict.clone();
     verdict.headline = format!("Thread {words} spins");
     verdict.advice.clone_from(&words);
+    verdict.detail.clone_from(&words);
     verdict.target.comm.clone_from(&words);
     verdict.target.named.clone_from(&words);
     verdict.host.name.clone_from(&words);

@@ -11,11 +11,11 @@ use super::super::thread_names::ThreadNames;
 use crate::numbers;
 use crate::section::{Block, Column};
 
-/// Rows of the first table, which a terminal shows too.
+/// Rows of the tables that a terminal may show.
 const FIRST: usize = 8;
 
-/// Rows of a table for the page.
-const MOST: usize = 40;
+/// Below this share of kernel samples a call is not worth a row.
+const HARDLY: f64 = 0.01;
 
 /// Counted calls, most first.
 pub fn counted(calls: &[(&Key, &Counted)], names: &ThreadNames) -> Block {
@@ -83,7 +83,8 @@ pub fn shares(parts: impl Iterator<Item = (String, u64)>) -> String {
 /// Sampled calls, most CPU time first.
 pub fn sampled(case: &Case<'_>, calls: &Calls, names: &ThreadNames) -> Option<Block> {
     let kernel = case.fact::<Profile>().ok()?.total.kernel as f64;
-    let mut rows: Vec<(&Key, &Sampled)> = calls.sampled.iter().filter(|(_, s)| s.samples > 0).collect();
+    let mut rows: Vec<(&Key, &Sampled)> =
+        calls.sampled.iter().filter(|(_, s)| s.samples as f64 >= kernel * HARDLY && s.samples > 0).collect();
     rows.sort_by(|a, b| b.1.samples.cmp(&a.1.samples).then(a.0.cmp(b.0)));
     let row = |(key, call): &(&Key, &Sampled)| {
         let empty = call.empty_results as f64 / call.results as f64;
@@ -103,6 +104,6 @@ pub fn sampled(case: &Case<'_>, calls: &Calls, names: &ThreadNames) -> Option<Bl
         Column::right("empty results"),
     ];
     let title = "Sampled: which calls kernel CPU time went into".to_owned();
-    let rows: Vec<_> = rows.iter().take(MOST).map(row).collect();
+    let rows: Vec<_> = rows.iter().take(FIRST).map(row).collect();
     (!rows.is_empty()).then_some(Block::Table { title, columns, rows })
 }
