@@ -8,8 +8,9 @@ use crate::section::{Block, Column, Section, Terminal, Tone};
 
 use super::Material;
 
-/// Below this share of the time that the target wanted a CPU, waiting for one does not matter.
-const MATTERS: f64 = 0.01;
+/// Below these shares of the time that the target wanted a CPU, and of the capture, waiting for one does not matter.
+const OF_DEMAND: f64 = 0.01;
+const OF_CAPTURE: f64 = 0.02;
 
 /// Processes on the page.
 const MOST: usize = 20;
@@ -22,7 +23,8 @@ pub fn view(material: &Material<'_>) -> Option<Section> {
     let (cpus, threads) = (material.case.fact::<Cpus>().ok()?, material.case.fact::<Threads>().ok()?);
     let waited_ns = threads.total.waiting_for_cpu_ns();
     let in_the_way: Vec<&Neighbour> = cpus.neighbours.iter().filter(|n| n.delayed_ns > 0.0).take(MOST).collect();
-    if waited_ns <= threads.total.demand_ns() * MATTERS || in_the_way.is_empty() {
+    let matters = (threads.total.demand_ns() * OF_DEMAND).max(material.case.length_ns() * OF_CAPTURE);
+    if waited_ns <= matters || in_the_way.is_empty() {
         return None;
     }
     let (first, others) = in_the_way.split_at(in_the_way.len().min(FIRST));
@@ -63,7 +65,8 @@ fn own(own_ns: f64, waited_ns: f64) -> Block {
 mod tests {
     use super::super::tests::{section, tables};
 
-    const WAY: &str = "thread pid=1 tid=1 comm=a wall_ns=100 cpu_ns=50 run_queue_ns=50
+    const WAY: &str = "meta length_ns=100
+        thread pid=1 tid=1 comm=a wall_ns=100 cpu_ns=50 run_queue_ns=50
         neighbour pid=9 comm=rustc cgroup=/build delayed_ns=30 samples=3
         neighbour pid=1 comm=a own=true delayed_ns=10
         neighbour pid=8 comm=quiet samples=7";
@@ -72,6 +75,11 @@ mod tests {
     fn who_was_in_the_way() {
         let section = section(super::view, WAY).unwrap();
         assert_eq!(tables(&section)[0][1..], [["rustc", "9", "30.0 ns", "60.0 %", "/build"]]);
+    }
+
+    #[test]
+    fn silent_where_the_wait_is_short() {
+        assert!(section(super::view, &WAY.replace("length_ns=100", "length_ns=1e9")).is_none());
     }
 
     #[test]

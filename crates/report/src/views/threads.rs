@@ -19,7 +19,7 @@ const HARDLY: f64 = 0.001;
 /// A column: its head, and its share of a thread's life.
 type Line = (&'static str, fn(&ThreadLedger) -> f64);
 
-/// The columns, short enough for a terminal; one that is nothing for every thread is left out. `CPU, any` is of
+/// The columns, short enough for a terminal; one that is hardly anything for every thread is left out. `CPU, any` is of
 /// threads that no sample hit, so that user and kernel mode cannot be told apart.
 const LINES: &[Line] = &[
     ("user", |t| t.lines.user_ns),
@@ -66,7 +66,8 @@ fn rest(others: &[&ThreadLedger]) -> Block {
 }
 
 fn table(title: &str, threads: &[&ThreadLedger], seconds: f64) -> Block {
-    let used: Vec<&Line> = LINES.iter().filter(|(_, ns)| threads.iter().any(|t| ns(t) > 0.0)).collect();
+    let used: Vec<&Line> =
+        LINES.iter().filter(|(_, ns)| threads.iter().any(|t| ns(t) >= t.lines.wall_ns * HARDLY)).collect();
     let mut columns = vec![Column::left("thread")];
     columns.extend(used.iter().map(|(head, _)| Column::right(head)));
     columns.push(Column::right("switches/s"));
