@@ -56,9 +56,9 @@ fn the_answer_comes_first() {
     for sample in samples().unwrap() {
         let text = plain(&draw(&sample, 80));
         let answer = text.split("\n\n").next().unwrap();
-        let labels: Vec<&str> = answer.lines().map(|l| l[..l.len().min(12)].trim()).filter(|l| !l.is_empty()).collect();
-        assert_eq!(labels, ["What", "How much", "What to do"], "{}", sample.name);
-        assert!(answer.starts_with(&format!("What        {}: ", sample.verdict.verdict)));
+        let labels: Vec<&str> = answer.lines().map(|l| l[..l.len().min(6)].trim()).filter(|l| !l.is_empty()).collect();
+        assert_eq!(labels, ["What", "Time", "Do"], "{}", sample.name);
+        assert!(answer.starts_with(&format!("What  {}: ", sample.verdict.verdict)));
     }
 }
 
