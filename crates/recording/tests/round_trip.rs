@@ -1,5 +1,7 @@
 //! What was written is what is read: sealed, unsealed, torn, of a newer version, not there.
 
+#![allow(clippy::unwrap_used)]
+
 use std::fs;
 
 use wakewalk_recording::tables::{Sample, Stack, Thread};
