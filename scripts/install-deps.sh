@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # Installs the Debian packages that are missing, and nothing where none is. Asks nothing; says what
 # to do where it may not install, or where there is no network.
 set -eu

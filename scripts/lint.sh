@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # Formatters of all languages and clippy as errors. Runs them all and fails if one did.
 set -u
 cd "$(dirname "$0")/.." || exit 1
@@ -33,16 +34,26 @@ go_vet() {
   done
 }
 
+# Every source file says its licence.
+licences() {
+  missing=$(git ls-files '*.rs' '*.c' '*.h' '*.go' '*.java' '*.js' '*.css' '*.sh' '*.lua' | xargs grep -L SPDX-License-Identifier)
+  [ -z "$missing" ] || {
+    echo "no SPDX line: $missing"
+    return 1
+  }
+}
+
 page() {
   cd crates/report/web && { [ -d node_modules ] || npm ci --no-audit --no-fund; } && npm run -s lint
 }
 
 check rustfmt cargo fmt --all --check
+check licences licences
 check gofmt go_format
 check clang-format c_format
 check "go vet" go_vet
 check "page's script" page
 check clippy cargo clippy --release --workspace --all-targets --quiet -- -D warnings
 
-echo "$((6 - failed)) of 6 lints passed"
+echo "$((7 - failed)) of 7 lints passed"
 exit "$failed"

@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
 # Everything that CI runs, cheapest first. A step that fails does not keep the others from running;
 # the last line counts what all of them reported.
 set -u

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 //! Compiles each `src/probes/*.bpf.c` and writes its skeleton into OUT_DIR.
 
 use std::error::Error;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 //! Bundles the page's script and style with npm and esbuild; the binary then carries them.
 //!
 //! Packages are installed only when `package-lock.json` differs from the one that was installed last, and the

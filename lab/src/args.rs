@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 //! The lab's command line.
 
 use std::ffi::OsString;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 //! The runner: one scenario after the other, each side in a cell of its own, repeated where the host
 //! was disturbed.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 //! Building the services, into `target/lab/bin`. The language tools cache, so a second time is quick.
 
 use std::fs;

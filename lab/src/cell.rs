@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 //! A cell: the place where one side of a scenario runs. Own network namespace, own cgroup, own
 //! folder; when it is dropped, or the runner dies, nothing of it is left.
 

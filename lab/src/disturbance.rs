@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 //! Was the host itself disturbed while a scenario ran? A verdict about a service whose CPU was taken
 //! by a build next door says little about the verdict's quality, so such a run is repeated.
 

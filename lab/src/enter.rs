@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 //! The last steps of a program on its way into a cell: join the cgroup, stay on the CPUs, die with
 //! the runner; then become the program. A step of our own between fork and exec, because these have
 //! to happen before the program's first instruction and cannot be done from outside without a race.

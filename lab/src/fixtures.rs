@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 //! Golden fixtures: recordings of the last runs with the verdict that they give, small enough to be
 //! kept in the repository. What tells one machine from another is taken out.
 

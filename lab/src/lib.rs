@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 //! The lab: real software with a known fault, its healthy twin, and the score of the diagnoses.
 //!
 //! A scenario builds a service, starts it with load in a cell (own network namespace, own cgroup,

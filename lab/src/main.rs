@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 //! The lab runner's command: arguments in, table out, exit code 1 where a verdict was wrong.
 
 use std::process::ExitCode;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 //! Where things are: the repository, what was built, what runs leave behind.
 
 use std::env;

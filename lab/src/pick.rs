@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 //! Which scenarios to run: one by name, all, or, where time is short, those that a change touched and
 //! a rotating part of the others, so that every scenario has its turn.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 //! Running the wakewalk binary as a user would: from the host's namespaces, by its arguments, judged
 //! by what it prints.
 

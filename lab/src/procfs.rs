@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 //! The few numbers of /proc that the lab reads: CPU time of processes and of the host, in ticks of
 //! 10 ms (USER_HZ is 100 on every Linux that matters here).
 

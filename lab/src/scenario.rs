@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 //! What a scenario is: a service with a known truth, and how a diagnosis of it is judged.
 
 use std::ffi::OsString;

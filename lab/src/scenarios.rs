@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 //! The list of scenarios. One is a folder of `lab/scenarios/` and two lines here.
 
 use crate::builds::Build;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 //! The score table: what was expected, what the verdict was, and whether the twin was left in peace.
 
 use std::fmt::Write as _;

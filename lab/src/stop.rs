@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 //! The wish to end early (Ctrl-C, a closed terminal), and waiting that hears it.
 
 use std::sync::Arc;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 //! Stories, retold on the machine at hand: the symptom, the diagnosis, the fix, before and after.
 
 mod go_epoll;

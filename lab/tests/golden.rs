@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 //! Every golden recording still gives its verdict, to the byte; and that verdict is the truth about
 //! the scenario that it was recorded from.
 

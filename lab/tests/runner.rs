@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 //! The runner itself, against a stand-in for wakewalk that prints the verdict it is told to: are
 //! right and wrong verdicts told apart, and is nothing left behind however it ends?
 //!

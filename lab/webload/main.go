@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Command webload asks a web service for one page at a steady rate until it is killed.
 //
 // Each connection has its own plan of start times. A late answer makes the next request start at

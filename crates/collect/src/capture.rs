@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 //! One capture: seeds the probes with the target, drains them until the time is up, and fills the
 //! recording. It decides nothing about causes; the only judgement here is whether the samples look
 //! as if counting system calls were worth its price (`windows`).

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 //! Control groups, both versions: where they are mounted, which ones a process is in, and how much
 //! CPU they allow.
 //!

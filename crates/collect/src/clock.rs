@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 //! The two clocks of a recording: CLOCK_MONOTONIC for every `t_ns`, and the wall clock once, as an anchor.
 
 use std::time::{SystemTime, UNIX_EPOCH};

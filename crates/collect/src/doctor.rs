@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 //! What this kernel and these privileges allow, found by trying: configuration files and lists of
 //! features say otherwise often enough.
 

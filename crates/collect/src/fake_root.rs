@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 //! A small `/proc` and `/sys` in a temporary folder, for tests.
 
 use std::fs;

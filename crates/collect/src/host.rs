@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 //! Inventory of the machine for `meta.json`, from text files alone.
 
 use std::path::Path;

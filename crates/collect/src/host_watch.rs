@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 //! The look at the whole host, for a user who names no target: a few seconds, without BPF.
 //!
 //! Every process gets one row of where its threads' time went (CPU, run queue, throttled, waiting), beside the counters
@@ -114,7 +115,9 @@ fn tables(
     (start_ns, t_ns): (u64, u64),
 ) -> Tables {
     // A kernel thread that did nothing says nothing; there are hundreds.
-    let shown = || found.ran.iter().filter(|ran| !ran.kernel || ran.cpu_ns > 0 || ran.run_delay_ns > 0);
+    // Our own look is a cost, not a finding.
+    let own = std::process::id();
+    let shown = || found.ran.iter().filter(|r| r.pid != own && (!r.kernel || r.cpu_ns > 0 || r.run_delay_ns > 0));
     let pids: Vec<u32> = shown().map(|ran| ran.pid).collect();
     let mut tables = Tables::default();
     let born_ns: BTreeMap<u32, u64> = shown().filter_map(|ran| Some((ran.pid, ran.born_ns?))).collect();
@@ -126,7 +129,7 @@ fn tables(
     tables.extend(shown().map(|ran| thread(ran, throttled.get(&ran.pid).copied().unwrap_or(0), t_ns)));
     tables.extend(counters);
     tables.extend(gaps);
-    let own = found.ran.iter().find(|ran| ran.pid == std::process::id());
+    let own = found.ran.iter().find(|ran| ran.pid == own);
     tables.extend(own.map(|own| Cost { what: "user".to_string(), cpu_ns: own.cpu_ns, ..Cost::default() }));
     tables
 }

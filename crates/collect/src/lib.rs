@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 //! Probes and samplers: what the kernel says about a target, put into tables.
 
 pub mod capture;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 //! Work inside another network namespace.
 //!
 //! Some files (`/proc/sys/net`) and sockets belong to the namespace of whoever opens them. A thread of its own

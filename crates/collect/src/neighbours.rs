@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 //! Every process of the host, twice: what each of them ran and waited in between, without BPF.
 //!
 //! Times come from each thread's `schedstat` (CPU time and run delay, in ns), which the kernel brings up to date at

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 //! Probes: programs in the kernel that run during a capture only. Each is a pair, `x.bpf.c` with the
 //! hooks and `x.rs` with what user space does with them; none knows what its numbers mean.
 //!

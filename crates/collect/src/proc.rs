@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 //! `/proc` under any root: the one place that knows the paths and survives processes that vanish.
 //!
 //! Every reader returns `None` or nothing for a process that has gone in between; that is the

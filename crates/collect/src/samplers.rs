@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 //! Samplers: files of `/proc`, `/sys` and the cgroup trees, read at the start, each second and at the end
 //! of a capture, as rows of table `counter`.
 //!

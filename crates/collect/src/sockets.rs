@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 //! Who listens where, in any network namespace: by sock_diag, else from `/proc/PID/net/{tcp,udp}{,6}`.
 
 mod diag;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 //! The target: from how the user named a service to the processes to watch and the limits they have.
 //!
 //! Every way of naming ends in a set of processes. A pid, a port or a command name means a process and all

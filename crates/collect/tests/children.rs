@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 //! CPU of short-lived children against what their cgroup counts: a service that forks must not hide
 //! its CPU time from the ledger. The cgroup is the test's own, in the v1 cpuacct hierarchy.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 //! The ledger against programs whose time is known. Needs root; see `kernel_allows`.
 
 #![allow(clippy::unwrap_used)]

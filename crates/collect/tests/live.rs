@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 //! The real kernel's files: targets and samplers on processes, namespaces and cgroups that the test makes itself.
 //! What needs root or a version 1 cgroup tree says so and passes without it.
 

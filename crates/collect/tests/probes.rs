@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 //! The profile and the call windows against a child whose calls are known: `yes`-like loops of a
 //! shell are no good (builtins), so the child is this test binary itself in another role.
 

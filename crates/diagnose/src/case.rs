@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 //! One question: a recording, and the facts computed from it, each at most once.
 //!
 //! A fact that cannot be computed is a [`Gap`], which ends the rule that asked for it.

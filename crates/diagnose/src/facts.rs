@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 //! Facts: numbers computed from a case. One file a fact, one line here.
 
 pub mod calls;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 //! The verdict: every rule asked, findings ranked by explained time, the rest ruled out or gaps.
 
 use std::collections::BTreeMap;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 //! Ledgers: where the time went. Lines add up to the wall time; what does not is shown as coverage.
 
 pub mod blocked;

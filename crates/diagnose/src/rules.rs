@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 //! The rules: one cause, its thresholds, its look-alikes and its remedy in one file each.
 //!
 //! To add one: a file here, a `mod` line and a line in [`RULES`]. Rules that accuse are asked in

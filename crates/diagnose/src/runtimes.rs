@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 //! What part a function plays in its program, told from its name and module.
 //!
 //! A profile is about the program's own functions. Some frames only stand for others: a `memcpy`

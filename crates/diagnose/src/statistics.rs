@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 //! Arithmetic that never divides by zero and never yields a number that is not one.
 
 /// `part / whole`, 0 where that is undefined.

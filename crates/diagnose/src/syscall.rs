@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 //! System calls: their names on the recorded machine, and what a call of that name is for.
 //!
 //! Rules reason about names, never about numbers, so that a recording from another architecture

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 //! The verdict: the public, stable contract of `wakewalk diagnose --json`, schema 1.
 //!
 //! Every number here was computed from a recording; nothing here is text for one output only.
@@ -31,6 +32,7 @@ pub struct Verdict {
     /// What to do about it, in one line; for neutral verdicts the next limit or the next step.
     pub advice: String,
     /// More about a neutral verdict: where the time goes, what the next limit is; else empty.
+    #[serde(default)]
     pub detail: String,
     /// Causes found, the root first, by explained time.
     pub findings: Vec<Finding>,

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 //! How numbers become words in summaries: with units, and with as many digits as they deserve.
 
 /// A share as percent, `0.4 %`, `37 %`, `99.94 %`.
@@ -5,6 +6,7 @@ pub fn percent(share: f64) -> String {
     let p = share * 100.0;
     match p {
         // Near nothing and near all, the digit behind the point is what matters.
+        _ if p > 0.0 && p < 0.05 => "<0.1 %".into(),
         _ if (99.995..100.0).contains(&p) => ">99.99 %".into(),
         _ if (99.95..100.0).contains(&p) => format!("{p:.2} %"),
         _ if p > 0.0 && p < 9.95 || p > 99.0 && p < 100.0 => format!("{p:.1} %"),

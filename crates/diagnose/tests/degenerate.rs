@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 //! Odd recordings: whatever is missing, empty or absurd, there is a verdict, and it is valid JSON.
 
 #![allow(clippy::unwrap_used)] // helpers of tests are tests

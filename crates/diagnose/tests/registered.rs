@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 //! Every file of a catalogue is registered: a fact, a ledger or a rule that nobody asks is a mistake.
 
 #![allow(clippy::unwrap_used)] // helpers of tests are tests

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 //! Whole verdicts: which cause leads, what is ruled out, and that the contract's numbers are there.
 
 #![allow(clippy::unwrap_used)] // helpers of tests are tests

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 //! The recording: a folder with `meta.json` and one file of rows for each table.
 //!
 //! It is the hinge of wakewalk: a collector fills it, everything after it is a pure function of it.

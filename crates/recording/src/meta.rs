@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 //! `meta.json`: what was recorded, where, when, and on which kernel. Written first and again when
 //! the recording is sealed, so that a capture that was killed can still be read.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 //! Reading: sealed tables from Parquet, unsealed ones from their stream up to the tear.
 
 use std::fs::{self, File};

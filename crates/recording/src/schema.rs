@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 //! `SCHEMA.md`, made from the doc comments of the row types.
 
 use std::fmt::Write as _;

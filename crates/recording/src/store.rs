@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 //! Rows in memory, by type: what a reader returns and what tests build by hand.
 
 use std::any::Any;

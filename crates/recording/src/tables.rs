@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 //! The tables. A row struct is the schema: units are in the column names, the doc comments are the
 //! text of `SCHEMA.md`. To add a table: one file here, one line in the list below.
 

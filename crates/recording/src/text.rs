@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 //! A recording written as text: how rule tests state the evidence that they are about.
 //!
 //! One row a line: `table column=value column="two words" column=[1,2]`; columns that are not

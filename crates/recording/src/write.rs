@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 //! Writing: an Arrow IPC stream for each table while the capture runs, Parquet once it is sealed.
 
 use std::collections::HashMap;

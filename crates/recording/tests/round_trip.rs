@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 //! What was written is what is read: sealed, unsealed, torn, of a newer version, not there.
 
 #![allow(clippy::unwrap_used)]

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 //! Writes sample reports into a folder, each as a page, as JSON and as a terminal shows it; for the page test
 //! and for looking at.
 //!

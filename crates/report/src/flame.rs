@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 //! Building a flame graph from stacks, and reading its hottest functions off it.
 //!
 //! A stack goes in root first. Equal frames under the same parent become one node; when all stacks are in,

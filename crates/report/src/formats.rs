@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 //! One neutral report, several ways to draw it.
 
 pub mod html;

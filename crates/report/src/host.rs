@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 //! The look at the whole host: which resources are full, which processes lose most time, and the command that
 //! looks into each. It accuses nobody: there is no verdict here, only where to look next.
 //!
@@ -101,6 +102,8 @@ struct Process {
     run_queue_seconds: f64,
     /// Held by a CPU quota.
     throttled_seconds: f64,
+    /// Blocked, most of it idle; not counted as lost.
+    waiting_seconds: f64,
     /// Blocked on the disk or on page faults, where that was seen.
     disk_seconds: f64,
     /// The command that diagnoses it.
@@ -154,6 +157,7 @@ impl From<&Loser> for Process {
             cpu_seconds: p.cpu_ns / 1e9,
             run_queue_seconds: p.waiting_for_cpu_ns / 1e9,
             throttled_seconds: p.throttled_ns / 1e9,
+            waiting_seconds: p.blocked_ns / 1e9,
             disk_seconds: p.disk_ns / 1e9,
             command: p.command.clone(),
         }
@@ -189,31 +193,35 @@ fn is_of_target(row: &UseRow) -> bool {
 }
 
 fn processes(all: &[Process]) -> Vec<Block> {
-    let Some(first) = all.first() else {
+    if all.is_empty() {
         let text = "No process used or wanted a CPU.".to_owned();
         return vec![Block::Text { text, tone: Tone::Plain }];
-    };
+    }
     let row = |p: &Process| {
-        let [cpu, queue, quota] = [p.cpu_seconds, p.run_queue_seconds, p.throttled_seconds].map(numbers::seconds);
-        vec![short(&p.comm), cpu, queue, quota, p.command.clone()]
+        let times = [p.cpu_seconds, p.run_queue_seconds, p.throttled_seconds, p.waiting_seconds];
+        let [cpu, queue, quota, waiting] = times.map(numbers::seconds);
+        let command = p.command.strip_prefix("sudo ").unwrap_or(&p.command);
+        vec![short(&p.comm), cpu, queue, quota, waiting, command.to_string()]
     };
     let mut columns = vec![Column::left("process")];
-    columns.extend(["CPU", "queue", "quota"].map(Column::right));
+    columns.extend(["CPU", "queue", "quota", "waiting"].map(Column::right));
     columns.push(Column::left("look into it with"));
     let mut rows: Vec<Vec<String>> = all.iter().take(MOST_PROCESSES).map(row).collect();
-    let mut legend = "CPU: running; queue: ready to run, without a CPU".to_owned();
+    let mut legend =
+        "CPU: running; queue: ready to run, without a CPU; waiting: for anything else, idle included".to_owned();
     if all.iter().any(|p| p.throttled_seconds > 0.0) {
         legend.push_str("; quota: held by a CPU quota");
     } else {
         columns.remove(3);
         rows.iter_mut().for_each(|cells| drop(cells.remove(3)));
     }
-    vec![
-        Block::Table { title: String::new(), columns, rows },
-        Block::Text { text: legend + ".", tone: Tone::Dim },
-        Block::Text { text: format!("Begin with {}:", first.comm), tone: Tone::Plain },
-        Block::Command { text: first.command.clone() },
-    ]
+    let mut blocks =
+        vec![Block::Table { title: String::new(), columns, rows }, Block::Text { text: legend + ".", tone: Tone::Dim }];
+    if let Some(first) = all.iter().find(|p| !p.command.is_empty()) {
+        blocks.push(Block::Text { text: format!("Begin with {}:", first.comm), tone: Tone::Plain });
+        blocks.push(Block::Command { text: first.command.clone() });
+    }
+    blocks
 }
 
 /// The kernel's own command names have at most 15 characters; what `/proc` adds to a worker's name would only make the
@@ -256,8 +264,8 @@ mod tests {
         let text = drawn(HOST, 80);
         let at = |what: &str| text.find(what).unwrap_or_else(|| panic!("{what} is not in\n{text}"));
         assert!(at("CPUs (2)") < at("spinner") && at("spinner") < at("a\\x1b[2Jb"));
-        assert!(at("9.00 s  1.00 s     0 s  sudo wakewalk diagnose --pid 7") > 0);
-        assert!(!text.contains("idle") && text.contains("2 ended"));
+        assert!(at("9.00 s  1.00 s     0 s      0 s  wakewalk diagnose --pid 7") > 0);
+        assert!(!text.contains("--pid 9") && text.contains("2 ended"), "{text}");
         assert!(text.lines().all(|line| textwrap::core::display_width(line) <= 80));
     }
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 //! What a person or a program gets to see of a verdict: terminal, JSON, HTML.
 //!
 //! `views` turn a verdict into sections, `formats` draw sections. A format never looks at what a

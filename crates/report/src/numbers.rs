@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 //! Numbers as a tired person reads them: grouped digits, units, and shares that never round to all or nothing.
 
 /// A share of 0 to 1 as per cent. What is not all is never printed as 100 %, what is not nothing never as 0 %.

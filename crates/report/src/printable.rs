@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 //! Strings that came from the target (names of threads, functions, files) made harmless.
 //!
 //! A process chooses its own name: it may hold terminal escapes that move the cursor, direction marks that

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 //! The neutral tree between views and formats: a view builds sections, a format draws them.
 //! It holds finished numbers and words; a format decides on colour, width and shape only.
 

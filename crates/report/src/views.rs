@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 //! From a verdict to sections: what is worth showing and in which words, never how it looks.
 //!
 //! A view is one file with one function and one line in [`VIEWS`]. The order of that list is the order of

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 //! The page as a file, and the JSON: size, bytes, and that no name breaks out. What a browser makes of the
 //! page is tested beside its script, in `web/test`.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 //! The terminal report: its width, its first lines, and that nothing in it acts on the terminal.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "helpers of a test may panic like the test")]

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Bundles the page's script and style into a folder: page.js, page.css, and for each its hash for the
 // Content-Security-Policy of the page. Usage: node build.js FOLDER
 import { build } from "esbuild";

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 //! Prints what a stack costs: the first one of a process, one more, and the names at the end.
 //! For engineers who change the unwinder; it checks nothing.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 //! Call frame information of one file: the row that holds for an address.
 //!
 //! `.eh_frame` is copied into memory (it is at most some megabytes), searched through

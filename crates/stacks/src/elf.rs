@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 //! The layout of an ELF file: segments and sections, read with bounds from a file nobody vouches for.
 
 use object::{

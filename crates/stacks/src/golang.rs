@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 //! Go: where its runtime's few special functions are, and how to get from a C function's stack
 //! back to the goroutine that called it.
 //!

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 //! Broken files: nothing that is read from one may panic, hang or eat the memory.
 
 use std::{

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 //! A binary or library that is mapped somewhere: its code, how to unwind it, where its names are.
 
 use std::{

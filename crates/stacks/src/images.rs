@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 //! All images seen, opened once each and kept open: a file in use cannot be lost by being deleted,
 //! and its inode number cannot come to mean another file.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 //! Registers and a copy of the stack in, named frames out.
 //!
 //! A sample of a thread is its registers and the bytes above its stack pointer. [`Stacks::user`]

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 //! `/proc/PID/maps`: which addresses are code, and of which file.
 
 use std::{

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 //! A piece of a process's memory: the copy that came with the sample, or one read afterwards.
 
 use std::{borrow::Cow, fs::File, os::unix::fs::FileExt};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 //! Names for all frames at once: kernel symbols, ELF symbols and line tables, perf maps.
 //!
 //! Names come from files the observed user controls. They are kept as they are (whoever prints

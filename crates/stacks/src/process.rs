@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 //! One address space of the target: its code mappings, and what is known of addresses in them.
 
 use std::{

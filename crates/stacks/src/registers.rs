@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 //! The general registers of a stopped thread, and of its callers as far as they can be known.
 
 /// The x86-64 general registers, as in the kernel's `pt_regs`.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 //! One row of call frame information: how the caller's registers follow from the callee's.
 
 use gimli::{

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 //! Where the bytes of a binary come from: a file of the observed process, or a copy of its vdso.
 
 use std::{

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 //! The way in and out: samples to numbers while a capture runs, numbers to names at its end.
 
 use std::collections::HashMap;

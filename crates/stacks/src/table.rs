@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 //! Frames and stacks as numbers, so that the same code or the same stack is kept once.
 
 use std::collections::HashMap;

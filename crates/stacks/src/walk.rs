@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 //! From a frame to its caller, until the thread's first function.
 //!
 //! Where an address is described (by `.eh_frame`, or by Go's own table), that is followed; where it

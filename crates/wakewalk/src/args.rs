@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 //! What was typed. Nothing here touches the system; `plan` turns it into what will be done.
 
 use std::path::PathBuf;

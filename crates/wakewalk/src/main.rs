@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 //! The wakewalk command: arguments, signals, exit codes. Nothing is decided here.
 
 mod args;

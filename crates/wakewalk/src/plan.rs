@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 //! From what was typed to what will be done. May look at the system, changes nothing.
 
 use std::path::{Path, PathBuf};

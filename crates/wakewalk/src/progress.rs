@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 //! The line that shows that something happens. On a terminal only, on standard error, gone when done.
 
 use std::time::Duration;

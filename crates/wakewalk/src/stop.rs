@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 //! Ending a watch early, with the verdict of what was seen until then.
 
 use std::sync::Arc;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 //! The command as a user runs it: exit codes, sentences, targets of every kind, targets that end.
 //! Tests that need BPF are skipped, loudly, only where a probe load shows that the kernel refuses it.
 

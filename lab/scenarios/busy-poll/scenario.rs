@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 //! The service of story 002: a reactor thread that polls with a timeout of 0 whatever its load.
 
 use std::time::Duration;

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Command reports renders a sales report as compressed JSON: sorting, hashing, encoding and
 // compressing, none of which stands out.
 package main

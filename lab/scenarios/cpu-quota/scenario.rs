@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 //! A service in a cgroup with 30 % of a CPU, asked for work that needs about twice as much. The twin
 //! has the same work and no quota.
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Command orders takes an order as JSON, prices it and answers with JSON.
 package main
 

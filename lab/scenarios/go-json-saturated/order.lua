@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- One order, built once and posted again and again.
 local lines = {}
 for i = 1, 20 do

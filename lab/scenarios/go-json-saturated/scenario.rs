@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 //! A Go service at its limit with honest work: most of its time is below encoding/json, but no single
 //! function holds it. Accusing one would be a bluff.
 

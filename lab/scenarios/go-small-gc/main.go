@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Command thumbs draws a small picture for each request and throws all of it away afterwards. Its
 // heap is a few megabytes, so the collector runs every few requests.
 package main

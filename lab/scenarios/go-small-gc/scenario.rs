@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 //! A Go service that collects garbage many times a second, each time a little: normal for Go, and
 //! not the reason of anything.
 

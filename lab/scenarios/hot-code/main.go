@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Command similar answers which items of a catalogue are most like a given one.
 package main
 

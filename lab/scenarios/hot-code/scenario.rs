@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 //! A search service that compares the question with every vector, norms and all, at each request.
 //! The twin answers the same requests at the same rate from an index.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 //! A Java service with two hundred pooled threads, nearly all parked on a lock: idle, not waiting.
 
 use std::time::Duration;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 //! nginx serves small static files as fast as one CPU allows. Nothing is wrong with it.
 
 use std::fs;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A shopping basket: parses the stored one, prices it, renders it. Moderate, spread-out work.
 "use strict";
 const crypto = require("node:crypto");

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 //! A Node service whose CPU is shared with three busy loops of somebody else. It looks like a quota,
 //! except that nothing is throttled. The twin has the CPU to itself.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 //! A server that never waits in epoll_wait either, by choice: at full use each poll brings work, and
 //! a wait would only add its cost. Timeout 0 alone is not a fault.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 //! Redis under its own benchmark: one thread, mostly kernel time for small messages, all of it work.
 
 use std::time::Duration;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 //! A cell's cgroup: what belongs to the scenario, its CPU quota, and the way to end all of it.
 
 use std::fs;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 //! The keeper outlives the runner by a moment: a small process that waits at a pipe whose other end
 //! the runner holds. When the runner is gone, SIGKILL and panic included, the pipe closes and the
 //! keeper ends what the cell had started and removes its cgroup and folder.

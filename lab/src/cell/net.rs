@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 //! A network namespace of the cell's own, so that no port of a scenario meets one of the host.
 //!
 //! A namespace belongs to a thread; the runner steps in for the moment in which it starts a program

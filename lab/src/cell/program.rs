@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 //! One program on its way into a cell: what to run, where, and with how much CPU.
 
 use std::ffi::OsString;

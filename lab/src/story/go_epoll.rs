@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 //! Story 002: the streaming service that used the same CPU whatever its number of viewers.
 
 use std::path::Path;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 //! Measuring the streaming service from three sides: its CPU by the kernel, its polls by its own
 //! counts, its streams by the viewers.
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package mediaio is the Go face of the C library of the same name.
 package mediaio
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Command streamd is a streaming service: Go accepts the viewers, a C library serves them.
 //
 // Go keeps what it is good at (accepting, flags, a status page) and hands every socket to mediaio,

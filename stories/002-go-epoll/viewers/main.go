@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Command viewers plays N viewers of streamd and reports whether the streams were smooth.
 //
 // It counts delivered chunks and measures jitter: how far the gap between two chunks of one viewer

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 //! What only the end of a capture can tell: waits with their stacks, names of functions, who was in
 //! the way, what was lost, what it cost.
 

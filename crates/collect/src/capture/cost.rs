@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 //! What the capture costs: run time of our programs, CPU and memory of our process.
 
 use std::collections::HashMap;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 //! From raw samples to rows: stacks are unwound at once, while the process is still there; names
 //! come at the end, all together.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 //! From sums since the watch began to rows of single slices.
 
 use std::collections::HashMap;

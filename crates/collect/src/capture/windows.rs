@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 //! When to count system calls. A hook on calls slows every process of the host, so windows are short,
 //! take a twentieth of the capture at most, and open only if the samples call for them.
 

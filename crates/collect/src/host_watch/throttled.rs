@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 //! How much of each process's run delay was a CPU quota's doing: an estimate, since the kernel counts throttled
 //! time by cgroup and CPU only.
 //!

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 //! The call windows' user side: opens and closes windows, hands out what was counted in them.
 
 use std::cell::RefCell;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 //! Reading BPF maps as the C structs that they hold.
 
 use anyhow::{Context, Result};

@@ -16,16 +16,10 @@
 
 #include "target.bpf.h"
 #include "stack.bpf.h"
-
-#define CALLS 512
-#define YOUNG_NS 1000000000ULL
-#define STATE_MASK 0x0f /* R, S, D, T; without the freezable, killable and load bits */
-#define ANON_INODE_MAGIC 0x09041934
+#include "wait.bpf.h"
 
 /* --- settings ------------------------------------------------------------------------------- */
 
-/* System calls whose first argument is a descriptor that may be asked for its kind. */
-const volatile u8 takes_fd[CALLS];
 /* A stack is taken when so much blocked time has passed without one. */
 const volatile u64 stack_every_ns = 1000000;
 /* Waits for a CPU under this are not worth naming who was in the way. */
@@ -34,33 +28,6 @@ const volatile u64 delay_worth_ns = 50000;
 bool last_read;
 
 /* --- maps ----------------------------------------------------------------------------------- */
-
-enum fd_kind { FD_NONE, FD_SOCKET, FD_PIPE, FD_TTY, FD_FILE, FD_BLOCK, FD_ANON };
-
-struct wait_key {
-	u64 stack;
-	u32 tid; /* 0 = threads that are younger than a second, together */
-	s32 syscall;
-	u8 fd_kind;
-	u8 state;
-	u8 io_wait;
-	u8 zero[5];
-};
-
-struct wait_value {
-	u64 count;
-	u64 total;
-	u64 max;
-	u32 tgid;
-};
-
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, 65536);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__type(key, struct wait_key);
-	__type(value, struct wait_value);
-} waits SEC(".maps");
 
 /* Run-queue time of the target, ns, by the process that ran until the target got the CPU. */
 struct {
@@ -125,31 +92,6 @@ static __always_inline struct counts *this_cpu(void)
 	return bpf_map_lookup_elem(&counts, &zero);
 }
 
-static __always_inline u8 kind_of_fd(struct task_struct *task, u64 fd)
-{
-	struct fdtable *table = task->files->fdt;
-	struct file *file = NULL;
-	struct inode *inode;
-
-	if (fd >= table->max_fds)
-		return FD_NONE;
-	if (bpf_probe_read_kernel(&file, sizeof(file), table->fd + fd) || !file)
-		return FD_NONE;
-	inode = BPF_CORE_READ(file, f_inode);
-	switch (BPF_CORE_READ(inode, i_mode) & 0170000) {
-	case 0140000:
-		return FD_SOCKET;
-	case 0010000:
-		return FD_PIPE;
-	case 0020000:
-		return FD_TTY;
-	case 0060000:
-		return FD_BLOCK;
-	default:
-		return BPF_CORE_READ(inode, i_sb, s_magic) == ANON_INODE_MAGIC ? FD_ANON : FD_FILE;
-	}
-}
-
 static __always_inline bool is_throttled(struct task_struct *task)
 {
 	/* Since 6.18 a quota holds single tasks; before, it took whole run queues off. */
@@ -158,50 +100,6 @@ static __always_inline bool is_throttled(struct task_struct *task)
 	if (bpf_core_field_exists(struct cfs_rq, throttle_count))
 		return BPF_CORE_READ(task, se.cfs_rq, throttle_count) > 0;
 	return false;
-}
-
-/* Notes what a thread that leaves its CPU is about to wait for. */
-static __always_inline void note_wait(struct task_struct *task, struct thread_state *t, u32 state)
-{
-	struct pt_regs *regs = (struct pt_regs *)bpf_task_pt_regs(task);
-	s32 nr = task->mm ? (s32)regs->orig_ax : -1;
-
-	t->off = OFF_BLOCKED;
-	t->state = state & STATE_MASK;
-	t->io_wait = BPF_CORE_READ_BITFIELD(task, in_iowait);
-	t->syscall = nr < 0 || nr >= CALLS ? -1 : nr;
-	t->fd_kind = FD_NONE;
-	t->stack = 0;
-	if (nr >= 0 && nr < CALLS && takes_fd[nr])
-		t->fd_kind = kind_of_fd(task, regs->di);
-}
-
-static __always_inline void add_wait(struct task_struct *task, struct thread_state *t, u64 ns, u64 now)
-{
-	struct wait_key key = {
-		.stack = t->stack,
-		.tid = t->born && now - t->born < YOUNG_NS ? 0 : task->pid,
-		.syscall = t->syscall,
-		.fd_kind = t->fd_kind,
-		.state = t->state,
-		.io_wait = t->io_wait,
-	};
-	struct wait_value first = {.count = 1, .total = ns, .max = ns, .tgid = key.tid ? task->tgid : 0};
-	struct wait_value *row = bpf_map_lookup_elem(&waits, &key);
-	struct counts *c = this_cpu();
-
-	if (!c)
-		return;
-	c->waits++;
-	if (!row) {
-		if (bpf_map_update_elem(&waits, &key, &first, BPF_NOEXIST))
-			c->waits_lost++;
-		return;
-	}
-	__sync_fetch_and_add(&row->count, 1);
-	__sync_fetch_and_add(&row->total, ns);
-	if (ns > row->max)
-		row->max = ns;
 }
 
 static __always_inline void add_delay(struct thread_state *t, u64 ns)
@@ -307,7 +205,8 @@ static __always_inline void leave(struct task_struct *task, u32 state, bool pree
 	blocked = book_off(t, t->on_at, delay - t->delay);
 	if (t->off == OFF_BLOCKED) {
 		t->stackless = t->stack ? 0 : t->stackless + blocked;
-		add_wait(task, t, blocked, t->on_at);
+		c->waits++;
+		add_wait(task, t, blocked, t->on_at, &c->waits_lost);
 	}
 	book_on(t, now - t->on_at, exec - t->exec);
 	t->sum.wall += now - t->off_at;
@@ -478,7 +377,8 @@ int read_threads(struct bpf_iter__task *ctx)
 	if (last_read && copy.off == OFF_BLOCKED) {
 		if (!copy.on_at && !copy.stack)
 			copy.stack = take_stack(task, &c->stacks_lost);
-		add_wait(task, &copy, copy.sum.blocked - blocked, now);
+		c->waits++;
+		add_wait(task, &copy, copy.sum.blocked - blocked, now, &c->waits_lost);
 	}
 	fill_row(&row, task, &copy, now);
 	bpf_seq_write(ctx->meta->seq, &row, sizeof(row));

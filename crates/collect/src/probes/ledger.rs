@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 //! The thread ledger's user side: seeds the watch, reads the rows, drains waits and exits.
 
 use std::cell::RefCell;

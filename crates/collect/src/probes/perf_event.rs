@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 //! Opening a CPU clock on every CPU. It is a timer of the kernel's, so it works where a guest has no
 //! performance counters; it cannot fire while interrupts are off.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 //! The profile's user side: opens the clocks and hands out samples as they come.
 
 use std::cell::RefCell;

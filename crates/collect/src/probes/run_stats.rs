@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 //! What our programs cost inside the kernel. The kernel's statistics slow down every run of every
 //! program on the host, so they are switched on for short slices; runs are counted all the time by
 //! the programs themselves. The switch is a descriptor: it goes off when this process ends.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 //! The shape of system calls: which take a descriptor first, and which argument is worth counting.
 //! A call that is not listed is counted by number, thread and result alone.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 //! CPU of the target's cgroups, from their own up to the root: use, quota and how often it bit.
 
 use super::reread::Reread;

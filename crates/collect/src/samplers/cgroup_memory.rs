@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 //! Memory of the target's cgroups, from their own up to the root: use, limit, and what happened at it.
 
 use super::reread::Reread;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 //! Processes of the target's cgroups against their limit.
 
 use super::reread::Reread;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 //! Keeps the readings that say something new.
 
 use std::collections::HashMap;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 //! `/proc/diskstats`: whole disks that did anything since boot.
 
 use std::path::PathBuf;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 //! `/proc/sys/fs/file-nr`: open files of the whole host and their limit.
 
 use super::text_file::TextFile;

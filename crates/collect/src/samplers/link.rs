@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 //! `/sys/class/net/*/speed`: what a network interface can carry, where the driver knows.
 
 use std::fs;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 //! Finished handshakes that wait for accept(2), and how many may, by listening socket of the target.
 
 use std::collections::BTreeMap;

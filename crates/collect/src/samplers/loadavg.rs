@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 //! `/proc/loadavg`: runnable and uninterruptible tasks, averaged over 1, 5 and 15 minutes.
 
 use super::text_file::TextFile;

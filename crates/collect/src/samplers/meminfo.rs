@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 //! `/proc/meminfo`: the fields that say whether memory is short, in bytes.
 
 use super::text_file::TextFile;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 //! `/proc/PID/net/dev`: packets, bytes, errors and drops of the interfaces of the target's namespace.
 
 use super::text_file::TextFile;

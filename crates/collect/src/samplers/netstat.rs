@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 //! `/proc/PID/net/snmp` and `netstat`: all counters of the target's network stack, by the kernel's names.
 
 use super::text_file::TextFile;

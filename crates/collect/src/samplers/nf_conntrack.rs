@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 //! Connection tracking: entries in use and the most there may be, in the target's network namespace.
 //!
 //! `/proc/sys/net` shows the namespace of whoever opens a file there, so that it is opened from inside.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 //! `/proc/PID`: descriptors, threads, memory, faults and CPU of the target's processes.
 
 use std::collections::HashMap;

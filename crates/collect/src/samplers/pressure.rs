@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 //! `/proc/pressure`: time in which some or all tasks stalled for want of a resource (PSI).
 
 use super::reread::Reread;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 //! A file that is read again and again through one open descriptor.
 //!
 //! Besides the saved look-ups, an open `/proc/PID/net/…` keeps showing the same network namespace after

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 //! Whom the samplers look at.
 
 use std::path::{Path, PathBuf};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 //! `/proc/PID/net/sockstat{,6}`: sockets in use, orphaned and in TIME_WAIT, by protocol.
 
 use super::reread::Reread;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 //! `/proc/net/softnet_stat`: packets that each CPU's softirq took, dropped, or left for want of time.
 
 use super::text_file::TextFile;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 //! `/proc/stat`: where each CPU's time went, by the timer tick, and what the scheduler did.
 
 use super::text_file::TextFile;

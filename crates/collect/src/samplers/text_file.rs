@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 //! The plain sampler: one text file, one parser.
 
 use std::path::PathBuf;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 //! `/proc/vmstat`: major faults, swapping, direct reclaim and kills for want of memory.
 
 use super::text_file::TextFile;

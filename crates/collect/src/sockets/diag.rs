@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 //! Listening sockets by sock_diag(7), which walks the listeners alone and knows their backlog.
 //!
 //! `/proc/net/tcp` has neither: its reader pays for a walk over the whole hash of connections, some ms on an idle

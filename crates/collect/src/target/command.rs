@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 //! `--comm`: every process of a command name, with their descendants.
 
 use std::collections::BTreeSet;

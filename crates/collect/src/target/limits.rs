@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 //! What the target may use: CPUs by affinity and cpuset, CPU time by quota, and the cgroups that say so.
 
 use std::collections::BTreeSet;

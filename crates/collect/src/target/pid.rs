@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 //! `--pid`: one process and its descendants.
 
 use anyhow::{Result, bail};

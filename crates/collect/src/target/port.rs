@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 //! `--port`: whoever listens there, in our network namespace or else in any other.
 //!
 //! A listener is often held by several processes (a master and its workers): the target is the

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 //! Rows of table `process`: who the target's processes are.
 
 use std::path::Path;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 //! The tree of processes: who is whose child.
 
 use std::collections::{BTreeMap, BTreeSet};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 //! `--unit` and `--cgroup`: the members of a cgroup and of those below it.
 
 use std::collections::BTreeSet;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 //! System calls of the target: what sampled registers show, and what short windows counted.
 //!
 //! *Sampled* costs nothing and says where CPU time went and with which timeouts; *counted* comes

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 //! Kernel counters of the window: differences of counters, last values of gauges.
 //!
 //! A row is written only when the value changed, so a reading holds until the next one. A counter

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 //! The CPUs that the target may use: how full they were, with what, and who else ran there.
 
 use std::collections::BTreeMap;

@@ -1,9 +1,10 @@
+// SPDX-License-Identifier: Apache-2.0
 //! The whole host: which processes lose most time, and the command that looks into each.
 //!
 //! Lost is time on a CPU, time runnable without one, throttled time, and time blocked on the disk
 //! or on page faults. Other blocks are not counted: an idle server sits in them all day.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use recording::tables;
 
@@ -27,7 +28,9 @@ pub struct Loser {
     pub throttled_ns: f64,
     /// Blocked on the disk or on page faults, ns.
     pub disk_ns: f64,
-    /// The command that diagnoses it.
+    /// Blocked on whatever it may be, most of it idle, ns; not counted as lost.
+    pub blocked_ns: f64,
+    /// The command that diagnoses it; empty for threads of the kernel, which work for others.
     pub command: String,
 }
 
@@ -47,20 +50,26 @@ pub struct HostRank {
 impl Fact for HostRank {
     fn compute(case: &Case) -> Result<Self, Gap> {
         let threads = case.fact::<Threads>()?;
-        let names: BTreeMap<u32, &str> =
-            case.recording.rows::<tables::Process>().iter().map(|p| (p.pid, p.comm.as_str())).collect();
+        let rows = case.recording.rows::<tables::Process>();
+        let names: BTreeMap<u32, &str> = rows.iter().map(|p| (p.pid, p.comm.as_str())).collect();
+        let kernel: BTreeSet<u32> = rows.iter().filter(|p| is_kernel_thread(p)).map(|p| p.pid).collect();
         let mut all: BTreeMap<(u32, String), Loser> = BTreeMap::new();
         for t in &threads.threads {
             // Threads of one process have names of their own; the process has one.
-            let comm = if t.pid == 0 { t.comm.as_str() } else { names.get(&t.pid).copied().unwrap_or("") };
-            let p = all.entry((t.pid, comm.to_string())).or_default();
-            p.pid = t.pid;
+            let (pid, comm) = match t.pid {
+                0 => (0, t.comm.as_str()),
+                pid if kernel.contains(&pid) => (0, KERNEL),
+                pid => (pid, names.get(&pid).copied().unwrap_or("")),
+            };
+            let p = all.entry((pid, comm.to_string())).or_default();
+            p.pid = pid;
             if p.comm.is_empty() || t.tid == t.pid {
                 p.comm = if comm.is_empty() { t.comm.clone() } else { comm.to_string() };
             }
             p.cpu_ns += t.lines.cpu_ns;
             p.waiting_for_cpu_ns += t.lines.waiting_for_cpu_ns();
             p.throttled_ns += t.lines.throttled_ns;
+            p.blocked_ns += t.lines.blocked_ns.values().sum::<f64>();
             p.disk_ns += t.lines.blocked(Blocked::Disk) + t.lines.blocked(Blocked::PageFault);
         }
         let mut processes: Vec<Loser> = all.into_values().filter(|p| p.lost_ns() > 0.0).collect();
@@ -70,7 +79,18 @@ impl Fact for HostRank {
     }
 }
 
+/// Name of the row that all threads of the kernel share.
+const KERNEL: &str = "kernel threads";
+
+/// Process 2 is the kernel's own parent of all its threads.
+fn is_kernel_thread(p: &tables::Process) -> bool {
+    p.exe.is_empty() && (p.ppid == 2 || p.pid == 2)
+}
+
 fn command(p: &Loser) -> String {
+    if p.pid == 0 && p.comm == KERNEL {
+        return String::new();
+    }
     if p.pid != 0 {
         return format!("sudo wakewalk diagnose --pid {}", p.pid);
     }
@@ -91,6 +111,10 @@ mod tests {
              thread pid=5 tid=6 comm=\"GC Thread\" wall_ns=100 cpu_ns=10 throttled_ns=5 blocked_ns=85
              thread pid=7 tid=7 comm=dd wall_ns=100 cpu_ns=5 blocked_ns=60
              thread comm=\"it's\" wall_ns=9 run_queue_ns=9
+             process pid=14 ppid=2 comm=ksoftirqd/0
+             process pid=15 ppid=2 comm=rcu_preempt
+             thread pid=14 comm=ksoftirqd/0 wall_ns=100 cpu_ns=3
+             thread pid=15 comm=rcu_preempt wall_ns=100 cpu_ns=4
              thread pid=8 tid=8 comm=idle wall_ns=100 blocked_ns=100
              wait pid=7 tid=7 syscall=0 fd_kind=file state=2 io_wait=true total_ns=60",
         )
@@ -98,8 +122,9 @@ mod tests {
         let rank = Case::new(&recording).fact::<HostRank>().unwrap();
         let seen: Vec<(u32, &str, f64)> =
             rank.processes.iter().map(|p| (p.pid, p.comm.as_str(), p.lost_ns())).collect();
-        assert_eq!(seen, [(7, "dd", 65.0), (5, "java", 15.0), (0, "it's", 9.0)]);
+        assert_eq!(seen, [(7, "dd", 65.0), (5, "java", 15.0), (0, "it's", 9.0), (0, "kernel threads", 7.0)]);
         assert_eq!(rank.processes[1].command, "sudo wakewalk diagnose --pid 5");
+        assert_eq!(rank.processes[3].command, "");
         assert_eq!(rank.processes[2].command, "sudo wakewalk diagnose --comm 'it'\\''s'");
     }
 }

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 //! What could be full: each thread, the allowed CPUs, the quota, and a service that runs one thing
 //! at a time. Shares of use, without opinion on where full begins.
 

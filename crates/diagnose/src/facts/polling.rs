@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 //! Asking without finding: what each thread's empty calls, and the loop around them, cost.
 //!
 //! An empty call is a poll, receive, accept, yield or tiny sleep that returned at once with

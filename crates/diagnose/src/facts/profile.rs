@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 //! The on-CPU profile: where the samples of the target's threads were, function by function.
 //!
 //! Three numbers a function: *own* samples (it was the leaf), *credited* ones (own, plus those of

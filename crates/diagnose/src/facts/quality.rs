@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 //! How good the evidence is: what was lost, what could not be seen, what it cost.
 
 use recording::tables;

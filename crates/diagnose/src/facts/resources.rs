@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 //! The USE table: utilization, saturation and errors of every resource that was read.
 //!
 //! A cell that was not read is empty, which is not the same as zero.

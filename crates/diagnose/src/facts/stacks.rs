@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 //! Call stacks with their frames resolved, and whom a leaf's time is credited to.
 //!
 //! A **helper** (libc, allocator, assembly leaf, a runtime's helper) works for its caller: its self

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 //! What a blocked thread was blocked for: from the system call it was in, the kind of file, the
 //! task state and the kernel stack.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 //! The thread ledger: where each thread's wall time went.
 //!
 //! On-CPU, run-queue, preempted, throttled, blocked and interrupted time are the scheduler's exact

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 //! Everything that the service may use is full of its own, spread-out work. Accuses nobody.
 
 use recording::tables;

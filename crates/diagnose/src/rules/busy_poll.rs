@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 //! A thread asks for events that are not there, over and over, and that is what its CPU time is.
 //!
 //! Decided by what the empty calls and the loop around them cost, never by how many there are:

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 //! The hypervisor ran somebody else while this machine wanted its CPUs.
 
 use super::{Check, Checked, Explain, Rule, confidence, evidence, found, ruled_out};

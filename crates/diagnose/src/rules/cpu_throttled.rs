@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 //! A cgroup's CPU quota held the target: it wanted to run, and was not allowed to.
 
 use super::{Check, Checked, Explain, Rule, confidence, evidence, found, ruled_out};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 //! Nothing above a threshold explains lost time. Accuses nobody; names the next limit.
 
 use super::{Check, Explain, Rule, Statement};

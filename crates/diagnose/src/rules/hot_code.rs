@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 //! One function's own work on a CPU is the time.
 //!
 //! *Own* is self time, with a helper's (libc, assembly leaf) credited to its caller. Inclusive time

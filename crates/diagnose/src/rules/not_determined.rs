@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 //! The evidence does not carry a verdict. Says what is missing, and what to run to get it.
 
 use super::{Check, Explain, Rule, Statement};

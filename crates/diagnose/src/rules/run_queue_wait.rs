@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 //! The target was runnable, and another process had its CPU.
 
 use super::{Check, Checked, Explain, Rule, confidence, evidence, found, ruled_out};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 //! A few system calls as they were made.
 
 use schemars::JsonSchema;

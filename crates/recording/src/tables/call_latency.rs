@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 //! How long system calls took.
 
 use schemars::JsonSchema;

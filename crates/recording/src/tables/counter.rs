@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 //! Counters of the machine, its cgroups and its network namespaces, as read.
 
 use schemars::JsonSchema;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 //! Functions on stacks.
 
 use schemars::JsonSchema;

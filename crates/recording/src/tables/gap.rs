@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 //! What could not be seen.
 
 use schemars::JsonSchema;

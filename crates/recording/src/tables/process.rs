@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 //! Who was there.
 
 use schemars::JsonSchema;

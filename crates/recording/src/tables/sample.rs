@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 //! The on-CPU profile.
 
 use schemars::JsonSchema;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 //! The thread ledger, as the scheduler's own counters give it.
 
 use schemars::JsonSchema;

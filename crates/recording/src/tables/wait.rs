@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 //! What blocked threads waited for.
 
 use schemars::JsonSchema;
@@ -14,7 +15,7 @@ pub struct Wait {
     /// System call number; -1 = none (a page fault from user mode, or a kernel thread).
     pub syscall: i32,
     /// What the call's first argument refers to: `socket`, `pipe`, `tty`, `file`, `block`,
-    /// `anon` (eventfd, epoll, timerfd …), `listener`, or empty where it was not asked.
+    /// `anon` (eventfd, epoll, timerfd …), or empty where it was not asked.
     pub fd_kind: String,
     /// Task state at the switch-out (1 interruptible, 2 uninterruptible), modifier bits removed.
     pub state: u32,

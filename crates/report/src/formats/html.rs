@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 //! The report as one HTML file that needs nothing else: style, script and data are inside, and its
 //! Content-Security-Policy forbids to fetch anything or to run any other script.
 //!

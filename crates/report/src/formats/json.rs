@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 //! The verdict as JSON: the public contract of `wakewalk diagnose --json`, nothing added or left out.
 //!
 //! Fields keep the order of [`Verdict`], maps are sorted, numbers are printed in their shortest exact form:

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 //! The report for a terminal, made for 80 columns and for reading at three in the morning.
 //!
 //! The first three paragraphs answer: what, how much of the time, what to do. Everything below is for who

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 //! What else was found: causes that explain less than the first one, or part of the same time.
 
 use crate::section::{Section, Terminal, Tone};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 //! System calls: which ones CPU time went into (sampled), and how many there were, with which arguments and results
 //! (counted in short windows). The two are told apart, for a sample is of time and a count is of calls.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 //! What was watched, where and when. The terminal has it in one line under the verdict.
 
 use crate::numbers;

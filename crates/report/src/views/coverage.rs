@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 //! How much of the time the evidence covers, and what it cost to collect.
 
 use diagnose::verdict::{Cost, Coverage};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 //! What the finding rests on, how to see it without wakewalk, and how to check the fix. Further findings are in
 //! [`super::also`].
 

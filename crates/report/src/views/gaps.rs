@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 //! What could not be looked at, and what would change that.
 
 use crate::section::{Block, Column, Section, Terminal, Tone};

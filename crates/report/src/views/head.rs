@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 //! The answer before everything else: what, how much of the time, what to do.
 //!
 //! Not a section: each format gives it its best place, the first lines or the top card.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 //! Where the threads' time went: lines that add up to the whole, what is unknown included.
 
 use std::collections::BTreeMap;

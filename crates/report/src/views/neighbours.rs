@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 //! Who ran while the target wanted a CPU. Shown only where the target had to wait: otherwise it is nobody's fault.
 
 use diagnose::facts::cpus::{Cpus, Neighbour};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 //! Where CPU time was spent: a flame graph of the samples, thread by thread, with kernel frames on top of the user
 //! frames that called into the kernel.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 //! The USE table: how full each resource was, how much work waited for it, how much failed.
 
 use diagnose::facts::resources::{Cell, Resources, UseRow};

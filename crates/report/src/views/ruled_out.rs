@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 //! The causes that were looked at and are not it: a result, shown with its reason.
 
 use crate::section::{Block, Column, Section, Terminal};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 //! How it went over time: what the target's threads had and wanted, and what the machine's CPUs did.
 
 use std::collections::BTreeMap;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 //! What a thread is called in a report: its command name and its id, `mio-reactor/27118`.
 
 use std::collections::BTreeMap;

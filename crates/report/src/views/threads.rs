@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 //! Thread by thread: which share of its life each ran, wanted to run, was held, and was blocked.
 
 use diagnose::ledger::threads::{ThreadLedger, Threads};

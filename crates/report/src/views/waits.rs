@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 //! Where time was spent blocked: a flame graph of the waits, thread by thread, by kernel stack. Waits that were too
 //! short or too many to take a stack of are frames named by their system call.
 

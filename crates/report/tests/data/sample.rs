@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 //! Sample verdicts and sections, for the tests and for the example that writes sample reports.
 
 use diagnose::Case;

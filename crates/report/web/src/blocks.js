@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The kinds of blocks that the script draws: one file and one line each.
 import { command } from "./command.js";
 import { flame } from "./flame.js";

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A button that copies a command, where the browser allows it.
 import { element } from "./dom.js";
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Walking through a flame graph with the keyboard: up to what a frame called most, down to its caller,
 // left and right among the callees of one caller.
 import { selectAll } from "d3-selection";

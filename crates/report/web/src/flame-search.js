@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The search field of a flame graph: any part of a function's name, upper or lower case.
 import { element } from "./dom.js";
 import { covered } from "./flame-tree.js";

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a frame is and costs, beside the pointer.
 import { element } from "./dom.js";
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The tree as the page carries it, [name, kind, module, value, children] with indices into the strings.
 export function unpack([name, kind, module, value, children], strings) {
   return {

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A flame graph: click or Enter zooms, Reset or Escape goes back, search marks functions and says
 // which share of the whole they cover.
 import flamegraph from "d3-flame-graph";

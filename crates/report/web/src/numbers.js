@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Numbers as the rest of the page prints them: a share is never rounded to all or nothing.
 export function share(value) {
   const percent = value * 100;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The page's script: draws what needs a script and adds the controls that need one.
 // Everything else is in the HTML already.
 import { renderers } from "./blocks.js";

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Lines over time, or areas stacked on each other. Drag zooms, a double click goes back.
 import uPlot from "uplot";
 import { element } from "./dom.js";

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Light or dark: as the system asks, until the button is pressed. Charts on a canvas are told of the change.
 import { element } from "./dom.js";
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Sample pages and a browser to open them in.
 import { chromium } from "playwright-core";
 import { execFileSync } from "node:child_process";

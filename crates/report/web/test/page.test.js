@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The page in a browser: it draws, its controls work, its numbers are those of its data, and it neither
 // complains nor fetches nor runs what a hostile name holds.
 import assert from "node:assert/strict";

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 //! `.gopclntab`: the table by which Go's runtime walks its own stacks. It survives stripping, and
 //! says for every instruction how far the stack pointer is from the return address, so that a
 //! leaf without a frame does not cost its caller.

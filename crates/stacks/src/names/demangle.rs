@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 //! C++ and Rust names as people write them; with a limit, because a mangled name of some hundred
 //! bytes can stand for one of gigabytes.
 

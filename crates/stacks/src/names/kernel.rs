@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 //! Names of kernel functions, modules and BPF programs, from `/proc/kallsyms`.
 
 use blazesym::{

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 //! Source lines from DWARF line tables.
 //!
 //! Units are looked through one after the other, and the line program of a unit with a wanted

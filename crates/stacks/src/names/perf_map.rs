@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 //! Names of code compiled at run time, as the runtime itself wrote them to `/tmp/perf-PID.map`.
 //!
 //! The file is in the process's own mount namespace and named after its pid in its own pid

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 //! Sections of debug information, unpacked, with a bound on what they may unpack to.
 
 use std::io::Read;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 //! Function names from `.symtab`, or `.dynsym` where that is all that is left.
 //!
 //! One pass over the table for all addresses of a file: the table may have millions of entries,

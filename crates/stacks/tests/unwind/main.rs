@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 //! Stacks of real programs: a thread is stopped, its registers and stack are read, and the names
 //! that come out must lead to the function it began with.
 

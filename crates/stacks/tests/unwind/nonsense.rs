@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 //! Registers and stacks without meaning, in a process that is real: every walk must end.
 
 use wakewalk_stacks::{Registers, Snapshot, Stacks};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 //! Programs of known shape, built by the real tool chains.
 #![allow(clippy::unwrap_used, reason = "a test whose program does not run has failed")]
 

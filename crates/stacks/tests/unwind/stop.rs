@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 //! Stops a thread of another process and takes what a sample would hold.
 #![allow(clippy::unwrap_used, reason = "a test whose program does not run has failed")]
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 //! `wakewalk diagnose`: capture or open a recording, diagnose it, draw the verdict.
 
 use std::fs;

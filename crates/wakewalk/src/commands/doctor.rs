@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 //! `wakewalk doctor`: what this kernel allows, found by trying.
 
 use std::io::Write as _;

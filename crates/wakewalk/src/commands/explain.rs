@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 //! `wakewalk explain`: what a cause means, how it is recognised, what to do, what looks like it.
 
 use std::io::Write as _;

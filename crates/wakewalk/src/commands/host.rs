@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 //! `wakewalk` alone: a short look at the whole host, and where to look next.
 
 use std::io::Write as _;

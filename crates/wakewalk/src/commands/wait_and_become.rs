@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 //! How `diagnose -- COMMAND` starts its command: a copy of ourselves that waits for a byte on its
 //! standard input and then becomes the command, so that the probes are there before its first step.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 //! What empty calls cost a thread, estimated from its samples:
 //!
 //! - samples in the kernel inside such a call, times the share of these calls that found nothing;

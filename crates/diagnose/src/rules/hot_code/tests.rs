@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 use super::super::asking::{found, gap, silent};
 use super::*;
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 //! Charts. Bars are drawn here, as SVG in a table: they print, and they need no script. Flame graphs and
 //! series are drawn by the script; what stands here is the same in a table, for whoever has no script,
 //! and the place where the script draws.

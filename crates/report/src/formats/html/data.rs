@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 //! What the script draws from: the verdict and the sections, as JSON that cannot end its element.
 //!
 //! Flame graphs repeat few names in many nodes. They are packed, or a page would be mostly names:

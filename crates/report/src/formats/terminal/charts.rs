@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 //! Charts out of block characters. A terminal has no room for a flame graph: it gets its hottest functions.
 
 use std::io::{self, Write};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 //! Writing lines of a bounded width: wrapping, hanging indents, styles, padding.
 //!
 //! Text that reaches a pen is printable already; every width here is in terminal columns, not characters.

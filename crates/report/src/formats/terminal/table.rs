@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 //! Tables in a bounded width: columns of numbers keep theirs, columns of words share the rest and wrap.
 //! What does not fit even then is written as records, one `name: value` a line.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 //! Arguments, results, descriptors and times of counted calls, for who wants to see the distribution.
 
 use diagnose::facts::calls::{Counted, Key};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 //! A few calls as they were made, in the form that strace has taught everybody: `epoll_wait(4, .., 1, 0) = 0`.
 
 use std::collections::BTreeMap;

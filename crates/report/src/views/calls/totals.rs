@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 //! Which calls there were, by thread: counted ones by number, sampled ones by CPU time.
 
 use std::collections::BTreeMap;

@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: (GPL-2.0-only OR Apache-2.0) */
+/*
+ * What a blocked thread waits for, as the registers and the task tell it: the system call, the kind
+ * of file that its first argument refers to, the task's state. What that means is told later, in
+ * user space.
+ */
+#pragma once
+
+#define CALLS 512
+#define YOUNG_NS 1000000000ULL
+#define STATE_MASK 0x0f /* R, S, D, T; without the freezable, killable and load bits */
+#define ANON_INODE_MAGIC 0x09041934
+
+/* System calls whose first argument is a descriptor that may be asked for its kind. */
+const volatile u8 takes_fd[CALLS];
+
+enum fd_kind { FD_NONE, FD_SOCKET, FD_PIPE, FD_TTY, FD_FILE, FD_BLOCK, FD_ANON };
+
+struct wait_key {
+	u64 stack;
+	u32 tid; /* 0 = threads that are younger than a second, together */
+	s32 syscall;
+	u8 fd_kind;
+	u8 state;
+	u8 io_wait;
+	u8 zero[5];
+};
+
+struct wait_value {
+	u64 count;
+	u64 total;
+	u64 max;
+	u32 tgid;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 65536);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, struct wait_key);
+	__type(value, struct wait_value);
+} waits SEC(".maps");
+
+static __always_inline u8 kind_of_fd(struct task_struct *task, u64 fd)
+{
+	struct fdtable *table = task->files->fdt;
+	struct file *file = NULL;
+	struct inode *inode;
+
+	if (fd >= table->max_fds)
+		return FD_NONE;
+	if (bpf_probe_read_kernel(&file, sizeof(file), table->fd + fd) || !file)
+		return FD_NONE;
+	inode = BPF_CORE_READ(file, f_inode);
+	switch (BPF_CORE_READ(inode, i_mode) & 0170000) {
+	case 0140000:
+		return FD_SOCKET;
+	case 0010000:
+		return FD_PIPE;
+	case 0020000:
+		return FD_TTY;
+	case 0060000:
+		return FD_BLOCK;
+	default:
+		return BPF_CORE_READ(inode, i_sb, s_magic) == ANON_INODE_MAGIC ? FD_ANON : FD_FILE;
+	}
+}
+
+/* Notes what a thread that leaves its CPU is about to wait for. */
+static __always_inline void note_wait(struct task_struct *task, struct thread_state *t, u32 state)
+{
+	struct pt_regs *regs = (struct pt_regs *)bpf_task_pt_regs(task);
+	s32 nr = task->mm ? (s32)regs->orig_ax : -1;
+
+	t->off = OFF_BLOCKED;
+	t->state = state & STATE_MASK;
+	t->io_wait = BPF_CORE_READ_BITFIELD(task, in_iowait);
+	t->syscall = nr < 0 || nr >= CALLS ? -1 : nr;
+	t->fd_kind = FD_NONE;
+	t->stack = 0;
+	if (nr >= 0 && nr < CALLS && takes_fd[nr])
+		t->fd_kind = kind_of_fd(task, regs->di);
+}
+
+/* Adds `ns` to the row of the wait that has just ended; `lost` counts waits that find no room. */
+static __always_inline void add_wait(struct task_struct *task, struct thread_state *t, u64 ns, u64 now, u64 *lost)
+{
+	struct wait_key key = {
+		.stack = t->stack,
+		.tid = t->born && now - t->born < YOUNG_NS ? 0 : task->pid,
+		.syscall = t->syscall,
+		.fd_kind = t->fd_kind,
+		.state = t->state,
+		.io_wait = t->io_wait,
+	};
+	struct wait_value first = {.count = 1, .total = ns, .max = ns, .tgid = key.tid ? task->tgid : 0};
+	struct wait_value *row = bpf_map_lookup_elem(&waits, &key);
+
+	if (!row) {
+		if (bpf_map_update_elem(&waits, &key, &first, BPF_NOEXIST))
+			(*lost)++;
+		return;
+	}
+	__sync_fetch_and_add(&row->count, 1);
+	__sync_fetch_and_add(&row->total, ns);
+	if (ns > row->max)
+		row->max = ns;
+}
