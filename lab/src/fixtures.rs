@@ -6,11 +6,15 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
-use recording::Meta;
+use recording::Recording;
+use recording::tables::Neighbour;
 
 use crate::paths::Paths;
 use crate::probe;
 use crate::scenario::{Scenario, Side};
+
+/// Part of the cgroup names of everything that the lab itself runs.
+const CELL: &str = "wakewalk-lab";
 
 /// A fixture larger than this does not belong into the repository.
 pub const MAX_BYTES: u64 = 300 * 1024;
@@ -61,20 +65,21 @@ fn take(from: &Path, fixture: &Path) -> Result<()> {
     if fixture.exists() {
         fs::remove_dir_all(fixture)?;
     }
-    let to = fixture.join("recording");
-    fs::create_dir_all(&to)?;
-    for entry in fs::read_dir(from)? {
-        let entry = entry?;
-        fs::copy(entry.path(), to.join(entry.file_name()))?;
-    }
-    forget_machine(&to.join("meta.json"))
+    let mut recording = recording::open(from)?;
+    forget_machine(&mut recording);
+    recording.save(&fixture.join("recording"))
 }
 
-fn forget_machine(path: &Path) -> Result<()> {
-    let mut meta: Meta = serde_json::from_str(&fs::read_to_string(path)?)?;
-    meta.host.name = "lab".into();
-    meta.host.boot_id = String::new();
-    Ok(fs::write(path, serde_json::to_string_pretty(&meta)? + "\n")?)
+/// The host's name, its boot, and what else ran on it are nobody's business.
+fn forget_machine(recording: &mut Recording) {
+    recording.meta.host.name = "lab".into();
+    recording.meta.host.boot_id = String::new();
+    for neighbour in recording.tables.rows_mut::<Neighbour>() {
+        if !neighbour.own && !neighbour.cgroup.contains(CELL) {
+            neighbour.comm = "host".into();
+            neighbour.cgroup = "/".into();
+        }
+    }
 }
 
 fn size(dir: &Path) -> Result<u64> {
@@ -92,8 +97,11 @@ mod tests {
 
     fn recording(dir: &Path, bytes: usize) {
         fs::create_dir_all(dir).unwrap();
-        fs::write(dir.join("meta.json"), r#"{"host": {"name": "secret", "boot_id": "b", "cpus": 2}}"#).unwrap();
-        fs::write(dir.join("sample.parquet"), vec![0; bytes]).unwrap();
+        let text = "meta host.name=secret host.boot_id=b host.cpus=2\n\
+            neighbour pid=1 comm=secret cgroup=/private\n\
+            neighbour pid=2 comm=loop cgroup=/wakewalk-lab.1.x/load";
+        recording::text::parse(text).unwrap().save(dir).unwrap();
+        fs::write(dir.join("other"), vec![0; bytes]).unwrap();
     }
 
     #[test]
@@ -102,9 +110,11 @@ mod tests {
         let (from, to) = (dir.path().join("r"), dir.path().join("f"));
         recording(&from, 10);
         take(&from, &to).unwrap();
-        let meta: Meta = serde_json::from_str(&fs::read_to_string(to.join("recording/meta.json")).unwrap()).unwrap();
-        assert_eq!((meta.host.name.as_str(), meta.host.boot_id.as_str(), meta.host.cpus), ("lab", "", 2));
-        assert!(to.join("recording/sample.parquet").exists());
+        let kept = recording::open(&to.join("recording")).unwrap();
+        let host = &kept.meta.host;
+        assert_eq!((host.name.as_str(), host.boot_id.as_str(), host.cpus), ("lab", "", 2));
+        let names: Vec<&str> = kept.rows::<Neighbour>().iter().map(|n| n.comm.as_str()).collect();
+        assert_eq!(names, ["host", "loop"]);
     }
 
     #[test]
@@ -113,8 +123,8 @@ mod tests {
         let (from, to) = (dir.path().join("r"), dir.path().join("f"));
         recording(&from, 10);
         take(&from, &to).unwrap();
-        recording(&from, usize::try_from(MAX_BYTES).unwrap());
+        fs::write(from.join("other"), vec![0; usize::try_from(MAX_BYTES).unwrap()]).unwrap();
         assert!(take(&from, &to).unwrap_err().to_string().contains("shorter window"));
-        assert_eq!(fs::metadata(to.join("recording/sample.parquet")).unwrap().len(), 10);
+        assert_eq!(recording::open(&to.join("recording")).unwrap().rows::<Neighbour>().len(), 2);
     }
 }

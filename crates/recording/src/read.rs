@@ -11,7 +11,7 @@ use arrow_ipc::reader::StreamReader;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 
 use crate::write::{HOT, SEALED};
-use crate::{Meta, SCHEMA, Table, Tables, tables};
+use crate::{Meta, SCHEMA, Table, Tables, Writer, tables};
 
 /// A recording in memory.
 #[derive(Default)]
@@ -23,6 +23,16 @@ pub struct Recording {
 }
 
 impl Recording {
+    /// Writes it into a folder, whole and sealed.
+    ///
+    /// # Errors
+    /// The folder holds a recording already, or the disk is full.
+    pub fn save(&self, dir: &Path) -> Result<()> {
+        let mut writer = Writer::create(dir, &self.meta)?;
+        tables::write_all(&self.tables, &mut writer)?;
+        writer.seal(&self.meta)
+    }
+
     /// Rows of a table; empty where it is missing.
     pub fn rows<T: Table + Send + Sync>(&self) -> &[T] {
         self.tables.rows()

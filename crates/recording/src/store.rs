@@ -24,6 +24,12 @@ impl Tables {
         self.by_name.contains_key(T::NAME)
     }
 
+    /// The rows of a table, to be changed; empty where it is missing.
+    pub fn rows_mut<T: Table + Send + Sync>(&mut self) -> &mut [T] {
+        let rows = self.by_name.get_mut(T::NAME).and_then(|rows| rows.downcast_mut::<Vec<T>>());
+        rows.map_or(&mut [], Vec::as_mut_slice)
+    }
+
     /// Adds rows to a table, making it if need be.
     pub fn extend<T: Table + Send + Sync>(&mut self, rows: impl IntoIterator<Item = T>) {
         let slot = self.by_name.entry(T::NAME).or_insert_with(|| Box::new(Vec::<T>::new()));

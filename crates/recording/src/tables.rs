@@ -28,6 +28,13 @@ macro_rules! tables {
             $(crate::read::table::<$row>(dir, into)?;)*
             Ok(())
         }
+        /// Writes every table that `tables` has.
+        pub(crate) fn write_all(tables: &crate::Tables, writer: &mut crate::Writer) -> anyhow::Result<()> {
+            $(if tables.has::<$row>() {
+                writer.append(tables.rows::<$row>())?;
+            })*
+            Ok(())
+        }
         /// Adds one row, given as JSON, to the table called `name`; false = there is no such table.
         pub(crate) fn push_json(name: &str, row: serde_json::Value, into: &mut crate::Tables) -> serde_json::Result<bool> {
             match name {
