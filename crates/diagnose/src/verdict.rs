@@ -220,6 +220,9 @@ pub struct Coverage {
     pub thread_time: f64,
     /// Share of on-CPU time that has a sampled stack reaching a named function.
     pub cpu_time: f64,
+    /// Standard error of the split of on-CPU time into user and kernel, which comes from samples, 0 to 1.
+    #[serde(default)]
+    pub user_share_error: f64,
     /// Share of blocked time that has a kernel stack.
     pub blocked_time: f64,
     /// Events that a probe or ring could not keep.

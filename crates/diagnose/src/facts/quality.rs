@@ -41,6 +41,7 @@ impl Fact for Quality {
             coverage: Coverage {
                 thread_time: threads.as_ref().map_or(0.0, |t| t.coverage),
                 cpu_time: case.fact::<Profile>().map_or(0.0, |p| sampled(&p, threads.as_deref())),
+                user_share_error: threads.as_ref().map_or(0.0, |t| t.total.user_share_error),
                 blocked_time: threads.as_ref().map_or(0.0, |t| t.blocked_with_stack),
                 events_lost: lost,
             },

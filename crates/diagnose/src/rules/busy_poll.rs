@@ -265,7 +265,7 @@ fn counted_rows(a: &Asked, syscall: &str, strace: &str) -> Vec<Evidence> {
     ];
     rows.extend(a.zero_timeout.map(|z| evidence("counted calls with timeout 0", z * 100.0, "%", "near 0", strace)));
     // A few descriptors say which; a hundred say nothing.
-    let few = a.descriptors.iter().filter(|_| a.descriptors.len() <= 4);
+    let few = a.descriptors.iter().filter(|(call, ..)| call == syscall && a.descriptors.len() <= 4);
     rows.extend(few.map(|(call, fd, empty)| {
         evidence(&format!("empty share of {call} on descriptor {fd}"), empty * 100.0, "%", "under 50", "")
     }));

@@ -34,7 +34,9 @@ pub fn view(material: &Material<'_>) -> Option<Section> {
     if total - sum > total * ROUNDING {
         parts.push(bar("unaccounted", total - sum, Tone::Warn));
     }
-    let title = format!("{} of thread time", numbers::seconds(total));
+    let error = material.verdict.coverage.user_share_error;
+    let split = format!("; user and kernel told apart within ± {}", numbers::share(error));
+    let title = format!("{} of thread time{}", numbers::seconds(total), if error > 0.0 { &split } else { "" });
     let bars = Block::Bars { title, unit: "s".to_owned(), total, parts };
     let mut blocks = vec![bars];
     // A neutral verdict has no evidence section: what more there is to say of it is about where the time goes.
