@@ -5,6 +5,7 @@
 
 use std::mem::MaybeUninit;
 use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::sleep;
 use std::time::Duration;
 
@@ -71,6 +72,29 @@ fn lines_add_up_to_the_wall_time() {
     assert!(busy.cpu + busy.run_queue + busy.preempted > busy.wall / 100 * 98, "{busy:?}");
     assert!(asleep.blocked > asleep.wall / 100 * 99, "never switches, so the iterators must tell: {asleep:?}");
     assert!(both.blocked > 0 && both.cpu > 0 && both.voluntary > 0, "{both:?}");
+}
+
+#[test]
+fn lines_add_up_at_many_switches_a_second() {
+    if !kernel_allows() {
+        return;
+    }
+    let stop = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| {
+                while !stop.load(Ordering::Relaxed) {
+                    sleep(Duration::from_micros(60));
+                }
+            });
+        }
+        let (rows, _) = watch(&[std::process::id()], Duration::from_secs(2));
+        stop.store(true, Ordering::Relaxed);
+        let (sum, wall) = rows.iter().fold((0, 0), |all, r| (all.0 + sum_of_lines(&r.sum), all.1 + r.sum.wall));
+        let switches: u64 = rows.iter().map(|r| r.sum.voluntary).sum();
+        assert!(switches > 5_000, "{switches} switches");
+        assert!((sum as f64 / wall as f64 - 1.0).abs() < 0.002, "{sum} of {wall} at {switches} switches");
+    });
 }
 
 #[test]

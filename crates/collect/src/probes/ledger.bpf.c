@@ -141,6 +141,18 @@ static __always_inline u64 book_off(struct thread_state *t, u64 until, u64 delay
 	return 0;
 }
 
+/*
+ * CPU time charged before the hook saw the thread arrive: a wakeup that preempts has just read the
+ * clock, the switch skips reading it again, so the runtime begins at the wakeup. It is not blocked too.
+ */
+static __always_inline u64 charged_early(const struct thread_state *t, u64 now, u64 cpu)
+{
+	u64 on = now - t->on_at, off = t->on_at - t->off_at;
+	u64 early = cpu > on ? cpu - on : 0;
+
+	return early < off ? early : off;
+}
+
 static __always_inline void book_on(struct thread_state *t, u64 on, s64 cpu)
 {
 	t->sum.cpu += cpu;
@@ -194,7 +206,7 @@ static __always_inline void report_exit(struct task_struct *task, struct thread_
 static __always_inline void leave(struct task_struct *task, u32 state, bool preempt, u64 now, struct counts *c)
 {
 	struct thread_state *t = bpf_task_storage_get(&threads, task, 0, 0);
-	u64 exec, delay, blocked;
+	u64 exec, delay, blocked, early;
 
 	if (!t || !t->off_at)
 		return;
@@ -202,7 +214,8 @@ static __always_inline void leave(struct task_struct *task, u32 state, bool pree
 		t->on_at = t->off_at;
 	exec = task->se.sum_exec_runtime;
 	delay = task->sched_info.run_delay;
-	blocked = book_off(t, t->on_at, delay - t->delay);
+	early = charged_early(t, now, exec - t->exec);
+	blocked = book_off(t, t->on_at - early, delay - t->delay);
 	if (t->off == OFF_BLOCKED) {
 		t->stackless = t->stack ? 0 : t->stackless + blocked;
 		c->waits++;

@@ -47,6 +47,10 @@ const MIN_EMPTY: f64 = 0.8;
 /// reads until EAGAIN, or a proxy with a full run queue, makes one or two.
 const MIN_PER_USEFUL: f64 = 5.0;
 
+/// Of the thread's CPU time, where the call has nothing to find (a yield, a tiny sleep): a worker that
+/// does its round and sleeps a little is a timer, not a poll. Spinning threads are above 90 %.
+const MIN_PURE: f64 = 0.75;
+
 /// Samples that registers must show before they alone may accuse.
 const MIN_GLIMPSES: f64 = 10.0;
 
@@ -79,7 +83,8 @@ fn check(case: &Case) -> Checked {
 
 fn is_spinning(s: &Spin) -> bool {
     // Go's scheduler polls between useful work, on whichever thread has nothing to run.
-    if s.wasted_share() < MIN_SHARE || s.callers.first().is_some_and(|c| c.starts_with("runtime.")) {
+    let least = if matches!(family(&s.syscall), Family::Yield | Family::Sleep) { MIN_PURE } else { MIN_SHARE };
+    if s.wasted_share() < least || s.callers.first().is_some_and(|c| c.starts_with("runtime.")) {
         return false;
     }
     match &s.counted {

@@ -6,7 +6,8 @@
 //!   clock_gettime that it makes beside them, times the share of its rounds that were empty;
 //! - where the calls themselves are a tenth of the thread's time or more ([`TIGHT`]) and windows saw
 //!   not one that found or sent anything, all of its samples: then the branch for "nothing
-//!   happened" is all that ever ran. A simulation that glances at a socket between its steps finds
+//!   happened" is all that ever ran. Not so for yields and sleeps, which never find anything: what
+//!   their thread does in between may be its work. A simulation that glances at a socket between its steps finds
 //!   nothing either, but its glances cost nothing: its work is its own.
 //!
 //! What the loop calls in other functions is *not* counted while it finds work: whether these are
@@ -53,7 +54,9 @@ impl View<'_> {
             true => a.empty_per_useful() >= HARDLY_ANY,
             false => a.found == 0.0 && !a.sent,
         };
-        if let Some(asked) = tight.filter(only_empty) {
+        // A yield or a sleep has nothing to find, so it cannot tell what its thread does between two.
+        let tells = |_: &&Asked| !matches!(family(&spin.syscall), Family::Yield | Family::Sleep);
+        if let Some(asked) = tight.filter(only_empty).filter(tells) {
             return (spin.samples * asked.empty_share(), path);
         }
         let rounds = spin.counted.as_ref().map_or(share(in_calls, all_in_calls), Asked::empty_share);

@@ -222,6 +222,14 @@ fn other_calls_spin_too() {
 }
 
 #[test]
+fn a_worker_that_sleeps_a_little_between_rounds_is_a_timer() {
+    for number in [24, 230] {
+        let worker = spin(number, "none", 0, 0, "[0,0,9,9,0,0]") + "sample pid=1 tid=7 stack=4 weight=500\n";
+        silent(&RULE, &worker);
+    }
+}
+
+#[test]
 fn reading_until_eagain_is_no_spin() {
     let edge = spin(45, "size", 1024, -11, "[3,0,1024,64,0,0]")
         + "call window=1 pid=1 tid=7 syscall=45 fd=3 argument_kind=size argument=1024 result=512 count=280000\n";
