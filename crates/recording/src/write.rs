@@ -39,6 +39,9 @@ impl Writer {
         if dir.join("meta.json").exists() {
             bail!("folder `{}` already holds a recording; name another folder or remove it", dir.display());
         }
+        if fs::read_dir(dir).is_ok_and(|mut entries| entries.next().is_some()) {
+            bail!("folder `{}` is not empty; name a new folder for the recording", dir.display());
+        }
         write_meta(dir, meta)?;
         Ok(Self { dir: dir.to_path_buf(), streams: HashMap::new() })
     }

@@ -39,7 +39,7 @@ pub enum Command {
 #[derive(Debug, Args)]
 pub struct Host {
     /// How long to watch.
-    #[arg(long = "for", value_name = "TIME", default_value = "5s", value_parser = humantime::parse_duration)]
+    #[arg(long = "for", value_name = "TIME", default_value = "5s", value_parser = length)]
     pub length: Duration,
     /// Print JSON.
     #[arg(long)]
@@ -53,7 +53,7 @@ pub struct Diagnose {
     #[command(flatten)]
     pub target: TargetArgs,
     /// How long to observe, such as 10s or 1m.
-    #[arg(long = "for", value_name = "TIME", default_value = "10s", value_parser = humantime::parse_duration)]
+    #[arg(long = "for", value_name = "TIME", default_value = "10s", value_parser = length)]
     pub length: Duration,
     /// Print the verdict as JSON.
     #[arg(long)]
@@ -91,9 +91,18 @@ pub struct TargetArgs {
     /// Replay a saved recording: needs no privilege, works on any machine.
     #[arg(long, value_name = "DIR")]
     pub from: Option<PathBuf>,
-    /// Start this command and observe it; its output goes to standard error.
+    /// Start this command and observe it; its output goes to standard error, and when the time is up it is ended (SIGTERM,
+    /// two seconds later SIGKILL).
     #[arg(last = true, value_name = "COMMAND")]
     pub command: Vec<String>,
+}
+
+/// A length of time; a bare number means seconds.
+fn length(text: &str) -> Result<Duration, humantime::DurationError> {
+    match text.parse() {
+        Ok(seconds) => Ok(Duration::from_secs(seconds)),
+        Err(_) => humantime::parse_duration(text),
+    }
 }
 
 /// When to count system calls.

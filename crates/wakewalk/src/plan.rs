@@ -56,6 +56,9 @@ pub fn diagnose(args: &args::Diagnose) -> Result<Plan> {
     if let Some(dir) = &args.save {
         check_save(dir)?;
     }
+    if let Some(file) = &args.html {
+        check_html(file)?;
+    }
     Ok(Plan { source, length: args.length, calls })
 }
 
@@ -94,10 +97,22 @@ fn check_privileges() -> Result<()> {
     Ok(())
 }
 
+/// Likewise.
+fn check_html(file: &Path) -> Result<()> {
+    let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    if file.is_dir() || !folder.is_dir() {
+        bail!("cannot write the page `{}`: name a file in a folder that exists", file.display());
+    }
+    Ok(())
+}
+
 /// Found out before the capture, not after it.
 fn check_save(dir: &Path) -> Result<()> {
     if dir.join("meta.json").exists() {
         bail!("`{}` already holds a recording; name another folder for --save or remove it", dir.display());
+    }
+    if std::fs::read_dir(dir).is_ok_and(|mut entries| entries.next().is_some()) {
+        bail!("`{}` is not empty; name a new folder for --save", dir.display());
     }
     Ok(())
 }

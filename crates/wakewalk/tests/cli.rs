@@ -86,6 +86,7 @@ fn mistakes_get_a_sentence_and_exit_code_2() {
     assert!(refused(&["diagnose", "--from", "/no/such/folder"]).contains("holds no recording"));
     assert!(refused(&["diagnose", "--pid", "1", "--for", "1ms"]).contains("--for"));
     assert!(refused(&["diagnose", "--for", "1s", "--", "/no/such/program"]).contains("/no/such/program"));
+    assert!(refused(&["diagnose", "--pid", "1", "--html", "/no/such/folder/page.html"]).contains("folder that exists"));
     assert!(refused(&["explain", "no-such-cause"]).contains("busy-poll"), "the known ones are named");
 }
 
@@ -223,6 +224,19 @@ fn a_target_that_ends_gives_what_was_seen() {
     let v = verdict(&["--for", "60s", "--", "sleep", "1.5"]);
     assert_eq!(v.window.ended, "target exited");
     assert!(v.window.seconds < 30.0, "{:?}", v.window);
+}
+
+#[test]
+fn an_idle_target_is_healthy_and_a_full_folder_is_refused() {
+    if !kernel_allows() {
+        return;
+    }
+    let idle = Running::sleep();
+    assert_eq!(verdict(&["--pid", &idle.pid(), "--for", "1"]).verdict, "healthy");
+    let dir = tempfile::tempdir().unwrap();
+    fs::write(dir.path().join("mine"), "x").unwrap();
+    let said = refused(&["diagnose", "--pid", &idle.pid(), "--for", "1s", "--save", dir.path().to_str().unwrap()]);
+    assert!(said.contains("not empty") && dir.path().join("mine").exists(), "{said}");
 }
 
 #[test]

@@ -94,7 +94,7 @@ pub(super) fn full(limits: &Limits) -> Vec<Full> {
         certain: true,
     }));
     if all.is_empty() && limits.one_at_a_time >= STEADY {
-        all.push(whole("the one thing that it seems to run at a time is", 1.0, false));
+        all.push(whole("the one thread it seems to run at a time is", 1.0, false));
     }
     all
 }
@@ -104,16 +104,20 @@ fn check(case: &Case, _: &[Gap]) -> Option<Statement> {
     let full = full(&limits).into_iter().find(|f| f.of_target >= MOST)?;
     let costs = costs(case);
     let top = if costs.is_empty() { String::new() } else { format!(" Largest costs: {}.", costs.join(", ")) };
-    let more = if full.threads.is_empty() {
-        "Add CPUs, or make each operation cheaper; nothing is wasted and nobody is in the way."
+    let more = if !full.certain {
+        "More CPUs will not help while one thread runs at a time: a lock, or an interpreter's, may be why."
+    } else if full.threads.is_empty() {
+        "Add CPUs, or make each operation cheaper; no empty polling, quota or other process was found in the way."
     } else {
         "Spread the work over more threads or processes, or make each operation cheaper."
     };
     let operation = per_operation(case, limits.cores).map_or(String::new(), |o| format!(" That is {o}."));
     Some(Statement {
         headline: format!("at its CPU limit, {} {} busy", full.what, percent(full.utilization)),
-        advice: if full.threads.is_empty() {
-            "add CPUs, or make each operation cheaper: nothing is wasted".into()
+        advice: if !full.certain {
+            "more CPUs will not help: it seems to run one thread at a time".into()
+        } else if full.threads.is_empty() {
+            "add CPUs, or make each operation cheaper".into()
         } else {
             "spread the work over more threads, or make it cheaper".into()
         },

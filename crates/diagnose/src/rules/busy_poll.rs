@@ -8,6 +8,7 @@ use super::{Check, Checked, Explain, Rule, confidence, evidence, found, ruled_ou
 use crate::case::{Case, gap};
 use crate::facts::limits::Limits;
 use crate::facts::polling::{Asked, Glimpsed, Polling, Spin};
+use crate::ledger::threads::Threads;
 use crate::statistics::{ratio, share};
 use crate::syscall::{Family, family};
 use crate::verdict::{Evidence, Explains, Finding, Subject};
@@ -58,7 +59,7 @@ fn check(case: &Case) -> Checked {
     let limits = case.fact::<Limits>()?;
     let polling = match case.fact::<Polling>() {
         Ok(polling) => polling,
-        Err(_) if limits.cores < MIN_CORES && limits.cores > 0.0 => {
+        Err(_) if limits.cores < MIN_CORES && case.fact::<Threads>().is_ok() => {
             return ruled_out(format!("the target used {}", cores(limits.cores)));
         }
         Err(why) => return Err(why),

@@ -64,7 +64,11 @@ fn check(case: &Case) -> Checked {
     found(
         finding(case, quota, held, lines.demand_ns(), sources),
         format!("{named} held it back {} of the time", percent(part)),
-        "raise the quota, or run no more threads than it has CPUs",
+        if limit.is_none_or(|c| c < 1.0) {
+            "raise the quota"
+        } else {
+            "raise the quota, or run no more threads than it has CPUs"
+        },
     )
 }
 
@@ -102,8 +106,9 @@ fn finding(case: &Case, quota: Option<&Quota>, held_ns: f64, demand_ns: f64, sou
         chain: Vec::new(),
         remedy: match limit {
             Some(limit) => format!(
-                "Raise the quota of {group} from {limit:.2} to at least {wanted:.1} CPUs (cpu.max, or cpu.cfs_quota_us on \
-                 cgroup v1), or run no more threads at a time than the quota has CPUs. The price is that much more CPU."
+                "Raise the quota of {group} well above {limit:.2} CPUs (cpu.max, or cpu.cfs_quota_us on cgroup v1): held \
+                 back it wanted about {wanted:.1}, and work that waits may bring more. With several CPUs of quota, running \
+                 fewer threads at a time helps too. The price is that much more CPU."
             ),
             None => {
                 "Raise the quota (cpu.max, or cpu.cfs_quota_us on cgroup v1), or run fewer threads at a time.".into()
@@ -117,7 +122,7 @@ fn finding(case: &Case, quota: Option<&Quota>, held_ns: f64, demand_ns: f64, sou
 }
 
 fn rows(quota: Option<&Quota>, group: &str, held_ns: f64, part: f64) -> Vec<Evidence> {
-    let stat = format!("cat /sys/fs/cgroup{group}/cpu.stat  # cgroup v1: /sys/fs/cgroup/cpu{group}/cpu.stat");
+    let stat = format!("cat /sys/fs/cgroup{{,/cpu}}{group}/cpu.stat 2>/dev/null");
     let mut rows = vec![
         evidence("throttled time of the target's threads", held_ns / 1e9, "s", "0", stat.as_str()),
         evidence("share of the time that they wanted a CPU", part * 100.0, "%", "under 5", ""),
@@ -174,7 +179,7 @@ mod tests {
             "{}",
             f.summary
         );
-        assert!(f.remedy.contains("from 0.30 to at least 1.1 CPUs"), "{}", f.remedy);
+        assert!(f.remedy.contains("wanted about 1.1"), "{}", f.remedy);
     }
 
     #[test]

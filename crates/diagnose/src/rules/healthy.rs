@@ -33,11 +33,24 @@ fn check(case: &Case, _: &[Gap]) -> Option<Statement> {
         headline: "nothing that was measured explains lost time".into(),
         advice: advice(next_limit(case, &limits)),
         detail: format!(
-            "It used {}, was runnable without a CPU for {}, {held}.",
+            "It used {}, was runnable without a CPU for {}, {held}. {}",
             cores(limits.cores),
             seconds(ledger.total.waiting_for_cpu_ns() / 1e9),
+            waits(&ledger),
         ),
     })
+}
+
+/// What this version cannot know about blocked threads is said where somebody may rely on it.
+fn waits(ledger: &Threads) -> String {
+    let blocked: f64 = ledger.total.blocked_ns.values().sum();
+    let most = ledger.total.blocked_ns.iter().max_by(|a, b| a.1.total_cmp(b.1));
+    let kind = most.map_or("", |(kind, _)| kind.line()).trim_start_matches("blocked_").replace('_', " ");
+    format!(
+        "Its threads were blocked for {} of their time, mostly on {kind}: this version does not tell an idle thread from \
+         one that waits for a lock, a disk or another service.",
+        percent(crate::statistics::share(blocked, ledger.total.wall_ns))
+    )
 }
 
 /// Something that fills up.
@@ -52,11 +65,9 @@ fn advice(next: Option<Next>) -> String {
     let Some(Next { what, used, by_target }) = next.filter(|n| n.used > 0.0) else {
         return "it was idle: look again while it is under load".to_string();
     };
-    // Twice the load is twice the target's part only.
+    // No multiple of this load is promised: a service that waits for a lock has no room at all.
     match by_target {
-        part if part >= 0.5 => {
-            format!("next limit: {what}, {} used ({:.1} times this load)", percent(used), 1.0 / used)
-        }
+        part if part >= 0.5 => format!("next limit of what was measured: {what}, {} used", percent(used)),
         part => format!("next limit: {what}, {} used, {} of that by it", percent(used), percent(part)),
     }
 }
@@ -98,7 +109,7 @@ mod tests {
             "{}",
             s.detail
         );
-        assert_eq!(s.advice, "next limit: thread loop (tid 1), 25 % used (4.0 times this load)");
+        assert_eq!(s.advice, "next limit of what was measured: thread loop (tid 1), 25 % used");
     }
 
     #[test]

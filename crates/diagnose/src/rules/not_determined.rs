@@ -28,8 +28,9 @@ const MIN_COVERAGE: f64 = 0.9;
 /// From a tenth of lost events on, what was lost need not look like what was kept.
 const MAX_LOSS: f64 = 0.1;
 
-/// A hundred milliseconds are one quota period and ten samples at 99 Hz.
-const MIN_SECONDS: f64 = 0.1;
+/// A neutral verdict says that nothing is wrong: ten quota periods and a hundred samples are the least
+/// that it may rest on.
+const MIN_SECONDS: f64 = 0.9;
 
 fn check(case: &Case, gaps: &[Gap]) -> Option<Statement> {
     if case.recording.meta.kind == "host" {

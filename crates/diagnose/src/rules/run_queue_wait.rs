@@ -8,7 +8,7 @@ use crate::facts::quality::Quality;
 use crate::ledger::threads::{Lines, Threads};
 use crate::statistics::{ratio, share};
 use crate::verdict::{Explains, Finding, Subject};
-use crate::wording::{cpu_list, percent, seconds};
+use crate::wording::{cores, cpu_list, percent, seconds};
 
 pub(super) static RULE: Rule = Rule {
     cause: "run-queue-wait",
@@ -36,10 +36,20 @@ const MIN_WAITING: f64 = 0.02;
 /// Share of the used CPU time that must be others' for the counters to bear the scheduler out.
 const MIN_OTHERS: f64 = 0.25;
 
+/// CPUs: a target that hardly runs is late now and then on any busy machine, and nobody minds.
+const MIN_CORES: f64 = 0.02;
+
 fn check(case: &Case) -> Checked {
     let ledger = case.fact::<Threads>()?;
     let cpus = case.fact::<Cpus>()?;
     let lines = &ledger.total;
+    if ratio(lines.cpu_ns, case.length_ns()) < MIN_CORES {
+        return ruled_out(format!(
+            "it used {} only; runnable without a CPU for {}",
+            cores(ratio(lines.cpu_ns, case.length_ns())),
+            seconds(lines.waiting_for_cpu_ns() / 1e9)
+        ));
+    }
     let waiting = lines.waiting_for_cpu_ns();
     let part = share(waiting, lines.demand_ns());
     if part < MIN_SHARE || ratio(waiting, case.length_ns()) < MIN_WAITING {

@@ -47,6 +47,13 @@ fn with_folder(args: &args::Diagnose, capture: impl FnOnce(&Path) -> Result<()>)
     recording::open(temporary.path())
 }
 
+/// Removes what a capture that failed has left in its folder, which was empty before.
+fn remove_unsealed(dir: &Path) {
+    if recording::open(dir).is_ok_and(|left| !left.meta.sealed) {
+        let _ = fs::remove_dir_all(dir); // the error that is on its way says more
+    }
+}
+
 fn capture(plan: &Plan, target: &Target, started: Option<Started>, dir: &Path) -> Result<()> {
     let stop = stop::on_signal()?;
     let root = Path::new("/");
@@ -74,20 +81,23 @@ fn capture(plan: &Plan, target: &Target, started: Option<Started>, dir: &Path) -
         }
         line.show(p.elapsed, p.length, p.doing);
     })
+    // Half a recording would stand in the way of the next one.
+    .inspect_err(|_| remove_unsealed(dir))
 }
 
 fn draw(args: &args::Diagnose, recording: &Recording, verdict: &Verdict) -> Result<()> {
     let case = Case::new(recording);
     let sections = report::views::sections(&Material::new(verdict, &case));
-    if let Some(file) = &args.html {
-        let page = formats::html::page(verdict, &sections)?;
-        fs::write(file, page).with_context(|| format!("failed to write the page `{}`", file.display()))?;
-    }
     let mut out = anstream::stdout().lock();
     if args.json {
         writeln!(out, "{}", formats::json::text(verdict)?.trim_end())?;
     } else {
         formats::terminal::draw(verdict, &sections, width(), &mut out)?;
+    }
+    // The verdict first: a page that cannot be written must not cost it.
+    if let Some(file) = &args.html {
+        let page = formats::html::page(verdict, &sections)?;
+        fs::write(file, page).with_context(|| format!("failed to write the page `{}`", file.display()))?;
     }
     for (what, path) in [("page", &args.html), ("recording", &args.save)] {
         if let Some(path) = path {
