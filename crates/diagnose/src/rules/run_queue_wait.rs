@@ -43,22 +43,10 @@ fn check(case: &Case) -> Checked {
     let ledger = case.fact::<Threads>()?;
     let cpus = case.fact::<Cpus>()?;
     let lines = &ledger.total;
-    if ratio(lines.cpu_ns, case.length_ns()) < MIN_CORES {
-        return ruled_out(format!(
-            "it used {} only; runnable without a CPU for {}",
-            cores(ratio(lines.cpu_ns, case.length_ns())),
-            seconds(lines.waiting_for_cpu_ns() / 1e9)
-        ));
+    if let Some(why) = too_little(lines, case.length_ns()) {
+        return ruled_out(why);
     }
     let waiting = lines.waiting_for_cpu_ns();
-    let part = share(waiting, lines.demand_ns());
-    if part < MIN_SHARE || ratio(waiting, case.length_ns()) < MIN_WAITING {
-        return ruled_out(format!(
-            "runnable without a CPU for {}, {} of the time that the target wanted one",
-            seconds(waiting / 1e9),
-            percent(part)
-        ));
-    }
     let throttled = cpus.quota.as_ref().map_or(0.0, |q| q.throttled_periods);
     if throttled >= 3.0 && case.fact::<Quality>()?.is_missing("throttled") {
         return ruled_out("this kernel counts throttled threads as runnable, and a quota throttled the target");
@@ -85,8 +73,26 @@ fn check(case: &Case) -> Checked {
         None => "give it CPUs of its own or more weight, or move the others away",
     };
     let first = cpus.neighbours.first().map_or(String::new(), |n| format!(", behind {}", n.comm));
+    let part = share(explained, lines.demand_ns());
     let headline = format!("ready, but without a CPU {} of the time{first}", percent(part));
     found(finding(case, &cpus, lines, others, explained), headline, advice)
+}
+
+/// Why the waiting is not worth a finding, if it is not.
+fn too_little(lines: &Lines, length_ns: f64) -> Option<String> {
+    let waited = seconds(lines.waiting_for_cpu_ns() / 1e9);
+    let used = ratio(lines.cpu_ns, length_ns);
+    if used < MIN_CORES {
+        return Some(format!("it used {} only; runnable without a CPU for {waited}", cores(used)));
+    }
+    let part = share(lines.waiting_for_cpu_ns(), lines.demand_ns());
+    if part < MIN_SHARE || ratio(lines.waiting_for_cpu_ns(), length_ns) < MIN_WAITING {
+        return Some(format!(
+            "runnable without a CPU for {waited}, {} of the time that the target wanted one",
+            percent(part)
+        ));
+    }
+    None
 }
 
 fn finding(case: &Case, cpus: &Cpus, lines: &Lines, others: f64, explained: f64) -> Finding {
