@@ -69,7 +69,9 @@ fn lines_add_up_to_the_wall_time() {
     }
     let (busy, asleep, both) = (of(&busy).sum, of(&asleep).sum, of(&both).sum);
     assert_eq!(busy.blocked, 0);
-    assert!(busy.cpu + busy.run_queue + busy.preempted > busy.wall / 100 * 98, "{busy:?}");
+    // On a CPU, or held off it by others: their interrupts and turns are not under the test's control.
+    let wanted = busy.cpu + busy.run_queue + busy.preempted + busy.interrupted;
+    assert!(busy.cpu > 0 && wanted > busy.wall / 100 * 98, "{busy:?}");
     assert!(asleep.blocked > asleep.wall / 100 * 99, "never switches, so the iterators must tell: {asleep:?}");
     assert!(both.blocked > 0 && both.cpu > 0 && both.voluntary > 0, "{both:?}");
 }

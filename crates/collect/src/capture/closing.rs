@@ -105,8 +105,9 @@ fn neighbours(capture: &Capture<'_, '_>) -> Result<Vec<Neighbour>> {
         let row = rows.entry(pid).or_insert_with(|| Neighbour { pid, ..Neighbour::default() });
         row.delayed_ns = delayed_ns;
         row.own = capture.known.contains(&pid);
-        if row.comm.is_empty() {
-            row.comm = capture.delayers.0.get(&pid).cloned().unwrap_or_default();
+        // A sample names the thread that ran; the process has the name that people know.
+        if let Some(name) = capture.delayers.0.get(&pid).filter(|name| !name.is_empty()) {
+            row.comm.clone_from(name);
         }
     }
     let mut rows: Vec<Neighbour> = rows.into_values().collect();

@@ -27,7 +27,7 @@ pub fn run(args: &args::Doctor) -> Result<()> {
 
 fn draw(out: &mut impl std::io::Write, f: &Facility) -> Result<()> {
     let (mark, lead) = if f.works { ("yes", "") } else { ("NO ", "lost: ") };
-    writeln!(out, "{mark}  {:<30} {lead}{}", f.name, f.meaning)?;
+    writeln!(out, "{mark}  {}\n     {lead}{}", f.name, f.meaning)?;
     if !f.works {
         writeln!(out, "     {}", f.why)?;
     }

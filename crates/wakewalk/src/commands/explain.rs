@@ -13,7 +13,7 @@ pub fn run(args: &args::Explain) -> Result<()> {
     let Some(cause) = &args.cause else {
         for cause in diagnose::causes() {
             let means = diagnose::explain(cause).map_or("", |e| e.means);
-            writeln!(out, "{cause:<18} {}", first_sentence(means))?;
+            writeln!(out, "{cause:<16} {}", beginning(means, super::diagnose::width() - 17))?;
         }
         return Ok(());
     };
@@ -24,6 +24,16 @@ pub fn run(args: &args::Explain) -> Result<()> {
     Ok(())
 }
 
-fn first_sentence(text: &str) -> &str {
-    text.split_inclusive(". ").next().unwrap_or(text).trim_end()
+/// The first sentence, or as many of its words as fit.
+fn beginning(text: &str, columns: usize) -> String {
+    let sentence = text.split_inclusive(". ").next().unwrap_or(text).trim_end();
+    let mut line = String::new();
+    for word in sentence.split(' ') {
+        if line.chars().count() + word.chars().count() + 2 > columns {
+            return line + " …";
+        }
+        line += if line.is_empty() { "" } else { " " };
+        line += word;
+    }
+    line
 }
