@@ -10,7 +10,7 @@ help: ## list the targets
 	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/  make \1|\2/p' Makefile | column -t -s '|'
 
 build: install-deps ## build target/release/wakewalk and the lab
-	cargo build --release --workspace
+	scripts/build.sh
 
 demo: build ## start a service with a fault, diagnose it, say where the page is
 	$(LAB) demo --html $(TARGET)/demo/report.html

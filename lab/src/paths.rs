@@ -31,7 +31,9 @@ impl Paths {
             Some(dir) => repository.join(dir),
             None => repository.join("target"),
         };
-        let wakewalk = wakewalk.unwrap_or_else(|| target.join("release/wakewalk"));
+        // The two are built together and lie in the same folder, whatever cargo calls it.
+        let own = env::current_exe().context("failed to find the lab's own binary")?;
+        let wakewalk = wakewalk.unwrap_or_else(|| own.with_file_name("wakewalk"));
         Ok(Self { repository: repository.to_path_buf(), target, wakewalk })
     }
 

@@ -5,6 +5,7 @@ mod args;
 mod commands;
 mod plan;
 mod progress;
+mod scratch;
 mod stop;
 
 use std::io;

@@ -18,7 +18,7 @@ use crate::args;
 use crate::commands::wait_and_become::Started;
 use crate::plan::{self, Plan, Source, TOOL};
 use crate::progress::Line;
-use crate::stop;
+use crate::{scratch, stop};
 
 /// Runs the command.
 pub fn run(args: &args::Diagnose) -> Result<()> {
@@ -42,7 +42,7 @@ fn with_folder(args: &args::Diagnose, capture: impl FnOnce(&Path) -> Result<()>)
         capture(dir)?;
         return recording::open(dir);
     }
-    let temporary = tempfile::tempdir().context("failed to make a folder for the recording")?;
+    let temporary = scratch::folder()?;
     capture(temporary.path())?;
     recording::open(temporary.path())
 }

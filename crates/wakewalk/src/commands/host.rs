@@ -4,17 +4,17 @@
 use std::io::Write as _;
 use std::path::Path;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use recording::{Meta, Writer};
 
 use crate::progress::Line;
-use crate::{args, plan, stop};
+use crate::{args, plan, scratch, stop};
 
 /// Runs the command.
 pub fn run(args: &args::Host) -> Result<()> {
     plan::check_length(args.length)?;
     let stop = stop::on_signal()?;
-    let folder = tempfile::tempdir().context("failed to make a folder for the recording")?;
+    let folder = scratch::folder()?;
     let writer = Writer::create(folder.path(), &Meta { tool: plan::TOOL.into(), ..Meta::default() })?;
     let line = Line::new(args.length);
     collect::host_watch::run(Path::new("/"), args.length, plan::TOOL, writer, &stop, &mut |elapsed| {
