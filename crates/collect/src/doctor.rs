@@ -9,16 +9,20 @@ use std::path::Path;
 use serde::Serialize;
 
 use crate::host;
+use crate::privileges::{self, Capability, EXTRAS, OTHERS, PROBES};
 use crate::probes::calls::{Calls, Kind};
 use crate::probes::ledger::Ledger;
 use crate::probes::profile::Profile;
 use crate::probes::run_stats;
+use crate::tested;
 
 /// One facility and what it is worth.
 #[derive(Clone, Debug, Serialize)]
 pub struct Facility {
     /// Short name.
     pub name: &'static str,
+    /// It was tried; without the privileges that it needs, nobody can tell.
+    pub tried: bool,
     /// It works.
     pub works: bool,
     /// What it gives; or, if it does not work, what is lost.
@@ -32,35 +36,27 @@ pub struct Facility {
 pub struct Health {
     /// Kernel release.
     pub kernel: String,
+    /// The kernel is of a series that wakewalk is tested on.
+    pub tested: bool,
+    /// Capabilities without which no probe could be tried; empty = they were tried.
+    pub missing: String,
     /// Programs can be loaded at all: `diagnose` works.
     pub bpf: bool,
     /// One row a facility.
     pub facilities: Vec<Facility>,
 }
 
-/// Capabilities that a capture needs, by bit and name.
-const CAPABILITIES: [(u32, &str); 4] =
-    [(39, "CAP_BPF"), (38, "CAP_PERFMON"), (19, "CAP_SYS_PTRACE"), (21, "CAP_SYS_ADMIN")];
-
-/// Capabilities that a capture needs and this process does not have. Empty for root.
-pub fn missing_capabilities() -> Vec<&'static str> {
-    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let effective = status.lines().find_map(|line| u64::from_str_radix(line.strip_prefix("CapEff:")?.trim(), 16).ok());
-    let has = |bit: u32| effective.is_some_and(|caps| caps >> bit & 1 == 1);
-    CAPABILITIES.iter().filter(|(bit, _)| !has(*bit)).map(|(_, name)| *name).collect()
-}
-
 /// Tries everything that a capture uses. Loads and attaches for a moment, observes nobody.
 pub fn examine() -> Health {
     let root = Path::new("/");
-    let mut facilities = vec![privileges(), btf()];
+    let mut facilities = Vec::from(capabilities());
+    facilities.push(btf());
     facilities.extend(probes());
     facilities.push(file(
         "kernel symbols",
         "names of kernel functions on stacks",
-        fs::read_to_string("/proc/kallsyms")
-            .is_ok_and(|t| t.lines().take(50).any(|l| !l.starts_with("0000000000000000"))),
-        "kernel.kptr_restrict hides addresses; set it to 1 or lower, or run as root",
+        host::shows_kernel_symbols(),
+        "kernel.kptr_restrict hides addresses; set it to 1 or lower and run with CAP_SYSLOG, or as root",
     ));
     facilities.push(file(
         "pressure stall information",
@@ -75,22 +71,28 @@ pub fn examine() -> Health {
         "mount the cpu controller (cgroup v2, or the v1 cpu hierarchy)",
     ));
     let bpf = facilities.iter().any(|f| f.name == "thread ledger" && f.works);
-    Health { kernel: host::inventory(root).kernel, bpf, facilities }
+    let kernel = host::inventory(root).kernel;
+    let missing = privileges::names(&privileges::missing(&PROBES));
+    Health { tested: tested::covers(&kernel), missing, kernel, bpf, facilities }
 }
 
 fn file(name: &'static str, meaning: &'static str, works: bool, remedy: &str) -> Facility {
-    Facility { name, works, meaning, why: if works { String::new() } else { remedy.into() } }
+    Facility { name, tried: true, works, meaning, why: if works { String::new() } else { remedy.into() } }
 }
 
-fn privileges() -> Facility {
-    let missing = missing_capabilities();
-    let why = if missing.is_empty() { String::new() } else { format!("missing {}: run as root", missing.join(", ")) };
-    Facility {
-        name: "privileges",
-        works: missing.is_empty(),
-        meaning: "loading probes, reading other users' processes",
-        why,
-    }
+/// The capabilities, each group with what it is for.
+fn capabilities() -> [Facility; 3] {
+    let group = |name, meaning, wanted: &'static [Capability]| {
+        let missing: Vec<String> =
+            privileges::missing(wanted).iter().map(|c| format!("{} ({})", c.name, c.allows)).collect();
+        let why = if missing.is_empty() { String::new() } else { format!("missing {}", missing.join(", ")) };
+        Facility { name, tried: true, works: missing.is_empty(), meaning, why }
+    };
+    [
+        group("privileges for probes", "every capture", &PROBES),
+        group("privileges for others' processes", "services of another user: their functions and sockets", &OTHERS),
+        group("privileges for more detail", "names of kernel functions, the price of the probes", &EXTRAS),
+    ]
 }
 
 fn btf() -> Facility {
@@ -102,38 +104,41 @@ fn btf() -> Facility {
     )
 }
 
-fn tried(name: &'static str, meaning: &'static str, error: Option<anyhow::Error>) -> Facility {
-    Facility { name, works: error.is_none(), meaning, why: error.map_or_else(String::new, |e| format!("{e:#}")) }
+const LEDGER: (&str, &str) = ("thread ledger", "where every thread's time goes; nothing can be diagnosed without it");
+const PROFILE: (&str, &str) =
+    ("on-CPU profile", "user and kernel time, functions, flame graph, suspicion of busy polls");
+const CALLS: (&str, &str) =
+    ("counted system calls", "arguments and results; without them a busy poll is `medium` at best");
+const RUN_STATS: (&str, &str) = ("run statistics of programs", "what the capture itself costs in the kernel");
+
+fn tried<T>((name, meaning): (&'static str, &'static str), outcome: Result<T, anyhow::Error>) -> Facility {
+    let why = outcome.err().map_or_else(String::new, |e| format!("{e:#}"));
+    Facility { name, tried: true, works: why.is_empty(), meaning, why }
+}
+
+fn untried(why: &str) -> impl Fn((&'static str, &'static str)) -> Facility {
+    move |(name, meaning)| Facility { name, tried: false, works: false, meaning, why: format!("not tried: {why}") }
 }
 
 fn probes() -> Vec<Facility> {
+    let missing = privileges::missing(&PROBES);
+    if !missing.is_empty() {
+        let why = format!("this user lacks {}; run `sudo wakewalk doctor`", privileges::names(&missing));
+        return [LEDGER, PROFILE, CALLS, RUN_STATS].map(untried(&why)).into();
+    }
     let (mut a, mut b, mut c) = (MaybeUninit::uninit(), MaybeUninit::uninit(), MaybeUninit::uninit());
-    let ledger = Ledger::load(&mut a);
-    let mut found = vec![tried(
-        "thread ledger",
-        "where every thread's time goes; nothing can be diagnosed without it",
-        ledger.as_ref().err().map(|e| anyhow::anyhow!("{e:#}")),
-    )];
-    let Ok(ledger) = ledger else { return found };
+    let ledger = match Ledger::load(&mut a) {
+        Ok(ledger) => ledger,
+        Err(refused) => {
+            let mut found = vec![tried(LEDGER, Err::<(), _>(refused))];
+            found.extend([PROFILE, CALLS, RUN_STATS].map(untried("the thread ledger comes first")));
+            return found;
+        }
+    };
     let cpus = host::online_cpus(Path::new("/"));
-    let profile = Profile::load(&mut b, ledger.threads(), &cpus, 1, 4096);
-    found.push(tried(
-        "on-CPU profile",
-        "user and kernel time, functions, flame graph, suspicion of busy polls",
-        profile.err(),
-    ));
+    let profile = Profile::load(&mut b, ledger.threads(), &cpus, 1, 4096).map(drop);
     let calls = Calls::load(&mut c, ledger.threads()).and_then(|mut calls| calls.open(Kind::Latency).map(drop));
-    found.push(tried(
-        "counted system calls",
-        "arguments and results; without them a busy poll is `medium` at best",
-        calls.err(),
-    ));
-    found.push(tried(
-        "run statistics of programs",
-        "what the capture itself costs in the kernel",
-        run_stats::start().err(),
-    ));
-    found
+    vec![tried(LEDGER, Ok(())), tried(PROFILE, profile), tried(CALLS, calls), tried(RUN_STATS, run_stats::start())]
 }
 
 /// Either hierarchy shows a cpu controller.
@@ -155,7 +160,7 @@ mod tests {
         let health = super::examine();
         assert!(!health.kernel.is_empty() && health.facilities.len() >= 6);
         for f in &health.facilities {
-            assert!(f.works == f.why.is_empty(), "{f:?}");
+            assert!(f.works == f.why.is_empty() && f.tried >= f.works, "{f:?}");
         }
     }
 }

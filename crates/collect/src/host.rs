@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Inventory of the machine for `meta.json`, from text files alone.
 
+use std::fs::File;
+use std::io::{BufRead, BufReader};
 use std::path::Path;
 
 use recording::meta::Host;
@@ -26,6 +28,14 @@ pub fn inventory(root: &Path) -> Host {
 /// CPUs that are online, ascending.
 pub fn online_cpus(root: &Path) -> Vec<u32> {
     cpu_list(&text(&root.join("sys/devices/system/cpu/online")).unwrap_or_default())
+}
+
+/// Whether `/proc/kallsyms` shows addresses to this user, so that kernel functions can be named.
+pub fn shows_kernel_symbols() -> bool {
+    let Ok(file) = File::open("/proc/kallsyms") else { return false };
+    // The first symbols are offsets of per-CPU data, of which some are 0 for everybody.
+    let lines = BufReader::new(file).lines().map_while(Result::ok).take(50);
+    lines.into_iter().any(|line| !line.starts_with("0000000000000000"))
 }
 
 fn memory_bytes(meminfo: &str) -> u64 {

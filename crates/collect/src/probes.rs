@@ -11,6 +11,7 @@ pub mod kernel_map;
 pub mod ledger;
 pub mod perf_event;
 pub mod profile;
+pub mod refusal;
 pub mod run_stats;
 pub mod shapes;
 

@@ -6,7 +6,9 @@ use std::time::Duration;
 
 use anyhow::{Result, bail};
 use collect::capture::CallCounting;
-use collect::target::Target;
+use collect::privileges::{self, OTHERS, PROBES};
+use collect::proc::Proc;
+use collect::target::{Resolved, Target};
 
 use crate::args::{self, Counting};
 
@@ -85,13 +87,35 @@ pub fn check_length(length: Duration) -> Result<()> {
     Ok(())
 }
 
+/// Without these no probe loads; whether the target needs more is known once it is found.
 fn check_privileges() -> Result<()> {
-    let missing = collect::doctor::missing_capabilities();
+    let missing = privileges::missing(&PROBES);
+    if missing.is_empty() {
+        return Ok(());
+    }
+    let others = match &privileges::missing(&OTHERS)[..] {
+        [] => String::new(),
+        more => format!("; for a service of another user also {}", privileges::names(more)),
+    };
+    bail!(
+        "observing a service needs privileges that this user does not have ({}{others}); run it with sudo, or replay a \
+         recording with --from DIR, which needs none",
+        privileges::names(&missing)
+    );
+}
+
+/// Whether we may look into the processes that were found.
+///
+/// # Errors
+/// A capability is missing; the sentence names it.
+pub fn check_target(target: &Resolved) -> Result<()> {
+    let missing = privileges::missing_for(&Proc::new(Path::new("/")), &target.pids);
     if !missing.is_empty() {
         bail!(
-            "observing a service needs privileges that this user does not have ({}); run it with sudo, or replay a \
-             recording with --from DIR, which needs none",
-            missing.join(", ")
+            "{} ({}) may not be looked into by this user without {}; run wakewalk with sudo",
+            target.named,
+            target.comm.escape_debug(),
+            privileges::names(&missing)
         );
     }
     Ok(())

@@ -326,3 +326,11 @@ fn is_loaded(id: &str) -> bool {
     let shown = Command::new("/usr/sbin/bpftool").args(["prog", "show", "id", id]).output();
     shown.is_ok_and(|out| out.status.success())
 }
+
+#[test]
+fn the_readme_names_the_tested_kernels() {
+    let readme = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../README.md")).unwrap();
+    let words = readme.split_whitespace().collect::<Vec<_>>().join(" ");
+    let sentence = format!("Tested on: {};", collect::tested::sentence());
+    assert!(words.contains(&sentence), "the README must say: {sentence}");
+}

@@ -8,9 +8,10 @@ use std::path::Path;
 
 use anyhow::Result;
 use recording::Writer;
-use recording::tables::{Frame, Loss, Neighbour, Stack, Thread, Wait};
+use recording::tables::{Frame, Gap, Loss, Neighbour, Stack, Thread, Wait};
 
 use super::{Capture, cost, threads};
+use crate::host;
 use crate::probes::ledger::WaitRow;
 
 /// Command names of processes that were seen in the way while they were still there.
@@ -42,11 +43,20 @@ pub fn write(mut capture: Capture<'_, '_>, writer: &mut Writer, length_ns: u64) 
     writer.append(&stacks)?;
     writer.append(&frames)?;
     capture.gaps.extend(capture.samplers.gaps());
+    capture.gaps.extend(capture.cost.gap());
+    capture.gaps.extend(unnamed());
     writer.append(&capture.gaps)?;
     writer.append(&losses)?;
     let mut all = costs;
     all.extend(capture.cost.process(map_bytes(&capture)));
     writer.append(&all)
+}
+
+/// That kernel functions have no names, where this user is not shown their addresses.
+fn unnamed() -> Option<Gap> {
+    let why = "kernel functions are shown as addresses: /proc/kallsyms shows none to this user (needs CAP_SYSLOG, and \
+               kernel.kptr_restrict at 1 or lower)";
+    (!host::shows_kernel_symbols()).then(|| Gap { what: "kernel symbols".into(), why: why.into() })
 }
 
 /// The time of threads whose own end row found no room: lost by name, not by amount.

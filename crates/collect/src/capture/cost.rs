@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::fs;
 use std::time::Duration;
 
-use recording::tables::Cost;
+use recording::tables::{Cost, Gap};
 
 use crate::probes::ledger::Ledger;
 use crate::probes::profile::Profile;
@@ -21,11 +21,13 @@ pub struct Account {
     open: Option<(Slice, Duration)>,
     next: Duration,
     priced: HashMap<&'static str, Runs>,
+    refused: Option<String>,
 }
 
 impl Account {
     pub fn start() -> Self {
-        Self { cpu_before_ns: own_cpu_ns(), open: None, next: Duration::from_millis(100), priced: HashMap::new() }
+        let next = Duration::from_millis(100);
+        Self { cpu_before_ns: own_cpu_ns(), open: None, next, priced: HashMap::new(), refused: None }
     }
 
     /// Opens or closes a slice of statistics.
@@ -38,10 +40,20 @@ impl Account {
             }
             None if elapsed >= self.next => {
                 self.next = elapsed + EVERY;
-                self.open = run_stats::start().ok().map(|slice| (slice, elapsed + SLICE));
+                match run_stats::start() {
+                    Ok(slice) => self.open = Some((slice, elapsed + SLICE)),
+                    Err(why) => self.refused = Some(format!("{why:#}")),
+                }
             }
             _ => {}
         }
+    }
+
+    /// That nobody can say what the programs cost, where the kernel refused to count.
+    pub fn gap(&self) -> Option<Gap> {
+        let why = self.refused.as_ref()?;
+        let why = format!("what the probes cost in the kernel is unknown, and missing in the capture's cost: {why}");
+        Some(Gap { what: "cost".into(), why })
     }
 
     /// Cost of `runs` runs of a program.

@@ -13,7 +13,7 @@ use plain::Plain;
 use recording::tables::{Call, CallExample, CallLatency};
 
 use super::shapes::{self, Argument};
-use super::{kernel_map, run_stats};
+use super::{kernel_map, refusal, run_stats};
 
 mod skel {
     #![allow(missing_docs, clippy::all, clippy::pedantic, clippy::unwrap_used, clippy::expect_used)]
@@ -84,6 +84,7 @@ impl<'o> Calls<'o> {
     /// # Errors
     /// The kernel refuses a program.
     pub fn load(storage: &'o mut MaybeUninit<OpenObject>, threads: &impl MapCore) -> Result<Self> {
+        refusal::listen();
         let mut open =
             skel::CallsSkelBuilder::default().open(storage).context("failed to open the call windows' programs")?;
         open.maps.threads.reuse_fd(threads.as_fd()).context("failed to share the map of threads")?;
@@ -95,7 +96,7 @@ impl<'o> Calls<'o> {
                 shape.argument = known.index;
             }
         }
-        let skel = open.load().context("the kernel refused the call windows' programs")?;
+        let skel = open.load().map_err(|e| refusal::explained(&e, "the kernel refused the call windows' programs"))?;
         let examples = Rc::new(RefCell::new(Vec::new()));
         let sink = Rc::clone(&examples);
         let mut rings = RingBufferBuilder::new();

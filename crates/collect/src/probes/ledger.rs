@@ -13,7 +13,7 @@ use libbpf_rs::skel::{OpenSkel, Skel, SkelBuilder};
 use libbpf_rs::{Iter, Link, MapCore, MapFlags, OpenObject, RingBuffer, RingBufferBuilder};
 use plain::Plain;
 
-use super::{comm, kernel_map, run_stats, shapes};
+use super::{comm, kernel_map, refusal, run_stats, shapes};
 
 mod skel {
     #![allow(missing_docs, clippy::all, clippy::pedantic, clippy::unwrap_used, clippy::expect_used)]
@@ -151,6 +151,7 @@ impl<'o> Ledger<'o> {
     /// # Errors
     /// The kernel refuses a program: the sentence says which.
     pub fn load(storage: &'o mut MaybeUninit<OpenObject>) -> Result<Self> {
+        refusal::listen();
         let mut open =
             skel::LedgerSkelBuilder::default().open(storage).context("failed to open the ledger's programs")?;
         if let Some(rodata) = open.maps.rodata_data.as_deref_mut() {
@@ -158,7 +159,7 @@ impl<'o> Ledger<'o> {
                 *takes = u8::from(shapes::of(nr).takes_fd);
             }
         }
-        let skel = open.load().context("the kernel refused the ledger's programs")?;
+        let skel = open.load().map_err(|e| refusal::explained(&e, "the kernel refused the ledger's programs"))?;
         let events = Rc::new(RefCell::new(Vec::new()));
         let sink = Rc::clone(&events);
         let mut rings = RingBufferBuilder::new();

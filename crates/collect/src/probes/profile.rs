@@ -11,7 +11,7 @@ use libbpf_rs::skel::{OpenSkel, Skel, SkelBuilder};
 use libbpf_rs::{Link, MapCore, OpenObject, RingBuffer, RingBufferBuilder};
 use plain::Plain;
 
-use super::{comm, comm_of_chars, kernel_map, perf_event, run_stats};
+use super::{comm, comm_of_chars, kernel_map, perf_event, refusal, run_stats};
 
 mod skel {
     #![allow(missing_docs, clippy::all, clippy::pedantic, clippy::unwrap_used, clippy::expect_used)]
@@ -126,13 +126,14 @@ impl<'o> Profile<'o> {
         hz: u32,
         stack_bytes: u32,
     ) -> Result<Self> {
+        refusal::listen();
         let mut open =
             skel::ProfileSkelBuilder::default().open(storage).context("failed to open the profile's program")?;
         open.maps.threads.reuse_fd(threads.as_fd()).context("failed to share the map of threads")?;
         if let Some(rodata) = open.maps.rodata_data.as_deref_mut() {
             rodata.stack_chunks = stack_bytes.div_ceil(CHUNK).clamp(1, MAX_CHUNKS);
         }
-        let skel = open.load().context("the kernel refused the profile's program")?;
+        let skel = open.load().map_err(|e| refusal::explained(&e, "the kernel refused the profile's program"))?;
         let fresh = Rc::new(RefCell::new(Vec::new()));
         let sink = Rc::clone(&fresh);
         let mut rings = RingBufferBuilder::new();

@@ -21,7 +21,7 @@ pub fn start() -> Result<Slice> {
     let fd = unsafe { libbpf_sys::bpf_enable_stats(libbpf_sys::BPF_STATS_RUN_TIME) };
     if fd < 0 {
         return Err(io::Error::from_raw_os_error(-fd))
-            .context("failed to switch on the run statistics of BPF programs");
+            .context("failed to switch on the run statistics of BPF programs (needs CAP_SYS_ADMIN)");
     }
     // SAFETY: a descriptor that the kernel has just made and that nobody else owns.
     Ok(Slice(unsafe { OwnedFd::from_raw_fd(fd) }))

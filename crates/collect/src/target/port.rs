@@ -10,6 +10,7 @@ use anyhow::{Result, bail};
 
 use super::Chosen;
 use super::tree::Tree;
+use crate::privileges;
 use crate::proc::Proc;
 use crate::sockets::{self, Listener};
 
@@ -32,7 +33,8 @@ pub fn find(proc: &Proc, port: u16) -> Result<Chosen> {
     if found.is_empty() && unheld {
         bail!(
             "port {port} is listened on, but by no process that we may look into (the kernel itself, or one of \
-             another user): run wakewalk as root, outside of containers"
+             another user): run wakewalk as root, outside of containers{}",
+            lacking()
         );
     }
     choose(proc, port, &tree, &found, &everywhere)
@@ -50,7 +52,7 @@ fn choose(
     let name = |pid: &u32| format!("pid {pid} ({})", tree.nodes().get(pid).map_or("", |node| node.comm.as_str()));
     let names = |pids: &Vec<u32>| pids.iter().map(name).collect::<Vec<_>>().join(", ");
     let Some(main) = found.get(ours.as_str()).or_else(|| found.values().next()) else {
-        bail!("nobody listens on port {port}; {}", listed(everywhere));
+        bail!("nobody listens on port {port}; {}{}", listed(everywhere), lacking());
     };
     let others: Vec<String> = found.values().filter(|pids| *pids != main).map(names).collect();
     if !others.is_empty() && !found.contains_key(ours.as_str()) {
@@ -64,6 +66,14 @@ fn choose(
         format!("port {port} is listened on in another network namespace too, by {who}; to observe that one use --pid")
     });
     Ok(Chosen { notes: notes.collect(), main: main.clone(), pids: tree.with_descendants(main) })
+}
+
+/// What keeps us from seeing other users' sockets and network namespaces, if anything does.
+fn lacking() -> String {
+    match &privileges::missing(&privileges::OTHERS)[..] {
+        [] => String::new(),
+        missing => format!(" (this user lacks {}: other users' processes are hidden)", privileges::names(missing)),
+    }
 }
 
 /// Inodes of the sockets on a port: of TCP listeners, or of UDP sockets where there are none.

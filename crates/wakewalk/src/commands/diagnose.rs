@@ -61,6 +61,8 @@ fn capture(plan: &Plan, target: &Target, started: Option<Started>, dir: &Path) -
     if let Some(started) = &started {
         resolved.named = format!("-- {}", started.command());
         resolved.comm = started.name();
+    } else {
+        plan::check_target(&resolved)?;
     }
     let capture_plan = capture::Plan {
         target: resolved,

@@ -4,7 +4,8 @@
 use std::io::Write as _;
 
 use anyhow::Result;
-use collect::doctor::{self, Facility};
+use collect::doctor::{self, Facility, Health};
+use collect::tested;
 
 use crate::args;
 
@@ -16,17 +17,32 @@ pub fn run(args: &args::Doctor) -> Result<()> {
         writeln!(out, "{}", serde_json::to_string_pretty(&health)?)?;
         return Ok(());
     }
-    writeln!(out, "kernel {}\n", health.kernel)?;
+    let tested = if health.tested { "one of the tested" } else { "none of the tested" };
+    writeln!(out, "kernel {}, {tested}:\n  {}\n", health.kernel, tested::sentence().replace("), ", "),\n  "))?;
     for facility in &health.facilities {
         draw(&mut out, facility)?;
     }
-    let verdict = if health.bpf { "`wakewalk diagnose` works here." } else { "`wakewalk diagnose` cannot work here." };
-    writeln!(out, "\n{verdict}")?;
+    writeln!(out, "\n{}", conclusion(&health))?;
     Ok(())
 }
 
+fn conclusion(health: &Health) -> String {
+    match (health.bpf, health.missing.as_str()) {
+        (true, _) => "`wakewalk diagnose` works here.".into(),
+        (false, "") => "`wakewalk diagnose` cannot work here.".into(),
+        (false, missing) => format!(
+            "`wakewalk diagnose` cannot work for this user, who lacks {missing}. Whether it works\nfor root on this \
+             kernel could not be tried: run `sudo wakewalk doctor`."
+        ),
+    }
+}
+
 fn draw(out: &mut impl std::io::Write, f: &Facility) -> Result<()> {
-    let (mark, lead) = if f.works { ("yes", "") } else { ("NO ", "lost: ") };
+    let (mark, lead) = match (f.works, f.tried) {
+        (true, _) => ("yes", ""),
+        (false, true) => ("NO ", "lost: "),
+        (false, false) => ("?  ", ""),
+    };
     writeln!(out, "{mark}  {}\n     {lead}{}", f.name, f.meaning)?;
     if !f.works {
         writeln!(out, "     {}", f.why)?;
