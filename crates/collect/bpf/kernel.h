@@ -22,6 +22,7 @@ typedef __s64 s64;
 
 struct cfs_rq {
 	int throttle_count;
+	u64 throttled_clock_pelt_time; /* ns for which it was held so far, without the hold that is still on */
 };
 
 struct sched_entity {

@@ -37,6 +37,9 @@ struct thread_state {
 	u64 delay; /* sched_info.run_delay at off_at */
 	u64 stack; /* key of the wait's kernel stack; 0 = not taken */
 	u64 stackless; /* blocked time since the last stack was taken */
+	u64 queue; /* address of the run queue that it left, where quotas hold whole queues */
+	u64 queue_held; /* for how long that one had been held then */
+	u64 held; /* part of the wait for a CPU in which its run queue was held */
 	u64 call_at; /* entry of the system call, in latency windows only */
 	u32 before; /* process that ran on the CPU until this thread got it */
 	s32 syscall; /* of the wait; -1 = none */

@@ -17,6 +17,7 @@
 #include "target.bpf.h"
 #include "stack.bpf.h"
 #include "wait.bpf.h"
+#include "held.bpf.h"
 
 /* --- settings ------------------------------------------------------------------------------- */
 
@@ -92,16 +93,6 @@ static __always_inline struct counts *this_cpu(void)
 	return bpf_map_lookup_elem(&counts, &zero);
 }
 
-static __always_inline bool is_throttled(struct task_struct *task)
-{
-	/* Since 6.18 a quota holds single tasks; before, it took whole run queues off. */
-	if (bpf_core_field_exists(task->throttled))
-		return task->throttled;
-	if (bpf_core_field_exists(struct cfs_rq, throttle_count))
-		return BPF_CORE_READ(task, se.cfs_rq, throttle_count) > 0;
-	return false;
-}
-
 static __always_inline void add_delay(struct thread_state *t, u64 ns)
 {
 	u64 *row;
@@ -119,26 +110,23 @@ static __always_inline void add_delay(struct thread_state *t, u64 ns)
  */
 static __always_inline u64 book_off(struct thread_state *t, u64 until, u64 delay)
 {
-	u64 off = until - t->off_at;
+	u64 off = until - t->off_at, held;
 
-	if (t->off == OFF_BLOCKED) {
-		if (delay > off)
-			delay = off;
-		t->sum.run_queue += delay;
-		t->sum.blocked += off - delay;
-		add_delay(t, delay);
-		return off - delay;
-	}
 	if (t->off == OFF_THROTTLED) {
 		t->sum.throttled += off;
 		return 0;
 	}
-	if (t->off == OFF_NEW)
-		t->sum.run_queue += off;
+	if (t->off != OFF_BLOCKED || delay > off)
+		delay = off;
+	held = t->held < delay ? t->held : delay;
+	t->sum.throttled += held;
+	if (t->off == OFF_PREEMPTED || t->off == OFF_RUNNING)
+		t->sum.preempted += delay - held;
 	else
-		t->sum.preempted += off;
-	add_delay(t, off);
-	return 0;
+		t->sum.run_queue += delay - held;
+	t->sum.blocked += off - delay;
+	add_delay(t, delay - held);
+	return off - delay;
 }
 
 /*
@@ -228,14 +216,13 @@ static __always_inline void leave(struct task_struct *task, u32 state, bool pree
 	t->on_at = 0;
 	t->exec = exec;
 	t->delay = delay;
+	note_queue(task, t);
 	if (state & TASK_DEAD) {
 		report_exit(task, t, now, c);
 		t->off_at = 0; /* a zombie stays in the list of tasks until it is reaped */
-	} else if (is_throttled(task)) {
-		t->off = OFF_THROTTLED;
-		t->sum.involuntary++;
 	} else if (preempt || !(state & STATE_MASK)) {
-		t->off = OFF_PREEMPTED;
+		/* Held threads stay runnable. A thread that goes to sleep in a group that is held waits for itself. */
+		t->off = is_throttled(task) ? OFF_THROTTLED : OFF_PREEMPTED;
 		t->sum.involuntary++;
 	} else {
 		note_wait(task, t, state);
@@ -252,6 +239,7 @@ static __always_inline void arrive(struct task_struct *task, struct task_struct 
 		return;
 	t->on_at = now;
 	t->before = before->tgid;
+	t->held = held_since(task, t);
 	if (t->off == OFF_BLOCKED && t->stackless + (now - t->off_at) >= stack_every_ns)
 		t->stack = take_stack(task, &c->stacks_lost);
 }
@@ -269,6 +257,8 @@ static __always_inline void book_open(struct task_struct *task, struct thread_st
 		book_off(copy, copy->on_at, task->sched_info.run_delay - copy->delay);
 		book_on(copy, now - copy->on_at, now - copy->on_at);
 	} else {
+		/* what is held now has been since before the thread was woken, or will be booked at the switch */
+		copy->held = !holds_tasks() && is_throttled(task) ? now : held_since(task, copy);
 		book_off(copy, now, waiting_now(task, copy, now));
 	}
 }
@@ -352,13 +342,12 @@ int seed_threads(struct bpf_iter__task *ctx)
 	if (task->on_cpu) {
 		t->off = OFF_RUNNING;
 		t->on_at = now;
-	} else if (is_throttled(task)) {
-		t->off = OFF_THROTTLED;
 	} else if (task->__state & STATE_MASK) {
 		note_wait(task, t, task->__state);
 	} else {
-		t->off = OFF_PREEMPTED;
+		t->off = is_throttled(task) ? OFF_THROTTLED : OFF_PREEMPTED;
 	}
+	note_queue(task, t);
 	t->off_at = now; /* last: hooks leave a thread alone until this is set */
 	return 0;
 }

@@ -59,11 +59,11 @@ struct neighbour {
 	char comm[16];
 };
 
-/* Samples that found a process outside the target, by CPU. */
+/* Samples that found a process outside the target, by CPU. Preallocated: before 6.1 a clock's program may use no other.
+ */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 8192);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
 	__type(key, struct neighbour_key);
 	__type(value, struct neighbour);
 } neighbours SEC(".maps");
