@@ -1,7 +1,7 @@
 # Two commands matter: `make demo` and `make test`. `make help` lists the others.
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test lab lab-fixtures lab-verdicts story-002 lint fmt schema install-deps
+.PHONY: help build demo test lab lab-fixtures lab-verdicts kernels deb story-002 lint fmt schema install-deps
 
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 LAB := $(TARGET)/release/lab
@@ -27,6 +27,12 @@ lab-fixtures: build ## run the lab and keep its recordings as golden fixtures; S
 
 lab-verdicts: build ## make the verdicts of the golden fixtures anew, after a rule has changed
 	$(LAB) fixtures --verdicts $(SCENARIO)
+
+kernels: build ## boot the kernels that the package manager offers, and try the binary on each
+	$(LAB) kernels
+
+deb: build ## make target/wakewalk_VERSION_ARCH.deb
+	scripts/deb.sh
 
 story-002: build ## retell story 002; README=1 puts the output into its README
 	$(LAB) story 002 $(if $(README),--readme)

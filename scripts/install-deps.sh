@@ -25,6 +25,10 @@ chromium         chromium
 ip               iproute2
 ps               procps
 javac            default-jdk-headless
+qemu-system-x86_64 qemu-system-x86
+busybox          busybox-static
+cpio             cpio
+man              man-db
 LIST
 }
 

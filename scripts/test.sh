@@ -36,6 +36,16 @@ bc_or_zero() {
   echo $((terms))
 }
 
+# The lab closes with a line of its own.
+count_closing() { # status, log
+  local closing='^[0-9]+ passed, [0-9]+ failed, [0-9]+ skipped$'
+  if [[ $(grep -E "$closing" "$logs/$2.log" | tail -1) =~ ([0-9]+)\ passed,\ ([0-9]+)\ failed,\ ([0-9]+)\ skipped ]]; then
+    count "$1" "${BASH_REMATCH[1]}" "${BASH_REMATCH[2]}" "${BASH_REMATCH[3]}"
+  else
+    count 1 0 0 0
+  fi
+}
+
 step dependencies 20 scripts/install-deps.sh || {
   count 1 0 0 0
   echo "$passed passed, $failed failed, $skipped skipped"
@@ -43,9 +53,16 @@ step dependencies 20 scripts/install-deps.sh || {
 }
 
 # All targets at once: features are unified over binaries and tests, so nothing is compiled twice.
-step build 30 cargo build --release --workspace --all-targets
+step build 30 scripts/build.sh --all-targets
 status=$?
 count $status $((status == 0)) 0 0
+
+# Other kernels take minutes of an emulator: beside lint and the Rust tests, and before the live lab.
+echo
+echo "== kernels (in the background)"
+timeout --kill-after=30 10m "$target/release/lab" kernels >"$logs/kernels.log" 2>&1 </dev/null &
+kernels=$!
+trap 'kill $kernels 2>/dev/null' EXIT
 
 step lint 25 scripts/lint.sh
 status=$?
@@ -56,20 +73,25 @@ status=$?
 count $status "$(sum rust '[0-9]+ passed;')" "$(sum rust '[0-9]+ failed;')" "$(sum rust '[0-9]+ ignored;')"
 
 # The sample pages by the binary that is there already; cargo would build for one package anew.
-SAMPLE_PAGE=$(realpath "$target/release/examples/sample_page")
+SAMPLE_PAGE=$(dirname "$(realpath "$target/release/wakewalk")")/examples/sample_page
 export SAMPLE_PAGE
+step deb 5 scripts/deb.sh --check
+status=$?
+count $status "$(grep -c '^ok ' "$logs/deb.log")" "$(grep -c '^FAIL ' "$logs/deb.log")" 0
+
 step page 10 npm --prefix crates/report/web test
 status=$?
 count $status "$(sum page '^. pass [0-9]+')" "$(sum page '^. fail [0-9]+')" "$(sum page '^. skipped [0-9]+')"
 
-step lab 15 "$target/release/lab" run --changed
+echo
+echo "== kernels ($(((SECONDS - began) / 60)) min)"
+wait $kernels
 status=$?
-closing='^[0-9]+ passed, [0-9]+ failed, [0-9]+ skipped$'
-if [[ $(grep -E "$closing" "$logs/lab.log" | tail -1) =~ ([0-9]+)\ passed,\ ([0-9]+)\ failed,\ ([0-9]+)\ skipped ]]; then
-  count $status "${BASH_REMATCH[1]}" "${BASH_REMATCH[2]}" "${BASH_REMATCH[3]}"
-else
-  count 1 0 0 0
-fi
+cat "$logs/kernels.log"
+count_closing $status kernels
+
+step lab 15 "$target/release/lab" run --changed
+count_closing $? lab
 
 echo
 grep -h '^test result:' "$logs/rust.log" | sort | uniq -c

@@ -10,7 +10,7 @@ use clap::{Parser, Subcommand};
 #[derive(Debug, Parser)]
 #[command(name = "lab")]
 pub struct Args {
-    /// The wakewalk binary under test [default: target/release/wakewalk].
+    /// The wakewalk binary under test [default: the one beside the lab's own].
     #[arg(long, global = true)]
     pub wakewalk: Option<PathBuf>,
     /// What to do.
@@ -33,6 +33,8 @@ pub enum Action {
         #[arg(long)]
         verdicts: bool,
     },
+    /// Boot the kernels that the package manager offers, and try the binary on each.
+    Kernels,
     /// Retell a story: symptom, verdict, fix, before and after.
     Story {
         /// Number of the story.

@@ -12,6 +12,7 @@ pub mod cell;
 pub mod disturbance;
 pub mod enter;
 pub mod fixtures;
+pub mod kernels;
 pub mod paths;
 pub mod pick;
 pub mod probe;

@@ -11,7 +11,7 @@ use lab::fixtures::Source;
 use lab::paths::Paths;
 use lab::score::Score;
 use lab::stop::Stop;
-use lab::{cell, enter, fixtures, pick, probe, scenarios, story};
+use lab::{cell, enter, fixtures, kernels, pick, probe, scenarios, story};
 
 fn main() -> ExitCode {
     match run(Args::parse()) {
@@ -33,6 +33,11 @@ fn run(args: Args) -> Result<ExitCode> {
             let source = if verdicts { Source::Kept } else { Source::LastRun };
             let made = fixtures::refresh(&pick::named(scenario.as_deref())?, source, &Paths::find(args.wakewalk)?)?;
             made.iter().for_each(|dir| println!("{}", dir.display()));
+        }
+        Action::Kernels => {
+            let tally = kernels::run(&Paths::find(args.wakewalk)?, &Stop::listen()?)?;
+            println!("{} passed, {} failed, {} skipped", tally.passed, tally.failed, tally.skipped);
+            return Ok(ExitCode::from(u8::from(tally.failed > 0)));
         }
         Action::Story { number, readme } => {
             story::tell(&number, readme, &Paths::find(args.wakewalk)?, &Stop::listen()?)?
