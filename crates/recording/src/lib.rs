@@ -6,9 +6,13 @@
 //! sealing turns each stream into Parquet by rename. Readers take either.
 //! This crate knows rows and files; it knows nothing of kernels, rules or output.
 
+mod disk;
+#[cfg(any(test, fuzzing))]
+pub mod fuzzing;
 pub mod meta;
 mod read;
 mod schema;
+mod shield;
 mod store;
 pub mod tables;
 pub mod text;

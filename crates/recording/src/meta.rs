@@ -2,6 +2,8 @@
 //! `meta.json`: what was recorded, where, when, and on which kernel. Written first and again when
 //! the recording is sealed, so that a capture that was killed can still be read.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 /// One recording's description.
@@ -28,6 +30,19 @@ pub struct Meta {
     pub host: Host,
     /// What was observed.
     pub target: Target,
+    /// Sealed tables as they were written, by file name, so that damage is found out and not diagnosed.
+    /// Empty while the capture runs, and in recordings of early versions.
+    pub files: BTreeMap<String, Sum>,
+}
+
+/// Size and checksum of one file.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Sum {
+    /// Size in bytes.
+    pub bytes: u64,
+    /// CRC-32 of the content, as gzip has it.
+    pub crc32: u32,
 }
 
 /// The machine and kernel of a recording.

@@ -1,17 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Reading: sealed tables from Parquet, unsealed ones from their stream up to the tear.
 
-use std::fs::{self, File};
 use std::io::BufReader;
 use std::path::Path;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, anyhow, bail};
 use arrow_array::RecordBatch;
 use arrow_ipc::reader::StreamReader;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 
 use crate::write::{HOT, SEALED};
-use crate::{Meta, SCHEMA, Table, Tables, Writer, tables};
+use crate::{Meta, SCHEMA, Table, Tables, Writer, disk, shield, tables};
+
+/// Largest description: some kilobytes, and the target's processes by number.
+const MAX_META_BYTES: u64 = 16 << 20;
+
+/// Rows of one table. Packed, they can be so few bytes that the size of the file is no limit.
+const MAX_ROWS: usize = 1 << 25;
 
 /// A recording in memory.
 #[derive(Default)]
@@ -29,8 +34,16 @@ impl Recording {
     /// The folder holds a recording already, or the disk is full.
     pub fn save(&self, dir: &Path) -> Result<()> {
         let mut writer = Writer::create(dir, &self.meta)?;
-        tables::write_all(&self.tables, &mut writer)?;
+        self.append_to(&mut writer)?;
         writer.seal(&self.meta)
+    }
+
+    /// Appends all its rows to a recording that is being written.
+    ///
+    /// # Errors
+    /// The disk is full.
+    pub fn append_to(&self, writer: &mut Writer) -> Result<()> {
+        tables::write_all(&self.tables, writer)
     }
 
     /// Rows of a table; empty where it is missing.
@@ -45,11 +58,14 @@ impl Recording {
 /// There is none, it is of a newer version, or a sealed table is damaged; the sentence says which.
 pub fn open(dir: &Path) -> Result<Recording> {
     let path = dir.join("meta.json");
-    let text = fs::read_to_string(&path).with_context(|| {
+    let text = disk::read(&path, MAX_META_BYTES).with_context(|| {
         format!("`{}` holds no recording (no readable meta.json); name a folder that --save wrote", dir.display())
     })?;
-    let meta: Meta = serde_json::from_str(&text)
+    let meta: Meta = serde_json::from_slice(&text)
         .with_context(|| format!("`{}` is not a recording's description; was it cut off?", path.display()))?;
+    if meta.schema == 0 {
+        bail!("`{}` was not written by wakewalk; name a folder that --save wrote", path.display());
+    }
     if meta.schema > SCHEMA {
         bail!(
             "recording `{}` has layout {}, this wakewalk reads up to {SCHEMA}; use a newer wakewalk",
@@ -57,9 +73,28 @@ pub fn open(dir: &Path) -> Result<Recording> {
             meta.schema
         );
     }
+    check_files(dir, &meta)?;
     let mut tables = Tables::default();
     tables::read_all(dir, &mut tables)?;
     Ok(Recording { meta, tables })
+}
+
+/// A recording that was cut off or changed on its way is refused: its numbers would be believed.
+fn check_files(dir: &Path, meta: &Meta) -> Result<()> {
+    for (name, sum) in &meta.files {
+        let damaged = |how: String| anyhow!("recording `{}` is damaged: {how}; copy it again", dir.display());
+        if name.contains('/') {
+            return Err(damaged(format!("its description names a file `{name}`")));
+        }
+        let found = disk::sum(&dir.join(name)).map_err(|e| damaged(format!("{e:#}")))?;
+        if found.bytes != sum.bytes {
+            return Err(damaged(format!("`{name}` has {} bytes instead of {}", found.bytes, sum.bytes)));
+        }
+        if found != *sum {
+            return Err(damaged(format!("the content of `{name}` is not what was written")));
+        }
+    }
+    Ok(())
 }
 
 /// Reads one table into `tables`, where the recording has it.
@@ -75,8 +110,13 @@ pub(crate) fn table<T: Table + Send + Sync>(dir: &Path, tables: &mut Tables) -> 
         return Ok(());
     };
     tables.extend::<T>(std::iter::empty());
+    let mut left = MAX_ROWS;
     for batch in &batches {
-        let rows: Vec<T> = serde_arrow::from_record_batch(batch)
+        // Rows without columns take no bytes at all, so that a file's size is no limit.
+        left = left.checked_sub(batch.num_rows()).with_context(|| {
+            format!("table `{}` of `{}` has more rows than wakewalk writes", T::NAME, dir.display())
+        })?;
+        let rows: Vec<T> = shield::decode(|| Ok(serde_arrow::from_record_batch(batch)?))
             .with_context(|| format!("table `{}` does not have the columns of this version", T::NAME))?;
         tables.extend(rows);
     }
@@ -84,15 +124,26 @@ pub(crate) fn table<T: Table + Send + Sync>(dir: &Path, tables: &mut Tables) -> 
 }
 
 fn sealed_batches(path: &Path) -> Result<Vec<RecordBatch>> {
-    let reader = ParquetRecordBatchReaderBuilder::try_new(File::open(path)?)?.build()?;
-    Ok(reader.collect::<Result<_, _>>()?)
+    let file = disk::open(path)?;
+    shield::decode(|| {
+        let reader = ParquetRecordBatchReaderBuilder::try_new(file)?;
+        let rows = reader.metadata().file_metadata().num_rows();
+        if usize::try_from(rows).is_ok_and(|rows| rows > MAX_ROWS) {
+            bail!("it has more rows than wakewalk writes");
+        }
+        Ok(reader.build()?.collect::<Result<_, _>>()?)
+    })
 }
 
 /// Batches of a stream up to its end or up to the tear that a killed writer left.
 pub(crate) fn stream_batches(path: &Path) -> Result<Vec<RecordBatch>> {
-    let file = File::open(path).with_context(|| format!("failed to open `{}`", path.display()))?;
-    let Ok(reader) = StreamReader::try_new(BufReader::new(file), None) else {
+    let file = BufReader::new(disk::open(path)?);
+    let Ok(mut reader) = shield::decode(|| Ok(StreamReader::try_new(file, None)?)) else {
         return Ok(Vec::new()); // torn inside the header: nothing was written yet
     };
-    Ok(reader.map_while(Result::ok).collect())
+    let mut batches = Vec::new();
+    while let Ok(Some(batch)) = shield::decode(|| Ok(reader.next().transpose()?)) {
+        batches.push(batch);
+    }
+    Ok(batches)
 }

@@ -13,7 +13,8 @@ pub fn markdown() -> String {
         "# Layout of a recording, version {SCHEMA}\n\n\
          Generated from `crates/recording/src/tables/` by `make schema`; do not edit.\n\n\
          A recording is a folder: `meta.json` and one file per table, `NAME.parquet` once sealed, \
-         `NAME.arrows` (Arrow IPC stream) while it is written or after a kill. Times are ns of \
+         `NAME.arrows` (Arrow IPC stream) while it is written or after a kill. Sealing notes each table's size \
+         and CRC-32 in `meta.json` (`files`), and a table that does not have them is refused. Times are ns of \
          CLOCK_MONOTONIC, counted from the capture's start.\n"
     );
     for (name, schema) in tables::all() {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Writing: an Arrow IPC stream for each table while the capture runs, Parquet once it is sealed.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fs::{self, File};
-use std::io::BufWriter;
+use std::io::{BufWriter, ErrorKind};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -16,7 +16,8 @@ use parquet::basic::{Compression, ZstdLevel};
 use parquet::file::properties::WriterProperties;
 use serde_arrow::schema::{SchemaLike, TracingOptions};
 
-use crate::{Meta, SCHEMA, Table, read};
+use crate::meta::Sum;
+use crate::{Meta, SCHEMA, Table, disk, read};
 
 /// Ending of a table that is still being written.
 pub(crate) const HOT: &str = "arrows";
@@ -42,7 +43,7 @@ impl Writer {
         if fs::read_dir(dir).is_ok_and(|mut entries| entries.next().is_some()) {
             bail!("folder `{}` is not empty; name a new folder for the recording", dir.display());
         }
-        write_meta(dir, meta)?;
+        begin(dir, meta)?;
         Ok(Self { dir: dir.to_path_buf(), streams: HashMap::new() })
     }
 
@@ -72,16 +73,17 @@ impl Writer {
         let stream = match self.streams.entry(T::NAME) {
             std::collections::hash_map::Entry::Occupied(entry) => entry.into_mut(),
             std::collections::hash_map::Entry::Vacant(entry) => {
+                let failed = |e: anyhow::Error| disk::failed(&format!("create table `{}`", T::NAME), &self.dir, e);
                 let path = self.dir.join(format!("{}.{HOT}", T::NAME));
-                let file = File::create(&path).with_context(|| format!("failed to create `{}`", path.display()))?;
-                let writer = StreamWriter::try_new(BufWriter::new(file), &Schema::new(fields))?;
-                entry.insert(writer)
+                let file = File::create(path).map_err(|e| failed(e.into()))?;
+                let writer = StreamWriter::try_new(BufWriter::new(file), &Schema::new(fields));
+                entry.insert(writer.map_err(|e| failed(e.into()))?)
             }
         };
         stream
             .write(&batch)
             .and_then(|()| stream.flush())
-            .with_context(|| format!("failed to write table `{}` (is the disk full?)", T::NAME))
+            .map_err(|e| disk::failed(&format!("write table `{}`", T::NAME), &self.dir, e))
     }
 
     /// Turns every stream into Parquet and marks the recording as whole.
@@ -89,37 +91,56 @@ impl Writer {
     /// # Errors
     /// The disk is full or the folder has gone; the streams written so far stay readable.
     pub fn seal(mut self, meta: &Meta) -> Result<()> {
+        let mut files = BTreeMap::new();
         for (name, mut stream) in self.streams.drain() {
-            stream.finish().with_context(|| format!("failed to finish table `{name}`"))?;
+            let failed = |e: anyhow::Error| disk::failed(&format!("seal table `{name}`"), &self.dir, e);
+            stream.finish().map_err(|e| failed(e.into()))?;
             drop(stream);
-            seal_table(&self.dir, name)?;
+            let sum = seal_table(&self.dir, name).map_err(failed)?;
+            files.insert(format!("{name}.{SEALED}"), sum);
         }
-        write_meta(&self.dir, &Meta { sealed: true, ..meta.clone() })
+        write_meta(&self.dir, &Meta { sealed: true, files, ..meta.clone() })
     }
 }
 
-fn seal_table(dir: &Path, name: &str) -> Result<()> {
+fn seal_table(dir: &Path, name: &str) -> Result<Sum> {
     let hot = dir.join(format!("{name}.{HOT}"));
     let part = dir.join(format!("{name}.{SEALED}.part"));
     let batches = read::stream_batches(&hot)?;
     let schema = batches.first().map_or_else(|| Arc::new(Schema::empty()), RecordBatch::schema);
-    let file = File::create(&part).with_context(|| format!("failed to create `{}`", part.display()))?;
+    let file = File::create(&part)?;
     let level = ZstdLevel::try_new(3)?;
     let properties = WriterProperties::builder().set_compression(Compression::ZSTD(level)).build();
     let mut writer = ArrowWriter::try_new(file, schema, Some(properties))?;
     for batch in &batches {
-        writer.write(batch).with_context(|| format!("failed to seal table `{name}`"))?;
+        writer.write(batch)?;
     }
-    writer.close().with_context(|| format!("failed to seal table `{name}` (is the disk full?)"))?;
+    writer.close()?;
+    let sum = disk::sum(&part)?;
     fs::rename(&part, dir.join(format!("{name}.{SEALED}")))?;
     fs::remove_file(&hot)?;
-    Ok(())
+    Ok(sum)
+}
+
+/// Writes the first description. Of two captures into one folder at the same moment only one can make
+/// the file, and the other is refused.
+fn begin(dir: &Path, meta: &Meta) -> Result<()> {
+    let part = dir.join("meta.json.part");
+    let taken = || format!("folder `{}` is being written to by another capture; name another one", dir.display());
+    match File::create_new(&part) {
+        Ok(_) if dir.join("meta.json").exists() => {
+            let _ = fs::remove_file(&part); // ours, and nobody misses it
+            bail!(taken());
+        }
+        Err(e) if e.kind() == ErrorKind::AlreadyExists => bail!(taken()),
+        made => made.map(drop).map_err(|e| disk::failed("begin a recording", dir, e))?,
+    }
+    write_meta(dir, meta)
 }
 
 fn write_meta(dir: &Path, meta: &Meta) -> Result<()> {
     let part = dir.join("meta.json.part");
     let meta = Meta { schema: SCHEMA, ..meta.clone() };
-    fs::write(&part, serde_json::to_string_pretty(&meta)? + "\n")
-        .with_context(|| format!("failed to write `{}` (is the disk full?)", part.display()))?;
-    fs::rename(&part, dir.join("meta.json")).context("failed to put meta.json in place")
+    let written = fs::write(&part, serde_json::to_string_pretty(&meta)? + "\n");
+    written.and_then(|()| fs::rename(&part, dir.join("meta.json"))).map_err(|e| disk::failed("write meta.json", dir, e))
 }
