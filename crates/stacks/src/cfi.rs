@@ -75,8 +75,10 @@ impl Cfi {
     fn offset_by_header(&self, vaddr: u64) -> Option<EhFrameOffset> {
         let parsed = EhFrameHdr::new(&self.header, LittleEndian).parse(&self.bases, 8).ok()?;
         let table = parsed.table()?;
-        let pointer = table.lookup(vaddr, &self.bases).ok()?;
-        table.pointer_to_offset(pointer).ok()
+        let pointer = table.lookup(vaddr, &self.bases).ok()?.direct().ok()?;
+        // It may point to anywhere, also to before the section.
+        let offset = pointer.checked_sub(parsed.eh_frame_ptr().direct().ok()?)?;
+        usize::try_from(offset).ok().map(EhFrameOffset)
     }
 
     /// Only for files without a usable header; a header that simply does not know the address

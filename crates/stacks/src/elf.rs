@@ -15,6 +15,11 @@ use crate::source::{Cursor, Source};
 /// More headers than this are not read. Linked programs have some dozens.
 const MAX_HEADERS: u32 = 4096;
 
+/// Largest table of section names; linked programs have some hundred bytes. Names may overlap in it, so
+/// that each is cut too.
+const MAX_NAMES_BYTES: u64 = 1 << 20;
+const MAX_NAME_BYTES: usize = 64;
+
 /// Page size of the mappings.
 const PAGE: u64 = 4096;
 
@@ -60,8 +65,9 @@ impl Layout {
         }
         let code = header.program_headers(endian, data).ok()?.iter().filter_map(|p| segment(p, endian)).collect();
         // A file without section headers can still be told apart by its offsets.
-        let sections = header.sections(endian, data).map(|table| sections(&table, endian)).unwrap_or_default();
-        Some(Layout { code, sections })
+        let names = || header.shstrndx(endian, data).map_or(0, |index| index as usize);
+        let sections = header.sections(endian, data).map(|table| sections(&table, names(), source, endian));
+        Some(Layout { code, sections: sections.unwrap_or_default() })
     }
 
     pub(crate) fn section(&self, name: &str) -> Option<&Section> {
@@ -91,9 +97,14 @@ fn segment(p: &ProgramHeader64<LittleEndian>, endian: LittleEndian) -> Option<Se
 
 type Table<'a> = SectionTable<'a, FileHeader64<LittleEndian>, &'a ReadCache<Cursor<'a>>>;
 
-fn sections(table: &Table<'_>, endian: LittleEndian) -> Vec<Section> {
+/// The sections that have a name in section `names`.
+fn sections(table: &Table<'_>, names: usize, source: &Source, endian: LittleEndian) -> Vec<Section> {
+    let all = table.section(object::SectionIndex(names)).ok();
+    let all = all.and_then(|s| source.read(s.sh_offset(endian), s.sh_size(endian), MAX_NAMES_BYTES));
+    let all = all.unwrap_or_default();
     let section = |s: &SectionHeader64<LittleEndian>| {
-        let name = table.section_name(endian, s).ok()?;
+        let name = all.get(s.sh_name(endian) as usize..)?;
+        let name = name[..name.len().min(MAX_NAME_BYTES)].split(|byte| *byte == 0).next()?;
         Some(Section {
             name: String::from_utf8_lossy(name).into_owned(),
             kind: s.sh_type(endian).0,

@@ -14,6 +14,9 @@ use std::fs::File;
 use crate::{elf::Layout, memory::Memory, row::Row, source::Source};
 use pclntab::Pclntab;
 
+/// The table's section, in programs and in position-independent ones.
+pub(crate) const SECTIONS: [&str; 2] = [".gopclntab", ".data.rel.ro.gopclntab"];
+
 /// Most of a goroutine's stack that is read: the frames above a cgo call are near its lower end.
 const MAX_STACK_BYTES: u64 = 64 << 10;
 

@@ -1,15 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Broken files: nothing that is read from one may panic, hang or eat the memory.
 
-use std::{
-    process::Command,
-    sync::Arc,
-    time::{Duration, Instant},
-};
+use std::{process::Command, sync::Arc};
 
-use gimli::UnwindContext;
-
-use crate::{Registers, image::Image, memory::Memory, names, registers::Frame, source::Source};
+use crate::{fuzzing::use_file, source::Source};
 
 /// Numbers without meaning, the same in every run.
 struct Random(u64);
@@ -50,22 +44,8 @@ fn go_program() -> Option<Vec<u8>> {
 
 /// Does with a file all that is ever done with one.
 fn use_all(bytes: Vec<u8>, random: &mut Random) {
-    let size = bytes.len();
-    let mut image = Image::new("p".into(), Some(Source::Bytes(Arc::from(bytes))));
-    image.load(&mut (1 << 30));
-    let mut context = UnwindContext::new();
-    let mut addresses: Vec<u64> = (0..64).filter_map(|_| image.vaddr(random.below(size) as u64)).collect();
-    let stack: Vec<u8> = (0..4096).map(|_| random.next() as u8).collect();
-    for vaddr in &addresses {
-        let registers =
-            Registers { sp: 0x1000 + random.next() % 4096, bp: random.next(), ip: *vaddr, ..Registers::default() };
-        if let Some(row) = image.row(*vaddr, &mut context) {
-            row.caller(&Frame::from(&registers), &Memory::new(0x1000, &stack));
-        }
-    }
-    addresses.sort_unstable();
-    addresses.dedup();
-    names::name_addresses(&image, &addresses, Instant::now() + Duration::from_secs(5));
+    let stack: Vec<u8> = (0..512).map(|_| random.next() as u8).collect();
+    use_file(&bytes, &stack);
 }
 
 /// Changes some bytes, more often in headers and tables than elsewhere.

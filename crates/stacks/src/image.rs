@@ -3,13 +3,22 @@
 
 use std::{
     collections::HashMap,
-    sync::Arc,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
     time::{Duration, Instant},
 };
 
 use gimli::UnwindContext;
 
-use crate::{cfi::Cfi, elf::Layout, golang::Runtime, row::Row, source::Source};
+use crate::{
+    cfi::Cfi,
+    elf::Layout,
+    golang::{self, Runtime},
+    row::Row,
+    source::Source,
+};
 
 /// A file (or the vdso), shared by all processes that map it.
 pub(crate) struct Image {
@@ -20,14 +29,30 @@ pub(crate) struct Image {
     parts: Option<Parts>,
     rows: HashMap<u64, Option<Arc<Row>>>,
     row_time: Duration,
+    row_time_of_all: RowTime,
 }
 
 /// Addresses whose rows are remembered.
 const MAX_ROWS: usize = 1 << 16;
 
-/// Time for finding rows. A real file needs microseconds for each; one that was made to be slow
-/// is taken for one that describes nothing.
+/// Time for finding rows, in one file and in all together. A real file needs microseconds for each; one
+/// that was made to be slow is taken for one that describes nothing.
 const MAX_ROW_TIME: Duration = Duration::from_secs(2);
+const MAX_ROW_TIME_OF_ALL: Duration = Duration::from_secs(10);
+
+/// Time spent on rows of all images.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct RowTime(Arc<AtomicU64>);
+
+impl RowTime {
+    fn is_used_up(&self) -> bool {
+        self.0.load(Ordering::Relaxed) >= MAX_ROW_TIME_OF_ALL.as_nanos() as u64
+    }
+
+    fn add(&self, time: Duration) {
+        self.0.fetch_add(time.as_nanos() as u64, Ordering::Relaxed);
+    }
+}
 
 /// What is read when the first address falls into the image.
 #[derive(Default)]
@@ -38,8 +63,8 @@ struct Parts {
 }
 
 impl Image {
-    pub(crate) fn new(name: String, source: Option<Source>) -> Self {
-        Image { name, source, parts: None, rows: HashMap::new(), row_time: Duration::ZERO }
+    pub(crate) fn new(name: String, source: Option<Source>, row_time_of_all: RowTime) -> Self {
+        Image { name, source, parts: None, rows: HashMap::new(), row_time: Duration::ZERO, row_time_of_all }
     }
 
     /// Reads headers and call frame information, unless that was done before. `budget` is what
@@ -50,12 +75,13 @@ impl Image {
         }
         let read = |source: &Source| {
             let layout = Layout::read(source)?;
-            let size = layout.section(".eh_frame").map_or(0, |s| s.size);
-            let cfi = budget.checked_sub(size).and_then(|left| {
-                *budget = left;
-                Cfi::read(source, &layout)
-            });
-            let go = Runtime::find(source, &layout);
+            let mut affordable = |names: &[&str]| {
+                let sizes = names.iter().filter_map(|name| layout.section(name)).map(|s| s.size);
+                let left = budget.checked_sub(sizes.fold(0, u64::saturating_add));
+                left.map(|left| *budget = left)
+            };
+            let cfi = affordable(&[".eh_frame", ".eh_frame_hdr"]).and_then(|()| Cfi::read(source, &layout));
+            let go = affordable(&golang::SECTIONS).and_then(|()| Runtime::find(source, &layout));
             Some(Parts { layout, cfi, go })
         };
         self.parts = Some(self.source.as_ref().and_then(read).unwrap_or_default());
@@ -85,11 +111,14 @@ impl Image {
         if let Some(row) = self.rows.get(&vaddr) {
             return row.clone();
         }
-        let parts = self.parts.as_mut().filter(|_| self.row_time < MAX_ROW_TIME)?;
+        let in_time = self.row_time < MAX_ROW_TIME && !self.row_time_of_all.is_used_up();
+        let parts = self.parts.as_mut().filter(|_| in_time)?;
         let start = Instant::now();
         let described = parts.cfi.as_mut().and_then(|cfi| cfi.row(vaddr, context));
         let row = described.or_else(|| parts.go.as_ref()?.row(vaddr)).map(Arc::new);
-        self.row_time += start.elapsed();
+        let time = start.elapsed();
+        self.row_time += time;
+        self.row_time_of_all.add(time);
         if self.rows.len() >= MAX_ROWS {
             self.rows.clear();
         }

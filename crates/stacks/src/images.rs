@@ -7,7 +7,7 @@ use std::{collections::HashMap, fs::File, io, os::unix::fs::MetadataExt, path::P
 use rustix::fs::OFlags;
 
 use crate::{
-    image::Image,
+    image::{Image, RowTime},
     maps::Mapping,
     memory::Memory,
     source::{Source, open_regular},
@@ -19,8 +19,8 @@ const MAX_OPEN: usize = 512;
 /// Images that are told apart at all.
 const MAX_IMAGES: usize = 4096;
 
-/// Call frame information that is kept for all images together.
-const MAX_UNWIND_BYTES: u64 = 512 << 20;
+/// Call frame information, and tables of Go, that are kept for all images together.
+const MAX_UNWIND_BYTES: u64 = 256 << 20;
 
 /// Largest vdso that is read; Linux has one of 8 KB.
 const MAX_VDSO_BYTES: u64 = 64 << 10;
@@ -43,12 +43,13 @@ pub(crate) struct Images {
     vdsos: HashMap<Vec<u8>, ImageId>,
     open: usize,
     unwind_bytes_left: u64,
+    row_time: RowTime,
 }
 
 impl Images {
     pub(crate) fn new() -> Self {
-        let (list, files, vdsos) = Default::default();
-        Images { list, files, vdsos, open: 0, unwind_bytes_left: MAX_UNWIND_BYTES }
+        let (list, files, vdsos, row_time) = Default::default();
+        Images { list, files, vdsos, open: 0, unwind_bytes_left: MAX_UNWIND_BYTES, row_time }
     }
 
     /// The image of a mapping of process `pid`; `mem` reads the process's memory.
@@ -119,7 +120,7 @@ impl Images {
 
     fn add(&mut self, name: String, source: Option<Source>) -> Option<ImageId> {
         let id = u32::try_from(self.list.len()).ok().filter(|_| self.list.len() < MAX_IMAGES)?;
-        self.list.push(Image::new(name, source));
+        self.list.push(Image::new(name, source, self.row_time.clone()));
         Some(id)
     }
 }

@@ -21,6 +21,8 @@ compile_error!("wakewalk-stacks unwinds x86-64 Linux stacks only");
 
 mod cfi;
 mod elf;
+#[cfg(any(test, fuzzing))]
+pub mod fuzzing;
 mod golang;
 #[cfg(test)]
 mod hostile;

@@ -28,7 +28,7 @@ pub(crate) fn read(pid: u32) -> io::Result<Vec<Mapping>> {
     parse(BufReader::new(File::open(format!("/proc/{pid}/maps"))?.take(MAX_BYTES)))
 }
 
-fn parse(mut lines: impl BufRead) -> io::Result<Vec<Mapping>> {
+pub(crate) fn parse(mut lines: impl BufRead) -> io::Result<Vec<Mapping>> {
     let mut mappings: Vec<Mapping> = Vec::new();
     let mut line = Vec::new();
     while lines.read_until(b'\n', &mut line)? > 0 {

@@ -126,7 +126,7 @@ fn name_go(named: &mut Named, go: &Runtime, vaddr: u64) {
 }
 
 fn name_from(source: &Source, layout: &Layout, addresses: &[u64], named: &mut [Named], deadline: Instant) {
-    let symbols = symbols::find(source, layout, addresses);
+    let symbols = symbols::find(source, layout, addresses, deadline);
     let lines = lines::find(source, layout, addresses, deadline);
     for (named, (symbol, line)) in named.iter_mut().zip(symbols.into_iter().zip(lines)) {
         // A debug file knows local functions too, so its name is the better one; but a file

@@ -55,7 +55,7 @@ impl Function {
 impl Pclntab {
     /// Reads the table of a Go binary; `None` for other binaries.
     pub(crate) fn read(source: &Source, layout: &Layout) -> Option<Pclntab> {
-        let section = layout.section(".gopclntab").or_else(|| layout.section(".data.rel.ro.gopclntab"))?;
+        let section = super::SECTIONS.iter().find_map(|name| layout.section(name))?;
         let bytes = source.read(section.offset, section.size, MAX_BYTES)?;
         let magic = u32::from_le_bytes(bytes.get(..4)?.try_into().ok()?);
         if !MAGIC.contains(&magic) || bytes.get(6..8)? != [1, 8] {

@@ -18,8 +18,13 @@ use rustix::fs::OFlags;
 use super::clip;
 use crate::source::{Source, open_regular};
 
-/// Largest map that is read; more is cut off.
+/// What is read of one map, and of all together; more is cut off.
 const MAX_BYTES: u64 = 64 << 20;
+const MAX_BYTES_OF_ALL: u64 = 256 << 20;
+
+/// Functions that are kept of all maps together. Large programs have some hundred thousand, but a line
+/// can be as short as six bytes: without this limit a map would fill the memory.
+const MAX_FUNCTIONS: usize = 1 << 20;
 
 /// Maps that are held open.
 const MAX_OPEN: usize = 64;
@@ -31,10 +36,23 @@ const MAX_SPACES: usize = 1 << 16;
 const PAUSE: Duration = Duration::from_secs(1);
 
 /// The perf maps of the address spaces seen.
-#[derive(Default)]
 pub(crate) struct PerfMaps {
     spaces: Vec<Space>,
     open: usize,
+    left: Left,
+}
+
+/// What may still be read and kept.
+struct Left {
+    bytes: u64,
+    functions: usize,
+}
+
+impl Default for PerfMaps {
+    fn default() -> Self {
+        let left = Left { bytes: MAX_BYTES_OF_ALL, functions: MAX_FUNCTIONS };
+        Self { spaces: Vec::new(), open: 0, left }
+    }
 }
 
 struct Space {
@@ -90,8 +108,8 @@ impl PerfMaps {
             space.file = file.or_else(|| open(pid));
         }
         let space = self.spaces.get_mut(space as usize)?;
-        let file = &space.file;
-        let names = space.names.get_or_insert_with(|| file.as_ref().map(read).unwrap_or_default());
+        let (file, left) = (&space.file, &mut self.left);
+        let names = space.names.get_or_insert_with(|| file.as_ref().map(|f| read(f, left)).unwrap_or_default());
         let after = names.partition_point(|e| e.start <= address);
         let entry = names.get(after.checked_sub(1)?)?;
         (address < entry.end).then(|| entry.name.clone())
@@ -109,15 +127,25 @@ fn open(pid: u32) -> Option<Source> {
     (owner == effective_user || owner == 0).then(|| Source::File(Arc::new(file)))
 }
 
-fn read(file: &Source) -> Vec<Entry> {
-    let size = file.len().min(MAX_BYTES);
+fn read(file: &Source, left: &mut Left) -> Vec<Entry> {
+    let size = file.len().min(MAX_BYTES).min(left.bytes);
     let bytes = file.read(0, size, MAX_BYTES).unwrap_or_default();
-    parse(&bytes)
+    let entries = parse(&bytes, left.functions);
+    left.bytes -= size;
+    left.functions -= entries.len();
+    entries
+}
+
+/// For fuzzing: all that is done with a map.
+#[cfg(any(test, fuzzing))]
+pub(crate) fn use_all(bytes: &[u8]) {
+    let entries = parse(bytes, MAX_FUNCTIONS);
+    assert!(entries.is_sorted_by_key(|e| e.start) && entries.iter().all(|e| e.name.len() <= super::MAX_NAME_BYTES));
 }
 
 /// `start size name` in hexadecimal, a line a function; where addresses were used again, the last
-/// line counts.
-fn parse(bytes: &[u8]) -> Vec<Entry> {
+/// line counts. Of more than `limit` functions the last ones are kept.
+fn parse(bytes: &[u8], limit: usize) -> Vec<Entry> {
     let entry = |line: &[u8]| {
         let line = String::from_utf8_lossy(line);
         let mut fields = line.splitn(3, ' ');
@@ -126,8 +154,7 @@ fn parse(bytes: &[u8]) -> Vec<Entry> {
         let name = fields.next().filter(|name| !name.is_empty())?;
         Some(Entry { start, end: start.checked_add(size)?, name: clip(name) })
     };
-    let mut entries: Vec<Entry> = bytes.split(|b| *b == b'\n').filter_map(entry).collect();
-    entries.reverse();
+    let mut entries: Vec<Entry> = bytes.rsplit(|b| *b == b'\n').filter_map(entry).take(limit).collect();
     entries.sort_by_key(|e| e.start);
     entries.dedup_by_key(|e| e.start);
     entries
@@ -141,10 +168,31 @@ mod tests {
     fn the_last_line_counts() {
         let map = parse(
             b"2000 10 JS:~old\n1000 20 JS:*spin /srv/a b.js:3\nnonsense\n2000 8 JS:*new\nffffffffffffffff 2 x\n30 4",
+            9,
         );
         let names: Vec<&str> = map.iter().map(|e| e.name.as_str()).collect();
         assert_eq!(names, ["JS:*spin /srv/a b.js:3", "JS:*new"]);
         assert_eq!((map[1].start, map[1].end), (0x2000, 0x2008));
+    }
+
+    #[test]
+    fn a_hostile_map_is_bounded() {
+        let many = b"1 1 a\n".repeat(100_000);
+        assert_eq!(parse(&many, 10).len(), 1, "one address, whatever was kept of it");
+        let different: String = (0..1000).map(|n| format!("{n:x} 1 f{n}\n")).collect();
+        let kept = parse(different.as_bytes(), 10);
+        assert_eq!((kept.len(), kept[0].name.as_str()), (10, "f990"), "the last lines are the newest code");
+        let long = [b"10 10 ".as_slice(), &vec![b'x'; 1 << 20], &[0xff, 0x1b, b'['], b"\n"].concat();
+        assert_eq!(parse(&long, 10)[0].name.len(), 512);
+        use_all(b"\n\n \n0 0 \n-1 -1 a\n0x10 0x10 \x00\n10 ffffffffffffffff wraps");
+    }
+
+    #[test]
+    fn all_maps_together_are_bounded() {
+        let map = Source::Bytes(Arc::from(b"10 1 a\n20 1 b\n30 1 c\n".as_slice()));
+        let mut left = Left { bytes: 30, functions: 4 };
+        let kept: Vec<usize> = (0..3).map(|_| read(&map, &mut left).len()).collect();
+        assert_eq!((kept, left.bytes), (vec![3, 1, 0], 0), "nine bytes of the second, none of the third");
     }
 
     #[test]

@@ -4,7 +4,7 @@
 //! One pass over the table for all addresses of a file: the table may have millions of entries,
 //! the addresses are some hundreds.
 
-use std::cmp::Reverse;
+use std::{cmp::Reverse, time::Instant};
 
 use crate::{elf::Layout, source::Source};
 
@@ -13,6 +13,9 @@ const MAX_TABLE_BYTES: u64 = 128 << 20;
 
 /// Longest mangled name. Names may overlap, so that the table's size does not bound them.
 const MAX_NAME_BYTES: usize = 4096;
+
+/// Symbols after which the time is looked at: one may take as long as its name.
+const SYMBOLS_PER_CHECK: usize = 1 << 10;
 
 /// Size of an `Elf64_Sym`.
 const ENTRY_BYTES: usize = 24;
@@ -41,13 +44,13 @@ struct Nearest {
     label: Option<Symbol>,
 }
 
-/// Mangled names of sorted addresses.
-pub(super) fn find(source: &Source, layout: &Layout, addresses: &[u64]) -> Vec<Option<String>> {
+/// Mangled names of sorted addresses, by as much of the tables as can be looked through in time.
+pub(super) fn find(source: &Source, layout: &Layout, addresses: &[u64], deadline: Instant) -> Vec<Option<String>> {
     let mut found = vec![None; addresses.len()];
     for (table, names) in [(".symtab", ".strtab"), (".dynsym", ".dynstr")] {
         let read = |name| layout.section(name).and_then(|s| source.read(s.offset, s.size, MAX_TABLE_BYTES));
         let (Some(table), Some(names)) = (read(table), read(names)) else { continue };
-        for (found, symbol) in found.iter_mut().zip(nearest(&table, &names, addresses)) {
+        for (found, symbol) in found.iter_mut().zip(nearest(&table, &names, addresses, deadline)) {
             if found.is_none() {
                 *found = symbol.and_then(|s| name(&names, s.name)).map(|n| String::from_utf8_lossy(n).into_owned());
             }
@@ -56,9 +59,10 @@ pub(super) fn find(source: &Source, layout: &Layout, addresses: &[u64]) -> Vec<O
     found
 }
 
-fn nearest(table: &[u8], names: &[u8], addresses: &[u64]) -> Vec<Option<Symbol>> {
+fn nearest(table: &[u8], names: &[u8], addresses: &[u64], deadline: Instant) -> Vec<Option<Symbol>> {
     let mut nearest = vec![Nearest::default(); addresses.len()];
-    for symbol in table.chunks_exact(ENTRY_BYTES).filter_map(symbol) {
+    let parts = table.chunks(ENTRY_BYTES * SYMBOLS_PER_CHECK).take_while(|_| Instant::now() < deadline);
+    for symbol in parts.flat_map(|part| part.chunks_exact(ENTRY_BYTES)).filter_map(symbol) {
         // Noted at the first address it may name; carried on to the later ones below.
         let first = addresses.partition_point(|address| *address < symbol.start);
         if let Some(slot) = nearest.get_mut(first) {
@@ -133,7 +137,7 @@ mod tests {
             entry(15, 0x00, 1, 150, 0),  // a label after all functions
         ]
         .concat();
-        let found = nearest(&table, names, &[99, 100, 119, 120, 131, 139, 145, 151]);
+        let found = nearest(&table, names, &[99, 100, 119, 120, 131, 139, 145, 151], later());
         let found: Vec<&str> = found
             .iter()
             .map(|s| s.and_then(|s| name(names, s.name)).map_or("", |n| std::str::from_utf8(n).unwrap()))
@@ -141,11 +145,25 @@ mod tests {
         assert_eq!(found, ["", "write", "write", "label", "other", "other", "label", "label"]);
     }
 
+    fn later() -> Instant {
+        Instant::now() + std::time::Duration::from_secs(60)
+    }
+
+    #[test]
+    fn a_table_that_was_made_to_be_slow_ends() {
+        // Symbols of one address are told apart by their names: each here is 4 KB that differ at the end.
+        let names = vec![b'x'; 1 << 20];
+        let table: Vec<u8> = (0..1_u32 << 16).flat_map(|at| entry(1 + at, 2, 1, 100, 1)).collect();
+        assert!(nearest(&table, &names, &[100], Instant::now()).iter().all(Option::is_none), "no time, no names");
+    }
+
     #[test]
     fn nonsense_has_no_names() {
         let table = [entry(u32::MAX, 2, 1, u64::MAX, u64::MAX), vec![0xff; 23]].concat();
         assert!(
-            nearest(&table, b"abc", &[0, u64::MAX]).iter().all(|s| s.is_none_or(|s| name(b"abc", s.name).is_none()))
+            nearest(&table, b"abc", &[0, u64::MAX], later())
+                .iter()
+                .all(|s| s.is_none_or(|s| name(b"abc", s.name).is_none()))
         );
     }
 }
