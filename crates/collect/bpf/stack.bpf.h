@@ -38,9 +38,9 @@ static __always_inline u64 stack_key(const struct kernel_stack *stack, u32 frame
 
 /*
  * Takes the kernel stack of a thread that is not running; 0 = could not.
- * `lost` counts stacks that found the map full.
+ * `taken` counts stacks, `lost` those that found the map full.
  */
-static __always_inline u64 take_stack(struct task_struct *task, u64 *lost)
+static __always_inline u64 take_stack(struct task_struct *task, u64 *taken, u64 *lost)
 {
 	u32 zero = 0;
 	struct kernel_stack *stack = bpf_map_lookup_elem(&scratch, &zero);
@@ -52,6 +52,7 @@ static __always_inline u64 take_stack(struct task_struct *task, u64 *lost)
 	bytes = bpf_get_task_stack(task, stack, sizeof(*stack), 0);
 	if (bytes <= 0)
 		return 0;
+	(*taken)++;
 	for (u32 i = 0; i < STACK_FRAMES; i++)
 		if (i >= (u32)bytes / sizeof(u64))
 			stack->ip[i] = 0;

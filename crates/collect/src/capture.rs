@@ -5,8 +5,8 @@
 
 mod closing;
 mod cost;
-mod samples;
-mod threads;
+pub(crate) mod samples;
+pub(crate) mod threads;
 mod windows;
 
 use std::collections::HashSet;
@@ -21,9 +21,11 @@ use recording::tables::{CallExample, CallLatency, Gap};
 use recording::{Meta, Writer};
 
 use crate::clock;
+use crate::hooks;
 use crate::host;
-use crate::probes::calls::Calls;
-use crate::probes::ledger::{Ledger, ThreadRow, What};
+use crate::probes::Room;
+use crate::probes::calls::{self, Calls};
+use crate::probes::ledger::{self, Ledger, ThreadRow, What};
 use crate::probes::profile::Profile;
 use crate::samplers::{Samplers, Scope};
 use crate::target::{Resolved, processes};
@@ -49,6 +51,8 @@ pub struct Plan {
     pub root: PathBuf,
     /// Name and version of the program, for the recording.
     pub tool: String,
+    /// Room in the kernel's tables: all that they were made for, but in tests of what happens when they are full.
+    pub room: Room,
 }
 
 /// How far a capture is.
@@ -68,14 +72,15 @@ pub struct Progress {
 pub fn run(plan: &Plan, mut writer: Writer, stop: &AtomicBool, progress: &mut dyn FnMut(&Progress)) -> Result<()> {
     let (mut a, mut b, mut c) = (MaybeUninit::uninit(), MaybeUninit::uninit(), MaybeUninit::uninit());
     let mut gaps = Vec::new();
-    let ledger = Ledger::load(&mut a)?;
+    let ledger = Ledger::load_in(&mut a, plan.room).map_err(|e| hooks::explain(&plan.root, &ledger::HOOKS, e))?;
     let stack_bytes = samples::stack_bytes(plan);
     let profile = or_gap(
-        Profile::load(&mut b, ledger.threads(), &host::online_cpus(&plan.root), SAMPLE_HZ, stack_bytes),
+        Profile::load_in(&mut b, ledger.threads(), &host::online_cpus(&plan.root), SAMPLE_HZ, stack_bytes, plan.room),
         "sample",
         &mut gaps,
     );
-    let calls = or_gap(Calls::load(&mut c, ledger.threads()), "call", &mut gaps);
+    let calls = Calls::load(&mut c, ledger.threads()).map_err(|e| hooks::explain(&plan.root, &calls::HOOKS, e));
+    let calls = or_gap(calls, "call", &mut gaps);
     let mut meta = Meta {
         tool: plan.tool.clone(),
         kind: "target".into(),
@@ -156,7 +161,7 @@ impl<'o, 'p> Capture<'o, 'p> {
             sleep(TICK);
             let elapsed = Duration::from_nanos(clock::monotonic_ns() - self.start_ns);
             progress(&Progress { elapsed, length: self.plan.length, doing: "watching" });
-            self.drain(writer)?;
+            let main_ended = self.drain(writer)?;
             self.cost.tick(elapsed, &self.ledger, self.profile.as_ref());
             if stop.load(Ordering::Relaxed) {
                 return Ok("interrupted".into());
@@ -164,7 +169,7 @@ impl<'o, 'p> Capture<'o, 'p> {
             if elapsed >= self.plan.length {
                 return Ok("time".into());
             }
-            if elapsed >= next_slice {
+            if elapsed >= next_slice || main_ended {
                 next_slice = elapsed + SLICE;
                 if !self.slice(writer, false)? {
                     return Ok("target exited".into());
@@ -187,12 +192,15 @@ impl<'o, 'p> Capture<'o, 'p> {
         writer.append(&self.samplers.sample(0))
     }
 
-    /// Samples first: after an exec or an end the mappings that they need are gone.
-    fn drain(&mut self, writer: &mut Writer) -> Result<()> {
+    /// Samples first: after an exec or an end the mappings that they need are gone. True = a process that
+    /// was named has ended.
+    fn drain(&mut self, writer: &mut Writer) -> Result<bool> {
         let events = self.ledger.events()?;
         if let Some(profile) = &self.profile {
             writer.append(&self.samples.take(profile.samples()?))?;
         }
+        let is_main = |row: &ThreadRow| row.tid == row.tgid && self.plan.target.main.contains(&row.tgid);
+        let main_ended = events.iter().any(|row| row.what == What::Exited && is_main(row));
         for row in events {
             if row.what == What::Execed || row.tid == row.tgid {
                 self.samples.stacks.forget(row.tgid);
@@ -201,7 +209,7 @@ impl<'o, 'p> Capture<'o, 'p> {
                 self.ended.push(row);
             }
         }
-        Ok(())
+        Ok(main_ended)
     }
 
     /// Writes one slice; false = no thread of the target is left.

@@ -7,6 +7,9 @@ pub mod clock;
 pub mod doctor;
 #[cfg(test)]
 mod fake_root;
+#[cfg(any(test, fuzzing))]
+pub mod fuzzing;
+pub mod hooks;
 pub mod host;
 pub mod host_watch;
 pub mod namespace;

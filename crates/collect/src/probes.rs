@@ -15,6 +15,35 @@ pub mod refusal;
 pub mod run_stats;
 pub mod shapes;
 
+/// How much of a probe's maps is made: a whole one, or the given part of one.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Room {
+    /// As the probe's source says.
+    #[default]
+    Whole,
+    /// One entry for each so many of the source, and one page of a ring at least.
+    OneIn(u32),
+}
+
+impl Room {
+    /// Makes the hash maps and rings of an open probe smaller; must come before it is loaded.
+    ///
+    /// # Errors
+    /// The kernel's library refuses a size.
+    pub(crate) fn apply(self, probe: &mut libbpf_rs::OpenObject) -> anyhow::Result<()> {
+        let Self::OneIn(part) = self else { return Ok(()) };
+        for mut map in probe.maps_mut() {
+            let entries = match map.map_type() {
+                libbpf_rs::MapType::Hash => (map.max_entries() / part).max(1),
+                libbpf_rs::MapType::RingBuf => (map.max_entries() / part).max(4096).next_power_of_two(),
+                _ => continue,
+            };
+            map.set_max_entries(entries)?;
+        }
+        Ok(())
+    }
+}
+
 /// Text of a kernel command name: up to the first NUL.
 pub(crate) fn comm(bytes: &[u8]) -> String {
     let end = bytes.iter().position(|&b| b == 0).unwrap_or(bytes.len());

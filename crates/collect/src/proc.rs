@@ -17,6 +17,8 @@ pub use procfs::process::Stat;
 const PF_KTHREAD: u32 = 0x0020_0000;
 /// A command line may be megabytes long; a table needs its beginning.
 const CMDLINE_BYTES: u64 = 4096;
+/// Descriptors of one process that are looked at.
+const DESCRIPTORS: usize = 1 << 16;
 /// More CPUs than any kernel can have (NR_CPUS is at most 8192): a bound on damaged text.
 const CPUS: usize = 1 << 16;
 
@@ -104,10 +106,11 @@ impl Proc {
         chain.split_whitespace().last().and_then(|inner| inner.parse().ok()).unwrap_or(pid)
     }
 
-    /// Inodes of the sockets that a process holds.
+    /// Inodes of the sockets that a process holds. Of a million descriptors the first are looked at: a
+    /// listener is opened before its connections.
     pub fn socket_inodes(&self, pid: u32) -> HashSet<u64> {
         let entries = fs::read_dir(self.of(pid, "fd")).into_iter().flatten().flatten();
-        entries.filter_map(|entry| socket_inode(&fs::read_link(entry.path()).ok()?)).collect()
+        entries.take(DESCRIPTORS).filter_map(|entry| socket_inode(&fs::read_link(entry.path()).ok()?)).collect()
     }
 }
 

@@ -184,6 +184,12 @@ fn address(text: &str) -> Option<SocketAddr> {
     Some(SocketAddr::new(ip, u16::from_str_radix(port, 16).ok()?))
 }
 
+/// For fuzzing: one answer of netlink.
+#[cfg(any(test, fuzzing))]
+pub(crate) fn decode(bytes: &[u8]) {
+    let _ = diag::parse(bytes, "tcp", &mut Vec::new()); // torn answers are errors
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

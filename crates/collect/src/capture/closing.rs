@@ -66,7 +66,7 @@ fn lost_threads(capture: &Capture<'_, '_>, t_ns: u64) -> Result<Vec<Thread>> {
         return Ok(Vec::new());
     }
     let mut row = Thread { t_ns, comm: "(ended, name lost)".into(), ..Thread::default() };
-    threads::add(&mut row, &counts.lost);
+    threads::add(&mut row, &capture.slices.not_yet_reported(&counts.lost));
     row.instances = counts.exits_lost;
     Ok(vec![row])
 }
@@ -133,13 +133,16 @@ fn losses(capture: &Capture<'_, '_>) -> Result<Vec<Loss>> {
     let row = |what: &str, kept: u64, count: u64| Loss { what: what.into(), count, kept };
     let mut rows = vec![
         row("thread ends", c.exits - c.exits_lost, c.exits_lost),
-        row("forks", 0, c.forks_lost),
+        row("program starts", c.execs - c.execs_lost, c.execs_lost),
+        row("threads", c.forks, c.forks_lost),
         row("waits", c.waits - c.waits_lost, c.waits_lost),
-        row("stacks of waits", 0, c.stacks_lost),
+        row("stacks of waits", c.stacks - c.stacks_lost, c.stacks_lost),
+        row("names of who was in the way", c.delays - c.delays_lost, c.delays_lost),
     ];
     if let Some(profile) = &capture.profile {
         let c = profile.counts()?;
         rows.push(row("samples", c.samples, c.lost));
+        rows.push(row("samples of others", c.neighbours - c.neighbours_lost, c.neighbours_lost));
     }
     if let Some(windows) = &capture.windows {
         let (kept, lost) = windows.loss();

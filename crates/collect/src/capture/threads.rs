@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! From sums since the watch began to rows of single slices.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use recording::tables::{Process, Thread};
 
@@ -11,13 +11,15 @@ use crate::probes::ledger::{ThreadRow, Totals};
 pub struct Slices {
     start_ns: u64,
     reported: HashMap<u32, Totals>,
+    /// Threads of the last slice.
+    present: HashSet<u32>,
     /// Short-lived processes by name, for table `process`.
     brief: HashMap<String, (u32, u64)>,
 }
 
 impl Slices {
     pub fn new(start_ns: u64) -> Self {
-        Self { start_ns, reported: HashMap::new(), brief: HashMap::new() }
+        Self { start_ns, reported: HashMap::new(), present: HashSet::new(), brief: HashMap::new() }
     }
 
     /// Rows of the slice that ends at `t_ns`. Threads that were born and ended between two slices
@@ -40,10 +42,27 @@ impl Slices {
             }
         }
         rows.extend(living.iter().filter_map(|row| self.difference(t_ns, row)));
+        self.present = living.iter().map(|row| row.tid).collect();
         let mut brief: Vec<Thread> = brief.into_values().collect();
         brief.sort_by(|a, b| a.comm.cmp(&b.comm));
         rows.extend(brief);
         rows
+    }
+
+    /// What of the time of threads whose end was lost is in no slice: all of it, but for what was
+    /// reported of threads that have vanished without an end.
+    pub fn not_yet_reported(&self, lost: &Totals) -> Totals {
+        let vanished = self.reported.iter().filter(|(tid, _)| !self.present.contains(tid));
+        vanished.fold(*lost, |left, (_, told)| Totals {
+            wall: left.wall.saturating_sub(told.wall),
+            cpu: left.cpu.saturating_sub(told.cpu),
+            run_queue: left.run_queue.saturating_sub(told.run_queue),
+            preempted: left.preempted.saturating_sub(told.preempted),
+            throttled: left.throttled.saturating_sub(told.throttled),
+            blocked: left.blocked.saturating_sub(told.blocked),
+            interrupted: left.interrupted.saturating_sub(told.interrupted),
+            ..left
+        })
     }
 
     fn count_brief(&mut self, row: &ThreadRow) {
@@ -91,15 +110,19 @@ impl Slices {
 /// Adds a whole thread to a row of several.
 pub fn add(row: &mut Thread, sum: &Totals) {
     row.instances += 1;
-    row.wall_ns += sum.wall;
-    row.cpu_ns += sum.cpu;
-    row.run_queue_ns += sum.run_queue;
-    row.preempted_ns += sum.preempted;
-    row.throttled_ns += sum.throttled;
-    row.blocked_ns += sum.blocked;
-    row.interrupted_ns += sum.interrupted;
-    row.voluntary_switches += sum.voluntary;
-    row.involuntary_switches += sum.involuntary;
+    for (line, ns) in [
+        (&mut row.wall_ns, sum.wall),
+        (&mut row.cpu_ns, sum.cpu),
+        (&mut row.run_queue_ns, sum.run_queue),
+        (&mut row.preempted_ns, sum.preempted),
+        (&mut row.throttled_ns, sum.throttled),
+        (&mut row.blocked_ns, sum.blocked),
+        (&mut row.interrupted_ns, sum.interrupted),
+        (&mut row.voluntary_switches, sum.voluntary),
+        (&mut row.involuntary_switches, sum.involuntary),
+    ] {
+        *line = line.saturating_add(ns);
+    }
 }
 
 #[cfg(test)]
@@ -119,6 +142,15 @@ mod tests {
         let second = slices.rows(2, &[], &[row(1, 0, 25)]);
         assert_eq!(second.iter().map(|t| (t.tid, t.cpu_ns)).collect::<Vec<_>>(), [(1, 15)]);
         assert_eq!(slices.brief_processes()[0].instances, 2);
+    }
+
+    #[test]
+    fn time_of_a_lost_end_is_told_once() {
+        let mut slices = Slices::new(100);
+        slices.rows(1, &[row(1, 0, 10), row(2, 0, 5)], &[]);
+        slices.rows(2, &[row(2, 0, 9)], &[]); // 1 ended at 12, and nobody heard of it
+        let lost = slices.not_yet_reported(&row(1, 0, 12).sum);
+        assert_eq!((lost.cpu, lost.wall, lost.blocked), (2, 4, 2));
     }
 
     #[test]

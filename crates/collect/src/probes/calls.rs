@@ -21,6 +21,9 @@ mod skel {
 }
 use skel::types;
 
+/// Tracepoints that it hangs on.
+pub const HOOKS: [&str; 2] = ["sys_exit", "sys_enter"];
+
 /// What a window is to measure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
@@ -221,6 +224,16 @@ fn example(raw: &RawExample, start_ns: u64) -> CallExample {
         args: raw.args.to_vec(),
         result: raw.result,
     }
+}
+
+/// For fuzzing: an example of the ring, then a key of each map, with the count after them.
+#[cfg(any(test, fuzzing))]
+pub(crate) fn decode(bytes: &[u8], start_ns: u64) -> Option<(CallExample, Call, CallLatency)> {
+    let (first, rest) = bytes.split_at_checked(size_of::<RawExample>())?;
+    let (counted, timed) = rest.split_at_checked(size_of::<types::call_key>())?;
+    let count = kernel_map::row(timed.get(size_of::<types::latency_key>()..)?)?;
+    let first = example(&kernel_map::row(first)?, start_ns);
+    Some((first, call(1, &kernel_map::row(counted)?, count), latency(1, &kernel_map::row(timed)?, count)))
 }
 
 #[cfg(test)]

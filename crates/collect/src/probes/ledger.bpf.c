@@ -70,10 +70,16 @@ struct counts {
 	u64 switches; /* hits, bystanders' too */
 	u64 exits;
 	u64 exits_lost;
+	u64 execs;
+	u64 execs_lost;
+	u64 forks; /* threads taken into the watch, seeded ones too */
 	u64 forks_lost;
 	u64 waits;
 	u64 waits_lost;
+	u64 stacks;
 	u64 stacks_lost;
+	u64 delays; /* waits for a CPU that are worth a name */
+	u64 delays_lost;
 	struct totals lost; /* ledgers of threads whose exit row was lost */
 };
 
@@ -95,15 +101,20 @@ static __always_inline struct counts *this_cpu(void)
 
 static __always_inline void add_delay(struct thread_state *t, u64 ns)
 {
+	struct counts *c;
 	u64 *row;
 
 	if (ns < delay_worth_ns || !t->before)
 		return;
+	c = this_cpu();
+	if (!c)
+		return;
+	c->delays++;
 	row = bpf_map_lookup_elem(&delayers, &t->before);
 	if (row)
 		__sync_fetch_and_add(row, ns);
-	else
-		bpf_map_update_elem(&delayers, &t->before, &ns, BPF_NOEXIST);
+	else if (bpf_map_update_elem(&delayers, &t->before, &ns, BPF_NOEXIST))
+		c->delays_lost++;
 }
 
 /* Books the time off the CPU, from off_at to `until`, of which `delay` was waiting for a CPU; returns the blocked part.
@@ -241,7 +252,7 @@ static __always_inline void arrive(struct task_struct *task, struct task_struct 
 	t->before = before->tgid;
 	t->held = held_since(task, t);
 	if (t->off == OFF_BLOCKED && t->stackless + (now - t->off_at) >= stack_every_ns)
-		t->stack = take_stack(task, &c->stacks_lost);
+		t->stack = take_stack(task, &c->stacks, &c->stacks_lost);
 }
 
 /*
@@ -283,17 +294,16 @@ SEC("tp_btf/sched_process_fork")
 int BPF_PROG(on_fork, struct task_struct *parent, struct task_struct *child)
 {
 	struct thread_state *t;
-	struct counts *c;
+	struct counts *c = this_cpu();
 
-	if (!bpf_task_storage_get(&threads, parent, 0, 0))
+	if (!c || !bpf_task_storage_get(&threads, parent, 0, 0))
 		return 0;
 	t = bpf_task_storage_get(&threads, child, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
 	if (!t) {
-		c = this_cpu();
-		if (c)
-			c->forks_lost++;
+		c->forks_lost++;
 		return 0;
 	}
+	c->forks++;
 	t->off = OFF_NEW;
 	t->exec = child->se.sum_exec_runtime;
 	t->delay = child->sched_info.run_delay;
@@ -306,13 +316,17 @@ SEC("tp_btf/sched_process_exec")
 int BPF_PROG(on_exec, struct task_struct *task)
 {
 	struct thread_state *t = bpf_task_storage_get(&threads, task, 0, 0);
+	struct counts *c = this_cpu();
 	struct thread_row *row;
 
-	if (!t)
+	if (!t || !c)
 		return 0;
+	c->execs++;
 	row = bpf_ringbuf_reserve(&exits, sizeof(*row), 0);
-	if (!row)
+	if (!row) {
+		c->execs_lost++;
 		return 0;
+	}
 	fill_row(row, task, t, bpf_ktime_get_ns());
 	row->what = ROW_EXECED;
 	bpf_ringbuf_submit(row, BPF_RB_NO_WAKEUP);
@@ -324,18 +338,22 @@ SEC("iter/task")
 int seed_threads(struct bpf_iter__task *ctx)
 {
 	struct task_struct *task = ctx->task;
+	struct counts *c = this_cpu();
 	struct thread_state *t;
 	u32 tgid;
 	u64 now;
 
-	if (!task)
+	if (!task || !c)
 		return 0;
 	tgid = task->tgid;
 	if (!bpf_map_lookup_elem(&seeds, &tgid) || bpf_task_storage_get(&threads, task, 0, 0))
 		return 0;
 	t = bpf_task_storage_get(&threads, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
-	if (!t)
+	if (!t) {
+		c->forks_lost++;
 		return 0;
+	}
+	c->forks++;
 	now = bpf_ktime_get_ns();
 	t->exec = task->se.sum_exec_runtime;
 	t->delay = task->sched_info.run_delay;
@@ -378,7 +396,7 @@ int read_threads(struct bpf_iter__task *ctx)
 	book_open(task, &copy, now);
 	if (last_read && copy.off == OFF_BLOCKED) {
 		if (!copy.on_at && !copy.stack)
-			copy.stack = take_stack(task, &c->stacks_lost);
+			copy.stack = take_stack(task, &c->stacks, &c->stacks_lost);
 		c->waits++;
 		add_wait(task, &copy, copy.sum.blocked - blocked, now, &c->waits_lost);
 	}

@@ -13,13 +13,16 @@ use libbpf_rs::skel::{OpenSkel, Skel, SkelBuilder};
 use libbpf_rs::{Iter, Link, MapCore, MapFlags, OpenObject, RingBuffer, RingBufferBuilder};
 use plain::Plain;
 
-use super::{comm, kernel_map, refusal, run_stats, shapes};
+use super::{Room, comm, kernel_map, refusal, run_stats, shapes};
 
 mod skel {
     #![allow(missing_docs, clippy::all, clippy::pedantic, clippy::unwrap_used, clippy::expect_used)]
     include!(concat!(env!("OUT_DIR"), "/ledger.skel.rs"));
 }
 use skel::types;
+
+/// Tracepoints that it hangs on.
+pub const HOOKS: [&str; 3] = ["sched_switch", "sched_process_fork", "sched_process_exec"];
 
 /// What a row is about.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -91,14 +94,26 @@ pub struct Counts {
     pub exits: u64,
     /// Ends whose row found no room; their time is in `lost`.
     pub exits_lost: u64,
-    /// Children that could not be watched.
+    /// Programs replaced in watched processes.
+    pub execs: u64,
+    /// Those whose row found no room.
+    pub execs_lost: u64,
+    /// Threads taken into the watch.
+    pub forks: u64,
+    /// Threads that could not be watched.
     pub forks_lost: u64,
     /// Waits booked.
     pub waits: u64,
     /// Waits that found the map full.
     pub waits_lost: u64,
+    /// Stacks of waits taken.
+    pub stacks: u64,
     /// Stacks that found the map full.
     pub stacks_lost: u64,
+    /// Waits for a CPU that are worth a name.
+    pub delays: u64,
+    /// Those whose name found the map full.
+    pub delays_lost: u64,
     /// Time of threads whose end row was lost.
     pub lost: Totals,
 }
@@ -151,6 +166,14 @@ impl<'o> Ledger<'o> {
     /// # Errors
     /// The kernel refuses a program: the sentence says which.
     pub fn load(storage: &'o mut MaybeUninit<OpenObject>) -> Result<Self> {
+        Self::load_in(storage, Room::Whole)
+    }
+
+    /// The same with other room in its maps.
+    ///
+    /// # Errors
+    /// As above.
+    pub fn load_in(storage: &'o mut MaybeUninit<OpenObject>, room: Room) -> Result<Self> {
         refusal::listen();
         let mut open =
             skel::LedgerSkelBuilder::default().open(storage).context("failed to open the ledger's programs")?;
@@ -159,6 +182,7 @@ impl<'o> Ledger<'o> {
                 *takes = u8::from(shapes::of(nr).takes_fd);
             }
         }
+        room.apply(open.open_object_mut())?;
         let skel = open.load().map_err(|e| refusal::explained(&e, "the kernel refused the ledger's programs"))?;
         let events = Rc::new(RefCell::new(Vec::new()));
         let sink = Rc::clone(&events);
@@ -196,13 +220,22 @@ impl<'o> Ledger<'o> {
     /// # Errors
     /// A map or the iterator fails.
     pub fn seed(&self, pids: &[u32]) -> Result<()> {
-        for pid in pids {
-            self.skel
-                .maps
-                .seeds
-                .update(&pid.to_ne_bytes(), &[1], MapFlags::ANY)
-                .context("failed to name a process to the kernel")?;
+        let seeds = &self.skel.maps.seeds;
+        // As many at a time as the map holds: a target may have more processes than that.
+        for part in pids.chunks(seeds.max_entries().max(1) as usize) {
+            for pid in part {
+                let named = seeds.update(&pid.to_ne_bytes(), &[1], MapFlags::ANY);
+                named.context("failed to name a process to the kernel")?;
+            }
+            self.watch_named()?;
+            for pid in part {
+                let _ = seeds.delete(&pid.to_ne_bytes()); // named twice
+            }
         }
+        Ok(())
+    }
+
+    fn watch_named(&self) -> Result<()> {
         let link = self.skel.progs.seed_threads.attach().context("failed to attach the thread iterator")?;
         let mut nothing = Vec::new();
         Iter::new(&link)?.read_to_end(&mut nothing).context("failed to walk the threads")?;
@@ -220,7 +253,7 @@ impl<'o> Ledger<'o> {
         let link = self.skel.progs.read_threads.attach().context("failed to attach the thread iterator")?;
         let mut bytes = Vec::new();
         Iter::new(&link)?.read_to_end(&mut bytes).context("failed to read the threads")?;
-        Ok(bytes.chunks_exact(size_of::<RawRow>()).filter_map(kernel_map::row).map(thread_row).collect())
+        Ok(decode_threads(&bytes))
     }
 
     /// Threads that ended and programs that were replaced since the last call.
@@ -271,10 +304,16 @@ impl<'o> Ledger<'o> {
             sum.switches += c.switches;
             sum.exits += c.exits;
             sum.exits_lost += c.exits_lost;
+            sum.execs += c.execs;
+            sum.execs_lost += c.execs_lost;
+            sum.forks += c.forks;
             sum.forks_lost += c.forks_lost;
             sum.waits += c.waits;
             sum.waits_lost += c.waits_lost;
+            sum.stacks += c.stacks;
             sum.stacks_lost += c.stacks_lost;
+            sum.delays += c.delays;
+            sum.delays_lost += c.delays_lost;
             sum.lost.wall += c.lost.wall;
             sum.lost.cpu += c.lost.cpu;
             sum.lost.run_queue += c.lost.run_queue;
@@ -290,6 +329,19 @@ impl<'o> Ledger<'o> {
     pub fn detach(&mut self) {
         self.links.clear();
     }
+}
+
+/// Rows as the iterator writes them, one after the other.
+pub(crate) fn decode_threads(bytes: &[u8]) -> Vec<ThreadRow> {
+    bytes.chunks_exact(size_of::<RawRow>()).filter_map(kernel_map::row).map(thread_row).collect()
+}
+
+/// For fuzzing: entries of the map of waits, one after the other.
+#[cfg(any(test, fuzzing))]
+pub(crate) fn decode_waits(bytes: &[u8]) -> Vec<WaitRow> {
+    let (key, value) = (size_of::<types::wait_key>(), size_of::<types::wait_value>());
+    let entries = bytes.chunks_exact(key + value).map(|entry| entry.split_at(key));
+    entries.filter_map(|(k, v)| Some(wait_row(&kernel_map::row(k)?, &kernel_map::row(v)?))).collect()
 }
 
 fn thread_row(raw: RawRow) -> ThreadRow {

@@ -72,6 +72,8 @@ struct profile_counts {
 	u64 hits;
 	u64 samples;
 	u64 lost;
+	u64 neighbours; /* samples of other processes */
+	u64 neighbours_lost;
 };
 
 struct {
@@ -83,20 +85,22 @@ struct {
 
 /* --- helpers -------------------------------------------------------------------------------- */
 
-static __always_inline void count_neighbour(struct task_struct *task)
+static __always_inline void count_neighbour(struct task_struct *task, struct profile_counts *c)
 {
 	struct neighbour_key key = {.tgid = task->tgid, .cpu = bpf_get_smp_processor_id()};
 	struct neighbour *row, first = {.samples = 1};
 
 	if (!key.tgid)
 		return;
+	c->neighbours++;
 	row = bpf_map_lookup_elem(&neighbours, &key);
 	if (row) {
 		__sync_fetch_and_add(&row->samples, 1);
 		return;
 	}
 	bpf_probe_read_kernel_str(first.comm, sizeof(first.comm), task->comm);
-	bpf_map_update_elem(&neighbours, &key, &first, BPF_NOEXIST);
+	if (bpf_map_update_elem(&neighbours, &key, &first, BPF_NOEXIST))
+		c->neighbours_lost++;
 }
 
 /* Copies the user stack upwards from sp; a piece that ends in an unmapped page is cut at the page. */
@@ -142,7 +146,7 @@ int on_sample(struct bpf_perf_event_data *ctx)
 		return 0;
 	c->hits++;
 	if (!bpf_task_storage_get(&threads, task, 0, 0)) {
-		count_neighbour(task);
+		count_neighbour(task, c);
 		return 0;
 	}
 	s = bpf_ringbuf_reserve(&samples, sizeof(*s) + stack_chunks * CHUNK, 0);

@@ -11,7 +11,7 @@ use libbpf_rs::skel::{OpenSkel, Skel, SkelBuilder};
 use libbpf_rs::{Link, MapCore, OpenObject, RingBuffer, RingBufferBuilder};
 use plain::Plain;
 
-use super::{comm, comm_of_chars, kernel_map, perf_event, refusal, run_stats};
+use super::{Room, comm, comm_of_chars, kernel_map, perf_event, refusal, run_stats};
 
 mod skel {
     #![allow(missing_docs, clippy::all, clippy::pedantic, clippy::unwrap_used, clippy::expect_used)]
@@ -60,6 +60,10 @@ pub struct Counts {
     pub samples: u64,
     /// Samples that found the ring full.
     pub lost: u64,
+    /// Samples of other processes.
+    pub neighbours: u64,
+    /// Those that found the map full.
+    pub neighbours_lost: u64,
 }
 
 #[repr(C)]
@@ -126,6 +130,21 @@ impl<'o> Profile<'o> {
         hz: u32,
         stack_bytes: u32,
     ) -> Result<Self> {
+        Self::load_in(storage, threads, cpus, hz, stack_bytes, Room::Whole)
+    }
+
+    /// The same with other room in its maps.
+    ///
+    /// # Errors
+    /// As above.
+    pub fn load_in(
+        storage: &'o mut MaybeUninit<OpenObject>,
+        threads: &impl MapCore,
+        cpus: &[u32],
+        hz: u32,
+        stack_bytes: u32,
+        room: Room,
+    ) -> Result<Self> {
         refusal::listen();
         let mut open =
             skel::ProfileSkelBuilder::default().open(storage).context("failed to open the profile's program")?;
@@ -133,6 +152,7 @@ impl<'o> Profile<'o> {
         if let Some(rodata) = open.maps.rodata_data.as_deref_mut() {
             rodata.stack_chunks = stack_bytes.div_ceil(CHUNK).clamp(1, MAX_CHUNKS);
         }
+        room.apply(open.open_object_mut())?;
         let skel = open.load().map_err(|e| refusal::explained(&e, "the kernel refused the profile's program"))?;
         let fresh = Rc::new(RefCell::new(Vec::new()));
         let sink = Rc::clone(&fresh);
@@ -174,6 +194,8 @@ impl<'o> Profile<'o> {
             sum.hits += c.hits;
             sum.samples += c.samples;
             sum.lost += c.lost;
+            sum.neighbours += c.neighbours;
+            sum.neighbours_lost += c.neighbours_lost;
         }
         Ok(sum)
     }
@@ -201,7 +223,8 @@ fn clock(skel: &skel::ProfileSkel<'_>, cpu: u32, hz: u32) -> Result<(OwnedFd, Li
     Ok((clock, link))
 }
 
-fn parse(bytes: &[u8]) -> Option<RawSample> {
+/// One record of the ring; `None` = it is shorter than its head.
+pub(crate) fn parse(bytes: &[u8]) -> Option<RawSample> {
     let head: RawHead = kernel_map::row(bytes)?;
     let stack = bytes.get(size_of::<RawHead>()..)?;
     let frames = usize::try_from(head.kernel_bytes).unwrap_or(0) / size_of::<u64>();

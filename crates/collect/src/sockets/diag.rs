@@ -93,7 +93,7 @@ fn request(family: i32, protocol: i32, states: u32) -> [u8; 72] {
 }
 
 /// Messages of one read; true = the answer is complete.
-fn parse(mut bytes: &[u8], name: &'static str, found: &mut Vec<Listener>) -> io::Result<bool> {
+pub(super) fn parse(mut bytes: &[u8], name: &'static str, found: &mut Vec<Listener>) -> io::Result<bool> {
     while bytes.len() >= HEADER {
         let length = word(bytes, 0) as usize;
         let kind = u16::from_ne_bytes([bytes[4], bytes[5]]);
