@@ -9,6 +9,7 @@ use crate::case::{Case, Fact};
 use crate::ledger::threads::Threads;
 use crate::statistics::{ratio, share};
 use crate::verdict::{Cost, Coverage, Gap};
+use crate::wording::percent;
 
 /// The evidence about the evidence.
 pub struct Quality {
@@ -47,15 +48,29 @@ impl Fact for Quality {
             },
             worst_loss,
             worst_loss_of,
-            gaps: case
-                .recording
-                .rows::<tables::Gap>()
-                .iter()
-                .map(|g| Gap { what: g.what.clone(), why: g.why.clone() })
-                .collect(),
+            gaps: gaps(case),
             cost: cost(case, &calls),
         })
     }
+}
+
+/// Share of one kind of events from which on their loss is told in a sentence; below, a number does.
+const LOSS_WORTH_A_WORD: f64 = 0.01;
+
+/// What the collector said that it could not see, what it lost, and what it could not finish.
+fn gaps(case: &Case) -> Vec<Gap> {
+    let said = case.recording.rows::<tables::Gap>().iter().map(|g| Gap { what: g.what.clone(), why: g.why.clone() });
+    let lost = |l: &&tables::Loss| share(l.count as f64, l.count as f64 + l.kept as f64) >= LOSS_WORTH_A_WORD;
+    let full = |l: &tables::Loss| {
+        let part = percent(share(l.count as f64, l.count as f64 + l.kept as f64));
+        Gap { what: l.what.clone(), why: format!("{part} were lost: what the kernel keeps of them was full") }
+    };
+    let cut = (!case.recording.meta.sealed).then(|| Gap {
+        what: "the end".into(),
+        why: "the capture was killed: names of functions, waits and costs are written last and are missing".into(),
+    });
+    let losses = case.recording.rows::<tables::Loss>().iter().filter(lost).map(full);
+    said.chain(losses).chain(cut).collect()
 }
 
 impl Quality {
@@ -105,17 +120,27 @@ mod tests {
              sample pid=1 tid=1 stack=2 weight=100
              loss what=ring count=1 kept=999
              loss what=map count=0 kept=10
+             loss what=waits count=1 kept=49
              gap what=throttled why=\"old kernel\"
              call_window id=1 kind=results length_ns=5e8 calls=90 lost=10
              cost what=user cpu_ns=2e8\ncost what=bpf:x cpu_ns=2e8\ncost what=rss bytes=77",
         )
         .unwrap();
         let q = Case::new(&recording).fact::<Quality>().unwrap();
-        assert_eq!((q.worst_loss, q.worst_loss_of.as_str(), q.coverage.events_lost), (0.1, "call windows", 11));
+        assert_eq!((q.worst_loss, q.worst_loss_of.as_str(), q.coverage.events_lost), (0.1, "call windows", 12));
         // 400 of 1000 samples came, three quarters of them named.
         assert!((q.coverage.cpu_time - 0.3).abs() < 1e-9);
         assert_eq!((q.coverage.thread_time, q.is_missing("throttled"), q.is_missing("sample")), (1.0, true, false));
         assert_eq!((q.cost.cpu_seconds, q.cost.share_of_machine, q.cost.peak_rss_bytes), (0.4, 0.02, 77));
         assert_eq!(q.cost.call_window_share, 0.05);
+        let why = |what: &str| q.gaps.iter().find(|g| g.what == what).map(|g| g.why.clone());
+        assert!(why("waits").is_some_and(|w| w.starts_with("2.0 % were lost")), "{:?}", q.gaps);
+        assert!(why("ring").is_none() && why("the end").is_none(), "one in a thousand, and a whole recording");
+    }
+
+    #[test]
+    fn a_capture_that_was_killed_says_what_is_missing() {
+        let recording = parse("meta sealed=false length_ns=2e9").unwrap();
+        assert!(Case::new(&recording).fact::<Quality>().unwrap().is_missing("the end"));
     }
 }

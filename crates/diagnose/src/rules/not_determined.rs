@@ -36,18 +36,57 @@ fn check(case: &Case, gaps: &[Gap]) -> Option<Statement> {
     if case.recording.meta.kind == "host" {
         return Some(whole_host(case));
     }
+    if let Some(statement) = too_short(case) {
+        return Some(statement);
+    }
     let missing = missing(case, gaps);
     let first = missing.first()?;
     let rest = missing.len() - 1;
     let more = if rest == 0 { String::new() } else { format!(" (and {} more)", plural(rest, "reason")) };
-    let named = &case.recording.meta.target.named;
-    let again = if named.is_empty() { "--pid PID" } else { named };
     Some(Statement {
         headline: "the evidence does not carry a verdict".into(),
         advice: "run `sudo wakewalk doctor`, then diagnose again for 30s".into(),
         detail: format!(
-            "What is missing: {first}{more}. `sudo wakewalk doctor` says what this kernel allows; then try \
-             `sudo wakewalk diagnose {again} --for 30s`."
+            "What is missing: {first}{more}. `sudo wakewalk doctor` says what this kernel allows; then try `{}`.",
+            again(case, "30s")
+        ),
+    })
+}
+
+/// The same look once more, for longer.
+fn again(case: &Case, length: &str) -> String {
+    let named = &case.recording.meta.target.named;
+    // A command that is started takes all words behind it.
+    match named.strip_prefix("-- ") {
+        Some(_) => format!("sudo wakewalk diagnose --for {length} {named}"),
+        None if named.is_empty() => format!("sudo wakewalk diagnose --pid PID --for {length}"),
+        None => format!("sudo wakewalk diagnose {named} --for {length}"),
+    }
+}
+
+/// A capture that was cut short lacks nothing but time: no doctor helps.
+fn too_short(case: &Case) -> Option<Statement> {
+    let length = case.seconds();
+    if length >= MIN_SECONDS {
+        return None;
+    }
+    let length = seconds(length);
+    let (how, advice) = match case.recording.meta.ended.as_str() {
+        "interrupted" => (format!("was interrupted after {length}"), "let it watch for ten seconds, or one at least"),
+        "target exited" => {
+            (format!("ended with its target after {length}"), "diagnose it while it runs, or start it: `-- COMMAND`")
+        }
+        // Its length is written at the end only, and the ledger once a second.
+        "" => ("was killed in its first second".to_string(), "diagnose again; ten seconds are enough"),
+        _ => (format!("lasted {length}"), "diagnose again for ten seconds"),
+    };
+    Some(Statement {
+        headline: format!("the capture {how}, too short to tell"),
+        advice: advice.into(),
+        detail: format!(
+            "A verdict needs a second at least: ten periods of a CPU quota and a hundred samples. The capture {how}; \
+             what it saw is shown. Next: `{}`.",
+            again(case, "10s")
         ),
     })
 }
@@ -61,9 +100,6 @@ fn missing(case: &Case, gaps: &[Gap]) -> Vec<String> {
             missing.push(format!("the ledger accounts for {} of the threads' time only", percent(t.coverage)));
         }
         Ok(_) => {}
-    }
-    if case.seconds() < MIN_SECONDS {
-        missing.push(format!("the window is {} long", seconds(case.seconds())));
     }
     if let Ok(q) = case.fact::<Quality>()
         && q.worst_loss >= MAX_LOSS
@@ -106,12 +142,11 @@ mod tests {
     #[test]
     fn what_is_missing_is_named() {
         let detail = |text: &str, gaps: &[Gap]| stated(&RULE, text, gaps).unwrap().detail;
-        assert!(detail("", &[]).contains("no thread ledger"));
-        assert!(detail("thread pid=1 tid=1", &[]).contains("no thread in the window"));
+        assert!(detail("meta length_ns=1e9", &[]).contains("no thread ledger"));
+        assert!(detail("meta length_ns=1e9\nthread pid=1 tid=1", &[]).contains("no thread in the window"));
         assert!(
             detail("meta length_ns=1e9\nthread pid=1 tid=1 wall_ns=1e9 cpu_ns=5e8", &[]).contains("accounts for 50 %")
         );
-        assert!(detail("meta length_ns=5e7\nthread pid=1 tid=1 wall_ns=5e7 cpu_ns=5e7", &[]).contains("50 ms long"));
         assert!(
             detail(&format!("{FULL}loss what=ring count=20 kept=80"), &[])
                 .contains("20 % of the events of ring were lost")
@@ -120,6 +155,22 @@ mod tests {
         assert!(detail(FULL, &[gap]).contains("busy-poll could not be looked at: no calls"));
         let again = stated(&RULE, &format!("{FULL}loss what=r count=1 kept=1"), &[]).unwrap().detail;
         assert!(again.contains("diagnose --port 80 --for 30s"), "{again}");
+    }
+
+    #[test]
+    fn a_capture_that_was_cut_short_says_how_short() {
+        let said = |ended: &str, named: &str| {
+            let text = format!(
+                "meta length_ns=4e8 ended=\"{ended}\" target.named=\"{named}\"\nthread pid=1 tid=1 wall_ns=4e8 cpu_ns=4e8"
+            );
+            stated(&RULE, &text, &[]).unwrap()
+        };
+        let s = said("interrupted", "--port 80");
+        assert!(s.headline.contains("interrupted after 400 ms, too short"), "{s:?}");
+        assert!(s.detail.contains("`sudo wakewalk diagnose --port 80 --for 10s`"), "{s:?}");
+        assert!(said("target exited", "-- sleep 0.4").detail.contains("diagnose --for 10s -- sleep 0.4"));
+        assert!(said("", "--pid 1").headline.contains("killed in its first second"));
+        assert!(said("time", "--pid 1").headline.contains("lasted 400 ms"));
     }
 
     #[test]
