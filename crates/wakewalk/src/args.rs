@@ -74,10 +74,10 @@ pub struct Diagnose {
 #[group(required = true, multiple = false)]
 pub struct TargetArgs {
     /// A process, with its children as they come and go.
-    #[arg(long)]
+    #[arg(long, value_parser = pid)]
     pub pid: Option<u32>,
     /// Whoever listens on this port, in any network namespace.
-    #[arg(long)]
+    #[arg(long, value_parser = port)]
     pub port: Option<u16>,
     /// A unit of the service manager, such as nginx.service.
     #[arg(long)]
@@ -97,11 +97,27 @@ pub struct TargetArgs {
     pub command: Vec<String>,
 }
 
+/// A process id.
+fn pid(text: &str) -> Result<u32, String> {
+    text.parse().ok().filter(|pid| *pid > 0).ok_or_else(|| {
+        "a process id is a number such as 4242; `ps -e` lists them. A service can also be named by \
+         --comm NAME, --port PORT or --unit UNIT"
+            .to_string()
+    })
+}
+
+/// A port.
+fn port(text: &str) -> Result<u16, String> {
+    text.parse().ok().filter(|port| *port > 0).ok_or_else(|| {
+        "a port is a number from 1 to 65535, such as 8080; `ss -ltnp` lists those that are listened on".to_string()
+    })
+}
+
 /// A length of time; a bare number means seconds.
-fn length(text: &str) -> Result<Duration, humantime::DurationError> {
+fn length(text: &str) -> Result<Duration, String> {
     match text.parse() {
         Ok(seconds) => Ok(Duration::from_secs(seconds)),
-        Err(_) => humantime::parse_duration(text),
+        Err(_) => humantime::parse_duration(text).map_err(|_| "a length of time is such as 10s, 1m or 30".to_string()),
     }
 }
 

@@ -5,6 +5,7 @@ mod args;
 mod commands;
 mod plan;
 mod progress;
+mod say;
 mod scratch;
 mod stop;
 
@@ -19,7 +20,10 @@ use args::{Cli, Command};
 const FAILED: u8 = 2;
 
 fn main() -> ExitCode {
-    let cli = Cli::parse();
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => return usage(&error),
+    };
     let done = match &cli.command {
         None => commands::host::run(&cli.host),
         Some(Command::Diagnose(args)) => commands::diagnose::run(args),
@@ -32,9 +36,27 @@ fn main() -> ExitCode {
         // A reader such as `head` that has seen enough is no failure.
         Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("wakewalk: {error:#}");
+            say::sentence("wakewalk", &format!("{error:#}"));
             ExitCode::from(FAILED)
         }
+    }
+}
+
+/// What was typed cannot be understood, or help was asked for.
+fn usage(error: &clap::Error) -> ExitCode {
+    use clap::error::{ContextKind, ContextValue, ErrorKind};
+    let context = |kind| match error.get(kind) {
+        Some(ContextValue::String(text)) => Some(text.as_str()),
+        _ => None,
+    };
+    let why = std::error::Error::source(error);
+    match (error.kind(), context(ContextKind::InvalidArg), context(ContextKind::InvalidValue), why) {
+        // Our own words say what is expected; the parser would wrap them into three paragraphs.
+        (ErrorKind::ValueValidation, Some(argument), Some(value), Some(why)) => {
+            say::sentence("wakewalk", &format!("`{value}` is no value for {argument}: {why}"));
+            ExitCode::from(FAILED)
+        }
+        _ => error.exit(),
     }
 }
 

@@ -7,18 +7,20 @@ use std::path::Path;
 
 use anyhow::{Context, Result};
 use collect::capture;
+use collect::probes::Room;
 use collect::target::Target;
 use diagnose::Case;
 use diagnose::verdict::Verdict;
 use recording::{Meta, Recording, Writer};
 use report::formats;
+use report::section::Section;
 use report::views::Material;
 
 use crate::args;
 use crate::commands::wait_and_become::Started;
 use crate::plan::{self, Plan, Source, TOOL};
 use crate::progress::Line;
-use crate::{scratch, stop};
+use crate::{say, scratch, stop};
 
 /// Runs the command.
 pub fn run(args: &args::Diagnose) -> Result<()> {
@@ -70,9 +72,10 @@ fn capture(plan: &Plan, target: &Target, started: Option<Started>, dir: &Path) -
         calls: plan.calls,
         root: root.to_path_buf(),
         tool: TOOL.into(),
+        room: Room::Whole,
     };
     for note in &capture_plan.target.notes {
-        eprintln!("note: {note}");
+        say::sentence("note", note);
     }
     let line = Line::new(plan.length);
     let writer = Writer::create(dir, &Meta { tool: TOOL.into(), ..Meta::default() })?;
@@ -90,23 +93,37 @@ fn capture(plan: &Plan, target: &Target, started: Option<Started>, dir: &Path) -
 fn draw(args: &args::Diagnose, recording: &Recording, verdict: &Verdict) -> Result<()> {
     let case = Case::new(recording);
     let sections = report::views::sections(&Material::new(verdict, &case));
+    print(args, verdict, &sections).context("failed to print the verdict")?;
+    // The verdict first: a page that cannot be written must not cost it.
+    if let Some(file) = &args.html {
+        let page = formats::html::page(verdict, &sections)?;
+        fs::write(file, page)
+            .inspect_err(|_| remove_half(file))
+            .with_context(|| format!("failed to write the page `{}`", file.display()))?;
+    }
+    for (what, path) in [("page", &args.html), ("recording", &args.save)] {
+        if let Some(path) = path {
+            say::sentence(what, &path.display().to_string());
+        }
+    }
+    Ok(())
+}
+
+fn print(args: &args::Diagnose, verdict: &Verdict, sections: &[Section]) -> Result<()> {
     let mut out = anstream::stdout().lock();
     if args.json {
         writeln!(out, "{}", formats::json::text(verdict)?.trim_end())?;
     } else {
-        formats::terminal::draw(verdict, &sections, width(), &mut out)?;
+        formats::terminal::draw(verdict, sections, width(), &mut out)?;
     }
-    // The verdict first: a page that cannot be written must not cost it.
-    if let Some(file) = &args.html {
-        let page = formats::html::page(verdict, &sections)?;
-        fs::write(file, page).with_context(|| format!("failed to write the page `{}`", file.display()))?;
+    Ok(out.flush()?)
+}
+
+/// Half a page is none; but it may be a device that was written to.
+fn remove_half(page: &Path) {
+    if page.is_file() {
+        let _ = fs::remove_file(page); // the error that is on its way says more
     }
-    for (what, path) in [("page", &args.html), ("recording", &args.save)] {
-        if let Some(path) = path {
-            eprintln!("{what}: {}", path.display());
-        }
-    }
-    Ok(())
 }
 
 /// Columns to fill: those of the terminal, but lines over 100 are hard to read.
