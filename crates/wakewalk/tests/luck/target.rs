@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Targets that become other programs, fork a thousand children, or are gone at once.
+
+use std::collections::BTreeSet;
+
+use recording::tables::{Frame, Loss, Process};
+
+use crate::tool::{kernel_allows, verdict};
+
+#[test]
+fn a_target_that_becomes_another_program() {
+    if !kernel_allows() {
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let folder = dir.path().join("recording");
+    let script = "i=0; while [ $i -lt 40000 ]; do i=$((i+1)); done; exec awk 'BEGIN { while (1) x++ }'";
+    let save = ["--save", folder.to_str().unwrap()];
+    let v = verdict(&[&["--for", "3s"], &save[..], &["--", "sh", "-c", script]].concat());
+    assert!(v.coverage.thread_time > 0.99 && v.window.ended == "time", "{:?}", v.coverage);
+    assert!(v.coverage.cpu_time > 0.8, "functions of both are named: {:?}", v.coverage);
+    let recording = recording::open(&folder).unwrap();
+    let modules: BTreeSet<&str> = recording.rows::<Frame>().iter().map(|frame| frame.module.as_str()).collect();
+    for program in ["sh", "awk"] {
+        let file = std::fs::canonicalize(format!("/usr/bin/{program}")).unwrap();
+        let name = file.file_name().unwrap().to_str().unwrap();
+        assert!(modules.contains(name), "no frame of {name} in {modules:?}");
+    }
+}
+
+#[test]
+fn a_target_that_forks_a_thousand_children() {
+    if !kernel_allows() {
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let folder = dir.path().join("recording");
+    let script = "i=0; while [ $i -lt 1000 ]; do /bin/true & i=$((i+1)); done; wait; exec sleep 600";
+    let save = ["--save", folder.to_str().unwrap()];
+    let v = verdict(&[&["--for", "8s"], &save[..], &["--", "sh", "-c", script]].concat());
+    assert!(v.coverage.thread_time > 0.99, "{:?}", v.coverage);
+    assert_eq!(v.coverage.events_lost, 0, "{:?}", v.gaps);
+    let recording = recording::open(&folder).unwrap();
+    let ends = recording.rows::<Loss>().iter().find(|loss| loss.what == "thread ends").unwrap();
+    assert!(ends.kept >= 1000, "{ends:?}");
+    // One that a slice has met is named by what it was then, mostly the shell.
+    let named = recording.rows::<Process>().iter().filter(|row| row.comm == "true");
+    assert!(named.map(|row| row.instances).sum::<u64>() > 500);
+}
+
+#[test]
+fn a_target_that_is_gone_at_once() {
+    if !kernel_allows() {
+        return;
+    }
+    let v = verdict(&["--for", "60s", "--", "true"]);
+    assert_eq!((v.window.ended.as_str(), v.verdict.as_str()), ("target exited", "not-determined"));
+    assert!(v.headline.contains("ended with its target after") || v.window.seconds >= 0.9, "{}", v.headline);
+}
