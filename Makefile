@@ -1,7 +1,7 @@
 # Two commands matter: `make demo` and `make test`. `make help` lists the others.
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test lab lab-fixtures lab-verdicts kernels deb story-002 lint fmt schema install-deps
+.PHONY: help build demo test lab lab-fixtures lab-verdicts kernels deb story-002 fuzz lint fmt schema install-deps
 
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 LAB := $(TARGET)/release/lab
@@ -36,6 +36,9 @@ deb: build ## make target/wakewalk_VERSION_ARCH.deb
 
 story-002: build ## retell story 002; README=1 puts the output into its README
 	$(LAB) story 002 $(if $(README),--readme)
+
+fuzz: install-deps ## fuzz each reader of foreign bytes for a minute; SECONDS=10 and TARGETS=elf change that
+	FUZZ_SECONDS=$(or $(SECONDS),60) scripts/fuzz.sh $(TARGETS)
 
 lint: install-deps ## clippy as errors, and the formatters of all languages
 	scripts/lint.sh

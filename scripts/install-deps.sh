@@ -15,6 +15,7 @@ clang-format     clang-format
 pkg-config       pkg-config
 bpftool          bpftool
 cc               gcc
+c++              g++
 git              git
 column           bsdextrautils
 nginx            nginx-light

@@ -24,6 +24,11 @@ go_format() {
   }
 }
 
+# The fuzz targets are a workspace of their own.
+rust_format() {
+  cargo fmt --all --check && cargo fmt --check --manifest-path fuzz/Cargo.toml
+}
+
 c_format() {
   git ls-files '*.c' '*.h' | xargs clang-format --dry-run --Werror
 }
@@ -47,7 +52,7 @@ page() {
   cd crates/report/web && { [ -d node_modules ] || npm ci --no-audit --no-fund; } && npm run -s lint
 }
 
-check rustfmt cargo fmt --all --check
+check rustfmt rust_format
 check licences licences
 check gofmt go_format
 check clang-format c_format

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Writes the inputs that fuzzing begins with, `seeds CORPORA FIXTURES PROGRAM`: the golden recordings, files
+//! of this machine's /proc, a small program, and empty events of every kind.
+
+use std::path::Path;
+use std::{env, fs, io};
+
+// Nothing of it is called: the coverage hooks in the other crates refer to the engine.
+use libfuzzer_sys as _;
+
+fn main() -> io::Result<()> {
+    let arguments: Vec<String> = env::args().skip(1).collect();
+    let [corpora, fixtures, program] = &arguments[..] else {
+        return Err(io::Error::other("usage: seeds CORPORA FIXTURES PROGRAM"));
+    };
+    let corpora = Path::new(corpora);
+    write(&corpora.join("recording"), recording::fuzzing::seeds(Path::new(fixtures)))?;
+    write(&corpora.join("proc"), collect::fuzzing::seeds_of_proc())?;
+    let events = (0..4_u8).flat_map(|kind| [128, 1024, 8192].map(|length| [vec![kind], vec![1; length]].concat()));
+    write(&corpora.join("events"), events.collect())?;
+    let maps = [b"m".to_vec(), fs::read("/proc/self/maps")?].concat();
+    let map = b"p10 20 JS:*spin /srv/a b.js:3\n1000 8 main\n".to_vec();
+    let elf = [b"e".to_vec(), fs::read(program)?].concat();
+    write(&corpora.join("elf"), vec![elf, map, maps])
+}
+
+fn write(folder: &Path, inputs: Vec<Vec<u8>>) -> io::Result<()> {
+    fs::create_dir_all(folder)?;
+    inputs.iter().enumerate().try_for_each(|(n, input)| fs::write(folder.join(format!("seed-{n}")), input))
+}
