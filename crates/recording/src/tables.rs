@@ -59,6 +59,7 @@ tables! {
     call_example::CallExample,
     neighbour::Neighbour,
     counter::Counter,
+    setting::Setting,
     gap::Gap,
     loss::Loss,
     cost::Cost,
