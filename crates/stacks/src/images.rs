@@ -127,7 +127,7 @@ impl Images {
 
 /// Opens the mapped file itself, which works when it is deleted or in another mount namespace, but
 /// needs CAP_SYS_ADMIN; else what is at its path now, if that is still the same file.
-fn open(pid: u32, mapping: &Mapping) -> io::Result<Source> {
+pub(crate) fn open(pid: u32, mapping: &Mapping) -> io::Result<Source> {
     let exact = format!("/proc/{pid}/map_files/{:x}-{:x}", mapping.start, mapping.end);
     let file = open_regular(exact.as_ref(), OFlags::empty()).or_else(|_| by_path(pid, mapping))?;
     Ok(Source::File(Arc::new(file)))
@@ -140,7 +140,7 @@ fn by_path(pid: u32, mapping: &Mapping) -> io::Result<File> {
     if file.metadata()?.ino() == mapping.inode { Ok(file) } else { Err(io::ErrorKind::NotFound.into()) }
 }
 
-fn file_name(path: &str) -> String {
+pub(crate) fn file_name(path: &str) -> String {
     let path = path.strip_suffix(" (deleted)").unwrap_or(path);
     path.rsplit('/').next().unwrap_or_default().to_string()
 }

@@ -19,6 +19,7 @@
 #[cfg(not(all(target_os = "linux", target_arch = "x86_64")))]
 compile_error!("wakewalk-stacks unwinds x86-64 Linux stacks only");
 
+mod build_id;
 mod cfi;
 mod elf;
 #[cfg(any(test, fuzzing))]
@@ -39,5 +40,6 @@ mod stacks;
 mod table;
 mod walk;
 
+pub use build_id::{Build, builds};
 pub use registers::Registers;
 pub use stacks::{Lost, Snapshot, Stacks, Unwound};
