@@ -6,6 +6,7 @@
 mod closing;
 mod cost;
 pub(crate) mod samples;
+mod speed;
 pub(crate) mod threads;
 mod windows;
 
@@ -17,12 +18,13 @@ use std::thread::sleep;
 use std::time::{Duration, SystemTime};
 
 use anyhow::{Context, Result};
-use recording::tables::{CallExample, CallLatency, Gap};
+use recording::tables::{CallExample, CallLatency, Gap, Setting};
 use recording::{Meta, Writer};
 
 use crate::clock;
 use crate::hooks;
 use crate::host;
+use crate::inventory;
 use crate::probes::Room;
 use crate::probes::calls::{self, Calls};
 use crate::probes::ledger::{self, Ledger, ThreadRow, What};
@@ -72,6 +74,7 @@ pub struct Progress {
 pub fn run(plan: &Plan, mut writer: Writer, stop: &AtomicBool, progress: &mut dyn FnMut(&Progress)) -> Result<()> {
     let (mut a, mut b, mut c) = (MaybeUninit::uninit(), MaybeUninit::uninit(), MaybeUninit::uninit());
     let mut gaps = Vec::new();
+    let settings = inventory::host(&plan.root); // before our own programs are among the loaded ones
     let ledger = Ledger::load_in(&mut a, plan.room).map_err(|e| hooks::explain(&plan.root, &ledger::HOOKS, e))?;
     let stack_bytes = samples::stack_bytes(plan);
     let profile = or_gap(
@@ -93,6 +96,7 @@ pub fn run(plan: &Plan, mut writer: Writer, stop: &AtomicBool, progress: &mut dy
     meta.target.sample_hz = if profile.is_some() { SAMPLE_HZ } else { 0 };
     meta.target.stack_bytes = stack_bytes;
     writer.describe(&meta)?;
+    writer.append(&settings)?;
     let mut capture = Capture::new(plan, &meta, ledger, profile, calls, gaps)?;
     meta.ended = capture.watch(&mut writer, stop, progress)?;
     meta.length_ns = clock::monotonic_ns() - meta.start_ns;
@@ -118,6 +122,8 @@ struct Capture<'o, 'p> {
     samples: samples::Samples,
     ended: Vec<ThreadRow>,
     known: HashSet<u32>,
+    inventoried: bool,
+    speed: speed::Speed,
     delayers: closing::Names,
     cost: cost::Account,
     gaps: Vec<Gap>,
@@ -147,6 +153,8 @@ impl<'o, 'p> Capture<'o, 'p> {
             samples: samples::Samples::new(meta.start_ns),
             ended: Vec::new(),
             known: HashSet::new(),
+            inventoried: false,
+            speed: speed::Speed::new(),
             delayers: closing::Names::default(),
             cost: cost::Account::start(),
             gaps,
@@ -162,6 +170,7 @@ impl<'o, 'p> Capture<'o, 'p> {
             let elapsed = Duration::from_nanos(clock::monotonic_ns() - self.start_ns);
             progress(&Progress { elapsed, length: self.plan.length, doing: "watching" });
             let main_ended = self.drain(writer)?;
+            self.speed.probe();
             self.cost.tick(elapsed, &self.ledger, self.profile.as_ref());
             if stop.load(Ordering::Relaxed) {
                 return Ok("interrupted".into());
@@ -219,9 +228,23 @@ impl<'o, 'p> Capture<'o, 'p> {
         let t_ns = clock::monotonic_ns() - self.start_ns;
         writer.append(&self.slices.rows(t_ns, &living, &ended))?;
         writer.append(&if last { self.samplers.last(t_ns) } else { self.samplers.sample(t_ns) })?;
+        writer.append(&self.speed.rows(t_ns))?;
         self.meet(writer, &living)?;
+        self.take_inventory(writer)?;
         self.delayers.learn(&self.plan.root, &self.ledger.delayers()?);
         Ok(!living.is_empty())
+    }
+
+    /// Notes how the target is set up, once and not at the start: a command that was started for the purpose
+    /// has become itself by now.
+    fn take_inventory(&mut self, writer: &mut Writer) -> Result<()> {
+        if std::mem::replace(&mut self.inventoried, true) {
+            return Ok(());
+        }
+        let (root, pids) = (&self.plan.root, &self.plan.target.pids);
+        let mut rows: Vec<Setting> = inventory::processes(root, pids);
+        rows.extend(pids.first().map(|main| inventory::sysctls(root, *main)).unwrap_or_default());
+        writer.append(&rows)
     }
 
     /// Notes processes that were born since the last slice and are still there.

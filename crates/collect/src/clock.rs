@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The two clocks of a recording: CLOCK_MONOTONIC for every `t_ns`, and the wall clock once, as an anchor.
+//! The clocks of a recording: CLOCK_MONOTONIC for every `t_ns`, the wall clock once, as an anchor; and our own CPU time.
 
 use std::time::SystemTime;
 
@@ -10,6 +10,15 @@ pub fn monotonic_ns() -> u64 {
     // SAFETY: `now` is a valid timespec that lives through the call. The call cannot fail: the
     // clock exists on every kernel.
     unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &raw mut now) };
+    now.tv_sec.unsigned_abs() * 1_000_000_000 + now.tv_nsec.unsigned_abs()
+}
+
+/// CPU time of the calling thread in ns.
+#[allow(unsafe_code, reason = "the standard library does not give it")]
+pub fn thread_cpu_ns() -> u64 {
+    let mut now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: as above; the clock of the calling thread always exists.
+    unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &raw mut now) };
     now.tv_sec.unsigned_abs() * 1_000_000_000 + now.tv_nsec.unsigned_abs()
 }
 

@@ -12,6 +12,7 @@ pub mod fuzzing;
 pub mod hooks;
 pub mod host;
 pub mod host_watch;
+pub mod inventory;
 pub mod namespace;
 pub mod neighbours;
 pub mod privileges;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! `/proc/PID`: descriptors, threads, memory, faults and CPU of the target's processes.
+//! `/proc/PID`: descriptors, threads, memory, faults, CPU, and calls and bytes of I/O of the target's processes.
 
 use std::collections::HashMap;
 use std::fs;
@@ -9,14 +9,21 @@ use procfs::process::{LimitValue, Limits, Stat};
 
 use super::reread::Reread;
 use super::{Readings, Sampler, Scope};
+use crate::proc::field;
 
 const NAME: &str = "proc/pid";
 /// Processes read at most; the first ones are the main ones.
 const PROCESSES: usize = 64;
 
+/// Lines of `/proc/PID/io`. The calls are read(2), write(2), sendfile(2) and their vectored kin, on any
+/// file; send(2) and recv(2) are not among them (fs/read_write.c counts, net/socket.c does not).
+const IO: &[(&str, &str)] =
+    &[("read_calls", "syscr"), ("write_calls", "syscw"), ("read_bytes", "rchar"), ("write_bytes", "wchar")];
+
 /// What is kept open of each process.
 struct Kept {
     stat: Reread,
+    io: Reread,
     /// Soft limit of open files; read once, since it changes next to never.
     limit: Option<f64>,
 }
@@ -55,10 +62,11 @@ impl Sampler for Pids {
 impl Pids {
     fn read(&mut self, scope: &Scope, pid: u32, out: &mut Readings) {
         let open_files = self.open_files(scope, pid);
-        let kept = self
-            .kept
-            .entry(pid)
-            .or_insert_with(|| Kept { stat: Reread::new(scope.proc.of(pid, "stat")), limit: limit(scope, pid) });
+        let kept = self.kept.entry(pid).or_insert_with(|| Kept {
+            stat: Reread::new(scope.proc.of(pid, "stat")),
+            io: Reread::new(scope.proc.of(pid, "io")),
+            limit: limit(scope, pid),
+        });
         let Some(stat) = kept.stat.text().ok().and_then(|text| Stat::from_read(text.as_bytes()).ok()) else {
             return; // the process has gone
         };
@@ -79,6 +87,7 @@ impl Pids {
                 out.put(NAME, &entity, name, value);
             }
         }
+        put_io(&mut kept.io, &entity, out);
     }
 
     fn open_files(&self, scope: &Scope, pid: u32) -> Option<f64> {
@@ -88,6 +97,16 @@ impl Pids {
             return Some(fs::metadata(dir).ok()?.len() as f64);
         }
         Some(fs::read_dir(dir).ok()?.count() as f64)
+    }
+}
+
+/// Some kernels do not count I/O by process, and some users may not ask: then there are no rows.
+fn put_io(io: &mut Reread, entity: &str, out: &mut Readings) {
+    let text = io.text().unwrap_or_default();
+    for (name, key) in IO {
+        if let Some(value) = field(text, key).and_then(|v| v.parse().ok()) {
+            out.put(NAME, entity, name, value);
+        }
     }
 }
 

@@ -65,7 +65,9 @@ fn a_missing_file_is_one_gap() {
 fn the_process_is_read() {
     let root = fake();
     root.file("proc/10/limits", "Limit  Soft Limit  Hard Limit  Units\nMax open files            1024                 4096                 files\n");
+    root.file("proc/10/io", "rchar: 70\nwchar: 80\nsyscr: 7\nsyscw: 8\nread_bytes: 4096\n");
     let found = source(&samplers(&root).sample(1), "proc/pid");
+    assert_eq!((found["10 read_calls"], found["10 write_calls"], found["10 read_bytes"]), (7.0, 8.0, 70.0));
     let tick = 1e9 / procfs::ticks_per_second() as f64;
     assert_eq!((found["10 open_files"], found["10 threads"]), (1.0, 1.0));
     assert_eq!((found["10 utime_ns"], found["10 stime_ns"], found["10 majflt"]), (30.0 * tick, 20.0 * tick, 12.0));
