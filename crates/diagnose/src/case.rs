@@ -10,6 +10,7 @@ use std::rc::Rc;
 
 use recording::Recording;
 
+use crate::comparison::result::Comparison;
 use crate::verdict::Gap;
 
 /// Typed numbers computed from a case: no thresholds, no opinion.
@@ -25,13 +26,20 @@ pub trait Fact: Sized + 'static {
 pub struct Case<'r> {
     /// The evidence.
     pub recording: &'r Recording,
+    /// How it differs from a baseline, where there is one.
+    pub comparison: Option<Comparison>,
     facts: RefCell<BTreeMap<TypeId, Rc<dyn Any>>>,
 }
 
 impl<'r> Case<'r> {
     /// A case about the whole recording.
     pub fn new(recording: &'r Recording) -> Self {
-        Case { recording, facts: RefCell::default() }
+        Case { recording, comparison: None, facts: RefCell::default() }
+    }
+
+    /// The same with a comparison to a baseline.
+    pub fn against(recording: &'r Recording, comparison: Comparison) -> Self {
+        Case { comparison: Some(comparison), ..Self::new(recording) }
     }
 
     /// The fact of this type, computed on the first call.

@@ -6,36 +6,54 @@ use std::collections::BTreeMap;
 use recording::Recording;
 
 use crate::case::Case;
+use crate::comparison::{Named, Per, compare};
 use crate::facts::limits::Limits;
 use crate::facts::quality::Quality;
 use crate::ledger::threads::Threads;
 use crate::rules::{Check, Outcome, RULES, Statement};
 use crate::verdict::{Finding, Gap, Host, Ledger, RuledOut, SCHEMA, Symptom, Target, Verdict, Window};
 
+/// Name and version, for verdicts and comparisons.
+pub(crate) const TOOL: &str = concat!("wakewalk ", env!("CARGO_PKG_VERSION"));
+
 /// Diagnoses a recording. Never fails: what is missing is a gap, and too many gaps are the verdict
 /// `not-determined`.
 pub fn diagnose(recording: &Recording) -> Verdict {
-    let case = Case::new(recording);
+    judge(&Case::new(recording))
+}
+
+/// Diagnoses a recording against a baseline: the verdict as before, with the comparison, and rules that know
+/// what grew. A pair that cannot be compared is a gap.
+pub fn diagnose_against(recording: &Recording, baseline: &Named<'_>, per: Per) -> Verdict {
+    let now = Named { recording, label: "this recording".into() };
+    match compare(baseline, &now, per) {
+        Ok(comparison) => judge(&Case::against(recording, comparison)),
+        Err(refused) => {
+            let mut verdict = diagnose(recording);
+            verdict.gaps.push(Gap { what: "baseline".into(), why: refused.0 });
+            verdict
+        }
+    }
+}
+
+fn judge(case: &Case<'_>) -> Verdict {
+    let recording = case.recording;
     let mut asked = Asked::default();
     // A recording of the whole host names no target whose time could be explained.
     if recording.meta.kind != "host" {
-        asked.accusing(&case);
+        asked.accusing(case);
     }
-    let (verdict, statement) = asked.outcome(&case);
+    let (verdict, statement) = asked.outcome(case);
     let quality = case.fact::<Quality>().ok();
     asked.gaps.extend(quality.iter().flat_map(|q| q.gaps.clone()));
     asked.gaps.dedup();
     Verdict {
         schema: SCHEMA,
-        tool: concat!("wakewalk ", env!("CARGO_PKG_VERSION")).to_string(),
+        tool: TOOL.to_string(),
         host: host(recording),
         target: target(recording),
-        window: Window {
-            start: recording.meta.started.clone(),
-            seconds: case.seconds(),
-            ended: recording.meta.ended.clone(),
-        },
-        symptom: symptom(&case, !asked.findings.is_empty()),
+        window: window(case),
+        symptom: symptom(case, !asked.findings.is_empty()),
         verdict,
         headline: statement.headline,
         advice: statement.advice,
@@ -43,9 +61,10 @@ pub fn diagnose(recording: &Recording) -> Verdict {
         findings: asked.findings.into_iter().map(|(finding, _)| finding).collect(),
         ruled_out: asked.ruled_out,
         gaps: asked.gaps,
-        ledger: ledger(&case),
+        ledger: ledger(case),
         coverage: quality.as_ref().map_or_else(Default::default, |q| q.coverage.clone()),
         cost: quality.as_ref().map_or_else(Default::default, |q| q.cost.clone()),
+        comparison: case.comparison.clone(),
     }
 }
 
@@ -97,7 +116,12 @@ fn rank(findings: &mut [(Finding, Statement)]) {
     });
 }
 
-fn host(recording: &Recording) -> Host {
+pub(crate) fn window(case: &Case) -> Window {
+    let meta = &case.recording.meta;
+    Window { start: meta.started.clone(), seconds: case.seconds(), ended: meta.ended.clone() }
+}
+
+pub(crate) fn host(recording: &Recording) -> Host {
     let host = &recording.meta.host;
     Host {
         name: host.name.clone(),
@@ -107,7 +131,7 @@ fn host(recording: &Recording) -> Host {
     }
 }
 
-fn target(recording: &Recording) -> Target {
+pub(crate) fn target(recording: &Recording) -> Target {
     let target = &recording.meta.target;
     Target {
         named: target.named.clone(),
@@ -121,7 +145,8 @@ fn target(recording: &Recording) -> Target {
 fn symptom(case: &Case, found: bool) -> Symptom {
     let cores = case.fact::<Limits>().map_or(0.0, |l| l.cores);
     let kind = if cores >= 0.05 || found { "cpu" } else { "none-seen" };
-    Symptom { kind: kind.into(), value: cores, unit: "cores".into(), baseline: None, source: "counters".into() }
+    let baseline = case.comparison.as_ref().map(|c| c.a.cores);
+    Symptom { kind: kind.into(), value: cores, unit: "cores".into(), baseline, source: "counters".into() }
 }
 
 fn ledger(case: &Case) -> Ledger {

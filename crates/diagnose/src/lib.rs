@@ -3,9 +3,11 @@
 //!
 //! Nothing here reads a clock, a file or the kernel: the same recording gives the same verdict.
 //! A [`case::Case`] is one question; a [`case::Fact`] is numbers computed from it, without opinion;
-//! a rule is the opinion about one cause; [`diagnose`] asks every rule and ranks the answers.
+//! a rule is the opinion about one cause; [`diagnose()`] asks every rule and ranks the answers.
+//! [`comparison`] sets one recording against another.
 
 pub mod case;
+pub mod comparison;
 pub mod facts;
 mod judge;
 pub mod ledger;
@@ -17,5 +19,5 @@ pub mod verdict;
 mod wording;
 
 pub use case::{Case, Fact};
-pub use judge::diagnose;
+pub use judge::{diagnose, diagnose_against};
 pub use rules::{Explain, causes, explain};

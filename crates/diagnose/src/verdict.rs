@@ -7,6 +7,8 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::comparison::result::Comparison;
+
 /// Version of the JSON contract.
 pub const SCHEMA: u32 = 1;
 
@@ -46,6 +48,9 @@ pub struct Verdict {
     pub coverage: Coverage,
     /// What the capture cost.
     pub cost: Cost,
+    /// How it differs from the baseline; left out where none was given.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub comparison: Option<Comparison>,
 }
 
 /// The machine of the recording.

@@ -202,7 +202,7 @@ fn empty_entry(name: String) -> Counted {
 
 /// Whether a call of this family with this result found nothing. A receive of 0 bytes counts: at
 /// the end of a stream one is normal, a loop of them is the classic spin on a closed connection.
-fn is_empty(family: Family, result: i64) -> bool {
+pub(crate) fn is_empty(family: Family, result: i64) -> bool {
     match family {
         Family::Poll => result == 0,
         Family::Receive => result == EAGAIN || result == 0,
@@ -212,7 +212,7 @@ fn is_empty(family: Family, result: i64) -> bool {
     }
 }
 
-fn is_found(family: Family, result: i64) -> bool {
+pub(crate) fn is_found(family: Family, result: i64) -> bool {
     match family {
         Family::Poll | Family::Receive | Family::Send => result > 0,
         Family::Accept => result >= 0,

@@ -2,10 +2,13 @@
 //! One function's own work on a CPU is the time.
 //!
 //! *Own* is self time, with a helper's (libc, assembly leaf) credited to its caller. Inclusive time
-//! convicts nobody: a server's loop is on every sample of its thread.
+//! convicts nobody: a server's loop is on every sample of its thread. With a baseline, a function that
+//! grew is one too (`growth`).
+
+mod growth;
 
 use super::at_capacity::{Full, full};
-use super::{Check, Checked, Explain, Rule, confidence, evidence, found, ruled_out};
+use super::{Check, Checked, Explain, Outcome, Rule, confidence, evidence, found, ruled_out};
 use crate::case::{Case, gap};
 use crate::facts::limits::Limits;
 use crate::facts::polling::Polling;
@@ -22,7 +25,8 @@ pub(super) static RULE: Rule = Rule {
         means: "A thread, the allowed CPUs or the quota are full, and one function's own instructions take most of that \
                 time: the service is as fast as this function.",
         recognised_by: "User time is most of the busy time, and one function holds 40 % or more of it by self time, with \
-                        the time of memcpy-like helpers credited to the function that called them.",
+                        the time of memcpy-like helpers credited to the function that called them. Or, against a baseline: CPU \
+                        time per operation rose for certain, and one function\u{2019}s own work is 40 % or more of the rise.",
         what_to_do: "Make this function cheaper or call it less: a better algorithm, a cache, work done once instead of \
                      for each request; or spread it over more threads.",
         look_alikes: "at-capacity: a function that is on most stacks but whose own time is small (a handler, a loop). \
@@ -44,7 +48,20 @@ const MIN_SAMPLES: f64 = 50.0;
 /// A full thread that is less than a tenth of the target's CPU time is a side job.
 const MIN_OF_TARGET: f64 = 0.1;
 
+/// What fills a resource; else what grew against the baseline, whether or not anything is full.
 fn check(case: &Case) -> Checked {
+    let filled = fills(case);
+    if let Ok(Outcome::Found(..)) = filled {
+        return filled;
+    }
+    match (growth::grown(case), filled) {
+        (Some(Ok((finding, said))), _) => Ok(Outcome::Found(Box::new(finding), said)),
+        (Some(Err(why)), Ok(Outcome::RuledOut(before))) => ruled_out(format!("{before}; against the baseline {why}")),
+        (_, filled) => filled,
+    }
+}
+
+fn fills(case: &Case) -> Checked {
     let limits = case.fact::<Limits>()?;
     let full = full(&limits);
     if full.is_empty() {
@@ -133,7 +150,7 @@ impl<'a> Scope<'a> {
                 first.map_or("none is named".into(), |f| format!("{} leads with {}", f.name, percent(self.part(f))));
             return Err(format!("{what}: no function's own time is 40 % or more; {first}"));
         };
-        match not_its_own(top) {
+        match not_its_own(top.part) {
             Some(why) => Err(format!("{what}: {} holds {}, {why}", top.name, percent(self.part(top)))),
             None => Ok(self.finding(case, limits, top)),
         }
@@ -214,8 +231,8 @@ impl<'a> Scope<'a> {
 }
 
 /// Why time in such a function is not one function of the program.
-fn not_its_own(f: &Function) -> Option<&'static str> {
-    match f.part {
+fn not_its_own(part: Part) -> Option<&'static str> {
+    match part {
         Part::Own => None,
         Part::Interpreter => Some(
             "which runs every function of the interpreted program: profile in its own language (py-spy, perf with \

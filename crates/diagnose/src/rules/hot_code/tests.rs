@@ -158,3 +158,51 @@ fn too_few_samples_or_none() {
     gap(&RULE, &thread(9.8));
     silent(&RULE, "");
 }
+
+/// Twenty seconds of a service that is a tenth of a CPU busy, `grown` of it beyond the usual in `score`.
+fn quiet(score: f64) -> recording::Recording {
+    let mut text = "meta host.arch=x86_64 target.comm=svc target.pids=[1] length_ns=20e9\n".to_string();
+    text += "frame id=1 symbol=score module=svc kind=native\nframe id=2 symbol=serve module=svc kind=native\n";
+    text += "stack id=1 frames=[1,2] complete=true\nstack id=2 frames=[2] complete=true\n";
+    text += "counter source=proc/pid entity=p1 name=write_calls value=0\n";
+    for i in 1..=20 {
+        let ripple = 1.0 + 0.01 * f64::from(i % 3);
+        text +=
+            &format!("thread t_ns={i}e9 pid=1 tid=1 wall_ns=1e9 cpu_ns={}\n", ((0.1 + score) * ripple * 1e9).round());
+        text += &format!("counter t_ns={i}e9 source=proc/pid entity=p1 name=write_calls value={}\n", i * 500);
+        for (stack, cores) in [(1, 0.02 + score), (2, 0.08)] {
+            let weight = (cores * ripple * 1000.0).round();
+            text += &format!("sample t_ns={i}e9 pid=1 tid=1 syscall=-1 stack={stack} weight={weight}\n");
+        }
+    }
+    recording::text::parse(&text).unwrap()
+}
+
+fn against(baseline: &recording::Recording, now: &recording::Recording) -> crate::verdict::Verdict {
+    let baseline = crate::comparison::Named { recording: baseline, label: "before".into() };
+    crate::diagnose_against(now, &baseline, crate::comparison::Per::Auto)
+}
+
+#[test]
+fn growth_against_a_baseline_convicts_though_nothing_is_full() {
+    let v = against(&quiet(0.0), &quiet(0.05));
+    assert_eq!(v.findings.first().map(|f| f.cause.as_str()), Some("hot-code"), "{:?}", v.ruled_out);
+    assert_eq!(v.findings[0].subject.function.as_deref(), Some("score"));
+    assert!((v.findings[0].explains.share - 0.333).abs() < 0.02, "{:?}", v.findings[0].explains);
+    assert!((v.symptom.baseline.unwrap() - 0.101).abs() < 0.002 && v.comparison.unwrap().verdict == "changed");
+}
+
+#[test]
+fn a_baseline_that_is_alike_or_dearer_convicts_nobody() {
+    for (before, now) in [(0.0, 0.0), (0.05, 0.0), (0.05, 0.05)] {
+        let v = against(&quiet(before), &quiet(now));
+        assert!(v.findings.is_empty(), "{:?}", v.findings);
+        assert!(v.ruled_out.iter().any(|r| r.cause == "hot-code" && r.why.contains("baseline")), "{:?}", v.ruled_out);
+    }
+}
+
+#[test]
+fn a_baseline_that_cannot_be_compared_is_a_gap() {
+    let v = against(&recording::text::parse("").unwrap(), &quiet(0.0));
+    assert!(v.gaps.iter().any(|g| g.what == "baseline") && v.comparison.is_none());
+}

@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+//! What counts as an operation: the unit that makes two loads comparable.
+//!
+//! No counter of the kernel counts requests. Some count something that a service does a fixed number of
+//! times for each: write calls, data segments, connections. Such a count serves, as long as the change under
+//! study did not change it too. So where several counts of work are there and disagree, none is taken
+//! unless the user names it.
+
+use super::result::Operation;
+use super::slices::Slices;
+
+/// What costs are counted per.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Per {
+    /// The first count of work that is there and that the others do not contradict.
+    #[default]
+    Auto,
+    /// Calls of write(2) and its kin by the target's processes.
+    WriteCalls,
+    /// TCP segments with data, sent in the target's network namespace.
+    DataSegments,
+    /// TCP connections accepted in the target's network namespace.
+    Connections,
+    /// UDP datagrams sent in the target's network namespace.
+    Datagrams,
+    /// Time.
+    Second,
+}
+
+/// Fewer events on a side than this are no steady count of work.
+const FEWEST: f64 = 200.0;
+/// Fewer a second than this come from housekeeping.
+const FEWEST_PER_SECOND: f64 = 10.0;
+/// Counts of work that grow by factors this far apart are not counts of the same work.
+const AGREE: f64 = 1.1;
+
+/// A count of work.
+struct Count {
+    per: Per,
+    id: &'static str,
+    name: &'static str,
+    column: &'static str,
+}
+
+/// By how closely they belong to the target.
+const COUNTS: &[Count] = &[
+    Count { per: Per::WriteCalls, id: "write-calls", name: "write call", column: "proc/pid write_calls" },
+    Count {
+        per: Per::DataSegments,
+        id: "data-segments",
+        name: "TCP data segment",
+        column: "proc/net/netstat TCPOrigDataSent",
+    },
+    Count { per: Per::Connections, id: "connections", name: "connection", column: "proc/net/snmp PassiveOpens" },
+    Count { per: Per::Datagrams, id: "datagrams", name: "UDP datagram", column: "proc/net/snmp OutDatagrams" },
+];
+
+/// The operation and its column; no column = time.
+pub(super) struct Chosen {
+    pub operation: Operation,
+    pub column: Option<&'static str>,
+}
+
+/// Chooses for two sides.
+pub(super) fn choose(per: Per, a: &Slices, b: &Slices) -> Chosen {
+    let usable: Vec<(&Count, f64)> = COUNTS.iter().filter_map(|c| Some((c, growth(c, a, b)?))).collect();
+    let by_hand = COUNTS.iter().find(|c| c.per == per);
+    match (per, by_hand, usable.first()) {
+        (_, Some(count), _) if usable.iter().any(|(c, _)| c.per == per) => taken(count, "as asked for".into()),
+        (_, Some(count), _) => time(format!("there are too few {}s on a side to count by", count.name)),
+        (Per::Second, ..) => time("as asked for".into()),
+        (_, _, None) => time("neither its write calls nor the network's counters show a steady count of work".into()),
+        (_, _, Some((first, _))) => match disagreement(&usable) {
+            Some(why) => time(why),
+            None => taken(
+                first,
+                if usable.len() > 1 { agreement(&usable) } else { "the only count of work there is".into() },
+            ),
+        },
+    }
+}
+
+fn taken(count: &Count, why: String) -> Chosen {
+    let operation = Operation { id: count.id.into(), name: count.name.into(), why };
+    Chosen { operation, column: Some(count.column) }
+}
+
+fn time(why: String) -> Chosen {
+    Chosen { operation: Operation { id: "second".into(), name: "second".into(), why }, column: None }
+}
+
+/// By which factor the rate of a count grew; none if it is no steady count of work on both sides.
+fn growth(count: &Count, a: &Slices, b: &Slices) -> Option<f64> {
+    let rate = |s: &Slices| {
+        let (events, seconds) = (s.sum(count.column)?, s.sum("seconds")?);
+        (events >= FEWEST && events >= FEWEST_PER_SECOND * seconds).then(|| events / seconds)
+    };
+    Some(rate(b)? / rate(a)?)
+}
+
+fn disagreement(usable: &[(&Count, f64)]) -> Option<String> {
+    let least = usable.iter().min_by(|x, y| x.1.total_cmp(&y.1))?;
+    let most = usable.iter().max_by(|x, y| x.1.total_cmp(&y.1))?;
+    (most.1 / least.1 > AGREE).then(|| {
+        format!(
+            "counts of work disagree: {}s a second {:+.0} %, {}s {:+.0} %; name the right one with --per",
+            least.0.name,
+            (least.1 - 1.0) * 100.0,
+            most.0.name,
+            (most.1 - 1.0) * 100.0
+        )
+    })
+}
+
+fn agreement(usable: &[(&Count, f64)]) -> String {
+    let others: Vec<String> = usable[1..].iter().map(|(c, _)| format!("{}s", c.name)).collect();
+    format!("the count closest to the target; {} changed alike", others.join(" and "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::functions::Names;
+    use super::*;
+    use crate::case::Case;
+    use recording::text::parse;
+
+    /// Ten seconds with so many write calls and data segments.
+    fn slices(writes: f64, segments: f64) -> Slices {
+        let recording = parse(&format!(
+            "thread t_ns=5e9 pid=1 tid=1 cpu_ns=1\nthread t_ns=10e9 pid=1 tid=1 cpu_ns=1
+             counter source=proc/pid entity=p1 name=write_calls value=0
+             counter t_ns=9e9 source=proc/pid entity=p1 name=write_calls value={writes}
+             counter source=proc/net/netstat entity=TcpExt name=TCPOrigDataSent value=0
+             counter t_ns=9e9 source=proc/net/netstat entity=TcpExt name=TCPOrigDataSent value={segments}"
+        ))
+        .unwrap();
+        Slices::of(&Case::new(&recording), &Names::default()).unwrap()
+    }
+
+    fn chosen(per: Per, a: (f64, f64), b: (f64, f64)) -> String {
+        choose(per, &slices(a.0, a.1), &slices(b.0, b.1)).operation.id
+    }
+
+    #[test]
+    fn what_others_do_not_contradict() {
+        assert_eq!(chosen(Per::Auto, (1000.0, 3000.0), (2000.0, 6100.0)), "write-calls");
+        assert_eq!(chosen(Per::Auto, (40.0, 3000.0), (41.0, 1000.0)), "data-segments");
+        assert_eq!(chosen(Per::Auto, (1000.0, 3000.0), (500.0, 3000.0)), "second", "writes were joined");
+        assert_eq!(chosen(Per::Auto, (5.0, 3.0), (5.0, 3.0)), "second");
+    }
+
+    #[test]
+    fn what_the_user_names() {
+        assert_eq!(chosen(Per::DataSegments, (1000.0, 3000.0), (500.0, 3000.0)), "data-segments");
+        assert_eq!(chosen(Per::Connections, (1000.0, 3000.0), (500.0, 3000.0)), "second");
+        assert_eq!(chosen(Per::Second, (1000.0, 3000.0), (1000.0, 3000.0)), "second");
+    }
+}
