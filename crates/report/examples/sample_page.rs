@@ -8,8 +8,13 @@ use std::fs;
 use std::path::Path;
 
 use anyhow::Context;
+use diagnose::Case;
+use diagnose::comparison::{Named, Per, compare};
+use wakewalk_report::compared::{self, Compared};
 use wakewalk_report::formats::{html, json, terminal};
 
+#[path = "../tests/data/compared.rs"]
+mod recordings;
 #[path = "../tests/data/sample.rs"]
 mod sample;
 
@@ -25,5 +30,22 @@ fn main() -> anyhow::Result<()> {
         fs::write(file("json"), json::text(&sample.verdict)?)?;
         fs::write(file("html"), html::page(&sample.verdict, &sample.sections)?)?;
     }
+    comparison(folder, "compared", "svc")?;
+    comparison(folder, "compared-hostile", r#""\u001b[2J<script>alert(1)</script>\u202e""#)
+}
+
+/// A comparison in which one function grew, one shrank, one went and one came.
+fn comparison(folder: &Path, file: &str, name: &str) -> anyhow::Result<()> {
+    let before = recordings::recorded(name, &[("usual", 0.2), ("score", 0.05), ("parse", 0.1), ("old", 0.08)], 1)?;
+    let after = recordings::recorded(name, &[("usual", 0.2), ("score", 0.15), ("parse", 0.02), ("fresh", 0.04)], 2)?;
+    let named = |recording, label: &str| Named { recording, label: label.to_owned() };
+    let comparison = compare(&named(&before, "before"), &named(&after, "after"), Per::Auto)?;
+    let cases = [Case::new(&before), Case::new(&after)];
+    let sections = compared::sections(&Compared { comparison: &comparison, cases: [&cases[0], &cases[1]] });
+    let mut drawn = Vec::new();
+    terminal::report(&compared::head(&comparison), &sections, 80, &mut drawn)?;
+    fs::write(folder.join(format!("{file}.ansi")), drawn)?;
+    fs::write(folder.join(format!("{file}.json")), json::text(&comparison)?)?;
+    fs::write(folder.join(format!("{file}.html")), html::comparison_page(&comparison, &sections)?)?;
     Ok(())
 }

@@ -61,6 +61,36 @@ impl FlameNode {
         }
     }
 
+    /// Adds one stack of one side, 0 = before, 1 = after, to a graph of differences.
+    pub fn insert_side<'a>(&mut self, path: impl IntoIterator<Item = Frame<'a>>, side: usize, value: f64) {
+        let add = |node: &mut FlameNode| node.sides.get_or_insert_default()[side] += value;
+        add(self);
+        let mut node = self;
+        for frame in path {
+            node = node.child(frame);
+            add(node);
+        }
+    }
+
+    /// Finishes a graph of differences. A frame is as wide as its own work on the larger side and all that it called:
+    /// so what has gone is still there to be seen, and no callee is wider than its caller.
+    #[must_use]
+    pub fn finish_sides(mut self) -> Self {
+        self.widen();
+        self.finish()
+    }
+
+    fn widen(&mut self) {
+        let mut own = self.sides.unwrap_or_default();
+        self.value = 0.0;
+        for child in &mut self.children {
+            child.widen();
+            self.value += child.value;
+            own.iter_mut().zip(child.sides.unwrap_or_default()).for_each(|(own, part)| *own -= part);
+        }
+        self.value += own[0].max(own[1]).max(0.0);
+    }
+
     fn child(&mut self, frame: Frame<'_>) -> &mut FlameNode {
         let same = |c: &FlameNode| c.name == frame.name && c.kind == frame.kind && c.module == frame.module;
         let at = self.children.iter().position(same).unwrap_or_else(|| {
@@ -97,7 +127,15 @@ impl FlameNode {
         kept.sort_by(|a, b| b.value.total_cmp(&a.value).then_with(|| (&a.name, &a.module).cmp(&(&b.name, &b.module))));
         let value: f64 = narrow.iter().map(|c| c.value).sum();
         if value > 0.0 {
-            kept.push(FlameNode { name: "(small)".to_owned(), kind: "small".to_owned(), value, ..Self::default() });
+            let side = |i: usize| narrow.iter().map(|c| c.sides.unwrap_or_default()[i]).sum();
+            let sides = self.sides.map(|_| [side(0), side(1)]);
+            kept.push(FlameNode {
+                name: "(small)".to_owned(),
+                kind: "small".to_owned(),
+                value,
+                sides,
+                ..Self::default()
+            });
         }
         self.children = kept;
     }
@@ -183,6 +221,21 @@ mod tests {
         let root = root.finish();
         assert_eq!(root.children.len(), MOST_NODES / 8 + 1, "the wide ones and (small)");
         assert!((root.children.iter().map(|c| c.value).sum::<f64>() - root.value).abs() < 1e-6);
+    }
+
+    #[test]
+    fn differences_keep_what_has_gone_and_callers_hold_their_callees() {
+        let mut root = FlameNode::root("all");
+        let frame = |name| Frame { name, kind: "native", module: "" };
+        root.insert_side([frame("f"), frame("gone")], 0, 6.0);
+        root.insert_side([frame("f")], 0, 1.0);
+        root.insert_side([frame("f"), frame("new")], 1, 2.0);
+        root.insert_side([frame("f")], 1, 3.0);
+        let root = root.finish_sides();
+        let f = &root.children[0];
+        assert_eq!((root.value, f.value, f.sides), (11.0, 11.0, Some([7.0, 5.0])));
+        let callees: Vec<_> = f.children.iter().map(|c| (c.name.as_str(), c.value, c.sides.unwrap())).collect();
+        assert_eq!(callees, [("gone", 6.0, [6.0, 0.0]), ("new", 2.0, [0.0, 2.0])]);
     }
 
     #[test]

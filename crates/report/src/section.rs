@@ -173,6 +173,8 @@ pub struct FlameNode {
     pub module: String,
     /// Callees, by value descending.
     pub children: Vec<FlameNode>,
+    /// In a graph of differences: the inclusive value before and after. `value` is then the width of both together.
+    pub sides: Option<[f64; 2]>,
 }
 
 /// A line of a series.

@@ -15,11 +15,11 @@ mod evidence;
 mod gaps;
 mod ledger;
 mod neighbours;
-mod profile;
+pub(crate) mod profile;
 pub(crate) mod resources;
 mod ruled_out;
 mod series;
-mod thread_names;
+pub(crate) mod thread_names;
 mod threads;
 mod waits;
 

@@ -9,8 +9,11 @@ mod blocks;
 mod charts;
 mod data;
 
+use diagnose::comparison::result::Comparison;
 use diagnose::verdict::Verdict;
+use serde::Serialize;
 
+use crate::compared;
 use crate::printable::html;
 use crate::section::{Block, Section, Tone};
 use crate::views::head::{Head, head};
@@ -20,15 +23,38 @@ const SCRIPT_HASH: &str = include_str!(concat!(env!("OUT_DIR"), "/page.js.sha256
 const STYLE: &str = include_str!(concat!(env!("OUT_DIR"), "/page.css"));
 const STYLE_HASH: &str = include_str!(concat!(env!("OUT_DIR"), "/page.css.sha256"));
 
-/// The page.
+/// The page of a verdict.
 ///
 /// # Errors
 /// When the data cannot be expressed as JSON.
 pub fn page(verdict: &Verdict, sections: &[Section]) -> anyhow::Result<String> {
+    let answer = Answer { name: "verdict", head: head(verdict), target: &verdict.target.comm, tool: &verdict.tool };
+    draw_page(&answer, verdict, sections)
+}
+
+/// The page of a comparison.
+///
+/// # Errors
+/// When the data cannot be expressed as JSON.
+pub fn comparison_page(comparison: &Comparison, sections: &[Section]) -> anyhow::Result<String> {
+    let (head, target, tool) = (compared::head(comparison), &comparison.b.target.comm, &comparison.tool);
+    draw_page(&Answer { name: "comparison", head, target, tool }, comparison, sections)
+}
+
+/// What a page is about.
+struct Answer<'a> {
+    /// Its name in the page's data.
+    name: &'static str,
+    head: Head,
+    target: &'a str,
+    tool: &'a str,
+}
+
+fn draw_page(answer: &Answer<'_>, contract: &impl Serialize, sections: &[Section]) -> anyhow::Result<String> {
     let sections: Vec<Section> = sections.iter().cloned().map(Section::printable).collect();
-    let head = head(verdict);
-    let data = data::json(verdict, &sections)?;
-    let target = html(&verdict.target.comm);
+    let head = &answer.head;
+    let data = data::json(answer.name, contract, &sections)?;
+    let target = html(answer.target);
     let title = format!("{} · {target} · wakewalk", html(&head.cause));
     let parts: Vec<String> = sections.iter().enumerate().map(|(at, section)| draw_section(at, section)).collect();
     Ok(format!(
@@ -57,8 +83,8 @@ pub fn page(verdict: &Verdict, sections: &[Section]) -> anyhow::Result<String> {
 </body>
 </html>
 "#,
-        tool = html(&verdict.tool),
-        verdict = draw_head(&head),
+        tool = html(answer.tool),
+        verdict = draw_head(head),
         contents = draw_contents(&sections),
         parts = parts.join("\n"),
     ))
@@ -75,7 +101,7 @@ fn draw_head(head: &Head) -> String {
 <div class="answer">
 <p class="cause"><span class="badge">{cause}</span> <span class="confidence">{confidence}</span></p>
 <h1 id="headline">{what}</h1>
-<dl><dt>How much</dt><dd>{how_much}</dd><dt>What to do</dt><dd>{to_do}</dd></dl>
+<dl><dt>{second}</dt><dd>{how_much}</dd><dt>{third}</dt><dd>{to_do}</dd></dl>
 <ul class="context">{context}</ul>
 </div>
 {figure}
@@ -84,6 +110,8 @@ fn draw_head(head: &Head) -> String {
         cause = html(&head.cause),
         confidence = html(&head.confidence),
         what = html(&head.what),
+        second = head.labels.page[0],
+        third = head.labels.page[1],
         how_much = html(&head.how_much),
         to_do = html(&head.to_do),
         context = context.concat(),

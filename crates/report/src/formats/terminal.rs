@@ -26,8 +26,16 @@ pub const NARROWEST: usize = 40;
 /// # Errors
 /// When `out` cannot be written.
 pub fn draw(verdict: &Verdict, sections: &[Section], width: usize, out: &mut impl Write) -> io::Result<()> {
+    report(&head(verdict), sections, width, out)
+}
+
+/// Draws a report under any head, no line wider than `width` columns.
+///
+/// # Errors
+/// When `out` cannot be written.
+pub fn report(head: &Head, sections: &[Section], width: usize, out: &mut impl Write) -> io::Result<()> {
     let mut pen = Pen::new(out, width.max(NARROWEST));
-    draw_head(&mut pen, &head(verdict))?;
+    draw_head(&mut pen, head)?;
     for section in sections.iter().filter(|section| shown(section).next().is_some()) {
         pen.blank()?;
         draw_section(&mut pen, section)?;
@@ -83,9 +91,10 @@ fn shown(section: &Section) -> impl Iterator<Item = &Block> {
 
 fn draw_head(pen: &mut Pen<'_, impl Write>, head: &Head) -> io::Result<()> {
     let cause = format!("{}: ", head.cause);
-    pen.labelled("What", (&cause, tone_style(head.tone).bold()), &head.what)?;
-    pen.labelled("Time", ("", BOLD), &head.how_much)?;
-    pen.labelled("Do", ("", BOLD), &head.to_do)?;
+    let [first, second, third] = head.labels.terminal;
+    pen.labelled(first, (&cause, tone_style(head.tone).bold()), &head.what)?;
+    pen.labelled(second, ("", BOLD), &head.how_much)?;
+    pen.labelled(third, ("", BOLD), &head.to_do)?;
     pen.blank()?;
     let mut context = head.context.join(" · ");
     if !head.confidence.is_empty() {

@@ -9,9 +9,22 @@ use crate::numbers;
 use crate::printable;
 use crate::section::Tone;
 
+/// How the three sentences are called.
+#[derive(Debug)]
+pub struct Labels {
+    /// On a terminal, in five columns at most.
+    pub terminal: [&'static str; 3],
+    /// The second and the third on a page.
+    pub page: [&'static str; 2],
+}
+
+const LABELS: Labels = Labels { terminal: ["What", "Time", "Do"], page: ["How much", "What to do"] };
+
 /// The answer in three sentences, ready to print.
 #[derive(Clone, Debug)]
 pub struct Head {
+    /// How its sentences are called.
+    pub labels: &'static Labels,
     /// Cause id.
     pub cause: String,
     /// How sure, `high confidence`; empty where nothing is accused.
@@ -37,6 +50,7 @@ pub fn head(verdict: &Verdict) -> Head {
     let clean = |text: &str| printable::text(text).into_owned();
     let figure = verdict.findings.first().map(|f| (numbers::share(f.explains.share), clean(&f.explains.of)));
     Head {
+        labels: &LABELS,
         figure,
         cause: clean(&verdict.verdict),
         confidence: clean(&confidence.unwrap_or_default()),
@@ -62,7 +76,10 @@ fn how_much(verdict: &Verdict) -> String {
     let size = numbers::quantity(symptom.value, &symptom.unit);
     let measured = match symptom.kind.as_str() {
         "" | "none-seen" => None,
-        "cpu" => Some(format!("it used {size}")),
+        "cpu" => Some(match symptom.baseline {
+            None => format!("it used {size}"),
+            Some(before) => format!("it used {size}, the baseline {}", numbers::quantity(before, &symptom.unit)),
+        }),
         kind => Some(format!("{} is {size}", kind.replace('-', " "))),
     };
     match (verdict.findings.first(), measured) {

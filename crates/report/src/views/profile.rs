@@ -21,7 +21,8 @@ pub fn view(material: &Material<'_>) -> Option<Section> {
     let names = ThreadNames::of(material.case);
     let mut root = FlameNode::root("all on-CPU samples");
     for (place, &samples) in &profile.places {
-        insert(&mut root, names.comm(place.pid, place.tid), place, &stacks, samples as f64);
+        let labels = path(names.comm(place.pid, place.tid), place, &stacks);
+        root.insert(labels.iter().map(Label::frame), samples as f64);
     }
     let rate = if profile.hz > 0 { format!(", {} samples a second", profile.hz) } else { String::new() };
     let graph = Block::Flame {
@@ -44,18 +45,32 @@ fn legend() -> String {
     )
 }
 
-fn insert(root: &mut FlameNode, thread: &str, place: &Place, stacks: &Stacks, samples: f64) {
-    let mut codes: Vec<&Code> = stacks.frames(place.stack).collect();
-    codes.reverse();
-    let labels: Vec<String> = codes.iter().map(|code| label(code)).collect();
-    let mut path = vec![Frame { name: thread, kind: "thread", module: "" }];
-    if codes.is_empty() {
-        path.push(Frame { name: "(no stack)", kind: "unknown", module: "" });
-    } else if !stacks.is_complete(place.stack) {
-        path.push(Frame { name: "(broken off)", kind: "unknown", module: "" });
+/// A frame with a name of its own.
+pub(crate) struct Label<'s> {
+    name: String,
+    kind: &'static str,
+    module: &'s str,
+}
+
+impl Label<'_> {
+    /// As flame graphs take it.
+    pub(crate) fn frame(&self) -> Frame<'_> {
+        Frame { name: &self.name, kind: self.kind, module: self.module }
     }
-    path.extend(codes.iter().zip(&labels).map(|(code, name)| Frame { name, kind: kind(code), module: &code.module }));
-    root.insert(path, samples);
+}
+
+/// The frames of a place, root first: its thread, then its stack, with what is unknown of it said.
+pub(crate) fn path<'s>(thread: &str, place: &Place, stacks: &'s Stacks) -> Vec<Label<'s>> {
+    let bare = |name: &str, kind| Label { name: name.to_owned(), kind, module: "" };
+    let codes: Vec<&Code> = stacks.frames(place.stack).collect();
+    let mut path = vec![bare(thread, "thread")];
+    if codes.is_empty() {
+        path.push(bare("(no stack)", "unknown"));
+    } else if !stacks.is_complete(place.stack) {
+        path.push(bare("(broken off)", "unknown"));
+    }
+    path.extend(codes.iter().rev().map(|code| Label { name: label(code), kind: kind(code), module: &code.module }));
+    path
 }
 
 /// A function's name, with its source line where debug information gives it.

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// The tree as the page carries it, [name, kind, module, value, children] with indices into the strings.
-export function unpack([name, kind, module, value, children], strings) {
+// The tree as the page carries it, [name, kind, module, value, children] with indices into the strings; in a graph
+// of differences the values before and after follow.
+export function unpack([name, kind, module, value, children, before, after], strings) {
   return {
     name: strings[name],
     kind: strings[kind],
     module: strings[module],
     value,
+    before,
+    after,
     children: children.map((child) => unpack(child, strings)),
   };
 }

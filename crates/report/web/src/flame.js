@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A flame graph: click or Enter zooms, Reset or Escape goes back, search marks functions and says
+// A flame graph, of one profile or of the differences between two: click or Enter zooms, Reset or Escape goes back, search marks functions and says
 // which share of the whole they cover.
 import flamegraph from "d3-flame-graph";
 import { select } from "d3-selection";
@@ -8,6 +8,7 @@ import { addKeys } from "./flame-keys.js";
 import { addSearch } from "./flame-search.js";
 import { tooltip } from "./flame-tooltip.js";
 import { depth, unpack } from "./flame-tree.js";
+import { describeChange, fillChange } from "./flame-change.js";
 import { quantity, share } from "./numbers.js";
 
 const ROW_PX = 20;
@@ -27,9 +28,11 @@ function fill(node) {
 export function flame(place, { unit, strings, root: packed }) {
   const root = unpack(packed, strings);
   const whole = root.value;
+  const compares = root.before !== undefined;
+  const cost = (data) => `${share(data.value / whole)} of all, ${quantity(data.value, unit)}`;
   const describe = ({ data }) => ({
     name: data.name,
-    cost: `${share(data.value / whole)} of all, ${quantity(data.value, unit)}`,
+    cost: compares ? describeChange(data, unit) : cost(data),
     where: [data.module, data.kind].filter(Boolean).join(" · "),
   });
 
@@ -48,7 +51,7 @@ export function flame(place, { unit, strings, root: packed }) {
     .height(depth(root) * ROW_PX)
     .minFrameSize(NARROWEST_PX)
     .transitionDuration(still.matches ? 0 : 180)
-    .setColorMapper(fill)
+    .setColorMapper(compares ? fillChange(Math.max(root.before, root.after)) : fill)
     .setLabelHandler((node) => Object.values(describe(node)).join(", "))
     .tooltip(tip)
     .onClick((node) => (reset.disabled = !node.parent));

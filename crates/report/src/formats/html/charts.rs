@@ -119,6 +119,9 @@ fn note(text: &str) -> String {
 }
 
 pub fn flame(at: &str, title: &str, unit: &str, legend: &str, root: &FlameNode) -> String {
+    if root.sides.is_some() {
+        return differences(at, title, unit, legend);
+    }
     let used = |kind: &str| uses(root, kind);
     let kinds: Vec<String> = KINDS
         .iter()
@@ -138,6 +141,19 @@ pub fn flame(at: &str, title: &str, unit: &str, legend: &str, root: &FlameNode) 
         rows = rows.join("\n"),
     );
     figure("flame", &format!("{title} ({whole})"), &content)
+}
+
+/// A graph of differences: the colour says how a frame changed, not where it is. The table of functions that
+/// stands above it says the same without a script.
+fn differences(at: &str, title: &str, unit: &str, legend: &str) -> String {
+    let kinds = [("grew", "grew"), ("same", "about the same"), ("shrank", "shrank")];
+    let kinds = kinds.map(|(kind, words)| format!(r#"<li><span class="key {kind}"></span>{words}</li>"#)).concat();
+    let content = format!(
+        r#"<div class="chart" data-kind="flame" data-at="{at}"></div>
+<p class="legend">{}</p><ul class="kinds">{kinds}</ul>"#,
+        html(legend),
+    );
+    figure("flame", &format!("{title} ({})", html(unit)), &content)
 }
 
 fn uses(node: &FlameNode, kind: &str) -> bool {

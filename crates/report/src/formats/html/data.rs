@@ -1,24 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What the script draws from: the verdict and the sections, as JSON that cannot end its element.
+//! What the script draws from: the answer and the sections, as JSON that cannot end its element.
 //!
 //! Flame graphs repeat few names in many nodes. They are packed, or a page would be mostly names:
-//! `strings` holds each once, a node is `[name, kind, module, value, children]` with indices into it.
+//! `strings` holds each once, a node is `[name, kind, module, value, children]` with indices into it; in a graph
+//! of differences the values before and after follow.
 
 use std::collections::HashMap;
 
 use anyhow::Context;
-use diagnose::verdict::Verdict;
-use serde_json::{Value, json};
+use serde::Serialize;
+use serde_json::{Map, Value, json};
 
 use crate::printable;
 use crate::section::{Block, FlameNode, Section};
 
-/// The data of a page.
-pub fn json(verdict: &Verdict, sections: &[Section]) -> anyhow::Result<String> {
+/// The data of a page: the answer under its name, `verdict` or `comparison`, and the sections.
+pub fn json(name: &str, answer: &impl Serialize, sections: &[Section]) -> anyhow::Result<String> {
     let sections: Vec<Value> =
         sections.iter().map(section).collect::<Result<_, _>>().context("failed to write sections")?;
-    let data = json!({ "verdict": serde_json::to_value(verdict).context("failed to write the verdict")?, "sections": sections });
-    Ok(printable::script_json(&data.to_string()))
+    let mut data = Map::new();
+    data.insert(name.to_owned(), serde_json::to_value(answer).with_context(|| format!("failed to write the {name}"))?);
+    data.insert("sections".to_owned(), Value::Array(sections));
+    Ok(printable::script_json(&Value::Object(data).to_string()))
 }
 
 fn section(section: &Section) -> Result<Value, serde_json::Error> {
@@ -46,7 +49,10 @@ impl<'n> Strings<'n> {
     fn pack(&mut self, node: &'n FlameNode) -> Value {
         let [name, kind, module] = [&node.name, &node.kind, &node.module].map(|text| self.index(text));
         let children: Vec<Value> = node.children.iter().map(|child| self.pack(child)).collect();
-        json!([name, kind, module, node.value, children])
+        match node.sides {
+            None => json!([name, kind, module, node.value, children]),
+            Some([before, after]) => json!([name, kind, module, node.value, children, before, after]),
+        }
     }
 
     fn index(&mut self, text: &'n str) -> usize {
