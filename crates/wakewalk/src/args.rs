@@ -26,6 +26,8 @@ pub struct Cli {
 pub enum Command {
     /// Observe one service for a while and say where its time goes, and why.
     Diagnose(Diagnose),
+    /// Compare two recordings, or two parts of one: what changed, by how much, and what else did.
+    Diff(Diff),
     /// Say what this kernel allows, and what each missing facility costs.
     Doctor(Doctor),
     /// Explain a cause: what it means, how it is recognised, what to do, what looks like it.
@@ -64,6 +66,9 @@ pub struct Diagnose {
     /// Keep the recording, to be replayed with --from.
     #[arg(long, value_name = "DIR", conflicts_with = "from")]
     pub save: Option<PathBuf>,
+    /// Also compare with this recording of the same service: what has changed since.
+    #[arg(long, value_name = "DIR")]
+    pub baseline: Option<PathBuf>,
     /// When to count system calls; each count taxes all processes for 50 ms.
     #[arg(long, value_enum, default_value_t = Counting::Auto, value_name = "WHEN")]
     pub calls: Counting,
@@ -111,6 +116,70 @@ fn port(text: &str) -> Result<u16, String> {
     text.parse().ok().filter(|port| *port > 0).ok_or_else(|| {
         "a port is a number from 1 to 65535, such as 8080; `ss -ltnp` lists those that are listened on".to_string()
     })
+}
+
+/// `wakewalk diff`
+#[derive(Debug, Args)]
+pub struct Diff {
+    /// The recording before.
+    #[arg(value_name = "A")]
+    pub before: PathBuf,
+    /// The recording after; without it, two parts of A are compared (--a and --b).
+    #[arg(value_name = "B", required_unless_present_all = ["a", "b"])]
+    pub after: Option<PathBuf>,
+    /// Only this part of the side before, such as 0s..5s or 10s.. .
+    #[arg(long, value_name = "FROM..TO", value_parser = part)]
+    pub a: Option<Part>,
+    /// Only this part of the side after.
+    #[arg(long, value_name = "FROM..TO", value_parser = part)]
+    pub b: Option<Part>,
+    /// What costs are counted per.
+    #[arg(long, value_enum, default_value_t = Per::Auto, value_name = "OPERATION")]
+    pub per: Per,
+    /// Print JSON.
+    #[arg(long)]
+    pub json: bool,
+    /// Also write the report as one self-contained page, with a differential flame graph.
+    #[arg(long, value_name = "FILE")]
+    pub html: Option<PathBuf>,
+}
+
+/// What costs are counted per.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Per {
+    /// The count of work that is closest to the service, unless others contradict it; else a second.
+    Auto,
+    /// Write calls of the service's processes.
+    WriteCalls,
+    /// TCP segments with data, sent in its network namespace.
+    DataSegments,
+    /// TCP connections accepted in its network namespace.
+    Connections,
+    /// UDP datagrams sent in its network namespace.
+    Datagrams,
+    /// Time.
+    Second,
+}
+
+/// A part of a recording.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Part {
+    /// From.
+    pub from: Duration,
+    /// Up to; none = to the end.
+    pub to: Option<Duration>,
+}
+
+/// `FROM..TO`, where either may be missing.
+fn part(text: &str) -> Result<Part, String> {
+    let (from, to) = text.split_once("..").ok_or("write it as FROM..TO, such as 0s..5s")?;
+    let time = |text: &str| length(text).map_err(|e| format!("`{text}` is no time: {e}"));
+    let from = if from.is_empty() { Duration::ZERO } else { time(from)? };
+    let to = if to.is_empty() { None } else { Some(time(to)?) };
+    if to.is_some_and(|to| to <= from) {
+        return Err("it must end after it begins".into());
+    }
+    Ok(Part { from, to })
 }
 
 /// A length of time; a bare number means seconds.
@@ -163,6 +232,19 @@ mod tests {
     #[test]
     fn the_declaration_is_sound() {
         Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn parts_of_a_recording() {
+        let seconds = |from, to: Option<u64>| Part { from: Duration::from_secs(from), to: to.map(Duration::from_secs) };
+        assert_eq!(part("0s..5s"), Ok(seconds(0, Some(5))));
+        assert_eq!((part("10.."), part("..1m")), (Ok(seconds(10, None)), Ok(seconds(0, Some(60)))));
+        for wrong in ["5s", "5s..2s", "x..3s", "3s..3s"] {
+            assert!(part(wrong).is_err(), "{wrong}");
+        }
+        let parse = |args: &str| Cli::try_parse_from(args.split(' ')).is_ok();
+        assert!(parse("wakewalk diff x y") && parse("wakewalk diff x --a 0s..5s --b 5s..10s"));
+        assert!(!parse("wakewalk diff x") && !parse("wakewalk diff x --a 0s..5s") && !parse("wakewalk diff"));
     }
 
     #[test]

@@ -2,6 +2,7 @@
 //! One file a command.
 
 pub mod diagnose;
+pub mod diff;
 pub mod doctor;
 pub mod explain;
 pub mod host;

@@ -121,8 +121,11 @@ pub fn check_target(target: &Resolved) -> Result<()> {
     Ok(())
 }
 
-/// Likewise.
-fn check_html(file: &Path) -> Result<()> {
+/// A page that can be written.
+///
+/// # Errors
+/// Its folder does not exist.
+pub fn check_html(file: &Path) -> Result<()> {
     let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     if file.is_dir() || !folder.is_dir() {
         bail!("cannot write the page `{}`: name a file in a folder that exists", file.display());

@@ -10,8 +10,10 @@ use collect::capture;
 use collect::probes::Room;
 use collect::target::Target;
 use diagnose::Case;
+use diagnose::comparison::{self, Named, Per};
 use diagnose::verdict::Verdict;
 use recording::{Meta, Recording, Writer};
+use report::compared::{self, Compared};
 use report::formats;
 use report::section::Section;
 use report::views::Material;
@@ -25,6 +27,7 @@ use crate::{say, scratch, stop};
 /// Runs the command.
 pub fn run(args: &args::Diagnose) -> Result<()> {
     let plan = plan::diagnose(args)?;
+    let baseline = args.baseline.as_ref().map(|dir| open_baseline(dir)).transpose()?;
     let recording = match &plan.source {
         Source::Saved(dir) => recording::open(dir)?,
         Source::Running(target) => with_folder(args, |dir| capture(&plan, target, None, dir))?,
@@ -34,8 +37,31 @@ pub fn run(args: &args::Diagnose) -> Result<()> {
             with_folder(args, |dir| capture(&plan, &target, Some(started), dir))?
         }
     };
-    let verdict = diagnose::diagnose(&recording);
-    draw(args, &recording, &verdict)
+    let verdict = match &baseline {
+        None => diagnose::diagnose(&recording),
+        Some(baseline) => diagnose::diagnose_against(&recording, &baseline.named(), Per::Auto),
+    };
+    draw(args, &recording, baseline.as_ref(), &verdict)
+}
+
+/// The recording to compare with.
+struct Baseline {
+    recording: Recording,
+    label: String,
+}
+
+impl Baseline {
+    fn named(&self) -> Named<'_> {
+        Named { recording: &self.recording, label: self.label.clone() }
+    }
+}
+
+/// Opened, and compared with itself for a try, before the capture: a baseline that is of no use must not cost one.
+fn open_baseline(dir: &Path) -> Result<Baseline> {
+    let baseline = Baseline { recording: recording::open(dir)?, label: dir.display().to_string() };
+    comparison::compare(&baseline.named(), &baseline.named(), Per::Auto)
+        .context("the baseline cannot be compared with")?;
+    Ok(baseline)
 }
 
 /// A capture always goes through a recording on disk; without --save it is gone afterwards.
@@ -90,9 +116,22 @@ fn capture(plan: &Plan, target: &Target, started: Option<Started>, dir: &Path) -
     .inspect_err(|_| remove_unsealed(dir))
 }
 
-fn draw(args: &args::Diagnose, recording: &Recording, verdict: &Verdict) -> Result<()> {
+/// Sections of the verdict, those of the comparison between what was found and what it was found in.
+fn sections(recording: &Recording, baseline: Option<&Baseline>, verdict: &Verdict) -> Vec<Section> {
     let case = Case::new(recording);
-    let sections = report::views::sections(&Material::new(verdict, &case));
+    let mut sections = report::views::sections(&Material::new(verdict, &case));
+    if let (Some(baseline), Some(comparison)) = (baseline, &verdict.comparison) {
+        let before = Case::new(&baseline.recording);
+        let compared = compared::sections_of_verdict(&Compared { comparison, cases: [&before, &case] });
+        let at =
+            sections.iter().position(|s| !["ledger", "evidence", "also"].contains(&s.id)).unwrap_or(sections.len());
+        sections.splice(at..at, compared);
+    }
+    sections
+}
+
+fn draw(args: &args::Diagnose, recording: &Recording, baseline: Option<&Baseline>, verdict: &Verdict) -> Result<()> {
+    let sections = sections(recording, baseline, verdict);
     print(args, verdict, &sections).context("failed to print the verdict")?;
     // The verdict first: a page that cannot be written must not cost it.
     if let Some(file) = &args.html {
