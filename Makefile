@@ -1,7 +1,7 @@
 # Two commands matter: `make demo` and `make test`. `make help` lists the others.
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test lab lab-fixtures lab-verdicts kernels deb story-002 fuzz lint fmt schema install-deps
+.PHONY: help build demo test bench-diff lab lab-fixtures lab-verdicts kernels deb story-002 fuzz lint fmt schema install-deps
 
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 LAB := $(TARGET)/release/lab
@@ -33,6 +33,9 @@ kernels: build ## boot the kernels that the package manager offers, and try the 
 
 deb: build ## make target/wakewalk_VERSION_ARCH.deb
 	scripts/deb.sh
+
+bench-diff: build ## judge `wakewalk diff`: false alarms and power on 10 + 10 runs of a real service (8 minutes, wants silence)
+	$(LAB) bench-diff
 
 story-002: build ## retell story 002; README=1 puts the output into its README
 	$(LAB) story 002 $(if $(README),--readme)

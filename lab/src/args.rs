@@ -49,6 +49,8 @@ pub enum Action {
         #[arg(long, default_value = "target/demo/report.html")]
         html: PathBuf,
     },
+    /// Judge `wakewalk diff` by many recordings of one service: false alarms and power.
+    BenchDiff(BenchDiffArgs),
     /// Step of a program on its way into a cell.
     #[command(hide = true)]
     Enter {
@@ -89,4 +91,24 @@ pub struct RunArgs {
     /// Attempts for a run in which the host was not disturbed.
     #[arg(long, default_value_t = crate::bench::MAX_ATTEMPTS)]
     pub attempts: u32,
+}
+
+/// Arguments of `lab bench-diff`.
+#[derive(Debug, clap::Args)]
+pub struct BenchDiffArgs {
+    /// The service.
+    #[arg(long, value_enum, default_value = "go")]
+    pub service: crate::diff_bench::Service,
+    /// Recordings of each side.
+    #[arg(long, default_value_t = 10)]
+    pub runs: usize,
+    /// Length of each recording, seconds.
+    #[arg(long = "for", default_value_t = 20)]
+    pub seconds: u64,
+    /// Record only the service as it is: how much do two runs of one thing differ?
+    #[arg(long)]
+    pub same_only: bool,
+    /// Judge the recordings of the last run anew.
+    #[arg(long)]
+    pub judge_only: bool,
 }

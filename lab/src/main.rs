@@ -5,13 +5,13 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::Parser;
-use lab::args::{Action, Args, RunArgs};
+use lab::args::{Action, Args, BenchDiffArgs, RunArgs};
 use lab::bench::Bench;
 use lab::fixtures::Source;
 use lab::paths::Paths;
 use lab::score::Score;
 use lab::stop::Stop;
-use lab::{cell, enter, fixtures, kernels, pick, probe, scenarios, story};
+use lab::{cell, diff_bench, enter, fixtures, kernels, pick, probe, scenarios, story};
 
 fn main() -> ExitCode {
     match run(Args::parse()) {
@@ -42,9 +42,19 @@ fn run(args: Args) -> Result<ExitCode> {
         Action::Story { number, readme } => {
             story::tell(&number, readme, &Paths::find(args.wakewalk)?, &Stop::listen()?)?
         }
+        Action::BenchDiff(options) => return bench_diff(&Paths::find(args.wakewalk)?, &options),
         Action::Demo { html } => story::demo(&html, &Paths::find(args.wakewalk)?, &Stop::listen()?)?,
     }
     Ok(ExitCode::SUCCESS)
+}
+
+fn bench_diff(paths: &Paths, options: &BenchDiffArgs) -> Result<ExitCode> {
+    if !options.judge_only {
+        let (service, runs, seconds, same_only) = (options.service, options.runs, options.seconds, options.same_only);
+        diff_bench::record(&diff_bench::Plan { service, runs, seconds, same_only }, paths, &Stop::listen()?)?;
+    }
+    let held = diff_bench::judge(options.service, paths)?;
+    Ok(ExitCode::from(u8::from(!held)))
 }
 
 fn score(paths: &Paths, options: &RunArgs) -> Result<ExitCode> {

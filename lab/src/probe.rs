@@ -39,10 +39,19 @@ impl Probe<'_> {
     /// # Errors
     /// wakewalk could not; its own sentence is passed on.
     pub fn diagnose(&self, aim: &Aim) -> Result<Verdict> {
+        self.diagnose_with(aim, &[])
+    }
+
+    /// The same with more options.
+    ///
+    /// # Errors
+    /// As above.
+    pub fn diagnose_with(&self, aim: &Aim, options: &[&str]) -> Result<Verdict> {
         // By way of `enter`, so that it cannot outlive us.
         let mut command = Command::new(env::current_exe().context("failed to find the lab's own binary")?);
         command.args(["enter", "--group"]).arg(&self.group).arg("--").arg(&self.paths.wakewalk);
         command.arg("diagnose").args(aim.args()).arg("--for").arg(format!("{}s", self.seconds)).arg("--json");
+        command.args(options);
         if let Some(dir) = &self.save {
             make_room(dir)?;
             command.arg("--save").arg(dir);
@@ -102,14 +111,27 @@ pub fn replay_as_text(paths: &Paths, recording: &Path) -> Result<String> {
 }
 
 fn replay_with(paths: &Paths, recording: &Path, options: &[&str]) -> Result<String> {
-    let mut command = Command::new(&paths.wakewalk);
+    let from = [OsStr::new("diagnose"), OsStr::new("--from"), recording.as_os_str()];
+    said(Command::new(&paths.wakewalk).args(from).args(options), paths, "replay")
+}
+
+/// Two recordings compared, as JSON or as a person reads it. Run in their folder: their paths are printed.
+///
+/// # Errors
+/// wakewalk could not compare them; its own sentence is passed on.
+pub fn diff(paths: &Paths, before: &Path, after: &Path, options: &[&str]) -> Result<String> {
+    let (folder, name) = (before.parent().unwrap_or(before), before.file_name().unwrap_or(before.as_os_str()));
+    let mut command = Command::new(fs::canonicalize(&paths.wakewalk).unwrap_or_else(|_| paths.wakewalk.clone()));
+    let after = after.strip_prefix(folder).unwrap_or(after);
+    said(command.current_dir(folder).arg("diff").arg(name).arg(after).args(options), paths, "compare")
+}
+
+fn said(command: &mut Command, paths: &Paths, what: &str) -> Result<String> {
     let output = command
-        .args([OsStr::new("diagnose"), OsStr::new("--from"), recording.as_os_str()])
-        .args(options)
         .output()
         .with_context(|| format!("failed to run `{}`; build it with `make build`", paths.wakewalk.display()))?;
     if !output.status.success() {
-        bail!("wakewalk could not replay: {}", String::from_utf8_lossy(&output.stderr).trim());
+        bail!("wakewalk could not {what}: {}", String::from_utf8_lossy(&output.stderr).trim());
     }
     String::from_utf8(output.stdout).context("wakewalk printed something that is not text")
 }

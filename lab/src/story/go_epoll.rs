@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Story 002: the streaming service that used the same CPU whatever its number of viewers.
 
-use std::path::Path;
+mod judged;
+
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
@@ -44,14 +46,31 @@ pub fn tell(paths: &Paths, stop: &Stop) -> Result<String> {
     teller.say(
         "3. The fix, twice: a floor of 1 ms (-poll=floor), and waiting until the next chunk is due (-poll=deadline)",
     );
+    teller.say(comparison_table(&fix(before, paths, stop)?));
+
+    teller.say("4. The judgement: wakewalk diff, before and after each fix, under the same load");
+    judged::tell(&mut teller, &recording, paths)?;
+    Ok(teller.0)
+}
+
+/// Readings before and with each fix, which is recorded too.
+fn fix(before: Vec<Reading>, paths: &Paths, stop: &Stop) -> Result<Vec<(&'static str, Vec<Reading>)>> {
     let mut rows = vec![("before", before)];
-    for (label, poll) in [("floor", "floor"), ("deadline", "deadline")] {
+    for poll in FIXES {
         let mut cell = Cell::open(&format!("story-002-{poll}"), paths, stop)?;
         let pid = serve(&mut cell, poll)?;
-        rows.push((label, sweep(&mut cell, pid)?));
+        rows.push((poll, sweep(&mut cell, pid)?));
+        diagnose(&mut cell, pid, &fixed(paths, poll), paths)?;
     }
-    teller.say(comparison_table(&rows));
-    Ok(teller.0)
+    Ok(rows)
+}
+
+/// The fixes, as the service's option calls them.
+const FIXES: [&str; 2] = ["floor", "deadline"];
+
+/// Where the recording of a fixed service goes.
+fn fixed(paths: &Paths, poll: &str) -> PathBuf {
+    paths.recording(&format!("story-002-{poll}"))
 }
 
 /// Diagnoses the service under load for everybody to see, and writes the page.
@@ -87,7 +106,8 @@ fn diagnose(cell: &mut Cell, pid: u32, recording: &Path, paths: &Paths) -> Resul
     stop.sleep(Duration::from_secs(1))?;
     let group = cell.group("observer")?.path().to_path_buf();
     let probe = Probe { paths, stop: &stop, seconds: 10, save: Some(recording.to_path_buf()), group };
-    probe.diagnose(&Aim::Pid(pid))
+    // Counted also where nothing is suspicious any more, for the comparison.
+    probe.diagnose_with(&Aim::Pid(pid), &["--calls", "always"])
 }
 
 fn symptom_table(readings: &[Reading]) -> String {
