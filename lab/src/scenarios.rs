@@ -14,6 +14,8 @@ mod go_json_saturated;
 mod go_small_gc;
 #[path = "../scenarios/hot-code/scenario.rs"]
 mod hot_code;
+#[path = "../scenarios/hot-jit/scenario.rs"]
+mod hot_jit;
 #[path = "../scenarios/java-idle-pool/scenario.rs"]
 mod java_idle_pool;
 #[path = "../scenarios/nginx-static/scenario.rs"]
@@ -29,6 +31,7 @@ mod redis_load;
 pub static ALL: &[&Scenario] = &[
     &busy_poll::SCENARIO,
     &hot_code::SCENARIO,
+    &hot_jit::SCENARIO,
     &cpu_quota::SCENARIO,
     &noisy_neighbour::SCENARIO,
     &nginx_static::SCENARIO,

@@ -2,6 +2,7 @@
 //! Facts: numbers computed from a case. One file a fact, one line here.
 
 pub mod calls;
+pub mod children;
 pub mod counters;
 pub mod cpus;
 pub mod host;

@@ -11,6 +11,7 @@ pub mod comparison;
 pub mod facts;
 mod judge;
 pub mod ledger;
+mod remarks;
 pub mod rules;
 mod runtimes;
 mod statistics;

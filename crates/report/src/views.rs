@@ -11,7 +11,7 @@ mod also;
 mod calls;
 mod capture;
 mod coverage;
-mod evidence;
+pub(crate) mod evidence;
 mod gaps;
 mod ledger;
 mod neighbours;

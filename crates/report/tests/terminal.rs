@@ -17,6 +17,12 @@ fn draw(sample: &Sample, width: usize) -> String {
     String::from_utf8(drawn).unwrap()
 }
 
+fn draw_brief(sample: &Sample, width: usize) -> String {
+    let mut drawn = Vec::new();
+    terminal::draw_brief(&sample.verdict, &sample.sections, width, &mut drawn).unwrap();
+    String::from_utf8(drawn).unwrap()
+}
+
 /// The text without its styles, which are the only escapes that may be there.
 fn plain(drawn: &str) -> String {
     let mut parts = drawn.split('\u{1b}');
@@ -34,7 +40,7 @@ fn plain(drawn: &str) -> String {
 fn no_line_is_wider_than_the_terminal() {
     for sample in samples().unwrap() {
         for width in [40, 60, 79, 80, 81, 132, 300] {
-            for line in plain(&draw(&sample, width)).lines() {
+            for line in plain(&(draw(&sample, width) + &draw_brief(&sample, width))).lines() {
                 assert!(display_width(line) <= width, "{} at {width}: {line:?}", sample.name);
             }
         }
@@ -64,17 +70,30 @@ fn the_answer_comes_first() {
 }
 
 #[test]
+fn the_short_form_is_short_and_names_the_rest() {
+    for sample in samples().unwrap().iter().filter(|sample| sample.name != "hostile") {
+        let (full, brief) = (plain(&draw(sample, 80)), plain(&draw_brief(sample, 80)));
+        assert!(brief.lines().count() <= 60, "{}: {} lines", sample.name, brief.lines().count());
+        let answer = full.split("\n\n").next().unwrap();
+        assert!(brief.starts_with(answer) && brief.contains("Ruled out") && brief.contains("Coverage and cost"));
+        let left_out = full.contains("System calls") && !brief.contains("System calls \u{2500}");
+        assert_eq!(brief.contains("--full"), left_out, "{}", sample.name);
+    }
+}
+
+#[test]
 fn looks_as_agreed() {
     for sample in samples().unwrap().iter().filter(|sample| sample.name != "hostile") {
-        let path = format!("{}/tests/data/{}.txt", env!("CARGO_MANIFEST_DIR"), sample.name);
-        let drawn = plain(&draw(sample, 80));
-        if std::env::var_os("UPDATE_GOLDEN").is_some() {
-            std::fs::write(&path, &drawn).unwrap();
-        }
-        let agreed = std::fs::read_to_string(&path).unwrap();
-        assert_eq!(
-            drawn, agreed,
-            "if the change is meant, run the test again with UPDATE_GOLDEN=1 and look at the diff"
-        );
+        agreed(sample.name, &plain(&draw(sample, 80)));
+        agreed(&format!("{}.brief", sample.name), &plain(&draw_brief(sample, 80)));
     }
+}
+
+fn agreed(name: &str, drawn: &str) {
+    let path = format!("{}/tests/data/{name}.txt", env!("CARGO_MANIFEST_DIR"));
+    if std::env::var_os("UPDATE_GOLDEN").is_some() {
+        std::fs::write(&path, drawn).unwrap();
+    }
+    let agreed = std::fs::read_to_string(&path).unwrap();
+    assert_eq!(drawn, agreed, "if the change is meant, run the test again with UPDATE_GOLDEN=1 and look at the diff");
 }

@@ -55,7 +55,7 @@ pub(crate) fn resolve(codes: &[Code], images: &mut Images, perf_maps: &mut PerfM
             Code::Unknown => {}
             Code::Kernel(address) => of_kernel.push((row, *address)),
             Code::Image(id, offset) => of_images.entry(*id).or_default().push((row, *offset)),
-            Code::Jit(space, address) => frames[row].symbol = perf_maps.name(*space, *address).unwrap_or_default(),
+            Code::Jit(space, address) => name_jit(&mut frames[row], perf_maps.name(*space, *address), *address),
         }
     }
     kernel::name(&of_kernel, &mut frames);
@@ -69,6 +69,15 @@ pub(crate) fn resolve(codes: &[Code], images: &mut Images, perf_maps: &mut PerfM
         }
     }
     frames
+}
+
+/// Where nobody wrote down the names of code compiled at run time, its address is all that tells one function
+/// from another.
+fn name_jit(frame: &mut Frame, name: Option<String>, address: u64) {
+    match name {
+        Some(name) => frame.symbol = name,
+        None => frame.offset = address,
+    }
 }
 
 fn blank(id: u32, code: Code) -> Frame {
@@ -170,10 +179,11 @@ mod tests {
 
     #[test]
     fn unnamed_code_has_a_kind_and_a_module() {
-        let codes = [Code::Unknown, Code::Jit(7, 1)];
+        let codes = [Code::Unknown, Code::Jit(7, 0x7f00_0040)];
         let frames = resolve(&codes, &mut Images::new(), &mut PerfMaps::default());
         assert_eq!((frames[0].kind.as_str(), frames[0].module.as_str()), ("unknown", ""));
         assert_eq!((frames[1].kind.as_str(), frames[1].module.as_str()), ("jit", "[jit]"));
+        assert_eq!(frames[1].offset, 0x7f00_0040, "its address, which tells it from other functions");
         assert_eq!((frames[0].id, frames[1].id), (1, 2));
     }
 }

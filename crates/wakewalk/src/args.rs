@@ -60,6 +60,9 @@ pub struct Diagnose {
     /// Print the verdict as JSON.
     #[arg(long)]
     pub json: bool,
+    /// Show all tables on the terminal: threads, functions, system calls, resources.
+    #[arg(long, conflicts_with = "json")]
+    pub full: bool,
     /// Also write the report as one self-contained page.
     #[arg(long, value_name = "FILE")]
     pub html: Option<PathBuf>,

@@ -154,6 +154,17 @@ impl Cpus {
         Some(share(self.target_ns?, self.allowed_time?.busy_ns()))
     }
 
+    /// The quota in CPUs, by the counters, else as it was when the capture began; none where there is none.
+    pub fn quota_cpus(&self, case: &Case) -> Option<f64> {
+        let counted = self.quota.as_ref().and_then(|q| q.cpus);
+        counted.or(case.recording.meta.target.quota_cpus).filter(|cpus| *cpus > 0.0)
+    }
+
+    /// What was used of the quota, ns: by its group, else what is known of it, the target.
+    pub fn quota_used_ns(&self) -> Option<f64> {
+        self.quota.as_ref().and_then(|q| q.usage_ns).or(self.target_ns)
+    }
+
     /// How much of the target's waiting for a CPU was behind other processes, 0 to 1: the rest was
     /// behind its own threads. None where no wait was long enough to be told.
     pub fn others_in_the_way(&self) -> Option<f64> {

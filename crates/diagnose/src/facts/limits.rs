@@ -33,7 +33,9 @@ pub struct Limits {
     pub allowed_cpus: Option<f64>,
     /// The target's share of that use.
     pub target_share: Option<f64>,
-    /// Use of the quota by its group; none without quota or counters.
+    /// The quota in CPUs; none without one.
+    pub quota_cpus: Option<f64>,
+    /// Use of the quota by its group, else by the target; none without quota or counters.
     pub quota: Option<f64>,
     /// CPUs' worth of work of the target.
     pub cores: f64,
@@ -47,14 +49,13 @@ impl Fact for Limits {
         let cpus = case.fact::<Cpus>()?;
         let ledger = case.fact::<Threads>().ok();
         let threads = ledger.as_ref().map_or_else(Vec::new, |l| by_demand(l, case.length_ns()));
-        let quota = cpus.quota.as_ref().and_then(|q| {
-            let used = q.usage_ns.or(cpus.target_ns)?;
-            Some(share(used, q.cpus? * case.length_ns()))
-        });
+        let quota_cpus = cpus.quota_cpus(case);
+        let quota = quota_cpus.zip(cpus.quota_used_ns()).map(|(q, used)| share(used, q * case.length_ns()));
         Ok(Limits {
             threads,
             allowed_cpus: cpus.allowed_time.map(|t| t.utilization()),
             target_share: cpus.target_share_of_busy(),
+            quota_cpus,
             quota,
             cores: cpus.target_cores(case).unwrap_or(0.0),
             one_at_a_time: ledger.map_or(0.0, |l| one_at_a_time(&l)),

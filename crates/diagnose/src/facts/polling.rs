@@ -14,6 +14,7 @@ use super::profile::Profile;
 use super::stacks::Stacks;
 use crate::case::{Case, Fact, gap};
 use crate::ledger::threads::Threads;
+use crate::runtimes::event_loops::EventLoop;
 use crate::statistics::{ratio, share};
 use crate::syscall::{Family, Timeout, family};
 use crate::verdict::Gap;
@@ -90,6 +91,8 @@ pub struct Spin {
     pub samples: f64,
     /// Functions that make the empty calls, innermost first, outside libc and glue.
     pub callers: Vec<String>,
+    /// The event loop that makes them, if it is one in general use.
+    pub event_loop: Option<&'static EventLoop>,
     /// Times that the thread gave up its CPU by itself; none without the ledger.
     pub voluntary_switches: Option<u64>,
 }
@@ -182,8 +185,8 @@ impl View<'_> {
         let wasted = match (self.profile.as_deref(), samples > 0.0) {
             (Some(profile), true) => {
                 let waste = self.waste(profile, &spin, &odds);
-                spin.callers = waste.1;
-                ratio(waste.0, samples)
+                (spin.callers, spin.event_loop) = (waste.callers, waste.event_loop);
+                ratio(waste.samples, samples)
             }
             _ => self.by_count(&spin),
         };

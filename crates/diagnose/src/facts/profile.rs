@@ -4,9 +4,11 @@
 //! Three numbers a function: *own* samples (it was the leaf), *credited* ones (own, plus those of
 //! helpers that worked for it, see [`super::stacks`]) and *inclusive* ones (it was on the stack).
 //! Only user-mode samples count as own: time in the kernel belongs to the system call.
-//! Unnamed code of a binary is not one function: samples are grouped into stretches of at most
-//! [`STRETCH_BYTES`], about the size of a large function, so that a stripped program with a
-//! thousand functions does not look like a program with one.
+//! Unnamed code of a module is not one function: samples are grouped into stretches about the size of a
+//! large function (see [`stretches`]), so that a stripped program with a thousand functions, or a
+//! runtime that compiled as many, does not look like a program with one.
+
+mod stretches;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,9 +19,7 @@ use crate::case::{Case, Fact, gap};
 use crate::runtimes::Part;
 use crate::statistics::{binomial_error, share};
 use crate::verdict::Gap;
-
-/// The longest piece of unnamed code that is taken for one function.
-pub const STRETCH_BYTES: u64 = 4096;
+use stretches::Stretches;
 
 /// Samples of one thread with the same place.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -68,6 +68,8 @@ pub struct Function {
     pub module: String,
     /// False for a stretch of unnamed code.
     pub named: bool,
+    /// Compiled at run time.
+    pub jit: bool,
     /// True for unnamed code of a binary that could not be put in a stretch: many functions.
     pub scattered: bool,
     /// What part it plays.
@@ -92,11 +94,17 @@ pub struct Profile {
     pub unnamed: u64,
     /// Samples whose user stack did not reach the thread's first function.
     pub broken: u64,
+    /// User-mode samples credited to the program's own code without a name.
+    pub unnamed_own: u64,
+    /// Of these, to code that was compiled at run time.
+    pub unnamed_jit: u64,
     /// By thread.
     pub threads: BTreeMap<(u32, u32), ThreadSamples>,
     /// Samples by place: what flame graphs and rules are made from.
     pub places: BTreeMap<Place, u64>,
     stretches: Stretches,
+    /// Command name of the target.
+    comm: String,
 }
 
 impl Fact for Profile {
@@ -112,9 +120,12 @@ impl Fact for Profile {
             unnamed_leaf: 0,
             unnamed: 0,
             broken: 0,
+            unnamed_own: 0,
+            unnamed_jit: 0,
             threads: BTreeMap::new(),
             places: BTreeMap::new(),
             stretches: Stretches::default(),
+            comm: case.recording.meta.target.comm.clone(),
         };
         for row in rows {
             profile.add(row, &stacks);
@@ -137,6 +148,11 @@ impl Profile {
         self.unnamed_leaf += if leaf.is_none_or(|l| l.symbol.is_empty()) { weight } else { 0 };
         self.unnamed += if stacks.frames(row.stack).all(|c| c.symbol.is_empty()) { weight } else { 0 };
         self.broken += if stacks.is_complete(row.stack) { 0 } else { weight };
+        let own = |(code, part): (_, Part)| Some(code).filter(|c: &&Code| part == Part::Own && c.symbol.is_empty());
+        // What has no module either is nobody's: a process that was gone.
+        let own = stacks.credited(row.stack).and_then(own).filter(|c| !row.kernel && !c.module.is_empty());
+        self.unnamed_own += if own.is_some() { weight } else { 0 };
+        self.unnamed_jit += if own.is_some_and(Code::is_jit) { weight } else { 0 };
         let place = Place { pid: row.pid, tid: row.tid, kernel: row.kernel, syscall: row.syscall, stack: row.stack };
         *self.places.entry(place).or_default() += weight;
     }
@@ -162,17 +178,27 @@ impl Profile {
         out
     }
 
+    /// What to call the function of a frame: where it has no name, by the stretch that it is in.
+    pub fn name(&self, code: &Code) -> String {
+        match self.stretches.find(code) {
+            Some((from, to)) if code.is_jit() => {
+                let of = if self.comm.is_empty() { "the target" } else { &self.comm };
+                format!("unnamed JIT-compiled function of {of} (at {from:#x}, {} bytes)", to - from + 1)
+            }
+            Some((from, to)) => format!("unnamed code in {} (+{from:#x}, {} bytes)", code.file(), to - from + 1),
+            None => code.label(),
+        }
+    }
+
     /// Key and empty entry of a frame's function.
     fn function(&self, code: &Code, part: Part) -> ((String, String), Function) {
         let stretch = self.stretches.find(code);
-        let name = match stretch {
-            Some((from, to)) => format!("unnamed code in {} (+{from:#x}, {} bytes)", code.file(), to - from + 1),
-            None => code.label(),
-        };
+        let name = self.name(code);
         let function = Function {
             name: name.clone(),
             module: code.file().to_string(),
             named: !code.symbol.is_empty(),
+            jit: code.is_jit(),
             scattered: code.symbol.is_empty() && stretch.is_none(),
             part,
             own: 0,
@@ -181,49 +207,6 @@ impl Profile {
         };
         ((code.module.clone(), name), function)
     }
-}
-
-/// Stretches of unnamed code by module: inclusive ranges of offsets, ascending.
-#[derive(Default)]
-struct Stretches(BTreeMap<String, Vec<(u64, u64)>>);
-
-impl Stretches {
-    fn of(places: &BTreeMap<Place, u64>, stacks: &Stacks) -> Self {
-        let mut offsets: BTreeMap<String, BTreeMap<u64, u64>> = BTreeMap::new();
-        for (place, &weight) in places.iter().filter(|(p, _)| !p.kernel) {
-            if let Some(leaf) = stacks.user(place.stack).next().filter(|c| c.symbol.is_empty() && c.offset > 0) {
-                *offsets.entry(leaf.module.clone()).or_default().entry(leaf.offset).or_default() += weight;
-            }
-        }
-        Stretches(offsets.into_iter().map(|(module, o)| (module, heaviest(o))).collect())
-    }
-
-    fn find(&self, code: &Code) -> Option<(u64, u64)> {
-        let ranges = self.0.get(&code.module).filter(|_| code.symbol.is_empty())?;
-        ranges.iter().copied().find(|&(from, to)| (from..=to).contains(&code.offset))
-    }
-}
-
-/// The eight heaviest stretches, found one after the other; the rest stays scattered.
-fn heaviest(mut offsets: BTreeMap<u64, u64>) -> Vec<(u64, u64)> {
-    let mut found = Vec::new();
-    while found.len() < 8 && !offsets.is_empty() {
-        let sorted: Vec<(u64, u64)> = offsets.iter().map(|(&o, &w)| (o, w)).collect();
-        let (mut first, mut weight, mut best) = (0, 0, (0, 0, 0));
-        for &(offset, w) in &sorted {
-            weight += w;
-            while offset - sorted[first].0 >= STRETCH_BYTES {
-                weight -= sorted[first].1;
-                first += 1;
-            }
-            if weight > best.0 {
-                best = (weight, sorted[first].0, offset);
-            }
-        }
-        offsets.retain(|o, _| !(best.1..=best.2).contains(o));
-        found.push((best.1, best.2));
-    }
-    found
 }
 
 #[cfg(test)]

@@ -14,6 +14,9 @@ use crate::wording::{count, cpu_list, percent};
 /// A number and what it means, `(0.93, "busy")`.
 pub type Cell = Option<(f64, String)>;
 
+/// What the rows of CPU quotas begin with. Somebody set one, so it is worth a line however little is used.
+pub const QUOTA: &str = "CPU quota";
+
 /// One resource.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct UseRow {
@@ -47,10 +50,11 @@ impl Fact for Resources {
         rows.extend([read.tcp(), read.udp(), read.packets(), read.host_files(), read.conntrack()]);
         rows.extend(counters.entities("proc/pid").map(|e| read.process_files(e)));
         rows.extend(counters.entities("proc/net/listeners").map(|e| read.listener(e)));
-        rows.extend(cpus.quota.as_ref().map(|q| read.quota(q)));
+        rows.extend(cpus.quota_cpus(case).map(|limit| read.quota(&cpus, limit, &case.recording.meta.target.cgroup)));
         rows.extend(counters.entities("cgroup/memory").map(|e| read.cgroup_memory(e)));
         rows.extend(counters.entities("cgroup/pids").map(|e| read.cgroup_pids(e)));
-        rows.retain(|r| r.utilization.is_some() || r.saturation.is_some() || r.errors.is_some());
+        let read_something = |r: &UseRow| r.utilization.is_some() || r.saturation.is_some() || r.errors.is_some();
+        rows.retain(|r| read_something(r) || r.resource.starts_with(QUOTA));
         Ok(Resources { rows })
     }
 }
@@ -247,14 +251,15 @@ impl Reader<'_> {
         }
     }
 
-    fn quota(&self, q: &super::cpus::Quota) -> UseRow {
-        let throttled = share(q.throttled_periods, q.periods);
+    fn quota(&self, cpus: &Cpus, limit: f64, group: &str) -> UseRow {
+        let quota = cpus.quota.as_ref();
+        let throttled = quota.map(|q| share(q.throttled_periods, q.periods));
         UseRow {
-            resource: format!("CPU quota of {}", q.cgroup),
-            utilization: used(q.usage_ns, q.cpus.map(|c| c * self.length_ns)),
-            saturation: Some((throttled, format!("{} of periods throttled", percent(throttled)))),
+            resource: format!("{QUOTA} of {}", quota.map_or(group, |q| &q.cgroup)),
+            utilization: used(cpus.quota_used_ns(), Some(limit * self.length_ns)),
+            saturation: throttled.map(|part| (part, format!("{} of periods throttled", percent(part)))),
             errors: None,
-            note: q.cpus.map_or(String::new(), |c| format!("{c:.2} CPUs")),
+            note: format!("{limit:.2} CPUs"),
         }
     }
 
@@ -315,6 +320,27 @@ mod tests {
         );
         assert_eq!(value(&row("interface eth0").errors), None, "not read is not zero");
         assert_eq!(value(&row("open files, process 42").utilization), Some(900.0 / 1024.0));
+    }
+
+    #[test]
+    fn a_quota_has_a_row_however_light_the_load() {
+        let quota = |text: &str| {
+            let recording = parse(&format!("meta length_ns=1e9 target.cgroup=/svc\n{text}")).unwrap();
+            let rows = Case::new(&recording).fact::<Resources>().unwrap().rows.clone();
+            rows.into_iter().find(|r| r.resource == "CPU quota of /svc").map(|r| r.utilization.map(|u| u.0))
+        };
+        let counters = "counter source=cgroup/cpu entity=/svc name=quota_ns value=2e8
+            counter source=cgroup/cpu entity=/svc name=period_ns value=1e8\n";
+        let thread = "thread t_ns=1e9 pid=1 tid=1 wall_ns=1e9 cpu_ns=2e6 blocked_ns=998e6\n";
+        assert_eq!(quota(&format!("{counters}{thread}")), Some(Some(0.001)), "the group's own use was not counted");
+        assert_eq!(quota(counters), Some(None), "who used what is not known");
+        let others = "counter source=proc/meminfo name=MemTotal_bytes value=1\n";
+        assert_eq!(
+            quota(&format!("meta target.quota_cpus=2\n{others}{thread}")),
+            Some(Some(0.001)),
+            "no counters of the group"
+        );
+        assert_eq!(quota(&format!("{others}{thread}")), None);
     }
 
     #[test]

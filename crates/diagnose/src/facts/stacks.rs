@@ -20,7 +20,7 @@ pub struct Code {
     pub symbol: String,
     /// Module; empty = unknown.
     pub module: String,
-    /// Offset in the module's file; 0 = unknown.
+    /// Offset in the module's file, for unnamed JIT code its address; 0 = unknown.
     pub offset: u64,
     /// `kernel`, `native`, `jit` or `unknown`.
     pub kind: String,
@@ -36,10 +36,16 @@ impl Code {
         self.kind == "kernel" || self.module == "kernel"
     }
 
+    /// Whether it was compiled at run time.
+    pub fn is_jit(&self) -> bool {
+        self.kind == "jit"
+    }
+
     /// The function for people: its name, or that it has none.
     pub fn label(&self) -> String {
         match (self.symbol.is_empty(), self.module.is_empty()) {
             (false, _) => self.symbol.clone(),
+            (true, _) if self.is_jit() => "unnamed JIT-compiled code".to_string(),
             (true, false) => format!("unnamed code in {}", self.file()),
             (true, true) => "unknown code".to_string(),
         }
@@ -79,6 +85,12 @@ impl Fact for Stacks {
 }
 
 impl Stacks {
+    /// Functions on stacks with code that was compiled at run time; all functions where none is on such a stack.
+    pub fn beside_jit(&self) -> impl Iterator<Item = &Code> {
+        let with_jit = self.stacks.keys().filter(|id| self.user(**id).any(Code::is_jit));
+        with_jit.flat_map(|id| self.user(*id)).chain(&self.code)
+    }
+
     /// Frames of a stack, leaf first; none for an unknown id.
     pub fn frames(&self, id: u32) -> impl Iterator<Item = &Code> {
         self.stacks.get(&id).map_or(&[][..], |(frames, _)| frames).iter().filter_map(|&i| self.code.get(i))

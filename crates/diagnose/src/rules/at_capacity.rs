@@ -9,6 +9,8 @@ use crate::facts::calls::Calls;
 use crate::facts::limits::{Limits, ThreadUse};
 use crate::facts::profile::Profile;
 use crate::facts::stacks::Stacks;
+use crate::remarks::children;
+use crate::remarks::unnamed::{self, Unnamed};
 use crate::runtimes::Part;
 use crate::statistics::{ratio, share};
 use crate::verdict::Gap;
@@ -112,17 +114,40 @@ fn check(case: &Case, _: &[Gap]) -> Option<Statement> {
         "Spread the work over more threads or processes, or make each operation cheaper."
     };
     let operation = per_operation(case, limits.cores).map_or(String::new(), |o| format!(" That is {o}."));
+    let unnamed = unnamed::much(case);
+    let children = children::remark(case);
+    let besides = children.as_ref().map_or(String::new(), |c| format!("; {}", c.headline));
+    let blind = unnamed.as_ref().map_or(String::new(), |u| format!("; {} of it in {}", percent(u.share), u.what));
     Some(Statement {
-        headline: format!("at its CPU limit, {} {} busy", full.what, percent(full.utilization)),
-        advice: if !full.certain {
+        headline: format!("at its CPU limit, {} {} busy{besides}{blind}", full.what, percent(full.utilization)),
+        advice: if let Some(advice) = children.as_ref().and_then(|c| c.advice) {
+            advice.into()
+        } else if !full.certain {
             "more CPUs will not help: it seems to run one thread at a time".into()
         } else if full.threads.is_empty() {
             "add CPUs, or make each operation cheaper".into()
         } else {
             "spread the work over more threads, or make it cheaper".into()
         },
-        detail: format!("{more}{operation}{top}{}", interpreted(case).unwrap_or_default()),
+        detail: format!(
+            "{more}{operation}{top}{}{}",
+            children.map_or(String::new(), |c| c.detail),
+            unseen(case, unnamed)
+        ),
     })
+}
+
+/// What limits the view of where the time goes, and how to see further.
+fn unseen(case: &Case, unnamed: Option<Unnamed>) -> String {
+    let names = unnamed.map_or(String::new(), |u| {
+        format!(
+            " That no function stands out is less certain than usual: {} of the CPU time is in {}. To see it by name, {}.",
+            percent(u.share),
+            u.what,
+            u.remedy
+        )
+    });
+    names + &interpreted(case).unwrap_or_default()
 }
 
 /// Where an interpreter's loop is a good part of the time, its own language can see further.
@@ -137,7 +162,7 @@ fn interpreted(case: &Case) -> Option<String> {
     ))
 }
 
-/// CPU time of one useful call, else of one TCP segment received in the target's network namespace.
+/// CPU time of one useful call, else of one packet (TCP segment) received in the target's network namespace.
 fn per_operation(case: &Case, cores: f64) -> Option<String> {
     let calls = case.fact::<Calls>().ok()?;
     let received: f64 = calls
@@ -148,12 +173,22 @@ fn per_operation(case: &Case, cores: f64) -> Option<String> {
         .sum();
     let each = ratio(received * 1e9, calls.windows.counted_ns);
     if each >= 1.0 {
-        return Some(format!("{} for each of {} useful receives a second", seconds(cores / each), count(each)));
+        return Some(format!(
+            "{} of CPU time for each call that received something, {} a second",
+            seconds(cores / each),
+            count(each)
+        ));
     }
     let counters = case.fact::<crate::facts::counters::Counters>().ok()?;
     let segments = ratio(counters.delta("proc/net/snmp", "Tcp", "InSegs")?, case.seconds());
-    (segments >= 1.0)
-        .then(|| format!("{} for each of {} TCP segments a second", seconds(cores / segments), count(segments)))
+    (segments >= 1.0).then(|| {
+        format!(
+            "{} of CPU time for each packet that arrived by TCP, {} a second by the kernel's counter InSegs (its network \
+             namespace's, acknowledgements included: a small request is one or two)",
+            seconds(cores / segments),
+            count(segments)
+        )
+    })
 }
 
 /// The five largest costs: functions by credited samples, kernel work by system call.
@@ -214,7 +249,11 @@ mod tests {
                frame id=1 symbol=parse module=svc kind=native\nstack id=9 frames=[1]";
         let s = stated(&RULE, &text, &[]).unwrap();
         assert!(s.headline.contains("the CPUs it may use are 98 % busy"), "{}", s.headline);
-        assert!(s.detail.contains("17 us for each of 100 thousand useful receives a second"), "{}", s.detail);
+        assert!(
+            s.detail.contains("17 us of CPU time for each call that received something, 100 thousand a second"),
+            "{}",
+            s.detail
+        );
         assert!(s.detail.contains("Largest costs: parse 70 %, kernel in sendto 30 %."), "{}", s.detail);
     }
 
@@ -240,6 +279,40 @@ mod tests {
     fn full_workers_on_a_machine_with_room() {
         let s = stated(&RULE, &(cpus(0.6) + &thread(1, 0.97, 0.0) + &thread(2, 0.96, 0.0)), &[]).unwrap();
         assert!(s.headline.contains("its 2 busiest threads are each 96 % busy"), "{}", s.headline);
+    }
+
+    #[test]
+    fn code_without_names_makes_it_less_certain() {
+        let full = cpus(0.98) + &thread(1, 0.95, 0.03) + &thread(2, 0.95, 0.03);
+        let jit =
+            "frame id=1 module=\"[jit]\" kind=jit offset=4096\nframe id=2 symbol=node::Start module=node kind=native
+            stack id=1 frames=[1,2]\nsample pid=1 tid=1 stack=1 weight=100\n";
+        let s = stated(&RULE, &(full.clone() + jit), &[]).unwrap();
+        assert!(s.headline.ends_with("; 100 % of it in JIT-compiled code without names"), "{}", s.headline);
+        assert!(s.detail.contains("less certain than usual") && s.detail.contains("--perf-basic-prof"), "{}", s.detail);
+        let named = full + &jit.replace("kind=jit offset=4096", "kind=jit symbol=rank");
+        let s = stated(&RULE, &named, &[]).unwrap();
+        assert!(!s.headline.contains("names") && !s.detail.contains("certain"), "{}", s.detail);
+    }
+
+    #[test]
+    fn children_that_are_the_work_are_named() {
+        let text = cpus(0.98)
+            + &thread(1, 0.5, 0.0)
+            + "thread t_ns=1e9 comm=expr instances=700 wall_ns=2e9 cpu_ns=14e8 blocked_ns=6e8
+               process comm=expr instances=700";
+        let s = stated(&RULE, &text, &[]).unwrap();
+        assert!(s.headline.ends_with("; it starts 700 processes a second, 74 % of its CPU time"), "{}", s.headline);
+        assert!(s.advice.starts_with("start fewer processes") && s.detail.contains("(expr)"), "{}", s.detail);
+    }
+
+    #[test]
+    fn the_unit_of_work_is_in_words() {
+        let packets = "counter source=proc/net/snmp entity=Tcp name=InSegs value=0
+            counter t_ns=1e9 source=proc/net/snmp entity=Tcp name=InSegs value=20000\n";
+        let s = stated(&RULE, &(cpus(0.98) + packets + &thread(1, 0.95, 0.0) + &thread(2, 0.95, 0.0)), &[]).unwrap();
+        let words = "That is 95 us of CPU time for each packet that arrived by TCP, 20 thousand a second by the kernel's counter InSegs";
+        assert!(s.detail.contains(words), "{}", s.detail);
     }
 
     #[test]

@@ -9,6 +9,7 @@ use crate::case::{Case, gap};
 use crate::facts::limits::Limits;
 use crate::facts::polling::{Asked, Glimpsed, Polling, Spin};
 use crate::ledger::threads::Threads;
+use crate::runtimes::event_loops::EventLoop;
 use crate::statistics::{ratio, share};
 use crate::syscall::{Family, family};
 use crate::verdict::{Evidence, Explains, Finding, Subject};
@@ -23,7 +24,9 @@ pub(super) static RULE: Rule = Rule {
                         or nearly; there are many for each call that finds something; and the empty calls with the loop \
                         around them are a quarter or more of the CPU time.",
         what_to_do: "Block until something happens or until the next deadline: pass that time, or -1, as the timeout. \
-                     A floor of 1 ms is the quick cure: it costs up to 1 ms of delay and up to 1000 wake-ups a second.",
+                     A floor of 1 ms is the quick cure: it costs up to 1 ms of delay and up to 1000 wake-ups a second. \
+                     Where an event loop asks (libuv, asyncio, libevent), mend the program above it: it always has work \
+                     queued, such as setImmediate, call_soon or a timer without delay that schedules itself again.",
         look_alikes: "A poll loop that finds work at nearly every call (a saturated proxy, busy polling by choice at \
                       full use), Go's scheduler that polls with timeout 0 between useful work, an idle pool. Timeout 0 \
                       alone proves nothing.",
@@ -122,19 +125,26 @@ fn innocence(polling: &Polling, length_ns: f64) -> String {
         return "no thread spends CPU time on calls that find nothing".to_string();
     };
     let calls = s.counted.as_ref().map_or(String::new(), |a| {
-        let useful = count(a.empty_per_useful());
         format!(
-            ", {} of its {} calls were empty, {useful} for each that found work",
+            ", {} of its {} calls were empty{}, {} for each that found work{}",
             percent(a.empty_share()),
-            s.syscall
+            s.syscall,
+            below(a.empty_share(), MIN_EMPTY, "80 %"),
+            count(a.empty_per_useful()),
+            below(a.empty_per_useful(), MIN_PER_USEFUL, "5")
         )
     });
-    format!(
-        "empty calls cost thread {} (tid {}) {} at most{calls}",
-        s.comm,
-        s.tid,
-        cores(ratio(s.wasted_ns, length_ns))
-    )
+    let wasted = ratio(s.wasted_ns, length_ns);
+    let enough = match below(wasted, MIN_CORES, "0.03") {
+        few if !few.is_empty() => few,
+        _ => format!(", {} of its CPU time{}", percent(s.wasted_share()), below(s.wasted_share(), MIN_SHARE, "25 %")),
+    };
+    format!("empty calls cost thread {} (tid {}) {} at most{enough}{calls}", s.comm, s.tid, cores(wasted))
+}
+
+/// The threshold in words, where the value is under it.
+fn below(value: f64, threshold: f64, words: &str) -> String {
+    if value < threshold { format!(" (under {words})") } else { String::new() }
 }
 
 fn finding(case: &Case, s: &Spin, threads: usize, wasted_cores: f64, part: f64) -> Finding {
@@ -147,18 +157,20 @@ fn finding(case: &Case, s: &Spin, threads: usize, wasted_cores: f64, part: f64) 
         // An event that nobody takes has one witness: the calls that are missing.
         confidence: confidence(case, if unconsumed { 1 } else { sources(s) }),
         summary: format!(
-            "Thread {}{others} {what}: {}, and that is {} of the target's {}{caller}",
+            "Thread {}{others} {what}: {}, and that is {} of the target's {}{caller}{}",
             name(case, s),
             calls(s),
             cores(wasted_cores),
             cores(case.fact::<Limits>().map_or(0.0, |l| l.cores)),
+            not_waiting(s).map_or(String::new(), |l| format!(". {} asks with timeout 0 {}", l.name, l.because)),
         ),
         subject: Subject {
             pid: Some(s.pid),
             tid: Some(s.tid),
             comm: Some(s.comm.clone()),
             syscall: Some(s.syscall.clone()),
-            function: s.callers.first().cloned(),
+            // The loop is not the place to mend, and what keeps queueing does not make the call.
+            function: s.callers.first().filter(|_| not_waiting(s).is_none()).cloned(),
             cgroup: None,
         },
         explains: Explains { share: part, of: "on-CPU time".into(), seconds: wasted_cores * case.seconds() },
@@ -169,6 +181,14 @@ fn finding(case: &Case, s: &Spin, threads: usize, wasted_cores: f64, part: f64) 
                 follows the load, and throughput is unhurt."
             .into(),
     }
+}
+
+/// The event loop that asks, where it does not wait because its program always has work queued.
+fn not_waiting(s: &Spin) -> Option<&'static EventLoop> {
+    let counted = s.counted.as_ref();
+    let zero = counted.and_then(|a| a.zero_timeout).unwrap_or_else(|| share(s.sampled.zero, s.sampled.timeouts));
+    let polls = family(&s.syscall) == Family::Poll && counted.is_none_or(|a| a.unconsumed == 0.0);
+    s.event_loop.filter(|_| polls && zero >= MIN_EMPTY)
 }
 
 fn headline(s: &Spin) -> String {
@@ -185,6 +205,9 @@ fn advice(s: &Spin) -> String {
     let place = s.callers.first().map_or(String::new(), |c| format!(", see {}", short(c)));
     if s.counted.as_ref().is_some_and(|a| a.unconsumed > 0.0) {
         return format!("take the events or stop asking for them{place}");
+    }
+    if let Some(l) = not_waiting(s) {
+        return format!("find in the program what keeps {} from waiting: {}", l.name, l.briefly);
     }
     match family(&s.syscall) {
         Family::Receive | Family::Accept => format!("wait for readiness instead of asking again{place}"),
@@ -288,6 +311,13 @@ fn remedy(s: &Spin, unconsumed: bool) -> String {
         return format!(
             "Let {who} take the events or stop asking for them: drop the interest in EPOLLOUT while there is nothing to \
              write, close descriptors that report EPOLLHUP or EPOLLERR, or register them edge-triggered."
+        );
+    }
+    if let Some(l) = not_waiting(s) {
+        return format!(
+            "{who} is not the place to mend: {} asks with timeout 0 {}. Look in the program for {}, and let it wait for what \
+             it is waiting for (a callback, a promise, a condition) or give the timer a real delay; {}.",
+            l.name, l.because, l.look_for, l.found_by
         );
     }
     match family(&s.syscall) {

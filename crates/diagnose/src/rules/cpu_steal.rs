@@ -42,7 +42,8 @@ fn check(case: &Case) -> Checked {
     };
     let stolen = share(time.steal_ns, time.steal_ns + time.busy_ns());
     if stolen < MIN_SHARE {
-        return ruled_out(format!("{} of the time that the allowed CPUs had work was stolen", percent(stolen)));
+        let stolen = percent(stolen);
+        return ruled_out(format!("{stolen} of the time that the allowed CPUs had work was stolen (under 10 %)"));
     }
     let Some(ledger) = ledger else {
         return Err(gap("cpu-steal", "CPU time was stolen, but without the thread ledger nobody knows from whom"));
@@ -56,7 +57,7 @@ fn check(case: &Case) -> Checked {
     let part = share(lost, wanted);
     if part < MIN_OF_DEMAND || ratio(lost, case.length_ns()) < MIN_CORES {
         return ruled_out(format!(
-            "{} of CPU time was stolen, but {} of it from the target, {} of its own demand",
+            "{} of CPU time was stolen, but {} of it from the target, {} of its own demand (under 5 %, or 2 % of a CPU)",
             percent(stolen),
             seconds(lost / 1e9),
             percent(part)
@@ -105,7 +106,7 @@ fn unseen(ledger: Option<&Threads>) -> Checked {
     // Steal shows as interrupted time or as waiting; without either there is nothing to explain.
     match ledger.map(|l| (l.total.interrupted_ns + l.total.waiting_for_cpu_ns(), l.total.demand_ns())) {
         Some((lost, wanted)) if share(lost, wanted) < MIN_OF_DEMAND && wanted > 0.0 => ruled_out(format!(
-            "the target got a CPU within {} of the time that it wanted one",
+            "the target waited for a CPU for {} of the time that it wanted one (under 5 %)",
             percent(share(lost, wanted))
         )),
         _ => Err(gap("cpu-steal", "the CPU times of /proc/stat were not recorded")),

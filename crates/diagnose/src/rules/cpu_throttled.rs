@@ -49,9 +49,10 @@ fn check(case: &Case) -> Checked {
     let part = share(held, lines.demand_ns());
     if part < MIN_SHARE || quota.is_some() && periods < MIN_PERIODS {
         return ruled_out(match quota {
-            None => format!("no CPU quota throttled the target: {} throttled", seconds(held / 1e9)),
+            None if held == 0.0 => "no CPU quota throttled the target".to_string(),
+            None => format!("no CPU quota throttled the target: {} throttled (under 5 %)", seconds(held / 1e9)),
             Some(q) => format!(
-                "{} of {} periods throttled, {} of the time that the target wanted a CPU",
+                "{} of {} periods throttled, {} of the time that the target wanted a CPU (under 5 %, or in under 3 periods)",
                 count(periods),
                 count(q.periods),
                 percent(part)

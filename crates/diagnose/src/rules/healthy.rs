@@ -6,6 +6,7 @@ use crate::case::Case;
 use crate::facts::limits::Limits;
 use crate::facts::resources::Resources;
 use crate::ledger::threads::Threads;
+use crate::remarks::children;
 use crate::verdict::Gap;
 use crate::wording::{cores, percent, seconds};
 
@@ -29,14 +30,17 @@ fn check(case: &Case, _: &[Gap]) -> Option<Statement> {
         ns if ns > 0.0 => format!("{} throttled", seconds(ns / 1e9)),
         _ => "none throttled".to_string(),
     };
+    let children = children::remark(case);
+    let besides = children.as_ref().map(|c| format!("; {}", c.headline));
     Some(Statement {
-        headline: "nothing that was measured explains lost time".into(),
-        advice: advice(next_limit(case, &limits)),
+        headline: format!("nothing that was measured explains lost time{}", besides.unwrap_or_default()),
+        advice: advice(next_limit(case, &limits), &limits),
         detail: format!(
-            "It used {}, was runnable without a CPU for {}, {held}. {}",
+            "It used {}, was runnable without a CPU for {}, {held}. {}{}",
             cores(limits.cores),
             seconds(ledger.total.waiting_for_cpu_ns() / 1e9),
             waits(&ledger),
+            children.map_or(String::new(), |c| c.detail),
         ),
     })
 }
@@ -61,15 +65,24 @@ struct Next {
     by_target: f64,
 }
 
-fn advice(next: Option<Next>) -> String {
-    let Some(Next { what, used, by_target }) = next.filter(|n| n.used > 0.0) else {
-        return "it was idle: look again while it is under load".to_string();
+fn advice(next: Option<Next>, limits: &Limits) -> String {
+    // Somebody set it, so it is named however little of it is used.
+    let next = next.filter(|n| n.used > 0.0);
+    let quota = quota(limits).filter(|q| next.as_ref().is_none_or(|n| n.what != q.what));
+    let quota = quota.map_or(String::new(), |q| format!("; {}, {} used", q.what, percent(q.used)));
+    let Some(Next { what, used, by_target }) = next else {
+        return format!("it was idle: look again while it is under load{quota}");
     };
     // No multiple of this load is promised: a service that waits for a lock has no room at all.
     match by_target {
-        part if part >= 0.5 => format!("next limit of what was measured: {what}, {} used", percent(used)),
-        part => format!("next limit: {what}, {} used, {} of that by it", percent(used), percent(part)),
+        part if part >= 0.5 => format!("next limit of what was measured: {what}, {} used{quota}", percent(used)),
+        part => format!("next limit: {what}, {} used, {} of that by it{quota}", percent(used), percent(part)),
     }
+}
+
+fn quota(limits: &Limits) -> Option<Next> {
+    let what = format!("its CPU quota of {:.2} CPUs", limits.quota_cpus?);
+    Some(Next { what, used: limits.quota?, by_target: 1.0 })
 }
 
 /// What is fullest: of the CPU limits, and of the resources that were read.
@@ -84,7 +97,7 @@ fn next_limit(case: &Case, limits: &Limits) -> Option<Next> {
         used,
         by_target: limits.target_share.unwrap_or(1.0),
     }));
-    all.extend(limits.quota.map(|u| own("its CPU quota".to_string(), u)));
+    all.extend(quota(limits));
     if let Ok(resources) = case.fact::<Resources>() {
         // Memory and caches fill up by design; descriptors, links and tracking tables do not.
         let named = ["open files", "connection tracking", "interface", "tasks of"];
@@ -129,6 +142,22 @@ mod tests {
             counter source=proc/stat entity=cpu0 name=idle_ns value=0\ncounter t_ns=9 source=proc/stat entity=cpu0 name=idle_ns value=2e8";
         let advice = stated(&RULE, text, &[]).unwrap().advice;
         assert_eq!(advice, "next limit: the CPUs it may use, 80 % used, 1.2 % of that by it");
+    }
+
+    #[test]
+    fn a_quota_is_named_however_light_the_load() {
+        let text = |cpu_ns: f64| {
+            format!(
+                "meta length_ns=1e9 target.quota_cpus=2
+                 thread t_ns=1e9 pid=1 tid=1 comm=loop wall_ns=1e9 cpu_ns={cpu_ns} blocked_ns={}",
+                1e9 - cpu_ns
+            )
+        };
+        assert_eq!(
+            stated(&RULE, &text(2e7), &[]).unwrap().advice,
+            "next limit of what was measured: thread loop (tid 1), 2.0 % used; its CPU quota of 2.00 CPUs, 1.0 % used"
+        );
+        assert!(stated(&RULE, &text(0.0), &[]).unwrap().advice.ends_with("; its CPU quota of 2.00 CPUs, 0 % used"));
     }
 
     #[test]

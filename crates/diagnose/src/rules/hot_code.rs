@@ -15,6 +15,7 @@ use crate::facts::polling::Polling;
 use crate::facts::profile::{Function, Place, Profile};
 use crate::facts::stacks::Stacks;
 use crate::runtimes::Part;
+use crate::runtimes::jit::{self, Names};
 use crate::statistics::{binomial_error, share};
 use crate::verdict::{Explains, Finding, Subject};
 use crate::wording::{percent, plural, short};
@@ -25,8 +26,9 @@ pub(super) static RULE: Rule = Rule {
         means: "A thread, the allowed CPUs or the quota are full, and one function's own instructions take most of that \
                 time: the service is as fast as this function.",
         recognised_by: "User time is most of the busy time, and one function holds 40 % or more of it by self time, with \
-                        the time of memcpy-like helpers credited to the function that called them. Or, against a baseline: CPU \
-                        time per operation rose for certain, and one function\u{2019}s own work is 40 % or more of the rise.",
+                        the time of memcpy-like helpers credited to the function that called them. A function without a \
+                        name is told by its address, with confidence medium. Or, against a baseline: CPU time per operation \
+                        rose for certain, and one function\u{2019}s own work is 40 % or more of the rise.",
         what_to_do: "Make this function cheaper or call it less: a better algorithm, a cache, work done once instead of \
                      for each request; or spread it over more threads.",
         look_alikes: "at-capacity: a function that is on most stacks but whose own time is small (a handler, a loop). \
@@ -68,29 +70,42 @@ fn fills(case: &Case) -> Checked {
         let busiest = limits.threads.first().map_or(String::new(), |t| {
             format!("; the busiest thread, {} (tid {}), is {} busy", t.comm, t.tid, percent(t.demand))
         });
-        return ruled_out(format!("no thread, CPU or quota is full{busiest}"));
+        return ruled_out(format!("no thread, CPU or quota is full (90 % or more){busiest}"));
     }
     let profile = case.fact::<Profile>().map_err(|g| gap("hot-code", g.why))?;
     let stacks = case.fact::<Stacks>()?;
     let mut reasons = Vec::new();
-    let mut best: Option<(f64, Finding)> = None;
+    let names = jit::names(stacks.beside_jit());
+    let mut best: Option<(Finding, Function)> = None;
     for f in &full {
-        match Scope::new(case, f, &profile, &stacks).judge(case, &limits) {
-            Ok(finding) if best.as_ref().is_none_or(|b| finding.explains.seconds > b.0) => {
-                best = Some((finding.explains.seconds, finding));
+        let scope = Scope::new(case, f, &profile, &stacks);
+        match scope.judge() {
+            Ok(top) => {
+                let finding = scope.finding(case, &limits, top, names);
+                if best.as_ref().is_none_or(|b| finding.explains.seconds > b.0.explains.seconds) {
+                    best = Some((finding, top.clone()));
+                }
             }
-            Ok(_) => {}
             Err(why) => reasons.push(why),
         }
     }
     match best {
-        Some((_, finding)) => {
-            let name = short(finding.subject.function.as_deref().unwrap_or_default());
-            let headline = format!("{name}: {} of the CPU time is its own work", percent(finding.explains.share));
-            found(finding, headline, format!("make {name} cheaper, call it less, or spread it"))
-        }
+        Some((finding, top)) => say(case, finding, &top, names),
         None => ruled_out(reasons.swap_remove(0)),
     }
+}
+
+fn say(case: &Case, finding: Finding, top: &Function, names: &Names) -> Checked {
+    let part = percent(finding.explains.share);
+    if top.jit && !top.named {
+        let comm = &case.recording.meta.target.comm;
+        let of = if comm.is_empty() { String::new() } else { format!(" of {comm}") };
+        let headline = format!("an unnamed JIT-compiled function{of}: {part} of the CPU time is its own work");
+        return found(finding, headline, format!("get its name: {}; then make it cheaper", names.briefly));
+    }
+    let name = short(&top.name);
+    let headline = format!("{name}: {part} of the CPU time is its own work");
+    found(finding, headline, format!("make {name} cheaper, call it less, or spread it"))
 }
 
 /// What is full, and the samples that tell with what.
@@ -127,32 +142,32 @@ impl<'a> Scope<'a> {
         }
     }
 
-    /// A finding, or why this is none.
-    fn judge(&self, case: &Case, limits: &Limits) -> Result<Finding, String> {
+    /// The hot function, or why there is none.
+    fn judge(&self) -> Result<&Function, String> {
         let what = &format!("{} full", self.full.what);
         if self.samples < MIN_SAMPLES {
-            return Err(format!("{what}: {} say too little", plural(self.samples as usize, "sample")));
+            return Err(format!("{what}: {} say too little (under 50)", plural(self.samples as usize, "sample")));
         }
         if self.spinning >= 0.5 {
             return Err(format!("{what}: its time goes into calls that find nothing, not into one function"));
         }
         if self.of_target < MIN_OF_TARGET {
-            return Err(format!("{what}, but with {} of the target's CPU time", percent(self.of_target)));
+            return Err(format!("{what}, but with {} of the target's CPU time (under 10 %)", percent(self.of_target)));
         }
         if share(self.user, self.samples) < MIN_USER {
             let user = percent(share(self.user, self.samples));
-            return Err(format!("{what}: {user} of its time is in user mode, the rest in the kernel"));
+            return Err(format!("{what}: {user} of its time is in user mode (under 60 %), the rest in the kernel"));
         }
         let top = self.functions.iter().find(|f| !f.scattered).filter(|f| self.part(f) >= MIN_SHARE);
         let Some(top) = top else {
-            let first = self.functions.iter().find(|f| !f.scattered);
+            let first = self.functions.iter().find(|f| !f.scattered && f.credited > 0);
             let first =
-                first.map_or("none is named".into(), |f| format!("{} leads with {}", f.name, percent(self.part(f))));
+                first.map_or("none has a name".into(), |f| format!("{} leads with {}", f.name, percent(self.part(f))));
             return Err(format!("{what}: no function's own time is 40 % or more; {first}"));
         };
         match not_its_own(top.part) {
             Some(why) => Err(format!("{what}: {} holds {}, {why}", top.name, percent(self.part(top)))),
-            None => Ok(self.finding(case, limits, top)),
+            None => Ok(top),
         }
     }
 
@@ -161,7 +176,7 @@ impl<'a> Scope<'a> {
         share(f.credited as f64, self.samples)
     }
 
-    fn finding(&self, case: &Case, limits: &Limits, top: &Function) -> Finding {
+    fn finding(&self, case: &Case, limits: &Limits, top: &Function, names: &Names) -> Finding {
         let part = self.part(top);
         let of_target = part * self.of_target;
         // The scheduler says that it is full, the samples with what: two witnesses, if the
@@ -171,9 +186,10 @@ impl<'a> Scope<'a> {
             cause: RULE.cause.into(),
             confidence: confidence(case, sources),
             summary: format!(
-                "{} in {} takes {} of the busy time by its own work, and {} {} busy",
+                "{}{} takes {} of the busy time by its own work, and {} {} busy",
                 top.name,
-                top.module,
+                // Run-time code has no file, and its name says what it is.
+                if top.jit { String::new() } else { format!(" in {}", top.module) },
                 percent(part),
                 self.full.what,
                 percent(self.full.utilization)
@@ -192,12 +208,7 @@ impl<'a> Scope<'a> {
             },
             evidence: self.rows(case, top),
             chain: Vec::new(),
-            remedy: format!(
-                "Make {} cheaper or call it less (algorithm, cache, work done once instead of for each request), or \
-                 spread its work over more threads. With half of its time gone, {} of the CPU time is free.",
-                top.name,
-                percent(of_target / 2.0)
-            ),
+            remedy: remedy(top, of_target, names),
             check: "After the change the function's share falls, and the same load needs less CPU time.".into(),
         }
     }
@@ -228,6 +239,18 @@ impl<'a> Scope<'a> {
             ),
         ]
     }
+}
+
+fn remedy(top: &Function, of_target: f64, names: &Names) -> String {
+    let first = match top.jit && !top.named {
+        true => format!("Get its name first: {}, and diagnose again. Then make it", names.fully),
+        false => format!("Make {}", top.name),
+    };
+    format!(
+        "{first} cheaper or call it less (algorithm, cache, work done once instead of for each request), or spread its \
+         work over more threads. With half of its time gone, {} of the CPU time is free.",
+        percent(of_target / 2.0)
+    )
 }
 
 /// Why time in such a function is not one function of the program.

@@ -62,7 +62,7 @@ fn check(case: &Case) -> Checked {
     if share(explained, lines.demand_ns()) < MIN_SHARE {
         return ruled_out(format!(
             "the target was runnable without a CPU for {}, but behind other processes only for {}, {} of the time that \
-             it wanted one; the rest was behind its own threads or ordinary hand-overs",
+             it wanted one (under 25 %); the rest was behind its own threads or ordinary hand-overs",
             seconds(waiting / 1e9),
             seconds(explained / 1e9),
             percent(share(explained, lines.demand_ns())),
@@ -83,16 +83,18 @@ fn too_little(lines: &Lines, length_ns: f64) -> Option<String> {
     let waited = seconds(lines.waiting_for_cpu_ns() / 1e9);
     let used = ratio(lines.cpu_ns, length_ns);
     if used < MIN_CORES {
-        return Some(format!("it used {} only; runnable without a CPU for {waited}", cores(used)));
+        return Some(format!("it used {} only (under {MIN_CORES}); runnable without a CPU for {waited}", cores(used)));
     }
     let part = share(lines.waiting_for_cpu_ns(), lines.demand_ns());
-    if part < MIN_SHARE || ratio(lines.waiting_for_cpu_ns(), length_ns) < MIN_WAITING {
-        return Some(format!(
-            "runnable without a CPU for {waited}, {} of the time that the target wanted one",
-            percent(part)
-        ));
-    }
-    None
+    let least = match ratio(lines.waiting_for_cpu_ns(), length_ns) {
+        _ if part < MIN_SHARE => "under 25 %",
+        waiting if waiting < MIN_WAITING => "but under 2 % of the window",
+        _ => return None,
+    };
+    Some(format!(
+        "runnable without a CPU for {waited}, {} of the time that the target wanted one ({least})",
+        percent(part)
+    ))
 }
 
 fn finding(case: &Case, cpus: &Cpus, lines: &Lines, others: f64, explained: f64) -> Finding {

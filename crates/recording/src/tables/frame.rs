@@ -14,9 +14,10 @@ pub struct Frame {
     pub symbol: String,
     /// `kernel`, a file name of a binary or library, `[jit]`, or empty = unknown.
     pub module: String,
-    /// Offset of the address in the module's file (kernel: address relative to nothing, 0).
+    /// Offset of the address in the module's file (kernel, and named JIT code: 0; JIT code without a name: the
+    /// address itself).
     pub offset: u64,
-    /// `kernel`, `native`, `jit` (named by a perf map) or `unknown`.
+    /// `kernel`, `native`, `jit` (compiled at run time; a perf map names it) or `unknown`.
     pub kind: String,
     /// Source file and line where debug information gives them, `reactor.c:42`; else empty.
     pub source: String,

@@ -42,7 +42,7 @@ fn insert(root: &mut FlameNode, side: usize, case: &Case<'_>, whole: f64) -> Opt
     let names = ThreadNames::of(case);
     let each = whole / profile.total.samples.max(1) as f64;
     for (place, &samples) in &profile.places {
-        let labels = path(names.comm(place.pid, place.tid), place, &stacks);
+        let labels = path(names.comm(place.pid, place.tid), place, (&profile, &stacks));
         root.insert_side(labels.iter().map(crate::views::profile::Label::frame), side, samples as f64 * each);
     }
     Some(())

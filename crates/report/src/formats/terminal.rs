@@ -4,6 +4,7 @@
 //! The first three paragraphs answer: what, how much of the time, what to do. Everything below is for who
 //! doubts it. Styles are always written; the caller's writer drops them where they are not wanted.
 
+mod brief;
 mod charts;
 mod pen;
 mod table;
@@ -29,16 +30,35 @@ pub fn draw(verdict: &Verdict, sections: &[Section], width: usize, out: &mut imp
     report(&head(verdict), sections, width, out)
 }
 
+/// Draws the short form of a verdict's report, no line wider than `width` columns, and says what it leaves out.
+///
+/// # Errors
+/// When `out` cannot be written.
+pub fn draw_brief(verdict: &Verdict, sections: &[Section], width: usize, out: &mut impl Write) -> io::Result<()> {
+    let mut pen = Pen::new(out, width.max(NARROWEST));
+    let (kept, rest) = brief::brief(sections);
+    draw_all(&mut pen, &head(verdict), &kept)?;
+    if rest.is_empty() {
+        return Ok(());
+    }
+    pen.blank()?;
+    let more = format!("More with --full, or on a page with --html FILE: {}.", rest.join(" · "));
+    pen.text(&more, DIM, "", "")
+}
+
 /// Draws a report under any head, no line wider than `width` columns.
 ///
 /// # Errors
 /// When `out` cannot be written.
 pub fn report(head: &Head, sections: &[Section], width: usize, out: &mut impl Write) -> io::Result<()> {
-    let mut pen = Pen::new(out, width.max(NARROWEST));
-    draw_head(&mut pen, head)?;
+    draw_all(&mut Pen::new(out, width.max(NARROWEST)), head, sections)
+}
+
+fn draw_all(pen: &mut Pen<'_, impl Write>, head: &Head, sections: &[Section]) -> io::Result<()> {
+    draw_head(pen, head)?;
     for section in sections.iter().filter(|section| shown(section).next().is_some()) {
         pen.blank()?;
-        draw_section(&mut pen, section)?;
+        draw_section(pen, section)?;
     }
     Ok(())
 }

@@ -4,7 +4,7 @@
 use crate::section::{Section, Terminal, Tone};
 
 use super::Material;
-use super::evidence::{proof, sentence, summary};
+use super::evidence::{AFTER, proof, sentence, summary};
 
 /// The findings after the first. A terminal shows what they are; the page also on what they rest.
 pub fn view(material: &Material<'_>) -> Option<Section> {
@@ -14,7 +14,7 @@ pub fn view(material: &Material<'_>) -> Option<Section> {
     for finding in others {
         blocks.extend(proof(finding));
         blocks.extend(sentence("Remedy", &finding.remedy));
-        blocks.extend(sentence("After the fix", &finding.check));
+        blocks.extend(sentence(AFTER, &finding.check));
     }
     Some(Section { id: "also", title: "Also found".to_owned(), blocks, terminal })
 }

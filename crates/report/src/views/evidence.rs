@@ -10,6 +10,9 @@ use crate::section::{Block, Column, Section, Terminal, Tone};
 use super::Material;
 
 /// strace stops its target twice a call: a tight loop of calls keeps less than 1 % of its speed.
+/// What begins the sentence about what to do after the fix.
+pub(crate) const AFTER: &str = "After the fix";
+
 const STRACE: &str = " (strace slows a target that makes many calls a hundredfold while it runs)";
 
 /// The finding that the verdict names.
@@ -24,7 +27,7 @@ pub fn view(material: &Material<'_>) -> Option<Section> {
     if finding.remedy != verdict.advice {
         blocks.extend(sentence("Remedy", &finding.remedy));
     }
-    blocks.extend(sentence("After the fix", &finding.check));
+    blocks.extend(sentence(AFTER, &finding.check));
     Some(Section { id: "evidence", title: "Evidence".to_owned(), blocks, terminal: Terminal::All })
 }
 

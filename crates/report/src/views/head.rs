@@ -18,7 +18,7 @@ pub struct Labels {
     pub page: [&'static str; 2],
 }
 
-const LABELS: Labels = Labels { terminal: ["What", "Time", "Do"], page: ["How much", "What to do"] };
+const LABELS: Labels = Labels { terminal: ["What", "Time", "Do"], page: ["Time", "Do"] };
 
 /// The answer in three sentences, ready to print.
 #[derive(Clone, Debug)]

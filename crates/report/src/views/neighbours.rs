@@ -13,7 +13,13 @@ use super::Material;
 const OF_DEMAND: f64 = 0.01;
 const OF_CAPTURE: f64 = 0.02;
 
-/// Processes on the page.
+/// A process that is less than this part of the waiting is not worth a row of its own beside others of its name.
+const SMALL: f64 = 0.1;
+
+/// Less than this part of the waiting is not worth a row at all.
+const SLIVER: f64 = 0.01;
+
+/// Rows on the page.
 const MOST: usize = 20;
 
 /// Processes on a terminal.
@@ -23,11 +29,12 @@ const FIRST: usize = 5;
 pub fn view(material: &Material<'_>) -> Option<Section> {
     let (cpus, threads) = (material.case.fact::<Cpus>().ok()?, material.case.fact::<Threads>().ok()?);
     let waited_ns = threads.total.waiting_for_cpu_ns();
-    let in_the_way: Vec<&Neighbour> = cpus.neighbours.iter().filter(|n| n.delayed_ns > 0.0).take(MOST).collect();
+    let in_the_way = fold(&cpus.neighbours, waited_ns);
     let matters = (threads.total.demand_ns() * OF_DEMAND).max(material.case.length_ns() * OF_CAPTURE);
     if waited_ns <= matters || in_the_way.is_empty() {
         return None;
     }
+    let in_the_way = &in_the_way[..in_the_way.len().min(MOST)];
     let (first, others) = in_the_way.split_at(in_the_way.len().min(FIRST));
     let mut blocks = vec![table("", first, waited_ns), own(cpus.own_delay_ns, waited_ns)];
     if !others.is_empty() {
@@ -37,11 +44,56 @@ pub fn view(material: &Material<'_>) -> Option<Section> {
     Some(Section { id: "neighbours", title, blocks, terminal: Terminal::First(2) })
 }
 
-fn table(title: &str, rows: &[&Neighbour], waited_ns: f64) -> Block {
-    let row = |n: &&Neighbour| {
+/// One or more processes as a row.
+struct InTheWay {
+    comm: String,
+    cgroup: String,
+    /// The first one's id.
+    pid: u32,
+    processes: usize,
+    delayed_ns: f64,
+}
+
+/// Processes by the time that they were in the way. Small ones of one name, such as the many brief children of a
+/// build, are one row.
+fn fold(neighbours: &[Neighbour], waited_ns: f64) -> Vec<InTheWay> {
+    let mut rows: Vec<InTheWay> = Vec::new();
+    for n in neighbours.iter().filter(|n| n.delayed_ns > 0.0) {
+        let small = n.delayed_ns < waited_ns * SMALL;
+        let same = rows.iter_mut().find(|row| {
+            small
+                && row.delayed_ns < waited_ns * SMALL * row.processes as f64
+                && row.comm == n.comm
+                && row.cgroup == n.cgroup
+        });
+        if let Some(row) = same {
+            (row.processes, row.delayed_ns) = (row.processes + 1, row.delayed_ns + n.delayed_ns);
+        } else {
+            let (comm, cgroup) = (n.comm.clone(), n.cgroup.clone());
+            rows.push(InTheWay { comm, cgroup, pid: n.pid, processes: 1, delayed_ns: n.delayed_ns });
+        }
+    }
+    rows.sort_by(|a, b| b.delayed_ns.total_cmp(&a.delayed_ns).then(a.pid.cmp(&b.pid)));
+    let slivers = rows.split_off(rows.partition_point(|row| row.delayed_ns >= waited_ns * SLIVER));
+    match slivers.len() {
+        0 | 1 => rows.extend(slivers),
+        _ => rows.push(InTheWay {
+            comm: "(others)".to_owned(),
+            cgroup: String::new(),
+            pid: 0,
+            processes: slivers.iter().map(|row| row.processes).sum(),
+            delayed_ns: slivers.iter().map(|row| row.delayed_ns).sum(),
+        }),
+    }
+    rows
+}
+
+fn table(title: &str, rows: &[InTheWay], waited_ns: f64) -> Block {
+    let row = |n: &InTheWay| {
         let comm = if n.comm.is_empty() { "(ended before it could be asked)" } else { &n.comm };
         let share = numbers::share((n.delayed_ns / waited_ns).min(1.0));
-        vec![comm.to_owned(), n.pid.to_string(), numbers::seconds(n.delayed_ns / 1e9), share, n.cgroup.clone()]
+        let pid = if n.processes == 1 { n.pid.to_string() } else { format!("{} of them", n.processes) };
+        vec![comm.to_owned(), pid, numbers::seconds(n.delayed_ns / 1e9), share, n.cgroup.clone()]
     };
     let columns = vec![
         Column::left("process"),
@@ -76,6 +128,32 @@ mod tests {
     fn who_was_in_the_way() {
         let section = section(super::view, WAY).unwrap();
         assert_eq!(tables(&section)[0][1..], [["rustc", "9", "30.0 ns", "60.0 %", "/build"]]);
+    }
+
+    #[test]
+    fn brief_children_of_one_name_are_one_row() {
+        let mut text = WAY.replace("delayed_ns=30", "delayed_ns=8") + "\n";
+        for pid in 100..112 {
+            text += &format!("neighbour pid={pid} comm=cc1 cgroup=/build delayed_ns=1\n");
+        }
+        let section = section(super::view, &text).unwrap();
+        assert_eq!(
+            tables(&section)[0][1..],
+            [["cc1", "12 of them", "12.0 ns", "24.0 %", "/build"], ["rustc", "9", "8.00 ns", "16.0 %", "/build"]]
+        );
+    }
+
+    #[test]
+    fn slivers_are_one_row() {
+        let mut text = WAY.to_owned() + "\n";
+        for pid in 100..103 {
+            text += &format!("neighbour pid={pid} comm=brief{pid} delayed_ns=0.3\n");
+        }
+        let rows = &tables(&section(super::view, &text.replace("=0.3", "=0")).unwrap())[0];
+        assert_eq!(rows.len(), 2, "nobody was in the way for no time");
+        let large = text.replace("delayed_ns=30", "delayed_ns=3000").replace("run_queue_ns=50", "run_queue_ns=5000");
+        let rows = &tables(&section(super::view, &large.replace("=0.3", "=20")).unwrap())[0];
+        assert_eq!(rows[2][..3], ["(others)", "3 of them", "60.0 ns"]);
     }
 
     #[test]

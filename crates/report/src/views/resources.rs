@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The USE table: how full each resource was, how much work waited for it, how much failed.
 
-use diagnose::facts::resources::{Cell, Resources, UseRow};
+use diagnose::facts::resources::{Cell, QUOTA, Resources, UseRow};
 
 use crate::numbers;
 use crate::section::{Block, Column, Section, Terminal};
@@ -26,10 +26,11 @@ pub fn view(material: &Material<'_>) -> Option<Section> {
     (!blocks.is_empty()).then_some(Section { id: "use", title, blocks, terminal })
 }
 
-/// Whether the resource was used, waited for, or failed.
+/// Whether the resource was used, waited for, or failed; or is a limit that somebody set.
 pub fn worth_a_line(row: &UseRow) -> bool {
     let some = |cell: &Cell| cell.as_ref().is_some_and(|(value, _)| *value >= HARDLY);
-    row.utilization.as_ref().is_some_and(|(used, _)| *used >= HARDLY) || some(&row.saturation) || some(&row.errors)
+    let used = row.utilization.as_ref().is_some_and(|(used, _)| *used >= HARDLY);
+    used || some(&row.saturation) || some(&row.errors) || row.resource.starts_with(QUOTA)
 }
 
 /// The rows as a table; a column with nothing in it is left out.
@@ -80,6 +81,15 @@ mod tests {
         let tables = tables(&section);
         assert_eq!(tables[0][1][..2], ["CPUs (1)", "90.0 %"]);
         assert_eq!(tables[1][1][..2], ["disk sda", "0 %"]);
+    }
+
+    #[test]
+    fn a_quota_is_always_worth_a_line() {
+        let text = "meta length_ns=1e9
+            thread t_ns=1e9 pid=1 tid=1 wall_ns=1e9 cpu_ns=2e6 blocked_ns=998e6
+            counter source=cgroup/cpu entity=/svc name=quota_ns value=2e8
+            counter source=cgroup/cpu entity=/svc name=period_ns value=1e8";
+        assert_eq!(tables(&section(super::view, text).unwrap())[0][1][..2], ["CPU quota of /svc", "0.1 %"]);
     }
 
     #[test]

@@ -79,6 +79,10 @@ fn flame(names: &[&str]) -> Block {
     let hostile = names.iter().map(|name| Frame { name, kind: "native", module: name });
     if !names.is_empty() {
         root.insert(hostile, 150.0);
+        // A deep stack too narrow to see, under a frame that is wide enough to be zoomed into.
+        let plain = |name| Frame { name, kind: "native", module: "" };
+        root.insert([plain("rare_path")], 19.0);
+        root.insert(["rare_path"].into_iter().chain(["deep"; 60]).map(plain), 1.0);
     }
     let [title, unit] = ["All threads, 99 samples a second", "samples"].map(str::to_owned);
     Block::Flame { title, unit, legend: LEGEND.to_owned(), root: root.finish() }

@@ -13,11 +13,6 @@ export function unpack([name, kind, module, value, children, before, after], str
   };
 }
 
-// The number of frames on top of each other.
-export function depth(node) {
-  return 1 + node.children.reduce((most, child) => Math.max(most, depth(child)), 0);
-}
-
 // What the frames that satisfy `match` cover together: a match below another is part of it already.
 export function covered(node, match) {
   if (match(node)) return node.value;

@@ -7,13 +7,14 @@ import { element } from "./dom.js";
 import { addKeys } from "./flame-keys.js";
 import { addSearch } from "./flame-search.js";
 import { tooltip } from "./flame-tooltip.js";
-import { depth, unpack } from "./flame-tree.js";
+import { unpack } from "./flame-tree.js";
 import { describeChange, fillChange } from "./flame-change.js";
 import { quantity, share } from "./numbers.js";
 
 const ROW_PX = 20;
-// Frames narrower than this are not drawn until they are zoomed into.
-const NARROWEST_PX = 0.6;
+// Frames narrower than this cannot be told from each other: they are not drawn until they are zoomed into, and the
+// graph is as high as what is drawn, not as its deepest sliver.
+const NARROWEST_PX = 3;
 
 const still = matchMedia("(prefers-reduced-motion: reduce)");
 
@@ -48,7 +49,7 @@ export function flame(place, { unit, strings, root: packed }) {
   const chart = flamegraph()
     .width(canvas.clientWidth)
     .cellHeight(ROW_PX)
-    .height(depth(root) * ROW_PX)
+    .resetHeightOnZoom(true)
     .minFrameSize(NARROWEST_PX)
     .transitionDuration(still.matches ? 0 : 180)
     .setColorMapper(compares ? fillChange(Math.max(root.before, root.after)) : fill)

@@ -134,6 +134,29 @@ check("flame graph zooms on click and goes back", "busy-poll", async (page) => {
   assert.ok(await reset.isDisabled());
 });
 
+// The graph's height in rows, and the deepest frame that is drawn.
+const rows = (page) =>
+  page.locator("#profile svg.d3-flame-graph").evaluate((svg) => {
+    const depths = [...svg.querySelectorAll("g.frame")].map((g) => g.__data__.depth);
+    return { high: Number(svg.getAttribute("height")) / 20, deep: Math.max(...depths) };
+  });
+
+check("flame graph is as high as what can be seen, also after zooming", "hostile", async (page) => {
+  const { sections } = await data(page);
+  const { root } = flame(sections.find(({ id }) => id === "profile"));
+  const depth = ([, , , , children]) => children.reduce((most, child) => Math.max(most, 1 + depth(child)), 0);
+  const before = await rows(page);
+  assert.equal(before.high, before.deep + 3, "as high as what is drawn, and a margin");
+  assert.ok(before.deep < depth(root) / 2, "the deep sliver is not drawn");
+  await frame(page, "rare_path").click();
+  await page.waitForFunction(() => document.querySelectorAll('#profile g.frame[name="deep"]').length > 50);
+  const zoomed = await rows(page);
+  assert.ok(zoomed.deep === depth(root) && zoomed.high === zoomed.deep + 3, JSON.stringify(zoomed));
+  await page.getByRole("button", { name: "Reset" }).click();
+  await settled(frame(page, "rare_path"));
+  assert.deepEqual(await rows(page), before);
+});
+
 check("search marks frames and says their share", "busy-poll", async (page) => {
   const { sections } = await data(page);
   const { root, strings } = flame(sections.find(({ id }) => id === "profile"));

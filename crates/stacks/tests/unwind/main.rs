@@ -267,6 +267,14 @@ fn node_without_a_perf_map() {
     let samples = start(Command::new("node").args(["-e", NODE])).sample(SAMPLES, 32 << 10);
     check(&samples, |s| s.complete && s.has("node::Start") && s.has("_start"));
     check(&samples, |s| s.frames.iter().any(|f| f.kind == "jit" && f.module == "[jit]" && f.symbol.is_empty()));
+    // Where the functions are is known, and the hot one is in one place: within a few KB.
+    check(&samples, |s| s.frames.iter().filter(|f| f.kind == "jit").all(|f| f.offset > 0));
+    let mut leaves: Vec<u64> =
+        samples.iter().filter_map(|s| s.frames.first()).filter(|f| f.kind == "jit").map(|f| f.offset).collect();
+    leaves.sort_unstable();
+    let middle = leaves[leaves.len() / 2];
+    let near = leaves.iter().filter(|at| at.abs_diff(middle) < 2048).count();
+    assert!(near * 2 > leaves.len(), "{near} of {} samples are near {middle:#x}", leaves.len());
 }
 
 /// The pid means another program after `exec`, and nothing of the first may be left.

@@ -152,8 +152,10 @@ fn print(args: &args::Diagnose, verdict: &Verdict, sections: &[Section]) -> Resu
     let mut out = anstream::stdout().lock();
     if args.json {
         writeln!(out, "{}", formats::json::text(verdict)?.trim_end())?;
-    } else {
+    } else if args.full {
         formats::terminal::draw(verdict, sections, width(), &mut out)?;
+    } else {
+        formats::terminal::draw_brief(verdict, sections, width(), &mut out)?;
     }
     Ok(out.flush()?)
 }

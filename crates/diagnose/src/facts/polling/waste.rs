@@ -12,8 +12,9 @@
 //!
 //! What the loop calls in other functions is *not* counted while it finds work: whether these are
 //! the handler of events or the branch for nothing cannot be told, and the handler is honest. In an
-//! interpreted program, loop and handler are the same function; there, all samples count already
-//! when rounds are tight and hardly one in a thousand finds work.
+//! interpreted program, loop and handler are the same function, and an event loop asks with nothing to wait for
+//! only because its handlers keep queueing; there, all samples count already when rounds are tight and hardly one
+//! in a thousand finds work.
 //! Without samples of the thread, its CPU time is shared by number of calls.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -22,6 +23,7 @@ use super::{Asked, Spin, View, asks};
 use crate::facts::profile::{Place, Profile};
 use crate::facts::stacks::Code;
 use crate::runtimes::Part;
+use crate::runtimes::event_loops::{self, EventLoop};
 use crate::statistics::{ratio, share};
 use crate::syscall::{Family, family};
 
@@ -34,9 +36,19 @@ const HARDLY_ANY: f64 = 1000.0;
 /// CPU time of a round that asks and does nothing else, at most, ns: a hundred times a cheap call.
 const EMPTY_ROUND_NS: f64 = 50_000.0;
 
+/// What a thread's empty calls cost, and who makes them.
+pub(super) struct Waste {
+    /// Wasted samples.
+    pub samples: f64,
+    /// The call path of the empty calls, innermost first.
+    pub callers: Vec<String>,
+    /// The event loop on it.
+    pub event_loop: Option<&'static EventLoop>,
+}
+
 impl View<'_> {
     /// Wasted samples of a thread, and the call path of the empty calls.
-    pub(super) fn waste(&self, profile: &Profile, spin: &Spin, odds: &BTreeMap<i32, f64>) -> (f64, Vec<String>) {
+    pub(super) fn waste(&self, profile: &Profile, spin: &Spin, odds: &BTreeMap<i32, f64>) -> Waste {
         let mine: Vec<(&Place, f64)> = profile
             .places
             .range(Place { pid: spin.pid, tid: spin.tid, kernel: false, syscall: i32::MIN, stack: 0 }..)
@@ -47,21 +59,23 @@ impl View<'_> {
         let in_calls: f64 = mine.iter().filter_map(|(p, w)| Some(w * inside(p)?)).sum();
         let all_in_calls: f64 = mine.iter().filter(|(p, _)| inside(p).is_some()).map(|(_, w)| w).sum();
         let paths = mine.iter().filter(|(p, _)| inside(p).is_some_and(|o| o > 0.5));
-        let (loops, path) = self.callers(paths.map(|(p, w)| (p.stack, *w)));
+        let (loops, callers) = self.callers(paths.clone().map(|(p, w)| (p.stack, *w)));
+        let event_loop =
+            paths.max_by(|a, b| a.1.total_cmp(&b.1)).and_then(|p| event_loops::of(self.stacks.user(p.0.stack)));
         let tight = spin.counted.as_ref().filter(|a| a.calls >= 100.0 && in_calls >= TIGHT * spin.samples);
         let interpreted = mine.iter().any(|(p, _)| inside(p).is_some() && self.is_interpreted(p));
-        let only_empty = |a: &&Asked| match interpreted {
+        let only_empty = |a: &&Asked| match interpreted || event_loop.is_some() {
             true => a.empty_per_useful() >= HARDLY_ANY,
             false => a.found == 0.0 && !a.sent,
         };
         // A yield or a sleep has nothing to find, so it cannot tell what its thread does between two.
         let tells = |_: &&Asked| !matches!(family(&spin.syscall), Family::Yield | Family::Sleep);
         if let Some(asked) = tight.filter(only_empty).filter(tells) {
-            return (spin.samples * asked.empty_share(), path);
+            return Waste { samples: spin.samples * asked.empty_share(), callers, event_loop };
         }
         let rounds = spin.counted.as_ref().map_or(share(in_calls, all_in_calls), Asked::empty_share);
         let around = mine.iter().filter(|(p, _)| inside(p).is_none() && self.is_loop(p, &loops));
-        (in_calls + rounds * around.map(|(_, w)| w).sum::<f64>(), path)
+        Waste { samples: in_calls + rounds * around.map(|(_, w)| w).sum::<f64>(), callers, event_loop }
     }
 
     /// Whether an interpreter runs the program at this place.

@@ -289,6 +289,30 @@ fn an_interpreted_loop() {
         + &window(&[(0, 0, 200_000), (0, 1, 100)], 100);
     let f = found(&RULE, &python);
     assert!(f.explains.share > 0.9 && f.summary.contains("select_epoll_poll"), "{}", f.summary);
+    assert!(f.remedy.contains("call_soon") && f.remedy.contains("poll(0)"), "{}", f.remedy);
+}
+
+#[test]
+fn an_event_loop_that_never_waits_points_at_the_program() {
+    let node = |timeout: u64| {
+        reactor(9.9, 0)
+            + &format!(
+                "frame id=21 symbol=uv__io_poll module=node kind=native\nframe id=22 symbol=uv_run module=node kind=native
+                 frame id=23 symbol=node::Start module=node kind=native
+                 stack id=21 frames=[1,2,21,22,23]\nstack id=22 frames=[22,23]
+                 sample pid=1 tid=7 kernel=true syscall=232 args=[4,9,1,{timeout},0,0] stack=21 weight=500
+                 sample pid=1 tid=7 syscall=-1 stack=22 weight=400\n"
+            )
+            + &window(&[(timeout as i64 * 1_000_000, 0, 200_000)], 0)
+    };
+    let f = found(&RULE, &node(0));
+    assert!(
+        f.summary
+            .ends_with("libuv asks with timeout 0 because the program always has work queued that is to run at once")
+    );
+    assert!(f.remedy.starts_with("`uv__io_poll` is not the place to mend") && f.remedy.contains("setImmediate"));
+    assert_eq!(f.subject.function, None, "what keeps queueing does not make the call");
+    assert!(f.explains.share > 0.99, "the queueing handlers are part of it: {}", f.explains.share);
 }
 
 #[test]

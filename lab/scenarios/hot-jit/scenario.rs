@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+//! A Node service that is full of one function, which the engine compiled at run time and nobody named. The
+//! twin, as full, has its work spread over many functions and over the engine: accusing one would be a bluff.
+
+use std::time::Duration;
+
+use anyhow::Result;
+
+use super::{LOAD_CPU, SERVICE_CPU};
+use crate::builds::Build;
+use crate::cell::{Cell, Program};
+use crate::scenario::{Aim, Expected, Scenario, Side};
+
+const PORT: u16 = 19101;
+
+/// The scenario.
+pub static SCENARIO: Scenario = Scenario {
+    name: "hot-jit",
+    about: "a Node service with one hot function and no perf map",
+    expected: Expected { function: Some("unnamed JIT-compiled"), ..Expected::cause(&["hot-code"]) },
+    twin: Some(Expected::cause(&["at-capacity"])),
+    builds: &[Build::Script("lab/scenarios/hot-jit/rank.js", "rank.js")],
+    folders: &[],
+    stage,
+};
+
+fn stage(cell: &mut Cell, side: Side) -> Result<Aim> {
+    cell.bring("rank.js")?;
+    let way = if side == Side::Fault { "naive" } else { "cached" };
+    let service = Program::installed("node").args(["rank.js", &PORT.to_string(), way]);
+    let pid = cell.start(service.on_cpus(SERVICE_CPU))?;
+    cell.wait_for_port(PORT)?;
+    let url = format!("http://127.0.0.1:{PORT}/rank");
+    let load = Program::installed("wrk").args(["-t1", "-c8", "-d300s", &url]);
+    cell.start(load.on_cpus(LOAD_CPU).in_group("load"))?;
+    // Until the engine has compiled what is worth it.
+    cell.stop.sleep(Duration::from_secs(4))?;
+    Ok(Aim::Pid(pid))
+}
