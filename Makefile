@@ -1,7 +1,8 @@
 # Two commands matter: `make demo` and `make test`. `make help` lists the others.
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test bench-diff lab lab-fixtures lab-verdicts kernels deb story-002 fuzz lint fmt schema install-deps
+.PHONY: help build demo test bench bench-diff lab lab-fixtures lab-verdicts kernels deb story-002 fuzz lint fmt schema \
+	install-deps
 
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 LAB := $(TARGET)/release/lab
@@ -17,6 +18,11 @@ demo: build ## start a service with a fault, diagnose it, say where the page is
 
 test: ## everything that CI runs: lint, unit, golden, page, live lab
 	scripts/test.sh
+
+bench: ## what wakewalk costs, beside other tools (half an hour, quiet host); NAME=nginx, PAIRS=8, README=1 as in docs/bench.md
+	@scripts/install-deps.sh bench
+	scripts/build.sh
+	$(LAB) bench $(NAME) $(if $(PAIRS),--pairs $(PAIRS)) $(if $(README),--readme)
 
 lab: build ## run the lab; SCENARIO=busy-poll runs one, TIMES=3 each three times
 	$(LAB) run $(SCENARIO) $(if $(TIMES),--times $(TIMES))

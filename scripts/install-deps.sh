@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # Installs the Debian packages that are missing, and nothing where none is. Asks nothing; says what
-# to do where it may not install, or where there is no network.
+# to do where it may not install, or where there is no network. With the argument `bench` also the
+# tools that only `make bench` compares with.
 set -eu
 
 # What is looked for: a command, or a file that a development package brings; and its package.
@@ -31,6 +32,11 @@ busybox          busybox-static
 cpio             cpio
 man              man-db
 LIST
+  [ "${1-}" != bench ] || cat <<'LIST'
+perf             linux-perf
+strace           strace
+bpftrace         bpftrace
+LIST
 }
 
 PATH=$PATH:/usr/sbin:/sbin
@@ -46,7 +52,7 @@ for tool in cargo:Rust:https://rustup.rs go:Go:https://go.dev/dl node:Node.js:ht
   fi
 done
 
-missing=$(wanted | while read -r what package; do
+missing=$(wanted "$@" | while read -r what package; do
   case $what in
   /*) [ -e "$what" ] || echo "$package" ;;
   *) command -v "$what" >/dev/null || echo "$package" ;;

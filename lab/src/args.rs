@@ -51,6 +51,26 @@ pub enum Action {
     },
     /// Judge `wakewalk diff` by many recordings of one service: false alarms and power.
     BenchDiff(BenchDiffArgs),
+    /// Measure what wakewalk costs, beside other tools.
+    Bench {
+        /// Only these experiments; --list names them.
+        names: Vec<String>,
+        /// Pairs of each comparison.
+        #[arg(long, default_value_t = crate::bench::PAIRS, value_parser = pairs)]
+        pairs: usize,
+        /// Without the other tools.
+        #[arg(long)]
+        skip_peers: bool,
+        /// Put the table into docs/bench.md.
+        #[arg(long)]
+        readme: bool,
+        /// Name the experiments.
+        #[arg(long)]
+        list: bool,
+    },
+    /// The benchmark's open-loop client, inside a cell.
+    #[command(hide = true)]
+    Ask(crate::bench::client::Ask),
     /// Step of a program on its way into a cell.
     #[command(hide = true)]
     Enter {
@@ -74,6 +94,14 @@ pub enum Action {
     },
 }
 
+/// A number of pairs: one at least; above a thousand somebody mistyped.
+fn pairs(text: &str) -> Result<usize, String> {
+    match text.parse() {
+        Ok(pairs @ 1..=1000) => Ok(pairs),
+        _ => Err("name a number from 1 to 1000".into()),
+    }
+}
+
 /// Arguments of `lab run`.
 #[derive(Debug, clap::Args)]
 pub struct RunArgs {
@@ -89,7 +117,7 @@ pub struct RunArgs {
     #[arg(long = "for", default_value_t = 6)]
     pub seconds: u64,
     /// Attempts for a run in which the host was not disturbed.
-    #[arg(long, default_value_t = crate::bench::MAX_ATTEMPTS)]
+    #[arg(long, default_value_t = crate::runner::MAX_ATTEMPTS)]
     pub attempts: u32,
 }
 

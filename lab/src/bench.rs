@@ -1,91 +1,144 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The runner: one scenario after the other, each side in a cell of its own, repeated where the host
-//! was disturbed.
+//! `lab bench`: what wakewalk costs the service that it looks at and everybody else, measured from
+//! outside, interleaved with not looking, and beside other tools on the same loads.
+//!
+//! An experiment is a file of `bench/experiments` and a line below. It gives rows; a row's goal holds
+//! only if the bad end of its interval does.
 
-use anyhow::{Context, Result};
+pub mod client;
+mod experiments;
+mod observed;
+mod peers;
+mod results;
+mod rounds;
+mod row;
+mod service;
+mod statistics;
 
-use crate::builds;
-use crate::cell::Cell;
-use crate::disturbance::{Disturbance, Watch};
+use std::fs;
+
+use anyhow::{Context, Result, bail};
+
+use crate::builds::{self, Build};
 use crate::paths::Paths;
-use crate::probe::Probe;
-use crate::scenario::{Scenario, Side};
-use crate::score::{Outcome, Row};
 use crate::stop::Stop;
+use results::Results;
+use row::Row;
 
-/// How often a side is run at most, until a run was undisturbed.
-pub const MAX_ATTEMPTS: u32 = 3;
+/// Pairs of each comparison, unless told otherwise.
+pub const PAIRS: usize = 8;
 
-/// How scenarios are run.
+/// One experiment.
+pub struct Experiment {
+    /// Its name, to be run alone.
+    pub name: &'static str,
+    /// What it measures, one sentence.
+    pub about: &'static str,
+    /// What has to be built first.
+    pub builds: &'static [Build],
+    /// Measures. Once the runner is asked to end, returns what there is.
+    pub run: fn(&Bench<'_>) -> Result<Vec<Row>>,
+}
+
+/// What experiments are run with.
 pub struct Bench<'a> {
     /// The checkout.
     pub paths: &'a Paths,
     /// Ends all waiting.
     pub stop: &'a Stop,
-    /// Observed time of each side.
-    pub seconds: u64,
-    /// Attempts for an undisturbed run.
-    pub attempts: u32,
+    /// Pairs of each comparison.
+    pub pairs: usize,
+    /// Without the other tools.
+    pub skip_peers: bool,
 }
 
 impl Bench<'_> {
-    /// Runs both sides of a scenario.
-    ///
-    /// # Errors
-    /// The runner was asked to end. Everything else is an outcome.
-    pub fn run(&self, scenario: &Scenario) -> Result<Row> {
-        if let Err(error) = builds::build(scenario.builds, self.paths) {
-            return Ok(Row::failed(scenario, &error));
-        }
-        let fault = self.run_side(scenario, Side::Fault)?;
-        let twin = match scenario.twin {
-            Some(_) => Some(self.run_side(scenario, Side::Twin)?),
-            None => None,
-        };
-        Ok(Row::new(scenario, fault, twin))
+    /// How many rounds to measure, and what ends them early.
+    fn rounds(&self) -> (usize, &Stop) {
+        (self.pairs, self.stop)
     }
 
-    fn run_side(&self, scenario: &Scenario, side: Side) -> Result<Outcome> {
-        let truth = scenario.truth(side).context("the scenario has no such side")?;
-        let mut disturbances = Vec::new();
-        loop {
-            let attempt = self.attempt(scenario, side);
-            self.stop.check()?;
-            let (verdict, disturbance) = match attempt {
-                Ok(done) => done,
-                Err(error) => return Ok(Outcome::broken(side, truth, &error, disturbances)),
-            };
-            let last = disturbances.len() + 1 >= self.attempts as usize;
-            disturbances.push(disturbance);
-            if last || !disturbance.is_too_much() {
-                return Ok(Outcome::new(side, truth, &verdict, disturbances));
+    /// Likewise for the other tools.
+    fn peer_rounds(&self) -> (usize, &Stop) {
+        (if self.skip_peers { 0 } else { self.pairs }, self.stop)
+    }
+
+    /// The other tools to put beside.
+    fn peers(&self) -> &'static [peers::Peer] {
+        if self.skip_peers { &[] } else { peers::ALL }
+    }
+}
+
+/// Runs experiments, all or those that are named; prints their table and writes it, after each one
+/// anew, so that an interrupted run leaves what it had. False = an experiment failed.
+///
+/// # Errors
+/// A name that there is not; the folder for results cannot be written.
+pub fn run(bench: &Bench<'_>, names: &[String], document: bool) -> Result<bool> {
+    let picked = pick(names)?;
+    fs::create_dir_all(bench.paths.bench()).context("failed to make the folder of results")?;
+    let file = bench.paths.bench().join("results.json");
+    let mut results = Results::begin(bench.pairs);
+    for experiment in picked {
+        eprintln!("{}: {}", experiment.name, experiment.about);
+        let rows = builds::build(experiment.builds, bench.paths).and_then(|()| (experiment.run)(bench));
+        results.add(experiment.name, rows);
+        results.write(&file)?;
+        if bench.stop.check().is_err() {
+            break;
+        }
+    }
+    results.finished = bench.stop.check().is_ok();
+    results.write(&file)?;
+    print!("{}", results.table());
+    println!("written to {}", file.display());
+    if document {
+        results.put_into(&bench.paths.repository.join("docs/bench.md"))?;
+    }
+    bench.stop.check()?;
+    Ok(!results.any_failed())
+}
+
+/// All experiments, for `lab bench --list`.
+pub fn list() -> impl Iterator<Item = (&'static str, &'static str)> {
+    experiments::ALL.iter().map(|e| (e.name, e.about))
+}
+
+fn pick(names: &[String]) -> Result<Vec<&'static Experiment>> {
+    if names.is_empty() {
+        return Ok(experiments::ALL.to_vec());
+    }
+    let find = |name: &String| experiments::ALL.iter().copied().find(|e| e.name == name);
+    names
+        .iter()
+        .map(|name| match find(name) {
+            Some(experiment) => Ok(experiment),
+            None => {
+                let all: Vec<&str> = experiments::ALL.iter().map(|e| e.name).collect();
+                bail!("no experiment is called `{name}`; there are {}", all.join(", "))
             }
-            eprintln!(
-                "  {}: the host was disturbed (steal {:.0} %, other processes {:.0} % of the CPUs), once more",
-                scenario.recording_name(side),
-                disturbance.steal_share * 100.0,
-                disturbance.outside_share * 100.0
-            );
-        }
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn experiments_by_name() {
+        assert_eq!(pick(&["nginx".into()]).unwrap().len(), 1);
+        assert_eq!(pick(&[]).unwrap().len(), experiments::ALL.len());
+        let error = pick(&["ngnix".into()]).err().unwrap().to_string();
+        assert!(error.contains("`ngnix`") && error.contains("nginx"), "{error}");
     }
 
-    fn attempt(&self, scenario: &Scenario, side: Side) -> Result<(diagnose::verdict::Verdict, Disturbance)> {
-        let name = scenario.recording_name(side);
-        let mut cell = Cell::open(&name, self.paths, self.stop)?;
-        let aim = (scenario.stage)(&mut cell, side)?;
-        cell.check_running()?;
-        let watch = Watch::start()?;
-        let probe = Probe {
-            paths: self.paths,
-            stop: self.stop,
-            seconds: self.seconds,
-            save: Some(self.paths.recording(&name)),
-            group: cell.group("observer")?.path().to_path_buf(),
-        };
-        let verdict = probe.diagnose(&aim)?;
-        let disturbance = watch.finish(&cell.own_pids())?;
-        // Load that ended early would have left the service idle under our eyes.
-        cell.check_running()?;
-        Ok((verdict, disturbance))
+    #[test]
+    fn every_source_is_there() {
+        let repository = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+        for build in experiments::ALL.iter().flat_map(|e| e.builds) {
+            let Build::C(file, _) = build else { panic!("a kind of build that this test does not know") };
+            assert!(repository.join(file).is_file(), "{file}");
+        }
     }
 }

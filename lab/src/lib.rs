@@ -18,6 +18,7 @@ pub mod paths;
 pub mod pick;
 pub mod probe;
 pub mod procfs;
+pub mod runner;
 pub mod scenario;
 pub mod scenarios;
 pub mod score;

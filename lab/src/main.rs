@@ -9,9 +9,10 @@ use lab::args::{Action, Args, BenchDiffArgs, RunArgs};
 use lab::bench::Bench;
 use lab::fixtures::Source;
 use lab::paths::Paths;
+use lab::runner::Runner;
 use lab::score::Score;
 use lab::stop::Stop;
-use lab::{cell, diff_bench, enter, fixtures, kernels, pick, probe, scenarios, story};
+use lab::{bench, cell, diff_bench, enter, fixtures, kernels, pick, probe, scenarios, story};
 
 fn main() -> ExitCode {
     match run(Args::parse()) {
@@ -28,6 +29,13 @@ fn run(args: Args) -> Result<ExitCode> {
         Action::Enter { group, cpus, command } => enter::enter(group.as_deref(), &cpus, &command)?,
         Action::Keep { group, dir } => cell::keep(&group, &dir)?,
         Action::List => scenarios::ALL.iter().for_each(|s| println!("{:18} {}", s.name, s.about)),
+        Action::Bench { list: true, .. } => bench::list().for_each(|(name, about)| println!("{name:18} {about}")),
+        Action::Bench { names, pairs, readme, skip_peers, .. } => {
+            let (paths, stop) = (Paths::find(args.wakewalk)?, Stop::listen()?);
+            let whole = bench::run(&Bench { paths: &paths, stop: &stop, pairs, skip_peers }, &names, readme)?;
+            return Ok(ExitCode::from(u8::from(!whole)));
+        }
+        Action::Ask(ask) => bench::client::ask(&ask)?,
         Action::Run(options) => return score(&Paths::find(args.wakewalk)?, &options),
         Action::Fixtures { scenario, verdicts } => {
             let source = if verdicts { Source::Kept } else { Source::LastRun };
@@ -68,11 +76,11 @@ fn score(paths: &Paths, options: &RunArgs) -> Result<ExitCode> {
     if refused {
         println!("SKIPPED: this kernel refuses BPF altogether (wakewalk doctor says why); {} scenarios", picked.len());
     } else {
-        let bench = Bench { paths, stop: &Stop::listen()?, seconds: options.seconds, attempts: options.attempts };
+        let runner = Runner { paths, stop: &Stop::listen()?, seconds: options.seconds, attempts: options.attempts };
         for _ in 0..options.times {
             for scenario in &picked {
                 eprintln!("{}: {}", scenario.name, scenario.about);
-                rows.push(bench.run(scenario)?);
+                rows.push(runner.run(scenario)?);
             }
         }
     }

@@ -42,6 +42,11 @@ impl Paths {
         self.target.join("lab")
     }
 
+    /// What the benchmark makes: `target/bench`.
+    pub fn bench(&self) -> PathBuf {
+        self.target.join("bench")
+    }
+
     /// Built services.
     pub fn bin(&self) -> PathBuf {
         self.lab().join("bin")

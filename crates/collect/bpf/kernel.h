@@ -59,6 +59,7 @@ struct files_struct {
 };
 
 struct mm_struct;
+struct bpf_local_storage;
 
 struct task_struct {
 	unsigned int __state;
@@ -73,6 +74,7 @@ struct task_struct {
 	struct task_struct *real_parent;
 	char comm[16];
 	struct files_struct *files;
+	struct bpf_local_storage *bpf_storage; /* NULL where no program keeps anything about the task */
 };
 
 struct pt_regs {

@@ -41,6 +41,8 @@ struct thread_state {
 	u64 queue_held; /* for how long that one had been held then */
 	u64 held; /* part of the wait for a CPU in which its run queue was held */
 	u64 call_at; /* entry of the system call, in latency windows only */
+	u64 place; /* key of the last stack that was taken */
+	u32 place_kind; /* kind of the wait that it belongs to */
 	u32 before; /* process that ran on the CPU until this thread got it */
 	s32 syscall; /* of the wait; -1 = none */
 	u8 off; /* enum off */
@@ -56,3 +58,14 @@ struct {
 	__type(key, int);
 	__type(value, struct thread_state);
 } threads SEC(".maps");
+
+/*
+ * What is known of a thread; NULL = a bystander. The test of a pointer comes first, because the call
+ * of the helper is most of what a bystander would pay.
+ */
+static __always_inline struct thread_state *watched(struct task_struct *task)
+{
+	if (bpf_core_field_exists(task->bpf_storage) && !task->bpf_storage)
+		return NULL;
+	return bpf_task_storage_get(&threads, task, 0, 0);
+}

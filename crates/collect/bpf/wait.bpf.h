@@ -82,6 +82,12 @@ static __always_inline void note_wait(struct task_struct *task, struct thread_st
 		t->fd_kind = kind_of_fd(task, regs->di);
 }
 
+/* What tells waits of one thread apart without a look at its stack. */
+static __always_inline u32 kind_of_wait(const struct thread_state *t)
+{
+	return (u32)(t->syscall & 0xffff) << 16 | t->fd_kind << 8 | (u32)t->io_wait << 7 | t->state;
+}
+
 /* Adds `ns` to the row of the wait that has just ended; `lost` counts waits that find no room. */
 static __always_inline void add_wait(struct task_struct *task, struct thread_state *t, u64 ns, u64 now, u64 *lost)
 {

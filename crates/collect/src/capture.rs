@@ -72,6 +72,7 @@ pub struct Progress {
 /// # Errors
 /// The kernel refuses the ledger, or the recording cannot be written.
 pub fn run(plan: &Plan, mut writer: Writer, stop: &AtomicBool, progress: &mut dyn FnMut(&Progress)) -> Result<()> {
+    let cost = cost::Account::start(); // loading is part of the price
     let (mut a, mut b, mut c) = (MaybeUninit::uninit(), MaybeUninit::uninit(), MaybeUninit::uninit());
     let mut gaps = Vec::new();
     let settings = inventory::host(&plan.root); // before our own programs are among the loaded ones
@@ -97,7 +98,7 @@ pub fn run(plan: &Plan, mut writer: Writer, stop: &AtomicBool, progress: &mut dy
     meta.target.stack_bytes = stack_bytes;
     writer.describe(&meta)?;
     writer.append(&settings)?;
-    let mut capture = Capture::new(plan, &meta, ledger, profile, calls, gaps)?;
+    let mut capture = Capture::new(plan, &meta, (ledger, profile, calls), gaps, cost)?;
     meta.ended = capture.watch(&mut writer, stop, progress)?;
     meta.length_ns = clock::monotonic_ns() - meta.start_ns;
     progress(&Progress { elapsed: plan.length, length: plan.length, doing: "naming functions" });
@@ -133,10 +134,9 @@ impl<'o, 'p> Capture<'o, 'p> {
     fn new(
         plan: &'p Plan,
         meta: &Meta,
-        ledger: Ledger<'o>,
-        profile: Option<Profile<'o>>,
-        calls: Option<Calls<'o>>,
+        (ledger, profile, calls): (Ledger<'o>, Option<Profile<'o>>, Option<Calls<'o>>),
         gaps: Vec<Gap>,
+        cost: cost::Account,
     ) -> Result<Self> {
         let target = &plan.target;
         ledger.seed(&target.pids)?;
@@ -156,7 +156,7 @@ impl<'o, 'p> Capture<'o, 'p> {
             inventoried: false,
             speed: speed::Speed::new(),
             delayers: closing::Names::default(),
-            cost: cost::Account::start(),
+            cost,
             gaps,
         })
     }

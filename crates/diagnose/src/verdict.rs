@@ -247,4 +247,7 @@ pub struct Cost {
     pub kernel_map_bytes: u64,
     /// Share of the window in which every system call was counted.
     pub call_window_share: f64,
+    /// What a system call of any other process took longer meanwhile, ns.
+    #[serde(default)]
+    pub call_window_price_ns: f64,
 }

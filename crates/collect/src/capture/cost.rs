@@ -11,9 +11,11 @@ use crate::probes::ledger::Ledger;
 use crate::probes::profile::Profile;
 use crate::probes::run_stats::{self, Runs, Slice};
 
-/// Statistics are on for this long, this often: they slow down every program of the host.
-const SLICE: Duration = Duration::from_millis(100);
-const EVERY: Duration = Duration::from_secs(3);
+/// Statistics are on for this long, this often: they slow down every program of the host. Short and
+/// often, because a run costs several times as much on an idle host as in a storm of switches, and
+/// the price of all runs is that of those that were timed.
+const SLICE: Duration = Duration::from_millis(50);
+const EVERY: Duration = Duration::from_millis(1500);
 
 /// The running account.
 pub struct Account {

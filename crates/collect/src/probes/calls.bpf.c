@@ -228,7 +228,7 @@ SEC("tp_btf/sys_exit")
 int BPF_PROG(on_sys_exit, struct pt_regs *regs, long result)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
-	struct thread_state *t = bpf_task_storage_get(&threads, task, 0, 0);
+	struct thread_state *t = watched(task);
 	u32 zero = 0;
 	struct call_counts *c = bpf_map_lookup_elem(&call_counts, &zero);
 	s64 nr = regs->orig_ax;
@@ -249,7 +249,7 @@ int BPF_PROG(on_sys_exit, struct pt_regs *regs, long result)
 SEC("tp_btf/sys_enter")
 int BPF_PROG(on_sys_enter, struct pt_regs *regs, long nr)
 {
-	struct thread_state *t = bpf_task_storage_get(&threads, bpf_get_current_task_btf(), 0, 0);
+	struct thread_state *t = watched(bpf_get_current_task_btf());
 
 	if (t)
 		t->call_at = bpf_ktime_get_ns();

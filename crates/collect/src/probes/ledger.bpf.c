@@ -18,26 +18,18 @@
 #include "stack.bpf.h"
 #include "wait.bpf.h"
 #include "held.bpf.h"
+#include "book.bpf.h"
 
 /* --- settings ------------------------------------------------------------------------------- */
 
 /* A stack is taken when so much blocked time has passed without one. */
 const volatile u64 stack_every_ns = 1000000;
-/* Waits for a CPU under this are not worth naming who was in the way. */
-const volatile u64 delay_worth_ns = 50000;
+/* Beyond so many on one CPU, a wait of the same kind as the thread's last one counts as at the same place. */
+const volatile u64 stacks_per_second = 1000;
 /* Set by user space before the last read: waits that have not ended are booked then. */
 bool last_read;
 
 /* --- maps ----------------------------------------------------------------------------------- */
-
-/* Run-queue time of the target, ns, by the process that ran until the target got the CPU. */
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, 4096);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__type(key, u32);
-	__type(value, u64);
-} delayers SEC(".maps");
 
 /* Processes to seed from. */
 struct {
@@ -66,108 +58,7 @@ struct {
 	__uint(max_entries, 1 << 20);
 } exits SEC(".maps");
 
-struct counts {
-	u64 switches; /* hits, bystanders' too */
-	u64 exits;
-	u64 exits_lost;
-	u64 execs;
-	u64 execs_lost;
-	u64 forks; /* threads taken into the watch, seeded ones too */
-	u64 forks_lost;
-	u64 waits;
-	u64 waits_lost;
-	u64 stacks;
-	u64 stacks_lost;
-	u64 delays; /* waits for a CPU that are worth a name */
-	u64 delays_lost;
-	struct totals lost; /* ledgers of threads whose exit row was lost */
-};
-
-struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, 1);
-	__type(key, u32);
-	__type(value, struct counts);
-} counts SEC(".maps");
-
 /* --- helpers -------------------------------------------------------------------------------- */
-
-static __always_inline struct counts *this_cpu(void)
-{
-	u32 zero = 0;
-
-	return bpf_map_lookup_elem(&counts, &zero);
-}
-
-static __always_inline void add_delay(struct thread_state *t, u64 ns)
-{
-	struct counts *c;
-	u64 *row;
-
-	if (ns < delay_worth_ns || !t->before)
-		return;
-	c = this_cpu();
-	if (!c)
-		return;
-	c->delays++;
-	row = bpf_map_lookup_elem(&delayers, &t->before);
-	if (row)
-		__sync_fetch_and_add(row, ns);
-	else if (bpf_map_update_elem(&delayers, &t->before, &ns, BPF_NOEXIST))
-		c->delays_lost++;
-}
-
-/* Books the time off the CPU, from off_at to `until`, of which `delay` was waiting for a CPU; returns the blocked part.
- */
-static __always_inline u64 book_off(struct thread_state *t, u64 until, u64 delay)
-{
-	u64 off = until - t->off_at, held;
-
-	if (t->off == OFF_THROTTLED) {
-		t->sum.throttled += off;
-		return 0;
-	}
-	if (t->off != OFF_BLOCKED || delay > off)
-		delay = off;
-	held = t->held < delay ? t->held : delay;
-	t->sum.throttled += held;
-	if (t->off == OFF_PREEMPTED || t->off == OFF_RUNNING)
-		t->sum.preempted += delay - held;
-	else
-		t->sum.run_queue += delay - held;
-	t->sum.blocked += off - delay;
-	add_delay(t, delay - held);
-	return off - delay;
-}
-
-/*
- * CPU time charged before the hook saw the thread arrive: a wakeup that preempts has just read the
- * clock, the switch skips reading it again, so the runtime begins at the wakeup. It is not blocked too.
- */
-static __always_inline u64 charged_early(const struct thread_state *t, u64 now, u64 cpu)
-{
-	u64 on = now - t->on_at, off = t->on_at - t->off_at;
-	u64 early = cpu > on ? cpu - on : 0;
-
-	return early < off ? early : off;
-}
-
-static __always_inline void book_on(struct thread_state *t, u64 on, s64 cpu)
-{
-	t->sum.cpu += cpu;
-	if ((s64)on > cpu)
-		t->sum.interrupted += on - cpu;
-}
-
-/* For how long a thread that has not got a CPU yet has been waiting for one. */
-static __always_inline u64 waiting_now(struct task_struct *task, struct thread_state *t, u64 now)
-{
-	u64 since = task->sched_info.last_queued + t->clock_shift;
-
-	if (task->__state || !task->sched_info.last_queued || since >= now)
-		return 0;
-	return now - since;
-}
 
 static __always_inline void fill_row(struct thread_row *row, struct task_struct *task, struct thread_state *t, u64 now)
 {
@@ -202,12 +93,12 @@ static __always_inline void report_exit(struct task_struct *task, struct thread_
 }
 
 /* A thread leaves its CPU: books all since it last did. */
-static __always_inline void leave(struct task_struct *task, u32 state, bool preempt, u64 now, struct counts *c)
+static __always_inline void leave(struct task_struct *task, struct thread_state *t, u32 state, bool preempt, u64 now,
+				  struct counts *c)
 {
-	struct thread_state *t = bpf_task_storage_get(&threads, task, 0, 0);
 	u64 exec, delay, blocked, early;
 
-	if (!t || !t->off_at)
+	if (!t->off_at)
 		return;
 	if (!t->on_at) /* it got its CPU before the watch saw arrivals */
 		t->on_at = t->off_at;
@@ -241,37 +132,37 @@ static __always_inline void leave(struct task_struct *task, u32 state, bool pree
 	}
 }
 
-/* A thread gets a CPU. Its counters are brought up to date only after this hook. */
-static __always_inline void arrive(struct task_struct *task, struct task_struct *before, u64 now, struct counts *c)
+/*
+ * Where a blocked thread waits. A stack costs microseconds, and ten thousand threads that sleep in
+ * turns would pay for as many a second, each for the same one as before.
+ */
+static __always_inline u64 place_of(struct task_struct *task, struct thread_state *t, u64 now, struct counts *c)
 {
-	struct thread_state *t = bpf_task_storage_get(&threads, task, 0, 0);
+	u32 kind = kind_of_wait(t);
 
-	if (!t || !t->off_at)
+	if (c->second != now >> 30) {
+		c->second = now >> 30;
+		c->stacks_in_second = 0;
+	}
+	if (t->place && t->place_kind == kind && c->stacks_in_second >= stacks_per_second)
+		return t->place;
+	c->stacks_in_second++;
+	t->place = take_stack(task, &c->stacks, &c->stacks_lost);
+	t->place_kind = kind;
+	return t->place;
+}
+
+/* A thread gets a CPU. Its counters are brought up to date only after this hook. */
+static __always_inline void arrive(struct task_struct *task, struct thread_state *t, struct task_struct *before,
+				   u64 now, struct counts *c)
+{
+	if (!t->off_at)
 		return;
 	t->on_at = now;
 	t->before = before->tgid;
 	t->held = held_since(task, t);
 	if (t->off == OFF_BLOCKED && t->stackless + (now - t->off_at) >= stack_every_ns)
-		t->stack = take_stack(task, &c->stacks, &c->stacks_lost);
-}
-
-/*
- * Adds what has not been booked yet to a copy of a thread's state. A running thread's runtime
- * counter is brought up to date at the tick or the switch only, so its time since on_at counts as
- * CPU here; the next switch has the exact figure.
- */
-static __always_inline void book_open(struct task_struct *task, struct thread_state *copy, u64 now)
-{
-	copy->before = 0; /* who is in the way is told at the switch, once */
-	copy->sum.wall += now - copy->off_at;
-	if (copy->on_at) {
-		book_off(copy, copy->on_at, task->sched_info.run_delay - copy->delay);
-		book_on(copy, now - copy->on_at, now - copy->on_at);
-	} else {
-		/* what is held now has been since before the thread was woken, or will be booked at the switch */
-		copy->held = !holds_tasks() && is_throttled(task) ? now : held_since(task, copy);
-		book_off(copy, now, waiting_now(task, copy, now));
-	}
+		t->stack = place_of(task, t, now, c);
 }
 
 /* --- hooks ---------------------------------------------------------------------------------- */
@@ -279,14 +170,21 @@ static __always_inline void book_open(struct task_struct *task, struct thread_st
 SEC("tp_btf/sched_switch")
 int BPF_PROG(on_switch, bool preempt, struct task_struct *prev, struct task_struct *next, unsigned int prev_state)
 {
+	struct thread_state *leaving = watched(prev);
+	struct thread_state *arriving = watched(next);
 	struct counts *c = this_cpu();
-	u64 now = bpf_ktime_get_ns();
+	u64 now = 0;
 
 	if (!c)
 		return 0;
 	c->switches++;
-	leave(prev, prev_state, preempt, now, c);
-	arrive(next, prev, now, c);
+	/* Most switches are between bystanders: they do not even pay for the clock. */
+	if (leaving) {
+		now = bpf_ktime_get_ns();
+		leave(prev, leaving, prev_state, preempt, now, c);
+	}
+	if (arriving)
+		arrive(next, arriving, prev, now ?: bpf_ktime_get_ns(), c);
 	return 0;
 }
 
@@ -296,7 +194,7 @@ int BPF_PROG(on_fork, struct task_struct *parent, struct task_struct *child)
 	struct thread_state *t;
 	struct counts *c = this_cpu();
 
-	if (!c || !bpf_task_storage_get(&threads, parent, 0, 0))
+	if (!c || !watched(parent))
 		return 0;
 	t = bpf_task_storage_get(&threads, child, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
 	if (!t) {
@@ -315,7 +213,7 @@ int BPF_PROG(on_fork, struct task_struct *parent, struct task_struct *child)
 SEC("tp_btf/sched_process_exec")
 int BPF_PROG(on_exec, struct task_struct *task)
 {
-	struct thread_state *t = bpf_task_storage_get(&threads, task, 0, 0);
+	struct thread_state *t = watched(task);
 	struct counts *c = this_cpu();
 	struct thread_row *row;
 
@@ -346,7 +244,7 @@ int seed_threads(struct bpf_iter__task *ctx)
 	if (!task || !c)
 		return 0;
 	tgid = task->tgid;
-	if (!bpf_map_lookup_elem(&seeds, &tgid) || bpf_task_storage_get(&threads, task, 0, 0))
+	if (!bpf_map_lookup_elem(&seeds, &tgid) || watched(task))
 		return 0;
 	t = bpf_task_storage_get(&threads, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
 	if (!t) {
@@ -386,7 +284,7 @@ int read_threads(struct bpf_iter__task *ctx)
 
 	if (!task || !c)
 		return 0;
-	t = bpf_task_storage_get(&threads, task, 0, 0);
+	t = watched(task);
 	if (!t || !t->off_at)
 		return 0;
 	copy = *t;

@@ -145,7 +145,7 @@ int on_sample(struct bpf_perf_event_data *ctx)
 	if (!c)
 		return 0;
 	c->hits++;
-	if (!bpf_task_storage_get(&threads, task, 0, 0)) {
+	if (!watched(task)) {
 		count_neighbour(task, c);
 		return 0;
 	}

@@ -101,7 +101,14 @@ fn cost(case: &Case, calls: &Calls) -> Cost {
         peak_rss_bytes: bytes("rss"),
         kernel_map_bytes: bytes("maps"),
         call_window_share: share(calls.windows.open_ns, case.length_ns()),
+        call_window_price_ns: price(case.recording.rows::<tables::CallWindow>()),
     }
+}
+
+/// The windows' price by their length.
+fn price(windows: &[tables::CallWindow]) -> f64 {
+    let length_ns: f64 = windows.iter().map(|w| w.length_ns as f64).sum();
+    ratio(windows.iter().map(|w| w.length_ns as f64 * w.price_ns as f64).sum(), length_ns)
 }
 
 #[cfg(test)]
@@ -122,7 +129,8 @@ mod tests {
              loss what=map count=0 kept=10
              loss what=waits count=1 kept=49
              gap what=throttled why=\"old kernel\"
-             call_window id=1 kind=results length_ns=5e8 calls=90 lost=10
+             call_window id=1 kind=results length_ns=4e8 calls=90 lost=10 price_ns=100
+             call_window id=2 kind=latency length_ns=1e8 price_ns=200
              cost what=user cpu_ns=2e8\ncost what=bpf:x cpu_ns=2e8\ncost what=rss bytes=77",
         )
         .unwrap();
@@ -132,7 +140,7 @@ mod tests {
         assert!((q.coverage.cpu_time - 0.3).abs() < 1e-9);
         assert_eq!((q.coverage.thread_time, q.is_missing("throttled"), q.is_missing("sample")), (1.0, true, false));
         assert_eq!((q.cost.cpu_seconds, q.cost.share_of_machine, q.cost.peak_rss_bytes), (0.4, 0.02, 77));
-        assert_eq!(q.cost.call_window_share, 0.05);
+        assert_eq!((q.cost.call_window_share, q.cost.call_window_price_ns), (0.05, 120.0));
         let why = |what: &str| q.gaps.iter().find(|g| g.what == what).map(|g| g.why.clone());
         assert!(why("waits").is_some_and(|w| w.starts_with("2.0 % were lost")), "{:?}", q.gaps);
         assert!(why("ring").is_none() && why("the end").is_none(), "one in a thousand, and a whole recording");

@@ -20,4 +20,7 @@ pub struct CallWindow {
     pub calls: u64,
     /// Calls that found no room in the kernel's map.
     pub lost: u64,
+    /// What a system call of a process outside the target took longer inside the window, ns, as
+    /// wakewalk measured on calls of its own; 0 = not measured.
+    pub price_ns: u64,
 }

@@ -23,15 +23,28 @@ fn short(coverage: &Coverage, cost: &Cost) -> Block {
     };
     let text = format!(
         "Accounted for: {} of thread time, {} of CPU time with a named stack, {} of blocked time with a kernel stack; \
-         {lost}. The capture cost {} of CPU time, {} of all CPUs, and at most {} of memory.",
+         {lost}. The capture cost {} of CPU time, {} of all CPUs, and at most {} of memory.{}",
         numbers::share(coverage.thread_time),
         numbers::share(coverage.cpu_time),
         numbers::share(coverage.blocked_time),
         numbers::seconds(cost.cpu_seconds),
         numbers::share(cost.share_of_machine),
         numbers::bytes(lossy(cost.peak_rss_bytes.saturating_add(cost.kernel_map_bytes))),
+        windows(cost),
     );
     Block::Text { text, tone: Tone::Plain }
+}
+
+/// What everybody paid while system calls were counted.
+fn windows(cost: &Cost) -> String {
+    if cost.call_window_price_ns <= 0.0 {
+        return String::new();
+    }
+    format!(
+        " System calls were counted for {} of the time; meanwhile each call of any other process took {} longer.",
+        numbers::share(cost.call_window_share),
+        numbers::seconds(cost.call_window_price_ns / 1e9),
+    )
 }
 
 fn table(head: &str, rows: Vec<(&str, String)>) -> Block {
@@ -61,6 +74,7 @@ fn cost(cost: &Cost) -> Block {
             ("peak memory", numbers::bytes(lossy(cost.peak_rss_bytes))),
             ("kernel memory of maps and rings", numbers::bytes(lossy(cost.kernel_map_bytes))),
             ("share of the window with every system call counted", numbers::share(cost.call_window_share)),
+            ("longer for each system call of others meanwhile", numbers::seconds(cost.call_window_price_ns / 1e9)),
         ],
     )
 }

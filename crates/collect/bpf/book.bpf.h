@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: (GPL-2.0-only OR Apache-2.0) */
+/*
+ * How the time since a thread last left its CPU is booked: split by the scheduler's own counters into
+ * CPU, waiting for a CPU (and behind whom), blocked, held by a quota. Nothing is booked twice.
+ */
+#pragma once
+
+struct counts {
+	u64 switches; /* hits, bystanders' too */
+	u64 exits;
+	u64 exits_lost;
+	u64 execs;
+	u64 execs_lost;
+	u64 forks; /* threads taken into the watch, seeded ones too */
+	u64 forks_lost;
+	u64 waits;
+	u64 waits_lost;
+	u64 stacks;
+	u64 stacks_lost;
+	u64 delays; /* waits for a CPU that are worth a name */
+	u64 delays_lost;
+	u64 stacks_in_second; /* asked for in `second` */
+	u64 second;
+	struct totals lost; /* ledgers of threads whose exit row was lost */
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__type(value, struct counts);
+} counts SEC(".maps");
+
+static __always_inline struct counts *this_cpu(void)
+{
+	u32 zero = 0;
+
+	return bpf_map_lookup_elem(&counts, &zero);
+}
+
+/* Waits for a CPU under this are not worth naming who was in the way. */
+const volatile u64 delay_worth_ns = 50000;
+/* Run-queue time of the target, ns, by the process that ran until the target got the CPU. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 4096);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, u32);
+	__type(value, u64);
+} delayers SEC(".maps");
+
+static __always_inline void add_delay(struct thread_state *t, u64 ns)
+{
+	struct counts *c;
+	u64 *row;
+
+	if (ns < delay_worth_ns || !t->before)
+		return;
+	c = this_cpu();
+	if (!c)
+		return;
+	c->delays++;
+	row = bpf_map_lookup_elem(&delayers, &t->before);
+	if (row)
+		__sync_fetch_and_add(row, ns);
+	else if (bpf_map_update_elem(&delayers, &t->before, &ns, BPF_NOEXIST))
+		c->delays_lost++;
+}
+
+/* Books the time off the CPU, from off_at to `until`, of which `delay` was waiting for a CPU; returns the blocked part.
+ */
+static __always_inline u64 book_off(struct thread_state *t, u64 until, u64 delay)
+{
+	u64 off = until - t->off_at, held;
+
+	if (t->off == OFF_THROTTLED) {
+		t->sum.throttled += off;
+		return 0;
+	}
+	if (t->off != OFF_BLOCKED || delay > off)
+		delay = off;
+	held = t->held < delay ? t->held : delay;
+	t->sum.throttled += held;
+	if (t->off == OFF_PREEMPTED || t->off == OFF_RUNNING)
+		t->sum.preempted += delay - held;
+	else
+		t->sum.run_queue += delay - held;
+	t->sum.blocked += off - delay;
+	add_delay(t, delay - held);
+	return off - delay;
+}
+
+/*
+ * CPU time charged before the hook saw the thread arrive: a wakeup that preempts has just read the
+ * clock, the switch skips reading it again, so the runtime begins at the wakeup. It is not blocked too.
+ */
+static __always_inline u64 charged_early(const struct thread_state *t, u64 now, u64 cpu)
+{
+	u64 on = now - t->on_at, off = t->on_at - t->off_at;
+	u64 early = cpu > on ? cpu - on : 0;
+
+	return early < off ? early : off;
+}
+
+static __always_inline void book_on(struct thread_state *t, u64 on, s64 cpu)
+{
+	t->sum.cpu += cpu;
+	if ((s64)on > cpu)
+		t->sum.interrupted += on - cpu;
+}
+
+/* For how long a thread that has not got a CPU yet has been waiting for one. */
+static __always_inline u64 waiting_now(struct task_struct *task, struct thread_state *t, u64 now)
+{
+	u64 since = task->sched_info.last_queued + t->clock_shift;
+
+	if (task->__state || !task->sched_info.last_queued || since >= now)
+		return 0;
+	return now - since;
+}
+
+/*
+ * Adds what has not been booked yet to a copy of a thread's state. A running thread's runtime
+ * counter is brought up to date at the tick or the switch only, so its time since on_at counts as
+ * CPU here; the next switch has the exact figure.
+ */
+static __always_inline void book_open(struct task_struct *task, struct thread_state *copy, u64 now)
+{
+	copy->before = 0; /* who is in the way is told at the switch, once */
+	copy->sum.wall += now - copy->off_at;
+	if (copy->on_at) {
+		book_off(copy, copy->on_at, task->sched_info.run_delay - copy->delay);
+		book_on(copy, now - copy->on_at, now - copy->on_at);
+	} else {
+		/* what is held now has been since before the thread was woken, or will be booked at the switch */
+		copy->held = !holds_tasks() && is_throttled(task) ? now : held_since(task, copy);
+		book_off(copy, now, waiting_now(task, copy, now));
+	}
+}

@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: Apache-2.0
+//! A service under constant load, and what a request costs it while somebody looks.
+//!
+//! The CPU time is the scheduler's own sum for the service's process, the same that a cgroup's
+//! `cpuacct` adds up. It holds what hooks cost inside the service's time; a hook at the switch away
+//! from the service is charged to who comes next, as on every Linux: throughput shows that part.
+
+use std::ffi::OsString;
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use nix::time::clock_getcpuclockid;
+use nix::unistd::Pid;
+
+use super::observed::{Observed, Observer, now_ns};
+use super::peers::Peer;
+use super::row::{Goal, Row};
+use super::{Bench, rounds, statistics};
+use crate::cell::Cell;
+use crate::scenario::Aim;
+
+/// A running service.
+pub struct Service {
+    /// Its process.
+    pub pid: u32,
+    /// What it answers: `request`.
+    pub unit: &'static str,
+    /// How many it has answered so far.
+    pub count: fn(&Cell) -> Result<u64>,
+    /// CPU time of the service so far, ns; `process_cpu_ns` where it is one process.
+    pub cpu_ns: fn(&Cell, u32) -> Result<u64>,
+}
+
+/// Who looks.
+#[derive(Clone, Copy)]
+pub enum Side {
+    /// Nobody.
+    Alone,
+    /// wakewalk, a whole diagnosis from its start to its verdict.
+    Wakewalk,
+    /// Another tool, while it is attached.
+    Peer(&'static Peer),
+}
+
+/// What a request cost over some time.
+pub struct Slice {
+    /// CPU time of the service for each request, us.
+    pub us_per_request: f64,
+    /// Requests answered a second.
+    pub per_second: f64,
+    /// The diagnosis, where there was one.
+    pub observed: Option<Observed>,
+    /// Why the other tool did not start, in its own words.
+    pub refusal: Option<String>,
+}
+
+struct Reading {
+    at_ns: u64,
+    cpu_ns: u64,
+    requests: u64,
+}
+
+impl Service {
+    /// Measures one side.
+    ///
+    /// # Errors
+    /// The service is gone, or wakewalk failed.
+    pub fn slice(&self, bench: &Bench<'_>, cell: &Cell, side: Side, seconds: f64) -> Result<Slice> {
+        let length = Duration::from_secs_f64(seconds);
+        match side {
+            Side::Alone => {
+                let before = self.reading(cell)?;
+                cell.stop.sleep(length)?;
+                self.since(cell, &before)
+            }
+            Side::Wakewalk => {
+                let before = self.reading(cell)?;
+                let target: Vec<OsString> = Aim::Pid(self.pid).args().into();
+                let observed = Observer::start(bench.paths, cell, &target, seconds)?.finish(length)?;
+                Ok(Slice { observed: Some(observed), ..self.since(cell, &before)? })
+            }
+            Side::Peer(peer) => {
+                let running = peer.watch(cell, self.pid)?;
+                let before = self.reading(cell)?;
+                cell.stop.sleep(length)?;
+                let slice = self.since(cell, &before)?;
+                Ok(Slice { refusal: running.end(), ..slice })
+            }
+        }
+    }
+
+    fn since(&self, cell: &Cell, before: &Reading) -> Result<Slice> {
+        let now = self.reading(cell)?;
+        let requests = now.requests.saturating_sub(before.requests) as f64;
+        anyhow::ensure!(requests > 0.0, "the service answered nothing; is its load still there?");
+        Ok(Slice {
+            us_per_request: (now.cpu_ns - before.cpu_ns) as f64 / 1e3 / requests,
+            per_second: requests / ((now.at_ns - before.at_ns) as f64 / 1e9),
+            observed: None,
+            refusal: None,
+        })
+    }
+
+    fn reading(&self, cell: &Cell) -> Result<Reading> {
+        let requests = (self.count)(cell)?;
+        let cpu_ns = (self.cpu_ns)(cell, self.pid)?;
+        Ok(Reading { at_ns: now_ns()?, cpu_ns, requests })
+    }
+}
+
+/// Lines about CPU for each request (at most `goal`) and the rate of requests, wakewalk against nobody,
+/// and about wakewalk itself.
+///
+/// # Errors
+/// As `slice`.
+pub fn compare(
+    bench: &Bench<'_>,
+    cell: &mut Cell,
+    service: &Service,
+    what: &str,
+    (seconds, goal): (f64, Option<f64>),
+) -> Result<Vec<Row>> {
+    let sides = [Side::Alone, Side::Wakewalk];
+    let done = rounds::measure(bench.rounds(), cell, &sides, |cell, side| service.slice(bench, cell, side, seconds))?;
+    let unit = service.unit;
+    let cpu = Row::ratio(format!("{what}: CPU per {unit}"), "us", &done.pairs(0, 1, |s| s.us_per_request));
+    let rate = Row::ratio(format!("{what}: {unit}s a second"), "/s", &done.pairs(0, 1, |s| s.per_second));
+    let seen: Vec<&Observed> = done.rounds.iter().filter_map(|round| round[1].observed.as_ref()).collect();
+    let cpu = match goal {
+        Some(most) => cpu.goal(Goal::AtMost(most)),
+        None => cpu,
+    };
+    let mut rows = vec![cpu, rate];
+    rows.extend(own_cost(what, &seen));
+    Ok(rows.into_iter().map(|row| done.sign(row)).collect())
+}
+
+/// Lines about wakewalk's own time and memory, as its host sees them.
+pub fn own_cost(what: &str, seen: &[&Observed]) -> Vec<Row> {
+    let values = |number: fn(&Observed) -> f64| seen.iter().map(|o| number(o)).collect::<Vec<f64>>();
+    let row = |name: &str, unit: &str, number| Row::value(format!("{what}: {name}"), unit, &values(number));
+    let told: Vec<(f64, f64)> = seen.iter().map(|o| (o.cpu_s, o.own_account_s("user"))).collect();
+    vec![
+        row("start to first event", "s", |o| o.first_event_s).goal(Goal::AtMost(1.5)),
+        row("verdict after the window's end", "s", |o| o.verdict_after_s).goal(Goal::AtMost(2.0)),
+        row("CPU time of wakewalk's process", "s", |o| o.cpu_s),
+        Row::ratio(format!("{what}: that CPU time by its own account"), "s", &told).goal(Goal::WithinFactor(1.5)),
+        row("peak RSS", "MB", |o| o.peak_bytes as f64 / 1e6).goal(Goal::AtMost(150.0)),
+        row("kernel memory of maps", "MB", |o| o.map_bytes as f64 / 1e6).goal(Goal::AtMost(64.0)),
+    ]
+}
+
+/// Lines about the other tools on the same service.
+///
+/// # Errors
+/// As `slice`.
+pub fn peers(bench: &Bench<'_>, cell: &mut Cell, service: &Service, what: &str, seconds: f64) -> Result<Vec<Row>> {
+    let sides: Vec<Side> = std::iter::once(Side::Alone).chain(bench.peers().iter().map(Side::Peer)).collect();
+    let done =
+        rounds::measure(bench.peer_rounds(), cell, &sides, |cell, side| service.slice(bench, cell, side, seconds))?;
+    let row = |(at, peer): (usize, &Peer)| {
+        let name = format!("{what}: {}", peer.name);
+        if let Some(why) = done.rounds.iter().find_map(|round| round[at + 1].refusal.as_deref()) {
+            return Row::refused(name, why);
+        }
+        let rate = statistics::of_ratios(&done.pairs(0, at + 1, |s| s.per_second)).map_or(f64::NAN, |e| e.centre);
+        let row = Row::ratio(name, "us", &done.pairs(0, at + 1, |s| s.us_per_request));
+        done.sign(row).note(format!("{}s a second x{rate:.3}", service.unit))
+    };
+    Ok(bench.peers().iter().enumerate().map(row).collect())
+}
+
+/// CPU time of a process, ns, by the scheduler.
+///
+/// # Errors
+/// It has ended.
+pub fn process_cpu_ns(_: &Cell, pid: u32) -> Result<u64> {
+    cpu_ns(pid)
+}
+
+/// Likewise.
+pub fn cpu_ns(pid: u32) -> Result<u64> {
+    let clock = clock_getcpuclockid(Pid::from_raw(pid.cast_signed()));
+    let used = clock.and_then(nix::time::ClockId::now).with_context(|| format!("process {pid} has ended"))?;
+    Ok(u64::try_from(Duration::from(used).as_nanos())?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn our_own_time_grows() {
+        let me = std::process::id();
+        let before = cpu_ns(me).unwrap();
+        while cpu_ns(me).unwrap() == before {
+            std::hint::spin_loop();
+        }
+        assert!(cpu_ns(5_000_000).is_err(), "above the highest process id that Linux gives");
+    }
+}

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The runner: one scenario after the other, each side in a cell of its own, repeated where the host
+//! was disturbed.
+
+use anyhow::{Context, Result};
+
+use crate::builds;
+use crate::cell::Cell;
+use crate::disturbance::{Disturbance, Watch};
+use crate::paths::Paths;
+use crate::probe::Probe;
+use crate::scenario::{Scenario, Side};
+use crate::score::{Outcome, Row};
+use crate::stop::Stop;
+
+/// How often a side is run at most, until a run was undisturbed.
+pub const MAX_ATTEMPTS: u32 = 3;
+
+/// How scenarios are run.
+pub struct Runner<'a> {
+    /// The checkout.
+    pub paths: &'a Paths,
+    /// Ends all waiting.
+    pub stop: &'a Stop,
+    /// Observed time of each side.
+    pub seconds: u64,
+    /// Attempts for an undisturbed run.
+    pub attempts: u32,
+}
+
+impl Runner<'_> {
+    /// Runs both sides of a scenario.
+    ///
+    /// # Errors
+    /// The runner was asked to end. Everything else is an outcome.
+    pub fn run(&self, scenario: &Scenario) -> Result<Row> {
+        if let Err(error) = builds::build(scenario.builds, self.paths) {
+            return Ok(Row::failed(scenario, &error));
+        }
+        let fault = self.run_side(scenario, Side::Fault)?;
+        let twin = match scenario.twin {
+            Some(_) => Some(self.run_side(scenario, Side::Twin)?),
+            None => None,
+        };
+        Ok(Row::new(scenario, fault, twin))
+    }
+
+    fn run_side(&self, scenario: &Scenario, side: Side) -> Result<Outcome> {
+        let truth = scenario.truth(side).context("the scenario has no such side")?;
+        let mut disturbances = Vec::new();
+        loop {
+            let attempt = self.attempt(scenario, side);
+            self.stop.check()?;
+            let (verdict, disturbance) = match attempt {
+                Ok(done) => done,
+                Err(error) => return Ok(Outcome::broken(side, truth, &error, disturbances)),
+            };
+            let last = disturbances.len() + 1 >= self.attempts as usize;
+            disturbances.push(disturbance);
+            if last || !disturbance.is_too_much() {
+                return Ok(Outcome::new(side, truth, &verdict, disturbances));
+            }
+            eprintln!(
+                "  {}: the host was disturbed (steal {:.0} %, other processes {:.0} % of the CPUs), once more",
+                scenario.recording_name(side),
+                disturbance.steal_share * 100.0,
+                disturbance.outside_share * 100.0
+            );
+        }
+    }
+
+    fn attempt(&self, scenario: &Scenario, side: Side) -> Result<(diagnose::verdict::Verdict, Disturbance)> {
+        let name = scenario.recording_name(side);
+        let mut cell = Cell::open(&name, self.paths, self.stop)?;
+        let aim = (scenario.stage)(&mut cell, side)?;
+        cell.check_running()?;
+        let watch = Watch::start()?;
+        let probe = Probe {
+            paths: self.paths,
+            stop: self.stop,
+            seconds: self.seconds,
+            save: Some(self.paths.recording(&name)),
+            group: cell.group("observer")?.path().to_path_buf(),
+        };
+        let verdict = probe.diagnose(&aim)?;
+        let disturbance = watch.finish(&cell.own_pids())?;
+        // Load that ended early would have left the service idle under our eyes.
+        cell.check_running()?;
+        Ok((verdict, disturbance))
+    }
+}
