@@ -103,6 +103,7 @@ fn sample_until(
         std::thread::sleep(length.min(next).saturating_sub(elapsed()).min(STOP_HEARD));
         progress(elapsed());
     }
+    progress(elapsed()); // the time may have run out since the last word
     rows
 }
 

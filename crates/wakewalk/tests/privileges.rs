@@ -139,6 +139,29 @@ fn a_service_of_another_user_by_pid_name_and_port() {
     assert_eq!(by_port.target.pids.first(), Some(&std::process::id()));
 }
 
+#[test]
+fn capabilities_of_the_file_work_as_well() {
+    let Some(desk) = Desk::new() else { return };
+    let set = Command::new("setcap").arg("cap_bpf,cap_perfmon+ep").arg(desk.path()).status();
+    if !set.is_ok_and(|status| status.success()) {
+        return eprintln!("SKIPPED: no setcap, or a file system without capabilities");
+    }
+    let run = |args: &[&str]| {
+        let mut command = Command::new("setpriv");
+        command.args(NOBODY).arg(desk.path()).args(["diagnose", "--json", "--for", "1s"]).args(args);
+        command.current_dir("/").stdin(Stdio::null()).output().unwrap()
+    };
+    let own = Service::start(Command::new("setpriv").args(NOBODY).args(["sleep", "300"]));
+    for target in [&["--pid", &own.pid()][..], &["--", "sleep", "10"]] {
+        let out = run(target);
+        assert!(out.status.success(), "{target:?}: {}", String::from_utf8_lossy(&out.stderr));
+    }
+    let others = Service::start(Command::new("sleep").arg("300"));
+    let refused = run(&["--pid", &others.pid()]);
+    let said = String::from_utf8_lossy(&refused.stderr);
+    assert!(refused.status.code() == Some(2) && said.contains("CAP_SYS_PTRACE"), "{said}");
+}
+
 /// A cgroup of the test's own, version 1 or 2.
 struct Cgroup(PathBuf);
 

@@ -37,11 +37,9 @@ fn reason(said: &[String]) -> Option<String> {
     let is_log = |text: &&String| text.contains("BEGIN PROG LOAD LOG");
     let first = said.iter().find(|text| !is_log(text)).map(|text| plain(text));
     let last = said.iter().find(is_log).and_then(|log| {
-        let lines = log
-            .lines()
-            .map(str::trim)
-            .filter(|line| !line.is_empty() && !line.contains("PROG LOAD LOG") && !line.starts_with("processed "));
-        lines.last().map(str::to_string)
+        let mut lines = log.lines().map(str::trim).rev();
+        let frame = |line: &&str| line.is_empty() || line.contains("PROG LOAD LOG") || line.starts_with("processed ");
+        lines.find(|line| !frame(line)).map(str::to_string)
     });
     let whole = match (first, last) {
         (Some(first), Some(last)) => format!("{first} ({last})"),
