@@ -18,7 +18,7 @@ const MAX_BYTES: u64 = 4 << 30;
 /// # Errors
 /// There is none, or it is something else, or too large.
 pub(crate) fn open(path: &Path) -> Result<File> {
-    let size = |meta: std::fs::Metadata| meta.is_file().then(|| meta.len());
+    let size = |meta: std::fs::Metadata| meta.is_file().then_some(meta.len());
     if let Ok(meta) = std::fs::metadata(path)
         && size(meta).is_none_or(|bytes| bytes > MAX_BYTES)
     {

@@ -21,8 +21,10 @@ where
     K: Plain + Copy + Default,
     V: Plain + Copy + Default,
 {
+    // All in one batch: the kernel ends one early where the next bucket would not fit, and the library
+    // takes a batch that is not full for the last one.
     let batches = map
-        .lookup_batch(1024, MapFlags::ANY, MapFlags::ANY)
+        .lookup_batch(map.max_entries().max(1), MapFlags::ANY, MapFlags::ANY)
         .with_context(|| format!("failed to read map `{}`", map.name().to_string_lossy()))?;
     Ok(batches.filter_map(|(k, v)| Some((row(&k)?, row(&v)?))).collect())
 }

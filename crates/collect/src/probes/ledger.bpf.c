@@ -15,6 +15,7 @@
 #include <bpf/bpf_core_read.h>
 
 #include "target.bpf.h"
+#include "counts.bpf.h"
 #include "stack.bpf.h"
 #include "wait.bpf.h"
 #include "held.bpf.h"
@@ -292,14 +293,16 @@ int read_threads(struct bpf_iter__task *ctx)
 		now = bpf_ktime_get_ns();
 	blocked = copy.sum.blocked;
 	book_open(task, &copy, now);
+	fill_row(&row, task, &copy, now);
+	/* Where the reader's buffer is full the row is dropped, and this thread comes once more. */
+	if (bpf_seq_write(ctx->meta->seq, &row, sizeof(row)))
+		return 0;
 	if (last_read && copy.off == OFF_BLOCKED) {
 		if (!copy.on_at && !copy.stack)
 			copy.stack = take_stack(task, &c->stacks, &c->stacks_lost);
 		c->waits++;
 		add_wait(task, &copy, copy.sum.blocked - blocked, now, &c->waits_lost);
 	}
-	fill_row(&row, task, &copy, now);
-	bpf_seq_write(ctx->meta->seq, &row, sizeof(row));
 	return 0;
 }
 

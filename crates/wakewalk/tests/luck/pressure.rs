@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! More threads than the kernel's tables hold. A hundred thousand threads are more than a small machine
-//! allows, so the tables are made small instead: 400 threads press on 64 rows as hard.
+//! allows, so the tables are made small instead: 3,000 threads press on 64 rows as hard.
 
+use std::collections::HashSet;
 use std::io::Read;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
@@ -13,12 +14,12 @@ use collect::capture::{CallCounting, Plan, run};
 use collect::probes::Room;
 use collect::target::Target;
 use diagnose::verdict::Verdict;
-use recording::tables::{Loss, Thread};
+use recording::tables::{Loss, Thread, Wait};
 use recording::{Meta, Recording, Writer};
 
 use crate::tool::{Running, kernel_allows, poll};
 
-const THREADS: usize = 400;
+const THREADS: usize = 3000;
 /// Threads that start and end others: together more of them than a small ring holds until it is read.
 const SPAWNERS: usize = 4;
 const ROLE: &str = "WAKEWALK_TEST_MANY_THREADS";
@@ -33,7 +34,7 @@ fn many_threads() {
     for n in 0..THREADS {
         spawn(move || {
             loop {
-                sleep(Duration::from_millis(20 + n as u64 % 80));
+                sleep(Duration::from_millis(200 + n as u64 % 800));
             }
         });
     }
@@ -89,11 +90,13 @@ fn full_tables_are_counted_and_told() {
     let target = target();
     let (whole, calm) = capture(&target, Room::Whole);
     assert_eq!(calm.coverage.events_lost, 0, "{:?}", whole.rows::<Loss>());
+    let waited: HashSet<u32> = whole.rows::<Wait>().iter().map(|wait| wait.tid).collect();
+    assert!(waited.len() > THREADS, "every thread has a row: {}", waited.len());
 
     let (pressed, v) = capture(&target, Room::OneIn(1024));
     println!("{:?}", pressed.rows::<Loss>());
     let waits = loss(&pressed, "waits");
-    assert!(waits.count > waits.kept / 5, "64 rows for 400 threads' waits: {waits:?}");
+    assert!(waits.count > waits.kept / 5, "64 rows for 3,000 threads' waits: {waits:?}");
     assert!(loss(&pressed, "thread ends").count > 0, "a ring of one page");
     let counted: u64 = pressed.rows::<Loss>().iter().map(|loss| loss.count).sum();
     assert_eq!(v.coverage.events_lost, counted, "what was lost is told");
