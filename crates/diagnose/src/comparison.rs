@@ -5,8 +5,12 @@
 //! that follow each other are alike, so they are drawn in blocks as long as the recording's own
 //! autocorrelation reaches. Two runs of the same thing differ by more than their slices show (memory lies
 //! elsewhere, connections meet other threads), and one run a side cannot tell by how much: a floor is added
-//! that was measured on many runs of one service by `make bench-diff` (`floor`). It is printed, and it is
-//! left away for two parts of one run.
+//! that was measured on many runs of one service (`floor`). It is printed, and it is left away for two parts of one run.
+//!
+//! **The machine.** On shared hardware the same work costs more at some times than at others, in bursts and for
+//! minutes, and neither load nor steal shows it. So each capture probes the machine with a fixed piece of
+//! work. CPU time *as measured* gets an interval that allows for the probe's change; CPU time *at equal machine speed*
+//! takes the quiet quarter of the slices and corrects for the probe. Each is a question of its own.
 //!
 //! **Why simultaneous intervals.** Dozens of numbers are compared at once, and one of them always stands out.
 //! The intervals of a family are widened until *all* of them hold at once with the promised chance, by
@@ -51,11 +55,13 @@ pub use operations::Per;
 pub use window::{Window, cut};
 
 /// Chance that the interval of CPU time misses the truth. The three together are 5 %.
-const ALPHA_CPU: f64 = 0.02;
+const ALPHA_CPU: f64 = 0.03;
 /// Chance that any interval of the other headline numbers does.
-const ALPHA_HEADLINE: f64 = 0.01;
+const ALPHA_HEADLINE: f64 = 0.008;
 /// Chance that any of the many does.
-const ALPHA_DETAILS: f64 = 0.02;
+const ALPHA_DETAILS: f64 = 0.012;
+/// Smaller changes of the machine's speed are not worth a word.
+const SPEED_WORTH_A_WORD: f64 = 0.02;
 /// Nine of ten: how often a difference of the size that is called detectable is found.
 const POWER_ERRORS: f64 = 1.28;
 
@@ -121,17 +127,19 @@ struct Numbers {
 
 fn numbers(columns: &Columns<'_>, sides: &[Slices; 2], floors: Floors, names: &Names) -> Numbers {
     let rows = [sides[0].rows(&columns.names), sides[1].rows(&columns.names)];
+    let (apart, usual) = speeds(columns, &rows);
+    let floors = floors.at_speeds_apart(apart);
+    let (first, cpu_questions) = parted(measures::cpu(columns, &floors, usual));
     let (few, questions) = parted(measures::headline(columns, &floors));
-    let blocks = [0, 1].map(|side| block(&rows[side], &questions));
+    let blocks = [0, 1].map(|side| block(&rows[side], &cpu_questions));
     let series = |side: usize| Series { slices: &rows[side], block: blocks[side] };
     let ask = |questions: &[Question], alpha| resample::ask(&series(0), &series(1), questions, alpha);
-    let (first, rest) = questions.split_at(questions.len().min(1));
-    let (cpu, headline) = (ask(first, ALPHA_CPU), ask(rest, ALPHA_HEADLINE));
+    let (cpu, headline) = (ask(&cpu_questions, ALPHA_CPU), ask(&questions, ALPHA_HEADLINE));
     let (many, mut questions) = parted(measures::details(columns, &floors, [&sides[0], &sides[1]]));
     questions.extend(measures::functions(columns, &floors, names));
     let details = ask(&questions, ALPHA_DETAILS);
-    let answers: Vec<Option<Answer>> = cpu.answers.into_iter().chain(headline.answers).collect();
-    let mut measures = filled(few, &answers);
+    let mut measures = filled(first, &cpu.answers);
+    measures.extend(filled(few, &headline.answers));
     let functions = functions_of(names, &details.answers[many.len()..]);
     measures.extend(filled(many, &details.answers));
     let statistics = Statistics {
@@ -140,9 +148,19 @@ fn numbers(columns: &Columns<'_>, sides: &[Slices; 2], floors: Floors, names: &N
         critical_cpu: cpu.critical,
         critical_headline: headline.critical,
         critical_details: details.critical,
-        between_runs: floors.cpu,
+        between_runs: floors.equal_speed,
+        machine_slower: apart.exp_m1(),
     };
     Numbers { measures, functions, statistics }
+}
+
+/// How far apart the machine's speeds were (the logarithm of the ratio of the probe's times), and the time between both.
+fn speeds(columns: &Columns<'_>, rows: &[Vec<Vec<f64>>; 2]) -> (f64, f64) {
+    let speed = |side: usize| measures::speed(columns).and_then(|speed| speed(&resample::total(&rows[side])));
+    match (speed(0), speed(1)) {
+        (Some(a), Some(b)) if a > 0.0 && b > 0.0 => ((b / a).ln(), (a * b).sqrt()),
+        _ => (0.0, 1.0),
+    }
 }
 
 fn slices(side: &Named<'_>, case: &Case<'_>, names: &Names) -> Result<Slices, Refused> {
@@ -277,6 +295,14 @@ fn warnings(c: &Comparison, cases: &[Case<'_>; 2], one_run: bool) -> Vec<String>
             "others used the CPUs more on one side than on the other, which makes the same work cost more or less"
                 .into(),
         );
+    }
+    if c.statistics.machine_slower.abs() > SPEED_WORTH_A_WORD {
+        let slower = c.statistics.machine_slower;
+        all.push(format!(
+            "the machine itself was {:.1} % {} on side B, by a fixed piece of work: intervals allow for it",
+            slower.abs() * 100.0,
+            if slower > 0.0 { "slower" } else { "faster" }
+        ));
     }
     if cases.iter().any(|case| case.seconds() < 10.0) {
         all.push("a side is shorter than 10 s: only large differences show; record 20 s a side".into());

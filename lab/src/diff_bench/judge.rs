@@ -7,7 +7,7 @@ use std::fs;
 use std::path::Path;
 
 use anyhow::{Context, Result, bail};
-use diagnose::comparison::result::Comparison;
+use diagnose::comparison::result::{Comparison, Difference};
 use diagnose::comparison::{Named, Per, compare};
 use recording::Recording;
 use serde::Serialize;
@@ -72,7 +72,9 @@ pub fn judge(service: Service, paths: &Paths) -> Result<bool> {
     }
     for (before, after) in a.iter().flat_map(|a| b.iter().map(move |b| (a, b))) {
         let c = compared(before, after)?;
-        let found = c.measures.iter().any(|m| m.id == "cpu" && m.difference.changed && m.difference.b > m.difference.a);
+        let dearer = |d: &Difference| d.changed && d.b > d.a;
+        let found =
+            c.measures.iter().any(|m| m.id.starts_with("cpu") && m.group == "headline" && dearer(&m.difference));
         findings.changed.add(if found { alarms(&c) } else { Vec::new() });
     }
     findings.close(&costs.0, &costs.1);

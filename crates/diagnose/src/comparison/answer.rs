@@ -31,7 +31,8 @@ pub(super) fn headline(c: &Comparison) -> String {
     if c.verdict == "changed" {
         return format!("CPU time {}, but {}", unclear(&cpu.difference), lesser(c));
     }
-    let seen = cpu.difference.detectable.and_then(|d| cpu.difference.relative(d));
+    let best = find(c, "cpu_at_equal_speed").unwrap_or(cpu);
+    let seen = best.difference.detectable.and_then(|d| best.difference.relative(d));
     let seen = seen.map_or(String::new(), |d| format!("; a change of {} would have been seen", percent(d)));
     format!("none that the data can show: CPU time {} {}{seen}", per(cpu), unclear(&cpu.difference))
 }

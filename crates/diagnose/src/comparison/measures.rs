@@ -6,9 +6,9 @@
 
 use std::collections::BTreeMap;
 
-use super::floor::Floors;
+use super::floor::{FOLLOWS_SPEED, Floors};
 use super::functions::Names;
-use super::resample::{Formula, Question};
+use super::resample::{Formula, Quantile, Question};
 use super::result::Measure;
 use super::slices::{COUNTERS, Slices, column};
 
@@ -70,17 +70,45 @@ fn measure(id: &str, label: &str, group: &str, unit: &str, per: &str) -> Measure
     Measure { id, label, group, unit, per, ..Measure::default() }
 }
 
-/// The few, the one that matters most first: CPU time.
+/// CPU time, as measured and at equal speed of the machine.
+pub(super) fn cpu(c: &Columns<'_>, floors: &Floors, usual_speed: f64) -> Vec<Asked> {
+    let (unit, per) = if c.has_operation() { ("s", c.per.as_str()) } else { ("cores", "") };
+    let question = |floor, quantile| {
+        let value = c.each("cpu", 1.0)?;
+        Some(Question { value, by_ratio: true, floor, least: 0.0, one_event: None, quantile })
+    };
+    let asked = |id: &str, label: &str, question: Option<Question>| {
+        Some(Asked { measure: measure(id, label, "headline", unit, per), question: question? })
+    };
+    let measured = asked("cpu", "CPU time", question(floors.cpu, None));
+    let equal = speed(c).map(|speed| Quantile {
+        at: QUIET,
+        by: Box::new(move |s| speed(s).map(|speed| (speed / usual_speed).powf(FOLLOWS_SPEED))),
+    });
+    let label = "CPU time at equal machine speed";
+    let equal = equal.and_then(|q| asked("cpu_at_equal_speed", label, question(floors.equal_speed, Some(q))));
+    measured.into_iter().chain(equal).collect()
+}
+
+/// Slices up to this quantile are taken for undisturbed: what neighbours on the machine do to a service comes in
+/// bursts and makes it dearer, never cheaper.
+const QUIET: f64 = 0.25;
+
+/// Time of the fixed piece of work that the machine is probed with, ns.
+pub(super) fn speed(c: &Columns<'_>) -> Option<Formula> {
+    Some(ratio(c.at("speed work_ns")?, c.at("speed works")?, 1.0))
+}
+
+/// The other few.
 pub(super) fn headline(c: &Columns<'_>, floors: &Floors) -> Vec<Asked> {
     let (per, per_operation) = (c.per.as_str(), c.has_operation());
     let by_ratio = |measure, value: Option<Formula>, floor, one_event| {
-        let question = Question { value: value?, by_ratio: true, floor, least: 0.0, one_event };
+        let question = Question { value: value?, by_ratio: true, floor, least: 0.0, one_event, quantile: None };
         Some(Asked { measure, question })
     };
     let unit = if per_operation { "s" } else { "cores" };
     let shown_per = if per_operation { per } else { "" };
     let mut all = vec![
-        by_ratio(measure("cpu", "CPU time", "headline", unit, shown_per), c.each("cpu", 1.0), floors.cpu, None),
         by_ratio(
             measure("user_cpu", "of it in user mode", "headline", unit, shown_per),
             split(c, "user samples"),
@@ -141,7 +169,7 @@ fn ledger(c: &Columns<'_>, floors: &Floors) -> Vec<Asked> {
     ];
     let line = |(name, label): (&str, &str), unit: &str, floor: f64, least: f64| {
         let one_event = (unit != "s").then(|| one(c.operation, 1.0));
-        let question = Question { value: c.each(name, 1.0)?, by_ratio: false, floor, least, one_event };
+        let question = Question { value: c.each(name, 1.0)?, by_ratio: false, floor, least, one_event, quantile: None };
         Some(Asked { measure: measure(name, label, "ledger", unit, &c.per), question })
     };
     let lines = lines.into_iter().map(|l| line(l, "s", floors.waiting, 0.0));
@@ -176,6 +204,7 @@ fn calls(c: &Columns<'_>, floors: &Floors, sides: [&Slices; 2]) -> Vec<Asked> {
             floor: floors.calls,
             least: 0.0,
             one_event: Some(Box::new(move |s| each(s, 1.0))),
+            quantile: None,
         };
         let bare = name.trim_start_matches("call ");
         Some(Asked { measure: measure(&format!("calls_{bare}"), bare, "calls", "calls", &c.per), question })
@@ -205,6 +234,7 @@ fn counters(c: &Columns<'_>, floors: &Floors) -> Vec<Asked> {
             floor: floors.counters,
             least: 0.0,
             one_event,
+            quantile: None,
         };
         let label = column.trim_start_matches("proc/").trim_end_matches("_ns").replace('_', " ");
         Some(Asked { measure: measure(&column.replace([' ', '/'], "_"), &label, "counters", unit, &c.per), question })
@@ -229,9 +259,28 @@ fn machine(c: &Columns<'_>, floors: &Floors) -> Vec<Asked> {
     ];
     let asked = |(id, label, value): (&str, &str, Formula)| Asked {
         measure: measure(id, label, "machine", "share", ""),
-        question: Question { value, by_ratio: false, floor: floors.cpu, least: floors.machine, one_event: None },
+        question: Question {
+            value,
+            by_ratio: false,
+            floor: floors.cpu,
+            least: floors.machine,
+            one_event: None,
+            quantile: None,
+        },
     };
-    shares.into_iter().map(asked).collect()
+    let mut all: Vec<Asked> = shares.into_iter().map(asked).collect();
+    all.extend(speed(c).map(|value| Asked {
+        measure: measure("machine_probe", "a fixed piece of work", "machine", "s", ""),
+        question: Question {
+            value: Box::new(move |s| value(s).map(|ns| ns / 1e9)),
+            by_ratio: true,
+            floor: floors.load,
+            least: 0.0,
+            one_event: None,
+            quantile: None,
+        },
+    }));
+    all
 }
 
 /// Two questions for each function: its own work, then with all that it called.
@@ -241,7 +290,14 @@ pub(super) fn functions(c: &Columns<'_>, floors: &Floors, names: &Names) -> Vec<
             Some(_) => split(c, &column).unwrap_or_else(|| Box::new(|_| None)),
             None => Box::new(|_| Some(0.0)),
         };
-        Question { value, by_ratio: false, floor: floors.function, least: 0.0, one_event: one_sample(c) }
+        Question {
+            value,
+            by_ratio: false,
+            floor: floors.function,
+            least: 0.0,
+            one_event: one_sample(c),
+            quantile: None,
+        }
     };
     names.all().flat_map(|(_, i)| [format!("self {i}"), format!("inclusive {i}")]).map(ask).collect()
 }

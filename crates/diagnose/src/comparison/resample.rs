@@ -34,6 +34,30 @@ pub(super) struct Question {
     pub least: f64,
     /// What one event more would add, for counts: a count of 0 is not certainty.
     pub one_event: Option<Formula>,
+    /// Not the value of all slices together, but this quantile of the values of single ones.
+    pub quantile: Option<Quantile>,
+}
+
+/// A value of the quieter slices.
+pub(super) struct Quantile {
+    /// Which, 0 to 1.
+    pub at: f64,
+    /// What it is divided by, from the sums.
+    pub by: Formula,
+}
+
+impl Question {
+    /// The value of drawn slices.
+    fn of(&self, drawn: &Draw, single: &[f64]) -> Option<f64> {
+        let Some(quantile) = &self.quantile else { return (self.value)(&drawn.sums) };
+        let mut values: Vec<f64> = drawn.indices.iter().map(|&i| single[i]).collect();
+        let at = quantile.at * values.len().checked_sub(1)? as f64;
+        let (below, part) = (at.floor() as usize, at.fract());
+        let (_, low, above) = values.select_nth_unstable_by(below, f64::total_cmp);
+        let low = *low;
+        let high = above.iter().copied().min_by(f64::total_cmp).unwrap_or(low);
+        (quantile.by)(&drawn.sums).filter(|by| *by > 0.0).map(|by| (low + (high - low) * part) / by)
+    }
 }
 
 /// One side.
@@ -42,6 +66,12 @@ pub(super) struct Series<'a> {
     pub slices: &'a [Vec<f64>],
     /// Slices in a block.
     pub block: usize,
+}
+
+/// Slices that were drawn.
+struct Draw {
+    sums: Vec<f64>,
+    indices: Vec<usize>,
 }
 
 /// The answer to one question, on the scale of the comparison: the natural logarithm of b / a, or b - a.
@@ -71,7 +101,7 @@ pub(super) struct Family {
 
 /// Asks a family of questions; all intervals together miss a truth with a chance of `alpha`.
 pub(super) fn ask(a: &Series<'_>, b: &Series<'_>, questions: &[Question], alpha: f64) -> Family {
-    let totals = [total(a.slices), total(b.slices)];
+    let totals = [a, b].map(|side| Draw { sums: total(side.slices), indices: (0..side.slices.len()).collect() });
     let asked: Vec<Option<Asked<'_>>> = questions.iter().map(|q| Asked::new(q, &totals, [a, b])).collect();
     let enough = a.slices.len() >= FEWEST_SLICES && b.slices.len() >= FEWEST_SLICES;
     let deviations = if enough { replicate([a, b], &asked) } else { vec![Vec::new(); questions.len()] };
@@ -91,6 +121,8 @@ pub(super) fn ask(a: &Series<'_>, b: &Series<'_>, questions: &[Question], alpha:
 struct Asked<'q> {
     question: &'q Question,
     values: [f64; 2],
+    /// Values of single slices, where a quantile of them is asked for.
+    single: [Vec<f64>; 2],
     one_event: [f64; 2],
     /// What blocks leave out of the correlation in time.
     memory: [f64; 2],
@@ -98,14 +130,19 @@ struct Asked<'q> {
 }
 
 impl<'q> Asked<'q> {
-    fn new(question: &'q Question, totals: &[Vec<f64>; 2], sides: [&Series<'_>; 2]) -> Option<Self> {
-        let value = |i: usize| (question.value)(&totals[i]).filter(|v| v.is_finite());
+    fn new(question: &'q Question, totals: &[Draw; 2], sides: [&Series<'_>; 2]) -> Option<Self> {
+        let slices = |side: &Series<'_>| side.slices.iter().map(|s| (question.value)(s)).collect::<Option<Vec<f64>>>();
+        let single = match question.quantile {
+            Some(_) => [slices(sides[0])?, slices(sides[1])?],
+            None => [Vec::new(), Vec::new()],
+        };
+        let value = |i: usize| question.of(&totals[i], &single[i]).filter(|v| v.is_finite());
         let values = [value(0)?, value(1)?];
-        let one = |i: usize| question.one_event.as_ref().and_then(|f| f(&totals[i])).unwrap_or(0.0);
+        let one = |i: usize| question.one_event.as_ref().and_then(|f| f(&totals[i].sums)).unwrap_or(0.0);
         // Nothing has no ratio to something.
         let by_ratio = question.by_ratio && values.iter().all(|v| *v > 0.0);
         let memory = sides.map(|side| memory(side, question));
-        Some(Self { question, values, one_event: [one(0), one(1)], memory, by_ratio })
+        Some(Self { question, values, single, one_event: [one(0), one(1)], memory, by_ratio })
     }
 
     fn scale(&self, value: f64) -> f64 {
@@ -113,8 +150,9 @@ impl<'q> Asked<'q> {
     }
 
     /// Deviation of one side in one replicate; `widen` is for the slices, `floor` for the floor between runs.
-    fn deviation(&self, side: usize, sums: &[f64], widen: f64, floor: f64, noise: &mut Noise) -> f64 {
-        let value = (self.question.value)(sums).filter(|v| v.is_finite() && (!self.by_ratio || *v > 0.0));
+    fn deviation(&self, side: usize, drawn: &Draw, widen: f64, floor: f64, noise: &mut Noise) -> f64 {
+        let value =
+            self.question.of(drawn, &self.single[side]).filter(|v| v.is_finite() && (!self.by_ratio || *v > 0.0));
         let Some(value) = value else { return f64::NAN };
         let whole = self.values[side].abs();
         let own = (self.scale(value) - self.scale(self.values[side])) * widen * self.memory[side];
@@ -130,17 +168,17 @@ impl<'q> Asked<'q> {
 fn replicate(sides: [&Series<'_>; 2], asked: &[Option<Asked<'_>>]) -> Vec<Vec<f64>> {
     let mut noise = Noise::new(SEED);
     let mut out = vec![Vec::with_capacity(REPLICATES); asked.len()];
-    let mut sums = [Vec::new(), Vec::new()];
+    let mut drawn = sides.map(|_| Draw { sums: Vec::new(), indices: Vec::new() });
     for _ in 0..REPLICATES {
-        for (side, sums) in sides.iter().zip(&mut sums) {
-            resampled(side, &mut noise, sums);
+        for (side, drawn) in sides.iter().zip(&mut drawn) {
+            resampled(side, &mut noise, drawn);
         }
         let widen = sides.map(|side| widening(side, &mut noise));
         let floor = noise.student(FLOOR_FREEDOM);
         for (asked, out) in asked.iter().zip(&mut out) {
             let Some(asked) = asked else { continue };
             let deviation =
-                |side: usize, noise: &mut Noise| asked.deviation(side, &sums[side], widen[side], floor, noise);
+                |side: usize, noise: &mut Noise| asked.deviation(side, &drawn[side], widen[side], floor, noise);
             out.push(deviation(1, &mut noise) - deviation(0, &mut noise));
         }
     }
@@ -170,19 +208,18 @@ fn memory(side: &Series<'_>, question: &Question) -> f64 {
     ((1.0 + first) / (1.0 - first) / (1.0 + 2.0 * within)).sqrt()
 }
 
-/// Sums of as many slices as there are, drawn in blocks that wrap around the end.
-fn resampled(side: &Series<'_>, noise: &mut Noise, sums: &mut Vec<f64>) {
+/// As many slices as there are, drawn in blocks that wrap around the end.
+fn resampled(side: &Series<'_>, noise: &mut Noise, drawn: &mut Draw) {
     let n = side.slices.len();
-    sums.clear();
-    sums.resize(side.slices[0].len(), 0.0);
-    let mut left = n;
-    while left > 0 {
+    drawn.indices.clear();
+    while drawn.indices.len() < n {
         let first = noise.below(n);
-        for i in 0..side.block.min(left) {
-            add(sums, &side.slices[(first + i) % n]);
-        }
-        left -= side.block.min(left);
+        let block = side.block.min(n - drawn.indices.len());
+        drawn.indices.extend((first..first + block).map(|i| i % n));
     }
+    drawn.sums.clear();
+    drawn.sums.resize(side.slices[0].len(), 0.0);
+    drawn.indices.iter().for_each(|&i| add(&mut drawn.sums, &side.slices[i]));
 }
 
 fn add(sums: &mut [f64], slice: &[f64]) {

@@ -159,4 +159,6 @@ pub struct Statistics {
     /// Standard deviation of CPU time per operation between two runs of the same thing, beyond what their slices show;
     /// 0 for two parts of one run.
     pub between_runs: f64,
+    /// How much more time the fixed piece of work took on side B, `b / a - 1`; 0 where it is not known.
+    pub machine_slower: f64,
 }

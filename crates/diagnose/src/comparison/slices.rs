@@ -177,6 +177,21 @@ impl Slices {
             let named: Vec<&Counter> = rows.iter().copied().filter(|r| names.contains(&r.name.as_str())).collect();
             self.growth(column, &named);
         }
+        for name in ["work_ns", "works"] {
+            let wanted = |r: &&Counter| r.source == "wakewalk/speed" && r.name == name;
+            let rows = case.recording.rows::<Counter>().iter().filter(wanted);
+            self.growth_from_nothing(&format!("speed {name}"), &rows.collect::<Vec<_>>());
+        }
+    }
+
+    /// Growth of a counter that began with the recording: its first reading is growth too.
+    fn growth_from_nothing(&mut self, column: &str, rows: &[&Counter]) {
+        let began = rows.iter().min_by_key(|r| r.t_ns).filter(|r| r.t_ns > 0).map(|r| Counter {
+            t_ns: 0,
+            value: 0.0,
+            ..(*r).clone()
+        });
+        self.growth(column, &began.iter().chain(rows.iter().copied()).collect::<Vec<_>>());
     }
 
     /// Calls that windows counted.

@@ -27,6 +27,7 @@ fn questions(columns: usize, floor: f64) -> Vec<Question> {
             floor,
             least: 0.0,
             one_event: None,
+            quantile: None,
         })
         .collect()
 }
@@ -112,6 +113,7 @@ fn a_count_of_nothing_is_not_certainty() {
         floor: 0.0,
         least: 0.0,
         one_event: Some(Box::new(|_| Some(1.0))),
+        quantile: None,
     };
     let ask = |b: &[Vec<f64>]| {
         let family = ask(&Series { slices: &nothing, block: 2 }, &Series { slices: b, block: 2 }, &[question()], 0.05);
@@ -142,4 +144,24 @@ fn the_same_slices_give_the_same_answer() {
         format!("{:?} {}", family.answers, family.critical)
     };
     assert_eq!(run(), run());
+}
+
+#[test]
+fn a_quantile_is_that_of_single_slices_and_spikes_do_not_move_it() {
+    let quiet: Vec<Vec<f64>> = (0..20).map(|i| vec![1.0, 100.0 + f64::from(i % 4)]).collect();
+    let mut spiked = quiet.clone();
+    (0..5).for_each(|i| spiked[i * 4][1] = 400.0);
+    let question = |at: Option<f64>| Question {
+        value: Box::new(|s| Some(s[1] / s[0])),
+        by_ratio: true,
+        floor: 0.0,
+        least: 0.0,
+        one_event: None,
+        quantile: at.map(|at| Quantile { at, by: Box::new(|_| Some(2.0)) }),
+    };
+    let questions = [question(Some(0.25)), question(None)];
+    let family = ask(&Series { slices: &quiet, block: 2 }, &Series { slices: &spiked, block: 2 }, &questions, 0.05);
+    let [quantile, mean] = [0, 1].map(|i| family.answers[i].unwrap());
+    assert_eq!((quantile.a, mean.a), (100.75 / 2.0, 101.5));
+    assert!(quantile.difference.abs() < 0.01 && mean.difference > 0.3, "{quantile:?} {mean:?}");
 }

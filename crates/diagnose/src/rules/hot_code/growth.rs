@@ -18,8 +18,11 @@ pub(super) fn grown(case: &Case) -> Option<Result<(Finding, Statement), String>>
 }
 
 fn judge(case: &Case, c: &Comparison) -> Result<(Finding, Statement), String> {
-    let cpu = c.measures.iter().find(|m| m.id == "cpu").map(|m| m.difference).unwrap_or_default();
-    if !cpu.changed || cpu.b <= cpu.a {
+    let find = |id: &str| c.measures.iter().find(|m| m.id == id).map(|m| m.difference);
+    let cpu = find("cpu").unwrap_or_default();
+    let rose = |d: Difference| d.changed && d.b > d.a;
+    let certain = rose(cpu) || find("cpu_at_equal_speed").is_some_and(rose);
+    if !certain || cpu.b <= cpu.a {
         return Err(format!("CPU time per {} did not rise for certain", c.operation.name));
     }
     let rise = cpu.b - cpu.a;
