@@ -1,5 +1,34 @@
 // SPDX-License-Identifier: Apache-2.0
 //! What neutral verdicts say besides: no cause and no accusation, but a reader must know it.
 
+use crate::case::Case;
+
 pub(crate) mod children;
+pub(crate) mod event_loop;
 pub(crate) mod unnamed;
+
+/// Something to say beside a verdict.
+#[derive(Debug)]
+pub(crate) struct Remark {
+    /// For the headline, behind a semicolon.
+    pub headline: String,
+    /// The next step, where it is a better one than the verdict's.
+    pub advice: Option<String>,
+    /// For the details, sentences.
+    pub detail: String,
+}
+
+/// What tempers the word that the work is honest and spread out.
+pub(crate) fn at_capacity(case: &Case) -> Vec<Remark> {
+    [event_loop::remark, children::remark, unnamed::remark].into_iter().filter_map(|remark| remark(case)).collect()
+}
+
+/// What is behind the headline.
+pub(crate) fn headlines(remarks: &[Remark]) -> String {
+    remarks.iter().map(|r| format!("; {}", r.headline)).collect()
+}
+
+/// What is behind the details.
+pub(crate) fn details(remarks: &[Remark]) -> String {
+    remarks.iter().map(|r| format!(" {}", r.detail)).collect()
+}

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! A target that starts processes all the time: starting and ending them is a cost that no function shows.
 
+use super::Remark;
 use crate::case::Case;
 use crate::facts::children::Children;
 use crate::wording::{count, percent};
@@ -13,16 +14,6 @@ const WORTH: f64 = 0.05;
 
 /// From a quarter of the CPU time on, fewer children are the first thing to try.
 const MOST: f64 = 0.25;
-
-/// Short-lived children, if they matter.
-pub(crate) struct Remark {
-    /// For the headline, `it starts 480 processes a second, 61 % of its CPU time`.
-    pub headline: String,
-    /// The next step, where they are a large part.
-    pub advice: Option<&'static str>,
-    /// For the details, a sentence.
-    pub detail: String,
-}
 
 /// What there is to say about short-lived children.
 pub(crate) fn remark(case: &Case) -> Option<Remark> {
@@ -37,9 +28,10 @@ pub(crate) fn remark(case: &Case) -> Option<Remark> {
             count(c.per_second),
             percent(c.cpu_share)
         ),
-        advice: (c.cpu_share >= MOST).then_some("start fewer processes: keep workers alive, or do their work inside"),
+        advice: (c.cpu_share >= MOST)
+            .then(|| "start fewer processes: keep workers alive, or do their work inside".to_string()),
         detail: format!(
-            " {} short-lived processes ({names}) came and went, {} a second, and took {} of its CPU time; starting them \
+            "{} short-lived processes ({names}) came and went, {} a second, and took {} of its CPU time; starting them \
              costs their parent besides.",
             count(c.count as f64),
             count(c.per_second),

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! How much of the CPU time is in code without names: what is said about functions knows that much less.
 
+use super::Remark;
 use crate::case::{Case, gap};
 use crate::facts::profile::Profile;
 use crate::facts::stacks::Stacks;
@@ -16,17 +17,17 @@ const MUCH: f64 = 0.25;
 const MIN_SAMPLES: u64 = 50;
 
 /// Code without names.
-pub(crate) struct Unnamed {
+struct Unnamed {
     /// Its share of the CPU time.
-    pub share: f64,
+    share: f64,
     /// What it is, `JIT-compiled code without names`.
-    pub what: &'static str,
+    what: &'static str,
     /// How to get the names, a sentence without its full stop.
-    pub remedy: String,
+    remedy: String,
 }
 
 /// What has no names, if it is much.
-pub(crate) fn much(case: &Case) -> Option<Unnamed> {
+fn much(case: &Case) -> Option<Unnamed> {
     let (profile, stacks) = (case.fact::<Profile>().ok()?, case.fact::<Stacks>().ok()?);
     let part = share(profile.unnamed_own as f64, profile.total.samples as f64);
     if part < MUCH || profile.total.samples < MIN_SAMPLES {
@@ -40,6 +41,20 @@ pub(crate) fn much(case: &Case) -> Option<Unnamed> {
         }
     };
     Some(Unnamed { share: part, what, remedy })
+}
+
+/// Why that no function stands out is less certain.
+pub(crate) fn remark(case: &Case) -> Option<Remark> {
+    let Unnamed { share, what, remedy } = much(case)?;
+    let share = percent(share);
+    Some(Remark {
+        headline: format!("{share} of it in {what}"),
+        advice: None,
+        detail: format!(
+            "That no function stands out is less certain than usual: {share} of the CPU time is in {what}. To see it by \
+             name, {remedy}."
+        ),
+    })
 }
 
 /// The same as a gap of the verdict.

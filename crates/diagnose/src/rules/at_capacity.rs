@@ -9,8 +9,7 @@ use crate::facts::calls::Calls;
 use crate::facts::limits::{Limits, ThreadUse};
 use crate::facts::profile::Profile;
 use crate::facts::stacks::Stacks;
-use crate::remarks::children;
-use crate::remarks::unnamed::{self, Unnamed};
+use crate::remarks;
 use crate::runtimes::Part;
 use crate::statistics::{ratio, share};
 use crate::verdict::Gap;
@@ -109,45 +108,27 @@ fn check(case: &Case, _: &[Gap]) -> Option<Statement> {
     let more = if !full.certain {
         "More CPUs will not help while one thread runs at a time: a lock, or an interpreter's, may be why."
     } else if full.threads.is_empty() {
-        "Add CPUs, or make each operation cheaper; no empty polling, quota or other process was found in the way."
+        "Add CPUs, or make each operation cheaper; no quota or other process was found in the way."
     } else {
         "Spread the work over more threads or processes, or make each operation cheaper."
     };
     let operation = per_operation(case, limits.cores).map_or(String::new(), |o| format!(" That is {o}."));
-    let unnamed = unnamed::much(case);
-    let children = children::remark(case);
-    let besides = children.as_ref().map_or(String::new(), |c| format!("; {}", c.headline));
-    let blind = unnamed.as_ref().map_or(String::new(), |u| format!("; {} of it in {}", percent(u.share), u.what));
+    let remarks = remarks::at_capacity(case);
+    let besides = remarks::headlines(&remarks);
     Some(Statement {
-        headline: format!("at its CPU limit, {} {} busy{besides}{blind}", full.what, percent(full.utilization)),
-        advice: if let Some(advice) = children.as_ref().and_then(|c| c.advice) {
-            advice.into()
-        } else if !full.certain {
-            "more CPUs will not help: it seems to run one thread at a time".into()
-        } else if full.threads.is_empty() {
-            "add CPUs, or make each operation cheaper".into()
-        } else {
-            "spread the work over more threads, or make it cheaper".into()
+        headline: format!("at its CPU limit, {} {} busy{besides}", full.what, percent(full.utilization)),
+        advice: match remarks.iter().find_map(|r| r.advice.clone()) {
+            Some(advice) => advice,
+            None if !full.certain => "more CPUs will not help: it seems to run one thread at a time".into(),
+            None if full.threads.is_empty() => "add CPUs, or make each operation cheaper".into(),
+            None => "spread the work over more threads, or make it cheaper".into(),
         },
         detail: format!(
             "{more}{operation}{top}{}{}",
-            children.map_or(String::new(), |c| c.detail),
-            unseen(case, unnamed)
+            remarks::details(&remarks),
+            interpreted(case).unwrap_or_default()
         ),
     })
-}
-
-/// What limits the view of where the time goes, and how to see further.
-fn unseen(case: &Case, unnamed: Option<Unnamed>) -> String {
-    let names = unnamed.map_or(String::new(), |u| {
-        format!(
-            " That no function stands out is less certain than usual: {} of the CPU time is in {}. To see it by name, {}.",
-            percent(u.share),
-            u.what,
-            u.remedy
-        )
-    });
-    names + &interpreted(case).unwrap_or_default()
 }
 
 /// Where an interpreter's loop is a good part of the time, its own language can see further.

@@ -6,7 +6,7 @@ use crate::case::Case;
 use crate::facts::limits::Limits;
 use crate::facts::resources::Resources;
 use crate::ledger::threads::Threads;
-use crate::remarks::children;
+use crate::remarks::{self, Remark, children};
 use crate::verdict::Gap;
 use crate::wording::{cores, percent, seconds};
 
@@ -30,17 +30,16 @@ fn check(case: &Case, _: &[Gap]) -> Option<Statement> {
         ns if ns > 0.0 => format!("{} throttled", seconds(ns / 1e9)),
         _ => "none throttled".to_string(),
     };
-    let children = children::remark(case);
-    let besides = children.as_ref().map(|c| format!("; {}", c.headline));
+    let children: Vec<Remark> = children::remark(case).into_iter().collect();
     Some(Statement {
-        headline: format!("nothing that was measured explains lost time{}", besides.unwrap_or_default()),
+        headline: format!("nothing that was measured explains lost time{}", remarks::headlines(&children)),
         advice: advice(next_limit(case, &limits), &limits),
         detail: format!(
             "It used {}, was runnable without a CPU for {}, {held}. {}{}",
             cores(limits.cores),
             seconds(ledger.total.waiting_for_cpu_ns() / 1e9),
             waits(&ledger),
-            children.map_or(String::new(), |c| c.detail),
+            remarks::details(&children),
         ),
     })
 }
