@@ -85,25 +85,29 @@ pub fn run(plan: &Plan, mut writer: Writer, stop: &AtomicBool, progress: &mut dy
     );
     let calls = Calls::load(&mut c, ledger.threads()).map_err(|e| hooks::explain(&plan.root, &calls::HOOKS, e));
     let calls = or_gap(calls, "call", &mut gaps);
-    let mut meta = Meta {
-        tool: plan.tool.clone(),
-        kind: "target".into(),
-        started: clock::rfc3339(SystemTime::now()),
-        start_ns: clock::monotonic_ns(),
-        host: host::inventory(&plan.root),
-        target: plan.target.meta(),
-        ..Meta::default()
-    };
+    let (host, target) = (host::inventory(&plan.root), plan.target.meta());
+    // The clock starts with the watch of the threads: whatever comes between would be time that nobody saw.
+    let (started, start_ns) = (clock::rfc3339(SystemTime::now()), clock::monotonic_ns());
+    seed(plan, &ledger)?;
+    let mut meta =
+        Meta { tool: plan.tool.clone(), kind: "target".into(), started, start_ns, host, target, ..Meta::default() };
     meta.target.sample_hz = if profile.is_some() { SAMPLE_HZ } else { 0 };
     meta.target.stack_bytes = stack_bytes;
     writer.describe(&meta)?;
     writer.append(&settings)?;
-    let mut capture = Capture::new(plan, &meta, (ledger, profile, calls), gaps, cost)?;
+    let mut capture = Capture::new(plan, &meta, (ledger, profile, calls), gaps, cost);
     meta.ended = capture.watch(&mut writer, stop, progress)?;
     meta.length_ns = clock::monotonic_ns() - meta.start_ns;
     progress(&Progress { elapsed: plan.length, length: plan.length, doing: "naming functions" });
     capture.close(&mut writer, meta.length_ns)?;
     writer.seal(&meta)
+}
+
+fn seed(plan: &Plan, ledger: &Ledger<'_>) -> Result<()> {
+    let pids = &plan.target.pids;
+    ledger.seed(pids)?;
+    // Children that were forked between the look at /proc and the seeding.
+    ledger.seed(&crate::target::descendants(&plan.root, pids))
 }
 
 /// A probe that the kernel refuses is a gap in the recording, not a failure of the capture.
@@ -137,18 +141,14 @@ impl<'o, 'p> Capture<'o, 'p> {
         (ledger, profile, calls): (Ledger<'o>, Option<Profile<'o>>, Option<Calls<'o>>),
         gaps: Vec<Gap>,
         cost: cost::Account,
-    ) -> Result<Self> {
-        let target = &plan.target;
-        ledger.seed(&target.pids)?;
-        // Children that were forked between the look at /proc and the seeding.
-        ledger.seed(&crate::target::descendants(&plan.root, &target.pids))?;
-        Ok(Self {
+    ) -> Self {
+        Self {
             plan,
             start_ns: meta.start_ns,
             ledger,
             profile,
             windows: calls.map(|calls| windows::Windows::new(calls, plan.calls, plan.length, meta.start_ns)),
-            samplers: Samplers::new(Scope::of(&plan.root, target)),
+            samplers: Samplers::new(Scope::of(&plan.root, &plan.target)),
             slices: threads::Slices::new(meta.start_ns),
             samples: samples::Samples::new(meta.start_ns),
             ended: Vec::new(),
@@ -158,7 +158,7 @@ impl<'o, 'p> Capture<'o, 'p> {
             delayers: closing::Names::default(),
             cost,
             gaps,
-        })
+        }
     }
 
     /// Drains until the end; says why it ended.

@@ -128,6 +128,7 @@ struct Numbers {
 fn numbers(columns: &Columns<'_>, sides: &[Slices; 2], floors: Floors, names: &Names) -> Numbers {
     let rows = [sides[0].rows(&columns.names), sides[1].rows(&columns.names)];
     let (apart, usual) = speeds(columns, &rows);
+    let between_runs = floors.equal_speed;
     let floors = floors.at_speeds_apart(apart);
     let (first, cpu_questions) = parted(measures::cpu(columns, &floors, usual));
     let (few, questions) = parted(measures::headline(columns, &floors));
@@ -148,7 +149,7 @@ fn numbers(columns: &Columns<'_>, sides: &[Slices; 2], floors: Floors, names: &N
         critical_cpu: cpu.critical,
         critical_headline: headline.critical,
         critical_details: details.critical,
-        between_runs: floors.equal_speed,
+        between_runs,
         machine_slower: apart.exp_m1(),
     };
     Numbers { measures, functions, statistics }

@@ -47,7 +47,7 @@ fn judge(case: &Case<'_>) -> Verdict {
     let (verdict, statement) = asked.outcome(case);
     let quality = case.fact::<Quality>().ok();
     asked.gaps.extend(quality.iter().flat_map(|q| q.gaps.clone()));
-    asked.gaps.extend(unnamed::function_names(&case));
+    asked.gaps.extend(unnamed::function_names(case));
     asked.gaps.dedup();
     Verdict {
         schema: SCHEMA,

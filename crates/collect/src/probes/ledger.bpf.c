@@ -238,7 +238,7 @@ int seed_threads(struct bpf_iter__task *ctx)
 {
 	struct task_struct *task = ctx->task;
 	struct counts *c = this_cpu();
-	struct thread_state *t;
+	struct thread_state *t = NULL;
 	u32 tgid;
 	u64 now;
 
@@ -247,7 +247,9 @@ int seed_threads(struct bpf_iter__task *ctx)
 	tgid = task->tgid;
 	if (!bpf_map_lookup_elem(&seeds, &tgid) || watched(task))
 		return 0;
-	t = bpf_task_storage_get(&threads, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	/* The kernel gives up at once where another capture is doing the same to this task. */
+	for (int i = 0; i < 3 && !t; i++)
+		t = bpf_task_storage_get(&threads, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
 	if (!t) {
 		c->forks_lost++;
 		return 0;

@@ -76,7 +76,10 @@ check("red grew, blue shrank, and what has gone is still there", "compared", asy
     assert.match(await colour(name), new RegExp(`--flame-${kind}\\) [1-9]`), name);
   }
   const strength = async (name) => Number((await colour(name)).match(/([\d.]+)%/)[1]);
-  assert.ok((await strength("score")) > (await strength("fresh")), "the larger change is the stronger colour");
+  assert.ok(
+    (await strength("score")) > (await strength("fresh")),
+    "the larger change is the stronger colour",
+  );
   assert.ok((await strength("usual")) < 20, "what hardly changed has hardly a colour");
   const [grew, shrank] = [".key.grew", ".key.shrank"].map((key) =>
     page.locator(`#compared-flame ${key}`).evaluate((e) => getComputedStyle(e).backgroundColor),
@@ -112,7 +115,9 @@ check("the graph of differences zooms and searches like the other", "compared", 
   assert.ok(Math.abs((await settledWidth(frame(page, "parse"))) - whole) < 2);
   await page.getByRole("button", { name: "Reset" }).click();
   await page.getByRole("searchbox").fill("SCORE");
-  await page.waitForFunction(() => document.querySelector("#compared-flame .status").textContent.includes("match"));
+  await page.waitForFunction(() =>
+    document.querySelector("#compared-flame .status").textContent.includes("match"),
+  );
 });
 
 for (const [device, viewport] of [
