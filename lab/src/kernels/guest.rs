@@ -80,10 +80,12 @@ struct Qemu(Child);
 impl Qemu {
     fn start(kernel: &Kernel, initrd: &Path, console: &Path, results: &Path) -> Result<Self> {
         let serial = |path: &Path| format!("file:{}", path.display());
-        // It ends with us, however we end; and gives way to the tests that run beside it.
+        // It ends with us, however we end; and gives way to the tests that run beside it. One thread for both of the
+        // guest's CPUs: with one each, the emulator now and then runs an instruction that the other CPU has patched
+        // since (a static key), and the guest panics on a breakpoint that is no longer there.
         let child = Command::new("setpriv")
             .args(["--pdeathsig", "KILL", "nice", "-n", "5", QEMU])
-            .args(["-M", "q35", "-accel", "tcg", "-cpu", "max", "-smp", "2", "-m", "1024"])
+            .args(["-M", "q35", "-accel", "tcg,thread=single", "-cpu", "max", "-smp", "2", "-m", "1024"])
             .args(["-display", "none", "-monitor", "none", "-nic", "none", "-no-reboot"])
             .args(["-append", BOOT])
             .arg("-kernel")
