@@ -14,7 +14,7 @@ fn a_target_that_becomes_another_program() {
     }
     let dir = tempfile::tempdir().unwrap();
     let folder = dir.path().join("recording");
-    let script = "i=0; while [ $i -lt 40000 ]; do i=$((i+1)); done; exec awk 'BEGIN { while (1) x++ }'";
+    let script = "i=0; while [ $i -lt 400000 ]; do i=$((i+1)); done; exec awk 'BEGIN { while (1) x++ }'";
     let save = ["--save", folder.to_str().unwrap()];
     let v = verdict(&[&["--for", "3s"], &save[..], &["--", "sh", "-c", script]].concat());
     assert!(v.coverage.thread_time > 0.99 && v.window.ended == "time", "{:?}", v.coverage);

@@ -43,7 +43,8 @@ fn two_captures_into_one_folder() {
     read(&outs[0]);
     let said = String::from_utf8_lossy(&outs[1].stderr).into_owned();
     assert_eq!(outs[1].status.code(), Some(2), "{said}");
-    assert!(said.contains("name another"), "{said}");
+    // It came too late to find the folder empty, or just in time to find it taken.
+    assert!(said.contains("name another") || said.contains("name a new folder"), "{said}");
     let left = recording::open(&folder).unwrap();
     assert!(left.meta.sealed, "the refused one has not touched the other's recording");
 }
