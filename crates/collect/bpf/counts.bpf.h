@@ -19,6 +19,8 @@ struct counts {
 	u64 stacks_lost;
 	u64 delays; /* waits for a CPU that are worth a name */
 	u64 delays_lost;
+	u64 snapshots; /* of threads that are about to wait */
+	u64 snapshots_lost;
 	u64 stacks_in_second; /* asked for in `second` */
 	u64 second;
 	struct totals lost; /* ledgers of threads whose exit row was lost */

@@ -47,6 +47,30 @@ struct inode {
 
 struct file {
 	struct inode *f_inode;
+	void *private_data;
+};
+
+struct sock_common {
+	u32 skc_daddr; /* network order */
+	u16 skc_dport; /* network order */
+	u16 skc_num;
+	unsigned short skc_family;
+};
+
+struct sock {
+	struct sock_common __sk_common;
+};
+
+struct socket {
+	struct sock *sk;
+};
+
+struct unix_address;
+
+struct unix_sock {
+	struct sock sk;
+	struct unix_address *addr; /* NULL = it has no name */
+	struct sock *peer;
 };
 
 struct fdtable {
@@ -63,6 +87,7 @@ struct bpf_local_storage;
 
 struct task_struct {
 	unsigned int __state;
+	unsigned int flags;
 	int on_cpu;
 	struct sched_entity se;
 	bool throttled; /* since 6.18, where a quota holds single tasks */
@@ -115,3 +140,4 @@ enum { BPF_ANY = 0, BPF_NOEXIST = 1, BPF_F_NO_PREALLOC = 1 };
 enum { BPF_LOCAL_STORAGE_GET_F_CREATE = 1 };
 enum { BPF_RB_NO_WAKEUP = 1, BPF_RB_FORCE_WAKEUP = 2 };
 enum { TASK_DEAD = 0x80 };
+enum { PF_KTHREAD = 0x00200000 };

@@ -14,7 +14,7 @@ struct kernel_stack {
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 8192);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
+	/* Preallocated: entries as large as these run out where many are made at once with interrupts off. */
 	__type(key, u64);
 	__type(value, struct kernel_stack);
 } stacks SEC(".maps");
@@ -26,14 +26,45 @@ struct {
 	__type(value, struct kernel_stack);
 } scratch SEC(".maps");
 
-/* Key of a stack of `frames` addresses; never 0. */
-static __always_inline u64 stack_key(const struct kernel_stack *stack, u32 frames)
+/*
+ * The loops below have no branches, and always go over all frames: each branch in them would double the ways that the
+ * kernel's verifier has to follow, and that is time before every capture.
+ */
+
+/* A stack to fill, all zero; NULL = there is none. */
+static __always_inline struct kernel_stack *empty_stack(void)
+{
+	u32 zero = 0;
+	struct kernel_stack *stack = bpf_map_lookup_elem(&scratch, &zero);
+
+	if (stack)
+		__builtin_memset(stack, 0, sizeof(*stack));
+	return stack;
+}
+
+/* Key of a stack; never 0. */
+static __always_inline u64 stack_key(const struct kernel_stack *stack)
 {
 	u64 key = 0xcbf29ce484222325ULL;
 
-	for (u32 i = 0; i < STACK_FRAMES && i < frames; i++)
+	for (u32 i = 0; i < STACK_FRAMES; i++)
 		key = (key ^ stack->ip[i]) * 0x100000001b3ULL;
 	return key ?: 1;
+}
+
+/* Keeps a stack; returns its key, 0 = the map is full. */
+static __always_inline u64 keep_stack(struct kernel_stack *stack, u64 *taken, u64 *lost)
+{
+	u64 key = stack_key(stack);
+
+	(*taken)++;
+	if (bpf_map_lookup_elem(&stacks, &key))
+		return key;
+	if (bpf_map_update_elem(&stacks, &key, stack, BPF_ANY)) {
+		(*lost)++;
+		return 0;
+	}
+	return key;
 }
 
 /*
@@ -42,26 +73,9 @@ static __always_inline u64 stack_key(const struct kernel_stack *stack, u32 frame
  */
 static __always_inline u64 take_stack(struct task_struct *task, u64 *taken, u64 *lost)
 {
-	u32 zero = 0;
-	struct kernel_stack *stack = bpf_map_lookup_elem(&scratch, &zero);
-	long bytes;
-	u64 key;
+	struct kernel_stack *stack = empty_stack();
 
-	if (!stack)
+	if (!stack || bpf_get_task_stack(task, stack, sizeof(*stack), 0) <= 0)
 		return 0;
-	bytes = bpf_get_task_stack(task, stack, sizeof(*stack), 0);
-	if (bytes <= 0)
-		return 0;
-	(*taken)++;
-	for (u32 i = 0; i < STACK_FRAMES; i++)
-		if (i >= (u32)bytes / sizeof(u64))
-			stack->ip[i] = 0;
-	key = stack_key(stack, (u32)bytes / sizeof(u64));
-	if (bpf_map_lookup_elem(&stacks, &key))
-		return key;
-	if (bpf_map_update_elem(&stacks, &key, stack, BPF_ANY)) {
-		(*lost)++;
-		return 0;
-	}
-	return key;
+	return keep_stack(stack, taken, lost);
 }

@@ -49,6 +49,7 @@ struct thread_state {
 	u8 fd_kind; /* enum fd_kind */
 	u8 state; /* task state bits of the wait */
 	u8 io_wait;
+	s32 wanted; /* call before whose next wait a snapshot is to be taken, plus one; 0 = none */
 	struct totals sum;
 };
 

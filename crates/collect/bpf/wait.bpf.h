@@ -1,20 +1,12 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR Apache-2.0) */
 /*
- * What a blocked thread waits for, as the registers and the task tell it: the system call, the kind
- * of file that its first argument refers to, the task's state. What that means is told later, in
- * user space.
+ * What a blocked thread waits for, and the rows that add waits up. What it means is told later, in user space.
  */
 #pragma once
 
-#define CALLS 512
+#include "call.bpf.h"
+
 #define YOUNG_NS 1000000000ULL
-#define STATE_MASK 0x0f /* R, S, D, T; without the freezable, killable and load bits */
-#define ANON_INODE_MAGIC 0x09041934
-
-/* System calls whose first argument is a descriptor that may be asked for its kind. */
-const volatile u8 takes_fd[CALLS];
-
-enum fd_kind { FD_NONE, FD_SOCKET, FD_PIPE, FD_TTY, FD_FILE, FD_BLOCK, FD_ANON };
 
 struct wait_key {
 	u64 stack;
@@ -41,41 +33,16 @@ struct {
 	__type(value, struct wait_value);
 } waits SEC(".maps");
 
-static __always_inline u8 kind_of_fd(struct task_struct *task, u64 fd)
-{
-	struct fdtable *table = task->files->fdt;
-	struct file *file = NULL;
-	struct inode *inode;
-
-	if (fd >= table->max_fds)
-		return FD_NONE;
-	if (bpf_probe_read_kernel(&file, sizeof(file), table->fd + fd) || !file)
-		return FD_NONE;
-	inode = BPF_CORE_READ(file, f_inode);
-	switch (BPF_CORE_READ(inode, i_mode) & 0170000) {
-	case 0140000:
-		return FD_SOCKET;
-	case 0010000:
-		return FD_PIPE;
-	case 0020000:
-		return FD_TTY;
-	case 0060000:
-		return FD_BLOCK;
-	default:
-		return BPF_CORE_READ(inode, i_sb, s_magic) == ANON_INODE_MAGIC ? FD_ANON : FD_FILE;
-	}
-}
-
 /* Notes what a thread that leaves its CPU is about to wait for. */
 static __always_inline void note_wait(struct task_struct *task, struct thread_state *t, u32 state)
 {
 	struct pt_regs *regs = (struct pt_regs *)bpf_task_pt_regs(task);
-	s32 nr = task->mm ? (s32)regs->orig_ax : -1;
+	s32 nr = task->mm ? call_number(regs) : -1;
 
 	t->off = OFF_BLOCKED;
 	t->state = state & STATE_MASK;
 	t->io_wait = BPF_CORE_READ_BITFIELD(task, in_iowait);
-	t->syscall = nr < 0 || nr >= CALLS ? -1 : nr;
+	t->syscall = nr;
 	t->fd_kind = FD_NONE;
 	t->stack = 0;
 	if (nr >= 0 && nr < CALLS && takes_fd[nr])

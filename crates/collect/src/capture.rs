@@ -8,10 +8,12 @@ mod cost;
 pub(crate) mod samples;
 mod speed;
 pub(crate) mod threads;
+mod wakeups;
 mod windows;
 
 use std::collections::HashSet;
 use std::mem::MaybeUninit;
+use std::os::fd::BorrowedFd;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::sleep;
@@ -25,10 +27,12 @@ use crate::clock;
 use crate::hooks;
 use crate::host;
 use crate::inventory;
+use crate::priority;
 use crate::probes::Room;
 use crate::probes::calls::{self, Calls};
 use crate::probes::ledger::{self, Ledger, ThreadRow, What};
 use crate::probes::profile::Profile;
+use crate::probes::wakeups::Wakeups;
 use crate::samplers::{Samplers, Scope};
 use crate::target::{Resolved, processes};
 
@@ -73,18 +77,22 @@ pub struct Progress {
 /// The kernel refuses the ledger, or the recording cannot be written.
 pub fn run(plan: &Plan, mut writer: Writer, stop: &AtomicBool, progress: &mut dyn FnMut(&Progress)) -> Result<()> {
     let cost = cost::Account::start(); // loading is part of the price
-    let (mut a, mut b, mut c) = (MaybeUninit::uninit(), MaybeUninit::uninit(), MaybeUninit::uninit());
+    priority::stand_back();
+    let (mut a, mut b, mut c, mut d) =
+        (MaybeUninit::uninit(), MaybeUninit::uninit(), MaybeUninit::uninit(), MaybeUninit::uninit());
     let mut gaps = Vec::new();
     let settings = inventory::host(&plan.root); // before our own programs are among the loaded ones
-    let ledger = Ledger::load_in(&mut a, plan.room).map_err(|e| hooks::explain(&plan.root, &ledger::HOOKS, e))?;
     let stack_bytes = samples::stack_bytes(plan);
+    let ledger =
+        Ledger::load_in(&mut a, stack_bytes, plan.room).map_err(|e| hooks::explain(&plan.root, &ledger::HOOKS, e))?;
     let profile = or_gap(
-        Profile::load_in(&mut b, ledger.threads(), &host::online_cpus(&plan.root), SAMPLE_HZ, stack_bytes, plan.room),
+        Profile::load_in(&mut b, &ledger, &host::online_cpus(&plan.root), SAMPLE_HZ, stack_bytes, plan.room),
         "sample",
         &mut gaps,
     );
     let calls = Calls::load(&mut c, ledger.threads()).map_err(|e| hooks::explain(&plan.root, &calls::HOOKS, e));
     let calls = or_gap(calls, "call", &mut gaps);
+    let wakeups = or_gap(Wakeups::load_in(&mut d, &ledger, profile.is_some(), plan.room), "wakeup", &mut gaps);
     let (host, target) = (host::inventory(&plan.root), plan.target.meta());
     // The clock starts with the watch of the threads: whatever comes between would be time that nobody saw.
     let (started, start_ns) = (clock::rfc3339(SystemTime::now()), clock::monotonic_ns());
@@ -95,7 +103,7 @@ pub fn run(plan: &Plan, mut writer: Writer, stop: &AtomicBool, progress: &mut dy
     meta.target.stack_bytes = stack_bytes;
     writer.describe(&meta)?;
     writer.append(&settings)?;
-    let mut capture = Capture::new(plan, &meta, (ledger, profile, calls), gaps, cost);
+    let mut capture = Capture::new(plan, &meta, Probes { ledger, profile, wakeups }, calls, gaps, cost);
     meta.ended = capture.watch(&mut writer, stop, progress)?;
     meta.length_ns = clock::monotonic_ns() - meta.start_ns;
     progress(&Progress { elapsed: plan.length, length: plan.length, doing: "naming functions" });
@@ -115,16 +123,47 @@ fn or_gap<T>(loaded: Result<T>, what: &str, gaps: &mut Vec<Gap>) -> Option<T> {
     loaded.map_err(|e| gaps.push(Gap { what: what.into(), why: format!("{e:#}") })).ok()
 }
 
+/// What hangs on hooks for the whole capture.
+struct Probes<'o> {
+    ledger: Ledger<'o>,
+    profile: Option<Profile<'o>>,
+    wakeups: Option<Wakeups<'o>>,
+}
+
+impl<'o> Probes<'o> {
+    /// The programs, for their run statistics.
+    fn programs(&self) -> Vec<(&'static str, BorrowedFd<'_>)> {
+        let mut programs = self.ledger.programs();
+        programs.extend(self.profile.iter().flat_map(Profile::programs));
+        programs.extend(self.wakeups.iter().flat_map(Wakeups::programs));
+        programs
+    }
+
+    /// Kernel memory of their maps, bytes.
+    fn map_bytes(&self) -> u64 {
+        self.ledger.map_bytes()
+            + self.profile.as_ref().map_or(0, Profile::map_bytes)
+            + self.wakeups.as_ref().map_or(0, Wakeups::map_bytes)
+    }
+
+    /// Takes all hooks off; maps and rings stay readable.
+    fn detach(&mut self) {
+        self.ledger.detach();
+        self.profile.iter_mut().for_each(Profile::detach);
+        self.wakeups.iter_mut().for_each(Wakeups::detach);
+    }
+}
+
 /// The state of a running capture.
 struct Capture<'o, 'p> {
     plan: &'p Plan,
     start_ns: u64,
-    ledger: Ledger<'o>,
-    profile: Option<Profile<'o>>,
+    probes: Probes<'o>,
     windows: Option<windows::Windows<'o>>,
     samplers: Samplers,
     slices: threads::Slices,
     samples: samples::Samples,
+    wakeups: wakeups::Rows,
     ended: Vec<ThreadRow>,
     known: HashSet<u32>,
     inventoried: bool,
@@ -138,19 +177,20 @@ impl<'o, 'p> Capture<'o, 'p> {
     fn new(
         plan: &'p Plan,
         meta: &Meta,
-        (ledger, profile, calls): (Ledger<'o>, Option<Profile<'o>>, Option<Calls<'o>>),
+        probes: Probes<'o>,
+        calls: Option<Calls<'o>>,
         gaps: Vec<Gap>,
         cost: cost::Account,
     ) -> Self {
         Self {
             plan,
             start_ns: meta.start_ns,
-            ledger,
-            profile,
+            probes,
             windows: calls.map(|calls| windows::Windows::new(calls, plan.calls, plan.length, meta.start_ns)),
             samplers: Samplers::new(Scope::of(&plan.root, &plan.target)),
             slices: threads::Slices::new(meta.start_ns),
             samples: samples::Samples::new(meta.start_ns),
+            wakeups: wakeups::Rows::new(meta.start_ns),
             ended: Vec::new(),
             known: HashSet::new(),
             inventoried: false,
@@ -171,7 +211,7 @@ impl<'o, 'p> Capture<'o, 'p> {
             progress(&Progress { elapsed, length: self.plan.length, doing: "watching" });
             let main_ended = self.drain(writer)?;
             self.speed.probe();
-            self.cost.tick(elapsed, &self.ledger, self.profile.as_ref());
+            self.cost.tick(elapsed, || self.probes.programs());
             if stop.load(Ordering::Relaxed) {
                 return Ok("interrupted".into());
             }
@@ -204,9 +244,14 @@ impl<'o, 'p> Capture<'o, 'p> {
     /// Samples first: after an exec or an end the mappings that they need are gone. True = a process that
     /// was named has ended.
     fn drain(&mut self, writer: &mut Writer) -> Result<bool> {
-        let events = self.ledger.events()?;
-        if let Some(profile) = &self.profile {
-            writer.append(&self.samples.take(profile.samples()?))?;
+        let events = self.probes.ledger.events()?;
+        if let Some(profile) = &self.probes.profile {
+            let (waits, samples) = profile.samples()?.into_iter().partition(|raw| raw.before_wait);
+            writer.append(&self.samples.take(samples))?;
+            writer.append(&self.samples.waits(waits))?;
+        }
+        if let Some(wakeups) = &self.probes.wakeups {
+            writer.append(&self.wakeups.take(&wakeups.rows()?, &self.probes.ledger, &mut self.samples.stacks)?)?;
         }
         let is_main = |row: &ThreadRow| row.tid == row.tgid && self.plan.target.main.contains(&row.tgid);
         let main_ended = events.iter().any(|row| row.what == What::Exited && is_main(row));
@@ -223,7 +268,7 @@ impl<'o, 'p> Capture<'o, 'p> {
 
     /// Writes one slice; false = no thread of the target is left.
     fn slice(&mut self, writer: &mut Writer, last: bool) -> Result<bool> {
-        let living = self.ledger.read(last)?;
+        let living = self.probes.ledger.read(last)?;
         let ended = std::mem::take(&mut self.ended);
         let t_ns = clock::monotonic_ns() - self.start_ns;
         writer.append(&self.slices.rows(t_ns, &living, &ended))?;
@@ -231,7 +276,7 @@ impl<'o, 'p> Capture<'o, 'p> {
         writer.append(&self.speed.rows(t_ns))?;
         self.meet(writer, &living)?;
         self.take_inventory(writer)?;
-        self.delayers.learn(&self.plan.root, &self.ledger.delayers()?);
+        self.delayers.learn(&self.plan.root, &self.probes.ledger.delayers()?);
         Ok(!living.is_empty())
     }
 
@@ -266,10 +311,7 @@ impl<'o, 'p> Capture<'o, 'p> {
     fn close(mut self, writer: &mut Writer, length_ns: u64) -> Result<()> {
         self.drain(writer)?;
         self.slice(writer, true).context("failed to close the last slice")?;
-        self.ledger.detach();
-        if let Some(profile) = &mut self.profile {
-            profile.detach();
-        }
+        self.probes.detach();
         closing::write(self, writer, length_ns)
     }
 }

@@ -14,6 +14,7 @@ use crate::probes::calls::{Calls, Kind};
 use crate::probes::ledger::Ledger;
 use crate::probes::profile::Profile;
 use crate::probes::run_stats;
+use crate::probes::wakeups::Wakeups;
 use crate::tested;
 
 /// One facility and what it is worth.
@@ -109,6 +110,8 @@ const PROFILE: (&str, &str) =
     ("on-CPU profile", "user and kernel time, functions, flame graph, suspicion of busy polls");
 const CALLS: (&str, &str) =
     ("counted system calls", "arguments and results; without them a busy poll is `medium` at best");
+const WAKEUPS: (&str, &str) =
+    ("wakeups", "whom the service waits for, walked to the end; without them a wait is not told from idleness");
 const RUN_STATS: (&str, &str) = ("run statistics of programs", "what the capture itself costs in the kernel");
 
 fn tried<T>((name, meaning): (&'static str, &'static str), outcome: Result<T, anyhow::Error>) -> Facility {
@@ -124,21 +127,29 @@ fn probes() -> Vec<Facility> {
     let missing = privileges::missing(&PROBES);
     if !missing.is_empty() {
         let why = format!("this user lacks {}; run `sudo wakewalk doctor`", privileges::names(&missing));
-        return [LEDGER, PROFILE, CALLS, RUN_STATS].map(untried(&why)).into();
+        return [LEDGER, PROFILE, CALLS, WAKEUPS, RUN_STATS].map(untried(&why)).into();
     }
-    let (mut a, mut b, mut c) = (MaybeUninit::uninit(), MaybeUninit::uninit(), MaybeUninit::uninit());
+    let (mut a, mut b, mut c, mut d) =
+        (MaybeUninit::uninit(), MaybeUninit::uninit(), MaybeUninit::uninit(), MaybeUninit::uninit());
     let ledger = match Ledger::load(&mut a) {
         Ok(ledger) => ledger,
         Err(refused) => {
             let mut found = vec![tried(LEDGER, Err::<(), _>(refused))];
-            found.extend([PROFILE, CALLS, RUN_STATS].map(untried("the thread ledger comes first")));
+            found.extend([PROFILE, CALLS, WAKEUPS, RUN_STATS].map(untried("the thread ledger comes first")));
             return found;
         }
     };
     let cpus = host::online_cpus(Path::new("/"));
-    let profile = Profile::load(&mut b, ledger.threads(), &cpus, 1, 4096).map(drop);
+    let profile = Profile::load(&mut b, &ledger, &cpus, 1, 4096).map(drop);
     let calls = Calls::load(&mut c, ledger.threads()).and_then(|mut calls| calls.open(Kind::Latency).map(drop));
-    vec![tried(LEDGER, Ok(())), tried(PROFILE, profile), tried(CALLS, calls), tried(RUN_STATS, run_stats::start())]
+    let wakeups = Wakeups::load(&mut d, &ledger).map(drop);
+    vec![
+        tried(LEDGER, Ok(())),
+        tried(PROFILE, profile),
+        tried(CALLS, calls),
+        tried(WAKEUPS, wakeups),
+        tried(RUN_STATS, run_stats::start()),
+    ]
 }
 
 /// Either hierarchy shows a cpu controller.

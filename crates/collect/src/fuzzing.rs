@@ -7,7 +7,7 @@ mod root;
 use std::cell::RefCell;
 
 use crate::capture::{samples::Samples, threads::Slices};
-use crate::probes::{calls, ledger, profile};
+use crate::probes::{calls, ledger, profile, wakeups};
 use crate::sockets;
 
 thread_local! {
@@ -18,6 +18,9 @@ thread_local! {
 /// What the kernel's rings, iterators and maps hold; the first byte chooses which of them.
 pub fn events(bytes: &[u8]) {
     let Some((kind, rest)) = bytes.split_first() else { return };
+    if *kind == u8::MAX {
+        return drop(wakeups::parse(rest));
+    }
     match kind % 4 {
         0 => samples(rest),
         1 => slices(rest),

@@ -38,6 +38,22 @@ pub fn shows_kernel_symbols() -> bool {
     lines.into_iter().any(|line| !line.starts_with("0000000000000000"))
 }
 
+/// Addresses between which the kernel's entries of interrupts lie; two zeros where they are not shown.
+pub fn interrupt_entries(root: &Path) -> (u64, u64) {
+    let Ok(symbols) = File::open(root.join("proc/kallsyms")) else { return (0, 0) };
+    let mut from = 0;
+    // Not the whole file: the kernel takes a tenth of a second to print it, and what is asked for stands at its begin.
+    for line in BufReader::new(symbols).lines().map_while(Result::ok) {
+        let address = || line.split(' ').next().and_then(|word| u64::from_str_radix(word, 16).ok()).unwrap_or(0);
+        match line.rsplit(' ').next() {
+            Some("__irqentry_text_start") => from = address(),
+            Some("__irqentry_text_end") => return (from, address()),
+            _ => {}
+        }
+    }
+    (0, 0)
+}
+
 fn memory_bytes(meminfo: &str) -> u64 {
     let kib = field(meminfo, "MemTotal").and_then(|value| value.split(' ').next()?.parse::<u64>().ok());
     kib.unwrap_or(0) * 1024
@@ -117,6 +133,15 @@ mod tests {
         assert!(virtualization(root.path()).contains("does not say"));
         root.file("sys/hypervisor/type", "xen\n");
         assert_eq!(virtualization(root.path()), "xen");
+    }
+
+    #[test]
+    fn entries_of_interrupts() {
+        let root = FakeRoot::new();
+        assert_eq!(interrupt_entries(root.path()), (0, 0));
+        let symbols = "ffff0010 T a\nffff0020 T __irqentry_text_start\nffff0030 t b\nffff0040 T __irqentry_text_end\n";
+        root.file("proc/kallsyms", symbols);
+        assert_eq!(interrupt_entries(root.path()), (0xffff_0020, 0xffff_0040));
     }
 
     #[test]

@@ -15,6 +15,7 @@ pub mod host_watch;
 pub mod inventory;
 pub mod namespace;
 pub mod neighbours;
+mod priority;
 pub mod privileges;
 pub mod probes;
 pub mod proc;

@@ -14,6 +14,7 @@ pub mod profile;
 pub mod refusal;
 pub mod run_stats;
 pub mod shapes;
+pub mod wakeups;
 
 /// How much of a probe's maps is made: a whole one, or the given part of one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -70,7 +70,7 @@ fn samples_show_the_call_its_arguments_and_the_stack() {
     sleep(Duration::from_millis(300));
     ledger.seed(&[poller.0.id()]).unwrap();
     let cpus: Vec<u32> = (0..std::thread::available_parallelism().unwrap().get() as u32).collect();
-    let mut profile = Profile::load(&mut b, ledger.threads(), &cpus, 197, 16 << 10).unwrap();
+    let mut profile = Profile::load(&mut b, &ledger, &cpus, 197, 16 << 10).unwrap();
     let mut samples = Vec::new();
     for _ in 0..100 {
         sleep(Duration::from_millis(50));

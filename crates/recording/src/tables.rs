@@ -50,6 +50,8 @@ tables! {
     process::Process,
     thread::Thread,
     wait::Wait,
+    wakeup::Wakeup,
+    wait_stack::WaitStack,
     sample::Sample,
     stack::Stack,
     frame::Frame,

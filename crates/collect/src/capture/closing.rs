@@ -45,6 +45,7 @@ pub fn write(mut capture: Capture<'_, '_>, writer: &mut Writer, length_ns: u64) 
     capture.gaps.extend(capture.samplers.gaps());
     capture.gaps.extend(capture.cost.gap());
     capture.gaps.extend(unnamed());
+    capture.gaps.extend(not_followed(&capture)?);
     writer.append(&capture.gaps)?;
     writer.append(&losses)?;
     let mut all = costs;
@@ -59,9 +60,20 @@ fn unnamed() -> Option<Gap> {
     (!host::shows_kernel_symbols()).then(|| Gap { what: "kernel symbols".into(), why: why.into() })
 }
 
+/// That wakers were left alone because there were too many of them.
+fn not_followed(capture: &Capture<'_, '_>) -> Result<Option<Gap>> {
+    let Some(wakeups) = &capture.probes.wakeups else { return Ok(None) };
+    let c = wakeups.counts()?;
+    let why = format!(
+        "{} wakeups came from processes that could not be followed, beside {} that were: chains end there",
+        c.not_followed, c.followed
+    );
+    Ok((c.not_followed > 0).then(|| Gap { what: "walk".into(), why }))
+}
+
 /// The time of threads whose own end row found no room: lost by name, not by amount.
 fn lost_threads(capture: &Capture<'_, '_>, t_ns: u64) -> Result<Vec<Thread>> {
-    let counts = capture.ledger.counts()?;
+    let counts = capture.probes.ledger.counts()?;
     if counts.exits_lost == 0 {
         return Ok(Vec::new());
     }
@@ -72,8 +84,8 @@ fn lost_threads(capture: &Capture<'_, '_>, t_ns: u64) -> Result<Vec<Thread>> {
 }
 
 fn waits(capture: &mut Capture<'_, '_>) -> Result<Vec<Wait>> {
-    let rows = capture.ledger.waits()?;
-    let addresses = capture.ledger.stacks()?;
+    let rows = capture.probes.ledger.waits()?;
+    let addresses = capture.probes.ledger.stacks()?;
     let mut ids = HashMap::new();
     for key in rows.iter().map(|row| row.stack).filter(|key| *key != 0) {
         let Some(ips) = addresses.get(&key) else { continue };
@@ -105,13 +117,13 @@ fn wait(row: &WaitRow, ids: &HashMap<u64, u32>) -> Wait {
 
 /// Joins who was sampled on which CPU with who ran until the target got its CPU.
 fn neighbours(capture: &Capture<'_, '_>) -> Result<Vec<Neighbour>> {
-    let sampled = capture.profile.as_ref().map(|p| p.neighbours()).transpose()?.unwrap_or_default();
+    let sampled = capture.probes.profile.as_ref().map(|p| p.neighbours()).transpose()?.unwrap_or_default();
     let mut rows: HashMap<u32, Neighbour> = HashMap::new();
     for (pid, _cpu, comm, samples) in sampled {
         let row = rows.entry(pid).or_insert_with(|| Neighbour { pid, comm, ..Neighbour::default() });
         row.samples += samples;
     }
-    for (pid, delayed_ns) in capture.ledger.delayers()? {
+    for (pid, delayed_ns) in capture.probes.ledger.delayers()? {
         let row = rows.entry(pid).or_insert_with(|| Neighbour { pid, ..Neighbour::default() });
         row.delayed_ns = delayed_ns;
         row.own = capture.known.contains(&pid);
@@ -129,7 +141,7 @@ fn neighbours(capture: &Capture<'_, '_>) -> Result<Vec<Neighbour>> {
 }
 
 fn losses(capture: &Capture<'_, '_>) -> Result<Vec<Loss>> {
-    let c = capture.ledger.counts()?;
+    let c = capture.probes.ledger.counts()?;
     let row = |what: &str, kept: u64, count: u64| Loss { what: what.into(), count, kept };
     let mut rows = vec![
         row("thread ends", c.exits - c.exits_lost, c.exits_lost),
@@ -137,12 +149,18 @@ fn losses(capture: &Capture<'_, '_>) -> Result<Vec<Loss>> {
         row("threads", c.forks, c.forks_lost),
         row("waits", c.waits - c.waits_lost, c.waits_lost),
         row("stacks of waits", c.stacks - c.stacks_lost, c.stacks_lost),
+        row("stacks of programs that wait", c.snapshots, c.snapshots_lost),
         row("names of who was in the way", c.delays - c.delays_lost, c.delays_lost),
     ];
-    if let Some(profile) = &capture.profile {
+    if let Some(profile) = &capture.probes.profile {
         let c = profile.counts()?;
         rows.push(row("samples", c.samples, c.lost));
         rows.push(row("samples of others", c.neighbours - c.neighbours_lost, c.neighbours_lost));
+    }
+    if let Some(wakeups) = &capture.probes.wakeups {
+        let c = wakeups.counts()?;
+        rows.push(row("wakeups", c.rows, c.rows_lost));
+        rows.push(row("stacks of wakeups", c.stacks - c.stacks_lost, c.stacks_lost));
     }
     if let Some(windows) = &capture.windows {
         let (kept, lost) = windows.loss();
@@ -152,9 +170,12 @@ fn losses(capture: &Capture<'_, '_>) -> Result<Vec<Loss>> {
 }
 
 fn costs(capture: &Capture<'_, '_>) -> Result<Vec<recording::tables::Cost>> {
-    let mut rows = vec![capture.cost.program("sched_switch", capture.ledger.counts()?.switches)];
-    if let Some(profile) = &capture.profile {
+    let mut rows = vec![capture.cost.program("sched_switch", capture.probes.ledger.counts()?.switches)];
+    if let Some(profile) = &capture.probes.profile {
         rows.push(capture.cost.program("cpu-clock", profile.counts()?.hits));
+    }
+    if let Some(wakeups) = &capture.probes.wakeups {
+        rows.push(capture.cost.program("sched_waking", wakeups.counts()?.hits));
     }
     if let Some(windows) = &capture.windows {
         let (runs, ns) = windows.runs();
@@ -164,7 +185,5 @@ fn costs(capture: &Capture<'_, '_>) -> Result<Vec<recording::tables::Cost>> {
 }
 
 fn map_bytes(capture: &Capture<'_, '_>) -> u64 {
-    capture.ledger.map_bytes()
-        + capture.profile.as_ref().map_or(0, |p| p.map_bytes())
-        + capture.windows.as_ref().map_or(0, |w| w.map_bytes())
+    capture.probes.map_bytes() + capture.windows.as_ref().map_or(0, |w| w.map_bytes())
 }

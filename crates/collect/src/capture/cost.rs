@@ -3,12 +3,11 @@
 
 use std::collections::HashMap;
 use std::fs;
+use std::os::fd::BorrowedFd;
 use std::time::Duration;
 
 use recording::tables::{Cost, Gap};
 
-use crate::probes::ledger::Ledger;
-use crate::probes::profile::Profile;
 use crate::probes::run_stats::{self, Runs, Slice};
 
 /// Statistics are on for this long, this often: they slow down every program of the host. Short and
@@ -33,12 +32,11 @@ impl Account {
     }
 
     /// Opens or closes a slice of statistics.
-    pub fn tick(&mut self, elapsed: Duration, ledger: &Ledger<'_>, profile: Option<&Profile<'_>>) {
+    pub fn tick<'p>(&mut self, elapsed: Duration, programs: impl FnOnce() -> Vec<(&'static str, BorrowedFd<'p>)>) {
         match &self.open {
             Some((_, until)) if elapsed >= *until => {
                 self.open = None;
-                let programs = ledger.programs().into_iter().chain(profile.map(Profile::programs).unwrap_or_default());
-                self.priced.extend(programs.map(|(name, program)| (name, run_stats::read(program))));
+                self.priced.extend(programs().into_iter().map(|(name, program)| (name, run_stats::read(program))));
             }
             None if elapsed >= self.next => {
                 self.next = elapsed + EVERY;

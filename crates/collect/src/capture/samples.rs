@@ -2,7 +2,7 @@
 //! From raw samples to rows: stacks are unwound at once, while the process is still there; names
 //! come at the end, all together.
 
-use recording::tables::Sample;
+use recording::tables::{Sample, WaitStack};
 use stacks::{Registers, Snapshot, Stacks};
 
 use super::Plan;
@@ -38,6 +38,25 @@ impl Samples {
     /// Rows of a batch of raw samples.
     pub fn take(&mut self, raw: Vec<RawSample>) -> Vec<Sample> {
         raw.iter().map(|sample| self.row(sample)).collect()
+    }
+
+    /// Rows of threads that were about to wait.
+    pub fn waits(&mut self, raw: Vec<RawSample>) -> Vec<WaitStack> {
+        raw.iter().map(|raw| self.wait(raw)).collect()
+    }
+
+    fn wait(&mut self, raw: &RawSample) -> WaitStack {
+        let r = registers(raw);
+        let user = self.stacks.user(&Snapshot { pid: raw.tgid, regs: r, stack: &raw.stack });
+        WaitStack {
+            t_ns: raw.at_ns.saturating_sub(self.start_ns),
+            pid: raw.tgid,
+            tid: raw.tid,
+            comm: raw.comm.clone(),
+            syscall: call_number(raw),
+            args: vec![r.di, r.si, r.dx, r.r10],
+            stack: self.stacks.intern(&[], &user.frames, user.complete),
+        }
     }
 
     fn row(&mut self, raw: &RawSample) -> Sample {

@@ -17,6 +17,7 @@
 #include "target.bpf.h"
 #include "counts.bpf.h"
 #include "stack.bpf.h"
+#include "snapshot.bpf.h"
 #include "wait.bpf.h"
 #include "held.bpf.h"
 #include "book.bpf.h"
@@ -93,6 +94,24 @@ static __always_inline void report_exit(struct task_struct *task, struct thread_
 	c->lost.interrupted += t->sum.interrupted;
 }
 
+/* Where in its program a thread is about to wait, if its last wait in this call was long enough for somebody to ask. */
+static __always_inline void show_wait(struct task_struct *task, struct thread_state *t, struct counts *c)
+{
+	struct sample *s;
+
+	if (!t->wanted || t->wanted != t->syscall + 1)
+		return;
+	t->wanted = 0;
+	s = snapshot(task);
+	if (!s) {
+		c->snapshots_lost++;
+		return;
+	}
+	c->snapshots++;
+	s->before_wait = 1;
+	bpf_ringbuf_submit(s, BPF_RB_NO_WAKEUP);
+}
+
 /* A thread leaves its CPU: books all since it last did. */
 static __always_inline void leave(struct task_struct *task, struct thread_state *t, u32 state, bool preempt, u64 now,
 				  struct counts *c)
@@ -129,6 +148,7 @@ static __always_inline void leave(struct task_struct *task, struct thread_state 
 		t->sum.involuntary++;
 	} else {
 		note_wait(task, t, state);
+		show_wait(task, t, c);
 		t->sum.voluntary++;
 	}
 }

@@ -13,7 +13,11 @@ use libbpf_rs::skel::{OpenSkel, Skel, SkelBuilder};
 use libbpf_rs::{Iter, Link, MapCore, MapFlags, OpenObject, RingBuffer, RingBufferBuilder};
 use plain::Plain;
 
-use super::{Room, comm, kernel_map, refusal, run_stats, shapes};
+use super::{Room, comm, kernel_map, profile, refusal, run_stats, shapes};
+
+mod counts;
+
+pub use counts::Counts;
 
 mod skel {
     #![allow(missing_docs, clippy::all, clippy::pedantic, clippy::unwrap_used, clippy::expect_used)]
@@ -85,39 +89,6 @@ pub struct WaitRow {
     pub max_ns: u64,
 }
 
-/// What the ledger counted about itself.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Counts {
-    /// Runs of the switch hook, bystanders' too.
-    pub switches: u64,
-    /// Ends of watched threads.
-    pub exits: u64,
-    /// Ends whose row found no room; their time is in `lost`.
-    pub exits_lost: u64,
-    /// Programs replaced in watched processes.
-    pub execs: u64,
-    /// Those whose row found no room.
-    pub execs_lost: u64,
-    /// Threads taken into the watch.
-    pub forks: u64,
-    /// Threads that could not be watched.
-    pub forks_lost: u64,
-    /// Waits booked.
-    pub waits: u64,
-    /// Waits that found the map full.
-    pub waits_lost: u64,
-    /// Stacks of waits taken.
-    pub stacks: u64,
-    /// Stacks that found the map full.
-    pub stacks_lost: u64,
-    /// Waits for a CPU that are worth a name.
-    pub delays: u64,
-    /// Those whose name found the map full.
-    pub delays_lost: u64,
-    /// Time of threads whose end row was lost.
-    pub lost: Totals,
-}
-
 #[repr(C)]
 #[derive(Clone, Copy, Default)]
 struct RawRow {
@@ -166,21 +137,20 @@ impl<'o> Ledger<'o> {
     /// # Errors
     /// The kernel refuses a program: the sentence says which.
     pub fn load(storage: &'o mut MaybeUninit<OpenObject>) -> Result<Self> {
-        Self::load_in(storage, Room::Whole)
+        Self::load_in(storage, 16 << 10, Room::Whole)
     }
 
-    /// The same with other room in its maps.
+    /// The same with other room in its maps, and so many bytes of user stack in snapshots of threads that wait.
     ///
     /// # Errors
     /// As above.
-    pub fn load_in(storage: &'o mut MaybeUninit<OpenObject>, room: Room) -> Result<Self> {
+    pub fn load_in(storage: &'o mut MaybeUninit<OpenObject>, stack_bytes: u32, room: Room) -> Result<Self> {
         refusal::listen();
         let mut open =
             skel::LedgerSkelBuilder::default().open(storage).context("failed to open the ledger's programs")?;
         if let Some(rodata) = open.maps.rodata_data.as_deref_mut() {
-            for (nr, takes) in rodata.takes_fd.iter_mut().enumerate() {
-                *takes = u8::from(shapes::of(nr).takes_fd);
-            }
+            shapes::mark_descriptors(&mut rodata.takes_fd);
+            rodata.stack_chunks = profile::chunks(stack_bytes);
         }
         room.apply(open.open_object_mut())?;
         let skel = open.load().map_err(|e| refusal::explained(&e, "the kernel refused the ledger's programs"))?;
@@ -203,6 +173,16 @@ impl<'o> Ledger<'o> {
     /// The map that tells the target's threads; other probes share it.
     pub fn threads(&self) -> &impl MapCore {
         &self.skel.maps.threads
+    }
+
+    /// The ring of snapshots, which the profile reads.
+    pub fn ring(&self) -> &impl MapCore {
+        &self.skel.maps.samples
+    }
+
+    /// The map of kernel stacks; other probes share it.
+    pub fn stack_map(&self) -> &impl MapCore {
+        &self.skel.maps.stacks
     }
 
     /// Kernel memory of its maps, bytes.
@@ -274,16 +254,23 @@ impl<'o> Ledger<'o> {
         Ok(rows.into_iter().map(|(key, value)| wait_row(&key, &value)).collect())
     }
 
+    /// One kernel stack: addresses, leaf first; `None` = there is none of this key.
+    ///
+    /// # Errors
+    /// The map cannot be read.
+    pub fn stack(&self, key: u64) -> Result<Option<Vec<u64>>> {
+        let found = self.skel.maps.stacks.lookup(&key.to_ne_bytes(), MapFlags::ANY);
+        let bytes = found.context("failed to read the map of stacks")?;
+        Ok(bytes.and_then(|bytes| kernel_map::row(&bytes)).map(addresses))
+    }
+
     /// Kernel stacks of waits: addresses, leaf first.
     ///
     /// # Errors
     /// The map cannot be read.
     pub fn stacks(&self) -> Result<HashMap<u64, Vec<u64>>> {
         let rows = kernel_map::entries::<u64, RawStack>(&self.skel.maps.stacks)?;
-        Ok(rows
-            .into_iter()
-            .map(|(key, stack)| (key, stack.0.into_iter().take_while(|&ip| ip != 0).collect()))
-            .collect())
+        Ok(rows.into_iter().map(|(key, stack)| (key, addresses(stack))).collect())
     }
 
     /// Run-queue time of the target, ns, by the process that ran until the target got the CPU.
@@ -299,36 +286,17 @@ impl<'o> Ledger<'o> {
     /// # Errors
     /// The map cannot be read.
     pub fn counts(&self) -> Result<Counts> {
-        let mut sum = Counts::default();
-        for c in kernel_map::per_cpu::<types::counts>(&self.skel.maps.counts)? {
-            sum.switches += c.switches;
-            sum.exits += c.exits;
-            sum.exits_lost += c.exits_lost;
-            sum.execs += c.execs;
-            sum.execs_lost += c.execs_lost;
-            sum.forks += c.forks;
-            sum.forks_lost += c.forks_lost;
-            sum.waits += c.waits;
-            sum.waits_lost += c.waits_lost;
-            sum.stacks += c.stacks;
-            sum.stacks_lost += c.stacks_lost;
-            sum.delays += c.delays;
-            sum.delays_lost += c.delays_lost;
-            sum.lost.wall += c.lost.wall;
-            sum.lost.cpu += c.lost.cpu;
-            sum.lost.run_queue += c.lost.run_queue;
-            sum.lost.preempted += c.lost.preempted;
-            sum.lost.throttled += c.lost.throttled;
-            sum.lost.blocked += c.lost.blocked;
-            sum.lost.interrupted += c.lost.interrupted;
-        }
-        Ok(sum)
+        Ok(Counts::sum(kernel_map::per_cpu::<types::counts>(&self.skel.maps.counts)?))
     }
 
     /// Takes the hooks off; maps stay readable.
     pub fn detach(&mut self) {
         self.links.clear();
     }
+}
+
+fn addresses(stack: RawStack) -> Vec<u64> {
+    stack.0.into_iter().take_while(|&ip| ip != 0).collect()
 }
 
 /// Rows as the iterator writes them, one after the other.
@@ -362,12 +330,11 @@ fn thread_row(raw: RawRow) -> ThreadRow {
 }
 
 fn wait_row(key: &types::wait_key, value: &types::wait_value) -> WaitRow {
-    const KINDS: [&str; 7] = ["", "socket", "pipe", "tty", "file", "block", "anon"];
     WaitRow {
         tgid: value.tgid,
         tid: key.tid,
         syscall: key.syscall,
-        fd_kind: KINDS.get(usize::from(key.fd_kind)).copied().unwrap_or_default(),
+        fd_kind: shapes::fd_kind(key.fd_kind),
         state: key.state,
         io_wait: key.io_wait != 0,
         stack: key.stack,

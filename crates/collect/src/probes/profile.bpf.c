@@ -14,40 +14,9 @@
 #include <bpf/bpf_core_read.h>
 
 #include "target.bpf.h"
-
-#define KERNEL_FRAMES 48
-#define CHUNK 4096
-#define MAX_CHUNKS 8
-
-/* --- settings ------------------------------------------------------------------------------- */
-
-/* Pieces of CHUNK bytes of user stack that are copied, 1 to MAX_CHUNKS. */
-const volatile u32 stack_chunks = 4;
+#include "snapshot.bpf.h"
 
 /* --- maps ----------------------------------------------------------------------------------- */
-
-struct sample {
-	u64 at;
-	u32 tgid;
-	u32 tid;
-	u32 cpu;
-	u16 user_mode;
-	u16 after_call; /* user mode, just behind a system call instruction: ax is its result */
-	s32 kernel_bytes; /* of kernel_ip; < 0: errno */
-	u32 stack_bytes; /* of stack */
-	char comm[16];
-	struct user_regs {
-		u64 r15, r14, r13, r12, bp, bx, r11, r10, r9, r8;
-		u64 ax, cx, dx, si, di, orig_ax, ip, cs, flags, sp, ss;
-	} regs;
-	u64 kernel_ip[KERNEL_FRAMES];
-	u8 stack[]; /* from sp upwards */
-};
-
-struct {
-	__uint(type, BPF_MAP_TYPE_RINGBUF);
-	__uint(max_entries, 8 << 20);
-} samples SEC(".maps");
 
 struct neighbour_key {
 	u32 tgid;
@@ -103,26 +72,6 @@ static __always_inline void count_neighbour(struct task_struct *task, struct pro
 		c->neighbours_lost++;
 }
 
-/* Copies the user stack upwards from sp; a piece that ends in an unmapped page is cut at the page. */
-static __always_inline u32 copy_stack(u8 *to, u64 sp)
-{
-	u32 done = 0;
-
-	for (u32 i = 0; i < MAX_CHUNKS && i < stack_chunks; i++) {
-		u64 from = sp + i * CHUNK;
-		u32 rest = (CHUNK - (from & (CHUNK - 1))) & (CHUNK - 1);
-
-		if (!bpf_probe_read_user(to + i * CHUNK, CHUNK, (void *)from)) {
-			done += CHUNK;
-			continue;
-		}
-		if (rest && !bpf_probe_read_user(to + i * CHUNK, rest, (void *)from))
-			done += rest;
-		break;
-	}
-	return done;
-}
-
 static __always_inline bool is_after_call(u64 ip)
 {
 	u16 instruction = 0;
@@ -140,7 +89,6 @@ int on_sample(struct bpf_perf_event_data *ctx)
 	struct profile_counts *c = bpf_map_lookup_elem(&profile_counts, &zero);
 	u64 cs = *(volatile unsigned long *)&ctx->regs[REG_CS]; /* in whole words only */
 	struct sample *s;
-	struct pt_regs *regs;
 
 	if (!c)
 		return 0;
@@ -149,23 +97,15 @@ int on_sample(struct bpf_perf_event_data *ctx)
 		count_neighbour(task, c);
 		return 0;
 	}
-	s = bpf_ringbuf_reserve(&samples, sizeof(*s) + stack_chunks * CHUNK, 0);
+	s = snapshot(task);
 	if (!s) {
 		c->lost++;
 		return 0;
 	}
 	c->samples++;
-	regs = (struct pt_regs *)bpf_task_pt_regs(task);
-	s->at = bpf_ktime_get_ns();
-	s->tgid = task->tgid;
-	s->tid = task->pid;
-	s->cpu = bpf_get_smp_processor_id();
 	s->user_mode = (cs & 3) == 3;
-	bpf_probe_read_kernel_str(s->comm, sizeof(s->comm), task->comm);
-	bpf_probe_read_kernel(&s->regs, sizeof(s->regs), regs);
 	s->after_call = s->user_mode && is_after_call(s->regs.ip);
 	s->kernel_bytes = s->user_mode ? 0 : bpf_get_stack(ctx, s->kernel_ip, sizeof(s->kernel_ip), 0);
-	s->stack_bytes = task->mm ? copy_stack(s->stack, s->regs.sp) : 0;
 	bpf_ringbuf_submit(s, BPF_RB_NO_WAKEUP);
 	return 0;
 }

@@ -11,6 +11,7 @@ use libbpf_rs::skel::{OpenSkel, Skel, SkelBuilder};
 use libbpf_rs::{Link, MapCore, OpenObject, RingBuffer, RingBufferBuilder};
 use plain::Plain;
 
+use super::ledger::Ledger;
 use super::{Room, comm, comm_of_chars, kernel_map, perf_event, refusal, run_stats};
 
 mod skel {
@@ -41,6 +42,8 @@ pub struct RawSample {
     pub user_mode: bool,
     /// User mode, just behind a system call instruction.
     pub after_call: bool,
+    /// Taken by the ledger, of a thread that was about to wait in its system call.
+    pub before_wait: bool,
     /// Thread's command name.
     pub comm: String,
     /// User registers.
@@ -73,8 +76,10 @@ struct RawHead {
     tgid: u32,
     tid: u32,
     cpu: u32,
-    user_mode: u16,
-    after_call: u16,
+    user_mode: u8,
+    after_call: u8,
+    before_wait: u8,
+    zero: u8,
     kernel_bytes: i32,
     stack_bytes: u32,
     comm: [u8; 16],
@@ -91,6 +96,8 @@ impl Default for RawHead {
             cpu: 0,
             user_mode: 0,
             after_call: 0,
+            before_wait: 0,
+            zero: 0,
             kernel_bytes: 0,
             stack_bytes: 0,
             comm: [0; 16],
@@ -125,12 +132,12 @@ impl<'o> Profile<'o> {
     /// The kernel refuses the program or the clocks.
     pub fn load(
         storage: &'o mut MaybeUninit<OpenObject>,
-        threads: &impl MapCore,
+        ledger: &Ledger<'_>,
         cpus: &[u32],
         hz: u32,
         stack_bytes: u32,
     ) -> Result<Self> {
-        Self::load_in(storage, threads, cpus, hz, stack_bytes, Room::Whole)
+        Self::load_in(storage, ledger, cpus, hz, stack_bytes, Room::Whole)
     }
 
     /// The same with other room in its maps.
@@ -139,7 +146,7 @@ impl<'o> Profile<'o> {
     /// As above.
     pub fn load_in(
         storage: &'o mut MaybeUninit<OpenObject>,
-        threads: &impl MapCore,
+        ledger: &Ledger<'_>,
         cpus: &[u32],
         hz: u32,
         stack_bytes: u32,
@@ -148,11 +155,12 @@ impl<'o> Profile<'o> {
         refusal::listen();
         let mut open =
             skel::ProfileSkelBuilder::default().open(storage).context("failed to open the profile's program")?;
-        open.maps.threads.reuse_fd(threads.as_fd()).context("failed to share the map of threads")?;
         if let Some(rodata) = open.maps.rodata_data.as_deref_mut() {
-            rodata.stack_chunks = stack_bytes.div_ceil(CHUNK).clamp(1, MAX_CHUNKS);
+            rodata.stack_chunks = chunks(stack_bytes);
         }
         room.apply(open.open_object_mut())?;
+        open.maps.threads.reuse_fd(ledger.threads().as_fd()).context("failed to share the map of threads")?;
+        open.maps.samples.reuse_fd(ledger.ring().as_fd()).context("failed to share the ring of samples")?;
         let skel = open.load().map_err(|e| refusal::explained(&e, "the kernel refused the profile's program"))?;
         let fresh = Rc::new(RefCell::new(Vec::new()));
         let sink = Rc::clone(&fresh);
@@ -207,13 +215,19 @@ impl<'o> Profile<'o> {
 
     /// Kernel memory of its own maps, bytes.
     pub fn map_bytes(&self) -> u64 {
-        self.skel.object().maps().filter(|m| m.name() != "threads").map(|m| run_stats::map_bytes(m.as_fd())).sum()
+        let own = |name: &std::ffi::OsStr| name != "threads" && name != "samples";
+        self.skel.object().maps().filter(|m| own(m.name())).map(|m| run_stats::map_bytes(m.as_fd())).sum()
     }
 
     /// Stops the clocks; the ring stays readable.
     pub fn detach(&mut self) {
         self.clocks.clear();
     }
+}
+
+/// Pieces that hold so many bytes of stack.
+pub(super) fn chunks(stack_bytes: u32) -> u32 {
+    stack_bytes.div_ceil(CHUNK).clamp(1, MAX_CHUNKS)
 }
 
 fn clock(skel: &skel::ProfileSkel<'_>, cpu: u32, hz: u32) -> Result<(OwnedFd, Link)> {
@@ -235,6 +249,7 @@ pub(crate) fn parse(bytes: &[u8]) -> Option<RawSample> {
         cpu: head.cpu,
         user_mode: head.user_mode != 0,
         after_call: head.after_call != 0,
+        before_wait: head.before_wait != 0,
         comm: comm(&head.comm),
         registers: head.registers,
         kernel: head.kernel_ip[..frames.min(KERNEL_FRAMES)].to_vec(),

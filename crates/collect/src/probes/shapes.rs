@@ -39,6 +39,22 @@ pub fn of(nr: usize) -> Shape {
     found.map_or_else(Shape::default, |&(_, takes_fd, argument, index, asks)| Shape { takes_fd, argument, index, asks })
 }
 
+/// Marks the calls whose first argument is a descriptor worth a look, for programs that pay for it at each switch: what
+/// kind of file the poll family waits on is known.
+pub fn mark_descriptors(calls: &mut [u8]) {
+    const KNOWN: [c_long; 3] = [libc::SYS_epoll_wait, libc::SYS_epoll_pwait, libc::SYS_epoll_pwait2];
+    for (nr, takes) in calls.iter_mut().enumerate() {
+        let known = KNOWN.iter().any(|call| usize::try_from(*call) == Ok(nr));
+        *takes = u8::from(of(nr).takes_fd && !known);
+    }
+}
+
+/// Word for a kind of descriptor; the C enum `fd_kind`.
+pub fn fd_kind(number: u8) -> &'static str {
+    const KINDS: [&str; 7] = ["", "socket", "pipe", "tty", "file", "block", "anon"];
+    KINDS.get(usize::from(number)).copied().unwrap_or_default()
+}
+
 use Argument::{None as Nothing, Size, TimeoutMs, Timespec, Timeval};
 
 /// Number, takes a descriptor, argument, its index, asks.

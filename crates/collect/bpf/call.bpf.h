@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: (GPL-2.0-only OR Apache-2.0) */
+/*
+ * What a thread that sleeps is in, as its registers and the task tell it: the system call, and the kind of file that
+ * its first argument refers to.
+ */
+#pragma once
+
+#define CALLS 512
+#define STATE_MASK 0x0f /* R, S, D, T; without the freezable, killable and load bits */
+#define ANON_INODE_MAGIC 0x09041934
+
+/* System calls whose first argument is a descriptor that may be asked for its kind. */
+const volatile u8 takes_fd[CALLS];
+
+enum fd_kind { FD_NONE, FD_SOCKET, FD_PIPE, FD_TTY, FD_FILE, FD_BLOCK, FD_ANON };
+
+/* Number of the system call that a thread is in; -1 = none. */
+static __always_inline s32 call_number(const struct pt_regs *regs)
+{
+	s32 nr = (s32)regs->orig_ax;
+
+	return nr < 0 || nr >= CALLS ? -1 : nr;
+}
+
+static __always_inline u8 kind_of_fd(struct task_struct *task, u64 fd)
+{
+	struct fdtable *table = task->files->fdt;
+	struct file *file = NULL;
+	struct inode *inode;
+
+	if (fd >= table->max_fds)
+		return FD_NONE;
+	if (bpf_probe_read_kernel(&file, sizeof(file), table->fd + fd) || !file)
+		return FD_NONE;
+	inode = BPF_CORE_READ(file, f_inode);
+	switch (BPF_CORE_READ(inode, i_mode) & 0170000) {
+	case 0140000:
+		return FD_SOCKET;
+	case 0010000:
+		return FD_PIPE;
+	case 0020000:
+		return FD_TTY;
+	case 0060000:
+		return FD_BLOCK;
+	default:
+		return BPF_CORE_READ(inode, i_sb, s_magic) == ANON_INODE_MAGIC ? FD_ANON : FD_FILE;
+	}
+}

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: (GPL-2.0-only OR Apache-2.0) */
+/*
+ * Which socket a system call works on, as far as its ports tell: enough to know whether a wakeup came from a client of
+ * the target or from a service that the target itself asks.
+ */
+#pragma once
+
+#define AF_UNIX 1
+#define AF_INET 2
+#define AF_INET6 10
+
+struct port_pair {
+	u32 peer; /* IPv4 address of the other end, network order; 0 = none, or not IPv4 */
+	u16 family; /* 0 = not a socket */
+	u16 local; /* port; of a Unix socket 1 = it has a name, as those have that were accepted */
+	u16 remote; /* likewise of the other end */
+	u16 zero;
+};
+
+static __always_inline void names_of(struct sock *sk, struct port_pair *ports)
+{
+	struct unix_sock *own = (struct unix_sock *)sk;
+	struct unix_sock *peer = (struct unix_sock *)BPF_CORE_READ(own, peer);
+
+	ports->local = BPF_CORE_READ(own, addr) ? 1 : 0;
+	ports->remote = peer && BPF_CORE_READ(peer, addr) ? 1 : 0;
+}
+
+static __always_inline struct file *file_of(struct task_struct *task, u64 fd)
+{
+	struct fdtable *table;
+	struct file *file = NULL;
+
+	table = BPF_CORE_READ(task, files, fdt);
+	if (!table || fd >= BPF_CORE_READ(table, max_fds))
+		return NULL;
+	bpf_probe_read_kernel(&file, sizeof(file), BPF_CORE_READ(table, fd) + fd);
+	return file;
+}
+
+/* Fills in the ports of the socket behind a descriptor; leaves all zero where it is no socket. */
+static __always_inline void ports_of(struct task_struct *task, u64 fd, struct port_pair *ports)
+{
+	struct file *file = file_of(task, fd);
+	struct socket *socket;
+	struct sock *sk;
+
+	if (!file || (BPF_CORE_READ(file, f_inode, i_mode) & 0170000) != 0140000)
+		return;
+	socket = BPF_CORE_READ(file, private_data);
+	sk = BPF_CORE_READ(socket, sk);
+	ports->family = BPF_CORE_READ(sk, __sk_common.skc_family);
+	if (ports->family == AF_UNIX)
+		names_of(sk, ports);
+	if (ports->family != AF_INET && ports->family != AF_INET6)
+		return;
+	ports->local = BPF_CORE_READ(sk, __sk_common.skc_num);
+	ports->remote = __builtin_bswap16(BPF_CORE_READ(sk, __sk_common.skc_dport));
+	if (ports->family == AF_INET)
+		ports->peer = BPF_CORE_READ(sk, __sk_common.skc_daddr);
+}

@@ -1,0 +1,323 @@
+/* SPDX-License-Identifier: (GPL-2.0-only OR Apache-2.0) */
+/*
+ * Wakeups: who ended a wait of the target, and what the waker itself had been waiting for.
+ *
+ * One hook is enough. What a thread did between two of its wakeups is told by the scheduler's own counters: CPU is the
+ * growth of se.sum_exec_runtime, waiting for a CPU that of sched_info.run_delay, and the rest it was blocked. A waker
+ * of the target is followed from then on like a thread of the target, and so is whoever wakes the waker: that is all
+ * that a walk needs, and nobody else on the host pays more than the test of a pointer.
+ *
+ * Waits are picked as beads on a string of blocked time, one a millisecond on average: a long wait is always picked,
+ * short ones in proportion to their length, and a row says how much blocked time it stands for. Stacks are taken of
+ * those alone, while the sleeper still sleeps.
+ */
+#include "kernel.h"
+
+#include <bpf/bpf_helpers.h>
+#include <bpf/bpf_tracing.h>
+#include <bpf/bpf_core_read.h>
+
+#include "target.bpf.h"
+#include "stack.bpf.h"
+#include "call.bpf.h"
+#include "socket.bpf.h"
+
+/* --- settings ------------------------------------------------------------------------------- */
+
+/* Blocked time between two rows of a thread, on average. */
+const volatile u64 row_every_ns = 1000000;
+/* Rows in a turn of 2^27 ns (0.13 s) on one CPU; beyond, blocked time waits for the thread's next row. Set by user
+ * space. */
+const volatile u32 rows_per_turn = 128;
+/* Snapshots asked for in a turn on one CPU: they cost more than all the rest. */
+const volatile u32 snapshots_per_turn = 16;
+/* Threads outside the target that are followed at most. */
+const volatile u32 most_followed = 4096;
+/* Addresses between which the entries of interrupts lie; 0 = unknown. */
+const volatile u64 interrupts_from;
+const volatile u64 interrupts_until;
+
+/* --- maps ----------------------------------------------------------------------------------- */
+
+/* A thread whose waits are looked at. */
+struct sleeper {
+	u64 woken_at; /* its last wakeup; 0 = none seen */
+	u64 exec; /* se.sum_exec_runtime then */
+	u64 delay; /* sched_info.run_delay then */
+	u64 row_at; /* wakeup of its last row */
+	u64 blocked; /* since that, and so the next three */
+	u64 cpu;
+	u64 run_queue;
+	u32 waits;
+	u32 asked; /* of those that a thread of the target ended */
+	u32 next; /* blocked ns at which the next row is due */
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, struct sleeper);
+} sleepers SEC(".maps");
+
+enum context { WAKER_THREAD, WAKER_KERNEL_THREAD, WAKER_INTERRUPT };
+
+struct wakeup {
+	u64 at;
+	u64 since; /* wakeup of the thread's row before; the sums are of the time from there to here */
+	u64 wait; /* ns of the wait that ended here */
+	u64 blocked;
+	u64 cpu;
+	u64 run_queue;
+	u64 stack; /* where the sleeper waited */
+	u64 waker_stack;
+	u32 waits;
+	u32 asked;
+	u32 tgid;
+	u32 tid;
+	u32 waker_tgid;
+	u32 waker_tid;
+	s32 syscall; /* that the sleeper is in; -1 = none */
+	s32 waker_syscall;
+	u8 context;
+	u8 fd_kind;
+	u8 state;
+	u8 io_wait;
+	u64 args[4]; /* of the sleeper's call, the first four */
+	struct port_pair ports; /* of the socket that the sleeper's call is about */
+	struct port_pair waker_ports; /* of the socket that the waker's call is about */
+	char comm[16];
+	char waker_comm[16];
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, 2 << 20);
+} wakeups SEC(".maps");
+
+struct wakeup_counts {
+	u64 hits; /* bystanders' too */
+	u64 waits; /* of threads that are looked at */
+	u64 rows;
+	u64 rows_lost; /* no room in the ring */
+	u64 put_off; /* no turn left: their time is in a later row */
+	u64 stacks;
+	u64 stacks_lost;
+	u64 followed;
+	u64 not_followed; /* too many, or no memory */
+	u64 turn;
+	u64 rows_in_turn;
+	u64 asked_in_turn;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__type(value, struct wakeup_counts);
+} wakeup_counts SEC(".maps");
+
+/* Threads outside the target that are followed, over all CPUs. */
+u32 followed;
+
+/* --- helpers -------------------------------------------------------------------------------- */
+
+static __always_inline struct sleeper *create(struct task_struct *task)
+{
+	return bpf_task_storage_get(&sleepers, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+}
+
+/* The thread's entry if it is one of the target or followed; NULL = a bystander, after the test of a pointer. */
+static __always_inline struct sleeper *looked_at(struct task_struct *task)
+{
+	struct sleeper *s;
+
+	if (bpf_core_field_exists(task->bpf_storage) && !task->bpf_storage)
+		return NULL;
+	s = bpf_task_storage_get(&sleepers, task, 0, 0);
+	if (s || !bpf_task_storage_get(&threads, task, 0, 0))
+		return s;
+	return create(task);
+}
+
+static __always_inline void follow(struct task_struct *task, struct wakeup_counts *c)
+{
+	if (bpf_task_storage_get(&sleepers, task, 0, 0))
+		return;
+	if (bpf_task_storage_get(&threads, task, 0, 0)) { /* one of the target, that was never woken yet */
+		create(task);
+		return;
+	}
+	if (followed >= most_followed || !create(task)) {
+		c->not_followed++;
+		return;
+	}
+	__sync_fetch_and_add(&followed, 1);
+	c->followed++;
+}
+
+/* Books the time since the thread's last wakeup; returns the wait that ends now, 0 = its length is not known. */
+static __always_inline u64 book_wait(struct task_struct *task, struct sleeper *s, u64 now)
+{
+	u64 exec = task->se.sum_exec_runtime, delay = task->sched_info.run_delay;
+	u64 cpu = exec - s->exec, queued = delay - s->delay, wall = now - s->woken_at, wait = 0;
+	bool known = s->woken_at;
+
+	s->woken_at = now;
+	s->exec = exec;
+	s->delay = delay;
+	if (!known) {
+		s->row_at = now;
+		return 0;
+	}
+	if (wall > cpu + queued)
+		wait = wall - cpu - queued;
+	s->cpu += cpu;
+	s->run_queue += queued;
+	s->blocked += wait;
+	s->waits++;
+	return wait;
+}
+
+static __always_inline bool has_turn(u64 now, struct wakeup_counts *c)
+{
+	if (c->turn != now >> 27) {
+		c->turn = now >> 27;
+		c->rows_in_turn = 0;
+		c->asked_in_turn = 0;
+	}
+	if (c->rows_in_turn >= rows_per_turn) {
+		c->put_off++;
+		return false;
+	}
+	c->rows_in_turn++;
+	return true;
+}
+
+static __always_inline bool snapshots_in_turn(struct wakeup_counts *c)
+{
+	return c->asked_in_turn++ < snapshots_per_turn;
+}
+
+/* Takes the stack of the code that wakes somebody; tells whether an interrupt is on it. */
+static __always_inline u64 take_own_stack(void *ctx, bool *interrupt, struct wakeup_counts *c)
+{
+	struct kernel_stack *stack = empty_stack();
+	u64 length = interrupts_until - interrupts_from, inside = 0;
+
+	if (!stack || bpf_get_stack(ctx, stack, sizeof(*stack), 0) <= 0)
+		return 0;
+	for (u32 i = 0; i < STACK_FRAMES; i++) {
+		u64 offset = stack->ip[i] - interrupts_from;
+
+		inside |= (offset - length) & ~offset; /* the top bit: 0 <= offset < length */
+	}
+	*interrupt = inside >> 63;
+	return keep_stack(stack, &c->stacks, &c->stacks_lost);
+}
+
+static __always_inline void fill_sleeper(struct wakeup *row, struct task_struct *task, struct sleeper *s)
+{
+	struct pt_regs *regs = (struct pt_regs *)bpf_task_pt_regs(task);
+
+	row->since = s->row_at;
+	row->blocked = s->blocked;
+	row->cpu = s->cpu;
+	row->run_queue = s->run_queue;
+	row->waits = s->waits;
+	row->asked = s->asked;
+	row->tgid = task->tgid;
+	row->tid = task->pid;
+	row->syscall = task->mm ? call_number(regs) : -1;
+	row->fd_kind = FD_NONE;
+	row->state = task->__state & STATE_MASK;
+	row->io_wait = BPF_CORE_READ_BITFIELD(task, in_iowait);
+	row->args[0] = regs->di;
+	row->args[1] = regs->si;
+	row->args[2] = regs->dx;
+	row->args[3] = regs->r10;
+	__builtin_memset(&row->ports, 0, sizeof(row->ports));
+	if (row->syscall >= 0 && row->syscall < CALLS && takes_fd[row->syscall]) {
+		row->fd_kind = kind_of_fd(task, regs->di);
+		if (row->fd_kind == FD_SOCKET)
+			ports_of(task, regs->di, &row->ports);
+	}
+	bpf_probe_read_kernel_str(row->comm, sizeof(row->comm), task->comm);
+}
+
+/* Asks the ledger to show where in its program a thread of the target waits, before its next wait in this call. */
+static __always_inline void want_snapshot(struct task_struct *task, s32 syscall)
+{
+	struct thread_state *t = bpf_task_storage_get(&threads, task, 0, 0);
+
+	if (t && syscall >= 0)
+		t->wanted = syscall + 1;
+}
+
+static __always_inline void fill_waker(struct wakeup *row, struct task_struct *waker, bool interrupt)
+{
+	struct pt_regs *regs = (struct pt_regs *)bpf_task_pt_regs(waker);
+	bool kernel = waker->flags & PF_KTHREAD;
+
+	row->context = interrupt ? WAKER_INTERRUPT : kernel ? WAKER_KERNEL_THREAD : WAKER_THREAD;
+	row->waker_tgid = waker->tgid;
+	row->waker_tid = waker->pid;
+	row->waker_syscall = interrupt || kernel ? -1 : call_number(regs);
+	__builtin_memset(&row->waker_ports, 0, sizeof(row->waker_ports));
+	if (row->waker_syscall >= 0 && row->waker_syscall < CALLS && takes_fd[row->waker_syscall])
+		ports_of(waker, regs->di, &row->waker_ports);
+	bpf_probe_read_kernel_str(row->waker_comm, sizeof(row->waker_comm), waker->comm);
+}
+
+/* --- hook ----------------------------------------------------------------------------------- */
+
+SEC("tp_btf/sched_waking")
+int BPF_PROG(on_waking, struct task_struct *task)
+{
+	struct sleeper *s = looked_at(task);
+	u32 zero = 0;
+	struct wakeup_counts *c = bpf_map_lookup_elem(&wakeup_counts, &zero);
+	struct task_struct *waker;
+	struct wakeup *row;
+	bool interrupt = false;
+	u64 now, wait;
+
+	if (!c)
+		return 0;
+	c->hits++;
+	/* Woken while it was on its way to sleep: no wait. */
+	if (!s || task->on_cpu)
+		return 0;
+	now = bpf_ktime_get_ns();
+	waker = bpf_get_current_task_btf();
+	wait = book_wait(task, s, now);
+	c->waits++;
+	if (watched(waker))
+		s->asked++;
+	if (!wait || s->blocked < s->next || !has_turn(now, c))
+		return 0;
+	row = bpf_ringbuf_reserve(&wakeups, sizeof(*row), 0);
+	if (!row) {
+		c->rows_lost++;
+		return 0;
+	}
+	c->rows++;
+	row->at = now;
+	row->wait = wait;
+	row->stack = take_stack(task, &c->stacks, &c->stacks_lost);
+	row->waker_stack = take_own_stack(ctx, &interrupt, c);
+	fill_sleeper(row, task, s);
+	if (snapshots_in_turn(c))
+		want_snapshot(task, row->syscall);
+	fill_waker(row, waker, interrupt);
+	if (row->context == WAKER_THREAD)
+		follow(waker, c);
+	bpf_ringbuf_submit(row, BPF_RB_NO_WAKEUP);
+	s->row_at = now;
+	s->blocked = s->cpu = s->run_queue = 0;
+	s->waits = s->asked = 0;
+	s->next = bpf_get_prandom_u32() % (2 * (u32)row_every_ns);
+	return 0;
+}
+
+char LICENSE[] SEC("license") = "GPL";

@@ -1,0 +1,296 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Wakeups, the user side: hands out who ended the waits of the target and of those who did.
+
+use std::cell::RefCell;
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::path::Path;
+use std::rc::Rc;
+
+use anyhow::{Context, Result};
+use libbpf_rs::skel::{OpenSkel, Skel, SkelBuilder};
+use libbpf_rs::{Link, MapCore, OpenObject, RingBuffer, RingBufferBuilder};
+use plain::Plain;
+
+use super::ledger::Ledger;
+use super::{Room, comm, kernel_map, refusal, run_stats, shapes};
+use crate::host;
+
+mod skel {
+    #![allow(missing_docs, clippy::all, clippy::pedantic, clippy::unwrap_used, clippy::expect_used)]
+    include!(concat!(env!("OUT_DIR"), "/wakeups.skel.rs"));
+}
+use skel::types;
+
+/// Tracepoints that it hangs on.
+pub const HOOKS: [&str; 1] = ["sched_waking"];
+
+/// Rows in a turn of an eighth of a second on all CPUs together, about 2,000 a second: enough for a walk, and a bound on
+/// what a recording grows by.
+const ROWS_PER_TURN: u32 = 256;
+/// Likewise snapshots, of which each costs as much as many rows.
+const SNAPSHOTS_PER_TURN: u32 = 32;
+
+/// The socket that a call is about; the C struct `port_pair`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Ports {
+    /// IPv4 address of the peer, network order; 0 = none.
+    pub peer: u32,
+    /// Address family; 0 = the call is about no socket.
+    pub family: u16,
+    /// Its own port.
+    pub local: u16,
+    /// Its peer's port.
+    pub remote: u16,
+    zero: u16,
+}
+
+/// The wait that has ended, and who ended it.
+#[derive(Clone, Debug, Default)]
+pub struct Wakeup {
+    /// When, CLOCK_MONOTONIC ns.
+    pub at_ns: u64,
+    /// When the thread was woken for its row before; the sums are of the time in between.
+    pub since_ns: u64,
+    /// Length of the wait that ended, ns.
+    pub wait_ns: u64,
+    /// Blocked time that the row stands for, ns.
+    pub blocked_ns: u64,
+    /// CPU time, ns.
+    pub cpu_ns: u64,
+    /// Time ready to run without a CPU, ns.
+    pub run_queue_ns: u64,
+    /// Waits that the row stands for.
+    pub waits: u32,
+    /// Those of them that a thread of the target ended.
+    pub asked: u32,
+    /// The sleeper.
+    pub sleeper: Party,
+    /// Its call's first four arguments.
+    pub args: [u64; 4],
+    /// Kind of the first argument's descriptor.
+    pub fd_kind: &'static str,
+    /// Task state bits of the sleeper.
+    pub state: u8,
+    /// The kernel counted the wait as I/O wait.
+    pub io_wait: bool,
+    /// In what the waker ran: `thread`, `kernel thread` or `interrupt`; in an interrupt the waker is a bystander.
+    pub context: &'static str,
+    /// The waker.
+    pub waker: Party,
+}
+
+/// One side of a wakeup.
+#[derive(Clone, Debug, Default)]
+pub struct Party {
+    /// Process id.
+    pub tgid: u32,
+    /// Thread id.
+    pub tid: u32,
+    /// Command name.
+    pub comm: String,
+    /// System call that it is in; -1 = none.
+    pub syscall: i32,
+    /// The socket that the call is about.
+    pub ports: Ports,
+    /// Key of the kernel stack in the ledger's map; 0 = none.
+    pub stack: u64,
+}
+
+/// What the probe counted about itself.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Counts {
+    /// Wakeups seen, bystanders' too.
+    pub hits: u64,
+    /// Waits of threads that are looked at.
+    pub waits: u64,
+    /// Rows written.
+    pub rows: u64,
+    /// Rows that found the ring full.
+    pub rows_lost: u64,
+    /// Rows whose time was left to a later row.
+    pub put_off: u64,
+    /// Stacks taken.
+    pub stacks: u64,
+    /// Stacks that found the map full.
+    pub stacks_lost: u64,
+    /// Threads outside the target that are followed.
+    pub followed: u64,
+    /// Times that a waker could not be followed.
+    pub not_followed: u64,
+}
+
+/// The C struct `wakeup`.
+#[repr(C)]
+#[derive(Clone, Copy, Default)]
+struct Raw {
+    at: u64,
+    since: u64,
+    wait: u64,
+    blocked: u64,
+    cpu: u64,
+    run_queue: u64,
+    stack: u64,
+    waker_stack: u64,
+    waits: u32,
+    asked: u32,
+    tgid: u32,
+    tid: u32,
+    waker_tgid: u32,
+    waker_tid: u32,
+    syscall: i32,
+    waker_syscall: i32,
+    context: u8,
+    fd_kind: u8,
+    state: u8,
+    io_wait: u8,
+    args: [u64; 4],
+    ports: Ports,
+    waker_ports: Ports,
+    comm: [u8; 16],
+    waker_comm: [u8; 16],
+}
+
+// SAFETY: integers only, and no padding that is read: any bytes are valid.
+unsafe impl Plain for Raw {}
+// SAFETY: as above.
+unsafe impl Plain for types::wakeup_counts {}
+
+/// The loaded and attached probe.
+pub struct Wakeups<'o> {
+    skel: skel::WakeupsSkel<'o>,
+    ring: RingBuffer<'o>,
+    fresh: Rc<RefCell<Vec<Wakeup>>>,
+    links: Vec<Link>,
+}
+
+impl<'o> Wakeups<'o> {
+    /// Loads the program beside a ledger, whose threads it looks at, and attaches it.
+    ///
+    /// # Errors
+    /// The kernel refuses the program: the sentence says why.
+    pub fn load(storage: &'o mut MaybeUninit<OpenObject>, ledger: &Ledger<'_>) -> Result<Self> {
+        Self::load_in(storage, ledger, true, Room::Whole)
+    }
+
+    /// The same with other room in its maps; `snapshots` = somebody reads the snapshots that it makes the ledger take.
+    ///
+    /// # Errors
+    /// As above.
+    pub fn load_in(
+        storage: &'o mut MaybeUninit<OpenObject>,
+        ledger: &Ledger<'_>,
+        snapshots: bool,
+        room: Room,
+    ) -> Result<Self> {
+        refusal::listen();
+        let mut open =
+            skel::WakeupsSkelBuilder::default().open(storage).context("failed to open the program of wakeups")?;
+        room.apply(open.open_object_mut())?;
+        open.maps.threads.reuse_fd(ledger.threads().as_fd()).context("failed to share the map of threads")?;
+        open.maps.stacks.reuse_fd(ledger.stack_map().as_fd()).context("failed to share the map of stacks")?;
+        if let Some(rodata) = open.maps.rodata_data.as_deref_mut() {
+            shapes::mark_descriptors(&mut rodata.takes_fd);
+            let cpus = u32::try_from(host::online_cpus(Path::new("/")).len()).unwrap_or(1).max(1);
+            rodata.rows_per_turn = (ROWS_PER_TURN / cpus).max(1);
+            rodata.snapshots_per_turn = if snapshots { (SNAPSHOTS_PER_TURN / cpus).max(1) } else { 0 };
+            (rodata.interrupts_from, rodata.interrupts_until) = host::interrupt_entries(Path::new("/"));
+        }
+        let skel = open.load().map_err(|e| refusal::explained(&e, "the kernel refused the program of wakeups"))?;
+        let fresh = Rc::new(RefCell::new(Vec::new()));
+        let sink = Rc::clone(&fresh);
+        let mut rings = RingBufferBuilder::new();
+        rings.add(&skel.maps.wakeups, move |bytes| {
+            sink.borrow_mut().extend(parse(bytes));
+            0
+        })?;
+        let ring = rings.build().context("failed to map the ring of wakeups")?;
+        let links = vec![skel.progs.on_waking.attach().context("failed to attach to sched_waking")?];
+        Ok(Self { skel, ring, fresh, links })
+    }
+
+    /// Wakeups since the last call.
+    ///
+    /// # Errors
+    /// The ring fails.
+    pub fn rows(&self) -> Result<Vec<Wakeup>> {
+        self.ring.consume().context("failed to read the ring of wakeups")?;
+        Ok(self.fresh.take())
+    }
+
+    /// What was counted and lost.
+    ///
+    /// # Errors
+    /// The map cannot be read.
+    pub fn counts(&self) -> Result<Counts> {
+        let mut sum = Counts::default();
+        for c in kernel_map::per_cpu::<types::wakeup_counts>(&self.skel.maps.wakeup_counts)? {
+            sum.hits += c.hits;
+            sum.waits += c.waits;
+            sum.rows += c.rows;
+            sum.rows_lost += c.rows_lost;
+            sum.put_off += c.put_off;
+            sum.stacks += c.stacks;
+            sum.stacks_lost += c.stacks_lost;
+            sum.followed += c.followed;
+            sum.not_followed += c.not_followed;
+        }
+        Ok(sum)
+    }
+
+    /// The program, for its run statistics.
+    pub fn programs(&self) -> Vec<(&'static str, BorrowedFd<'_>)> {
+        vec![("sched_waking", self.skel.progs.on_waking.as_fd())]
+    }
+
+    /// Kernel memory of its own maps, bytes.
+    pub fn map_bytes(&self) -> u64 {
+        let own = |name: &std::ffi::OsStr| name != "threads" && name != "stacks";
+        self.skel.object().maps().filter(|m| own(m.name())).map(|m| run_stats::map_bytes(m.as_fd())).sum()
+    }
+
+    /// Takes the hook off; the ring stays readable.
+    pub fn detach(&mut self) {
+        self.links.clear();
+    }
+}
+
+/// One record of the ring; `None` = it is too short.
+pub(crate) fn parse(bytes: &[u8]) -> Option<Wakeup> {
+    const CONTEXTS: [&str; 3] = ["thread", "kernel thread", "interrupt"];
+    let raw: Raw = kernel_map::row(bytes)?;
+    let sleeper = Party {
+        tgid: raw.tgid,
+        tid: raw.tid,
+        comm: comm(&raw.comm),
+        syscall: raw.syscall,
+        ports: raw.ports,
+        stack: raw.stack,
+    };
+    let waker = Party {
+        tgid: raw.waker_tgid,
+        tid: raw.waker_tid,
+        comm: comm(&raw.waker_comm),
+        syscall: raw.waker_syscall,
+        ports: raw.waker_ports,
+        stack: raw.waker_stack,
+    };
+    Some(Wakeup {
+        at_ns: raw.at,
+        since_ns: raw.since,
+        wait_ns: raw.wait,
+        blocked_ns: raw.blocked,
+        cpu_ns: raw.cpu,
+        run_queue_ns: raw.run_queue,
+        waits: raw.waits,
+        asked: raw.asked,
+        sleeper,
+        args: raw.args,
+        fd_kind: shapes::fd_kind(raw.fd_kind),
+        state: raw.state,
+        io_wait: raw.io_wait != 0,
+        context: CONTEXTS.get(usize::from(raw.context)).copied().unwrap_or("thread"),
+        waker,
+    })
+}

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Who ended a wait.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// A wait of a thread of the target, or of one that woke it, or of one that woke that one and so on; and who ended it.
+/// Waits are picked in proportion to their length: a row stands for all blocked time of the thread since its row before.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct Wakeup {
+    /// When the wait ended, ns after the capture's start.
+    pub t_ns: u64,
+    /// Process id of the sleeper.
+    pub pid: u32,
+    /// Thread id of the sleeper.
+    pub tid: u32,
+    /// Command name of the sleeper.
+    pub comm: String,
+    /// Length of the wait, ns.
+    pub wait_ns: u64,
+    /// When the row before ended, ns after the capture's start; the next four are of the time in between.
+    pub since_ns: u64,
+    /// Blocked time that the row stands for, ns; at least `wait_ns`.
+    pub blocked_ns: u64,
+    /// On a CPU, ns.
+    pub cpu_ns: u64,
+    /// Ready to run without a CPU, ns.
+    pub run_queue_ns: u64,
+    /// Number of waits.
+    pub waits: u32,
+    /// Those of them that a thread of the target ended.
+    pub asked: u32,
+    /// System call number of the wait; -1 = none.
+    pub syscall: i32,
+    /// The call's first four arguments; empty outside a call.
+    pub args: Vec<u64>,
+    /// What the call's first argument refers to, as in table `wait`.
+    pub fd_kind: String,
+    /// Task state in the wait (1 interruptible, 2 uninterruptible), modifier bits removed.
+    pub state: u32,
+    /// The kernel counted the wait as I/O wait.
+    pub io_wait: bool,
+    /// Id in table `stack` of the kernel stack of the wait; 0 = not taken.
+    pub stack: u32,
+    /// Address family of the socket that the wait's call is about (1 Unix, 2 IPv4, 10 IPv6); 0 = none.
+    pub family: u32,
+    /// Its own port; of a Unix socket 1 = it has a name, as those have that were accepted.
+    pub local_port: u32,
+    /// Its peer's port, likewise.
+    pub remote_port: u32,
+    /// Its peer, where it is told: an IPv4 address.
+    pub peer: String,
+    /// In what the waker ran: `thread` (a process in a system call of its own), `kernel thread`, or `interrupt`, whose
+    /// thread is a bystander.
+    pub context: String,
+    /// Process id of the waker.
+    pub waker_pid: u32,
+    /// Thread id of the waker.
+    pub waker_tid: u32,
+    /// Command name of the waker.
+    pub waker_comm: String,
+    /// System call number that the waker was in; -1 = none.
+    pub waker_syscall: i32,
+    /// Id in table `stack` of the waker's kernel stack; 0 = not taken.
+    pub waker_stack: u32,
+    /// Address family of the socket that the waker's call was about; 0 = none.
+    pub waker_family: u32,
+    /// Its own port.
+    pub waker_local_port: u32,
+    /// Its peer's port: the sleeper's, where the waker wrote to it.
+    pub waker_remote_port: u32,
+}
