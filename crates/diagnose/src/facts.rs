@@ -12,3 +12,4 @@ pub mod profile;
 pub mod quality;
 pub mod resources;
 pub mod stacks;
+pub mod waiting;

@@ -17,6 +17,7 @@ mod runtimes;
 mod statistics;
 pub mod syscall;
 pub mod verdict;
+pub mod walk;
 mod wording;
 
 pub use case::{Case, Fact};

@@ -9,13 +9,19 @@ use crate::facts::quality::Quality;
 use crate::verdict::{Evidence, Finding, Gap};
 
 mod at_capacity;
+mod blocked_writer;
 mod busy_poll;
 mod cpu_steal;
 mod cpu_throttled;
+mod disk_wait;
 mod healthy;
 mod hot_code;
 mod not_determined;
 mod run_queue_wait;
+mod runtime_pause;
+mod sleep_in_path;
+mod slow_dependency;
+mod user_lock_contention;
 
 /// All rules.
 pub(crate) static RULES: &[&Rule] = &[
@@ -24,6 +30,12 @@ pub(crate) static RULES: &[&Rule] = &[
     &run_queue_wait::RULE,
     &cpu_throttled::RULE,
     &cpu_steal::RULE,
+    &slow_dependency::RULE,
+    &sleep_in_path::RULE,
+    &user_lock_contention::RULE,
+    &blocked_writer::RULE,
+    &disk_wait::RULE,
+    &runtime_pause::RULE,
     &not_determined::RULE,
     &at_capacity::RULE,
     &healthy::RULE,

@@ -186,7 +186,7 @@ pub struct Link {
     pub waits_on: String,
     /// For how long.
     pub seconds: f64,
-    /// Functions, leaf first.
+    /// The program's functions that wait, innermost first; the kernel's where those are not known.
     pub stack: Vec<String>,
 }
 

@@ -12,7 +12,7 @@ fn verdict(text: &str) -> Verdict {
 
 /// Counters of a machine with two CPUs over 10 s: busy seconds of both together.
 fn machine(busy: f64) -> String {
-    let mut text = "meta host.arch=x86_64 host.cpus=2 length_ns=10e9 target.allowed_cpus=[0,1] target.sample_hz=100 target.comm=svc\n".to_string();
+    let mut text = "meta host.arch=x86_64 host.cpus=2 length_ns=10e9 target.allowed_cpus=[0,1] target.sample_hz=100 target.comm=svc\nwakeup\n".to_string();
     for cpu in ["cpu0", "cpu1"] {
         for (name, value) in [("user_ns", busy / 2.0), ("idle_ns", 10.0 - busy / 2.0)] {
             text += &format!("counter source=proc/stat entity={cpu} name={name} value=0\n");

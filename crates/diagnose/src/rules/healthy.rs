@@ -5,8 +5,10 @@ use super::{Check, Explain, Rule, Statement};
 use crate::case::Case;
 use crate::facts::limits::Limits;
 use crate::facts::resources::Resources;
+use crate::facts::waiting::Waiting;
 use crate::ledger::threads::Threads;
 use crate::remarks::{self, Remark, children};
+use crate::statistics::share;
 use crate::verdict::Gap;
 use crate::wording::{cores, percent, seconds};
 
@@ -17,8 +19,8 @@ pub(super) static RULE: Rule = Rule {
                 CPU when it wanted one, and what it used was work.",
         recognised_by: "All other causes are ruled out with their numbers, and the thread ledger covers the time.",
         what_to_do: "Nothing now. The next limit is named: what fills up first when the load grows.",
-        look_alikes: "not-determined: there, something could not be looked at. A service that waits for others (disk, \
-                      another service) is not told apart from an idle one by this version; see the blocked lines.",
+        look_alikes: "not-determined: there, something could not be looked at. One that waits within an event loop for \
+                      answers while it serves others looks idle for part of that time; see the blocked lines.",
     },
     check: Check::Neutral(check),
 };
@@ -38,22 +40,27 @@ fn check(case: &Case, _: &[Gap]) -> Option<Statement> {
             "It used {}, was runnable without a CPU for {}, {held}. {}{}",
             cores(limits.cores),
             seconds(ledger.total.waiting_for_cpu_ns() / 1e9),
-            waits(&ledger),
+            waits(case, &ledger),
             remarks::details(&children),
         ),
     })
 }
 
-/// What this version cannot know about blocked threads is said where somebody may rely on it.
-fn waits(ledger: &Threads) -> String {
+/// What is not known about blocked threads is said where somebody may rely on it.
+fn waits(case: &Case, ledger: &Threads) -> String {
     let blocked: f64 = ledger.total.blocked_ns.values().sum();
     let most = ledger.total.blocked_ns.iter().max_by(|a, b| a.1.total_cmp(b.1));
     let kind = most.map_or("", |(kind, _)| kind.line()).trim_start_matches("blocked_").replace('_', " ");
-    format!(
-        "Its threads were blocked for {} of their time, mostly on {kind}: this version does not tell an idle thread from \
-         one that waits for a lock, a disk or another service.",
-        percent(crate::statistics::share(blocked, ledger.total.wall_ns))
-    )
+    let waiting = match case.fact::<Waiting>() {
+        Ok(waiting) => {
+            let untold = share(waiting.untold_ns, blocked);
+            let untold = if untold < 0.01 { String::new() } else { format!(", {} cannot be told", percent(untold)) };
+            format!("{} of that was waiting for somebody{untold}", percent(share(waiting.waiting_ns, blocked)))
+        }
+        Err(_) => "whether idle or waiting for somebody was not recorded".to_string(),
+    };
+    let part = percent(share(blocked, ledger.total.wall_ns));
+    format!("Its threads were blocked for {part} of their time, mostly on {kind}; {waiting}.")
 }
 
 /// Something that fills up.

@@ -15,6 +15,9 @@ pub(crate) const AFTER: &str = "After the fix";
 
 const STRACE: &str = " (strace slows a target that makes many calls a hundredfold while it runs)";
 
+/// Lines of a chain: the middle of a longer one is left out.
+const CHAIN: usize = 8;
+
 /// The finding that the verdict names.
 pub fn view(material: &Material<'_>) -> Option<Section> {
     let verdict = material.verdict;
@@ -58,16 +61,17 @@ fn evidence(evidence: &[Evidence]) -> Option<Block> {
 
 fn chain(chain: &[Link]) -> Option<Block> {
     let row = |link: &Link| {
-        let stack: Vec<_> = link.stack.iter().take(4).map(String::as_str).collect();
-        vec![link.who.clone(), numbers::seconds(link.seconds), link.waits_on.clone(), stack.join(" < ")]
+        let place = link.stack.first().cloned().unwrap_or_default();
+        vec![link.who.clone(), numbers::seconds(link.seconds), link.waits_on.clone(), place]
     };
-    let columns = vec![
-        Column::left("who"),
-        Column::right("time"),
-        Column::left("waits on or does"),
-        Column::left("stack, leaf first"),
-    ];
-    let rows: Vec<_> = chain.iter().map(row).collect();
+    let columns =
+        vec![Column::left("who"), Column::right("time"), Column::left("waits on or does"), Column::left("where")];
+    let mut rows: Vec<_> = chain.iter().map(row).collect();
+    if rows.len() > CHAIN {
+        let left_out = rows.len() + 1 - CHAIN;
+        let dots = vec![format!("… {left_out} more"), String::new(), String::new(), String::new()];
+        rows.splice(CHAIN / 2..CHAIN / 2 + left_out, [dots]);
+    }
     (!rows.is_empty()).then(|| Block::Table { title: "From the wait to its cause".to_owned(), columns, rows })
 }
 

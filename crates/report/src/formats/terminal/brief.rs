@@ -70,7 +70,7 @@ fn join_slivers(block: &mut Block) {
 
 fn first_rows(block: Block) -> Vec<Block> {
     match block {
-        Block::Table { title, columns, mut rows } if rows.len() > ROWS + 1 => {
+        Block::Table { title, columns, mut rows } if title.is_empty() && rows.len() > ROWS + 1 => {
             let more = format!("and {} more measured, with commands to check them", rows.len() - ROWS);
             rows.truncate(ROWS);
             vec![Block::Table { title, columns, rows }, Block::Text { text: more, tone: Tone::Dim }]

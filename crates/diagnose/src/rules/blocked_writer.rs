@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Threads of the target are blocked in writes that nobody takes.
+
+use super::{Check, Checked, Explain, Rule, confidence, evidence, found, ruled_out};
+use crate::case::Case;
+use crate::facts::stacks::Stacks;
+use crate::facts::waiting::{Waiting, links};
+use crate::syscall::{Family, family};
+use crate::verdict::{Explains, Finding, Gap, Subject};
+use crate::walk::chains::Chain;
+use crate::wording::{percent, seconds};
+
+pub(super) static RULE: Rule = Rule {
+    cause: "blocked-writer",
+    explain: Explain {
+        means: "Threads of the target are blocked while they write to a pipe, a terminal or a socket that is full: whoever \
+                reads from it is slower than they write.",
+        recognised_by: "Waits in write or send on a pipe, terminal or socket, ended by another process that reads from it, \
+                        for half or more of the time in which the target is not idle.",
+        what_to_do: "Make the reader faster, write less (log levels), or write without waiting: a buffer that drops, a \
+                     thread of its own for the log, a larger pipe.",
+        look_alikes: "disk-wait: a file on a disk is never full in this way.",
+    },
+    check: Check::Accuses(check),
+};
+
+const MIN_SHARE: f64 = 0.5;
+
+/// Of the window, over all threads.
+const MIN_TIME: f64 = 0.05;
+
+fn check(case: &Case) -> Checked {
+    let waiting = case.fact::<Waiting>()?;
+    let (chains, ns) = waiting.of(is_write);
+    let Some(first) = chains.first() else {
+        return ruled_out("no write of the target to a pipe, terminal or socket had to wait");
+    };
+    let part = waiting.share(ns);
+    if part < MIN_SHARE || ns < case.length_ns() * MIN_TIME {
+        return ruled_out(format!(
+            "blocked in writes for {}, {} of the time in which the target was not idle (under 50 %, or under 5 % of the \
+             window)",
+            seconds(ns / 1e9),
+            percent(part)
+        ));
+    }
+    let who = &first.links[0].who;
+    let headline =
+        format!("blocked in {} {} of its time: {} reads too slowly", who.call_words(), percent(part), reader(first));
+    found(finding(case, &waiting, first, ns)?, headline, format!("look at {}, or write without waiting", reader(first)))
+}
+
+fn is_write(chain: &Chain) -> bool {
+    let who = &chain.links[0].who;
+    family(&who.call) == Family::Send && matches!(who.fd_kind.as_str(), "pipe" | "tty" | "socket")
+}
+
+/// Who reads at the other end.
+fn reader(chain: &Chain) -> String {
+    match chain.links.get(1) {
+        Some(link) => format!("{}/{}", link.who.comm, link.who.pid),
+        None if chain.end.pid != 0 && chain.end.pid != chain.links[0].who.pid => {
+            format!("{}/{}", chain.end.comm, chain.end.pid)
+        }
+        None => "the other end".to_string(),
+    }
+}
+
+fn finding(case: &Case, waiting: &Waiting, first: &Chain, ns: f64) -> Result<Finding, Gap> {
+    let stacks = case.fact::<Stacks>()?;
+    let part = waiting.share(ns);
+    let who = &first.links[0].who;
+    Ok(Finding {
+        cause: RULE.cause.into(),
+        confidence: confidence(case, 1),
+        summary: format!(
+            "{} was blocked in {} for {} of thread time, {} of the time in which the target was not idle, until {} had read",
+            who.comm,
+            who.call_words(),
+            seconds(ns / 1e9),
+            percent(part),
+            reader(first)
+        ),
+        subject: Subject {
+            pid: Some(who.pid),
+            comm: Some(who.comm.clone()),
+            syscall: Some(who.call.clone()),
+            ..Subject::default()
+        },
+        explains: Explains { share: part, of: "the time in which it was not idle".into(), seconds: ns / 1e9 },
+        evidence: vec![
+            evidence(
+                "blocked in writes",
+                ns / 1e9,
+                "s",
+                "0",
+                format!("strace -f -T -e trace={} -p {}", who.call, who.pid),
+            ),
+            evidence("the target wanted a CPU", waiting.demand_ns / 1e9, "s", "most of the time not idle", ""),
+        ],
+        chain: links(first, &stacks),
+        remedy: format!(
+            "{} is slower than what is written to it: make it faster, or write less. Where nothing may be lost and nobody \
+             should wait, hand it to a thread and a buffer of its own.",
+            reader(first)
+        ),
+        check: "After the change the wait in that write is gone from the chain.".into(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::asking::{found, silent};
+    use super::RULE;
+
+    fn text(fd_kind: &str) -> String {
+        format!(
+            "meta host.arch=x86_64 length_ns=1e9 target.pids=[1]
+             frame id=1 symbol=hrtimer_wakeup module=kernel kind=kernel
+             stack id=1 frames=[1]
+             thread pid=1 tid=1 comm=api wall_ns=1e9 cpu_ns=1e8 blocked_ns=9e8
+             wakeup t_ns=900e6 pid=1 tid=1 comm=api wait_ns=20e6 blocked_ns=800e6 syscall=1 fd_kind={fd_kind} context=thread waker_pid=7 waker_tid=7 waker_comm=logger waker_syscall=0
+             wakeup t_ns=899e6 since_ns=0 pid=7 tid=7 comm=logger wait_ns=19e6 blocked_ns=19e6 syscall=35 context=interrupt waker_stack=1"
+        )
+    }
+
+    #[test]
+    fn a_log_that_nobody_reads_in_time() {
+        let finding = found(&RULE, &text("pipe"));
+        assert!(finding.summary.contains("until logger/7 had read"), "{}", finding.summary);
+    }
+
+    #[test]
+    fn files_are_never_full() {
+        assert!(silent(&RULE, &text("file")).contains("no write"));
+    }
+}

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The language runtime's garbage collector takes the time that the service wants.
+
+use std::collections::BTreeMap;
+
+use super::{Check, Checked, Explain, Rule, confidence, evidence, found, ruled_out};
+use crate::case::Case;
+use crate::facts::profile::Profile;
+use crate::facts::stacks::Stacks;
+use crate::ledger::threads::Threads;
+use crate::runtimes::collectors::Collector;
+use crate::statistics::{ratio, share};
+use crate::verdict::{Explains, Finding, Subject};
+use crate::wording::{cores, percent, seconds};
+
+pub(super) static RULE: Rule = Rule {
+    cause: "runtime-pause",
+    explain: Explain {
+        means: "The language runtime collects garbage for a large part of the CPU time that the service has; it stops the \
+                program's threads for some of it, and makes them help for more.",
+        recognised_by: "Two fifths or more of the on-CPU samples are inside the collector: by its entry functions (Go, V8, \
+                        Python) or by its threads (Java).",
+        what_to_do: "Allocate less, keep fewer objects with pointers, or give the runtime more memory before it collects.",
+        look_alikes: "A healthy collector of a small heap runs often as well, but for a quarter of the CPU time at most. hot-code: \
+                      allocation itself is the program's own work.",
+    },
+    check: Check::Accuses(check),
+};
+
+/// Go plans with a quarter of the CPUs while it collects, and takes idle ones beside that: a small healthy heap that is
+/// collected all the time was measured at 26 %, other healthy services below 10 %, one without room for its heap at 55 %.
+const MIN_SHARE: f64 = 0.4;
+
+/// CPUs: a collector in a service that does nothing keeps nobody waiting.
+const MIN_CORES: f64 = 0.1;
+
+fn check(case: &Case) -> Checked {
+    let ledger = case.fact::<Threads>()?;
+    let used = ratio(ledger.total.cpu_ns, case.length_ns());
+    if used < MIN_CORES {
+        return ruled_out(format!("the target used {} (under {MIN_CORES})", cores(used)));
+    }
+    let profile = case.fact::<Profile>()?;
+    let stacks = case.fact::<Stacks>()?;
+    let mut by: BTreeMap<&str, (u64, &Collector)> = BTreeMap::new();
+    for (place, samples) in &profile.places {
+        let comm = profile.threads.get(&(place.pid, place.tid)).map_or("", |t| t.comm.as_str());
+        let names = stacks.user(place.stack).map(|code| code.symbol.as_str());
+        if let Some(collector) = Collector::of(comm, names) {
+            by.entry(collector.runtime).or_insert((0, collector)).0 += samples;
+        }
+    }
+    let Some((samples, collector)) = by.into_values().max_by_key(|(samples, _)| *samples) else {
+        return ruled_out("no sample is inside a garbage collector that this version knows");
+    };
+    let part = share(samples as f64, profile.total.samples as f64);
+    if part < MIN_SHARE {
+        return ruled_out(format!(
+            "{} of the on-CPU samples are inside the garbage collector (under 40 %)",
+            percent(part)
+        ));
+    }
+    let headline = format!("the garbage collector of {} takes {} of its CPU time", collector.runtime, percent(part));
+    found(finding(case, collector, part, &ledger), headline, collector.less_often)
+}
+
+fn finding(case: &Case, collector: &Collector, part: f64, ledger: &Threads) -> Finding {
+    let meta = &case.recording.meta.target;
+    let spent = part * ledger.total.cpu_ns / 1e9;
+    Finding {
+        cause: RULE.cause.into(),
+        confidence: confidence(case, 1),
+        summary: format!(
+            "The garbage collector of {} takes {} of the on-CPU time, {} in the window",
+            collector.runtime,
+            percent(part),
+            seconds(spent)
+        ),
+        subject: Subject { pid: meta.pids.first().copied(), comm: Some(meta.comm.clone()), ..Subject::default() },
+        explains: Explains { share: part, of: "on-CPU time".into(), seconds: spent },
+        evidence: vec![
+            evidence("samples inside the garbage collector", part, "share", "under a tenth", ""),
+            evidence("CPU time of the target", ledger.total.cpu_ns / 1e9, "s", "", ""),
+        ],
+        chain: Vec::new(),
+        remedy: format!(
+            "Make it collect less often: {}. Allocating less in each request and keeping fewer objects that hold pointers \
+             takes the work away instead of putting it off.",
+            collector.less_often
+        ),
+        check: "After the change the same diagnosis shows a small share of samples inside the collector.".into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::asking::{found, silent};
+    use super::RULE;
+
+    fn text(marking: u32, working: u32) -> String {
+        format!(
+            "meta host.arch=x86_64 length_ns=1e9 target.pids=[1] target.comm=svc target.sample_hz=100
+             frame id=1 symbol=runtime.scanobject module=svc kind=native
+             frame id=2 symbol=runtime.gcBgMarkWorker module=svc kind=native
+             frame id=3 symbol=main.handle module=svc kind=native
+             stack id=1 frames=[1,2] complete=true
+             stack id=2 frames=[3] complete=true
+             thread pid=1 tid=1 comm=svc wall_ns=1e9 cpu_ns=9e8 blocked_ns=1e8
+             sample pid=1 tid=1 comm=svc stack=1 weight={marking}
+             sample pid=1 tid=1 comm=svc stack=2 weight={working}"
+        )
+    }
+
+    #[test]
+    fn a_collector_that_takes_half() {
+        let finding = found(&RULE, &text(50, 50));
+        assert!(finding.summary.contains("of Go takes 50 %"), "{}", finding.summary);
+    }
+
+    #[test]
+    fn a_collector_of_a_healthy_heap() {
+        assert!(silent(&RULE, &text(8, 92)).contains("8.0 %"));
+    }
+}

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Threads that serve clients sleep between taking a request and answering it.
+
+use super::{Check, Checked, Explain, Rule, confidence, evidence, found, ruled_out};
+use crate::case::Case;
+use crate::facts::stacks::{Code, Stacks};
+use crate::facts::waiting::{Sleeper, Waiting, called_from, callers};
+use crate::verdict::{Explains, Finding, Gap, Subject};
+use crate::walk::{Walk, Who};
+use crate::wording::{percent, plural, seconds, short};
+
+pub(super) static RULE: Rule = Rule {
+    cause: "sleep-in-path",
+    explain: Explain {
+        means: "A thread that serves clients goes to sleep by itself, for a fixed time, before it answers.",
+        recognised_by: "The same thread takes requests from clients and is blocked in a call that only waits for time to \
+                        pass (nanosleep and its like), for half or more of the time in which the target is not idle.",
+        what_to_do: "Find the sleep in the code that serves requests: a poll with a delay, a retry, a rate limit. Wait for \
+                     the event itself instead.",
+        look_alikes: "A thread that does only housekeeping may sleep as it likes. An event loop that waits for its next \
+                      timer with poll or epoll is idle, as far as its waits can tell.",
+    },
+    check: Check::Accuses(check),
+};
+
+/// Half of the time not idle.
+const MIN_SHARE: f64 = 0.5;
+
+/// Of the window, for one thread.
+const MIN_TIME: f64 = 0.05;
+
+/// Waits that a client ended, for each so many sleeps that were picked: those waits may be short, and are picked rarely.
+const SLEEPS_PER_CLIENT: u64 = 50;
+
+fn check(case: &Case) -> Checked {
+    let waiting = case.fact::<Waiting>()?;
+    let serving: Vec<&Sleeper> =
+        waiting.sleepers.iter().filter(|t| t.sleeps <= t.clients * SLEEPS_PER_CLIENT).collect();
+    let ns: f64 = serving.iter().map(|t| t.slept_ns).sum();
+    let Some(first) = serving.first() else {
+        return ruled_out("no thread that takes requests of clients sleeps by itself");
+    };
+    let part = waiting.share(ns);
+    if part < MIN_SHARE || ns < case.length_ns() * MIN_TIME {
+        return ruled_out(format!(
+            "threads that serve clients slept for {}, {} of the time in which the target was not idle (under 50 %, or \
+             under 5 % of the window)",
+            seconds(ns / 1e9),
+            percent(part)
+        ));
+    }
+    let headline = format!("sleeps {} of its time in threads that serve clients ({})", percent(part), first.comm);
+    let (from, function) = code(case, first)?;
+    let finding = finding(case, (first, &from, function.clone()), &serving, (ns, part));
+    let place = function.map_or("the code that serves requests".to_string(), |name| short(&name));
+    found(finding, headline, format!("find the {} in {place}", first.call))
+}
+
+/// Where in its program a thread sleeps, in words, and the innermost function of its own.
+fn code(case: &Case, sleeper: &Sleeper) -> Result<(String, Option<String>), Gap> {
+    let (walk, stacks) = (case.fact::<Walk>()?, case.fact::<Stacks>()?);
+    let (comm, call) = (sleeper.comm.clone(), sleeper.call.clone());
+    let who = Who { pid: sleeper.pid, comm, call, fd_kind: String::new() };
+    let function = callers(walk.code(&who), &stacks).next().map(Code::label);
+    Ok((called_from(&walk, &who, &stacks), function))
+}
+
+fn finding(
+    case: &Case,
+    (first, from, function): (&Sleeper, &str, Option<String>),
+    serving: &[&Sleeper],
+    (ns, part): (f64, f64),
+) -> Finding {
+    let sleeps: u64 = serving.iter().map(|t| t.sleeps).sum();
+    let clients: u64 = serving.iter().map(|t| t.clients).sum();
+    Finding {
+        cause: RULE.cause.into(),
+        confidence: confidence(case, 1),
+        summary: format!(
+            "{} that {} clients slept for {}, {} of the time in which the target was not idle, in {}{from}",
+            plural(serving.len(), "thread"),
+            if serving.len() == 1 { "serves" } else { "serve" },
+            seconds(ns / 1e9),
+            percent(part),
+            first.call
+        ),
+        subject: Subject {
+            pid: Some(first.pid),
+            tid: Some(first.tid),
+            comm: Some(first.comm.clone()),
+            syscall: Some(first.call.clone()),
+            function,
+            ..Subject::default()
+        },
+        explains: Explains { share: part, of: "the time in which it was not idle".into(), seconds: ns / 1e9 },
+        evidence: vec![
+            evidence(
+                "time asleep by itself",
+                ns / 1e9,
+                "s",
+                "0 in threads that serve clients",
+                format!("strace -f -T -e trace={} -p {}", first.call, first.pid),
+            ),
+            evidence("sleeps that were picked", sleeps as f64, "waits", "0", ""),
+            evidence("waits of the same threads that a client ended", clients as f64, "waits", "", ""),
+        ],
+        chain: Vec::new(),
+        remedy:
+            "Remove the sleep, or wait for what it waits for: a condition, a readiness, a change. A limit on the rate \
+                 belongs before a request is taken."
+                .into(),
+        check: "After the change the thread ledger's line `blocked_sleep` is near 0 for these threads.".into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::asking::{found, silent};
+    use super::RULE;
+
+    const SERVER: &str = "meta host.arch=x86_64 length_ns=1e9 target.pids=[1]
+        process pid=1 comm=api listen=[\"tcp 0.0.0.0:80\"]
+        frame id=1 symbol=hrtimer_wakeup module=kernel kind=kernel
+        stack id=1 frames=[1]
+        thread pid=1 tid=2 comm=worker wall_ns=1e9 cpu_ns=1e8 blocked_ns=9e8
+        wakeup t_ns=900e6 pid=1 tid=2 comm=worker wait_ns=20e6 blocked_ns=800e6 syscall=230 context=interrupt waker_stack=1";
+
+    #[test]
+    fn a_worker_that_sleeps_between_requests() {
+        let text = format!(
+            "{SERVER}
+             wakeup t_ns=950e6 pid=1 tid=2 comm=worker wait_ns=1e6 blocked_ns=1e6 syscall=0 fd_kind=socket local_port=80 context=thread waker_pid=9"
+        );
+        let finding = found(&RULE, &text);
+        assert_eq!(finding.subject.syscall.as_deref(), Some("clock_nanosleep"));
+        assert!(finding.summary.contains("1 thread that serves clients slept for 800 ms"), "{}", finding.summary);
+    }
+
+    #[test]
+    fn housekeeping_may_sleep() {
+        let other = format!(
+            "{SERVER}
+             wakeup t_ns=950e6 pid=1 tid=3 comm=worker wait_ns=1e6 blocked_ns=1e6 syscall=0 fd_kind=socket local_port=80 context=thread waker_pid=9"
+        );
+        assert!(silent(&RULE, &other).contains("no thread"));
+    }
+}

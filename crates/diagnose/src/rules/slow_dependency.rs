@@ -1,0 +1,253 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The service waits for another process or host, more than for anything else.
+
+use std::collections::BTreeMap;
+
+use super::{Check, Checked, Explain, Rule, confidence, evidence, found, ruled_out};
+use crate::case::Case;
+use crate::facts::stacks::Stacks;
+use crate::facts::waiting::{Waiting, links};
+use crate::syscall::{Family, family};
+use crate::verdict::{Evidence, Explains, Finding, Subject};
+use crate::walk::Kind;
+use crate::walk::chains::Chain;
+use crate::wording::{percent, seconds};
+
+pub(super) static RULE: Rule = Rule {
+    cause: "slow-dependency",
+    explain: Explain {
+        means: "The target waits for answers of another process or host that it asked itself, most of the time that it \
+                is not idle.",
+        recognised_by: "Its waits end when another process writes to a connection that the target made itself. What that \
+                        process did meanwhile is followed, through further processes, to where it ends. Such waits are \
+                        two thirds or more of the time in which the target is not idle.",
+        what_to_do: "Look at the end of the chain: that is where the time goes. Making the target faster changes nothing.",
+        look_alikes: "An idle service, whose waits end when a client asks for something: it waits for nobody. \
+                      user-lock-contention and disk-wait: the waits end inside the target, or at a disk.",
+    },
+    check: Check::Accuses(check),
+};
+
+/// Twice as long waiting as everything else: a service that calls others waits for a good part of the time when all is well.
+const MIN_SHARE: f64 = 0.66;
+
+/// Of the window, over all threads: less is a call now and then.
+const MIN_TIME: f64 = 0.02;
+
+/// Waits that were picked: one that is idle is woken now and then by something that its peer does of itself.
+const MIN_WAITS: u64 = 5;
+
+fn check(case: &Case) -> Checked {
+    let waiting = case.fact::<Waiting>()?;
+    let Some((who, chains, ns)) = worst(&waiting) else {
+        return ruled_out("no wait of the target was ended by a process or host that it had asked");
+    };
+    let part = waiting.share(ns);
+    let waits: u64 = chains.iter().map(|c| c.waits).sum();
+    if part < MIN_SHARE || ns < case.length_ns() * MIN_TIME || waits < MIN_WAITS {
+        return ruled_out(format!(
+            "waiting for {who} was {}, {} of the time in which the target was not idle (under 66 %, or under 2 % of the \
+             window, or fewer than {MIN_WAITS} waits)",
+            seconds(ns / 1e9),
+            percent(part)
+        ));
+    }
+    let first = chains[0];
+    let headline = format!("waits for {who} {} of its time, {}", percent(part), what_it_does(first));
+    found(finding(case, &waiting, &who, &chains, ns)?, headline, advice(first))
+}
+
+/// Whom the target waits for most: chains by the first process after its own, or by the host that it asked.
+fn worst(waiting: &Waiting) -> Option<(String, Vec<&Chain>, f64)> {
+    let mut by: BTreeMap<String, (Vec<&Chain>, f64)> = BTreeMap::new();
+    for chain in &waiting.chains {
+        let Some(who) = asked(waiting, chain) else { continue };
+        let entry = by.entry(who).or_default();
+        entry.0.push(chain);
+        entry.1 += chain.ns;
+    }
+    let (who, (chains, ns)) = by.into_iter().max_by(|a, b| a.1.1.total_cmp(&b.1.1))?;
+    Some((who, chains, ns))
+}
+
+/// Who was asked, if it is another process or host. Where the target writes and the other one is slow to read, nothing was
+/// asked; and one whose own waits the target never ended only brings what it has, like a client.
+fn asked(waiting: &Waiting, chain: &Chain) -> Option<String> {
+    let own = chain.links[0].who.pid;
+    if family(&chain.links[0].who.call) == Family::Send {
+        return None;
+    }
+    let next = chain.links.get(1).map(|l| (l.who.pid, l.who.comm.clone()));
+    let worked = matches!(chain.end.kind, Kind::OnCpu | Kind::RunQueue | Kind::Short);
+    let other = match next {
+        None if chain.end.kind == Kind::Packet && !chain.end.detail.is_empty() => {
+            return Some(chain.end.detail.clone());
+        }
+        None if worked => (chain.end.pid, chain.end.comm.clone()),
+        None => return None,
+        Some(next) => next,
+    };
+    let was_asked = waiting.others.get(&other.0).copied().unwrap_or(true);
+    (other.0 != own && was_asked).then(|| format!("{}/{}", other.1, other.0))
+}
+
+/// The end in a few words, as a relative clause.
+fn what_it_does(chain: &Chain) -> String {
+    let last = chain.links.last().map_or(String::new(), |l| format!("{}/{}", l.who.comm, l.who.pid));
+    match chain.end.kind {
+        Kind::OnCpu => format!("where {}/{} computes", chain.end.comm, chain.end.pid),
+        Kind::RunQueue => format!("where {}/{} has no CPU", chain.end.comm, chain.end.pid),
+        Kind::Timer => format!("where {last} waits for its own timer"),
+        Kind::Packet => "over the network".to_string(),
+        kind => format!("where {last} waits for {}", kind.words()),
+    }
+}
+
+fn advice(chain: &Chain) -> String {
+    let last = chain.links.last().map_or(String::new(), |l| format!("{}/{}", l.who.comm, l.who.pid));
+    match chain.end.kind {
+        Kind::OnCpu => format!("diagnose {}/{}: that is where the time goes", chain.end.comm, chain.end.pid),
+        Kind::Timer => format!("look at the sleep or timeout in {last}: the chain ends there"),
+        _ => format!("look at {last}: the chain ends there"),
+    }
+}
+
+fn finding(
+    case: &Case,
+    waiting: &Waiting,
+    who: &str,
+    chains: &[&Chain],
+    ns: f64,
+) -> Result<Finding, crate::verdict::Gap> {
+    let stacks = case.fact::<Stacks>()?;
+    let first = chains[0];
+    let followed: f64 = chains.iter().filter(|c| !matches!(c.end.kind, Kind::Unseen | Kind::Short)).map(|c| c.ns).sum();
+    // Who woke the target is one source; what that process's own waits say is another.
+    let sources = 1 + usize::from(followed >= ns * 0.8 && first.links.len() > 1);
+    let last = first.links.last().filter(|_| first.links.len() > 1);
+    Ok(Finding {
+        cause: RULE.cause.into(),
+        confidence: confidence(case, sources),
+        summary: format!(
+            "The target waited for {who} for {} of thread time, {} of the time in which it was not idle, {}",
+            seconds(ns / 1e9),
+            percent(waiting.share(ns)),
+            what_it_does(first)
+        ),
+        subject: Subject {
+            pid: last.map(|l| l.who.pid),
+            comm: last.map(|l| l.who.comm.clone()),
+            syscall: last.map(|l| l.who.call.clone()),
+            ..Subject::default()
+        },
+        explains: Explains {
+            share: waiting.share(ns),
+            of: "the time in which it was not idle".into(),
+            seconds: ns / 1e9,
+        },
+        evidence: rows(waiting, who, first, ns, followed),
+        chain: links(first, &stacks),
+        remedy: remedy(first),
+        check: "After the change the same diagnosis shows a smaller share of waiting for it, and more requests served."
+            .into(),
+    })
+}
+
+fn rows(waiting: &Waiting, who: &str, first: &Chain, ns: f64, followed: f64) -> Vec<Evidence> {
+    let call = &first.links[0].who;
+    let see = format!("strace -f -T -e trace={} -p {}", call.call, call.pid);
+    vec![
+        evidence(&format!("waiting for {who}"), ns / 1e9, "s", "a small part of the time not idle", see),
+        evidence(
+            "the target wanted a CPU",
+            waiting.demand_ns / 1e9,
+            "s",
+            "most of the time not idle",
+            format!("cat /proc/{}/schedstat", call.pid),
+        ),
+        evidence("of that waiting, followed to an end", followed / ns, "share", "", ""),
+        evidence("of that waiting, in the first chain", first.ns / ns, "share", "", ""),
+    ]
+}
+
+fn remedy(chain: &Chain) -> String {
+    let last = chain.links.last().map_or(String::new(), |l| format!("{}/{}", l.who.comm, l.who.pid));
+    let end = match chain.end.kind {
+        Kind::OnCpu => {
+            let who = format!("{}/{}", chain.end.comm, chain.end.pid);
+            return format!(
+                "{who} computes while it is waited for: `wakewalk diagnose --pid {}` says what.",
+                chain.end.pid
+            );
+        }
+        Kind::Timer => "sleeps or waits for a timeout of its own while it is waited for: find that timer in its code",
+        Kind::Disk => "waits for a disk while it is waited for",
+        Kind::RunQueue => "is ready and has no CPU: give it one",
+        Kind::Packet => "waits for another host: go on there",
+        _ => "is where the chain ends",
+    };
+    format!(
+        "{last} {end}. If it cannot be made faster, ask it less often, or do not wait for it (cache, parallel calls)."
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::asking::{found, silent};
+    use super::RULE;
+
+    fn recording(store_waits: &str, thread: &str) -> String {
+        format!(
+            "meta host.arch=x86_64 length_ns=1e9 target.pids=[1]
+             process pid=1 comm=proxy listen=[\"tcp [::]:80\"]
+             frame id=1 symbol=hrtimer_wakeup module=kernel kind=kernel
+             stack id=1 frames=[1]
+             {thread}
+             {}
+             {ASKED}
+             {store_waits}",
+            ANSWER.repeat(5)
+        )
+    }
+
+    const ANSWER: &str = "wakeup t_ns=900e6 since_ns=0 pid=1 tid=1 comm=proxy wait_ns=20e6 blocked_ns=160e6 syscall=232 context=thread waker_pid=2 waker_tid=2 waker_comm=store waker_syscall=1 waker_local_port=90 waker_remote_port=555\n";
+
+    const ASKED: &str = "wakeup t_ns=880e6 since_ns=0 pid=2 tid=2 comm=store wait_ns=1e6 blocked_ns=1e6 syscall=232 context=thread waker_pid=1 waker_tid=1 waker_local_port=555 waker_remote_port=90";
+    const BUSY: &str = "thread pid=1 tid=1 comm=proxy wall_ns=1e9 cpu_ns=1e8 blocked_ns=9e8";
+    const TIMER: &str = "wakeup t_ns=899e6 since_ns=0 pid=2 tid=2 comm=store wait_ns=19e6 blocked_ns=19e6 syscall=232 context=interrupt waker_stack=1";
+
+    #[test]
+    fn a_store_with_a_timer() {
+        let finding = found(&RULE, &recording(TIMER, BUSY));
+        assert!(
+            finding.summary.contains("waited for store/2") && finding.summary.contains("its own timer"),
+            "{finding:?}"
+        );
+        assert_eq!(finding.chain.len(), 3);
+        assert_eq!((finding.confidence.as_str(), finding.subject.pid), ("high", Some(2)));
+    }
+
+    #[test]
+    fn a_store_that_computes() {
+        let computes = "wakeup t_ns=100e6 since_ns=0 pid=2 tid=2 comm=store wait_ns=1e6 blocked_ns=1e6 cpu_ns=99e6 context=thread waker_tid=1";
+        let finding = found(&RULE, &recording(computes, BUSY));
+        assert!(finding.remedy.contains("store/2 computes"), "{}", finding.remedy);
+    }
+
+    #[test]
+    fn a_target_that_works_as_long_as_it_waits() {
+        let busy = "thread pid=1 tid=1 comm=proxy wall_ns=2e9 cpu_ns=8e8 blocked_ns=8e8";
+        assert!(silent(&RULE, &recording(TIMER, busy)).contains("50 %"));
+    }
+
+    #[test]
+    fn one_that_only_brings_something_is_no_dependency() {
+        assert!(silent(&RULE, &recording(TIMER, BUSY).replace(ASKED, "")).contains("no wait"));
+    }
+
+    #[test]
+    fn clients_are_no_dependency() {
+        let text = recording("", BUSY).replace("waker_remote_port=555", "waker_remote_port=80");
+        assert!(silent(&RULE, &text).contains("no wait"));
+    }
+}

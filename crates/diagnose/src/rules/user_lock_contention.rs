@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Threads of the target wait for a lock that another of its threads holds.
+
+use super::{Check, Checked, Explain, Rule, confidence, evidence, found, ruled_out};
+use crate::case::Case;
+use crate::facts::stacks::Stacks;
+use crate::facts::waiting::{Waiting, called_from, links};
+use crate::verdict::{Explains, Finding, Gap, Subject};
+use crate::walk::Kind;
+use crate::walk::chains::Chain;
+use crate::wording::{percent, seconds};
+
+pub(super) static RULE: Rule = Rule {
+    cause: "user-lock-contention",
+    explain: Explain {
+        means: "Threads of the target stand before a lock (a mutex) that another thread holds, for more than half of the \
+                time in which the target is not idle.",
+        recognised_by: "Waits in futex on a lock that is marked as contended, ended by a thread of the same process; what \
+                        the holder did meanwhile (ran, slept, waited for a disk or another service) is followed.",
+        what_to_do: "Hold the lock for less: take what the holder does out of it (I/O, sleeping, logging), split the lock, \
+                     or let readers share it.",
+        look_alikes: "Idle worker pools wait in futex too, for work: on a condition variable, which is no lock. A language \
+                      runtime whose locks are not the kernel's (Java, goroutines) is not seen by this.",
+    },
+    check: Check::Accuses(check),
+};
+
+/// More than everything else that the target did when it was not idle.
+const MIN_SHARE: f64 = 0.5;
+
+/// Of the window, over all threads.
+const MIN_TIME: f64 = 0.05;
+
+fn check(case: &Case) -> Checked {
+    let waiting = case.fact::<Waiting>()?;
+    let (chains, ns) = waiting.of(|chain| chain.links[0].who.fd_kind == "lock");
+    let Some(first) = chains.first() else {
+        return ruled_out("no wait of the target was for a lock that another of its threads held");
+    };
+    let part = waiting.share(ns);
+    if part < MIN_SHARE || ns < case.length_ns() * MIN_TIME {
+        return ruled_out(format!(
+            "waiting for locks was {}, {} of the time in which the target was not idle (under 50 %, or under 5 % of the \
+             window)",
+            seconds(ns / 1e9),
+            percent(part)
+        ));
+    }
+    let headline = format!("waits for locks {} of its time, while the holder {}", percent(part), holder_does(first));
+    found(
+        finding(case, &waiting, first, ns)?,
+        headline,
+        "hold the lock for less: take what the holder waits for out of it",
+    )
+}
+
+/// What the holder did while others stood before its lock.
+fn holder_does(chain: &Chain) -> String {
+    match (chain.links.get(1), chain.end.kind) {
+        (Some(link), _) => format!("waits in {}", link.who.call_words()),
+        (None, Kind::OnCpu) => "computes".to_string(),
+        (None, Kind::RunQueue) => "has no CPU".to_string(),
+        (None, kind) => format!("is at {}", kind.words()),
+    }
+}
+
+/// Process and thread name of the holder.
+fn holder(chain: &Chain) -> (u32, String) {
+    match chain.links.get(1) {
+        Some(link) => (link.who.pid, link.who.comm.clone()),
+        None => (chain.end.pid, chain.end.comm.clone()),
+    }
+}
+
+fn finding(case: &Case, waiting: &Waiting, first: &Chain, ns: f64) -> Result<Finding, Gap> {
+    let stacks = case.fact::<Stacks>()?;
+    let part = waiting.share(ns);
+    let (pid, comm) = holder(first);
+    let waiter = &first.links[0].who;
+    let from = called_from(&*case.fact()?, waiter, &stacks);
+    Ok(Finding {
+        cause: RULE.cause.into(),
+        confidence: confidence(case, 1),
+        summary: format!(
+            "Threads of {} stood before locks for {} of thread time, {} of the time in which the target was not idle{from}; \
+             the holder ({comm}) {}",
+            waiter.comm,
+            seconds(ns / 1e9),
+            percent(part),
+            holder_does(first)
+        ),
+        subject: Subject { pid: Some(pid), comm: Some(comm), syscall: Some("futex".into()), ..Subject::default() },
+        explains: Explains { share: part, of: "the time in which it was not idle".into(), seconds: ns / 1e9 },
+        evidence: vec![
+            evidence(
+                "waiting for locks",
+                ns / 1e9,
+                "s",
+                "a small part of the time not idle",
+                format!("strace -f -c -e trace=futex -p {}", waiter.pid),
+            ),
+            evidence("on average, threads before a lock", ns / case.length_ns(), "threads", "well under 1", ""),
+            evidence("the target wanted a CPU", waiting.demand_ns / 1e9, "s", "most of the time not idle", ""),
+        ],
+        chain: links(first, &stacks),
+        remedy: format!(
+            "While it holds the lock, {} {}. Move that out of the lock, or split the lock so that fewer wait for it.",
+            waiter.comm,
+            holder_does(first)
+        ),
+        check: "After the change the ledger's line `blocked_futex` and the share of lock waits fall at the same load."
+            .into(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::asking::{found, silent};
+    use super::RULE;
+
+    fn text(value: u32) -> String {
+        format!(
+            "meta host.arch=x86_64 length_ns=1e9 target.pids=[1]
+             frame id=1 symbol=hrtimer_wakeup module=kernel kind=kernel
+             stack id=1 frames=[1]
+             thread pid=1 tid=1 comm=w wall_ns=3e9 cpu_ns=1e8 blocked_ns=29e8
+             wakeup t_ns=900e6 pid=1 tid=1 comm=w wait_ns=20e6 blocked_ns=1800e6 syscall=202 args=[64,128,{value},0] context=thread waker_pid=1 waker_tid=2 waker_comm=w waker_syscall=202
+             wakeup t_ns=899e6 since_ns=0 pid=1 tid=2 comm=w wait_ns=19e6 blocked_ns=19e6 syscall=230 context=interrupt waker_stack=1"
+        )
+    }
+
+    #[test]
+    fn a_holder_that_sleeps() {
+        let finding = found(&RULE, &text(2));
+        assert!(finding.summary.contains("waits in clock_nanosleep"), "{}", finding.summary);
+        assert_eq!(finding.chain.len(), 3);
+    }
+
+    #[test]
+    fn a_pool_without_work() {
+        assert!(silent(&RULE, &text(7)).contains("no wait"));
+    }
+}

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Chains out of a walk: from a wait of the target, link by link, to an end.
+
+use std::collections::BTreeMap;
+
+use super::{End, Kind, LOCK, Node, Walk, Who};
+use crate::syscall::{Family, family};
+
+/// One link: somebody who waits.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Link {
+    /// Who, and in which call.
+    pub who: Who,
+    /// Time of the whole chain that passes here, ns.
+    pub ns: f64,
+    /// Id in table `stack` of the kernel stack with most of it; 0 = none.
+    pub stack: u32,
+    /// Id of the user stack with which it usually waits; 0 = unknown, as of all that is not the target's.
+    pub code: u32,
+}
+
+/// What kind of waiting a chain is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Nature {
+    /// Nobody was kept waiting: there was nothing to do until a client asked, or an event loop's own timer ran out.
+    Idle,
+    /// Another thread of the target ended it: what that one waited for is counted there.
+    HandOver,
+    /// Somebody was waited for.
+    Waiting,
+    /// It cannot be told which.
+    Untold,
+}
+
+/// A way from a wait of the target to its end.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Chain {
+    /// From the target on; never empty.
+    pub links: Vec<Link>,
+    /// Where it ends.
+    pub end: End,
+    /// Time that it explains, ns.
+    pub ns: f64,
+    /// Waits that were picked and pass through its last link.
+    pub waits: u64,
+}
+
+impl Chain {
+    /// What kind of waiting it is.
+    pub fn nature(&self) -> Nature {
+        let sleeps = self.links.last().is_some_and(|l| family(&l.who.call) == Family::Sleep);
+        let first = self.links.len() == 1;
+        if self.links[0].who.fd_kind == LOCK {
+            return Nature::Waiting;
+        }
+        match self.end.kind {
+            Kind::Client => Nature::Idle,
+            Kind::Timer if first && !sleeps => Nature::Idle,
+            Kind::HandOver => Nature::HandOver,
+            Kind::Packet if first && self.end.detail.is_empty() => Nature::Untold,
+            Kind::Unseen | Kind::Signal => Nature::Untold,
+            _ => Nature::Waiting,
+        }
+    }
+
+    /// Whether a process other than that of the first wait stands in it.
+    pub fn leaves_process(&self) -> bool {
+        let first = self.links.first().map_or(0, |l| l.who.pid);
+        self.links.iter().any(|l| l.who.pid != first) || self.end.kind == Kind::OnCpu && self.end.pid != first
+    }
+}
+
+impl Walk {
+    /// All chains, those that explain most time first.
+    pub fn chains(&self) -> Vec<Chain> {
+        let mut chains = Vec::new();
+        collect(self, &self.waits, &mut Vec::new(), &mut chains);
+        chains.sort_by(|a, b| b.ns.total_cmp(&a.ns));
+        chains
+    }
+}
+
+fn collect(walk: &Walk, nodes: &BTreeMap<Who, Node>, links: &mut Vec<Link>, chains: &mut Vec<Chain>) {
+    for (who, node) in nodes {
+        let stack = node.stacks.iter().max_by(|a, b| a.1.total_cmp(b.1)).map_or(0, |(id, _)| *id);
+        // Idleness in the same call is another chain's.
+        let idle = |end: &End| matches!(end.kind, Kind::Client | Kind::HandOver);
+        let idle_ns: f64 = node.ends.iter().filter(|(end, _)| idle(end)).map(|(_, ns)| ns).sum();
+        links.push(Link { who: who.clone(), ns: node.ns - idle_ns, stack, code: walk.code(who) });
+        for (end, ns) in &node.ends {
+            chains.push(Chain { links: links.clone(), end: end.clone(), ns: *ns, waits: node.waits });
+        }
+        collect(walk, &node.children, links, chains);
+        links.pop();
+    }
+}

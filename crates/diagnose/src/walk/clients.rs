@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Who asks the target: told by the ports that it listens on.
+
+use std::collections::BTreeSet;
+
+use recording::tables::{Process, Wakeup};
+
+use crate::case::{Case, Fact};
+use crate::syscall::{Family, family};
+use crate::verdict::Gap;
+
+/// The ports at which clients ask the target.
+pub struct Clients {
+    listening: BTreeSet<u32>,
+}
+
+impl Fact for Clients {
+    fn compute(case: &Case) -> Result<Self, Gap> {
+        let processes = case.recording.rows::<Process>().iter().flat_map(|p| &p.listen);
+        let all = processes.chain(&case.recording.meta.target.listen);
+        let port = |socket: &String| socket.rsplit(':').next()?.split_whitespace().next()?.parse().ok();
+        Ok(Self { listening: all.filter_map(port).collect() })
+    }
+}
+
+impl Clients {
+    /// Whether one end of a connection was accepted by the target, by its own and its peer's port. Unix sockets have no
+    /// ports: there the end that was accepted has the listener's name, and the one that asked for it mostly none.
+    fn is_our_end(&self, (family, own, peer): (u32, u32, u32)) -> bool {
+        const UNIX: u32 = 1;
+        if family == UNIX { own == 1 && peer == 0 } else { own != 0 && self.listening.contains(&own) }
+    }
+
+    /// Whether a client of the target ended the wait by asking for something, so that the sleeper was idle until then:
+    /// it wrote to the target's port, or the sleeper waited for a connection, or read from one that it had accepted.
+    pub fn ended(&self, case: &Case, row: &Wakeup) -> bool {
+        let call = family(&case.syscall(row.syscall));
+        let waker = (row.waker_family, row.waker_remote_port, row.waker_local_port);
+        let asked = row.context == "thread" && self.is_our_end(waker);
+        let reads = call == Family::Receive && self.is_our_end((row.family, row.local_port, row.remote_port));
+        asked || reads || call == Family::Accept
+    }
+}

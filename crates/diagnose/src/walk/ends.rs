@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Where a walk ends: told by the stack of whoever ended the wait, and by the socket through which it was done.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+use recording::tables::Wakeup;
+
+use super::clients::Clients;
+use crate::case::Case;
+use crate::facts::stacks::Stacks;
+use crate::verdict::Gap;
+
+/// What stands at the end of a chain.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Kind {
+    /// Code on a CPU.
+    OnCpu,
+    /// Ready to run, without a CPU.
+    RunQueue,
+    /// A timer that the sleeper itself had set.
+    Timer,
+    /// A timer of the kernel's TCP: a retransmission, a delayed acknowledgement.
+    TcpTimer,
+    /// A block device.
+    Disk,
+    /// A packet from another host, or one that the kernel passed on later.
+    Packet,
+    /// A thread of the kernel.
+    Kernel,
+    /// Another interrupt.
+    Interrupt,
+    /// A client that asked for nothing until then: the sleeper was idle.
+    Client,
+    /// A signal, which interrupts whatever the sleeper waits for.
+    Signal,
+    /// Another thread of the target: what that one waits for is counted there.
+    HandOver,
+    /// Waits too short to be looked at one by one.
+    Short,
+    /// What the waker did was not recorded.
+    Unseen,
+}
+
+impl Kind {
+    /// For people, as in "ends at …".
+    pub fn words(self) -> &'static str {
+        match self {
+            Kind::OnCpu => "code on a CPU",
+            Kind::RunQueue => "ready, without a CPU",
+            Kind::Timer => "its own timer",
+            Kind::TcpTimer => "a timer of TCP",
+            Kind::Disk => "a disk",
+            Kind::Packet => "a packet from the network",
+            Kind::Kernel => "a thread of the kernel",
+            Kind::Interrupt => "an interrupt",
+            Kind::Client => "the next request of a client",
+            Kind::Signal => "a signal",
+            Kind::HandOver => "another thread of its own",
+            Kind::Short => "many short waits",
+            Kind::Unseen => "not recorded any further",
+        }
+    }
+}
+
+/// The end of a chain: what, who, and which code.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct End {
+    /// What.
+    pub kind: Kind,
+    /// Process that did it; 0 = none, or a bystander.
+    pub pid: u32,
+    /// Its thread's command name.
+    pub comm: String,
+    /// Kernel function, or a peer, that tells more; empty = none.
+    pub detail: String,
+}
+
+impl End {
+    /// An end at what the waker of a row did.
+    pub fn of_waker(kind: Kind, row: &Wakeup, detail: impl Into<String>) -> Self {
+        Self { kind, pid: row.waker_pid, comm: row.waker_comm.clone(), detail: detail.into() }
+    }
+
+    /// An end that is the sleeper's own doing, or nobody's.
+    fn of_sleeper(kind: Kind, row: &Wakeup, detail: impl Into<String>) -> Self {
+        Self { kind, pid: row.pid, comm: row.comm.clone(), detail: detail.into() }
+    }
+}
+
+/// Functions that fire the timer of a sleep or of a call with a timeout.
+const TIMERS: &[&str] =
+    &["hrtimer_wakeup", "process_timeout", "timerfd_tmrproc", "timerfd_alarmproc", "it_real_fn", "posix_timer_fn"];
+
+/// Functions that fire the timers of TCP.
+const TCP_TIMERS: &[&str] =
+    &["tcp_write_timer", "tcp_delack_timer", "tcp_keepalive_timer", "tcp_compressed_ack_kick", "tcp_pace_kick"];
+
+/// Functions that end the request of a block device.
+const DISKS: &[&str] = &["blk_mq_end_request", "blk_update_request", "bio_endio", "blk_mq_complete_request", "end_bio"];
+
+/// Functions that deliver a signal.
+const SIGNALS: &[&str] = &["complete_signal", "signal_wake_up", "send_signal_locked"];
+
+/// Functions in which packets are passed from one interface to another of the same host, by the sender's own thread.
+const LOCAL_PATHS: &[&str] = &["process_backlog", "veth_poll", "loopback_xmit", "unix_stream_sendmsg"];
+
+/// What a stack tells: the kind of end, and the function that told.
+type Told = (Kind, String);
+
+/// Tells ends.
+pub struct Ends<'a> {
+    case: &'a Case<'a>,
+    stacks: &'a Stacks,
+    clients: Rc<Clients>,
+    /// By stack, and whether the waker was a bystander.
+    known: RefCell<BTreeMap<(u32, bool), Option<Told>>>,
+}
+
+impl<'a> Ends<'a> {
+    pub fn new(case: &'a Case<'a>, stacks: &'a Stacks) -> Result<Self, Gap> {
+        Ok(Self { case, stacks, clients: case.fact()?, known: RefCell::default() })
+    }
+
+    /// The end at which the wait of a row stops; `None` = the waker's own time explains it.
+    pub fn of(&self, row: &Wakeup) -> Option<End> {
+        if self.clients.ended(self.case, row) {
+            return Some(End::of_waker(Kind::Client, row, ""));
+        }
+        let bystander = row.context == "interrupt";
+        let (kind, detail) = self.told_by_stack(row.waker_stack, bystander).or_else(|| match row.context.as_str() {
+            "thread" => None,
+            "kernel thread" => Some((Kind::Kernel, row.waker_comm.clone())),
+            _ => Some((Kind::Interrupt, String::new())),
+        })?;
+        let detail = match (kind, row.peer.is_empty()) {
+            (Kind::Packet, false) => format!("{}:{}", row.peer, row.remote_port),
+            _ => detail,
+        };
+        Some(End::of_sleeper(kind, row, detail))
+    }
+
+    /// Whether a signal cut the wait of a row short, so that its end says nothing about what was waited for.
+    pub fn is_cut_short(&self, row: &Wakeup) -> bool {
+        self.told_by_stack(row.waker_stack, row.context == "interrupt").is_some_and(|(kind, _)| kind == Kind::Signal)
+    }
+
+    /// The innermost function that the waker was in, in words; empty where nothing is known.
+    pub fn code_of_waker(&self, row: &Wakeup) -> String {
+        match self.case.syscall(row.waker_syscall).as_str() {
+            "none" => String::new(),
+            call => format!("until its {call}"),
+        }
+    }
+
+    /// What the stack of the waker says, if it is no thread's own doing.
+    fn told_by_stack(&self, stack: u32, bystander: bool) -> Option<Told> {
+        if let Some(known) = self.known.borrow().get(&(stack, bystander)) {
+            return known.clone();
+        }
+        let names: Vec<&str> = self.stacks.frames(stack).map(|code| code.symbol.as_str()).collect();
+        let told = classify(&names, bystander);
+        self.known.borrow_mut().insert((stack, bystander), told.clone());
+        told
+    }
+}
+
+fn classify(names: &[&str], bystander: bool) -> Option<Told> {
+    let find = |list: &[&str]| names.iter().find(|name| list.iter().any(|wanted| name.starts_with(wanted)));
+    for (kind, list) in
+        [(Kind::TcpTimer, TCP_TIMERS), (Kind::Timer, TIMERS), (Kind::Disk, DISKS), (Kind::Signal, SIGNALS)]
+    {
+        if let Some(name) = find(list) {
+            return Some((kind, (*name).to_string()));
+        }
+    }
+    let receives = find(&["net_rx_action", "__napi_poll", "napi_poll"]).is_some();
+    let deferred = bystander || find(&["run_ksoftirqd"]).is_some();
+    if receives && (deferred || find(LOCAL_PATHS).is_none()) {
+        return Some((Kind::Packet, String::new()));
+    }
+    None
+}

@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The walk: whom the target waited for, and whom those waited for, down to where it ends. A chain on the terminal; on
+//! the page all of them as a graph, and the stacks on both sides of each wakeup.
+
+use std::collections::BTreeMap;
+
+use diagnose::facts::stacks::{Code, Stacks};
+use diagnose::facts::waiting::places;
+use diagnose::walk::chains::{Chain, Link, Nature};
+use diagnose::walk::{End, Kind, Node, Walk, Who};
+use recording::tables::Wakeup;
+
+use crate::flame::Frame;
+use crate::numbers;
+use crate::section::{Block, Column, FlameNode, Section, Terminal, Tone};
+
+use super::Material;
+
+/// Links of a chain on the terminal, its end included.
+const MOST_LINES: usize = 8;
+
+/// Chains that explain less than this share of all waiting are not worth a table.
+const LEAST_SHARE: f64 = 0.02;
+
+/// The walk.
+pub fn view(material: &Material<'_>) -> Option<Section> {
+    let walk = material.case.fact::<Walk>().ok()?;
+    let stacks = material.case.fact::<Stacks>().ok()?;
+    let chains = walk.chains();
+    if chains.is_empty() {
+        return None;
+    }
+    let of = |nature| chains.iter().filter(|c| c.nature() == nature).map(|c| c.ns).sum::<f64>();
+    let waiting = of(Nature::Waiting);
+    let mut blocks = vec![summary(walk.walked_ns, of)];
+    let first = chains.iter().find(|c| c.nature() == Nature::Waiting && c.ns >= waiting * LEAST_SHARE);
+    blocks.extend(first.map(|chain| table(chain, waiting, &stacks)));
+    blocks.push(graph(&walk));
+    blocks.extend(both_stacks(material, &stacks));
+    let terminal = Terminal::First(1 + usize::from(first.is_some()));
+    Some(Section { id: "walk", title: "Whom it waited for".to_owned(), blocks, terminal })
+}
+
+fn summary(walked: f64, of: impl Fn(Nature) -> f64) -> Block {
+    let share = |nature| numbers::share(if walked > 0.0 { of(nature) / walked } else { 0.0 });
+    let mut text = format!(
+        "Of {} of blocked thread time, {} was waiting for somebody. {} was idleness: a client or an event loop\u{2019}s \
+         own timer ended it. {} ended by another thread of its own, and counts there.",
+        numbers::seconds(walked / 1e9),
+        share(Nature::Waiting),
+        share(Nature::Idle),
+        share(Nature::HandOver),
+    );
+    if of(Nature::Untold) > walked * LEAST_SHARE {
+        text += &format!(" {} could not be told apart.", share(Nature::Untold));
+    }
+    Block::Text { text, tone: Tone::Plain }
+}
+
+fn table(chain: &Chain, waiting: f64, stacks: &Stacks) -> Block {
+    let columns = vec![Column::left("who"), Column::left("waits in"), Column::right("time"), Column::left("where")];
+    let shown = &chain.links[..chain.links.len().min(MOST_LINES - 1)];
+    let mut rows: Vec<Vec<String>> = shown.iter().map(|link| line(link, stacks)).collect();
+    rows.push(vec!["ends at".to_owned(), end_words(&chain.end), numbers::seconds(chain.ns / 1e9), String::new()]);
+    let part = numbers::share(chain.ns / waiting);
+    Block::Table { title: format!("The chain with most of the waiting ({part})"), columns, rows }
+}
+
+fn line(link: &Link, stacks: &Stacks) -> Vec<String> {
+    let place = places(link, stacks).into_iter().next().unwrap_or_default();
+    vec![who_words(&link.who), link.who.call_words(), numbers::seconds(link.ns / 1e9), place]
+}
+
+fn who_words(who: &Who) -> String {
+    format!("{}/{}", who.comm, who.pid)
+}
+
+/// An end in words.
+fn end_words(end: &End) -> String {
+    let words = end.kind.words();
+    let subject = match end.kind {
+        Kind::OnCpu | Kind::RunQueue | Kind::Short => format!(" of {}/{}", end.comm, end.pid),
+        _ => String::new(),
+    };
+    let detail = if end.detail.is_empty() { String::new() } else { format!(" ({})", end.detail) };
+    format!("{words}{subject}{detail}")
+}
+
+/// All chains: the lowest frames are the target's waits, each stands on the one that it prolongs.
+fn graph(walk: &Walk) -> Block {
+    let mut root = FlameNode::root("waits of the target");
+    for (who, node) in &walk.waits {
+        insert(&mut root, who, node, &mut Vec::new());
+    }
+    Block::Flame {
+        title: "Who waited for whom".to_owned(),
+        unit: "ms".to_owned(),
+        legend: "Width is time. The lowest frames are waits of the target; on each stands what the one that ended it \
+                 waited for meanwhile, and on top where that ends. Waits that another thread of the \
+                 target ended are left out: they stand where that one waits."
+            .to_owned(),
+        root: root.finish(),
+    }
+}
+
+fn insert(root: &mut FlameNode, who: &Who, node: &Node, path: &mut Vec<(String, &'static str)>) {
+    path.push((format!("{} waits in {}", who_words(who), who.call_words()), "native"));
+    // What one thread handed to another stands at that other one.
+    for (end, ns) in node.ends.iter().filter(|(end, _)| end.kind != Kind::HandOver) {
+        let kind = if end.kind == Kind::Client { "unknown" } else { "kernel" };
+        path.push((end_words(end), kind));
+        root.insert(path.iter().map(|(name, kind)| Frame { name, kind, module: "" }), ns / 1e6);
+        path.pop();
+    }
+    node.children.iter().for_each(|(who, node)| insert(root, who, node, path));
+    path.pop();
+}
+
+/// Where the target waited, and on top of it the stack of whoever ended the wait.
+fn both_stacks(material: &Material<'_>, stacks: &Stacks) -> Option<Block> {
+    let target: Vec<u32> = material.case.fact::<Walk>().ok()?.waits.keys().map(|who| who.pid).collect();
+    let mut sums: BTreeMap<(&str, &str, u32, u32), u64> = BTreeMap::new();
+    for row in material.case.recording.rows::<Wakeup>().iter().filter(|row| target.contains(&row.pid)) {
+        let waker = if row.context == "interrupt" { "" } else { row.waker_comm.as_str() };
+        *sums.entry((&row.comm, waker, row.stack, row.waker_stack)).or_default() += row.blocked_ns.max(row.wait_ns);
+    }
+    let mut root = FlameNode::root("all waits of the target");
+    for ((comm, waker, stack, waker_stack), ns) in sums {
+        let mut path = vec![(comm.to_owned(), "thread")];
+        path.extend(outermost_first(stacks, stack).map(|name| (name, "kernel")));
+        let by = if waker.is_empty() { "woken by an interrupt".to_owned() } else { format!("woken by {waker}") };
+        path.push((by, "thread"));
+        // The waker's stack hangs upside down: its wakeup meets the sleeper, its beginning is on top.
+        path.extend(stacks.frames(waker_stack).map(|code| (code.label(), "kernel")));
+        root.insert(path.iter().map(|(name, kind)| Frame { name, kind, module: "" }), ns as f64 / 1e6);
+    }
+    Some(Block::Flame {
+        title: "Where it waited, and the code that woke it".to_owned(),
+        unit: "ms".to_owned(),
+        legend:
+            "Width is time. From below: the sleeping thread, its kernel stack, who woke it, and the waker\u{2019}s \
+                 stack upside down, so that its system call is on top."
+                .to_owned(),
+        root: root.finish(),
+    })
+}
+
+fn outermost_first(stacks: &Stacks, id: u32) -> impl Iterator<Item = String> {
+    let mut names: Vec<String> = stacks.frames(id).map(Code::label).collect();
+    names.reverse();
+    names.into_iter()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::{section, tables};
+    use super::*;
+
+    const WAITS: &str = "meta host.arch=x86_64 length_ns=1e9 target.pids=[1]
+        frame id=1 symbol=schedule module=kernel kind=kernel
+        frame id=2 symbol=ep_poll module=kernel kind=kernel
+        frame id=3 symbol=hrtimer_wakeup module=kernel kind=kernel
+        stack id=1 frames=[1,2]
+        stack id=2 frames=[3]
+        process pid=1 listen=[\"tcp 0.0.0.0:80\"]
+        wakeup t_ns=100e6 pid=1 tid=1 comm=proxy wait_ns=50e6 blocked_ns=50e6 syscall=232 stack=1 context=thread waker_pid=2 waker_tid=2 waker_comm=store waker_syscall=1 waker_local_port=90 waker_remote_port=555
+        wakeup t_ns=99e6 pid=2 tid=2 comm=store wait_ns=60e6 blocked_ns=60e6 syscall=232 stack=1 context=interrupt waker_stack=2
+        wakeup t_ns=200e6 pid=1 tid=1 comm=proxy wait_ns=50e6 blocked_ns=50e6 syscall=232 context=thread waker_pid=3 waker_tid=3 waker_comm=ab waker_syscall=1 waker_remote_port=80";
+
+    #[test]
+    fn a_chain_of_two_and_idleness() {
+        let section = section(view, WAITS).unwrap();
+        let Block::Text { text, .. } = &section.blocks[0] else { panic!("no words") };
+        assert!(text.contains("50.0 % was waiting for somebody. 50.0 % was idleness"), "{text}");
+        let tables = tables(&section);
+        assert_eq!(tables[0][1], ["proxy/1", "epoll_wait", "50.0 ms", "ep_poll"]);
+        assert_eq!(tables[0][2], ["store/2", "epoll_wait", "49.0 ms", "ep_poll"]);
+        assert_eq!(tables[0][3][..3], ["ends at", "its own timer (hrtimer_wakeup)", "49.0 ms"]);
+        let Block::Flame { root, .. } = &section.blocks[2] else { panic!("no graph") };
+        assert_eq!(root.children[0].name, "proxy/1 waits in epoll_wait");
+    }
+
+    #[test]
+    fn no_wakeups_no_section() {
+        assert!(section(view, "wakeup").is_none() || section(view, "").is_none());
+    }
+}
