@@ -1,7 +1,7 @@
 # Two commands matter: `make demo` and `make test`. `make help` lists the others.
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test bench bench-diff lab lab-fixtures lab-verdicts kernels deb story-002 fuzz lint fmt schema \
+.PHONY: help build demo test bench bench-diff lab lab-fixtures lab-verdicts chains languages kernels deb story-002 fuzz lint fmt schema \
 	install-deps
 
 TARGET := $(or $(CARGO_TARGET_DIR),target)
@@ -33,6 +33,12 @@ lab-fixtures: build ## run the lab and keep its recordings as golden fixtures; S
 
 lab-verdicts: build ## make the verdicts of the golden fixtures anew, after a rule has changed
 	$(LAB) fixtures --verdicts $(SCENARIO)
+
+chains: build ## score the walk on chains of processes with a known root (5 minutes); README=1 as in docs/walk.md
+	$(LAB) chains $(if $(README),--readme)
+
+languages: build ## how good stacks are for each language, from the last `make lab`; README=1 as in docs/walk.md
+	$(LAB) languages $(if $(README),--readme)
 
 kernels: build ## boot the kernels that the package manager offers, and try the binary on each
 	$(LAB) kernels

@@ -33,6 +33,21 @@ pub enum Action {
         #[arg(long)]
         verdicts: bool,
     },
+    /// Diagnose chains of processes with scripted waits, and score how often the root is found.
+    Chains {
+        /// Chains of each length.
+        #[arg(long, default_value_t = 10)]
+        each: usize,
+        /// Put the score into docs/walk.md.
+        #[arg(long)]
+        readme: bool,
+    },
+    /// Say how good stacks are for each language, from the recordings of the last run.
+    Languages {
+        /// Put the table into docs/walk.md.
+        #[arg(long)]
+        readme: bool,
+    },
     /// Boot the kernels that the package manager offers, and try the binary on each.
     Kernels,
     /// Retell a story: symptom, verdict, fix, before and after.

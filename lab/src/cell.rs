@@ -196,6 +196,11 @@ impl Cell {
         }
     }
 
+    /// What a program has printed so far.
+    pub fn printed(&self, name: &str) -> String {
+        fs::read_to_string(self.logs.join(format!("{name}.out"))).unwrap_or_default()
+    }
+
     fn log(&self, name: &str, ending: &str) -> Result<File> {
         let path = self.logs.join(format!("{name}.{ending}"));
         File::create(&path).with_context(|| format!("failed to create `{}`", path.display()))

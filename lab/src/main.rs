@@ -12,7 +12,7 @@ use lab::paths::Paths;
 use lab::runner::Runner;
 use lab::score::Score;
 use lab::stop::Stop;
-use lab::{bench, cell, diff_bench, enter, fixtures, kernels, pick, probe, scenarios, story};
+use lab::{bench, cell, chains, diff_bench, enter, fixtures, kernels, languages, pick, probe, scenarios, story};
 
 fn main() -> ExitCode {
     match run(Args::parse()) {
@@ -42,6 +42,11 @@ fn run(args: Args) -> Result<ExitCode> {
             let made = fixtures::refresh(&pick::named(scenario.as_deref())?, source, &Paths::find(args.wakewalk)?)?;
             made.iter().for_each(|dir| println!("{}", dir.display()));
         }
+        Action::Chains { each, readme } => {
+            let whole = chains::run(each, readme, &Paths::find(args.wakewalk)?, &Stop::listen()?)?;
+            return Ok(ExitCode::from(u8::from(!whole)));
+        }
+        Action::Languages { readme } => languages::run(readme, &Paths::find(args.wakewalk)?)?,
         Action::Kernels => {
             let tally = kernels::run(&Paths::find(args.wakewalk)?, &Stop::listen()?)?;
             println!("{} passed, {} failed, {} skipped", tally.passed, tally.failed, tally.skipped);

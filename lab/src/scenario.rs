@@ -99,16 +99,18 @@ pub struct Expected {
     pub syscall: Option<&'static str>,
     /// Part of the accused function's name.
     pub function: Option<&'static str>,
+    /// Beginning of the words for the end of the chain.
+    pub end: Option<&'static str>,
 }
 
 /// Nobody is at fault. Whether the service is also at its limit depends on how fast the host is.
 pub const NEUTRAL: Expected =
-    Expected { verdicts: &["healthy", "at-capacity"], comm: None, syscall: None, function: None };
+    Expected { verdicts: &["healthy", "at-capacity"], comm: None, syscall: None, function: None, end: None };
 
 impl Expected {
     /// One right cause.
     pub const fn cause(verdicts: &'static [&'static str]) -> Self {
-        Self { verdicts, comm: None, syscall: None, function: None }
+        Self { verdicts, comm: None, syscall: None, function: None, end: None }
     }
 
     /// For the score table.
@@ -135,7 +137,9 @@ impl Expected {
 
     fn subject_objection(&self, finding: &Finding) -> Option<String> {
         let subject = &finding.subject;
+        let end = finding.chain.last().map(|link| link.waits_on.clone());
         let checks = [
+            ("end of the chain", self.end, &end),
             ("thread", self.comm, &subject.comm),
             ("call", self.syscall, &subject.syscall),
             ("function", self.function, &subject.function),

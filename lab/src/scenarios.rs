@@ -8,6 +8,10 @@ use crate::scenario::Scenario;
 pub mod busy_poll;
 #[path = "../scenarios/cpu-quota/scenario.rs"]
 mod cpu_quota;
+#[path = "../scenarios/fsync/scenario.rs"]
+mod fsync;
+#[path = "../scenarios/gc-pause/scenario.rs"]
+mod gc_pause;
 #[path = "../scenarios/go-json-saturated/scenario.rs"]
 mod go_json_saturated;
 #[path = "../scenarios/go-small-gc/scenario.rs"]
@@ -18,6 +22,10 @@ mod hot_code;
 mod hot_jit;
 #[path = "../scenarios/java-idle-pool/scenario.rs"]
 mod java_idle_pool;
+#[path = "../scenarios/lock-convoy/scenario.rs"]
+mod lock_convoy;
+#[path = "../scenarios/log-to-slow-pipe/scenario.rs"]
+mod log_to_slow_pipe;
 #[path = "../scenarios/nginx-static/scenario.rs"]
 mod nginx_static;
 #[path = "../scenarios/noisy-neighbour/scenario.rs"]
@@ -26,6 +34,10 @@ mod noisy_neighbour;
 mod poll_with_work;
 #[path = "../scenarios/redis-load/scenario.rs"]
 mod redis_load;
+#[path = "../scenarios/sleep-in-path/scenario.rs"]
+mod sleep_in_path;
+#[path = "../scenarios/slow-store/scenario.rs"]
+mod slow_store;
 
 /// All of them: first those with a fault, then the controls, which accuse nobody.
 pub static ALL: &[&Scenario] = &[
@@ -34,6 +46,12 @@ pub static ALL: &[&Scenario] = &[
     &hot_jit::SCENARIO,
     &cpu_quota::SCENARIO,
     &noisy_neighbour::SCENARIO,
+    &slow_store::SCENARIO,
+    &sleep_in_path::SCENARIO,
+    &lock_convoy::SCENARIO,
+    &fsync::SCENARIO,
+    &log_to_slow_pipe::SCENARIO,
+    &gc_pause::SCENARIO,
     &nginx_static::SCENARIO,
     &java_idle_pool::SCENARIO,
     &redis_load::SCENARIO,
@@ -48,6 +66,8 @@ const SERVICE_CPU: &[usize] = &[0];
 const LOAD_CPU: &[usize] = &[1];
 /// The client that asks at a steady rate.
 const WEBLOAD: Build = Build::Go("lab", "./webload", "webload");
+/// A web service with a thread for each connection, which does different things besides.
+const THREADED: Build = Build::C("lab/threaded/threaded.c", "threaded");
 
 #[cfg(test)]
 mod tests {

@@ -9,6 +9,7 @@ use std::path::Path;
 
 use anyhow::{Context, Result, bail};
 
+use crate::documents;
 use crate::paths::Paths;
 use crate::stop::Stop;
 
@@ -16,7 +17,6 @@ pub use go_epoll::demo;
 
 /// Where a story's README takes its output.
 const BEGIN: &str = "<!-- output of `make story-002`: begin -->";
-const END: &str = "<!-- output: end -->";
 
 /// Tells a story; with `readme` its README gets the output.
 ///
@@ -29,17 +29,9 @@ pub fn tell(number: &str, readme: bool, paths: &Paths, stop: &Stop) -> Result<()
     let told = go_epoll::tell(paths, stop)?;
     if readme {
         let file = paths.repository.join("stories/002-go-epoll/README.md");
-        let text = fs::read_to_string(&file).with_context(|| format!("failed to read `{}`", file.display()))?;
-        fs::write(&file, fill(&text, &told)?)?;
+        documents::put(&file, BEGIN, &format!("```\n{}\n```", told.trim()))?;
     }
     Ok(())
-}
-
-/// Replaces what stands between the marks.
-fn fill(readme: &str, told: &str) -> Result<String> {
-    let (head, rest) = readme.split_once(BEGIN).with_context(|| format!("the README has no line `{BEGIN}`"))?;
-    let (_, tail) = rest.split_once(END).with_context(|| format!("the README has no line `{END}`"))?;
-    Ok(format!("{head}{BEGIN}\n```\n{}\n```\n{END}{tail}", told.trim()))
 }
 
 /// Prints a paragraph and remembers it.
@@ -64,21 +56,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_output_replaces_the_one_before() {
-        let readme = format!("a\n{BEGIN}\nold\n{END}\nb\n");
-        let once = fill(&readme, "new\n").unwrap();
-        assert_eq!(once, format!("a\n{BEGIN}\n```\nnew\n```\n{END}\nb\n"));
-        assert_eq!(fill(&once, "new").unwrap(), once);
-    }
-
-    #[test]
-    fn a_readme_without_marks_is_a_mistake() {
-        assert!(fill("a", "b").unwrap_err().to_string().contains("begin"));
-    }
-
-    #[test]
     fn the_readme_of_the_story_has_the_marks() {
         let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../stories/002-go-epoll/README.md");
-        assert!(fill(&fs::read_to_string(file).unwrap(), "x").is_ok());
+        assert!(documents::fill(&fs::read_to_string(file).unwrap(), BEGIN, "x").is_ok());
     }
 }

@@ -4,6 +4,7 @@
 mod busy_poll;
 mod forks;
 mod nginx;
+mod ping_pong;
 mod redis;
 mod response_time;
 mod sched_pipe;
@@ -17,6 +18,7 @@ pub static ALL: &[&Experiment] = &[
     &redis::EXPERIMENT,
     &response_time::EXPERIMENT,
     &sched_pipe::EXPERIMENT,
+    &ping_pong::EXPERIMENT,
     &busy_poll::EXPERIMENT,
     &threads::EXPERIMENT,
     &forks::EXPERIMENT,

@@ -167,9 +167,10 @@ impl Drop for Running {
     }
 }
 
-/// What a tool said when it did not start: its last line that is not empty.
+/// What a tool said when it did not start: its last line with words in it.
 pub fn refusal(said: &str) -> Option<String> {
-    said.lines().rev().map(str::trim).find(|line| !line.is_empty()).map(|line| line.chars().take(160).collect())
+    let words = |line: &&str| line.chars().any(char::is_alphanumeric);
+    said.lines().rev().map(str::trim).find(words).map(|line| line.chars().take(160).collect())
 }
 
 #[cfg(test)]
@@ -189,7 +190,7 @@ mod tests {
 
     #[test]
     fn a_refusal_is_the_last_line() {
-        assert_eq!(refusal("a\nError: no kprobes\n\n").as_deref(), Some("Error: no kprobes"));
+        assert_eq!(refusal("a\nError: no kprobes\n~~~~\n").as_deref(), Some("Error: no kprobes"));
         assert_eq!(refusal(""), None);
     }
 }

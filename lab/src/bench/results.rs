@@ -10,9 +10,9 @@ use anyhow::{Context, Result};
 use serde::Serialize;
 
 use super::row::Row;
+use crate::documents;
 
 const BEGIN: &str = "<!-- output of `make bench`: begin -->";
-const END: &str = "<!-- output: end -->";
 
 /// The results of one run.
 #[derive(Debug, Serialize)]
@@ -122,9 +122,7 @@ impl Results {
     /// # Errors
     /// The document has no marks, or cannot be written.
     pub fn put_into(&self, document: &Path) -> Result<()> {
-        let text = fs::read_to_string(document).with_context(|| format!("failed to read `{}`", document.display()))?;
-        fs::write(document, fill(&text, &self.table())?)
-            .with_context(|| format!("failed to write `{}`", document.display()))
+        documents::put(document, BEGIN, &self.table())
     }
 }
 
@@ -164,12 +162,6 @@ fn short(value: f64) -> String {
         _ => 3,
     };
     format!("{value:.digits$}")
-}
-
-fn fill(document: &str, table: &str) -> Result<String> {
-    let (head, rest) = document.split_once(BEGIN).with_context(|| format!("the document has no line `{BEGIN}`"))?;
-    let (_, tail) = rest.split_once(END).with_context(|| format!("the document has no line `{END}`"))?;
-    Ok(format!("{head}{BEGIN}\n{}\n{END}{tail}", table.trim()))
 }
 
 #[cfg(test)]
@@ -213,11 +205,8 @@ mod tests {
     }
 
     #[test]
-    fn the_document_gets_the_table_and_keeps_the_rest() {
-        let document = format!("a\n{BEGIN}\nold\n{END}\nb\n");
-        assert_eq!(fill(&document, "new\n").unwrap(), format!("a\n{BEGIN}\nnew\n{END}\nb\n"));
-        assert!(fill("a", "b").is_err());
+    fn the_document_has_a_place_for_the_table() {
         let real = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/bench.md");
-        assert!(fill(&fs::read_to_string(real).unwrap(), "x").is_ok());
+        assert!(documents::fill(&fs::read_to_string(real).unwrap(), BEGIN, "x").is_ok());
     }
 }

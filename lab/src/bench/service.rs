@@ -108,7 +108,16 @@ impl Service {
     }
 }
 
-/// Lines about CPU for each request (at most `goal`) and the rate of requests, wakewalk against nobody,
+/// The goal of a comparison, as a ratio to the service that nobody looks at.
+#[derive(Clone, Copy)]
+pub enum Wanted {
+    /// CPU time for each request.
+    CpuAtMost(f64),
+    /// Requests a second.
+    RateAtLeast(f64),
+}
+
+/// Lines about CPU for each request and the rate of requests, wakewalk against nobody,
 /// and about wakewalk itself.
 ///
 /// # Errors
@@ -118,7 +127,7 @@ pub fn compare(
     cell: &mut Cell,
     service: &Service,
     what: &str,
-    (seconds, goal): (f64, Option<f64>),
+    (seconds, goal): (f64, Option<Wanted>),
 ) -> Result<Vec<Row>> {
     let sides = [Side::Alone, Side::Wakewalk];
     let done = rounds::measure(bench.rounds(), cell, &sides, |cell, side| service.slice(bench, cell, side, seconds))?;
@@ -126,11 +135,11 @@ pub fn compare(
     let cpu = Row::ratio(format!("{what}: CPU per {unit}"), "us", &done.pairs(0, 1, |s| s.us_per_request));
     let rate = Row::ratio(format!("{what}: {unit}s a second"), "/s", &done.pairs(0, 1, |s| s.per_second));
     let seen: Vec<&Observed> = done.rounds.iter().filter_map(|round| round[1].observed.as_ref()).collect();
-    let cpu = match goal {
-        Some(most) => cpu.goal(Goal::AtMost(most)),
-        None => cpu,
+    let mut rows = match goal {
+        Some(Wanted::CpuAtMost(most)) => vec![cpu.goal(Goal::AtMost(most)), rate],
+        Some(Wanted::RateAtLeast(least)) => vec![cpu, rate.goal(Goal::AtLeast(least))],
+        None => vec![cpu, rate],
     };
-    let mut rows = vec![cpu, rate];
     rows.extend(own_cost(what, &seen));
     Ok(rows.into_iter().map(|row| done.sign(row)).collect())
 }

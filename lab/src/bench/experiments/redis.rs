@@ -8,7 +8,7 @@ use anyhow::{Context, Result};
 
 use super::{LOAD_CPU, PEER_SECONDS, SECONDS, SERVICE_CPU};
 use crate::bench::row::Row;
-use crate::bench::service::{self, Service};
+use crate::bench::service::{self, Service, Wanted};
 use crate::bench::{Bench, Experiment};
 use crate::cell::{Cell, Program};
 
@@ -27,7 +27,7 @@ fn run(bench: &Bench<'_>) -> Result<Vec<Row>> {
     let mut cell = Cell::open("bench-redis", bench.paths, bench.stop)?;
     let service = start(&mut cell)?;
     load(&mut cell)?;
-    let mut rows = service::compare(bench, &mut cell, &service, WHAT, (SECONDS, Some(1.03)))?;
+    let mut rows = service::compare(bench, &mut cell, &service, WHAT, (SECONDS, Some(Wanted::CpuAtMost(1.03))))?;
     rows.extend(service::peers(bench, &mut cell, &service, WHAT, PEER_SECONDS)?);
     Ok(rows)
 }

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+//! A threaded C service that waits for an auditor while it holds the mutex that all requests need. The twin waits as long
+//! before it takes the mutex: slow as well, but not because of the lock.
+
+use std::time::Duration;
+
+use anyhow::Result;
+
+use super::{LOAD_CPU, SERVICE_CPU, THREADED};
+use crate::cell::{Cell, Program};
+use crate::scenario::{Aim, Expected, Scenario, Side};
+
+const PORT: u16 = 19131;
+
+/// The scenario.
+pub static SCENARIO: Scenario = Scenario {
+    name: "lock-convoy",
+    about: "a threaded C service that waits 2 ms for something else while it holds a mutex",
+    expected: Expected { syscall: Some("futex"), ..Expected::cause(&["user-lock-contention"]) },
+    twin: Some(Expected { syscall: Some("nanosleep"), ..Expected::cause(&["sleep-in-path"]) }),
+    builds: &[THREADED],
+    folders: &["lab/threaded"],
+    stage,
+};
+
+fn stage(cell: &mut Cell, side: Side) -> Result<Aim> {
+    let mode = if side == Side::Fault { "locked" } else { "unlocked" };
+    let pid = cell.start(Program::built("threaded").args([&PORT.to_string(), mode, "2000"]).on_cpus(SERVICE_CPU))?;
+    cell.wait_for_port(PORT)?;
+    let url = format!("http://127.0.0.1:{PORT}/");
+    let load = Program::installed("wrk").args(["-t1", "-c8", "-d300s", &url]);
+    cell.start(load.on_cpus(LOAD_CPU).in_group("load"))?;
+    cell.stop.sleep(Duration::from_secs(1))?;
+    Ok(Aim::Pid(pid))
+}

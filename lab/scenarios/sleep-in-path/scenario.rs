@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+//! A Python service whose threads sleep 15 ms between two looks for their result. The twin looks again at once.
+
+use std::time::Duration;
+
+use anyhow::Result;
+
+use super::{LOAD_CPU, WEBLOAD};
+use crate::builds::Build;
+use crate::cell::{Cell, Program};
+use crate::scenario::{Aim, Expected, NEUTRAL, Scenario, Side};
+
+const PORT: u16 = 19121;
+
+/// The scenario.
+pub static SCENARIO: Scenario = Scenario {
+    name: "sleep-in-path",
+    about: "a threaded Python service that sleeps 15 ms in each request",
+    expected: Expected { syscall: Some("nanosleep"), ..Expected::cause(&["sleep-in-path"]) },
+    twin: Some(NEUTRAL),
+    builds: &[Build::Script("lab/scenarios/sleep-in-path/api.py", "api.py"), WEBLOAD],
+    folders: &["lab/webload"],
+    stage,
+};
+
+fn stage(cell: &mut Cell, side: Side) -> Result<Aim> {
+    cell.bring("api.py")?;
+    let step = if side == Side::Fault { "0.015" } else { "0" };
+    let pid = cell.start(Program::installed("python3").args(["api.py", &PORT.to_string(), step]))?;
+    cell.wait_for_port(PORT)?;
+    let url = format!("http://127.0.0.1:{PORT}/");
+    let load = Program::built("webload").args(["-url", &url, "-rate", "120", "-connections", "4"]);
+    cell.start(load.on_cpus(LOAD_CPU).in_group("load"))?;
+    cell.stop.sleep(Duration::from_secs(2))?;
+    Ok(Aim::Pid(pid))
+}
