@@ -37,8 +37,7 @@ struct Truth {
     pid: u32,
     root_pid: u32,
     root: String,
-    /// What connects neighbours; for people who read what went wrong.
-    #[allow(dead_code, reason = "shown with the rest where a root was missed")]
+    /// What connects neighbours.
     links: Vec<String>,
 }
 
@@ -80,7 +79,10 @@ fn line(hops: usize, spurious: u32, each: usize, paths: &Paths, stop: &Stop) -> 
         let finding = verdict.findings.iter().find(|f| f.cause == "slow-dependency");
         match finding.map_or(Some("no finding".to_string()), |f| objection(f, &truth)) {
             None => line.right += 1,
-            Some(why) => eprintln!("{hops} hops, {spurious} % spurious, seed {seed}: {why}; {truth:?}"),
+            Some(why) => {
+                let (links, root) = (truth.links.join(", "), &truth.root);
+                eprintln!("{hops} hops ({links}) to {root}, {spurious} % spurious, seed {seed}: {why}");
+            }
         }
         line.blamed.extend(finding.map(|f| f.explains.seconds / blocked(&verdict)));
     }

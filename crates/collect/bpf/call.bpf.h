@@ -22,15 +22,22 @@ static __always_inline s32 call_number(const struct pt_regs *regs)
 	return nr < 0 || nr >= CALLS ? -1 : nr;
 }
 
-static __always_inline u8 kind_of_fd(struct task_struct *task, u64 fd)
+/* The file behind a descriptor; NULL = there is none. */
+static __always_inline struct file *file_of(struct task_struct *task, u64 fd)
 {
 	struct fdtable *table = task->files->fdt;
 	struct file *file = NULL;
+
+	if (fd < table->max_fds)
+		bpf_probe_read_kernel(&file, sizeof(file), table->fd + fd);
+	return file;
+}
+
+static __always_inline u8 kind_of_file(struct file *file)
+{
 	struct inode *inode;
 
-	if (fd >= table->max_fds)
-		return FD_NONE;
-	if (bpf_probe_read_kernel(&file, sizeof(file), table->fd + fd) || !file)
+	if (!file)
 		return FD_NONE;
 	inode = BPF_CORE_READ(file, f_inode);
 	switch (BPF_CORE_READ(inode, i_mode) & 0170000) {

@@ -26,27 +26,12 @@ static __always_inline void names_of(struct sock *sk, struct port_pair *ports)
 	ports->remote = peer && BPF_CORE_READ(peer, addr) ? 1 : 0;
 }
 
-static __always_inline struct file *file_of(struct task_struct *task, u64 fd)
+/* Fills in the ports of the socket that a file is. */
+static __always_inline void ports_of(struct file *file, struct port_pair *ports)
 {
-	struct fdtable *table;
-	struct file *file = NULL;
-
-	table = BPF_CORE_READ(task, files, fdt);
-	if (!table || fd >= BPF_CORE_READ(table, max_fds))
-		return NULL;
-	bpf_probe_read_kernel(&file, sizeof(file), BPF_CORE_READ(table, fd) + fd);
-	return file;
-}
-
-/* Fills in the ports of the socket behind a descriptor; leaves all zero where it is no socket. */
-static __always_inline void ports_of(struct task_struct *task, u64 fd, struct port_pair *ports)
-{
-	struct file *file = file_of(task, fd);
 	struct socket *socket;
 	struct sock *sk;
 
-	if (!file || (BPF_CORE_READ(file, f_inode, i_mode) & 0170000) != 0140000)
-		return;
 	socket = BPF_CORE_READ(file, private_data);
 	sk = BPF_CORE_READ(socket, sk);
 	ports->family = BPF_CORE_READ(sk, __sk_common.skc_family);

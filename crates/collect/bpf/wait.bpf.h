@@ -46,7 +46,7 @@ static __always_inline void note_wait(struct task_struct *task, struct thread_st
 	t->fd_kind = FD_NONE;
 	t->stack = 0;
 	if (nr >= 0 && nr < CALLS && takes_fd[nr])
-		t->fd_kind = kind_of_fd(task, regs->di);
+		t->fd_kind = kind_of_file(file_of(task, regs->di));
 }
 
 /* What tells waits of one thread apart without a look at its stack. */

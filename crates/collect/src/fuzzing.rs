@@ -18,13 +18,11 @@ thread_local! {
 /// What the kernel's rings, iterators and maps hold; the first byte chooses which of them.
 pub fn events(bytes: &[u8]) {
     let Some((kind, rest)) = bytes.split_first() else { return };
-    if *kind == u8::MAX {
-        return drop(wakeups::parse(rest));
-    }
-    match kind % 4 {
+    match kind % 5 {
         0 => samples(rest),
         1 => slices(rest),
         2 => drop(ledger::decode_waits(rest)),
+        3 => drop(wakeups::parse(rest)),
         _ => drop(calls::decode(rest, 1 << 40)),
     }
 }

@@ -2,10 +2,10 @@
 //! Prints what a stack costs: the first one of a process, one more, and the names at the end.
 //! For engineers who change the unwinder; it checks nothing.
 
-#[allow(dead_code)]
+#[allow(dead_code, reason = "the tests use the rest of it")]
 #[path = "../tests/unwind/programs.rs"]
 mod programs;
-#[allow(dead_code)]
+#[allow(dead_code, reason = "the tests use the rest of it")]
 #[path = "../tests/unwind/stop.rs"]
 mod stop;
 

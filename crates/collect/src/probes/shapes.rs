@@ -39,13 +39,12 @@ pub fn of(nr: usize) -> Shape {
     found.map_or_else(Shape::default, |&(_, takes_fd, argument, index, asks)| Shape { takes_fd, argument, index, asks })
 }
 
-/// Marks the calls whose first argument is a descriptor worth a look, for programs that pay for it at each switch: what
-/// kind of file the poll family waits on is known.
+/// Marks the calls whose first argument is a descriptor worth a look, for programs that pay for it at each switch: a call
+/// with a timeout waits for a set of files, and what kind of file stands for the set says nothing.
 pub fn mark_descriptors(calls: &mut [u8]) {
-    const KNOWN: [c_long; 3] = [libc::SYS_epoll_wait, libc::SYS_epoll_pwait, libc::SYS_epoll_pwait2];
     for (nr, takes) in calls.iter_mut().enumerate() {
-        let known = KNOWN.iter().any(|call| usize::try_from(*call) == Ok(nr));
-        *takes = u8::from(of(nr).takes_fd && !known);
+        let shape = of(nr);
+        *takes = u8::from(shape.takes_fd && matches!(shape.argument, Argument::None | Argument::Size));
     }
 }
 

@@ -142,18 +142,23 @@ static __always_inline struct sleeper *looked_at(struct task_struct *task)
 
 static __always_inline void follow(struct task_struct *task, struct wakeup_counts *c)
 {
-	if (bpf_task_storage_get(&sleepers, task, 0, 0))
+	if (looked_at(task))
 		return;
-	if (bpf_task_storage_get(&threads, task, 0, 0)) { /* one of the target, that was never woken yet */
-		create(task);
-		return;
-	}
 	if (followed >= most_followed || !create(task)) {
 		c->not_followed++;
 		return;
 	}
 	__sync_fetch_and_add(&followed, 1);
 	c->followed++;
+}
+
+/*
+ * Whether a thread of the target wakes somebody in a system call of its own. An interrupt that happens to find it in a call
+ * counts too; what is made of this must stand a few of those.
+ */
+static __always_inline bool is_asking(struct task_struct *waker)
+{
+	return watched(waker) && call_number((struct pt_regs *)bpf_task_pt_regs(waker)) >= 0;
 }
 
 /* Books the time since the thread's last wakeup; returns the wait that ends now, 0 = its length is not known. */
@@ -216,6 +221,22 @@ static __always_inline u64 take_own_stack(void *ctx, bool *interrupt, struct wak
 	return keep_stack(stack, &c->stacks, &c->stacks_lost);
 }
 
+/* What a thread's call is about: the kind of file behind its first argument, and the ports if that is a socket. */
+static __always_inline u8 subject_of(struct task_struct *task, s32 syscall, u64 fd, struct port_pair *ports)
+{
+	struct file *file;
+	u8 kind;
+
+	__builtin_memset(ports, 0, sizeof(*ports));
+	if (syscall < 0 || syscall >= CALLS || !takes_fd[syscall])
+		return FD_NONE;
+	file = file_of(task, fd);
+	kind = kind_of_file(file);
+	if (kind == FD_SOCKET)
+		ports_of(file, ports);
+	return kind;
+}
+
 static __always_inline void fill_sleeper(struct wakeup *row, struct task_struct *task, struct sleeper *s)
 {
 	struct pt_regs *regs = (struct pt_regs *)bpf_task_pt_regs(task);
@@ -229,19 +250,13 @@ static __always_inline void fill_sleeper(struct wakeup *row, struct task_struct 
 	row->tgid = task->tgid;
 	row->tid = task->pid;
 	row->syscall = task->mm ? call_number(regs) : -1;
-	row->fd_kind = FD_NONE;
+	row->fd_kind = subject_of(task, row->syscall, regs->di, &row->ports);
 	row->state = task->__state & STATE_MASK;
 	row->io_wait = BPF_CORE_READ_BITFIELD(task, in_iowait);
 	row->args[0] = regs->di;
 	row->args[1] = regs->si;
 	row->args[2] = regs->dx;
 	row->args[3] = regs->r10;
-	__builtin_memset(&row->ports, 0, sizeof(row->ports));
-	if (row->syscall >= 0 && row->syscall < CALLS && takes_fd[row->syscall]) {
-		row->fd_kind = kind_of_fd(task, regs->di);
-		if (row->fd_kind == FD_SOCKET)
-			ports_of(task, regs->di, &row->ports);
-	}
 	bpf_probe_read_kernel_str(row->comm, sizeof(row->comm), task->comm);
 }
 
@@ -263,9 +278,7 @@ static __always_inline void fill_waker(struct wakeup *row, struct task_struct *w
 	row->waker_tgid = waker->tgid;
 	row->waker_tid = waker->pid;
 	row->waker_syscall = interrupt || kernel ? -1 : call_number(regs);
-	__builtin_memset(&row->waker_ports, 0, sizeof(row->waker_ports));
-	if (row->waker_syscall >= 0 && row->waker_syscall < CALLS && takes_fd[row->waker_syscall])
-		ports_of(waker, regs->di, &row->waker_ports);
+	subject_of(waker, row->waker_syscall, regs->di, &row->waker_ports);
 	bpf_probe_read_kernel_str(row->waker_comm, sizeof(row->waker_comm), waker->comm);
 }
 
@@ -292,7 +305,7 @@ int BPF_PROG(on_waking, struct task_struct *task)
 	waker = bpf_get_current_task_btf();
 	wait = book_wait(task, s, now);
 	c->waits++;
-	if (watched(waker))
+	if (is_asking(waker))
 		s->asked++;
 	if (!wait || s->blocked < s->next || !has_turn(now, c))
 		return 0;

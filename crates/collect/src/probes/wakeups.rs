@@ -260,22 +260,8 @@ impl<'o> Wakeups<'o> {
 pub(crate) fn parse(bytes: &[u8]) -> Option<Wakeup> {
     const CONTEXTS: [&str; 3] = ["thread", "kernel thread", "interrupt"];
     let raw: Raw = kernel_map::row(bytes)?;
-    let sleeper = Party {
-        tgid: raw.tgid,
-        tid: raw.tid,
-        comm: comm(&raw.comm),
-        syscall: raw.syscall,
-        ports: raw.ports,
-        stack: raw.stack,
-    };
-    let waker = Party {
-        tgid: raw.waker_tgid,
-        tid: raw.waker_tid,
-        comm: comm(&raw.waker_comm),
-        syscall: raw.waker_syscall,
-        ports: raw.waker_ports,
-        stack: raw.waker_stack,
-    };
+    let party =
+        |(tgid, tid), name: &[u8], syscall, ports, stack| Party { tgid, tid, comm: comm(name), syscall, ports, stack };
     Some(Wakeup {
         at_ns: raw.at,
         since_ns: raw.since,
@@ -285,12 +271,18 @@ pub(crate) fn parse(bytes: &[u8]) -> Option<Wakeup> {
         run_queue_ns: raw.run_queue,
         waits: raw.waits,
         asked: raw.asked,
-        sleeper,
+        sleeper: party((raw.tgid, raw.tid), &raw.comm, raw.syscall, raw.ports, raw.stack),
         args: raw.args,
         fd_kind: shapes::fd_kind(raw.fd_kind),
         state: raw.state,
         io_wait: raw.io_wait != 0,
         context: CONTEXTS.get(usize::from(raw.context)).copied().unwrap_or("thread"),
-        waker,
+        waker: party(
+            (raw.waker_tgid, raw.waker_tid),
+            &raw.waker_comm,
+            raw.waker_syscall,
+            raw.waker_ports,
+            raw.waker_stack,
+        ),
     })
 }
