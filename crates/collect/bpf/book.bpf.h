@@ -7,7 +7,9 @@
 
 /* Waits for a CPU under this are not worth naming who was in the way. */
 const volatile u64 delay_worth_ns = 50000;
-/* Run-queue time of the target, ns, by the process that ran until the target got the CPU. */
+/*
+ * Run-queue time of the target, ns, by the process that ran until the target got the CPU; 0 = those that ran before it.
+ */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 4096);
@@ -16,10 +18,20 @@ struct {
 	__type(value, u64);
 } delayers SEC(".maps");
 
+static __always_inline void add_delay_behind(u32 tgid, u64 ns, struct counts *c)
+{
+	u64 *row = bpf_map_lookup_elem(&delayers, &tgid);
+
+	if (row)
+		__sync_fetch_and_add(row, ns);
+	else if (bpf_map_update_elem(&delayers, &tgid, &ns, BPF_NOEXIST))
+		c->delays_lost++;
+}
+
 static __always_inline void add_delay(struct thread_state *t, u64 ns)
 {
 	struct counts *c;
-	u64 *row;
+	u64 earlier = t->earlier < ns ? t->earlier : ns;
 
 	if (ns < delay_worth_ns || !t->before)
 		return;
@@ -27,11 +39,9 @@ static __always_inline void add_delay(struct thread_state *t, u64 ns)
 	if (!c)
 		return;
 	c->delays++;
-	row = bpf_map_lookup_elem(&delayers, &t->before);
-	if (row)
-		__sync_fetch_and_add(row, ns);
-	else if (bpf_map_update_elem(&delayers, &t->before, &ns, BPF_NOEXIST))
-		c->delays_lost++;
+	add_delay_behind(t->before, ns - earlier, c);
+	if (earlier)
+		add_delay_behind(0, earlier, c);
 }
 
 /* Books the time off the CPU, from off_at to `until`, of which `delay` was waiting for a CPU; returns the blocked part.

@@ -9,8 +9,16 @@
 #define STATE_MASK 0x0f /* R, S, D, T; without the freezable, killable and load bits */
 #define ANON_INODE_MAGIC 0x09041934
 
-/* System calls whose first argument is a descriptor that may be asked for its kind. */
-const volatile u8 takes_fd[CALLS];
+/* Which file a call is about. */
+enum subject {
+	NO_FILE,
+	ONE_FILE, /* that of its first argument */
+	EPOLL_SET, /* the one that is ready, of those that its first argument watches */
+	POLL_SET, /* that of the array at its first argument, if there is one only */
+};
+
+/* By the call's number, enum subject; set by user space. */
+const volatile u8 subjects[CALLS];
 
 enum fd_kind { FD_NONE, FD_SOCKET, FD_PIPE, FD_TTY, FD_FILE, FD_BLOCK, FD_ANON };
 
@@ -31,6 +39,11 @@ static __always_inline struct file *file_of(struct task_struct *task, u64 fd)
 	if (fd < table->max_fds)
 		bpf_probe_read_kernel(&file, sizeof(file), table->fd + fd);
 	return file;
+}
+
+static __always_inline u8 subject_of(s32 syscall)
+{
+	return syscall >= 0 && syscall < CALLS ? subjects[syscall] : NO_FILE;
 }
 
 static __always_inline u8 kind_of_file(struct file *file)

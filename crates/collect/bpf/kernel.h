@@ -50,8 +50,30 @@ struct file {
 	void *private_data;
 };
 
+struct list_head {
+	struct list_head *next, *prev;
+};
+
+struct epoll_filefd {
+	struct file *file;
+} __attribute__((packed));
+
+struct epitem {
+	struct list_head rdllink;
+	struct epoll_filefd ffd;
+};
+
+struct eventpoll {
+	struct list_head rdllist; /* files that are ready, the latest last */
+};
+
+struct in6_addr {
+	u8 bytes[16];
+};
+
 struct sock_common {
 	u32 skc_daddr; /* network order */
+	struct in6_addr skc_v6_daddr;
 	u16 skc_dport; /* network order */
 	u16 skc_num;
 	unsigned short skc_family;

@@ -10,7 +10,7 @@
 #define AF_INET6 10
 
 struct port_pair {
-	u32 peer; /* IPv4 address of the other end, network order; 0 = none, or not IPv4 */
+	u8 peer[16]; /* address of the other end, in network order; of an IPv4 socket the first four */
 	u16 family; /* 0 = not a socket */
 	u16 local; /* port; of a Unix socket 1 = it has a name, as those have that were accepted */
 	u16 remote; /* likewise of the other end */
@@ -42,5 +42,7 @@ static __always_inline void ports_of(struct file *file, struct port_pair *ports)
 	ports->local = BPF_CORE_READ(sk, __sk_common.skc_num);
 	ports->remote = __builtin_bswap16(BPF_CORE_READ(sk, __sk_common.skc_dport));
 	if (ports->family == AF_INET)
-		ports->peer = BPF_CORE_READ(sk, __sk_common.skc_daddr);
+		bpf_core_read(ports->peer, 4, &sk->__sk_common.skc_daddr);
+	else
+		bpf_core_read(ports->peer, 16, &sk->__sk_common.skc_v6_daddr);
 }

@@ -40,6 +40,7 @@ struct thread_state {
 	u64 queue; /* address of the run queue that it left, where quotas hold whole queues */
 	u64 queue_held; /* for how long that one had been held then */
 	u64 held; /* part of the wait for a CPU in which its run queue was held */
+	u64 earlier; /* part of it that had passed when the process `before` got the CPU */
 	u64 call_at; /* entry of the system call, in latency windows only */
 	u64 place; /* key of the last stack that was taken */
 	u32 place_kind; /* kind of the wait that it belongs to */
@@ -50,6 +51,7 @@ struct thread_state {
 	u8 state; /* task state bits of the wait */
 	u8 io_wait;
 	s32 wanted; /* call before whose next wait a snapshot is to be taken, plus one; 0 = none */
+	s32 polled; /* descriptor that the wait's call polls, if it is one only; -1 = it does not, or polls several */
 	struct totals sum;
 };
 

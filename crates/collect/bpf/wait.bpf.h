@@ -45,8 +45,16 @@ static __always_inline void note_wait(struct task_struct *task, struct thread_st
 	t->syscall = nr;
 	t->fd_kind = FD_NONE;
 	t->stack = 0;
-	if (nr >= 0 && nr < CALLS && takes_fd[nr])
+	t->polled = -1;
+	switch (subject_of(nr)) {
+	case ONE_FILE:
 		t->fd_kind = kind_of_file(file_of(task, regs->di));
+		break;
+	case POLL_SET: /* only the thread itself can read its memory, so it is kept for whoever ends the wait */
+		if (regs->si == 1)
+			bpf_probe_read_user(&t->polled, sizeof(t->polled), (void *)regs->di);
+		break;
+	}
 }
 
 /* What tells waits of one thread apart without a look at its stack. */

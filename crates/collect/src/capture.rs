@@ -190,7 +190,7 @@ impl<'o, 'p> Capture<'o, 'p> {
             samplers: Samplers::new(Scope::of(&plan.root, &plan.target)),
             slices: threads::Slices::new(meta.start_ns),
             samples: samples::Samples::new(meta.start_ns),
-            wakeups: wakeups::Rows::new(meta.start_ns),
+            wakeups: wakeups::Rows::new(&plan.root, meta.start_ns),
             ended: Vec::new(),
             known: HashSet::new(),
             inventoried: false,

@@ -16,11 +16,14 @@ mod cpu_throttled;
 mod disk_wait;
 mod healthy;
 mod hot_code;
+mod memory_pressure;
 mod not_determined;
+mod pool_exhausted;
 mod run_queue_wait;
 mod runtime_pause;
 mod sleep_in_path;
 mod slow_dependency;
+mod slow_dns;
 mod user_lock_contention;
 
 /// All rules.
@@ -35,6 +38,9 @@ pub(crate) static RULES: &[&Rule] = &[
     &user_lock_contention::RULE,
     &blocked_writer::RULE,
     &disk_wait::RULE,
+    &memory_pressure::RULE,
+    &slow_dns::RULE,
+    &pool_exhausted::RULE,
     &runtime_pause::RULE,
     &not_determined::RULE,
     &at_capacity::RULE,

@@ -143,6 +143,9 @@ pub struct Subject {
     /// System call.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub syscall: Option<String>,
+    /// The other end of the target's own connection, host and port.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub socket: Option<String>,
     /// Function.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub function: Option<String>,

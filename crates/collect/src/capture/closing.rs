@@ -119,7 +119,10 @@ fn wait(row: &WaitRow, ids: &HashMap<u64, u32>) -> Wait {
 fn neighbours(capture: &Capture<'_, '_>) -> Result<Vec<Neighbour>> {
     let sampled = capture.probes.profile.as_ref().map(|p| p.neighbours()).transpose()?.unwrap_or_default();
     let mut rows: HashMap<u32, Neighbour> = HashMap::new();
-    for (pid, _cpu, comm, samples) in sampled {
+    let allowed = &capture.plan.target.limits.allowed_cpus;
+    for (pid, _, comm, samples) in
+        sampled.into_iter().filter(|(_, cpu, ..)| allowed.is_empty() || allowed.contains(cpu))
+    {
         let row = rows.entry(pid).or_insert_with(|| Neighbour { pid, comm, ..Neighbour::default() });
         row.samples += samples;
     }
@@ -127,6 +130,7 @@ fn neighbours(capture: &Capture<'_, '_>) -> Result<Vec<Neighbour>> {
         let row = rows.entry(pid).or_insert_with(|| Neighbour { pid, ..Neighbour::default() });
         row.delayed_ns = delayed_ns;
         row.own = capture.known.contains(&pid);
+        row.observer = pid == std::process::id();
         // A sample names the thread that ran; the process has the name that people know.
         if let Some(name) = capture.delayers.0.get(&pid).filter(|name| !name.is_empty()) {
             row.comm.clone_from(name);

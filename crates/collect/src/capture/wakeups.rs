@@ -2,7 +2,9 @@
 //! From wakeups to rows. Stacks are looked up as they come, so that rows need not be kept until the end.
 
 use std::collections::HashMap;
-use std::net::Ipv4Addr;
+use std::fs;
+use std::net::IpAddr;
+use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use recording::tables::Wakeup;
@@ -13,13 +15,19 @@ use crate::probes::wakeups;
 
 /// Remembers which stack of the kernel's map is which of the recording.
 pub struct Rows {
+    root: PathBuf,
     start_ns: u64,
     ids: HashMap<u64, u32>,
+    /// Names of files by process and descriptor.
+    paths: HashMap<(u32, u64), String>,
 }
 
+/// Files whose names are looked up.
+const MOST_PATHS: usize = 1024;
+
 impl Rows {
-    pub fn new(start_ns: u64) -> Self {
-        Self { start_ns, ids: HashMap::new() }
+    pub fn new(root: &Path, start_ns: u64) -> Self {
+        Self { root: root.to_path_buf(), start_ns, ids: HashMap::new(), paths: HashMap::new() }
     }
 
     /// Rows of a batch of wakeups.
@@ -50,7 +58,8 @@ impl Rows {
             family: sleeper.ports.family.into(),
             local_port: sleeper.ports.local.into(),
             remote_port: sleeper.ports.remote.into(),
-            peer: address(sleeper.ports.peer),
+            peer: address(&sleeper.ports),
+            path: self.path(raw),
             context: raw.context.into(),
             waker_pid: waker.tgid,
             waker_tid: waker.tid,
@@ -61,6 +70,21 @@ impl Rows {
             waker_local_port: waker.ports.local.into(),
             waker_remote_port: waker.ports.remote.into(),
         })
+    }
+
+    /// Name of the file that the sleeper's call is about. It is looked up while the process still has it, once.
+    fn path(&mut self, raw: &wakeups::Wakeup) -> String {
+        if !matches!(raw.fd_kind, "file" | "block" | "pipe" | "tty") {
+            return String::new();
+        }
+        let key = (raw.sleeper.tgid, raw.args[0]);
+        if self.paths.len() >= MOST_PATHS && !self.paths.contains_key(&key) {
+            return String::new();
+        }
+        let link = self.root.join(format!("proc/{}/fd/{}", key.0, key.1));
+        let name = || fs::read_link(link).map_or(String::new(), |path| path.to_string_lossy().into_owned());
+        let name = || Some(name()).filter(|name| name.starts_with('/')).unwrap_or_default(); // not `pipe:[812]`
+        self.paths.entry(key).or_insert_with(name).clone()
     }
 
     fn stack(&mut self, key: u64, ledger: &Ledger<'_>, stacks: &mut Stacks) -> Result<u32> {
@@ -78,7 +102,13 @@ impl Rows {
     }
 }
 
-/// An IPv4 address in network order as the kernel keeps it; empty = none.
-fn address(raw: u32) -> String {
-    if raw == 0 { String::new() } else { Ipv4Addr::from(raw.to_ne_bytes()).to_string() }
+/// The peer's address as people write it; empty = none.
+fn address(ports: &wakeups::Ports) -> String {
+    let [a, b, c, d, ..] = ports.peer;
+    let address = match i32::from(ports.family) {
+        libc::AF_INET => IpAddr::from([a, b, c, d]),
+        libc::AF_INET6 => IpAddr::from(ports.peer).to_canonical(),
+        _ => return String::new(),
+    };
+    if address.is_unspecified() { String::new() } else { address.to_string() }
 }

@@ -177,10 +177,13 @@ static __always_inline u64 place_of(struct task_struct *task, struct thread_stat
 static __always_inline void arrive(struct task_struct *task, struct thread_state *t, struct task_struct *before,
 				   u64 now, struct counts *c)
 {
+	u64 queued = task->sched_info.last_queued, since = before->sched_info.last_arrival;
+
 	if (!t->off_at)
 		return;
 	t->on_at = now;
 	t->before = before->tgid;
+	t->earlier = queued && since > queued ? since - queued : 0;
 	t->held = held_since(task, t);
 	if (t->off == OFF_BLOCKED && t->stackless + (now - t->off_at) >= stack_every_ns)
 		t->stack = place_of(task, t, now, c);

@@ -149,7 +149,7 @@ impl<'o> Ledger<'o> {
         let mut open =
             skel::LedgerSkelBuilder::default().open(storage).context("failed to open the ledger's programs")?;
         if let Some(rodata) = open.maps.rodata_data.as_deref_mut() {
-            shapes::mark_descriptors(&mut rodata.takes_fd);
+            shapes::mark_subjects(&mut rodata.subjects);
             rodata.stack_chunks = profile::chunks(stack_bytes);
         }
         room.apply(open.open_object_mut())?;

@@ -39,12 +39,19 @@ pub fn of(nr: usize) -> Shape {
     found.map_or_else(Shape::default, |&(_, takes_fd, argument, index, asks)| Shape { takes_fd, argument, index, asks })
 }
 
-/// Marks the calls whose first argument is a descriptor worth a look, for programs that pay for it at each switch: a call
-/// with a timeout waits for a set of files, and what kind of file stands for the set says nothing.
-pub fn mark_descriptors(calls: &mut [u8]) {
-    for (nr, takes) in calls.iter_mut().enumerate() {
+/// Says for each call which file it is about; the C enum `subject`.
+pub fn mark_subjects(calls: &mut [u8]) {
+    const ONE_FILE: u8 = 1;
+    const EPOLL_SET: u8 = 2;
+    const POLL_SET: u8 = 3;
+    for (nr, subject) in calls.iter_mut().enumerate() {
         let shape = of(nr);
-        *takes = u8::from(shape.takes_fd && matches!(shape.argument, Argument::None | Argument::Size));
+        *subject = match shape.argument {
+            _ if [libc::SYS_poll, libc::SYS_ppoll].iter().any(|poll| usize::try_from(*poll) == Ok(nr)) => POLL_SET,
+            Argument::None | Argument::Size if shape.takes_fd => ONE_FILE,
+            _ if shape.takes_fd => EPOLL_SET,
+            _ => 0,
+        };
     }
 }
 

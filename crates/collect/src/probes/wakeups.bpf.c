@@ -84,7 +84,7 @@ struct wakeup {
 	u8 state;
 	u8 io_wait;
 	u64 args[4]; /* of the sleeper's call, the first four */
-	struct port_pair ports; /* of the socket that the sleeper's call is about */
+	struct port_pair ports; /* of the socket that the sleeper waits for */
 	struct port_pair waker_ports; /* of the socket that the waker's call is about */
 	char comm[16];
 	char waker_comm[16];
@@ -153,8 +153,8 @@ static __always_inline void follow(struct task_struct *task, struct wakeup_count
 }
 
 /*
- * Whether a thread of the target wakes somebody in a system call of its own. An interrupt that happens to find it in a call
- * counts too; what is made of this must stand a few of those.
+ * Whether a thread of the target wakes somebody in a system call of its own. An interrupt that happens to find it in a
+ * call counts too; what is made of this must stand a few of those.
  */
 static __always_inline bool is_asking(struct task_struct *waker)
 {
@@ -221,17 +221,43 @@ static __always_inline u64 take_own_stack(void *ctx, bool *interrupt, struct wak
 	return keep_stack(stack, &c->stacks, &c->stacks_lost);
 }
 
-/* What a thread's call is about: the kind of file behind its first argument, and the ports if that is a socket. */
-static __always_inline u8 subject_of(struct task_struct *task, s32 syscall, u64 fd, struct port_pair *ports)
+/*
+ * The file whose event wakes a sleeper in epoll: the last of those that are ready, because it is added to the list just
+ * before. NULL = the wait ends by something else.
+ */
+static __always_inline struct file *ready_file(struct file *epoll)
 {
-	struct file *file;
-	u8 kind;
+	struct eventpoll *ep = BPF_CORE_READ(epoll, private_data);
+	void *list = (void *)ep + bpf_core_field_offset(struct eventpoll, rdllist);
+	void *last = BPF_CORE_READ(ep, rdllist.prev);
+	struct epitem *item = last - bpf_core_field_offset(struct epitem, rdllink);
+
+	return last && last != list ? BPF_CORE_READ(item, ffd.file) : NULL;
+}
+
+/* The file that a sleeper waits for; NULL = none, or it cannot be told. */
+static __always_inline struct file *awaited_file(struct task_struct *task, s32 syscall, struct pt_regs *regs)
+{
+	struct thread_state *t;
+
+	switch (subject_of(syscall)) {
+	case ONE_FILE:
+		return file_of(task, regs->di);
+	case EPOLL_SET:
+		return ready_file(file_of(task, regs->di));
+	case POLL_SET:
+		t = bpf_task_storage_get(&threads, task, 0, 0);
+		return t && t->polled >= 0 ? file_of(task, t->polled) : NULL;
+	}
+	return NULL;
+}
+
+/* Tells a file's kind, and the ports if it is a socket. */
+static __always_inline u8 look_at(struct file *file, struct port_pair *ports)
+{
+	u8 kind = kind_of_file(file);
 
 	__builtin_memset(ports, 0, sizeof(*ports));
-	if (syscall < 0 || syscall >= CALLS || !takes_fd[syscall])
-		return FD_NONE;
-	file = file_of(task, fd);
-	kind = kind_of_file(file);
 	if (kind == FD_SOCKET)
 		ports_of(file, ports);
 	return kind;
@@ -250,7 +276,7 @@ static __always_inline void fill_sleeper(struct wakeup *row, struct task_struct 
 	row->tgid = task->tgid;
 	row->tid = task->pid;
 	row->syscall = task->mm ? call_number(regs) : -1;
-	row->fd_kind = subject_of(task, row->syscall, regs->di, &row->ports);
+	row->fd_kind = look_at(awaited_file(task, row->syscall, regs), &row->ports);
 	row->state = task->__state & STATE_MASK;
 	row->io_wait = BPF_CORE_READ_BITFIELD(task, in_iowait);
 	row->args[0] = regs->di;
@@ -278,7 +304,7 @@ static __always_inline void fill_waker(struct wakeup *row, struct task_struct *w
 	row->waker_tgid = waker->tgid;
 	row->waker_tid = waker->pid;
 	row->waker_syscall = interrupt || kernel ? -1 : call_number(regs);
-	subject_of(waker, row->waker_syscall, regs->di, &row->waker_ports);
+	look_at(subject_of(row->waker_syscall) == ONE_FILE ? file_of(waker, regs->di) : NULL, &row->waker_ports);
 	bpf_probe_read_kernel_str(row->waker_comm, sizeof(row->waker_comm), waker->comm);
 }
 

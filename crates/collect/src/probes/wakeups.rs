@@ -35,8 +35,8 @@ const SNAPSHOTS_PER_TURN: u32 = 32;
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Ports {
-    /// IPv4 address of the peer, network order; 0 = none.
-    pub peer: u32,
+    /// Address of the peer, in network order; of an IPv4 socket the first four bytes.
+    pub peer: [u8; 16],
     /// Address family; 0 = the call is about no socket.
     pub family: u16,
     /// Its own port.
@@ -191,7 +191,7 @@ impl<'o> Wakeups<'o> {
         open.maps.threads.reuse_fd(ledger.threads().as_fd()).context("failed to share the map of threads")?;
         open.maps.stacks.reuse_fd(ledger.stack_map().as_fd()).context("failed to share the map of stacks")?;
         if let Some(rodata) = open.maps.rodata_data.as_deref_mut() {
-            shapes::mark_descriptors(&mut rodata.takes_fd);
+            shapes::mark_subjects(&mut rodata.subjects);
             let cpus = u32::try_from(host::online_cpus(Path::new("/")).len()).unwrap_or(1).max(1);
             rodata.rows_per_turn = (ROWS_PER_TURN / cpus).max(1);
             rodata.snapshots_per_turn = if snapshots { (SNAPSHOTS_PER_TURN / cpus).max(1) } else { 0 };

@@ -12,13 +12,13 @@ const V1_UNLIMITED: f64 = (u64::MAX / 4) as f64;
 struct Names {
     limit: &'static str,
     usage: &'static str,
-    keys: [(&'static str, &'static str, &'static str); 3],
+    keys: &'static [(&'static str, &'static str, &'static str)],
 }
 
 const V1: Names = Names {
     limit: "memory.limit_in_bytes",
     usage: "memory.usage_in_bytes",
-    keys: [
+    keys: &[
         ("memory.failcnt", "", "failcnt"),
         ("memory.oom_control", "oom_kill", "oom_kill"),
         ("memory.stat", "total_pgmajfault", "pgmajfault"),
@@ -27,8 +27,9 @@ const V1: Names = Names {
 const V2: Names = Names {
     limit: "memory.max",
     usage: "memory.current",
-    keys: [
+    keys: &[
         ("memory.events", "max", "failcnt"),
+        ("memory.events", "high", "over_high"),
         ("memory.events", "oom_kill", "oom_kill"),
         ("memory.stat", "pgmajfault", "pgmajfault"),
     ],
@@ -55,7 +56,7 @@ pub fn sampler(scope: &Scope) -> CgroupMemory {
             path: level.path.clone(),
             limit: open(names.limit),
             usage: open(names.usage),
-            keys: names.keys.map(|(file, key, name)| (open(file), key, name)).into(),
+            keys: names.keys.iter().map(|(file, key, name)| (open(file), *key, *name)).collect(),
         }
     };
     CgroupMemory { levels: scope.cgroups.memory.iter().map(files).collect() }

@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 use recording::tables;
 
 use crate::case::{Case, Fact, gap};
+use crate::statistics::ratio;
 use crate::verdict::Gap;
 
 type Readings = Vec<(u64, f64)>;
@@ -37,6 +38,15 @@ impl Fact for Counters {
     }
 }
 
+/// A gauge by time: a reading holds until the next one.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Mean {
+    /// Average.
+    pub value: f64,
+    /// Share of the window in which it was above zero.
+    pub above_zero: f64,
+}
+
 impl Counters {
     fn readings(&self, source: &str, entity: &str, name: &str) -> Option<&Readings> {
         self.by_source.get(source)?.get(entity)?.get(name)
@@ -62,6 +72,19 @@ impl Counters {
     /// Highest value.
     pub fn max(&self, source: &str, entity: &str, name: &str) -> Option<f64> {
         self.readings(source, entity, name)?.iter().map(|r| r.1).max_by(f64::total_cmp)
+    }
+
+    /// A gauge over a window of `length_ns`; none if it was not read.
+    pub fn mean(&self, source: &str, entity: &str, name: &str, length_ns: f64) -> Option<Mean> {
+        let readings = self.readings(source, entity, name)?;
+        let ends = readings.iter().skip(1).map(|r| r.0 as f64).chain([length_ns]);
+        let mut mean = Mean::default();
+        for (reading, end) in readings.iter().zip(ends) {
+            let part = ratio((end - reading.0 as f64).max(0.0), length_ns);
+            mean.value += reading.1 * part;
+            mean.above_zero += if reading.1 > 0.0 { part } else { 0.0 };
+        }
+        Some(mean)
     }
 
     /// Sum of the growth of several counters of one entity; none if not one of them was read.
@@ -94,6 +117,8 @@ mod tests {
             (c.delta("s", "e", "back"), c.delta("s", "", "n"), c.delta_sum("s", "e", &["n", "x"])),
             (None, None, Some(20.0))
         );
+        let mean = c.mean("s", "e", "n", 10.0).unwrap();
+        assert_eq!((mean.value, mean.above_zero, c.mean("s", "", "n", 1.0)), (28.0, 1.0, None));
         assert_eq!(c.entities("s").collect::<Vec<_>>(), ["e"]);
     }
 }

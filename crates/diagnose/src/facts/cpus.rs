@@ -62,7 +62,8 @@ pub struct Neighbour {
     pub cgroup: String,
     /// Samples that found it running.
     pub samples: f64,
-    /// Run-queue time of the target at whose end this process left the CPU to it, ns.
+    /// Run-queue time of the target in which this process had the CPU, ns. Who ran last is known; the time of those who
+    /// ran before is spread over all by their samples.
     pub delayed_ns: f64,
 }
 
@@ -103,8 +104,10 @@ pub struct Cpus {
     pub neighbours: Vec<Neighbour>,
     /// Whether the recording tells who else ran.
     pub neighbours_known: bool,
-    /// Run-queue time of the target, ns, that ended when one of its own processes left the CPU.
+    /// Run-queue time of the target, ns, in which one of its own processes had the CPU.
     pub own_delay_ns: f64,
+    /// Likewise the recorder.
+    pub observer_delay_ns: f64,
     /// The quota that throttled most, or the only one; none where there is none.
     pub quota: Option<Quota>,
 }
@@ -122,13 +125,14 @@ impl Fact for Cpus {
             Ok(threads) => Some(threads.total.cpu_ns),
             Err(_) => sampled_cpu_ns(case),
         };
-        let (own, others): (Vec<_>, Vec<_>) = case.recording.rows::<tables::Neighbour>().iter().partition(|n| n.own);
+        let queue = Queue::new(case);
         Ok(Cpus {
             online: case.recording.meta.host.cpus.max(by_cpu.len() as u32),
             allowed_time: together(by_cpu.iter().filter(|(n, _)| allowed.contains(n))),
             other_time: together(by_cpu.iter().filter(|(n, _)| !allowed.contains(n))),
-            neighbours: neighbours(&others),
-            own_delay_ns: own.iter().map(|n| n.delayed_ns as f64).sum(),
+            neighbours: queue.neighbours,
+            own_delay_ns: queue.own_ns,
+            observer_delay_ns: queue.observer_ns,
             neighbours_known: case.recording.tables.has::<tables::Neighbour>(),
             quota: counters.and_then(|c| quota(case, &c)),
             target_ns,
@@ -166,17 +170,17 @@ impl Cpus {
     }
 
     /// How much of the target's waiting for a CPU was behind other processes, 0 to 1: the rest was
-    /// behind its own threads. None where no wait was long enough to be told.
+    /// behind its own threads or the recorder. None where no wait was long enough to be told.
     pub fn others_in_the_way(&self) -> Option<f64> {
-        let others: f64 = self.neighbours.iter().map(|n| n.delayed_ns).sum();
-        (others + self.own_delay_ns > 0.0).then(|| share(others, others + self.own_delay_ns))
+        let others = self.others_delay_ns()?;
+        Some(share(others, others + self.own_delay_ns + self.observer_delay_ns))
     }
 
     /// Time that the target waited for a CPU behind other processes, ns, in waits long enough to
     /// be told. None where none was.
     pub fn others_delay_ns(&self) -> Option<f64> {
         let others: f64 = self.neighbours.iter().map(|n| n.delayed_ns).sum();
-        (others + self.own_delay_ns > 0.0).then_some(others)
+        (others + self.own_delay_ns + self.observer_delay_ns > 0.0).then_some(others)
     }
 
     /// Like [`Self::others_in_the_way`], by counters: used time of the allowed CPUs that is not the target's.
@@ -211,24 +215,52 @@ fn together<'a>(cpus: impl Iterator<Item = (&'a u32, &'a CpuTime)>) -> Option<Cp
 
 /// CPU time of the target by samples, ns; none where there is no sample.
 fn sampled_cpu_ns(case: &Case) -> Option<f64> {
-    let samples: f64 = case.recording.rows::<tables::Sample>().iter().map(|s| f64::from(s.weight.max(1))).sum();
+    let samples = own_samples(case);
     let hz = f64::from(case.recording.meta.target.sample_hz);
     (samples > 0.0 && hz > 0.0).then(|| ratio(samples * 1e9, hz))
 }
 
-fn neighbours(rows: &[&tables::Neighbour]) -> Vec<Neighbour> {
-    let neighbour = |row: &&tables::Neighbour| Neighbour {
-        pid: row.pid,
-        comm: row.comm.clone(),
-        cgroup: row.cgroup.clone(),
-        samples: row.samples as f64,
-        delayed_ns: row.delayed_ns as f64,
-    };
-    let mut all: Vec<Neighbour> = rows.iter().map(neighbour).collect();
-    all.sort_by(|a, b| {
-        b.delayed_ns.total_cmp(&a.delayed_ns).then(b.samples.total_cmp(&a.samples)).then(a.pid.cmp(&b.pid))
-    });
-    all
+fn own_samples(case: &Case) -> f64 {
+    case.recording.rows::<tables::Sample>().iter().map(|s| f64::from(s.weight.max(1))).sum()
+}
+
+/// Who had the CPU while the target wanted it.
+#[derive(Default)]
+struct Queue {
+    neighbours: Vec<Neighbour>,
+    own_ns: f64,
+    observer_ns: f64,
+}
+
+impl Queue {
+    fn new(case: &Case) -> Self {
+        let rows = case.recording.rows::<tables::Neighbour>();
+        let own = if rows.iter().any(|row| row.own) { own_samples(case) } else { 0.0 }; // one thread is never behind itself
+        let all = own + rows.iter().map(|row| row.samples as f64).sum::<f64>();
+        let earlier: f64 = rows.iter().filter(|row| row.pid == 0).map(|row| row.delayed_ns as f64).sum();
+        // Without a sample nobody can be named for it.
+        let (each, unnamed) = if all > 0.0 { (earlier / all, 0.0) } else { (0.0, earlier) };
+        let mut queue = Queue { own_ns: own * each, ..Queue::default() };
+        for row in rows {
+            let last = if row.pid == 0 { unnamed } else { row.delayed_ns as f64 };
+            queue.add(row, last + row.samples as f64 * each);
+        }
+        queue.neighbours.sort_by(|a, b| {
+            b.delayed_ns.total_cmp(&a.delayed_ns).then(b.samples.total_cmp(&a.samples)).then(a.pid.cmp(&b.pid))
+        });
+        queue
+    }
+
+    fn add(&mut self, row: &tables::Neighbour, delayed_ns: f64) {
+        if row.own {
+            self.own_ns += delayed_ns;
+        } else if row.observer {
+            self.observer_ns += delayed_ns;
+        } else if row.pid != 0 || delayed_ns > 0.0 {
+            let (comm, cgroup) = (row.comm.clone(), row.cgroup.clone());
+            self.neighbours.push(Neighbour { pid: row.pid, comm, cgroup, samples: row.samples as f64, delayed_ns });
+        }
+    }
 }
 
 /// Of all groups on the path to the root, the one that throttled most.
@@ -293,6 +325,21 @@ mod tests {
             (cpus.target_cores(&case), cpus.target_share_of_busy().map(|s| (s * 9.0).round())),
             (Some(0.6), Some(6.0))
         );
+    }
+
+    #[test]
+    fn those_who_ran_before_the_last_one_are_told_by_samples() {
+        let text = "neighbour pid=9 comm=client samples=10 delayed_ns=100
+            neighbour pid=8 comm=burner samples=80 delayed_ns=20
+            neighbour pid=7 comm=wakewalk observer=true samples=5 delayed_ns=7
+            neighbour pid=1 own=true
+            neighbour pid=0 delayed_ns=1000
+            sample pid=1 tid=1 weight=5";
+        let recording = parse(text).unwrap();
+        let cpus = Case::new(&recording).fact::<Cpus>().unwrap();
+        let named: Vec<(&str, f64)> = cpus.neighbours.iter().map(|n| (n.comm.as_str(), n.delayed_ns)).collect();
+        assert_eq!(named, [("burner", 820.0), ("client", 200.0)]);
+        assert_eq!((cpus.own_delay_ns, cpus.observer_delay_ns), (50.0, 57.0));
     }
 
     #[test]

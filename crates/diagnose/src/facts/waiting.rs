@@ -9,13 +9,13 @@ use crate::case::{Case, Fact};
 use crate::facts::stacks::{Code, Stacks};
 use crate::ledger::threads::Threads;
 use crate::runtimes::Part;
-use crate::statistics::share;
+use crate::statistics::{ratio, share};
 use crate::syscall::{Family, family};
 use crate::verdict::{self, Gap};
 use crate::walk::chains::{Chain, Link, Nature};
 use crate::walk::clients::Clients;
 use crate::walk::{Kind, Walk, Who};
-use crate::wording::short;
+use crate::wording::{percent, seconds, short};
 
 /// A thread that serves clients and sleeps.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -46,8 +46,10 @@ pub struct Waiting {
     pub untold_ns: f64,
     /// Chains of the waiting, those that explain most first.
     pub chains: Vec<Chain>,
+    /// Whom that cannot be told of, with most of it; empty = nobody has a name.
+    pub untold_of: String,
     /// Processes of which some wait was seen, and whether a thread of the target ended one: those it asked for something.
-    pub others: BTreeMap<u32, bool>,
+    pub asked: BTreeMap<u32, bool>,
     /// Threads that sleep and serve clients, by time slept.
     pub sleepers: Vec<Sleeper>,
 }
@@ -56,18 +58,42 @@ impl Fact for Waiting {
     fn compute(case: &Case) -> Result<Self, Gap> {
         let walk = case.fact::<Walk>()?;
         let ledger = case.fact::<Threads>()?;
-        let chains: Vec<Chain> = walk.chains().into_iter().filter(|c| c.nature() == Nature::Waiting).collect();
-        let waiting_ns = chains.iter().map(|c| c.ns).fold(0.0, |sum, ns| sum + ns);
-        let untold_ns =
-            walk.chains().iter().filter(|c| c.nature() == Nature::Untold).map(|c| c.ns).fold(0.0, |s, ns| s + ns);
-        let mut others = BTreeMap::new();
-        for row in case.recording.rows::<Wakeup>() {
-            let by_us = row.context == "thread" && walk.waits.keys().any(|who| who.pid == row.waker_pid);
-            *others.entry(row.pid).or_default() |= by_us || row.asked > 0;
+        let serves =
+            walk.chains.iter().any(|c| c.end.kind == Kind::Client && walk.target.contains(&c.links[0].who.pid));
+        let (mut chains, mut untold) = (Vec::new(), Vec::new());
+        for chain in &walk.chains {
+            match chain.nature() {
+                // Nobody asked the target for anything: it may wait for work there.
+                Nature::Waiting if !serves && is_unseen(chain) => untold.push(chain),
+                Nature::Waiting => chains.push(chain.clone()),
+                Nature::Untold => untold.push(chain),
+                Nature::Idle | Nature::HandOver => {}
+            }
         }
-        let demand_ns = ledger.total.demand_ns();
-        Ok(Self { demand_ns, waiting_ns, untold_ns, chains, others, sleepers: sleepers(case, &*case.fact()?) })
+        let mut asked = BTreeMap::new();
+        for row in case.recording.rows::<Wakeup>() {
+            *asked.entry(row.pid).or_default() |= row.asked > 0;
+        }
+        Ok(Self {
+            demand_ns: ledger.total.demand_ns(),
+            waiting_ns: sum(&chains),
+            untold_ns: sum(untold.iter().copied()),
+            untold_of: untold.first().map_or(String::new(), |c| c.links[0].who.peer.clone()),
+            chains,
+            asked,
+            sleepers: sleepers(case, &*case.fact()?),
+        })
     }
+}
+
+/// Time of chains, ns; of none it is a positive zero.
+pub fn sum<'c>(chains: impl IntoIterator<Item = &'c Chain>) -> f64 {
+    chains.into_iter().map(|c| c.ns).fold(0.0, |sum, ns| sum + ns)
+}
+
+/// Whether nothing is known of what the other end of the target's own connection did.
+fn is_unseen(chain: &Chain) -> bool {
+    chain.links.len() == 1 && matches!(chain.end.kind, Kind::Packet | Kind::Unseen)
 }
 
 impl Waiting {
@@ -79,8 +105,21 @@ impl Waiting {
     /// Chains of a kind, and their time, ns.
     pub fn of(&self, wanted: impl Fn(&Chain) -> bool) -> (Vec<&Chain>, f64) {
         let chains: Vec<&Chain> = self.chains.iter().filter(|c| wanted(c)).collect();
-        let ns = chains.iter().map(|c| c.ns).fold(0.0, |sum, ns| sum + ns);
+        let ns = sum(chains.iter().copied());
         (chains, ns)
+    }
+}
+
+/// Why time is too little for a finding, if it is: its part of the time not idle, or its share of the window.
+pub fn too_little(case: &Case, (ns, part): (f64, f64), min_part: f64, min_of_window: f64) -> Option<String> {
+    let of_window = ratio(ns, case.length_ns());
+    let told = format!("{}, {} of the time in which the target was not idle", seconds(ns / 1e9), percent(part));
+    if part < min_part {
+        Some(format!("{told} (under {})", percent(min_part)))
+    } else if of_window < min_of_window {
+        Some(format!("{told}, but only {} of the window (under {})", percent(of_window), percent(min_of_window)))
+    } else {
+        None
     }
 }
 
@@ -112,12 +151,7 @@ fn sleepers(case: &Case, clients: &Clients) -> Vec<Sleeper> {
 pub fn links(chain: &Chain, stacks: &Stacks) -> Vec<verdict::Link> {
     let mut links: Vec<verdict::Link> = chain.links.iter().map(|link| wait(link, stacks)).collect();
     let end = &chain.end;
-    let who = match end.kind {
-        Kind::OnCpu | Kind::RunQueue | Kind::Short => format!("{}/{}", end.comm, end.pid),
-        _ => String::new(),
-    };
-    let detail = if end.detail.is_empty() { String::new() } else { format!(" ({})", end.detail) };
-    let waits_on = format!("{}{detail}", end.kind.words());
+    let (who, waits_on) = (end.name(), end.words());
     links.push(verdict::Link { who, waits_on, seconds: chain.ns / 1e9, stack: Vec::new() });
     links
 }
@@ -148,7 +182,7 @@ pub fn called_from(walk: &Walk, who: &Who, stacks: &Stacks) -> String {
 
 fn wait(link: &Link, stacks: &Stacks) -> verdict::Link {
     verdict::Link {
-        who: format!("{}/{}", link.who.comm, link.who.pid),
+        who: link.who.name(),
         waits_on: link.who.call_words(),
         seconds: link.ns / 1e9,
         stack: places(link, stacks),

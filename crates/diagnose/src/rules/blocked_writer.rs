@@ -4,7 +4,7 @@
 use super::{Check, Checked, Explain, Rule, confidence, evidence, found, ruled_out};
 use crate::case::Case;
 use crate::facts::stacks::Stacks;
-use crate::facts::waiting::{Waiting, links};
+use crate::facts::waiting::{Waiting, links, too_little};
 use crate::syscall::{Family, family};
 use crate::verdict::{Explains, Finding, Gap, Subject};
 use crate::walk::chains::Chain;
@@ -36,13 +36,8 @@ fn check(case: &Case) -> Checked {
         return ruled_out("no write of the target to a pipe, terminal or socket had to wait");
     };
     let part = waiting.share(ns);
-    if part < MIN_SHARE || ns < case.length_ns() * MIN_TIME {
-        return ruled_out(format!(
-            "blocked in writes for {}, {} of the time in which the target was not idle (under 50 %, or under 5 % of the \
-             window)",
-            seconds(ns / 1e9),
-            percent(part)
-        ));
+    if let Some(why) = too_little(case, (ns, part), MIN_SHARE, MIN_TIME) {
+        return ruled_out(format!("blocked in writes for {why}"));
     }
     let who = &first.links[0].who;
     let headline =
@@ -58,7 +53,7 @@ fn is_write(chain: &Chain) -> bool {
 /// Who reads at the other end.
 fn reader(chain: &Chain) -> String {
     match chain.links.get(1) {
-        Some(link) => format!("{}/{}", link.who.comm, link.who.pid),
+        Some(link) => link.who.name(),
         None if chain.end.pid != 0 && chain.end.pid != chain.links[0].who.pid => {
             format!("{}/{}", chain.end.comm, chain.end.pid)
         }

@@ -171,7 +171,7 @@ fn finding(case: &Case, s: &Spin, threads: usize, wasted_cores: f64, part: f64) 
             syscall: Some(s.syscall.clone()),
             // The loop is not the place to mend, and what keeps queueing does not make the call.
             function: s.callers.first().filter(|_| not_waiting(s).is_none()).cloned(),
-            cgroup: None,
+            ..Subject::default()
         },
         explains: Explains { share: part, of: "on-CPU time".into(), seconds: wasted_cores * case.seconds() },
         evidence: rows(case, s, wasted_cores),

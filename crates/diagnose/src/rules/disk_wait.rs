@@ -3,11 +3,13 @@
 
 use super::{Check, Checked, Explain, Rule, confidence, evidence, found, ruled_out};
 use crate::case::Case;
+use crate::facts::memory::Memory;
 use crate::facts::stacks::Stacks;
-use crate::facts::waiting::{Waiting, called_from, links};
+use crate::facts::waiting::{Waiting, called_from, links, too_little};
 use crate::ledger::blocked::Blocked;
 use crate::ledger::threads::Threads;
 use crate::verdict::{Explains, Finding, Gap, Subject};
+use crate::walk::Kind;
 use crate::walk::chains::Chain;
 use crate::wording::{percent, seconds};
 
@@ -16,12 +18,13 @@ pub(super) static RULE: Rule = Rule {
     explain: Explain {
         means: "Threads of the target are blocked in reads, writes or fsync of files until a disk is done, for half or more \
                 of the time in which the target is not idle.",
-        recognised_by: "The ledger's line `blocked_disk`: waits in file calls that the kernel counts as I/O waits. The call \
-                        and the kernel stack say what for; who else writes stands in the resource table.",
+        recognised_by: "The ledger's line `blocked_disk`: waits in file calls that the kernel counts as I/O waits; and page \
+                        faults that wait for a disk while memory is not short. The call and its file are named; who else \
+                        writes stands in the resource table.",
         what_to_do: "Do it less often (batch the fsyncs), beside the request instead of in it, or on a faster or less busy \
                      disk.",
-        look_alikes: "memory-pressure: page faults wait for the disk as well, but no call of the program asked for it. A \
-                      pipe or terminal that nobody reads: blocked-writer.",
+        look_alikes: "memory-pressure: page faults wait for the disk as well, because a memory limit is met. A pipe or \
+                      terminal that nobody reads: blocked-writer.",
     },
     check: Check::Accuses(check),
 };
@@ -34,17 +37,15 @@ const MIN_TIME: f64 = 0.05;
 fn check(case: &Case) -> Checked {
     let ledger = case.fact::<Threads>()?;
     let waiting = case.fact::<Waiting>()?;
-    let ns = ledger.total.blocked(Blocked::Disk);
+    let memory = case.fact::<Memory>()?;
+    // Pages of files that are read for the first time come from the disk too, without a call.
+    let faults = if memory.shortage.is_none() { memory.fault_ns } else { 0.0 };
+    let ns = ledger.total.blocked(Blocked::Disk) + faults;
     // The ledger is exact; the walk, which picks its waits, says only what else there was.
     let others = (waiting.waiting_ns - ns).max(0.0);
     let part = crate::statistics::share(ns, waiting.demand_ns + ns + others);
-    if part < MIN_SHARE || ns < case.length_ns() * MIN_TIME {
-        return ruled_out(format!(
-            "blocked on disks for {}, {} of the time in which the target was not idle (under 50 %, or under 5 % of the \
-             window)",
-            seconds(ns / 1e9),
-            percent(part)
-        ));
+    if let Some(why) = too_little(case, (ns, part), MIN_SHARE, MIN_TIME) {
+        return ruled_out(format!("blocked on disks for {why}"));
     }
     let (chains, _) = waiting.of(is_file);
     let call = chains.first().map_or("file calls".to_string(), |c| c.links[0].who.call_words());
@@ -62,7 +63,7 @@ fn check(case: &Case) -> Checked {
 
 fn is_file(chain: &Chain) -> bool {
     let who = &chain.links[0].who;
-    matches!(who.fd_kind.as_str(), "file" | "block") && who.call != "none"
+    matches!(who.fd_kind.as_str(), "file" | "block") || who.call == "none" && chain.end.kind == Kind::Disk
 }
 
 fn finding(case: &Case, chains: &[&Chain], call: &str, (ns, part): (f64, f64)) -> Result<Finding, Gap> {

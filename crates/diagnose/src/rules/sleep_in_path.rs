@@ -4,7 +4,7 @@
 use super::{Check, Checked, Explain, Rule, confidence, evidence, found, ruled_out};
 use crate::case::Case;
 use crate::facts::stacks::{Code, Stacks};
-use crate::facts::waiting::{Sleeper, Waiting, called_from, callers};
+use crate::facts::waiting::{Sleeper, Waiting, called_from, callers, too_little};
 use crate::verdict::{Explains, Finding, Gap, Subject};
 use crate::walk::{Walk, Who};
 use crate::wording::{percent, plural, seconds, short};
@@ -41,13 +41,8 @@ fn check(case: &Case) -> Checked {
         return ruled_out("no thread that takes requests of clients sleeps by itself");
     };
     let part = waiting.share(ns);
-    if part < MIN_SHARE || ns < case.length_ns() * MIN_TIME {
-        return ruled_out(format!(
-            "threads that serve clients slept for {}, {} of the time in which the target was not idle (under 50 %, or \
-             under 5 % of the window)",
-            seconds(ns / 1e9),
-            percent(part)
-        ));
+    if let Some(why) = too_little(case, (ns, part), MIN_SHARE, MIN_TIME) {
+        return ruled_out(format!("threads that serve clients slept for {why}"));
     }
     let headline = format!("sleeps {} of its time in threads that serve clients ({})", percent(part), first.comm);
     let (from, function) = code(case, first)?;
@@ -60,7 +55,7 @@ fn check(case: &Case) -> Checked {
 fn code(case: &Case, sleeper: &Sleeper) -> Result<(String, Option<String>), Gap> {
     let (walk, stacks) = (case.fact::<Walk>()?, case.fact::<Stacks>()?);
     let (comm, call) = (sleeper.comm.clone(), sleeper.call.clone());
-    let who = Who { pid: sleeper.pid, comm, call, fd_kind: String::new() };
+    let who = Who { pid: sleeper.pid, comm, call, ..Who::default() };
     let function = callers(walk.code(&who), &stacks).next().map(Code::label);
     Ok((called_from(&walk, &who, &stacks), function))
 }

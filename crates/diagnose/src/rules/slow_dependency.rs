@@ -4,14 +4,14 @@
 use std::collections::BTreeMap;
 
 use super::{Check, Checked, Explain, Rule, confidence, evidence, found, ruled_out};
-use crate::case::Case;
+use crate::case::{Case, gap};
 use crate::facts::stacks::Stacks;
-use crate::facts::waiting::{Waiting, links};
+use crate::facts::waiting::{Waiting, links, sum, too_little};
 use crate::syscall::{Family, family};
 use crate::verdict::{Evidence, Explains, Finding, Subject};
-use crate::walk::Kind;
 use crate::walk::chains::Chain;
-use crate::wording::{percent, seconds};
+use crate::walk::{DNS, Kind};
+use crate::wording::{percent, plural, seconds};
 
 pub(super) static RULE: Rule = Rule {
     cause: "slow-dependency",
@@ -40,21 +40,36 @@ const MIN_WAITS: u64 = 5;
 fn check(case: &Case) -> Checked {
     let waiting = case.fact::<Waiting>()?;
     let Some((who, chains, ns)) = worst(&waiting) else {
-        return ruled_out("no wait of the target was ended by a process or host that it had asked");
+        return otherwise(
+            case,
+            &waiting,
+            "no wait of the target was ended by a process or host that it had asked".into(),
+        );
     };
     let part = waiting.share(ns);
+    if let Some(why) = too_little(case, (ns, part), MIN_SHARE, MIN_TIME) {
+        return otherwise(case, &waiting, format!("waiting for {who} was {why}"));
+    }
     let waits: u64 = chains.iter().map(|c| c.waits).sum();
-    if part < MIN_SHARE || ns < case.length_ns() * MIN_TIME || waits < MIN_WAITS {
-        return ruled_out(format!(
-            "waiting for {who} was {}, {} of the time in which the target was not idle (under 66 %, or under 2 % of the \
-             window, or fewer than {MIN_WAITS} waits)",
-            seconds(ns / 1e9),
-            percent(part)
-        ));
+    if waits < MIN_WAITS {
+        return ruled_out(format!("only {} for {who} (under {MIN_WAITS})", plural(waits as usize, "long wait")));
     }
     let first = chains[0];
     let headline = format!("waits for {who} {} of its time, {}", percent(part), what_it_does(first));
     found(finding(case, &waiting, &who, &chains, ns)?, headline, advice(first))
+}
+
+/// Rules it out, unless too much of the waiting cannot be told from idleness.
+fn otherwise(case: &Case, waiting: &Waiting, why: String) -> Checked {
+    let untold = waiting.untold_ns;
+    if untold < (waiting.demand_ns + waiting.waiting_ns) || untold < case.length_ns() * MIN_TIME {
+        return ruled_out(why);
+    }
+    let whom = match waiting.untold_of.as_str() {
+        "" => "who ended it was not seen".to_string(),
+        peer => format!("it waited for {peer}, and no client asked for anything meanwhile"),
+    };
+    Err(gap(RULE.cause, format!("for {} it cannot be told whether the target was idle: {whom}", seconds(untold / 1e9))))
 }
 
 /// Whom the target waits for most: chains by the first process after its own, or by the host that it asked.
@@ -73,40 +88,45 @@ fn worst(waiting: &Waiting) -> Option<(String, Vec<&Chain>, f64)> {
 /// Who was asked, if it is another process or host. Where the target writes and the other one is slow to read, nothing was
 /// asked; and one whose own waits the target never ended only brings what it has, like a client.
 fn asked(waiting: &Waiting, chain: &Chain) -> Option<String> {
-    let own = chain.links[0].who.pid;
-    if family(&chain.links[0].who.call) == Family::Send {
+    let own = &chain.links[0].who;
+    if family(&own.call) == Family::Send || own.fd_kind == DNS {
         return None;
     }
-    let next = chain.links.get(1).map(|l| (l.who.pid, l.who.comm.clone()));
-    let worked = matches!(chain.end.kind, Kind::OnCpu | Kind::RunQueue | Kind::Short);
-    let other = match next {
-        None if chain.end.kind == Kind::Packet && !chain.end.detail.is_empty() => {
-            return Some(chain.end.detail.clone());
-        }
-        None if worked => (chain.end.pid, chain.end.comm.clone()),
-        None => return None,
-        Some(next) => next,
+    let (pid, name) = match chain.links.get(1) {
+        Some(link) => (link.who.pid, link.who.name()),
+        None => (chain.end.pid, chain.end.name()),
     };
-    let was_asked = waiting.others.get(&other.0).copied().unwrap_or(true);
-    (other.0 != own && was_asked).then(|| format!("{}/{}", other.1, other.0))
+    if name.is_empty() || pid == own.pid {
+        return Some(own.peer.clone()).filter(|peer| !peer.is_empty());
+    }
+    let was_asked = !own.peer.is_empty() || waiting.asked.get(&pid).copied().unwrap_or(true);
+    was_asked.then_some(name)
 }
 
 /// The end in a few words, as a relative clause.
 fn what_it_does(chain: &Chain) -> String {
-    let last = chain.links.last().map_or(String::new(), |l| format!("{}/{}", l.who.comm, l.who.pid));
+    let (last, end) = (last(chain), chain.end.name());
     match chain.end.kind {
-        Kind::OnCpu => format!("where {}/{} computes", chain.end.comm, chain.end.pid),
-        Kind::RunQueue => format!("where {}/{} has no CPU", chain.end.comm, chain.end.pid),
+        Kind::OnCpu => format!("where {end} computes"),
+        Kind::RunQueue => format!("where {end} has no CPU"),
+        Kind::Timer if chain.links.len() == 1 => "until it gave up".to_string(),
         Kind::Timer => format!("where {last} waits for its own timer"),
         Kind::Packet => "over the network".to_string(),
+        Kind::Unseen => "where nothing more was seen".to_string(),
         kind => format!("where {last} waits for {}", kind.words()),
     }
 }
 
+/// The last one who waits.
+fn last(chain: &Chain) -> String {
+    chain.links.last().map_or(String::new(), |l| l.who.name())
+}
+
 fn advice(chain: &Chain) -> String {
-    let last = chain.links.last().map_or(String::new(), |l| format!("{}/{}", l.who.comm, l.who.pid));
+    let (peer, last) = (&chain.links[0].who.peer, last(chain));
     match chain.end.kind {
-        Kind::OnCpu => format!("diagnose {}/{}: that is where the time goes", chain.end.comm, chain.end.pid),
+        Kind::OnCpu => format!("diagnose {}: that is where the time goes", chain.end.name()),
+        _ if chain.links.len() == 1 && !peer.is_empty() => format!("go on at {peer}: the time goes there"),
         Kind::Timer => format!("look at the sleep or timeout in {last}: the chain ends there"),
         _ => format!("look at {last}: the chain ends there"),
     }
@@ -121,10 +141,9 @@ fn finding(
 ) -> Result<Finding, crate::verdict::Gap> {
     let stacks = case.fact::<Stacks>()?;
     let first = chains[0];
-    let followed: f64 = chains.iter().filter(|c| !matches!(c.end.kind, Kind::Unseen | Kind::Short)).map(|c| c.ns).sum();
+    let followed = sum(chains.iter().copied().filter(|c| !matches!(c.end.kind, Kind::Unseen | Kind::Short)));
     // Who woke the target is one source; what that process's own waits say is another.
     let sources = 1 + usize::from(followed >= ns * 0.8 && first.links.len() > 1);
-    let last = first.links.last().filter(|_| first.links.len() > 1);
     Ok(Finding {
         cause: RULE.cause.into(),
         confidence: confidence(case, sources),
@@ -135,10 +154,8 @@ fn finding(
             what_it_does(first)
         ),
         subject: Subject {
-            pid: last.map(|l| l.who.pid),
-            comm: last.map(|l| l.who.comm.clone()),
-            syscall: last.map(|l| l.who.call.clone()),
-            ..Subject::default()
+            socket: Some(first.links[0].who.peer.clone()).filter(|peer| !peer.is_empty()),
+            ..subject(first)
         },
         explains: Explains {
             share: waiting.share(ns),
@@ -151,6 +168,23 @@ fn finding(
         check: "After the change the same diagnosis shows a smaller share of waiting for it, and more requests served."
             .into(),
     })
+}
+
+/// Where the chain ends: who computes, or the last one who waits.
+fn subject(chain: &Chain) -> Subject {
+    let (end, last) = (&chain.end, chain.links.last().filter(|_| chain.links.len() > 1));
+    match (end.kind, last) {
+        (Kind::OnCpu | Kind::RunQueue, _) => {
+            Subject { pid: Some(end.pid), comm: Some(end.comm.clone()), ..Subject::default() }
+        }
+        (_, Some(link)) => Subject {
+            pid: Some(link.who.pid),
+            comm: Some(link.who.comm.clone()),
+            syscall: Some(link.who.call.clone()),
+            ..Subject::default()
+        },
+        _ => Subject::default(),
+    }
 }
 
 fn rows(waiting: &Waiting, who: &str, first: &Chain, ns: f64, followed: f64) -> Vec<Evidence> {
@@ -171,14 +205,16 @@ fn rows(waiting: &Waiting, who: &str, first: &Chain, ns: f64, followed: f64) -> 
 }
 
 fn remedy(chain: &Chain) -> String {
-    let last = chain.links.last().map_or(String::new(), |l| format!("{}/{}", l.who.comm, l.who.pid));
+    const OTHERWISE: &str =
+        "If it cannot be made faster, ask it less often, or do not wait for it (cache, parallel calls).";
+    let (peer, last) = (&chain.links[0].who.peer, last(chain));
+    if chain.links.len() == 1 && chain.end.kind != Kind::OnCpu && !peer.is_empty() {
+        return format!("{peer} answers late: run wakewalk on that host or service. {OTHERWISE}");
+    }
     let end = match chain.end.kind {
         Kind::OnCpu => {
-            let who = format!("{}/{}", chain.end.comm, chain.end.pid);
-            return format!(
-                "{who} computes while it is waited for: `wakewalk diagnose --pid {}` says what.",
-                chain.end.pid
-            );
+            let (who, pid) = (chain.end.name(), chain.end.pid);
+            return format!("{who} computes while it is waited for: `wakewalk diagnose --pid {pid}` says what.");
         }
         Kind::Timer => "sleeps or waits for a timeout of its own while it is waited for: find that timer in its code",
         Kind::Disk => "waits for a disk while it is waited for",
@@ -186,9 +222,7 @@ fn remedy(chain: &Chain) -> String {
         Kind::Packet => "waits for another host: go on there",
         _ => "is where the chain ends",
     };
-    format!(
-        "{last} {end}. If it cannot be made faster, ask it less often, or do not wait for it (cache, parallel calls)."
-    )
+    format!("{last} {end}. {OTHERWISE}")
 }
 
 #[cfg(test)]
@@ -212,7 +246,7 @@ mod tests {
 
     const ANSWER: &str = "wakeup t_ns=900e6 since_ns=0 pid=1 tid=1 comm=proxy wait_ns=20e6 blocked_ns=160e6 syscall=232 context=thread waker_pid=2 waker_tid=2 waker_comm=store waker_syscall=1 waker_local_port=90 waker_remote_port=555\n";
 
-    const ASKED: &str = "wakeup t_ns=880e6 since_ns=0 pid=2 tid=2 comm=store wait_ns=1e6 blocked_ns=1e6 syscall=232 context=thread waker_pid=1 waker_tid=1 waker_local_port=555 waker_remote_port=90";
+    const ASKED: &str = "wakeup t_ns=880e6 since_ns=0 pid=2 tid=2 comm=store asked=1 wait_ns=1e6 blocked_ns=1e6 syscall=232 context=thread waker_pid=1 waker_tid=1 waker_local_port=555 waker_remote_port=90";
     const BUSY: &str = "thread pid=1 tid=1 comm=proxy wall_ns=1e9 cpu_ns=1e8 blocked_ns=9e8";
     const TIMER: &str = "wakeup t_ns=899e6 since_ns=0 pid=2 tid=2 comm=store wait_ns=19e6 blocked_ns=19e6 syscall=232 context=interrupt waker_stack=1";
 

@@ -3,11 +3,13 @@
 
 use super::{Check, Checked, Explain, Rule, confidence, evidence, found, ruled_out};
 use crate::case::Case;
+use crate::facts::rights::Rights;
 use crate::facts::stacks::Stacks;
-use crate::facts::waiting::{Waiting, called_from, links};
+use crate::facts::waiting::{Waiting, called_from, links, too_little};
 use crate::verdict::{Explains, Finding, Gap, Subject};
 use crate::walk::Kind;
 use crate::walk::chains::Chain;
+use crate::walk::turns::{LOCK, TURN};
 use crate::wording::{percent, seconds};
 
 pub(super) static RULE: Rule = Rule {
@@ -16,11 +18,14 @@ pub(super) static RULE: Rule = Rule {
         means: "Threads of the target stand before a lock (a mutex) that another thread holds, for more than half of the \
                 time in which the target is not idle.",
         recognised_by: "Waits in futex on a lock that is marked as contended, ended by a thread of the same process; what \
-                        the holder did meanwhile (ran, slept, waited for a disk or another service) is followed.",
+                        the holder did meanwhile (ran, slept, waited for a disk or another service) is followed. Locks of \
+                        a language runtime (Java) are told by threads that serve clients and end each other's waits, \
+                        where the holder waits too.",
         what_to_do: "Hold the lock for less: take what the holder does out of it (I/O, sleeping, logging), split the lock, \
                      or let readers share it.",
-        look_alikes: "Idle worker pools wait in futex too, for work: on a condition variable, which is no lock. A language \
-                      runtime whose locks are not the kernel's (Java, goroutines) is not seen by this.",
+        look_alikes: "Idle worker pools wait in futex too, for work: on a condition variable, which is no lock. \
+                      pool-exhausted: several hold one at once. Locks of goroutines never reach the kernel and are not \
+                      seen by this.",
     },
     check: Check::Accuses(check),
 };
@@ -33,18 +38,18 @@ const MIN_TIME: f64 = 0.05;
 
 fn check(case: &Case) -> Checked {
     let waiting = case.fact::<Waiting>()?;
-    let (chains, ns) = waiting.of(|chain| chain.links[0].who.fd_kind == "lock");
+    let one_holder = case.fact::<Rights>()?.is_lock();
+    let (chains, ns) = waiting.of(|chain| match chain.links[0].who.fd_kind.as_str() {
+        LOCK => true,
+        TURN => one_holder,
+        _ => false,
+    });
     let Some(first) = chains.first() else {
         return ruled_out("no wait of the target was for a lock that another of its threads held");
     };
     let part = waiting.share(ns);
-    if part < MIN_SHARE || ns < case.length_ns() * MIN_TIME {
-        return ruled_out(format!(
-            "waiting for locks was {}, {} of the time in which the target was not idle (under 50 %, or under 5 % of the \
-             window)",
-            seconds(ns / 1e9),
-            percent(part)
-        ));
+    if let Some(why) = too_little(case, (ns, part), MIN_SHARE, MIN_TIME) {
+        return ruled_out(format!("waiting for locks was {why}"));
     }
     let headline = format!("waits for locks {} of its time, while the holder {}", percent(part), holder_does(first));
     found(

@@ -3,7 +3,8 @@
 
 use std::collections::BTreeMap;
 
-use super::{End, Kind, LOCK, Node, Walk, Who};
+use super::turns::{LOCK, TURN};
+use super::{DNS, End, Kind, Node, Walk, Who};
 use crate::syscall::{Family, family};
 
 /// One link: somebody who waits.
@@ -50,34 +51,32 @@ impl Chain {
     pub fn nature(&self) -> Nature {
         let sleeps = self.links.last().is_some_and(|l| family(&l.who.call) == Family::Sleep);
         let first = self.links.len() == 1;
-        if self.links[0].who.fd_kind == LOCK {
-            return Nature::Waiting;
+        let who = &self.links[0].who;
+        match who.fd_kind.as_str() {
+            LOCK | DNS => return Nature::Waiting,
+            // Threads that compute in turn are one load for the CPU, as with the lock of an interpreter.
+            TURN => return if first { Nature::HandOver } else { Nature::Waiting },
+            _ => {}
         }
         match self.end.kind {
-            Kind::Client => Nature::Idle,
-            Kind::Timer if first && !sleeps => Nature::Idle,
+            Kind::Client | Kind::Signal => Nature::Idle,
             Kind::HandOver => Nature::HandOver,
-            Kind::Packet if first && self.end.detail.is_empty() => Nature::Untold,
-            Kind::Unseen | Kind::Signal => Nature::Untold,
+            // A connection that the target made: whoever ends the wait, an answer was waited for.
+            _ if !who.peer.is_empty() => Nature::Waiting,
+            Kind::Timer if first && !sleeps => Nature::Idle,
+            Kind::Packet if first => Nature::Untold,
+            Kind::Unseen => Nature::Untold,
             _ => Nature::Waiting,
         }
     }
-
-    /// Whether a process other than that of the first wait stands in it.
-    pub fn leaves_process(&self) -> bool {
-        let first = self.links.first().map_or(0, |l| l.who.pid);
-        self.links.iter().any(|l| l.who.pid != first) || self.end.kind == Kind::OnCpu && self.end.pid != first
-    }
 }
 
-impl Walk {
-    /// All chains, those that explain most time first.
-    pub fn chains(&self) -> Vec<Chain> {
-        let mut chains = Vec::new();
-        collect(self, &self.waits, &mut Vec::new(), &mut chains);
-        chains.sort_by(|a, b| b.ns.total_cmp(&a.ns));
-        chains
-    }
+/// All chains of a walk, those that explain most time first.
+pub(super) fn of(walk: &Walk) -> Vec<Chain> {
+    let mut chains = Vec::new();
+    collect(walk, &walk.waits, &mut Vec::new(), &mut chains);
+    chains.sort_by(|a, b| b.ns.total_cmp(&a.ns));
+    chains
 }
 
 fn collect(walk: &Walk, nodes: &BTreeMap<Who, Node>, links: &mut Vec<Link>, chains: &mut Vec<Chain>) {

@@ -9,6 +9,9 @@ use crate::case::{Case, Fact};
 use crate::syscall::{Family, family};
 use crate::verdict::Gap;
 
+/// Address family of Unix sockets.
+const UNIX: u32 = 1;
+
 /// The ports at which clients ask the target.
 pub struct Clients {
     listening: BTreeSet<u32>,
@@ -27,17 +30,38 @@ impl Clients {
     /// Whether one end of a connection was accepted by the target, by its own and its peer's port. Unix sockets have no
     /// ports: there the end that was accepted has the listener's name, and the one that asked for it mostly none.
     fn is_our_end(&self, (family, own, peer): (u32, u32, u32)) -> bool {
-        const UNIX: u32 = 1;
         if family == UNIX { own == 1 && peer == 0 } else { own != 0 && self.listening.contains(&own) }
     }
 
     /// Whether a client of the target ended the wait by asking for something, so that the sleeper was idle until then:
-    /// it wrote to the target's port, or the sleeper waited for a connection, or read from one that it had accepted.
+    /// it wrote to the target's port, or the sleeper waited for a connection, or for one that it had accepted.
     pub fn ended(&self, case: &Case, row: &Wakeup) -> bool {
         let call = family(&case.syscall(row.syscall));
         let waker = (row.waker_family, row.waker_remote_port, row.waker_local_port);
         let asked = row.context == "thread" && self.is_our_end(waker);
-        let reads = call == Family::Receive && self.is_our_end((row.family, row.local_port, row.remote_port));
+        let reads = matches!(call, Family::Receive | Family::Poll)
+            && self.is_our_end((row.family, row.local_port, row.remote_port));
         asked || reads || call == Family::Accept
+    }
+
+    /// Whether a wait is a blocking read of a client's connection. Who does that serves one client at a time.
+    pub fn is_read(&self, case: &Case, row: &Wakeup) -> bool {
+        let call = case.syscall(row.syscall);
+        let blocks = family(&call) == Family::Receive || matches!(call.as_str(), "poll" | "ppoll");
+        blocks && row.remote_port != 0 && self.is_our_end((row.family, row.local_port, row.remote_port))
+    }
+
+    /// Whom a thread of the target asked through the socket that it waits for: the other end of a connection that the
+    /// target made itself.
+    pub fn asked_by(&self, row: &Wakeup) -> Option<String> {
+        let end = (row.family, row.local_port, row.remote_port);
+        match row.family {
+            0 => None,
+            _ if self.is_our_end(end) || row.remote_port == 0 => None,
+            UNIX => Some("a Unix socket".to_string()),
+            _ if row.peer.contains(':') => Some(format!("[{}]:{}", row.peer, row.remote_port)),
+            _ if row.peer.is_empty() => None,
+            _ => Some(format!("{}:{}", row.peer, row.remote_port)),
+        }
     }
 }

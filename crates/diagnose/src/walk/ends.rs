@@ -83,6 +83,20 @@ impl End {
         Self { kind, pid: row.waker_pid, comm: row.waker_comm.clone(), detail: detail.into() }
     }
 
+    /// Name and process id of who did it; empty where it is nobody's doing.
+    pub fn name(&self) -> String {
+        match self.kind {
+            Kind::OnCpu | Kind::RunQueue | Kind::Short => format!("{}/{}", self.comm, self.pid),
+            _ => String::new(),
+        }
+    }
+
+    /// What it is, in words.
+    pub fn words(&self) -> String {
+        let detail = if self.detail.is_empty() { String::new() } else { format!(" ({})", self.detail) };
+        format!("{}{detail}", self.kind.words())
+    }
+
     /// An end that is the sleeper's own doing, or nobody's.
     fn of_sleeper(kind: Kind, row: &Wakeup, detail: impl Into<String>) -> Self {
         Self { kind, pid: row.pid, comm: row.comm.clone(), detail: detail.into() }
@@ -104,7 +118,7 @@ const DISKS: &[&str] = &["blk_mq_end_request", "blk_update_request", "bio_endio"
 const SIGNALS: &[&str] = &["complete_signal", "signal_wake_up", "send_signal_locked"];
 
 /// Functions in which packets are passed from one interface to another of the same host, by the sender's own thread.
-const LOCAL_PATHS: &[&str] = &["process_backlog", "veth_poll", "loopback_xmit", "unix_stream_sendmsg"];
+const LOCAL_PATHS: &[&str] = &["process_backlog", "veth_poll", "loopback_xmit"];
 
 /// What a stack tells: the kind of end, and the function that told.
 type Told = (Kind, String);
@@ -113,7 +127,7 @@ type Told = (Kind, String);
 pub struct Ends<'a> {
     case: &'a Case<'a>,
     stacks: &'a Stacks,
-    clients: Rc<Clients>,
+    pub clients: Rc<Clients>,
     /// By stack, and whether the waker was a bystander.
     known: RefCell<BTreeMap<(u32, bool), Option<Told>>>,
 }

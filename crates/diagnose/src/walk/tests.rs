@@ -24,7 +24,7 @@ const HEAD: &str = "meta host.arch=x86_64 length_ns=1e9 target.pids=[1]
 fn walk(rows: &str) -> Vec<Chain> {
     let recording = parse(&format!("{HEAD}{rows}")).unwrap();
     let case = Case::new(&recording);
-    case.fact::<Walk>().unwrap().chains()
+    case.fact::<Walk>().unwrap().chains.clone()
 }
 
 /// A chain as the names of its threads and its end.
@@ -187,7 +187,7 @@ fn random(seed: u64, threads: u32, rows: u32) -> Recording {
 }
 
 fn sum(node: &Node) -> f64 {
-    node.by_end().values().sum()
+    node.ends.values().sum::<f64>() + node.children.values().map(sum).sum::<f64>()
 }
 
 #[test]

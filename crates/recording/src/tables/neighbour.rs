@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Neighbour {
-    /// Process id.
+    /// Process id; 0 = those that ran before the one that left the CPU to the target, together.
     pub pid: u32,
     /// Command name; empty = it ended before it could be asked.
     pub comm: String,
@@ -16,8 +16,10 @@ pub struct Neighbour {
     pub cgroup: String,
     /// It belongs to the target itself.
     pub own: bool,
-    /// Timer samples that found it on a CPU (only for processes outside the target).
+    /// It is the recorder itself.
+    pub observer: bool,
+    /// Timer samples that found it on a CPU that the target may use (only for processes outside the target).
     pub samples: u64,
-    /// Run-queue time of the target, ns, at whose end this process left the CPU to it.
+    /// Run-queue time of the target, ns, in which this process ran on the CPU that it then left to the target.
     pub delayed_ns: u64,
 }

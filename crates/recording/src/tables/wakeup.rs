@@ -35,7 +35,8 @@ pub struct Wakeup {
     pub syscall: i32,
     /// The call's first four arguments; empty outside a call.
     pub args: Vec<u64>,
-    /// What the call's first argument refers to, as in table `wait`.
+    /// What the call's first argument refers to, as in table `wait`; of an epoll the file whose event ended the wait, of a
+    /// poll of one file that one.
     pub fd_kind: String,
     /// Task state in the wait (1 interruptible, 2 uninterruptible), modifier bits removed.
     pub state: u32,
@@ -43,14 +44,16 @@ pub struct Wakeup {
     pub io_wait: bool,
     /// Id in table `stack` of the kernel stack of the wait; 0 = not taken.
     pub stack: u32,
-    /// Address family of the socket that the wait's call is about (1 Unix, 2 IPv4, 10 IPv6); 0 = none.
+    /// Address family of the socket that was waited for (1 Unix, 2 IPv4, 10 IPv6); 0 = none, or unknown.
     pub family: u32,
     /// Its own port; of a Unix socket 1 = it has a name, as those have that were accepted.
     pub local_port: u32,
     /// Its peer's port, likewise.
     pub remote_port: u32,
-    /// Its peer, where it is told: an IPv4 address.
+    /// Its peer's address; empty = none.
     pub peer: String,
+    /// Name of the file that was waited for, where it is a file, a pipe or a terminal; empty = unknown.
+    pub path: String,
     /// In what the waker ran: `thread` (a process in a system call of its own), `kernel thread`, or `interrupt`, whose
     /// thread is a bystander.
     pub context: String,

@@ -9,10 +9,10 @@ use crate::section::{Block, Column, Section, Terminal, Tone};
 
 use super::Material;
 
-/// strace stops its target twice a call: a tight loop of calls keeps less than 1 % of its speed.
-/// What begins the sentence about what to do after the fix.
-pub(crate) const AFTER: &str = "After the fix";
+/// What begins the sentence about what to look at once the fix is in.
+pub(crate) const AFTER: &str = "To check the fix";
 
+/// strace stops its target twice a call: a tight loop of calls keeps less than 1 % of its speed.
 const STRACE: &str = " (strace slows a target that makes many calls a hundredfold while it runs)";
 
 /// Lines of a chain: the middle of a longer one is left out.
@@ -36,7 +36,8 @@ pub fn view(material: &Material<'_>) -> Option<Section> {
 
 /// Measured values, the chain, and the commands that show the same.
 pub(super) fn proof(finding: &Finding) -> Vec<Block> {
-    let mut blocks: Vec<Block> = evidence(&finding.evidence).into_iter().chain(chain(&finding.chain)).collect();
+    let chain = chain("From the wait to its cause", &finding.chain);
+    let mut blocks: Vec<Block> = evidence(&finding.evidence).into_iter().chain(chain).collect();
     blocks.extend(see_yourself(&finding.evidence));
     blocks
 }
@@ -59,7 +60,8 @@ fn evidence(evidence: &[Evidence]) -> Option<Block> {
     (!rows.is_empty()).then(|| Block::Table { title: String::new(), columns, rows })
 }
 
-fn chain(chain: &[Link]) -> Option<Block> {
+/// A chain as a table: waits, and what the last one ends at.
+pub(super) fn chain(title: &str, chain: &[Link]) -> Option<Block> {
     let row = |link: &Link| {
         let place = link.stack.first().cloned().unwrap_or_default();
         vec![link.who.clone(), numbers::seconds(link.seconds), link.waits_on.clone(), place]
@@ -72,7 +74,7 @@ fn chain(chain: &[Link]) -> Option<Block> {
         let dots = vec![format!("… {left_out} more"), String::new(), String::new(), String::new()];
         rows.splice(CHAIN / 2..CHAIN / 2 + left_out, [dots]);
     }
-    (!rows.is_empty()).then(|| Block::Table { title: "From the wait to its cause".to_owned(), columns, rows })
+    (!rows.is_empty()).then(|| Block::Table { title: title.to_owned(), columns, rows })
 }
 
 /// The commands that show the same, each once.

@@ -5,19 +5,16 @@
 use std::collections::BTreeMap;
 
 use diagnose::facts::stacks::{Code, Stacks};
-use diagnose::facts::waiting::places;
-use diagnose::walk::chains::{Chain, Link, Nature};
+use diagnose::facts::waiting::{links, sum};
+use diagnose::walk::chains::{Chain, Nature};
 use diagnose::walk::{End, Kind, Node, Walk, Who};
 use recording::tables::Wakeup;
 
 use crate::flame::Frame;
 use crate::numbers;
-use crate::section::{Block, Column, FlameNode, Section, Terminal, Tone};
+use crate::section::{Block, FlameNode, Section, Terminal, Tone};
 
-use super::Material;
-
-/// Links of a chain on the terminal, its end included.
-const MOST_LINES: usize = 8;
+use super::{Material, evidence};
 
 /// Chains that explain less than this share of all waiting are not worth a table.
 const LEAST_SHARE: f64 = 0.02;
@@ -26,17 +23,20 @@ const LEAST_SHARE: f64 = 0.02;
 pub fn view(material: &Material<'_>) -> Option<Section> {
     let walk = material.case.fact::<Walk>().ok()?;
     let stacks = material.case.fact::<Stacks>().ok()?;
-    let chains = walk.chains();
+    let chains = &walk.chains;
     if chains.is_empty() {
         return None;
     }
-    let of = |nature| chains.iter().filter(|c| c.nature() == nature).map(|c| c.ns).sum::<f64>();
+    let of = |nature| sum(chains.iter().filter(|c| c.nature() == nature));
     let waiting = of(Nature::Waiting);
     let mut blocks = vec![summary(walk.walked_ns, of)];
     let first = chains.iter().find(|c| c.nature() == Nature::Waiting && c.ns >= waiting * LEAST_SHARE);
-    blocks.extend(first.map(|chain| table(chain, waiting, &stacks)));
+    // A finding that has a chain is shown with it.
+    let first = first.filter(|_| material.verdict.findings.first().is_none_or(|f| f.chain.is_empty()));
+    let title = |chain: &Chain| format!("The chain with most of the waiting ({})", numbers::share(chain.ns / waiting));
+    blocks.extend(first.and_then(|chain| evidence::chain(&title(chain), &links(chain, &stacks))));
     blocks.push(graph(&walk));
-    blocks.extend(both_stacks(material, &stacks));
+    blocks.push(both_stacks(material, &walk, &stacks));
     let terminal = Terminal::First(1 + usize::from(first.is_some()));
     Some(Section { id: "walk", title: "Whom it waited for".to_owned(), blocks, terminal })
 }
@@ -57,33 +57,10 @@ fn summary(walked: f64, of: impl Fn(Nature) -> f64) -> Block {
     Block::Text { text, tone: Tone::Plain }
 }
 
-fn table(chain: &Chain, waiting: f64, stacks: &Stacks) -> Block {
-    let columns = vec![Column::left("who"), Column::left("waits in"), Column::right("time"), Column::left("where")];
-    let shown = &chain.links[..chain.links.len().min(MOST_LINES - 1)];
-    let mut rows: Vec<Vec<String>> = shown.iter().map(|link| line(link, stacks)).collect();
-    rows.push(vec!["ends at".to_owned(), end_words(&chain.end), numbers::seconds(chain.ns / 1e9), String::new()]);
-    let part = numbers::share(chain.ns / waiting);
-    Block::Table { title: format!("The chain with most of the waiting ({part})"), columns, rows }
-}
-
-fn line(link: &Link, stacks: &Stacks) -> Vec<String> {
-    let place = places(link, stacks).into_iter().next().unwrap_or_default();
-    vec![who_words(&link.who), link.who.call_words(), numbers::seconds(link.ns / 1e9), place]
-}
-
-fn who_words(who: &Who) -> String {
-    format!("{}/{}", who.comm, who.pid)
-}
-
-/// An end in words.
+/// An end in words, with whose it is.
 fn end_words(end: &End) -> String {
-    let words = end.kind.words();
-    let subject = match end.kind {
-        Kind::OnCpu | Kind::RunQueue | Kind::Short => format!(" of {}/{}", end.comm, end.pid),
-        _ => String::new(),
-    };
-    let detail = if end.detail.is_empty() { String::new() } else { format!(" ({})", end.detail) };
-    format!("{words}{subject}{detail}")
+    let name = end.name();
+    if name.is_empty() { end.words() } else { format!("{name}: {}", end.words()) }
 }
 
 /// All chains: the lowest frames are the target's waits, each stands on the one that it prolongs.
@@ -104,7 +81,7 @@ fn graph(walk: &Walk) -> Block {
 }
 
 fn insert(root: &mut FlameNode, who: &Who, node: &Node, path: &mut Vec<(String, &'static str)>) {
-    path.push((format!("{} waits in {}", who_words(who), who.call_words()), "native"));
+    path.push((format!("{} waits in {}", who.name(), who.call_words()), "native"));
     // What one thread handed to another stands at that other one.
     for (end, ns) in node.ends.iter().filter(|(end, _)| end.kind != Kind::HandOver) {
         let kind = if end.kind == Kind::Client { "unknown" } else { "kernel" };
@@ -117,10 +94,9 @@ fn insert(root: &mut FlameNode, who: &Who, node: &Node, path: &mut Vec<(String, 
 }
 
 /// Where the target waited, and on top of it the stack of whoever ended the wait.
-fn both_stacks(material: &Material<'_>, stacks: &Stacks) -> Option<Block> {
-    let target: Vec<u32> = material.case.fact::<Walk>().ok()?.waits.keys().map(|who| who.pid).collect();
+fn both_stacks(material: &Material<'_>, walk: &Walk, stacks: &Stacks) -> Block {
     let mut sums: BTreeMap<(&str, &str, u32, u32), u64> = BTreeMap::new();
-    for row in material.case.recording.rows::<Wakeup>().iter().filter(|row| target.contains(&row.pid)) {
+    for row in material.case.recording.rows::<Wakeup>().iter().filter(|row| walk.target.contains(&row.pid)) {
         let waker = if row.context == "interrupt" { "" } else { row.waker_comm.as_str() };
         *sums.entry((&row.comm, waker, row.stack, row.waker_stack)).or_default() += row.blocked_ns.max(row.wait_ns);
     }
@@ -134,7 +110,7 @@ fn both_stacks(material: &Material<'_>, stacks: &Stacks) -> Option<Block> {
         path.extend(stacks.frames(waker_stack).map(|code| (code.label(), "kernel")));
         root.insert(path.iter().map(|(name, kind)| Frame { name, kind, module: "" }), ns as f64 / 1e6);
     }
-    Some(Block::Flame {
+    Block::Flame {
         title: "Where it waited, and the code that woke it".to_owned(),
         unit: "ms".to_owned(),
         legend:
@@ -142,7 +118,7 @@ fn both_stacks(material: &Material<'_>, stacks: &Stacks) -> Option<Block> {
                  stack upside down, so that its system call is on top."
                 .to_owned(),
         root: root.finish(),
-    })
+    }
 }
 
 fn outermost_first(stacks: &Stacks, id: u32) -> impl Iterator<Item = String> {
@@ -173,9 +149,9 @@ mod tests {
         let Block::Text { text, .. } = &section.blocks[0] else { panic!("no words") };
         assert!(text.contains("50.0 % was waiting for somebody. 50.0 % was idleness"), "{text}");
         let tables = tables(&section);
-        assert_eq!(tables[0][1], ["proxy/1", "epoll_wait", "50.0 ms", "ep_poll"]);
-        assert_eq!(tables[0][2], ["store/2", "epoll_wait", "49.0 ms", "ep_poll"]);
-        assert_eq!(tables[0][3][..3], ["ends at", "its own timer (hrtimer_wakeup)", "49.0 ms"]);
+        assert_eq!(tables[0][1], ["proxy/1", "50.0 ms", "epoll_wait", "ep_poll"]);
+        assert_eq!(tables[0][2], ["store/2", "49.0 ms", "epoll_wait", "ep_poll"]);
+        assert_eq!(tables[0][3][1..3], ["49.0 ms", "its own timer (hrtimer_wakeup)"]);
         let Block::Flame { root, .. } = &section.blocks[2] else { panic!("no graph") };
         assert_eq!(root.children[0].name, "proxy/1 waits in epoll_wait");
     }

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Time that the target lost to memory: waits for pages, and the search for free ones; and whether memory was short.
+
+use recording::tables;
+
+use super::counters::Counters;
+use super::profile::Profile;
+use super::stacks::Stacks;
+use crate::case::{Case, Fact};
+use crate::ledger::blocked::{self, Blocked, Evidence};
+use crate::ledger::threads::Threads;
+use crate::statistics::share;
+use crate::verdict::Gap;
+
+/// Kernel functions that look for pages to free on behalf of whoever wants one.
+const RECLAIM: &[&str] = &[
+    "try_to_free_mem_cgroup_pages",
+    "try_to_free_pages",
+    "do_try_to_free_pages",
+    "mem_cgroup_handle_over_high",
+    "throttle_direct_reclaim",
+    "shrink_node",
+    "shrink_lruvec",
+    "__alloc_pages_direct_compact",
+];
+
+/// A fault that waits for the map of the address space, not for a page.
+const MAP_LOCK: &str = "rwsem_down";
+
+/// Why memory was short.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Shortage {
+    /// Whose, in words: a cgroup's limit, or the whole host.
+    pub of: String,
+    /// How often it was met in the window.
+    pub times: f64,
+    /// The file that counts it.
+    pub counted_in: String,
+}
+
+/// What memory cost the target.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Memory {
+    /// Blocked in page faults until a page was there, ns.
+    pub fault_ns: f64,
+    /// Blocked while pages were freed, ns.
+    pub reclaim_blocked_ns: f64,
+    /// On a CPU, looking for pages to free, ns.
+    pub reclaim_cpu_ns: f64,
+    /// Major faults of the target's processes.
+    pub major_faults: f64,
+    /// The limit that was met; none = there was room.
+    pub shortage: Option<Shortage>,
+}
+
+impl Memory {
+    /// All time lost, ns.
+    pub fn lost_ns(&self) -> f64 {
+        self.fault_ns + self.reclaim_blocked_ns + self.reclaim_cpu_ns
+    }
+}
+
+impl Fact for Memory {
+    fn compute(case: &Case) -> Result<Self, Gap> {
+        let ledger = case.fact::<Threads>()?;
+        let stacks = case.fact::<Stacks>()?;
+        let mut memory = Memory::default();
+        for row in case.recording.rows::<tables::Wait>() {
+            memory.add(case, row, &stacks);
+        }
+        if let Ok(profile) = case.fact::<Profile>() {
+            let reclaims = |stack: u32| stacks.frames(stack).any(|code| is_reclaim(&code.symbol));
+            let samples: u64 =
+                profile.places.iter().filter(|(p, _)| p.kernel && reclaims(p.stack)).map(|(_, n)| n).sum();
+            memory.reclaim_cpu_ns = ledger.total.cpu_ns * share(samples as f64, profile.total.samples as f64);
+        }
+        if let Ok(counters) = case.fact::<Counters>() {
+            let faults = counters.entities("proc/pid").filter_map(|pid| counters.delta("proc/pid", pid, "majflt"));
+            memory.major_faults = faults.sum();
+            memory.shortage = shortage(&counters);
+        }
+        Ok(memory)
+    }
+}
+
+impl Memory {
+    fn add(&mut self, case: &Case, row: &tables::Wait, stacks: &Stacks) {
+        let symbols: Vec<&str> = stacks.frames(row.stack).map(|code| code.symbol.as_str()).collect();
+        let (syscall, fd_kind) = (&case.syscall(row.syscall), &row.fd_kind);
+        let evidence = Evidence { syscall, fd_kind, state: row.state, io_wait: row.io_wait, stack: &symbols };
+        let ns = row.total_ns as f64;
+        if symbols.iter().any(|name| is_reclaim(name)) {
+            self.reclaim_blocked_ns += ns;
+        } else if blocked::kind(&evidence) == Blocked::PageFault && !symbols.iter().any(|s| s.starts_with(MAP_LOCK)) {
+            self.fault_ns += ns;
+        }
+    }
+}
+
+fn is_reclaim(symbol: &str) -> bool {
+    RECLAIM.contains(&symbol)
+}
+
+/// The cgroup whose limit was met most; else the host, if it freed pages for somebody who waited, or swapped in.
+fn shortage(counters: &Counters) -> Option<Shortage> {
+    let met = |group: &str| counters.delta_sum("cgroup/memory", group, &["failcnt", "over_high"]).unwrap_or(0.0);
+    let group = counters.entities("cgroup/memory").max_by(|a, b| met(a).total_cmp(&met(b))).filter(|g| met(g) > 0.0);
+    if let Some(group) = group {
+        let (of, counted_in) =
+            (format!("the memory limit of cgroup {group}"), "memory.failcnt or memory.events".into());
+        return Some(Shortage { of, times: met(group), counted_in });
+    }
+    let times = counters.delta_sum("proc/vmstat", "", &["allocstall", "pswpin"])?;
+    let host = Shortage { of: "the host's memory".into(), times, counted_in: "/proc/vmstat".into() };
+    (times > 0.0).then_some(host)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use recording::text::parse;
+
+    #[test]
+    fn faults_reclaim_and_the_limit() {
+        let recording = parse(
+            "meta host.arch=x86_64 length_ns=1e9 target.sample_hz=100
+             frame id=1 symbol=filemap_fault module=kernel kind=kernel
+             frame id=2 symbol=exc_page_fault module=kernel kind=kernel
+             frame id=3 symbol=shrink_node module=kernel kind=kernel
+             frame id=4 symbol=rwsem_down_read_slowpath module=kernel kind=kernel
+             stack id=1 frames=[1,2]
+             stack id=2 frames=[3,2]
+             stack id=3 frames=[4,2]
+             thread pid=1 tid=1 wall_ns=1e9 cpu_ns=2e8 blocked_ns=8e8
+             wait pid=1 tid=1 syscall=-1 state=2 stack=1 total_ns=3e8
+             wait pid=1 tid=1 syscall=-1 state=2 stack=2 total_ns=2e8
+             wait pid=1 tid=1 syscall=-1 state=2 stack=3 total_ns=1e8
+             sample pid=1 tid=1 kernel=true stack=2 weight=5
+             sample pid=1 tid=1 kernel=true stack=1 weight=15
+             counter source=cgroup/memory entity=/a name=failcnt value=5
+             counter t_ns=9 source=cgroup/memory entity=/a name=failcnt value=105
+             counter source=proc/pid entity=\"1\" name=majflt value=1
+             counter t_ns=9 source=proc/pid entity=\"1\" name=majflt value=51",
+        )
+        .unwrap();
+        let memory = Case::new(&recording).fact::<Memory>().unwrap();
+        assert_eq!((memory.fault_ns, memory.reclaim_blocked_ns, memory.reclaim_cpu_ns), (3e8, 2e8, 5e7));
+        assert_eq!(memory.major_faults, 50.0);
+        let shortage = memory.shortage.clone().unwrap();
+        assert_eq!((shortage.of.as_str(), shortage.times), ("the memory limit of cgroup /a", 100.0));
+    }
+
+    #[test]
+    fn a_host_with_room() {
+        let recording = parse(
+            "thread pid=1 tid=1 wall_ns=1e9
+             counter source=proc/vmstat name=pswpin value=7
+             counter t_ns=9 source=proc/vmstat name=pswpin value=7",
+        )
+        .unwrap();
+        assert_eq!(Case::new(&recording).fact::<Memory>().unwrap().shortage, None);
+    }
+}

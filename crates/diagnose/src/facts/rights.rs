@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+//! What threads of the target hand around among each other, one waiting for the other: a lock that the language runtime
+//! keeps, or a pool of connections or permits. Which of the two is told by how many hold one at once.
+
+use recording::tables::Wakeup;
+
+use super::waiting::{Waiting, sum};
+use crate::case::{Case, Fact};
+use crate::statistics::ratio;
+use crate::verdict::Gap;
+use crate::walk::chains::Chain;
+use crate::walk::clients::Clients;
+use crate::walk::turns::TURN;
+use crate::walk::{Walk, Who};
+
+/// Waits for what other threads hold.
+#[derive(Clone, Debug, Default)]
+pub struct Rights {
+    /// Chains that begin with one, those that explain most first.
+    pub chains: Vec<Chain>,
+    /// Their time, ns.
+    pub ns: f64,
+    /// Threads that were in the holders' own wait at once, at most.
+    pub most: usize,
+    /// The same on average.
+    pub mean: f64,
+}
+
+impl Fact for Rights {
+    fn compute(case: &Case) -> Result<Self, Gap> {
+        let waiting = case.fact::<Waiting>()?;
+        let (chains, ns) = waiting.of(|chain| chain.links[0].who.fd_kind == TURN);
+        let Some(holder) = chains.first().and_then(|chain| chain.links.get(1)) else { return Ok(Self::default()) };
+        let (walk, clients) = (case.fact::<Walk>()?, case.fact::<Clients>()?);
+        let rows = case.recording.rows::<Wakeup>().iter();
+        let held: Vec<&Wakeup> =
+            rows.filter(|row| walk.target.contains(&row.pid) && is_wait_of(case, &clients, row, &holder.who)).collect();
+        let total: f64 = held.iter().map(|row| row.blocked_ns.max(row.wait_ns) as f64).sum();
+        Ok(Self {
+            ns,
+            most: most_at_once(&held),
+            mean: ratio(total, case.length_ns()),
+            chains: chains.into_iter().cloned().collect(),
+        })
+    }
+}
+
+impl Rights {
+    /// Whether several hold one at once, nearly all the time: a pool, and it is empty.
+    pub fn is_pool(&self) -> bool {
+        self.most >= 2 && self.mean >= self.most as f64 * HELD
+    }
+
+    /// Time of its chains with a wait of the holder, ns: all of it.
+    pub fn is_lock(&self) -> bool {
+        self.most < 2 && sum(&self.chains) > 0.0
+    }
+}
+
+/// Of the largest number of holders, so many on average: between two requests a holder is on a CPU.
+const HELD: f64 = 0.6;
+
+fn is_wait_of(case: &Case, clients: &Clients, row: &Wakeup, who: &Who) -> bool {
+    let peer = clients.asked_by(row).unwrap_or_default();
+    row.pid == who.pid && case.syscall(row.syscall) == who.call && peer == who.peer
+}
+
+/// Most waits at the same time.
+fn most_at_once(waits: &[&Wakeup]) -> usize {
+    let mut events: Vec<(u64, i32)> =
+        waits.iter().flat_map(|row| [(row.t_ns.saturating_sub(row.wait_ns), 1), (row.t_ns, -1)]).collect();
+    events.sort_unstable(); // an end comes before a beginning at the same time
+    let mut now = 0;
+    events.iter().fold(0, |most, (_, step)| {
+        now += step;
+        most.max(now)
+    }) as usize
+}

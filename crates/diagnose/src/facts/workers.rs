@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Threads that take connections, one at a time each, and the queue before them.
+
+use std::collections::BTreeSet;
+
+use super::calls::Calls;
+use super::counters::Counters;
+use crate::case::{Case, Fact};
+use crate::ledger::blocked::Blocked;
+use crate::ledger::threads::Threads;
+use crate::statistics::share;
+use crate::syscall::Family;
+use crate::verdict::Gap;
+
+/// The listener with the longest queue, and who accepts.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Workers {
+    /// Address of the listener.
+    pub listener: String,
+    /// Connections in its accept queue, on average.
+    pub queue: f64,
+    /// Share of the window in which there was one.
+    pub queued: f64,
+    /// Threads that were seen to accept.
+    pub threads: usize,
+    /// Share of their time in which they had or wanted a CPU.
+    pub busy: f64,
+    /// Share in which they waited for a connection.
+    pub free: f64,
+}
+
+impl Fact for Workers {
+    fn compute(case: &Case) -> Result<Self, Gap> {
+        let (ledger, counters) = (case.fact::<Threads>()?, case.fact::<Counters>());
+        let mut workers = Self::default();
+        if let Ok(counters) = counters {
+            for listener in counters.entities("proc/net/listeners") {
+                workers.add_listener(case, &counters, listener);
+            }
+        }
+        let accepting = accepting(case);
+        let rows = ledger.threads.iter().filter(|t| t.tid != 0 && accepting.contains(&(t.pid, t.tid)));
+        let (mut wall, mut demand, mut free) = (0.0, 0.0, 0.0);
+        for thread in rows {
+            workers.threads += 1;
+            wall += thread.lines.wall_ns;
+            demand += thread.lines.demand_ns();
+            free += thread.lines.blocked(Blocked::Accept) + thread.lines.blocked(Blocked::Poll);
+        }
+        (workers.busy, workers.free) = (share(demand, wall), share(free, wall));
+        Ok(workers)
+    }
+}
+
+impl Workers {
+    fn add_listener(&mut self, case: &Case, counters: &Counters, listener: &str) {
+        let Some(queue) = counters.mean("proc/net/listeners", listener, "accept_queue", case.length_ns()) else {
+            return;
+        };
+        if queue.value > self.queue {
+            (self.listener, self.queue, self.queued) = (listener.to_string(), queue.value, queue.above_zero);
+        }
+    }
+
+    /// Whether connections wait although nothing but the number of workers keeps them: those are neither free nor short
+    /// of CPU.
+    pub fn are_taken(&self) -> bool {
+        self.threads > 0 && self.queue >= 1.0 && self.queued >= 0.7 && self.free < 0.1 && self.busy < 0.6
+    }
+}
+
+/// Threads that accepted in the windows in which calls were counted.
+fn accepting(case: &Case) -> BTreeSet<(u32, u32)> {
+    let Ok(calls) = case.fact::<Calls>() else { return BTreeSet::new() };
+    calls.counted.iter().filter(|(_, c)| c.family == Family::Accept).map(|(&(pid, tid, _), _)| (pid, tid)).collect()
+}

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Memory is short: threads wait for pages that were taken away, or look for some to free.
+
+use super::{Check, Checked, Explain, Rule, confidence, evidence, found, ruled_out};
+use crate::case::Case;
+use crate::facts::memory::{Memory, Shortage};
+use crate::facts::waiting::{Waiting, too_little};
+use crate::statistics::share;
+use crate::verdict::{Explains, Finding, Subject};
+use crate::wording::{count, percent, seconds};
+
+pub(super) static RULE: Rule = Rule {
+    cause: "memory-pressure",
+    explain: Explain {
+        means: "The target or the host has too little memory: pages that the target uses are taken away and read again, \
+                and its threads free pages before they get one.",
+        recognised_by: "A third or more of the time in which the target is not idle goes to page faults that wait for a \
+                        page, or to freeing pages (direct reclaim), while a cgroup met its memory limit or the host \
+                        freed pages under pressure.",
+        what_to_do: "Give it more memory (the cgroup's limit, the host's memory), or make it use less: smaller caches and \
+                     heaps, fewer processes.",
+        look_alikes: "disk-wait: files are read for the first time, and no limit is met. runtime-pause: a language \
+                      runtime collects garbage in a heap that is too small; the kernel has memory left.",
+    },
+    check: Check::Accuses(check),
+};
+
+/// A third of the time not idle: with room for its pages a service loses next to nothing.
+const MIN_SHARE: f64 = 0.33;
+
+/// Of the window, over all threads.
+const MIN_TIME: f64 = 0.05;
+
+fn check(case: &Case) -> Checked {
+    let memory = case.fact::<Memory>()?;
+    let waiting = case.fact::<Waiting>()?;
+    let lost = memory.lost_ns();
+    let blocked = lost - memory.reclaim_cpu_ns;
+    // The walk, which picks its waits, has most of these too; the ledger is exact.
+    let others = (waiting.waiting_ns - blocked).max(0.0);
+    let part = share(lost, waiting.demand_ns + blocked + others);
+    if let Some(why) = too_little(case, (lost, part), MIN_SHARE, MIN_TIME) {
+        return ruled_out(format!("waiting for pages and freeing them took {why}"));
+    }
+    let Some(shortage) = &memory.shortage else {
+        return ruled_out(format!(
+            "page faults waited for {}, but no memory limit was met and the host had free memory: files read for the \
+             first time",
+            seconds(lost / 1e9)
+        ));
+    };
+    let headline = format!("loses {} of its time to want of memory: {} is met", percent(part), shortage.of);
+    found(finding(case, &memory, shortage, (lost, part)), headline, "raise that limit, or let it use less memory")
+}
+
+fn finding(case: &Case, memory: &Memory, shortage: &Shortage, (lost, part): (f64, f64)) -> Finding {
+    let pid = case.recording.meta.target.pids.first().copied();
+    let see = format!("grep -i pgmajfault /proc/vmstat; ps -o maj_flt,rss,comm -p {}", pid.unwrap_or(0));
+    Finding {
+        cause: RULE.cause.into(),
+        confidence: confidence(case, 2),
+        summary: format!(
+            "The target lost {}, {} of the time in which it was not idle, to page faults ({}) and to freeing pages ({}); \
+             {} was met {} times",
+            seconds(lost / 1e9),
+            percent(part),
+            seconds(memory.fault_ns / 1e9),
+            seconds((memory.reclaim_blocked_ns + memory.reclaim_cpu_ns) / 1e9),
+            shortage.of,
+            count(shortage.times)
+        ),
+        subject: Subject { pid, comm: Some(case.recording.meta.target.comm.clone()), ..Subject::default() },
+        explains: Explains { share: part, of: "the time in which it was not idle".into(), seconds: lost / 1e9 },
+        evidence: vec![
+            evidence("blocked until a page was there", memory.fault_ns / 1e9, "s", "near 0", see),
+            evidence("blocked while pages were freed", memory.reclaim_blocked_ns / 1e9, "s", "0", ""),
+            evidence("on a CPU, freeing pages", memory.reclaim_cpu_ns / 1e9, "s", "0", ""),
+            evidence("major faults", memory.major_faults, "faults", "few", ""),
+            evidence(&format!("{} was met", shortage.of), shortage.times, "times", "0", shortage.counted_in.clone()),
+        ],
+        chain: Vec::new(),
+        remedy: format!(
+            "Raise {}, or make the target smaller: caches, heap, number of processes. What it uses all the time has to fit; \
+             a faster disk only hides part of it.",
+            shortage.of
+        ),
+        check: "Major faults and the ledger's line `blocked_page_fault` fall to near 0 at the same load.".into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::asking::{found, silent};
+    use super::RULE;
+
+    fn text(fault: &str, failures: u32) -> String {
+        format!(
+            "meta host.arch=x86_64 length_ns=1e9 target.pids=[1] target.comm=index
+             wakeup
+             thread pid=1 tid=1 wall_ns=1e9 cpu_ns=2e8 blocked_ns=8e8
+             wait pid=1 tid=1 syscall=-1 state=2 io_wait=true total_ns={fault}
+             counter source=cgroup/memory entity=/svc name=failcnt value=0
+             counter t_ns=9 source=cgroup/memory entity=/svc name=failcnt value={failures}"
+        )
+    }
+
+    #[test]
+    fn a_limit_below_what_is_used() {
+        let finding = found(&RULE, &text("6e8", 900));
+        assert!(finding.summary.contains("the memory limit of cgroup /svc was met 900 times"), "{}", finding.summary);
+    }
+
+    #[test]
+    fn cold_files_and_few_faults() {
+        assert!(silent(&RULE, &text("6e8", 0)).contains("for the first time"));
+        assert!(silent(&RULE, &text("1e7", 900)).contains("(under 33 %)"));
+    }
+}

@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Requests wait because all connections of a pool, or all workers, are taken.
+
+use super::{Check, Checked, Explain, Rule, confidence, evidence, found, ruled_out};
+use crate::case::Case;
+use crate::facts::rights::Rights;
+use crate::facts::stacks::Stacks;
+use crate::facts::waiting::{Waiting, called_from, links, too_little};
+use crate::facts::workers::Workers;
+use crate::verdict::{Explains, Finding, Gap, Subject};
+use crate::walk::chains::Chain;
+use crate::wording::{percent, plural, seconds};
+
+pub(super) static RULE: Rule = Rule {
+    cause: "pool-exhausted",
+    explain: Explain {
+        means: "Requests stand in a queue inside the target because each of its few workers, or of its pooled \
+                connections, is taken. Those that hold them wait for something else; the CPU has room.",
+        recognised_by: "Threads that serve clients wait for one another, and several of them at once, the same number all \
+                        the time, wait for what the pool leads to. Or the accept queue is hardly ever empty while every \
+                        thread that accepts is at work and waits.",
+        what_to_do: "Make what the holders wait for quicker: it stands in the chain. If that has room for more at once, \
+                     make the pool larger; else the queue only moves.",
+        look_alikes: "slow-dependency: all who ask it wait for it, nobody stands before it in a queue of the target. \
+                      user-lock-contention: one holder at a time. Threads of a pool that have nothing to do.",
+    },
+    check: Check::Accuses(check),
+};
+
+/// Half of the time not idle.
+const MIN_SHARE: f64 = 0.5;
+
+/// Of the window, over all threads.
+const MIN_TIME: f64 = 0.05;
+
+fn check(case: &Case) -> Checked {
+    let (rights, waiting) = (case.fact::<Rights>()?, case.fact::<Waiting>()?);
+    if rights.is_pool() && too_little(case, (rights.ns, waiting.share(rights.ns)), MIN_SHARE, MIN_TIME).is_none() {
+        return of_connections(case, &rights, &waiting);
+    }
+    let workers = case.fact::<Workers>()?;
+    if workers.are_taken() {
+        return of_workers(case, &workers, &waiting);
+    }
+    let queue = format!("{:.1} connections stood in the accept queue on average", workers.queue);
+    ruled_out(match rights.is_pool() {
+        true => format!("threads that serve clients waited for each other for {}; {queue}", seconds(rights.ns / 1e9)),
+        false => format!("no threads that serve clients waited for what several others of them held; {queue}"),
+    })
+}
+
+fn of_connections(case: &Case, rights: &Rights, waiting: &Waiting) -> Checked {
+    let stacks = case.fact::<Stacks>()?;
+    let (first, part) = (&rights.chains[0], waiting.share(rights.ns));
+    let (waiter, what) = (&first.links[0].who, held(first));
+    let summary = format!(
+        "Threads that serve clients waited for one of {} for {} of thread time, {} of the time in which the target was not \
+         idle; {:.1} were taken on average, {} at most{}",
+        what,
+        seconds(rights.ns / 1e9),
+        percent(part),
+        rights.mean,
+        rights.most,
+        called_from(&*case.fact()?, waiter, &stacks)
+    );
+    let explains = Explains { share: part, of: "the time in which it was not idle".into(), seconds: rights.ns / 1e9 };
+    let mut finding = finding(case, first, explains, summary)?;
+    let see = format!("strace -f -c -p {}", waiter.pid);
+    finding.evidence = vec![
+        evidence("threads in the queue, on average", rights.ns / case.length_ns(), "threads", "0", see),
+        evidence("taken at once, on average", rights.mean, "holders", "", ""),
+        evidence("taken at once, at most", rights.most as f64, "holders", "more than on average", ""),
+        evidence("the target wanted a CPU", waiting.demand_ns / 1e9, "s", "most of the time not idle", ""),
+    ];
+    let headline =
+        format!("requests wait for one of {what} {} of the time: all {} are taken", percent(part), rights.most);
+    found(finding, headline, "make the pool larger, or what its holders wait for quicker")
+}
+
+/// What the holders have, in words: told by what they wait for.
+fn held(chain: &Chain) -> String {
+    match chain.links.get(1).map(|link| &link.who) {
+        Some(who) if !who.peer.is_empty() => format!("the connections to {}", who.peer),
+        Some(who) => format!("the permits whose holders wait in {}", who.call_words()),
+        None => "the permits".to_string(),
+    }
+}
+
+fn of_workers(case: &Case, workers: &Workers, waiting: &Waiting) -> Checked {
+    let threads = plural(workers.threads, "worker");
+    let waits = waiting.chains.first();
+    let summary = format!(
+        "{:.1} connections waited for accept() at {} on average, and {} of the time at least one; all {threads} that accept \
+         were at work: {} of their time they waited, {} they had or wanted a CPU, {} they were free",
+        workers.queue,
+        workers.listener,
+        percent(workers.queued),
+        percent(1.0 - workers.busy - workers.free),
+        percent(workers.busy),
+        percent(workers.free)
+    );
+    let share = workers.queue / (workers.queue + workers.threads as f64);
+    let (of, seconds) = ("the connections inside it".to_string(), workers.queue * case.seconds());
+    let mut finding = match waits {
+        Some(chain) => finding(case, chain, Explains { share, of, seconds }, summary)?,
+        None => Finding { explains: Explains { share, of, seconds }, summary, ..Finding::default() },
+    };
+    (finding.cause, finding.confidence) = (RULE.cause.into(), confidence(case, 2));
+    finding.evidence = vec![
+        evidence("in the accept queue, on average", workers.queue, "connections", "near 0", "ss -ltn  # Recv-Q"),
+        evidence("the queue was not empty", workers.queued * 100.0, "%", "near 0", ""),
+        evidence("threads that accept", workers.threads as f64, "threads", "", ""),
+        evidence("of their time, waiting for a connection", workers.free * 100.0, "%", "most", ""),
+        evidence("of their time, with or wanting a CPU", workers.busy * 100.0, "%", "", ""),
+    ];
+    let headline =
+        format!("connections wait for a worker: all {threads} are taken, {:.1} stand in a queue", workers.queue);
+    found(finding, headline, "more workers, or make what they wait for quicker")
+}
+
+fn finding(case: &Case, chain: &Chain, explains: Explains, summary: String) -> Result<Finding, Gap> {
+    let stacks = case.fact::<Stacks>()?;
+    let holder = &chain.links.get(1).unwrap_or(&chain.links[0]).who;
+    let root = match holder.peer.as_str() {
+        "" => format!("Those that hold one wait in {}", holder.call_words()),
+        peer => format!("Those that hold one wait for {peer}"),
+    };
+    Ok(Finding {
+        cause: RULE.cause.into(),
+        confidence: confidence(case, 2),
+        summary,
+        subject: Subject {
+            pid: Some(holder.pid),
+            comm: Some(holder.comm.clone()),
+            syscall: Some(holder.call.clone()),
+            ..Subject::default()
+        },
+        explains,
+        chain: links(chain, &stacks),
+        remedy: format!(
+            "{root}: the chain says where that ends. If it can do more at once, make the pool larger; if it is at its own \
+             limit, a larger pool only moves the queue there, and it has to become quicker or be asked less."
+        ),
+        check: "The queue is gone at the same load, and the same diagnosis names another limit or none.".into(),
+        ..Finding::default()
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::asking::{found, silent};
+    use super::RULE;
+
+    /// Thread `tid` waits for its turn until the one before it hands it on, which has asked a database meanwhile.
+    fn row(tid: u32, asks: u32) -> String {
+        let at = 900_000_000 - u64::from(tid);
+        let before = tid - 1;
+        let mut text = format!(
+            "wakeup t_ns={at} pid=1 tid={tid} comm=http-{tid} wait_ns=20e6 blocked_ns=800e6 syscall=202 args=[{tid},0,7,0] \
+             context=thread waker_pid=1 waker_tid={before} waker_comm=http-{before} waker_syscall=202\n"
+        );
+        text += &format!(
+            "wakeup t_ns=100e6 pid=1 tid={tid} comm=http-{tid} wait_ns=1e6 blocked_ns=1e6 syscall=0 family=2 \
+             local_port=80 remote_port=5{tid:03} context=interrupt\n"
+        );
+        if tid <= asks {
+            text += &format!(
+                "wakeup t_ns={} pid=1 tid={tid} comm=http-{tid} wait_ns=19e6 blocked_ns=900e6 syscall=0 family=2 \
+                 local_port=40{tid:03} remote_port=5432 peer=10.0.0.9 context=interrupt waker_stack=1\n",
+                at - 1_000
+            );
+        }
+        text
+    }
+
+    fn text(asks: u32) -> String {
+        let rows: String = (1..=9).map(|tid| row(tid, asks)).collect();
+        format!(
+            "meta host.arch=x86_64 length_ns=1e9 target.pids=[1]
+             process pid=1 listen=[\"tcp 0.0.0.0:80\"]
+             frame id=1 symbol=net_rx_action module=kernel kind=kernel
+             stack id=1 frames=[1]
+             thread pid=1 tid=1 wall_ns=1e9 cpu_ns=1e8 blocked_ns=9e8
+             {rows}"
+        )
+    }
+
+    #[test]
+    fn a_pool_of_connections_that_are_all_taken() {
+        let finding = found(&RULE, &text(5));
+        assert!(finding.summary.contains("one of the connections to 10.0.0.9:5432"), "{}", finding.summary);
+        assert_eq!(finding.evidence[2].value, 5.0);
+    }
+
+    #[test]
+    fn one_at_a_time_is_a_lock() {
+        assert!(silent(&RULE, &text(1)).contains("no threads that serve clients"));
+    }
+
+    const DOOR: &str = "meta host.arch=x86_64 length_ns=1e9 target.pids=[1]
+        process pid=1 listen=[\"tcp 0.0.0.0:80\"]
+        wakeup
+        call_window t_ns=0 length_ns=1e9
+        call pid=1 tid=1 syscall=43 count=100
+        call pid=1 tid=2 syscall=43 count=100
+        thread pid=1 tid=1 wall_ns=1e9 cpu_ns=1e8 blocked_ns=9e8
+        thread pid=1 tid=2 wall_ns=1e9 cpu_ns=1e8 blocked_ns=9e8
+        counter source=proc/net/listeners entity=\"tcp 0.0.0.0:80\" name=accept_queue value=8\n";
+
+    #[test]
+    fn workers_that_are_all_taken() {
+        let finding = found(&RULE, DOOR);
+        assert!(finding.summary.contains("8.0 connections waited for accept()"), "{}", finding.summary);
+        assert!((finding.explains.share - 0.8).abs() < 1e-9, "{:?}", finding.explains);
+    }
+
+    #[test]
+    fn workers_that_wait_for_connections_or_compute() {
+        let idle = DOOR.to_string() + "wait pid=1 tid=1 syscall=43 fd_kind=socket total_ns=8e8";
+        silent(&RULE, &idle);
+        silent(&RULE, &DOOR.replace("cpu_ns=1e8 blocked_ns=9e8", "cpu_ns=9e8 blocked_ns=1e8"));
+    }
+}

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Threads of the target wait for names to be looked up.
+
+use super::{Check, Checked, Explain, Rule, confidence, evidence, found, ruled_out};
+use crate::case::Case;
+use crate::facts::stacks::Stacks;
+use crate::facts::waiting::{Waiting, called_from, links, sum, too_little};
+use crate::statistics::ratio;
+use crate::verdict::{Explains, Finding, Gap, Subject};
+use crate::walk::chains::Chain;
+use crate::walk::{DNS, Kind};
+use crate::wording::{percent, seconds};
+
+pub(super) static RULE: Rule = Rule {
+    cause: "slow-dns",
+    explain: Explain {
+        means: "Threads of the target wait for the names of other hosts to be looked up, for half or more of the time in \
+                which the target is not idle.",
+        recognised_by: "Waits on a socket to port 53, or inside the functions of a resolver, of 5 ms and more each; \
+                        those that end by the resolver's own timeout were never answered.",
+        what_to_do: "Look at the DNS server and at the order of servers in /etc/resolv.conf; keep looked-up names and open \
+                     connections instead of asking for each request.",
+        look_alikes: "slow-dependency: the name is known, and the service behind it is slow.",
+    },
+    check: Check::Accuses(check),
+};
+
+/// Half of the time not idle.
+const MIN_SHARE: f64 = 0.5;
+
+/// Of the window, over all threads.
+const MIN_TIME: f64 = 0.02;
+
+/// On average; a server on the same network that knows the name answers in well under 1 ms.
+const MIN_WAIT_NS: f64 = 5e6;
+
+fn check(case: &Case) -> Checked {
+    let waiting = case.fact::<Waiting>()?;
+    let (chains, ns) = waiting.of(|chain| chain.links[0].who.fd_kind == DNS);
+    let Some(first) = chains.first() else {
+        return ruled_out("no wait of the target was for a DNS server");
+    };
+    let part = waiting.share(ns);
+    if let Some(why) = too_little(case, (ns, part), MIN_SHARE, MIN_TIME) {
+        return ruled_out(format!("waiting for DNS servers took {why}"));
+    }
+    let length = length_ns(&chains);
+    if length < MIN_WAIT_NS {
+        return ruled_out(format!(
+            "DNS servers were waited for, but for {} at a time (under 5 ms)",
+            seconds(length / 1e9)
+        ));
+    }
+    let headline = format!("waits for names to be looked up {} of its time, {}", percent(part), server(first));
+    found(
+        finding(case, &waiting, &chains, (ns, part))?,
+        headline,
+        "look at that DNS server, and keep what was looked up",
+    )
+}
+
+/// Length of a wait on average, ns. Short ones are picked in proportion to their time, which lengthens the average, but
+/// not beyond the distance of two rows.
+fn length_ns(chains: &[&Chain]) -> f64 {
+    ratio(sum(chains.iter().copied()), chains.iter().map(|c| c.waits).sum::<u64>() as f64)
+}
+
+fn server(chain: &Chain) -> String {
+    match chain.links[0].who.peer.as_str() {
+        "" => "through its resolver".to_string(),
+        peer => format!("by {peer}"),
+    }
+}
+
+fn finding(case: &Case, waiting: &Waiting, chains: &[&Chain], (ns, part): (f64, f64)) -> Result<Finding, Gap> {
+    let stacks = case.fact::<Stacks>()?;
+    let who = &chains[0].links[0].who;
+    let unanswered = sum(chains.iter().copied().filter(|c| c.end.kind == Kind::Timer && c.links.len() == 1));
+    let see = format!("strace -f -T -e trace=poll,sendto,sendmmsg,recvfrom -p {}", who.pid);
+    Ok(Finding {
+        cause: RULE.cause.into(),
+        confidence: confidence(case, 1 + usize::from(!who.peer.is_empty())),
+        summary: format!(
+            "Threads of the target waited for names to be looked up for {} of thread time, {} of the time in which it was \
+             not idle, {}{}",
+            seconds(ns / 1e9),
+            percent(part),
+            server(chains[0]),
+            called_from(&*case.fact()?, who, &stacks)
+        ),
+        subject: Subject {
+            pid: Some(who.pid),
+            comm: Some(who.comm.clone()),
+            syscall: Some(who.call.clone()),
+            socket: Some(who.peer.clone()).filter(|peer| !peer.is_empty()),
+            ..Subject::default()
+        },
+        explains: Explains { share: part, of: "the time in which it was not idle".into(), seconds: ns / 1e9 },
+        evidence: vec![
+            evidence("waiting for DNS servers", ns / 1e9, "s", "a small part of the time not idle", see),
+            evidence("one such wait, on average", length_ns(chains) / 1e9, "s", "under 0.001", "getent ahosts NAME"),
+            evidence("of that waiting, ended by a timeout: no answer came", unanswered / 1e9, "s", "0", ""),
+            evidence("the target wanted a CPU", waiting.demand_ns / 1e9, "s", "most of the time not idle", ""),
+        ],
+        chain: links(chains[0], &stacks),
+        remedy:
+            "Ask a server that answers: take dead ones out of /etc/resolv.conf, run a caching resolver on this host. \
+                 Look names up once and keep the connection, instead of once for each request; a final dot in a name \
+                 saves the tries with each search domain."
+                .into(),
+        check: "The waits on port 53 are gone from the chain, at the same load.".into(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::asking::{found, silent};
+    use super::RULE;
+
+    fn text(port: u32, wait: &str) -> String {
+        format!(
+            "meta host.arch=x86_64 length_ns=1e9 target.pids=[1]
+             frame id=1 symbol=hrtimer_wakeup module=kernel kind=kernel
+             stack id=1 frames=[1]
+             thread pid=1 tid=1 comm=api wall_ns=1e9 cpu_ns=1e8 blocked_ns=9e8
+             wakeup t_ns=800e6 pid=1 tid=1 comm=api wait_ns={wait} blocked_ns={wait} syscall=7 fd_kind=socket family=2 \\
+             remote_port={port} peer=10.0.0.2 context=interrupt waker_stack=1"
+        )
+        .replace("\\\n", "")
+    }
+
+    #[test]
+    fn a_server_that_never_answers() {
+        let finding = found(&RULE, &text(53, "600e6"));
+        assert!(finding.summary.contains("by 10.0.0.2:53"), "{}", finding.summary);
+        assert_eq!(finding.evidence[2].value, 0.6);
+    }
+
+    #[test]
+    fn another_port_and_quick_answers() {
+        assert!(silent(&RULE, &text(5432, "600e6")).contains("no wait"));
+        assert!(silent(&RULE, &text(53, "3e6")).contains("under 50 %"));
+    }
+}

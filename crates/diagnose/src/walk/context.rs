@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+//! What a walk looks things up in.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use recording::tables::Wakeup;
+
+use super::Node;
+use super::codes::Codes;
+use super::ends::Ends;
+use super::timelines::Timelines;
+use super::turns::{LOCK, TURN, Turns};
+use super::who::{DNS, Who, kind_of_thread};
+use crate::case::Case;
+
+const DNS_PORT: u32 = 53;
+
+pub struct Context<'a, 'r> {
+    pub case: &'a Case<'r>,
+    pub ends: &'a Ends<'a>,
+    pub timelines: &'a Timelines<'a>,
+    pub target: &'a BTreeSet<u32>,
+    pub turns: Turns,
+    pub codes: &'a Codes,
+}
+
+impl Context<'_, '_> {
+    /// Books `ns` on the wait of a row.
+    pub fn book<'n>(&self, row: &Wakeup, ns: f64, nodes: &'n mut BTreeMap<Who, Node>) -> &'n mut Node {
+        let node = nodes.entry(self.who(row)).or_default();
+        node.ns += ns;
+        node.waits += 1;
+        *node.stacks.entry(row.stack).or_default() += ns;
+        node
+    }
+
+    fn who(&self, row: &Wakeup) -> Who {
+        let clients = &self.ends.clients;
+        let peer = self.target.contains(&row.pid).then(|| clients.asked_by(row)).flatten().unwrap_or_default();
+        let (comm, call) = (kind_of_thread(&row.comm), self.case.syscall(row.syscall));
+        let mut who = Who { pid: row.pid, comm, call, fd_kind: row.fd_kind.clone(), peer, path: row.path.clone() };
+        if let Some(right) = self.right(row) {
+            who.fd_kind = right.to_string();
+        } else if row.remote_port == DNS_PORT && !who.peer.is_empty() || self.codes.asks_dns(&who) {
+            who.fd_kind = DNS.to_string();
+        }
+        who
+    }
+
+    /// The right that a wait was for, if it was for one.
+    pub fn right(&self, row: &Wakeup) -> Option<&'static str> {
+        self.turns.right(self.case, row)
+    }
+
+    /// Whether two waits are for the same right. What a runtime hands around cannot be told apart: each of its threads
+    /// sleeps at an address of its own.
+    pub fn is_same_right(&self, a: &Wakeup, b: &Wakeup) -> bool {
+        match (self.right(a), self.right(b)) {
+            (Some(LOCK), Some(LOCK)) => a.pid == b.pid && a.args.first() == b.args.first(),
+            (Some(TURN), Some(TURN)) => a.pid == b.pid,
+            _ => false,
+        }
+    }
+}

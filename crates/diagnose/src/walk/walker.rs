@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The steps of a walk.
+
+use recording::tables::Wakeup;
+
+use super::Node;
+use super::context::Context;
+use super::ends::{End, Kind};
+use super::timelines::Part;
+
+/// Hops of a chain; longer ones end as unseen.
+const MAX_DEPTH: usize = 16;
+
+/// Steps of the whole walk: beyond, time ends as unseen, so that no recording takes for ever.
+const MAX_STEPS: usize = 4_000_000;
+
+/// Pieces of a wait shorter than this are not walked on.
+const MIN_PIECE_NS: f64 = 5_000.0;
+
+pub struct Walker<'a, 'r> {
+    context: &'a Context<'a, 'r>,
+    /// Threads whose waits are being explained, from the root.
+    path: Vec<Asker>,
+    steps: usize,
+}
+
+/// Somebody on the way from the root who waits for the next.
+#[derive(Clone, Copy)]
+struct Asker {
+    tid: u32,
+    /// Family and number of the port at which the process of the next one answers it; 0 = unknown.
+    port: (u32, u32),
+}
+
+impl<'a, 'r> Walker<'a, 'r> {
+    pub fn new(context: &'a Context<'a, 'r>) -> Self {
+        Self { context, path: Vec::new(), steps: 0 }
+    }
+
+    /// Explains a wait by what happened in the span.
+    pub fn follow(&mut self, row: &Wakeup, span: (f64, f64), ns: f64, node: &mut Node) {
+        match self.context.ends.of(row) {
+            Some(end) => node.end(end, ns),
+            None => self.explain(row, span, ns, node),
+        }
+    }
+
+    /// Spreads a wait that a thread ended over what that thread did meanwhile.
+    fn explain(&mut self, row: &Wakeup, span: (f64, f64), ns: f64, node: &mut Node) {
+        self.steps += 1;
+        let length = span.1 - span.0;
+        if length < MIN_PIECE_NS || self.path.len() >= MAX_DEPTH || self.steps > MAX_STEPS {
+            let kind = if length < MIN_PIECE_NS { Kind::Short } else { Kind::Unseen };
+            return node.end(End::of_waker(kind, row, ""), ns);
+        }
+        self.path.push(self.asker(row));
+        let activity = self.context.timelines.activity(row.waker_tid, span);
+        let (silent, telling) = self.parted(row, activity.waits);
+        let time = |parts: &[Part<'_>]| parts.iter().map(Part::length).sum::<f64>();
+        let scale = ns / length;
+        // The time of waits that say nothing is spread over those that do.
+        let spread = if telling.is_empty() { 1.0 } else { 1.0 + time(&silent) / time(&telling) };
+        if telling.is_empty() {
+            node.end(End::of_waker(Kind::Client, row, ""), time(&silent) * scale);
+        }
+        for part in telling {
+            let ns = part.length() * spread * scale;
+            // Whoever stood before the same right adds nothing: all of them wait for those who held it in turn.
+            if self.context.is_same_right(row, part.row) {
+                self.explain(part.row, part.span, ns, node);
+            } else {
+                let child = self.context.book(part.row, ns, &mut node.children);
+                self.follow(part.row, part.span, ns, child);
+            }
+        }
+        for (kind, length) in activity.active {
+            node.end(End::of_waker(kind, row, self.context.ends.code_of_waker(row)), length * scale);
+        }
+        self.path.pop();
+    }
+
+    /// The sleeper of a row as one who waits for the row's waker. Threads of one process hand on what was asked of it.
+    fn asker(&self, row: &Wakeup) -> Asker {
+        let port = match self.path.last() {
+            _ if row.waker_local_port != 0 => (row.waker_family, row.waker_local_port),
+            Some(before) if row.waker_pid == row.pid => before.port,
+            _ => (0, 0),
+        };
+        Asker { tid: row.tid, port }
+    }
+
+    /// A waker's waits, apart: work that came in for it does not say what the work at hand waited for, nor does a signal,
+    /// nor that the holder of a right had nothing to do before it took it.
+    fn parted<'p>(&self, row: &Wakeup, waits: Vec<Part<'p>>) -> (Vec<Part<'p>>, Vec<Part<'p>>) {
+        let Context { case, ends, .. } = self.context;
+        // The answer came right after somebody else had brought something: that is what was waited for, as in a queue.
+        let brought = waits.last().is_some_and(|p| is_brought(p.row, &self.path));
+        let for_right = self.context.right(row).is_some();
+        waits.into_iter().partition(|Part { row: wait, .. }| {
+            brought
+                || asks(wait, &self.path)
+                || comes_in(wait, &self.path)
+                || ends.is_cut_short(wait)
+                || for_right && ends.clients.ended(case, wait)
+        })
+    }
+}
+
+/// Whether a wait of a waker was ended by somebody who already waits for it.
+fn asks(wait: &Wakeup, path: &[Asker]) -> bool {
+    wait.context == "thread" && path.iter().any(|asker| asker.tid == wait.waker_tid)
+}
+
+/// Whether a wait of a waker ended with something that came in at the port at which it was asked itself.
+fn comes_in(wait: &Wakeup, path: &[Asker]) -> bool {
+    let Some(Asker { port, .. }) = path.last().filter(|asker| asker.port.1 != 0) else { return false };
+    let written = wait.context == "thread" && (wait.waker_family, wait.waker_remote_port) == *port;
+    written || (wait.family, wait.local_port) == *port
+}
+
+/// Whether a wait of a waker ended because somebody outside the chain asked it for something at the same port.
+fn is_brought(wait: &Wakeup, path: &[Asker]) -> bool {
+    wait.context == "thread" && comes_in(wait, path) && !asks(wait, path)
+}

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Whose waits are added up.
+
+use super::turns::TURN;
+
+/// Threads of one kind in one process, in one system call for one thing.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Who {
+    /// Process id.
+    pub pid: u32,
+    /// Threads' command name; a star stands for their numbers.
+    pub comm: String,
+    /// System call; `none` outside one.
+    pub call: String,
+    /// Kind of the file that is waited for; [`LOCK`](super::turns::LOCK), [`TURN`] or [`DNS`] where it is one of those.
+    pub fd_kind: String,
+    /// Whom the target asked through that file: the other end of a connection that it made itself; empty = nobody, or a
+    /// thread outside the target, of which that is not known.
+    pub peer: String,
+    /// The file's name, where it has one.
+    pub path: String,
+}
+
+/// Stands for the kind of file where a name is looked up.
+pub const DNS: &str = "dns";
+
+impl Who {
+    /// What it waits in, in words.
+    pub fn call_words(&self) -> String {
+        let call = if self.call == "none" { "a page fault" } else { &self.call };
+        match (self.fd_kind.as_str(), self.peer.as_str(), self.path.as_str()) {
+            ("" | "anon", "", "") => call.to_string(),
+            (TURN, ..) => format!("{call} (its turn)"),
+            (DNS, "", _) => format!("{call} (a DNS server)"),
+            (DNS, peer, _) => format!("{call} (DNS server {peer})"),
+            (kind, "", "") => format!("{call} ({kind})"),
+            (_, "", path) => format!("{call} ({path})"),
+            (_, peer, _) => format!("{call} ({peer})"),
+        }
+    }
+
+    /// Name and process id, as `nginx/812`.
+    pub fn name(&self) -> String {
+        format!("{}/{}", self.comm, self.pid)
+    }
+}
+
+/// A thread's name without its number, by which threads of one pool differ.
+pub fn kind_of_thread(comm: &str) -> String {
+    let name = comm.trim_end_matches(|c: char| c.is_ascii_digit());
+    let numbered = name.len() < comm.len() && name.ends_with(['-', '_', '#', ':', '/', ' ', '.']);
+    if numbered { format!("{name}*") } else { comm.to_string() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn threads_of_one_pool_have_one_name() {
+        let names = ["pool-1-thread-12", "GC Thread#0", "redis-server", "http2", "12"].map(kind_of_thread);
+        assert_eq!(names, ["pool-1-thread-*", "GC Thread#*", "redis-server", "http2", "12"]);
+    }
+
+    #[test]
+    fn words() {
+        let who = |fd_kind: &str, peer: &str, path: &str| {
+            let (call, text) = ("poll".to_string(), str::to_string);
+            Who { call, fd_kind: text(fd_kind), peer: text(peer), path: text(path), ..Who::default() }.call_words()
+        };
+        assert_eq!(who("", "", ""), "poll");
+        assert_eq!(who("socket", "10.0.0.7:5432", ""), "poll (10.0.0.7:5432)");
+        assert_eq!(who("dns", "10.0.0.2:53", ""), "poll (DNS server 10.0.0.2:53)");
+        assert_eq!(who("file", "", "/var/lib/journal"), "poll (/var/lib/journal)");
+        assert_eq!(who("turn", "", ""), "poll (its turn)");
+    }
+}
