@@ -22,6 +22,7 @@ column           bsdextrautils
 nginx            nginx-light
 redis-server     redis-server
 redis-benchmark  redis-tools
+mariadbd         mariadb-server-core
 wrk              wrk
 chromium         chromium
 ip               iproute2
@@ -36,6 +37,7 @@ LIST
 perf             linux-perf
 strace           strace
 bpftrace         bpftrace
+offcputime       libbpf-tools
 LIST
 }
 

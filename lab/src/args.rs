@@ -89,9 +89,9 @@ pub enum Action {
     /// Step of a program on its way into a cell.
     #[command(hide = true)]
     Enter {
-        /// Cgroup to join.
-        #[arg(long)]
-        group: Option<PathBuf>,
+        /// Cgroup to join; one of each hierarchy may be given.
+        #[arg(long = "group")]
+        groups: Vec<PathBuf>,
         /// CPU to stay on; may be given several times.
         #[arg(long = "cpu")]
         cpus: Vec<usize>,
@@ -102,10 +102,10 @@ pub enum Action {
     /// Clean a cell up once the runner is gone.
     #[command(hide = true)]
     Keep {
-        /// The cell's cgroup.
-        group: PathBuf,
         /// The cell's folder.
         dir: PathBuf,
+        /// The cell's cgroups.
+        groups: Vec<PathBuf>,
     },
 }
 

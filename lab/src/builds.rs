@@ -15,6 +15,8 @@ pub enum Build {
     Go(&'static str, &'static str, &'static str),
     /// A C program of one file: the file, name of the binary.
     C(&'static str, &'static str),
+    /// A Rust program of one file: the file, name of the binary.
+    Rust(&'static str, &'static str),
     /// A Java program of one class: the file, name of the jar.
     Java(&'static str, &'static str),
     /// A file that runs as it is: the file, name of the copy.
@@ -46,6 +48,14 @@ fn build_one(step: Build, paths: &Paths) -> Result<()> {
             cc.args(["-O2", "-g", "-Wall", "-Wextra", "-Werror", "-ffile-prefix-map=./=", "-o"]);
             cc.arg(paths.bin().join(name)).arg(source);
             run(cc.current_dir(&paths.repository), "a C compiler (Debian package gcc)")
+        }
+        Build::Rust(source, name) => {
+            let mut rustc = Command::new("rustc");
+            rustc.args(["--edition", "2024", "-C", "opt-level=2", "-g"]);
+            // Not where it was built, as with C.
+            rustc.arg(format!("--remap-path-prefix={}=.", paths.repository.display()));
+            rustc.arg("-o").arg(paths.bin().join(name)).arg(source);
+            run(rustc.current_dir(&paths.repository), "Rust")
         }
         Build::Java(source, name) => build_java(source, name, paths),
         Build::Script(source, name) => {

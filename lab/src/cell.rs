@@ -4,6 +4,7 @@
 
 mod group;
 mod keeper;
+mod memory;
 mod net;
 mod program;
 
@@ -20,11 +21,13 @@ use anyhow::{Context, Result, bail};
 
 pub use group::Group;
 pub use keeper::keep;
+pub use net::FAR;
 pub use program::Program;
 
 use crate::paths::Paths;
 use crate::stop::Stop;
 use keeper::Keeper;
+use memory::Memory;
 use net::Net;
 
 /// How long a service may take until it answers.
@@ -39,6 +42,7 @@ pub struct Cell {
     logs: PathBuf,
     net: Net,
     group: Group,
+    memory: Memory,
     keeper: Keeper,
     running: Vec<Running>,
 }
@@ -63,9 +67,10 @@ impl Cell {
         fs::create_dir_all(&logs).with_context(|| format!("failed to make `{}`", logs.display()))?;
         let net = Net::create()?;
         let group = Group::create(&unique, &paths.lab().join("cgroup-cpu"))?;
-        let keeper = Keeper::start(group.path(), &dir)?;
+        let memory = Memory::of(&unique)?;
+        let keeper = Keeper::start(&[group.path(), memory.path()], &dir)?;
         group.prefer()?;
-        Ok(Self { stop: stop.clone(), bin: paths.bin(), dir, logs, net, group, keeper, running: vec![] })
+        Ok(Self { stop: stop.clone(), bin: paths.bin(), dir, logs, net, group, memory, keeper, running: vec![] })
     }
 
     /// The cell's own folder, where its programs start.
@@ -124,6 +129,9 @@ impl Cell {
         }
         let mut command = Command::new(env::current_exe().context("failed to find the lab's own binary")?);
         command.arg("enter").arg("--group").arg(group.path());
+        if let Some(bytes) = program.memory {
+            command.arg("--group").arg(self.memory.limited(&group, bytes)?);
+        }
         let last = thread::available_parallelism().map_or(0, |n| n.get() - 1);
         for &cpu in &program.cpus {
             command.arg("--cpu").arg(cpu.min(last).to_string());
@@ -131,7 +139,8 @@ impl Cell {
         command.arg("--").arg(absolute(&self.dir, &program.exe)).args(&program.args);
         command.current_dir(&self.dir).stdin(Stdio::null());
         command.stdout(self.log(&program.name, "out")?).stderr(self.log(&program.name, "err")?);
-        let child = self.net.inside(|| Ok(command.spawn()?));
+        let spawn = || Ok(command.spawn()?);
+        let child = if program.far { self.net.far(spawn) } else { self.net.inside(spawn) };
         let child = child.with_context(|| format!("failed to start {}", program.name))?;
         let pid = child.id();
         self.running.push(Running { name: program.name, child });
@@ -143,10 +152,18 @@ impl Cell {
     /// # Errors
     /// Nothing does within 30 s, or a program of the cell ended.
     pub fn wait_for_port(&mut self, port: u16) -> Result<()> {
+        self.wait_for(Ipv4Addr::LOCALHOST, port)
+    }
+
+    /// The same for another address.
+    ///
+    /// # Errors
+    /// As above.
+    pub fn wait_for(&mut self, address: Ipv4Addr, port: u16) -> Result<()> {
         let stop = self.stop.clone();
         let ready = stop.poll(READY_LIMIT, || {
             self.check_running()?;
-            self.net.inside(|| Ok(TcpStream::connect((Ipv4Addr::LOCALHOST, port)).is_ok()))
+            self.net.inside(|| Ok(TcpStream::connect((address, port)).is_ok()))
         })?;
         if !ready {
             bail!("nothing accepts on port {port} after {} s; see `{}`", READY_LIMIT.as_secs(), self.logs.display());

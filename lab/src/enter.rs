@@ -6,7 +6,7 @@
 use std::ffi::OsString;
 use std::fs;
 use std::os::unix::process::CommandExt;
-use std::path::Path;
+use std::path::PathBuf;
 use std::process::{self, Command};
 
 use anyhow::{Context, Result};
@@ -19,9 +19,9 @@ use nix::unistd::Pid;
 ///
 /// # Errors
 /// A step was refused, or there is no such program.
-pub fn enter(group: Option<&Path>, cpus: &[usize], command: &[OsString]) -> Result<()> {
+pub fn enter(groups: &[PathBuf], cpus: &[usize], command: &[OsString]) -> Result<()> {
     prctl::set_pdeathsig(Signal::SIGKILL).context("failed to tie the program to the runner")?;
-    if let Some(group) = group {
+    for group in groups {
         fs::write(group.join("cgroup.procs"), process::id().to_string())
             .with_context(|| format!("failed to join cgroup `{}`", group.display()))?;
     }

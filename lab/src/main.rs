@@ -26,8 +26,8 @@ fn main() -> ExitCode {
 
 fn run(args: Args) -> Result<ExitCode> {
     match args.command {
-        Action::Enter { group, cpus, command } => enter::enter(group.as_deref(), &cpus, &command)?,
-        Action::Keep { group, dir } => cell::keep(&group, &dir)?,
+        Action::Enter { groups, cpus, command } => enter::enter(&groups, &cpus, &command)?,
+        Action::Keep { dir, groups } => cell::keep(&dir, &groups)?,
         Action::List => scenarios::ALL.iter().for_each(|s| println!("{:18} {}", s.name, s.about)),
         Action::Bench { list: true, .. } => bench::list().for_each(|(name, about)| println!("{name:18} {about}")),
         Action::Bench { names, pairs, readme, skip_peers, .. } => {

@@ -8,10 +8,16 @@ use crate::scenario::Scenario;
 pub mod busy_poll;
 #[path = "../scenarios/cpu-quota/scenario.rs"]
 mod cpu_quota;
+#[path = "../scenarios/dns-stall/scenario.rs"]
+mod dns_stall;
 #[path = "../scenarios/fsync/scenario.rs"]
 mod fsync;
 #[path = "../scenarios/gc-pause/scenario.rs"]
 mod gc_pause;
+#[path = "../scenarios/gc-pause-java/scenario.rs"]
+mod gc_pause_java;
+#[path = "../scenarios/gc-pause-node/scenario.rs"]
+mod gc_pause_node;
 #[path = "../scenarios/go-json-saturated/scenario.rs"]
 mod go_json_saturated;
 #[path = "../scenarios/go-small-gc/scenario.rs"]
@@ -24,8 +30,14 @@ mod hot_jit;
 mod java_idle_pool;
 #[path = "../scenarios/lock-convoy/scenario.rs"]
 mod lock_convoy;
+#[path = "../scenarios/lock-convoy-java/scenario.rs"]
+mod lock_convoy_java;
+#[path = "../scenarios/lock-convoy-rust/scenario.rs"]
+mod lock_convoy_rust;
 #[path = "../scenarios/log-to-slow-pipe/scenario.rs"]
 mod log_to_slow_pipe;
+#[path = "../scenarios/major-faults/scenario.rs"]
+mod major_faults;
 #[path = "../scenarios/nginx-static/scenario.rs"]
 mod nginx_static;
 #[path = "../scenarios/noisy-neighbour/scenario.rs"]
@@ -38,6 +50,14 @@ mod redis_load;
 mod sleep_in_path;
 #[path = "../scenarios/slow-store/scenario.rs"]
 mod slow_store;
+#[path = "../scenarios/slow-store-netns/scenario.rs"]
+mod slow_store_netns;
+#[path = "../scenarios/small-pool/scenario.rs"]
+mod small_pool;
+#[path = "../scenarios/small-workers/scenario.rs"]
+mod small_workers;
+#[path = "../scenarios/three-tiers/scenario.rs"]
+mod three_tiers;
 
 /// All of them: first those with a fault, then the controls, which accuse nobody.
 pub static ALL: &[&Scenario] = &[
@@ -47,11 +67,21 @@ pub static ALL: &[&Scenario] = &[
     &cpu_quota::SCENARIO,
     &noisy_neighbour::SCENARIO,
     &slow_store::SCENARIO,
+    &slow_store_netns::SCENARIO,
     &sleep_in_path::SCENARIO,
     &lock_convoy::SCENARIO,
+    &lock_convoy_rust::SCENARIO,
+    &lock_convoy_java::SCENARIO,
     &fsync::SCENARIO,
     &log_to_slow_pipe::SCENARIO,
     &gc_pause::SCENARIO,
+    &gc_pause_java::SCENARIO,
+    &gc_pause_node::SCENARIO,
+    &three_tiers::SCENARIO,
+    &small_pool::SCENARIO,
+    &small_workers::SCENARIO,
+    &dns_stall::SCENARIO,
+    &major_faults::SCENARIO,
     &nginx_static::SCENARIO,
     &java_idle_pool::SCENARIO,
     &redis_load::SCENARIO,
@@ -98,7 +128,9 @@ mod tests {
             for build in scenario.builds {
                 let source = match *build {
                     Build::Go(module, package, _) => Path::new(module).join(package),
-                    Build::C(file, _) | Build::Java(file, _) | Build::Script(file, _) => file.into(),
+                    Build::C(file, _) | Build::Rust(file, _) | Build::Java(file, _) | Build::Script(file, _) => {
+                        file.into()
+                    }
                 };
                 assert!(repository.join(&source).exists(), "{}: {}", scenario.name, source.display());
             }

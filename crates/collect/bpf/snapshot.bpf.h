@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR Apache-2.0) */
 /*
  * Snapshots of a running thread: registers and the top of its user stack, to be unwound later, because most programs
- * have no frame pointers. The clock takes them of threads that run, the ledger of threads that are about to wait.
+ * have no frame pointers. The clock takes them of threads that run, the ledger of threads that are about to wait, and
+ * the probe of wakeups of threads outside the target that are about to wake somebody.
  */
 #pragma once
 
@@ -12,6 +13,13 @@
 /* Pieces of CHUNK bytes of user stack that are copied, 1 to MAX_CHUNKS. */
 const volatile u32 stack_chunks = 4;
 
+/* What the thread was doing; the numbers are known to user space. */
+enum moment {
+	AT_CLOCK, /* it ran */
+	BEFORE_WAIT, /* it was about to wait in its system call */
+	BEFORE_WAKEUP, /* its system call was about to wake another thread */
+};
+
 struct sample {
 	u64 at;
 	u32 tgid;
@@ -19,7 +27,7 @@ struct sample {
 	u32 cpu;
 	u8 user_mode;
 	u8 after_call; /* user mode, just behind a system call instruction: ax is its result */
-	u8 before_wait; /* taken at the switch away from the thread: it is about to wait in its system call */
+	u8 moment; /* enum moment */
 	u8 zero;
 	s32 kernel_bytes; /* of kernel_ip; < 0: errno */
 	u32 stack_bytes; /* of stack */
@@ -37,23 +45,20 @@ struct {
 	__uint(max_entries, 8 << 20);
 } samples SEC(".maps");
 
-/* Copies the user stack upwards from sp; a piece that ends in an unmapped page is cut at the page. */
+/*
+ * Copies the user stack upwards from sp: the rest of its page, then whole pages. A page that is not there, as of a
+ * large buffer that nobody has used yet, is left zero; what lies above it is still of use. Returns how far there was
+ * something.
+ */
 static __always_inline u32 copy_stack(u8 *to, u64 sp)
 {
-	u32 done = 0;
+	u32 rest = CHUNK - (sp & (CHUNK - 1)), done = 0;
 
-	for (u32 i = 0; i < MAX_CHUNKS && i < stack_chunks; i++) {
-		u64 from = sp + i * CHUNK;
-		u32 rest = (CHUNK - (from & (CHUNK - 1))) & (CHUNK - 1);
-
-		if (!bpf_probe_read_user(to + i * CHUNK, CHUNK, (void *)from)) {
-			done += CHUNK;
-			continue;
-		}
-		if (rest && !bpf_probe_read_user(to + i * CHUNK, rest, (void *)from))
-			done += rest;
-		break;
-	}
+	if (!bpf_probe_read_user(to, rest, (void *)sp))
+		done = rest;
+	for (u32 i = 0; i < MAX_CHUNKS - 1 && i + 1 < stack_chunks; i++)
+		if (!bpf_probe_read_user(to + rest + i * CHUNK, CHUNK, (void *)(sp + rest + i * CHUNK)))
+			done = rest + (i + 1) * CHUNK;
 	return done;
 }
 
@@ -68,7 +73,7 @@ static __always_inline struct sample *snapshot(struct task_struct *task)
 	s->tgid = task->tgid;
 	s->tid = task->pid;
 	s->cpu = bpf_get_smp_processor_id();
-	s->user_mode = s->after_call = s->before_wait = s->zero = 0;
+	s->user_mode = s->after_call = s->moment = s->zero = 0;
 	s->kernel_bytes = 0;
 	bpf_probe_read_kernel_str(s->comm, sizeof(s->comm), task->comm);
 	bpf_probe_read_kernel(&s->regs, sizeof(s->regs), (void *)bpf_task_pt_regs(task));

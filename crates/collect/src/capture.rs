@@ -20,24 +20,26 @@ use std::thread::sleep;
 use std::time::{Duration, SystemTime};
 
 use anyhow::{Context, Result};
-use recording::tables::{CallExample, CallLatency, Gap, Setting};
+use recording::tables::{CallExample, CallLatency, Counter, Gap, Setting};
 use recording::{Meta, Writer};
 
 use crate::clock;
 use crate::hooks;
 use crate::host;
 use crate::inventory;
-use crate::priority;
+use crate::priority::Back;
 use crate::probes::Room;
 use crate::probes::calls::{self, Calls};
 use crate::probes::ledger::{self, Ledger, ThreadRow, What};
-use crate::probes::profile::Profile;
+use crate::probes::profile::{Moment, Profile};
 use crate::probes::wakeups::Wakeups;
 use crate::samplers::{Samplers, Scope};
 use crate::target::{Resolved, processes};
 
 pub use windows::CallCounting;
 
+/// How long it takes to load everything on a host with room, and to spare.
+const LOADING: Duration = Duration::from_secs(3);
 /// How often rings are drained: half of what the ring of samples holds at its fastest.
 const TICK: Duration = Duration::from_millis(50);
 /// Length of a slice of the thread ledger and of the counters.
@@ -77,7 +79,7 @@ pub struct Progress {
 /// The kernel refuses the ledger, or the recording cannot be written.
 pub fn run(plan: &Plan, mut writer: Writer, stop: &AtomicBool, progress: &mut dyn FnMut(&Progress)) -> Result<()> {
     let cost = cost::Account::start(); // loading is part of the price
-    priority::stand_back();
+    let mut back = Back::stand(LOADING);
     let (mut a, mut b, mut c, mut d) =
         (MaybeUninit::uninit(), MaybeUninit::uninit(), MaybeUninit::uninit(), MaybeUninit::uninit());
     let mut gaps = Vec::new();
@@ -92,7 +94,11 @@ pub fn run(plan: &Plan, mut writer: Writer, stop: &AtomicBool, progress: &mut dy
     );
     let calls = Calls::load(&mut c, ledger.threads()).map_err(|e| hooks::explain(&plan.root, &calls::HOOKS, e));
     let calls = or_gap(calls, "call", &mut gaps);
-    let wakeups = or_gap(Wakeups::load_in(&mut d, &ledger, profile.is_some(), plan.room), "wakeup", &mut gaps);
+    let wakeups = or_gap(
+        Wakeups::load_in(&mut d, &ledger, profile.as_ref().map(|_| stack_bytes), plan.room),
+        "wakeup",
+        &mut gaps,
+    );
     let (host, target) = (host::inventory(&plan.root), plan.target.meta());
     // The clock starts with the watch of the threads: whatever comes between would be time that nobody saw.
     let (started, start_ns) = (clock::rfc3339(SystemTime::now()), clock::monotonic_ns());
@@ -103,11 +109,11 @@ pub fn run(plan: &Plan, mut writer: Writer, stop: &AtomicBool, progress: &mut dy
     meta.target.stack_bytes = stack_bytes;
     writer.describe(&meta)?;
     writer.append(&settings)?;
+    back.look(TICK);
     let mut capture = Capture::new(plan, &meta, Probes { ledger, profile, wakeups }, calls, gaps, cost);
-    meta.ended = capture.watch(&mut writer, stop, progress)?;
-    meta.length_ns = clock::monotonic_ns() - meta.start_ns;
+    meta.ended = capture.watch(&mut writer, stop, progress, &mut back)?;
     progress(&Progress { elapsed: plan.length, length: plan.length, doing: "naming functions" });
-    capture.close(&mut writer, meta.length_ns)?;
+    meta.length_ns = capture.close(&mut writer)?;
     writer.seal(&meta)
 }
 
@@ -202,11 +208,18 @@ impl<'o, 'p> Capture<'o, 'p> {
     }
 
     /// Drains until the end; says why it ended.
-    fn watch(&mut self, writer: &mut Writer, stop: &AtomicBool, progress: &mut dyn FnMut(&Progress)) -> Result<String> {
+    fn watch(
+        &mut self,
+        writer: &mut Writer,
+        stop: &AtomicBool,
+        progress: &mut dyn FnMut(&Progress),
+        back: &mut Back,
+    ) -> Result<String> {
         self.open_tables(writer)?;
         let mut next_slice = SLICE;
         loop {
             sleep(TICK);
+            back.look(TICK);
             let elapsed = Duration::from_nanos(clock::monotonic_ns() - self.start_ns);
             progress(&Progress { elapsed, length: self.plan.length, doing: "watching" });
             let main_ended = self.drain(writer)?;
@@ -220,7 +233,7 @@ impl<'o, 'p> Capture<'o, 'p> {
             }
             if elapsed >= next_slice || main_ended {
                 next_slice = elapsed + SLICE;
-                if !self.slice(writer, false)? {
+                if !self.slice(writer)? {
                     return Ok("target exited".into());
                 }
             }
@@ -246,7 +259,7 @@ impl<'o, 'p> Capture<'o, 'p> {
     fn drain(&mut self, writer: &mut Writer) -> Result<bool> {
         let events = self.probes.ledger.events()?;
         if let Some(profile) = &self.probes.profile {
-            let (waits, samples) = profile.samples()?.into_iter().partition(|raw| raw.before_wait);
+            let (waits, samples) = profile.samples()?.into_iter().partition(|raw| raw.moment != Moment::AtClock);
             writer.append(&self.samples.take(samples))?;
             writer.append(&self.samples.waits(waits))?;
         }
@@ -267,17 +280,29 @@ impl<'o, 'p> Capture<'o, 'p> {
     }
 
     /// Writes one slice; false = no thread of the target is left.
-    fn slice(&mut self, writer: &mut Writer, last: bool) -> Result<bool> {
-        let living = self.probes.ledger.read(last)?;
-        let ended = std::mem::take(&mut self.ended);
+    fn slice(&mut self, writer: &mut Writer) -> Result<bool> {
+        let living = self.probes.ledger.read(false)?;
         let t_ns = clock::monotonic_ns() - self.start_ns;
-        writer.append(&self.slices.rows(t_ns, &living, &ended))?;
-        writer.append(&if last { self.samplers.last(t_ns) } else { self.samplers.sample(t_ns) })?;
+        let counters = self.samplers.sample(t_ns);
+        self.write_slice(writer, t_ns, &living, &counters)?;
+        Ok(!living.is_empty())
+    }
+
+    fn write_slice(
+        &mut self,
+        writer: &mut Writer,
+        t_ns: u64,
+        living: &[ThreadRow],
+        counters: &[Counter],
+    ) -> Result<()> {
+        let ended = std::mem::take(&mut self.ended);
+        writer.append(&self.slices.rows(t_ns, living, &ended))?;
+        writer.append(counters)?;
         writer.append(&self.speed.rows(t_ns))?;
-        self.meet(writer, &living)?;
+        self.meet(writer, living)?;
         self.take_inventory(writer)?;
         self.delayers.learn(&self.plan.root, &self.probes.ledger.delayers()?);
-        Ok(!living.is_empty())
+        Ok(())
     }
 
     /// Notes how the target is set up, once and not at the start: a command that was started for the purpose
@@ -307,11 +332,19 @@ impl<'o, 'p> Capture<'o, 'p> {
         writer.append(&rows)
     }
 
-    /// Takes the hooks off and writes what only the end can tell.
-    fn close(mut self, writer: &mut Writer, length_ns: u64) -> Result<()> {
-        self.drain(writer)?;
-        self.slice(writer, true).context("failed to close the last slice")?;
+    /// Takes the hooks off and writes what only the end can tell. Returns the capture's length, ns: it ends with the last
+    /// look at the threads, and so must all that is counted; what was caught until then is read afterwards.
+    fn close(mut self, writer: &mut Writer) -> Result<u64> {
+        let mut living = self.probes.ledger.read(true).context("failed to close the last slice")?;
         self.probes.detach();
-        closing::write(self, writer, length_ns)
+        let length_ns = clock::monotonic_ns() - self.start_ns;
+        let counters = self.samplers.last(length_ns);
+        self.drain(writer)?;
+        // Some may have ended between the look and the end of the hooks: their last word counts.
+        let ended: HashSet<u32> = self.ended.iter().map(|row| row.tid).collect();
+        living.retain(|row| !ended.contains(&row.tid));
+        self.write_slice(writer, length_ns, &living, &counters)?;
+        closing::write(self, writer, length_ns)?;
+        Ok(length_ns)
     }
 }

@@ -1,18 +1,71 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Standing back: loading programs and naming functions are bursts of CPU time, and on a full host they would be taken
-//! from the service that is observed, all within one percent of its requests.
+//! from the service that is observed, all within one percent of its requests. But whoever stands at the back of a very
+//! long queue never gets a turn; then rings overflow and ten seconds become a minute.
 
 #![allow(unsafe_code, reason = "no crate at hand wraps setpriority(2)")]
+
+use std::time::{Duration, Instant};
 
 /// Nice value of the thread that captures: on a full CPU it gets a tenth of what others get, and it needs less.
 const NICE: libc::c_int = 10;
 
-/// Lets everybody else go first. Lowering one's own priority needs no privilege and cannot fail in a way that matters.
-pub fn stand_back() {
-    // SAFETY: no pointers; 0 means the calling thread, on Linux.
-    unsafe {
-        if libc::getpriority(libc::PRIO_PROCESS, 0) < NICE {
-            libc::setpriority(libc::PRIO_PROCESS, 0, NICE);
+/// So far behind, what is to be done will not get done at the back of the queue.
+const TOO_LATE: Duration = Duration::from_millis(700);
+
+/// The calling thread's place behind all others, until it is too late.
+pub struct Back {
+    before: Option<libc::c_int>,
+    due: Instant,
+}
+
+impl Back {
+    /// Lets everybody else go first; the next look is due after `within`.
+    pub fn stand(within: Duration) -> Self {
+        // SAFETY: no pointers; 0 means the calling thread, on Linux.
+        let before = unsafe { libc::getpriority(libc::PRIO_PROCESS, 0) };
+        let back = Self { before: (before < NICE).then_some(before), due: Instant::now() + within };
+        if back.before.is_some() {
+            // Lowering one's own priority needs no privilege and cannot fail in a way that matters.
+            set(NICE);
         }
+        back
+    }
+
+    /// Whether the look that is due now comes too late: then the thread takes its old place again, for good. The next one
+    /// is due after `within`.
+    pub fn look(&mut self, within: Duration) {
+        let late = Instant::now() > self.due + TOO_LATE;
+        if let Some(before) = self.before.take_if(|_| late) {
+            set(before); // refused without CAP_SYS_NICE: it stays late then, and the recording says how long it took
+        }
+        self.due = Instant::now() + within;
+    }
+}
+
+fn set(nice: libc::c_int) {
+    // SAFETY: as above.
+    unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, nice) };
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn nice() -> libc::c_int {
+        // SAFETY: as above.
+        unsafe { libc::getpriority(libc::PRIO_PROCESS, 0) }
+    }
+
+    #[test]
+    fn back_until_it_is_too_late() {
+        let before = nice();
+        let mut back = Back::stand(Duration::from_secs(60));
+        assert_eq!(nice(), NICE.max(before));
+        back.look(Duration::from_secs(60));
+        assert_eq!(nice(), NICE.max(before), "in time");
+        back.due = Instant::now().checked_sub(Duration::from_secs(5)).unwrap();
+        back.look(Duration::from_secs(60));
+        assert!(nice() == before || nice() == NICE, "without the privilege it stays");
     }
 }

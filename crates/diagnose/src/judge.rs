@@ -110,12 +110,24 @@ impl Asked {
 }
 
 /// By explained time; but waste comes before the quota that it uses up: without the waste there
-/// would be less to throttle, while a larger quota would only be wasted too.
+/// would be less to throttle, while a larger quota would only be wasted too. And a root comes before what stands on it.
 fn rank(findings: &mut [(Finding, Statement)]) {
     let waste_first = |f: &Finding| f.cause == "busy-poll" && f.explains.share >= 0.5;
     findings.sort_by(|(a, _), (b, _)| {
         waste_first(b).cmp(&waste_first(a)).then(b.explains.seconds.total_cmp(&a.explains.seconds))
     });
+    for at in 1..findings.len() {
+        let stands_on = |earlier: &(Finding, Statement)| is_root(&findings[at].0, &earlier.0);
+        if let Some(first) = findings[..at].iter().position(stands_on) {
+            findings[first..=at].rotate_right(1);
+        }
+    }
+}
+
+/// Whether what one finding begins with is a later link of the other's chain.
+fn is_root(root: &Finding, other: &Finding) -> bool {
+    let Some(first) = root.chain.first() else { return false };
+    other.chain.iter().skip(1).any(|link| link.who == first.who && link.waits_on == first.waits_on)
 }
 
 pub(crate) fn window(case: &Case) -> Window {
@@ -158,4 +170,30 @@ fn ledger(case: &Case) -> Ledger {
         threads.insert("wall".to_string(), ledger.total.wall_ns / 1e9);
     }
     Ledger { threads, connections: BTreeMap::new() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::verdict::{Explains, Link};
+
+    fn finding(cause: &str, seconds: f64, chain: &[&str]) -> (Finding, Statement) {
+        let link = |who: &&str| Link { who: (*who).into(), waits_on: "read".into(), ..Link::default() };
+        let chain = chain.iter().map(link).collect();
+        let explains = Explains { seconds, ..Explains::default() };
+        (Finding { cause: cause.into(), explains, chain, ..Finding::default() }, Statement::default())
+    }
+
+    #[test]
+    fn a_root_comes_before_what_stands_on_it() {
+        let mut findings = [
+            finding("other", 1.0, &["x"]),
+            finding("root", 2.0, &["b", "c"]),
+            finding("queue", 9.0, &["a", "b", "c"]),
+            finding("middle", 5.0, &[]),
+        ];
+        rank(&mut findings);
+        let order: Vec<&str> = findings.iter().map(|(f, _)| f.cause.as_str()).collect();
+        assert_eq!(order, ["root", "queue", "middle", "other"]);
+    }
 }

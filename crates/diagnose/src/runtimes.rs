@@ -8,6 +8,7 @@
 pub mod collectors;
 pub mod event_loops;
 pub mod jit;
+pub mod timers;
 
 use serde::Serialize;
 

@@ -32,9 +32,9 @@ use context::Context;
 use ends::Ends;
 pub use ends::{End, Kind};
 use timelines::Timelines;
-use turns::Turns;
+use turns::{TIMED, Turns, is_timed};
 use walker::Walker;
-pub use who::{DNS, Who, kind_of_thread};
+pub use who::{DNS, SLEEP, Who, kind_of_thread};
 
 /// Waits of the target that are walked; of more, every second, third and so on is, and counts for the others.
 const MAX_ROOTS: usize = 20_000;
@@ -81,6 +81,25 @@ impl Walk {
     /// Id in table `stack` of the user stack with which somebody usually waits; 0 = unknown.
     pub fn code(&self, who: &Who) -> u32 {
         self.codes.usual(who)
+    }
+
+    /// Whether a thread of the target only let time pass in a wait.
+    pub fn slept(&self, case: &Case, row: &Wakeup) -> bool {
+        let (comm, call) = (kind_of_thread(&row.comm), case.syscall(row.syscall));
+        let mut who = Who { pid: row.pid, comm, call, ..Who::default() };
+        if row.context == "interrupt" && is_timed(case, row.syscall, &row.args) {
+            who.fd_kind = TIMED.to_string();
+            return self.codes.sleeps(&who);
+        }
+        who.sleeps()
+    }
+
+    /// Id of the user stack with which the last one of a chain, outside the target, usually answers; 0 = unknown.
+    pub fn answer(&self, links: &[chains::Link], end: &End) -> u32 {
+        match (end.name().is_empty(), links.last()) {
+            (true, Some(last)) => self.codes.waking(last.who.pid, &last.who.comm),
+            _ => self.codes.waking(end.pid, &end.comm),
+        }
     }
 }
 

@@ -25,7 +25,13 @@ pub static SCENARIO: Scenario = Scenario {
 
 fn stage(cell: &mut Cell, _: Side) -> Result<Aim> {
     cell.bring("clock.jar")?;
-    let pid = cell.start(Program::installed("java").args(["-cp", "clock.jar", "Clock", &PORT.to_string()]))?;
+    let pid = cell.start(Program::installed("java").args([
+        "-Dsun.net.httpserver.nodelay=true",
+        "-cp",
+        "clock.jar",
+        "Clock",
+        &PORT.to_string(),
+    ]))?;
     cell.wait_for_port(PORT)?;
     let url = format!("http://127.0.0.1:{PORT}/");
     let load = Program::built("webload").args(["-url", &url, "-rate", "40", "-connections", "8"]);

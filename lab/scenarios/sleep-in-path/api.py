@@ -21,6 +21,7 @@ def result():
 
 class Api(http.server.BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
+    wbufsize = -1  # head and body in one packet, which no delayed ACK can hold up
 
     def do_GET(self):
         body = json.dumps(result()).encode()

@@ -3,11 +3,12 @@
 "use strict";
 const http = require("node:http");
 
-const [port, store] = process.argv.slice(2).map(Number);
+const [port, store] = process.argv.slice(2, 4).map(Number);
+const host = process.argv[4] ?? "127.0.0.1";
 const agent = new http.Agent({ keepAlive: true });
 
 http
   .createServer((_, response) => {
-    http.get({ host: "127.0.0.1", port: store, agent }, (answer) => answer.pipe(response));
+    http.get({ host, port: store, agent }, (answer) => answer.pipe(response));
   })
   .listen(port, "127.0.0.1");

@@ -3,7 +3,8 @@
 "use strict";
 const http = require("node:http");
 
-const [port, delay] = process.argv.slice(2).map(Number);
+const [port, delay] = process.argv.slice(2, 4).map(Number);
+const host = process.argv[4] ?? "127.0.0.1";
 const value = JSON.stringify({ name: "basket", items: Array.from({ length: 20 }, (_, i) => `article ${i}`) });
 
 function answer(response) {
@@ -16,4 +17,4 @@ http
     if (delay > 0) setTimeout(answer, delay, response);
     else answer(response);
   })
-  .listen(port, "127.0.0.1");
+  .listen(port, host);

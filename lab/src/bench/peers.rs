@@ -38,8 +38,10 @@ pub struct Peer {
 enum Target {
     /// It watches everything.
     Everything,
-    /// `-p PID`.
+    /// `-p PID`, or a program that it starts.
     Pid,
+    /// `-p PID` only.
+    RunningPid,
     /// A script in which `TARGET` stands for a condition on the process.
     Script(&'static str),
 }
@@ -81,6 +83,20 @@ pub static ALL: &[Peer] = &[
         slows: 20,
     },
     Peer {
+        name: "offcputime of libbpf-tools",
+        command: &["offcputime"],
+        target: Target::RunningPid,
+        settle: Duration::from_millis(1000),
+        slows: 1,
+    },
+    Peer {
+        name: "wakeuptime of libbpf-tools",
+        command: &["wakeuptime"],
+        target: Target::RunningPid,
+        settle: Duration::from_millis(1000),
+        slows: 1,
+    },
+    Peer {
         name: "bpftrace, off-CPU by stack",
         command: &["bpftrace", "-o", "bpftrace.txt", "-e"],
         target: Target::Script(OFF_CPU),
@@ -112,12 +128,17 @@ impl Peer {
         let mut args: Vec<OsString> = self.command.iter().map(Into::into).collect();
         match self.target {
             Target::Everything => {}
-            Target::Pid => args.extend(["-p".into(), pid.to_string().into()]),
+            Target::Pid | Target::RunningPid => args.extend(["-p".into(), pid.to_string().into()]),
             Target::Script(script) => args.push(script.replace("TARGET", &format!("pid == {pid}")).into()),
         }
         let running = self.start(cell, &args)?;
         cell.stop.sleep(self.settle)?;
         Ok(running)
+    }
+
+    /// Whether it can start the program that it watches.
+    pub fn starts_programs(&self) -> bool {
+        self.target != Target::RunningPid
     }
 
     /// The command that runs `program`, known to the kernel as `comm`, under the tool.
@@ -180,7 +201,7 @@ mod tests {
     #[test]
     fn every_peer_can_be_put_around_a_program() {
         let program: Vec<OsString> = ["perf", "bench", "sched", "pipe"].map(Into::into).into();
-        for peer in ALL {
+        for peer in ALL.iter().filter(|peer| peer.starts_programs()) {
             let args = peer.around(&program, "perf");
             let line: Vec<String> = args.iter().map(|a| a.to_string_lossy().into_owned()).collect();
             assert!(line.join(" ").ends_with("perf bench sched pipe"), "{line:?}");

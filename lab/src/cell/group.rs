@@ -45,12 +45,14 @@ impl Group {
         if version == Version::Two {
             fs::write(root.join("cgroup.subtree_control"), "+cpu")
                 .with_context(|| format!("failed to pass the cpu controller on below `{}`", root.display()))?;
+            let _ = fs::write(root.join("cgroup.subtree_control"), "+memory"); // where it is missing, limits will say so
         }
         let group = Self { version, path: root.join(name) };
         fs::create_dir(&group.path)
             .with_context(|| format!("failed to make cgroup `{}` (the lab needs root)", group.path.display()))?;
         if version == Version::Two {
             fs::write(group.path.join("cgroup.subtree_control"), "+cpu")?;
+            let _ = fs::write(group.path.join("cgroup.subtree_control"), "+memory");
         }
         Ok(group)
     }

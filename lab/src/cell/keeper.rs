@@ -18,14 +18,16 @@ use super::group;
 pub struct Keeper(Child);
 
 impl Keeper {
-    /// Starts a keeper for a cgroup and a folder.
+    /// Starts a keeper for cgroups and a folder.
     ///
     /// # Errors
     /// It could not be started.
-    pub fn start(group: &Path, dir: &Path) -> Result<Self> {
+    pub fn start(groups: &[&Path], dir: &Path) -> Result<Self> {
         let exe = env::current_exe().context("failed to find the lab's own binary")?;
         // A process group of its own: Ctrl-C at the terminal must not reach it.
-        let child = Command::new(exe).arg("keep").arg(group).arg(dir).stdin(Stdio::piped()).process_group(0).spawn();
+        let mut command = Command::new(exe);
+        command.arg("keep").arg(dir).args(groups.iter().filter(|group| !group.as_os_str().is_empty()));
+        let child = command.stdin(Stdio::piped()).process_group(0).spawn();
         Ok(Self(child.context("failed to start the keeper")?))
     }
 
@@ -50,9 +52,9 @@ impl Keeper {
 ///
 /// # Errors
 /// Something of the cell is left.
-pub fn keep(group: &Path, dir: &PathBuf) -> Result<()> {
+pub fn keep(dir: &Path, groups: &[PathBuf]) -> Result<()> {
     let _ = io::stdin().read_to_end(&mut Vec::new()); // ends when the runner does
-    group::remove(group)?;
+    groups.iter().try_for_each(|group| group::remove(group))?;
     if dir.exists() {
         fs::remove_dir_all(dir).with_context(|| format!("failed to remove `{}`", dir.display()))?;
     }

@@ -12,6 +12,8 @@ pub struct Program {
     pub(super) cpus: Vec<usize>,
     pub(super) group: String,
     pub(super) quota_percent: Option<u64>,
+    pub(super) memory: Option<u64>,
+    pub(super) far: bool,
 }
 
 impl Program {
@@ -26,7 +28,8 @@ impl Program {
     }
 
     fn new(name: &str, exe: OsString) -> Self {
-        Self { name: name.into(), exe, args: vec![], cpus: vec![], group: "service".into(), quota_percent: None }
+        let (group, name) = ("service".into(), name.into());
+        Self { name, exe, args: vec![], cpus: vec![], group, quota_percent: None, memory: None, far: false }
     }
 
     /// Appends arguments.
@@ -54,6 +57,20 @@ impl Program {
     #[must_use]
     pub fn with_quota(mut self, percent: u64) -> Self {
         self.quota_percent = Some(percent);
+        self
+    }
+
+    /// Limits the memory of its cgroup, in bytes.
+    #[must_use]
+    pub fn with_memory(mut self, bytes: u64) -> Self {
+        self.memory = Some(bytes);
+        self
+    }
+
+    /// Starts it at the far end of the cell's second network, see [`super::FAR`].
+    #[must_use]
+    pub fn far(mut self) -> Self {
+        self.far = true;
         self
     }
 

@@ -164,6 +164,7 @@ fn losses(capture: &Capture<'_, '_>) -> Result<Vec<Loss>> {
     if let Some(wakeups) = &capture.probes.wakeups {
         let c = wakeups.counts()?;
         rows.push(row("wakeups", c.rows, c.rows_lost));
+        rows.push(row("stacks of programs that wake others", c.snapshots, c.snapshots_lost));
         rows.push(row("stacks of wakeups", c.stacks - c.stacks_lost, c.stacks_lost));
     }
     if let Some(windows) = &capture.windows {

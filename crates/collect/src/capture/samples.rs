@@ -7,7 +7,7 @@ use stacks::{Registers, Snapshot, Stacks};
 
 use super::Plan;
 use super::windows::Suspicion;
-use crate::probes::profile::RawSample;
+use crate::probes::profile::{Moment, RawSample};
 
 /// `-ENOSYS`, which the kernel leaves in ax while a call has no result yet.
 const NO_RESULT_YET: i64 = -38;
@@ -40,7 +40,7 @@ impl Samples {
         raw.iter().map(|sample| self.row(sample)).collect()
     }
 
-    /// Rows of threads that were about to wait.
+    /// Rows of threads that were about to wait, or to wake somebody.
     pub fn waits(&mut self, raw: Vec<RawSample>) -> Vec<WaitStack> {
         raw.iter().map(|raw| self.wait(raw)).collect()
     }
@@ -53,6 +53,7 @@ impl Samples {
             pid: raw.tgid,
             tid: raw.tid,
             comm: raw.comm.clone(),
+            wakes: raw.moment == Moment::BeforeWakeup,
             syscall: call_number(raw),
             args: vec![r.di, r.si, r.dx, r.r10],
             stack: self.stacks.intern(&[], &user.frames, user.complete),

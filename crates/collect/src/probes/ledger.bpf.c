@@ -108,7 +108,7 @@ static __always_inline void show_wait(struct task_struct *task, struct thread_st
 		return;
 	}
 	c->snapshots++;
-	s->before_wait = 1;
+	s->moment = BEFORE_WAIT;
 	bpf_ringbuf_submit(s, BPF_RB_NO_WAKEUP);
 }
 

@@ -27,6 +27,18 @@ const MAX_CHUNKS: u32 = 8;
 /// User registers in the order of the kernel's `pt_regs` on x86-64.
 pub type Registers = [u64; 21];
 
+/// What a thread was doing when a snapshot was taken of it; the C enum `moment`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Moment {
+    /// It ran.
+    #[default]
+    AtClock,
+    /// It was about to wait in its system call.
+    BeforeWait,
+    /// Its system call was about to wake another thread.
+    BeforeWakeup,
+}
+
 /// One sample as the kernel wrote it, before unwinding.
 #[derive(Clone, Debug)]
 pub struct RawSample {
@@ -42,8 +54,8 @@ pub struct RawSample {
     pub user_mode: bool,
     /// User mode, just behind a system call instruction.
     pub after_call: bool,
-    /// Taken by the ledger, of a thread that was about to wait in its system call.
-    pub before_wait: bool,
+    /// What the thread was doing.
+    pub moment: Moment,
     /// Thread's command name.
     pub comm: String,
     /// User registers.
@@ -78,7 +90,7 @@ struct RawHead {
     cpu: u32,
     user_mode: u8,
     after_call: u8,
-    before_wait: u8,
+    moment: u8,
     zero: u8,
     kernel_bytes: i32,
     stack_bytes: u32,
@@ -96,7 +108,7 @@ impl Default for RawHead {
             cpu: 0,
             user_mode: 0,
             after_call: 0,
-            before_wait: 0,
+            moment: 0,
             zero: 0,
             kernel_bytes: 0,
             stack_bytes: 0,
@@ -237,6 +249,16 @@ fn clock(skel: &skel::ProfileSkel<'_>, cpu: u32, hz: u32) -> Result<(OwnedFd, Li
     Ok((clock, link))
 }
 
+impl Moment {
+    fn of(number: u8) -> Self {
+        match number {
+            0 => Self::AtClock,
+            1 => Self::BeforeWait,
+            _ => Self::BeforeWakeup,
+        }
+    }
+}
+
 /// One record of the ring; `None` = it is shorter than its head.
 pub(crate) fn parse(bytes: &[u8]) -> Option<RawSample> {
     let head: RawHead = kernel_map::row(bytes)?;
@@ -249,7 +271,7 @@ pub(crate) fn parse(bytes: &[u8]) -> Option<RawSample> {
         cpu: head.cpu,
         user_mode: head.user_mode != 0,
         after_call: head.after_call != 0,
-        before_wait: head.before_wait != 0,
+        moment: Moment::of(head.moment),
         comm: comm(&head.comm),
         registers: head.registers,
         kernel: head.kernel_ip[..frames.min(KERNEL_FRAMES)].to_vec(),

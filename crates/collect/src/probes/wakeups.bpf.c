@@ -19,6 +19,7 @@
 
 #include "target.bpf.h"
 #include "stack.bpf.h"
+#include "snapshot.bpf.h"
 #include "call.bpf.h"
 #include "socket.bpf.h"
 
@@ -31,6 +32,8 @@ const volatile u64 row_every_ns = 1000000;
 const volatile u32 rows_per_turn = 128;
 /* Snapshots asked for in a turn on one CPU: they cost more than all the rest. */
 const volatile u32 snapshots_per_turn = 16;
+/* Snapshots of wakers outside the target in a turn on one CPU, one of a thread at most. */
+const volatile u32 shown_per_turn = 4;
 /* Threads outside the target that are followed at most. */
 const volatile u32 most_followed = 4096;
 /* Addresses between which the entries of interrupts lie; 0 = unknown. */
@@ -51,6 +54,7 @@ struct sleeper {
 	u32 waits;
 	u32 asked; /* of those that a thread of the target ended */
 	u32 next; /* blocked ns at which the next row is due */
+	u32 shown; /* turn in which a snapshot was taken of it as a waker */
 };
 
 struct {
@@ -108,6 +112,9 @@ struct wakeup_counts {
 	u64 turn;
 	u64 rows_in_turn;
 	u64 asked_in_turn;
+	u64 shown_in_turn;
+	u64 snapshots;
+	u64 snapshots_lost;
 };
 
 struct {
@@ -190,6 +197,7 @@ static __always_inline bool has_turn(u64 now, struct wakeup_counts *c)
 		c->turn = now >> 27;
 		c->rows_in_turn = 0;
 		c->asked_in_turn = 0;
+		c->shown_in_turn = 0;
 	}
 	if (c->rows_in_turn >= rows_per_turn) {
 		c->put_off++;
@@ -308,6 +316,26 @@ static __always_inline void fill_waker(struct wakeup *row, struct task_struct *w
 	bpf_probe_read_kernel_str(row->waker_comm, sizeof(row->waker_comm), waker->comm);
 }
 
+/* Where in its program a followed thread is when it wakes somebody. */
+static __always_inline void show_waker(struct task_struct *waker, struct wakeup_counts *c)
+{
+	struct sleeper *s = bpf_task_storage_get(&sleepers, waker, 0, 0);
+	struct sample *sample;
+
+	if (!s || s->shown == (u32)c->turn || c->shown_in_turn >= shown_per_turn || watched(waker))
+		return;
+	s->shown = c->turn;
+	c->shown_in_turn++;
+	sample = snapshot(waker);
+	if (!sample) {
+		c->snapshots_lost++;
+		return;
+	}
+	c->snapshots++;
+	sample->moment = BEFORE_WAKEUP;
+	bpf_ringbuf_submit(sample, BPF_RB_NO_WAKEUP);
+}
+
 /* --- hook ----------------------------------------------------------------------------------- */
 
 SEC("tp_btf/sched_waking")
@@ -349,8 +377,10 @@ int BPF_PROG(on_waking, struct task_struct *task)
 	if (snapshots_in_turn(c))
 		want_snapshot(task, row->syscall);
 	fill_waker(row, waker, interrupt);
-	if (row->context == WAKER_THREAD)
+	if (row->context == WAKER_THREAD) {
 		follow(waker, c);
+		show_waker(waker, c);
+	}
 	bpf_ringbuf_submit(row, BPF_RB_NO_WAKEUP);
 	s->row_at = now;
 	s->blocked = s->cpu = s->run_queue = 0;

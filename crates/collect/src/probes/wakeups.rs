@@ -13,7 +13,7 @@ use libbpf_rs::{Link, MapCore, OpenObject, RingBuffer, RingBufferBuilder};
 use plain::Plain;
 
 use super::ledger::Ledger;
-use super::{Room, comm, kernel_map, refusal, run_stats, shapes};
+use super::{Room, comm, kernel_map, profile, refusal, run_stats, shapes};
 use crate::host;
 
 mod skel {
@@ -30,6 +30,8 @@ pub const HOOKS: [&str; 1] = ["sched_waking"];
 const ROWS_PER_TURN: u32 = 256;
 /// Likewise snapshots, of which each costs as much as many rows.
 const SNAPSHOTS_PER_TURN: u32 = 32;
+/// Likewise of wakers outside the target.
+const SHOWN_PER_TURN: u32 = 8;
 
 /// The socket that a call is about; the C struct `port_pair`.
 #[repr(C)]
@@ -115,6 +117,10 @@ pub struct Counts {
     pub stacks: u64,
     /// Stacks that found the map full.
     pub stacks_lost: u64,
+    /// Snapshots of wakers taken.
+    pub snapshots: u64,
+    /// Snapshots that found the ring full.
+    pub snapshots_lost: u64,
     /// Threads outside the target that are followed.
     pub followed: u64,
     /// Times that a waker could not be followed.
@@ -171,17 +177,18 @@ impl<'o> Wakeups<'o> {
     /// # Errors
     /// The kernel refuses the program: the sentence says why.
     pub fn load(storage: &'o mut MaybeUninit<OpenObject>, ledger: &Ledger<'_>) -> Result<Self> {
-        Self::load_in(storage, ledger, true, Room::Whole)
+        Self::load_in(storage, ledger, Some(16 << 10), Room::Whole)
     }
 
-    /// The same with other room in its maps; `snapshots` = somebody reads the snapshots that it makes the ledger take.
+    /// The same with other room in its maps; `stack_bytes` of a user stack are kept in a snapshot, none = nobody reads
+    /// snapshots.
     ///
     /// # Errors
     /// As above.
     pub fn load_in(
         storage: &'o mut MaybeUninit<OpenObject>,
         ledger: &Ledger<'_>,
-        snapshots: bool,
+        stack_bytes: Option<u32>,
         room: Room,
     ) -> Result<Self> {
         refusal::listen();
@@ -190,11 +197,14 @@ impl<'o> Wakeups<'o> {
         room.apply(open.open_object_mut())?;
         open.maps.threads.reuse_fd(ledger.threads().as_fd()).context("failed to share the map of threads")?;
         open.maps.stacks.reuse_fd(ledger.stack_map().as_fd()).context("failed to share the map of stacks")?;
+        open.maps.samples.reuse_fd(ledger.ring().as_fd()).context("failed to share the ring of samples")?;
         if let Some(rodata) = open.maps.rodata_data.as_deref_mut() {
             shapes::mark_subjects(&mut rodata.subjects);
             let cpus = u32::try_from(host::online_cpus(Path::new("/")).len()).unwrap_or(1).max(1);
             rodata.rows_per_turn = (ROWS_PER_TURN / cpus).max(1);
-            rodata.snapshots_per_turn = if snapshots { (SNAPSHOTS_PER_TURN / cpus).max(1) } else { 0 };
+            let each = |all: u32| stack_bytes.map_or(0, |_| (all / cpus).max(1));
+            (rodata.snapshots_per_turn, rodata.shown_per_turn) = (each(SNAPSHOTS_PER_TURN), each(SHOWN_PER_TURN));
+            rodata.stack_chunks = profile::chunks(stack_bytes.unwrap_or(0));
             (rodata.interrupts_from, rodata.interrupts_until) = host::interrupt_entries(Path::new("/"));
         }
         let skel = open.load().map_err(|e| refusal::explained(&e, "the kernel refused the program of wakeups"))?;
@@ -233,6 +243,8 @@ impl<'o> Wakeups<'o> {
             sum.put_off += c.put_off;
             sum.stacks += c.stacks;
             sum.stacks_lost += c.stacks_lost;
+            sum.snapshots += c.snapshots;
+            sum.snapshots_lost += c.snapshots_lost;
             sum.followed += c.followed;
             sum.not_followed += c.not_followed;
         }
@@ -246,7 +258,7 @@ impl<'o> Wakeups<'o> {
 
     /// Kernel memory of its own maps, bytes.
     pub fn map_bytes(&self) -> u64 {
-        let own = |name: &std::ffi::OsStr| name != "threads" && name != "stacks";
+        let own = |name: &std::ffi::OsStr| !["threads", "stacks", "samples"].iter().any(|shared| name == *shared);
         self.skel.object().maps().filter(|m| own(m.name())).map(|m| run_stats::map_bytes(m.as_fd())).sum()
     }
 

@@ -4,14 +4,14 @@
 
 use recording::tables::Wakeup;
 
-use super::waiting::{Waiting, sum};
+use super::waiting::Waiting;
 use crate::case::{Case, Fact};
 use crate::statistics::ratio;
 use crate::verdict::Gap;
 use crate::walk::chains::Chain;
 use crate::walk::clients::Clients;
 use crate::walk::turns::TURN;
-use crate::walk::{Walk, Who};
+use crate::walk::{Walk, Who, kind_of_thread};
 
 /// Waits for what other threads hold.
 #[derive(Clone, Debug, Default)]
@@ -32,9 +32,9 @@ impl Fact for Rights {
         let (chains, ns) = waiting.of(|chain| chain.links[0].who.fd_kind == TURN);
         let Some(holder) = chains.first().and_then(|chain| chain.links.get(1)) else { return Ok(Self::default()) };
         let (walk, clients) = (case.fact::<Walk>()?, case.fact::<Clients>()?);
-        let rows = case.recording.rows::<Wakeup>().iter();
-        let held: Vec<&Wakeup> =
-            rows.filter(|row| walk.target.contains(&row.pid) && is_wait_of(case, &clients, row, &holder.who)).collect();
+        let within = |row: &Wakeup| row.context == "thread" && walk.target.contains(&row.waker_pid);
+        let of_holders = |row: &&Wakeup| !within(row) && is_wait_of(case, &clients, row, &holder.who);
+        let held: Vec<&Wakeup> = case.recording.rows::<Wakeup>().iter().filter(of_holders).collect();
         let total: f64 = held.iter().map(|row| row.blocked_ns.max(row.wait_ns) as f64).sum();
         Ok(Self {
             ns,
@@ -48,21 +48,25 @@ impl Fact for Rights {
 impl Rights {
     /// Whether several hold one at once, nearly all the time: a pool, and it is empty.
     pub fn is_pool(&self) -> bool {
-        self.most >= 2 && self.mean >= self.most as f64 * HELD
+        self.mean >= SEVERAL && self.mean >= self.most as f64 * HELD
     }
 
-    /// Time of its chains with a wait of the holder, ns: all of it.
+    /// Whether one holds it at a time. Some runtimes look at a lock again now and then, which is a wait beside the holder's.
     pub fn is_lock(&self) -> bool {
-        self.most < 2 && sum(&self.chains) > 0.0
+        !self.chains.is_empty() && self.mean < SEVERAL
     }
 }
+
+/// Holders on average, between one and two.
+const SEVERAL: f64 = 1.5;
 
 /// Of the largest number of holders, so many on average: between two requests a holder is on a CPU.
 const HELD: f64 = 0.6;
 
 fn is_wait_of(case: &Case, clients: &Clients, row: &Wakeup, who: &Who) -> bool {
     let peer = clients.asked_by(row).unwrap_or_default();
-    row.pid == who.pid && case.syscall(row.syscall) == who.call && peer == who.peer
+    let same_thread = row.pid == who.pid && kind_of_thread(&row.comm) == who.comm;
+    same_thread && case.syscall(row.syscall) == who.call && peer == who.peer
 }
 
 /// Most waits at the same time.

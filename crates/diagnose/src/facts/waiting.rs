@@ -8,9 +8,8 @@ use recording::tables::Wakeup;
 use crate::case::{Case, Fact};
 use crate::facts::stacks::{Code, Stacks};
 use crate::ledger::threads::Threads;
-use crate::runtimes::Part;
+use crate::runtimes::{Part, timers};
 use crate::statistics::{ratio, share};
-use crate::syscall::{Family, family};
 use crate::verdict::{self, Gap};
 use crate::walk::chains::{Chain, Link, Nature};
 use crate::walk::clients::Clients;
@@ -81,7 +80,7 @@ impl Fact for Waiting {
             untold_of: untold.first().map_or(String::new(), |c| c.links[0].who.peer.clone()),
             chains,
             asked,
-            sleepers: sleepers(case, &*case.fact()?),
+            sleepers: sleepers(case, &walk, &*case.fact()?),
         })
     }
 }
@@ -123,11 +122,10 @@ pub fn too_little(case: &Case, (ns, part): (f64, f64), min_part: f64, min_of_win
     }
 }
 
-fn sleepers(case: &Case, clients: &Clients) -> Vec<Sleeper> {
+fn sleepers(case: &Case, walk: &Walk, clients: &Clients) -> Vec<Sleeper> {
     let mut threads: BTreeMap<u32, Sleeper> = BTreeMap::new();
     for row in case.recording.rows::<Wakeup>() {
-        let call = case.syscall(row.syscall);
-        let sleeps = family(&call) == Family::Sleep;
+        let sleeps = walk.slept(case, row);
         let client = clients.ended(case, row);
         if !sleeps && !client {
             continue;
@@ -139,7 +137,7 @@ fn sleepers(case: &Case, clients: &Clients) -> Vec<Sleeper> {
         if sleeps {
             thread.slept_ns += row.blocked_ns.max(row.wait_ns) as f64;
             thread.sleeps += 1;
-            thread.call = call;
+            thread.call = case.syscall(row.syscall);
         }
     }
     let mut sleepers: Vec<Sleeper> = threads.into_values().filter(|t| t.sleeps > 0 && t.clients > 0).collect();
@@ -150,10 +148,27 @@ fn sleepers(case: &Case, clients: &Clients) -> Vec<Sleeper> {
 /// A chain as the verdict has it: its waits, and what it ends at.
 pub fn links(chain: &Chain, stacks: &Stacks) -> Vec<verdict::Link> {
     let mut links: Vec<verdict::Link> = chain.links.iter().map(|link| wait(link, stacks)).collect();
-    let end = &chain.end;
-    let (who, waits_on) = (end.name(), end.words());
-    links.push(verdict::Link { who, waits_on, seconds: chain.ns / 1e9, stack: Vec::new() });
+    let (who, mut waits_on) = (chain.end.name(), chain.end.words());
+    if let Some(timer) = timer(chain, stacks) {
+        waits_on += &format!(": {timer}");
+    }
+    links.push(verdict::Link { who, waits_on, seconds: chain.ns / 1e9, stack: answer(chain, stacks) });
     links
+}
+
+/// What the program calls the timer at the end of a chain, where its event loop is known.
+pub fn timer(chain: &Chain, stacks: &Stacks) -> Option<&'static str> {
+    let answer: Vec<&Code> = stacks.user(chain.answer).collect();
+    timers::of(&answer).filter(|_| chain.end.kind == Kind::Timer).map(|(_, name)| name)
+}
+
+/// The code in which the last one of a chain answered: from the program's own function, where a runtime stands between
+/// that and the call.
+fn answer(chain: &Chain, stacks: &Stacks) -> Vec<String> {
+    let own: Vec<&Code> = callers(chain.answer, stacks).collect();
+    let script = own.iter().position(|code| code.is_jit() && !code.symbol.is_empty());
+    let from = script.or_else(|| timers::of(&own).map(|(at, _)| at)).unwrap_or(0);
+    own[from..].iter().map(|code| code.label()).collect()
 }
 
 /// Functions of the kernel that every wait ends in: they say nothing about where.

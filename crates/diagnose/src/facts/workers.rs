@@ -3,13 +3,15 @@
 
 use std::collections::BTreeSet;
 
+use recording::tables::Wait;
+
 use super::calls::Calls;
 use super::counters::Counters;
 use crate::case::{Case, Fact};
 use crate::ledger::blocked::Blocked;
 use crate::ledger::threads::Threads;
 use crate::statistics::share;
-use crate::syscall::Family;
+use crate::syscall::{Family, family};
 use crate::verdict::Gap;
 
 /// The listener with the longest queue, and who accepts.
@@ -69,8 +71,15 @@ impl Workers {
     }
 }
 
-/// Threads that accepted in the windows in which calls were counted.
+/// Threads that were seen to accept: in the windows in which calls were counted, in a sample, or waiting for a connection.
 fn accepting(case: &Case) -> BTreeSet<(u32, u32)> {
-    let Ok(calls) = case.fact::<Calls>() else { return BTreeSet::new() };
-    calls.counted.iter().filter(|(_, c)| c.family == Family::Accept).map(|(&(pid, tid, _), _)| (pid, tid)).collect()
+    let accepts = |name: &str| family(name) == Family::Accept;
+    let waits = case.recording.rows::<Wait>().iter().filter(|row| accepts(&case.syscall(row.syscall)));
+    let mut threads: BTreeSet<(u32, u32)> = waits.map(|row| (row.pid, row.tid)).collect();
+    if let Ok(calls) = case.fact::<Calls>() {
+        let counted = calls.counted.iter().filter(|(_, call)| accepts(&call.name)).map(|(key, _)| key);
+        let sampled = calls.sampled.iter().filter(|(_, call)| accepts(&call.name)).map(|(key, _)| key);
+        threads.extend(counted.chain(sampled).map(|&(pid, tid, _)| (pid, tid)));
+    }
+    threads
 }

@@ -5,8 +5,9 @@ use super::{Check, Checked, Explain, Rule, confidence, evidence, found, ruled_ou
 use crate::case::Case;
 use crate::facts::stacks::{Code, Stacks};
 use crate::facts::waiting::{Sleeper, Waiting, called_from, callers, too_little};
+use crate::syscall::{Family, family};
 use crate::verdict::{Explains, Finding, Gap, Subject};
-use crate::walk::{Walk, Who};
+use crate::walk::{SLEEP, Walk, Who, kind_of_thread};
 use crate::wording::{percent, plural, seconds, short};
 
 pub(super) static RULE: Rule = Rule {
@@ -55,7 +56,9 @@ fn check(case: &Case) -> Checked {
 fn code(case: &Case, sleeper: &Sleeper) -> Result<(String, Option<String>), Gap> {
     let (walk, stacks) = (case.fact::<Walk>()?, case.fact::<Stacks>()?);
     let (comm, call) = (sleeper.comm.clone(), sleeper.call.clone());
-    let who = Who { pid: sleeper.pid, comm, call, ..Who::default() };
+    // In a call that is made for something else, the runtime tells that it sleeps.
+    let fd_kind = if family(&call) == Family::Sleep { "" } else { SLEEP };
+    let who = Who { pid: sleeper.pid, comm: kind_of_thread(&comm), call, fd_kind: fd_kind.into(), ..Who::default() };
     let function = callers(walk.code(&who), &stacks).next().map(Code::label);
     Ok((called_from(&walk, &who, &stacks), function))
 }

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use super::{Check, Checked, Explain, Rule, confidence, evidence, found, ruled_out};
 use crate::case::{Case, gap};
 use crate::facts::stacks::Stacks;
-use crate::facts::waiting::{Waiting, links, sum, too_little};
+use crate::facts::waiting::{Waiting, links, sum, timer, too_little};
 use crate::syscall::{Family, family};
 use crate::verdict::{Evidence, Explains, Finding, Subject};
 use crate::walk::chains::Chain;
@@ -55,8 +55,9 @@ fn check(case: &Case) -> Checked {
         return ruled_out(format!("only {} for {who} (under {MIN_WAITS})", plural(waits as usize, "long wait")));
     }
     let first = chains[0];
+    let timer = timer(first, &*case.fact()?);
     let headline = format!("waits for {who} {} of its time, {}", percent(part), what_it_does(first));
-    found(finding(case, &waiting, &who, &chains, ns)?, headline, advice(first))
+    found(finding(case, &waiting, &who, &chains, ns)?, headline, advice(first, timer))
 }
 
 /// Rules it out, unless too much of the waiting cannot be told from idleness.
@@ -122,12 +123,14 @@ fn last(chain: &Chain) -> String {
     chain.links.last().map_or(String::new(), |l| l.who.name())
 }
 
-fn advice(chain: &Chain) -> String {
+fn advice(chain: &Chain, timer: Option<&str>) -> String {
     let (peer, last) = (&chain.links[0].who.peer, last(chain));
     match chain.end.kind {
         Kind::OnCpu => format!("diagnose {}: that is where the time goes", chain.end.name()),
         _ if chain.links.len() == 1 && !peer.is_empty() => format!("go on at {peer}: the time goes there"),
-        Kind::Timer => format!("look at the sleep or timeout in {last}: the chain ends there"),
+        Kind::Timer => {
+            format!("look at the {} in {last}: the chain ends there", timer.unwrap_or("sleep or timeout"))
+        }
         _ => format!("look at {last}: the chain ends there"),
     }
 }
@@ -164,7 +167,7 @@ fn finding(
         },
         evidence: rows(waiting, who, first, ns, followed),
         chain: links(first, &stacks),
-        remedy: remedy(first),
+        remedy: remedy(first, timer(first, &stacks)),
         check: "After the change the same diagnosis shows a smaller share of waiting for it, and more requests served."
             .into(),
     })
@@ -204,7 +207,7 @@ fn rows(waiting: &Waiting, who: &str, first: &Chain, ns: f64, followed: f64) -> 
     ]
 }
 
-fn remedy(chain: &Chain) -> String {
+fn remedy(chain: &Chain, timer: Option<&str>) -> String {
     const OTHERWISE: &str =
         "If it cannot be made faster, ask it less often, or do not wait for it (cache, parallel calls).";
     let (peer, last) = (&chain.links[0].who.peer, last(chain));
@@ -216,7 +219,12 @@ fn remedy(chain: &Chain) -> String {
             let (who, pid) = (chain.end.name(), chain.end.pid);
             return format!("{who} computes while it is waited for: `wakewalk diagnose --pid {pid}` says what.");
         }
-        Kind::Timer => "sleeps or waits for a timeout of its own while it is waited for: find that timer in its code",
+        Kind::Timer => match timer {
+            Some(timer) => {
+                return format!("{last} waits for {timer} before it answers: find that in its code. {OTHERWISE}");
+            }
+            None => "sleeps or waits for a timeout of its own while it is waited for: find that timer in its code",
+        },
         Kind::Disk => "waits for a disk while it is waited for",
         Kind::RunQueue => "is ready and has no CPU: give it one",
         Kind::Packet => "waits for another host: go on there",

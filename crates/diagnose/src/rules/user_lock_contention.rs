@@ -87,7 +87,7 @@ fn finding(case: &Case, waiting: &Waiting, first: &Chain, ns: f64) -> Result<Fin
         cause: RULE.cause.into(),
         confidence: confidence(case, 1),
         summary: format!(
-            "Threads of {} stood before locks for {} of thread time, {} of the time in which the target was not idle{from}; \
+            "{} threads of the target stood before locks for {} of thread time, {} of the time in which the target was not idle{from}; \
              the holder ({comm}) {}",
             waiter.comm,
             seconds(ns / 1e9),

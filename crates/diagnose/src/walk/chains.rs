@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 
 use super::turns::{LOCK, TURN};
 use super::{DNS, End, Kind, Node, Walk, Who};
-use crate::syscall::{Family, family};
 
 /// One link: somebody who waits.
 #[derive(Clone, Debug, PartialEq)]
@@ -40,6 +39,9 @@ pub struct Chain {
     pub links: Vec<Link>,
     /// Where it ends.
     pub end: End,
+    /// Id in table `stack` of the user stack with which the last one then woke the one before; 0 = unknown, as of all
+    /// that is the target's.
+    pub answer: u32,
     /// Time that it explains, ns.
     pub ns: f64,
     /// Waits that were picked and pass through its last link.
@@ -49,7 +51,7 @@ pub struct Chain {
 impl Chain {
     /// What kind of waiting it is.
     pub fn nature(&self) -> Nature {
-        let sleeps = self.links.last().is_some_and(|l| family(&l.who.call) == Family::Sleep);
+        let sleeps = self.links.last().is_some_and(|l| l.who.sleeps());
         let first = self.links.len() == 1;
         let who = &self.links[0].who;
         match who.fd_kind.as_str() {
@@ -87,7 +89,8 @@ fn collect(walk: &Walk, nodes: &BTreeMap<Who, Node>, links: &mut Vec<Link>, chai
         let idle_ns: f64 = node.ends.iter().filter(|(end, _)| idle(end)).map(|(_, ns)| ns).sum();
         links.push(Link { who: who.clone(), ns: node.ns - idle_ns, stack, code: walk.code(who) });
         for (end, ns) in &node.ends {
-            chains.push(Chain { links: links.clone(), end: end.clone(), ns: *ns, waits: node.waits });
+            let (links, end) = (links.clone(), end.clone());
+            chains.push(Chain { answer: walk.answer(&links, &end), links, end, ns: *ns, waits: node.waits });
         }
         collect(walk, &node.children, links, chains);
         links.pop();

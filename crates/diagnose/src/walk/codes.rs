@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 
 use recording::tables::WaitStack;
 
-use super::turns::{LOCK, is_lock};
-use super::who::{Who, kind_of_thread};
+use super::turns::{LOCK, TIMED, is_lock, is_timed};
+use super::who::{SLEEP, Who, kind_of_thread};
 use crate::case::Case;
 use crate::facts::stacks::Stacks;
 
@@ -14,11 +14,22 @@ use crate::facts::stacks::Stacks;
 const RESOLVERS: &[&str] =
     &["getaddrinfo", "gethostby", "_nss_dns_", "res_nsearch", "res_nquery", "res_nsend", "res_msend", "name_from_dns"];
 
-/// User stacks by who waits, and whether before a lock.
+/// Parts of the names of functions that only let time pass, where a runtime sleeps by other means than the call for it: the
+/// JVM, .NET.
+const SLEEPS: &[&str] = &["JVM_Sleep", "JavaThread::sleep", "ThreadNative_Sleep", "SleepEx"];
+
+/// The stack that was seen most often.
+fn most(seen: &BTreeMap<u32, u64>) -> u32 {
+    seen.iter().max_by_key(|(_, count)| **count).map_or(0, |(stack, _)| *stack)
+}
+
+/// User stacks by who waits, and whether before a lock; and by who wakes others.
 #[derive(Clone, Debug, Default)]
 pub struct Codes {
     seen: BTreeMap<Who, BTreeMap<u32, u64>>,
+    waking: BTreeMap<(u32, String), BTreeMap<u32, u64>>,
     resolving: Vec<u32>,
+    sleeping: Vec<u32>,
 }
 
 impl Codes {
@@ -26,22 +37,52 @@ impl Codes {
     pub fn new(case: &Case, stacks: &Stacks) -> Self {
         let mut codes = Self::default();
         for row in case.recording.rows::<WaitStack>().iter().filter(|row| row.stack != 0) {
-            let lock = if is_lock(case, row.syscall, &row.args) { LOCK } else { "" };
+            if row.wakes {
+                let who = (row.pid, kind_of_thread(&row.comm));
+                *codes.waking.entry(who).or_default().entry(row.stack).or_default() += 1;
+                continue;
+            }
+            let kind = if is_lock(case, row.syscall, &row.args) {
+                LOCK
+            } else if is_timed(case, row.syscall, &row.args) {
+                TIMED
+            } else {
+                ""
+            };
             let (comm, call) = (kind_of_thread(&row.comm), case.syscall(row.syscall));
-            let who = Who { pid: row.pid, comm, call, fd_kind: lock.to_string(), ..Who::default() };
+            let who = Who { pid: row.pid, comm, call, fd_kind: kind.to_string(), ..Who::default() };
             *codes.seen.entry(who).or_default().entry(row.stack).or_default() += 1;
         }
-        let resolves = |id: &u32| stacks.user(*id).any(|code| RESOLVERS.iter().any(|name| code.symbol.contains(name)));
-        codes.resolving = codes.seen.values().flat_map(BTreeMap::keys).copied().filter(resolves).collect();
+        codes.resolving = codes.with(stacks, RESOLVERS);
+        codes.sleeping = codes.with(stacks, SLEEPS);
         codes
+    }
+
+    /// Stacks with a function of a list.
+    fn with(&self, stacks: &Stacks, list: &[&str]) -> Vec<u32> {
+        let has = |id: &u32| stacks.user(*id).any(|code| list.iter().any(|name| code.symbol.contains(name)));
+        self.seen.values().flat_map(BTreeMap::keys).copied().filter(has).collect()
     }
 
     /// The stack with which somebody usually waits; 0 = unknown.
     pub fn usual(&self, who: &Who) -> u32 {
-        let lock = if who.fd_kind == LOCK { LOCK } else { "" };
-        let key = Who { fd_kind: lock.into(), peer: String::new(), path: String::new(), ..who.clone() };
-        let most = self.seen.get(&key).and_then(|seen| seen.iter().max_by_key(|(_, count)| **count));
-        most.map_or(0, |(stack, _)| *stack)
+        let kind = match who.fd_kind.as_str() {
+            LOCK => LOCK,
+            TIMED | SLEEP => TIMED,
+            _ => "",
+        };
+        let key = Who { fd_kind: kind.into(), peer: String::new(), path: String::new(), ..who.clone() };
+        self.seen.get(&key).map_or(0, most)
+    }
+
+    /// The stack with which threads outside the target usually wake others; 0 = unknown.
+    pub fn waking(&self, pid: u32, comm: &str) -> u32 {
+        self.waking.get(&(pid, kind_of_thread(comm))).map_or(0, most)
+    }
+
+    /// Whether somebody usually lets time pass there.
+    pub fn sleeps(&self, who: &Who) -> bool {
+        !self.sleeping.is_empty() && self.sleeping.contains(&self.usual(who))
     }
 
     /// Whether somebody usually waits there for a name to be looked up.

@@ -9,8 +9,8 @@ use super::Node;
 use super::codes::Codes;
 use super::ends::Ends;
 use super::timelines::Timelines;
-use super::turns::{LOCK, TURN, Turns};
-use super::who::{DNS, Who, kind_of_thread};
+use super::turns::{LOCK, TIMED, TURN, Turns, is_timed};
+use super::who::{DNS, SLEEP, Who, kind_of_thread};
 use crate::case::Case;
 
 const DNS_PORT: u32 = 53;
@@ -43,6 +43,11 @@ impl Context<'_, '_> {
             who.fd_kind = right.to_string();
         } else if row.remote_port == DNS_PORT && !who.peer.is_empty() || self.codes.asks_dns(&who) {
             who.fd_kind = DNS.to_string();
+        } else if is_timed(self.case, row.syscall, &row.args) {
+            who.fd_kind = TIMED.to_string();
+            if self.codes.sleeps(&who) {
+                who.fd_kind = SLEEP.to_string();
+            }
         }
         who
     }

@@ -16,6 +16,8 @@ use crate::syscall::{Family, family};
 
 /// What stands for the kind of file where a lock is waited for.
 pub const LOCK: &str = "lock";
+/// Likewise for a wait in futex that ends after a time at the latest.
+pub const TIMED: &str = "timed";
 /// Likewise for something that another thread hands on when it is done with it.
 pub const TURN: &str = "turn";
 
@@ -40,6 +42,11 @@ impl Turns {
         let serve = self.serving.contains(&row.tid) && self.serving.contains(&row.waker_tid);
         (of_two && serve && is_futex(case, row.syscall)).then_some(TURN)
     }
+}
+
+/// Whether a wait in futex ends after a time at the latest.
+pub fn is_timed(case: &Case, syscall: i32, args: &[u64]) -> bool {
+    is_futex(case, syscall) && args.get(3).is_some_and(|timeout| *timeout != 0)
 }
 
 fn is_futex(case: &Case, syscall: i32) -> bool {

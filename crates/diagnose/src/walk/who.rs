@@ -2,6 +2,7 @@
 //! Whose waits are added up.
 
 use super::turns::TURN;
+use crate::syscall::{Family, family};
 
 /// Threads of one kind in one process, in one system call for one thing.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -12,7 +13,8 @@ pub struct Who {
     pub comm: String,
     /// System call; `none` outside one.
     pub call: String,
-    /// Kind of the file that is waited for; [`LOCK`](super::turns::LOCK), [`TURN`] or [`DNS`] where it is one of those.
+    /// Kind of the file that is waited for; [`LOCK`](super::turns::LOCK), [`TURN`], [`DNS`], [`SLEEP`] or
+    /// [`TIMED`](super::turns::TIMED) where it is one of those.
     pub fd_kind: String,
     /// Whom the target asked through that file: the other end of a connection that it made itself; empty = nobody, or a
     /// thread outside the target, of which that is not known.
@@ -23,6 +25,8 @@ pub struct Who {
 
 /// Stands for the kind of file where a name is looked up.
 pub const DNS: &str = "dns";
+/// Likewise where a language runtime lets time pass in a call that is made for something else.
+pub const SLEEP: &str = "sleep";
 
 impl Who {
     /// What it waits in, in words.
@@ -31,12 +35,18 @@ impl Who {
         match (self.fd_kind.as_str(), self.peer.as_str(), self.path.as_str()) {
             ("" | "anon", "", "") => call.to_string(),
             (TURN, ..) => format!("{call} (its turn)"),
+            (SLEEP, ..) => format!("a sleep ({call})"),
             (DNS, "", _) => format!("{call} (a DNS server)"),
             (DNS, peer, _) => format!("{call} (DNS server {peer})"),
             (kind, "", "") => format!("{call} ({kind})"),
             (_, "", path) => format!("{call} ({path})"),
             (_, peer, _) => format!("{call} ({peer})"),
         }
+    }
+
+    /// Whether it only lets time pass.
+    pub fn sleeps(&self) -> bool {
+        family(&self.call) == Family::Sleep || self.fd_kind == SLEEP
     }
 
     /// Name and process id, as `nginx/812`.

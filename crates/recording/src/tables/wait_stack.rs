@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Where in its program a thread waited.
+//! Where in its program a thread waited, or woke another.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// A thread of the target at the moment at which it was about to wait, with its user stack: taken before a wait in the same
-/// system call as one of table `wakeup` just before.
+/// system call as one of table `wakeup` just before. Or a thread outside the target that was about to wake one of table
+/// `wakeup`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct WaitStack {
@@ -17,6 +18,8 @@ pub struct WaitStack {
     pub tid: u32,
     /// Command name.
     pub comm: String,
+    /// It was about to wake somebody.
+    pub wakes: bool,
     /// System call number.
     pub syscall: i32,
     /// The call's first four arguments.

@@ -12,6 +12,7 @@ mod kill;
 mod names;
 mod pressure;
 mod recordings;
+mod storm;
 mod target;
 mod together;
 mod tool;

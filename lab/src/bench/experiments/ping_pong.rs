@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 
-use super::SHORT_SECONDS;
+use super::{PEER_SECONDS, SHORT_SECONDS};
 use crate::bench::row::Row;
 use crate::bench::service::{self, Service, Wanted};
 use crate::bench::{Bench, Experiment};
@@ -30,7 +30,10 @@ fn run(bench: &Bench<'_>) -> Result<Vec<Row>> {
     cell.stop.sleep(Duration::from_secs(1))?;
     let service =
         Service { pid, unit: "round trip", count: |cell| Ok(page_of(cell)?.0), cpu_ns: |cell, _| Ok(page_of(cell)?.1) };
-    service::compare(bench, &mut cell, &service, "ping-pong", (SHORT_SECONDS, Some(Wanted::RateAtLeast(0.95))))
+    let wanted = (SHORT_SECONDS, Some(Wanted::RateAtLeast(0.95)));
+    let mut rows = service::compare(bench, &mut cell, &service, "ping-pong", wanted)?;
+    rows.extend(service::peers(bench, &mut cell, &service, "ping-pong", PEER_SECONDS)?);
+    Ok(rows)
 }
 
 /// Round trips so far, and the CPU time of the one that answers, ns.

@@ -56,10 +56,11 @@ fn run(bench: &Bench<'_>) -> Result<Vec<Row>> {
     let idle = cell.start(Program::installed("sleep").args(["infinity"]))?;
     let loops = RUN_SECONDS * 1e6 / alone(&cell, 100_000.0)?.us_per_round;
     let mut rows = wakewalk(bench, &mut cell, idle, loops)?;
-    let sides: Vec<Side> = std::iter::once(Side::Alone).chain(bench.peers().iter().map(Side::Peer)).collect();
+    let peers: Vec<&'static Peer> = bench.peers().iter().filter(|peer| peer.starts_programs()).collect();
+    let sides: Vec<Side> = std::iter::once(Side::Alone).chain(peers.iter().copied().map(Side::Peer)).collect();
     let done =
         rounds::measure(bench.peer_rounds(), &mut cell, &sides, |cell, side| one(bench, cell, side, idle, loops))?;
-    for (at, peer) in bench.peers().iter().enumerate() {
+    for (at, peer) in peers.iter().enumerate() {
         let name = format!("sched pipe: {}", peer.name);
         let refused = done.rounds.iter().find_map(|round| round[at + 1].refusal.as_deref());
         rows.push(match refused {

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+//! A Python service that looks a name up in each request. The first name server of its list never answers, so it waits
+//! a second until it asks the other one. In the twin both answer.
+
+use std::time::Duration;
+
+use anyhow::Result;
+
+use super::{LOAD_CPU, SERVICE_CPU, WEBLOAD};
+use crate::builds::Build;
+use crate::cell::{Cell, Program};
+use crate::scenario::{Aim, Expected, NEUTRAL, Scenario, Side};
+
+const PORT: u16 = 19158;
+const NAME_SERVERS: [&str; 2] = ["127.0.0.1", "127.0.0.2"];
+
+/// The scenario.
+pub static SCENARIO: Scenario = Scenario {
+    name: "dns-stall",
+    about: "a Python service that looks names up, whose first name server is silent",
+    expected: Expected { syscall: Some("poll"), ..Expected::cause(&["slow-dns"]) },
+    twin: Some(NEUTRAL),
+    builds: &[
+        Build::Script("lab/scenarios/dns-stall/names.py", "names.py"),
+        Build::Script("lab/scenarios/dns-stall/stock.py", "stock.py"),
+        WEBLOAD,
+    ],
+    folders: &["lab/webload"],
+    stage,
+};
+
+fn stage(cell: &mut Cell, side: Side) -> Result<Aim> {
+    cell.bring("names.py")?;
+    cell.bring("stock.py")?;
+    let [first, second] = NAME_SERVERS;
+    let manner = if side == Side::Fault { "silent" } else { "answering" };
+    let names = Program::installed("python3").named("names").args(["names.py", first, second, manner]);
+    cell.start(names.on_cpus(LOAD_CPU))?;
+    cell.wait_for_port(53)?;
+    let list = format!("nameserver {first}\nnameserver {second}\noptions timeout:1 attempts:1\n");
+    cell.write("resolv.conf", &list)?;
+    // The list is at a fixed place: a mount namespace of the service's own has ours there. The process stays the same.
+    let mounted = format!("mount --bind resolv.conf /etc/resolv.conf && exec python3 stock.py {PORT}");
+    let stock = Program::installed("unshare").named("stock").args(["--mount", "sh", "-c", &mounted]);
+    let pid = cell.start(stock.on_cpus(SERVICE_CPU))?;
+    cell.wait_for_port(PORT)?;
+    let url = format!("http://127.0.0.1:{PORT}/");
+    let load = Program::built("webload").args(["-url", &url, "-rate", "100", "-connections", "16"]);
+    cell.start(load.on_cpus(LOAD_CPU).in_group("load"))?;
+    cell.stop.sleep(Duration::from_secs(3))?;
+    Ok(Aim::Pid(pid))
+}

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+//! A Node service that keeps 95 MB of baskets and may use 136 MB, under wrk: the collector marks them all time and
+//! again, in the service's own thread and in four others on the same CPU. The twin may use 4 GB.
+
+use std::time::Duration;
+
+use anyhow::Result;
+
+use super::{LOAD_CPU, SERVICE_CPU};
+use crate::builds::Build;
+use crate::cell::{Cell, Program};
+use crate::scenario::{Aim, Expected, NEUTRAL, Scenario, Side};
+
+const PORT: u16 = 19162;
+
+/// The scenario.
+pub static SCENARIO: Scenario = Scenario {
+    name: "gc-pause-node",
+    about: "a Node service with 200,000 baskets and a heap hardly larger than they are",
+    expected: Expected::cause(&["runtime-pause"]),
+    twin: Some(NEUTRAL),
+    builds: &[Build::Script("lab/scenarios/gc-pause-node/baskets.js", "baskets.js")],
+    folders: &[],
+    stage,
+};
+
+fn stage(cell: &mut Cell, side: Side) -> Result<Aim> {
+    cell.bring("baskets.js")?;
+    // Node gives up where four collections in a row took most of the time and left more than 80 % of the heap full: as
+    // little room as goes on for ever.
+    let heap = if side == Side::Fault { "--max-old-space-size=136" } else { "--max-old-space-size=4096" };
+    let service = Program::installed("node").args([heap, "baskets.js", &PORT.to_string(), "200000"]);
+    let pid = cell.start(service.on_cpus(SERVICE_CPU))?;
+    cell.wait_for_port(PORT)?;
+    let url = format!("http://127.0.0.1:{PORT}/");
+    let load = Program::installed("wrk").args(["-t1", "-c8", "-d300s", &url]);
+    cell.start(load.on_cpus(LOAD_CPU).in_group("load"))?;
+    // Until what was built at the start has become old.
+    cell.stop.sleep(Duration::from_secs(4))?;
+    Ok(Aim::Pid(pid))
+}

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+//! A Rust service with a thread for each client that sleeps 2 ms while it holds the mutex that all requests need. The
+//! twin sleeps as long before it takes the mutex.
+
+use std::time::Duration;
+
+use anyhow::Result;
+
+use super::{LOAD_CPU, SERVICE_CPU};
+use crate::builds::Build;
+use crate::cell::{Cell, Program};
+use crate::scenario::{Aim, Expected, Scenario, Side};
+
+const PORT: u16 = 19164;
+
+/// The scenario.
+pub static SCENARIO: Scenario = Scenario {
+    name: "lock-convoy-rust",
+    about: "a threaded Rust service that sleeps 2 ms while it holds a mutex",
+    expected: Expected { syscall: Some("futex"), ..Expected::cause(&["user-lock-contention"]) },
+    twin: Some(Expected { syscall: Some("nanosleep"), ..Expected::cause(&["sleep-in-path"]) }),
+    builds: &[Build::Rust("lab/scenarios/lock-convoy-rust/ledger.rs", "ledger")],
+    folders: &[],
+    stage,
+};
+
+fn stage(cell: &mut Cell, side: Side) -> Result<Aim> {
+    let mode = if side == Side::Fault { "locked" } else { "unlocked" };
+    let pid = cell.start(Program::built("ledger").args([&PORT.to_string(), mode]).on_cpus(SERVICE_CPU))?;
+    cell.wait_for_port(PORT)?;
+    let url = format!("http://127.0.0.1:{PORT}/");
+    let load = Program::installed("wrk").args(["-t1", "-c8", "-d300s", &url]);
+    cell.start(load.on_cpus(LOAD_CPU).in_group("load"))?;
+    cell.stop.sleep(Duration::from_secs(1))?;
+    Ok(Aim::Pid(pid))
+}

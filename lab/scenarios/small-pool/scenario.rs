@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+//! A Java service with a thread for each of its 40 clients, which share five connections to a store that answers any
+//! number at once, each after 5 ms: they wait for a connection, not for the store. The twin has one for each of them
+//! and waits for the store.
+
+use std::time::Duration;
+
+use anyhow::Result;
+
+use super::{LOAD_CPU, SERVICE_CPU, THREADED, WEBLOAD};
+use crate::builds::Build;
+use crate::cell::{Cell, Program};
+use crate::scenario::{Aim, Expected, Scenario, Side};
+
+const PORT: u16 = 19154;
+const STORE: u16 = 19155;
+
+/// The scenario.
+pub static SCENARIO: Scenario = Scenario {
+    name: "small-pool",
+    about: "a Java service whose 40 threads share five connections to a store",
+    expected: Expected { syscall: Some("read"), ..Expected::cause(&["pool-exhausted"]) },
+    twin: Some(Expected { end: Some("its own timer"), ..Expected::cause(&["slow-dependency"]) }),
+    builds: &[Build::Java("lab/scenarios/small-pool/Bank.java", "bank.jar"), THREADED, WEBLOAD],
+    folders: &["lab/threaded", "lab/webload"],
+    stage,
+};
+
+fn stage(cell: &mut Cell, side: Side) -> Result<Aim> {
+    cell.bring("bank.jar")?;
+    let store = Program::built("threaded").named("store").args([&STORE.to_string(), "unlocked", "5000"]);
+    cell.start(store.on_cpus(LOAD_CPU))?;
+    cell.wait_for_port(STORE)?;
+    let connections = if side == Side::Fault { "5" } else { "40" };
+    let bank = Program::installed("java").args(["-cp", "bank.jar", "Bank", &PORT.to_string(), &STORE.to_string()]);
+    let pid = cell.start(bank.args([connections]).on_cpus(SERVICE_CPU))?;
+    cell.wait_for_port(PORT)?;
+    let url = format!("http://127.0.0.1:{PORT}/");
+    // Five connections carry at most a thousand requests a second; the CPU would carry several times that.
+    let load = Program::built("webload").args(["-url", &url, "-rate", "1200", "-connections", "40"]);
+    cell.start(load.on_cpus(LOAD_CPU).in_group("load"))?;
+    // Until the just-in-time compiler has calmed down.
+    cell.stop.sleep(Duration::from_secs(5))?;
+    Ok(Aim::Pid(pid))
+}

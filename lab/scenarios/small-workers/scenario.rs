@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+//! A Python service whose four threads take a connection each, ask a store that answers after 10 ms, and close. Its 24
+//! clients open a connection for each request: most of a request's time it lies in the listener's queue, accepted by
+//! nobody. The twin has 64 threads and waits for the store.
+
+use std::time::Duration;
+
+use anyhow::Result;
+
+use super::{LOAD_CPU, SERVICE_CPU, THREADED, WEBLOAD};
+use crate::builds::Build;
+use crate::cell::{Cell, Program};
+use crate::scenario::{Aim, Expected, Scenario, Side};
+
+const PORT: u16 = 19156;
+const STORE: u16 = 19157;
+
+/// The scenario.
+pub static SCENARIO: Scenario = Scenario {
+    name: "small-workers",
+    about: "a Python service with four threads for 24 clients, each request a connection",
+    expected: Expected::cause(&["pool-exhausted"]),
+    twin: Some(Expected { end: Some("its own timer"), ..Expected::cause(&["slow-dependency"]) }),
+    builds: &[Build::Script("lab/scenarios/small-workers/articles.py", "articles.py"), THREADED, WEBLOAD],
+    folders: &["lab/threaded", "lab/webload"],
+    stage,
+};
+
+fn stage(cell: &mut Cell, side: Side) -> Result<Aim> {
+    cell.bring("articles.py")?;
+    let store = Program::built("threaded").named("store").args([&STORE.to_string(), "unlocked", "10000"]);
+    cell.start(store.on_cpus(LOAD_CPU))?;
+    cell.wait_for_port(STORE)?;
+    let threads = if side == Side::Fault { "4" } else { "64" };
+    let service = Program::installed("python3").args(["articles.py", &PORT.to_string(), &STORE.to_string(), threads]);
+    let pid = cell.start(service.on_cpus(SERVICE_CPU))?;
+    cell.wait_for_port(PORT)?;
+    let url = format!("http://127.0.0.1:{PORT}/");
+    // Four threads serve less than four hundred requests a second.
+    let load = Program::built("webload").args(["-url", &url, "-rate", "500", "-connections", "24"]);
+    cell.start(load.on_cpus(LOAD_CPU).in_group("load"))?;
+    cell.stop.sleep(Duration::from_secs(2))?;
+    Ok(Aim::Pid(pid))
+}
