@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The probe of wakeups against a child whose waits are known: it reads a pipe, into which this process writes.
+//! The probe of wakeups against a child whose waits are known: it reads a pipe into which this process writes, or waits for
+//! a connection to it by epoll or poll.
 
 #![allow(unsafe_code, clippy::unwrap_used)] // prctl(2), in the child
 
 use std::io::{Read, Write};
 use std::mem::MaybeUninit;
+use std::net::{Ipv6Addr, TcpListener, TcpStream};
+use std::os::fd::AsRawFd;
 use std::process::{Child, Command, Stdio};
 use std::thread::sleep;
 use std::time::Duration;
@@ -18,22 +21,79 @@ const LETTERS: u64 = 40;
 #[test]
 #[ignore = "not a test: what the child runs"]
 fn role() {
-    if std::env::var_os(ROLE).is_some() {
-        // SAFETY: no pointers; the child is to end with the thread that started it.
-        unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) };
-        let mut letter = [0];
-        while std::io::stdin().read_exact(&mut letter).is_ok() {}
+    let Ok(role) = std::env::var(ROLE) else { return };
+    // SAFETY: no pointers; the child is to end with the thread that started it.
+    unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) };
+    let mut letter = [0];
+    match role.split_once(' ') {
+        None => while std::io::stdin().read_exact(&mut letter).is_ok() {},
+        Some((call, port)) => {
+            let mut socket = TcpStream::connect((Ipv6Addr::LOCALHOST, port.parse().unwrap())).unwrap();
+            while wait_for(&socket, call) && socket.read_exact(&mut letter).is_ok() {}
+        }
     }
 }
 
-/// A child that reads its standard input.
-fn reader() -> Child {
+/// Blocks until there is something to read; false = it failed.
+fn wait_for(socket: &TcpStream, call: &str) -> bool {
+    let fd = socket.as_raw_fd();
+    if call == "poll" {
+        let mut set = libc::pollfd { fd, events: libc::POLLIN, revents: 0 };
+        // SAFETY: one entry, as is said.
+        return unsafe { libc::poll(&raw mut set, 1, -1) } == 1;
+    }
+    let mut event = libc::epoll_event { events: libc::EPOLLIN as u32, u64: 0 };
+    // SAFETY: the event outlives the calls; the descriptors are open. Each round leaks an epoll, of a few.
+    unsafe {
+        let epoll = libc::epoll_create1(0);
+        libc::epoll_ctl(epoll, libc::EPOLL_CTL_ADD, fd, &raw mut event);
+        libc::epoll_wait(epoll, &raw mut event, 1, -1) == 1
+    }
+}
+
+/// A child with a role; what it says is not shown.
+fn child(role: &str) -> Child {
     let me = std::env::current_exe().unwrap();
     let mut command = Command::new(me);
-    command.args(["--exact", "role", "--ignored"]).env(ROLE, "read").stdin(Stdio::piped()).stdout(Stdio::null());
+    command.args(["--exact", "role", "--ignored"]).env(ROLE, role).stdin(Stdio::piped()).stdout(Stdio::null());
     let child = command.spawn().unwrap();
     sleep(Duration::from_millis(300));
     child
+}
+
+/// The socket behind a wait in epoll or poll is the one that ends it, with its peer.
+#[test]
+fn a_wait_for_readiness_has_its_socket() {
+    for (call, number) in [("epoll", libc::SYS_epoll_wait), ("poll", libc::SYS_poll)] {
+        let (mut a, mut b) = (MaybeUninit::uninit(), MaybeUninit::uninit());
+        let ledger = match Ledger::load(&mut a) {
+            Ok(ledger) => ledger,
+            Err(refused) => return eprintln!("SKIPPED: {refused:#}"),
+        };
+        let listener = TcpListener::bind((Ipv6Addr::LOCALHOST, 0)).unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let mut child = child(&format!("{call} {port}"));
+        let mut connection = listener.accept().unwrap().0;
+        ledger.seed(&[child.id()]).unwrap();
+        let wakeups = Wakeups::load(&mut b, &ledger).unwrap();
+        for _ in 0..LETTERS {
+            sleep(Duration::from_millis(5));
+            connection.write_all(b"x").unwrap();
+        }
+        sleep(Duration::from_millis(50));
+        let rows = wakeups.rows().unwrap();
+        child.kill().unwrap();
+        child.wait().unwrap();
+        let is_wait = |row: &&Wakeup| row.sleeper.tgid == child.id() && i64::from(row.sleeper.syscall) == number;
+        let waits: Vec<&Wakeup> = rows.iter().filter(is_wait).collect();
+        assert!(!waits.is_empty(), "{call}: {:?}", wakeups.counts());
+        for row in waits {
+            let ports = &row.sleeper.ports;
+            assert_eq!((i32::from(ports.family), ports.remote), (libc::AF_INET6, port), "{call}: {row:?}");
+            assert_eq!(ports.peer, Ipv6Addr::LOCALHOST.octets(), "{call}: {row:?}");
+            assert_eq!((row.fd_kind, row.waker.ports.local), ("socket", port), "{call}: {row:?}");
+        }
+    }
 }
 
 /// One wait of the child, which this process ended.
@@ -55,7 +115,7 @@ fn every_wait_has_its_length_its_place_and_its_waker() {
         Ok(ledger) => ledger,
         Err(refused) => return eprintln!("SKIPPED: {refused:#}"),
     };
-    let mut child = reader();
+    let mut child = child("read");
     ledger.seed(&[child.id()]).unwrap();
     let mut wakeups = Wakeups::load(&mut b, &ledger).unwrap();
     let mut pipe = child.stdin.take().unwrap();
