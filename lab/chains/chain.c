@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A chain of processes with scripted waits: each asks the next and waits for its answer, the last one makes all of them
- * wait. What connects them, who polls before it reads, and what the last one does are drawn from a seed; the truth is
- * printed as JSON before the first round.
+ * A chain of processes with scripted waits: a client asks the first, each asks the next and waits for its answer, and
+ * the last one makes all of them wait. What connects them, who polls before it reads, and what the last one does are
+ * drawn from a seed; the truth is printed as JSON before the first round.
  *
  *   chain SEED HOPS SPURIOUS-PERCENT
  */
@@ -74,8 +74,8 @@ static void spin(uint64_t us)
 		;
 }
 
-/* A connected pair of TCP sockets on the loopback. */
-static void tcp_pair(int ends[2])
+/* A connected pair of TCP sockets on the loopback; returns the listener. */
+static int tcp_pair(int ends[2])
 {
 	struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
 	socklen_t size = sizeof(at);
@@ -88,9 +88,9 @@ static void tcp_pair(int ends[2])
 	if (connect(ends[0], (void *)&at, sizeof(at)))
 		die("connect");
 	ends[1] = accept(listener, NULL, NULL);
-	close(listener);
 	for (int i = 0; i < 2; i++)
 		setsockopt(ends[i], IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
+	return listener;
 }
 
 static void *shared(size_t bytes)
@@ -113,7 +113,7 @@ static void make_link(struct link *link, enum kind kind)
 	case TCP:
 	case UNIX:
 		if (kind == TCP)
-			tcp_pair(ends);
+			close(tcp_pair(ends));
 		else if (socketpair(AF_UNIX, SOCK_STREAM, 0, ends))
 			die("socketpair");
 		link->ask.from = link->answer.to = ends[0];
@@ -212,6 +212,24 @@ static void serve(struct link *before, struct link *after, uint64_t own_us, enum
 	}
 }
 
+/* The first one serves a client, as services do: the listener stays open, so that its port tells. */
+static void make_front(struct link *front)
+{
+	int ends[2];
+
+	tcp_pair(ends);
+	front->ask.from = front->answer.to = ends[0];
+	front->ask.to = front->answer.from = ends[1];
+}
+
+static void be_client(struct link *front)
+{
+	for (;;) {
+		give(&front->ask);
+		take(&front->answer);
+	}
+}
+
 static void ignore(int signal)
 {
 	(void)signal;
@@ -253,8 +271,8 @@ static pid_t start(const char *name, pid_t *pid)
 int main(int argc, char **argv)
 {
 	struct sigaction interrupted = {.sa_handler = ignore}; /* no SA_RESTART: calls return EINTR */
-	struct link links[MOST_HOPS] = {0};
-	pid_t *pids = shared(sizeof(pid_t) * (MOST_HOPS + 2));
+	struct link links[MOST_HOPS] = {0}, front = {0};
+	pid_t *pids = shared(sizeof(pid_t) * (MOST_HOPS + 3));
 	unsigned hops, percent;
 	enum root root;
 	uint64_t us;
@@ -280,6 +298,9 @@ int main(int argc, char **argv)
 		if (!start(name, &pids[i]))
 			serve(&links[i - 1], i < hops ? &links[i] : NULL, own_us, root, us);
 	}
+	make_front(&front);
+	if (!start("client", &pids[MOST_HOPS + 2]))
+		be_client(&front);
 	if (percent && !start("disturber", &pids[MOST_HOPS + 1]))
 		disturb(pids, hops + 1, percent, us);
 	printf("{\"pid\": %d, \"root_pid\": %d, \"root\": \"%s\", \"us\": %llu, \"links\": [", pids[0], pids[hops],
@@ -289,8 +310,10 @@ int main(int argc, char **argv)
 	printf("]}\n");
 	fflush(stdout);
 	for (;;) {
+		take(&front.ask);
 		give(&links[0].ask);
 		take(&links[0].answer);
 		spin(50);
+		give(&front.answer);
 	}
 }

@@ -10,7 +10,7 @@ use crate::comparison::{Named, Per, compare};
 use crate::facts::limits::Limits;
 use crate::facts::quality::Quality;
 use crate::ledger::threads::Threads;
-use crate::remarks::unnamed;
+use crate::remarks::{inner_queues, unnamed};
 use crate::rules::{Check, Outcome, RULES, Statement};
 use crate::verdict::{Finding, Gap, Host, Ledger, RuledOut, SCHEMA, Symptom, Target, Verdict, Window};
 
@@ -48,6 +48,7 @@ fn judge(case: &Case<'_>) -> Verdict {
     let quality = case.fact::<Quality>().ok();
     asked.gaps.extend(quality.iter().flat_map(|q| q.gaps.clone()));
     asked.gaps.extend(unnamed::function_names(case));
+    asked.gaps.extend(inner_queues::unseen(case));
     asked.gaps.dedup();
     Verdict {
         schema: SCHEMA,

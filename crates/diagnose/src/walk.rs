@@ -32,7 +32,7 @@ use context::Context;
 use ends::Ends;
 pub use ends::{End, Kind};
 use timelines::Timelines;
-use turns::{TIMED, Turns, is_timed};
+use turns::{TIMED, TURN, Turns, is_timed};
 use walker::Walker;
 pub use who::{DNS, SLEEP, Who, kind_of_thread};
 
@@ -75,12 +75,23 @@ pub struct Walk {
     pub chains: Vec<Chain>,
     /// User stacks with which the target waits, and how often each was seen.
     codes: Codes,
+    turns: Turns,
 }
 
 impl Walk {
     /// Id in table `stack` of the user stack with which somebody usually waits; 0 = unknown.
     pub fn code(&self, who: &Who) -> u32 {
         self.codes.usual(who)
+    }
+
+    /// Whether some of the target's threads serve one client at a time.
+    pub fn has_serving_threads(&self) -> bool {
+        self.turns.serve()
+    }
+
+    /// Whether a thread of the target waited for its turn.
+    pub fn is_turn(&self, case: &Case, row: &Wakeup) -> bool {
+        self.target.contains(&row.pid) && self.turns.right(case, row) == Some(TURN)
     }
 
     /// Whether a thread of the target only let time pass in a wait.
@@ -94,12 +105,14 @@ impl Walk {
         who.sleeps()
     }
 
-    /// Id of the user stack with which the last one of a chain, outside the target, usually answers; 0 = unknown.
-    pub fn answer(&self, links: &[chains::Link], end: &End) -> u32 {
-        match (end.name().is_empty(), links.last()) {
-            (true, Some(last)) => self.codes.waking(last.who.pid, &last.who.comm),
-            _ => self.codes.waking(end.pid, &end.comm),
-        }
+    /// Id of the user stack with which a thread outside the target usually wakes others; 0 = unknown.
+    pub fn waking(&self, pid: u32, comm: &str) -> u32 {
+        self.codes.waking(pid, comm)
+    }
+
+    /// The same of whoever stands at an end: the one who did it, or `last`, who waited for it.
+    pub fn answer(&self, last: &Who, end: &End) -> u32 {
+        if end.name().is_empty() { self.waking(last.pid, &last.comm) } else { self.waking(end.pid, &end.comm) }
     }
 }
 
@@ -110,14 +123,16 @@ impl Fact for Walk {
             return Err(gap("walk", "wakeups were not recorded"));
         }
         let stacks = case.fact::<Stacks>()?;
-        let mut walk = Walk { target: target_pids(case), codes: Codes::new(case, &stacks), ..Walk::default() };
         let (ends, clients) = (Ends::new(case, &stacks)?, case.fact::<Clients>()?);
+        let (target, codes) = (target_pids(case), Codes::new(case, &stacks));
+        let turns = Turns::new(case, &clients, &target);
+        let mut walk = Walk { target, codes, turns, ..Walk::default() };
         let context = Context {
             case,
             ends: &ends,
             timelines: &Timelines::new(rows),
             target: &walk.target,
-            turns: Turns::new(case, &clients, &walk.target),
+            turns: &walk.turns,
             codes: &walk.codes,
         };
         let roots = roots(rows.iter().filter(|row| walk.target.contains(&row.pid)), &ends);

@@ -43,6 +43,13 @@ fn main() -> ExitCode {
     }
 }
 
+/// Whether the argument that an error is about says what to watch.
+fn names_a_target(error: &clap::Error) -> bool {
+    const TARGETS: [&str; 6] = ["--pid", "--port", "--unit", "--cgroup", "--comm", "COMMAND"];
+    let argument = error.get(clap::error::ContextKind::InvalidArg).map(ToString::to_string).unwrap_or_default();
+    TARGETS.iter().any(|target| argument.contains(target))
+}
+
 /// What was typed cannot be understood, or help was asked for.
 fn usage(error: &clap::Error) -> ExitCode {
     use clap::error::{ContextKind, ContextValue, ErrorKind};
@@ -55,6 +62,10 @@ fn usage(error: &clap::Error) -> ExitCode {
         // Our own words say what is expected; the parser would wrap them into three paragraphs.
         (ErrorKind::ValueValidation, Some(argument), Some(value), Some(why)) => {
             say::sentence("wakewalk", &format!("`{value}` is no value for {argument}: {why}"));
+            ExitCode::from(FAILED)
+        }
+        (ErrorKind::ArgumentConflict, ..) if names_a_target(error) => {
+            say::sentence("wakewalk", "name one target only: --pid, --port, --unit, --cgroup, --comm or -- COMMAND");
             ExitCode::from(FAILED)
         }
         _ => error.exit(),

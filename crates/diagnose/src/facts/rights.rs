@@ -22,7 +22,7 @@ pub struct Rights {
     pub ns: f64,
     /// Threads that were in the holders' own wait at once, at most.
     pub most: usize,
-    /// The same on average.
+    /// The same on average, while a thread stood in the queue.
     pub mean: f64,
 }
 
@@ -35,13 +35,13 @@ impl Fact for Rights {
         let within = |row: &Wakeup| row.context == "thread" && walk.target.contains(&row.waker_pid);
         let of_holders = |row: &&Wakeup| !within(row) && is_wait_of(case, &clients, row, &holder.who);
         let held: Vec<&Wakeup> = case.recording.rows::<Wakeup>().iter().filter(of_holders).collect();
-        let total: f64 = held.iter().map(|row| row.blocked_ns.max(row.wait_ns) as f64).sum();
-        Ok(Self {
-            ns,
-            most: most_at_once(&held),
-            mean: ratio(total, case.length_ns()),
-            chains: chains.into_iter().cloned().collect(),
-        })
+        let queued: Vec<&Wakeup> =
+            case.recording.rows::<Wakeup>().iter().filter(|row| walk.is_turn(case, row)).collect();
+        let (most, picked) = at_once(&held, &queued);
+        // Of many waits only some are picked: then the whole of them over the window says more.
+        let all: f64 = held.iter().map(|row| row.blocked_ns.max(row.wait_ns) as f64).sum();
+        let mean = picked.max(ratio(all, case.length_ns())).min(most as f64);
+        Ok(Self { ns, most, mean, chains: chains.into_iter().cloned().collect() })
     }
 }
 
@@ -69,14 +69,24 @@ fn is_wait_of(case: &Case, clients: &Clients, row: &Wakeup, who: &Who) -> bool {
     same_thread && case.syscall(row.syscall) == who.call && peer == who.peer
 }
 
-/// Most waits at the same time.
-fn most_at_once(waits: &[&Wakeup]) -> usize {
-    let mut events: Vec<(u64, i32)> =
-        waits.iter().flat_map(|row| [(row.t_ns.saturating_sub(row.wait_ns), 1), (row.t_ns, -1)]).collect();
-    events.sort_unstable(); // an end comes before a beginning at the same time
-    let mut now = 0;
-    events.iter().fold(0, |most, (_, step)| {
-        now += step;
-        most.max(now)
-    }) as usize
+/// How many of some waits there were at the same time, at most, and on average while another kind of wait was on.
+fn at_once(waits: &[&Wakeup], meanwhile: &[&Wakeup]) -> (usize, f64) {
+    let ends = |row: &&Wakeup, kind: usize| {
+        [(row.t_ns.saturating_sub(row.wait_ns), kind, 1), (row.t_ns, kind, -1)] // an end comes first at the same time
+    };
+    let mut events: Vec<(u64, usize, i64)> = waits.iter().flat_map(|row| ends(row, 0)).collect();
+    events.extend(meanwhile.iter().flat_map(|row| ends(row, 1)));
+    events.sort_unstable_by_key(|&(at, _, step)| (at, step));
+    let (mut now, mut most, mut before) = ([0_i64; 2], 0, 0);
+    let (mut sum, mut time) = (0.0, 0.0);
+    for (at, kind, step) in events {
+        if now[1] > 0 {
+            time += (at - before) as f64;
+            sum += (at - before) as f64 * now[0] as f64;
+        }
+        before = at;
+        now[kind] += step;
+        most = most.max(now[0]);
+    }
+    (usize::try_from(most).unwrap_or(0), ratio(sum, time))
 }

@@ -10,10 +10,11 @@ use crate::facts::stacks::{Code, Stacks};
 use crate::ledger::threads::Threads;
 use crate::runtimes::{Part, timers};
 use crate::statistics::{ratio, share};
+use crate::syscall::{Family, family};
 use crate::verdict::{self, Gap};
 use crate::walk::chains::{Chain, Link, Nature};
 use crate::walk::clients::Clients;
-use crate::walk::{Kind, Walk, Who};
+use crate::walk::{DNS, Kind, Walk, Who};
 use crate::wording::{percent, seconds, short};
 
 /// A thread that serves clients and sleeps.
@@ -41,6 +42,8 @@ pub struct Waiting {
     pub demand_ns: f64,
     /// Time in which they waited for somebody, ns.
     pub waiting_ns: f64,
+    /// Whether a client asked the target for anything.
+    pub serves: bool,
     /// Time in which they were blocked, and it cannot be told whether idle or not, ns.
     pub untold_ns: f64,
     /// Chains of the waiting, those that explain most first.
@@ -63,7 +66,7 @@ impl Fact for Waiting {
         for chain in &walk.chains {
             match chain.nature() {
                 // Nobody asked the target for anything: it may wait for work there.
-                Nature::Waiting if !serves && is_unseen(chain) => untold.push(chain),
+                Nature::Waiting if !serves && is_maybe_idle(chain) => untold.push(chain),
                 Nature::Waiting => chains.push(chain.clone()),
                 Nature::Untold => untold.push(chain),
                 Nature::Idle | Nature::HandOver => {}
@@ -75,6 +78,7 @@ impl Fact for Waiting {
         }
         Ok(Self {
             demand_ns: ledger.total.demand_ns(),
+            serves,
             waiting_ns: sum(&chains),
             untold_ns: sum(untold.iter().copied()),
             untold_of: untold.first().map_or(String::new(), |c| c.links[0].who.peer.clone()),
@@ -90,9 +94,17 @@ pub fn sum<'c>(chains: impl IntoIterator<Item = &'c Chain>) -> f64 {
     chains.into_iter().map(|c| c.ns).fold(0.0, |sum, ns| sum + ns)
 }
 
-/// Whether nothing is known of what the other end of the target's own connection did.
-fn is_unseen(chain: &Chain) -> bool {
-    chain.links.len() == 1 && matches!(chain.end.kind, Kind::Packet | Kind::Unseen)
+/// Whether the other end of the target's own connection may have had nothing to say: nothing is known of it, or its event
+/// loop did nothing but wait.
+fn is_maybe_idle(chain: &Chain) -> bool {
+    let (first, last) = (&chain.links[0].who, chain.links.last().map(|link| family(&link.who.call)));
+    match chain.end.kind {
+        // Nobody waits for work there.
+        _ if first.fd_kind == DNS => false,
+        Kind::Packet | Kind::Unseen => true,
+        Kind::Timer => !first.peer.is_empty() && last == Some(Family::Poll),
+        _ => false,
+    }
 }
 
 impl Waiting {

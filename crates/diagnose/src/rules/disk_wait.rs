@@ -8,6 +8,7 @@ use crate::facts::stacks::Stacks;
 use crate::facts::waiting::{Waiting, called_from, links, too_little};
 use crate::ledger::blocked::Blocked;
 use crate::ledger::threads::Threads;
+use crate::syscall::{Family, family};
 use crate::verdict::{Explains, Finding, Gap, Subject};
 use crate::walk::Kind;
 use crate::walk::chains::Chain;
@@ -54,11 +55,45 @@ fn check(case: &Case) -> Checked {
         None => String::new(),
     };
     let headline = format!("waits for a disk {} of its time, in {call}", percent(part));
-    found(
-        finding(case, &chains, &(call + &from), (ns, part))?,
-        headline,
-        "do it less often, beside the request, or on a faster disk",
-    )
+    let advice = match Use::of(chains.first()) {
+        Use::Sync => "sync once for several requests, or on a faster disk",
+        Use::Read => "keep what is read in memory, read less, or a faster disk",
+        Use::Other => "do it less often, beside the request, or on a faster disk",
+    };
+    found(finding(case, &chains, &(call + &from), (ns, part))?, headline, advice)
+}
+
+/// What the disk is used for.
+enum Use {
+    Sync,
+    Read,
+    Other,
+}
+
+impl Use {
+    fn of(chain: Option<&&Chain>) -> Self {
+        match chain.map_or("", |chain| chain.links[0].who.call.as_str()) {
+            "fsync" | "fdatasync" | "sync_file_range" | "msync" | "sync" | "syncfs" => Self::Sync,
+            "none" => Self::Read,
+            call if family(call) == Family::Receive => Self::Read,
+            _ => Self::Other,
+        }
+    }
+
+    fn remedy(&self) -> &'static str {
+        match self {
+            Self::Sync => {
+                "Sync once for several requests, or after the answer where that is allowed; move other writers to another \
+                 disk. Direct and buffered writes of others on the same file system make an fsync wait for theirs too."
+            }
+            Self::Read => {
+                "What is read was not in the page cache: leave more memory for it, read less or ahead of time \
+                 (posix_fadvise, readahead), or keep it in the program. Only the requests that read it are slow; a thread \
+                 or queue of its own keeps them from the others."
+            }
+            Self::Other => "Do it beside the request or less often; move other users of the same disk to another one.",
+        }
+    }
 }
 
 fn is_file(chain: &Chain) -> bool {
@@ -95,10 +130,7 @@ fn finding(case: &Case, chains: &[&Chain], call: &str, (ns, part): (f64, f64)) -
             format!("strace -f -T -e trace={trace}{of_process}"),
         )],
         chain: first.map_or_else(Vec::new, |c| links(c, &stacks)),
-        remedy:
-            "Sync once for several requests, or after the answer where that is allowed; move other writers to another \
-                 disk. Direct and buffered writes of others on the same file system make an fsync wait for theirs too."
-                .into(),
+        remedy: Use::of(first).remedy().into(),
         check: "After the change the ledger's line `blocked_disk` falls at the same load.".into(),
     })
 }

@@ -40,6 +40,15 @@ fn check(case: &Case, gaps: &[Gap]) -> Option<Statement> {
         return Some(statement);
     }
     let missing = missing(case, gaps);
+    if let ([_], [gap]) = (&missing[..], gaps)
+        && gap.what == "slow-dependency"
+    {
+        return Some(Statement {
+            headline: "it waited, and whether for work or for an answer cannot be told".into(),
+            advice: "if it takes its work from there, it was idle; else look at the other end".into(),
+            detail: format!("{}.", gap.why),
+        });
+    }
     let first = missing.first()?;
     let rest = missing.len() - 1;
     let more = if rest == 0 { String::new() } else { format!(" (and {} more)", plural(rest, "reason")) };

@@ -8,6 +8,7 @@ use crate::facts::stacks::Stacks;
 use crate::facts::waiting::{Waiting, called_from, links, too_little};
 use crate::facts::workers::Workers;
 use crate::verdict::{Explains, Finding, Gap, Subject};
+use crate::walk::Kind;
 use crate::walk::chains::Chain;
 use crate::wording::{percent, plural, seconds};
 
@@ -74,7 +75,17 @@ fn of_connections(case: &Case, rights: &Rights, waiting: &Waiting) -> Checked {
     ];
     let headline =
         format!("requests wait for one of {what} {} of the time: all {} are taken", percent(part), rights.most);
-    found(finding, headline, "make the pool larger, or what its holders wait for quicker")
+    found(finding, headline, advice(first, "make the pool larger, or what its holders wait for quicker"))
+}
+
+/// What to do: more of them help only as long as what they lead to has room.
+fn advice(chain: &Chain, otherwise: &str) -> String {
+    match chain.end.kind {
+        Kind::OnCpu | Kind::RunQueue => {
+            format!("diagnose {}, whose CPU time all of them wait for: more of them would not help", chain.end.name())
+        }
+        _ => otherwise.to_string(),
+    }
 }
 
 /// What the holders have, in words: told by what they wait for.
@@ -115,7 +126,9 @@ fn of_workers(case: &Case, workers: &Workers, waiting: &Waiting) -> Checked {
     ];
     let headline =
         format!("connections wait for a worker: all {threads} are taken, {:.1} stand in a queue", workers.queue);
-    found(finding, headline, "more workers, or make what they wait for quicker")
+    let otherwise = "more workers, or make what they wait for quicker";
+    let advice = waits.map_or(otherwise.to_string(), |chain| advice(chain, otherwise));
+    found(finding, headline, advice)
 }
 
 fn finding(case: &Case, chain: &Chain, explains: Explains, summary: String) -> Result<Finding, Gap> {

@@ -36,6 +36,12 @@ const MIN_WAITING: f64 = 0.02;
 /// Share of the used CPU time that must be others' for the counters to bear the scheduler out.
 const MIN_OTHERS: f64 = 0.25;
 
+/// Share of the allowed CPUs in use: below, they are not short, and threads only happen to meet.
+const MIN_USED: f64 = 0.5;
+
+/// Threads waiting on average that matter all the same: everything may want to run in the same moments.
+const MUCH_WAITING: f64 = 0.1;
+
 /// CPUs: a target that hardly runs is late now and then on any busy machine, and nobody minds.
 const MIN_CORES: f64 = 0.02;
 
@@ -66,6 +72,15 @@ fn check(case: &Case) -> Checked {
             seconds(waiting / 1e9),
             seconds(explained / 1e9),
             percent(share(explained, lines.demand_ns())),
+        ));
+    }
+    let used = cpus.allowed_time.map_or(1.0, |time| time.utilization());
+    if used < MIN_USED && ratio(explained, case.length_ns()) < MUCH_WAITING {
+        return ruled_out(format!(
+            "the target was runnable behind other processes for {}, but the CPUs that it may use were {} in use (under \
+             50 %): they happened to meet",
+            seconds(explained / 1e9),
+            percent(used)
         ));
     }
     let advice = match ceiling(&cpus) {

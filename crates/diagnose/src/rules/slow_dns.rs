@@ -98,16 +98,20 @@ fn finding(case: &Case, waiting: &Waiting, chains: &[&Chain], (ns, part): (f64, 
         explains: Explains { share: part, of: "the time in which it was not idle".into(), seconds: ns / 1e9 },
         evidence: vec![
             evidence("waiting for DNS servers", ns / 1e9, "s", "a small part of the time not idle", see),
-            evidence("one such wait, on average", length_ns(chains) / 1e9, "s", "under 0.001", "getent ahosts NAME"),
+            evidence("one such wait, on average", length_ns(chains) / 1e9, "s", "under 1 ms", "getent ahosts NAME"),
             evidence("of that waiting, ended by a timeout: no answer came", unanswered / 1e9, "s", "0", ""),
             evidence("the target wanted a CPU", waiting.demand_ns / 1e9, "s", "most of the time not idle", ""),
         ],
         chain: links(chains[0], &stacks),
-        remedy:
-            "Ask a server that answers: take dead ones out of /etc/resolv.conf, run a caching resolver on this host. \
-                 Look names up once and keep the connection, instead of once for each request; a final dot in a name \
-                 saves the tries with each search domain."
-                .into(),
+        remedy: format!(
+            "{} Look names up once and keep the connection, instead of once for each request; run a caching resolver on this \
+             host; a final dot in a name saves the tries with each search domain.",
+            if unanswered > 0.0 {
+                "Take servers that do not answer out of /etc/resolv.conf."
+            } else {
+                "That server answers late: look there, or ask another one."
+            }
+        ),
         check: "The waits on port 53 are gone from the chain, at the same load.".into(),
     })
 }

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use super::turns::{LOCK, TURN};
 use super::{DNS, End, Kind, Node, Walk, Who};
+use crate::statistics::share;
 
 /// One link: somebody who waits.
 #[derive(Clone, Debug, PartialEq)]
@@ -44,7 +45,7 @@ pub struct Chain {
     pub answer: u32,
     /// Time that it explains, ns.
     pub ns: f64,
-    /// Waits that were picked and pass through its last link.
+    /// Waits that were picked and end there through its last link: their part of those that pass through it.
     pub waits: u64,
 }
 
@@ -77,20 +78,35 @@ impl Chain {
 pub(super) fn of(walk: &Walk) -> Vec<Chain> {
     let mut chains = Vec::new();
     collect(walk, &walk.waits, &mut Vec::new(), &mut chains);
+    count_waiting(&mut chains);
     chains.sort_by(|a, b| b.ns.total_cmp(&a.ns));
     chains
+}
+
+/// Gives the links of chains of waiting the time of all such chains that begin alike: idleness and what was handed over in
+/// the same call is another chain's.
+fn count_waiting(chains: &mut [Chain]) {
+    let mut sums: BTreeMap<Vec<Who>, f64> = BTreeMap::new();
+    let begin = |chain: &Chain, length: usize| chain.links[..length].iter().map(|link| link.who.clone()).collect();
+    let is_waiting = |chain: &&mut Chain| chain.nature() == Nature::Waiting;
+    for chain in chains.iter_mut().filter(is_waiting) {
+        (1..=chain.links.len()).for_each(|length| *sums.entry(begin(chain, length)).or_default() += chain.ns);
+    }
+    for chain in chains.iter_mut().filter(is_waiting) {
+        for length in 1..=chain.links.len() {
+            chain.links[length - 1].ns = sums[&begin(chain, length)];
+        }
+    }
 }
 
 fn collect(walk: &Walk, nodes: &BTreeMap<Who, Node>, links: &mut Vec<Link>, chains: &mut Vec<Chain>) {
     for (who, node) in nodes {
         let stack = node.stacks.iter().max_by(|a, b| a.1.total_cmp(b.1)).map_or(0, |(id, _)| *id);
-        // Idleness in the same call is another chain's.
-        let idle = |end: &End| matches!(end.kind, Kind::Client | Kind::HandOver);
-        let idle_ns: f64 = node.ends.iter().filter(|(end, _)| idle(end)).map(|(_, ns)| ns).sum();
-        links.push(Link { who: who.clone(), ns: node.ns - idle_ns, stack, code: walk.code(who) });
+        links.push(Link { who: who.clone(), ns: node.ns, stack, code: walk.code(who) });
         for (end, ns) in &node.ends {
             let (links, end) = (links.clone(), end.clone());
-            chains.push(Chain { answer: walk.answer(&links, &end), links, end, ns: *ns, waits: node.waits });
+            let waits = (node.waits as f64 * share(*ns, node.ns)).round() as u64;
+            chains.push(Chain { answer: walk.answer(who, &end), links, end, ns: *ns, waits });
         }
         collect(walk, &node.children, links, chains);
         links.pop();

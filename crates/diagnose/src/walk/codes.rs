@@ -9,6 +9,7 @@ use super::turns::{LOCK, TIMED, is_lock, is_timed};
 use super::who::{SLEEP, Who, kind_of_thread};
 use crate::case::Case;
 use crate::facts::stacks::Stacks;
+use crate::syscall::{Family, family};
 
 /// Parts of the names of functions that look up a host's name: of glibc, musl, and the resolver libraries.
 const RESOLVERS: &[&str] =
@@ -38,6 +39,10 @@ impl Codes {
         let mut codes = Self::default();
         for row in case.recording.rows::<WaitStack>().iter().filter(|row| row.stack != 0) {
             if row.wakes {
+                // Whoever gives back a lock wakes somebody too, and answers nobody.
+                if family(&case.syscall(row.syscall)) == Family::Futex {
+                    continue;
+                }
                 let who = (row.pid, kind_of_thread(&row.comm));
                 *codes.waking.entry(who).or_default().entry(row.stack).or_default() += 1;
                 continue;

@@ -7,7 +7,7 @@ use recording::tables::Wakeup;
 
 use super::Node;
 use super::codes::Codes;
-use super::ends::Ends;
+use super::ends::{Ends, Kind};
 use super::timelines::Timelines;
 use super::turns::{LOCK, TIMED, TURN, Turns, is_timed};
 use super::who::{DNS, SLEEP, Who, kind_of_thread};
@@ -20,7 +20,7 @@ pub struct Context<'a, 'r> {
     pub ends: &'a Ends<'a>,
     pub timelines: &'a Timelines<'a>,
     pub target: &'a BTreeSet<u32>,
-    pub turns: Turns,
+    pub turns: &'a Turns,
     pub codes: &'a Codes,
 }
 
@@ -35,14 +35,15 @@ impl Context<'_, '_> {
     }
 
     fn who(&self, row: &Wakeup) -> Who {
-        let clients = &self.ends.clients;
-        let peer = self.target.contains(&row.pid).then(|| clients.asked_by(row)).flatten().unwrap_or_default();
+        let peer = self.peer(row).unwrap_or_default();
         let (comm, call) = (kind_of_thread(&row.comm), self.case.syscall(row.syscall));
         let mut who = Who { pid: row.pid, comm, call, fd_kind: row.fd_kind.clone(), peer, path: row.path.clone() };
         if let Some(right) = self.right(row) {
             who.fd_kind = right.to_string();
         } else if row.remote_port == DNS_PORT && !who.peer.is_empty() || self.codes.asks_dns(&who) {
             who.fd_kind = DNS.to_string();
+        } else if !who.peer.is_empty() && self.gave_up_idly(row) {
+            who.peer.clear();
         } else if is_timed(self.case, row.syscall, &row.args) {
             who.fd_kind = TIMED.to_string();
             if self.codes.sleeps(&who) {
@@ -50,6 +51,16 @@ impl Context<'_, '_> {
             }
         }
         who
+    }
+
+    fn peer(&self, row: &Wakeup) -> Option<String> {
+        self.target.contains(&row.pid).then(|| self.ends.clients.asked_by(row)).flatten()
+    }
+
+    /// Whether a wait for a peer ran into its own timeout in a thread that has no client waiting, as far as is known: a
+    /// subscription in which nothing came.
+    fn gave_up_idly(&self, row: &Wakeup) -> bool {
+        !self.turns.serves(row.tid) && self.ends.of(row).is_some_and(|end| end.kind == Kind::Timer)
     }
 
     /// The right that a wait was for, if it was for one.

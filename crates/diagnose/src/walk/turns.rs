@@ -22,6 +22,7 @@ pub const TIMED: &str = "timed";
 pub const TURN: &str = "turn";
 
 /// Tells waits for rights.
+#[derive(Clone, Debug, Default)]
 pub struct Turns {
     serving: BTreeSet<u32>,
 }
@@ -31,6 +32,16 @@ impl Turns {
     pub fn new(case: &Case, clients: &Clients, target: &BTreeSet<u32>) -> Self {
         let rows = case.recording.rows::<Wakeup>().iter().filter(|row| target.contains(&row.pid));
         Self { serving: rows.filter(|row| clients.is_read(case, row)).map(|row| row.tid).collect() }
+    }
+
+    /// Whether there are threads that serve one client at a time.
+    pub fn serve(&self) -> bool {
+        !self.serving.is_empty()
+    }
+
+    /// Whether a thread serves one client at a time.
+    pub fn serves(&self, tid: u32) -> bool {
+        self.serving.contains(&tid)
     }
 
     /// The right that a wait was for, if it was for one.

@@ -35,7 +35,7 @@ pub fn view(material: &Material<'_>) -> Option<Section> {
     let first = first.filter(|_| material.verdict.findings.first().is_none_or(|f| f.chain.is_empty()));
     let title = |chain: &Chain| format!("The chain with most of the waiting ({})", numbers::share(chain.ns / waiting));
     blocks.extend(first.and_then(|chain| evidence::chain(&title(chain), &links(chain, &stacks))));
-    blocks.push(graph(&walk));
+    blocks.push(graph(&walk, &stacks));
     blocks.push(both_stacks(material, &walk, &stacks));
     let terminal = Terminal::First(1 + usize::from(first.is_some()));
     Some(Section { id: "walk", title: "Whom it waited for".to_owned(), blocks, terminal })
@@ -64,50 +64,60 @@ fn end_words(end: &End) -> String {
 }
 
 /// All chains: the lowest frames are the target's waits, each stands on the one that it prolongs.
-fn graph(walk: &Walk) -> Block {
+fn graph(walk: &Walk, stacks: &Stacks) -> Block {
     let mut root = FlameNode::root("waits of the target");
     for (who, node) in &walk.waits {
-        insert(&mut root, who, node, &mut Vec::new());
+        insert(&mut root, (walk, stacks), (who, node), &mut Vec::new());
     }
     Block::Flame {
         title: "Who waited for whom".to_owned(),
         unit: "ms".to_owned(),
         legend: "Width is time. The lowest frames are waits of the target; on each stands what the one that ended it \
-                 waited for meanwhile, and on top where that ends. Waits that another thread of the \
-                 target ended are left out: they stand where that one waits."
+                 waited for meanwhile, then where that ends, and on top the code in which the last one then answered. \
+                 Waits that another thread of the target ended are left out: they stand where that one waits."
             .to_owned(),
         root: root.finish(),
     }
 }
 
-fn insert(root: &mut FlameNode, who: &Who, node: &Node, path: &mut Vec<(String, &'static str)>) {
+fn insert(
+    root: &mut FlameNode,
+    (walk, stacks): (&Walk, &Stacks),
+    (who, node): (&Who, &Node),
+    path: &mut Vec<(String, &'static str)>,
+) {
     path.push((format!("{} waits in {}", who.name(), who.call_words()), "native"));
     // What one thread handed to another stands at that other one.
     for (end, ns) in node.ends.iter().filter(|(end, _)| end.kind != Kind::HandOver) {
         let kind = if end.kind == Kind::Client { "unknown" } else { "kernel" };
+        let depth = path.len();
         path.push((end_words(end), kind));
+        path.extend(user_outermost_first(stacks, walk.answer(who, end)).map(|name| (name, "native")));
         root.insert(path.iter().map(|(name, kind)| Frame { name, kind, module: "" }), ns / 1e6);
-        path.pop();
+        path.truncate(depth);
     }
-    node.children.iter().for_each(|(who, node)| insert(root, who, node, path));
+    node.children.iter().for_each(|child| insert(root, (walk, stacks), child, path));
     path.pop();
 }
 
 /// Where the target waited, and on top of it the stack of whoever ended the wait.
 fn both_stacks(material: &Material<'_>, walk: &Walk, stacks: &Stacks) -> Block {
-    let mut sums: BTreeMap<(&str, &str, u32, u32), u64> = BTreeMap::new();
+    let mut sums: BTreeMap<(&str, &str, u32, u32, u32), u64> = BTreeMap::new();
     for row in material.case.recording.rows::<Wakeup>().iter().filter(|row| walk.target.contains(&row.pid)) {
         let waker = if row.context == "interrupt" { "" } else { row.waker_comm.as_str() };
-        *sums.entry((&row.comm, waker, row.stack, row.waker_stack)).or_default() += row.blocked_ns.max(row.wait_ns);
+        let code = if waker.is_empty() { 0 } else { walk.waking(row.waker_pid, waker) };
+        *sums.entry((&row.comm, waker, row.stack, row.waker_stack, code)).or_default() +=
+            row.blocked_ns.max(row.wait_ns);
     }
     let mut root = FlameNode::root("all waits of the target");
-    for ((comm, waker, stack, waker_stack), ns) in sums {
+    for ((comm, waker, stack, waker_stack, code), ns) in sums {
         let mut path = vec![(comm.to_owned(), "thread")];
         path.extend(outermost_first(stacks, stack).map(|name| (name, "kernel")));
         let by = if waker.is_empty() { "woken by an interrupt".to_owned() } else { format!("woken by {waker}") };
         path.push((by, "thread"));
         // The waker's stack hangs upside down: its wakeup meets the sleeper, its beginning is on top.
         path.extend(stacks.frames(waker_stack).map(|code| (code.label(), "kernel")));
+        path.extend(stacks.user(code).map(|code| (code.label(), "native")));
         root.insert(path.iter().map(|(name, kind)| Frame { name, kind, module: "" }), ns as f64 / 1e6);
     }
     Block::Flame {
@@ -115,10 +125,16 @@ fn both_stacks(material: &Material<'_>, walk: &Walk, stacks: &Stacks) -> Block {
         unit: "ms".to_owned(),
         legend:
             "Width is time. From below: the sleeping thread, its kernel stack, who woke it, and the waker\u{2019}s \
-                 stack upside down, so that its system call is on top."
+                 stack upside down: its system call, and above that the program that made it."
                 .to_owned(),
         root: root.finish(),
     }
+}
+
+fn user_outermost_first(stacks: &Stacks, id: u32) -> impl Iterator<Item = String> {
+    let mut names: Vec<String> = stacks.user(id).map(Code::label).collect();
+    names.reverse();
+    names.into_iter()
 }
 
 fn outermost_first(stacks: &Stacks, id: u32) -> impl Iterator<Item = String> {
