@@ -74,14 +74,8 @@ fn check(case: &Case) -> Checked {
             percent(share(explained, lines.demand_ns())),
         ));
     }
-    let used = cpus.allowed_time.map_or(1.0, |time| time.utilization());
-    if used < MIN_USED && ratio(explained, case.length_ns()) < MUCH_WAITING {
-        return ruled_out(format!(
-            "the target was runnable behind other processes for {}, but the CPUs that it may use were {} in use (under \
-             50 %): they happened to meet",
-            seconds(explained / 1e9),
-            percent(used)
-        ));
+    if let Some(why) = chance(case, &cpus, explained) {
+        return ruled_out(why);
     }
     let advice = match ceiling(&cpus) {
         Some(_) => "widen its affinity or cpuset: other CPUs have room",
@@ -91,6 +85,19 @@ fn check(case: &Case) -> Checked {
     let part = share(explained, lines.demand_ns());
     let headline = format!("ready, but without a CPU {} of the time{first}", percent(part));
     found(finding(case, &cpus, lines, others, explained), headline, advice)
+}
+
+/// That CPUs were not short, and threads only happened to meet, if so.
+fn chance(case: &Case, cpus: &Cpus, explained: f64) -> Option<String> {
+    let used = cpus.allowed_time.map_or(1.0, |time| time.utilization());
+    (used < MIN_USED && ratio(explained, case.length_ns()) < MUCH_WAITING).then(|| {
+        format!(
+            "the target was runnable behind other processes for {}, but the CPUs that it may use were {} in use (under \
+             50 %): they happened to meet",
+            seconds(explained / 1e9),
+            percent(used)
+        )
+    })
 }
 
 /// Why the waiting is not worth a finding, if it is not.
@@ -271,6 +278,12 @@ mod tests {
     fn a_light_service_suffers_too() {
         found(&RULE, &(machine(0.2, 7.9, 7.9) + HOGS + &waits(0.2, 0.8)));
         silent(&RULE, &(machine(0.01, 7.9, 7.9) + HOGS + &waits(0.01, 0.03)));
+    }
+
+    #[test]
+    fn threads_that_meet_on_idle_cpus_are_no_shortage() {
+        let met = machine(0.2, 1.0, 0.2) + HOGS + &waits(0.2, 0.2);
+        assert!(silent(&RULE, &met).contains("happened to meet"));
     }
 
     #[test]

@@ -240,7 +240,7 @@ fn remedy(chain: &Chain, timer: Option<&str>) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::asking::{found, silent};
+    use super::super::asking::{found, gap, silent};
     use super::RULE;
 
     fn recording(store_waits: &str, thread: &str) -> String {
@@ -290,6 +290,30 @@ mod tests {
     #[test]
     fn one_that_only_brings_something_is_no_dependency() {
         assert!(silent(&RULE, &recording(TIMER, BUSY).replace(ASKED, "")).contains("no wait"));
+    }
+
+    /// The same over a connection that the target made.
+    fn over_connection(more: &str) -> String {
+        let socket = "context=thread waker_pid=2 waker_tid=2 waker_comm=store";
+        let with_peer = format!("family=2 local_port=555 remote_port=90 peer=127.0.0.1 {socket}");
+        recording(TIMER, BUSY).replace(socket, &with_peer) + more
+    }
+
+    const CLIENT: &str = "\nwakeup t_ns=50e6 pid=1 tid=1 comm=proxy wait_ns=9e6 blocked_ns=9e6 syscall=232 context=thread waker_pid=8 waker_tid=8 waker_comm=wrk waker_remote_port=80";
+
+    #[test]
+    fn a_consumer_that_nobody_asks_may_have_nothing_to_do() {
+        assert!(gap(&RULE, &over_connection("")).why.contains("no client asked for anything"));
+        let finding = found(&RULE, &over_connection(CLIENT));
+        assert_eq!(finding.subject.socket.as_deref(), Some("127.0.0.1:90"));
+    }
+
+    #[test]
+    fn a_peer_of_which_nothing_is_known() {
+        let gone = |text: String| text.replace("waker_pid=2 waker_tid=2", "waker_pid=7 waker_tid=7");
+        let finding = found(&RULE, &gone(over_connection(CLIENT)));
+        assert!(finding.summary.contains("waited for 127.0.0.1:90"), "{}", finding.summary);
+        assert_eq!(finding.confidence, "medium");
     }
 
     #[test]

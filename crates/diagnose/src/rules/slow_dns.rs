@@ -103,17 +103,21 @@ fn finding(case: &Case, waiting: &Waiting, chains: &[&Chain], (ns, part): (f64, 
             evidence("the target wanted a CPU", waiting.demand_ns / 1e9, "s", "most of the time not idle", ""),
         ],
         chain: links(chains[0], &stacks),
-        remedy: format!(
-            "{} Look names up once and keep the connection, instead of once for each request; run a caching resolver on this \
-             host; a final dot in a name saves the tries with each search domain.",
-            if unanswered > 0.0 {
-                "Take servers that do not answer out of /etc/resolv.conf."
-            } else {
-                "That server answers late: look there, or ask another one."
-            }
-        ),
+        remedy: remedy(unanswered),
         check: "The waits on port 53 are gone from the chain, at the same load.".into(),
     })
+}
+
+fn remedy(unanswered_ns: f64) -> String {
+    let first = if unanswered_ns > 0.0 {
+        "Take servers that do not answer out of /etc/resolv.conf."
+    } else {
+        "That server answers late: look there, or ask another one."
+    };
+    format!(
+        "{first} Look names up once and keep the connection, instead of once for each request; run a caching resolver on this \
+         host; a final dot in a name saves the tries with each search domain."
+    )
 }
 
 #[cfg(test)]
