@@ -46,6 +46,8 @@ pub struct Node {
     pub ns: f64,
     /// How many waits that were picked.
     pub waits: u64,
+    /// Their own length, summed, ns: what they stand for beside that is in `ns` alone.
+    pub lengths_ns: f64,
     /// The same by kernel stack of the wait, ns.
     pub stacks: BTreeMap<u32, f64>,
     /// What the wakers of these waits waited for meanwhile.

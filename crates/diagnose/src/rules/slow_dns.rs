@@ -59,10 +59,10 @@ fn check(case: &Case) -> Checked {
     )
 }
 
-/// Length of a wait on average, ns. Short ones are picked in proportion to their time, which lengthens the average, but
-/// not beyond the distance of two rows.
+/// Length of a wait on average, ns: of those that were picked, which are rather the long ones.
 fn length_ns(chains: &[&Chain]) -> f64 {
-    ratio(sum(chains.iter().copied()), chains.iter().map(|c| c.waits).sum::<u64>() as f64)
+    let lengths: f64 = chains.iter().map(|c| c.length_ns * c.waits as f64).sum();
+    ratio(lengths, chains.iter().map(|c| c.waits).sum::<u64>() as f64)
 }
 
 fn server(chain: &Chain) -> String {

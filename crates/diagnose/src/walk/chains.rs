@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use super::turns::{LOCK, TURN};
 use super::{DNS, End, Kind, Node, Walk, Who};
-use crate::statistics::share;
+use crate::statistics::{ratio, share};
 
 /// One link: somebody who waits.
 #[derive(Clone, Debug, PartialEq)]
@@ -47,6 +47,8 @@ pub struct Chain {
     pub ns: f64,
     /// Waits that were picked and end there through its last link: their part of those that pass through it.
     pub waits: u64,
+    /// Length of one of the waits through its last link, on average over those that were picked, ns.
+    pub length_ns: f64,
 }
 
 impl Chain {
@@ -106,7 +108,8 @@ fn collect(walk: &Walk, nodes: &BTreeMap<Who, Node>, links: &mut Vec<Link>, chai
         for (end, ns) in &node.ends {
             let (links, end) = (links.clone(), end.clone());
             let waits = (node.waits as f64 * share(*ns, node.ns)).round() as u64;
-            chains.push(Chain { answer: walk.answer(who, &end), links, end, ns: *ns, waits });
+            let length_ns = ratio(node.lengths_ns, node.waits as f64);
+            chains.push(Chain { answer: walk.answer(who, &end), links, end, ns: *ns, waits, length_ns });
         }
         collect(walk, &node.children, links, chains);
         links.pop();

@@ -30,6 +30,7 @@ impl Context<'_, '_> {
         let node = nodes.entry(self.who(row)).or_default();
         node.ns += ns;
         node.waits += 1;
+        node.lengths_ns += row.wait_ns as f64;
         *node.stacks.entry(row.stack).or_default() += ns;
         node
     }
