@@ -17,7 +17,7 @@ use diagnose::verdict::Verdict;
 use recording::tables::{Loss, Thread, Wait};
 use recording::{Meta, Recording, Writer};
 
-use crate::tool::{Running, kernel_allows, poll};
+use crate::tool::{Running, host, kernel_allows, poll};
 
 const THREADS: usize = 3000;
 /// Threads that start and end others: together more of them than a small ring holds until it is read.
@@ -87,6 +87,7 @@ fn full_tables_are_counted_and_told() {
     if !kernel_allows() {
         return;
     }
+    let _alone = host();
     let target = target();
     let (whole, calm) = capture(&target, Room::Whole);
     assert_eq!(calm.coverage.events_lost, 0, "{:?}", whole.rows::<Loss>());

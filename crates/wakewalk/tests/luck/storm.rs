@@ -15,7 +15,7 @@ use collect::target::Target;
 use recording::tables::{Cost, Loss, Wakeup};
 use recording::{Meta, Writer};
 
-use crate::tool::{Running, kernel_allows};
+use crate::tool::{Running, host, kernel_allows};
 
 const ROLE: &str = "WAKEWALK_TEST_STORM";
 /// More than CPUs, so that there is always somebody to wake.
@@ -51,6 +51,7 @@ fn a_storm_of_wakeups_is_bounded_and_told() {
     if !kernel_allows() {
         return;
     }
+    let _alone = host();
     let mut command = Command::new(std::env::current_exe().unwrap());
     command.args(["--exact", "storm::storm", "--ignored"]).env(ROLE, "1");
     let target = Running(command.stdin(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap());

@@ -4,7 +4,7 @@
 use std::fs;
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
-use std::sync::OnceLock;
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
@@ -53,6 +53,12 @@ pub fn kernel_allows() -> bool {
         eprintln!("SKIPPED: wakewalk doctor says that BPF cannot be used here");
     }
     allows
+}
+
+/// For tests that take all of the host: one at a time.
+pub fn host() -> MutexGuard<'static, ()> {
+    static HOST: Mutex<()> = Mutex::new(());
+    HOST.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// A child that ends with the test.
