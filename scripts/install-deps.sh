@@ -24,6 +24,7 @@ redis-server     redis-server
 redis-benchmark  redis-tools
 mariadbd         mariadb-server-core
 wrk              wrk
+/usr/bin/python3 python3
 chromium         chromium
 ip               iproute2
 ps               procps

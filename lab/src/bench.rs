@@ -28,6 +28,9 @@ use row::Row;
 /// Pairs of each comparison, unless told otherwise.
 pub const PAIRS: usize = 8;
 
+/// So many times the pairs of other comparisons where a goal is a few percent.
+const FINER: usize = 2;
+
 /// One experiment.
 pub struct Experiment {
     /// Its name, to be run alone.
@@ -56,6 +59,11 @@ impl Bench<'_> {
     /// How many rounds to measure, and what ends them early.
     fn rounds(&self) -> (usize, &Stop) {
         (self.pairs, self.stop)
+    }
+
+    /// Likewise where a goal is a few percent: noise falls with the root of the number.
+    fn fine_rounds(&self) -> (usize, &Stop) {
+        (self.pairs * FINER, self.stop)
     }
 
     /// Likewise for the other tools.

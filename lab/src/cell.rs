@@ -5,6 +5,7 @@
 mod group;
 mod keeper;
 mod memory;
+mod mounts;
 mod net;
 mod program;
 

@@ -26,6 +26,8 @@ const HOPS: [usize; 5] = [1, 2, 3, 5, 8];
 const SPURIOUS: [u32; 2] = [0, 10];
 /// Share of right roots that is wanted up to five hops, and beyond.
 const GOALS: (f64, f64) = (0.95, 0.85);
+/// How far blamed time may be from blocked time on average, as a share.
+const BLAME_WITHIN: f64 = 0.05;
 const SECONDS: u64 = 4;
 const LIMIT: Duration = Duration::from_secs(10);
 const BUILD: Build = Build::C("lab/chains/chain.c", "chain");
@@ -125,7 +127,12 @@ fn blocked(verdict: &Verdict) -> f64 {
 
 impl Line {
     fn holds(&self) -> bool {
-        self.right as f64 >= self.all as f64 * if self.hops <= 5 { GOALS.0 } else { GOALS.1 }
+        let roots = self.right as f64 >= self.all as f64 * if self.hops <= 5 { GOALS.0 } else { GOALS.1 };
+        roots && (self.mean_blame() - 1.0).abs() <= BLAME_WITHIN
+    }
+
+    fn mean_blame(&self) -> f64 {
+        self.blamed.iter().sum::<f64>() / self.blamed.len() as f64
     }
 
     /// The blamed time that is furthest from the blocked time, as a ratio.
@@ -136,21 +143,22 @@ impl Line {
 
 fn table(lines: &[Line]) -> String {
     let mut text =
-        "| hops | spurious wakeups | right root | goal | holds | blamed time over blocked time, furthest |\n\
-                    |---:|---:|---:|---:|---|---:|\n"
+        "| hops | spurious wakeups | right root | goal | blamed over blocked time, mean | furthest | goal | holds |\n\
+                    |---:|---:|---:|---:|---:|---:|---:|---|\n"
             .to_string();
     for line in lines {
         let goal = if line.hops <= 5 { GOALS.0 } else { GOALS.1 };
         let _ = writeln!(
             text,
-            "| {} | {} % | {} of {} | {:.0} % | {} | {:.3} |",
+            "| {} | {} % | {} of {} | {:.0} % | {:.3} | {:.3} | 1 ± {BLAME_WITHIN} | {} |",
             line.hops,
             line.spurious,
             line.right,
             line.all,
             goal * 100.0,
-            if line.holds() { "yes" } else { "**no**" },
-            line.worst_blame()
+            line.mean_blame(),
+            line.worst_blame(),
+            if line.holds() { "yes" } else { "**no**" }
         );
     }
     text

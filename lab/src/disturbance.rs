@@ -14,6 +14,8 @@ use crate::procfs::{self, Host, Process, TICKS_PER_SECOND};
 
 /// Above this share of all CPUs, steal disturbs.
 const STEAL_BOUND: f64 = 0.03;
+/// From this share of the time that the CPUs had work, it disturbs a host that has little to do as well.
+const STOLEN_WORK: f64 = 0.10;
 /// Above this share of all CPUs, other processes disturb.
 const OUTSIDE_BOUND: f64 = 0.10;
 
@@ -22,6 +24,8 @@ const OUTSIDE_BOUND: f64 = 0.10;
 pub struct Disturbance {
     /// Taken by the hypervisor.
     pub steal_share: f64,
+    /// The same as a share of the time that CPUs had work.
+    pub steal_of_work: f64,
     /// Used by processes that belong neither to the scenario nor to the diagnosis.
     pub outside_share: f64,
 }
@@ -29,7 +33,7 @@ pub struct Disturbance {
 impl Disturbance {
     /// Whether a run with it has to be repeated.
     pub fn is_too_much(&self) -> bool {
-        self.steal_share > STEAL_BOUND || self.outside_share > OUTSIDE_BOUND
+        self.steal_share > STEAL_BOUND || self.outside_share > OUTSIDE_BOUND || self.steal_of_work >= STOLEN_WORK
     }
 }
 
@@ -69,8 +73,10 @@ impl Watch {
         let whole_s = self.began.elapsed().as_secs_f64() * cpus;
         // The host's sum holds processes too short-lived to be seen twice.
         let busy_s = host.busy.saturating_sub(self.host.busy) as f64 / TICKS_PER_SECOND;
+        let steal_s = host.steal.saturating_sub(self.host.steal) as f64 / TICKS_PER_SECOND;
         Ok(Disturbance {
-            steal_share: host.steal.saturating_sub(self.host.steal) as f64 / TICKS_PER_SECOND / whole_s,
+            steal_share: steal_s / whole_s,
+            steal_of_work: steal_s / (steal_s + busy_s).max(f64::EPSILON),
             outside_share: (busy_s - inside_s).max(0.0) / whole_s,
         })
     }
@@ -97,9 +103,11 @@ mod tests {
 
     #[test]
     fn steal_and_neighbours_each_disturb() {
-        assert!(!Disturbance { steal_share: 0.01, outside_share: 0.05 }.is_too_much());
-        assert!(Disturbance { steal_share: 0.05, outside_share: 0.0 }.is_too_much());
-        assert!(Disturbance { steal_share: 0.0, outside_share: 0.5 }.is_too_much());
+        let calm = Disturbance { steal_share: 0.01, outside_share: 0.05, steal_of_work: 0.05 };
+        assert!(!calm.is_too_much());
+        assert!(Disturbance { steal_share: 0.05, ..calm }.is_too_much());
+        assert!(Disturbance { outside_share: 0.5, ..calm }.is_too_much());
+        assert!(Disturbance { steal_of_work: 0.2, ..calm }.is_too_much());
     }
 
     #[test]

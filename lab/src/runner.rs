@@ -2,6 +2,8 @@
 //! The runner: one scenario after the other, each side in a cell of its own, repeated where the host
 //! was disturbed.
 
+use std::time::Duration;
+
 use anyhow::{Context, Result};
 
 use crate::builds;
@@ -14,7 +16,9 @@ use crate::score::{Outcome, Row};
 use crate::stop::Stop;
 
 /// How often a side is run at most, until a run was undisturbed.
-pub const MAX_ATTEMPTS: u32 = 3;
+pub const MAX_ATTEMPTS: u32 = 4;
+/// Pause before the first repetition; twice as long before the next, and so on.
+const PAUSE: Duration = Duration::from_secs(5);
 
 /// How scenarios are run.
 pub struct Runner<'a> {
@@ -66,6 +70,7 @@ impl Runner<'_> {
                 disturbance.steal_share * 100.0,
                 disturbance.outside_share * 100.0
             );
+            self.stop.sleep(PAUSE * disturbances.len() as u32)?;
         }
     }
 

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The list of scenarios. One is a folder of `lab/scenarios/` and two lines here.
 
+use anyhow::Result;
+
 use crate::builds::Build;
+use crate::cell::{Cell, Program};
 use crate::scenario::Scenario;
 
 #[path = "../scenarios/busy-poll/scenario.rs"]
@@ -94,10 +97,27 @@ pub static ALL: &[&Scenario] = &[
 const SERVICE_CPU: &[usize] = &[0];
 /// The CPU that load comes from.
 const LOAD_CPU: &[usize] = &[1];
+/// The distribution's: one that a developer built would leave its path in recordings.
+const PYTHON: &str = "/usr/bin/python3";
 /// The client that asks at a steady rate.
 const WEBLOAD: Build = Build::Go("lab", "./webload", "webload");
 /// A web service with a thread for each connection, which does different things besides.
 const THREADED: Build = Build::C("lab/threaded/threaded.c", "threaded");
+
+/// Asks for a path as fast as it is answered, over some connections, until the cell is closed.
+fn full_load(cell: &mut Cell, port: u16, path: &str, connections: u32) -> Result<()> {
+    let url = format!("http://127.0.0.1:{port}{path}");
+    let load = Program::installed("wrk").args(["-t1", &format!("-c{connections}"), "-d300s", &url]);
+    cell.start(load.on_cpus(LOAD_CPU).in_group("load")).map(drop)
+}
+
+/// Asks for a path so many times a second, over some connections, until the cell is closed; needs [`WEBLOAD`].
+fn steady_load(cell: &mut Cell, port: u16, path: &str, rate: u32, connections: u32) -> Result<()> {
+    let url = format!("http://127.0.0.1:{port}{path}");
+    let (rate, connections) = (rate.to_string(), connections.to_string());
+    let load = Program::built("webload").args(["-url", &url, "-rate", &rate, "-connections", &connections]);
+    cell.start(load.on_cpus(LOAD_CPU).in_group("load")).map(drop)
+}
 
 #[cfg(test)]
 mod tests {

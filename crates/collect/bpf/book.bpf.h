@@ -79,11 +79,59 @@ static __always_inline u64 charged_early(const struct thread_state *t, u64 now, 
 	return early < off ? early : off;
 }
 
+/*
+ * When a thread whose arrival was not seen got its CPU: at the latest its CPU time ago. Such are threads that were on
+ * their way to a CPU when the watch began, and those that follow a task whose switches the kernel keeps from
+ * tracepoints, as some hosts do with a supervisor of their own.
+ */
+static __always_inline u64 unseen_arrival(const struct thread_state *t, u64 now, u64 cpu)
+{
+	u64 since = now - t->off_at;
+
+	return now - (cpu < since ? cpu : since);
+}
+
 static __always_inline void book_on(struct thread_state *t, u64 on, s64 cpu)
 {
 	t->sum.cpu += cpu;
 	if ((s64)on > cpu)
 		t->sum.interrupted += on - cpu;
+}
+
+/* Notes when a thread gets its CPU, and behind whom it waited for it. */
+static __always_inline void note_arrival(struct task_struct *task, struct thread_state *t, struct task_struct *before,
+					 u64 now)
+{
+	u64 queued = task->sched_info.last_queued, since = before->sched_info.last_arrival;
+
+	t->on_at = now;
+	t->before = before->tgid;
+	t->earlier = queued && since > queued ? since - queued : 0;
+	t->held = held_since(task, t);
+}
+
+/* Books all since a thread last left its CPU, when it leaves it again; returns the blocked part. */
+static __always_inline u64 book_stay(struct task_struct *task, struct thread_state *t, u64 now, struct counts *c)
+{
+	u64 exec = task->se.sum_exec_runtime, delay = task->sched_info.run_delay, blocked;
+
+	c->stays++;
+	if (!t->on_at) {
+		c->stays_unseen++;
+		t->on_at = unseen_arrival(t, now, exec - t->exec);
+		t->before = 0;
+		t->held = held_since(task, t);
+	} else {
+		t->clock_shift = t->on_at - task->sched_info.last_arrival;
+	}
+	blocked = book_off(t, t->on_at - charged_early(t, now, exec - t->exec), delay - t->delay);
+	book_on(t, now - t->on_at, exec - t->exec);
+	t->sum.wall += now - t->off_at;
+	t->off_at = now;
+	t->on_at = 0;
+	t->exec = exec;
+	t->delay = delay;
+	return blocked;
 }
 
 /* For how long a thread that has not got a CPU yet has been waiting for one. */

@@ -13,6 +13,8 @@ struct counts {
 	u64 execs_lost;
 	u64 forks; /* threads taken into the watch, seeded ones too */
 	u64 forks_lost;
+	u64 stays; /* of watched threads on a CPU, from arrival to leaving */
+	u64 stays_unseen; /* whose arrival was not seen */
 	u64 waits;
 	u64 waits_lost;
 	u64 stacks;

@@ -102,7 +102,7 @@ pub fn run(plan: &Plan, mut writer: Writer, stop: &AtomicBool, progress: &mut dy
     let (host, target) = (host::inventory(&plan.root), plan.target.meta());
     // The clock starts with the watch of the threads: whatever comes between would be time that nobody saw.
     let (started, start_ns) = (clock::rfc3339(SystemTime::now()), clock::monotonic_ns());
-    seed(plan, &ledger)?;
+    back.forward(|| seed(plan, &ledger))?;
     let mut meta =
         Meta { tool: plan.tool.clone(), kind: "target".into(), started, start_ns, host, target, ..Meta::default() };
     meta.target.sample_hz = if profile.is_some() { SAMPLE_HZ } else { 0 };
@@ -113,7 +113,7 @@ pub fn run(plan: &Plan, mut writer: Writer, stop: &AtomicBool, progress: &mut dy
     let mut capture = Capture::new(plan, &meta, Probes { ledger, profile, wakeups }, calls, gaps, cost);
     meta.ended = capture.watch(&mut writer, stop, progress, &mut back)?;
     progress(&Progress { elapsed: plan.length, length: plan.length, doing: "naming functions" });
-    meta.length_ns = capture.close(&mut writer)?;
+    meta.length_ns = capture.close(&mut writer, &back)?;
     writer.seal(&meta)
 }
 
@@ -334,8 +334,9 @@ impl<'o, 'p> Capture<'o, 'p> {
 
     /// Takes the hooks off and writes what only the end can tell. Returns the capture's length, ns: it ends with the last
     /// look at the threads, and so must all that is counted; what was caught until then is read afterwards.
-    fn close(mut self, writer: &mut Writer) -> Result<u64> {
-        let mut living = self.probes.ledger.read(true).context("failed to close the last slice")?;
+    fn close(mut self, writer: &mut Writer, back: &Back) -> Result<u64> {
+        let last_look = back.forward(|| self.probes.ledger.read(true));
+        let mut living = last_look.context("failed to close the last slice")?;
         self.probes.detach();
         let length_ns = clock::monotonic_ns() - self.start_ns;
         let counters = self.samplers.last(length_ns);

@@ -15,6 +15,7 @@ mod ends;
 mod tests;
 mod timelines;
 pub mod turns;
+mod waits;
 mod walker;
 mod who;
 
@@ -32,7 +33,8 @@ use context::Context;
 use ends::Ends;
 pub use ends::{End, Kind};
 use timelines::Timelines;
-use turns::{TIMED, TURN, Turns, is_timed};
+use turns::{TIMED, TURN, Turns};
+use waits::Wait;
 use walker::Walker;
 pub use who::{DNS, SLEEP, Who, kind_of_thread};
 
@@ -46,8 +48,8 @@ pub struct Node {
     pub ns: f64,
     /// How many waits that were picked.
     pub waits: u64,
-    /// Their own length, summed, ns: what they stand for beside that is in `ns` alone.
-    pub lengths_ns: f64,
+    /// How many waits of their lengths make up that time: long ones are picked more often than short ones.
+    pub number: f64,
     /// The same by kernel stack of the wait, ns.
     pub stacks: BTreeMap<u32, f64>,
     /// What the wakers of these waits waited for meanwhile.
@@ -100,7 +102,7 @@ impl Walk {
     pub fn slept(&self, case: &Case, row: &Wakeup) -> bool {
         let (comm, call) = (kind_of_thread(&row.comm), case.syscall(row.syscall));
         let mut who = Who { pid: row.pid, comm, call, ..Who::default() };
-        if row.context == "interrupt" && is_timed(case, row.syscall, &row.args) {
+        if row.context == "interrupt" && turns::kind(case, row.syscall, &row.args) == TIMED {
             who.fd_kind = TIMED.to_string();
             return self.codes.sleeps(&who);
         }
@@ -132,16 +134,17 @@ impl Fact for Walk {
         let context = Context {
             case,
             ends: &ends,
-            timelines: &Timelines::new(rows),
+            timelines: &Timelines::new(rows, &ends),
             target: &walk.target,
             turns: &walk.turns,
             codes: &walk.codes,
         };
-        let roots = roots(rows.iter().filter(|row| walk.target.contains(&row.pid)), &ends);
+        let roots: Vec<&Wait<'_>> =
+            context.timelines.waits().filter(|wait| walk.target.contains(&wait.row.pid)).collect();
         let stride = roots.len().div_ceil(MAX_ROOTS).max(1);
         let mut walker = Walker::new(&context);
-        for (row, ns) in roots.into_iter().step_by(stride) {
-            let ns = ns * stride as f64;
+        for wait in roots.into_iter().step_by(stride) {
+            let (row, ns) = (wait.row, wait.ns * stride as f64);
             walk.walked_ns += ns;
             let node = context.book(row, ns, &mut walk.waits);
             // What one thread of the target hands to another is a wait of that other one, and counted there.
@@ -149,7 +152,7 @@ impl Fact for Walk {
             if within && context.right(row).is_none() && !clients.ended(case, row) {
                 node.end(End::of_waker(Kind::HandOver, row, ""), ns);
             } else {
-                walker.follow(row, (begin(row), row.t_ns as f64), ns, node);
+                walker.follow(row, (wait.begin(), wait.end()), ns, node);
             }
         }
         walk.chains = chains::of(&walk);
@@ -157,35 +160,9 @@ impl Fact for Walk {
     }
 }
 
-/// Waits to explain, with the time that each stands for. One that a signal interrupted goes on when the call is made
-/// again: its time is that of the next piece.
-fn roots<'r>(rows: impl Iterator<Item = &'r Wakeup>, ends: &Ends<'_>) -> Vec<(&'r Wakeup, f64)> {
-    let mut cut_short: BTreeMap<u32, (&Wakeup, f64)> = BTreeMap::new();
-    let mut roots = Vec::new();
-    for row in rows {
-        let mut ns = row.blocked_ns.max(row.wait_ns) as f64;
-        match cut_short.remove(&row.tid) {
-            Some((before, length)) if before.syscall == row.syscall => ns += length,
-            other => roots.extend(other),
-        }
-        if row.syscall >= 0 && ends.is_cut_short(row) {
-            cut_short.insert(row.tid, (row, ns));
-        } else {
-            roots.push((row, ns));
-        }
-    }
-    roots.extend(cut_short.into_values());
-    roots
-}
-
 /// Processes of the target; short-lived ones are not among them.
 fn target_pids(case: &Case) -> BTreeSet<u32> {
     let processes = case.recording.rows::<recording::tables::Process>();
     let named = case.recording.meta.target.pids.iter().copied();
     processes.iter().map(|p| p.pid).filter(|pid| *pid != 0).chain(named).collect()
-}
-
-/// When a wait began, ns after the capture's start.
-fn begin(row: &Wakeup) -> f64 {
-    row.t_ns as f64 - row.wait_ns as f64
 }

@@ -61,8 +61,10 @@ pub fn open(dir: &Path) -> Result<Recording> {
     let text = disk::read(&path, MAX_META_BYTES).with_context(|| {
         format!("`{}` holds no recording (no readable meta.json); name a folder that --save wrote", dir.display())
     })?;
-    let meta: Meta = serde_json::from_slice(&text)
-        .with_context(|| format!("`{}` is not a recording's description; was it cut off?", path.display()))?;
+    let meta: Meta = serde_json::from_slice(&text).map_err(|e| {
+        let how = if e.is_eof() { "was cut off" } else { "is none, or was changed" };
+        anyhow!("`{}`, a recording's description, {how}; copy the recording again", path.display())
+    })?;
     if meta.schema == 0 {
         bail!("`{}` was not written by wakewalk; name a folder that --save wrote", path.display());
     }

@@ -52,6 +52,7 @@ pub fn quantity(value: f64, unit: &str) -> String {
         "µs" | "us" => seconds(value / 1e6),
         "ns" => seconds(value / 1e9),
         "bytes" | "B" => bytes(value),
+        "cores" if value > 0.0 && value < 0.01 => "under 0.01 cores".to_owned(),
         "1/s" => format!("{} a second", number(value)),
         "" => number(value),
         unit => format!("{} {unit}", number(value)),
@@ -152,6 +153,7 @@ mod tests {
     fn quantities() {
         assert_eq!(quantity(1_397_534.0, "calls"), "1,397,534 calls");
         assert_eq!(quantity(0.94, "cores"), "0.94 cores");
+        assert_eq!(quantity(1.2e-4, "cores"), "under 0.01 cores");
         assert_eq!(quantity(0.9994, "share"), "99.94 %");
         assert_eq!(quantity(99.94, "%"), "99.94 %");
         assert_eq!(quantity(712.3, "ns"), "712 ns");

@@ -121,7 +121,12 @@ fn a_capture_records_the_inventory_and_two_parts_of_it_compare() {
     assert!(value("file", "build_id").is_some_and(|id| id.len() >= 16), "{settings:?}");
     assert!(value("process", "command_line").is_some_and(|c| c.contains("echo x")), "of what it became");
     assert!(recording.rows::<Counter>().iter().any(|c| c.name == "write_calls" && c.value > 0.0));
-    let c = compared(&[&save, "--a", "0s..4.5s", "--b", "4.5s.."]);
+    let halves = [&save, "--a", "0s..4.5s", "--b", "4.5s.."];
+    let mut c = compared(&halves);
+    if c.operation.why.contains("disagree") {
+        // Others talk in this network namespace; then it says so and wants to be told.
+        c = compared(&[&halves[..], &["--per", "write-calls"]].concat());
+    }
     assert_eq!((c.operation.id.as_str(), c.statistics.between_runs), ("write-calls", 0.0));
     assert!(c.inventory.is_empty(), "{:?}", c.inventory);
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use anyhow::Result;
 
-use super::{LOAD_CPU, SERVICE_CPU, WEBLOAD};
+use super::{SERVICE_CPU, WEBLOAD, steady_load};
 use crate::builds::Build;
 use crate::cell::{Cell, Program};
 use crate::scenario::{Aim, Expected, NEUTRAL, Scenario, Side};
@@ -33,9 +33,7 @@ fn stage(cell: &mut Cell, side: Side) -> Result<Aim> {
     }
     cell.start(service)?;
     cell.wait_for_port(PORT)?;
-    let url = format!("http://127.0.0.1:{PORT}/report");
-    let load = Program::built("webload").args(["-url", &url, "-rate", "500", "-connections", "16"]);
-    cell.start(load.on_cpus(LOAD_CPU).in_group("load"))?;
+    steady_load(cell, PORT, "/report", 500, 16)?;
     cell.stop.sleep(Duration::from_secs(2))?;
     Ok(Aim::Cgroup(cell.group("service")?.path().to_path_buf()))
 }

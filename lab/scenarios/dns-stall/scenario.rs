@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use anyhow::Result;
 
-use super::{LOAD_CPU, SERVICE_CPU, WEBLOAD};
+use super::{LOAD_CPU, PYTHON, SERVICE_CPU, WEBLOAD, steady_load};
 use crate::builds::Build;
 use crate::cell::{Cell, Program};
 use crate::scenario::{Aim, Expected, NEUTRAL, Scenario, Side};
@@ -34,19 +34,17 @@ fn stage(cell: &mut Cell, side: Side) -> Result<Aim> {
     cell.bring("stock.py")?;
     let [first, second] = NAME_SERVERS;
     let manner = if side == Side::Fault { "silent" } else { "answering" };
-    let names = Program::installed("python3").named("names").args(["names.py", first, second, manner]);
+    let names = Program::installed(PYTHON).named("names").args(["names.py", first, second, manner]);
     cell.start(names.on_cpus(LOAD_CPU))?;
     cell.wait_for_port(53)?;
     let list = format!("nameserver {first}\nnameserver {second}\noptions timeout:1 attempts:1\n");
     cell.write("resolv.conf", &list)?;
     // The list is at a fixed place: a mount namespace of the service's own has ours there. The process stays the same.
-    let mounted = format!("mount --bind resolv.conf /etc/resolv.conf && exec python3 stock.py {PORT}");
+    let mounted = format!("mount --bind resolv.conf /etc/resolv.conf && exec {PYTHON} stock.py {PORT}");
     let stock = Program::installed("unshare").named("stock").args(["--mount", "sh", "-c", &mounted]);
     let pid = cell.start(stock.on_cpus(SERVICE_CPU))?;
     cell.wait_for_port(PORT)?;
-    let url = format!("http://127.0.0.1:{PORT}/");
-    let load = Program::built("webload").args(["-url", &url, "-rate", "100", "-connections", "16"]);
-    cell.start(load.on_cpus(LOAD_CPU).in_group("load"))?;
+    steady_load(cell, PORT, "/", 100, 16)?;
     cell.stop.sleep(Duration::from_secs(3))?;
     Ok(Aim::Pid(pid))
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use anyhow::Result;
 
-use super::{LOAD_CPU, SERVICE_CPU, THREADED};
+use super::{LOAD_CPU, SERVICE_CPU, THREADED, full_load};
 use crate::cell::{Cell, Program};
 use crate::scenario::{Aim, Expected, NEUTRAL, Scenario, Side};
 
@@ -32,9 +32,7 @@ fn stage(cell: &mut Cell, side: Side) -> Result<Aim> {
     }
     let pid = cell.start(Program::built("threaded").args(args).on_cpus(SERVICE_CPU))?;
     cell.wait_for_port(PORT)?;
-    let url = format!("http://127.0.0.1:{PORT}/");
-    let load = Program::installed("wrk").args(["-t1", "-c8", "-d300s", &url]);
-    cell.start(load.on_cpus(LOAD_CPU).in_group("load"))?;
+    full_load(cell, PORT, "/", 8)?;
     cell.stop.sleep(Duration::from_secs(1))?;
     Ok(Aim::Pid(pid))
 }

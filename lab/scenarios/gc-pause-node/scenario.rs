@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use anyhow::Result;
 
-use super::{LOAD_CPU, SERVICE_CPU};
+use super::{SERVICE_CPU, full_load};
 use crate::builds::Build;
 use crate::cell::{Cell, Program};
 use crate::scenario::{Aim, Expected, NEUTRAL, Scenario, Side};
@@ -32,9 +32,7 @@ fn stage(cell: &mut Cell, side: Side) -> Result<Aim> {
     let service = Program::installed("node").args([heap, "baskets.js", &PORT.to_string(), "200000"]);
     let pid = cell.start(service.on_cpus(SERVICE_CPU))?;
     cell.wait_for_port(PORT)?;
-    let url = format!("http://127.0.0.1:{PORT}/");
-    let load = Program::installed("wrk").args(["-t1", "-c8", "-d300s", &url]);
-    cell.start(load.on_cpus(LOAD_CPU).in_group("load"))?;
+    full_load(cell, PORT, "/", 8)?;
     // Until what was built at the start has become old.
     cell.stop.sleep(Duration::from_secs(4))?;
     Ok(Aim::Pid(pid))

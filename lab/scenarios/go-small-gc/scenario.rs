@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use anyhow::Result;
 
-use super::{LOAD_CPU, WEBLOAD};
+use super::{WEBLOAD, steady_load};
 use crate::builds::Build;
 use crate::cell::{Cell, Program};
 use crate::scenario::{Aim, NEUTRAL, Scenario, Side};
@@ -27,9 +27,7 @@ pub static SCENARIO: Scenario = Scenario {
 fn stage(cell: &mut Cell, _: Side) -> Result<Aim> {
     let pid = cell.start(Program::built("thumbs").args(["-listen", &format!("127.0.0.1:{PORT}")]))?;
     cell.wait_for_port(PORT)?;
-    let url = format!("http://127.0.0.1:{PORT}/thumb");
-    let load = Program::built("webload").args(["-url", &url, "-rate", "300", "-connections", "8"]);
-    cell.start(load.on_cpus(LOAD_CPU).in_group("load"))?;
+    steady_load(cell, PORT, "/thumb", 300, 8)?;
     cell.stop.sleep(Duration::from_secs(2))?;
     Ok(Aim::Pid(pid))
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use anyhow::Result;
 
-use super::{LOAD_CPU, SERVICE_CPU, WEBLOAD};
+use super::{SERVICE_CPU, WEBLOAD, steady_load};
 use crate::builds::Build;
 use crate::cell::{Cell, Program};
 use crate::scenario::{Aim, Expected, NEUTRAL, Scenario, Side};
@@ -30,9 +30,7 @@ fn stage(cell: &mut Cell, side: Side) -> Result<Aim> {
     let service = Program::built("similar").args(["-listen", &listen, "-search", search]);
     let pid = cell.start(service.on_cpus(SERVICE_CPU))?;
     cell.wait_for_port(PORT)?;
-    let url = format!("http://127.0.0.1:{PORT}/similar?item=7");
-    let load = Program::built("webload").args(["-url", &url, "-rate", "400", "-connections", "16"]);
-    cell.start(load.on_cpus(LOAD_CPU).in_group("load"))?;
+    steady_load(cell, PORT, "/similar?item=7", 400, 16)?;
     cell.stop.sleep(Duration::from_secs(2))?;
     Ok(Aim::Pid(pid))
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 
-use super::{LOAD_CPU, SERVICE_CPU, THREADED};
+use super::{LOAD_CPU, PYTHON, SERVICE_CPU, THREADED, full_load};
 use crate::builds::Build;
 use crate::cell::{Cell, Program};
 use crate::scenario::{Aim, Expected, NEUTRAL, Scenario, Side};
@@ -30,14 +30,12 @@ fn stage(cell: &mut Cell, side: Side) -> Result<Aim> {
     let made = Command::new("mkfifo").arg(cell.dir().join("log")).status().context("failed to run `mkfifo`")?;
     anyhow::ensure!(made.success(), "failed to make a pipe");
     let (size, rest) = if side == Side::Fault { ("4096", "0.02") } else { ("65536", "0") };
-    let reader = Program::installed("python3").named("reader").args(["reader.py", "log", size, rest]);
+    let reader = Program::installed(PYTHON).named("reader").args(["reader.py", "log", size, rest]);
     cell.start(reader.on_cpus(LOAD_CPU).in_group("load"))?;
     let service = Program::built("threaded").args([&PORT.to_string(), "log", "log", "400"]);
     let pid = cell.start(service.on_cpus(SERVICE_CPU))?;
     cell.wait_for_port(PORT)?;
-    let url = format!("http://127.0.0.1:{PORT}/");
-    let load = Program::installed("wrk").args(["-t1", "-c8", "-d300s", &url]);
-    cell.start(load.on_cpus(LOAD_CPU).in_group("load"))?;
+    full_load(cell, PORT, "/", 8)?;
     cell.stop.sleep(Duration::from_secs(1))?;
     Ok(Aim::Pid(pid))
 }

@@ -6,8 +6,7 @@ use std::time::Duration;
 
 use anyhow::Result;
 
-use super::{LOAD_CPU, SERVICE_CPU, WEBLOAD};
-use crate::builds::Build;
+use super::{SERVICE_CPU, THREADED, WEBLOAD, steady_load};
 use crate::cell::{Cell, Program};
 use crate::scenario::{Aim, Expected, NEUTRAL, Scenario, Side};
 
@@ -20,19 +19,18 @@ pub static SCENARIO: Scenario = Scenario {
     about: "a C service with an index in memory, and a memory limit of a third of it",
     expected: Expected::cause(&["memory-pressure"]),
     twin: Some(NEUTRAL),
-    builds: &[Build::C("lab/scenarios/major-faults/index.c", "index"), WEBLOAD],
-    folders: &["lab/webload"],
+    builds: &[THREADED, WEBLOAD],
+    folders: &["lab/threaded", "lab/webload"],
     stage,
 };
 
 fn stage(cell: &mut Cell, side: Side) -> Result<Aim> {
     let room = if side == Side::Fault { INDEX_MB / 3 } else { INDEX_MB * 3 };
-    let index = Program::built("index").args([PORT.to_string(), "index.data".into(), INDEX_MB.to_string()]);
+    let args = [&PORT.to_string(), "index", "index.data", &INDEX_MB.to_string()];
+    let index = Program::built("threaded").named("index").args(args);
     let pid = cell.start(index.on_cpus(SERVICE_CPU).with_memory(room << 20))?;
     cell.wait_for_port(PORT)?;
-    let url = format!("http://127.0.0.1:{PORT}/");
-    let load = Program::built("webload").args(["-url", &url, "-rate", "300", "-connections", "4"]);
-    cell.start(load.on_cpus(LOAD_CPU).in_group("load"))?;
+    steady_load(cell, PORT, "/", 300, 4)?;
     cell.stop.sleep(Duration::from_secs(2))?;
     Ok(Aim::Pid(pid))
 }

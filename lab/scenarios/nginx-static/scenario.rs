@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 
-use super::{LOAD_CPU, SERVICE_CPU};
+use super::{SERVICE_CPU, full_load};
 use crate::cell::{Cell, Program};
 use crate::scenario::{Aim, Expected, Scenario, Side};
 
@@ -31,9 +31,7 @@ fn stage(cell: &mut Cell, _: Side) -> Result<Aim> {
     let nginx = Program::installed("nginx").args(["-p", ".", "-c"]).args([conf]);
     cell.start(nginx.on_cpus(SERVICE_CPU))?;
     cell.wait_for_port(PORT)?;
-    let url = format!("http://127.0.0.1:{PORT}/index.html");
-    let load = Program::installed("wrk").args(["-t1", "-c64", "-d300s", &url]);
-    cell.start(load.on_cpus(LOAD_CPU).in_group("load"))?;
+    full_load(cell, PORT, "/index.html", 64)?;
     cell.stop.sleep(Duration::from_secs(2))?;
     Ok(Aim::Port(PORT))
 }

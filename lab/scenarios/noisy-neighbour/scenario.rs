@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use anyhow::Result;
 
-use super::{LOAD_CPU, SERVICE_CPU, WEBLOAD};
+use super::{SERVICE_CPU, WEBLOAD, steady_load};
 use crate::builds::Build;
 use crate::cell::{Cell, Program};
 use crate::scenario::{Aim, Expected, NEUTRAL, Scenario, Side};
@@ -37,9 +37,7 @@ fn stage(cell: &mut Cell, side: Side) -> Result<Aim> {
             cell.start(neighbour.on_cpus(SERVICE_CPU).in_group("neighbour"))?;
         }
     }
-    let url = format!("http://127.0.0.1:{PORT}/basket");
-    let load = Program::built("webload").args(["-url", &url, "-rate", "900", "-connections", "16"]);
-    cell.start(load.on_cpus(LOAD_CPU).in_group("load"))?;
+    steady_load(cell, PORT, "/basket", 900, 16)?;
     cell.stop.sleep(Duration::from_secs(3))?;
     Ok(Aim::Pid(pid))
 }

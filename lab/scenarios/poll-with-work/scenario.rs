@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use anyhow::Result;
 
-use super::{LOAD_CPU, SERVICE_CPU};
+use super::{SERVICE_CPU, full_load};
 use crate::builds::Build;
 use crate::cell::{Cell, Program};
 use crate::scenario::{Aim, NEUTRAL, Scenario, Side};
@@ -27,9 +27,7 @@ pub static SCENARIO: Scenario = Scenario {
 fn stage(cell: &mut Cell, _: Side) -> Result<Aim> {
     cell.start(Program::built("pollwork").args([PORT.to_string()]).on_cpus(SERVICE_CPU))?;
     cell.wait_for_port(PORT)?;
-    let url = format!("http://127.0.0.1:{PORT}/");
-    let load = Program::installed("wrk").args(["-t1", "-c64", "-d300s", &url]);
-    cell.start(load.on_cpus(LOAD_CPU).in_group("load"))?;
+    full_load(cell, PORT, "/", 64)?;
     cell.stop.sleep(Duration::from_secs(2))?;
     Ok(Aim::Comm("pollwork"))
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use anyhow::Result;
 
-use super::{LOAD_CPU, WEBLOAD};
+use super::{PYTHON, WEBLOAD, steady_load};
 use crate::builds::Build;
 use crate::cell::{Cell, Program};
 use crate::scenario::{Aim, Expected, NEUTRAL, Scenario, Side};
@@ -26,11 +26,9 @@ pub static SCENARIO: Scenario = Scenario {
 fn stage(cell: &mut Cell, side: Side) -> Result<Aim> {
     cell.bring("api.py")?;
     let step = if side == Side::Fault { "0.015" } else { "0" };
-    let pid = cell.start(Program::installed("python3").args(["api.py", &PORT.to_string(), step]))?;
+    let pid = cell.start(Program::installed(PYTHON).args(["api.py", &PORT.to_string(), step]))?;
     cell.wait_for_port(PORT)?;
-    let url = format!("http://127.0.0.1:{PORT}/");
-    let load = Program::built("webload").args(["-url", &url, "-rate", "120", "-connections", "4"]);
-    cell.start(load.on_cpus(LOAD_CPU).in_group("load"))?;
+    steady_load(cell, PORT, "/", 120, 4)?;
     cell.stop.sleep(Duration::from_secs(2))?;
     Ok(Aim::Pid(pid))
 }

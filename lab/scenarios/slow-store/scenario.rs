@@ -2,17 +2,24 @@
 //! A Node proxy in front of a store that answers from a timer of 20 ms. The proxy does next to nothing and is slow; the
 //! walk goes into the store and ends at its timer. The twin's store answers at once.
 
+use std::net::Ipv4Addr;
 use std::time::Duration;
 
 use anyhow::Result;
 
-use super::{LOAD_CPU, SERVICE_CPU};
+use super::{LOAD_CPU, SERVICE_CPU, full_load};
 use crate::builds::Build;
-use crate::cell::{Cell, Program};
+use crate::cell::{Cell, FAR, Program};
 use crate::scenario::{Aim, Expected, NEUTRAL, Scenario, Side};
 
 const PORT: u16 = 19111;
 const STORE: u16 = 19112;
+
+/// What both programs are.
+pub(super) const BUILDS: &[Build] = &[
+    Build::Script("lab/scenarios/slow-store/proxy.js", "proxy.js"),
+    Build::Script("lab/scenarios/slow-store/store.js", "store.js"),
+];
 
 /// The scenario.
 pub static SCENARIO: Scenario = Scenario {
@@ -25,28 +32,35 @@ pub static SCENARIO: Scenario = Scenario {
         ..Expected::cause(&["slow-dependency"])
     },
     twin: Some(NEUTRAL),
-    builds: &[
-        Build::Script("lab/scenarios/slow-store/proxy.js", "proxy.js"),
-        Build::Script("lab/scenarios/slow-store/store.js", "store.js"),
-    ],
+    builds: BUILDS,
     folders: &[],
     stage,
 };
 
 fn stage(cell: &mut Cell, side: Side) -> Result<Aim> {
+    proxy_and_store(cell, side, (PORT, STORE), Ipv4Addr::LOCALHOST)
+}
+
+/// Starts a proxy on a port and its store on another of a host, which is this one or the cell's far one.
+pub(super) fn proxy_and_store(
+    cell: &mut Cell,
+    side: Side,
+    (port, store_port): (u16, u16),
+    host: Ipv4Addr,
+) -> Result<Aim> {
     cell.bring("proxy.js")?;
     cell.bring("store.js")?;
     let delay = if side == Side::Fault { "20" } else { "0" };
-    cell.start(
-        Program::installed("node").named("store").args(["store.js", &STORE.to_string(), delay]).on_cpus(LOAD_CPU),
-    )?;
-    cell.wait_for_port(STORE)?;
-    let proxy = Program::installed("node").named("proxy");
-    let pid = cell.start(proxy.args(["proxy.js", &PORT.to_string(), &STORE.to_string()]).on_cpus(SERVICE_CPU))?;
-    cell.wait_for_port(PORT)?;
-    let url = format!("http://127.0.0.1:{PORT}/");
-    let load = Program::installed("wrk").args(["-t1", "-c2", "-d300s", &url]);
-    cell.start(load.on_cpus(LOAD_CPU).in_group("load"))?;
+    let store = Program::installed("node")
+        .named("store")
+        .args(["store.js", &store_port.to_string(), delay, &host.to_string()])
+        .on_cpus(LOAD_CPU);
+    cell.start(if host == FAR { store.far() } else { store })?;
+    cell.wait_for(host, store_port)?;
+    let args = ["proxy.js", &port.to_string(), &store_port.to_string(), &host.to_string()];
+    let pid = cell.start(Program::installed("node").named("proxy").args(args).on_cpus(SERVICE_CPU))?;
+    cell.wait_for_port(port)?;
+    full_load(cell, port, "/", 2)?;
     cell.stop.sleep(Duration::from_secs(2))?;
     Ok(Aim::Pid(pid))
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use anyhow::Result;
 
-use super::{LOAD_CPU, SERVICE_CPU, THREADED, WEBLOAD};
+use super::{LOAD_CPU, SERVICE_CPU, THREADED, WEBLOAD, steady_load};
 use crate::builds::Build;
 use crate::cell::{Cell, Program};
 use crate::scenario::{Aim, Expected, Scenario, Side};
@@ -35,10 +35,8 @@ fn stage(cell: &mut Cell, side: Side) -> Result<Aim> {
     let bank = Program::installed("java").args(["-cp", "bank.jar", "Bank", &PORT.to_string(), &STORE.to_string()]);
     let pid = cell.start(bank.args([connections]).on_cpus(SERVICE_CPU))?;
     cell.wait_for_port(PORT)?;
-    let url = format!("http://127.0.0.1:{PORT}/");
     // Five connections carry at most a thousand requests a second; the CPU would carry several times that.
-    let load = Program::built("webload").args(["-url", &url, "-rate", "1200", "-connections", "40"]);
-    cell.start(load.on_cpus(LOAD_CPU).in_group("load"))?;
+    steady_load(cell, PORT, "/", 1200, 40)?;
     // Until the just-in-time compiler has calmed down.
     cell.stop.sleep(Duration::from_secs(5))?;
     Ok(Aim::Pid(pid))

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use anyhow::Result;
 
-use super::{LOAD_CPU, SERVICE_CPU, THREADED, WEBLOAD};
+use super::{LOAD_CPU, PYTHON, SERVICE_CPU, THREADED, WEBLOAD, steady_load};
 use crate::builds::Build;
 use crate::cell::{Cell, Program};
 use crate::scenario::{Aim, Expected, Scenario, Side};
@@ -32,13 +32,11 @@ fn stage(cell: &mut Cell, side: Side) -> Result<Aim> {
     cell.start(store.on_cpus(LOAD_CPU))?;
     cell.wait_for_port(STORE)?;
     let threads = if side == Side::Fault { "4" } else { "64" };
-    let service = Program::installed("python3").args(["articles.py", &PORT.to_string(), &STORE.to_string(), threads]);
+    let service = Program::installed(PYTHON).args(["articles.py", &PORT.to_string(), &STORE.to_string(), threads]);
     let pid = cell.start(service.on_cpus(SERVICE_CPU))?;
     cell.wait_for_port(PORT)?;
-    let url = format!("http://127.0.0.1:{PORT}/");
     // Four threads serve less than four hundred requests a second.
-    let load = Program::built("webload").args(["-url", &url, "-rate", "500", "-connections", "24"]);
-    cell.start(load.on_cpus(LOAD_CPU).in_group("load"))?;
+    steady_load(cell, PORT, "/", 500, 24)?;
     cell.stop.sleep(Duration::from_secs(2))?;
     Ok(Aim::Pid(pid))
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 
-use super::{LOAD_CPU, SERVICE_CPU, WEBLOAD};
+use super::{SERVICE_CPU, WEBLOAD, steady_load};
 use crate::builds::Build;
 use crate::cell::{Cell, Program};
 use crate::scenario::{Aim, Expected, NEUTRAL, Scenario, Side};
@@ -38,10 +38,8 @@ fn stage(cell: &mut Cell, side: Side) -> Result<Aim> {
     let nginx = Program::installed("nginx").args(["-p", ".", "-c"]).args([conf]);
     cell.start(nginx.on_cpus(SERVICE_CPU))?;
     cell.wait_for_port(PORT)?;
-    let url = format!("http://127.0.0.1:{PORT}/orders");
     // At most one request at a time, mostly: queries that wait for each other's CPU would be another fault.
-    let load = Program::built("webload").args(["-url", &url, "-rate", "30", "-connections", "4"]);
-    cell.start(load.on_cpus(LOAD_CPU).in_group("load"))?;
+    steady_load(cell, PORT, "/orders", 30, 4)?;
     cell.stop.sleep(Duration::from_secs(2))?;
     Ok(Aim::Port(PORT))
 }

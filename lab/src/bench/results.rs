@@ -9,6 +9,7 @@ use std::time::Instant;
 use anyhow::{Context, Result};
 use serde::Serialize;
 
+use super::FINER;
 use super::row::Row;
 use crate::documents;
 
@@ -84,10 +85,11 @@ impl Results {
     /// The table as text; it is also Markdown.
     pub fn table(&self) -> String {
         let mut out = format!(
-            "Linux {}, {} CPUs, {} pairs, {:.0} min{}\n",
+            "Linux {}, {} CPUs, {} pairs ({} where a goal is a few percent), {:.0} min{}\n",
             self.kernel,
             self.cpus,
             self.pairs,
+            self.pairs * FINER,
             self.seconds / 60.0,
             if self.finished { "" } else { ", interrupted" }
         );

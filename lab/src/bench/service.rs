@@ -130,7 +130,8 @@ pub fn compare(
     (seconds, goal): (f64, Option<Wanted>),
 ) -> Result<Vec<Row>> {
     let sides = [Side::Alone, Side::Wakewalk];
-    let done = rounds::measure(bench.rounds(), cell, &sides, |cell, side| service.slice(bench, cell, side, seconds))?;
+    let wanted = if goal.is_some() { bench.fine_rounds() } else { bench.rounds() };
+    let done = rounds::measure(wanted, cell, &sides, |cell, side| service.slice(bench, cell, side, seconds))?;
     let unit = service.unit;
     let cpu = Row::ratio(format!("{what}: CPU per {unit}"), "us", &done.pairs(0, 1, |s| s.us_per_request));
     let rate = Row::ratio(format!("{what}: {unit}s a second"), "/s", &done.pairs(0, 1, |s| s.per_second));

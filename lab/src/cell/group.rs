@@ -11,6 +11,8 @@ use nix::mount::{MsFlags, mount};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
+use super::mounts::mounts;
+
 /// Length of a quota period; the kernel's own default.
 const PERIOD_US: u64 = 100_000;
 /// How long killed processes may take to vanish.
@@ -152,15 +154,10 @@ fn folders(path: &Path) -> Vec<PathBuf> {
 
 /// Mount point of the hierarchy that controls CPU, from a mountinfo table.
 fn find(mountinfo: &str, controls_cpu: impl Fn(&Path) -> bool) -> Option<(Version, PathBuf)> {
-    mountinfo.lines().find_map(|line| {
-        let (head, tail) = line.split_once(" - ")?;
-        let point = PathBuf::from(head.split(' ').nth(4)?);
-        let mut tail = tail.split(' ');
-        match (tail.next()?, tail.nth(1)?) {
-            ("cgroup", options) if options.split(',').any(|o| o == "cpu") => Some((Version::One, point)),
-            ("cgroup2", _) if controls_cpu(&point) => Some((Version::Two, point)),
-            _ => None,
-        }
+    mounts(mountinfo).find_map(|mount| match mount.kind {
+        _ if mount.controls("cpu") => Some((Version::One, mount.at)),
+        "cgroup2" if controls_cpu(&mount.at) => Some((Version::Two, mount.at)),
+        _ => None,
     })
 }
 

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result};
 
 use super::Group;
+use super::mounts::mounts;
 
 /// Where limits are set.
 pub struct Memory {
@@ -49,12 +50,7 @@ impl Memory {
 
 /// Mount point of the version 1 hierarchy that limits memory, from a mountinfo table.
 fn find(mountinfo: &str) -> Option<PathBuf> {
-    mountinfo.lines().find_map(|line| {
-        let (head, tail) = line.split_once(" - ")?;
-        let mut tail = tail.split(' ');
-        let limits = tail.next()? == "cgroup" && tail.nth(1)?.split(',').any(|option| option == "memory");
-        limits.then(|| head.split(' ').nth(4).map(PathBuf::from))?
-    })
+    mounts(mountinfo).find(|mount| mount.controls("memory")).map(|mount| mount.at)
 }
 
 #[cfg(test)]

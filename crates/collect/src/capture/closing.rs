@@ -46,6 +46,7 @@ pub fn write(mut capture: Capture<'_, '_>, writer: &mut Writer, length_ns: u64) 
     capture.gaps.extend(capture.cost.gap());
     capture.gaps.extend(unnamed());
     capture.gaps.extend(not_followed(&capture)?);
+    capture.gaps.extend(unseen_arrivals(&capture)?);
     writer.append(&capture.gaps)?;
     writer.append(&losses)?;
     let mut all = costs;
@@ -58,6 +59,19 @@ fn unnamed() -> Option<Gap> {
     let why = "kernel functions are shown as addresses: /proc/kallsyms shows none to this user (needs CAP_SYSLOG, and \
                kernel.kptr_restrict at 1 or lower)";
     (!host::shows_kernel_symbols()).then(|| Gap { what: "kernel symbols".into(), why: why.into() })
+}
+
+/// That threads got their CPU without anybody noticing, often enough to blur what they were off it for.
+fn unseen_arrivals(capture: &Capture<'_, '_>) -> Result<Option<Gap>> {
+    const WORTH_A_WORD: f64 = 0.01;
+    let c = capture.probes.ledger.counts()?;
+    let part = c.stays_unseen as f64 / c.stays.max(1) as f64;
+    let why = format!(
+        "the kernel did not show {:.1} % of them: such a stay is taken to be as long as its CPU time, and what interrupts \
+         took of it counts as off the CPU",
+        part * 100.0
+    );
+    Ok((part >= WORTH_A_WORD).then(|| Gap { what: "arrivals on a CPU".into(), why }))
 }
 
 /// That wakers were left alone because there were too many of them.

@@ -85,8 +85,9 @@ impl Slices {
 
     /// What a thread did since it was last reported; `None` if it did not even wait.
     fn difference(&mut self, t_ns: u64, row: &ThreadRow) -> Option<Thread> {
-        let last = self.reported.insert(row.tid, row.sum).unwrap_or_default();
-        let now = &row.sum;
+        let last = self.reported.get(&row.tid).copied().unwrap_or_default();
+        let now = &owed(&last, &row.sum);
+        self.reported.insert(row.tid, *now);
         let thread = Thread {
             t_ns,
             pid: row.tgid,
@@ -105,6 +106,30 @@ impl Slices {
         };
         (thread.wall_ns > 0).then_some(thread)
     }
+}
+
+/// The sums up to which a thread is reported now. What it does at the end of a slice is a guess until it leaves its CPU
+/// or wakes, so a line can turn out shorter than was reported. Lines that grew wait for it: each slice adds up to its
+/// wall time, and later ones make up for it.
+fn owed(last: &Totals, now: &Totals) -> Totals {
+    let (mut last, mut sums) = (*last, *now);
+    let mut excess = 0;
+    for (sum, reported) in lines(&mut sums).into_iter().zip(lines(&mut last)) {
+        excess += reported.saturating_sub(*sum);
+        *sum = (*sum).max(*reported);
+    }
+    for (sum, reported) in lines(&mut sums).into_iter().zip(lines(&mut last)) {
+        let waits = excess.min(*sum - *reported);
+        *sum -= waits;
+        excess -= waits;
+    }
+    sums
+}
+
+/// What adds up to a thread's wall time; time that nobody had foreseen comes first.
+fn lines(sums: &mut Totals) -> [&mut u64; 6] {
+    let Totals { wall: _, cpu, run_queue, preempted, throttled, blocked, interrupted, .. } = sums;
+    [interrupted, throttled, preempted, run_queue, blocked, cpu]
 }
 
 /// Adds a whole thread to a row of several.
@@ -142,6 +167,39 @@ mod tests {
         let second = slices.rows(2, &[], &[row(1, 0, 25)]);
         assert_eq!(second.iter().map(|t| (t.tid, t.cpu_ns)).collect::<Vec<_>>(), [(1, 15)]);
         assert_eq!(slices.brief_processes()[0].instances, 2);
+    }
+
+    /// Lines are guesses at the end of a slice.
+    #[test]
+    fn every_slice_adds_up() {
+        let mut rng = fastrand::Rng::with_seed(7);
+        for _ in 0..1000 {
+            let (mut slices, mut wall, mut told) = (Slices::new(0), 0, 0);
+            for _ in 0..8 {
+                let (cpu, blocked) = (rng.u64(0..=wall), rng.u64(0..1000));
+                wall = wall.max(cpu + blocked) + rng.u64(0..1000);
+                let sum = Totals { wall, cpu, blocked, run_queue: wall - cpu - blocked, ..Totals::default() };
+                let row = ThreadRow { tid: 1, sum, ..ThreadRow::default() };
+                for t in slices.rows(1, &[row], &[]) {
+                    assert_eq!(t.cpu_ns + t.run_queue_ns + t.blocked_ns, t.wall_ns);
+                    told += t.wall_ns;
+                }
+            }
+            assert_eq!(told, wall);
+        }
+    }
+
+    #[test]
+    fn what_was_reported_too_early_is_made_up_for() {
+        let mut slices = Slices::new(0);
+        let row = |sum| ThreadRow { tid: 1, sum, ..ThreadRow::default() };
+        slices.rows(1, &[row(Totals { wall: 100, cpu: 100, ..Totals::default() })], &[]);
+        let stolen = Totals { wall: 150, cpu: 60, interrupted: 90, ..Totals::default() };
+        let second = &slices.rows(2, &[row(stolen)], &[])[0];
+        assert_eq!((second.wall_ns, second.cpu_ns, second.interrupted_ns), (50, 0, 50));
+        let busy = Totals { wall: 250, cpu: 160, interrupted: 90, ..Totals::default() };
+        let third = &slices.rows(3, &[row(busy)], &[])[0];
+        assert_eq!((third.wall_ns, third.cpu_ns, third.interrupted_ns), (100, 60, 40));
     }
 
     #[test]

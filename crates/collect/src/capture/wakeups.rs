@@ -82,8 +82,10 @@ impl Rows {
             return String::new();
         }
         let link = self.root.join(format!("proc/{}/fd/{}", key.0, key.1));
-        let name = || fs::read_link(link).map_or(String::new(), |path| path.to_string_lossy().into_owned());
-        let name = || Some(name()).filter(|name| name.starts_with('/')).unwrap_or_default(); // not `pipe:[812]`
+        let name = || {
+            let path = fs::read_link(link).unwrap_or_default();
+            if path.is_absolute() { path.to_string_lossy().into_owned() } else { String::new() } // not `pipe:[812]`
+        };
         self.paths.entry(key).or_insert_with(name).clone()
     }
 

@@ -94,7 +94,7 @@ impl<'o> Calls<'o> {
         if let Some(rodata) = open.maps.rodata_data.as_deref_mut() {
             for (nr, shape) in rodata.shapes.iter_mut().enumerate() {
                 let known = shapes::of(nr);
-                shape.takes_fd = u8::from(known.takes_fd);
+                shape.takes_fd = u8::from(known.subject.is_descriptor());
                 shape.argument_kind = known.argument as u8;
                 shape.argument = known.index;
             }

@@ -116,28 +116,16 @@ static __always_inline void show_wait(struct task_struct *task, struct thread_st
 static __always_inline void leave(struct task_struct *task, struct thread_state *t, u32 state, bool preempt, u64 now,
 				  struct counts *c)
 {
-	u64 exec, delay, blocked, early;
+	u64 blocked;
 
 	if (!t->off_at)
 		return;
-	if (!t->on_at) /* it got its CPU before the watch saw arrivals */
-		t->on_at = t->off_at;
-	exec = task->se.sum_exec_runtime;
-	delay = task->sched_info.run_delay;
-	early = charged_early(t, now, exec - t->exec);
-	blocked = book_off(t, t->on_at - early, delay - t->delay);
+	blocked = book_stay(task, t, now, c);
 	if (t->off == OFF_BLOCKED) {
 		t->stackless = t->stack ? 0 : t->stackless + blocked;
 		c->waits++;
-		add_wait(task, t, blocked, t->on_at, &c->waits_lost);
+		add_wait(task, t, blocked, now, &c->waits_lost);
 	}
-	book_on(t, now - t->on_at, exec - t->exec);
-	t->sum.wall += now - t->off_at;
-	t->clock_shift = t->on_at - task->sched_info.last_arrival;
-	t->off_at = now;
-	t->on_at = 0;
-	t->exec = exec;
-	t->delay = delay;
 	note_queue(task, t);
 	if (state & TASK_DEAD) {
 		report_exit(task, t, now, c);
@@ -177,14 +165,9 @@ static __always_inline u64 place_of(struct task_struct *task, struct thread_stat
 static __always_inline void arrive(struct task_struct *task, struct thread_state *t, struct task_struct *before,
 				   u64 now, struct counts *c)
 {
-	u64 queued = task->sched_info.last_queued, since = before->sched_info.last_arrival;
-
 	if (!t->off_at)
 		return;
-	t->on_at = now;
-	t->before = before->tgid;
-	t->earlier = queued && since > queued ? since - queued : 0;
-	t->held = held_since(task, t);
+	note_arrival(task, t, before, now);
 	if (t->off == OFF_BLOCKED && t->stackless + (now - t->off_at) >= stack_every_ns)
 		t->stack = place_of(task, t, now, c);
 }

@@ -4,6 +4,28 @@
 
 use libc::c_long;
 
+/// Which file a call is about; the C enum `subject`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Subject {
+    /// None.
+    #[default]
+    No = 0,
+    /// That of its first argument, a descriptor.
+    File = 1,
+    /// Of those that its first argument, a descriptor, watches.
+    Epoll = 2,
+    /// Of those in the array at its first argument.
+    Poll = 3,
+}
+
+impl Subject {
+    /// Whether the call's first argument is a descriptor.
+    pub fn is_descriptor(self) -> bool {
+        matches!(self, Self::File | Self::Epoll)
+    }
+}
+
 /// What one argument of a call means.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Argument {
@@ -23,8 +45,8 @@ pub enum Argument {
 /// What is known of one system call.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Shape {
-    /// The first argument is a descriptor.
-    pub takes_fd: bool,
+    /// Which file it is about.
+    pub subject: Subject,
     /// What the counted argument means.
     pub argument: Argument,
     /// Which one it is, from 0.
@@ -36,22 +58,13 @@ pub struct Shape {
 /// The shape of call `nr`.
 pub fn of(nr: usize) -> Shape {
     let found = SHAPES.iter().find(|row| usize::try_from(row.0) == Ok(nr));
-    found.map_or_else(Shape::default, |&(_, takes_fd, argument, index, asks)| Shape { takes_fd, argument, index, asks })
+    found.map_or_else(Shape::default, |&(_, subject, argument, index, asks)| Shape { subject, argument, index, asks })
 }
 
-/// Says for each call which file it is about; the C enum `subject`.
+/// Says for each call which file it is about.
 pub fn mark_subjects(calls: &mut [u8]) {
-    const ONE_FILE: u8 = 1;
-    const EPOLL_SET: u8 = 2;
-    const POLL_SET: u8 = 3;
     for (nr, subject) in calls.iter_mut().enumerate() {
-        let shape = of(nr);
-        *subject = match shape.argument {
-            _ if [libc::SYS_poll, libc::SYS_ppoll].iter().any(|poll| usize::try_from(*poll) == Ok(nr)) => POLL_SET,
-            Argument::None | Argument::Size if shape.takes_fd => ONE_FILE,
-            _ if shape.takes_fd => EPOLL_SET,
-            _ => 0,
-        };
+        *subject = of(nr).subject as u8;
     }
 }
 
@@ -62,46 +75,47 @@ pub fn fd_kind(number: u8) -> &'static str {
 }
 
 use Argument::{None as Nothing, Size, TimeoutMs, Timespec, Timeval};
+use Subject::{Epoll, File, No, Poll};
 
-/// Number, takes a descriptor, argument, its index, asks.
-const SHAPES: &[(c_long, bool, Argument, u8, bool)] = &[
-    (libc::SYS_epoll_wait, true, TimeoutMs, 3, true),
-    (libc::SYS_epoll_pwait, true, TimeoutMs, 3, true),
-    (libc::SYS_epoll_pwait2, true, Timespec, 3, true),
-    (libc::SYS_poll, false, TimeoutMs, 2, true),
-    (libc::SYS_ppoll, false, Timespec, 2, true),
-    (libc::SYS_select, false, Timeval, 4, true),
-    (libc::SYS_pselect6, false, Timespec, 4, true),
-    (libc::SYS_io_uring_enter, true, Nothing, 0, true),
-    (libc::SYS_sched_yield, false, Nothing, 0, true),
-    (libc::SYS_nanosleep, false, Timespec, 0, true),
-    (libc::SYS_clock_nanosleep, false, Timespec, 2, true),
-    (libc::SYS_futex, false, Nothing, 0, false),
-    (libc::SYS_read, true, Size, 2, true),
-    (libc::SYS_readv, true, Nothing, 0, true),
-    (libc::SYS_pread64, true, Size, 2, false),
-    (libc::SYS_preadv, true, Nothing, 0, false),
-    (libc::SYS_recvfrom, true, Size, 2, true),
-    (libc::SYS_recvmsg, true, Nothing, 0, true),
-    (libc::SYS_recvmmsg, true, Nothing, 0, true),
-    (libc::SYS_accept, true, Nothing, 0, true),
-    (libc::SYS_accept4, true, Nothing, 0, true),
-    (libc::SYS_write, true, Size, 2, false),
-    (libc::SYS_writev, true, Nothing, 0, false),
-    (libc::SYS_pwrite64, true, Size, 2, false),
-    (libc::SYS_pwritev, true, Nothing, 0, false),
-    (libc::SYS_sendto, true, Size, 2, false),
-    (libc::SYS_sendmsg, true, Nothing, 0, false),
-    (libc::SYS_sendmmsg, true, Nothing, 0, false),
-    (libc::SYS_sendfile, true, Size, 3, false),
-    (libc::SYS_splice, true, Size, 4, false),
-    (libc::SYS_copy_file_range, true, Size, 4, false),
-    (libc::SYS_connect, true, Nothing, 0, false),
-    (libc::SYS_shutdown, true, Nothing, 0, false),
-    (libc::SYS_close, true, Nothing, 0, false),
-    (libc::SYS_ioctl, true, Nothing, 0, false),
-    (libc::SYS_fsync, true, Nothing, 0, false),
-    (libc::SYS_fdatasync, true, Nothing, 0, false),
-    (libc::SYS_fallocate, true, Nothing, 0, false),
-    (libc::SYS_getdents64, true, Nothing, 0, false),
+/// Number, which file it is about, argument, its index, asks.
+const SHAPES: &[(c_long, Subject, Argument, u8, bool)] = &[
+    (libc::SYS_epoll_wait, Epoll, TimeoutMs, 3, true),
+    (libc::SYS_epoll_pwait, Epoll, TimeoutMs, 3, true),
+    (libc::SYS_epoll_pwait2, Epoll, Timespec, 3, true),
+    (libc::SYS_poll, Poll, TimeoutMs, 2, true),
+    (libc::SYS_ppoll, Poll, Timespec, 2, true),
+    (libc::SYS_select, No, Timeval, 4, true),
+    (libc::SYS_pselect6, No, Timespec, 4, true),
+    (libc::SYS_io_uring_enter, File, Nothing, 0, true),
+    (libc::SYS_sched_yield, No, Nothing, 0, true),
+    (libc::SYS_nanosleep, No, Timespec, 0, true),
+    (libc::SYS_clock_nanosleep, No, Timespec, 2, true),
+    (libc::SYS_futex, No, Nothing, 0, false),
+    (libc::SYS_read, File, Size, 2, true),
+    (libc::SYS_readv, File, Nothing, 0, true),
+    (libc::SYS_pread64, File, Size, 2, false),
+    (libc::SYS_preadv, File, Nothing, 0, false),
+    (libc::SYS_recvfrom, File, Size, 2, true),
+    (libc::SYS_recvmsg, File, Nothing, 0, true),
+    (libc::SYS_recvmmsg, File, Nothing, 0, true),
+    (libc::SYS_accept, File, Nothing, 0, true),
+    (libc::SYS_accept4, File, Nothing, 0, true),
+    (libc::SYS_write, File, Size, 2, false),
+    (libc::SYS_writev, File, Nothing, 0, false),
+    (libc::SYS_pwrite64, File, Size, 2, false),
+    (libc::SYS_pwritev, File, Nothing, 0, false),
+    (libc::SYS_sendto, File, Size, 2, false),
+    (libc::SYS_sendmsg, File, Nothing, 0, false),
+    (libc::SYS_sendmmsg, File, Nothing, 0, false),
+    (libc::SYS_sendfile, File, Size, 3, false),
+    (libc::SYS_splice, File, Size, 4, false),
+    (libc::SYS_copy_file_range, File, Size, 4, false),
+    (libc::SYS_connect, File, Nothing, 0, false),
+    (libc::SYS_shutdown, File, Nothing, 0, false),
+    (libc::SYS_close, File, Nothing, 0, false),
+    (libc::SYS_ioctl, File, Nothing, 0, false),
+    (libc::SYS_fsync, File, Nothing, 0, false),
+    (libc::SYS_fdatasync, File, Nothing, 0, false),
+    (libc::SYS_fallocate, File, Nothing, 0, false),
+    (libc::SYS_getdents64, File, Nothing, 0, false),
 ];

@@ -22,6 +22,7 @@
 #include "snapshot.bpf.h"
 #include "call.bpf.h"
 #include "socket.bpf.h"
+#include "awaited.bpf.h"
 
 /* --- settings ------------------------------------------------------------------------------- */
 
@@ -137,26 +138,46 @@ static __always_inline struct sleeper *create(struct task_struct *task)
 /* The thread's entry if it is one of the target or followed; NULL = a bystander, after the test of a pointer. */
 static __always_inline struct sleeper *looked_at(struct task_struct *task)
 {
+	struct thread_state *t;
 	struct sleeper *s;
 
 	if (bpf_core_field_exists(task->bpf_storage) && !task->bpf_storage)
 		return NULL;
 	s = bpf_task_storage_get(&sleepers, task, 0, 0);
-	if (s || !bpf_task_storage_get(&threads, task, 0, 0))
+	if (s)
 		return s;
-	return create(task);
+	t = bpf_task_storage_get(&threads, task, 0, 0);
+	if (!t)
+		return NULL;
+	s = create(task);
+	/* Its first wait may be its only one: of a thread for each request, the life is known from its birth. */
+	if (s)
+		s->woken_at = s->row_at = t->born;
+	return s;
 }
 
-static __always_inline void follow(struct task_struct *task, struct wakeup_counts *c)
+/*
+ * The entry of a running thread that is followed from now on; NULL = it cannot be. What it is blocked until its next
+ * wakeup is known already then. (Its counters are from its last tick or switch: that wait may come out a bit short.)
+ */
+static __always_inline struct sleeper *follow(struct task_struct *task, u64 now, struct wakeup_counts *c)
 {
-	if (looked_at(task))
-		return;
-	if (followed >= most_followed || !create(task)) {
+	struct sleeper *s = looked_at(task);
+
+	if (s)
+		return s;
+	if (followed < most_followed)
+		s = create(task);
+	if (!s) {
 		c->not_followed++;
-		return;
+		return NULL;
 	}
 	__sync_fetch_and_add(&followed, 1);
 	c->followed++;
+	s->woken_at = s->row_at = now;
+	s->exec = task->se.sum_exec_runtime;
+	s->delay = task->sched_info.run_delay;
+	return s;
 }
 
 /*
@@ -229,48 +250,6 @@ static __always_inline u64 take_own_stack(void *ctx, bool *interrupt, struct wak
 	return keep_stack(stack, &c->stacks, &c->stacks_lost);
 }
 
-/*
- * The file whose event wakes a sleeper in epoll: the last of those that are ready, because it is added to the list just
- * before. NULL = the wait ends by something else.
- */
-static __always_inline struct file *ready_file(struct file *epoll)
-{
-	struct eventpoll *ep = BPF_CORE_READ(epoll, private_data);
-	void *list = (void *)ep + bpf_core_field_offset(struct eventpoll, rdllist);
-	void *last = BPF_CORE_READ(ep, rdllist.prev);
-	struct epitem *item = last - bpf_core_field_offset(struct epitem, rdllink);
-
-	return last && last != list ? BPF_CORE_READ(item, ffd.file) : NULL;
-}
-
-/* The file that a sleeper waits for; NULL = none, or it cannot be told. */
-static __always_inline struct file *awaited_file(struct task_struct *task, s32 syscall, struct pt_regs *regs)
-{
-	struct thread_state *t;
-
-	switch (subject_of(syscall)) {
-	case ONE_FILE:
-		return file_of(task, regs->di);
-	case EPOLL_SET:
-		return ready_file(file_of(task, regs->di));
-	case POLL_SET:
-		t = bpf_task_storage_get(&threads, task, 0, 0);
-		return t && t->polled >= 0 ? file_of(task, t->polled) : NULL;
-	}
-	return NULL;
-}
-
-/* Tells a file's kind, and the ports if it is a socket. */
-static __always_inline u8 look_at(struct file *file, struct port_pair *ports)
-{
-	u8 kind = kind_of_file(file);
-
-	__builtin_memset(ports, 0, sizeof(*ports));
-	if (kind == FD_SOCKET)
-		ports_of(file, ports);
-	return kind;
-}
-
 static __always_inline void fill_sleeper(struct wakeup *row, struct task_struct *task, struct sleeper *s)
 {
 	struct pt_regs *regs = (struct pt_regs *)bpf_task_pt_regs(task);
@@ -317,9 +296,8 @@ static __always_inline void fill_waker(struct wakeup *row, struct task_struct *w
 }
 
 /* Where in its program a followed thread is when it wakes somebody. */
-static __always_inline void show_waker(struct task_struct *waker, struct wakeup_counts *c)
+static __always_inline void show_waker(struct task_struct *waker, struct sleeper *s, struct wakeup_counts *c)
 {
-	struct sleeper *s = bpf_task_storage_get(&sleepers, waker, 0, 0);
 	struct sample *sample;
 
 	if (!s || s->shown == (u32)c->turn || c->shown_in_turn >= shown_per_turn || watched(waker))
@@ -377,10 +355,8 @@ int BPF_PROG(on_waking, struct task_struct *task)
 	if (snapshots_in_turn(c))
 		want_snapshot(task, row->syscall);
 	fill_waker(row, waker, interrupt);
-	if (row->context == WAKER_THREAD) {
-		follow(waker, c);
-		show_waker(waker, c);
-	}
+	if (row->context == WAKER_THREAD)
+		show_waker(waker, follow(waker, now, c), c);
 	bpf_ringbuf_submit(row, BPF_RB_NO_WAKEUP);
 	s->row_at = now;
 	s->blocked = s->cpu = s->run_queue = 0;

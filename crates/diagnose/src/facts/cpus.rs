@@ -67,6 +67,13 @@ pub struct Neighbour {
     pub delayed_ns: f64,
 }
 
+impl Neighbour {
+    /// Its name in words: of one that ended before anybody asked, none is known.
+    pub fn name(&self) -> &str {
+        if self.comm.is_empty() { "a process that has ended" } else { &self.comm }
+    }
+}
+
 /// A CPU quota at work, by the cgroup's own counters.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Quota {

@@ -108,6 +108,12 @@ fn is_maybe_idle(chain: &Chain) -> bool {
 }
 
 impl Waiting {
+    /// The share that some time has in the time not idle, where the ledger says how long, of which `blocked_ns` was
+    /// blocked: the walk, which picks its waits, says only what else there was.
+    pub fn share_of_exact(&self, ns: f64, blocked_ns: f64) -> f64 {
+        share(ns, self.demand_ns + self.waiting_ns.max(blocked_ns))
+    }
+
     /// Share of the time that was not idleness.
     pub fn share(&self, ns: f64) -> f64 {
         share(ns, self.demand_ns + self.waiting_ns)

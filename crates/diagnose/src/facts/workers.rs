@@ -67,9 +67,22 @@ impl Workers {
     /// Whether connections wait although nothing but the number of workers keeps them: those are neither free nor short
     /// of CPU.
     pub fn are_taken(&self) -> bool {
-        self.threads > 0 && self.queue >= 1.0 && self.queued >= 0.7 && self.free < 0.1 && self.busy < 0.6
+        let queue = self.queue >= MIN_QUEUE && self.queued >= MIN_QUEUED;
+        self.threads > 0 && queue && self.free < MAX_FREE && self.busy < MAX_BUSY
     }
 }
+
+/// Connections in the queue on average: one is always there.
+const MIN_QUEUE: f64 = 1.0;
+
+/// Share of the window with a queue: bursts come and go.
+const MIN_QUEUED: f64 = 0.7;
+
+/// Share of the workers' time in which they wait for a connection: between two of them, no longer.
+const MAX_FREE: f64 = 0.1;
+
+/// Share of their time in which they have or want a CPU: above, the CPU is what there is too little of.
+const MAX_BUSY: f64 = 0.6;
 
 /// Threads that were seen to accept: in the windows in which calls were counted, in a sample, or waiting for a connection.
 fn accepting(case: &Case) -> BTreeSet<(u32, u32)> {

@@ -42,9 +42,7 @@ fn check(case: &Case) -> Checked {
     // Pages of files that are read for the first time come from the disk too, without a call.
     let faults = if memory.shortage.is_none() { memory.fault_ns } else { 0.0 };
     let ns = ledger.total.blocked(Blocked::Disk) + faults;
-    // The ledger is exact; the walk, which picks its waits, says only what else there was.
-    let others = (waiting.waiting_ns - ns).max(0.0);
-    let part = crate::statistics::share(ns, waiting.demand_ns + ns + others);
+    let part = waiting.share_of_exact(ns, ns);
     if let Some(why) = too_little(case, (ns, part), MIN_SHARE, MIN_TIME) {
         return ruled_out(format!("blocked on disks for {why}"));
     }

@@ -5,7 +5,6 @@ use super::{Check, Checked, Explain, Rule, confidence, evidence, found, ruled_ou
 use crate::case::Case;
 use crate::facts::memory::{Memory, Shortage};
 use crate::facts::waiting::{Waiting, too_little};
-use crate::statistics::share;
 use crate::verdict::{Explains, Finding, Subject};
 use crate::wording::{count, percent, seconds};
 
@@ -35,10 +34,7 @@ fn check(case: &Case) -> Checked {
     let memory = case.fact::<Memory>()?;
     let waiting = case.fact::<Waiting>()?;
     let lost = memory.lost_ns();
-    let blocked = lost - memory.reclaim_cpu_ns;
-    // The walk, which picks its waits, has most of these too; the ledger is exact.
-    let others = (waiting.waiting_ns - blocked).max(0.0);
-    let part = share(lost, waiting.demand_ns + blocked + others);
+    let part = waiting.share_of_exact(lost, lost - memory.reclaim_cpu_ns);
     if let Some(why) = too_little(case, (lost, part), MIN_SHARE, MIN_TIME) {
         return ruled_out(format!("waiting for pages and freeing them took {why}"));
     }

@@ -65,7 +65,7 @@ fn of_connections(case: &Case, rights: &Rights, waiting: &Waiting) -> Checked {
         called_from(&*case.fact()?, waiter, &stacks)
     );
     let explains = Explains { share: part, of: "the time in which it was not idle".into(), seconds: rights.ns / 1e9 };
-    let mut finding = finding(case, first, explains, summary)?;
+    let mut finding = finding(case, Some(first), explains, summary)?;
     let see = format!("strace -f -c -p {}", waiter.pid);
     finding.evidence = vec![
         evidence("threads in the queue, on average", rights.ns / case.length_ns(), "threads", "0", see),
@@ -110,13 +110,12 @@ fn of_workers(case: &Case, workers: &Workers, waiting: &Waiting) -> Checked {
         percent(workers.busy),
         percent(workers.free)
     );
-    let share = workers.queue / (workers.queue + workers.threads as f64);
-    let (of, seconds) = ("the connections inside it".to_string(), workers.queue * case.seconds());
-    let mut finding = match waits {
-        Some(chain) => finding(case, chain, Explains { share, of, seconds }, summary)?,
-        None => Finding { explains: Explains { share, of, seconds }, summary, ..Finding::default() },
+    let explains = Explains {
+        share: workers.queue / (workers.queue + workers.threads as f64),
+        of: "the connections inside it".to_string(),
+        seconds: workers.queue * case.seconds(),
     };
-    (finding.cause, finding.confidence) = (RULE.cause.into(), confidence(case, 2));
+    let mut finding = finding(case, waits, explains, summary)?;
     finding.evidence = vec![
         evidence("in the accept queue, on average", workers.queue, "connections", "near 0", "ss -ltn  # Recv-Q"),
         evidence("the queue was not empty", workers.queued * 100.0, "%", "near 0", ""),
@@ -131,28 +130,31 @@ fn of_workers(case: &Case, workers: &Workers, waiting: &Waiting) -> Checked {
     found(finding, headline, advice)
 }
 
-fn finding(case: &Case, chain: &Chain, explains: Explains, summary: String) -> Result<Finding, Gap> {
+fn finding(case: &Case, chain: Option<&Chain>, explains: Explains, summary: String) -> Result<Finding, Gap> {
     let stacks = case.fact::<Stacks>()?;
-    let holder = &chain.links.get(1).unwrap_or(&chain.links[0]).who;
-    let root = match holder.peer.as_str() {
-        "" => format!("Those that hold one wait in {}", holder.call_words()),
-        peer => format!("Those that hold one wait for {peer}"),
+    let holder = chain.map(|chain| &chain.links.get(1).unwrap_or(&chain.links[0]).who);
+    let root = match holder.map(|who| (who.peer.as_str(), who)) {
+        Some(("", who)) => {
+            format!("Those that hold one wait in {}: the chain says where that ends. ", who.call_words())
+        }
+        Some((peer, _)) => format!("Those that hold one wait for {peer}: the chain says where that ends. "),
+        None => String::new(),
     };
     Ok(Finding {
         cause: RULE.cause.into(),
         confidence: confidence(case, 2),
         summary,
         subject: Subject {
-            pid: Some(holder.pid),
-            comm: Some(holder.comm.clone()),
-            syscall: Some(holder.call.clone()),
+            pid: holder.map(|who| who.pid),
+            comm: holder.map(|who| who.comm.clone()),
+            syscall: holder.map(|who| who.call.clone()),
             ..Subject::default()
         },
         explains,
-        chain: links(chain, &stacks),
+        chain: chain.map_or_else(Vec::new, |chain| links(chain, &stacks)),
         remedy: format!(
-            "{root}: the chain says where that ends. If it can do more at once, make the pool larger; if it is at its own \
-             limit, a larger pool only moves the queue there, and it has to become quicker or be asked less."
+            "{root}If what the holders wait for can do more at once, make the pool larger; if it is at its own limit, a \
+             larger pool only moves the queue there, and it has to become quicker or be asked less."
         ),
         check: "The queue is gone at the same load, and the same diagnosis names another limit or none.".into(),
         ..Finding::default()

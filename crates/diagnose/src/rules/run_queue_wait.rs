@@ -81,7 +81,7 @@ fn check(case: &Case) -> Checked {
         Some(_) => "widen its affinity or cpuset: other CPUs have room",
         None => "give it CPUs of its own or more weight, or move the others away",
     };
-    let first = cpus.neighbours.first().map_or(String::new(), |n| format!(", behind {}", n.comm));
+    let first = cpus.neighbours.first().map_or(String::new(), |n| format!(", behind {}", n.name()));
     let part = share(explained, lines.demand_ns());
     let headline = format!("ready, but without a CPU {} of the time{first}", percent(part));
     found(finding(case, &cpus, lines, others, explained), headline, advice)
@@ -130,9 +130,11 @@ fn finding(case: &Case, cpus: &Cpus, lines: &Lines, others: f64, explained: f64)
         cause: RULE.cause.into(),
         confidence: confidence(case, usize::from(by_switches) + usize::from(by_counters)),
         summary: format!(
-            "The target was runnable without a CPU for {}, {} of the time that it wanted one, while {} ran{}",
+            "The target was runnable without a CPU for {}, {} of the time that it wanted one, {} of it ({}) while {} ran{}",
             seconds(lines.waiting_for_cpu_ns() / 1e9),
             percent(share(lines.waiting_for_cpu_ns(), lines.demand_ns())),
+            seconds(explained / 1e9),
+            percent(part),
             names(&cpus.neighbours),
             ceiling.as_ref().map_or(String::new(), |c| format!("; {c}"))
         ),
@@ -208,7 +210,7 @@ fn names(neighbours: &[Neighbour]) -> String {
         .iter()
         .filter(|n| n.delayed_ns > 0.0)
         .take(3)
-        .map(|n| format!("{} (pid {}, {})", n.comm, n.pid, percent(share(n.delayed_ns, all))))
+        .map(|n| format!("{} (pid {}, {})", n.name(), n.pid, percent(share(n.delayed_ns, all))))
         .collect();
     if named.is_empty() { "other processes".to_string() } else { named.join(", ") }
 }
@@ -230,6 +232,12 @@ fn ceiling(cpus: &Cpus) -> Option<String> {
 mod tests {
     use super::super::asking::{found, gap, silent};
     use super::*;
+
+    #[test]
+    fn whoever_has_ended_has_no_name() {
+        let gone = Neighbour { pid: 7, delayed_ns: 1e9, ..Neighbour::default() };
+        assert_eq!(names(&[gone]), "a process that has ended (pid 7, 100 %)");
+    }
 
     /// 4 s on CPUs 0 and 1 of four; CPU seconds of the target and of all on 0-1, and on 2-3.
     fn machine(target: f64, allowed: f64, other: f64) -> String {

@@ -15,7 +15,8 @@ pub(super) static RULE: Rule = Rule {
     explain: Explain {
         means: "A thread that serves clients goes to sleep by itself, for a fixed time, before it answers.",
         recognised_by: "The same thread takes requests from clients and is blocked in a call that only waits for time to \
-                        pass (nanosleep and its like), for half or more of the time in which the target is not idle.",
+                        pass (nanosleep and its like, or the sleep of a language runtime, told by its code), for half or \
+                        more of the time in which the target is not idle.",
         what_to_do: "Find the sleep in the code that serves requests: a poll with a delay, a retry, a rate limit. Wait for \
                      the event itself instead.",
         look_alikes: "A thread that does only housekeeping may sleep as it likes. An event loop that waits for its next \

@@ -59,10 +59,10 @@ fn check(case: &Case) -> Checked {
     )
 }
 
-/// Length of a wait on average, ns: of those that were picked, which are rather the long ones.
+/// Length of a wait on average, ns.
 fn length_ns(chains: &[&Chain]) -> f64 {
-    let lengths: f64 = chains.iter().map(|c| c.length_ns * c.waits as f64).sum();
-    ratio(lengths, chains.iter().map(|c| c.waits).sum::<u64>() as f64)
+    let number: f64 = chains.iter().map(|c| ratio(c.ns, c.length_ns)).sum();
+    ratio(chains.iter().map(|c| c.ns).sum(), number)
 }
 
 fn server(chain: &Chain) -> String {
@@ -148,5 +148,19 @@ mod tests {
     fn another_port_and_quick_answers() {
         assert!(silent(&RULE, &text(5432, "600e6")).contains("no wait"));
         assert!(silent(&RULE, &text(53, "3e6")).contains("under 50 %"));
+    }
+
+    #[test]
+    fn a_thread_that_waits_for_clients_in_the_same_call() {
+        let code = "frame id=2 symbol=socket_getaddrinfo\nstack id=2 frames=[2]
+            process pid=1 listen=[\"tcp 0.0.0.0:80\"]
+            wait_stack pid=1 tid=2 comm=api syscall=7 args=[1,1,1000,0] stack=2\n"
+            .to_string();
+        let at_the_door = text(0, "600e6").replace("remote_port=0 peer=10.0.0.2", "local_port=80");
+        assert!(silent(&RULE, &(code.clone() + &at_the_door)).contains("no wait"));
+        let never_connected = text(0, "600e6").replace("remote_port=0 peer=10.0.0.2", "local_port=40123");
+        found(&RULE, &(code.clone() + &never_connected));
+        let of_an_unknown_file = text(0, "600e6").replace("family=2 remote_port=0 peer=10.0.0.2 ", "");
+        found(&RULE, &(code + &of_an_unknown_file));
     }
 }

@@ -52,11 +52,7 @@ fn check(case: &Case) -> Checked {
         return ruled_out(format!("waiting for locks was {why}"));
     }
     let headline = format!("waits for locks {} of its time, while the holder {}", percent(part), holder_does(first));
-    found(
-        finding(case, &waiting, first, ns)?,
-        headline,
-        "hold the lock for less: take what the holder waits for out of it",
-    )
+    found(finding(case, &waiting, first, ns)?, headline, advice(first))
 }
 
 /// What the holder did while others stood before its lock.
@@ -66,6 +62,28 @@ fn holder_does(chain: &Chain) -> String {
         (None, Kind::OnCpu) => "computes".to_string(),
         (None, Kind::RunQueue) => "has no CPU".to_string(),
         (None, kind) => format!("is at {}", kind.words()),
+    }
+}
+
+fn advice(chain: &Chain) -> &'static str {
+    match (chain.links.get(1), chain.end.kind) {
+        (None, Kind::OnCpu) => "hold the lock for less: compute outside of it, or split it",
+        (None, Kind::RunQueue) => "give it CPUs, and hold the lock for less: compute outside of it, or split it",
+        _ => "hold the lock for less: take what the holder waits for out of it",
+    }
+}
+
+/// What to change, with the holder by name.
+fn remedy(chain: &Chain, holder: &str) -> String {
+    match (chain.links.get(1), chain.end.kind) {
+        (None, Kind::RunQueue) => format!(
+            "While it holds the lock, {holder} is ready but has no CPU: every thread before the lock waits for that too. \
+             Free CPUs, and take what it computes out of the lock, or split the lock so that fewer wait for it."
+        ),
+        _ => format!(
+            "While it holds the lock, {holder} {}. Move that out of the lock, or split the lock so that fewer wait for it.",
+            holder_does(chain)
+        ),
     }
 }
 
@@ -94,7 +112,12 @@ fn finding(case: &Case, waiting: &Waiting, first: &Chain, ns: f64) -> Result<Fin
             percent(part),
             holder_does(first)
         ),
-        subject: Subject { pid: Some(pid), comm: Some(comm), syscall: Some("futex".into()), ..Subject::default() },
+        subject: Subject {
+            pid: Some(pid),
+            comm: Some(comm.clone()),
+            syscall: Some("futex".into()),
+            ..Subject::default()
+        },
         explains: Explains { share: part, of: "the time in which it was not idle".into(), seconds: ns / 1e9 },
         evidence: vec![
             evidence(
@@ -108,11 +131,7 @@ fn finding(case: &Case, waiting: &Waiting, first: &Chain, ns: f64) -> Result<Fin
             evidence("the target wanted a CPU", waiting.demand_ns / 1e9, "s", "most of the time not idle", ""),
         ],
         chain: links(first, &stacks),
-        remedy: format!(
-            "While it holds the lock, {} {}. Move that out of the lock, or split the lock so that fewer wait for it.",
-            waiter.comm,
-            holder_does(first)
-        ),
+        remedy: remedy(first, &comm),
         check: "After the change the ledger's line `blocked_futex` and the share of lock waits fall at the same load."
             .into(),
     })
@@ -121,7 +140,8 @@ fn finding(case: &Case, waiting: &Waiting, first: &Chain, ns: f64) -> Result<Fin
 #[cfg(test)]
 mod tests {
     use super::super::asking::{found, silent};
-    use super::RULE;
+    use super::{Chain, Kind, RULE, advice, remedy};
+    use crate::walk::End;
 
     fn text(value: u32) -> String {
         format!(
@@ -139,6 +159,18 @@ mod tests {
         let finding = found(&RULE, &text(2));
         assert!(finding.summary.contains("waits in clock_nanosleep"), "{}", finding.summary);
         assert_eq!(finding.chain.len(), 3);
+    }
+
+    /// What nobody can take out of a lock must not be advised: a CPU that is missing.
+    #[test]
+    fn a_holder_without_a_cpu_needs_one() {
+        let end = End { kind: Kind::RunQueue, pid: 1, comm: "pricer".into(), detail: String::new() };
+        let mut chain = Chain { links: Vec::new(), end, answer: 0, ns: 1e9, waits: 1, length_ns: 1e6 };
+        assert!(remedy(&chain, "pricer").contains("pricer is ready but has no CPU"));
+        assert!(advice(&chain).starts_with("give it CPUs"));
+        chain.end.kind = Kind::OnCpu;
+        assert!(remedy(&chain, "pricer").contains("pricer computes. Move that out"));
+        assert!(!advice(&chain).contains("waits for"));
     }
 
     #[test]

@@ -47,7 +47,7 @@ pub struct Chain {
     pub ns: f64,
     /// Waits that were picked and end there through its last link: their part of those that pass through it.
     pub waits: u64,
-    /// Length of one of the waits through its last link, on average over those that were picked, ns.
+    /// Length of one of the waits through its last link, on average, ns.
     pub length_ns: f64,
 }
 
@@ -80,38 +80,31 @@ impl Chain {
 pub(super) fn of(walk: &Walk) -> Vec<Chain> {
     let mut chains = Vec::new();
     collect(walk, &walk.waits, &mut Vec::new(), &mut chains);
-    count_waiting(&mut chains);
     chains.sort_by(|a, b| b.ns.total_cmp(&a.ns));
     chains
 }
 
-/// Gives the links of chains of waiting the time of all such chains that begin alike: idleness and what was handed over in
-/// the same call is another chain's.
-fn count_waiting(chains: &mut [Chain]) {
-    let mut sums: BTreeMap<Vec<Who>, f64> = BTreeMap::new();
-    let begin = |chain: &Chain, length: usize| chain.links[..length].iter().map(|link| link.who.clone()).collect();
-    let is_waiting = |chain: &&mut Chain| chain.nature() == Nature::Waiting;
-    for chain in chains.iter_mut().filter(is_waiting) {
-        (1..=chain.links.len()).for_each(|length| *sums.entry(begin(chain, length)).or_default() += chain.ns);
-    }
-    for chain in chains.iter_mut().filter(is_waiting) {
-        for length in 1..=chain.links.len() {
-            chain.links[length - 1].ns = sums[&begin(chain, length)];
-        }
-    }
-}
-
 fn collect(walk: &Walk, nodes: &BTreeMap<Who, Node>, links: &mut Vec<Link>, chains: &mut Vec<Chain>) {
     for (who, node) in nodes {
+        let (begin, depth) = (chains.len(), links.len());
         let stack = node.stacks.iter().max_by(|a, b| a.1.total_cmp(b.1)).map_or(0, |(id, _)| *id);
         links.push(Link { who: who.clone(), ns: node.ns, stack, code: walk.code(who) });
         for (end, ns) in &node.ends {
             let (links, end) = (links.clone(), end.clone());
             let waits = (node.waits as f64 * share(*ns, node.ns)).round() as u64;
-            let length_ns = ratio(node.lengths_ns, node.waits as f64);
+            let length_ns = ratio(node.ns, node.number);
             chains.push(Chain { answer: walk.answer(who, &end), links, end, ns: *ns, waits, length_ns });
         }
         collect(walk, &node.children, links, chains);
         links.pop();
+        count_waiting(&mut chains[begin..], depth);
     }
+}
+
+/// Gives a link that chains share the time of those that are waiting: idleness and what was handed over in the same call
+/// is no time of theirs.
+fn count_waiting(chains: &mut [Chain], link: usize) {
+    let is_waiting = |chain: &Chain| chain.nature() == Nature::Waiting;
+    let ns = chains.iter().filter(|chain| is_waiting(chain)).map(|chain| chain.ns).sum();
+    chains.iter_mut().filter(|chain| is_waiting(chain)).for_each(|chain| chain.links[link].ns = ns);
 }

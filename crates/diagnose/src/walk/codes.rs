@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use recording::tables::WaitStack;
 
-use super::turns::{LOCK, TIMED, is_lock, is_timed};
+use super::turns::{self, LOCK, TIMED};
 use super::who::{SLEEP, Who, kind_of_thread};
 use crate::case::Case;
 use crate::facts::stacks::Stacks;
@@ -47,15 +47,9 @@ impl Codes {
                 *codes.waking.entry(who).or_default().entry(row.stack).or_default() += 1;
                 continue;
             }
-            let kind = if is_lock(case, row.syscall, &row.args) {
-                LOCK
-            } else if is_timed(case, row.syscall, &row.args) {
-                TIMED
-            } else {
-                ""
-            };
             let (comm, call) = (kind_of_thread(&row.comm), case.syscall(row.syscall));
-            let who = Who { pid: row.pid, comm, call, fd_kind: kind.to_string(), ..Who::default() };
+            let fd_kind = turns::kind(case, row.syscall, &row.args).to_string();
+            let who = Who { pid: row.pid, comm, call, fd_kind, ..Who::default() };
             *codes.seen.entry(who).or_default().entry(row.stack).or_default() += 1;
         }
         codes.resolving = codes.with(stacks, RESOLVERS);

@@ -9,7 +9,7 @@ use super::Node;
 use super::codes::Codes;
 use super::ends::{Ends, Kind};
 use super::timelines::Timelines;
-use super::turns::{LOCK, TIMED, TURN, Turns, is_timed};
+use super::turns::{self, LOCK, TIMED, TURN, Turns};
 use super::who::{DNS, SLEEP, Who, kind_of_thread};
 use crate::case::Case;
 
@@ -30,7 +30,7 @@ impl Context<'_, '_> {
         let node = nodes.entry(self.who(row)).or_default();
         node.ns += ns;
         node.waits += 1;
-        node.lengths_ns += row.wait_ns as f64;
+        node.number += ns / row.wait_ns.max(1) as f64;
         *node.stacks.entry(row.stack).or_default() += ns;
         node
     }
@@ -41,17 +41,27 @@ impl Context<'_, '_> {
         let mut who = Who { pid: row.pid, comm, call, fd_kind: row.fd_kind.clone(), peer, path: row.path.clone() };
         if let Some(right) = self.right(row) {
             who.fd_kind = right.to_string();
-        } else if row.remote_port == DNS_PORT && !who.peer.is_empty() || self.codes.asks_dns(&who) {
+        } else if self.is_for_name(row, &who) {
             who.fd_kind = DNS.to_string();
         } else if !who.peer.is_empty() && self.gave_up_idly(row) {
             who.peer.clear();
-        } else if is_timed(self.case, row.syscall, &row.args) {
+        } else if turns::kind(self.case, row.syscall, &row.args) == TIMED {
             who.fd_kind = TIMED.to_string();
             if self.codes.sleeps(&who) {
                 who.fd_kind = SLEEP.to_string();
             }
         }
         who
+    }
+
+    /// Whether a name was looked up. What somebody usually does in a call tells only where the socket does not (some
+    /// resolvers never connect theirs): another thread of the same kind may wait for its clients in the same call.
+    fn is_for_name(&self, row: &Wakeup, who: &Who) -> bool {
+        match row.remote_port {
+            DNS_PORT => !who.peer.is_empty() || self.codes.asks_dns(who),
+            0 => self.codes.asks_dns(who) && !self.ends.clients.ended(self.case, row),
+            _ => false,
+        }
     }
 
     fn peer(&self, row: &Wakeup) -> Option<String> {

@@ -222,3 +222,21 @@ fn ends_have_words() {
     let end = End { kind: Kind::HandOver, pid: 1, comm: String::new(), detail: String::new() };
     assert_eq!(end.kind.words(), "another thread of its own");
 }
+
+#[test]
+fn signals_cut_waits_and_nothing_is_lost() {
+    // The first waits 100 ms for the second, which sleeps; a signal hits the first after 60 ms and the second after 40.
+    let row = |tid: u32, t_ms: u32, ns: &str, rest: &str| {
+        format!("wakeup t_ns={t_ms}e6 pid={tid} tid={tid} comm=t{tid} wait_ns={ns} blocked_ns={ns} waits=1 {rest}\n")
+    };
+    let signal = "context=thread waker_pid=9 waker_tid=9 waker_comm=kill waker_syscall=62 waker_stack=5";
+    let answer = "context=thread waker_pid=2 waker_tid=2 waker_comm=t2 waker_syscall=1 waker_stack=2";
+    let text = "frame id=7 symbol=complete_signal module=kernel kind=kernel\n stack id=5 frames=[7]\n".to_string()
+        + &row(1, 160, "60e6", &format!("syscall=0 {signal}"))
+        + &row(1, 200, "40e6", &format!("syscall=0 since_ns=160e6 {answer}"))
+        + &row(2, 140, "40e6", &format!("syscall=35 {signal}"))
+        + &row(2, 200, "60e6", "syscall=35 since_ns=140e6 context=interrupt waker_tid=77 waker_stack=1");
+    let chains = walk(&text);
+    assert_eq!(told(&chains[0]), "t1 < t2 < its own timer");
+    assert!((chains[0].ns - 100e6).abs() < 1e5, "{}", chains[0].ns);
+}

@@ -5,11 +5,13 @@ use std::collections::BTreeMap;
 
 use recording::tables::Wakeup;
 
-use super::{Kind, begin};
+use super::Kind;
+use super::ends::Ends;
+use super::waits::{Wait, by_thread};
 
-/// Rows by thread, in the order of time.
+/// Waits by thread, in the order of time.
 pub struct Timelines<'r> {
-    threads: BTreeMap<u32, Vec<&'r Wakeup>>,
+    threads: BTreeMap<u32, Vec<Wait<'r>>>,
 }
 
 /// A wait, cut to a span.
@@ -18,6 +20,8 @@ pub struct Part<'r> {
     pub row: &'r Wakeup,
     /// What of it lies in the span, ns.
     pub span: (f64, f64),
+    /// Whether a signal ended it.
+    pub cut: bool,
 }
 
 impl Part<'_> {
@@ -37,32 +41,32 @@ pub struct Activity<'r> {
 }
 
 impl<'r> Timelines<'r> {
-    pub fn new(rows: &'r [Wakeup]) -> Self {
-        let mut threads: BTreeMap<u32, Vec<&Wakeup>> = BTreeMap::new();
-        for row in rows {
-            threads.entry(row.tid).or_default().push(row);
-        }
-        threads.values_mut().for_each(|rows| rows.sort_by_key(|row| row.t_ns));
-        Self { threads }
+    pub fn new(rows: &'r [Wakeup], ends: &Ends<'_>) -> Self {
+        Self { threads: by_thread(rows, ends) }
+    }
+
+    /// All waits, by thread.
+    pub fn waits(&self) -> impl Iterator<Item = &Wait<'r>> {
+        self.threads.values().flatten()
     }
 
     /// What thread `tid` did from the span's begin to its end.
     pub fn activity(&self, tid: u32, (from, until): (f64, f64)) -> Activity<'r> {
-        let rows = self.threads.get(&tid).map_or(&[][..], Vec::as_slice);
-        let first = rows.partition_point(|row| row.t_ns as f64 <= from);
+        let waits = self.threads.get(&tid).map_or(&[][..], Vec::as_slice);
+        let first = waits.partition_point(|wait| wait.end() <= from);
         let mut activity = Activity::default();
         let mut at = from;
-        for row in &rows[first..] {
-            let seen_from = row.since_ns as f64;
-            if at < seen_from && rows.first().is_some_and(|r| std::ptr::eq(*r, *row)) {
+        for (nth, wait) in waits.iter().enumerate().skip(first) {
+            let seen_from = wait.first.since_ns as f64;
+            if nth == 0 && at < seen_from {
                 activity.add(Kind::Unseen, seen_from.min(until) - at);
                 at = seen_from.min(until);
             }
-            let asleep = begin(row).clamp(at, until);
-            activity.add_period(row, asleep - at);
-            at = (row.t_ns as f64).clamp(asleep, until);
+            let asleep = wait.begin().clamp(at, until);
+            activity.add_period(wait.first, asleep - at);
+            at = wait.end().clamp(asleep, until);
             if at > asleep {
-                activity.waits.push(Part { row, span: (asleep, at) });
+                activity.waits.push(Part { row: wait.row, span: (asleep, at), cut: wait.cut });
             }
             if at >= until {
                 return activity;
@@ -70,7 +74,7 @@ impl<'r> Timelines<'r> {
         }
         // After its last row it has not waited for long: it is the one that ended the wait. One without any row may
         // have done anything.
-        let kind = if rows.is_empty() { Kind::Unseen } else { Kind::OnCpu };
+        let kind = if waits.is_empty() { Kind::Unseen } else { Kind::OnCpu };
         activity.add(kind, until - at);
         activity
     }

@@ -55,9 +55,14 @@ impl Turns {
     }
 }
 
-/// Whether a wait in futex ends after a time at the latest.
-pub fn is_timed(case: &Case, syscall: i32, args: &[u64]) -> bool {
-    is_futex(case, syscall) && args.get(3).is_some_and(|timeout| *timeout != 0)
+/// What kind of wait in futex it is: [`LOCK`], [`TIMED`], or empty = another, or none in futex.
+pub fn kind(case: &Case, syscall: i32, args: &[u64]) -> &'static str {
+    let is_timed = || is_futex(case, syscall) && args.get(3).is_some_and(|timeout| *timeout != 0);
+    match is_lock(case, syscall, args) {
+        true => LOCK,
+        false if is_timed() => TIMED,
+        false => "",
+    }
 }
 
 fn is_futex(case: &Case, syscall: i32) -> bool {
@@ -66,7 +71,7 @@ fn is_futex(case: &Case, syscall: i32) -> bool {
 
 /// Whether a wait is for a lock that another thread holds. Mutexes of glibc, of Rust's library and of Go's runtime put a
 /// 2 where they sleep on one; condition variables, which sleep until there is work, put a sequence number there.
-pub fn is_lock(case: &Case, syscall: i32, args: &[u64]) -> bool {
+fn is_lock(case: &Case, syscall: i32, args: &[u64]) -> bool {
     const OPERATION: u64 = 0x7f;
     const WAIT: [u64; 2] = [0, 9]; // FUTEX_WAIT, FUTEX_WAIT_BITSET
     const LOCK: [u64; 2] = [6, 13]; // FUTEX_LOCK_PI, FUTEX_LOCK_PI2

@@ -55,13 +55,15 @@ impl<'a, 'r> Walker<'a, 'r> {
         }
         self.path.push(self.asker(row));
         let activity = self.context.timelines.activity(row.waker_tid, span);
-        let (silent, telling) = self.parted(row, activity.waits);
+        let (cut, whole) = activity.waits.into_iter().partition(|part| part.cut);
+        let (silent, telling) = self.parted(row, whole);
         let time = |parts: &[Part<'_>]| parts.iter().map(Part::length).sum::<f64>();
         let scale = ns / length;
         // The time of waits that say nothing is spread over those that do.
-        let spread = if telling.is_empty() { 1.0 } else { 1.0 + time(&silent) / time(&telling) };
+        let spread = if telling.is_empty() { 1.0 } else { 1.0 + (time(&silent) + time(&cut)) / time(&telling) };
         if telling.is_empty() {
             node.end(End::of_waker(Kind::Client, row, ""), time(&silent) * scale);
+            node.end(End::of_waker(Kind::Short, row, ""), time(&cut) * scale);
         }
         for part in telling {
             let ns = part.length() * spread * scale;
@@ -89,8 +91,8 @@ impl<'a, 'r> Walker<'a, 'r> {
         Asker { tid: row.tid, port }
     }
 
-    /// A waker's waits, apart: work that came in for it does not say what the work at hand waited for, nor does a signal,
-    /// nor that the holder of a right had nothing to do before it took it.
+    /// A waker's waits, apart: work that came in for it does not say what the work at hand waited for, nor that the holder
+    /// of a right had nothing to do before it took it.
     fn parted<'p>(&self, row: &Wakeup, waits: Vec<Part<'p>>) -> (Vec<Part<'p>>, Vec<Part<'p>>) {
         let Context { case, ends, .. } = self.context;
         // The answer came right after somebody else had brought something: that is what was waited for, as in a queue.
@@ -100,7 +102,6 @@ impl<'a, 'r> Walker<'a, 'r> {
             brought
                 || asks(wait, &self.path)
                 || comes_in(wait, &self.path)
-                || ends.is_cut_short(wait)
                 || for_right && ends.clients.ended(case, wait)
         })
     }

@@ -92,7 +92,7 @@ fn insert(
         let kind = if end.kind == Kind::Client { "unknown" } else { "kernel" };
         let depth = path.len();
         path.push((end_words(end), kind));
-        path.extend(user_outermost_first(stacks, walk.answer(who, end)).map(|name| (name, "native")));
+        path.extend(outermost_first(stacks.user(walk.answer(who, end))).map(|name| (name, "native")));
         root.insert(path.iter().map(|(name, kind)| Frame { name, kind, module: "" }), ns / 1e6);
         path.truncate(depth);
     }
@@ -112,7 +112,7 @@ fn both_stacks(material: &Material<'_>, walk: &Walk, stacks: &Stacks) -> Block {
     let mut root = FlameNode::root("all waits of the target");
     for ((comm, waker, stack, waker_stack, code), ns) in sums {
         let mut path = vec![(comm.to_owned(), "thread")];
-        path.extend(outermost_first(stacks, stack).map(|name| (name, "kernel")));
+        path.extend(outermost_first(stacks.frames(stack)).map(|name| (name, "kernel")));
         let by = if waker.is_empty() { "woken by an interrupt".to_owned() } else { format!("woken by {waker}") };
         path.push((by, "thread"));
         // The waker's stack hangs upside down: its wakeup meets the sleeper, its beginning is on top.
@@ -131,14 +131,9 @@ fn both_stacks(material: &Material<'_>, walk: &Walk, stacks: &Stacks) -> Block {
     }
 }
 
-fn user_outermost_first(stacks: &Stacks, id: u32) -> impl Iterator<Item = String> {
-    let mut names: Vec<String> = stacks.user(id).map(Code::label).collect();
-    names.reverse();
-    names.into_iter()
-}
-
-fn outermost_first(stacks: &Stacks, id: u32) -> impl Iterator<Item = String> {
-    let mut names: Vec<String> = stacks.frames(id).map(Code::label).collect();
+/// Labels of a stack, which is kept from its innermost function on.
+fn outermost_first<'s>(stack: impl Iterator<Item = &'s Code>) -> impl Iterator<Item = String> {
+    let mut names: Vec<String> = stack.map(Code::label).collect();
     names.reverse();
     names.into_iter()
 }

@@ -20,6 +20,10 @@ pub struct Counts {
     pub forks: u64,
     /// Threads that could not be watched.
     pub forks_lost: u64,
+    /// Stays of watched threads on a CPU.
+    pub stays: u64,
+    /// Those whose beginning was not seen, but told from their CPU time.
+    pub stays_unseen: u64,
     /// Waits booked.
     pub waits: u64,
     /// Waits that found the map full.
@@ -52,6 +56,8 @@ impl Counts {
             sum.execs_lost += c.execs_lost;
             sum.forks += c.forks;
             sum.forks_lost += c.forks_lost;
+            sum.stays += c.stays;
+            sum.stays_unseen += c.stays_unseen;
             sum.waits += c.waits;
             sum.waits_lost += c.waits_lost;
             sum.stacks += c.stacks;

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Whole waits: a signal interrupts one, and it goes on when the call is made again.
+
+use std::collections::BTreeMap;
+
+use recording::tables::Wakeup;
+
+use super::ends::Ends;
+
+/// A wait that was picked, with all its pieces.
+#[derive(Clone, Copy)]
+pub struct Wait<'r> {
+    /// Its last piece, whose end says what it was for.
+    pub row: &'r Wakeup,
+    /// Its first piece.
+    pub first: &'r Wakeup,
+    /// Time that it stands for, ns.
+    pub ns: f64,
+    /// Whether a signal ended it for good, as far as is known: the rest was not picked, or the call not made again.
+    pub cut: bool,
+}
+
+impl<'r> Wait<'r> {
+    /// When it began, ns after the capture's start.
+    pub fn begin(&self) -> f64 {
+        self.first.t_ns as f64 - self.first.wait_ns as f64
+    }
+
+    /// When it ended, likewise.
+    pub fn end(&self) -> f64 {
+        self.row.t_ns as f64
+    }
+
+    fn new(row: &'r Wakeup, ends: &Ends<'_>) -> Self {
+        let ns = row.blocked_ns.max(row.wait_ns) as f64;
+        Self { row, first: row, ns, cut: row.syscall >= 0 && ends.is_cut_short(row) }
+    }
+
+    /// Takes over from a piece that a signal ended. Where other waits lie between, it is only most likely that this one
+    /// is for the same: it explains that time, but did not begin so early.
+    fn take(&mut self, before: &mut Self) -> bool {
+        self.ns += std::mem::take(&mut before.ns);
+        let goes_on = self.row.waits <= 1;
+        if goes_on {
+            self.first = before.first;
+        }
+        goes_on
+    }
+}
+
+/// Waits by thread, in the order of time.
+pub fn by_thread<'r>(rows: &'r [Wakeup], ends: &Ends<'_>) -> BTreeMap<u32, Vec<Wait<'r>>> {
+    let mut threads: BTreeMap<u32, Vec<&Wakeup>> = BTreeMap::new();
+    for row in rows {
+        threads.entry(row.tid).or_default().push(row);
+    }
+    let whole = |(tid, mut rows): (u32, Vec<&'r Wakeup>)| {
+        rows.sort_by_key(|row| row.t_ns);
+        (tid, of_thread(&rows, ends))
+    };
+    threads.into_iter().map(whole).collect()
+}
+
+fn of_thread<'r>(rows: &[&'r Wakeup], ends: &Ends<'_>) -> Vec<Wait<'r>> {
+    let mut waits: Vec<Wait<'r>> = Vec::with_capacity(rows.len());
+    for row in rows {
+        let mut wait = Wait::new(row, ends);
+        let is_same = |before: &&mut Wait<'_>| before.cut && before.row.syscall == row.syscall;
+        if waits.last_mut().filter(is_same).is_some_and(|before| wait.take(before)) {
+            waits.pop();
+        }
+        waits.push(wait);
+    }
+    waits
+}
