@@ -4,6 +4,8 @@
 
 #![allow(clippy::unwrap_used)]
 
+mod programs;
+
 use std::fs;
 use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt;
@@ -104,7 +106,7 @@ fn without_privileges_it_says_which_are_missing() {
     let dir = tempfile::tempdir().unwrap();
     fs::set_permissions(dir.path(), fs::Permissions::from_mode(0o755)).unwrap();
     let copy = dir.path().join("wakewalk");
-    fs::copy(WAKEWALK, &copy).unwrap();
+    programs::copy(WAKEWALK, &copy);
     let out = Command::new("setpriv")
         .args(["--reuid", "65534", "--regid", "65534", "--clear-groups"])
         .arg(&copy)
@@ -154,7 +156,7 @@ fn targets_of_every_kind() {
     let name = format!("ww{}", std::process::id());
     let dir = tempfile::tempdir().unwrap();
     let program = dir.path().join(&name);
-    fs::copy("/bin/sleep", &program).unwrap();
+    programs::copy("/bin/sleep", &program);
     let named = Running::start(Command::new(&program).arg("120"));
     sleep(Duration::from_millis(200));
     assert_eq!(verdict(&["--comm", &name, "--for", "1s"]).target.pids, [named.0.id()]);
@@ -270,7 +272,7 @@ fn names_with_escapes_are_shown_harmlessly() {
     }
     let dir = tempfile::tempdir().unwrap();
     let program = dir.path().join("\u{1b}[2J<b>\n");
-    fs::copy("/bin/sleep", &program).unwrap();
+    programs::copy("/bin/sleep", &program);
     let hostile = Running::start(Command::new(&program).arg("120"));
     sleep(Duration::from_millis(200));
     let page = dir.path().join("page.html");

@@ -4,6 +4,8 @@
 
 #![allow(clippy::unwrap_used)]
 
+mod programs;
+
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
@@ -31,7 +33,7 @@ fn empty_root() -> tempfile::TempDir {
     for mount in ["proc", "sys"] {
         fs::create_dir(root.path().join(mount)).unwrap();
     }
-    fs::copy(WAKEWALK, root.path().join("wakewalk")).unwrap();
+    programs::copy(WAKEWALK, root.path().join("wakewalk"));
     root
 }
 

@@ -4,6 +4,8 @@
 
 #![allow(clippy::unwrap_used)]
 
+mod programs;
+
 use std::fs;
 use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt;
@@ -45,7 +47,7 @@ impl Desk {
     fn without_bpf() -> Option<Self> {
         let dir = tempfile::tempdir().unwrap();
         fs::set_permissions(dir.path(), fs::Permissions::from_mode(0o755)).unwrap();
-        fs::copy(env!("CARGO_BIN_EXE_wakewalk"), dir.path().join("wakewalk")).unwrap();
+        programs::copy(env!("CARGO_BIN_EXE_wakewalk"), dir.path().join("wakewalk"));
         let nobody = Command::new("setpriv").args(NOBODY).arg("true").status();
         if !nobody.is_ok_and(|status| status.success()) {
             eprintln!("SKIPPED: not root, so no other user can be played");
@@ -129,7 +131,7 @@ fn a_service_of_another_user_by_pid_name_and_port() {
     let Some(desk) = Desk::new() else { return };
     let name = format!("ww{}", std::process::id());
     let program = desk.0.path().join(&name);
-    fs::copy("/bin/sleep", &program).unwrap();
+    programs::copy("/bin/sleep", &program);
     let service = Service::start(Command::new(&program).arg("300"));
     assert_eq!(desk.needs_exactly(&OTHERS, &["--pid", &service.pid()]).target.pids, [service.0.id()]);
     assert_eq!(desk.needs_exactly(&OTHERS, &["--comm", &name]).target.pids, [service.0.id()]);
