@@ -4,7 +4,7 @@
 
 #![allow(unsafe_code, clippy::unwrap_used)] // prctl(2), in the child
 
-use std::io::{Read, Write};
+use std::io::{Read, Write, stdout};
 use std::mem::MaybeUninit;
 use std::net::{Ipv6Addr, TcpListener, TcpStream};
 use std::os::fd::AsRawFd;
@@ -17,7 +17,7 @@ use wakewalk_collect::probes::wakeups::{Wakeup, Wakeups};
 
 const ROLE: &str = "WAKEWALK_TEST_ROLE";
 const LETTERS: u64 = 40;
-/// The role of one that starts a thread for each letter.
+/// The role of one that starts a thread for each letter, which passes it on.
 const THREADS: &str = "threads";
 /// What such a thread waits, once.
 const NAP: Duration = Duration::from_millis(5);
@@ -32,7 +32,7 @@ fn role() {
     match role.split_once(' ') {
         None if role == THREADS => {
             while std::io::stdin().read_exact(&mut letter).is_ok() {
-                spawn(|| sleep(NAP)).join().unwrap();
+                spawn(nap).join().unwrap();
             }
         }
         None => while std::io::stdin().read_exact(&mut letter).is_ok() {},
@@ -41,6 +41,12 @@ fn role() {
             while wait_for(&socket, call) && socket.read_exact(&mut letter).is_ok() {}
         }
     }
+}
+
+/// The life of a thread that is there for one letter.
+fn nap() {
+    sleep(NAP);
+    stdout().write_all(b"x").and_then(|()| stdout().flush()).unwrap();
 }
 
 /// Blocks until there is something to read; false = it failed.
@@ -62,9 +68,13 @@ fn wait_for(socket: &TcpStream, call: &str) -> bool {
 
 /// A child with a role; what it says is not shown.
 fn child(role: &str) -> Child {
+    child_to(role, Stdio::null())
+}
+
+fn child_to(role: &str, to: Stdio) -> Child {
     let me = std::env::current_exe().unwrap();
     let mut command = Command::new(me);
-    command.args(["--exact", "role", "--ignored"]).env(ROLE, role).stdin(Stdio::piped()).stdout(Stdio::null());
+    command.args(["--exact", "role", "--ignored"]).env(ROLE, role).stdin(Stdio::piped()).stdout(to);
     let child = command.spawn().unwrap();
     sleep(Duration::from_millis(300));
     child
@@ -125,15 +135,49 @@ fn the_only_wait_of_a_short_life_is_known() {
     let rows = wakeups.rows().unwrap();
     child.kill().unwrap();
     child.wait().unwrap();
-    let is_nap =
-        |row: &&Wakeup| row.sleeper.tgid == child.id() && i64::from(row.sleeper.syscall) == libc::SYS_clock_nanosleep;
-    let naps: Vec<&Wakeup> = rows.iter().filter(is_nap).collect();
+    let naps = naps_of(child.id(), &rows);
     let counts = wakeups.counts().unwrap();
     // Rows are put off where others take all turns.
     assert!(naps.len() as u64 <= LETTERS && naps.len() as u64 + counts.put_off >= LETTERS, "{} {counts:?}", naps.len());
     for row in naps {
         assert!(row.wait_ns <= row.blocked_ns && row.wait_ns + row.run_queue_ns > 4_000_000, "{row:?}");
         assert_eq!(row.at_ns - row.since_ns, row.blocked_ns + row.cpu_ns + row.run_queue_ns, "{row:?}");
+    }
+}
+
+fn naps_of(pid: u32, rows: &[Wakeup]) -> Vec<&Wakeup> {
+    let is_nap = |row: &&Wakeup| i64::from(row.sleeper.syscall) == libc::SYS_clock_nanosleep;
+    rows.iter().filter(|row| row.sleeper.tgid == pid).filter(is_nap).collect()
+}
+
+/// A process outside the target that starts a thread for each answer: what that thread waits for is known as well.
+#[test]
+fn threads_that_answer_once_are_followed_from_their_birth() {
+    let (mut a, mut b) = (MaybeUninit::uninit(), MaybeUninit::uninit());
+    let ledger = match Ledger::load(&mut a) {
+        Ok(ledger) => ledger,
+        Err(refused) => return eprintln!("SKIPPED: {refused:#}"),
+    };
+    let mut target = child("read");
+    let mut other = child_to(THREADS, Stdio::from(target.stdin.take().unwrap()));
+    ledger.seed(&[target.id()]).unwrap();
+    let wakeups = Wakeups::load(&mut b, &ledger).unwrap();
+    let mut pipe = other.stdin.take().unwrap();
+    for _ in 0..LETTERS {
+        pipe.write_all(b"x").unwrap();
+        sleep(2 * NAP);
+    }
+    sleep(Duration::from_millis(100));
+    let (rows, counts) = (wakeups.rows().unwrap(), wakeups.counts().unwrap());
+    for child in [&mut target, &mut other] {
+        child.kill().unwrap();
+        child.wait().unwrap();
+    }
+    let naps = naps_of(other.id(), &rows);
+    // The first answer is where its process is met.
+    assert!(naps.len() as u64 + counts.put_off + 2 >= LETTERS, "{} {counts:?}", naps.len());
+    for row in naps {
+        assert!(row.wait_ns <= row.blocked_ns && row.wait_ns + row.run_queue_ns > 4_000_000, "{row:?}");
     }
 }
 

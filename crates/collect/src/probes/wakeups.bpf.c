@@ -9,7 +9,8 @@
  *
  * Waits are picked as beads on a string of blocked time, one a millisecond on average: a long wait is always picked,
  * short ones in proportion to their length, and a row says how much blocked time it stands for. Stacks are taken of
- * those alone, while the sleeper still sleeps.
+ * those alone, while the sleeper still sleeps; of a short wait like the thread's last one, of every eighth on average,
+ * because two stacks cost more than all the rest of a row.
  */
 #include "kernel.h"
 
@@ -23,6 +24,7 @@
 #include "call.bpf.h"
 #include "socket.bpf.h"
 #include "awaited.bpf.h"
+#include "followed.bpf.h"
 
 /* --- settings ------------------------------------------------------------------------------- */
 
@@ -35,35 +37,11 @@ const volatile u32 rows_per_turn = 128;
 const volatile u32 snapshots_per_turn = 16;
 /* Snapshots of wakers outside the target in a turn on one CPU, one of a thread at most. */
 const volatile u32 shown_per_turn = 4;
-/* Threads outside the target that are followed at most. */
-const volatile u32 most_followed = 4096;
 /* Addresses between which the entries of interrupts lie; 0 = unknown. */
 const volatile u64 interrupts_from;
 const volatile u64 interrupts_until;
 
 /* --- maps ----------------------------------------------------------------------------------- */
-
-/* A thread whose waits are looked at. */
-struct sleeper {
-	u64 woken_at; /* its last wakeup; 0 = none seen */
-	u64 exec; /* se.sum_exec_runtime then */
-	u64 delay; /* sched_info.run_delay then */
-	u64 row_at; /* wakeup of its last row */
-	u64 blocked; /* since that, and so the next three */
-	u64 cpu;
-	u64 run_queue;
-	u32 waits;
-	u32 asked; /* of those that a thread of the target ended */
-	u32 next; /* blocked ns at which the next row is due */
-	u32 shown; /* turn in which a snapshot was taken of it as a waker */
-};
-
-struct {
-	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__type(key, int);
-	__type(value, struct sleeper);
-} sleepers SEC(".maps");
 
 enum context { WAKER_THREAD, WAKER_KERNEL_THREAD, WAKER_INTERRUPT };
 
@@ -125,60 +103,7 @@ struct {
 	__type(value, struct wakeup_counts);
 } wakeup_counts SEC(".maps");
 
-/* Threads outside the target that are followed, over all CPUs. */
-u32 followed;
-
 /* --- helpers -------------------------------------------------------------------------------- */
-
-static __always_inline struct sleeper *create(struct task_struct *task)
-{
-	return bpf_task_storage_get(&sleepers, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
-}
-
-/* The thread's entry if it is one of the target or followed; NULL = a bystander, after the test of a pointer. */
-static __always_inline struct sleeper *looked_at(struct task_struct *task)
-{
-	struct thread_state *t;
-	struct sleeper *s;
-
-	if (bpf_core_field_exists(task->bpf_storage) && !task->bpf_storage)
-		return NULL;
-	s = bpf_task_storage_get(&sleepers, task, 0, 0);
-	if (s)
-		return s;
-	t = bpf_task_storage_get(&threads, task, 0, 0);
-	if (!t)
-		return NULL;
-	s = create(task);
-	/* Its first wait may be its only one: of a thread for each request, the life is known from its birth. */
-	if (s)
-		s->woken_at = s->row_at = t->born;
-	return s;
-}
-
-/*
- * The entry of a running thread that is followed from now on; NULL = it cannot be. What it is blocked until its next
- * wakeup is known already then. (Its counters are from its last tick or switch: that wait may come out a bit short.)
- */
-static __always_inline struct sleeper *follow(struct task_struct *task, u64 now, struct wakeup_counts *c)
-{
-	struct sleeper *s = looked_at(task);
-
-	if (s)
-		return s;
-	if (followed < most_followed)
-		s = create(task);
-	if (!s) {
-		c->not_followed++;
-		return NULL;
-	}
-	__sync_fetch_and_add(&followed, 1);
-	c->followed++;
-	s->woken_at = s->row_at = now;
-	s->exec = task->se.sum_exec_runtime;
-	s->delay = task->sched_info.run_delay;
-	return s;
-}
 
 /*
  * Whether a thread of the target wakes somebody in a system call of its own. An interrupt that happens to find it in a
@@ -273,6 +198,32 @@ static __always_inline void fill_sleeper(struct wakeup *row, struct task_struct 
 	bpf_probe_read_kernel_str(row->comm, sizeof(row->comm), task->comm);
 }
 
+static __always_inline void fill_waker(struct wakeup *row, struct task_struct *waker)
+{
+	struct pt_regs *regs = (struct pt_regs *)bpf_task_pt_regs(waker);
+	bool kernel = waker->flags & PF_KTHREAD;
+
+	row->context = kernel ? WAKER_KERNEL_THREAD : WAKER_THREAD;
+	row->waker_tgid = waker->tgid;
+	row->waker_tid = waker->pid;
+	row->waker_syscall = kernel ? -1 : call_number(regs);
+	look_at(subject_of(row->waker_syscall) == ONE_FILE ? file_of(waker, regs->di) : NULL, &row->waker_ports);
+	bpf_probe_read_kernel_str(row->waker_comm, sizeof(row->waker_comm), waker->comm);
+}
+
+/* What tells wakeups of one thread apart without a look at the stacks. */
+static __always_inline u64 kind_of_wakeup(const struct wakeup *row)
+{
+	return (u64)row->waker_tid << 32 | (u64)(row->syscall & 0xfff) << 20 | (row->waker_syscall & 0xfff) << 8 |
+	       row->fd_kind << 5 | row->io_wait << 4 | row->state;
+}
+
+/* Whether a wakeup may be taken to be from where the thread's last one was. */
+static __always_inline bool repeats(const struct wakeup *row, const struct sleeper *s)
+{
+	return s->stack && row->wait < row_every_ns && s->kind == kind_of_wakeup(row) && bpf_get_prandom_u32() % 8;
+}
+
 /* Asks the ledger to show where in its program a thread of the target waits, before its next wait in this call. */
 static __always_inline void want_snapshot(struct task_struct *task, s32 syscall)
 {
@@ -282,17 +233,24 @@ static __always_inline void want_snapshot(struct task_struct *task, s32 syscall)
 		t->wanted = syscall + 1;
 }
 
-static __always_inline void fill_waker(struct wakeup *row, struct task_struct *waker, bool interrupt)
+/* Takes both stacks, and asks for where in its program the sleeper waits. */
+static __always_inline void take_stacks(void *ctx, struct wakeup *row, struct task_struct *task, struct sleeper *s,
+					struct wakeup_counts *c)
 {
-	struct pt_regs *regs = (struct pt_regs *)bpf_task_pt_regs(waker);
-	bool kernel = waker->flags & PF_KTHREAD;
+	s->kind = kind_of_wakeup(row);
+	s->interrupt = false;
+	s->stack = take_stack(task, &c->stacks, &c->stacks_lost);
+	s->waker_stack = take_own_stack(ctx, &s->interrupt, c);
+	if (snapshots_in_turn(c))
+		want_snapshot(task, row->syscall);
+}
 
-	row->context = interrupt ? WAKER_INTERRUPT : kernel ? WAKER_KERNEL_THREAD : WAKER_THREAD;
-	row->waker_tgid = waker->tgid;
-	row->waker_tid = waker->pid;
-	row->waker_syscall = interrupt || kernel ? -1 : call_number(regs);
-	look_at(subject_of(row->waker_syscall) == ONE_FILE ? file_of(waker, regs->di) : NULL, &row->waker_ports);
-	bpf_probe_read_kernel_str(row->waker_comm, sizeof(row->waker_comm), waker->comm);
+/* An interrupt only happens to find the running thread in its call. */
+static __always_inline void disown(struct wakeup *row)
+{
+	row->context = WAKER_INTERRUPT;
+	row->waker_syscall = -1;
+	__builtin_memset(&row->waker_ports, 0, sizeof(row->waker_ports));
 }
 
 /* Where in its program a followed thread is when it wakes somebody. */
@@ -314,7 +272,7 @@ static __always_inline void show_waker(struct task_struct *waker, struct sleeper
 	bpf_ringbuf_submit(sample, BPF_RB_NO_WAKEUP);
 }
 
-/* --- hook ----------------------------------------------------------------------------------- */
+/* --- hooks ---------------------------------------------------------------------------------- */
 
 SEC("tp_btf/sched_waking")
 int BPF_PROG(on_waking, struct task_struct *task)
@@ -324,7 +282,6 @@ int BPF_PROG(on_waking, struct task_struct *task)
 	struct wakeup_counts *c = bpf_map_lookup_elem(&wakeup_counts, &zero);
 	struct task_struct *waker;
 	struct wakeup *row;
-	bool interrupt = false;
 	u64 now, wait;
 
 	if (!c)
@@ -349,19 +306,41 @@ int BPF_PROG(on_waking, struct task_struct *task)
 	c->rows++;
 	row->at = now;
 	row->wait = wait;
-	row->stack = take_stack(task, &c->stacks, &c->stacks_lost);
-	row->waker_stack = take_own_stack(ctx, &interrupt, c);
 	fill_sleeper(row, task, s);
-	if (snapshots_in_turn(c))
-		want_snapshot(task, row->syscall);
-	fill_waker(row, waker, interrupt);
-	if (row->context == WAKER_THREAD)
-		show_waker(waker, follow(waker, now, c), c);
+	fill_waker(row, waker);
+	if (!repeats(row, s))
+		take_stacks(ctx, row, task, s, c);
+	row->stack = s->stack;
+	row->waker_stack = s->waker_stack;
+	if (s->interrupt)
+		disown(row);
+	if (row->context == WAKER_THREAD) {
+		note_waker(waker->tgid);
+		show_waker(waker, follow(waker, now, &c->followed, &c->not_followed), c);
+	}
 	bpf_ringbuf_submit(row, BPF_RB_NO_WAKEUP);
 	s->row_at = now;
 	s->blocked = s->cpu = s->run_queue = 0;
 	s->waits = s->asked = 0;
 	s->next = bpf_get_prandom_u32() % (2 * (u32)row_every_ns);
+	return 0;
+}
+
+SEC("tp_btf/sched_process_fork")
+int BPF_PROG(on_fork, struct task_struct *parent, struct task_struct *child)
+{
+	u32 zero = 0;
+	struct wakeup_counts *c = bpf_map_lookup_elem(&wakeup_counts, &zero);
+
+	if (c && starts_followed(parent))
+		follow(child, bpf_ktime_get_ns(), &c->followed, &c->not_followed);
+	return 0;
+}
+
+SEC("tp_btf/sched_process_exit")
+int BPF_PROG(on_exit, struct task_struct *task)
+{
+	unfollow(task);
 	return 0;
 }
 

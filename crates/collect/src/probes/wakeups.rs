@@ -23,7 +23,7 @@ mod skel {
 use skel::types;
 
 /// Tracepoints that it hangs on.
-pub const HOOKS: [&str; 1] = ["sched_waking"];
+pub const HOOKS: [&str; 3] = ["sched_waking", "sched_process_fork", "sched_process_exit"];
 
 /// Rows in a turn of an eighth of a second on all CPUs together, about 2,000 a second: enough for a walk, and a bound on
 /// what a recording grows by.
@@ -216,7 +216,12 @@ impl<'o> Wakeups<'o> {
             0
         })?;
         let ring = rings.build().context("failed to map the ring of wakeups")?;
-        let links = vec![skel.progs.on_waking.attach().context("failed to attach to sched_waking")?];
+        let progs = &skel.progs;
+        let links = HOOKS
+            .into_iter()
+            .zip([&progs.on_waking, &progs.on_fork, &progs.on_exit])
+            .map(|(hook, program)| program.attach().with_context(|| format!("failed to attach to {hook}")))
+            .collect::<Result<_>>()?;
         Ok(Self { skel, ring, fresh, links })
     }
 
@@ -253,7 +258,8 @@ impl<'o> Wakeups<'o> {
 
     /// The program, for its run statistics.
     pub fn programs(&self) -> Vec<(&'static str, BorrowedFd<'_>)> {
-        vec![("sched_waking", self.skel.progs.on_waking.as_fd())]
+        let progs = &self.skel.progs;
+        HOOKS.into_iter().zip([&progs.on_waking, &progs.on_fork, &progs.on_exit].map(AsFd::as_fd)).collect()
     }
 
     /// Kernel memory of its own maps, bytes.

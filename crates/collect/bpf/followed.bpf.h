@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: (GPL-2.0-only OR Apache-2.0) */
+/*
+ * Whose waits are looked at: threads of the target, those who wake them, those who wake the wakers, and what the
+ * process of such a waker starts from then on, because a thread that answers a single request is gone before it could
+ * be met.
+ */
+#pragma once
+
+#include "target.bpf.h"
+
+/* Threads outside the target that are followed at once, at most. */
+const volatile u32 most_followed = 4096;
+
+/* A thread whose waits are looked at. */
+struct sleeper {
+	u64 woken_at; /* its last wakeup; 0 = none seen */
+	u64 exec; /* se.sum_exec_runtime then */
+	u64 delay; /* sched_info.run_delay then */
+	u64 row_at; /* wakeup of its last row */
+	u64 blocked; /* since that, and so the next three */
+	u64 cpu;
+	u64 run_queue;
+	u32 waits;
+	u32 asked; /* of those that a thread of the target ended */
+	u32 next; /* blocked ns at which the next row is due */
+	u32 shown; /* turn in which a snapshot was taken of it as a waker */
+	u64 kind; /* of its last row's wakeup, and so the next three */
+	u64 stack;
+	u64 waker_stack;
+	bool interrupt;
+	bool outside; /* not of the target */
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, struct sleeper);
+} sleepers SEC(".maps");
+
+/* Processes outside the target of which a thread has woken somebody. */
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 4096);
+	__type(key, u32);
+	__type(value, u8);
+} wakers SEC(".maps");
+
+/* Threads outside the target that are followed, over all CPUs. */
+u32 followed;
+
+static __always_inline struct sleeper *create(struct task_struct *task)
+{
+	return bpf_task_storage_get(&sleepers, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+}
+
+/* The thread's entry if it is one of the target or followed; NULL = a bystander, after the test of a pointer. */
+static __always_inline struct sleeper *looked_at(struct task_struct *task)
+{
+	struct thread_state *t;
+	struct sleeper *s;
+
+	if (bpf_core_field_exists(task->bpf_storage) && !task->bpf_storage)
+		return NULL;
+	s = bpf_task_storage_get(&sleepers, task, 0, 0);
+	if (s)
+		return s;
+	t = bpf_task_storage_get(&threads, task, 0, 0);
+	if (!t)
+		return NULL;
+	s = create(task);
+	/* Its first wait may be its only one: of a thread for each request, the life is known from its birth. */
+	if (s)
+		s->woken_at = s->row_at = t->born;
+	return s;
+}
+
+/*
+ * The entry of a thread that is followed from now on, which is its birth or while it runs; NULL = it cannot be. What it
+ * is blocked until its next wakeup is known already then. (The counters of one that runs are from its last tick or
+ * switch: that wait may come out a bit short.) `taken` counts such threads, `lost` those for which there is no room.
+ */
+static __always_inline struct sleeper *follow(struct task_struct *task, u64 now, u64 *taken, u64 *lost)
+{
+	struct sleeper *s = looked_at(task);
+
+	if (s)
+		return s;
+	if (followed < most_followed)
+		s = create(task);
+	if (!s) {
+		(*lost)++;
+		return NULL;
+	}
+	__sync_fetch_and_add(&followed, 1);
+	(*taken)++;
+	s->outside = true;
+	s->woken_at = s->row_at = now;
+	s->exec = task->se.sum_exec_runtime;
+	s->delay = task->sched_info.run_delay;
+	return s;
+}
+
+/* Notes that a process has woken somebody. */
+static __always_inline void note_waker(u32 tgid)
+{
+	u8 yes = 1;
+
+	if (!bpf_map_lookup_elem(&wakers, &tgid))
+		bpf_map_update_elem(&wakers, &tgid, &yes, BPF_ANY);
+}
+
+/* Whether what a thread starts is to be followed. Of the target, the ledger takes care. */
+static __always_inline bool starts_followed(struct task_struct *parent)
+{
+	u32 tgid = parent->tgid;
+
+	return bpf_map_lookup_elem(&wakers, &tgid) && !watched(parent);
+}
+
+/* Makes room for another when a thread ends. */
+static __always_inline void unfollow(struct task_struct *task)
+{
+	struct sleeper *s = NULL;
+
+	if (!bpf_core_field_exists(task->bpf_storage) || task->bpf_storage)
+		s = bpf_task_storage_get(&sleepers, task, 0, 0);
+	if (s && s->outside)
+		__sync_fetch_and_add(&followed, -1);
+}
