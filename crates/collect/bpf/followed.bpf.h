@@ -8,7 +8,7 @@
 
 #include "target.bpf.h"
 
-/* Threads outside the target that are followed at once, at most. */
+/* Threads outside the target that are followed at once, at most; set by user space. */
 const volatile u32 most_followed = 4096;
 
 /* A thread whose waits are looked at. */

@@ -27,16 +27,26 @@ pub enum Room {
 }
 
 impl Room {
+    /// What is left of a bound.
+    pub(crate) fn of(self, whole: u32) -> u32 {
+        match self {
+            Self::Whole => whole,
+            Self::OneIn(part) => (whole / part).max(1),
+        }
+    }
+
     /// Makes the hash maps and rings of an open probe smaller; must come before it is loaded.
     ///
     /// # Errors
     /// The kernel's library refuses a size.
     pub(crate) fn apply(self, probe: &mut libbpf_rs::OpenObject) -> anyhow::Result<()> {
-        let Self::OneIn(part) = self else { return Ok(()) };
+        if matches!(self, Self::Whole) {
+            return Ok(());
+        }
         for mut map in probe.maps_mut() {
             let entries = match map.map_type() {
-                libbpf_rs::MapType::Hash => (map.max_entries() / part).max(1),
-                libbpf_rs::MapType::RingBuf => (map.max_entries() / part).max(4096).next_power_of_two(),
+                libbpf_rs::MapType::Hash => self.of(map.max_entries()),
+                libbpf_rs::MapType::RingBuf => self.of(map.max_entries()).max(4096).next_power_of_two(),
                 _ => continue,
             };
             map.set_max_entries(entries)?;

@@ -204,6 +204,7 @@ impl<'o> Wakeups<'o> {
             rodata.rows_per_turn = (ROWS_PER_TURN / cpus).max(1);
             let each = |all: u32| stack_bytes.map_or(0, |_| (all / cpus).max(1));
             (rodata.snapshots_per_turn, rodata.shown_per_turn) = (each(SNAPSHOTS_PER_TURN), each(SHOWN_PER_TURN));
+            rodata.most_followed = room.of(rodata.most_followed);
             rodata.stack_chunks = profile::chunks(stack_bytes.unwrap_or(0));
             (rodata.interrupts_from, rodata.interrupts_until) = host::interrupt_entries(Path::new("/"));
         }
@@ -256,10 +257,9 @@ impl<'o> Wakeups<'o> {
         Ok(sum)
     }
 
-    /// The program, for its run statistics.
+    /// The program that runs often, for its run statistics: births and ends are few beside wakeups.
     pub fn programs(&self) -> Vec<(&'static str, BorrowedFd<'_>)> {
-        let progs = &self.skel.progs;
-        HOOKS.into_iter().zip([&progs.on_waking, &progs.on_fork, &progs.on_exit].map(AsFd::as_fd)).collect()
+        vec![("sched_waking", self.skel.progs.on_waking.as_fd())]
     }
 
     /// Kernel memory of its own maps, bytes.
