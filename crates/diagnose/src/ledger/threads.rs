@@ -234,7 +234,7 @@ fn add_blocked(
 ) -> Result<f64, Gap> {
     let stacks = case.fact::<Stacks>()?;
     let mut with_stack = 0.0;
-    let mut short_lived = BTreeMap::<Blocked, f64>::new();
+    let mut young = BTreeMap::<Blocked, f64>::new();
     for row in case.recording.rows::<tables::Wait>() {
         let symbols: Vec<&str> = stacks.frames(row.stack).map(|c| c.symbol.as_str()).collect();
         let evidence = Evidence {
@@ -247,14 +247,13 @@ fn add_blocked(
         with_stack += if symbols.is_empty() { 0.0 } else { row.total_ns as f64 };
         let into = match threads.get_mut(&key(row.pid, row.tid, "")) {
             Some(thread) if row.tid != 0 => &mut thread.lines.blocked_ns,
-            _ => &mut short_lived,
+            _ => &mut young,
         };
         *into.entry(kind(&evidence)).or_default() += row.total_ns as f64;
     }
-    spread(&short_lived, threads, blocked);
+    spread(young, threads, blocked);
     for (key, thread) in threads.iter_mut() {
-        let known: f64 = thread.lines.blocked_ns.values().sum();
-        let rest = blocked.get(key).copied().unwrap_or(0.0) - known;
+        let rest = unexplained(key, thread, blocked);
         if rest > 0.0 {
             thread.lines.blocked_ns.insert(Blocked::Unattributed, rest);
         }
@@ -262,14 +261,27 @@ fn add_blocked(
     Ok(with_stack)
 }
 
-/// Waits of short-lived threads carry no name: they are shared among the names by blocked time.
-fn spread(waits: &BTreeMap<Blocked, f64>, threads: &mut BTreeMap<Key, ThreadLedger>, blocked: &BTreeMap<Key, f64>) {
-    let all: f64 = blocked.iter().filter(|(k, _)| k.1 == 0).map(|(_, ns)| ns).sum();
-    for (key, thread) in threads.iter_mut().filter(|(k, _)| k.1 == 0) {
-        let part = share(blocked.get(key).copied().unwrap_or(0.0), all);
-        for (&kind, ns) in waits.iter().filter(|_| part > 0.0) {
-            thread.lines.blocked_ns.insert(kind, ns * part);
+/// Blocked time of a thread without a kind so far, ns.
+fn unexplained(key: &Key, thread: &ThreadLedger, blocked: &BTreeMap<Key, f64>) -> f64 {
+    let known: f64 = thread.lines.blocked_ns.values().sum();
+    (blocked.get(key).copied().unwrap_or(0.0) - known).max(0.0)
+}
+
+/// Waits of young threads carry no name. They are shared among the short-lived by blocked time, and what is more than
+/// theirs among those that have grown older since.
+fn spread(mut waits: BTreeMap<Blocked, f64>, threads: &mut BTreeMap<Key, ThreadLedger>, blocked: &BTreeMap<Key, f64>) {
+    for short_lived in [true, false] {
+        let of = || |(key, _): &(&Key, &mut ThreadLedger)| (key.1 == 0) == short_lived;
+        let room: f64 = threads.iter_mut().filter(of()).map(|(key, thread)| unexplained(key, thread, blocked)).sum();
+        let left: f64 = waits.values().sum();
+        let taken = if short_lived { share(left.min(room), left) } else { 1.0 };
+        for (key, thread) in threads.iter_mut().filter(of()) {
+            let part = taken * share(unexplained(key, thread, blocked), room);
+            for (&kind, ns) in waits.iter().filter(|_| part > 0.0) {
+                *thread.lines.blocked_ns.entry(kind).or_default() += ns * part;
+            }
         }
+        waits.values_mut().for_each(|ns| *ns *= 1.0 - taken);
     }
 }
 

@@ -66,3 +66,20 @@ fn short_lived_threads_keep_their_names_and_samples() {
     assert_eq!(l.coverage, 1.0);
     assert!(l.thread(0, 0).is_none());
 }
+
+#[test]
+fn waits_of_the_first_second_are_of_those_that_live_on_too() {
+    let l = ledger(
+        "meta host.arch=x86_64
+         thread t_ns=1 comm=sh instances=5 wall_ns=100 blocked_ns=100
+         thread t_ns=1 pid=7 tid=8 comm=api wall_ns=400 blocked_ns=400
+         wait pid=7 tid=8 syscall=35 total_ns=100
+         wait syscall=202 total_ns=400",
+    );
+    let blocked = |comm: &str| {
+        let t = l.threads.iter().find(|t| t.comm == comm).unwrap();
+        (t.lines.blocked(Blocked::Sleep), t.lines.blocked(Blocked::Futex), t.lines.sum_ns())
+    };
+    assert_eq!((blocked("sh"), blocked("api")), ((0.0, 100.0, 100.0), (100.0, 300.0, 400.0)));
+    assert_eq!(l.coverage, 1.0);
+}
