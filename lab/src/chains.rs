@@ -182,7 +182,7 @@ mod tests {
     fn the_root_must_be_the_right_one() {
         let truth = |root: &str| Truth { pid: 1, root_pid: 12, root: root.into(), links: Vec::new() };
         let timer = finding(&[("n0/1", "read"), ("n1/12", "nanosleep"), ("", "its own timer (hrtimer_wakeup)")]);
-        let cpu = finding(&[("n0/1", "read"), ("n1/12", "code on a CPU (until its write)")]);
+        let cpu = finding(&[("n0/1", "read"), ("n1/12", "code on a CPU (until it called write)")]);
         assert_eq!(objection(&timer, &truth("timer")), None);
         assert_eq!(objection(&cpu, &truth("cpu")), None);
         assert!(objection(&cpu, &truth("timer")).is_some() && objection(&timer, &truth("cpu")).is_some());

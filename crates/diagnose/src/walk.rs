@@ -52,6 +52,8 @@ pub struct Node {
     pub number: f64,
     /// The same by kernel stack of the wait, ns.
     pub stacks: BTreeMap<u32, f64>,
+    /// The same by user stack, of the waits before which one was taken, ns.
+    pub codes: BTreeMap<u32, f64>,
     /// What the wakers of these waits waited for meanwhile.
     pub children: BTreeMap<Who, Node>,
     /// What they did instead of waiting, or who needs no explanation, ns.

@@ -16,7 +16,8 @@ pub struct Link {
     pub ns: f64,
     /// Id in table `stack` of the kernel stack with most of it; 0 = none.
     pub stack: u32,
-    /// Id of the user stack with which it usually waits; 0 = unknown, as of all that is not the target's.
+    /// Id of the user stack with most of it, or else with which it usually waits in this call; 0 = unknown, as of all
+    /// that is not the target's.
     pub code: u32,
 }
 
@@ -87,8 +88,8 @@ pub(super) fn of(walk: &Walk) -> Vec<Chain> {
 fn collect(walk: &Walk, nodes: &BTreeMap<Who, Node>, links: &mut Vec<Link>, chains: &mut Vec<Chain>) {
     for (who, node) in nodes {
         let (begin, depth) = (chains.len(), links.len());
-        let stack = node.stacks.iter().max_by(|a, b| a.1.total_cmp(b.1)).map_or(0, |(id, _)| *id);
-        links.push(Link { who: who.clone(), ns: node.ns, stack, code: walk.code(who) });
+        let code = most(&node.codes).unwrap_or_else(|| walk.code(who));
+        links.push(Link { who: who.clone(), ns: node.ns, stack: most(&node.stacks).unwrap_or(0), code });
         for (end, ns) in &node.ends {
             let (links, end) = (links.clone(), end.clone());
             let waits = (node.waits as f64 * share(*ns, node.ns)).round() as u64;
@@ -99,6 +100,11 @@ fn collect(walk: &Walk, nodes: &BTreeMap<Who, Node>, links: &mut Vec<Link>, chai
         links.pop();
         count_waiting(&mut chains[begin..], depth);
     }
+}
+
+/// The stack with most time.
+fn most(stacks: &BTreeMap<u32, f64>) -> Option<u32> {
+    stacks.iter().max_by(|a, b| a.1.total_cmp(b.1)).map(|(id, _)| *id)
 }
 
 /// Gives a link that chains share the time of those that are waiting: idleness and what was handed over in the same call

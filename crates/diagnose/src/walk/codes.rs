@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use recording::tables::WaitStack;
+use recording::tables::{WaitStack, Wakeup};
 
 use super::turns::{self, LOCK, TIMED};
 use super::who::{SLEEP, Who, kind_of_thread};
@@ -24,10 +24,20 @@ fn most(seen: &BTreeMap<u32, u64>) -> u32 {
     seen.iter().max_by_key(|(_, count)| **count).map_or(0, |(stack, _)| *stack)
 }
 
+/// A stack that was taken when a thread was about to wait.
+#[derive(Clone, Copy, Debug)]
+struct Before {
+    t_ns: u64,
+    syscall: i32,
+    stack: u32,
+}
+
 /// User stacks by who waits, and whether before a lock; and by who wakes others.
 #[derive(Clone, Debug, Default)]
 pub struct Codes {
     seen: BTreeMap<Who, BTreeMap<u32, u64>>,
+    /// By thread, in the order of time: before which wait a stack was taken.
+    before: BTreeMap<u32, Vec<Before>>,
     waking: BTreeMap<(u32, String), BTreeMap<u32, u64>>,
     resolving: Vec<u32>,
     sleeping: Vec<u32>,
@@ -51,7 +61,10 @@ impl Codes {
             let fd_kind = turns::kind(case, row.syscall, &row.args).to_string();
             let who = Who { pid: row.pid, comm, call, fd_kind, ..Who::default() };
             *codes.seen.entry(who).or_default().entry(row.stack).or_default() += 1;
+            let before = Before { t_ns: row.t_ns, syscall: row.syscall, stack: row.stack };
+            codes.before.entry(row.tid).or_default().push(before);
         }
+        codes.before.values_mut().for_each(|thread| thread.sort_by_key(|before| before.t_ns));
         codes.resolving = codes.with(stacks, RESOLVERS);
         codes.sleeping = codes.with(stacks, SLEEPS);
         codes
@@ -61,6 +74,15 @@ impl Codes {
     fn with(&self, stacks: &Stacks, list: &[&str]) -> Vec<u32> {
         let has = |id: &u32| stacks.user(*id).any(|code| list.iter().any(|name| code.symbol.contains(name)));
         self.seen.values().flat_map(BTreeMap::keys).copied().filter(has).collect()
+    }
+
+    /// The stack with which the very wait of a row began; 0 = none was taken.
+    pub fn of(&self, row: &Wakeup) -> u32 {
+        // When it began is known from the length of its neighbours too, so not to the nanosecond.
+        let from = row.t_ns.saturating_sub(row.wait_ns.saturating_add(row.wait_ns / 4)).max(row.since_ns);
+        let thread = self.before.get(&row.tid).map_or(&[][..], Vec::as_slice);
+        let last = thread[..thread.partition_point(|before| before.t_ns < row.t_ns)].last();
+        last.filter(|before| before.t_ns >= from && before.syscall == row.syscall).map_or(0, |before| before.stack)
     }
 
     /// The stack with which somebody usually waits; 0 = unknown.

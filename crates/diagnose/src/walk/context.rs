@@ -32,6 +32,10 @@ impl Context<'_, '_> {
         node.waits += 1;
         node.number += ns / row.wait_ns.max(1) as f64;
         *node.stacks.entry(row.stack).or_default() += ns;
+        let code = self.codes.of(row);
+        if code != 0 {
+            *node.codes.entry(code).or_default() += ns;
+        }
         node
     }
 

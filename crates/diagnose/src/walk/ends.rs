@@ -86,7 +86,7 @@ impl End {
     /// Name and process id of who did it; empty where it is nobody's doing.
     pub fn name(&self) -> String {
         match self.kind {
-            Kind::OnCpu | Kind::RunQueue | Kind::Short => format!("{}/{}", self.comm, self.pid),
+            Kind::OnCpu | Kind::RunQueue | Kind::Short | Kind::Unseen => format!("{}/{}", self.comm, self.pid),
             _ => String::new(),
         }
     }
@@ -164,7 +164,7 @@ impl<'a> Ends<'a> {
     pub fn code_of_waker(&self, row: &Wakeup) -> String {
         match self.case.syscall(row.waker_syscall).as_str() {
             "none" => String::new(),
-            call => format!("until its {call}"),
+            call => format!("until it called {call}"),
         }
     }
 

@@ -95,7 +95,7 @@ fn a_waker_that_ran_is_the_end() {
     let chains = walk(rows);
     let ends: Vec<(Kind, u32, f64)> = chains.iter().map(|c| (c.end.kind, c.end.pid, c.ns.round())).collect();
     assert_eq!(ends, [(Kind::OnCpu, 2, 58_947_368.0), (Kind::RunQueue, 2, 21_052_632.0)]);
-    assert_eq!(chains[0].end.detail, "until its write");
+    assert_eq!(chains[0].end.detail, "until it called write");
 }
 
 #[test]
@@ -215,6 +215,27 @@ fn degenerate_rows_do_no_harm() {
             assert!(chain.ns.is_finite() && chain.ns >= 0.0, "{rows}: {chain:?}");
         }
     }
+}
+
+#[test]
+fn a_wait_is_shown_where_it_began_not_where_its_call_usually_is() {
+    // One thread reads from its clients and, in the same call, from a database that it asks.
+    let rows = "stack id=8 frames=[1]
+        stack id=9 frames=[2]
+        wait_stack t_ns=50e6 pid=1 tid=1 comm=a syscall=0 args=[4,0,0,0] stack=8
+        wait_stack t_ns=151e6 pid=1 tid=1 comm=a syscall=0 args=[4,0,0,0] stack=8
+        wait_stack t_ns=261e6 pid=1 tid=1 comm=a syscall=0 args=[5,0,0,0] stack=9
+        wakeup t_ns=100e6 pid=1 tid=1 comm=a wait_ns=50e6 blocked_ns=50e6 syscall=0 family=2 local_port=80 remote_port=999 peer=10.0.0.9 context=interrupt waker_stack=3
+        wakeup t_ns=200e6 since_ns=100e6 pid=1 tid=1 comm=a wait_ns=50e6 blocked_ns=50e6 syscall=0 family=2 local_port=80 remote_port=999 peer=10.0.0.9 context=interrupt waker_stack=3
+        wakeup t_ns=300e6 since_ns=200e6 pid=1 tid=1 comm=a wait_ns=40e6 blocked_ns=40e6 syscall=0 family=2 local_port=777 remote_port=5432 peer=10.0.0.7 context=interrupt waker_stack=3
+        wakeup t_ns=900e6 since_ns=800e6 pid=1 tid=1 comm=a wait_ns=20e6 blocked_ns=20e6 syscall=0 family=2 local_port=777 remote_port=6379 peer=10.0.0.8 context=interrupt waker_stack=3";
+    let code = |peer: &str| {
+        let chains = walk(rows);
+        chains.iter().find(|chain| chain.links[0].who.peer.starts_with(peer)).map(|chain| chain.links[0].code)
+    };
+    assert_eq!(code("10.0.0.7"), Some(9));
+    // Of a wait before which no stack was taken, the usual place.
+    assert_eq!(code("10.0.0.8"), Some(8));
 }
 
 #[test]
