@@ -5,16 +5,20 @@ use super::{Check, Explain, Rule, Statement};
 use crate::case::Case;
 use crate::facts::host::HostRank;
 use crate::facts::quality::Quality;
+use crate::facts::waiting::{Waiting, too_little};
 use crate::ledger::threads::Threads;
+use crate::statistics::share;
 use crate::verdict::Gap;
 use crate::wording::{percent, plural, seconds};
 
 pub(super) static RULE: Rule = Rule {
     cause: "not-determined",
     explain: Explain {
-        means: "Too much of the evidence is missing to name a cause, and to say that there is none.",
+        means: "Too much of the evidence is missing to name a cause, and to say that there is none; or the target waits \
+                most of its time, for several things that no single cause stands behind.",
         recognised_by: "The recording is very short, ledger lines cover less than 90 % of the threads' time, a tenth of \
-                        some events was lost, or a cause could not be looked at.",
+                        some events was lost, or a cause could not be looked at. Or: waits are more than two thirds of the time in which a \
+                        service was not idle, and no cause has enough of them.",
         what_to_do: "Read what is missing, run wakewalk doctor to see what this kernel allows, and record again for \
                      longer.",
         look_alikes: "healthy: there, everything was looked at and ruled out.",
@@ -32,6 +36,12 @@ const MAX_LOSS: f64 = 0.1;
 /// that it may rest on.
 const MIN_SECONDS: f64 = 0.9;
 
+/// A service that waits for two thirds of its time could be three times as fast, so it is not called healthy.
+const MAX_WAITING: f64 = 0.66;
+
+/// Of the window, over all threads.
+const MIN_WAITING_TIME: f64 = 0.05;
+
 fn check(case: &Case, gaps: &[Gap]) -> Option<Statement> {
     if case.recording.meta.kind == "host" {
         return Some(whole_host(case));
@@ -40,6 +50,9 @@ fn check(case: &Case, gaps: &[Gap]) -> Option<Statement> {
         return Some(statement);
     }
     let missing = missing(case, gaps);
+    if missing.is_empty() {
+        return scattered(case);
+    }
     if let ([_], [gap]) = (&missing[..], gaps)
         && gap.what == "slow-dependency"
     {
@@ -58,6 +71,31 @@ fn check(case: &Case, gaps: &[Gap]) -> Option<Statement> {
         detail: format!(
             "What is missing: {first}{more}. `sudo wakewalk doctor` says what this kernel allows; then try `{}`.",
             again(case, "30s")
+        ),
+    })
+}
+
+/// A service that waited most of the time, but for several things, of which none was enough for an accusation.
+fn scattered(case: &Case) -> Option<Statement> {
+    let waiting = case.fact::<Waiting>().ok()?;
+    // Threads that only do the household sleep most of the time; those that serve clients are sleep-in-path's.
+    let (chains, ns) = waiting.of(|chain| chain.links.len() > 1 || !chain.links[0].who.sleeps());
+    let part = share(ns, waiting.demand_ns + ns);
+    if !waiting.serves || too_little(case, (ns, part), MAX_WAITING, MIN_WAITING_TIME).is_some() {
+        return None;
+    }
+    let named = chains.iter().take(3).map(|chain| {
+        let first = &chain.links[0].who;
+        format!("{} in {} for {}", first.name(), first.call_words(), seconds(chain.ns / 1e9))
+    });
+    Some(Statement {
+        headline: format!("waits {} of its time, for several things of which none is most of it", percent(part)),
+        advice: "follow the largest chains: each is a part of the time, none explains it alone".into(),
+        detail: format!(
+            "It waited for {}, {} of the time in which it was not idle: {}.",
+            seconds(ns / 1e9),
+            percent(part),
+            named.collect::<Vec<_>>().join("; ")
         ),
     })
 }
@@ -164,6 +202,34 @@ mod tests {
         assert!(detail(FULL, &[gap]).contains("busy-poll could not be looked at: no calls"));
         let again = stated(&RULE, &format!("{FULL}loss what=r count=1 kept=1"), &[]).unwrap().detail;
         assert!(again.contains("diagnose --port 80 --for 30s"), "{again}");
+    }
+
+    /// A service with one client, which waits for a database, and for a lock whose holder sleeps.
+    fn waits(database_ns: u64, lock_ns: u64) -> String {
+        format!(
+            "meta host.arch=x86_64 length_ns=1e9 target.pids=[1]
+             process pid=1 listen=[\"tcp 0.0.0.0:80\"]
+             frame id=1 symbol=hrtimer_wakeup module=kernel kind=kernel
+             frame id=2 symbol=net_rx_action module=kernel kind=kernel
+             stack id=1 frames=[1]
+             stack id=2 frames=[2]
+             thread t_ns=1e9 pid=1 tid=1 comm=api wall_ns=1e9 cpu_ns=1e8 blocked_ns=9e8
+             wakeup t_ns=100e6 pid=1 tid=1 comm=api wait_ns=9e6 blocked_ns=9e6 syscall=0 family=2 local_port=80 remote_port=5 peer=10.0.0.9 context=interrupt waker_stack=2
+             wakeup t_ns=900e6 since_ns=100e6 pid=1 tid=1 comm=api wait_ns=20e6 blocked_ns={database_ns} syscall=0 family=2 local_port=7 remote_port=5432 peer=10.0.0.7 context=interrupt waker_stack=2
+             wakeup t_ns=950e6 since_ns=100e6 pid=1 tid=3 comm=api wait_ns=20e6 blocked_ns={lock_ns} syscall=202 args=[64,128,2,0] context=thread waker_pid=1 waker_tid=2 waker_comm=api waker_syscall=202
+             wakeup t_ns=949e6 since_ns=100e6 pid=1 tid=2 comm=api wait_ns=19e6 blocked_ns=19e6 syscall=230 context=interrupt waker_stack=1"
+        )
+    }
+
+    #[test]
+    fn several_causes_of_which_none_is_enough() {
+        let s = stated(&RULE, &waits(500_000_000, 450_000_000), &[]).unwrap();
+        assert!(s.headline.starts_with("waits 90 % of its time, for several things"), "{s:?}");
+        assert!(s.detail.contains("api/1 in read (10.0.0.7:5432) for 500 ms; api/1 in futex (lock) for"), "{s:?}");
+        // Little of the time; and threads that sleep by themselves.
+        assert_eq!(stated(&RULE, &waits(50_000_000, 50_000_000), &[]), None);
+        let alone = waits(0, 0).replace("wait_ns=19e6 blocked_ns=19e6", "wait_ns=19e6 blocked_ns=800e6");
+        assert_eq!(stated(&RULE, &alone, &[]), None);
     }
 
     #[test]

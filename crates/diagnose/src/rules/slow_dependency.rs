@@ -132,6 +132,7 @@ fn advice(chain: &Chain, timer: Option<&str>) -> String {
     let (peer, last) = (&chain.links[0].who.peer, last(chain));
     match chain.end.kind {
         Kind::OnCpu => format!("diagnose {}: that is where the time goes", chain.end.name()),
+        Kind::Unseen => format!("diagnose {}: it answers, and what it did before was not seen", chain.end.name()),
         _ if chain.links.len() == 1 && !peer.is_empty() => format!("go on at {peer}: the time goes there"),
         Kind::Timer => {
             format!("look at the {} in {last}: the chain ends there", timer.unwrap_or("sleep or timeout"))
@@ -182,7 +183,7 @@ fn finding(
 fn subject(chain: &Chain) -> Subject {
     let (end, last) = (&chain.end, chain.links.last().filter(|_| chain.links.len() > 1));
     match (end.kind, last) {
-        (Kind::OnCpu | Kind::RunQueue, _) => {
+        (Kind::OnCpu | Kind::RunQueue | Kind::Unseen, _) => {
             Subject { pid: Some(end.pid), comm: Some(end.comm.clone()), ..Subject::default() }
         }
         (_, Some(link)) => Subject {
@@ -216,6 +217,10 @@ fn remedy(chain: &Chain, timer: Option<&str>) -> String {
     const OTHERWISE: &str =
         "If it cannot be made faster, ask it less often, or do not wait for it (cache, parallel calls).";
     let (peer, last) = (&chain.links[0].who.peer, last(chain));
+    if chain.end.kind == Kind::Unseen {
+        let (who, pid) = (chain.end.name(), chain.end.pid);
+        return format!("{who} answers late: `wakewalk diagnose --pid {pid}` says why. {OTHERWISE}");
+    }
     if chain.links.len() == 1 && chain.end.kind != Kind::OnCpu && !peer.is_empty() {
         return format!("{peer} answers late: run wakewalk on that host or service. {OTHERWISE}");
     }
@@ -309,11 +314,12 @@ mod tests {
     }
 
     #[test]
-    fn a_peer_of_which_nothing_is_known() {
+    fn a_peer_that_is_known_by_its_answer_alone() {
         let gone = |text: String| text.replace("waker_pid=2 waker_tid=2", "waker_pid=7 waker_tid=7");
         let finding = found(&RULE, &gone(over_connection(CLIENT)));
-        assert!(finding.summary.contains("waited for 127.0.0.1:90"), "{}", finding.summary);
-        assert_eq!(finding.confidence, "medium");
+        assert!(finding.summary.contains("waited for store/7"), "{}", finding.summary);
+        assert!(finding.remedy.contains("diagnose --pid 7"), "{}", finding.remedy);
+        assert_eq!((finding.confidence.as_str(), finding.subject.pid), ("medium", Some(7)));
     }
 
     #[test]
