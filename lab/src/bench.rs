@@ -29,7 +29,7 @@ use row::Row;
 pub const PAIRS: usize = 8;
 
 /// So many times the pairs of other comparisons where a goal is a few percent.
-const FINER: usize = 2;
+const FINER: usize = 4;
 
 /// One experiment.
 pub struct Experiment {
