@@ -4,7 +4,8 @@
 //! Code of a binary has no gaps that sampling could find, so a piece is what a window of [`STRETCH_BYTES`]
 //! holds. Code compiled at run time is different: each function is one contiguous object with its tables and
 //! cold exits before and behind its instructions, so samples that are close together are one function and a
-//! gap of [`GAP_BYTES`] ends it. What then is still longer than a function is none.
+//! gap of [`GAP_BYTES`] ends it; but a function with two loops has such a gap inside as well, and then both are reached
+//! by the same call. What then is still longer than a function is none.
 
 use std::collections::BTreeMap;
 
@@ -18,11 +19,36 @@ pub const STRETCH_BYTES: u64 = 4096;
 /// (deoptimisation exits, tables) and the head of the other (V8: 64 bytes; HotSpot: some 300).
 const GAP_BYTES: u64 = 128;
 
+/// Between two loops of one function, which the same call reaches, there may be so much.
+const GAP_INSIDE_BYTES: u64 = 1024;
+
 /// Pieces of one module that are told apart; the rest is scattered.
 const MOST: usize = 8;
 
 /// Samples by offset.
-type Offsets = BTreeMap<u64, u64>;
+type Offsets = BTreeMap<u64, Spot>;
+
+/// Samples at one offset.
+#[derive(Clone, Debug, Default)]
+struct Spot {
+    weight: u64,
+    /// The same by the address to which the function returns; 0 = unknown.
+    calls: BTreeMap<u64, u64>,
+}
+
+impl Spot {
+    fn add(&mut self, other: &Spot) {
+        self.weight += other.weight;
+        for (call, weight) in &other.calls {
+            *self.calls.entry(*call).or_default() += weight;
+        }
+    }
+
+    /// The call that most samples came by; 0 = unknown.
+    fn call(&self) -> u64 {
+        self.calls.iter().max_by_key(|(_, weight)| **weight).map_or(0, |(call, _)| *call)
+    }
+}
 
 /// Pieces of unnamed code by module: inclusive ranges of offsets.
 #[derive(Default)]
@@ -38,7 +64,9 @@ impl Stretches {
             let both = [leaf, credited.filter(|c| leaf != Some(c))];
             for code in both.into_iter().flatten().filter(|c| c.symbol.is_empty() && c.offset > 0) {
                 let module = offsets.entry((&code.module, code.is_jit())).or_default();
-                *module.entry(code.offset).or_default() += weight;
+                let mut outer = stacks.user(place.stack).skip_while(|other| *other != code).skip(1);
+                let call = outer.next().map_or(0, |caller| caller.offset);
+                module.entry(code.offset).or_default().add(&Spot { weight, calls: BTreeMap::from([(call, weight)]) });
             }
         }
         let pieces = |((module, jit), offsets): ((&str, bool), Offsets)| {
@@ -56,23 +84,36 @@ impl Stretches {
 
 /// The heaviest runs of offsets without a gap that are no longer than a function.
 fn runs(offsets: &Offsets) -> Vec<(u64, u64)> {
-    let mut all: Vec<(u64, u64, u64)> = Vec::new();
-    for (&offset, &weight) in offsets {
-        match all.last_mut() {
-            Some((_, end, sum)) if offset - *end < GAP_BYTES => (*end, *sum) = (offset, *sum + weight),
-            _ => all.push((offset, offset, weight)),
-        }
+    let mut near: Vec<(u64, u64, Spot)> = Vec::new();
+    for (&offset, spot) in offsets {
+        join(&mut near, (offset, offset, spot.clone()), |gap, _, _| gap < GAP_BYTES);
+    }
+    let mut all = Vec::new();
+    for run in near {
+        let is_one = |gap, a: &Spot, b: &Spot| gap < GAP_INSIDE_BYTES && a.call() != 0 && a.call() == b.call();
+        join(&mut all, run, is_one);
     }
     all.retain(|(from, to, _)| to - from < STRETCH_BYTES);
-    all.sort_by_key(|&(from, _, weight)| (std::cmp::Reverse(weight), from));
+    all.sort_by_key(|(from, _, spot)| (std::cmp::Reverse(spot.weight), *from));
     all.into_iter().take(MOST).map(|(from, to, _)| (from, to)).collect()
+}
+
+/// Adds a run to the last one if both are of one function, which the gap between them and their samples tell.
+fn join(runs: &mut Vec<(u64, u64, Spot)>, run: (u64, u64, Spot), is_one: impl Fn(u64, &Spot, &Spot) -> bool) {
+    match runs.last_mut() {
+        Some((_, end, spot)) if is_one(run.0 - *end, spot, &run.2) => {
+            *end = run.1;
+            spot.add(&run.2);
+        }
+        _ => runs.push(run),
+    }
 }
 
 /// The heaviest windows, found one after the other.
 fn windows(mut offsets: Offsets) -> Vec<(u64, u64)> {
     let mut found = Vec::new();
     while found.len() < MOST && !offsets.is_empty() {
-        let sorted: Vec<(u64, u64)> = offsets.iter().map(|(&o, &w)| (o, w)).collect();
+        let sorted: Vec<(u64, u64)> = offsets.iter().map(|(&o, spot)| (o, spot.weight)).collect();
         let (mut first, mut weight, mut best) = (0, 0, (0, 0, 0));
         for &(offset, w) in &sorted {
             weight += w;
@@ -95,7 +136,7 @@ mod tests {
     use super::*;
 
     fn offsets(all: &[(u64, u64)]) -> Offsets {
-        all.iter().copied().collect()
+        all.iter().map(|&(offset, weight)| (offset, Spot { weight, ..Spot::default() })).collect()
     }
 
     #[test]
@@ -107,8 +148,20 @@ mod tests {
     }
 
     #[test]
+    fn two_loops_that_the_same_call_reaches_are_one_function() {
+        let called = |at: u64, call: u64| (at, Spot { weight: 5, calls: BTreeMap::from([(call, 4), (0, 1)]) });
+        let loops = |one: u64, other: u64| Offsets::from([called(0x1000, one), called(0x1100, other)]);
+        assert_eq!(runs(&loops(0x9000, 0x9000)), [(0x1000, 0x1100)]);
+        assert_eq!(runs(&loops(0x9000, 0x9010)), [(0x1000, 0x1000), (0x1100, 0x1100)]);
+        // Of callers that are unknown nothing follows, nor of pieces that are far apart.
+        assert_eq!(runs(&loops(0, 0)).len(), 2);
+        assert_eq!(runs(&Offsets::from([called(0x1000, 7), called(0x1500, 7)])).len(), 2);
+    }
+
+    #[test]
     fn what_is_longer_than_a_function_is_none() {
-        let long: Offsets = (0..100).map(|i| (0x1000 + i * 64, 1)).collect();
+        let long: Vec<(u64, u64)> = (0..100).map(|i| (0x1000 + i * 64, 1)).collect();
+        let long = offsets(&long);
         assert_eq!(runs(&long), []);
         assert_eq!(windows(long)[0], (0x1000, 0x1fc0));
     }
