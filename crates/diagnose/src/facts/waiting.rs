@@ -40,6 +40,8 @@ pub struct Sleeper {
 pub struct Waiting {
     /// Time in which its threads wanted a CPU, ns.
     pub demand_ns: f64,
+    /// Of that, without one, ns.
+    pub queued_ns: f64,
     /// Time in which they waited for somebody, ns.
     pub waiting_ns: f64,
     /// Whether a client asked the target for anything.
@@ -78,6 +80,7 @@ impl Fact for Waiting {
         }
         Ok(Self {
             demand_ns: ledger.total.demand_ns(),
+            queued_ns: ledger.total.waiting_for_cpu_ns(),
             serves,
             waiting_ns: sum(&chains),
             untold_ns: sum(untold.iter().copied()),
@@ -112,6 +115,11 @@ impl Waiting {
     /// blocked: the walk, which picks its waits, says only what else there was.
     pub fn share_of_exact(&self, ns: f64, blocked_ns: f64) -> f64 {
         share(ns, self.demand_ns + self.waiting_ns.max(blocked_ns))
+    }
+
+    /// Share of the time that was neither idleness nor waiting for a CPU, which is a cause of its own.
+    pub fn share_without_queue(&self, ns: f64) -> f64 {
+        share(ns, self.demand_ns - self.queued_ns + self.waiting_ns)
     }
 
     /// Share of the time that was not idleness.

@@ -50,10 +50,12 @@ fn check(case: &Case) -> Checked {
         );
     };
     let part = waiting.share(ns);
+    // One that has no CPU either still waits for whom it asked.
+    let enough = waiting.share_without_queue(ns);
     // Whom nobody asks may take its work from there: only if it hardly ever has none is that a wait.
     let min_time = if waiting.serves { MIN_TIME } else { MIN_TIME_UNASKED };
-    if let Some(why) = too_little(case, (ns, part), MIN_SHARE, min_time) {
-        return otherwise(case, &waiting, format!("waiting for {who} was {why}"));
+    if let Some(why) = too_little(case, (ns, enough), MIN_SHARE, min_time) {
+        return otherwise(case, &waiting, format!("waiting for {who} was {why}, the wait for a CPU apart"));
     }
     let waits: u64 = chains.iter().map(|c| c.waits).sum();
     if waits < MIN_WAITS {
@@ -290,6 +292,14 @@ mod tests {
     fn a_target_that_works_as_long_as_it_waits() {
         let busy = "thread pid=1 tid=1 comm=proxy wall_ns=2e9 cpu_ns=8e8 blocked_ns=8e8";
         assert!(silent(&RULE, &recording(TIMER, busy)).contains("50 %"));
+    }
+
+    /// Waiting for a CPU is a cause of its own, and no alibi for who was asked.
+    #[test]
+    fn a_target_without_a_cpu_waits_all_the_same() {
+        let starved = "thread pid=1 tid=1 comm=proxy wall_ns=2e9 cpu_ns=1e8 preempted_ns=7e8 blocked_ns=8e8";
+        let finding = found(&RULE, &recording(TIMER, starved));
+        assert!((finding.explains.share - 0.5).abs() < 0.01, "{:?}", finding.explains);
     }
 
     #[test]
