@@ -20,7 +20,7 @@ pub(super) static RULE: Rule = Rule {
                 is not idle.",
         recognised_by: "Its waits end when another process writes to a connection that the target made itself. What that \
                         process did meanwhile is followed, through further processes, to where it ends. Such waits are \
-                        two thirds or more of the time in which the target is not idle.",
+                        two thirds or more of the time in which the target is neither idle nor waiting for a CPU.",
         what_to_do: "Look at the end of the chain: that is where the time goes. Making the target faster changes nothing.",
         look_alikes: "An idle service, whose waits end when a client asks for something: it waits for nobody. \
                       user-lock-contention and disk-wait: the waits end inside the target, or at a disk.",
