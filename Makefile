@@ -19,7 +19,7 @@ demo: build ## start a service with a fault, diagnose it, say where the page is
 test: ## everything that CI runs: lint, unit, golden, page, live lab
 	scripts/test.sh
 
-bench: ## what wakewalk costs, beside other tools (an hour, quiet host); NAME=nginx, PAIRS=8, README=1 as in docs/bench.md
+bench: ## what wakewalk costs, beside other tools (over an hour, quiet host); NAME=nginx, PAIRS=8, README=1 as in docs/bench.md
 	@scripts/install-deps.sh bench
 	scripts/build.sh
 	$(LAB) bench $(NAME) $(if $(PAIRS),--pairs $(PAIRS)) $(if $(README),--readme)

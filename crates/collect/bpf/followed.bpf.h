@@ -60,7 +60,7 @@ static __always_inline struct sleeper *looked_at(struct task_struct *task)
 	struct thread_state *t;
 	struct sleeper *s;
 
-	if (bpf_core_field_exists(task->bpf_storage) && !task->bpf_storage)
+	if (is_bystander(task))
 		return NULL;
 	s = bpf_task_storage_get(&sleepers, task, 0, 0);
 	if (s)
@@ -121,10 +121,8 @@ static __always_inline bool starts_followed(struct task_struct *parent)
 /* Makes room for another when a thread ends. */
 static __always_inline void unfollow(struct task_struct *task)
 {
-	struct sleeper *s = NULL;
+	struct sleeper *s = is_bystander(task) ? NULL : bpf_task_storage_get(&sleepers, task, 0, 0);
 
-	if (!bpf_core_field_exists(task->bpf_storage) || task->bpf_storage)
-		s = bpf_task_storage_get(&sleepers, task, 0, 0);
 	if (s && s->outside)
 		__sync_fetch_and_add(&followed, -1);
 }

@@ -62,13 +62,16 @@ struct {
 	__type(value, struct thread_state);
 } threads SEC(".maps");
 
-/*
- * What is known of a thread; NULL = a bystander. The test of a pointer comes first, because the call
- * of the helper is most of what a bystander would pay.
- */
+/* Whether nothing is kept of a task: the test of a pointer, because a helper's call is most of what it would pay. */
+static __always_inline bool is_bystander(struct task_struct *task)
+{
+	return bpf_core_field_exists(task->bpf_storage) && !task->bpf_storage;
+}
+
+/* What is known of a thread; NULL = it is not of the target. */
 static __always_inline struct thread_state *watched(struct task_struct *task)
 {
-	if (bpf_core_field_exists(task->bpf_storage) && !task->bpf_storage)
+	if (is_bystander(task))
 		return NULL;
 	return bpf_task_storage_get(&threads, task, 0, 0);
 }
