@@ -33,7 +33,7 @@ static __always_inline s32 call_number(const struct pt_regs *regs)
 /* The file behind a descriptor; NULL = there is none. */
 static __always_inline struct file *file_of(struct task_struct *task, u64 fd)
 {
-	struct fdtable *table = task->files->fdt;
+	struct fdtable *table = untrusted(task)->files->fdt;
 	struct file *file = NULL;
 
 	if (fd < table->max_fds)

@@ -16,7 +16,7 @@ static __always_inline bool is_throttled(struct task_struct *task)
 	if (holds_tasks())
 		return task->throttled;
 	if (bpf_core_field_exists(struct cfs_rq, throttle_count))
-		return task->se.cfs_rq->throttle_count > 0;
+		return untrusted(task)->se.cfs_rq->throttle_count > 0;
 	return false;
 }
 
@@ -25,7 +25,7 @@ static __always_inline u64 queue_held(struct task_struct *task)
 {
 	if (holds_tasks() || !bpf_core_field_exists(struct cfs_rq, throttled_clock_pelt_time))
 		return 0;
-	return task->se.cfs_rq->throttled_clock_pelt_time;
+	return untrusted(task)->se.cfs_rq->throttled_clock_pelt_time;
 }
 
 /* Notes the run queue that a thread leaves: whether it is held until the thread is back is told by its own clock. */
@@ -33,7 +33,7 @@ static __always_inline void note_queue(struct task_struct *task, struct thread_s
 {
 	if (holds_tasks())
 		return;
-	t->queue = (u64)task->se.cfs_rq;
+	t->queue = (u64)untrusted(task)->se.cfs_rq;
 	t->queue_held = queue_held(task);
 }
 
@@ -43,5 +43,5 @@ static __always_inline void note_queue(struct task_struct *task, struct thread_s
  */
 static __always_inline u64 held_since(struct task_struct *task, struct thread_state *t)
 {
-	return t->queue == (u64)task->se.cfs_rq ? queue_held(task) - t->queue_held : 0;
+	return t->queue == (u64)untrusted(task)->se.cfs_rq ? queue_held(task) - t->queue_held : 0;
 }

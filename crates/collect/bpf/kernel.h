@@ -104,7 +104,6 @@ struct files_struct {
 	struct fdtable *fdt;
 };
 
-struct mm_struct;
 struct bpf_local_storage;
 
 struct task_struct {
@@ -114,7 +113,6 @@ struct task_struct {
 	struct sched_entity se;
 	bool throttled; /* since 6.18, where a quota holds single tasks */
 	struct sched_info sched_info;
-	struct mm_struct *mm;
 	unsigned int in_iowait : 1;
 	int pid;
 	int tgid;
@@ -122,11 +120,6 @@ struct task_struct {
 	char comm[16];
 	struct files_struct *files;
 	struct bpf_local_storage *bpf_storage; /* NULL where no program keeps anything about the task */
-};
-
-struct pt_regs {
-	unsigned long r15, r14, r13, r12, bp, bx, r11, r10, r9, r8;
-	unsigned long ax, cx, dx, si, di, orig_ax, ip, cs, flags, sp, ss;
 };
 
 struct seq_file;
@@ -141,6 +134,12 @@ struct bpf_iter__task {
 };
 
 #pragma clang attribute pop
+
+/* The registers of x86-64 lie as user space knows them, in every kernel. */
+struct pt_regs {
+	unsigned long r15, r14, r13, r12, bp, bx, r11, r10, r9, r8;
+	unsigned long ax, cx, dx, si, di, orig_ax, ip, cs, flags, sp, ss;
+};
 
 /* The context of a perf_event program, x86-64: the registers of the interrupted code, in whole words. */
 enum { REG_CS = 17 };

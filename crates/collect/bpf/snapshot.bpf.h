@@ -77,6 +77,6 @@ static __always_inline struct sample *snapshot(struct task_struct *task)
 	s->kernel_bytes = 0;
 	bpf_probe_read_kernel_str(s->comm, sizeof(s->comm), task->comm);
 	bpf_probe_read_kernel(&s->regs, sizeof(s->regs), (void *)bpf_task_pt_regs(task));
-	s->stack_bytes = task->mm ? copy_stack(s->stack, s->regs.sp) : 0;
+	s->stack_bytes = task->flags & PF_KTHREAD ? 0 : copy_stack(s->stack, s->regs.sp);
 	return s;
 }

@@ -62,10 +62,23 @@ struct {
 	__type(value, struct thread_state);
 } threads SEC(".maps");
 
+extern void *bpf_rdonly_cast(const void *object, __u32 type) __ksym __weak; /* since 6.2; no code, only a note to it */
+
+/*
+ * A task to read pointers from, not to hand on. For each pointer that a program may read from a task that the verifier
+ * trusts, it looks for names among all types of the kernel, four times: half of the time that loading took.
+ */
+static __always_inline struct task_struct *untrusted(struct task_struct *task)
+{
+	if (!bpf_ksym_exists(bpf_rdonly_cast))
+		return task;
+	return bpf_rdonly_cast(task, bpf_core_type_id_kernel(struct task_struct));
+}
+
 /* Whether nothing is kept of a task: the test of a pointer, because a helper's call is most of what it would pay. */
 static __always_inline bool is_bystander(struct task_struct *task)
 {
-	return bpf_core_field_exists(task->bpf_storage) && !task->bpf_storage;
+	return bpf_core_field_exists(task->bpf_storage) && !untrusted(task)->bpf_storage;
 }
 
 /* What is known of a thread; NULL = it is not of the target. */

@@ -37,7 +37,7 @@ struct {
 static __always_inline void note_wait(struct task_struct *task, struct thread_state *t, u32 state)
 {
 	struct pt_regs *regs = (struct pt_regs *)bpf_task_pt_regs(task);
-	s32 nr = task->mm ? call_number(regs) : -1;
+	s32 nr = task->flags & PF_KTHREAD ? -1 : call_number(regs);
 
 	t->off = OFF_BLOCKED;
 	t->state = state & STATE_MASK;

@@ -187,7 +187,7 @@ static __always_inline void fill_sleeper(struct wakeup *row, struct task_struct 
 	row->asked = s->asked;
 	row->tgid = task->tgid;
 	row->tid = task->pid;
-	row->syscall = task->mm ? call_number(regs) : -1;
+	row->syscall = task->flags & PF_KTHREAD ? -1 : call_number(regs);
 	row->fd_kind = look_at(awaited_file(task, row->syscall, regs), &row->ports);
 	row->state = task->__state & STATE_MASK;
 	row->io_wait = BPF_CORE_READ_BITFIELD(task, in_iowait);

@@ -15,6 +15,8 @@
 #include "kernel.h"
 
 #define SEC(name)
+#define __ksym
+#define __weak __attribute__((weak))
 #define __uint(name, value) int(*name)[value]
 #define __type(name, value) value *name
 
@@ -24,6 +26,8 @@ static void *find(void *map, const void *key);
 #define bpf_map_update_elem(...) 0
 #define bpf_task_storage_get(...) NULL
 #define bpf_core_field_exists(...) 0
+#define bpf_core_type_id_kernel(...) 0
+#define bpf_ksym_exists(...) 0
 
 #include "target.bpf.h"
 #include "counts.bpf.h"
