@@ -55,7 +55,7 @@ pub fn examine() -> Health {
     facilities.extend(probes());
     facilities.push(file(
         "kernel symbols",
-        "names of kernel functions on stacks",
+        "interrupts told from those whom they interrupt",
         host::shows_kernel_symbols(),
         "kernel.kptr_restrict hides addresses; set it to 1 or lower and run with CAP_SYSLOG, or as root",
     ));

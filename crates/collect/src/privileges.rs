@@ -32,7 +32,11 @@ pub const OTHERS: [Capability; 2] = [
 
 /// Never needed: what they add is a gap without them.
 pub const EXTRAS: [Capability; 2] = [
-    Capability { bit: 34, name: "CAP_SYSLOG", allows: "names of kernel functions (kernel.kptr_restrict)" },
+    Capability {
+        bit: 34,
+        name: "CAP_SYSLOG",
+        allows: "telling interrupts from those whom they interrupt (kernel.kptr_restrict)",
+    },
     Capability {
         bit: 21,
         name: "CAP_SYS_ADMIN",

@@ -9,6 +9,7 @@
 pub mod calls;
 pub mod kernel_map;
 pub mod ledger;
+pub mod names;
 pub mod perf_event;
 pub mod profile;
 pub mod refusal;

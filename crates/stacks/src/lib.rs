@@ -42,4 +42,4 @@ mod walk;
 
 pub use build_id::{Build, builds};
 pub use registers::Registers;
-pub use stacks::{Lost, Snapshot, Stacks, Unwound};
+pub use stacks::{KernelNames, Lost, Snapshot, Stacks, Unwound};

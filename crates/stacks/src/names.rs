@@ -28,6 +28,7 @@ use crate::{
     image::Image,
     images::{ImageId, Images},
     source::{Source, open_regular},
+    stacks::KernelNames,
     table::Code,
 };
 use perf_map::PerfMaps;
@@ -46,7 +47,12 @@ pub(crate) struct Named {
 }
 
 /// Rows for `codes`; the first has id 1.
-pub(crate) fn resolve(codes: &[Code], images: &mut Images, perf_maps: &mut PerfMaps) -> Vec<Frame> {
+pub(crate) fn resolve(
+    codes: &[Code],
+    images: &mut Images,
+    perf_maps: &mut PerfMaps,
+    kernel: &mut KernelNames<'_>,
+) -> Vec<Frame> {
     let mut frames: Vec<Frame> = (1..).zip(codes).map(|(id, code)| blank(id, *code)).collect();
     let mut of_kernel = Vec::new();
     let mut of_images: HashMap<ImageId, Vec<(usize, u64)>> = HashMap::new();
@@ -58,7 +64,14 @@ pub(crate) fn resolve(codes: &[Code], images: &mut Images, perf_maps: &mut PerfM
             Code::Jit(space, address) => name_jit(&mut frames[row], perf_maps.name(*space, *address), *address),
         }
     }
-    kernel::name(&of_kernel, &mut frames);
+    match kernel {
+        KernelNames::List => kernel::name(&of_kernel, &mut frames),
+        KernelNames::By(name) => {
+            for (row, address) in of_kernel {
+                frames[row].symbol = clip(&name(address).unwrap_or_default());
+            }
+        }
+    }
     // Where most of the samples are, first: it is the last that miss the time limit.
     let mut of_images: Vec<_> = of_images.into_iter().collect();
     of_images.sort_unstable_by_key(|(id, rows)| (std::cmp::Reverse(rows.len()), *id));
@@ -180,7 +193,7 @@ mod tests {
     #[test]
     fn unnamed_code_has_a_kind_and_a_module() {
         let codes = [Code::Unknown, Code::Jit(7, 0x7f00_0040)];
-        let frames = resolve(&codes, &mut Images::new(), &mut PerfMaps::default());
+        let frames = resolve(&codes, &mut Images::new(), &mut PerfMaps::default(), &mut KernelNames::List);
         assert_eq!((frames[0].kind.as_str(), frames[0].module.as_str()), ("unknown", ""));
         assert_eq!((frames[1].kind.as_str(), frames[1].module.as_str()), ("jit", "[jit]"));
         assert_eq!(frames[1].offset, 0x7f00_0040, "its address, which tells it from other functions");

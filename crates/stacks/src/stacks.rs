@@ -39,6 +39,14 @@ pub struct Unwound {
     pub complete: bool,
 }
 
+/// Who knows the names of the kernel's functions.
+pub enum KernelNames<'a> {
+    /// The list of all that `/proc/kallsyms` prints, which takes the kernel some 0.1 s.
+    List,
+    /// Somebody who is asked for the function that holds an address.
+    By(&'a mut dyn FnMut(u64) -> Option<String>),
+}
+
 /// What did not fit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Lost {
@@ -122,11 +130,16 @@ impl Stacks {
     }
 
     /// Names everything. Takes as long as the symbol tables are large: some 0.1 s, some seconds
-    /// at most.
-    pub fn finish(mut self) -> (Vec<Stack>, Vec<Frame>) {
+    /// at most. Functions of the kernel are looked up in the list that it prints.
+    pub fn finish(self) -> (Vec<Stack>, Vec<Frame>) {
+        self.finish_naming(&mut KernelNames::List)
+    }
+
+    /// Likewise, with somebody who knows the functions of the kernel.
+    pub fn finish_naming(mut self, kernel: &mut KernelNames<'_>) -> (Vec<Stack>, Vec<Frame>) {
         let stack = |(id, frames, complete): (u32, Box<[u32]>, bool)| Stack { id, frames: frames.into_vec(), complete };
         let stacks = self.ids.into_rows().into_iter().map(stack).collect();
-        let frames = names::resolve(&self.frames.into_codes(), &mut self.images, &mut self.perf_maps);
+        let frames = names::resolve(&self.frames.into_codes(), &mut self.images, &mut self.perf_maps, kernel);
         (stacks, frames)
     }
 
