@@ -12,7 +12,7 @@ mod wakeups;
 mod windows;
 
 use std::collections::HashSet;
-use std::mem::MaybeUninit;
+use std::mem::{MaybeUninit, take};
 use std::os::fd::BorrowedFd;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -20,7 +20,7 @@ use std::thread::sleep;
 use std::time::{Duration, SystemTime};
 
 use anyhow::{Context, Result};
-use recording::tables::{CallExample, CallLatency, Counter, Gap, Setting};
+use recording::tables::{CallExample, CallLatency, Counter, Gap, Sample, Setting, WaitStack, Wakeup};
 use recording::{Meta, Writer};
 
 use crate::clock;
@@ -29,7 +29,6 @@ use crate::host;
 use crate::inventory;
 use crate::priority::Back;
 use crate::probes::Room;
-use crate::probes::calls::{self, Calls};
 use crate::probes::ledger::{self, Ledger, ThreadRow, What};
 use crate::probes::profile::{Moment, Profile};
 use crate::probes::wakeups::Wakeups;
@@ -92,8 +91,6 @@ pub fn run(plan: &Plan, mut writer: Writer, stop: &AtomicBool, progress: &mut dy
         "sample",
         &mut gaps,
     );
-    let calls = Calls::load(&mut c, ledger.threads()).map_err(|e| hooks::explain(&plan.root, &calls::HOOKS, e));
-    let calls = or_gap(calls, "call", &mut gaps);
     let wakeups = or_gap(
         Wakeups::load_in(&mut d, &ledger, profile.as_ref().map(|_| stack_bytes), plan.room),
         "wakeup",
@@ -110,7 +107,8 @@ pub fn run(plan: &Plan, mut writer: Writer, stop: &AtomicBool, progress: &mut dy
     writer.describe(&meta)?;
     writer.append(&settings)?;
     back.look(TICK);
-    let mut capture = Capture::new(plan, &meta, Probes { ledger, profile, wakeups }, calls, gaps, cost);
+    let windows = windows::Windows::new(&mut c, plan.calls, plan.length, start_ns);
+    let mut capture = Capture::new(plan, start_ns, Probes { ledger, profile, wakeups }, windows, gaps, cost);
     meta.ended = capture.watch(&mut writer, stop, progress, &mut back)?;
     progress(&Progress { elapsed: plan.length, length: plan.length, doing: "naming functions" });
     meta.length_ns = capture.close(&mut writer, &back)?;
@@ -165,7 +163,7 @@ struct Capture<'o, 'p> {
     plan: &'p Plan,
     start_ns: u64,
     probes: Probes<'o>,
-    windows: Option<windows::Windows<'o>>,
+    windows: windows::Windows<'o>,
     samplers: Samplers,
     slices: threads::Slices,
     samples: samples::Samples,
@@ -177,26 +175,43 @@ struct Capture<'o, 'p> {
     delayers: closing::Names,
     cost: cost::Account,
     gaps: Vec<Gap>,
+    due: Due,
+}
+
+/// Rows that are written with the next slice: a batch costs as much as hundreds of rows.
+#[derive(Default)]
+struct Due {
+    samples: Vec<Sample>,
+    waits: Vec<WaitStack>,
+    wakeups: Vec<Wakeup>,
+}
+
+impl Due {
+    fn write(&mut self, writer: &mut Writer) -> Result<()> {
+        writer.append(&take(&mut self.samples))?;
+        writer.append(&take(&mut self.waits))?;
+        writer.append(&take(&mut self.wakeups))
+    }
 }
 
 impl<'o, 'p> Capture<'o, 'p> {
     fn new(
         plan: &'p Plan,
-        meta: &Meta,
+        start_ns: u64,
         probes: Probes<'o>,
-        calls: Option<Calls<'o>>,
+        windows: windows::Windows<'o>,
         gaps: Vec<Gap>,
         cost: cost::Account,
     ) -> Self {
         Self {
             plan,
-            start_ns: meta.start_ns,
+            start_ns,
             probes,
-            windows: calls.map(|calls| windows::Windows::new(calls, plan.calls, plan.length, meta.start_ns)),
+            windows,
             samplers: Samplers::new(Scope::of(&plan.root, &plan.target)),
-            slices: threads::Slices::new(meta.start_ns),
-            samples: samples::Samples::new(meta.start_ns),
-            wakeups: wakeups::Rows::new(&plan.root, meta.start_ns),
+            slices: threads::Slices::new(start_ns),
+            samples: samples::Samples::new(start_ns),
+            wakeups: wakeups::Rows::new(&plan.root, start_ns),
             ended: Vec::new(),
             known: HashSet::new(),
             inventoried: false,
@@ -204,6 +219,7 @@ impl<'o, 'p> Capture<'o, 'p> {
             delayers: closing::Names::default(),
             cost,
             gaps,
+            due: Due::default(),
         }
     }
 
@@ -222,7 +238,7 @@ impl<'o, 'p> Capture<'o, 'p> {
             back.look(TICK);
             let elapsed = Duration::from_nanos(clock::monotonic_ns() - self.start_ns);
             progress(&Progress { elapsed, length: self.plan.length, doing: "watching" });
-            let main_ended = self.drain(writer)?;
+            let main_ended = self.drain()?;
             self.speed.probe();
             self.cost.tick(elapsed, || self.probes.programs());
             if stop.load(Ordering::Relaxed) {
@@ -237,9 +253,8 @@ impl<'o, 'p> Capture<'o, 'p> {
                     return Ok("target exited".into());
                 }
             }
-            if let Some(windows) = &mut self.windows {
-                windows.maybe_open(writer, &self.samples.suspicion)?;
-            }
+            let threads = self.probes.ledger.threads();
+            self.windows.maybe_open(threads, &self.plan.root, writer, &self.samples.suspicion)?;
         }
     }
 
@@ -256,15 +271,16 @@ impl<'o, 'p> Capture<'o, 'p> {
 
     /// Samples first: after an exec or an end the mappings that they need are gone. True = a process that
     /// was named has ended.
-    fn drain(&mut self, writer: &mut Writer) -> Result<bool> {
+    fn drain(&mut self) -> Result<bool> {
         let events = self.probes.ledger.events()?;
         if let Some(profile) = &self.probes.profile {
             let (waits, samples) = profile.samples()?.into_iter().partition(|raw| raw.moment != Moment::AtClock);
-            writer.append(&self.samples.take(samples))?;
-            writer.append(&self.samples.waits(waits))?;
+            self.due.samples.extend(self.samples.take(samples));
+            self.due.waits.extend(self.samples.waits(waits));
         }
         if let Some(wakeups) = &self.probes.wakeups {
-            writer.append(&self.wakeups.take(&wakeups.rows()?, &self.probes.ledger, &mut self.samples.stacks)?)?;
+            let rows = self.wakeups.take(&wakeups.rows()?, &self.probes.ledger, &mut self.samples.stacks)?;
+            self.due.wakeups.extend(rows);
         }
         let is_main = |row: &ThreadRow| row.tid == row.tgid && self.plan.target.main.contains(&row.tgid);
         let main_ended = events.iter().any(|row| row.what == What::Exited && is_main(row));
@@ -295,7 +311,8 @@ impl<'o, 'p> Capture<'o, 'p> {
         living: &[ThreadRow],
         counters: &[Counter],
     ) -> Result<()> {
-        let ended = std::mem::take(&mut self.ended);
+        self.due.write(writer)?;
+        let ended = take(&mut self.ended);
         writer.append(&self.slices.rows(t_ns, living, &ended))?;
         writer.append(counters)?;
         writer.append(&self.speed.rows(t_ns))?;
@@ -340,7 +357,7 @@ impl<'o, 'p> Capture<'o, 'p> {
         self.probes.detach();
         let length_ns = clock::monotonic_ns() - self.start_ns;
         let counters = self.samplers.last(length_ns);
-        self.drain(writer)?;
+        self.drain()?;
         // Some may have ended between the look and the end of the hooks: their last word counts.
         let ended: HashSet<u32> = self.ended.iter().map(|row| row.tid).collect();
         living.retain(|row| !ended.contains(&row.tid));

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Writing: an Arrow IPC stream for each table while the capture runs, Parquet once it is sealed.
 
+use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, HashMap};
 use std::fs::{self, File};
 use std::io::{BufWriter, ErrorKind};
@@ -27,7 +28,13 @@ pub(crate) const SEALED: &str = "parquet";
 /// Writes one recording into a folder of its own.
 pub struct Writer {
     dir: PathBuf,
-    streams: HashMap<&'static str, StreamWriter<BufWriter<File>>>,
+    streams: HashMap<&'static str, Stream>,
+}
+
+/// A table that is being written.
+struct Stream {
+    fields: Vec<FieldRef>,
+    writer: StreamWriter<BufWriter<File>>,
 }
 
 impl Writer {
@@ -66,24 +73,14 @@ impl Writer {
     /// # Errors
     /// The disk is full or the folder has gone.
     pub fn append<T: Table>(&mut self, rows: &[T]) -> Result<()> {
-        let fields = Vec::<FieldRef>::from_type::<T>(TracingOptions::default())
-            .with_context(|| format!("failed to derive the columns of table `{}`", T::NAME))?;
-        let batch = serde_arrow::to_record_batch(&fields, &rows)
-            .with_context(|| format!("failed to encode table `{}`", T::NAME))?;
         let stream = match self.streams.entry(T::NAME) {
-            std::collections::hash_map::Entry::Occupied(entry) => entry.into_mut(),
-            std::collections::hash_map::Entry::Vacant(entry) => {
-                let failed = |e: anyhow::Error| disk::failed(&format!("create table `{}`", T::NAME), &self.dir, e);
-                let path = self.dir.join(format!("{}.{HOT}", T::NAME));
-                let file = File::create(path).map_err(|e| failed(e.into()))?;
-                let writer = StreamWriter::try_new(BufWriter::new(file), &Schema::new(fields));
-                entry.insert(writer.map_err(|e| failed(e.into()))?)
-            }
+            Entry::Occupied(entry) => entry.into_mut(),
+            Entry::Vacant(entry) => entry.insert(Stream::create::<T>(&self.dir)?),
         };
-        stream
-            .write(&batch)
-            .and_then(|()| stream.flush())
-            .map_err(|e| disk::failed(&format!("write table `{}`", T::NAME), &self.dir, e))
+        let batch = serde_arrow::to_record_batch(&stream.fields, &rows)
+            .with_context(|| format!("failed to encode table `{}`", T::NAME))?;
+        let written = stream.writer.write(&batch).and_then(|()| stream.writer.flush());
+        written.map_err(|e| disk::failed(&format!("write table `{}`", T::NAME), &self.dir, e))
     }
 
     /// Turns every stream into Parquet and marks the recording as whole.
@@ -94,12 +91,23 @@ impl Writer {
         let mut files = BTreeMap::new();
         for (name, mut stream) in self.streams.drain() {
             let failed = |e: anyhow::Error| disk::failed(&format!("seal table `{name}`"), &self.dir, e);
-            stream.finish().map_err(|e| failed(e.into()))?;
+            stream.writer.finish().map_err(|e| failed(e.into()))?;
             drop(stream);
             let sum = seal_table(&self.dir, name).map_err(failed)?;
             files.insert(format!("{name}.{SEALED}"), sum);
         }
         write_meta(&self.dir, &Meta { sealed: true, files, ..meta.clone() })
+    }
+}
+
+impl Stream {
+    fn create<T: Table>(dir: &Path) -> Result<Self> {
+        let fields = Vec::<FieldRef>::from_type::<T>(TracingOptions::default())
+            .with_context(|| format!("failed to derive the columns of table `{}`", T::NAME))?;
+        let failed = |e: anyhow::Error| disk::failed(&format!("create table `{}`", T::NAME), dir, e);
+        let file = File::create(dir.join(format!("{}.{HOT}", T::NAME))).map_err(|e| failed(e.into()))?;
+        let writer = StreamWriter::try_new(BufWriter::new(file), &Schema::new(fields.clone()));
+        Ok(Self { fields, writer: writer.map_err(|e| failed(e.into()))? })
     }
 }
 

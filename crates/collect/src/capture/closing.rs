@@ -4,15 +4,18 @@
 
 use std::collections::HashMap;
 use std::fs;
+use std::mem::MaybeUninit;
 use std::path::Path;
 
 use anyhow::Result;
 use recording::Writer;
 use recording::tables::{Frame, Gap, Loss, Neighbour, Stack, Thread, Wait};
+use stacks::Stacks;
 
 use super::{Capture, cost, threads};
 use crate::host;
 use crate::probes::ledger::WaitRow;
+use crate::probes::names::KernelNames;
 
 /// Command names of processes that were seen in the way while they were still there.
 #[derive(Default)]
@@ -39,12 +42,13 @@ pub fn write(mut capture: Capture<'_, '_>, writer: &mut Writer, length_ns: u64) 
     let losses = losses(&capture)?;
     let costs = costs(&capture)?;
     let stacks = std::mem::take(&mut capture.samples.stacks);
-    let (stacks, frames): (Vec<Stack>, Vec<Frame>) = stacks.finish();
+    let (stacks, frames) = named(stacks);
     writer.append(&stacks)?;
     writer.append(&frames)?;
     capture.gaps.extend(capture.samplers.gaps());
     capture.gaps.extend(capture.cost.gap());
-    capture.gaps.extend(unnamed());
+    capture.gaps.extend(capture.windows.gap());
+    capture.gaps.extend(no_addresses());
     capture.gaps.extend(not_followed(&capture)?);
     capture.gaps.extend(unseen_arrivals(&capture)?);
     writer.append(&capture.gaps)?;
@@ -54,10 +58,19 @@ pub fn write(mut capture: Capture<'_, '_>, writer: &mut Writer, length_ns: u64) 
     writer.append(&all)
 }
 
-/// That kernel functions have no names, where this user is not shown their addresses.
-fn unnamed() -> Option<Gap> {
-    let why = "kernel functions are shown as addresses: /proc/kallsyms shows none to this user (needs CAP_SYSLOG, and \
-               kernel.kptr_restrict at 1 or lower)";
+/// All stacks with their names; those of the kernel's functions from the list of all where it refuses to look them up.
+fn named(stacks: Stacks) -> (Vec<Stack>, Vec<Frame>) {
+    let mut storage = MaybeUninit::uninit();
+    match KernelNames::load(&mut storage) {
+        Ok(mut names) => stacks.finish_naming(&mut stacks::KernelNames::By(&mut |address| names.of(address))),
+        Err(_) => stacks.finish(),
+    }
+}
+
+/// That interrupts are not told from those whom they interrupt, where this user is not shown the kernel's addresses.
+fn no_addresses() -> Option<Gap> {
+    let why = "who was interrupted may be shown as who woke somebody: /proc/kallsyms shows this user no addresses (needs \
+               CAP_SYSLOG, and kernel.kptr_restrict at 1 or lower)";
     (!host::shows_kernel_symbols()).then(|| Gap { what: "kernel symbols".into(), why: why.into() })
 }
 
@@ -181,10 +194,8 @@ fn losses(capture: &Capture<'_, '_>) -> Result<Vec<Loss>> {
         rows.push(row("stacks of programs that wake others", c.snapshots, c.snapshots_lost));
         rows.push(row("stacks of wakeups", c.stacks - c.stacks_lost, c.stacks_lost));
     }
-    if let Some(windows) = &capture.windows {
-        let (kept, lost) = windows.loss();
-        rows.push(row("counted calls", kept, lost));
-    }
+    let (kept, lost) = capture.windows.loss();
+    rows.push(row("counted calls", kept, lost));
     Ok(rows)
 }
 
@@ -196,13 +207,11 @@ fn costs(capture: &Capture<'_, '_>) -> Result<Vec<recording::tables::Cost>> {
     if let Some(wakeups) = &capture.probes.wakeups {
         rows.push(capture.cost.program("sched_waking", wakeups.counts()?.hits));
     }
-    if let Some(windows) = &capture.windows {
-        let (runs, ns) = windows.runs();
-        rows.push(cost::program("syscalls", runs, ns));
-    }
+    let (runs, ns) = capture.windows.runs();
+    rows.push(cost::program("syscalls", runs, ns));
     Ok(rows)
 }
 
 fn map_bytes(capture: &Capture<'_, '_>) -> u64 {
-    capture.probes.map_bytes() + capture.windows.as_ref().map_or(0, |w| w.map_bytes())
+    capture.probes.map_bytes() + capture.windows.map_bytes()
 }

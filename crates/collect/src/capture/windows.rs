@@ -3,16 +3,20 @@
 //! take a twentieth of the capture at most, and open only if the samples call for them.
 
 use std::collections::HashMap;
+use std::mem::MaybeUninit;
 use std::os::unix::process::parent_id;
+use std::path::Path;
 use std::thread::sleep;
 use std::time::Duration;
 
 use anyhow::Result;
+use libbpf_rs::{MapCore, OpenObject};
 use recording::Writer;
-use recording::tables::CallWindow;
+use recording::tables::{CallWindow, Gap};
 
 use crate::clock;
-use crate::probes::calls::{Calls, Kind};
+use crate::hooks;
+use crate::probes::calls::{self, Calls, Kind};
 use crate::probes::run_stats::{self, Runs};
 use crate::probes::shapes;
 
@@ -60,9 +64,16 @@ impl Suspicion {
     }
 }
 
+/// The programs of the windows. They are loaded for the first one, because most captures open none.
+enum Programs<'o> {
+    NotLoaded(&'o mut MaybeUninit<OpenObject>),
+    Loaded(Box<Calls<'o>>),
+    Refused(String),
+}
+
 /// Opens windows within the budget and writes what they counted.
 pub struct Windows<'o> {
-    calls: Calls<'o>,
+    programs: Programs<'o>,
     mode: CallCounting,
     length: Duration,
     start_ns: u64,
@@ -78,12 +89,12 @@ pub struct Windows<'o> {
 }
 
 impl<'o> Windows<'o> {
-    pub fn new(calls: Calls<'o>, mode: CallCounting, length: Duration, start_ns: u64) -> Self {
+    pub fn new(storage: &'o mut MaybeUninit<OpenObject>, mode: CallCounting, length: Duration, start_ns: u64) -> Self {
         // Half a second past the start of a slice, so that a window never meets its reading.
         let next = (length / 5).min(Duration::from_millis(1500));
         let (opened, hits, lost, seen, paid_ns) = (0, 0, 0, 0, 0);
         Self {
-            calls,
+            programs: Programs::NotLoaded(storage),
             mode,
             length,
             start_ns,
@@ -99,7 +110,13 @@ impl<'o> Windows<'o> {
     }
 
     /// Opens a window if one is due, called for and affordable; returns when it is closed.
-    pub fn maybe_open(&mut self, writer: &mut Writer, suspicion: &Suspicion) -> Result<()> {
+    pub fn maybe_open(
+        &mut self,
+        threads: &impl MapCore,
+        root: &Path,
+        writer: &mut Writer,
+        suspicion: &Suspicion,
+    ) -> Result<()> {
         let now = Duration::from_nanos(clock::monotonic_ns() - self.start_ns);
         let wanted = match self.mode {
             CallCounting::Auto => suspicion.is_raised(),
@@ -110,21 +127,40 @@ impl<'o> Windows<'o> {
         if !wanted || now < self.next || !affordable || now + LENGTH > self.length {
             return Ok(());
         }
+        self.load(threads, root);
         self.next = now + SPACING;
         self.open(writer)
     }
 
+    fn load(&mut self, threads: &impl MapCore, root: &Path) {
+        let untried = Programs::Refused(String::new());
+        self.programs = match std::mem::replace(&mut self.programs, untried) {
+            Programs::NotLoaded(storage) => match Calls::load(storage, threads) {
+                Ok(calls) => Programs::Loaded(Box::new(calls)),
+                Err(e) => Programs::Refused(format!("{:#}", hooks::explain(root, &calls::HOOKS, e))),
+            },
+            tried => tried,
+        };
+    }
+
+    /// That calls are not counted although they should be.
+    pub fn gap(&self) -> Option<Gap> {
+        let Programs::Refused(why) = &self.programs else { return None };
+        Some(Gap { what: "call".into(), why: why.clone() })
+    }
+
     fn open(&mut self, writer: &mut Writer) -> Result<()> {
+        let Programs::Loaded(calls) = &mut self.programs else { return Ok(()) };
         self.opened += 1;
         let id = self.opened;
         let kind = if id.is_multiple_of(3) { Kind::Latency } else { Kind::Results };
         let stats = if id == 1 || id == 3 { run_stats::start().ok() } else { None };
         let usual_ns = own_call_ns();
-        let window = self.calls.open(kind)?;
+        let window = calls.open(kind)?;
         let from = clock::monotonic_ns();
         let price_ns = own_call_ns().saturating_sub(usual_ns);
         sleep(LENGTH);
-        let counted = self.calls.close(window, id, self.start_ns)?;
+        let counted = calls.close(window, id, self.start_ns)?;
         let length_ns = clock::monotonic_ns() - from;
         drop(stats);
         self.price();
@@ -149,8 +185,8 @@ impl<'o> Windows<'o> {
     }
 
     fn price(&mut self) {
-        for (name, program) in self.calls.programs() {
-            self.priced.insert(name, run_stats::read(program));
+        if let Programs::Loaded(calls) = &self.programs {
+            self.priced.extend(calls.programs().into_iter().map(|(name, program)| (name, run_stats::read(program))));
         }
     }
 
@@ -170,7 +206,7 @@ impl<'o> Windows<'o> {
 
     /// Kernel memory of the maps, bytes.
     pub fn map_bytes(&self) -> u64 {
-        self.calls.map_bytes()
+        if let Programs::Loaded(calls) = &self.programs { calls.map_bytes() } else { 0 }
     }
 }
 
