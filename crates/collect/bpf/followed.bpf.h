@@ -2,7 +2,8 @@
 /*
  * Whose waits are looked at: threads of the target, those who wake them, those who wake the wakers, and what the
  * process of such a waker starts from then on, because a thread that answers a single request is gone before it could
- * be met.
+ * be met. Not clients of the target: until one asks for something the target is idle, and no walk leads there; but they
+ * are those who wake it and are woken by it most of all.
  */
 #pragma once
 
@@ -10,6 +11,19 @@
 
 /* Threads outside the target that are followed at once, at most; set by user space. */
 const volatile u32 most_followed = 4096;
+
+/* Calls that wait for something to come in; set by user space. */
+const volatile bool asks[CALLS];
+/* Ports at which clients ask the target, a bit each; kept by user space. */
+u64 listening[1024];
+
+/* Whether the target accepted this end of a connection; of Unix sockets the one that has a name. */
+static __always_inline bool is_our_end(u16 family, u16 own, u16 peer)
+{
+	if (family == AF_UNIX)
+		return own && !peer;
+	return family && listening[own >> 6] >> (own & 63) & 1;
+}
 
 /* A thread whose waits are looked at. */
 struct sleeper {

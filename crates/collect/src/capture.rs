@@ -91,11 +91,12 @@ pub fn run(plan: &Plan, mut writer: Writer, stop: &AtomicBool, progress: &mut dy
         "sample",
         &mut gaps,
     );
-    let wakeups = or_gap(
+    let mut wakeups = or_gap(
         Wakeups::load_in(&mut d, &ledger, profile.as_ref().map(|_| stack_bytes), plan.room),
         "wakeup",
         &mut gaps,
     );
+    wakeups.iter_mut().for_each(|wakeups| wakeups.listen(&plan.target.listen));
     let (host, target) = (host::inventory(&plan.root), plan.target.meta());
     // The clock starts with the watch of the threads: whatever comes between would be time that nobody saw.
     let (started, start_ns) = (clock::rfc3339(SystemTime::now()), clock::monotonic_ns());
@@ -345,6 +346,9 @@ impl<'o, 'p> Capture<'o, 'p> {
         for row in &mut rows {
             let born = fresh.iter().find(|t| t.tgid == row.pid).map_or(0, |t| t.born_ns);
             row.started_ns = born.saturating_sub(self.start_ns);
+        }
+        if let Some(wakeups) = &mut self.probes.wakeups {
+            wakeups.listen(rows.iter().flat_map(|row| &row.listen));
         }
         writer.append(&rows)
     }

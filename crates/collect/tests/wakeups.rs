@@ -20,6 +20,8 @@ const ROLE: &str = "WAKEWALK_TEST_ROLE";
 const LETTERS: u64 = 40;
 /// The role of one that starts a thread for each letter, which passes it on.
 const THREADS: &str = "threads";
+/// The role of one that serves a client at a port.
+const SERVE: &str = "serve";
 /// What such a thread waits, once.
 const NAP: Duration = Duration::from_millis(5);
 
@@ -37,6 +39,11 @@ fn role() {
             }
         }
         None => while std::io::stdin().read_exact(&mut letter).is_ok() {},
+        Some((SERVE, port)) => {
+            let mut client =
+                TcpListener::bind((Ipv6Addr::LOCALHOST, port.parse().unwrap())).unwrap().accept().unwrap().0;
+            while client.read_exact(&mut letter).is_ok() {}
+        }
         Some((call, port)) => {
             let mut socket = TcpStream::connect((Ipv6Addr::LOCALHOST, port.parse().unwrap())).unwrap();
             while wait_for(&socket, call) && socket.read_exact(&mut letter).is_ok() {}
@@ -114,6 +121,40 @@ fn a_wait_for_readiness_has_its_socket() {
             assert_eq!((row.fd_kind, row.waker.ports.local), ("socket", port), "{call}: {row:?}");
         }
     }
+}
+
+/// A client that asks for something ends no wait that a walk would explain: nobody needs to know what it does.
+#[test]
+fn clients_of_the_target_are_not_followed() {
+    let followed = |told: bool| {
+        let (mut a, mut b) = (MaybeUninit::uninit(), MaybeUninit::uninit());
+        let ledger = Ledger::load(&mut a).map_err(|refused| eprintln!("SKIPPED: {refused:#}")).ok()?;
+        let address = TcpListener::bind((Ipv6Addr::LOCALHOST, 0)).unwrap().local_addr().unwrap();
+        let mut child = child(&format!("{SERVE} {}", address.port()));
+        let mut connection = TcpStream::connect(address).unwrap();
+        let mut wakeups = Wakeups::load(&mut b, &ledger).unwrap();
+        if told {
+            wakeups.listen([&format!("tcp {address}")]);
+        }
+        ledger.seed(&[child.id()]).unwrap();
+        for _ in 0..LETTERS {
+            sleep(Duration::from_millis(5));
+            connection.write_all(b"x").unwrap();
+        }
+        sleep(Duration::from_millis(50));
+        let rows = wakeups.rows().unwrap();
+        child.kill().unwrap();
+        child.wait().unwrap();
+        let me = std::process::id();
+        assert!(
+            rows.iter().any(|row| row.sleeper.tgid == child.id() && row.waker.tgid == me),
+            "{:?}",
+            wakeups.counts()
+        );
+        Some(rows.iter().any(|row| row.sleeper.tgid == me))
+    };
+    assert_ne!(followed(true), Some(true));
+    assert_ne!(followed(false), Some(false), "as long as its port is not known, it may be anybody");
 }
 
 /// A thread for each request waits once in its life: that wait counts like any other.

@@ -68,6 +68,13 @@ pub fn mark_subjects(calls: &mut [u8]) {
     }
 }
 
+/// Says of each call whether it waits for something to come in.
+pub fn mark_asking(calls: &mut [bool]) {
+    for (nr, asks) in calls.iter_mut().enumerate() {
+        *asks = of(nr).asks;
+    }
+}
+
 /// Word for a kind of descriptor; the C enum `fd_kind`.
 pub fn fd_kind(number: u8) -> &'static str {
     const KINDS: [&str; 7] = ["", "socket", "pipe", "tty", "file", "block", "anon"];

@@ -218,6 +218,20 @@ static __always_inline u64 kind_of_wakeup(const struct wakeup *row)
 	       row->fd_kind << 5 | row->io_wait << 4 | row->state;
 }
 
+/*
+ * Whether a client ended a wait of the target by asking for something: it wrote to the target's port, or the target
+ * waited for a connection that it had accepted.
+ */
+static __always_inline bool is_client(const struct wakeup *row, const struct sleeper *s)
+{
+	if (s->outside || row->context != WAKER_THREAD)
+		return false;
+	if (is_our_end(row->waker_ports.family, row->waker_ports.remote, row->waker_ports.local))
+		return true;
+	return row->syscall >= 0 && row->syscall < CALLS && asks[row->syscall] &&
+	       is_our_end(row->ports.family, row->ports.local, row->ports.remote);
+}
+
 /* Whether a wakeup may be taken to be from where the thread's last one was. */
 static __always_inline bool repeats(const struct wakeup *row, const struct sleeper *s)
 {
@@ -314,7 +328,7 @@ int BPF_PROG(on_waking, struct task_struct *task)
 	row->waker_stack = s->waker_stack;
 	if (s->interrupt)
 		disown(row);
-	if (row->context == WAKER_THREAD) {
+	if (row->context == WAKER_THREAD && !is_client(row, s)) {
 		note_waker(waker->tgid);
 		show_waker(waker, follow(waker, now, &c->followed, &c->not_followed), c);
 	}

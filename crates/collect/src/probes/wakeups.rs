@@ -200,6 +200,7 @@ impl<'o> Wakeups<'o> {
         open.maps.samples.reuse_fd(ledger.ring().as_fd()).context("failed to share the ring of samples")?;
         if let Some(rodata) = open.maps.rodata_data.as_deref_mut() {
             shapes::mark_subjects(&mut rodata.subjects);
+            shapes::mark_asking(&mut rodata.asks);
             let cpus = u32::try_from(host::online_cpus(Path::new("/")).len()).unwrap_or(1).max(1);
             rodata.rows_per_turn = (ROWS_PER_TURN / cpus).max(1);
             let each = |all: u32| stack_bytes.map_or(0, |_| (all / cpus).max(1));
@@ -224,6 +225,15 @@ impl<'o> Wakeups<'o> {
             .map(|(hook, program)| program.attach().with_context(|| format!("failed to attach to {hook}")))
             .collect::<Result<_>>()?;
         Ok(Self { skel, ring, fresh, links })
+    }
+
+    /// Says at which sockets clients ask the target, such as `tcp 0.0.0.0:80`: they are not followed.
+    pub fn listen<'s>(&mut self, sockets: impl IntoIterator<Item = &'s String>) {
+        let Some(bss) = self.skel.maps.bss_data.as_deref_mut() else { return };
+        let port = |socket: &String| socket.rsplit(':').next()?.split_whitespace().next()?.parse::<u16>().ok();
+        for port in sockets.into_iter().filter_map(port) {
+            bss.listening[usize::from(port >> 6)] |= 1 << (port & 63);
+        }
     }
 
     /// Wakeups since the last call.
