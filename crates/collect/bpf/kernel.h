@@ -106,6 +106,10 @@ struct files_struct {
 
 struct bpf_local_storage;
 
+struct mm_struct {
+	unsigned long start_stack; /* where the first thread's stack begins */
+};
+
 struct task_struct {
 	unsigned int __state;
 	unsigned int flags;
@@ -113,6 +117,7 @@ struct task_struct {
 	struct sched_entity se;
 	bool throttled; /* since 6.18, where a quota holds single tasks */
 	struct sched_info sched_info;
+	struct mm_struct *mm;
 	unsigned int in_iowait : 1;
 	int pid;
 	int tgid;

@@ -46,19 +46,25 @@ struct {
 } samples SEC(".maps");
 
 /*
- * Copies the user stack upwards from sp: the rest of its page, then whole pages. A page that is not there, as of a
- * large buffer that nobody has used yet, is left zero; what lies above it is still of use. Returns how far there was
- * something.
+ * Copies the user stack upwards from sp: the rest of its page, then whole pages, of the first thread up to where its
+ * stack begins. A page that is not there, as of a large buffer that nobody has used yet, is left zero; what lies above
+ * it is still of use. Returns how far there was something.
  */
-static __always_inline u32 copy_stack(u8 *to, u64 sp)
+static __always_inline u32 copy_stack(u8 *to, u64 sp, u64 begin)
 {
 	u32 rest = CHUNK - (sp & (CHUNK - 1)), done = 0;
 
 	if (!bpf_probe_read_user(to, rest, (void *)sp))
 		done = rest;
-	for (u32 i = 0; i < MAX_CHUNKS - 1 && i + 1 < stack_chunks; i++)
-		if (!bpf_probe_read_user(to + rest + i * CHUNK, CHUNK, (void *)(sp + rest + i * CHUNK)))
+	for (u32 i = 0; i < MAX_CHUNKS - 1 && i + 1 < stack_chunks; i++) {
+		u64 page = sp + rest + i * CHUNK;
+
+		/* Arguments and environment lie there, and nothing behind them. */
+		if (sp < begin && begin <= page)
+			break;
+		if (!bpf_probe_read_user(to + rest + i * CHUNK, CHUNK, (void *)page))
 			done = rest + (i + 1) * CHUNK;
+	}
 	return done;
 }
 
@@ -77,6 +83,8 @@ static __always_inline struct sample *snapshot(struct task_struct *task)
 	s->kernel_bytes = 0;
 	bpf_probe_read_kernel_str(s->comm, sizeof(s->comm), task->comm);
 	bpf_probe_read_kernel(&s->regs, sizeof(s->regs), (void *)bpf_task_pt_regs(task));
-	s->stack_bytes = task->flags & PF_KTHREAD ? 0 : copy_stack(s->stack, s->regs.sp);
+	s->stack_bytes = 0;
+	if (!(task->flags & PF_KTHREAD))
+		s->stack_bytes = copy_stack(s->stack, s->regs.sp, untrusted(task)->mm->start_stack);
 	return s;
 }

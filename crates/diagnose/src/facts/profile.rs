@@ -10,7 +10,7 @@
 
 mod stretches;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use recording::tables;
 
@@ -159,22 +159,24 @@ impl Profile {
 
     /// Functions of the places that `only` lets through, by credited samples, most first.
     pub fn functions(&self, stacks: &Stacks, only: impl Fn(&Place) -> bool) -> Vec<Function> {
-        let mut all: BTreeMap<(String, String), Function> = BTreeMap::new();
+        let mut all = Functions { profile: self, at: HashMap::new(), by_name: BTreeMap::new(), out: Vec::new() };
         for (place, &weight) in self.places.iter().filter(|(p, _)| only(p)) {
             let mut seen = BTreeSet::new();
             for (depth, code) in stacks.user(place.stack).enumerate() {
-                let (key, new) = self.function(code, code.part);
-                let function = all.entry(key.clone()).or_insert(new);
-                function.own += if depth == 0 && !place.kernel { weight } else { 0 };
-                function.inclusive += if seen.insert(key) { weight } else { 0 };
+                let at = all.of(code, code.part);
+                all.out[at].own += if depth == 0 && !place.kernel { weight } else { 0 };
+                all.out[at].inclusive += if seen.insert(at) { weight } else { 0 };
             }
             if let (false, Some((code, part))) = (place.kernel, stacks.credited(place.stack)) {
-                let (key, new) = self.function(code, part);
-                all.entry(key).or_insert(new).credited += weight;
+                let at = all.of(code, part);
+                all.out[at].credited += weight;
             }
         }
-        let mut out: Vec<Function> = all.into_values().collect();
-        out.sort_by(|a, b| b.credited.cmp(&a.credited).then(b.inclusive.cmp(&a.inclusive)).then(a.name.cmp(&b.name)));
+        let mut out = all.out;
+        out.sort_by(|a, b| {
+            let by_samples = b.credited.cmp(&a.credited).then(b.inclusive.cmp(&a.inclusive));
+            by_samples.then_with(|| (&a.name, &a.module).cmp(&(&b.name, &b.module)))
+        });
         out
     }
 
@@ -190,22 +192,43 @@ impl Profile {
         }
     }
 
-    /// Key and empty entry of a frame's function.
-    fn function(&self, code: &Code, part: Part) -> ((String, String), Function) {
-        let stretch = self.stretches.find(code);
-        let name = self.name(code);
-        let function = Function {
-            name: name.clone(),
+    /// Empty entry of a frame's function.
+    fn function(&self, code: &Code, name: String, part: Part) -> Function {
+        Function {
+            name,
             module: code.file().to_string(),
             named: !code.symbol.is_empty(),
             jit: code.is_jit(),
-            scattered: code.symbol.is_empty() && stretch.is_none(),
+            scattered: code.symbol.is_empty() && self.stretches.find(code).is_none(),
             part,
             own: 0,
             credited: 0,
             inclusive: 0,
-        };
-        ((code.module.clone(), name), function)
+        }
+    }
+}
+
+/// Functions as they are met. A frame is on many stacks, and its name is made once.
+struct Functions<'p, 'c> {
+    profile: &'p Profile,
+    at: HashMap<*const Code, usize>,
+    by_name: BTreeMap<(&'c str, String), usize>,
+    out: Vec<Function>,
+}
+
+impl<'c> Functions<'_, 'c> {
+    /// Where the function of a frame is in `out`.
+    fn of(&mut self, code: &'c Code, part: Part) -> usize {
+        if let Some(at) = self.at.get(&std::ptr::from_ref(code)) {
+            return *at;
+        }
+        let name = self.profile.name(code);
+        let at = *self.by_name.entry((&code.module, name.clone())).or_insert(self.out.len());
+        if at == self.out.len() {
+            self.out.push(self.profile.function(code, name, part));
+        }
+        self.at.insert(code, at);
+        at
     }
 }
 
