@@ -28,7 +28,7 @@ struct sample {
 	u8 user_mode;
 	u8 after_call; /* user mode, just behind a system call instruction: ax is its result */
 	u8 moment; /* enum moment */
-	u8 zero;
+	u8 weight; /* samples of the full rate that it stands for */
 	s32 kernel_bytes; /* of kernel_ip; < 0: errno */
 	u32 stack_bytes; /* of stack */
 	char comm[16];
@@ -79,7 +79,8 @@ static __always_inline struct sample *snapshot(struct task_struct *task)
 	s->tgid = task->tgid;
 	s->tid = task->pid;
 	s->cpu = bpf_get_smp_processor_id();
-	s->user_mode = s->after_call = s->moment = s->zero = 0;
+	s->user_mode = s->after_call = s->moment = 0;
+	s->weight = 1;
 	s->kernel_bytes = 0;
 	bpf_probe_read_kernel_str(s->comm, sizeof(s->comm), task->comm);
 	bpf_probe_read_kernel(&s->regs, sizeof(s->regs), (void *)bpf_task_pt_regs(task));

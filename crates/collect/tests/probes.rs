@@ -90,6 +90,37 @@ fn samples_show_the_call_its_arguments_and_the_stack() {
     assert_eq!(profile.counts().unwrap().lost, 0);
 }
 
+/// CPU time of a process, seconds.
+fn cpu_seconds(pid: u32) -> f64 {
+    let threads = std::fs::read_dir(format!("/proc/{pid}/task")).unwrap();
+    let text = threads.map(|thread| std::fs::read_to_string(thread.unwrap().path().join("schedstat")).unwrap());
+    text.map(|text| text.split(' ').next().unwrap().parse::<f64>().unwrap() / 1e9).sum()
+}
+
+#[test]
+fn samples_of_a_lowered_rate_stand_for_as_much_time() {
+    let (mut a, mut b) = (MaybeUninit::uninit(), MaybeUninit::uninit());
+    let Some(ledger) = ledger(&mut a) else { return };
+    let poller = Poller::start();
+    sleep(Duration::from_millis(300));
+    ledger.seed(&[poller.0.id()]).unwrap();
+    let cpus: Vec<u32> = (0..std::thread::available_parallelism().unwrap().get() as u32).collect();
+    let mut profile = Profile::load(&mut b, &ledger, &cpus, 197, 4 << 10).unwrap();
+    profile.halve_rate().unwrap();
+    let before = cpu_seconds(poller.0.id());
+    let (mut rows, mut stands_for) = (0.0, 0.0);
+    for _ in 0..40 {
+        sleep(Duration::from_millis(50));
+        for sample in profile.samples().unwrap() {
+            rows += 1.0;
+            stands_for += f64::from(sample.weight);
+        }
+    }
+    let expected = (cpu_seconds(poller.0.id()) - before) * 197.0;
+    assert!((0.8..1.2).contains(&(stands_for / expected)), "{rows} rows stand for {stands_for}, not {expected}");
+    assert!((1.8..=2.0).contains(&(stands_for / rows)), "{rows} rows stand for {stands_for}");
+}
+
 #[test]
 fn a_window_counts_calls_by_argument_and_result() {
     let (mut a, mut b) = (MaybeUninit::uninit(), MaybeUninit::uninit());

@@ -12,14 +12,18 @@ pub fn share(part: f64, whole: f64) -> f64 {
     ratio(part, whole).clamp(0.0, 1.0)
 }
 
-/// Standard error of a share seen in `n` independent samples.
+/// Samples that a row of a recording stands for at most: the rate is lowered once.
+pub const MAX_WEIGHT: f64 = 2.0;
+
+/// Standard error of a share seen in `samples` that are so many `rows`: what a row stands for beyond one tells nothing new.
 ///
 /// With the Laplace estimate (hits + 1) / (n + 2): ten samples of ten are not certainty.
-pub fn binomial_error(hits: f64, n: f64) -> f64 {
+pub fn share_error(hits: f64, samples: f64, rows: f64) -> f64 {
+    let n = rows.max(samples / MAX_WEIGHT);
     if n <= 0.0 {
         return 0.5;
     }
-    let p = share(hits + 1.0, n + 2.0);
+    let p = share(hits * (n / samples) + 1.0, n + 2.0);
     (p * (1.0 - p) / n).sqrt()
 }
 
@@ -36,8 +40,9 @@ mod tests {
 
     #[test]
     fn error_shrinks_with_samples_and_is_never_nothing() {
-        assert!(binomial_error(50.0, 100.0) > binomial_error(5_000.0, 10_000.0));
-        assert!(binomial_error(10.0, 10.0) > 0.05);
-        assert_eq!(binomial_error(0.0, 0.0), 0.5);
+        assert!(share_error(50.0, 100.0, 100.0) > share_error(5_000.0, 10_000.0, 10_000.0));
+        assert!(share_error(100.0, 200.0, 100.0) > share_error(100.0, 200.0, 200.0));
+        assert!(share_error(10.0, 10.0, 10.0) > 0.05);
+        assert_eq!(share_error(0.0, 0.0, 0.0), 0.5);
     }
 }

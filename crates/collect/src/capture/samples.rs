@@ -82,7 +82,7 @@ impl Samples {
             args: if syscall >= 0 { vec![r.di, r.si, r.dx, r.r10, r.r8, r.r9] } else { Vec::new() },
             result,
             stack: self.stacks.intern(&kernel, &user.frames, user.complete),
-            weight: 1,
+            weight: raw.weight,
         }
     }
 }

@@ -16,6 +16,11 @@
 #include "target.bpf.h"
 #include "snapshot.bpf.h"
 
+/* --- settings ------------------------------------------------------------------------------- */
+
+/* Samples of the full rate that one stands for; user space raises it with the clocks' period. */
+u8 weight = 1;
+
 /* --- maps ----------------------------------------------------------------------------------- */
 
 struct neighbour_key {
@@ -57,14 +62,14 @@ struct {
 static __always_inline void count_neighbour(struct task_struct *task, struct profile_counts *c)
 {
 	struct neighbour_key key = {.tgid = task->tgid, .cpu = bpf_get_smp_processor_id()};
-	struct neighbour *row, first = {.samples = 1};
+	struct neighbour *row, first = {.samples = weight};
 
 	if (!key.tgid)
 		return;
 	c->neighbours++;
 	row = bpf_map_lookup_elem(&neighbours, &key);
 	if (row) {
-		__sync_fetch_and_add(&row->samples, 1);
+		__sync_fetch_and_add(&row->samples, weight);
 		return;
 	}
 	bpf_probe_read_kernel_str(first.comm, sizeof(first.comm), task->comm);
@@ -103,6 +108,7 @@ int on_sample(struct bpf_perf_event_data *ctx)
 		return 0;
 	}
 	c->samples++;
+	s->weight = weight;
 	s->user_mode = (cs & 3) == 3;
 	s->after_call = s->user_mode && is_after_call(s->regs.ip);
 	s->kernel_bytes = s->user_mode ? 0 : bpf_get_stack(ctx, s->kernel_ip, sizeof(s->kernel_ip), 0);

@@ -56,6 +56,8 @@ pub struct RawSample {
     pub after_call: bool,
     /// What the thread was doing.
     pub moment: Moment,
+    /// Samples of the full rate that it stands for.
+    pub weight: u32,
     /// Thread's command name.
     pub comm: String,
     /// User registers.
@@ -91,7 +93,7 @@ struct RawHead {
     user_mode: u8,
     after_call: u8,
     moment: u8,
-    zero: u8,
+    weight: u8,
     kernel_bytes: i32,
     stack_bytes: u32,
     comm: [u8; 16],
@@ -109,7 +111,7 @@ impl Default for RawHead {
             user_mode: 0,
             after_call: 0,
             moment: 0,
-            zero: 0,
+            weight: 1,
             kernel_bytes: 0,
             stack_bytes: 0,
             comm: [0; 16],
@@ -134,6 +136,7 @@ pub struct Profile<'o> {
     ring: RingBuffer<'o>,
     fresh: Rc<RefCell<Vec<RawSample>>>,
     clocks: Vec<(OwnedFd, Link)>,
+    hz: u32,
 }
 
 impl<'o> Profile<'o> {
@@ -183,7 +186,20 @@ impl<'o> Profile<'o> {
         })?;
         let ring = rings.build().context("failed to map the ring of samples")?;
         let clocks = cpus.iter().map(|&cpu| clock(&skel, cpu, hz)).collect::<Result<_>>()?;
-        Ok(Self { skel, ring, fresh, clocks })
+        Ok(Self { skel, ring, fresh, clocks, hz })
+    }
+
+    /// Lets the clocks tick half as often from now on; a sample stands for two then.
+    ///
+    /// # Errors
+    /// The kernel refuses a clock's new period; those before it have it already.
+    pub fn halve_rate(&mut self) -> Result<()> {
+        if let Some(data) = self.skel.maps.data_data.as_deref_mut() {
+            data.weight = 2;
+        }
+        self.clocks
+            .iter()
+            .try_for_each(|(clock, _)| perf_event::set_period(clock, 2 * 1_000_000_000 / u64::from(self.hz)))
     }
 
     /// Samples since the last call.
@@ -272,6 +288,7 @@ pub(crate) fn parse(bytes: &[u8]) -> Option<RawSample> {
         user_mode: head.user_mode != 0,
         after_call: head.after_call != 0,
         moment: Moment::of(head.moment),
+        weight: head.weight.into(),
         comm: comm(&head.comm),
         registers: head.registers,
         kernel: head.kernel_ip[..frames.min(KERNEL_FRAMES)].to_vec(),

@@ -17,7 +17,7 @@ use recording::tables;
 use super::stacks::{Code, Stacks};
 use crate::case::{Case, Fact, gap};
 use crate::runtimes::Part;
-use crate::statistics::{binomial_error, share};
+use crate::statistics::share;
 use crate::verdict::Gap;
 use stretches::Stretches;
 
@@ -52,11 +52,6 @@ impl ThreadSamples {
     pub fn user_share(&self) -> f64 {
         share((self.samples - self.kernel.min(self.samples)) as f64, self.samples as f64)
     }
-
-    /// Standard error of [`Self::user_share`].
-    pub fn user_share_error(&self) -> f64 {
-        binomial_error(self.kernel as f64, self.samples as f64)
-    }
 }
 
 /// A function, or a stretch of unnamed code.
@@ -88,6 +83,8 @@ pub struct Profile {
     pub hz: u32,
     /// All samples of the target.
     pub total: ThreadSamples,
+    /// Rows of the recording that they are: some stand for several samples.
+    pub rows: u64,
     /// Samples whose leaf function has no name.
     pub unnamed_leaf: u64,
     /// Samples whose stack has no named function at all.
@@ -117,6 +114,7 @@ impl Fact for Profile {
         let mut profile = Profile {
             hz: case.recording.meta.target.sample_hz,
             total: ThreadSamples::default(),
+            rows: rows.len() as u64,
             unnamed_leaf: 0,
             unnamed: 0,
             broken: 0,
