@@ -12,7 +12,7 @@ mod wakeups;
 mod windows;
 
 use std::collections::HashSet;
-use std::mem::{MaybeUninit, take};
+use std::mem::{MaybeUninit, replace, take};
 use std::os::fd::BorrowedFd;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -286,8 +286,8 @@ impl<'o, 'p> Capture<'o, 'p> {
             let (waits, samples): (Vec<_>, Vec<_>) =
                 profile.samples()?.into_iter().partition(|raw| raw.moment != Moment::AtClock);
             self.sampled += samples.len();
-            if self.sampled >= ENOUGH_SAMPLES && !std::mem::replace(&mut self.slower, true) {
-                profile.halve_rate()?;
+            if self.sampled >= ENOUGH_SAMPLES && !replace(&mut self.slower, true) {
+                profile.halve_rate();
             }
             self.due.samples.extend(self.samples.take(samples));
             self.due.waits.extend(self.samples.waits(waits));
@@ -339,7 +339,7 @@ impl<'o, 'p> Capture<'o, 'p> {
     /// Notes how the target is set up, once and not at the start: a command that was started for the purpose
     /// has become itself by now.
     fn take_inventory(&mut self, writer: &mut Writer) -> Result<()> {
-        if std::mem::replace(&mut self.inventoried, true) {
+        if replace(&mut self.inventoried, true) {
             return Ok(());
         }
         let (root, pids) = (&self.plan.root, &self.plan.target.pids);

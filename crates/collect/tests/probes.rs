@@ -106,7 +106,7 @@ fn samples_of_a_lowered_rate_stand_for_as_much_time() {
     ledger.seed(&[poller.0.id()]).unwrap();
     let cpus: Vec<u32> = (0..std::thread::available_parallelism().unwrap().get() as u32).collect();
     let mut profile = Profile::load(&mut b, &ledger, &cpus, 197, 4 << 10).unwrap();
-    profile.halve_rate().unwrap();
+    profile.halve_rate();
     let before = cpu_seconds(poller.0.id());
     let (mut rows, mut stands_for) = (0.0, 0.0);
     for _ in 0..40 {

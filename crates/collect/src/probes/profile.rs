@@ -189,17 +189,15 @@ impl<'o> Profile<'o> {
         Ok(Self { skel, ring, fresh, clocks, hz })
     }
 
-    /// Lets the clocks tick half as often from now on; a sample stands for two then.
-    ///
-    /// # Errors
-    /// The kernel refuses a clock's new period; those before it have it already.
-    pub fn halve_rate(&mut self) -> Result<()> {
-        if let Some(data) = self.skel.maps.data_data.as_deref_mut() {
+    /// Lets the clocks tick half as often from now on; a sample stands for two then. Where the kernel refuses, all stays
+    /// as it is.
+    pub fn halve_rate(&mut self) {
+        let period_ns = 2 * 1_000_000_000 / u64::from(self.hz.max(1));
+        // Of several, only one of a CPU that went away meanwhile cannot be slowed down: it does not tick any more.
+        let slower = self.clocks.iter().filter(|(clock, _)| perf_event::set_period(clock, period_ns).is_ok()).count();
+        if let (1.., Some(data)) = (slower, self.skel.maps.data_data.as_deref_mut()) {
             data.weight = 2;
         }
-        self.clocks
-            .iter()
-            .try_for_each(|(clock, _)| perf_event::set_period(clock, 2 * 1_000_000_000 / u64::from(self.hz)))
     }
 
     /// Samples since the last call.
