@@ -86,7 +86,8 @@ fn sampled(profile: &Profile, threads: Option<&Threads>) -> f64 {
     let got = profile.total.samples as f64;
     let named = share(got - profile.unnamed as f64, got);
     let expected = threads.map_or(0.0, |t| t.total.cpu_ns * f64::from(profile.hz) / 1e9);
-    let noise = (expected * MAX_WEIGHT).sqrt();
+    let weight = ratio(got, profile.rows as f64).clamp(1.0, MAX_WEIGHT);
+    let noise = (expected * weight).sqrt();
     let missing = got < expected - 3.0 * noise;
     named * if missing { share(got, expected) } else { 1.0 }
 }
