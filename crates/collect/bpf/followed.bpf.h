@@ -17,7 +17,8 @@ const volatile bool asks[CALLS];
 /* Ports at which clients ask the target, a bit each; kept by user space. */
 u64 listening[1024];
 
-/* Whether the target accepted this end of a connection; of Unix sockets the one that has a name. */
+/* Whether the target accepted this end of a connection; of Unix sockets the one that has a name. As the walk tells it.
+ */
 static __always_inline bool is_our_end(u16 family, u16 own, u16 peer)
 {
 	if (family == AF_UNIX)

@@ -41,6 +41,14 @@ impl Poller {
             .unwrap();
         Self(child)
     }
+
+    /// One that polls, and whose threads are looked at.
+    fn watched_by(ledger: &Ledger<'_>) -> Self {
+        let poller = Self::start();
+        sleep(Duration::from_millis(300));
+        ledger.seed(&[poller.0.id()]).unwrap();
+        poller
+    }
 }
 
 impl Drop for Poller {
@@ -58,6 +66,10 @@ fn role() {
     }
 }
 
+fn cpus() -> Vec<u32> {
+    (0..std::thread::available_parallelism().unwrap().get() as u32).collect()
+}
+
 fn ledger(storage: &mut MaybeUninit<libbpf_rs::OpenObject>) -> Option<Ledger<'_>> {
     Ledger::load(storage).map_err(|e| eprintln!("SKIPPED: {e:#}")).ok()
 }
@@ -66,11 +78,8 @@ fn ledger(storage: &mut MaybeUninit<libbpf_rs::OpenObject>) -> Option<Ledger<'_>
 fn samples_show_the_call_its_arguments_and_the_stack() {
     let (mut a, mut b) = (MaybeUninit::uninit(), MaybeUninit::uninit());
     let Some(ledger) = ledger(&mut a) else { return };
-    let poller = Poller::start();
-    sleep(Duration::from_millis(300));
-    ledger.seed(&[poller.0.id()]).unwrap();
-    let cpus: Vec<u32> = (0..std::thread::available_parallelism().unwrap().get() as u32).collect();
-    let mut profile = Profile::load(&mut b, &ledger, &cpus, 197, 16 << 10).unwrap();
+    let poller = Poller::watched_by(&ledger);
+    let mut profile = Profile::load(&mut b, &ledger, &cpus(), 197, 16 << 10).unwrap();
     let mut samples = Vec::new();
     for _ in 0..100 {
         sleep(Duration::from_millis(50));
@@ -101,11 +110,8 @@ fn cpu_seconds(pid: u32) -> f64 {
 fn samples_of_a_lowered_rate_stand_for_as_much_time() {
     let (mut a, mut b) = (MaybeUninit::uninit(), MaybeUninit::uninit());
     let Some(ledger) = ledger(&mut a) else { return };
-    let poller = Poller::start();
-    sleep(Duration::from_millis(300));
-    ledger.seed(&[poller.0.id()]).unwrap();
-    let cpus: Vec<u32> = (0..std::thread::available_parallelism().unwrap().get() as u32).collect();
-    let mut profile = Profile::load(&mut b, &ledger, &cpus, 197, 4 << 10).unwrap();
+    let poller = Poller::watched_by(&ledger);
+    let mut profile = Profile::load(&mut b, &ledger, &cpus(), 197, 4 << 10).unwrap();
     profile.halve_rate();
     let before = cpu_seconds(poller.0.id());
     let (mut rows, mut stands_for) = (0.0, 0.0);
@@ -125,9 +131,7 @@ fn samples_of_a_lowered_rate_stand_for_as_much_time() {
 fn a_window_counts_calls_by_argument_and_result() {
     let (mut a, mut b) = (MaybeUninit::uninit(), MaybeUninit::uninit());
     let Some(ledger) = ledger(&mut a) else { return };
-    let poller = Poller::start();
-    sleep(Duration::from_millis(300));
-    ledger.seed(&[poller.0.id()]).unwrap();
+    let poller = Poller::watched_by(&ledger);
     let mut calls = Calls::load(&mut b, ledger.threads()).unwrap();
     for (kind, id) in [(Kind::Results, 1), (Kind::Latency, 2)] {
         let window = calls.open(kind).unwrap();

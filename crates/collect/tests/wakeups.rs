@@ -18,10 +18,10 @@ use wakewalk_collect::probes::wakeups::{Wakeup, Wakeups};
 
 const ROLE: &str = "WAKEWALK_TEST_ROLE";
 const LETTERS: u64 = 40;
-/// The role of one that starts a thread for each letter, which passes it on.
-const THREADS: &str = "threads";
 /// The role of one that serves a client at a port.
 const SERVE: &str = "serve";
+/// The role of one that starts a thread for each letter, which passes it on.
+const THREADS: &str = "threads";
 /// What such a thread waits, once.
 const NAP: Duration = Duration::from_millis(5);
 
@@ -88,6 +88,20 @@ fn child_to(role: &str, to: Stdio) -> Child {
     child
 }
 
+/// One letter after the other, each of which ends a wait.
+fn send_letters(to: &mut impl Write) {
+    for _ in 0..LETTERS {
+        sleep(Duration::from_millis(5));
+        to.write_all(b"x").unwrap();
+    }
+    sleep(Duration::from_millis(50));
+}
+
+fn end(child: &mut Child) {
+    child.kill().unwrap();
+    child.wait().unwrap();
+}
+
 /// The socket behind a wait in epoll or poll is the one that ends it, with its peer.
 #[test]
 fn a_wait_for_readiness_has_its_socket() {
@@ -103,14 +117,9 @@ fn a_wait_for_readiness_has_its_socket() {
         let mut connection = listener.accept().unwrap().0;
         ledger.seed(&[child.id()]).unwrap();
         let wakeups = Wakeups::load(&mut b, &ledger).unwrap();
-        for _ in 0..LETTERS {
-            sleep(Duration::from_millis(5));
-            connection.write_all(b"x").unwrap();
-        }
-        sleep(Duration::from_millis(50));
+        send_letters(&mut connection);
         let rows = wakeups.rows().unwrap();
-        child.kill().unwrap();
-        child.wait().unwrap();
+        end(&mut child);
         let is_wait = |row: &&Wakeup| row.sleeper.tgid == child.id() && i64::from(row.sleeper.syscall) == number;
         let waits: Vec<&Wakeup> = rows.iter().filter(is_wait).collect();
         assert!(!waits.is_empty(), "{call}: {:?}", wakeups.counts());
@@ -131,20 +140,16 @@ fn clients_of_the_target_are_not_followed() {
         let ledger = Ledger::load(&mut a).map_err(|refused| eprintln!("SKIPPED: {refused:#}")).ok()?;
         let address = TcpListener::bind((Ipv6Addr::LOCALHOST, 0)).unwrap().local_addr().unwrap();
         let mut child = child(&format!("{SERVE} {}", address.port()));
-        let mut connection = TcpStream::connect(address).unwrap();
+        let tries = (0..100).map(|_| TcpStream::connect(address).inspect_err(|_| sleep(Duration::from_millis(50))));
+        let mut connection = tries.into_iter().find_map(Result::ok).expect("a server within five seconds");
         let mut wakeups = Wakeups::load(&mut b, &ledger).unwrap();
         if told {
             wakeups.listen([&format!("tcp {address}")]);
         }
         ledger.seed(&[child.id()]).unwrap();
-        for _ in 0..LETTERS {
-            sleep(Duration::from_millis(5));
-            connection.write_all(b"x").unwrap();
-        }
-        sleep(Duration::from_millis(50));
+        send_letters(&mut connection);
         let rows = wakeups.rows().unwrap();
-        child.kill().unwrap();
-        child.wait().unwrap();
+        end(&mut child);
         let me = std::process::id();
         assert!(
             rows.iter().any(|row| row.sleeper.tgid == child.id() && row.waker.tgid == me),
