@@ -5,6 +5,7 @@
 
 mod closing;
 mod cost;
+mod pace;
 pub(crate) mod samples;
 mod speed;
 pub(crate) mod threads;
@@ -45,10 +46,6 @@ const TICK: Duration = Duration::from_millis(50);
 const SLICE: Duration = Duration::from_secs(1);
 /// Samples a second and CPU. Not a divisor of common timers, so that it does not march in step.
 const SAMPLE_HZ: u32 = 197;
-
-/// Samples of the target after which half of the rate will do: shares are known to 2.5 % (standard error) by then, and a
-/// sample costs a busy service some 40 us.
-const ENOUGH_SAMPLES: usize = 400;
 
 /// What to capture.
 pub struct Plan {
@@ -181,8 +178,7 @@ struct Capture<'o, 'p> {
     cost: cost::Account,
     gaps: Vec<Gap>,
     due: Due,
-    sampled: usize,
-    slower: bool,
+    pace: pace::Pace,
 }
 
 /// Rows that are written with the next slice: a batch costs as much as hundreds of rows.
@@ -210,6 +206,7 @@ impl<'o, 'p> Capture<'o, 'p> {
         gaps: Vec<Gap>,
         cost: cost::Account,
     ) -> Self {
+        let pace = pace::Pace::new(probes.profile.iter().flat_map(Profile::cpus));
         Self {
             plan,
             start_ns,
@@ -227,8 +224,7 @@ impl<'o, 'p> Capture<'o, 'p> {
             cost,
             gaps,
             due: Due::default(),
-            sampled: 0,
-            slower: false,
+            pace,
         }
     }
 
@@ -285,10 +281,9 @@ impl<'o, 'p> Capture<'o, 'p> {
         if let Some(profile) = &mut self.probes.profile {
             let (waits, samples): (Vec<_>, Vec<_>) =
                 profile.samples()?.into_iter().partition(|raw| raw.moment != Moment::AtClock);
-            self.sampled += samples.len();
-            if self.sampled >= ENOUGH_SAMPLES && !replace(&mut self.slower, true) {
-                profile.halve_rate();
-            }
+            let now = Duration::from_nanos(clock::monotonic_ns() - self.start_ns);
+            samples.iter().for_each(|raw| self.pace.see(raw.cpu, now));
+            self.pace.changes(now).into_iter().for_each(|(cpu, weight)| profile.set_pace(cpu, weight));
             self.due.samples.extend(self.samples.take(samples));
             self.due.waits.extend(self.samples.waits(waits));
         }

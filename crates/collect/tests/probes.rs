@@ -112,7 +112,7 @@ fn samples_of_a_lowered_rate_stand_for_as_much_time() {
     let Some(ledger) = ledger(&mut a) else { return };
     let poller = Poller::watched_by(&ledger);
     let mut profile = Profile::load(&mut b, &ledger, &cpus(), 197, 4 << 10).unwrap();
-    profile.halve_rate();
+    cpus().iter().for_each(|cpu| profile.set_pace(*cpu, 2));
     let before = cpu_seconds(poller.0.id());
     let (mut rows, mut stands_for) = (0.0, 0.0);
     for _ in 0..40 {

@@ -18,8 +18,8 @@
 
 /* --- settings ------------------------------------------------------------------------------- */
 
-/* Samples of the full rate that one stands for; user space raises it with the clocks' period. */
-u8 weight = 1;
+/* Samples of the full rate that one stands for, by CPU; user space raises it with the clock's period. 0 = one. */
+u8 weights[1024];
 
 /* --- maps ----------------------------------------------------------------------------------- */
 
@@ -59,9 +59,15 @@ struct {
 
 /* --- helpers -------------------------------------------------------------------------------- */
 
+static __always_inline u8 weight_of(u32 cpu)
+{
+	return cpu < sizeof(weights) && weights[cpu] ? weights[cpu] : 1;
+}
+
 static __always_inline void count_neighbour(struct task_struct *task, struct profile_counts *c)
 {
 	struct neighbour_key key = {.tgid = task->tgid, .cpu = bpf_get_smp_processor_id()};
+	u8 weight = weight_of(key.cpu);
 	struct neighbour *row, first = {.samples = weight};
 
 	if (!key.tgid)
@@ -108,7 +114,7 @@ int on_sample(struct bpf_perf_event_data *ctx)
 		return 0;
 	}
 	c->samples++;
-	s->weight = weight;
+	s->weight = weight_of(s->cpu);
 	s->user_mode = (cs & 3) == 3;
 	s->after_call = s->user_mode && is_after_call(s->regs.ip);
 	s->kernel_bytes = s->user_mode ? 0 : bpf_get_stack(ctx, s->kernel_ip, sizeof(s->kernel_ip), 0);

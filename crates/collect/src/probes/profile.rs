@@ -2,6 +2,7 @@
 //! The profile's user side: opens the clocks and hands out samples as they come.
 
 use std::cell::RefCell;
+use std::collections::BTreeMap;
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::rc::Rc;
@@ -135,7 +136,7 @@ pub struct Profile<'o> {
     skel: skel::ProfileSkel<'o>,
     ring: RingBuffer<'o>,
     fresh: Rc<RefCell<Vec<RawSample>>>,
-    clocks: Vec<(OwnedFd, Link)>,
+    clocks: BTreeMap<u32, (OwnedFd, Link)>,
     hz: u32,
 }
 
@@ -185,18 +186,26 @@ impl<'o> Profile<'o> {
             0
         })?;
         let ring = rings.build().context("failed to map the ring of samples")?;
-        let clocks = cpus.iter().map(|&cpu| clock(&skel, cpu, hz)).collect::<Result<_>>()?;
+        let clocks = cpus.iter().map(|&cpu| Ok((cpu, clock(&skel, cpu, hz)?))).collect::<Result<_>>()?;
         Ok(Self { skel, ring, fresh, clocks, hz })
     }
 
-    /// Lets the clocks tick half as often from now on; a sample stands for two then. Where the kernel refuses, all stays
-    /// as it is.
-    pub fn halve_rate(&mut self) {
-        let period_ns = 2 * 1_000_000_000 / u64::from(self.hz.max(1));
-        // Of several, only one of a CPU that went away meanwhile cannot be slowed down: it does not tick any more.
-        let slower = self.clocks.iter().filter(|(clock, _)| perf_event::set_period(clock, period_ns).is_ok()).count();
-        if let (1.., Some(data)) = (slower, self.skel.maps.data_data.as_deref_mut()) {
-            data.weight = 2;
+    /// CPUs that have a clock.
+    pub fn cpus(&self) -> impl Iterator<Item = u32> {
+        self.clocks.keys().copied()
+    }
+
+    /// Lets the clock of a CPU tick so many times slower than at first; a sample stands for as many then. Where the kernel
+    /// refuses, because the CPU went away, all stays as it is.
+    pub fn set_pace(&mut self, cpu: u32, weight: u8) {
+        let period_ns = u64::from(weight.max(1)) * 1_000_000_000 / u64::from(self.hz.max(1));
+        let (Some((clock, _)), Some(bss)) = (self.clocks.get(&cpu), self.skel.maps.bss_data.as_deref_mut()) else {
+            return;
+        };
+        if let Some(of_cpu) = bss.weights.get_mut(cpu as usize)
+            && perf_event::set_period(clock, period_ns).is_ok()
+        {
+            *of_cpu = weight;
         }
     }
 

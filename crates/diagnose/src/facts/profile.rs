@@ -17,7 +17,7 @@ use recording::tables;
 use super::stacks::{Code, Stacks};
 use crate::case::{Case, Fact, gap};
 use crate::runtimes::Part;
-use crate::statistics::share;
+use crate::statistics::{Weights, share};
 use crate::verdict::Gap;
 use stretches::Stretches;
 
@@ -83,8 +83,8 @@ pub struct Profile {
     pub hz: u32,
     /// All samples of the target.
     pub total: ThreadSamples,
-    /// Rows of the recording that they are: some stand for several samples.
-    pub rows: u64,
+    /// How much they tell: some rows stand for several samples.
+    pub weights: Weights,
     /// Samples whose leaf function has no name.
     pub unnamed_leaf: u64,
     /// Samples whose stack has no named function at all.
@@ -114,7 +114,7 @@ impl Fact for Profile {
         let mut profile = Profile {
             hz: case.recording.meta.target.sample_hz,
             total: ThreadSamples::default(),
-            rows: rows.len() as u64,
+            weights: Weights::default(),
             unnamed_leaf: 0,
             unnamed: 0,
             broken: 0,
@@ -136,6 +136,7 @@ impl Fact for Profile {
 impl Profile {
     fn add(&mut self, row: &tables::Sample, stacks: &Stacks) {
         let weight = u64::from(row.weight.max(1));
+        self.weights.add(weight as f64);
         let thread = self.threads.entry((row.pid, row.tid)).or_default();
         thread.comm.clone_from(&row.comm);
         for counts in [thread, &mut self.total] {

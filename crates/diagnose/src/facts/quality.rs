@@ -7,7 +7,7 @@ use super::calls::Calls;
 use super::profile::Profile;
 use crate::case::{Case, Fact};
 use crate::ledger::threads::Threads;
-use crate::statistics::{MAX_WEIGHT, ratio, share};
+use crate::statistics::{ratio, share};
 use crate::verdict::{Cost, Coverage, Gap};
 use crate::wording::percent;
 
@@ -86,7 +86,7 @@ fn sampled(profile: &Profile, threads: Option<&Threads>) -> f64 {
     let got = profile.total.samples as f64;
     let named = share(got - profile.unnamed as f64, got);
     let expected = threads.map_or(0.0, |t| t.total.cpu_ns * f64::from(profile.hz) / 1e9);
-    let weight = ratio(got, profile.rows as f64).clamp(1.0, MAX_WEIGHT);
+    let weight = ratio(got, profile.weights.effective()).max(1.0);
     let noise = (expected * weight).sqrt();
     let missing = got < expected - 3.0 * noise;
     named * if missing { share(got, expected) } else { 1.0 }

@@ -14,7 +14,7 @@ use recording::tables;
 use super::blocked::{Blocked, Evidence, kind};
 use crate::case::{Case, Fact, gap};
 use crate::facts::stacks::Stacks;
-use crate::statistics::{ratio, share, share_error};
+use crate::statistics::{Weights, ratio, share, share_error};
 use crate::syscall::family;
 use crate::verdict::Gap;
 
@@ -288,7 +288,7 @@ fn spread(mut waits: BTreeMap<Blocked, f64>, threads: &mut BTreeMap<Key, ThreadL
 /// Samples of one thread, by where the CPU was.
 #[derive(Default)]
 struct Modes {
-    rows: f64,
+    weights: Weights,
     all: f64,
     kernel: f64,
     wait_calls: f64,
@@ -302,7 +302,7 @@ fn split_cpu(case: &Case, threads: &mut BTreeMap<Key, ThreadLedger>) {
         let key = if threads.contains_key(&exact) { exact } else { (0, 0, s.comm.clone()) };
         let m = modes.entry(key).or_default();
         let weight = f64::from(s.weight.max(1));
-        m.rows += 1.0;
+        m.weights.add(weight);
         m.all += weight;
         if s.kernel && family(&case.syscall(s.syscall)).waits() {
             m.wait_calls += weight;
@@ -318,7 +318,7 @@ fn split_cpu(case: &Case, threads: &mut BTreeMap<Key, ThreadLedger>) {
                 lines.kernel_ns = lines.cpu_ns * m.kernel / m.all;
                 lines.kernel_in_wait_calls_ns = lines.cpu_ns * m.wait_calls / m.all;
                 lines.user_ns = lines.cpu_ns - lines.kernel_ns - lines.kernel_in_wait_calls_ns;
-                lines.user_share_error = share_error(m.kernel + m.wait_calls, m.all, m.rows);
+                lines.user_share_error = share_error(m.kernel + m.wait_calls, m.all, m.weights.effective());
             }
         }
     }

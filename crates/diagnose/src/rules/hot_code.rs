@@ -114,8 +114,8 @@ struct Scope<'a> {
     /// By credited samples; those of threads that poll in vain left out.
     functions: Vec<Function>,
     samples: f64,
-    /// Rows of the recording that these are: some stand for several samples.
-    rows: f64,
+    /// So many samples of the full rate would tell as much.
+    effective: f64,
     user: f64,
     /// Share of these samples in threads whose time goes into empty calls.
     spinning: f64,
@@ -138,7 +138,7 @@ impl<'a> Scope<'a> {
             full,
             functions: profile.functions(stacks, |p| inside(p) && !spins.contains(&(p.pid, p.tid))),
             samples,
-            rows: samples * ratio(profile.rows as f64, profile.total.samples as f64),
+            effective: samples * ratio(profile.weights.effective(), profile.total.samples as f64),
             user: sum(&|p| inside(p) && !p.kernel),
             spinning: share(sum(&|p| inside(p) && spins.contains(&(p.pid, p.tid))), samples),
             of_target: share(samples, profile.total.samples as f64),
@@ -219,7 +219,7 @@ impl<'a> Scope<'a> {
     fn rows(&self, case: &Case, top: &Function) -> Vec<crate::verdict::Evidence> {
         let pid = case.recording.meta.target.pids.first().copied().unwrap_or(0);
         let perf = format!("perf record -F 199 -g -p {pid} -- sleep 10 && perf report --no-children");
-        let error = share_error(top.credited as f64, self.samples, self.rows);
+        let error = share_error(top.credited as f64, self.samples, self.effective);
         let second = self.functions.iter().filter(|f| f.name != top.name).map(|f| self.part(f)).fold(0.0, f64::max);
         vec![
             evidence(

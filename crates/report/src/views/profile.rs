@@ -25,7 +25,7 @@ pub fn view(material: &Material<'_>) -> Option<Section> {
         let labels = path(names.comm(place.pid, place.tid), place, (&profile, &stacks));
         root.insert(labels.iter().map(Label::frame), samples as f64);
     }
-    let lowered = if profile.rows < profile.total.samples { "up to " } else { "" };
+    let lowered = if profile.weights.effective() < profile.total.samples as f64 { "up to " } else { "" };
     let rate = if profile.hz > 0 { format!(", {lowered}{} samples a second", profile.hz) } else { String::new() };
     let graph = Block::Flame {
         title: format!("All threads{rate}"),

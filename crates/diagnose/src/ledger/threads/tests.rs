@@ -31,7 +31,7 @@ fn lines_add_up_to_the_wall() {
         (6e8, 2e8, 1e8)
     );
     assert!((l.blocked_with_stack - 0.6 / 0.9).abs() < 1e-9);
-    assert!((0.15..0.25).contains(&t.user_share_error), "{}", t.user_share_error);
+    assert!((0.25..0.35).contains(&t.user_share_error), "{}: three rows tell little", t.user_share_error);
     assert_eq!(
         l.slices.iter().map(|s| (s.t_ns, s.length_ns)).collect::<Vec<_>>(),
         [(1_000_000_000, 1e9), (2_000_000_000, 1e9)]
