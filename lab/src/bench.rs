@@ -16,13 +16,15 @@ mod service;
 mod statistics;
 
 use std::fs;
+use std::process::Command;
+use std::time::Instant;
 
 use anyhow::{Context, Result, bail};
 
 use crate::builds::{self, Build};
 use crate::paths::Paths;
 use crate::stop::Stop;
-use results::Results;
+use results::{Results, Run};
 use row::Row;
 
 /// Pairs of each comparison, unless told otherwise.
@@ -77,8 +79,8 @@ impl Bench<'_> {
     }
 }
 
-/// Runs experiments, all or those that are named; prints their table and writes it, after each one
-/// anew, so that an interrupted run leaves what it had. False = an experiment failed.
+/// Runs experiments, all or those that are named; prints their table, with what others gave before, and writes it after
+/// each one anew, so that an interrupted run leaves what it had. False = an experiment failed.
 ///
 /// # Errors
 /// A name that there is not; the folder for results cannot be written.
@@ -86,25 +88,47 @@ pub fn run(bench: &Bench<'_>, names: &[String], document: bool) -> Result<bool> 
     let picked = pick(names)?;
     fs::create_dir_all(bench.paths.bench()).context("failed to make the folder of results")?;
     let file = bench.paths.bench().join("results.json");
-    let mut results = Results::begin(bench.pairs);
+    let order: Vec<&str> = experiments::ALL.iter().map(|e| e.name).collect();
+    let mut results = Results::begin(&file);
+    let mut failed = false;
     for experiment in picked {
         eprintln!("{}: {}", experiment.name, experiment.about);
-        let rows = builds::build(experiment.builds, bench.paths).and_then(|()| (experiment.run)(bench));
-        results.add(experiment.name, rows);
+        let (run, rows) = measure(bench, experiment);
+        failed |= rows.is_err();
+        results.add(run, rows, &order);
         results.write(&file)?;
         if bench.stop.check().is_err() {
             break;
         }
     }
-    results.finished = bench.stop.check().is_ok();
-    results.write(&file)?;
     print!("{}", results.table());
     println!("written to {}", file.display());
     if document {
         results.put_into(&bench.paths.repository.join("docs/bench.md"))?;
     }
     bench.stop.check()?;
-    Ok(!results.any_failed())
+    Ok(!failed)
+}
+
+fn measure(bench: &Bench<'_>, experiment: &Experiment) -> (Run, Result<Vec<Row>>) {
+    let began = Instant::now();
+    let rows = builds::build(experiment.builds, bench.paths).and_then(|()| (experiment.run)(bench));
+    let run = Run {
+        experiment: experiment.name.into(),
+        commit: commit(bench.paths),
+        pairs: bench.pairs,
+        seconds: began.elapsed().as_secs_f64(),
+        interrupted: bench.stop.check().is_err(),
+        failed: None,
+    };
+    (run, rows)
+}
+
+/// The commit that is checked out; empty where that cannot be told.
+fn commit(paths: &Paths) -> String {
+    let describe = ["describe", "--always", "--dirty", "--abbrev=7"];
+    let output = Command::new("git").arg("-C").arg(&paths.repository).args(describe).output();
+    output.map(|o| String::from_utf8_lossy(&o.stdout).trim().to_string()).unwrap_or_default()
 }
 
 /// All experiments, for `lab bench --list`.

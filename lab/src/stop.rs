@@ -40,29 +40,38 @@ impl Stop {
     /// # Errors
     /// The runner was asked to end.
     pub fn sleep(&self, length: Duration) -> Result<()> {
-        let end = Instant::now() + length;
-        while Instant::now() < end {
-            self.check()?;
-            thread::sleep((end - Instant::now()).min(Duration::from_millis(50)));
-        }
-        Ok(())
+        self.sleep_until(length, || Ok(false)).map(drop)
+    }
+
+    /// The same, or until `ready`, which is asked as rarely as a sleep looks for the end: waiting for something then costs
+    /// the host no more than waiting. True = it was ready.
+    ///
+    /// # Errors
+    /// The runner was asked to end, or `ready` failed.
+    pub fn sleep_until(&self, length: Duration, ready: impl FnMut() -> Result<bool>) -> Result<bool> {
+        self.ask(Duration::from_millis(50), length, ready)
     }
 
     /// Asks `ready` every 20 ms until it is true; false once `limit` is over.
     ///
     /// # Errors
     /// The runner was asked to end, or `ready` failed.
-    pub fn poll(&self, limit: Duration, mut ready: impl FnMut() -> Result<bool>) -> Result<bool> {
+    pub fn poll(&self, limit: Duration, ready: impl FnMut() -> Result<bool>) -> Result<bool> {
+        self.ask(Duration::from_millis(20), limit, ready)
+    }
+
+    fn ask(&self, every: Duration, limit: Duration, mut ready: impl FnMut() -> Result<bool>) -> Result<bool> {
         let end = Instant::now() + limit;
         loop {
             self.check()?;
             if ready()? {
                 return Ok(true);
             }
-            if Instant::now() >= end {
+            let left = end.saturating_duration_since(Instant::now());
+            if left.is_zero() {
                 return Ok(false);
             }
-            thread::sleep(Duration::from_millis(20));
+            thread::sleep(left.min(every));
         }
     }
 }

@@ -33,6 +33,13 @@ pub struct Observer {
     most: Memory,
 }
 
+/// A diagnosis that has ended well.
+pub struct Ended {
+    observer: Observer,
+    ended_ns: u64,
+    cpu_s: f64,
+}
+
 /// Memory by the kernel's books, bytes.
 #[derive(Clone, Copy, Debug, Default)]
 struct Memory {
@@ -131,30 +138,31 @@ impl Observer {
         Ok(())
     }
 
+    /// Waits for the verdict and reads it.
+    ///
+    /// # Errors
+    /// There is none within `window` and a minute.
+    pub fn finish(self, window: Duration) -> Result<Observed> {
+        self.wait(window)?.read()
+    }
+
     /// Waits for the verdict.
     ///
     /// # Errors
     /// There is none within `window` and a minute.
-    pub fn finish(mut self, window: Duration) -> Result<Observed> {
+    pub fn wait(mut self, window: Duration) -> Result<Ended> {
         let stop = self.stop.clone();
         let pid = self.child.id();
-        let mut ended = false;
-        let mut turn = 0u32;
-        let waited = stop.poll(window + LIMIT, || {
-            // Ten times a second, the maps once: who looks must not become the load.
-            turn += 1;
-            if turn.is_multiple_of(5) {
+        // As quiet as a sleep: what the service's host pays for who waits here would be taken for wakewalk's cost.
+        let early = stop.sleep_until(window, || is_over(pid))?;
+        self.most.maps = maps(Path::new(&format!("/proc/{pid}/fdinfo")));
+        let ended = early
+            || stop.poll(LIMIT, || {
                 self.most.peak = self.most.peak.max(peak(pid));
-            }
-            if turn.is_multiple_of(50) {
-                self.most.maps = self.most.maps.max(maps(Path::new(&format!("/proc/{pid}/fdinfo"))));
-            }
-            ended = is_over(pid)?;
-            Ok(ended)
-        });
+                is_over(pid)
+            })?;
         let ended_ns = now_ns()?;
         if !ended {
-            waited?;
             bail!("wakewalk did not end within {} s", (window + LIMIT).as_secs());
         }
         let cpu_s = super::service::cpu_ns(pid)? as f64 / 1e9; // while its last books are still there
@@ -162,28 +170,7 @@ impl Observer {
         if !status.success() {
             bail!("wakewalk could not diagnose ({status}): {}", self.last_words());
         }
-        self.observed(ended_ns, cpu_s)
-    }
-
-    fn observed(&self, ended_ns: u64, cpu_s: f64) -> Result<Observed> {
-        let out = self.dir.join("out");
-        let verdict = serde_json::from_str(&fs::read_to_string(&out)?)
-            .with_context(|| format!("wakewalk printed no verdict in `{}`", out.display()))?;
-        let recording = recording::open(&self.dir.join("recording"))?;
-        let (from_ns, length_ns) = (recording.meta.start_ns, recording.meta.length_ns);
-        let first = recording.rows::<Sample>().iter().map(|s| s.t_ns).min().unwrap_or(0);
-        Ok(Observed {
-            first_event_s: seconds(self.spawned_ns, from_ns + first),
-            verdict_after_s: seconds(from_ns + length_ns, ended_ns),
-            cpu_s,
-            peak_bytes: self.most.peak,
-            map_bytes: self.most.maps,
-            from_ns,
-            until_ns: from_ns + length_ns,
-            verdict,
-            said: self.said(),
-            recording,
-        })
+        Ok(Ended { observer: self, ended_ns, cpu_s })
     }
 
     /// Its own sentence; what libraries said before it is in the file.
@@ -193,6 +180,34 @@ impl Observer {
 
     fn said(&self) -> String {
         fs::read_to_string(self.dir.join("err")).unwrap_or_default().trim().to_string()
+    }
+}
+
+impl Ended {
+    /// Reads what it printed and kept.
+    ///
+    /// # Errors
+    /// That is not what it should be.
+    pub fn read(self) -> Result<Observed> {
+        let Self { observer, ended_ns, cpu_s } = self;
+        let out = observer.dir.join("out");
+        let verdict = serde_json::from_str(&fs::read_to_string(&out)?)
+            .with_context(|| format!("wakewalk printed no verdict in `{}`", out.display()))?;
+        let recording = recording::open(&observer.dir.join("recording"))?;
+        let (from_ns, length_ns) = (recording.meta.start_ns, recording.meta.length_ns);
+        let first = recording.rows::<Sample>().iter().map(|s| s.t_ns).min().unwrap_or(0);
+        Ok(Observed {
+            first_event_s: seconds(observer.spawned_ns, from_ns + first),
+            verdict_after_s: seconds(from_ns + length_ns, ended_ns),
+            cpu_s,
+            peak_bytes: observer.most.peak,
+            map_bytes: observer.most.maps,
+            from_ns,
+            until_ns: from_ns + length_ns,
+            verdict,
+            said: observer.said(),
+            recording,
+        })
     }
 }
 

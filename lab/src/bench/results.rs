@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-//! All rows: written as JSON after each experiment, printed as a table, put into the docs.
+//! All rows: written as JSON after each experiment, printed as a table, put into the docs. An experiment that is run alone
+//! takes its own place among those of before.
 
 use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
-use std::time::Instant;
 
 use anyhow::{Context, Result};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::FINER;
 use super::row::Row;
@@ -15,60 +15,72 @@ use crate::documents;
 
 const BEGIN: &str = "<!-- output of `make bench`: begin -->";
 
-/// The results of one run.
-#[derive(Debug, Serialize)]
+/// How the intervals are made.
+const METHOD: &str = "median of the pairwise means of the paired ratios' logarithms, Wilcoxon signed-rank interval";
+
+/// What each experiment gave when it was last run on this host.
+#[derive(Debug, Default, Serialize, Deserialize)]
 pub struct Results {
     /// Kernel release.
     kernel: String,
     /// CPUs of the host.
     cpus: usize,
-    /// Pairs asked for.
-    pairs: usize,
     /// How the intervals are made.
-    method: &'static str,
-    /// False while it runs, and where it was interrupted.
-    pub finished: bool,
-    /// How long it has taken so far.
-    seconds: f64,
-    /// Experiments that broke, each with its reason.
-    failed: Vec<String>,
+    method: String,
+    /// The experiments, in the order of the table.
+    runs: Vec<Run>,
     /// The lines.
     rows: Vec<Row>,
-    #[serde(skip)]
-    began: Option<Instant>,
+}
+
+/// One experiment's run.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct Run {
+    /// Its name.
+    pub experiment: String,
+    /// The commit under test; with `-dirty` where the checkout differed from it.
+    pub commit: String,
+    /// Pairs asked for.
+    pub pairs: usize,
+    /// How long it took.
+    pub seconds: f64,
+    /// It was ended early: the rows are those of the pairs until then.
+    pub interrupted: bool,
+    /// Why it broke.
+    pub failed: Option<String>,
 }
 
 impl Results {
-    /// Nothing yet.
-    pub fn begin(pairs: usize) -> Self {
-        Self {
+    /// Those of before, where they are of this host; else nothing yet.
+    pub fn begin(file: &Path) -> Self {
+        let fresh = Self {
             kernel: fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default().trim().into(),
             cpus: std::thread::available_parallelism().map_or(1, std::num::NonZero::get),
-            pairs,
-            method: "median of the pairwise means of the paired ratios' logarithms, Wilcoxon signed-rank interval",
-            finished: false,
-            seconds: 0.0,
-            failed: Vec::new(),
-            rows: Vec::new(),
-            began: Some(Instant::now()),
-        }
+            method: METHOD.into(),
+            ..Self::default()
+        };
+        let earlier = fs::read_to_string(file).ok().and_then(|text| serde_json::from_str::<Self>(&text).ok());
+        let like = |e: &Self| (&e.kernel, e.cpus, &e.method) == (&fresh.kernel, fresh.cpus, &fresh.method);
+        earlier.filter(like).unwrap_or(fresh)
     }
 
-    /// Adds what an experiment gave.
-    pub fn add(&mut self, experiment: &str, rows: Result<Vec<Row>>) {
+    /// Puts what an experiment gave in the place of what it gave before; `order` are all experiments.
+    pub fn add(&mut self, mut run: Run, rows: Result<Vec<Row>>, order: &[&str]) {
+        self.rows.retain(|row| row.experiment != run.experiment);
+        self.runs.retain(|other| other.experiment != run.experiment);
         match rows {
-            Ok(rows) => self.rows.extend(rows.into_iter().map(|row| Row { experiment: experiment.into(), ..row })),
+            Ok(rows) => {
+                self.rows.extend(rows.into_iter().map(|row| Row { experiment: run.experiment.clone(), ..row }));
+            }
             Err(error) => {
                 eprintln!("  failed: {error:#}");
-                self.failed.push(format!("{experiment}: {error:#}"));
+                run.failed = Some(format!("{error:#}"));
             }
         }
-        self.seconds = self.began.map_or(0.0, |began| began.elapsed().as_secs_f64());
-    }
-
-    /// Whether an experiment broke.
-    pub fn any_failed(&self) -> bool {
-        !self.failed.is_empty()
+        self.runs.push(run);
+        let place = |name: &str| order.iter().position(|other| *other == name);
+        self.runs.sort_by_key(|run| place(&run.experiment));
+        self.rows.sort_by_key(|row| place(&row.experiment));
     }
 
     /// Writes them as JSON, by way of a second file: an interrupted write must not cost what was there.
@@ -84,25 +96,17 @@ impl Results {
 
     /// The table as text; it is also Markdown.
     pub fn table(&self) -> String {
-        let mut out = format!(
-            "Linux {}, {} CPUs, {} pairs ({} where a goal is a few percent), {:.0} min{}\n",
-            self.kernel,
-            self.cpus,
-            self.pairs,
-            self.pairs * FINER,
-            self.seconds / 60.0,
-            if self.finished { "" } else { ", interrupted" }
-        );
-        let mut experiment = "";
-        for row in &self.rows {
-            if row.experiment != experiment {
-                experiment = &row.experiment;
-                let _ = write!(out, "\n{HEAD}");
+        let mut out = format!("Linux {}, {} CPUs.\n", self.kernel, self.cpus);
+        for run in &self.runs {
+            let _ = writeln!(out, "\n{}", title(run));
+            if let Some(why) = &run.failed {
+                let _ = writeln!(out, "failed: {why}");
+                continue;
             }
-            let _ = writeln!(out, "{}", line(row));
-        }
-        for failed in &self.failed {
-            let _ = writeln!(out, "\nfailed: {failed}");
+            let _ = write!(out, "\n{HEAD}");
+            for row in self.rows.iter().filter(|row| row.experiment == run.experiment) {
+                let _ = writeln!(out, "{}", line(row));
+            }
         }
         let _ = writeln!(out, "\n{}", self.sum());
         out
@@ -126,6 +130,16 @@ impl Results {
     pub fn put_into(&self, document: &Path) -> Result<()> {
         documents::put(document, BEGIN, &self.table())
     }
+}
+
+fn title(run: &Run) -> String {
+    let Run { experiment, commit, pairs, .. } = run;
+    let early = if run.interrupted { ", ended early" } else { "" };
+    let fine = pairs * FINER;
+    format!(
+        "`{experiment}` at {commit}, {pairs} pairs ({fine} where a goal is a few percent), {:.0} min{early}:",
+        run.seconds / 60.0
+    )
 }
 
 const HEAD: &str = "| what | without | with | ratio or value | 95 % interval | goal | holds |\n\
@@ -171,12 +185,18 @@ mod tests {
     use super::*;
     use crate::bench::row::Goal;
 
+    const ORDER: &[&str] = &["nginx", "redis"];
+
+    fn run(experiment: &str) -> Run {
+        Run { experiment: experiment.into(), commit: "abc1234".into(), pairs: 8, ..Run::default() }
+    }
+
     fn results() -> Results {
-        let mut results = Results::begin(8);
+        let mut results = Results::begin(Path::new("/nonexistent"));
         let fair = Row::ratio("nginx: CPU", "us", &[(7.0, 7.1); 8]).goal(Goal::AtMost(1.03));
         let poor = Row::value("start", "s", &[2.0; 8]).goal(Goal::AtMost(1.5));
-        results.add("nginx", Ok(vec![fair, poor, Row::refused("tool", "no kprobes\nhere")]));
-        results.add("redis", Err(anyhow::anyhow!("no redis")));
+        results.add(run("redis"), Err(anyhow::anyhow!("no redis")), ORDER);
+        results.add(run("nginx"), Ok(vec![fair, poor, Row::refused("tool", "no kprobes\nhere")]), ORDER);
         results
     }
 
@@ -189,10 +209,22 @@ mod tests {
         );
         assert!(table.contains("| start |  |  | 2.000 s | 2.000 – 2.000 | <= 1.5 s | **no** |"), "{table}");
         assert!(table.contains("| tool (no kprobes here) |  |  |  |  |  |  |"), "{table}");
-        assert!(
-            table.contains("failed: redis: no redis") && table.contains("1 goals hold, 1 do not, 0 could"),
-            "{table}"
-        );
+        let (nginx, redis) = (table.find("`nginx` at abc1234, 8 pairs (32"), table.find("`redis` at abc1234"));
+        assert!(nginx.is_some() && nginx < redis, "{table}");
+        assert!(table.contains("failed: no redis") && table.contains("1 goals hold, 1 do not, 0 could"), "{table}");
+    }
+
+    #[test]
+    fn an_experiment_that_is_run_again_leaves_the_others() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("results.json");
+        results().write(&file).unwrap();
+        let mut again = Results::begin(&file);
+        again.add(run("redis"), Ok(vec![Row::value("redis: start", "s", &[1.0; 8])]), ORDER);
+        let table = again.table();
+        assert!(table.contains("nginx: CPU") && table.contains("redis: start") && !table.contains("failed"), "{table}");
+        fs::write(&file, "{").unwrap();
+        assert_eq!(Results::begin(&file).runs.len(), 0, "a damaged file is not of this host");
     }
 
     #[test]
@@ -203,7 +235,7 @@ mod tests {
         let json: serde_json::Value = serde_json::from_str(&fs::read_to_string(file).unwrap()).unwrap();
         let row = &json["rows"][0];
         assert!(["name", "ratio", "low", "high", "goal", "holds"].iter().all(|key| !row[key].is_null()), "{row}");
-        assert_eq!((&row["experiment"], &json["finished"]), (&"nginx".into(), &false.into()));
+        assert_eq!(row["experiment"], "nginx");
     }
 
     #[test]

@@ -36,11 +36,12 @@ pub struct Service {
 pub enum Side {
     /// Nobody.
     Alone,
-    /// wakewalk, a whole diagnosis from its start to its verdict.
-    Wakewalk,
     /// Another tool, while it is attached.
     Peer(&'static Peer),
 }
+
+/// How long a diagnosis still counts after its process has ended: the kernel takes programs off in the background.
+const AFTERMATH: Duration = Duration::from_millis(250);
 
 /// What a request cost over some time.
 pub struct Slice {
@@ -54,6 +55,13 @@ pub struct Slice {
     pub refusal: Option<String>,
 }
 
+/// A diagnosis, and the service alone before and after it.
+struct Beside {
+    alone: Slice,
+    with: Slice,
+}
+
+#[derive(Clone, Copy)]
 struct Reading {
     at_ns: u64,
     cpu_ns: u64,
@@ -65,39 +73,41 @@ impl Service {
     ///
     /// # Errors
     /// The service is gone, or wakewalk failed.
-    pub fn slice(&self, bench: &Bench<'_>, cell: &Cell, side: Side, seconds: f64) -> Result<Slice> {
+    fn slice(&self, cell: &Cell, side: Side, seconds: f64) -> Result<Slice> {
         let length = Duration::from_secs_f64(seconds);
         match side {
             Side::Alone => {
                 let before = self.reading(cell)?;
                 cell.stop.sleep(length)?;
-                self.since(cell, &before)
-            }
-            Side::Wakewalk => {
-                let before = self.reading(cell)?;
-                let target: Vec<OsString> = Aim::Pid(self.pid).args().into();
-                let observed = Observer::start(bench.paths, cell, &target, seconds)?.finish(length)?;
-                Ok(Slice { observed: Some(observed), ..self.since(cell, &before)? })
+                slice(&[(before, self.reading(cell)?)])
             }
             Side::Peer(peer) => {
                 let running = peer.watch(cell, self.pid)?;
                 let before = self.reading(cell)?;
                 cell.stop.sleep(length)?;
-                let slice = self.since(cell, &before)?;
+                let slice = slice(&[(before, self.reading(cell)?)])?;
                 Ok(Slice { refusal: running.end(), ..slice })
             }
         }
     }
 
-    fn since(&self, cell: &Cell, before: &Reading) -> Result<Slice> {
-        let now = self.reading(cell)?;
-        let requests = now.requests.saturating_sub(before.requests) as f64;
-        anyhow::ensure!(requests > 0.0, "the service answered nothing; is its load still there?");
-        Ok(Slice {
-            us_per_request: (now.cpu_ns - before.cpu_ns) as f64 / 1e3 / requests,
-            per_second: requests / ((now.at_ns - before.at_ns) as f64 / 1e9),
-            observed: None,
-            refusal: None,
+    /// Measures a whole diagnosis between two halves of the same length without one: a host that steadily gets faster or
+    /// slower changes both sides alike then.
+    fn beside(&self, bench: &Bench<'_>, cell: &Cell, seconds: f64) -> Result<Beside> {
+        let half = Duration::from_secs_f64(seconds / 2.0);
+        let target: Vec<OsString> = Aim::Pid(self.pid).args().into();
+        let begin = self.reading(cell)?;
+        cell.stop.sleep(half)?;
+        let before = self.reading(cell)?;
+        let observer = Observer::start(bench.paths, cell, &target, seconds)?;
+        let ended = observer.wait(Duration::from_secs_f64(seconds))?;
+        cell.stop.sleep(AFTERMATH)?;
+        let after = self.reading(cell)?;
+        cell.stop.sleep(half)?;
+        let end = self.reading(cell)?;
+        Ok(Beside {
+            alone: slice(&[(begin, before), (after, end)])?,
+            with: Slice { observed: Some(ended.read()?), ..slice(&[(before, after)])? },
         })
     }
 
@@ -106,6 +116,21 @@ impl Service {
         let cpu_ns = (self.cpu_ns)(cell, self.pid)?;
         Ok(Reading { at_ns: now_ns()?, cpu_ns, requests })
     }
+}
+
+/// What a request cost in several stretches together.
+fn slice(stretches: &[(Reading, Reading)]) -> Result<Slice> {
+    let sum = |number: fn(&Reading) -> u64| {
+        stretches.iter().map(|(from, until)| number(until).saturating_sub(number(from))).sum::<u64>() as f64
+    };
+    let requests = sum(|r| r.requests);
+    anyhow::ensure!(requests > 0.0, "the service answered nothing; is its load still there?");
+    Ok(Slice {
+        us_per_request: sum(|r| r.cpu_ns) / 1e3 / requests,
+        per_second: requests / (sum(|r| r.at_ns) / 1e9),
+        observed: None,
+        refusal: None,
+    })
 }
 
 /// The goal of a comparison, as a ratio to the service that nobody looks at.
@@ -129,13 +154,15 @@ pub fn compare(
     what: &str,
     (seconds, goal): (f64, Option<Wanted>),
 ) -> Result<Vec<Row>> {
-    let sides = [Side::Alone, Side::Wakewalk];
     let wanted = if goal.is_some() { bench.fine_rounds() } else { bench.rounds() };
-    let done = rounds::measure(wanted, cell, &sides, |cell, side| service.slice(bench, cell, side, seconds))?;
+    let done = rounds::measure(wanted, cell, &[()], |cell, ()| service.beside(bench, cell, seconds))?;
+    let pairs = |number: fn(&Slice) -> f64| -> Vec<(f64, f64)> {
+        done.rounds.iter().flatten().map(|b| (number(&b.alone), number(&b.with))).collect()
+    };
     let unit = service.unit;
-    let cpu = Row::ratio(format!("{what}: CPU per {unit}"), "us", &done.pairs(0, 1, |s| s.us_per_request));
-    let rate = Row::ratio(format!("{what}: {unit}s a second"), "/s", &done.pairs(0, 1, |s| s.per_second));
-    let seen: Vec<&Observed> = done.rounds.iter().filter_map(|round| round[1].observed.as_ref()).collect();
+    let cpu = Row::ratio(format!("{what}: CPU per {unit}"), "us", &pairs(|s| s.us_per_request));
+    let rate = Row::ratio(format!("{what}: {unit}s a second"), "/s", &pairs(|s| s.per_second));
+    let seen: Vec<&Observed> = done.rounds.iter().flatten().filter_map(|b| b.with.observed.as_ref()).collect();
     let mut rows = match goal {
         Some(Wanted::CpuAtMost(most)) => vec![cpu.goal(Goal::AtMost(most)), rate],
         Some(Wanted::RateAtLeast(least)) => vec![cpu, rate.goal(Goal::AtLeast(least))],
@@ -166,8 +193,7 @@ pub fn own_cost(what: &str, seen: &[&Observed]) -> Vec<Row> {
 /// As `slice`.
 pub fn peers(bench: &Bench<'_>, cell: &mut Cell, service: &Service, what: &str, seconds: f64) -> Result<Vec<Row>> {
     let sides: Vec<Side> = std::iter::once(Side::Alone).chain(bench.peers().iter().map(Side::Peer)).collect();
-    let done =
-        rounds::measure(bench.peer_rounds(), cell, &sides, |cell, side| service.slice(bench, cell, side, seconds))?;
+    let done = rounds::measure(bench.peer_rounds(), cell, &sides, |cell, side| service.slice(cell, side, seconds))?;
     let row = |(at, peer): (usize, &Peer)| {
         let name = format!("{what}: {}", peer.name);
         if let Some(why) = done.rounds.iter().find_map(|round| round[at + 1].refusal.as_deref()) {
@@ -198,6 +224,16 @@ pub fn cpu_ns(pid: u32) -> Result<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn stretches_are_added_up() {
+        let at = |at_ns, cpu_ns, requests| Reading { at_ns, cpu_ns, requests };
+        let (begin, before) = (at(0, 0, 0), at(1_000_000_000, 500_000, 100));
+        let (after, end) = (at(9_000_000_000, 900_000_000, 5000), at(10_000_000_000, 900_500_000, 5300));
+        let both = slice(&[(begin, before), (after, end)]).unwrap();
+        assert!((both.us_per_request - 2.5).abs() < 1e-9 && (both.per_second - 200.0).abs() < 1e-9);
+        assert!(slice(&[(begin, begin)]).is_err(), "without a request nothing can be said of one");
+    }
 
     #[test]
     fn our_own_time_grows() {
