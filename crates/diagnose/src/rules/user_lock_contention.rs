@@ -6,6 +6,7 @@ use crate::case::Case;
 use crate::facts::rights::Rights;
 use crate::facts::stacks::Stacks;
 use crate::facts::waiting::{Waiting, called_from, links, too_little};
+use crate::runtimes::collectors::Collector;
 use crate::verdict::{Explains, Finding, Gap, Subject};
 use crate::walk::Kind;
 use crate::walk::chains::Chain;
@@ -25,7 +26,7 @@ pub(super) static RULE: Rule = Rule {
                      or let readers share it.",
         look_alikes: "Idle worker pools wait in futex too, for work: on a condition variable, which is no lock. \
                       pool-exhausted: several hold one at once. Locks of goroutines never reach the kernel and are not \
-                      seen by this.",
+                      seen by this. runtime-pause: threads wait for a collection by way of the runtime's own locks.",
     },
     check: Check::Accuses(check),
 };
@@ -39,11 +40,12 @@ const MIN_TIME: f64 = 0.05;
 fn check(case: &Case) -> Checked {
     let waiting = case.fact::<Waiting>()?;
     let one_holder = case.fact::<Rights>()?.is_lock();
-    let (chains, ns) = waiting.of(|chain| match chain.links[0].who.fd_kind.as_str() {
+    let is_lock = |chain: &Chain| match chain.links[0].who.fd_kind.as_str() {
         LOCK => true,
         TURN => one_holder,
         _ => false,
-    });
+    };
+    let (chains, ns) = waiting.of(|chain| is_lock(chain) && !ends_in_collector(chain));
     let Some(first) = chains.first() else {
         return ruled_out("no wait of the target was for a lock that another of its threads held");
     };
@@ -53,6 +55,12 @@ fn check(case: &Case) -> Checked {
     }
     let headline = format!("waits for locks {} of its time, while the holder {}", percent(part), holder_does(first));
     found(finding(case, &waiting, first, ns)?, headline, advice(first))
+}
+
+/// Whether it ends in a thread that collects garbage: then it waited for the collection, and locks of the runtime handed that
+/// on.
+fn ends_in_collector(chain: &Chain) -> bool {
+    Collector::of(&chain.end.comm, std::iter::empty()).is_some()
 }
 
 /// What the holder did while others stood before its lock.
@@ -159,6 +167,14 @@ mod tests {
         let finding = found(&RULE, &text(2));
         assert!(finding.summary.contains("waits in clock_nanosleep"), "{}", finding.summary);
         assert_eq!(finding.chain.len(), 3);
+    }
+
+    #[test]
+    fn a_collection_that_threads_wait_for_by_way_of_locks() {
+        let collecting = text(2)
+            .replace("waker_comm=w", "waker_comm=\"VM Thread\"")
+            .replace("tid=2 comm=w", "tid=2 comm=\"VM Thread\"");
+        assert!(silent(&RULE, &collecting).contains("no wait"));
     }
 
     /// What nobody can take out of a lock must not be advised: a CPU that is missing.
