@@ -41,7 +41,7 @@ pub(super) static RULE: Rule = Rule {
 const MIN_SHARE: f64 = 0.40;
 
 /// User time must clearly be most of the busy time: near one half, the kernel is as good a place
-/// to look, and chance decides.
+/// to look. What samples show must be above this by two standard errors, or chance decides.
 const MIN_USER: f64 = 0.6;
 
 /// Fewer samples say nothing about 40 %: the standard error would be 7 points.
@@ -157,9 +157,8 @@ impl<'a> Scope<'a> {
         if self.of_target < MIN_OF_TARGET {
             return Err(format!("{what}, but with {} of the target's CPU time (under 10 %)", percent(self.of_target)));
         }
-        if share(self.user, self.samples) < MIN_USER {
-            let user = percent(share(self.user, self.samples));
-            return Err(format!("{what}: {user} of its time is in user mode (under 60 %), the rest in the kernel"));
+        if let Some(why) = self.not_user() {
+            return Err(format!("{what}: {why}"));
         }
         let top = self.functions.iter().find(|f| !f.scattered).filter(|f| self.part(f) >= MIN_SHARE);
         let Some(top) = top else {
@@ -172,6 +171,17 @@ impl<'a> Scope<'a> {
             Some(why) => Err(format!("{what}: {} holds {}, {why}", top.name, percent(self.part(top)))),
             None => Ok(top),
         }
+    }
+
+    /// Why user mode is not clearly most of the busy time, if it is not.
+    fn not_user(&self) -> Option<String> {
+        let (user, error) = (share(self.user, self.samples), share_error(self.user, self.samples, self.effective));
+        let told = format!("{} of its time is in user mode", percent(user));
+        if user < MIN_USER {
+            return Some(format!("{told} (under 60 %), the rest in the kernel"));
+        }
+        let chance = user - 2.0 * error < MIN_USER;
+        chance.then(|| format!("{told}, not clearly over 60 % (standard error {})", percent(error)))
     }
 
     /// Share of the busy time that a function's own work is.
