@@ -12,7 +12,7 @@ pub fn share(part: f64, whole: f64) -> f64 {
     ratio(part, whole).clamp(0.0, 1.0)
 }
 
-/// Samples that a row of a recording stands for at most: how far the rate is lowered.
+/// Samples that a row of a recording stands for at most: as far as a capture slows its clocks down.
 const MAX_WEIGHT: f64 = 8.0;
 
 /// How much rows of different weight tell together.
@@ -40,12 +40,11 @@ impl Weights {
 ///
 /// With the Laplace estimate (hits + 1) / (n + 2): ten samples of ten are not certainty.
 pub fn share_error(hits: f64, samples: f64, effective: f64) -> f64 {
-    let n = effective;
-    if n <= 0.0 {
+    if effective <= 0.0 {
         return 0.5;
     }
-    let p = share(hits * (n / samples) + 1.0, n + 2.0);
-    (p * (1.0 - p) / n).sqrt()
+    let p = share(hits * (effective / samples) + 1.0, effective + 2.0);
+    (p * (1.0 - p) / effective).sqrt()
 }
 
 #[cfg(test)]

@@ -153,9 +153,18 @@ impl Observer {
     pub fn wait(mut self, window: Duration) -> Result<Ended> {
         let stop = self.stop.clone();
         let pid = self.child.id();
-        // As quiet as a sleep: what the service's host pays for who waits here would be taken for wakewalk's cost.
-        let early = stop.sleep_until(window, || is_over(pid))?;
-        self.most.maps = maps(Path::new(&format!("/proc/{pid}/fdinfo")));
+        let mut turn = 0u32;
+        // Woken as rarely as a sleep: what the service's host pays for who waits here would be taken for wakewalk's cost.
+        let early = stop.sleep_until(window, || {
+            turn += 1;
+            if turn.is_multiple_of(2) {
+                self.most.peak = self.most.peak.max(peak(pid));
+            }
+            if turn.is_multiple_of(20) {
+                self.most.maps = self.most.maps.max(maps(Path::new(&format!("/proc/{pid}/fdinfo"))));
+            }
+            is_over(pid)
+        })?;
         let ended = early
             || stop.poll(LIMIT, || {
                 self.most.peak = self.most.peak.max(peak(pid));

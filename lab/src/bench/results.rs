@@ -235,7 +235,9 @@ mod tests {
         let json: serde_json::Value = serde_json::from_str(&fs::read_to_string(file).unwrap()).unwrap();
         let row = &json["rows"][0];
         assert!(["name", "ratio", "low", "high", "goal", "holds"].iter().all(|key| !row[key].is_null()), "{row}");
-        assert_eq!(row["experiment"], "nginx");
+        let run = &json["runs"][0];
+        assert_eq!((&row["experiment"], &run["experiment"]), (&"nginx".into(), &"nginx".into()));
+        assert_eq!((&run["interrupted"], &run["commit"]), (&false.into(), &"abc1234".into()));
     }
 
     #[test]
