@@ -10,7 +10,7 @@ use std::net::{Ipv6Addr, TcpListener, TcpStream};
 use std::os::fd::AsRawFd;
 use std::process::{Child, Command, Stdio};
 use std::thread::{sleep, spawn};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use wakewalk_collect::probes::Room;
 use wakewalk_collect::probes::ledger::Ledger;
@@ -24,6 +24,9 @@ const SERVE: &str = "serve";
 const THREADS: &str = "threads";
 /// What such a thread waits, once.
 const NAP: Duration = Duration::from_millis(5);
+/// Naps of all letters that may be none: on a full host a thread may lose its CPU for all that time between setting its
+/// timer and going to sleep, and then it never sleeps.
+const AWAKE: u64 = LETTERS / 10;
 
 #[test]
 #[ignore = "not a test: what the child runs"]
@@ -178,14 +181,18 @@ fn the_only_wait_of_a_short_life_is_known() {
         pipe.write_all(b"x").unwrap();
         sleep(2 * NAP);
     }
-    sleep(Duration::from_millis(100));
-    let rows = wakeups.rows().unwrap();
+    let mut rows = Vec::new();
+    poll(|| {
+        rows.extend(wakeups.rows().unwrap());
+        naps_of(child.id(), &rows).len() as u64 + wakeups.counts().unwrap().put_off >= LETTERS - AWAKE
+    });
     child.kill().unwrap();
     child.wait().unwrap();
     let naps = naps_of(child.id(), &rows);
     let counts = wakeups.counts().unwrap();
     // Rows are put off where others take all turns.
-    assert!(naps.len() as u64 <= LETTERS && naps.len() as u64 + counts.put_off >= LETTERS, "{} {counts:?}", naps.len());
+    assert!(naps.len() as u64 <= LETTERS, "{} {counts:?}", naps.len());
+    assert!(naps.len() as u64 + counts.put_off >= LETTERS - AWAKE, "{} {counts:?}", naps.len());
     for row in naps {
         assert!(row.wait_ns <= row.blocked_ns && row.wait_ns + row.run_queue_ns > 4_000_000, "{row:?}");
         assert_eq!(row.at_ns - row.since_ns, row.blocked_ns + row.cpu_ns + row.run_queue_ns, "{row:?}");
@@ -212,25 +219,42 @@ fn threads_that_answer_once_are_followed_from_their_birth() {
     let room = Room::OneIn(4096 / (LETTERS as u32 / 2));
     let wakeups = Wakeups::load_in(&mut b, &ledger, None, room).unwrap();
     let mut pipe = other.stdin.take().unwrap();
-    let mut rows = Vec::new();
-    for _ in 0..LETTERS {
+    let mut answer = |rows: &mut Vec<Wakeup>| {
         pipe.write_all(b"x").unwrap();
         sleep(2 * NAP);
         rows.extend(wakeups.rows().unwrap());
-    }
-    sleep(Duration::from_millis(100));
-    rows.extend(wakeups.rows().unwrap());
+    };
+    // An answer for which the target waits is where its process is met; on a full host the first may come too soon.
+    let mut rows = Vec::new();
+    let met = |row: &Wakeup| row.sleeper.tgid == target.id() && row.waker.tgid == other.id();
+    poll(|| {
+        answer(&mut rows);
+        rows.iter().any(met)
+    });
+    rows.clear();
+    (0..LETTERS).for_each(|_| answer(&mut rows));
+    poll(|| {
+        rows.extend(wakeups.rows().unwrap());
+        naps_of(other.id(), &rows).len() as u64 + wakeups.counts().unwrap().put_off >= LETTERS - AWAKE
+    });
     let counts = wakeups.counts().unwrap();
     for child in [&mut target, &mut other] {
         child.kill().unwrap();
         child.wait().unwrap();
     }
     let naps = naps_of(other.id(), &rows);
-    // The first answer is where its process is met.
-    assert!(naps.len() as u64 + counts.put_off + 2 >= LETTERS, "{} {counts:?}", naps.len());
+    assert!(naps.len() as u64 + counts.put_off >= LETTERS - AWAKE, "{} {counts:?}", naps.len());
     assert!(counts.followed > LETTERS / 2 && counts.not_followed == 0, "{counts:?}");
     for row in naps {
         assert!(row.wait_ns <= row.blocked_ns && row.wait_ns + row.run_queue_ns > 4_000_000, "{row:?}");
+    }
+}
+
+/// Waits until something is so, for two seconds at most.
+fn poll(mut is_so: impl FnMut() -> bool) {
+    let until = Instant::now() + Duration::from_secs(2);
+    while !is_so() && Instant::now() < until {
+        sleep(NAP);
     }
 }
 

@@ -136,7 +136,7 @@ impl Fact for Walk {
         let context = Context {
             case,
             ends: &ends,
-            timelines: &Timelines::new(rows, &ends),
+            timelines: &Timelines::new(case, rows, &ends),
             target: &walk.target,
             turns: &walk.turns,
             codes: &walk.codes,

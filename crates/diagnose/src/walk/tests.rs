@@ -99,6 +99,23 @@ fn a_waker_that_ran_is_the_end() {
 }
 
 #[test]
+fn a_waker_that_never_waits_ran_as_much_as_the_clock_says() {
+    let answer = |t_ns: u32| {
+        format!(
+            "wakeup t_ns={t_ns}e6 pid=1 tid=1 comm=a wait_ns=80e6 blocked_ns=80e6 syscall=0 context=thread waker_pid=2 \
+             waker_tid=2 waker_comm=b waker_syscall=1\n"
+        )
+    };
+    // It may have done anything before it was met; then the clock found it nine times of ten.
+    let rows = format!("meta target.sample_hz=100\nneighbour pid=2 comm=b samples=90\n{}{}", answer(100), answer(200));
+    let ends: Vec<(Kind, f64)> = walk(&rows).iter().map(|c| (c.end.kind, c.ns.round())).collect();
+    assert_eq!(ends, [(Kind::Unseen, 88e6), (Kind::OnCpu, 72e6)]);
+    let without = walk(&format!("{}{}", answer(100), answer(200)));
+    assert_eq!(without.len(), 1, "nobody says that it ran");
+    assert_eq!(without[0].end.kind, Kind::Unseen);
+}
+
+#[test]
 fn new_work_for_the_waker_explains_nothing() {
     // The store answers after its timer; meanwhile others ask it, and the target asks once more.
     let rows = "wakeup t_ns=100e6 pid=1 tid=1 comm=proxy wait_ns=20e6 blocked_ns=20e6 syscall=232 context=thread waker_pid=2 waker_tid=2 waker_comm=store waker_local_port=90 waker_remote_port=555

@@ -3,15 +3,28 @@
 
 use std::collections::BTreeMap;
 
-use recording::tables::Wakeup;
+use recording::tables::{Neighbour, Wakeup};
 
 use super::Kind;
 use super::ends::Ends;
 use super::waits::{Wait, by_thread};
+use crate::case::Case;
+use crate::statistics::share;
 
 /// Waits by thread, in the order of time.
 pub struct Timelines<'r> {
     threads: BTreeMap<u32, Vec<Wait<'r>>>,
+    /// Threads outside the target without any row that ended waits themselves.
+    restless: BTreeMap<u32, Restless>,
+}
+
+/// A thread that ended somebody's wait, was followed from then on, and never waited itself: it has always something to do.
+#[derive(Clone, Copy)]
+struct Restless {
+    /// When it was met, ns after the capture's start.
+    met: f64,
+    /// Share of the time in which its process was on a CPU, by the clock. The rest is unknown: only waits are recorded.
+    busy: f64,
 }
 
 /// A wait, cut to a span.
@@ -41,8 +54,10 @@ pub struct Activity<'r> {
 }
 
 impl<'r> Timelines<'r> {
-    pub fn new(rows: &'r [Wakeup], ends: &Ends<'_>) -> Self {
-        Self { threads: by_thread(rows, ends) }
+    pub fn new(case: &Case, rows: &'r [Wakeup], ends: &Ends<'_>) -> Self {
+        let threads = by_thread(rows, ends);
+        let restless = restless(case, rows, ends, &threads);
+        Self { threads, restless }
     }
 
     /// All waits, by thread.
@@ -72,11 +87,16 @@ impl<'r> Timelines<'r> {
                 return activity;
             }
         }
-        // After its last row it has not waited for long: it is the one that ended the wait. One without any row may
-        // have done anything.
-        let kind = if waits.is_empty() { Kind::Unseen } else { Kind::OnCpu };
-        activity.add(kind, until - at);
+        // After its last row it has not waited for long: it is the one that ended the wait.
+        let busy = if waits.is_empty() { self.busy(tid, (at, until)) } else { 1.0 };
+        activity.add(Kind::OnCpu, (until - at) * busy);
+        activity.add(Kind::Unseen, (until - at) * (1.0 - busy));
         activity
+    }
+
+    /// Share of a span in which a thread without any row was on a CPU, as far as is known.
+    fn busy(&self, tid: u32, (from, until): (f64, f64)) -> f64 {
+        self.restless.get(&tid).map_or(0.0, |thread| thread.busy * share(until - thread.met.max(from), until - from))
     }
 }
 
@@ -99,4 +119,25 @@ impl Activity<'_> {
             self.add(kind, ns * part / sum);
         }
     }
+}
+
+fn restless(
+    case: &Case,
+    rows: &[Wakeup],
+    ends: &Ends<'_>,
+    threads: &BTreeMap<u32, Vec<Wait<'_>>>,
+) -> BTreeMap<u32, Restless> {
+    let samples = f64::from(case.recording.meta.target.sample_hz) * case.length_ns() / 1e9;
+    let others = case.recording.rows::<Neighbour>().iter().filter(|other| other.pid != 0 && !other.own);
+    let busy: BTreeMap<u32, f64> = others.map(|other| (other.pid, share(other.samples as f64, samples))).collect();
+    let mut found: BTreeMap<u32, Restless> = BTreeMap::new();
+    for row in rows.iter().filter(|row| row.context == "thread" && !threads.contains_key(&row.waker_tid)) {
+        let Some(&busy) = busy.get(&row.waker_pid) else { continue };
+        if ends.of(row).is_none() {
+            let met = row.t_ns as f64;
+            let thread = found.entry(row.waker_tid).or_insert(Restless { met, busy });
+            thread.met = thread.met.min(met);
+        }
+    }
+    found
 }
