@@ -63,7 +63,9 @@ fn evidence(evidence: &[Evidence]) -> Option<Block> {
 /// A chain as a table: waits, and what the last one ends at.
 pub(super) fn chain(title: &str, chain: &[Link]) -> Option<Block> {
     let row = |link: &Link| {
-        let place = link.stack.first().cloned().unwrap_or_default();
+        // What ended the last wait is nobody's code: the code is where it went on.
+        let then = if link.who.is_empty() { "then " } else { "" };
+        let place = link.stack.first().map(|place| format!("{then}{place}")).unwrap_or_default();
         vec![link.who.clone(), numbers::seconds(link.seconds), link.waits_on.clone(), place]
     };
     let columns =
