@@ -50,6 +50,7 @@ struct thread_state {
 	u8 fd_kind; /* enum fd_kind */
 	u8 state; /* task state bits of the wait */
 	u8 io_wait;
+	u8 closed; /* its last row is written: waits that end later are of no capture */
 	s32 wanted; /* call before whose next wait a snapshot is to be taken, plus one; 0 = none */
 	s32 polled; /* descriptor that the wait's call polls, if it is one only; -1 = it does not, or polls several */
 	struct totals sum;

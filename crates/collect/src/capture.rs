@@ -364,10 +364,12 @@ impl<'o, 'p> Capture<'o, 'p> {
     /// Takes the hooks off and writes what only the end can tell. Returns the capture's length, ns: it ends with the last
     /// look at the threads, and so must all that is counted; what was caught until then is read afterwards.
     fn close(mut self, writer: &mut Writer, back: &Back) -> Result<u64> {
-        let last_look = back.forward(|| self.probes.ledger.read(true));
+        let (last_look, length_ns) = back.forward(|| {
+            let last_look = self.probes.ledger.read(true);
+            self.probes.detach();
+            (last_look, clock::monotonic_ns() - self.start_ns)
+        });
         let mut living = last_look.context("failed to close the last slice")?;
-        self.probes.detach();
-        let length_ns = clock::monotonic_ns() - self.start_ns;
         let counters = self.samplers.last(length_ns);
         self.drain()?;
         // Some may have ended between the look and the end of the hooks: their last word counts.

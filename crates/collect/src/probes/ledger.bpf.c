@@ -124,7 +124,8 @@ static __always_inline void leave(struct task_struct *task, struct thread_state 
 	if (t->off == OFF_BLOCKED) {
 		t->stackless = t->stack ? 0 : t->stackless + blocked;
 		c->waits++;
-		add_wait(task, t, blocked, now, &c->waits_lost);
+		if (!t->closed)
+			add_wait(task, t, blocked, now, &c->waits_lost);
 	}
 	note_queue(task, t);
 	if (state & TASK_DEAD) {
@@ -296,6 +297,7 @@ int read_threads(struct bpf_iter__task *ctx)
 	t = watched(task);
 	if (!t || !t->off_at)
 		return 0;
+	t->closed = last_read;
 	copy = *t;
 	if (now < copy.off_at || now < copy.on_at) /* it switched after `now` was read */
 		now = bpf_ktime_get_ns();

@@ -81,7 +81,5 @@ fn a_storm_of_wakeups_is_bounded_and_told() {
     assert!(told > rows.len() as u64, "{told} waits in {} rows", rows.len());
     let lost: u64 = recording.rows::<Loss>().iter().map(|loss| loss.count).sum();
     assert_eq!(verdict.coverage.events_lost, lost);
-    // Where all CPUs are full, the recorder itself, which is nicer than all others, stands in their queues for up to 0.1 s
-    // between the first look at the threads and the last.
-    assert!(verdict.coverage.thread_time > 0.95, "{:?}", verdict.coverage);
+    assert!(verdict.coverage.thread_time > 0.99, "{:?}", verdict.coverage);
 }
