@@ -7,26 +7,26 @@
 use std::io::{Read, Write, stdout};
 use std::mem::MaybeUninit;
 use std::net::{Ipv6Addr, TcpListener, TcpStream};
-use std::os::fd::AsRawFd;
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::process::{Child, Command, Stdio};
 use std::thread::{sleep, spawn};
 use std::time::{Duration, Instant};
 
 use wakewalk_collect::probes::Room;
 use wakewalk_collect::probes::ledger::Ledger;
-use wakewalk_collect::probes::wakeups::{Wakeup, Wakeups};
+use wakewalk_collect::probes::wakeups::{Counts, Wakeup, Wakeups};
 
 const ROLE: &str = "WAKEWALK_TEST_ROLE";
 const LETTERS: u64 = 40;
-/// The role of one that serves a client at a port.
+/// The role of one that serves a client of the listening socket that is its standard input.
 const SERVE: &str = "serve";
 /// The role of one that starts a thread for each letter, which passes it on.
 const THREADS: &str = "threads";
 /// What such a thread waits, once.
 const NAP: Duration = Duration::from_millis(5);
-/// Naps of all letters that may be none: on a full host a thread may lose its CPU for all that time between setting its
-/// timer and going to sleep, and then it never sleeps.
-const AWAKE: u64 = LETTERS / 10;
+/// A wakeup that falls on a task which the kernel keeps from tracepoints is shown to nobody. Hosts with a supervisor of that
+/// kind hide one in a hundred: a try that misses some is repeated.
+const TRIES: usize = 5;
 
 #[test]
 #[ignore = "not a test: what the child runs"]
@@ -41,12 +41,12 @@ fn role() {
                 spawn(nap).join().unwrap();
             }
         }
-        None => while std::io::stdin().read_exact(&mut letter).is_ok() {},
-        Some((SERVE, port)) => {
-            let mut client =
-                TcpListener::bind((Ipv6Addr::LOCALHOST, port.parse().unwrap())).unwrap().accept().unwrap().0;
+        None if role == SERVE => {
+            let listener = TcpListener::from(std::io::stdin().as_fd().try_clone_to_owned().unwrap());
+            let mut client = listener.accept().unwrap().0;
             while client.read_exact(&mut letter).is_ok() {}
         }
+        None => while std::io::stdin().read_exact(&mut letter).is_ok() {},
         Some((call, port)) => {
             let mut socket = TcpStream::connect((Ipv6Addr::LOCALHOST, port.parse().unwrap())).unwrap();
             while wait_for(&socket, call) && socket.read_exact(&mut letter).is_ok() {}
@@ -79,13 +79,13 @@ fn wait_for(socket: &TcpStream, call: &str) -> bool {
 
 /// A child with a role; what it says is not shown.
 fn child(role: &str) -> Child {
-    child_to(role, Stdio::null())
+    child_between(role, Stdio::piped(), Stdio::null())
 }
 
-fn child_to(role: &str, to: Stdio) -> Child {
+fn child_between(role: &str, from: Stdio, to: Stdio) -> Child {
     let me = std::env::current_exe().unwrap();
     let mut command = Command::new(me);
-    command.args(["--exact", "role", "--ignored"]).env(ROLE, role).stdin(Stdio::piped()).stdout(to);
+    command.args(["--exact", "role", "--ignored"]).env(ROLE, role).stdin(from).stdout(to);
     let child = command.spawn().unwrap();
     sleep(Duration::from_millis(300));
     child
@@ -141,10 +141,10 @@ fn clients_of_the_target_are_not_followed() {
     let followed = |told: bool| {
         let (mut a, mut b) = (MaybeUninit::uninit(), MaybeUninit::uninit());
         let ledger = Ledger::load(&mut a).map_err(|refused| eprintln!("SKIPPED: {refused:#}")).ok()?;
-        let address = TcpListener::bind((Ipv6Addr::LOCALHOST, 0)).unwrap().local_addr().unwrap();
-        let mut child = child(&format!("{SERVE} {}", address.port()));
-        let tries = (0..100).map(|_| TcpStream::connect(address).inspect_err(|_| sleep(Duration::from_millis(50))));
-        let mut connection = tries.into_iter().find_map(Result::ok).expect("a server within five seconds");
+        let listener = TcpListener::bind((Ipv6Addr::LOCALHOST, 0)).unwrap();
+        let address = listener.local_addr().unwrap();
+        let mut child = child_between(SERVE, OwnedFd::from(listener).into(), Stdio::null());
+        let mut connection = TcpStream::connect(address).unwrap();
         let mut wakeups = Wakeups::load(&mut b, &ledger).unwrap();
         if told {
             wakeups.listen([&format!("tcp {address}")]);
@@ -165,97 +165,100 @@ fn clients_of_the_target_are_not_followed() {
     assert_ne!(followed(false), Some(false), "as long as its port is not known, it may be anybody");
 }
 
+/// Waits of threads that nap once, and what was counted meanwhile.
+#[derive(Default)]
+struct Naps {
+    rows: Vec<Wakeup>,
+    counts: Counts,
+}
+
+impl Naps {
+    /// Has this child's threads nap for so many letters; waits for the last of them, for two seconds at most.
+    fn of(child: &mut Child, letters: u64, wakeups: &Wakeups<'_>) -> Self {
+        let mut naps = Self::default();
+        let mut pipe = child.stdin.take().unwrap();
+        for _ in 0..letters {
+            pipe.write_all(b"x").unwrap();
+            naps.read(child.id(), wakeups);
+        }
+        let until = Instant::now() + Duration::from_secs(2);
+        while !naps.are_complete() && Instant::now() < until {
+            naps.read(child.id(), wakeups);
+        }
+        naps
+    }
+
+    fn read(&mut self, pid: u32, wakeups: &Wakeups<'_>) {
+        let is_nap = |row: &Wakeup| i64::from(row.sleeper.syscall) == libc::SYS_clock_nanosleep;
+        sleep(2 * NAP);
+        self.rows.extend(wakeups.rows().unwrap().into_iter().filter(|row| row.sleeper.tgid == pid && is_nap(row)));
+        self.counts = wakeups.counts().unwrap();
+    }
+
+    /// Rows are put off where others take all turns.
+    fn are_complete(&self) -> bool {
+        self.rows.len() as u64 + self.counts.put_off >= LETTERS
+    }
+}
+
+/// The first try in which no nap is missing; `None` = the kernel refuses the probe.
+fn complete(mut naps: impl FnMut() -> Option<Naps>) -> Option<Naps> {
+    for _ in 0..TRIES {
+        let naps = naps()?;
+        if naps.are_complete() {
+            return Some(naps);
+        }
+        eprintln!("{} of {LETTERS} naps: {:?}", naps.rows.len(), naps.counts);
+    }
+    panic!("naps were missing {TRIES} times");
+}
+
 /// A thread for each request waits once in its life: that wait counts like any other.
 #[test]
 fn the_only_wait_of_a_short_life_is_known() {
-    let (mut a, mut b) = (MaybeUninit::uninit(), MaybeUninit::uninit());
-    let ledger = match Ledger::load(&mut a) {
-        Ok(ledger) => ledger,
-        Err(refused) => return eprintln!("SKIPPED: {refused:#}"),
-    };
-    let mut child = child(THREADS);
-    ledger.seed(&[child.id()]).unwrap();
-    let wakeups = Wakeups::load(&mut b, &ledger).unwrap();
-    let mut pipe = child.stdin.take().unwrap();
-    for _ in 0..LETTERS {
-        pipe.write_all(b"x").unwrap();
-        sleep(2 * NAP);
-    }
-    let mut rows = Vec::new();
-    poll(|| {
-        rows.extend(wakeups.rows().unwrap());
-        naps_of(child.id(), &rows).len() as u64 + wakeups.counts().unwrap().put_off >= LETTERS - AWAKE
-    });
-    child.kill().unwrap();
-    child.wait().unwrap();
-    let naps = naps_of(child.id(), &rows);
-    let counts = wakeups.counts().unwrap();
-    // Rows are put off where others take all turns.
-    assert!(naps.len() as u64 <= LETTERS, "{} {counts:?}", naps.len());
-    assert!(naps.len() as u64 + counts.put_off >= LETTERS - AWAKE, "{} {counts:?}", naps.len());
-    for row in naps {
+    let Some(naps) = complete(naps_of_the_target) else { return };
+    assert!(naps.rows.len() as u64 <= LETTERS, "{} {:?}", naps.rows.len(), naps.counts);
+    for row in naps.rows {
         assert!(row.wait_ns <= row.blocked_ns && row.wait_ns + row.run_queue_ns > 4_000_000, "{row:?}");
         assert_eq!(row.at_ns - row.since_ns, row.blocked_ns + row.cpu_ns + row.run_queue_ns, "{row:?}");
     }
 }
 
-fn naps_of(pid: u32, rows: &[Wakeup]) -> Vec<&Wakeup> {
-    let is_nap = |row: &&Wakeup| i64::from(row.sleeper.syscall) == libc::SYS_clock_nanosleep;
-    rows.iter().filter(|row| row.sleeper.tgid == pid).filter(is_nap).collect()
+fn naps_of_the_target() -> Option<Naps> {
+    let (mut a, mut b) = (MaybeUninit::uninit(), MaybeUninit::uninit());
+    let ledger = Ledger::load(&mut a).map_err(|refused| eprintln!("SKIPPED: {refused:#}")).ok()?;
+    let mut child = child(THREADS);
+    ledger.seed(&[child.id()]).unwrap();
+    let wakeups = Wakeups::load(&mut b, &ledger).unwrap();
+    let naps = Naps::of(&mut child, LETTERS, &wakeups);
+    end(&mut child);
+    Some(naps)
 }
 
 /// A process outside the target that starts a thread for each answer: what that thread waits for is known as well.
 #[test]
 fn threads_that_answer_once_are_followed_from_their_birth() {
-    let (mut a, mut b) = (MaybeUninit::uninit(), MaybeUninit::uninit());
-    let ledger = match Ledger::load(&mut a) {
-        Ok(ledger) => ledger,
-        Err(refused) => return eprintln!("SKIPPED: {refused:#}"),
-    };
-    let mut target = child("read");
-    let mut other = child_to(THREADS, Stdio::from(target.stdin.take().unwrap()));
-    ledger.seed(&[target.id()]).unwrap();
-    // Room for half of them: those that have ended make it.
-    let room = Room::OneIn(4096 / (LETTERS as u32 / 2));
-    let wakeups = Wakeups::load_in(&mut b, &ledger, None, room).unwrap();
-    let mut pipe = other.stdin.take().unwrap();
-    let mut answer = |rows: &mut Vec<Wakeup>| {
-        pipe.write_all(b"x").unwrap();
-        sleep(2 * NAP);
-        rows.extend(wakeups.rows().unwrap());
-    };
-    // An answer for which the target waits is where its process is met; on a full host the first may come too soon.
-    let mut rows = Vec::new();
-    let met = |row: &Wakeup| row.sleeper.tgid == target.id() && row.waker.tgid == other.id();
-    poll(|| {
-        answer(&mut rows);
-        rows.iter().any(met)
-    });
-    rows.clear();
-    (0..LETTERS).for_each(|_| answer(&mut rows));
-    poll(|| {
-        rows.extend(wakeups.rows().unwrap());
-        naps_of(other.id(), &rows).len() as u64 + wakeups.counts().unwrap().put_off >= LETTERS - AWAKE
-    });
-    let counts = wakeups.counts().unwrap();
-    for child in [&mut target, &mut other] {
-        child.kill().unwrap();
-        child.wait().unwrap();
-    }
-    let naps = naps_of(other.id(), &rows);
-    assert!(naps.len() as u64 + counts.put_off >= LETTERS - AWAKE, "{} {counts:?}", naps.len());
-    assert!(counts.followed > LETTERS / 2 && counts.not_followed == 0, "{counts:?}");
-    for row in naps {
+    let Some(naps) = complete(naps_behind_the_target) else { return };
+    assert!(naps.counts.followed > LETTERS / 2 && naps.counts.not_followed == 0, "{:?}", naps.counts);
+    for row in naps.rows {
         assert!(row.wait_ns <= row.blocked_ns && row.wait_ns + row.run_queue_ns > 4_000_000, "{row:?}");
     }
 }
 
-/// Waits until something is so, for two seconds at most.
-fn poll(mut is_so: impl FnMut() -> bool) {
-    let until = Instant::now() + Duration::from_secs(2);
-    while !is_so() && Instant::now() < until {
-        sleep(NAP);
-    }
+fn naps_behind_the_target() -> Option<Naps> {
+    let (mut a, mut b) = (MaybeUninit::uninit(), MaybeUninit::uninit());
+    let ledger = Ledger::load(&mut a).map_err(|refused| eprintln!("SKIPPED: {refused:#}")).ok()?;
+    let mut target = child("read");
+    let mut other = child_between(THREADS, Stdio::piped(), Stdio::from(target.stdin.take().unwrap()));
+    ledger.seed(&[target.id()]).unwrap();
+    // Room for half of them: those that have ended make it.
+    let room = Room::OneIn(4096 / (LETTERS as u32 / 2));
+    let wakeups = Wakeups::load_in(&mut b, &ledger, None, room).unwrap();
+    // The length of the target's first wait is not known: the second answer is where the other process is met.
+    let naps = Naps::of(&mut other, LETTERS + 2, &wakeups);
+    end(&mut target);
+    end(&mut other);
+    Some(naps)
 }
 
 /// One wait of the child, which this process ended.
