@@ -3,12 +3,13 @@
 
 use std::collections::BTreeMap;
 
-use recording::tables::{Neighbour, Wakeup};
+use recording::tables::Wakeup;
 
 use super::Kind;
 use super::ends::Ends;
 use super::waits::{Wait, by_thread};
 use crate::case::Case;
+use crate::facts::cpus::Cpus;
 use crate::statistics::share;
 
 /// Waits by thread, in the order of time.
@@ -128,8 +129,9 @@ fn restless(
     threads: &BTreeMap<u32, Vec<Wait<'_>>>,
 ) -> BTreeMap<u32, Restless> {
     let samples = f64::from(case.recording.meta.target.sample_hz) * case.length_ns() / 1e9;
-    let others = case.recording.rows::<Neighbour>().iter().filter(|other| other.pid != 0 && !other.own);
-    let busy: BTreeMap<u32, f64> = others.map(|other| (other.pid, share(other.samples as f64, samples))).collect();
+    let Ok(cpus) = case.fact::<Cpus>() else { return BTreeMap::new() };
+    let others = cpus.neighbours.iter().filter(|other| other.pid != 0);
+    let busy: BTreeMap<u32, f64> = others.map(|other| (other.pid, share(other.samples, samples))).collect();
     let mut found: BTreeMap<u32, Restless> = BTreeMap::new();
     for row in rows.iter().filter(|row| row.context == "thread" && !threads.contains_key(&row.waker_tid)) {
         let Some(&busy) = busy.get(&row.waker_pid) else { continue };
