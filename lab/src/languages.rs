@@ -22,7 +22,7 @@ const ALL: &[(&str, &str)] = &[
     ("Go", "go-small-gc"),
     ("Go calling C (cgo)", "busy-poll"),
     ("JavaScript (Node.js, no perf map)", "slow-store"),
-    ("Python", "sleep-in-path"),
+    ("Python, stripped (of the distribution)", "sleep-in-path"),
     ("Java (HotSpot, no perf map)", "java-idle-pool"),
 ];
 
