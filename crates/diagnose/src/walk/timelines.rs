@@ -20,7 +20,6 @@ pub struct Timelines<'r> {
 }
 
 /// A thread that ended somebody's wait, was followed from then on, and never waited itself: it has always something to do.
-#[derive(Clone, Copy)]
 struct Restless {
     /// When it was met, ns after the capture's start.
     met: f64,
@@ -133,13 +132,11 @@ fn restless(
     let others = cpus.neighbours.iter().filter(|other| other.pid != 0);
     let busy: BTreeMap<u32, f64> = others.map(|other| (other.pid, share(other.samples, samples))).collect();
     let mut found: BTreeMap<u32, Restless> = BTreeMap::new();
-    for row in rows.iter().filter(|row| row.context == "thread" && !threads.contains_key(&row.waker_tid)) {
+    for row in rows.iter().filter(|row| !threads.contains_key(&row.waker_tid) && ends.of(row).is_none()) {
         let Some(&busy) = busy.get(&row.waker_pid) else { continue };
-        if ends.of(row).is_none() {
-            let met = row.t_ns as f64;
-            let thread = found.entry(row.waker_tid).or_insert(Restless { met, busy });
-            thread.met = thread.met.min(met);
-        }
+        let met = row.t_ns as f64;
+        let thread = found.entry(row.waker_tid).or_insert(Restless { met, busy });
+        thread.met = thread.met.min(met);
     }
     found
 }
