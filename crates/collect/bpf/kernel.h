@@ -77,10 +77,33 @@ struct sock_common {
 	u16 skc_dport; /* network order */
 	u16 skc_num;
 	unsigned short skc_family;
+	volatile unsigned char skc_state;
 };
 
 struct sock {
 	struct sock_common __sk_common;
+	u16 sk_protocol;
+};
+
+struct inet_connection_sock {
+	struct {
+		u8 pingpong; /* above zero while what came is answered within a few jiffies */
+		u32 lrcvtime; /* jiffies at which data came last */
+	} icsk_ack;
+};
+
+struct tcp_sock {
+	struct inet_connection_sock inet_conn;
+	u64 bytes_received;
+	u32 rcv_nxt;
+	u32 rcv_wup; /* rcv_nxt when something was sent last */
+	u32 copied_seq; /* up to where the program has read */
+	u32 snd_una;
+	u32 snd_nxt;
+	u32 write_seq; /* up to where the program has written */
+	u32 lsndtime; /* jiffies at which data was sent last */
+	u64 tcp_mstamp; /* us, when something was sent or came last */
+	u64 delivered_mstamp; /* us, when data that we had sent was acknowledged last */
 };
 
 struct socket {
@@ -136,6 +159,13 @@ struct bpf_iter_meta {
 struct bpf_iter__task {
 	struct bpf_iter_meta *meta;
 	struct task_struct *task;
+};
+
+struct bpf_iter__task_file {
+	struct bpf_iter_meta *meta;
+	struct task_struct *task;
+	u32 fd;
+	struct file *file;
 };
 
 #pragma clang attribute pop

@@ -4,6 +4,7 @@
 //! as if counting system calls were worth its price (`windows`).
 
 mod closing;
+mod connections;
 mod cost;
 mod pace;
 pub(crate) mod samples;
@@ -82,6 +83,7 @@ pub fn run(plan: &Plan, mut writer: Writer, stop: &AtomicBool, progress: &mut dy
     let mut back = Back::stand(LOADING);
     let (mut a, mut b, mut c, mut d) =
         (MaybeUninit::uninit(), MaybeUninit::uninit(), MaybeUninit::uninit(), MaybeUninit::uninit());
+    let mut e = MaybeUninit::uninit();
     let mut gaps = Vec::new();
     let settings = inventory::host(&plan.root); // before our own programs are among the loaded ones
     let stack_bytes = samples::stack_bytes(plan);
@@ -110,7 +112,8 @@ pub fn run(plan: &Plan, mut writer: Writer, stop: &AtomicBool, progress: &mut dy
     writer.append(&settings)?;
     back.look(TICK);
     let windows = windows::Windows::new(&mut c, plan.calls, plan.length, start_ns);
-    let mut capture = Capture::new(plan, start_ns, Probes { ledger, profile, wakeups }, windows, gaps, cost);
+    let looks = connections::Looks::new(&mut e, plan.target.ports.iter().copied());
+    let mut capture = Capture::new(plan, start_ns, Probes { ledger, profile, wakeups }, (windows, looks), gaps, cost);
     meta.ended = capture.watch(&mut writer, stop, progress, &mut back)?;
     progress(&Progress { elapsed: plan.length, length: plan.length, doing: "naming functions" });
     meta.length_ns = capture.close(&mut writer, &back)?;
@@ -166,6 +169,7 @@ struct Capture<'o, 'p> {
     start_ns: u64,
     probes: Probes<'o>,
     windows: windows::Windows<'o>,
+    looks: connections::Looks<'o>,
     samplers: Samplers,
     slices: threads::Slices,
     samples: samples::Samples,
@@ -202,7 +206,7 @@ impl<'o, 'p> Capture<'o, 'p> {
         plan: &'p Plan,
         start_ns: u64,
         probes: Probes<'o>,
-        windows: windows::Windows<'o>,
+        (windows, looks): (windows::Windows<'o>, connections::Looks<'o>),
         gaps: Vec<Gap>,
         cost: cost::Account,
     ) -> Self {
@@ -212,6 +216,7 @@ impl<'o, 'p> Capture<'o, 'p> {
             start_ns,
             probes,
             windows,
+            looks,
             samplers: Samplers::new(Scope::of(&plan.root, &plan.target)),
             slices: threads::Slices::new(start_ns),
             samples: samples::Samples::new(start_ns),
@@ -245,6 +250,7 @@ impl<'o, 'p> Capture<'o, 'p> {
             progress(&Progress { elapsed, length: self.plan.length, doing: "watching" });
             let main_ended = self.drain()?;
             self.speed.probe();
+            self.looks.maybe_look(&self.probes.ledger, self.known.iter().copied());
             self.cost.tick(elapsed, || self.probes.programs());
             if stop.load(Ordering::Relaxed) {
                 return Ok("interrupted".into());
@@ -325,6 +331,7 @@ impl<'o, 'p> Capture<'o, 'p> {
         writer.append(&self.slices.rows(t_ns, living, &ended))?;
         writer.append(counters)?;
         writer.append(&self.speed.rows(t_ns))?;
+        writer.append(&self.looks.rows(t_ns))?;
         self.meet(writer, living)?;
         self.take_inventory(writer)?;
         self.delayers.learn(&self.plan.root, &self.probes.ledger.delayers()?);
@@ -355,6 +362,7 @@ impl<'o, 'p> Capture<'o, 'p> {
             let born = fresh.iter().find(|t| t.tgid == row.pid).map_or(0, |t| t.born_ns);
             row.started_ns = born.saturating_sub(self.start_ns);
         }
+        self.looks.listen(rows.iter().flat_map(|row| &row.listen));
         if let Some(wakeups) = &mut self.probes.wakeups {
             wakeups.listen(rows.iter().flat_map(|row| &row.listen));
         }

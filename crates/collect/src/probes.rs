@@ -7,6 +7,7 @@
 #![allow(unsafe_code)] // reading C structs out of maps and rings; every use says why it is sound
 
 pub mod calls;
+pub mod connections;
 pub mod kernel_map;
 pub mod ledger;
 pub mod names;

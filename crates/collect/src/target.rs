@@ -78,6 +78,8 @@ pub struct Resolved {
     pub comm: String,
     /// Sockets that it listens on, `tcp 0.0.0.0:8080`, in its own network namespace.
     pub listen: Vec<String>,
+    /// TCP ports that anybody listens on in its network namespaces, ascending.
+    pub ports: Vec<u32>,
     /// Affinity, cpuset and quota.
     pub limits: Limits,
     /// Cgroups of its processes, from their own up to the root.
@@ -113,6 +115,7 @@ impl Resolved {
             pids: self.pids.clone(),
             comm: self.comm.clone(),
             listen: self.listen.clone(),
+            ports: self.ports.clone(),
             allowed_cpus: self.limits.allowed_cpus.clone(),
             quota_cpus: self.limits.quota_cpus,
             cgroup: self.limits.cgroup.clone(),
@@ -126,7 +129,8 @@ fn describe(proc: &Proc, named: String, chosen: Chosen) -> Resolved {
     pids.extend(chosen.pids.iter().filter(|pid| !chosen.main.contains(pid)));
     let trees = Trees::read(proc.root());
     let memberships: Vec<Membership> = pids.iter().map(|pid| Membership::of(proc, *pid)).collect();
-    let mut listen: Vec<String> = listening(proc, &pids).into_values().flatten().collect();
+    let mut namespaces = Namespaces::default();
+    let mut listen: Vec<String> = listening_in(proc, &pids, &mut namespaces).into_values().flatten().collect();
     listen.sort();
     listen.dedup();
     let cgroups = Cgroups::of(&trees, &memberships);
@@ -138,6 +142,7 @@ fn describe(proc: &Proc, named: String, chosen: Chosen) -> Resolved {
         named,
         comm: pids.first().and_then(|pid| Some(proc.stat(*pid)?.comm)).unwrap_or_default(),
         listen,
+        ports: tcp_ports(&namespaces),
         limits: Limits::of(proc, &trees, &pids, &memberships),
         cgroups,
         main: chosen.main,
@@ -156,20 +161,34 @@ pub fn cgroup_of(root: &Path, pid: u32) -> String {
     Membership::of(&Proc::new(root), pid).name()
 }
 
+/// Listeners by network namespace and inode.
+type Namespaces = HashMap<String, HashMap<u64, sockets::Listener>>;
+
 /// Sockets that each of these processes listens on, in its own network namespace.
 pub(crate) fn listening(proc: &Proc, pids: &[u32]) -> HashMap<u32, Vec<String>> {
-    let mut namespaces: HashMap<String, HashMap<u64, String>> = HashMap::new();
+    listening_in(proc, pids, &mut Namespaces::default())
+}
+
+fn tcp_ports(namespaces: &Namespaces) -> Vec<u32> {
+    let all = namespaces.values().flat_map(HashMap::values).filter(|listener| listener.protocol == "tcp");
+    let mut ports: Vec<u32> = all.map(|listener| listener.address.port().into()).collect();
+    ports.sort_unstable();
+    ports.dedup();
+    ports
+}
+
+fn listening_in(proc: &Proc, pids: &[u32], namespaces: &mut Namespaces) -> HashMap<u32, Vec<String>> {
     let mut found = HashMap::new();
     for pid in pids {
         let name = proc.namespace(&pid.to_string(), "net").unwrap_or_default();
-        let all = namespaces.entry(name).or_insert_with(|| {
-            sockets::listeners(proc, &pid.to_string()).into_iter().map(|l| (l.inode, l.to_string())).collect()
-        });
+        let all = namespaces
+            .entry(name)
+            .or_insert_with(|| sockets::listeners(proc, &pid.to_string()).into_iter().map(|l| (l.inode, l)).collect());
         if all.is_empty() {
             continue; // spares the walk over the descriptors
         }
         let held: HashSet<u64> = proc.socket_inodes(*pid);
-        let mut names: Vec<String> = held.iter().filter_map(|inode| all.get(inode).cloned()).collect();
+        let mut names: Vec<String> = held.iter().filter_map(|inode| all.get(inode).map(ToString::to_string)).collect();
         names.sort();
         names.dedup();
         found.insert(*pid, names);

@@ -3,8 +3,10 @@
 
 pub mod calls;
 pub mod children;
+pub mod connections;
 pub mod counters;
 pub mod cpus;
+pub mod errors;
 pub mod host;
 pub mod limits;
 pub mod memory;
@@ -14,5 +16,6 @@ pub mod quality;
 pub mod resources;
 pub mod rights;
 pub mod stacks;
+pub mod unexplained;
 pub mod waiting;
 pub mod workers;

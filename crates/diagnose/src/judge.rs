@@ -10,7 +10,7 @@ use crate::comparison::{Named, Per, compare};
 use crate::facts::limits::Limits;
 use crate::facts::quality::Quality;
 use crate::ledger::threads::Threads;
-use crate::remarks::{inner_queues, unnamed};
+use crate::remarks::{hidden_queues, inner_queues, unnamed};
 use crate::rules::{Check, Outcome, RULES, Statement};
 use crate::verdict::{Finding, Gap, Host, Ledger, RuledOut, SCHEMA, Symptom, Target, Verdict, Window};
 
@@ -49,6 +49,7 @@ fn judge(case: &Case<'_>) -> Verdict {
     asked.gaps.extend(quality.iter().flat_map(|q| q.gaps.clone()));
     asked.gaps.extend(unnamed::function_names(case));
     asked.gaps.extend(inner_queues::unseen(case));
+    asked.gaps.extend(hidden_queues::gap_of(case));
     asked.gaps.dedup();
     Verdict {
         schema: SCHEMA,

@@ -5,6 +5,7 @@ use crate::case::Case;
 
 pub(crate) mod children;
 pub(crate) mod event_loop;
+pub(crate) mod hidden_queues;
 pub(crate) mod inner_queues;
 pub(crate) mod unnamed;
 

@@ -8,6 +8,8 @@
 pub mod collectors;
 pub mod event_loops;
 pub mod jit;
+pub mod opaque;
+pub mod parking;
 pub mod timers;
 
 use serde::Serialize;

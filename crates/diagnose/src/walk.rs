@@ -11,6 +11,7 @@ pub mod clients;
 mod codes;
 mod context;
 mod ends;
+pub mod idleness;
 #[cfg(test)]
 mod tests;
 mod timelines;
@@ -32,11 +33,12 @@ use codes::Codes;
 use context::Context;
 use ends::Ends;
 pub use ends::{End, Kind};
+use idleness::Idleness;
 use timelines::Timelines;
 use turns::{TIMED, TURN, Turns};
 use waits::Wait;
 use walker::Walker;
-pub use who::{DNS, SLEEP, Who, kind_of_thread};
+pub use who::{DNS, PARKED, SLEEP, Who, kind_of_thread};
 
 /// Waits of the target that are walked; of more, every second, third and so on is, and counts for the others.
 const MAX_ROOTS: usize = 20_000;
@@ -79,6 +81,8 @@ pub struct Walk {
     pub target: BTreeSet<u32>,
     /// All ways through it, those that explain most time first.
     pub chains: Vec<Chain>,
+    /// How much of its threads' waiting was idleness.
+    pub idleness: Idleness,
     /// User stacks with which the target waits, and how often each was seen.
     codes: Codes,
     turns: Turns,
@@ -148,6 +152,7 @@ impl Fact for Walk {
         for wait in roots.into_iter().step_by(stride) {
             let (row, ns) = (wait.row, wait.ns * stride as f64);
             walk.walked_ns += ns;
+            walk.idleness.book(&context, row, ns);
             let node = context.book(row, ns, &mut walk.waits);
             // What one thread of the target hands to another is a wait of that other one, and counted there.
             let within = row.context == "thread" && walk.target.contains(&row.waker_pid);
@@ -157,6 +162,7 @@ impl Fact for Walk {
                 walker.follow(row, (wait.begin(), wait.end()), ns, node);
             }
         }
+        walk.idleness.settle();
         walk.chains = chains::of(&walk);
         Ok(walk)
     }

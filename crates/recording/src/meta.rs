@@ -79,6 +79,9 @@ pub struct Target {
     pub comm: String,
     /// Listening sockets, `tcp 0.0.0.0:8080`.
     pub listen: Vec<String>,
+    /// TCP ports that anybody listens on in its network namespaces: a forked backend serves connections that its parent
+    /// accepted.
+    pub ports: Vec<u32>,
     /// CPUs that the target may use (affinity and cpuset), ascending.
     pub allowed_cpus: Vec<u32>,
     /// CPU quota in CPUs (quota / period), the tightest on the path to the root; none = no limit.

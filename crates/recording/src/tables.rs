@@ -60,6 +60,7 @@ tables! {
     call_latency::CallLatency,
     call_example::CallExample,
     neighbour::Neighbour,
+    connection::Connection,
     counter::Counter,
     setting::Setting,
     gap::Gap,

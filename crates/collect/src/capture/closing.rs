@@ -48,6 +48,7 @@ pub fn write(mut capture: Capture<'_, '_>, writer: &mut Writer, length_ns: u64) 
     capture.gaps.extend(capture.samplers.gaps());
     capture.gaps.extend(capture.cost.gap());
     capture.gaps.extend(capture.windows.gap());
+    capture.gaps.extend(capture.looks.gap());
     capture.gaps.extend(no_addresses());
     capture.gaps.extend(not_followed(&capture)?);
     capture.gaps.extend(unseen_arrivals(&capture)?);

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use recording::tables::Wakeup;
 
 use crate::case::{Case, Fact};
+use crate::facts::connections::Connections;
 use crate::facts::stacks::{Code, Stacks};
 use crate::ledger::threads::Threads;
 use crate::runtimes::{Part, timers};
@@ -32,7 +33,7 @@ pub struct Sleeper {
     pub slept_ns: f64,
     /// Sleeps that were picked.
     pub sleeps: u64,
-    /// Waits that a client ended, of those picked.
+    /// Waits that a client ended, of those picked; 0 = it takes no requests, or those never let it wait.
     pub clients: u64,
 }
 
@@ -54,8 +55,10 @@ pub struct Waiting {
     pub untold_of: String,
     /// Processes of which some wait was seen, and whether a thread of the target ended one: those it asked for something.
     pub asked: BTreeMap<u32, bool>,
-    /// Threads that sleep and serve clients, by time slept.
+    /// Threads that sleep by themselves, by time slept.
     pub sleepers: Vec<Sleeper>,
+    /// Whether clients came by other ways than TCP too.
+    pub other_clients: bool,
 }
 
 impl Fact for Waiting {
@@ -88,6 +91,7 @@ impl Fact for Waiting {
             chains,
             asked,
             sleepers: sleepers(case, &walk, &*case.fact()?),
+            other_clients: case.fact::<Clients>()?.come_otherwise(case),
         })
     }
 }
@@ -127,12 +131,35 @@ impl Waiting {
         share(ns, self.demand_ns + self.waiting_ns)
     }
 
+    /// Why most of some waiting was not for requests, if so: by Little's law, no more time can have been waited for them
+    /// than there were answers owed. A request may be worked on by several threads at once.
+    pub fn not_for_requests(&self, case: &Case, ns: f64) -> Option<String> {
+        let connections = case.fact::<Connections>().ok().filter(|c| c.tells() && !self.other_clients)?;
+        let owed_ns = connections.accepted.unanswered * case.length_ns();
+        (owed_ns * THREADS_A_REQUEST < ns).then(|| {
+            format!(
+                "{}, but clients waited for answers for {} together, over all connections: it was not for their requests",
+                seconds(ns / 1e9),
+                seconds(owed_ns / 1e9)
+            )
+        })
+    }
+
     /// Chains of a kind, and their time, ns.
     pub fn of(&self, wanted: impl Fn(&Chain) -> bool) -> (Vec<&Chain>, f64) {
         let chains: Vec<&Chain> = self.chains.iter().filter(|c| wanted(c)).collect();
         let ns = sum(chains.iter().copied());
         (chains, ns)
     }
+}
+
+/// Threads that may wait for one request at once: those that ask several others in parallel.
+const THREADS_A_REQUEST: f64 = 4.0;
+
+/// Length of one wait of the target, on average over these chains, ns.
+pub fn wait_ns(chains: &[&Chain]) -> f64 {
+    let number: f64 = chains.iter().map(|c| ratio(c.ns, c.links[0].length_ns)).sum();
+    ratio(sum(chains.iter().copied()), number)
 }
 
 /// Why time is too little for a finding, if it is: its part of the time not idle, or its share of the window.
@@ -150,7 +177,7 @@ pub fn too_little(case: &Case, (ns, part): (f64, f64), min_part: f64, min_of_win
 
 fn sleepers(case: &Case, walk: &Walk, clients: &Clients) -> Vec<Sleeper> {
     let mut threads: BTreeMap<u32, Sleeper> = BTreeMap::new();
-    for row in case.recording.rows::<Wakeup>() {
+    for row in case.recording.rows::<Wakeup>().iter().filter(|row| walk.target.contains(&row.pid)) {
         let sleeps = walk.slept(case, row);
         let client = clients.ended(case, row);
         if !sleeps && !client {
@@ -166,7 +193,7 @@ fn sleepers(case: &Case, walk: &Walk, clients: &Clients) -> Vec<Sleeper> {
             thread.call = case.syscall(row.syscall);
         }
     }
-    let mut sleepers: Vec<Sleeper> = threads.into_values().filter(|t| t.sleeps > 0 && t.clients > 0).collect();
+    let mut sleepers: Vec<Sleeper> = threads.into_values().filter(|t| t.sleeps > 0).collect();
     sleepers.sort_by(|a, b| b.slept_ns.total_cmp(&a.slept_ns));
     sleepers
 }

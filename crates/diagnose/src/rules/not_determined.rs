@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The evidence does not carry a verdict. Says what is missing, and what to run to get it.
 
-use super::{Check, Explain, Rule, Statement};
+use super::{Check, Explain, Rule, Statement, at_capacity, slow_dependency};
 use crate::case::Case;
+use crate::facts::errors::Errors;
 use crate::facts::host::HostRank;
 use crate::facts::quality::Quality;
-use crate::facts::waiting::{Waiting, too_little};
+use crate::facts::unexplained::Unexplained;
+use crate::facts::waiting::{Waiting, too_little, wait_ns};
 use crate::ledger::threads::Threads;
+use crate::remarks::hidden_queues;
 use crate::statistics::share;
 use crate::verdict::Gap;
 use crate::wording::{percent, plural, seconds};
@@ -39,6 +42,9 @@ const MIN_SECONDS: f64 = 0.9;
 /// A service that waits for two thirds of its time could be three times as fast, so it is not called healthy.
 const MAX_WAITING: f64 = 0.66;
 
+/// One of those waits, on average: shorter ones nobody feels.
+const MIN_WAIT_NS: f64 = 5e6;
+
 /// Of the window, over all threads.
 const MIN_WAITING_TIME: f64 = 0.05;
 
@@ -51,16 +57,12 @@ fn check(case: &Case, gaps: &[Gap]) -> Option<Statement> {
     }
     let missing = missing(case, gaps);
     if missing.is_empty() {
-        return scattered(case);
+        return failing(case).or_else(|| scattered(case)).or_else(|| unexplained(case));
     }
     if let ([_], [gap]) = (&missing[..], gaps)
         && gap.what == "slow-dependency"
     {
-        return Some(Statement {
-            headline: "it waited, and whether for work or for an answer cannot be told".into(),
-            advice: "if it takes its work from there, it was idle; else look at the other end".into(),
-            detail: format!("{}.", gap.why),
-        });
+        return Some(waited(case, gap));
     }
     let first = missing.first()?;
     let rest = missing.len() - 1;
@@ -75,11 +77,67 @@ fn check(case: &Case, gaps: &[Gap]) -> Option<Statement> {
     })
 }
 
+/// It waited for others, and for whom or what cannot be told.
+fn waited(case: &Case, gap: &Gap) -> Statement {
+    let is_untold = case.fact::<Waiting>().is_ok_and(|waiting| slow_dependency::is_untold(case, &waiting));
+    let (headline, advice) = match is_untold {
+        true => (
+            "it waited, and whether for work or for an answer cannot be told",
+            "if it takes its work from there, it was idle; else look at the other end",
+        ),
+        false => ("it waited for an answer, and who is to blame cannot be told", "see below what speaks for the other end"),
+    };
+    Statement { headline: headline.into(), advice: advice.into(), detail: format!("{}.", gap.why) }
+}
+
+/// Errors that the kernel counted: whatever the time went to, such a service is not well.
+fn failing(case: &Case) -> Option<Statement> {
+    let errors = case.fact::<Errors>().ok()?;
+    let first = errors.found.first()?;
+    let others = errors.found.iter().skip(1).map(|error| format!(" Besides: {}.", error.what));
+    Some(Statement {
+        headline: format!("not well: {}", first.what),
+        advice: format!("find out why: `{}`", first.see),
+        detail: format!(
+            "The lost time explains nothing, but the network stack or the calls of the target counted errors: {}.{} The \
+             counters are those of its whole network namespace.",
+            first.what,
+            others.collect::<String>()
+        ),
+    })
+}
+
+/// Requests that stand in it for long, while nothing that is known holds them.
+fn unexplained(case: &Case) -> Option<Statement> {
+    let full = matches!(at_capacity::RULE.check, Check::Neutral(check) if check(case, &[]).is_some());
+    let requests = case.fact::<Unexplained>().ok().filter(|u| u.matters() && !full)?;
+    let known = [(requests.queued, "busy threads"), (requests.waiting, "known waits"), (requests.upstream, "others' answers")];
+    let known: Vec<String> =
+        known.iter().filter(|(n, _)| *n >= 0.05).map(|(n, what)| format!("{what} explain {n:.1}")).collect();
+    let known = if known.is_empty() { "nothing that was measured explains any".to_string() } else { known.join(", ") };
+    let hidden = hidden_queues::look(case);
+    Some(Statement {
+        headline: format!("{:.1} requests at a time stand unanswered, and what for is not seen", requests.late),
+        advice: format!("look inside: {}", hidden.look),
+        detail: format!(
+            "On average {:.1} connections had been waiting for their answer for 10 ms or longer ({} at the look); {known}. \
+             The rest stands in queues inside the process, where the kernel sees nothing: {}. Long polls and uploads look \
+             the same.",
+            requests.late,
+            seconds(requests.late_ns / 1e9),
+            hidden.what
+        ),
+    })
+}
+
 /// A service that waited most of the time, but for several things, of which none was enough for an accusation.
 fn scattered(case: &Case) -> Option<Statement> {
     let waiting = case.fact::<Waiting>().ok()?;
     // Threads that only do the household sleep most of the time; those that serve clients are sleep-in-path's.
     let (chains, ns) = waiting.of(|chain| chain.links.len() > 1 || !chain.links[0].who.sleeps());
+    if wait_ns(&chains) < MIN_WAIT_NS || waiting.not_for_requests(case, ns).is_some() {
+        return None;
+    }
     let part = share(ns, waiting.demand_ns + ns);
     if !waiting.serves || too_little(case, (ns, part), MAX_WAITING, MIN_WAITING_TIME).is_some() {
         return None;

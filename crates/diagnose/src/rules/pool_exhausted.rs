@@ -169,13 +169,13 @@ mod tests {
     /// Thread `tid` waits for its turn until the one before it hands it on, which has asked a database meanwhile.
     fn row(tid: u32, asks: u32) -> String {
         let at = 900_000_000 - u64::from(tid);
-        let before = tid - 1;
+        let before = if tid == 1 { 9 } else { tid - 1 };
         let mut text = format!(
             "wakeup t_ns={at} pid=1 tid={tid} comm=http-{tid} wait_ns=20e6 blocked_ns=800e6 syscall=202 args=[{tid},0,7,0] \
              context=thread waker_pid=1 waker_tid={before} waker_comm=http-{before} waker_syscall=202\n"
         );
         text += &format!(
-            "wakeup t_ns=100e6 pid=1 tid={tid} comm=http-{tid} wait_ns=1e6 blocked_ns=1e6 syscall=0 family=2 \
+            "wakeup t_ns=100e6 pid=1 tid={tid} comm=http-{tid} wait_ns=1e6 blocked_ns=40e6 syscall=0 family=2 \
              local_port=80 remote_port=5{tid:03} context=interrupt\n"
         );
         if tid <= asks {

@@ -3,8 +3,11 @@
 
 use super::{Check, Checked, Explain, Rule, confidence, evidence, found, ruled_out};
 use crate::case::Case;
+use crate::facts::connections::Connections;
 use crate::facts::stacks::{Code, Stacks};
 use crate::facts::waiting::{Sleeper, Waiting, called_from, callers, too_little};
+use crate::ledger::threads::Threads;
+use crate::statistics::share;
 use crate::syscall::{Family, family};
 use crate::verdict::{Explains, Finding, Gap, Subject};
 use crate::walk::{SLEEP, Walk, Who, kind_of_thread};
@@ -36,8 +39,11 @@ const SLEEPS_PER_CLIENT: u64 = 50;
 
 fn check(case: &Case) -> Checked {
     let waiting = case.fact::<Waiting>()?;
-    let serving: Vec<&Sleeper> =
-        waiting.sleepers.iter().filter(|t| t.sleeps <= t.clients * SLEEPS_PER_CLIENT).collect();
+    let by_clients = |t: &&Sleeper| t.clients > 0 && t.sleeps <= t.clients * SLEEPS_PER_CLIENT;
+    let mut serving: Vec<&Sleeper> = waiting.sleepers.iter().filter(by_clients).collect();
+    if serving.is_empty() {
+        serving = waiting.sleepers.iter().filter(|t| keeps_clients_waiting(case, t)).collect();
+    }
     let ns: f64 = serving.iter().map(|t| t.slept_ns).sum();
     let Some(first) = serving.first() else {
         return ruled_out("no thread that takes requests of clients sleeps by itself");
@@ -51,6 +57,27 @@ fn check(case: &Case) -> Checked {
     let finding = finding(case, (first, &from, function.clone()), &serving, (ns, part));
     let place = function.map_or("the code that serves requests".to_string(), |name| short(&name));
     found(finding, headline, format!("find the {} in {place}", first.call))
+}
+
+/// Clients that wait for an answer while it sleeps, on average.
+const MIN_LATE: f64 = 1.0;
+
+/// Of the CPU time of its process, in the thread: who does the work serves the requests.
+const MIN_WORK: f64 = 0.5;
+
+/// Of its own time, asleep.
+const MIN_ASLEEP: f64 = 0.5;
+
+/// Whether a thread that was never seen to wait for clients must be the one that serves them: they wait for answers, it does
+/// most of what its process does, and sleeps. An event loop with the next request always at hand never waits for one.
+fn keeps_clients_waiting(case: &Case, sleeper: &Sleeper) -> bool {
+    let (Ok(connections), Ok(ledger)) = (case.fact::<Connections>(), case.fact::<Threads>()) else { return false };
+    let Some(thread) = ledger.thread(sleeper.pid, sleeper.tid) else { return false };
+    let of_process = ledger.threads.iter().filter(|t| t.pid == sleeper.pid).map(|t| t.lines.cpu_ns).sum();
+    connections.tells()
+        && connections.accepted.late >= MIN_LATE
+        && share(thread.lines.cpu_ns, of_process) >= MIN_WORK
+        && share(sleeper.slept_ns, thread.lines.wall_ns) >= MIN_ASLEEP
 }
 
 /// Where in its program a thread sleeps, in words, and the innermost function of its own.

@@ -6,7 +6,10 @@ use std::collections::BTreeMap;
 use super::{Check, Checked, Explain, Rule, confidence, evidence, found, ruled_out};
 use crate::case::{Case, gap};
 use crate::facts::stacks::Stacks;
-use crate::facts::waiting::{Waiting, links, sum, timer, too_little};
+use crate::facts::unexplained::Unexplained;
+use crate::facts::connections::Connections;
+use crate::facts::waiting::{Waiting, links, sum, timer, too_little, wait_ns};
+use crate::statistics::share;
 use crate::syscall::{Family, family};
 use crate::verdict::{Evidence, Explains, Finding, Subject};
 use crate::walk::chains::Chain;
@@ -37,6 +40,16 @@ const MIN_TIME: f64 = 0.02;
 /// The same for a target that serves no client.
 const MIN_TIME_UNASKED: f64 = 0.5;
 
+/// One wait, on average: a database or a service in the same data centre that answers within a few ms does what is expected
+/// of it, and what a user feels begins there.
+const MIN_WAIT_NS: f64 = 5e6;
+
+/// Of the waiting, with an end that nobody saw.
+const MAX_UNSEEN: f64 = 0.5;
+
+/// Of the answers that were owed, so many to questions that had not been sent: then whoever was asked is innocent.
+const MAX_HELD_BACK: f64 = 0.25;
+
 /// Waits that were picked: one that is idle is woken now and then by something that its peer does of itself.
 const MIN_WAITS: u64 = 5;
 
@@ -61,18 +74,64 @@ fn check(case: &Case) -> Checked {
     if waits < MIN_WAITS {
         return ruled_out(format!("only {} for {who} (under {MIN_WAITS})", plural(waits as usize, "long wait")));
     }
+    let length_ns = wait_ns(&chains);
+    if length_ns < MIN_WAIT_NS {
+        let length = seconds(length_ns / 1e9);
+        return ruled_out(format!("it waited for {who} {} of its time, but for {length} at a time (under 5 ms)", percent(part)));
+    }
+    if let Some(why) = waiting.not_for_requests(case, ns) {
+        return ruled_out(format!("waiting for {who} was {why}"));
+    }
+    if let Some(why) = doubt(case, &who, &chains, ns) {
+        return Err(gap(RULE.cause, why));
+    }
     let first = chains[0];
     let timer = timer(first, &*case.fact()?);
     let headline = format!("waits for {who} {} of its time, {}", percent(part), what_it_does(first));
     found(finding(case, &waiting, &who, &chains, ns)?, headline, advice(first, timer))
 }
 
+/// What speaks for whoever was asked, if anything does.
+fn doubt(case: &Case, who: &str, chains: &[&Chain], ns: f64) -> Option<String> {
+    let peer = &chains[0].links[0].who.peer;
+    let waited = format!("it waited for {who} for {}", seconds(ns / 1e9));
+    let held_back = case.fact::<Connections>().map_or(0.0, |connections| connections.held_back(peer));
+    if !peer.is_empty() && held_back >= MAX_HELD_BACK {
+        return Some(format!(
+            "{waited}, but in {} of the connections in which an answer was owed, part of the question itself stood unsent \
+             (small writes without TCP_NODELAY, or a full window): look at `ss -tino dst {peer}`",
+            percent(held_back)
+        ));
+    }
+    let unseen = sum(chains.iter().copied().filter(|chain| chain.end.kind == Kind::Unseen));
+    (share(unseen, ns) >= MAX_UNSEEN).then(|| {
+        format!("{waited}, and what that one did meanwhile was not seen: {}", look_there(chains[0]))
+    })
+}
+
+fn look_there(chain: &Chain) -> String {
+    match chain.end.pid {
+        0 => "look at the other end".to_string(),
+        pid => format!("`sudo wakewalk diagnose --pid {pid}`"),
+    }
+}
+
+/// Whether too much of the waiting cannot be told from idleness. Where all clients got their answers, it was some.
+pub(super) fn is_untold(case: &Case, waiting: &Waiting) -> bool {
+    let untold = waiting.untold_ns;
+    let answered = || {
+        let seen = case.fact::<Connections>().is_ok_and(|c| c.tells()) && !waiting.other_clients;
+        seen && case.fact::<Unexplained>().is_ok_and(|u| !u.matters())
+    };
+    untold >= (waiting.demand_ns + waiting.waiting_ns) && untold >= case.length_ns() * MIN_TIME && !answered()
+}
+
 /// Rules it out, unless too much of the waiting cannot be told from idleness.
 fn otherwise(case: &Case, waiting: &Waiting, why: String) -> Checked {
-    let untold = waiting.untold_ns;
-    if untold < (waiting.demand_ns + waiting.waiting_ns) || untold < case.length_ns() * MIN_TIME {
+    if !is_untold(case, waiting) {
         return ruled_out(why);
     }
+    let untold = waiting.untold_ns;
     let whom = match waiting.untold_of.as_str() {
         "" => "who ended it was not seen".to_string(),
         peer => format!("it waited for {peer}, and no client asked for anything meanwhile"),
@@ -326,10 +385,31 @@ mod tests {
     #[test]
     fn a_peer_that_is_known_by_its_answer_alone() {
         let gone = |text: String| text.replace("waker_pid=2 waker_tid=2", "waker_pid=7 waker_tid=7");
-        let finding = found(&RULE, &gone(over_connection(CLIENT)));
-        assert!(finding.summary.contains("waited for store/7"), "{}", finding.summary);
-        assert!(finding.remedy.contains("diagnose --pid 7"), "{}", finding.remedy);
-        assert_eq!((finding.confidence.as_str(), finding.subject.pid), ("medium", Some(7)));
+        let why = gap(&RULE, &gone(over_connection(CLIENT))).why;
+        assert!(why.contains("waited for store/7") && why.contains("diagnose --pid 7"), "{why}");
+    }
+
+    #[test]
+    fn a_question_that_was_never_sent_is_nobodys_fault_there() {
+        let held = "\nconnection t_ns=1 role=made peer=127.0.0.1:90 looks=20 open=80 unanswered=60 unsent=40
+            connection t_ns=1 role=accepted port=80 looks=20 open=80 unanswered=60";
+        let why = gap(&RULE, &over_connection(&format!("{CLIENT}{held}"))).why;
+        assert!(why.contains("67 % of the connections") && why.contains("ss -tino dst 127.0.0.1:90"), "{why}");
+        found(&RULE, &over_connection(&format!("{CLIENT}{}", held.replace("unsent=40", "unsent=2"))));
+    }
+
+    #[test]
+    fn a_subscription_beside_quick_requests_holds_none_of_them() {
+        let quick = "\nconnection t_ns=1 role=accepted port=80 looks=100 open=100 unanswered=1";
+        assert!(silent(&RULE, &over_connection(&format!("{CLIENT}{quick}"))).contains("not for their requests"));
+        let slow = quick.replace("unanswered=1", "unanswered=90");
+        found(&RULE, &over_connection(&format!("{CLIENT}{slow}")));
+    }
+
+    #[test]
+    fn a_database_that_takes_a_millisecond_is_no_culprit() {
+        let quick = |text: String| text.replace("wait_ns=20e6", "wait_ns=1e6").replace("wait_ns=19e6", "wait_ns=9e5");
+        assert!(silent(&RULE, &quick(recording(TIMER, BUSY))).contains("1 ms at a time (under 5 ms)"));
     }
 
     #[test]

@@ -4,10 +4,10 @@
 use super::{Check, Checked, Explain, Rule, confidence, evidence, found, ruled_out};
 use crate::case::Case;
 use crate::facts::stacks::Stacks;
-use crate::facts::waiting::{Waiting, called_from, links, sum, too_little};
-use crate::statistics::ratio;
+use crate::facts::waiting::{Waiting, called_from, links, sum, too_little, wait_ns};
 use crate::verdict::{Explains, Finding, Gap, Subject};
 use crate::walk::chains::Chain;
+use crate::walk::clients::Clients;
 use crate::walk::{DNS, Kind};
 use crate::wording::{percent, seconds};
 
@@ -34,6 +34,12 @@ const MIN_TIME: f64 = 0.02;
 /// On average; a server on the same network that knows the name answers in well under 1 ms.
 const MIN_WAIT_NS: f64 = 5e6;
 
+/// The same for one that serves names itself: asking the servers of the world is its work, and the farthest are some 300 ms
+/// away. Beyond, one does not answer.
+const RESOLVER_WAIT_NS: f64 = 4e8;
+
+const DNS_PORT: u32 = 53;
+
 fn check(case: &Case) -> Checked {
     let waiting = case.fact::<Waiting>()?;
     let (chains, ns) = waiting.of(|chain| chain.links[0].who.fd_kind == DNS);
@@ -44,12 +50,14 @@ fn check(case: &Case) -> Checked {
     if let Some(why) = too_little(case, (ns, part), MIN_SHARE, MIN_TIME) {
         return ruled_out(format!("waiting for DNS servers took {why}"));
     }
-    let length = length_ns(&chains);
-    if length < MIN_WAIT_NS {
-        return ruled_out(format!(
-            "DNS servers were waited for, but for {} at a time (under 5 ms)",
-            seconds(length / 1e9)
-        ));
+    let length = wait_ns(&chains);
+    let least = if case.fact::<Clients>()?.serves_port(DNS_PORT) { RESOLVER_WAIT_NS } else { MIN_WAIT_NS };
+    if length < least {
+        let (length, least) = (seconds(length / 1e9), seconds(least / 1e9));
+        return ruled_out(format!("DNS servers were waited for, but for {length} at a time (under {least})"));
+    }
+    if let Some(why) = waiting.not_for_requests(case, ns) {
+        return ruled_out(format!("waiting for DNS servers was {why}"));
     }
     let headline = format!("waits for names to be looked up {} of its time, {}", percent(part), server(first));
     found(
@@ -57,12 +65,6 @@ fn check(case: &Case) -> Checked {
         headline,
         "look at that DNS server, and keep what was looked up",
     )
-}
-
-/// Length of a wait on average, ns.
-fn length_ns(chains: &[&Chain]) -> f64 {
-    let number: f64 = chains.iter().map(|c| ratio(c.ns, c.length_ns)).sum();
-    ratio(chains.iter().map(|c| c.ns).sum(), number)
 }
 
 fn server(chain: &Chain) -> String {
@@ -98,7 +100,7 @@ fn finding(case: &Case, waiting: &Waiting, chains: &[&Chain], (ns, part): (f64, 
         explains: Explains { share: part, of: "the time in which it was not idle".into(), seconds: ns / 1e9 },
         evidence: vec![
             evidence("waiting for DNS servers", ns / 1e9, "s", "a small part of the time not idle", see),
-            evidence("one such wait, on average", length_ns(chains) / 1e9, "s", "under 1 ms", "getent ahosts NAME"),
+            evidence("one such wait, on average", wait_ns(chains) / 1e9, "s", "under 1 ms", "getent ahosts NAME"),
             evidence("of that waiting, ended by a timeout: no answer came", unanswered / 1e9, "s", "0", ""),
             evidence("the target wanted a CPU", waiting.demand_ns / 1e9, "s", "most of the time not idle", ""),
         ],
@@ -142,6 +144,12 @@ mod tests {
         let finding = found(&RULE, &text(53, "600e6"));
         assert!(finding.summary.contains("by 10.0.0.2:53"), "{}", finding.summary);
         assert_eq!(finding.evidence[2].value, 0.6);
+    }
+
+    #[test]
+    fn a_resolver_asks_for_a_living() {
+        let resolver = text(53, "100e6").replace("blocked_ns=100e6", "blocked_ns=600e6") + "\nprocess pid=1 listen=[\"udp 0.0.0.0:53\"]";
+        assert!(silent(&RULE, &resolver).contains("100 ms at a time (under 400 ms)"));
     }
 
     #[test]

@@ -5,7 +5,7 @@ use super::{Check, Checked, Explain, Rule, confidence, evidence, found, ruled_ou
 use crate::case::Case;
 use crate::facts::rights::Rights;
 use crate::facts::stacks::Stacks;
-use crate::facts::waiting::{Waiting, called_from, links, too_little};
+use crate::facts::waiting::{Waiting, called_from, links, too_little, wait_ns};
 use crate::runtimes::collectors::Collector;
 use crate::verdict::{Explains, Finding, Gap, Subject};
 use crate::walk::Kind;
@@ -37,6 +37,10 @@ const MIN_SHARE: f64 = 0.5;
 /// Of the window, over all threads.
 const MIN_TIME: f64 = 0.05;
 
+/// One wait, on average: threads that hand a short lock around keep no request for long, and those that take turns to listen
+/// stand before that lock while there is nothing to do.
+const MIN_WAIT_NS: f64 = 1e6;
+
 fn check(case: &Case) -> Checked {
     let waiting = case.fact::<Waiting>()?;
     let one_holder = case.fact::<Rights>()?.is_lock();
@@ -51,6 +55,14 @@ fn check(case: &Case) -> Checked {
     };
     let part = waiting.share(ns);
     if let Some(why) = too_little(case, (ns, part), MIN_SHARE, MIN_TIME) {
+        return ruled_out(format!("waiting for locks was {why}"));
+    }
+    let length_ns = wait_ns(&chains);
+    if length_ns < MIN_WAIT_NS {
+        let length = seconds(length_ns / 1e9);
+        return ruled_out(format!("waiting for locks was {} of its time, but {length} at a time (under 1 ms)", percent(part)));
+    }
+    if let Some(why) = waiting.not_for_requests(case, ns) {
         return ruled_out(format!("waiting for locks was {why}"));
     }
     let headline = format!("waits for locks {} of its time, while the holder {}", percent(part), holder_does(first));
@@ -181,12 +193,26 @@ mod tests {
     #[test]
     fn a_holder_without_a_cpu_needs_one() {
         let end = End { kind: Kind::RunQueue, pid: 1, comm: "pricer".into(), detail: String::new() };
-        let mut chain = Chain { links: Vec::new(), end, answer: 0, ns: 1e9, waits: 1, length_ns: 1e6 };
+        let mut chain = Chain { links: Vec::new(), end, answer: 0, ns: 1e9, waits: 1 };
         assert!(remedy(&chain, "pricer").contains("pricer is ready but has no CPU"));
         assert!(advice(&chain).starts_with("give it CPUs"));
         chain.end.kind = Kind::OnCpu;
         assert!(remedy(&chain, "pricer").contains("pricer computes. Move that out"));
         assert!(!advice(&chain).contains("waits for"));
+    }
+
+    #[test]
+    fn a_short_lock_is_handed_around() {
+        let short = text(2).replace("wait_ns=20e6", "wait_ns=1e5").replace("wait_ns=19e6", "wait_ns=9e4");
+        assert!(silent(&RULE, &short).contains("100 us at a time (under 1 ms)"));
+    }
+
+    /// Workers that take turns to wait for the next connection.
+    #[test]
+    fn a_holder_that_waits_for_clients_keeps_nobody() {
+        let listens = text(2).replace("syscall=230", "syscall=43");
+        let why = silent(&RULE, &listens);
+        assert!(why.starts_with("waiting for locks was 90 ms"), "{why}");
     }
 
     #[test]

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use super::turns::{LOCK, TURN};
-use super::{DNS, End, Kind, Node, Walk, Who};
+use super::{DNS, End, Kind, Node, PARKED, Walk, Who};
 use crate::statistics::{ratio, share};
 
 /// One link: somebody who waits.
@@ -14,6 +14,8 @@ pub struct Link {
     pub who: Who,
     /// Time of the whole chain that passes here, ns.
     pub ns: f64,
+    /// Length of one of these waits, on average, ns.
+    pub length_ns: f64,
     /// Id in table `stack` of the kernel stack with most of it; 0 = none.
     pub stack: u32,
     /// Id of the user stack with most of it, or else with which it usually waits in this call; 0 = unknown, as of all
@@ -48,8 +50,6 @@ pub struct Chain {
     pub ns: f64,
     /// Waits that were picked and end there through its last link: their part of those that pass through it.
     pub waits: u64,
-    /// Length of one of the waits through its last link, on average, ns.
-    pub length_ns: f64,
 }
 
 impl Chain {
@@ -58,10 +58,15 @@ impl Chain {
         let sleeps = self.links.last().is_some_and(|l| l.who.sleeps());
         let first = self.links.len() == 1;
         let who = &self.links[0].who;
-        match who.fd_kind.as_str() {
-            LOCK | DNS => return Nature::Waiting,
+        match (who.fd_kind.as_str(), self.end.kind) {
+            (PARKED, _) => return Nature::Idle,
+            // Whoever has the lock has nothing to do: idle workers that take turns to listen.
+            (LOCK | TURN, Kind::Client | Kind::Signal) => return Nature::Idle,
+            // It waits again and again, too shortly to be looked at: so do those that take turns to listen.
+            (LOCK, Kind::Short) => return Nature::Untold,
+            (LOCK | DNS, _) => return Nature::Waiting,
             // Threads that compute in turn are one load for the CPU, as with the lock of an interpreter.
-            TURN => return if first { Nature::HandOver } else { Nature::Waiting },
+            (TURN, _) => return if first { Nature::HandOver } else { Nature::Waiting },
             _ => {}
         }
         match self.end.kind {
@@ -89,12 +94,12 @@ fn collect(walk: &Walk, nodes: &BTreeMap<Who, Node>, links: &mut Vec<Link>, chai
     for (who, node) in nodes {
         let (begin, depth) = (chains.len(), links.len());
         let code = most(&node.codes).unwrap_or_else(|| walk.code(who));
-        links.push(Link { who: who.clone(), ns: node.ns, stack: most(&node.stacks).unwrap_or(0), code });
+        let length_ns = ratio(node.ns, node.number);
+        links.push(Link { who: who.clone(), ns: node.ns, length_ns, stack: most(&node.stacks).unwrap_or(0), code });
         for (end, ns) in &node.ends {
             let (links, end) = (links.clone(), end.clone());
             let waits = (node.waits as f64 * share(*ns, node.ns)).round() as u64;
-            let length_ns = ratio(node.ns, node.number);
-            chains.push(Chain { answer: walk.answer(who, &end), links, end, ns: *ns, waits, length_ns });
+            chains.push(Chain { answer: walk.answer(who, &end), links, end, ns: *ns, waits });
         }
         collect(walk, &node.children, links, chains);
         links.pop();

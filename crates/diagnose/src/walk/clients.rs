@@ -12,25 +12,53 @@ use crate::verdict::Gap;
 /// Address family of Unix sockets.
 const UNIX: u32 = 1;
 
+/// TASK_UNINTERRUPTIBLE.
+const UNINTERRUPTIBLE: u32 = 2;
+
+/// Where the kernel hands a user-space file system what it is asked.
+const FUSE: &str = "/dev/fuse";
+
 /// The ports at which clients ask the target.
 pub struct Clients {
     listening: BTreeSet<u32>,
+    /// TCP ports that anybody listens on in the target's network namespaces: what the target has at one of them, it was
+    /// handed by whoever accepted it.
+    handed_on: BTreeSet<u32>,
+    target: BTreeSet<u32>,
+    /// Whether it takes datagrams.
+    datagrams: bool,
 }
 
 impl Fact for Clients {
     fn compute(case: &Case) -> Result<Self, Gap> {
         let processes = case.recording.rows::<Process>().iter().flat_map(|p| &p.listen);
         let all = processes.chain(&case.recording.meta.target.listen);
-        let port = |socket: &String| socket.rsplit(':').next()?.split_whitespace().next()?.parse().ok();
-        Ok(Self { listening: all.filter_map(port).collect() })
+        let all: Vec<&String> = all.collect();
+        let port = |socket: &&String| socket.rsplit(':').next()?.split_whitespace().next()?.parse().ok();
+        Ok(Self {
+            datagrams: all.iter().any(|socket| socket.starts_with("udp")),
+            listening: all.iter().filter_map(port).collect(),
+            handed_on: case.recording.meta.target.ports.iter().copied().collect(),
+            target: super::target_pids(case),
+        })
     }
 }
 
 impl Clients {
-    /// Whether one end of a connection was accepted by the target, by its own and its peer's port. Unix sockets have no
-    /// ports: there the end that was accepted has the listener's name, and the one that asked for it mostly none.
-    fn is_our_end(&self, (family, own, peer): (u32, u32, u32)) -> bool {
-        if family == UNIX { own == 1 && peer == 0 } else { own != 0 && self.listening.contains(&own) }
+    /// Whether the target listens on a port itself.
+    pub fn serves_port(&self, port: u32) -> bool {
+        self.listening.contains(&port)
+    }
+
+    /// Whether one end of a connection, at which process `pid` is, was accepted by the target, by its own and its peer's
+    /// port. Unix sockets have no ports: there the end that was accepted has the listener's name, and the one that asked
+    /// for it mostly none.
+    fn is_our_end(&self, pid: u32, (family, own, peer): (u32, u32, u32)) -> bool {
+        if family == UNIX {
+            return own == 1 && peer == 0;
+        }
+        let handed_on = || self.target.contains(&pid) && self.handed_on.contains(&own);
+        own != 0 && (self.listening.contains(&own) || handed_on())
     }
 
     /// Whether a client of the target ended the wait by asking for something, so that the sleeper was idle until then:
@@ -38,17 +66,27 @@ impl Clients {
     pub fn ended(&self, case: &Case, row: &Wakeup) -> bool {
         let call = family(&case.syscall(row.syscall));
         let waker = (row.waker_family, row.waker_remote_port, row.waker_local_port);
-        let asked = row.context == "thread" && self.is_our_end(waker);
+        let asked = row.context == "thread" && self.is_our_end(row.pid, waker);
         let reads = matches!(call, Family::Receive | Family::Poll)
-            && self.is_our_end((row.family, row.local_port, row.remote_port));
-        asked || reads || call == Family::Accept
+            && self.is_our_end(row.pid, (row.family, row.local_port, row.remote_port));
+        let serves_files = call == Family::Receive && row.path == FUSE;
+        asked || reads || serves_files || call == Family::Accept
     }
 
-    /// Whether a wait is a blocking read of a client's connection. Who does that serves one client at a time.
+    /// Whether some client of the target came by another way than a TCP connection: a Unix socket, or datagrams.
+    pub fn come_otherwise(&self, case: &Case) -> bool {
+        let asks = |row: &&Wakeup| self.target.contains(&row.pid) && self.ended(case, row);
+        let is_other = |row: &Wakeup| [row.family, row.waker_family].contains(&UNIX) || row.path == FUSE;
+        self.datagrams || case.recording.rows::<Wakeup>().iter().filter(asks).any(is_other)
+    }
+
+    /// Whether a wait is a blocking read of a client's connection. Who does that serves one client at a time. A thread that
+    /// never waits for bytes there may still stand before the socket's own lock, which cannot be interrupted.
     pub fn is_read(&self, case: &Case, row: &Wakeup) -> bool {
         let call = case.syscall(row.syscall);
         let blocks = family(&call) == Family::Receive || matches!(call.as_str(), "poll" | "ppoll");
-        blocks && row.remote_port != 0 && self.is_our_end((row.family, row.local_port, row.remote_port))
+        let ours = || self.is_our_end(row.pid, (row.family, row.local_port, row.remote_port));
+        blocks && row.state & UNINTERRUPTIBLE == 0 && row.remote_port != 0 && ours()
     }
 
     /// Whom a thread of the target asked through the socket that it waits for: the other end of a connection that the
@@ -57,7 +95,7 @@ impl Clients {
         let end = (row.family, row.local_port, row.remote_port);
         match row.family {
             0 => None,
-            _ if self.is_our_end(end) || row.remote_port == 0 => None,
+            _ if self.is_our_end(row.pid, end) || row.remote_port == 0 => None,
             UNIX => Some("a Unix socket".to_string()),
             _ if row.peer.contains(':') => Some(format!("[{}]:{}", row.peer, row.remote_port)),
             _ if row.peer.is_empty() => None,

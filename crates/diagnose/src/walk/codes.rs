@@ -9,6 +9,7 @@ use super::turns::{self, LOCK, TIMED};
 use super::who::{SLEEP, Who, kind_of_thread};
 use crate::case::Case;
 use crate::facts::stacks::Stacks;
+use crate::runtimes::parking;
 use crate::syscall::{Family, family};
 
 /// Parts of the names of functions that look up a host's name: of glibc, musl, and the resolver libraries.
@@ -41,6 +42,7 @@ pub struct Codes {
     waking: BTreeMap<(u32, String), BTreeMap<u32, u64>>,
     resolving: Vec<u32>,
     sleeping: Vec<u32>,
+    parking: Vec<u32>,
 }
 
 impl Codes {
@@ -67,13 +69,28 @@ impl Codes {
         codes.before.values_mut().for_each(|thread| thread.sort_by_key(|before| before.t_ns));
         codes.resolving = codes.with(stacks, RESOLVERS);
         codes.sleeping = codes.with(stacks, SLEEPS);
+        codes.parking = codes.all().filter(|id| parking::parks(stacks.user(*id))).collect();
         codes
     }
 
     /// Stacks with a function of a list.
     fn with(&self, stacks: &Stacks, list: &[&str]) -> Vec<u32> {
         let has = |id: &u32| stacks.user(*id).any(|code| list.iter().any(|name| code.symbol.contains(name)));
-        self.seen.values().flat_map(BTreeMap::keys).copied().filter(has).collect()
+        self.all().filter(has).collect()
+    }
+
+    /// All stacks with which somebody waits.
+    fn all(&self) -> impl Iterator<Item = u32> {
+        self.seen.values().flat_map(BTreeMap::keys).copied()
+    }
+
+    /// Whether a runtime keeps a thread there that has no work: by the stack of the very wait, or else the usual one.
+    pub fn parks(&self, row: &Wakeup, who: &Who) -> bool {
+        if self.parking.is_empty() || family(&who.call) != Family::Futex {
+            return false;
+        }
+        let own = self.of(row);
+        self.parking.contains(&if own == 0 { self.usual(who) } else { own })
     }
 
     /// The stack with which the very wait of a row began; 0 = none was taken.

@@ -10,7 +10,7 @@ use super::codes::Codes;
 use super::ends::{Ends, Kind};
 use super::timelines::Timelines;
 use super::turns::{self, LOCK, TIMED, TURN, Turns};
-use super::who::{DNS, SLEEP, Who, kind_of_thread};
+use super::who::{DNS, PARKED, SLEEP, Who, kind_of_thread};
 use crate::case::Case;
 
 const DNS_PORT: u32 = 53;
@@ -39,11 +39,14 @@ impl Context<'_, '_> {
         node
     }
 
-    fn who(&self, row: &Wakeup) -> Who {
+    /// Who waits in a row, and in what.
+    pub fn who(&self, row: &Wakeup) -> Who {
         let peer = self.peer(row).unwrap_or_default();
         let (comm, call) = (kind_of_thread(&row.comm), self.case.syscall(row.syscall));
         let mut who = Who { pid: row.pid, comm, call, fd_kind: row.fd_kind.clone(), peer, path: row.path.clone() };
-        if let Some(right) = self.right(row) {
+        if self.codes.parks(row, &who) {
+            who.fd_kind = PARKED.to_string();
+        } else if let Some(right) = self.right(row) {
             who.fd_kind = right.to_string();
         } else if self.is_for_name(row, &who) {
             who.fd_kind = DNS.to_string();
@@ -81,6 +84,11 @@ impl Context<'_, '_> {
     /// The right that a wait was for, if it was for one.
     pub fn right(&self, row: &Wakeup) -> Option<&'static str> {
         self.turns.right(self.case, row)
+    }
+
+    /// How many threads were seen to wait for the right that a wait was for.
+    pub fn queue(&self, row: &Wakeup) -> usize {
+        self.turns.queue(self.case, row)
     }
 
     /// Whether two waits are for the same right. What a runtime hands around cannot be told apart: each of its threads

@@ -4,14 +4,16 @@
 //! A lock of the C library, of Rust's or of Go's runtime is told by its futex. Language runtimes keep others themselves
 //! (monitors, semaphores, pools of connections), and their threads are parked like idle ones. But a thread that blocks in
 //! reads of a client's connection has a request in hand whenever it waits for anything else: if another such thread ends
-//! that wait, it gave up what the first one needed. Threads without work are woken by whoever brings it.
+//! that wait, and stood in the same queue itself at other times, it gave up what the first one needed. Threads without work
+//! are woken by whoever brings it, and those that wait for news by whoever has them, who never queues.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use recording::tables::Wakeup;
 
 use super::clients::Clients;
 use crate::case::Case;
+use crate::statistics::share;
 use crate::syscall::{Family, family};
 
 /// What stands for the kind of file where a lock is waited for.
@@ -25,13 +27,40 @@ pub const TURN: &str = "turn";
 #[derive(Clone, Debug, Default)]
 pub struct Turns {
     serving: BTreeSet<u32>,
+    /// Of these, the ones that waited for another of them.
+    queued: BTreeSet<u32>,
+    /// Threads of a process that were seen to wait for each lock, by its address; 0 = for turns.
+    before: BTreeMap<(u32, u64), BTreeSet<u32>>,
 }
 
+/// Reads of clients' connections, of all waits in reads and futex: a thread that serves one client at a time reads once a
+/// request, and takes a few locks for it. Threads that a runtime hands its work to block in a read by accident.
+const MIN_READS: f64 = 0.02;
+
 impl Turns {
-    /// Learns which threads block in reads of their clients.
+    /// Learns which threads block in reads of their clients, and who stands before what.
     pub fn new(case: &Case, clients: &Clients, target: &BTreeSet<u32>) -> Self {
-        let rows = case.recording.rows::<Wakeup>().iter().filter(|row| target.contains(&row.pid));
-        Self { serving: rows.filter(|row| clients.is_read(case, row)).map(|row| row.tid).collect() }
+        let rows = || case.recording.rows::<Wakeup>().iter().filter(|row| target.contains(&row.pid));
+        let mut turns = Self { serving: serving(case, clients, rows()), ..Self::default() };
+        turns.queued = rows().filter(|row| turns.is_between_serving(case, row)).map(|row| row.tid).collect();
+        for row in rows() {
+            if let Some(right) = turns.right(case, row) {
+                turns.before.entry((row.pid, address(right, row))).or_default().insert(row.tid);
+            }
+        }
+        turns
+    }
+
+    /// How many threads were seen to wait for the same right; 1 at least.
+    pub fn queue(&self, case: &Case, row: &Wakeup) -> usize {
+        let waiters = self.right(case, row).and_then(|right| self.before.get(&(row.pid, address(right, row))));
+        waiters.map_or(1, BTreeSet::len).max(1)
+    }
+
+    fn is_between_serving(&self, case: &Case, row: &Wakeup) -> bool {
+        let of_two = row.context == "thread" && row.tid != row.waker_tid;
+        let serve = self.serving.contains(&row.tid) && self.serving.contains(&row.waker_tid);
+        of_two && serve && is_futex(case, row.syscall)
     }
 
     /// Whether there are threads that serve one client at a time.
@@ -49,10 +78,27 @@ impl Turns {
         if is_lock(case, row.syscall, &row.args) {
             return Some(LOCK);
         }
-        let of_two = row.context == "thread" && row.tid != row.waker_tid;
-        let serve = self.serving.contains(&row.tid) && self.serving.contains(&row.waker_tid);
-        (of_two && serve && is_futex(case, row.syscall)).then_some(TURN)
+        (self.is_between_serving(case, row) && self.queued.contains(&row.waker_tid)).then_some(TURN)
     }
+}
+
+/// What tells rights apart: the address of a lock. Of what a runtime hands around nothing is known.
+fn address(right: &str, row: &Wakeup) -> u64 {
+    if right == LOCK { row.args.first().copied().unwrap_or(0) } else { 0 }
+}
+
+/// Threads that serve one client at a time.
+fn serving<'r>(case: &Case, clients: &Clients, rows: impl Iterator<Item = &'r Wakeup>) -> BTreeSet<u32> {
+    let mut threads: BTreeMap<u32, (f64, f64)> = BTreeMap::new();
+    for row in rows {
+        // Long waits are picked more often than short ones; what counts is how many there were.
+        let number = row.blocked_ns.max(row.wait_ns) as f64 / row.wait_ns.max(1) as f64;
+        let (reads, all) = threads.entry(row.tid).or_default();
+        let is_read = clients.is_read(case, row);
+        *reads += if is_read { number } else { 0.0 };
+        *all += if is_read || is_futex(case, row.syscall) { number } else { 0.0 };
+    }
+    threads.into_iter().filter(|(_, (reads, all))| *reads > 0.0 && share(*reads, *all) >= MIN_READS).map(|t| t.0).collect()
 }
 
 /// What kind of wait in futex it is: [`LOCK`], [`TIMED`], or empty = another, or none in futex.

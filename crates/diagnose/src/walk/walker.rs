@@ -59,12 +59,14 @@ impl<'a, 'r> Walker<'a, 'r> {
         let (silent, telling) = self.parted(row, whole);
         let time = |parts: &[Part<'_>]| parts.iter().map(Part::length).sum::<f64>();
         let scale = ns / length;
-        // The time of waits that say nothing is spread over those that do.
-        let spread = if telling.is_empty() { 1.0 } else { 1.0 + (time(&silent) + time(&cut)) / time(&telling) };
-        if telling.is_empty() {
-            node.end(End::of_waker(Kind::Client, row, ""), time(&silent) * scale);
-            node.end(End::of_waker(Kind::Short, row, ""), time(&cut) * scale);
-        }
+        // The time of waits that say nothing is spread over those that do. Of a right, which several hold in turn before it
+        // comes to the sleeper, only as far as there are so many of them.
+        let (mute, told) = (time(&silent) + time(&cut), time(&telling));
+        let most = if self.context.right(row).is_some() { told * self.context.queue(row) as f64 } else { f64::INFINITY };
+        let spread = if telling.is_empty() { 1.0 } else { 1.0 + mute.min(most) / told };
+        let rest = if mute > 0.0 { 1.0 - (told * (spread - 1.0)).min(mute) / mute } else { 0.0 };
+        node.end(End::of_waker(Kind::Client, row, ""), time(&silent) * rest * scale);
+        node.end(End::of_waker(Kind::Short, row, ""), time(&cut) * rest * scale);
         for part in telling {
             let ns = part.length() * spread * scale;
             // Whoever stood before the same right adds nothing: all of them wait for those who held it in turn.

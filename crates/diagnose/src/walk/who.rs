@@ -27,6 +27,8 @@ pub struct Who {
 pub const DNS: &str = "dns";
 /// Likewise where a language runtime lets time pass in a call that is made for something else.
 pub const SLEEP: &str = "sleep";
+/// Likewise where a runtime keeps a thread that has no work.
+pub const PARKED: &str = "parked";
 
 impl Who {
     /// What it waits in, in words.
@@ -36,6 +38,7 @@ impl Who {
             ("" | "anon", "", "") => call.to_string(),
             (TURN, ..) => format!("{call} (its turn)"),
             (SLEEP, ..) => format!("a sleep ({call})"),
+            (PARKED, ..) => format!("{call} (a worker without work)"),
             (DNS, "", _) => format!("{call} (a DNS server)"),
             (DNS, peer, _) => format!("{call} (DNS server {peer})"),
             (kind, "", "") => format!("{call} ({kind})"),

@@ -1,0 +1,288 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Looks at the target's connections several times a second: how many there are, and in how many an answer is owed. It is
+//! no ledger of requests (short ones pass between two looks), but it tells a service that answers from one in which
+//! requests stand, whatever runtime keeps them.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::mem::{MaybeUninit, replace, take};
+
+use libbpf_rs::OpenObject;
+use recording::tables;
+use recording::tables::Gap;
+
+use crate::clock;
+use crate::probes::connections::{Connection, Connections};
+use crate::probes::ledger::Ledger;
+
+/// From one look to the next, at least.
+const SPACING_NS: u64 = 100_000_000;
+/// A look may take one part in so many of the time until the next: one with 25,000 connections comes more rarely.
+const SHARE: u64 = 300;
+/// Peers that are told apart in one slice.
+const MAX_PEERS: usize = 256;
+/// An answer that is owed for so long is late: a few jiffies, in which the kernel counts.
+const LATE_NS: u64 = 10_000_000;
+/// Rates of the kernel's clock.
+const HERTZ: [u32; 4] = [100, 250, 300, 1000];
+
+/// Who spoke last in a connection, and how long ago, ns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum LastWord {
+    Theirs(u64),
+    Ours(u64),
+    /// Both within the same jiffy, and nothing tells which came later: an exchange that was over at once.
+    Untold,
+}
+
+/// Own port and peer; one of them is set.
+type Group = (u32, String);
+
+enum Program<'o> {
+    NotLoaded(&'o mut MaybeUninit<OpenObject>),
+    Loaded(Connections<'o>),
+    Refused(String),
+}
+
+/// The looks so far.
+pub struct Looks<'o> {
+    program: Program<'o>,
+    ports: BTreeSet<u32>,
+    next_ns: u64,
+    /// The first look's time, ns and jiffies, from which the rate of the kernel's clock is told.
+    anchor: Option<(u64, u32)>,
+    looks: u64,
+    groups: BTreeMap<Group, tables::Connection>,
+}
+
+impl<'o> Looks<'o> {
+    /// Nothing is loaded before the first look: the start of a capture has enough to do.
+    pub fn new(storage: &'o mut MaybeUninit<OpenObject>, ports: impl IntoIterator<Item = u32>) -> Self {
+        Self {
+            program: Program::NotLoaded(storage),
+            ports: ports.into_iter().collect(),
+            next_ns: clock::monotonic_ns() + SPACING_NS,
+            anchor: None,
+            looks: 0,
+            groups: BTreeMap::new(),
+        }
+    }
+
+    /// Learns ports on which a process that was born meanwhile listens.
+    pub fn listen<'s>(&mut self, sockets: impl IntoIterator<Item = &'s String>) {
+        let tcp = sockets.into_iter().filter_map(|socket| socket.strip_prefix("tcp "));
+        self.ports.extend(tcp.filter_map(|address| address.rsplit(':').next()?.parse::<u32>().ok()));
+    }
+
+    /// Looks, if it is time to.
+    pub fn maybe_look(&mut self, ledger: &Ledger<'_>, pids: impl Iterator<Item = u32>) {
+        let before = clock::monotonic_ns();
+        if before < self.next_ns {
+            return;
+        }
+        self.load(ledger);
+        let Program::Loaded(program) = &self.program else { return };
+        match program.look(&pids.collect::<Vec<_>>()) {
+            Ok(found) => self.see(&found),
+            Err(why) => self.program = Program::Refused(format!("{why:#}")),
+        }
+        let after = clock::monotonic_ns();
+        self.next_ns = after + SPACING_NS.max((after - before).saturating_mul(SHARE));
+    }
+
+    /// The rows of a slice.
+    pub fn rows(&mut self, t_ns: u64) -> Vec<tables::Connection> {
+        let looks = take(&mut self.looks);
+        let mut rows: Vec<tables::Connection> = take(&mut self.groups).into_values().collect();
+        rows.iter_mut().for_each(|row| (row.t_ns, row.looks) = (t_ns, looks));
+        rows
+    }
+
+    /// That nothing is known of connections, where the kernel refused.
+    pub fn gap(&self) -> Option<Gap> {
+        let Program::Refused(why) = &self.program else { return None };
+        let why = format!("whether requests stand unanswered in its connections is unknown: {why}");
+        Some(Gap { what: "connection".into(), why })
+    }
+
+    fn load(&mut self, ledger: &Ledger<'_>) {
+        let untried = Program::Refused(String::new());
+        self.program = match replace(&mut self.program, untried) {
+            Program::NotLoaded(storage) => match Connections::load(storage, ledger) {
+                Ok(program) => Program::Loaded(program),
+                Err(why) => Program::Refused(format!("{why:#}")),
+            },
+            other => other,
+        };
+    }
+
+    fn see(&mut self, found: &[Connection]) {
+        let Some(first) = found.first() else {
+            self.looks += 1;
+            return;
+        };
+        let anchor = *self.anchor.get_or_insert((first.at_ns, first.now));
+        let Some(jiffy_ns) = jiffy_ns(anchor, (first.at_ns, first.now)) else { return };
+        self.looks += 1;
+        for connection in found {
+            self.add(connection, jiffy_ns);
+        }
+    }
+
+    fn add(&mut self, c: &Connection, jiffy_ns: u64) {
+        let accepted = self.ports.contains(&c.local_port.into());
+        let last_word = last_word(c, jiffy_ns);
+        // What is written is no longer owed, only held.
+        let owed_ns = match (accepted, last_word) {
+            (true, LastWord::Theirs(ns)) if c.unsent == 0 => Some(ns),
+            (false, LastWord::Ours(ns)) => Some(ns),
+            _ => None,
+        };
+        let late_ns = owed_ns.filter(|ns| *ns >= LATE_NS);
+        let row = self.group(c, accepted);
+        row.open += 1;
+        row.unread += u64::from(c.unread > 0);
+        row.unsent += u64::from(c.unsent > 0);
+        row.unanswered += u64::from(owed_ns.is_some());
+        row.late += u64::from(late_ns.is_some());
+        row.late_ns += late_ns.unwrap_or(0);
+    }
+
+    fn group(&mut self, c: &Connection, accepted: bool) -> &mut tables::Connection {
+        let mut key: Group = match accepted {
+            true => (c.local_port.into(), String::new()),
+            false => (0, std::net::SocketAddr::new(c.peer, c.remote_port).to_string()),
+        };
+        if self.groups.len() >= MAX_PEERS && !self.groups.contains_key(&key) {
+            key = (0, "others".to_string());
+        }
+        let role = if key.0 > 0 { "accepted" } else { "made" };
+        let first = || tables::Connection { role: role.into(), port: key.0, peer: key.1.clone(), ..Default::default() };
+        self.groups.entry(key.clone()).or_insert_with(first)
+    }
+}
+
+/// Length of a jiffy, told by two readings of both clocks; none while they are too near.
+fn jiffy_ns((then_ns, then): (u64, u32), (now_ns, now): (u64, u32)) -> Option<u64> {
+    let passed_ns = now_ns.saturating_sub(then_ns);
+    if passed_ns < SPACING_NS / 2 {
+        return None;
+    }
+    let measured = f64::from(now.wrapping_sub(then)) * 1e9 / passed_ns as f64;
+    let off = |hertz: &u32| (measured / f64::from(*hertz)).ln().abs();
+    let hertz = HERTZ.into_iter().min_by(|a, b| off(a).total_cmp(&off(b)))?;
+    Some(1_000_000_000 / u64::from(hertz))
+}
+
+/// Who spoke last. Request and answer often fall into one jiffy, on a local connection nearly always the answer and the
+/// next request; then it is told by what has been acknowledged alone, and when.
+fn last_word(c: &Connection, jiffy_ns: u64) -> LastWord {
+    let age = |at: u32| u64::from(c.now.wrapping_sub(at)).saturating_mul(jiffy_ns);
+    let (received_ns, sent_ns) = (age(c.received_at), age(c.sent_at));
+    if sent_ns != received_ns {
+        return if received_ns < sent_ns { LastWord::Theirs(received_ns) } else { LastWord::Ours(sent_ns) };
+    }
+    // Everything that is sent acknowledges what came before.
+    if c.unsaid > 0 {
+        return LastWord::Theirs(received_ns);
+    }
+    if c.in_flight > 0 {
+        return LastWord::Ours(sent_ns);
+    }
+    let since = |us: u64| c.at_ns.saturating_sub(us.saturating_mul(1_000));
+    let later = |us: u64| since(us) + 2 * jiffy_ns < received_ns;
+    if later(c.delivered_us) {
+        return LastWord::Ours(sent_ns); // the other end acknowledged it after a while, with nothing to say
+    }
+    // Something went over the line later that acknowledged nothing of ours: our own late acknowledgement. Or it was not
+    // put off, because this end does not answer at once: then what came within this jiffy came after the answer before.
+    let theirs = later(c.touched_us) || c.heard && !c.prompt;
+    if theirs { LastWord::Theirs(received_ns) } else { LastWord::Untold }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::{IpAddr, Ipv4Addr};
+
+    use super::*;
+
+    const JIFFY: u64 = 4_000_000;
+
+    /// A connection at 10 s, 2,500 jiffies, whose last data came and went so many jiffies ago; nothing is on its way.
+    fn connection(received: u32, sent: u32) -> Connection {
+        Connection {
+            pid: 1,
+            at_ns: 10_000_000_000,
+            now: 2_500,
+            received_at: 2_500 - received,
+            sent_at: 2_500 - sent,
+            touched_us: 10_000_000 - u64::from(received) * 4_000,
+            delivered_us: 10_000_000 - u64::from(received) * 4_000,
+            unread: 0,
+            unsaid: 0,
+            in_flight: 0,
+            unsent: 0,
+            prompt: true,
+            heard: true,
+            local_port: 80,
+            remote_port: 5_000,
+            peer: IpAddr::V4(Ipv4Addr::LOCALHOST),
+        }
+    }
+
+    #[test]
+    fn the_later_one_spoke_last() {
+        assert_eq!(last_word(&connection(5, 9), JIFFY), LastWord::Theirs(5 * JIFFY));
+        assert_eq!(last_word(&connection(9, 5), JIFFY), LastWord::Ours(5 * JIFFY));
+    }
+
+    #[test]
+    fn within_a_jiffy_acknowledgements_tell() {
+        let quick = connection(7, 7);
+        assert_eq!(last_word(&quick, JIFFY), LastWord::Untold);
+        assert_eq!(last_word(&Connection { unsaid: 30, ..quick }, JIFFY), LastWord::Theirs(7 * JIFFY));
+        assert_eq!(last_word(&Connection { in_flight: 30, ..quick }, JIFFY), LastWord::Ours(7 * JIFFY));
+        let tardy = Connection { prompt: false, ..quick };
+        assert_eq!(last_word(&tardy, JIFFY), LastWord::Theirs(7 * JIFFY));
+        assert_eq!(last_word(&Connection { heard: false, ..tardy }, JIFFY), LastWord::Untold, "just opened");
+        // 50 jiffies ago; 40 ms later somebody acknowledged.
+        let slow = connection(50, 50);
+        let late = 10_000_000 - 160_000;
+        let ours = Connection { touched_us: late, ..slow };
+        assert_eq!(last_word(&ours, JIFFY), LastWord::Theirs(50 * JIFFY));
+        assert_eq!(last_word(&Connection { delivered_us: late, ..ours }, JIFFY), LastWord::Ours(50 * JIFFY));
+    }
+
+    #[test]
+    fn the_clocks_rate() {
+        assert_eq!(jiffy_ns((0, 100), (10_000_000, 102)), None);
+        assert_eq!(jiffy_ns((0, 100), (1_000_000_000, 349)), Some(4_000_000));
+        assert_eq!(jiffy_ns((0, u32::MAX), (1_000_000_000, 999)), Some(1_000_000));
+    }
+
+    #[test]
+    fn connections_are_added_up_by_port_and_peer() {
+        let mut storage = MaybeUninit::uninit();
+        let mut looks = Looks::new(&mut storage, [80]);
+        let made = Connection { local_port: 9_999, remote_port: 5_432, ..connection(9, 5) };
+        let held = Connection { unsent: 9, remote_port: 5_001, ..connection(5, 9) };
+        looks.see(&[connection(5, 9), held, made]);
+        assert!(looks.rows(1).is_empty(), "the clock's rate is not known yet");
+        let later = |c: Connection| Connection { at_ns: c.at_ns + 1_000_000_000, now: c.now + 250, ..c };
+        looks.see(&[connection(5, 9), held, made].map(later));
+        let rows = looks.rows(7);
+        let told: Vec<_> = rows.iter().map(|r| (r.role.as_str(), r.peer.as_str(), r.open, r.late, r.unsent)).collect();
+        assert_eq!(told, [("made", "127.0.0.1:5432", 1, 1, 0), ("accepted", "", 2, 1, 1)]);
+        assert_eq!((rows[0].looks, rows[0].t_ns, rows[1].late_ns), (1, 7, 1_020_000_000));
+    }
+
+    #[test]
+    fn too_many_peers_are_one() {
+        let mut storage = MaybeUninit::uninit();
+        let mut looks = Looks::new(&mut storage, [80]);
+        looks.anchor = Some((0, 0));
+        let made = |port: u16| Connection { local_port: 9_999, remote_port: port, ..connection(9, 5) };
+        looks.see(&(1..=1_000).map(made).collect::<Vec<_>>());
+        let rows = looks.rows(1);
+        assert_eq!((rows.len(), rows.iter().map(|row| row.open).sum::<u64>()), (MAX_PEERS + 1, 1_000));
+    }
+}

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: (GPL-2.0-only OR Apache-2.0)
+/*
+ * A look at the target's TCP connections: one row for each descriptor that is one. It hangs on no hook; an iterator walks
+ * the descriptors of the target's processes when user space asks, and reads without a lock, so that nobody waits for it.
+ */
+#include "kernel.h"
+
+#include <bpf/bpf_core_read.h>
+#include <bpf/bpf_helpers.h>
+#include <bpf/bpf_tracing.h>
+
+#include "target.bpf.h"
+#include "call.bpf.h"
+#include "socket.bpf.h"
+
+#define IPPROTO_TCP 6
+#define TCP_ESTABLISHED 1
+#define TCP_CLOSE_WAIT 8
+
+/* One connection as it stands; what it means is told in user space. */
+struct connection_row {
+	u64 at; /* CLOCK_MONOTONIC, ns */
+	u64 touched_us; /* when something was sent or came last, CLOCK_MONOTONIC */
+	u64 delivered_us; /* when our data was acknowledged last, likewise */
+	u32 now; /* jiffies */
+	u32 received_at; /* jiffies at which data came last */
+	u32 sent_at; /* jiffies at which data was sent last */
+	u32 unread; /* bytes that came and were not read */
+	u32 unsaid; /* bytes that came since we sent anything, were it an acknowledgement */
+	u32 in_flight; /* bytes sent and not acknowledged */
+	u32 unsent; /* bytes written and not sent */
+	u32 prompt; /* data of ours followed what had come within a few jiffies, the last time */
+	u32 heard; /* anything ever came */
+	u32 tgid;
+	u32 zero;
+	struct port_pair ports;
+};
+
+SEC("iter/task_file")
+int read_connections(struct bpf_iter__task_file *ctx)
+{
+	struct task_struct *task = ctx->task;
+	struct file *file = ctx->file;
+	struct connection_row row = {};
+	struct tcp_sock *tcp;
+	struct socket *socket;
+	struct sock *sk;
+	u8 state;
+
+	if (!task || !file || !watched(task) || kind_of_file(file) != FD_SOCKET)
+		return 0;
+	socket = BPF_CORE_READ(file, private_data);
+	sk = BPF_CORE_READ(socket, sk);
+	if (BPF_CORE_READ(sk, sk_protocol) != IPPROTO_TCP)
+		return 0;
+	state = BPF_CORE_READ(sk, __sk_common.skc_state);
+	if (state != TCP_ESTABLISHED && state != TCP_CLOSE_WAIT)
+		return 0;
+	ports_of(file, &row.ports);
+	if (row.ports.family != AF_INET && row.ports.family != AF_INET6)
+		return 0;
+	tcp = (struct tcp_sock *)sk;
+	row.at = bpf_ktime_get_ns();
+	row.now = (u32)bpf_jiffies64();
+	row.touched_us = BPF_CORE_READ(tcp, tcp_mstamp);
+	row.delivered_us = BPF_CORE_READ(tcp, delivered_mstamp);
+	row.received_at = BPF_CORE_READ(tcp, inet_conn.icsk_ack.lrcvtime);
+	row.sent_at = BPF_CORE_READ(tcp, lsndtime);
+	row.unread = BPF_CORE_READ(tcp, rcv_nxt) - BPF_CORE_READ(tcp, copied_seq);
+	row.unsaid = BPF_CORE_READ(tcp, rcv_nxt) - BPF_CORE_READ(tcp, rcv_wup);
+	row.in_flight = BPF_CORE_READ(tcp, snd_nxt) - BPF_CORE_READ(tcp, snd_una);
+	row.unsent = BPF_CORE_READ(tcp, write_seq) - BPF_CORE_READ(tcp, snd_nxt);
+	row.prompt = BPF_CORE_READ(tcp, inet_conn.icsk_ack.pingpong) > 0;
+	row.heard = BPF_CORE_READ(tcp, bytes_received) > 0;
+	row.tgid = BPF_CORE_READ(task, tgid);
+	bpf_seq_write(ctx->meta->seq, &row, sizeof(row));
+	return 0;
+}
+
+char LICENSE[] SEC("license") = "GPL";

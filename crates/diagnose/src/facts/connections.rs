@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+//! In how many of the target's connections an answer was owed, on average: by the target to its clients, and to the target
+//! by those that it asked. By Little's law that is the time that all requests took together.
+
+use recording::tables;
+
+use crate::case::{Case, Fact, gap};
+use crate::statistics::{ratio, share};
+use crate::verdict::Gap;
+
+/// Connections of one kind, averages over all looks.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Held {
+    /// Open ones.
+    pub open: f64,
+    /// With bytes that came and were not read.
+    pub unread: f64,
+    /// With bytes written that could not be sent yet.
+    pub unsent: f64,
+    /// In which an answer was owed.
+    pub unanswered: f64,
+    /// In which it had been owed for 10 ms or longer.
+    pub late: f64,
+    /// For how long it had been owed in those, on average, ns.
+    pub late_ns: f64,
+}
+
+/// What looks at the target's connections found.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Connections {
+    /// How many looks.
+    pub looks: f64,
+    /// Those that clients asked for.
+    pub accepted: Held,
+    /// Those that the target asked for itself.
+    pub made: Held,
+    /// The latter by peer, those with most answers owed first.
+    pub peers: Vec<(String, Held)>,
+}
+
+impl Fact for Connections {
+    fn compute(case: &Case) -> Result<Self, Gap> {
+        let rows = case.recording.rows::<tables::Connection>();
+        if rows.is_empty() {
+            return Err(gap("connection", "no connections of the target were seen"));
+        }
+        let mut slices: Vec<(u64, u64)> = rows.iter().map(|row| (row.t_ns, row.looks)).collect();
+        slices.sort_unstable();
+        slices.dedup();
+        let looks = slices.iter().map(|(_, looks)| *looks as f64).sum();
+        let mut all = Self { looks, ..Self::default() };
+        for row in rows {
+            if row.role == "accepted" {
+                all.accepted.add(row);
+                continue;
+            }
+            all.made.add(row);
+            let at = all.peers.iter().position(|(peer, _)| *peer == row.peer).unwrap_or_else(|| {
+                all.peers.push((row.peer.clone(), Held::default()));
+                all.peers.len() - 1
+            });
+            all.peers[at].1.add(row);
+        }
+        let peers = all.peers.iter_mut().map(|(_, held)| held);
+        peers.chain([&mut all.accepted, &mut all.made]).for_each(|held| held.divide(looks));
+        all.peers.sort_by(|a, b| b.1.unanswered.total_cmp(&a.1.unanswered));
+        Ok(all)
+    }
+}
+
+impl Held {
+    fn add(&mut self, row: &tables::Connection) {
+        self.open += row.open as f64;
+        self.unread += row.unread as f64;
+        self.unsent += row.unsent as f64;
+        self.unanswered += row.unanswered as f64;
+        self.late += row.late as f64;
+        self.late_ns += row.late_ns as f64;
+    }
+
+    /// Sums to averages.
+    fn divide(&mut self, looks: f64) {
+        self.late_ns = ratio(self.late_ns, self.late);
+        for sum in [&mut self.open, &mut self.unread, &mut self.unsent, &mut self.unanswered, &mut self.late] {
+            *sum = ratio(*sum, looks);
+        }
+    }
+}
+
+/// Looks from which on an average says something.
+const MIN_LOOKS: f64 = 10.0;
+
+impl Connections {
+    /// Whether requests of clients can be seen at all: there are accepted TCP connections, and enough looks at them.
+    pub fn tells(&self) -> bool {
+        self.looks >= MIN_LOOKS && self.accepted.open > 0.0
+    }
+
+    /// Share of the answers owed to the target by `peer`, or by all, in connections in which the question itself could not
+    /// be sent yet.
+    pub fn held_back(&self, peer: &str) -> f64 {
+        let of_peer = self.peers.iter().find(|(name, _)| name == peer).map(|(_, held)| held);
+        let held = of_peer.unwrap_or(&self.made);
+        share(held.unsent, held.unanswered.max(held.unsent))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use recording::text::parse;
+
+    #[test]
+    fn averages_over_all_looks() {
+        let recording = parse(
+            "connection t_ns=1 role=accepted port=80 looks=10 open=40 unanswered=20 late=10 late_ns=5e8
+             connection t_ns=1 role=made peer=10.0.0.9:1 looks=10 open=20 unanswered=8 unsent=4
+             connection t_ns=2 role=accepted port=80 looks=10 open=20 unread=5
+             connection t_ns=2 role=made peer=10.0.0.8:1 looks=10 open=10 unanswered=10",
+        )
+        .unwrap();
+        let c = Case::new(&recording).fact::<Connections>().unwrap();
+        assert_eq!((c.looks, c.accepted.open, c.accepted.unanswered, c.accepted.late), (20.0, 3.0, 1.0, 0.5));
+        assert_eq!((c.accepted.late_ns, c.accepted.unread, c.made.unanswered), (5e7, 0.25, 0.9));
+        assert_eq!((c.peers[0].0.as_str(), c.held_back("10.0.0.9:1"), c.tells()), ("10.0.0.8:1", 0.5, true));
+    }
+
+    #[test]
+    fn nothing_seen() {
+        let recording = parse("").unwrap();
+        assert!(Case::new(&recording).fact::<Connections>().is_err());
+    }
+}

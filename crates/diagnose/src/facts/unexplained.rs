@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Requests that stood in the target for long, against all that is known to have held them. What is left stood in queues
+//! that the kernel does not see: of goroutines, coroutines, monitors, rows of a table.
+
+use super::connections::Connections;
+use super::waiting::Waiting;
+use crate::case::{Case, Fact};
+use crate::ledger::threads::Threads;
+use crate::statistics::{ratio, share};
+use crate::verdict::Gap;
+
+/// Requests that stood for 10 ms or longer, on average.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Unexplained {
+    /// All of them.
+    pub late: f64,
+    /// How long ago they had come, on average, ns.
+    pub late_ns: f64,
+    /// Those that somebody else owed an answer to.
+    pub upstream: f64,
+    /// Those that stand behind busy threads, as a queue before a server of that utilization is long.
+    pub queued: f64,
+    /// Those whose threads wait for something that is known.
+    pub waiting: f64,
+}
+
+/// A queue before a thread is taken for so long at most, however full that is.
+const MAX_QUEUE: f64 = 50.0;
+
+/// An answer that is owed to the target for so many times longer than its own is nothing that it waits for: a
+/// subscription.
+const MUCH_LATER: f64 = 2.0;
+
+impl Fact for Unexplained {
+    fn compute(case: &Case) -> Result<Self, Gap> {
+        let (connections, ledger) = (case.fact::<Connections>()?, case.fact::<Threads>()?);
+        let accepted = &connections.accepted;
+        let asked = connections.peers.iter().map(|(_, held)| held);
+        let asked = asked.filter(|held| held.late_ns <= accepted.late_ns * MUCH_LATER);
+        let used = ledger.threads.iter().map(|thread| share(thread.lines.demand_ns(), thread.lines.wall_ns));
+        let waiting = case.fact::<Waiting>().map_or(0.0, |waiting| ratio(waiting.waiting_ns, case.length_ns()));
+        Ok(Self {
+            late: accepted.late,
+            late_ns: accepted.late_ns,
+            upstream: asked.map(|held| held.late).sum(),
+            queued: used.map(|used| (used / (1.0 - used).max(1e-9)).min(MAX_QUEUE)).sum(),
+            waiting,
+        })
+    }
+}
+
+/// Requests: half of one is always there or not.
+const MIN_REST: f64 = 0.5;
+
+/// Of all that stood for long.
+const MIN_SHARE: f64 = 0.25;
+
+impl Unexplained {
+    /// Those that nothing explains.
+    pub fn rest(&self) -> f64 {
+        (self.late - self.upstream - self.queued - self.waiting).max(0.0)
+    }
+
+    /// Whether what is left could be lost time.
+    pub fn matters(&self) -> bool {
+        self.rest() >= MIN_REST && self.rest() >= self.late * MIN_SHARE
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use recording::text::parse;
+
+    fn rest(late: f64, more: &str) -> Unexplained {
+        let text = format!(
+            "meta length_ns=1e9 target.pids=[1]
+             connection t_ns=1 role=accepted port=80 looks=100 open=1600 late={} late_ns={}
+             {more}",
+            late * 100.0,
+            late * 100.0 * 8e7
+        );
+        (*Case::new(&parse(&text).unwrap()).fact::<Unexplained>().unwrap()).clone()
+    }
+
+    const THREAD: &str = "thread t_ns=1e9 pid=1 tid=1 wall_ns=1e9 cpu_ns=3e7 blocked_ns=97e7";
+
+    #[test]
+    fn requests_that_stand_for_nothing_that_is_known() {
+        let u = rest(8.0, THREAD);
+        assert!(u.matters() && u.rest() > 7.9, "{u:?}");
+        assert!(!rest(0.2, THREAD).matters());
+    }
+
+    #[test]
+    fn a_busy_thread_has_a_queue() {
+        let busy = "thread t_ns=1e9 pid=1 tid=1 wall_ns=1e9 cpu_ns=9e8 blocked_ns=1e8";
+        assert!(!rest(8.0, busy).matters());
+    }
+
+    #[test]
+    fn an_answer_that_somebody_else_owes() {
+        let upstream = "connection t_ns=1 role=made peer=10.0.0.9:1 looks=100 open=800 late=790 late_ns=5e10";
+        assert!(!rest(8.0, &format!("{THREAD}\n{upstream}")).matters());
+        let subscription = upstream.replace("5e10", "5e12");
+        assert!(rest(8.0, &format!("{THREAD}\n{subscription}")).matters());
+    }
+}

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Queues inside the program, of its language runtime or its own: requests stand there where the kernel sees nothing. That
+//! is said of every such target, with the means that the runtime itself has to look.
+
+use recording::tables::{Sample, WaitStack};
+
+use crate::case::{Case, gap};
+use crate::facts::stacks::Stacks;
+use crate::facts::unexplained::Unexplained;
+use crate::facts::waiting::Waiting;
+use crate::runtimes::opaque::{self, Opaque};
+use crate::verdict::Gap;
+
+/// What may wait unseen, and how to see it.
+pub(crate) struct Hidden {
+    /// Words for what waits.
+    pub what: String,
+    /// A command, or where to look.
+    pub look: String,
+}
+
+/// What may stand in the target's own queues.
+pub(crate) fn look(case: &Case) -> Hidden {
+    let pid = case.recording.meta.target.pids.first().map_or("PID".to_string(), u32::to_string);
+    match runtime(case) {
+        Some(runtime) => Hidden { what: runtime.what.to_string(), look: runtime.look.replace("PID", &pid) },
+        None => Hidden {
+            what: "tasks in a pool or behind a lock of its own".to_string(),
+            look: format!("a debugger's stacks of all threads, such as `eu-stack -p {pid}`"),
+        },
+    }
+}
+
+/// The gap that every target has whose runtime keeps such queues and that serves somebody; with what the connections say.
+pub(crate) fn gap_of(case: &Case) -> Option<Gap> {
+    let (runtime, waiting) = (runtime(case)?, case.fact::<Waiting>().ok()?);
+    if !waiting.serves {
+        return None;
+    }
+    let so_far = match case.fact::<Unexplained>() {
+        Ok(u) if !u.matters() => {
+            format!("; {:.1} answers at a time were owed for 10 ms or longer, so little time can have been lost there", u.late)
+        }
+        _ => String::new(),
+    };
+    let Hidden { what, look } = look(case);
+    let why = format!("{what} wait where the kernel sees nothing ({}){so_far}; to see them: {look}", runtime.name);
+    Some(gap("queues inside the program", why))
+}
+
+/// The runtime of the target, told by the functions in its samples and waits.
+fn runtime(case: &Case) -> Option<&'static Opaque> {
+    let stacks = case.fact::<Stacks>().ok()?;
+    let samples = case.recording.rows::<Sample>().iter().map(|row| row.stack);
+    let waits = case.recording.rows::<WaitStack>().iter().filter(|row| !row.wakes).map(|row| row.stack);
+    let mut ids: Vec<u32> = samples.chain(waits).collect();
+    ids.sort_unstable();
+    ids.dedup();
+    opaque::of(ids.into_iter().flat_map(|id| stacks.user(id)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use recording::text::parse;
+
+    const GO: &str = "meta host.arch=x86_64 length_ns=1e9 target.pids=[7]
+        process pid=7 listen=[\"tcp 0.0.0.0:80\"]
+        thread t_ns=1e9 pid=7 tid=7 wall_ns=1e9 cpu_ns=3e7 blocked_ns=97e7
+        frame id=1 symbol=runtime.findRunnable module=svc kind=native
+        stack id=1 frames=[1]
+        sample pid=7 tid=7 stack=1
+        wakeup t_ns=5e8 pid=7 tid=7 wait_ns=1e6 syscall=232 family=2 local_port=80 remote_port=5 context=interrupt\n";
+
+    #[test]
+    fn a_runtime_that_serves_is_named_with_what_to_run() {
+        let recording = parse(GO).unwrap();
+        let gap = gap_of(&Case::new(&recording)).unwrap();
+        assert!(gap.why.contains("goroutines") && gap.why.contains("pprof"), "{gap:?}");
+        let few = format!("{GO}connection t_ns=1 role=accepted port=80 looks=100 open=800 late=20");
+        assert!(gap_of(&Case::new(&parse(&few).unwrap())).unwrap().why.contains("0.2 answers at a time"));
+    }
+
+    #[test]
+    fn nobody_is_served_or_nothing_is_hidden() {
+        let unasked = GO.replace("local_port=80", "local_port=90");
+        assert!(gap_of(&Case::new(&parse(&unasked).unwrap())).is_none());
+        let plain = GO.replace("runtime.findRunnable", "handle");
+        assert!(gap_of(&Case::new(&parse(&plain).unwrap())).is_none());
+        assert!(look(&Case::new(&parse(&plain).unwrap())).look.contains("eu-stack -p 7"));
+    }
+}

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Runtimes and servers that keep queues of their own, in which requests stand where the kernel sees nothing: what stands
+//! there, and by what means of their own they show it.
+
+use crate::facts::stacks::Code;
+
+/// A runtime with queues of its own.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Opaque {
+    /// For people.
+    pub name: &'static str,
+    /// What waits unseen, as the rest of "… wait where the kernel sees nothing".
+    pub what: &'static str,
+    /// How to see it; `PID` stands for the process.
+    pub look: &'static str,
+    /// Beginnings of functions' names, and part of the program's or library's name; either may be empty.
+    signs: &'static [(&'static str, &'static str)],
+}
+
+static KNOWN: &[Opaque] = &[
+    Opaque {
+        name: "PostgreSQL",
+        what: "backends before row and table locks",
+        look: "psql -c \"select pid, wait_event_type, wait_event, query from pg_stat_activity where state <> 'idle'\"",
+        signs: &[("PostgresMain", ""), ("", "postgres"), ("WaitEventSetWait", "")],
+    },
+    Opaque {
+        name: "MySQL or MariaDB",
+        what: "sessions before row and table locks",
+        look: "mysql -e 'show full processlist; show engine innodb status'",
+        signs: &[("", "mysqld"), ("", "mariadbd")],
+    },
+    Opaque {
+        name: "Go",
+        what: "goroutines before mutexes, channels and timers",
+        look: "its /debug/pprof/goroutine?debug=2; without one, dlv attach PID, which stops it for a moment",
+        signs: &[("runtime.findRunnable", ""), ("runtime.schedule", ""), ("runtime.goexit", ""), ("runtime.mstart", "")],
+    },
+    Opaque {
+        name: "the Java VM",
+        what: "threads before monitors and in pools",
+        look: "jcmd PID Thread.print",
+        signs: &[("", "libjvm")],
+    },
+    Opaque {
+        name: "Node.js",
+        what: "callbacks and promises that wait for their turn or for somebody",
+        look: "node --cpu-prof, or kill -USR1 PID and chrome://inspect",
+        signs: &[("node::", ""), ("uv_run", "node"), ("v8::", "node")],
+    },
+    Opaque {
+        name: "Python",
+        what: "coroutines and threads before locks of its own",
+        look: "py-spy dump --pid PID",
+        signs: &[("_PyEval_EvalFrame", ""), ("PyEval_EvalFrame", ""), ("", "python3"), ("", "libpython3")],
+    },
+    Opaque {
+        name: "Erlang",
+        what: "processes with messages in their boxes",
+        look: "observer, or recon:proc_count(message_queue_len, 10) in its shell",
+        signs: &[("", "beam.smp")],
+    },
+    Opaque {
+        name: ".NET",
+        what: "tasks and threads before monitors",
+        look: "dotnet-stack report -p PID",
+        signs: &[("", "libcoreclr")],
+    },
+    Opaque {
+        name: "Tokio",
+        what: "tasks before locks, channels and semaphores",
+        look: "tokio-console, or a dump of its tasks",
+        signs: &[("tokio::runtime::", "")],
+    },
+    Opaque {
+        name: "Ruby",
+        what: "threads before locks of its own",
+        look: "rbspy snapshot --pid PID",
+        signs: &[("", "libruby"), ("rb_vm_exec", "")],
+    },
+];
+
+/// The runtime of a program with these functions in it; the inner one, where one stands in another.
+pub fn of<'a>(code: impl IntoIterator<Item = &'a Code>) -> Option<&'static Opaque> {
+    let mut first: Option<usize> = None;
+    for code in code {
+        let symbol = code.symbol.trim_start_matches('<');
+        let is_sign =
+            |(name, module): &(&str, &str)| symbol.starts_with(name) && code.file().contains(module) && !code.is_kernel();
+        let found = KNOWN.iter().position(|runtime| runtime.signs.iter().any(is_sign));
+        first = [first, found].into_iter().flatten().min();
+    }
+    first.map(|at| &KNOWN[at])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::runtimes::Part;
+
+    fn name(frames: &[(&str, &str)]) -> Option<&'static str> {
+        let code = |(symbol, module): &(&str, &str)| {
+            let [symbol, module, kind, source] = [symbol, module, "native", ""].map(str::to_string);
+            Code { symbol, module, offset: 0, kind, source, part: Part::Own }
+        };
+        of(&frames.iter().map(code).collect::<Vec<_>>()).map(|runtime| runtime.name)
+    }
+
+    #[test]
+    fn told_by_functions_and_modules() {
+        assert_eq!(name(&[("runtime.schedule", "svc"), ("main.serve", "svc")]), Some("Go"));
+        assert_eq!(name(&[("Parker::park", "libjvm.so")]), Some("the Java VM"));
+        assert_eq!(name(&[("", "/usr/lib/postgresql/15/bin/postgres")]), Some("PostgreSQL"));
+        assert_eq!(name(&[("ngx_process_events", "nginx"), ("runtime_init", "nginx")]), None);
+    }
+}
