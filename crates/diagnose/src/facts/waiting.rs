@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! What the target's time went to while it was not idle: wanting a CPU, or waiting for somebody, by chain.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use recording::tables::Wakeup;
 
@@ -15,7 +15,8 @@ use crate::syscall::{Family, family};
 use crate::verdict::{self, Gap};
 use crate::walk::chains::{Chain, Link, Nature};
 use crate::walk::clients::Clients;
-use crate::walk::{DNS, Kind, Walk, Who};
+use crate::walk::turns::LOCK;
+use crate::walk::{DNS, Kind, Walk, Who, kind_of_thread};
 use crate::wording::{percent, seconds, short};
 
 /// A thread that serves clients and sleeps.
@@ -57,6 +58,8 @@ pub struct Waiting {
     pub asked: BTreeMap<u32, bool>,
     /// Threads that sleep by themselves, by time slept.
     pub sleepers: Vec<Sleeper>,
+    /// Time before locks whose holders mostly waited for clients, ns: workers that take turns to listen.
+    pub listening_ns: f64,
     /// Whether clients came by other ways than TCP too.
     pub other_clients: bool,
 }
@@ -68,10 +71,16 @@ impl Fact for Waiting {
         let serves =
             walk.chains.iter().any(|c| c.end.kind == Kind::Client && walk.target.contains(&c.links[0].who.pid));
         let (mut chains, mut untold) = (Vec::new(), Vec::new());
+        let turns = listening(&walk.chains);
+        let mut listening_ns = 0.0;
+        let serving = serving(case, &walk, &*case.fact()?);
         for chain in &walk.chains {
             match chain.nature() {
-                // Nobody asked the target for anything: it may wait for work there.
-                Nature::Waiting if !serves && is_maybe_idle(chain) => untold.push(chain),
+                Nature::Waiting if turns.contains(&chain.links[0].who) => listening_ns += chain.ns,
+                // Nobody asked it for anything: it may wait for work there.
+                Nature::Waiting if !serving.contains(&kind(&chain.links[0].who)) && is_maybe_idle(chain) => {
+                    untold.push(chain);
+                }
                 Nature::Waiting => chains.push(chain.clone()),
                 Nature::Untold => untold.push(chain),
                 Nature::Idle | Nature::HandOver => {}
@@ -85,6 +94,7 @@ impl Fact for Waiting {
             demand_ns: ledger.total.demand_ns(),
             queued_ns: ledger.total.waiting_for_cpu_ns(),
             serves,
+            listening_ns,
             waiting_ns: sum(&chains),
             untold_ns: sum(untold.iter().copied()),
             untold_of: untold.first().map_or(String::new(), |c| c.links[0].who.peer.clone()),
@@ -94,6 +104,42 @@ impl Fact for Waiting {
             other_clients: case.fact::<Clients>()?.come_otherwise(case),
         })
     }
+}
+
+/// A process and the name of some of its threads without their numbers.
+type ThreadKind = (u32, String);
+
+fn kind(who: &Who) -> ThreadKind {
+    (who.pid, who.comm.clone())
+}
+
+/// Waits for locks that are mostly idleness.
+fn listening(chains: &[Chain]) -> BTreeSet<Who> {
+    let mut locks: BTreeMap<&Who, (f64, f64)> = BTreeMap::new();
+    for chain in chains.iter().filter(|chain| chain.links[0].who.fd_kind == LOCK) {
+        let (idle, waiting) = locks.entry(&chain.links[0].who).or_default();
+        match chain.nature() {
+            Nature::Idle => *idle += chain.ns,
+            Nature::Waiting => *waiting += chain.ns,
+            Nature::HandOver | Nature::Untold => {}
+        }
+    }
+    locks.into_iter().filter(|(_, (idle, waiting))| idle > waiting).map(|(who, _)| who.clone()).collect()
+}
+
+/// Threads that take part in serving clients: those that clients wake, and those that are woken by one that takes part. A
+/// consumer beside them that nobody hands anything takes its work from elsewhere.
+fn serving(case: &Case, walk: &Walk, clients: &Clients) -> BTreeSet<ThreadKind> {
+    let rows = || case.recording.rows::<Wakeup>().iter().filter(|row| walk.target.contains(&row.pid));
+    let of = |row: &Wakeup| (row.pid, kind_of_thread(&row.comm));
+    let mut serving: BTreeSet<ThreadKind> = rows().filter(|row| clients.ended(case, row)).map(of).collect();
+    let handed = rows().filter(|row| row.context == "thread" && walk.target.contains(&row.waker_pid));
+    let handed: BTreeSet<(ThreadKind, ThreadKind)> =
+        handed.map(|row| ((row.waker_pid, kind_of_thread(&row.waker_comm)), of(row))).collect();
+    while let Some((_, next)) = handed.iter().find(|(from, to)| serving.contains(from) && !serving.contains(to)) {
+        serving.insert(next.clone());
+    }
+    serving
 }
 
 /// Time of chains, ns; of none it is a positive zero.

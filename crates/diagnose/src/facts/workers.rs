@@ -13,6 +13,7 @@ use crate::ledger::threads::Threads;
 use crate::statistics::share;
 use crate::syscall::{Family, family};
 use crate::verdict::Gap;
+use crate::walk::Walk;
 
 /// The listener with the longest queue, and who accepts.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -29,6 +30,8 @@ pub struct Workers {
     pub busy: f64,
     /// Share in which they waited for a connection.
     pub free: f64,
+    /// Share in which they waited for the next request in a connection that a client keeps open.
+    pub kept: f64,
 }
 
 impl Fact for Workers {
@@ -42,14 +45,18 @@ impl Fact for Workers {
         }
         let accepting = accepting(case);
         let rows = ledger.threads.iter().filter(|t| t.tid != 0 && accepting.contains(&(t.pid, t.tid)));
-        let (mut wall, mut demand, mut free) = (0.0, 0.0, 0.0);
+        let walk = case.fact::<Walk>().ok();
+        let (mut wall, mut demand, mut free, mut kept) = (0.0, 0.0, 0.0, 0.0);
         for thread in rows {
             workers.threads += 1;
             wall += thread.lines.wall_ns;
             demand += thread.lines.demand_ns();
-            free += thread.lines.blocked(Blocked::Accept) + thread.lines.blocked(Blocked::Poll);
+            // A worker may poll for its client, for a database or for the next connection: the walk tells which.
+            let idle = walk.as_ref().and_then(|walk| walk.idleness.of(thread.tid)).unwrap_or(1.0);
+            free += thread.lines.blocked(Blocked::Accept) + thread.lines.blocked(Blocked::Poll) * idle;
+            kept += thread.lines.blocked(Blocked::SocketRead) * idle;
         }
-        (workers.busy, workers.free) = (share(demand, wall), share(free, wall));
+        (workers.busy, workers.free, workers.kept) = (share(demand, wall), share(free, wall), share(kept, wall));
         Ok(workers)
     }
 }
@@ -64,11 +71,20 @@ impl Workers {
         }
     }
 
+    /// Whether connections wait nearly all the time, whatever keeps the workers.
+    pub fn are_asked_for(&self) -> bool {
+        self.queue >= MIN_QUEUE && self.queued >= MIN_QUEUED
+    }
+
+    /// Whether the workers have or want a CPU most of the time.
+    pub fn are_computing(&self) -> bool {
+        self.threads > 0 && self.busy >= MAX_BUSY
+    }
+
     /// Whether connections wait although nothing but the number of workers keeps them: those are neither free nor short
     /// of CPU.
     pub fn are_taken(&self) -> bool {
-        let queue = self.queue >= MIN_QUEUE && self.queued >= MIN_QUEUED;
-        self.threads > 0 && queue && self.free < MAX_FREE && self.busy < MAX_BUSY
+        self.threads > 0 && self.are_asked_for() && self.free < MAX_FREE && !self.are_computing()
     }
 }
 

@@ -12,6 +12,8 @@ use crate::ledger::threads::Threads;
 use crate::remarks::hidden_queues;
 use crate::statistics::share;
 use crate::verdict::Gap;
+use crate::walk::DNS;
+use crate::walk::clients::Clients;
 use crate::wording::{percent, plural, seconds};
 
 pub(super) static RULE: Rule = Rule {
@@ -134,7 +136,12 @@ fn unexplained(case: &Case) -> Option<Statement> {
 fn scattered(case: &Case) -> Option<Statement> {
     let waiting = case.fact::<Waiting>().ok()?;
     // Threads that only do the household sleep most of the time; those that serve clients are sleep-in-path's.
-    let (chains, ns) = waiting.of(|chain| chain.links.len() > 1 || !chain.links[0].who.sleeps());
+    // Who serves names asks others for them all day.
+    let is_resolver = case.fact::<Clients>().is_ok_and(|clients| clients.serves_port(53));
+    let (chains, ns) = waiting.of(|chain| {
+        let who = &chain.links[0].who;
+        (chain.links.len() > 1 || !who.sleeps()) && !(is_resolver && who.fd_kind == DNS)
+    });
     if wait_ns(&chains) < MIN_WAIT_NS || waiting.not_for_requests(case, ns).is_some() {
         return None;
     }

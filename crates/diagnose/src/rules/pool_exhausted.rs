@@ -2,7 +2,7 @@
 //! Requests wait because all connections of a pool, or all workers, are taken.
 
 use super::{Check, Checked, Explain, Rule, confidence, evidence, found, ruled_out};
-use crate::case::Case;
+use crate::case::{Case, gap};
 use crate::facts::rights::Rights;
 use crate::facts::stacks::Stacks;
 use crate::facts::waiting::{Waiting, called_from, links, too_little};
@@ -34,6 +34,9 @@ const MIN_SHARE: f64 = 0.5;
 /// Of the window, over all threads.
 const MIN_TIME: f64 = 0.05;
 
+/// Of the workers' time, waiting for the next request in a connection that is kept open.
+const KEPT: f64 = 0.5;
+
 fn check(case: &Case) -> Checked {
     let (rights, waiting) = (case.fact::<Rights>()?, case.fact::<Waiting>()?);
     if rights.is_pool() && too_little(case, (rights.ns, waiting.share(rights.ns)), MIN_SHARE, MIN_TIME).is_none() {
@@ -44,6 +47,10 @@ fn check(case: &Case) -> Checked {
         return of_workers(case, &workers, &waiting);
     }
     let queue = format!("{:.1} connections stood in the accept queue on average", workers.queue);
+    // A queue that is always there is never innocent; only a CPU that they have or want explains it without a pool.
+    if workers.are_asked_for() && !workers.are_computing() {
+        return Err(gap(RULE.cause, format!("{queue}, and what keeps whoever should take them was not seen")));
+    }
     ruled_out(match rights.is_pool() {
         true => format!("threads that serve clients waited for each other for {}; {queue}", seconds(rights.ns / 1e9)),
         false => format!("no threads that serve clients waited for what several others of them held; {queue}"),
@@ -122,10 +129,14 @@ fn of_workers(case: &Case, workers: &Workers, waiting: &Waiting) -> Checked {
         evidence("threads that accept", workers.threads as f64, "threads", "", ""),
         evidence("of their time, waiting for a connection", workers.free * 100.0, "%", "most", ""),
         evidence("of their time, with or wanting a CPU", workers.busy * 100.0, "%", "", ""),
+        evidence("of their time, waiting in idle connections of clients", workers.kept * 100.0, "%", "near 0", ""),
     ];
     let headline =
         format!("connections wait for a worker: all {threads} are taken, {:.1} stand in a queue", workers.queue);
-    let otherwise = "more workers, or make what they wait for quicker";
+    let otherwise = match workers.kept {
+        kept if kept >= KEPT => "clients that keep idle connections hold them: a shorter keep-alive, or more workers",
+        _ => "let it serve more at a time, or make what they wait for quicker",
+    };
     let advice = waits.map_or(otherwise.to_string(), |chain| advice(chain, otherwise));
     found(finding, headline, advice)
 }
@@ -163,7 +174,7 @@ fn finding(case: &Case, chain: Option<&Chain>, explains: Explains, summary: Stri
 
 #[cfg(test)]
 mod tests {
-    use super::super::asking::{found, silent};
+    use super::super::asking::{found, gap, silent};
     use super::RULE;
 
     /// Thread `tid` waits for its turn until the one before it hands it on, which has asked a database meanwhile.
@@ -232,7 +243,7 @@ mod tests {
     #[test]
     fn workers_that_wait_for_connections_or_compute() {
         let idle = DOOR.to_string() + "wait pid=1 tid=1 syscall=43 fd_kind=socket total_ns=8e8";
-        silent(&RULE, &idle);
+        assert!(gap(&RULE, &idle).why.contains("8.0 connections stood in the accept queue"));
         silent(&RULE, &DOOR.replace("cpu_ns=1e8 blocked_ns=9e8", "cpu_ns=9e8 blocked_ns=1e8"));
     }
 }
