@@ -102,12 +102,16 @@ count_closing $status kernels
 step lab 15 "$target/release/lab" run --changed
 count_closing $? lab
 
+# Other parameters with each commit, and the same again for the same one.
+step variants 8 "$target/release/lab" run --rotating 2 --variants 1 --seed "$(git rev-list --count HEAD)"
+count_closing $? variants
+
 echo
 grep -h '^test result:' "$logs/rust.log" | sort | uniq -c
 grep -hE '^# (tests|pass|fail|skipped)' "$logs/page.log"
 grep -hE ' \.\.\. ignored' "$logs/rust.log" | grep -v 'ignored, not a test: '
 sort -u "$logs/skips"
-grep -h '^SKIPPED' "$logs"/{kernels,lab}.log
+grep -h '^SKIPPED' "$logs"/{kernels,lab,variants}.log
 echo "$helpers functions among the Rust tests are processes that tests start; they are not counted"
 echo "$(((SECONDS - began) / 60)) minutes"
 echo "$passed passed, $failed failed, $skipped skipped"
