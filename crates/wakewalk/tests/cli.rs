@@ -125,7 +125,7 @@ fn without_privileges_it_says_which_are_missing() {
 fn explain_knows_every_cause() {
     let list = String::from_utf8(wakewalk(&["explain"]).stdout).unwrap();
     for cause in ["busy-poll", "hot-code", "run-queue-wait", "cpu-throttled", "cpu-steal", "at-capacity", "healthy"] {
-        assert!(list.contains(cause));
+        assert!(list.contains(cause) && !list.contains('…'), "nothing is cut for who reads a pipe: {list}");
         assert!(wakewalk(&["explain", cause]).status.success());
     }
 }
