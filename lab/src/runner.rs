@@ -57,8 +57,11 @@ impl Runner<'_> {
     fn run_side(&self, scenario: &Scenario, side: Side) -> Result<Outcome> {
         let outcome = self.outcome(scenario, side)?;
         // Of variants, those that came out wrong are kept to look into; as usual, the last run is.
-        if self.seed.is_some() && outcome.objection.is_none() {
-            let _ = fs::remove_dir_all(self.paths.recording(&self.name(scenario, side)));
+        let recording = self.paths.recording(&self.name(scenario, side));
+        match outcome.objection {
+            None if self.seed.is_some() => drop(fs::remove_dir_all(recording)),
+            Some(_) if self.seed.is_some() => eprintln!("  wrong; its recording is kept in `{}`", recording.display()),
+            _ => {}
         }
         Ok(outcome)
     }
