@@ -24,8 +24,8 @@ bench: ## what wakewalk costs, beside other tools (over an hour, quiet host); NA
 	scripts/build.sh
 	$(LAB) bench $(NAME) $(if $(PAIRS),--pairs $(PAIRS)) $(if $(README),--readme)
 
-lab: build ## run the lab; SCENARIO=busy-poll runs one, TIMES=3 each three times
-	$(LAB) run $(SCENARIO) $(if $(TIMES),--times $(TIMES))
+lab: build ## run the lab; SCENARIO=busy-poll runs one, TIMES=3 each three times, VARIANTS=3 SEED=42 with drawn parameters
+	$(LAB) run $(SCENARIO) $(if $(TIMES),--times $(TIMES)) $(if $(VARIANTS),--variants $(VARIANTS)) $(if $(SEED),--seed $(SEED))
 
 lab-fixtures: build ## run the lab and keep its recordings as golden fixtures; SCENARIO= as above
 	$(LAB) run $(SCENARIO) --for 4

@@ -125,9 +125,18 @@ pub struct RunArgs {
     /// Those that the last commit touched, and two whose turn it is.
     #[arg(long, conflicts_with = "scenario")]
     pub changed: bool,
+    /// So many whose turn it is.
+    #[arg(long, conflicts_with_all = ["scenario", "changed"])]
+    pub rotating: Option<usize>,
     /// Run each so often.
     #[arg(long, default_value_t = 1)]
     pub times: usize,
+    /// Run so many variants of each instead: parameters drawn within the ranges in which the truth holds.
+    #[arg(long, default_value_t = 0)]
+    pub variants: u64,
+    /// Seed of the first variant; the next has the next number [default: another each time].
+    #[arg(long, requires = "variants")]
+    pub seed: Option<u64>,
     /// Observe each side for this many seconds.
     #[arg(long = "for", default_value_t = 6)]
     pub seconds: u64,

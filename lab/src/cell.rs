@@ -25,6 +25,7 @@ pub use keeper::keep;
 pub use net::FAR;
 pub use program::Program;
 
+use crate::draw::Draw;
 use crate::paths::Paths;
 use crate::stop::Stop;
 use keeper::Keeper;
@@ -38,6 +39,8 @@ const READY_LIMIT: Duration = Duration::from_secs(30);
 pub struct Cell {
     /// Ends all waiting.
     pub stop: Stop,
+    /// Parameters of what runs in it.
+    pub draw: Draw,
     bin: PathBuf,
     dir: PathBuf,
     logs: PathBuf,
@@ -71,7 +74,8 @@ impl Cell {
         let memory = Memory::of(&unique)?;
         let keeper = Keeper::start(&[group.path(), memory.path()], &dir)?;
         group.prefer()?;
-        Ok(Self { stop: stop.clone(), bin: paths.bin(), dir, logs, net, group, memory, keeper, running: vec![] })
+        let (stop, bin, draw) = (stop.clone(), paths.bin(), Draw::default());
+        Ok(Self { stop, draw, bin, dir, logs, net, group, memory, keeper, running: vec![] })
     }
 
     /// The cell's own folder, where its programs start.

@@ -13,6 +13,7 @@ pub mod chains;
 pub mod diff_bench;
 pub mod disturbance;
 pub mod documents;
+pub mod draw;
 pub mod enter;
 pub mod fixtures;
 pub mod kernels;

@@ -70,19 +70,41 @@ fn bench_diff(paths: &Paths, options: &BenchDiffArgs) -> Result<ExitCode> {
     Ok(ExitCode::from(u8::from(!held)))
 }
 
+/// What parameters are drawn by in each round; none = they are as usual.
+fn seeds(options: &RunArgs) -> Vec<Option<u64>> {
+    let variants = options.variants * options.times as u64;
+    if variants == 0 {
+        return vec![None; options.times];
+    }
+    // Short enough to be typed again.
+    let first = options.seed.unwrap_or_else(|| fastrand::u64(..1_000_000));
+    println!("variants: seeds {first} to {}; one again: lab run NAME --variants 1 --seed N", first + variants - 1);
+    (0..variants).map(|n| Some(first.wrapping_add(n))).collect()
+}
+
+fn is_ci() -> bool {
+    std::env::var("CI").is_ok_and(|value| !["", "0", "false"].contains(&value.as_str()))
+}
+
 fn score(paths: &Paths, options: &RunArgs) -> Result<ExitCode> {
     let picked = match options.changed {
         true => pick::changed_and_rotating(&paths.repository, 2)?,
-        false => pick::named(options.scenario.as_deref())?,
+        false => match options.rotating {
+            Some(count) => pick::rotating(&paths.repository, count)?,
+            None => pick::named(options.scenario.as_deref())?,
+        },
     };
     std::fs::create_dir_all(paths.lab())?;
     let refused = probe::bpf_refused(paths);
     let mut rows = Vec::new();
     if refused {
         println!("SKIPPED: this kernel refuses BPF altogether (wakewalk doctor says why); {} scenarios", picked.len());
+        // A run that has to be whole proves nothing without the kernel.
+        anyhow::ensure!(!is_ci(), "in CI the lab needs a kernel that takes BPF programs, and root");
     } else {
-        let runner = Runner { paths, stop: &Stop::listen()?, seconds: options.seconds, attempts: options.attempts };
-        for _ in 0..options.times {
+        let stop = Stop::listen()?;
+        for seed in seeds(options) {
+            let runner = Runner { paths, stop: &stop, seconds: options.seconds, attempts: options.attempts, seed };
             for scenario in &picked {
                 eprintln!("{}: {}", scenario.name, scenario.about);
                 rows.push(runner.run(scenario)?);

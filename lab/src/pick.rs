@@ -38,6 +38,15 @@ pub fn changed_and_rotating(repository: &Path, rotating: usize) -> Result<Vec<&'
     Ok(select(ALL, &changes, commits, rotating))
 }
 
+/// So many whose turn it is by the number of commits: others than [`changed_and_rotating`] takes besides.
+///
+/// # Errors
+/// This is no git checkout.
+pub fn rotating(repository: &Path, count: usize) -> Result<Vec<&'static Scenario>> {
+    let commits: usize = git(repository, &["rev-list", "--count", "HEAD"])?.trim().parse()?;
+    Ok(select(ALL, "", commits + ALL.len() / (2 * count.max(1)), count))
+}
+
 fn select(all: &[&'static Scenario], changes: &str, turn: usize, rotating: usize) -> Vec<&'static Scenario> {
     let touched = |s: &Scenario| {
         let own = format!("lab/scenarios/{}/", s.name);

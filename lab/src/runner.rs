@@ -2,13 +2,16 @@
 //! The runner: one scenario after the other, each side in a cell of its own, repeated where the host
 //! was disturbed.
 
+use std::fs;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
+use diagnose::verdict::Verdict;
 
 use crate::builds;
 use crate::cell::Cell;
 use crate::disturbance::{Disturbance, Watch};
+use crate::draw::Draw;
 use crate::paths::Paths;
 use crate::probe::Probe;
 use crate::scenario::{Scenario, Side};
@@ -30,6 +33,8 @@ pub struct Runner<'a> {
     pub seconds: u64,
     /// Attempts for an undisturbed run.
     pub attempts: u32,
+    /// What parameters are drawn by; none = they are as usual.
+    pub seed: Option<u64>,
 }
 
 impl Runner<'_> {
@@ -46,23 +51,44 @@ impl Runner<'_> {
             Some(_) => Some(self.run_side(scenario, Side::Twin)?),
             None => None,
         };
-        Ok(Row::new(scenario, fault, twin))
+        Ok(Row { seed: self.seed, ..Row::new(scenario, fault, twin) })
     }
 
     fn run_side(&self, scenario: &Scenario, side: Side) -> Result<Outcome> {
+        let outcome = self.outcome(scenario, side)?;
+        // Of variants, those that came out wrong are kept to look into; as usual, the last run is.
+        let recording = self.paths.recording(&self.name(scenario, side));
+        match outcome.objection {
+            None if self.seed.is_some() => drop(fs::remove_dir_all(recording)),
+            Some(_) if self.seed.is_some() => eprintln!("  wrong; its recording is kept in `{}`", recording.display()),
+            _ => {}
+        }
+        Ok(outcome)
+    }
+
+    /// Name of a run's recording.
+    fn name(&self, scenario: &Scenario, side: Side) -> String {
+        let name = scenario.recording_name(side);
+        self.seed.map_or_else(|| name.clone(), |seed| format!("{name}.seed-{seed}"))
+    }
+
+    fn outcome(&self, scenario: &Scenario, side: Side) -> Result<Outcome> {
         let truth = scenario.truth(side).context("the scenario has no such side")?;
+        let mut drawn = String::new();
         let mut disturbances = Vec::new();
         loop {
-            let attempt = self.attempt(scenario, side);
+            let attempt = self.attempt(scenario, side, &mut drawn);
             self.stop.check()?;
             let (verdict, disturbance) = match attempt {
                 Ok(done) => done,
-                Err(error) => return Ok(Outcome::broken(side, truth, &error, disturbances)),
+                Err(error) => {
+                    return Ok(Outcome { drawn, ..Outcome::broken(side, truth, &error, disturbances) });
+                }
             };
             let last = disturbances.len() + 1 >= self.attempts as usize;
             disturbances.push(disturbance);
             if last || !disturbance.is_too_much() {
-                return Ok(Outcome::new(side, truth, &verdict, disturbances));
+                return Ok(Outcome { drawn, ..Outcome::new(side, truth, &verdict, disturbances) });
             }
             eprintln!(
                 "  {}: the host was disturbed (steal {:.0} %, other processes {:.0} % of the CPUs), once more",
@@ -74,10 +100,16 @@ impl Runner<'_> {
         }
     }
 
-    fn attempt(&self, scenario: &Scenario, side: Side) -> Result<(diagnose::verdict::Verdict, Disturbance)> {
-        let name = scenario.recording_name(side);
+    fn attempt(&self, scenario: &Scenario, side: Side, drawn: &mut String) -> Result<(Verdict, Disturbance)> {
+        let name = self.name(scenario, side);
         let mut cell = Cell::open(&name, self.paths, self.stop)?;
-        let aim = (scenario.stage)(&mut cell, side)?;
+        cell.draw = self.seed.map_or_else(Draw::default, |seed| Draw::of(scenario.name, seed));
+        let aim = (scenario.stage)(&mut cell, side);
+        if cell.draw.told() != *drawn {
+            *drawn = cell.draw.told();
+            eprintln!("  {name}: {drawn}");
+        }
+        let aim = aim?;
         cell.check_running()?;
         let watch = Watch::start()?;
         let probe = Probe {

@@ -105,14 +105,14 @@ const WEBLOAD: Build = Build::Go("lab", "./webload", "webload");
 const THREADED: Build = Build::C("lab/threaded/threaded.c", "threaded");
 
 /// Asks for a path as fast as it is answered, over some connections, until the cell is closed.
-fn full_load(cell: &mut Cell, port: u16, path: &str, connections: u32) -> Result<()> {
+fn full_load(cell: &mut Cell, port: u16, path: &str, connections: u64) -> Result<()> {
     let url = format!("http://127.0.0.1:{port}{path}");
     let load = Program::installed("wrk").args(["-t1", &format!("-c{connections}"), "-d300s", &url]);
     cell.start(load.on_cpus(LOAD_CPU).in_group("load")).map(drop)
 }
 
 /// Asks for a path so many times a second, over some connections, until the cell is closed; needs [`WEBLOAD`].
-fn steady_load(cell: &mut Cell, port: u16, path: &str, rate: u32, connections: u32) -> Result<()> {
+fn steady_load(cell: &mut Cell, port: u16, path: &str, rate: u64, connections: u64) -> Result<()> {
     let url = format!("http://127.0.0.1:{port}{path}");
     let (rate, connections) = (rate.to_string(), connections.to_string());
     let load = Program::built("webload").args(["-url", &url, "-rate", &rate, "-connections", &connections]);

@@ -31,6 +31,8 @@ pub struct Outcome {
     pub repeats: usize,
     /// The run that counts was disturbed too.
     pub disturbed: bool,
+    /// Parameters that were drawn; empty = as usual.
+    pub drawn: String,
     /// What the host did besides, in each run.
     pub disturbances: Vec<Disturbance>,
 }
@@ -62,6 +64,7 @@ impl Outcome {
             objection,
             repeats: disturbances.len().saturating_sub(1),
             disturbed: false,
+            drawn: String::new(),
             disturbances,
         }
     }
@@ -76,6 +79,8 @@ impl Outcome {
 pub struct Row {
     /// Name of the scenario.
     pub scenario: String,
+    /// What its parameters were drawn by; none = they are as usual.
+    pub seed: Option<u64>,
     /// The side with the fault, or a control's only side.
     pub fault: Outcome,
     /// The healthy twin, where there is one.
@@ -85,7 +90,12 @@ pub struct Row {
 impl Row {
     /// A scenario that was run.
     pub fn new(scenario: &Scenario, fault: Outcome, twin: Option<Outcome>) -> Self {
-        Self { scenario: scenario.name.into(), fault, twin }
+        Self { scenario: scenario.name.into(), seed: None, fault, twin }
+    }
+
+    /// As it is shown, `slow-store, seed 42`.
+    fn name(&self) -> String {
+        self.seed.map_or_else(|| self.scenario.clone(), |seed| format!("{}, seed {seed}", self.scenario))
     }
 
     /// A scenario that could not be built.
@@ -141,7 +151,7 @@ impl Score {
         for row in &self.rows {
             let disturbed = row.sides().any(|o| o.disturbed);
             lines.push([
-                row.scenario.clone(),
+                row.name(),
                 row.fault.expected.join(" or "),
                 row.fault.shown().into(),
                 row.fault.confidence.clone().unwrap_or("-".into()),
@@ -154,7 +164,8 @@ impl Score {
         for row in &self.rows {
             for (outcome, objection) in row.objections() {
                 let side = if outcome.side == Side::Twin { ", twin" } else { "" };
-                let _ = writeln!(out, "{}{side}: {objection}", row.scenario);
+                let with = if outcome.drawn.is_empty() { String::new() } else { format!(" ({})", outcome.drawn) };
+                let _ = writeln!(out, "{}{side}{with}: {objection}", row.name());
             }
         }
         out
@@ -196,7 +207,12 @@ mod tests {
 
     #[test]
     fn a_twin_that_is_accused_makes_the_row_wrong() {
-        let row = |twin| Row { scenario: "s".into(), fault: outcome(Side::Fault, "busy-poll", None), twin: Some(twin) };
+        let row = |twin| Row {
+            scenario: "s".into(),
+            seed: None,
+            fault: outcome(Side::Fault, "busy-poll", None),
+            twin: Some(twin),
+        };
         let score = Score::new(
             vec![
                 row(outcome(Side::Twin, "healthy", None)),

@@ -2,7 +2,7 @@
 //! The runner itself, against a stand-in for wakewalk that prints the verdict it is told to: are
 //! right and wrong verdicts told apart, and is nothing left behind however it ends?
 //!
-//! These need root, as the lab does; elsewhere they say so and do nothing.
+//! These need root, as the lab does; elsewhere they are skipped.
 
 #![allow(clippy::unwrap_used)]
 
@@ -16,6 +16,7 @@ use std::time::{Duration, Instant};
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::{Pid, geteuid};
+use testing::{given, need};
 
 const SCENARIO: &str = "poll-with-work";
 
@@ -49,23 +50,20 @@ fn lab(dir: &Path, answer: &str, seconds: u32) -> Command {
     let mut lab = Command::new(env!("CARGO_BIN_EXE_lab"));
     lab.args(["run", SCENARIO, "--attempts", "1", "--for", "1", "--wakewalk"]).arg(stand_in(dir, answer, seconds));
     // What it builds and leaves goes to the test's own folder.
-    lab.env("CARGO_TARGET_DIR", dir).current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join(".."));
+    lab.env("CARGO_TARGET_DIR", dir).env_remove("CI").current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join(".."));
     lab
 }
 
-fn run(answer: &str) -> Option<(Output, serde_json::Value)> {
+fn run(answer: &str) -> Result<(Output, serde_json::Value), &'static str> {
     let dir = folder()?;
     let output = lab(dir.path(), answer, 0).output().unwrap();
     let score = fs::read_to_string(dir.path().join("lab/score.json")).unwrap();
-    Some((output, serde_json::from_str(&score).unwrap()))
+    Ok((output, serde_json::from_str(&score).unwrap()))
 }
 
-fn folder() -> Option<tempfile::TempDir> {
-    if !geteuid().is_root() {
-        eprintln!("skipped: the lab needs root");
-        return None;
-    }
-    Some(tempfile::tempdir().unwrap())
+fn folder() -> Result<tempfile::TempDir, &'static str> {
+    given(geteuid().is_root(), "the lab needs root")?;
+    Ok(tempfile::tempdir().unwrap())
 }
 
 /// Processes and folders of the cell that a runner with this process id had opened.
@@ -101,7 +99,7 @@ fn busy_runner(dir: &Path) -> Child {
 
 #[test]
 fn a_right_verdict_passes() {
-    let Some((output, score)) = run("healthy") else { return };
+    let (output, score) = need!(run("healthy"));
     assert!(output.status.success(), "{output:?}");
     assert_eq!((&score["passed"], &score["failed"]), (&1.into(), &0.into()));
     assert!(String::from_utf8_lossy(&output.stdout).ends_with("1 passed, 0 failed, 0 skipped\n"));
@@ -109,29 +107,37 @@ fn a_right_verdict_passes() {
 
 #[test]
 fn a_wrong_verdict_fails_with_its_reason() {
-    let Some((output, score)) = run("hot-code") else { return };
+    let (output, score) = need!(run("hot-code"));
     assert_eq!(output.status.code(), Some(1));
     assert_eq!(score["rows"][0]["fault"]["objection"], "expected healthy or at-capacity, the verdict is hot-code");
 }
 
 #[test]
 fn a_refused_diagnosis_fails_with_wakewalks_own_sentence() {
-    let Some((output, score)) = run("refuse") else { return };
+    let (output, score) = need!(run("refuse"));
     assert_eq!(output.status.code(), Some(1));
     assert!(score["rows"][0]["fault"]["objection"].as_str().unwrap().contains("no such service"));
 }
 
 #[test]
 fn a_kernel_that_refuses_bpf_is_skipped_and_counted() {
-    let Some((output, score)) = run("no-bpf") else { return };
+    let (output, score) = need!(run("no-bpf"));
     assert!(output.status.success());
     assert_eq!((&score["passed"], &score["skipped"]), (&0.into(), &1.into()));
     assert!(String::from_utf8_lossy(&output.stdout).contains("SKIPPED"));
 }
 
 #[test]
+fn in_ci_a_kernel_that_refuses_bpf_is_an_error() {
+    let dir = need!(folder());
+    let output = lab(dir.path(), "no-bpf", 0).env("CI", "true").output().unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("in CI the lab needs a kernel"), "{output:?}");
+}
+
+#[test]
 fn nothing_is_left_after_an_interrupt() {
-    let Some(dir) = folder() else { return };
+    let dir = need!(folder());
     let mut runner = busy_runner(dir.path());
     kill(Pid::from_raw(runner.id().cast_signed()), Signal::SIGINT).unwrap();
     assert_eq!(runner.wait().unwrap().code(), Some(2));
@@ -140,7 +146,7 @@ fn nothing_is_left_after_an_interrupt() {
 
 #[test]
 fn nothing_is_left_after_a_kill() {
-    let Some(dir) = folder() else { return };
+    let dir = need!(folder());
     let mut runner = busy_runner(dir.path());
     runner.kill().unwrap();
     let id = runner.id();

@@ -198,3 +198,9 @@ enum { BPF_LOCAL_STORAGE_GET_F_CREATE = 1 };
 enum { BPF_RB_NO_WAKEUP = 1, BPF_RB_FORCE_WAKEUP = 2 };
 enum { TASK_DEAD = 0x80 };
 enum { PF_KTHREAD = 0x00200000 };
+
+/*
+ * Keeps a struct that goes through a ring in the program's type information, from which the build makes the one that user
+ * space reads: there is no second definition of it that could differ.
+ */
+#define LAYOUT_OF(name) struct name *layout_of_##name __attribute__((unused))

@@ -57,13 +57,8 @@ impl Room {
     }
 }
 
-/// Text of a kernel command name: up to the first NUL.
-pub(crate) fn comm(bytes: &[u8]) -> String {
-    let end = bytes.iter().position(|&b| b == 0).unwrap_or(bytes.len());
-    String::from_utf8_lossy(&bytes[..end]).into_owned()
-}
-
-/// A command name as BTF types it, array of C characters.
+/// Text of a kernel command name, an array of C characters: up to the first NUL.
 pub(crate) fn comm_of_chars(chars: &[i8]) -> String {
-    comm(&chars.iter().map(|&c| c.cast_unsigned()).collect::<Vec<u8>>())
+    let name: Vec<u8> = chars.iter().map(|&c| c.cast_unsigned()).take_while(|&c| c != 0).collect();
+    String::from_utf8_lossy(&name).into_owned()
 }

@@ -11,6 +11,8 @@ use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
+use anyhow::Context;
+use testing::{need, need_of_host};
 use wakewalk_collect::probes::ledger::{Ledger, What};
 
 const ROLE: &str = "WAKEWALK_TEST_ROLE";
@@ -21,11 +23,11 @@ const PER_SECOND: u32 = 500;
 struct Cgroup(PathBuf);
 
 impl Cgroup {
-    /// `None` where the host has no v1 cpuacct hierarchy or does not let us in.
-    fn make(role: &str) -> Option<Self> {
+    /// Fails where the host has no v1 cpuacct hierarchy.
+    fn make(role: &str) -> anyhow::Result<Self> {
         let path = PathBuf::from(format!("/sys/fs/cgroup/cpuacct/wakewalk-test-{}-{role}", std::process::id()));
-        fs::create_dir(&path).map_err(|e| eprintln!("SKIPPED: no v1 cpuacct cgroup to be had: {e}")).ok()?;
-        Some(Self(path))
+        fs::create_dir(&path).context("no v1 cpuacct cgroup to be had")?;
+        Ok(Self(path))
     }
 
     fn usage_ns(&self) -> u64 {
@@ -89,10 +91,7 @@ fn parent(role: &str) -> Child {
     command.spawn().unwrap()
 }
 
-fn share_of_cgroup(role: &str) -> Option<f64> {
-    let mut storage = MaybeUninit::uninit();
-    let mut ledger = Ledger::load(&mut storage).map_err(|e| eprintln!("SKIPPED: {e:#}")).ok()?;
-    let cgroup = Cgroup::make(role)?;
+fn share_of_cgroup(role: &str, cgroup: &Cgroup, mut ledger: Ledger<'_>) -> f64 {
     let mut parent = parent(role);
     fs::write(cgroup.0.join("cgroup.procs"), parent.id().to_string()).unwrap();
     std::thread::sleep(Duration::from_millis(300)); // it waits for its line
@@ -113,17 +112,23 @@ fn share_of_cgroup(role: &str) -> Option<f64> {
     assert!(children >= CHILDREN, "{children} of {CHILDREN} children seen");
     let share = ended.iter().map(|t| t.sum.cpu).sum::<u64>() as f64 / (after - before) as f64;
     println!("{role}: {children} children, {share:.4} of the cgroup's CPU time");
-    Some(share)
+    share
 }
 
 #[test]
 fn children_that_spin_for_a_millisecond_are_counted() {
-    let Some(share) = share_of_cgroup("fork") else { return };
+    let mut storage = MaybeUninit::uninit();
+    let ledger = need!(Ledger::load(&mut storage));
+    let cgroup = need_of_host!(Cgroup::make("fork"));
+    let share = share_of_cgroup("fork", &cgroup, ledger);
     assert!((0.98..1.02).contains(&share), "the ledger has {share:.4} of the cgroup's CPU time");
 }
 
 #[test]
 fn children_that_exec_are_counted() {
-    let Some(share) = share_of_cgroup("exec") else { return };
+    let mut storage = MaybeUninit::uninit();
+    let ledger = need!(Ledger::load(&mut storage));
+    let cgroup = need_of_host!(Cgroup::make("exec"));
+    let share = share_of_cgroup("exec", &cgroup, ledger);
     assert!((0.98..1.02).contains(&share), "the ledger has {share:.4} of the cgroup's CPU time");
 }

@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::sleep;
 use std::time::Duration;
 
+use testing::need;
 use wakewalk_collect::probes::ledger::{Ledger, ThreadRow, Totals, What};
 
 /// A child that is killed when the test ends.
@@ -28,15 +29,8 @@ impl Drop for Running {
 }
 
 /// Where not even a probe load works there is nothing to test; that is said, not hidden.
-fn kernel_allows() -> bool {
-    let mut storage = MaybeUninit::uninit();
-    match Ledger::load(&mut storage) {
-        Ok(_) => true,
-        Err(e) => {
-            eprintln!("SKIPPED: {e:#}");
-            false
-        }
-    }
+fn kernel_allows() -> anyhow::Result<()> {
+    Ledger::load(&mut MaybeUninit::uninit()).map(drop)
 }
 
 fn sum_of_lines(t: &Totals) -> u64 {
@@ -54,9 +48,7 @@ fn watch(pids: &[u32], length: Duration) -> (Vec<ThreadRow>, Vec<ThreadRow>) {
 
 #[test]
 fn lines_add_up_to_the_wall_time() {
-    if !kernel_allows() {
-        return;
-    }
+    need!(kernel_allows());
     let busy = Running::shell("while :; do :; done");
     let asleep = Running::shell("read x");
     let both = Running::shell("while :; do i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done; sleep 0.01; done");
@@ -78,9 +70,7 @@ fn lines_add_up_to_the_wall_time() {
 
 #[test]
 fn lines_add_up_at_many_switches_a_second() {
-    if !kernel_allows() {
-        return;
-    }
+    need!(kernel_allows());
     let stop = AtomicBool::new(false);
     std::thread::scope(|scope| {
         for _ in 0..4 {
@@ -101,9 +91,7 @@ fn lines_add_up_at_many_switches_a_second() {
 
 #[test]
 fn children_are_followed_and_their_ends_reported() {
-    if !kernel_allows() {
-        return;
-    }
+    need!(kernel_allows());
     let mut parent = Running::shell(
         "read go; for i in 1 2 3 4 5 6 7 8 9 10; do sh -c 'i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done'; done; read x",
     );
@@ -129,9 +117,7 @@ fn children_are_followed_and_their_ends_reported() {
 
 #[test]
 fn waits_say_the_call_and_the_kind_of_descriptor() {
-    if !kernel_allows() {
-        return;
-    }
+    need!(kernel_allows());
     let pipe = Running::shell("read x");
     let timer = Running(Command::new("sleep").arg("60").spawn().unwrap());
     let mut storage = MaybeUninit::uninit();

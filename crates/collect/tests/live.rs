@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The real kernel's files: targets and samplers on processes, namespaces and cgroups that the test makes itself.
-//! What needs root or a version 1 cgroup tree says so and passes without it.
+//! What needs root or a version 1 cgroup tree is skipped without it.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 
@@ -14,6 +14,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use recording::tables::{Counter, Process, Thread};
+use testing::{given, need, need_of_host};
 use wakewalk_collect::host_watch;
 use wakewalk_collect::samplers::{Samplers, Scope};
 use wakewalk_collect::target::{Target, processes};
@@ -45,12 +46,9 @@ impl Drop for Cgroup {
     }
 }
 
-fn is_root() -> bool {
+fn is_root() -> Result<(), &'static str> {
     let root = fs::read_to_string("/proc/self/status").unwrap().lines().any(|line| line.starts_with("Uid:\t0\t"));
-    if !root {
-        eprintln!("skipped: needs root");
-    }
-    root
+    given(root, "this is not root")
 }
 
 /// Asks until the answer is there.
@@ -138,12 +136,16 @@ fn our_listener_and_its_accept_queue() {
 }
 
 #[test]
-fn our_sockets_of_udp_and_ipv6() {
+fn our_socket_of_udp() {
     let udp = UdpSocket::bind("127.0.0.1:0").unwrap();
     let address = udp.local_addr().unwrap();
     let found = Target::Port(address.port()).resolve(Path::new(ROOT)).unwrap();
     assert!(found.listen.contains(&format!("udp {address}")), "{:?}", found.listen);
-    let Ok(v6) = TcpListener::bind("[::]:0") else { return eprintln!("skipped: no IPv6") };
+}
+
+#[test]
+fn our_listener_of_ipv6() {
+    let v6 = need_of_host!(TcpListener::bind("[::]:0"));
     let port = v6.local_addr().unwrap().port();
     let found = Target::Port(port).resolve(Path::new(ROOT)).unwrap();
     assert!(found.listen.contains(&format!("tcp [::]:{port}")), "{:?}", found.listen);
@@ -151,9 +153,7 @@ fn our_sockets_of_udp_and_ipv6() {
 
 #[test]
 fn a_listener_in_a_network_namespace_of_its_own() {
-    if !is_root() {
-        return;
-    }
+    need!(is_root());
     let (child, port) = listening_child(libc::CLONE_NEWNET);
     let found = Target::Port(port).resolve(Path::new(ROOT)).unwrap();
     assert_eq!(found.main, [child.0.id()]);
@@ -172,12 +172,10 @@ fn a_listener_in_a_network_namespace_of_its_own() {
 
 #[test]
 fn a_process_in_a_pid_namespace_has_an_inner_pid() {
-    if !is_root() {
-        return;
-    }
+    need!(is_root());
     let mut command = Command::new("unshare");
     command.args(["--pid", "--fork", "--kill-child", "sleep", "60"]);
-    let Ok(child) = command.spawn().map(Owned) else { return eprintln!("skipped: no unshare(1)") };
+    let child = need!(command.spawn().map(Owned));
     let inner = poll("inner process", || {
         let found = Target::Pid(child.0.id()).resolve(Path::new(ROOT)).ok()?;
         let rows = processes(Path::new(ROOT), &found.pids);
@@ -206,10 +204,8 @@ fn tight_cgroup() -> Option<Cgroup> {
 
 #[test]
 fn a_cgroup_of_version_1_with_a_quota() {
-    if !is_root() {
-        return;
-    }
-    let Some(cgroup) = tight_cgroup() else { return eprintln!("skipped: no version 1 tree of the cpu controller") };
+    need!(is_root());
+    let cgroup = need_of_host!(tight_cgroup().ok_or("no version 1 tree of the cpu controller"));
     let busy = Owned(Command::new("sh").args(["-c", "while :; do :; done"]).spawn().unwrap());
     fs::write(cgroup.0.join("cgroup.procs"), busy.0.id().to_string()).unwrap();
     let found = Target::Cgroup(cgroup.0.clone()).resolve(Path::new(ROOT)).unwrap();

@@ -7,15 +7,13 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::mem::MaybeUninit;
 
+use testing::{given, need};
 use wakewalk_collect::doctor;
 use wakewalk_collect::probes::names::KernelNames;
 
 #[test]
 fn functions_have_the_names_of_the_list() {
-    if !doctor::examine().bpf {
-        eprintln!("SKIPPED: the kernel refuses BPF");
-        return;
-    }
+    need!(given(doctor::examine().bpf, "the kernel refuses BPF"));
     let list = fs::read_to_string("/proc/kallsyms").unwrap();
     let mut functions: BTreeMap<u64, Vec<&str>> = BTreeMap::new();
     for line in list.lines() {
@@ -25,10 +23,7 @@ fn functions_have_the_names_of_the_list() {
         }
     }
     functions.remove(&0);
-    if functions.is_empty() {
-        eprintln!("SKIPPED: kallsyms shows no addresses to this user");
-        return;
-    }
+    need!(given(!functions.is_empty(), "kallsyms shows no addresses to this user"));
     let mut storage = MaybeUninit::uninit();
     let mut names = KernelNames::load(&mut storage).unwrap();
     // BPF programs come and go, and what is used at boot only is gone.

@@ -10,6 +10,7 @@ use std::process::{Child, Command, Stdio};
 use std::thread::sleep;
 use std::time::Duration;
 
+use testing::need;
 use wakewalk_collect::probes::calls::{Calls, Kind};
 use wakewalk_collect::probes::ledger::Ledger;
 use wakewalk_collect::probes::profile::Profile;
@@ -70,14 +71,10 @@ fn cpus() -> Vec<u32> {
     (0..std::thread::available_parallelism().unwrap().get() as u32).collect()
 }
 
-fn ledger(storage: &mut MaybeUninit<libbpf_rs::OpenObject>) -> Option<Ledger<'_>> {
-    Ledger::load(storage).map_err(|e| eprintln!("SKIPPED: {e:#}")).ok()
-}
-
 #[test]
 fn samples_show_the_call_its_arguments_and_the_stack() {
     let (mut a, mut b) = (MaybeUninit::uninit(), MaybeUninit::uninit());
-    let Some(ledger) = ledger(&mut a) else { return };
+    let ledger = need!(Ledger::load(&mut a));
     let poller = Poller::watched_by(&ledger);
     let mut profile = Profile::load(&mut b, &ledger, &cpus(), 197, 16 << 10).unwrap();
     let mut samples = Vec::new();
@@ -109,7 +106,7 @@ fn cpu_seconds(pid: u32) -> f64 {
 #[test]
 fn samples_of_a_lowered_rate_stand_for_as_much_time() {
     let (mut a, mut b) = (MaybeUninit::uninit(), MaybeUninit::uninit());
-    let Some(ledger) = ledger(&mut a) else { return };
+    let ledger = need!(Ledger::load(&mut a));
     let poller = Poller::watched_by(&ledger);
     let mut profile = Profile::load(&mut b, &ledger, &cpus(), 197, 4 << 10).unwrap();
     let pace = |cpu: u32| if cpu == 0 { 2 } else { 4 };
@@ -132,7 +129,7 @@ fn samples_of_a_lowered_rate_stand_for_as_much_time() {
 #[test]
 fn a_window_counts_calls_by_argument_and_result() {
     let (mut a, mut b) = (MaybeUninit::uninit(), MaybeUninit::uninit());
-    let Some(ledger) = ledger(&mut a) else { return };
+    let ledger = need!(Ledger::load(&mut a));
     let poller = Poller::watched_by(&ledger);
     let mut calls = Calls::load(&mut b, ledger.threads()).unwrap();
     for (kind, id) in [(Kind::Results, 1), (Kind::Latency, 2)] {

@@ -12,6 +12,8 @@ use std::process::{Child, Command, Stdio};
 use std::thread::{sleep, spawn};
 use std::time::{Duration, Instant};
 
+use anyhow::Result;
+use testing::need;
 use wakewalk_collect::probes::Room;
 use wakewalk_collect::probes::ledger::Ledger;
 use wakewalk_collect::probes::wakeups::{Counts, Wakeup, Wakeups};
@@ -110,10 +112,7 @@ fn end(child: &mut Child) {
 fn a_wait_for_readiness_has_its_socket() {
     for (call, number) in [("epoll", libc::SYS_epoll_wait), ("poll", libc::SYS_poll)] {
         let (mut a, mut b) = (MaybeUninit::uninit(), MaybeUninit::uninit());
-        let ledger = match Ledger::load(&mut a) {
-            Ok(ledger) => ledger,
-            Err(refused) => return eprintln!("SKIPPED: {refused:#}"),
-        };
+        let ledger = need!(Ledger::load(&mut a));
         let listener = TcpListener::bind((Ipv6Addr::LOCALHOST, 0)).unwrap();
         let port = listener.local_addr().unwrap().port();
         let mut child = child(&format!("{call} {port}"));
@@ -138,9 +137,9 @@ fn a_wait_for_readiness_has_its_socket() {
 /// A client that asks for something ends no wait that a walk would explain: nobody needs to know what it does.
 #[test]
 fn clients_of_the_target_are_not_followed() {
-    let followed = |told: bool| {
+    let followed = |told: bool| -> Result<bool> {
         let (mut a, mut b) = (MaybeUninit::uninit(), MaybeUninit::uninit());
-        let ledger = Ledger::load(&mut a).map_err(|refused| eprintln!("SKIPPED: {refused:#}")).ok()?;
+        let ledger = Ledger::load(&mut a)?;
         let listener = TcpListener::bind((Ipv6Addr::LOCALHOST, 0)).unwrap();
         let address = listener.local_addr().unwrap();
         let mut child = child_between(SERVE, OwnedFd::from(listener).into(), Stdio::null());
@@ -159,10 +158,10 @@ fn clients_of_the_target_are_not_followed() {
             "{:?}",
             wakeups.counts()
         );
-        Some(rows.iter().any(|row| row.sleeper.tgid == me))
+        Ok(rows.iter().any(|row| row.sleeper.tgid == me))
     };
-    assert_ne!(followed(true), Some(true));
-    assert_ne!(followed(false), Some(false), "as long as its port is not known, it may be anybody");
+    assert!(!need!(followed(true)));
+    assert!(need!(followed(false)), "as long as its port is not known, it may be anybody");
 }
 
 /// Waits of threads that nap once, and what was counted meanwhile.
@@ -201,12 +200,12 @@ impl Naps {
     }
 }
 
-/// The first try in which no nap is missing; `None` = the kernel refuses the probe.
-fn complete(mut naps: impl FnMut() -> Option<Naps>) -> Option<Naps> {
+/// The first try in which no nap is missing; fails where the kernel refuses the probe.
+fn complete(mut naps: impl FnMut() -> Result<Naps>) -> Result<Naps> {
     for _ in 0..TRIES {
         let naps = naps()?;
         if naps.are_complete() {
-            return Some(naps);
+            return Ok(naps);
         }
         eprintln!("{} of {LETTERS} naps: {:?}", naps.rows.len(), naps.counts);
     }
@@ -216,7 +215,7 @@ fn complete(mut naps: impl FnMut() -> Option<Naps>) -> Option<Naps> {
 /// A thread for each request waits once in its life: that wait counts like any other.
 #[test]
 fn the_only_wait_of_a_short_life_is_known() {
-    let Some(naps) = complete(naps_of_the_target) else { return };
+    let naps = need!(complete(naps_of_the_target));
     assert!(naps.rows.len() as u64 <= LETTERS, "{} {:?}", naps.rows.len(), naps.counts);
     for row in naps.rows {
         assert!(row.wait_ns <= row.blocked_ns && row.wait_ns + row.run_queue_ns > 4_000_000, "{row:?}");
@@ -224,30 +223,30 @@ fn the_only_wait_of_a_short_life_is_known() {
     }
 }
 
-fn naps_of_the_target() -> Option<Naps> {
+fn naps_of_the_target() -> Result<Naps> {
     let (mut a, mut b) = (MaybeUninit::uninit(), MaybeUninit::uninit());
-    let ledger = Ledger::load(&mut a).map_err(|refused| eprintln!("SKIPPED: {refused:#}")).ok()?;
+    let ledger = Ledger::load(&mut a)?;
     let mut child = child(THREADS);
     ledger.seed(&[child.id()]).unwrap();
     let wakeups = Wakeups::load(&mut b, &ledger).unwrap();
     let naps = Naps::of(&mut child, LETTERS, &wakeups);
     end(&mut child);
-    Some(naps)
+    Ok(naps)
 }
 
 /// A process outside the target that starts a thread for each answer: what that thread waits for is known as well.
 #[test]
 fn threads_that_answer_once_are_followed_from_their_birth() {
-    let Some(naps) = complete(naps_behind_the_target) else { return };
+    let naps = need!(complete(naps_behind_the_target));
     assert!(naps.counts.followed > LETTERS / 2 && naps.counts.not_followed == 0, "{:?}", naps.counts);
     for row in naps.rows {
         assert!(row.wait_ns <= row.blocked_ns && row.wait_ns + row.run_queue_ns > 4_000_000, "{row:?}");
     }
 }
 
-fn naps_behind_the_target() -> Option<Naps> {
+fn naps_behind_the_target() -> Result<Naps> {
     let (mut a, mut b) = (MaybeUninit::uninit(), MaybeUninit::uninit());
-    let ledger = Ledger::load(&mut a).map_err(|refused| eprintln!("SKIPPED: {refused:#}")).ok()?;
+    let ledger = Ledger::load(&mut a)?;
     let mut target = child("read");
     let mut other = child_between(THREADS, Stdio::piped(), Stdio::from(target.stdin.take().unwrap()));
     ledger.seed(&[target.id()]).unwrap();
@@ -258,7 +257,7 @@ fn naps_behind_the_target() -> Option<Naps> {
     let naps = Naps::of(&mut other, LETTERS + 2, &wakeups);
     end(&mut target);
     end(&mut other);
-    Some(naps)
+    Ok(naps)
 }
 
 /// One wait of the child, which this process ended.
@@ -278,10 +277,7 @@ fn check(row: &Wakeup, me: u32) {
 #[test]
 fn every_wait_has_its_length_its_place_and_its_waker() {
     let (mut a, mut b) = (MaybeUninit::uninit(), MaybeUninit::uninit());
-    let ledger = match Ledger::load(&mut a) {
-        Ok(ledger) => ledger,
-        Err(refused) => return eprintln!("SKIPPED: {refused:#}"),
-    };
+    let ledger = need!(Ledger::load(&mut a));
     let mut child = child("read");
     ledger.seed(&[child.id()]).unwrap();
     let mut wakeups = Wakeups::load(&mut b, &ledger).unwrap();

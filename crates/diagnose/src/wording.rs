@@ -25,6 +25,13 @@ pub fn short(name: &str) -> String {
     letters[..LONGEST / 2 - 1].iter().collect::<String>() + "…" + &tail
 }
 
+/// A word of a command to copy. Names of processes, groups and targets are chosen by others: where a shell would see more
+/// in one than a word, it is quoted.
+pub fn word(foreign: &str) -> String {
+    // No word can hold a NUL byte, and nothing else is refused.
+    shlex::try_quote(&foreign.replace('\0', "")).map(String::from).unwrap_or_default()
+}
+
 /// A number of CPUs' worth of work, `0.94 cores`.
 pub fn cores(value: f64) -> String {
     format!("{value:.2} cores")

@@ -62,16 +62,10 @@ fn checked(text: &str) -> Verdict {
     verdict
 }
 
-/// Numbers without a pattern, the same in each run (splitmix64).
+/// Numbers without a pattern, the same in each run.
 fn noise(seed: u64) -> impl FnMut(u64) -> u64 {
-    let mut state = seed;
-    move |below| {
-        state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = state;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        (z ^ (z >> 31)) % below
-    }
+    let mut rng = fastrand::Rng::with_seed(seed);
+    move |below| rng.u64(..below)
 }
 
 #[test]

@@ -5,8 +5,10 @@ use std::io::BufReader;
 use std::path::Path;
 
 use anyhow::{Context, Result, anyhow, bail};
-use arrow_array::RecordBatch;
+use arrow_array::cast::AsArray;
+use arrow_array::{Array, GenericListArray, OffsetSizeTrait, RecordBatch};
 use arrow_ipc::reader::StreamReader;
+use arrow_schema::DataType;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 
 use crate::write::{HOT, SEALED};
@@ -15,8 +17,11 @@ use crate::{Meta, SCHEMA, Table, Tables, Writer, disk, shield, tables};
 /// Largest description: some kilobytes, and the target's processes by number.
 const MAX_META_BYTES: u64 = 16 << 20;
 
-/// Rows of one table. Packed, they can be so few bytes that the size of the file is no limit.
+/// Rows of one table, with the items of their lists. Packed, they can be so few bytes that the size of the file is no limit.
 const MAX_ROWS: usize = 1 << 25;
+
+/// Items of one list, such as the frames of a stack: a snapshot holds a few thousand return addresses at most.
+const MAX_ITEMS: usize = 1 << 16;
 
 /// A recording in memory.
 #[derive(Default)]
@@ -114,9 +119,8 @@ pub(crate) fn table<T: Table + Send + Sync>(dir: &Path, tables: &mut Tables) -> 
     tables.extend::<T>(std::iter::empty());
     let mut left = MAX_ROWS;
     for batch in &batches {
-        // Rows without columns take no bytes at all, so that a file's size is no limit.
-        left = left.checked_sub(batch.num_rows()).with_context(|| {
-            format!("table `{}` of `{}` has more rows than wakewalk writes", T::NAME, dir.display())
+        left = room_behind(batch, left).with_context(|| {
+            format!("table `{}` of `{}` is damaged, or was not written by wakewalk", T::NAME, dir.display())
         })?;
         let rows: Vec<T> = shield::decode(|| Ok(serde_arrow::from_record_batch(batch)?))
             .with_context(|| format!("table `{}` does not have the columns of this version", T::NAME))?;
@@ -125,12 +129,46 @@ pub(crate) fn table<T: Table + Send + Sync>(dir: &Path, tables: &mut Tables) -> 
     Ok(())
 }
 
+/// How many more rows and items a table may have behind this batch. Rows without columns take no bytes at all.
+fn room_behind(batch: &RecordBatch, room: usize) -> Result<usize> {
+    let mut used = batch.num_rows();
+    for column in batch.columns() {
+        let (longest, items) = lists(column.as_ref())?;
+        if longest > MAX_ITEMS {
+            bail!("a row holds a list of {longest} items; wakewalk writes {MAX_ITEMS} at most");
+        }
+        used = used.saturating_add(items);
+    }
+    room.checked_sub(used).context("it has more rows than wakewalk writes")
+}
+
+/// Length of a column's longest list, and of all of them together; 0 for a column without lists.
+fn lists(column: &dyn Array) -> Result<(usize, usize)> {
+    fn measured<O: OffsetSizeTrait>(list: &GenericListArray<O>) -> (usize, usize) {
+        let lengths = || list.offsets().lengths();
+        (lengths().max().unwrap_or(0), lengths().fold(0, usize::saturating_add))
+    }
+    match column.data_type() {
+        DataType::List(_) => Ok(measured(column.as_list::<i32>())),
+        DataType::LargeList(_) => Ok(measured(column.as_list::<i64>())),
+        // No table has others.
+        DataType::FixedSizeList(..) | DataType::ListView(_) | DataType::LargeListView(_) | DataType::Map(..) => {
+            bail!("column `{}` is no list as wakewalk writes it", column.data_type())
+        }
+        _ => Ok((0, 0)),
+    }
+}
+
 fn sealed_batches(path: &Path) -> Result<Vec<RecordBatch>> {
     let file = disk::open(path)?;
     shield::decode(|| {
         let reader = ParquetRecordBatchReaderBuilder::try_new(file)?;
-        let rows = reader.metadata().file_metadata().num_rows();
-        if usize::try_from(rows).is_ok_and(|rows| rows > MAX_ROWS) {
+        let metadata = reader.metadata();
+        let rows = metadata.file_metadata().num_rows();
+        let items = |column| metadata.row_groups().iter().map(|group| group.column(column).num_values()).sum::<i64>();
+        let columns = metadata.file_metadata().schema_descr().num_columns();
+        let most = (0..columns).map(items).chain([rows]).max().unwrap_or(0);
+        if usize::try_from(most).is_ok_and(|most| most > MAX_ROWS) {
             bail!("it has more rows than wakewalk writes");
         }
         Ok(reader.build()?.collect::<Result<_, _>>()?)

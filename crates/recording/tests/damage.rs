@@ -7,22 +7,11 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use fastrand::Rng;
+use wakewalk_recording::tables::Stack;
 use wakewalk_recording::{Recording, Writer, open};
 
 const FIXTURE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../lab/fixtures/busy-poll/recording");
-
-/// Numbers without a pattern, the same in each run (splitmix64).
-struct Noise(u64);
-
-impl Noise {
-    fn below(&mut self, limit: usize) -> usize {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        ((z ^ (z >> 31)) % limit.max(1) as u64) as usize
-    }
-}
 
 fn tables(dir: &Path, ending: &str) -> Vec<PathBuf> {
     let mut files: Vec<PathBuf> = fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().path()).collect();
@@ -33,26 +22,26 @@ fn tables(dir: &Path, ending: &str) -> Vec<PathBuf> {
 }
 
 /// A copy of `whole` with some bits changed, or without its end.
-fn damage(whole: &[u8], noise: &mut Noise) -> Vec<u8> {
+fn damage(whole: &[u8], noise: &mut Rng) -> Vec<u8> {
     let mut bytes = whole.to_vec();
-    if noise.below(4) == 0 {
-        bytes.truncate(noise.below(whole.len()));
+    if noise.usize(..4) == 0 {
+        bytes.truncate(noise.usize(..whole.len()));
         return bytes;
     }
-    for _ in 0..=noise.below(4) {
+    for _ in 0..=noise.usize(..4) {
         // Headers and footers hold what readers rely on.
-        let at = match noise.below(3) {
-            0 => noise.below(whole.len().min(600)),
-            1 => whole.len() - 1 - noise.below(whole.len().min(600)),
-            _ => noise.below(whole.len()),
+        let at = match noise.usize(..3) {
+            0 => noise.usize(..whole.len().min(600)),
+            1 => whole.len() - 1 - noise.usize(..whole.len().min(600)),
+            _ => noise.usize(..whole.len()),
         };
-        bytes[at] ^= 1 << noise.below(8);
+        bytes[at] ^= 1 << noise.usize(..8);
     }
     bytes
 }
 
 fn each_damaged(dir: &Path, ending: &str, rounds: usize, check: impl Fn(&str, anyhow::Result<Recording>)) {
-    let mut noise = Noise(7);
+    let mut noise = Rng::with_seed(7);
     for path in tables(dir, ending) {
         let whole = fs::read(&path).unwrap();
         for _ in 0..rounds {
@@ -99,6 +88,30 @@ fn an_unsealed_recording_that_was_changed_does_not_panic() {
     whole.append_to(&mut writer).unwrap();
     drop(writer);
     each_damaged(&folder, "arrows", 60, |_, result| drop(result));
+}
+
+/// A recording of one stack, written as wakewalk writes it: sealed, then unsealed.
+fn of_one_stack(dir: &Path, frames: usize) -> [PathBuf; 2] {
+    let mut recording = Recording::default();
+    recording.tables.extend([Stack { id: 1, frames: vec![1; frames], ..Stack::default() }]);
+    recording.meta.tool = "a stranger".into();
+    let [sealed, torn] = ["sealed", "torn"].map(|name| dir.join(format!("{name}-{frames}")));
+    recording.save(&sealed).unwrap();
+    recording.append_to(&mut Writer::create(&torn, &recording.meta).unwrap()).unwrap();
+    [sealed, torn]
+}
+
+#[test]
+fn lists_inside_rows_are_bounded() {
+    let dir = tempfile::tempdir().unwrap();
+    for folder in of_one_stack(dir.path(), 300_000) {
+        let said = format!("{:#}", open(&folder).err().unwrap());
+        assert!(said.contains("table `stack`") && said.contains("a list of 300000 items"), "{said}");
+        assert!(said.contains("is damaged, or was not written by wakewalk"), "{said}");
+    }
+    for folder in of_one_stack(dir.path(), 60_000) {
+        assert_eq!(open(&folder).unwrap().rows::<Stack>()[0].frames.len(), 60_000);
+    }
 }
 
 #[test]

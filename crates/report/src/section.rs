@@ -91,6 +91,15 @@ pub enum Block {
         /// Cells, formatted, with units.
         rows: Vec<Vec<String>>,
     },
+    /// A table of what matters less: folded on a page, left out on a terminal.
+    Folded {
+        /// Caption.
+        title: String,
+        /// Column heads.
+        columns: Vec<Column>,
+        /// Cells, formatted, with units.
+        rows: Vec<Vec<String>>,
+    },
     /// Horizontal bars that are parts of one whole.
     Bars {
         /// Caption.
@@ -211,11 +220,20 @@ impl Section {
 }
 
 impl Block {
+    /// The same table, folded.
+    #[must_use]
+    pub fn folded(self) -> Self {
+        match self {
+            Self::Table { title, columns, rows } => Self::Folded { title, columns, rows },
+            other => other,
+        }
+    }
+
     fn make_printable(&mut self) {
         match self {
             Block::Text { text, .. } | Block::Command { text } => make_printable(text),
             Block::List { items } => items.iter_mut().for_each(make_printable),
-            Block::Table { title, columns, rows } => {
+            Block::Table { title, columns, rows } | Block::Folded { title, columns, rows } => {
                 make_printable(title);
                 columns.iter_mut().for_each(|column| make_printable(&mut column.title));
                 rows.iter_mut().flatten().for_each(make_printable);

@@ -3,6 +3,8 @@
 
 use std::{process::Command, sync::Arc};
 
+use testing::{given, need};
+
 use crate::{fuzzing::use_file, source::Source};
 
 /// Numbers without meaning, the same in every run.
@@ -30,16 +32,13 @@ fn c_program() -> Vec<u8> {
     std::fs::read(program).unwrap()
 }
 
-fn go_program() -> Option<Vec<u8>> {
+fn go_program() -> Result<Vec<u8>, &'static str> {
     let folder = tempfile::tempdir().unwrap();
     let (source, program) = (folder.path().join("p.go"), folder.path().join("p"));
     std::fs::write(&source, "package main\nfunc main() { println(1) }").unwrap();
     let built = Command::new("go").args(["build", "-o"]).args([&program, &source]).status();
-    if built.is_err() {
-        eprintln!("SKIPPED: there is no `go` on this machine");
-        return None;
-    }
-    Some(std::fs::read(program).unwrap())
+    given(built.is_ok(), "there is no `go` on this machine")?;
+    Ok(std::fs::read(program).unwrap())
 }
 
 /// Does with a file all that is ever done with one.
@@ -69,14 +68,16 @@ fn damage(bytes: &mut Vec<u8>, random: &mut Random) {
 #[test]
 fn damaged_programs() {
     let mut random = Random(0x9e37_79b9_7f4a_7c15);
-    for (program, rounds) in [(Some(c_program()), 3000), (go_program(), 200)] {
-        let Some(program) = program else { continue };
-        use_all(program.clone(), &mut random);
-        for _ in 0..rounds {
-            let mut bytes = program.clone();
-            damage(&mut bytes, &mut random);
-            use_all(bytes, &mut random);
-        }
+    use_damaged(c_program(), 3000, &mut random);
+    use_damaged(need!(go_program()), 200, &mut random);
+}
+
+fn use_damaged(program: Vec<u8>, rounds: usize, random: &mut Random) {
+    use_all(program.clone(), random);
+    for _ in 0..rounds {
+        let mut bytes = program.clone();
+        damage(&mut bytes, random);
+        use_all(bytes, random);
     }
 }
 
@@ -84,21 +85,22 @@ fn damaged_programs() {
 #[test]
 fn damaged_sections() {
     let mut random = Random(0xd1b5_4a32_d192_ed03);
-    for program in [Some(c_program()), go_program()].into_iter().flatten() {
-        let layout = crate::elf::Layout::read(&Source::Bytes(Arc::from(program.clone()))).unwrap();
-        for name in
-            [".eh_frame", ".eh_frame_hdr", ".symtab", ".debug_line", ".debug_info", ".debug_abbrev", ".gopclntab"]
-        {
-            let Some(section) = layout.section(name) else { continue };
-            for _ in 0..60 {
-                let mut bytes = program.clone();
-                let section = &mut bytes[section.offset as usize..][..section.size as usize];
-                for _ in 0..8 + section.len() / 64 {
-                    let at = random.below(section.len());
-                    section[at] = random.next() as u8;
-                }
-                use_all(bytes, &mut random);
+    use_damaged_sections(&c_program(), &mut random);
+    use_damaged_sections(&need!(go_program()), &mut random);
+}
+
+fn use_damaged_sections(program: &[u8], random: &mut Random) {
+    let layout = crate::elf::Layout::read(&Source::Bytes(Arc::from(program))).unwrap();
+    for name in [".eh_frame", ".eh_frame_hdr", ".symtab", ".debug_line", ".debug_info", ".debug_abbrev", ".gopclntab"] {
+        let Some(section) = layout.section(name) else { continue };
+        for _ in 0..60 {
+            let mut bytes = program.to_vec();
+            let section = &mut bytes[section.offset as usize..][..section.size as usize];
+            for _ in 0..8 + section.len() / 64 {
+                let at = random.below(section.len());
+                section[at] = random.next() as u8;
             }
+            use_all(bytes, random);
         }
     }
 }

@@ -11,6 +11,7 @@ use std::process::{Command, Output, Stdio};
 use diagnose::comparison::result::Comparison;
 use diagnose::verdict::Verdict;
 use recording::tables::{Counter, Setting};
+use testing::{given, need};
 
 const WAKEWALK: &str = env!("CARGO_BIN_EXE_wakewalk");
 
@@ -106,9 +107,7 @@ fn a_verdict_with_a_baseline_has_the_comparison() {
 #[test]
 fn a_capture_records_the_inventory_and_two_parts_of_it_compare() {
     let health: serde_json::Value = serde_json::from_slice(&wakewalk(&["doctor", "--json"]).stdout).unwrap();
-    if health["bpf"] != true {
-        return eprintln!("SKIPPED: wakewalk doctor says that BPF cannot be used here");
-    }
+    need!(given(health["bpf"] == true, "wakewalk doctor says that BPF cannot be used here"));
     let dir = tempfile::tempdir().unwrap();
     let save = dir.path().join("run").display().to_string();
     // Writes at every round, so that there is a count of work.

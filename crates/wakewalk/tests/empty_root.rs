@@ -11,21 +11,21 @@ use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
 use diagnose::verdict::Verdict;
+use testing::{given, need};
 
 const WAKEWALK: &str = env!("CARGO_BIN_EXE_wakewalk");
 
-/// Runs wakewalk in a root of its own; none, loudly, where that is not allowed.
-fn in_empty_root(root: &Path, args: &[&str]) -> Option<Output> {
+/// Runs wakewalk in a root of its own; fails where that is not allowed.
+fn in_empty_root(root: &Path, args: &[&str]) -> Result<Output, String> {
     let enter = "mount -t proc proc \"$0/proc\" && mount --rbind /sys \"$0/sys\" || exit 77; exec chroot \"$0\" /wakewalk \"$@\"";
     let mut command = Command::new("unshare");
     command.args(["--mount", "sh", "-c", enter]).arg(root).args(args).stdin(Stdio::null()).env_remove("TMPDIR");
     let out = command.output().unwrap();
     let refused = out.status.code() == Some(77) || String::from_utf8_lossy(&out.stderr).contains("unshare failed");
     if refused {
-        eprintln!("SKIPPED: no root of its own: {}", String::from_utf8_lossy(&out.stderr));
-        return None;
+        return Err(format!("no root of its own: {}", String::from_utf8_lossy(&out.stderr)));
     }
-    Some(out)
+    Ok(out)
 }
 
 fn empty_root() -> tempfile::TempDir {
@@ -59,7 +59,7 @@ fn what_needs_no_target() {
     for file in fs::read_dir(fixture).unwrap().flatten() {
         fs::copy(file.path(), recording.join(file.file_name())).unwrap();
     }
-    let Some(explained) = in_empty_root(root.path(), &["explain", "busy-poll"]) else { return };
+    let explained = need!(in_empty_root(root.path(), &["explain", "busy-poll"]));
     assert!(succeeded(&explained).contains("busy-poll"));
     for args in [&["diagnose", "--from", "/recording"][..], &["doctor"], &["--for", "1s"]] {
         let out = in_empty_root(root.path(), args).unwrap();
@@ -70,11 +70,9 @@ fn what_needs_no_target() {
 #[test]
 fn a_process_and_a_command() {
     let root = empty_root();
-    let Some(doctor) = in_empty_root(root.path(), &["doctor", "--json"]) else { return };
+    let doctor = need!(in_empty_root(root.path(), &["doctor", "--json"]));
     let health: serde_json::Value = serde_json::from_str(&succeeded(&doctor)).unwrap();
-    if health["bpf"] != true {
-        return eprintln!("SKIPPED: wakewalk doctor says that BPF cannot be used here");
-    }
+    need!(given(health["bpf"] == true, "wakewalk doctor says that BPF cannot be used here"));
     let mut target = Command::new("sleep").arg("300").spawn().unwrap();
     let pid = target.id();
     let by_pid = in_empty_root(root.path(), &["diagnose", "--json", "--for", "1s", "--pid", &pid.to_string()]);

@@ -15,6 +15,7 @@ use std::thread::sleep;
 use std::time::Duration;
 
 use diagnose::verdict::Verdict;
+use testing::{given, need, need_of_host};
 
 const NOBODY: [&str; 5] = ["--reuid", "65534", "--regid", "65534", "--clear-groups"];
 /// For a service of one's own, and for one that wakewalk starts itself.
@@ -26,34 +27,27 @@ const OTHERS: [&str; 4] = ["bpf", "perfmon", "sys_ptrace", "dac_read_search"];
 struct Desk(tempfile::TempDir);
 
 impl Desk {
-    /// None, loudly, where BPF or the change of user is refused.
-    fn new() -> Option<Self> {
+    /// Fails where BPF or the change of user is refused.
+    fn new() -> Result<Self, String> {
         let doctor = Command::new(env!("CARGO_BIN_EXE_wakewalk")).args(["doctor", "--json"]).output().unwrap();
         let health: serde_json::Value = serde_json::from_slice(&doctor.stdout).unwrap();
-        if health["bpf"] != true {
-            eprintln!("SKIPPED: wakewalk doctor says that BPF cannot be used here");
-            return None;
-        }
+        given(health["bpf"] == true, "wakewalk doctor says that BPF cannot be used here")?;
         let desk = Self::without_bpf()?;
         // A user namespace or a seccomp filter may keep even root from handing capabilities on.
         let handed = desk.run(&OTHERS, &["explain"]);
         if !handed.status.success() {
-            eprintln!("SKIPPED: setpriv cannot hand capabilities on: {}", String::from_utf8_lossy(&handed.stderr));
-            return None;
+            return Err(format!("setpriv cannot hand capabilities on: {}", String::from_utf8_lossy(&handed.stderr)));
         }
-        Some(desk)
+        Ok(desk)
     }
 
-    fn without_bpf() -> Option<Self> {
+    fn without_bpf() -> Result<Self, String> {
         let dir = tempfile::tempdir().unwrap();
         fs::set_permissions(dir.path(), fs::Permissions::from_mode(0o755)).unwrap();
         programs::copy(env!("CARGO_BIN_EXE_wakewalk"), dir.path().join("wakewalk"));
         let nobody = Command::new("setpriv").args(NOBODY).arg("true").status();
-        if !nobody.is_ok_and(|status| status.success()) {
-            eprintln!("SKIPPED: not root, so no other user can be played");
-            return None;
-        }
-        Some(Self(dir))
+        given(nobody.is_ok_and(|status| status.success()), "not root, so no other user can be played")?;
+        Ok(Self(dir))
     }
 
     fn path(&self) -> PathBuf {
@@ -115,7 +109,7 @@ impl Drop for Service {
 
 #[test]
 fn a_service_of_ones_own_and_a_command() {
-    let Some(desk) = Desk::new() else { return };
+    let desk = need!(Desk::new());
     let own = Service::start(Command::new("setpriv").args(NOBODY).args(["sleep", "300"]));
     let verdict = desk.needs_exactly(&OWN, &["--pid", &own.pid()]);
     assert_eq!(verdict.target.pids, [own.0.id()]);
@@ -128,7 +122,7 @@ fn a_service_of_ones_own_and_a_command() {
 
 #[test]
 fn a_service_of_another_user_by_pid_name_and_port() {
-    let Some(desk) = Desk::new() else { return };
+    let desk = need!(Desk::new());
     let name = format!("ww{}", std::process::id());
     let program = desk.0.path().join(&name);
     programs::copy("/bin/sleep", &program);
@@ -143,11 +137,9 @@ fn a_service_of_another_user_by_pid_name_and_port() {
 
 #[test]
 fn capabilities_of_the_file_work_as_well() {
-    let Some(desk) = Desk::new() else { return };
+    let desk = need!(Desk::new());
     let set = Command::new("setcap").arg("cap_bpf,cap_perfmon+ep").arg(desk.path()).status();
-    if !set.is_ok_and(|status| status.success()) {
-        return eprintln!("SKIPPED: no setcap, or a file system without capabilities");
-    }
+    need_of_host!(given(set.is_ok_and(|status| status.success()), "no setcap, or a file system without capabilities"));
     let run = |args: &[&str]| {
         let mut command = Command::new("setpriv");
         command.args(NOBODY).arg(desk.path()).args(["diagnose", "--json", "--for", "1s"]).args(args);
@@ -193,8 +185,8 @@ impl Drop for Cgroup {
 
 #[test]
 fn a_service_of_another_user_by_cgroup_and_in_another_namespace() {
-    let Some(desk) = Desk::new() else { return };
-    let Some(group) = Cgroup::new() else { return eprintln!("SKIPPED: no cgroup to be had") };
+    let desk = need!(Desk::new());
+    let group = need!(Cgroup::new().ok_or("no cgroup to be had"));
     let inside = Service::start(Command::new("sleep").arg("300"));
     fs::write(group.0.join("cgroup.procs"), inside.pid()).unwrap();
     let by_group = desk.needs_exactly(&OTHERS, &["--cgroup", group.0.to_str().unwrap()]);
@@ -211,7 +203,7 @@ fn a_service_of_another_user_by_cgroup_and_in_another_namespace() {
 
 #[test]
 fn what_needs_no_privilege_at_all() {
-    let Some(desk) = Desk::without_bpf() else { return };
+    let desk = need!(Desk::without_bpf());
     let fixture = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../lab/fixtures/busy-poll/recording");
     let recording = desk.0.path().join("recording");
     fs::create_dir(&recording).unwrap();
@@ -228,7 +220,7 @@ fn what_needs_no_privilege_at_all() {
 
 #[test]
 fn doctor_says_what_it_could_not_try() {
-    let Some(desk) = Desk::without_bpf() else { return };
+    let desk = need!(Desk::without_bpf());
     let out = desk.run(&[], &["doctor"]);
     let report = String::from_utf8(out.stdout).unwrap();
     assert!(out.stderr.is_empty(), "{}", String::from_utf8_lossy(&out.stderr));

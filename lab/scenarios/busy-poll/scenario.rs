@@ -32,7 +32,8 @@ pub static SCENARIO: Scenario = Scenario {
 fn stage(cell: &mut Cell, side: Side) -> Result<Aim> {
     let poll = if side == Side::Fault { "eager" } else { "deadline" };
     let pid = serve(cell, poll)?;
-    watch(cell, 4, Duration::from_secs(120))?;
+    let viewers = cell.draw.number("viewers", 4, 2..=12);
+    watch(cell, viewers as usize, Duration::from_secs(120))?;
     cell.stop.sleep(Duration::from_secs(1))?;
     Ok(Aim::Pid(pid))
 }

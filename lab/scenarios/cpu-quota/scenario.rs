@@ -12,7 +12,6 @@ use crate::cell::{Cell, Program};
 use crate::scenario::{Aim, Expected, NEUTRAL, Scenario, Side};
 
 const PORT: u16 = 19021;
-const QUOTA_PERCENT: u64 = 30;
 
 /// The scenario.
 pub static SCENARIO: Scenario = Scenario {
@@ -29,11 +28,13 @@ fn stage(cell: &mut Cell, side: Side) -> Result<Aim> {
     let listen = format!("127.0.0.1:{PORT}");
     let mut service = Program::built("reports").args(["-listen", &listen]).on_cpus(SERVICE_CPU);
     if side == Side::Fault {
-        service = service.with_quota(QUOTA_PERCENT);
+        service = service.with_quota(cell.draw.number("quota_percent", 30, 15..=35));
     }
     cell.start(service)?;
     cell.wait_for_port(PORT)?;
-    steady_load(cell, PORT, "/report", 500, 16)?;
+    let rate = cell.draw.number("rate", 500, 500..=800);
+    let connections = cell.draw.number("connections", 16, 8..=32);
+    steady_load(cell, PORT, "/report", rate, connections)?;
     cell.stop.sleep(Duration::from_secs(2))?;
     Ok(Aim::Cgroup(cell.group("service")?.path().to_path_buf()))
 }

@@ -44,7 +44,9 @@ fn stage(cell: &mut Cell, side: Side) -> Result<Aim> {
     let stock = Program::installed("unshare").named("stock").args(["--mount", "sh", "-c", &mounted]);
     let pid = cell.start(stock.on_cpus(SERVICE_CPU))?;
     cell.wait_for_port(PORT)?;
-    steady_load(cell, PORT, "/", 100, 16)?;
+    let rate = cell.draw.number("rate", 100, 60..=150);
+    let connections = cell.draw.number("connections", 16, 8..=24);
+    steady_load(cell, PORT, "/", rate, connections)?;
     cell.stop.sleep(Duration::from_secs(3))?;
     Ok(Aim::Pid(pid))
 }

@@ -32,7 +32,8 @@ fn stage(cell: &mut Cell, side: Side) -> Result<Aim> {
     }
     let pid = cell.start(Program::built("threaded").args(args).on_cpus(SERVICE_CPU))?;
     cell.wait_for_port(PORT)?;
-    full_load(cell, PORT, "/", 8)?;
+    let connections = cell.draw.number("connections", 8, 4..=16);
+    full_load(cell, PORT, "/", connections)?;
     cell.stop.sleep(Duration::from_secs(1))?;
     Ok(Aim::Pid(pid))
 }

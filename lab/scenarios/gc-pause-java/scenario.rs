@@ -26,14 +26,19 @@ pub static SCENARIO: Scenario = Scenario {
 
 fn stage(cell: &mut Cell, side: Side) -> Result<Aim> {
     cell.bring("sessions.jar")?;
-    let heap = if side == Side::Fault { "-Xmx96m" } else { "-Xmx1g" };
+    let heap_mb = if side == Side::Fault { cell.draw.number("heap_mb", 96, 96..=104) } else { 1024 };
     // The collector that Java takes by itself where it has one CPU; it runs in the `VM Thread`. Without `nodelay`, each
     // answer would wait for the client's delayed ACK.
-    let service = Program::installed("java").args(["-XX:+UseSerialGC", heap, "-Dsun.net.httpserver.nodelay=true"]);
+    let service = Program::installed("java").args([
+        "-XX:+UseSerialGC",
+        &format!("-Xmx{heap_mb}m"),
+        "-Dsun.net.httpserver.nodelay=true",
+    ]);
     let service = service.args(["-cp", "sessions.jar", "Sessions", &PORT.to_string(), "200000"]);
     let pid = cell.start(service.on_cpus(SERVICE_CPU))?;
     cell.wait_for_port(PORT)?;
-    full_load(cell, PORT, "/", 8)?;
+    let connections = cell.draw.number("connections", 8, 4..=16);
+    full_load(cell, PORT, "/", connections)?;
     // Until the just-in-time compiler has calmed down.
     cell.stop.sleep(Duration::from_secs(8))?;
     Ok(Aim::Pid(pid))

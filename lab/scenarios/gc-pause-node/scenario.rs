@@ -28,11 +28,13 @@ fn stage(cell: &mut Cell, side: Side) -> Result<Aim> {
     cell.bring("baskets.js")?;
     // Node gives up where four collections in a row took most of the time and left more than 80 % of the heap full: as
     // little room as goes on for ever.
-    let heap = if side == Side::Fault { "--max-old-space-size=136" } else { "--max-old-space-size=4096" };
-    let service = Program::installed("node").args([heap, "baskets.js", &PORT.to_string(), "200000"]);
+    let heap_mb = if side == Side::Fault { cell.draw.number("heap_mb", 136, 136..=144) } else { 4096 };
+    let heap = format!("--max-old-space-size={heap_mb}");
+    let service = Program::installed("node").args([heap.as_str(), "baskets.js", &PORT.to_string(), "200000"]);
     let pid = cell.start(service.on_cpus(SERVICE_CPU))?;
     cell.wait_for_port(PORT)?;
-    full_load(cell, PORT, "/", 8)?;
+    let connections = cell.draw.number("connections", 8, 4..=16);
+    full_load(cell, PORT, "/", connections)?;
     // Until what was built at the start has become old.
     cell.stop.sleep(Duration::from_secs(4))?;
     Ok(Aim::Pid(pid))

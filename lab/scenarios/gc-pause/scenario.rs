@@ -24,11 +24,13 @@ pub static SCENARIO: Scenario = Scenario {
 };
 
 fn stage(cell: &mut Cell, side: Side) -> Result<Aim> {
-    let percent = if side == Side::Fault { "5" } else { "400" };
-    let service = Program::built("prices").args(["-listen", &format!("127.0.0.1:{PORT}"), "-gogc", percent]);
+    let percent = if side == Side::Fault { cell.draw.number("gogc", 5, 2..=6) } else { 400 };
+    let service =
+        Program::built("prices").args(["-listen", &format!("127.0.0.1:{PORT}"), "-gogc", &percent.to_string()]);
     let pid = cell.start(service.on_cpus(SERVICE_CPU))?;
     cell.wait_for_port(PORT)?;
-    full_load(cell, PORT, "/prices", 8)?;
+    let connections = cell.draw.number("connections", 8, 4..=16);
+    full_load(cell, PORT, "/prices", connections)?;
     cell.stop.sleep(Duration::from_secs(2))?;
     Ok(Aim::Pid(pid))
 }

@@ -33,7 +33,8 @@ fn stage(cell: &mut Cell, _: Side) -> Result<Aim> {
     cell.wait_for_port(PORT)?;
     cell.bring("order.lua")?;
     let url = format!("http://127.0.0.1:{PORT}/order");
-    let load = Program::installed("wrk").args(["-t1", "-c32", "-d300s", "-s", "order.lua", &url]);
+    let connections = format!("-c{}", cell.draw.number("connections", 32, 16..=64));
+    let load = Program::installed("wrk").args(["-t1", &connections, "-d300s", "-s", "order.lua", &url]);
     cell.start(load.on_cpus(LOAD_CPU).in_group("load"))?;
     cell.stop.sleep(Duration::from_secs(2))?;
     Ok(Aim::Pid(pid))

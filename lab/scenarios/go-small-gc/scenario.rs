@@ -27,7 +27,9 @@ pub static SCENARIO: Scenario = Scenario {
 fn stage(cell: &mut Cell, _: Side) -> Result<Aim> {
     let pid = cell.start(Program::built("thumbs").args(["-listen", &format!("127.0.0.1:{PORT}")]))?;
     cell.wait_for_port(PORT)?;
-    steady_load(cell, PORT, "/thumb", 300, 8)?;
+    let rate = cell.draw.number("rate", 300, 100..=500);
+    let connections = cell.draw.number("connections", 8, 4..=16);
+    steady_load(cell, PORT, "/thumb", rate, connections)?;
     cell.stop.sleep(Duration::from_secs(2))?;
     Ok(Aim::Pid(pid))
 }

@@ -30,7 +30,9 @@ fn stage(cell: &mut Cell, side: Side) -> Result<Aim> {
     let service = Program::built("similar").args(["-listen", &listen, "-search", search]);
     let pid = cell.start(service.on_cpus(SERVICE_CPU))?;
     cell.wait_for_port(PORT)?;
-    steady_load(cell, PORT, "/similar?item=7", 400, 16)?;
+    let rate = cell.draw.number("rate", 400, 400..=700);
+    let connections = cell.draw.number("connections", 16, 8..=32);
+    steady_load(cell, PORT, "/similar?item=7", rate, connections)?;
     cell.stop.sleep(Duration::from_secs(2))?;
     Ok(Aim::Pid(pid))
 }

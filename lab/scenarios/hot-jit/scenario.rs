@@ -30,7 +30,8 @@ fn stage(cell: &mut Cell, side: Side) -> Result<Aim> {
     let service = Program::installed("node").args(["rank.js", &PORT.to_string(), way]);
     let pid = cell.start(service.on_cpus(SERVICE_CPU))?;
     cell.wait_for_port(PORT)?;
-    full_load(cell, PORT, "/rank", 8)?;
+    let connections = cell.draw.number("connections", 8, 4..=24);
+    full_load(cell, PORT, "/rank", connections)?;
     // Until the engine has compiled what is worth it.
     cell.stop.sleep(Duration::from_secs(4))?;
     Ok(Aim::Pid(pid))

@@ -34,7 +34,9 @@ fn stage(cell: &mut Cell, _: Side) -> Result<Aim> {
     ]))?;
     cell.wait_for_port(PORT)?;
     let url = format!("http://127.0.0.1:{PORT}/");
-    let load = Program::built("webload").args(["-url", &url, "-rate", "40", "-connections", "8"]);
+    let rate = cell.draw.number("rate", 40, 20..=80).to_string();
+    let connections = cell.draw.number("connections", 8, 4..=16).to_string();
+    let load = Program::built("webload").args(["-url", &url, "-rate", &rate, "-connections", &connections]);
     cell.start(load.in_group("load"))?;
     // Until the just-in-time compiler has calmed down.
     cell.stop.sleep(Duration::from_secs(4))?;

@@ -31,7 +31,8 @@ fn stage(cell: &mut Cell, side: Side) -> Result<Aim> {
     let service = Program::installed("java").args(["-cp", "ledger.jar", "Ledger", &PORT.to_string(), mode]);
     let pid = cell.start(service.on_cpus(SERVICE_CPU))?;
     cell.wait_for_port(PORT)?;
-    full_load(cell, PORT, "/", 8)?;
+    let connections = cell.draw.number("connections", 8, 4..=16);
+    full_load(cell, PORT, "/", connections)?;
     // Until the just-in-time compiler has calmed down.
     cell.stop.sleep(Duration::from_secs(4))?;
     Ok(Aim::Pid(pid))

@@ -25,9 +25,11 @@ pub static SCENARIO: Scenario = Scenario {
 
 fn stage(cell: &mut Cell, side: Side) -> Result<Aim> {
     let mode = if side == Side::Fault { "locked" } else { "unlocked" };
-    let pid = cell.start(Program::built("threaded").args([&PORT.to_string(), mode, "2000"]).on_cpus(SERVICE_CPU))?;
+    let wait_us = cell.draw.number("wait_us", 2000, 1000..=10_000).to_string();
+    let pid = cell.start(Program::built("threaded").args([&PORT.to_string(), mode, &wait_us]).on_cpus(SERVICE_CPU))?;
     cell.wait_for_port(PORT)?;
-    full_load(cell, PORT, "/", 8)?;
+    let connections = cell.draw.number("connections", 8, 4..=16);
+    full_load(cell, PORT, "/", connections)?;
     cell.stop.sleep(Duration::from_secs(1))?;
     Ok(Aim::Pid(pid))
 }

@@ -29,13 +29,17 @@ fn stage(cell: &mut Cell, side: Side) -> Result<Aim> {
     cell.bring("reader.py")?;
     let made = Command::new("mkfifo").arg(cell.dir().join("log")).status().context("failed to run `mkfifo`")?;
     anyhow::ensure!(made.success(), "failed to make a pipe");
-    let (size, rest) = if side == Side::Fault { ("4096", "0.02") } else { ("65536", "0") };
+    let rest_ms = cell.draw.number("rest_ms", 20, 10..=40);
+    let slow = (rest_ms as f64 / 1e3).to_string();
+    let (size, rest) = if side == Side::Fault { ("4096", slow.as_str()) } else { ("65536", "0") };
     let reader = Program::installed(PYTHON).named("reader").args(["reader.py", "log", size, rest]);
     cell.start(reader.on_cpus(LOAD_CPU).in_group("load"))?;
-    let service = Program::built("threaded").args([&PORT.to_string(), "log", "log", "400"]);
+    let line_bytes = cell.draw.number("line_bytes", 400, 200..=2000).to_string();
+    let service = Program::built("threaded").args([&PORT.to_string(), "log", "log", &line_bytes]);
     let pid = cell.start(service.on_cpus(SERVICE_CPU))?;
     cell.wait_for_port(PORT)?;
-    full_load(cell, PORT, "/", 8)?;
+    let connections = cell.draw.number("connections", 8, 4..=16);
+    full_load(cell, PORT, "/", connections)?;
     cell.stop.sleep(Duration::from_secs(1))?;
     Ok(Aim::Pid(pid))
 }

@@ -11,7 +11,6 @@ use crate::cell::{Cell, Program};
 use crate::scenario::{Aim, Expected, NEUTRAL, Scenario, Side};
 
 const PORT: u16 = 19171;
-const INDEX_MB: u64 = 192;
 
 /// The scenario.
 pub static SCENARIO: Scenario = Scenario {
@@ -25,12 +24,15 @@ pub static SCENARIO: Scenario = Scenario {
 };
 
 fn stage(cell: &mut Cell, side: Side) -> Result<Aim> {
-    let room = if side == Side::Fault { INDEX_MB / 3 } else { INDEX_MB * 3 };
-    let args = [&PORT.to_string(), "index", "index.data", &INDEX_MB.to_string()];
+    let index_mb = cell.draw.number("index_mb", 192, 160..=256);
+    let room = if side == Side::Fault { index_mb / 3 } else { index_mb * 3 };
+    let args = [&PORT.to_string(), "index", "index.data", &index_mb.to_string()];
     let index = Program::built("threaded").named("index").args(args);
     let pid = cell.start(index.on_cpus(SERVICE_CPU).with_memory(room << 20))?;
     cell.wait_for_port(PORT)?;
-    steady_load(cell, PORT, "/", 300, 4)?;
+    let rate = cell.draw.number("rate", 300, 250..=400);
+    let connections = cell.draw.number("connections", 4, 2..=8);
+    steady_load(cell, PORT, "/", rate, connections)?;
     cell.stop.sleep(Duration::from_secs(2))?;
     Ok(Aim::Pid(pid))
 }

@@ -31,7 +31,8 @@ fn stage(cell: &mut Cell, _: Side) -> Result<Aim> {
     let nginx = Program::installed("nginx").args(["-p", ".", "-c"]).args([conf]);
     cell.start(nginx.on_cpus(SERVICE_CPU))?;
     cell.wait_for_port(PORT)?;
-    full_load(cell, PORT, "/index.html", 64)?;
+    let connections = cell.draw.number("connections", 64, 32..=200);
+    full_load(cell, PORT, "/index.html", connections)?;
     cell.stop.sleep(Duration::from_secs(2))?;
     Ok(Aim::Port(PORT))
 }

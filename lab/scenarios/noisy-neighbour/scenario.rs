@@ -12,7 +12,6 @@ use crate::cell::{Cell, Program};
 use crate::scenario::{Aim, Expected, NEUTRAL, Scenario, Side};
 
 const PORT: u16 = 19031;
-const NEIGHBOURS: usize = 3;
 
 /// The scenario.
 pub static SCENARIO: Scenario = Scenario {
@@ -31,13 +30,15 @@ fn stage(cell: &mut Cell, side: Side) -> Result<Aim> {
     let pid = cell.start(service.on_cpus(SERVICE_CPU))?;
     cell.wait_for_port(PORT)?;
     if side == Side::Fault {
-        for i in 0..NEIGHBOURS {
+        for i in 0..cell.draw.number("neighbours", 3, 2..=5) {
             let neighbour =
                 Program::installed("sh").args(["-c", "while :; do :; done"]).named(&format!("neighbour{i}"));
             cell.start(neighbour.on_cpus(SERVICE_CPU).in_group("neighbour"))?;
         }
     }
-    steady_load(cell, PORT, "/basket", 900, 16)?;
+    let rate = cell.draw.number("rate", 900, 700..=1000);
+    let connections = cell.draw.number("connections", 16, 8..=32);
+    steady_load(cell, PORT, "/basket", rate, connections)?;
     cell.stop.sleep(Duration::from_secs(3))?;
     Ok(Aim::Pid(pid))
 }

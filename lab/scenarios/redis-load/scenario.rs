@@ -28,7 +28,9 @@ fn stage(cell: &mut Cell, _: Side) -> Result<Aim> {
     let redis = redis.args(["--save", "", "--appendonly", "no", "--daemonize", "no"]);
     let pid = cell.start(redis.on_cpus(SERVICE_CPU))?;
     cell.wait_for_port(PORT)?;
-    let load = Program::installed("redis-benchmark").args(["-p", &port, "-c", "50", "-t", "set,get", "-r", "100000"]);
+    let clients = cell.draw.number("clients", 50, 20..=100).to_string();
+    let load =
+        Program::installed("redis-benchmark").args(["-p", &port, "-c", &clients, "-t", "set,get", "-r", "100000"]);
     let load = load.args(["-n", "1000000", "-l", "-q"]);
     cell.start(load.on_cpus(LOAD_CPU).in_group("load"))?;
     cell.stop.sleep(Duration::from_secs(2))?;

@@ -25,10 +25,13 @@ pub static SCENARIO: Scenario = Scenario {
 
 fn stage(cell: &mut Cell, side: Side) -> Result<Aim> {
     cell.bring("api.py")?;
-    let step = if side == Side::Fault { "0.015" } else { "0" };
-    let pid = cell.start(Program::installed(PYTHON).args(["api.py", &PORT.to_string(), step]))?;
+    let sleep_ms = if side == Side::Fault { cell.draw.number("sleep_ms", 15, 5..=40) } else { 0 };
+    let step = (sleep_ms as f64 / 1e3).to_string();
+    let pid = cell.start(Program::installed(PYTHON).args(["api.py", &PORT.to_string(), &step]))?;
     cell.wait_for_port(PORT)?;
-    steady_load(cell, PORT, "/", 120, 4)?;
+    let rate = cell.draw.number("rate", 120, 60..=150);
+    let connections = cell.draw.number("connections", 4, 4..=8);
+    steady_load(cell, PORT, "/", rate, connections)?;
     cell.stop.sleep(Duration::from_secs(2))?;
     Ok(Aim::Pid(pid))
 }

@@ -50,17 +50,18 @@ pub(super) fn proxy_and_store(
 ) -> Result<Aim> {
     cell.bring("proxy.js")?;
     cell.bring("store.js")?;
-    let delay = if side == Side::Fault { "20" } else { "0" };
+    let delay = if side == Side::Fault { cell.draw.number("delay_ms", 20, 10..=80) } else { 0 };
     let store = Program::installed("node")
         .named("store")
-        .args(["store.js", &store_port.to_string(), delay, &host.to_string()])
+        .args(["store.js", &store_port.to_string(), &delay.to_string(), &host.to_string()])
         .on_cpus(LOAD_CPU);
     cell.start(if host == FAR { store.far() } else { store })?;
     cell.wait_for(host, store_port)?;
     let args = ["proxy.js", &port.to_string(), &store_port.to_string(), &host.to_string()];
     let pid = cell.start(Program::installed("node").named("proxy").args(args).on_cpus(SERVICE_CPU))?;
     cell.wait_for_port(port)?;
-    full_load(cell, port, "/", 2)?;
+    let connections = cell.draw.number("connections", 2, 1..=4);
+    full_load(cell, port, "/", connections)?;
     cell.stop.sleep(Duration::from_secs(2))?;
     Ok(Aim::Pid(pid))
 }

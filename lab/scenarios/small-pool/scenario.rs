@@ -28,15 +28,19 @@ pub static SCENARIO: Scenario = Scenario {
 
 fn stage(cell: &mut Cell, side: Side) -> Result<Aim> {
     cell.bring("bank.jar")?;
-    let store = Program::built("threaded").named("store").args([&STORE.to_string(), "unlocked", "5000"]);
+    let delay_us = cell.draw.number("delay_us", 5000, 4000..=10_000);
+    let pool = cell.draw.number("pool", 5, 3..=6);
+    let store = Program::built("threaded").named("store");
+    let store = store.args([&STORE.to_string(), "unlocked", &delay_us.to_string()]);
     cell.start(store.on_cpus(LOAD_CPU))?;
     cell.wait_for_port(STORE)?;
-    let connections = if side == Side::Fault { "5" } else { "40" };
+    let connections = if side == Side::Fault { pool } else { 40 }.to_string();
     let bank = Program::installed("java").args(["-cp", "bank.jar", "Bank", &PORT.to_string(), &STORE.to_string()]);
     let pid = cell.start(bank.args([connections]).on_cpus(SERVICE_CPU))?;
     cell.wait_for_port(PORT)?;
-    // Five connections carry at most a thousand requests a second; the CPU would carry several times that.
-    steady_load(cell, PORT, "/", 1200, 40)?;
+    // More than the pool can carry; five connections a thousand a second. The CPU would carry several times that.
+    let asked_percent = cell.draw.number("asked_percent", 120, 115..=160);
+    steady_load(cell, PORT, "/", pool * 1_000_000 / delay_us * asked_percent / 100, 40)?;
     // Until the just-in-time compiler has calmed down.
     cell.stop.sleep(Duration::from_secs(5))?;
     Ok(Aim::Pid(pid))

@@ -28,15 +28,19 @@ pub static SCENARIO: Scenario = Scenario {
 
 fn stage(cell: &mut Cell, side: Side) -> Result<Aim> {
     cell.bring("articles.py")?;
-    let store = Program::built("threaded").named("store").args([&STORE.to_string(), "unlocked", "10000"]);
+    let delay_us = cell.draw.number("delay_us", 10_000, 10_000..=20_000);
+    let few = cell.draw.number("threads", 4, 2..=4);
+    let store = Program::built("threaded").named("store");
+    let store = store.args([&STORE.to_string(), "unlocked", &delay_us.to_string()]);
     cell.start(store.on_cpus(LOAD_CPU))?;
     cell.wait_for_port(STORE)?;
-    let threads = if side == Side::Fault { "4" } else { "64" };
-    let service = Program::installed(PYTHON).args(["articles.py", &PORT.to_string(), &STORE.to_string(), threads]);
+    let threads = if side == Side::Fault { few } else { 64 }.to_string();
+    let service = Program::installed(PYTHON).args(["articles.py", &PORT.to_string(), &STORE.to_string(), &threads]);
     let pid = cell.start(service.on_cpus(SERVICE_CPU))?;
     cell.wait_for_port(PORT)?;
-    // Four threads serve less than four hundred requests a second.
-    steady_load(cell, PORT, "/", 500, 24)?;
+    // More than so many threads can serve; four of them less than four hundred a second.
+    let asked_percent = cell.draw.number("asked_percent", 125, 120..=130);
+    steady_load(cell, PORT, "/", few * 1_000_000 / delay_us * asked_percent / 100, 24)?;
     cell.stop.sleep(Duration::from_secs(2))?;
     Ok(Aim::Pid(pid))
 }

@@ -39,7 +39,9 @@ fn stage(cell: &mut Cell, side: Side) -> Result<Aim> {
     cell.start(nginx.on_cpus(SERVICE_CPU))?;
     cell.wait_for_port(PORT)?;
     // At most one request at a time, mostly: queries that wait for each other's CPU would be another fault.
-    steady_load(cell, PORT, "/orders", 30, 4)?;
+    let rate = cell.draw.number("rate", 30, 15..=30);
+    let connections = cell.draw.number("connections", 4, 2..=6);
+    steady_load(cell, PORT, "/orders", rate, connections)?;
     cell.stop.sleep(Duration::from_secs(2))?;
     Ok(Aim::Port(PORT))
 }
@@ -47,10 +49,11 @@ fn stage(cell: &mut Cell, side: Side) -> Result<Aim> {
 fn start_database(cell: &mut Cell, side: Side) -> Result<()> {
     fs::create_dir_all(cell.dir().join("db")).context("failed to make the database's folder")?;
     let index = if side == Side::Twin { ", INDEX (customer)" } else { "" };
+    let rows = cell.draw.number("rows", 60_000, 50_000..=70_000);
     let tables = format!(
         "CREATE DATABASE shop;\nUSE shop;\n\
          CREATE TABLE orders (id INT PRIMARY KEY, customer INT, cents INT, note CHAR(40){index});\n\
-         INSERT INTO orders SELECT seq, seq * 7919 % 10007, seq * 37 % 9900, MD5(seq) FROM seq_1_to_60000;\n"
+         INSERT INTO orders SELECT seq, seq * 7919 % 10007, seq * 37 % 9900, MD5(seq) FROM seq_1_to_{rows};\n"
     );
     let tables = cell.write("tables.sql", &tables)?;
     let mariadb = Program::installed("mariadbd").args(["--no-defaults", "--user=root", "--datadir=./db"]);

@@ -81,6 +81,7 @@ struct example {
 	s64 result;
 	u64 args[6];
 };
+LAYOUT_OF(example);
 
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);

@@ -50,20 +50,9 @@ pub struct Counted {
     pub hits: u64,
 }
 
-#[repr(C)]
-#[derive(Clone, Copy, Default)]
-struct RawExample {
-    at: u64,
-    tgid: u32,
-    tid: u32,
-    syscall: i64,
-    result: i64,
-    args: [u64; 6],
-}
-
-// SAFETY: `repr(C)` structs of integers: any bytes are valid.
-unsafe impl Plain for RawExample {}
-// SAFETY: as above; generated from the same C source as the map.
+// SAFETY: integers only: any bytes are valid. Generated from the C source, as all types of maps and rings are.
+unsafe impl Plain for types::example {}
+// SAFETY: as above.
 unsafe impl Plain for types::call_key {}
 // SAFETY: as above.
 unsafe impl Plain for types::latency_key {}
@@ -74,7 +63,7 @@ unsafe impl Plain for types::call_counts {}
 pub struct Calls<'o> {
     skel: skel::CallsSkel<'o>,
     ring: RingBuffer<'o>,
-    examples: Rc<RefCell<Vec<RawExample>>>,
+    examples: Rc<RefCell<Vec<types::example>>>,
     before: types::call_counts,
 }
 
@@ -104,7 +93,7 @@ impl<'o> Calls<'o> {
         let sink = Rc::clone(&examples);
         let mut rings = RingBufferBuilder::new();
         rings.add(&skel.maps.examples, move |bytes| {
-            sink.borrow_mut().extend(kernel_map::row::<RawExample>(bytes));
+            sink.borrow_mut().extend(kernel_map::row::<types::example>(bytes));
             0
         })?;
         let ring = rings.build().context("failed to map the ring of examples")?;
@@ -215,7 +204,7 @@ fn latency(window: u32, key: &types::latency_key, count: u64) -> CallLatency {
     }
 }
 
-fn example(raw: &RawExample, start_ns: u64) -> CallExample {
+fn example(raw: &types::example, start_ns: u64) -> CallExample {
     CallExample {
         t_ns: raw.at.saturating_sub(start_ns),
         pid: raw.tgid,
@@ -229,7 +218,7 @@ fn example(raw: &RawExample, start_ns: u64) -> CallExample {
 /// For fuzzing: an example of the ring, then a key of each map, with the count after them.
 #[cfg(any(test, fuzzing))]
 pub(crate) fn decode(bytes: &[u8], start_ns: u64) -> Option<(CallExample, Call, CallLatency)> {
-    let (first, rest) = bytes.split_at_checked(size_of::<RawExample>())?;
+    let (first, rest) = bytes.split_at_checked(size_of::<types::example>())?;
     let (counted, timed) = rest.split_at_checked(size_of::<types::call_key>())?;
     let count = kernel_map::row(timed.get(size_of::<types::latency_key>()..)?)?;
     let first = example(&kernel_map::row(first)?, start_ns);

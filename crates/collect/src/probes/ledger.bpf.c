@@ -54,6 +54,7 @@ struct thread_row {
 	char comm[16];
 	struct totals sum;
 };
+LAYOUT_OF(thread_row);
 
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);

@@ -13,7 +13,7 @@ use libbpf_rs::skel::{OpenSkel, Skel, SkelBuilder};
 use libbpf_rs::{Iter, Link, MapCore, MapFlags, OpenObject, RingBuffer, RingBufferBuilder};
 use plain::Plain;
 
-use super::{Room, comm, kernel_map, profile, refusal, run_stats, shapes};
+use super::{Room, comm_of_chars, kernel_map, profile, refusal, run_stats, shapes};
 
 mod counts;
 
@@ -89,34 +89,12 @@ pub struct WaitRow {
     pub max_ns: u64,
 }
 
-#[repr(C)]
-#[derive(Clone, Copy, Default)]
-struct RawRow {
-    tgid: u32,
-    tid: u32,
-    ppid: u32,
-    what: u32,
-    at: u64,
-    born: u64,
-    comm: [u8; 16],
-    sum: types::totals,
-}
-
-#[repr(C)]
-#[derive(Clone, Copy)]
-struct RawStack([u64; 48]);
-
-impl Default for RawStack {
-    fn default() -> Self {
-        Self([0; 48])
-    }
-}
-
-// SAFETY: `repr(C)` structs of integers without padding that matters: any bytes are valid.
-unsafe impl Plain for RawRow {}
+// SAFETY: integers only, without padding that matters: any bytes are valid. Generated from the C source, as all types of maps
+// and rings are.
+unsafe impl Plain for types::thread_row {}
 // SAFETY: as above.
-unsafe impl Plain for RawStack {}
-// SAFETY: as above; generated from the same C source as the map.
+unsafe impl Plain for types::kernel_stack {}
+// SAFETY: as above.
 unsafe impl Plain for types::wait_key {}
 // SAFETY: as above.
 unsafe impl Plain for types::wait_value {}
@@ -269,7 +247,7 @@ impl<'o> Ledger<'o> {
     /// # Errors
     /// The map cannot be read.
     pub fn stacks(&self) -> Result<HashMap<u64, Vec<u64>>> {
-        let rows = kernel_map::entries::<u64, RawStack>(&self.skel.maps.stacks)?;
+        let rows = kernel_map::entries::<u64, types::kernel_stack>(&self.skel.maps.stacks)?;
         Ok(rows.into_iter().map(|(key, stack)| (key, addresses(stack))).collect())
     }
 
@@ -295,13 +273,13 @@ impl<'o> Ledger<'o> {
     }
 }
 
-fn addresses(stack: RawStack) -> Vec<u64> {
-    stack.0.into_iter().take_while(|&ip| ip != 0).collect()
+fn addresses(stack: types::kernel_stack) -> Vec<u64> {
+    stack.ip.into_iter().take_while(|&ip| ip != 0).collect()
 }
 
 /// Rows as the iterator writes them, one after the other.
 pub(crate) fn decode_threads(bytes: &[u8]) -> Vec<ThreadRow> {
-    bytes.chunks_exact(size_of::<RawRow>()).filter_map(kernel_map::row).map(thread_row).collect()
+    bytes.chunks_exact(size_of::<types::thread_row>()).filter_map(kernel_map::row).map(thread_row).collect()
 }
 
 /// For fuzzing: entries of the map of waits, one after the other.
@@ -312,7 +290,7 @@ pub(crate) fn decode_waits(bytes: &[u8]) -> Vec<WaitRow> {
     entries.filter_map(|(k, v)| Some(wait_row(&kernel_map::row(k)?, &kernel_map::row(v)?))).collect()
 }
 
-fn thread_row(raw: RawRow) -> ThreadRow {
+fn thread_row(raw: types::thread_row) -> ThreadRow {
     ThreadRow {
         tgid: raw.tgid,
         tid: raw.tid,
@@ -324,7 +302,7 @@ fn thread_row(raw: RawRow) -> ThreadRow {
         },
         at_ns: raw.at,
         born_ns: raw.born,
-        comm: comm(&raw.comm),
+        comm: comm_of_chars(&raw.comm),
         sum: raw.sum,
     }
 }

@@ -16,6 +16,8 @@
 #include "target.bpf.h"
 #include "snapshot.bpf.h"
 
+LAYOUT_OF(sample);
+
 /* --- settings ------------------------------------------------------------------------------- */
 
 /* Samples of the full rate that one stands for, by CPU; user space raises it with the clock's period. 0 = one. */

@@ -13,7 +13,7 @@ use libbpf_rs::{Link, MapCore, OpenObject, RingBuffer, RingBufferBuilder};
 use plain::Plain;
 
 use super::ledger::Ledger;
-use super::{Room, comm, comm_of_chars, kernel_map, perf_event, refusal, run_stats};
+use super::{Room, comm_of_chars, kernel_map, perf_event, refusal, run_stats};
 
 mod skel {
     #![allow(missing_docs, clippy::all, clippy::pedantic, clippy::unwrap_used, clippy::expect_used)]
@@ -21,7 +21,6 @@ mod skel {
 }
 use skel::types;
 
-const KERNEL_FRAMES: usize = 48;
 const CHUNK: u32 = 4096;
 const MAX_CHUNKS: u32 = 8;
 
@@ -84,46 +83,8 @@ pub struct Counts {
     pub neighbours_lost: u64,
 }
 
-#[repr(C)]
-#[derive(Clone, Copy)]
-struct RawHead {
-    at: u64,
-    tgid: u32,
-    tid: u32,
-    cpu: u32,
-    user_mode: u8,
-    after_call: u8,
-    moment: u8,
-    weight: u8,
-    kernel_bytes: i32,
-    stack_bytes: u32,
-    comm: [u8; 16],
-    registers: Registers,
-    kernel_ip: [u64; KERNEL_FRAMES],
-}
-
-impl Default for RawHead {
-    fn default() -> Self {
-        Self {
-            at: 0,
-            tgid: 0,
-            tid: 0,
-            cpu: 0,
-            user_mode: 0,
-            after_call: 0,
-            moment: 0,
-            weight: 1,
-            kernel_bytes: 0,
-            stack_bytes: 0,
-            comm: [0; 16],
-            registers: [0; 21],
-            kernel_ip: [0; KERNEL_FRAMES],
-        }
-    }
-}
-
-// SAFETY: `repr(C)` structs of integers: any bytes are valid.
-unsafe impl Plain for RawHead {}
+// SAFETY: integers only: any bytes are valid. Generated from the C source, as all types of maps and rings are.
+unsafe impl Plain for types::sample {}
 // SAFETY: as above.
 unsafe impl Plain for types::neighbour_key {}
 // SAFETY: as above.
@@ -284,8 +245,8 @@ impl Moment {
 
 /// One record of the ring; `None` = it is shorter than its head.
 pub(crate) fn parse(bytes: &[u8]) -> Option<RawSample> {
-    let head: RawHead = kernel_map::row(bytes)?;
-    let stack = bytes.get(size_of::<RawHead>()..)?;
+    let head: types::sample = kernel_map::row(bytes)?;
+    let stack = bytes.get(size_of::<types::sample>()..)?;
     let frames = usize::try_from(head.kernel_bytes).unwrap_or(0) / size_of::<u64>();
     Some(RawSample {
         at_ns: head.at,
@@ -296,9 +257,17 @@ pub(crate) fn parse(bytes: &[u8]) -> Option<RawSample> {
         after_call: head.after_call != 0,
         moment: Moment::of(head.moment),
         weight: head.weight.into(),
-        comm: comm(&head.comm),
-        registers: head.registers,
-        kernel: head.kernel_ip[..frames.min(KERNEL_FRAMES)].to_vec(),
+        comm: comm_of_chars(&head.comm),
+        registers: registers(&head.regs),
+        kernel: head.kernel_ip[..frames.min(head.kernel_ip.len())].to_vec(),
         stack: stack[..stack.len().min(head.stack_bytes as usize)].to_vec(),
     })
+}
+
+/// In the order of `pt_regs`.
+fn registers(r: &types::user_regs) -> Registers {
+    [
+        r.r15, r.r14, r.r13, r.r12, r.bp, r.bx, r.r11, r.r10, r.r9, r.r8, r.ax, r.cx, r.dx, r.si, r.di, r.orig_ax,
+        r.ip, r.cs, r.flags, r.sp, r.ss,
+    ]
 }

@@ -72,6 +72,7 @@ struct wakeup {
 	char comm[16];
 	char waker_comm[16];
 };
+LAYOUT_OF(wakeup);
 
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);

@@ -13,7 +13,7 @@ use libbpf_rs::{Link, MapCore, OpenObject, RingBuffer, RingBufferBuilder};
 use plain::Plain;
 
 use super::ledger::Ledger;
-use super::{Room, comm, kernel_map, profile, refusal, run_stats, shapes};
+use super::{Room, comm_of_chars, kernel_map, profile, refusal, run_stats, shapes};
 use crate::host;
 
 mod skel {
@@ -33,20 +33,9 @@ const SNAPSHOTS_PER_TURN: u32 = 32;
 /// Likewise of wakers outside the target.
 const SHOWN_PER_TURN: u32 = 8;
 
-/// The socket that a call is about; the C struct `port_pair`.
-#[repr(C)]
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Ports {
-    /// Address of the peer, in network order; of an IPv4 socket the first four bytes.
-    pub peer: [u8; 16],
-    /// Address family; 0 = the call is about no socket.
-    pub family: u16,
-    /// Its own port.
-    pub local: u16,
-    /// Its peer's port.
-    pub remote: u16,
-    zero: u16,
-}
+/// The socket that a call is about: address of the peer in network order (of an IPv4 socket the first four bytes), address
+/// family (0 = the call is about no socket), its own port and its peer's.
+pub type Ports = types::port_pair;
 
 /// The wait that has ended, and who ended it.
 #[derive(Clone, Debug, Default)]
@@ -127,39 +116,9 @@ pub struct Counts {
     pub not_followed: u64,
 }
 
-/// The C struct `wakeup`.
-#[repr(C)]
-#[derive(Clone, Copy, Default)]
-struct Raw {
-    at: u64,
-    since: u64,
-    wait: u64,
-    blocked: u64,
-    cpu: u64,
-    run_queue: u64,
-    stack: u64,
-    waker_stack: u64,
-    waits: u32,
-    asked: u32,
-    tgid: u32,
-    tid: u32,
-    waker_tgid: u32,
-    waker_tid: u32,
-    syscall: i32,
-    waker_syscall: i32,
-    context: u8,
-    fd_kind: u8,
-    state: u8,
-    io_wait: u8,
-    args: [u64; 4],
-    ports: Ports,
-    waker_ports: Ports,
-    comm: [u8; 16],
-    waker_comm: [u8; 16],
-}
-
-// SAFETY: integers only, and no padding that is read: any bytes are valid.
-unsafe impl Plain for Raw {}
+// SAFETY: integers only, and no padding that is read: any bytes are valid. Generated from the C source, as all types of maps
+// and rings are.
+unsafe impl Plain for types::wakeup {}
 // SAFETY: as above.
 unsafe impl Plain for types::wakeup_counts {}
 
@@ -287,9 +246,15 @@ impl<'o> Wakeups<'o> {
 /// One record of the ring; `None` = it is too short.
 pub(crate) fn parse(bytes: &[u8]) -> Option<Wakeup> {
     const CONTEXTS: [&str; 3] = ["thread", "kernel thread", "interrupt"];
-    let raw: Raw = kernel_map::row(bytes)?;
-    let party =
-        |(tgid, tid), name: &[u8], syscall, ports, stack| Party { tgid, tid, comm: comm(name), syscall, ports, stack };
+    let raw: types::wakeup = kernel_map::row(bytes)?;
+    let party = |(tgid, tid), name: &[i8], syscall, ports, stack| Party {
+        tgid,
+        tid,
+        comm: comm_of_chars(name),
+        syscall,
+        ports,
+        stack,
+    };
     Some(Wakeup {
         at_ns: raw.at,
         since_ns: raw.since,

@@ -18,7 +18,7 @@ pub fn find_unit(proc: &Proc, name: &str) -> Result<Chosen> {
     let folders = trees.find(&|dir| dir == name || dir == service);
     if folders.is_empty() {
         bail!(
-            "there is no cgroup of a unit `{name}`; `systemctl status {name}` says whether it runs{}",
+            "there is no cgroup of a unit `{name}`; `systemctl status UNIT` says whether one runs{}",
             near(&trees, name)
         );
     }

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Random numbers that are the same in each run (splitmix64): a comparison is a pure function of its recordings.
+//! Random numbers that are the same in each run (splitmix64): a comparison is a pure function of its recordings. Written
+//! out, because a library may change its stream from one version to the next, and then the same two recordings would
+//! have other intervals; normal and Student's numbers no small one has.
 
 /// A stream of random numbers.
 pub(super) struct Noise {

@@ -12,6 +12,7 @@ use crate::case::{Case, Fact};
 use crate::ledger::blocked::Blocked;
 use crate::ledger::threads::Threads;
 use crate::verdict::Gap;
+use crate::wording::word;
 
 /// One process.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -94,7 +95,7 @@ fn command(p: &Loser) -> String {
     if p.pid != 0 {
         return format!("sudo wakewalk diagnose --pid {}", p.pid);
     }
-    format!("sudo wakewalk diagnose --comm '{}'", p.comm.replace('\'', "'\\''"))
+    format!("sudo wakewalk diagnose --comm {}", word(&p.comm))
 }
 
 #[cfg(test)]
@@ -125,6 +126,6 @@ mod tests {
         assert_eq!(seen, [(7, "dd", 65.0), (5, "java", 15.0), (0, "it's", 9.0), (0, "kernel threads", 7.0)]);
         assert_eq!(rank.processes[1].command, "sudo wakewalk diagnose --pid 5");
         assert_eq!(rank.processes[3].command, "");
-        assert_eq!(rank.processes[2].command, "sudo wakewalk diagnose --comm 'it'\\''s'");
+        assert_eq!(rank.processes[2].command, "sudo wakewalk diagnose --comm \"it's\"");
     }
 }

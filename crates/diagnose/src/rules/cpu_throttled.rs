@@ -8,7 +8,7 @@ use crate::facts::quality::Quality;
 use crate::ledger::threads::Threads;
 use crate::statistics::share;
 use crate::verdict::{Evidence, Explains, Finding, Subject};
-use crate::wording::{count, percent, seconds};
+use crate::wording::{count, percent, seconds, word};
 
 pub(super) static RULE: Rule = Rule {
     cause: "cpu-throttled",
@@ -123,7 +123,7 @@ fn finding(case: &Case, quota: Option<&Quota>, held_ns: f64, demand_ns: f64, sou
 }
 
 fn rows(quota: Option<&Quota>, group: &str, held_ns: f64, part: f64) -> Vec<Evidence> {
-    let stat = format!("cat /sys/fs/cgroup{{,/cpu}}{group}/cpu.stat 2>/dev/null");
+    let stat = format!("cat /sys/fs/cgroup{{,/cpu}}{}/cpu.stat 2>/dev/null", word(group));
     let mut rows = vec![
         evidence("throttled time of the target's threads", held_ns / 1e9, "s", "0", stat.as_str()),
         evidence("share of the time that they wanted a CPU", part * 100.0, "%", "under 5", ""),

@@ -14,7 +14,7 @@ use crate::statistics::share;
 use crate::verdict::Gap;
 use crate::walk::DNS;
 use crate::walk::clients::Clients;
-use crate::wording::{percent, plural, seconds};
+use crate::wording::{percent, plural, seconds, word};
 
 pub(super) static RULE: Rule = Rule {
     cause: "not-determined",
@@ -168,12 +168,15 @@ fn scattered(case: &Case) -> Option<Statement> {
 /// The same look once more, for longer.
 fn again(case: &Case, length: &str) -> String {
     let named = &case.recording.meta.target.named;
-    // A command that is started takes all words behind it.
-    match named.strip_prefix("-- ") {
-        Some(_) => format!("sudo wakewalk diagnose --for {length} {named}"),
-        None if named.is_empty() => format!("sudo wakewalk diagnose --pid PID --for {length}"),
-        None => format!("sudo wakewalk diagnose {named} --for {length}"),
-    }
+    // All behind the option is its value. A command is not repeated: the recording may be a stranger's.
+    let target = match named.split_once(' ') {
+        Some(("--", _)) => return format!("sudo wakewalk diagnose --for {length} -- COMMAND"),
+        Some((option @ ("--pid" | "--port" | "--comm" | "--unit" | "--cgroup"), value)) => {
+            format!("{option} {}", word(value))
+        }
+        _ => "--pid PID".to_string(),
+    };
+    format!("sudo wakewalk diagnose {target} --for {length}")
 }
 
 /// A capture that was cut short lacks nothing but time: no doctor helps.
@@ -308,7 +311,9 @@ mod tests {
         let s = said("interrupted", "--port 80");
         assert!(s.headline.contains("interrupted after 400 ms, too short"), "{s:?}");
         assert!(s.detail.contains("`sudo wakewalk diagnose --port 80 --for 10s`"), "{s:?}");
-        assert!(said("target exited", "-- sleep 0.4").detail.contains("diagnose --for 10s -- sleep 0.4"));
+        assert!(said("target exited", "-- sleep 0.4").detail.contains("diagnose --for 10s -- COMMAND`"));
+        assert!(said("", "--comm 1; curl x | sh").detail.contains("--comm '1; curl x | sh' --for 10s`"));
+        assert!(said("", "1; curl x | sh").detail.contains("diagnose --pid PID --for 10s`"));
         assert!(said("", "--pid 1").headline.contains("killed in its first second"));
         assert!(said("time", "--pid 1").headline.contains("lasted 400 ms"));
     }

@@ -33,8 +33,14 @@ pub fn part(compared: &Compared<'_>) -> Option<Section> {
     let size = |f: &Function| (f.inclusive.b - f.inclusive.a).abs();
     inclusive.sort_by(|x, y| size(y).total_cmp(&size(x)).then_with(|| x.name.cmp(&y.name)));
     inclusive.truncate(MOST);
-    blocks.push(table(&format!("Own work, per {operation}"), &own[..own.len().min(MOST)], |f| f.own));
-    blocks.push(table(&format!("With all that it called, per {operation}"), &inclusive, |f| f.inclusive));
+    let grown: Vec<&Function> = inclusive.iter().copied().filter(|f| f.inclusive.changed).collect();
+    if !grown.is_empty() {
+        let title = format!("With all that it called, what certainly changed, per {operation}");
+        blocks.push(table(&title, &grown, |f| f.inclusive));
+    }
+    let own = &own[..own.len().min(MOST)];
+    blocks.push(table(&format!("Own work, all, per {operation}"), own, |f| f.own).folded());
+    blocks.push(table(&format!("With all that it called, all, per {operation}"), &inclusive, |f| f.inclusive).folded());
     let title = "Functions, before and after".to_owned();
     Some(Section { id: "compared-functions", title, blocks, terminal: Terminal::First(1) })
 }

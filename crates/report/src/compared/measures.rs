@@ -44,7 +44,7 @@ pub fn details(compared: &Compared<'_>) -> Option<Section> {
     for (group, title) in groups {
         let all: Vec<&Measure> = of_group(compared, group).collect();
         if !all.is_empty() {
-            blocks.push(table(&title, &all));
+            blocks.push(table(&title, &all).folded());
         }
     }
     let title = "Ledger, calls, counters".to_owned();

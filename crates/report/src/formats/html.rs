@@ -143,6 +143,7 @@ fn draw_block(at: &str, block: &Block) -> String {
         Block::List { items } => blocks::list(items),
         Block::Command { text } => blocks::command(at, text),
         Block::Table { title, columns, rows } => blocks::table(title, columns, rows),
+        Block::Folded { title, columns, rows } => blocks::folded(title, columns, rows),
         Block::Bars { title, unit, total, parts } => charts::bars(title, unit, *total, parts),
         Block::Flame { title, unit, legend, root } => charts::flame(at, title, unit, legend, root),
         Block::Series { title, unit, lines, .. } => charts::series(at, title, unit, lines),

@@ -149,6 +149,7 @@ fn draw_block(pen: &mut Pen<'_, impl Write>, block: &Block) -> io::Result<()> {
         Block::List { items } => items.iter().try_for_each(|item| pen.text(item, pen::PLAIN, "  • ", "    ")),
         Block::Command { text } => pen.command(text),
         Block::Table { title, columns, rows } => table::draw(pen, title, columns, rows),
+        Block::Folded { .. } => Ok(()),
         Block::Bars { title, unit, total, parts } => charts::bars(pen, title, unit, *total, parts),
         Block::Flame { title, unit, root, .. } => charts::flame(pen, title, unit, root),
         Block::Series { title, unit, lines, .. } => charts::series(pen, title, unit, lines),

@@ -10,6 +10,7 @@ use std::{os::unix::fs::FileExt, process::Command};
 
 use programs::{c, is_there};
 use stop::{Sampled, start};
+use testing::need;
 use wakewalk_stacks::{Snapshot, Stacks};
 
 /// Samples of each program. One in a hundred may hit an instruction that cannot be unwound (the
@@ -110,7 +111,7 @@ fn through_a_signal_handler() {
 
 /// Not a test: what [`rust`] runs and samples.
 #[test]
-#[ignore = "runs until it is killed"]
+#[ignore = "not a test: what `rust` runs, until it is killed"]
 fn spinning() {
     assert!(std::env::var_os("SPIN").is_some(), "only to be started by the test `rust`");
     println!("ready");
@@ -162,9 +163,7 @@ const GO_STACK: [&str; 5] = ["main.inner", "main.outer", "main.main", "runtime.m
 /// `main.inner` has no frame, so that its caller is not in the chain of frame pointers.
 #[test]
 fn go() {
-    if !is_there("go") {
-        return;
-    }
+    need!(is_there("go"));
     for flags in [&[][..], &["-ldflags=-s -w"], &["-buildmode=pie"]] {
         let samples =
             start(programs::go(GO_MAIN, flags).command().env("GODEBUG", "asyncpreemptoff=1")).sample(SAMPLES, 16 << 10);
@@ -176,9 +175,7 @@ fn go() {
 
 #[test]
 fn go_walked_in_the_kernel() {
-    if !is_there("go") {
-        return;
-    }
+    need!(is_there("go"));
     // What bpf_get_stack would do.
     let samples = start(programs::go(GO_MAIN, &[]).command().env("GODEBUG", "asyncpreemptoff=1")).sample_with(
         SAMPLES,
@@ -200,9 +197,7 @@ fn go_walked_in_the_kernel() {
 
 #[test]
 fn go_calling_c() {
-    if !is_there("go") {
-        return;
-    }
+    need!(is_there("go"));
     let main = format!(
         "package main\n/*\n#cgo CFLAGS: -O2 -fomit-frame-pointer\n{}\n*/\nimport \"C\"\nimport \"fmt\"\n\
         //go:noinline\nfunc reactor() {{ C.spin_forever() }}\n\
@@ -229,9 +224,7 @@ const NODE: &str = "
 
 #[test]
 fn node_with_a_perf_map() {
-    if !is_there("node") {
-        return;
-    }
+    need!(is_there("node"));
     // Node leaves a log where it runs.
     let folder = tempfile::tempdir().unwrap();
     let running = start(Command::new("node").args(["--perf-basic-prof", "-e", NODE]).current_dir(&folder));
@@ -248,9 +241,7 @@ fn node_with_a_perf_map() {
 /// not in this program's `/tmp`; the process is gone when it is read.
 #[test]
 fn node_in_a_container() {
-    if !is_there("node") {
-        return;
-    }
+    need!(is_there("node"));
     let script = "mount -t tmpfs none /tmp && cd /tmp && exec node --perf-basic-prof -e \"$0\"";
     let mut unshare = Command::new("unshare");
     unshare.args(["--mount", "--pid", "--fork", "--kill-child", "--mount-proc", "sh", "-c", script, NODE]);
@@ -261,9 +252,7 @@ fn node_in_a_container() {
 
 #[test]
 fn node_without_a_perf_map() {
-    if !is_there("node") {
-        return;
-    }
+    need!(is_there("node"));
     let samples = start(Command::new("node").args(["-e", NODE])).sample(SAMPLES, 32 << 10);
     check(&samples, |s| s.complete && s.has("node::Start") && s.has("_start"));
     check(&samples, |s| s.frames.iter().any(|f| f.kind == "jit" && f.module == "[jit]" && f.symbol.is_empty()));
@@ -298,9 +287,7 @@ fn a_program_that_becomes_another() {
 
 #[test]
 fn python() {
-    if !is_there("python3") {
-        return;
-    }
+    need!(is_there("python3"));
     let script = "def f(n):\n s = 0\n for i in range(n): s += i * i % 7\n return s\nprint('ready', flush=True)\nwhile True: f(1000)\n";
     let samples = start(Command::new("python3").args(["-c", script])).sample(SAMPLES, 16 << 10);
     check(&samples, |s| s.complete && s.has("Py_BytesMain") && s.has("_start"));

@@ -23,13 +23,10 @@ impl Built {
     }
 }
 
-/// Says so loudly when a tool chain is missing; everything else about it must work.
-pub fn is_there(tool: &str) -> bool {
+/// Fails when a tool chain is missing; everything else about it must work.
+pub fn is_there(tool: &str) -> Result<(), String> {
     let found = Command::new(tool).arg(if tool == "go" { "version" } else { "--version" }).output().is_ok();
-    if !found {
-        eprintln!("SKIPPED: there is no `{tool}` on this machine");
-    }
-    found
+    if found { Ok(()) } else { Err(format!("there is no `{tool}` on this machine")) }
 }
 
 /// A function with more live values than registers, so that rbp holds one of them.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! `wakewalk explain`: what a cause means, how it is recognised, what to do, what looks like it.
 
-use std::io::Write as _;
+use std::io::{IsTerminal as _, Write as _};
 
 use anyhow::{Result, bail};
 
@@ -11,9 +11,11 @@ use crate::args;
 pub fn run(args: &args::Explain) -> Result<()> {
     let mut out = anstream::stdout().lock();
     let Some(cause) = &args.cause else {
+        // What another program reads has no width to fit.
+        let columns = if std::io::stdout().is_terminal() { super::diagnose::width() - 17 } else { usize::MAX };
         for cause in diagnose::causes() {
             let means = diagnose::explain(cause).map_or("", |e| e.means);
-            writeln!(out, "{cause:<16} {}", beginning(means, super::diagnose::width() - 17))?;
+            writeln!(out, "{cause:<16} {}", beginning(means, columns))?;
         }
         return Ok(());
     };

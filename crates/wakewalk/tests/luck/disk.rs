@@ -3,6 +3,8 @@
 
 use std::process::{Command, Output, Stdio};
 
+use testing::need;
+
 use crate::tool::{Running, WAKEWALK, can_mount, kernel_allows, read, with_mounts};
 
 /// Sizes of the disk in KiB: from one that cannot hold the description to one that holds everything.
@@ -26,9 +28,8 @@ fn says_full(out: &Output, kib: u32) {
 
 #[test]
 fn a_full_disk_is_a_sentence_however_full_it_is() {
-    if !kernel_allows() || !can_mount() {
-        return;
-    }
+    need!(kernel_allows());
+    need!(can_mount());
     let target = Running::spin();
     let capture = ["diagnose", "--json", "--for", "1s", "--calls", "always", "--pid", &target.pid()];
     let mut refused = 0;
@@ -47,9 +48,8 @@ fn a_full_disk_is_a_sentence_however_full_it_is() {
 
 #[test]
 fn a_recording_that_is_not_kept_needs_a_disk_too() {
-    if !kernel_allows() || !can_mount() {
-        return;
-    }
+    need!(kernel_allows());
+    need!(can_mount());
     let target = Running::sleep();
     let capture = [WAKEWALK, "diagnose", "--for", "1s", "--pid", &target.pid()];
     let out = on_disk(16, &[&["env", "TMPDIR=/mnt"], &capture[..]].concat());
@@ -59,9 +59,7 @@ fn a_recording_that_is_not_kept_needs_a_disk_too() {
 
 #[test]
 fn a_page_that_does_not_fit_does_not_cost_the_verdict() {
-    if !can_mount() {
-        return;
-    }
+    need!(can_mount());
     let recording = concat!(env!("CARGO_MANIFEST_DIR"), "/../../lab/fixtures/busy-poll/recording");
     let args = [WAKEWALK, "diagnose", "--from", recording, "--html", "/mnt/page.html"];
     let out = on_disk(16, &args);

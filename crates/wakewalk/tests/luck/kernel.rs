@@ -5,6 +5,8 @@
 use std::fs;
 use std::process::Output;
 
+use testing::need;
+
 use crate::tool::{Running, WAKEWALK, can_mount, kernel_allows, read, sentence, with_mounts};
 
 const BTF: &str = "/sys/kernel/btf/vmlinux";
@@ -28,9 +30,8 @@ fn without(dir: &std::path::Path, tracepoint: &str) -> String {
 
 #[test]
 fn no_type_information() {
-    if !kernel_allows() || !can_mount() {
-        return;
-    }
+    need!(kernel_allows());
+    need!(can_mount());
     let target = Running::sleep();
     let script = "mount -t tmpfs none /sys/kernel/btf && exec \"$@\"";
     let said = sentence(&with_mounts(script, &[WAKEWALK, "diagnose", "--pid", &target.pid()]));
@@ -42,9 +43,8 @@ fn no_type_information() {
 
 #[test]
 fn no_tracepoint_of_system_calls() {
-    if !kernel_allows() || !can_mount() {
-        return;
-    }
+    need!(kernel_allows());
+    need!(can_mount());
     let (dir, target) = (tempfile::tempdir().unwrap(), Running::spin());
     let btf = without(dir.path(), "sys_exit");
     let out = with_btf(&btf, &["diagnose", "--json", "--for", "1s", "--calls", "always", "--pid", &target.pid()]);
@@ -56,9 +56,8 @@ fn no_tracepoint_of_system_calls() {
 
 #[test]
 fn no_tracepoint_of_the_scheduler() {
-    if !kernel_allows() || !can_mount() {
-        return;
-    }
+    need!(kernel_allows());
+    need!(can_mount());
     let (dir, target) = (tempfile::tempdir().unwrap(), Running::sleep());
     let btf = without(dir.path(), "sched_switch");
     let said = sentence(&with_btf(&btf, &["diagnose", "--for", "1s", "--pid", &target.pid()]));

@@ -11,6 +11,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread::{scope, sleep};
 use std::time::Duration;
 
+use testing::{given, need};
+
 use crate::tool::{Running, WAKEWALK, kernel_allows, poll, read, send, text, wakewalk};
 
 const BPFTOOL: &str = "/usr/sbin/bpftool";
@@ -27,9 +29,7 @@ fn start(args: &[&str], pid: &str, folder: &Path) -> Child {
 /// Ctrl-C as soon as the capture has begun. A loaded machine may hear it late: then once more.
 #[test]
 fn an_interrupt_in_the_first_moment_says_how_short_it_was() {
-    if !kernel_allows() {
-        return;
-    }
+    need!(kernel_allows());
     let target = Running::sleep();
     let short = (0..10).find_map(|_| {
         let dir = tempfile::tempdir().unwrap();
@@ -102,9 +102,8 @@ fn random(below: u64) -> u64 {
 
 #[test]
 fn sigkill_at_any_moment_leaves_a_readable_recording_and_nothing_in_the_kernel() {
-    if !kernel_allows() {
-        return;
-    }
+    need!(kernel_allows());
+    need!(given(Path::new(BPFTOOL).exists(), "no bpftool, so what is left in the kernel cannot be seen"));
     let (target, next, all) = (Running::spin(), AtomicUsize::new(0), Mutex::new(Vec::new()));
     scope(|scope| {
         for _ in 0..AT_ONCE {
@@ -125,9 +124,6 @@ fn sigkill_at_any_moment_leaves_a_readable_recording_and_nothing_in_the_kernel()
         all.len() == MOMENTS && count(|l| !l.ids.is_empty()) >= 5 && readable >= 5,
         "hardly any kill hit a capture"
     );
-    if !Path::new(BPFTOOL).exists() {
-        return eprintln!("SKIPPED: no bpftool, so what is left in the kernel cannot be seen");
-    }
     poll("kernel as it was before", || {
         let now: BTreeSet<_> = loaded("prog").into_iter().chain(loaded("link")).collect();
         ids.is_disjoint(&now).then_some(())

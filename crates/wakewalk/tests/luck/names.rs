@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use recording::tables::Frame;
+use testing::{given, need};
 
 use crate::tool::{Running, kernel_allows, poll, read, text, wakewalk};
 
@@ -30,15 +31,12 @@ int main(int n, char **v) {
 "#;
 
 /// A program in a file of that name, whose function has that name too.
-fn program(dir: &Path) -> Option<PathBuf> {
+fn program(dir: &Path) -> Result<PathBuf, &'static str> {
     let placeholder = "f".repeat(FUNCTION.len());
     let (source, built, hostile) = (dir.join("p.c"), dir.join("p"), dir.join(FILE.replace('/', "\u{9b}")));
     fs::write(&source, SOURCE.replace("FUNCTION", &placeholder)).unwrap();
     let compiled = Command::new("cc").args(["-O1", "-pthread", "-o"]).arg(&built).arg(&source).status();
-    if !compiled.is_ok_and(|status| status.success()) {
-        eprintln!("SKIPPED: there is no C compiler on this machine");
-        return None;
-    }
+    given(compiled.is_ok_and(|status| status.success()), "there is no C compiler on this machine")?;
     let mut bytes = fs::read(&built).unwrap();
     let places: Vec<usize> =
         (0..bytes.len() - placeholder.len()).filter(|&at| bytes[at..].starts_with(placeholder.as_bytes())).collect();
@@ -46,7 +44,7 @@ fn program(dir: &Path) -> Option<PathBuf> {
     places.iter().for_each(|&at| bytes[at..at + FUNCTION.len()].copy_from_slice(FUNCTION.as_bytes()));
     fs::write(&built, bytes).unwrap();
     fs::rename(&built, &hostile).unwrap();
-    Some(hostile)
+    Ok(hostile)
 }
 
 /// What a terminal or browser would act on.
@@ -56,11 +54,9 @@ fn acts(text: &str) -> Option<char> {
 
 #[test]
 fn hostile_names_are_shown_and_do_nothing() {
-    if !kernel_allows() {
-        return;
-    }
+    need!(kernel_allows());
     let dir = tempfile::tempdir().unwrap();
-    let Some(program) = program(dir.path()) else { return };
+    let program = need!(program(dir.path()));
     let target = Running::start(Command::new(program).arg(THREAD));
     poll("thread's name", || {
         let tasks = fs::read_dir(format!("/proc/{}/task", target.pid())).ok()?;

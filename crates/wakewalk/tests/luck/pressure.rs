@@ -16,6 +16,7 @@ use collect::target::Target;
 use diagnose::verdict::Verdict;
 use recording::tables::{Loss, Thread, Wait};
 use recording::{Meta, Recording, Writer};
+use testing::need;
 
 use crate::tool::{Running, host, kernel_allows, poll};
 
@@ -84,9 +85,7 @@ fn loss<'r>(recording: &'r Recording, what: &str) -> &'r Loss {
 
 #[test]
 fn full_tables_are_counted_and_told() {
-    if !kernel_allows() {
-        return;
-    }
+    need!(kernel_allows());
     let _alone = host();
     let target = target();
     // On a full host the kernel refuses one of ten thousand new threads its place, where one fork is preempted by another.

@@ -4,7 +4,20 @@
 
 use std::fs;
 
+use recording::tables::Stack;
+
 use crate::tool::{fixture, refused, verdict};
+
+#[test]
+fn a_stack_without_end_gets_a_sentence() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("recording");
+    let mut hostile = fixture("busy-poll");
+    hostile.tables.rows_mut::<Stack>()[0].frames = vec![1; 300_000];
+    hostile.save(&path).unwrap();
+    let said = refused(&["diagnose", "--from", path.to_str().unwrap()]);
+    assert!(said.contains("table `stack`") && said.contains("a list of 300000 items"), "{said}");
+}
 
 #[test]
 fn damaged_and_foreign_recordings_get_a_sentence() {

@@ -14,6 +14,7 @@ use collect::probes::Room;
 use collect::target::Target;
 use recording::tables::{Cost, Loss, Wakeup};
 use recording::{Meta, Writer};
+use testing::need;
 
 use crate::tool::{Running, host, kernel_allows};
 
@@ -48,9 +49,7 @@ fn pass_on(from: &mut impl Read, to: &mut impl Write) {
 
 #[test]
 fn a_storm_of_wakeups_is_bounded_and_told() {
-    if !kernel_allows() {
-        return;
-    }
+    need!(kernel_allows());
     let _alone = host();
     let mut command = Command::new(std::env::current_exe().unwrap());
     command.args(["--exact", "storm::storm", "--ignored"]).env(ROLE, "1");

@@ -4,14 +4,13 @@
 use std::collections::BTreeSet;
 
 use recording::tables::{Frame, Loss, Process};
+use testing::need;
 
 use crate::tool::{kernel_allows, verdict};
 
 #[test]
 fn a_target_that_becomes_another_program() {
-    if !kernel_allows() {
-        return;
-    }
+    need!(kernel_allows());
     let dir = tempfile::tempdir().unwrap();
     let folder = dir.path().join("recording");
     // By the clock and not by a count of rounds, which take all of the window on a full host.
@@ -32,9 +31,7 @@ fn a_target_that_becomes_another_program() {
 
 #[test]
 fn a_target_that_forks_a_thousand_children() {
-    if !kernel_allows() {
-        return;
-    }
+    need!(kernel_allows());
     let dir = tempfile::tempdir().unwrap();
     let folder = dir.path().join("recording");
     let script = "i=0; while [ $i -lt 1000 ]; do /bin/true & i=$((i+1)); done; wait; exec sleep 600";
@@ -52,9 +49,7 @@ fn a_target_that_forks_a_thousand_children() {
 
 #[test]
 fn a_target_that_is_gone_at_once() {
-    if !kernel_allows() {
-        return;
-    }
+    need!(kernel_allows());
     let v = verdict(&["--for", "60s", "--", "true"]);
     assert_eq!((v.window.ended.as_str(), v.verdict.as_str()), ("target exited", "not-determined"));
     assert!(v.headline.contains("ended with its target after") || v.window.seconds >= 0.9, "{}", v.headline);

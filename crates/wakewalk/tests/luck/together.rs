@@ -3,13 +3,13 @@
 
 use std::process::{Command, Stdio};
 
+use testing::need;
+
 use crate::tool::{Running, WAKEWALK, kernel_allows, read};
 
 #[test]
 fn two_captures_of_one_target() {
-    if !kernel_allows() {
-        return;
-    }
+    need!(kernel_allows());
     let target = Running::spin();
     let start = || {
         let mut command = Command::new(WAKEWALK);
@@ -27,9 +27,7 @@ fn two_captures_of_one_target() {
 
 #[test]
 fn two_captures_into_one_folder() {
-    if !kernel_allows() {
-        return;
-    }
+    need!(kernel_allows());
     let dir = tempfile::tempdir().unwrap();
     let folder = dir.path().join("recording");
     let target = Running::sleep();

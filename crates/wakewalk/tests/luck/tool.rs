@@ -9,6 +9,7 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use diagnose::verdict::Verdict;
+use testing::given;
 
 pub const WAKEWALK: &str = env!("CARGO_BIN_EXE_wakewalk");
 /// Bound of every wait; reached only when something is broken.
@@ -43,16 +44,13 @@ pub fn verdict(args: &[&str]) -> Verdict {
 }
 
 /// Whether the kernel takes our probes at all.
-pub fn kernel_allows() -> bool {
+pub fn kernel_allows() -> Result<(), &'static str> {
     static ALLOWS: OnceLock<bool> = OnceLock::new();
     let allows = *ALLOWS.get_or_init(|| {
         let out = wakewalk(&["doctor", "--json"]);
         serde_json::from_slice::<serde_json::Value>(&out.stdout).unwrap()["bpf"] == true
     });
-    if !allows {
-        eprintln!("SKIPPED: wakewalk doctor says that BPF cannot be used here");
-    }
-    allows
+    given(allows, "wakewalk doctor says that BPF cannot be used here")
 }
 
 /// For tests that take all of the host: one at a time.
@@ -114,12 +112,9 @@ pub fn with_mounts(script: &str, args: &[&str]) -> Output {
 }
 
 /// Whether such a namespace can be had.
-pub fn can_mount() -> bool {
+pub fn can_mount() -> Result<(), &'static str> {
     let can = with_mounts("mount -t tmpfs none /mnt", &[]).status.success();
-    if !can {
-        eprintln!("SKIPPED: not root, so nothing can be mounted");
-    }
-    can
+    given(can, "not root, so nothing can be mounted")
 }
 
 /// A golden recording.

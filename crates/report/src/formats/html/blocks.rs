@@ -33,6 +33,12 @@ pub fn table(title: &str, columns: &[Column], rows: &[Vec<String>]) -> String {
     format!("<div class=\"wide\"><table>{caption}{head}<tbody>\n{}\n</tbody></table></div>", rows.join("\n"))
 }
 
+/// A table that opens at a click, under how many rows it has.
+pub fn folded(title: &str, columns: &[Column], rows: &[Vec<String>]) -> String {
+    let (title, table) = (html(title), table("", columns, rows));
+    format!("<details><summary>{title} ({} rows)</summary>{table}</details>", rows.len())
+}
+
 fn row(cells: &[String], class: impl Fn(usize) -> &'static str) -> String {
     let cell = |(i, cell): (usize, &String)| {
         let (tag, scope) = if i == 0 { ("th", " scope=\"row\"") } else { ("td", "") };

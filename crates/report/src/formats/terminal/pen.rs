@@ -132,7 +132,9 @@ impl<'w, W: Write> Pen<'w, W> {
     /// A command; where it must be broken, it still works when it is copied. A comment behind it goes on a line of
     /// its own, for a broken comment would be a command.
     pub fn command(&mut self, command: &str) -> io::Result<()> {
-        let (command, comment) = command.split_once("  # ").unwrap_or((command, ""));
+        let quoted = |text: &str| text.contains(['\'', '"']);
+        let (command, comment) =
+            command.rsplit_once("  # ").filter(|(_, comment)| !quoted(comment)).unwrap_or((command, ""));
         if !comment.is_empty() && display_width(command) + display_width(comment) + 10 <= self.width {
             let command = paint(AnsiColor::Cyan.on_default(), command);
             return self.line(&format!("    {}{command}  {}", paint(DIM, "$ "), paint(DIM, &format!("# {comment}"))));
@@ -140,7 +142,8 @@ impl<'w, W: Write> Pen<'w, W> {
         if !comment.is_empty() {
             self.text(comment, DIM, "    # ", "    # ")?;
         }
-        let lines = wrap(command, self.width - 8);
+        // Within quotes the sign for a broken line would be a part of the word.
+        let lines = if quoted(command) { vec![command.to_owned()] } else { wrap(command, self.width - 8) };
         for (i, line) in lines.iter().enumerate() {
             let sign = if i == 0 { paint(DIM, "$ ") } else { "  ".to_owned() };
             let continued = if i + 1 < lines.len() { " \\" } else { "" };

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+//! What all skipped tests rest on: they are skipped where the ledger's programs are refused. A kernel that takes BPF
+//! programs of others and refuses ours is no reason to skip, it is our mistake.
+
+#![allow(clippy::unwrap_used)]
+
+use std::path::Path;
+
+use libbpf_rs::ProgramType;
+use testing::{given, need};
+use wakewalk_collect::doctor;
+
+#[test]
+fn a_kernel_that_takes_any_program_takes_ours() {
+    need!(given(Path::new("/sys/kernel/btf/vmlinux").exists(), "the kernel has no type information"));
+    for kind in [ProgramType::SocketFilter, ProgramType::Tracing] {
+        need!(given(kind.is_supported().is_ok_and(|is| is), "the kernel refuses BPF programs of any kind"));
+    }
+    let health = doctor::examine();
+    let refused: Vec<_> = health.facilities.iter().filter(|f| f.tried && !f.works).collect();
+    assert!(health.bpf, "{refused:?}");
+}
