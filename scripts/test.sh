@@ -93,6 +93,10 @@ count_closing $status kernels
 step lab 15 "$target/release/lab" run --changed
 count_closing $? lab
 
+# Two of the healthy servers, at one load: whose turn it is goes by the number of commits, which is printed.
+step zoo 4 "$target/release/lab" zoo --rotating
+count_closing $? zoo
+
 echo
 grep -h '^test result:' "$logs/rust.log" | sort | uniq -c
 grep -hE '^# (tests|pass|fail|skipped)' "$logs/page.log"

@@ -27,3 +27,4 @@ pub mod scenarios;
 pub mod score;
 pub mod stop;
 pub mod story;
+pub mod zoo;

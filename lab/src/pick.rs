@@ -32,10 +32,18 @@ pub fn named(name: Option<&str>) -> Result<Vec<&'static Scenario>> {
 /// # Errors
 /// This is no git checkout.
 pub fn changed_and_rotating(repository: &Path, rotating: usize) -> Result<Vec<&'static Scenario>> {
-    let commits: usize = git(repository, &["rev-list", "--count", "HEAD"])?.trim().parse()?;
+    let commits = commits(repository)?;
     // A first commit, or a shallow clone's only one, has nothing to differ from.
     let changes = git(repository, &["diff", "--name-only", "HEAD~1"]).unwrap_or_default();
     Ok(select(ALL, &changes, commits, rotating))
+}
+
+/// How many commits there are: whose turn it is goes by it.
+///
+/// # Errors
+/// This is no git checkout.
+pub fn commits(repository: &Path) -> Result<usize> {
+    Ok(git(repository, &["rev-list", "--count", "HEAD"])?.trim().parse()?)
 }
 
 fn select(all: &[&'static Scenario], changes: &str, turn: usize, rotating: usize) -> Vec<&'static Scenario> {
