@@ -71,6 +71,9 @@ pub struct ZooArgs {
     /// Observe each for this many seconds.
     #[arg(long = "for", default_value_t = 6)]
     pub seconds: u64,
+    /// Attempts at each load, for one in which the host was not disturbed.
+    #[arg(long, default_value_t = 3)]
+    pub attempts: u32,
     /// Two servers that need nothing more than the lab does, at one load: those whose turn it is.
     #[arg(long, conflicts_with = "servers")]
     pub rotating: bool,
@@ -102,7 +105,8 @@ pub fn run(args: &ZooArgs, paths: &Paths, stop: &Stop) -> Result<bool> {
         for round in 1..=args.rounds {
             for animal in &picked {
                 eprintln!("{}: {}", animal.name, animal.about);
-                let visit = Visit { paths, stop, animal, round, seconds: args.seconds };
+                let (seconds, attempts) = (args.seconds, args.attempts);
+                let visit = Visit { paths, stop, animal, round, seconds, attempts };
                 visit.all(&loads, &mut book)?;
                 stop.check()?;
             }

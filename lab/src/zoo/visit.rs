@@ -22,8 +22,6 @@ use crate::probe::Probe;
 use crate::procfs::{self, TICKS_PER_SECOND};
 use crate::stop::Stop;
 
-/// How often one load is tried until the host was not disturbed.
-const ATTEMPTS: u32 = 3;
 /// Before the next try.
 const PAUSE: Duration = Duration::from_secs(4);
 
@@ -39,6 +37,8 @@ pub struct Visit<'a> {
     pub round: usize,
     /// Observed time of each load.
     pub seconds: u64,
+    /// How often one load is tried until the host was not disturbed.
+    pub attempts: u32,
 }
 
 /// A diagnosis and what was seen beside it.
@@ -90,7 +90,7 @@ impl Visit<'_> {
         let mut attempt = 1;
         loop {
             let looked = self.look(cell, staged, load, limit)?;
-            if attempt == ATTEMPTS || !looked.disturbance.is_too_much() {
+            if attempt >= self.attempts || !looked.disturbance.is_too_much() {
                 return Ok(looked);
             }
             eprintln!("  {load}: the host was disturbed, once more");

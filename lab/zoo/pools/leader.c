@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A web service of leader and followers: of sixteen threads one at a time, the one with the mutex, waits at the epoll. It
- * takes one connection that has something to say, gives the mutex to the next, and answers.
+ * A web service of leader and followers: of sixteen threads one at a time, the one with the mutex, waits at the epoll.
+ * It takes one connection that has something to say, gives the mutex to the next, and answers.
  */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
