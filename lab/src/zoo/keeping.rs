@@ -24,6 +24,8 @@ pub enum Found {
     NotDetermined,
     /// An accusation.
     Somebody,
+    /// An accusation while others used the host, or its CPUs were taken: it may well be true.
+    Disturbed,
     /// There was no diagnosis.
     Broken,
     /// Not visited.
@@ -32,8 +34,9 @@ pub enum Found {
 
 impl Found {
     /// The verdict's.
-    pub fn of(verdict: &Verdict) -> Self {
+    pub fn of(verdict: &Verdict, disturbed: bool) -> Self {
         match verdict.verdict.as_str() {
+            _ if disturbed && !verdict.findings.is_empty() => Self::Disturbed,
             _ if !verdict.findings.is_empty() => Self::Somebody,
             neutral if NEUTRAL.verdicts.contains(&neutral) => Self::Nobody,
             "not-determined" => Self::NotDetermined,
@@ -216,7 +219,8 @@ impl Book {
         }
         let entries: Vec<&Entry> = self.entries.iter().collect();
         let counts = |found: Found| count(&entries, found);
-        let (failed, skipped) = (counts(Found::Somebody) + counts(Found::Broken), counts(Found::Skipped));
+        let failed = counts(Found::Somebody) + counts(Found::Broken);
+        let skipped = counts(Found::Skipped) + counts(Found::Disturbed);
         let passed = entries.len() - failed - skipped;
         text + &sums(&entries) + &format!("\n{passed} passed, {failed} failed, {skipped} skipped\n")
     }
@@ -235,12 +239,14 @@ fn sums(entries: &[&Entry]) -> String {
     let verdict = |verdict: &str| entries.iter().filter(|entry| entry.verdict == verdict).count();
     let found = |found: Found| count(entries, found);
     format!(
-        "{} visits: {} healthy, {} at-capacity, {} not-determined, {} accused, {} failed, {} skipped",
+        "{} visits: {} healthy, {} at-capacity, {} not-determined, {} accused, {} accused on a disturbed \
+         host, {} failed, {} skipped",
         entries.len(),
         verdict("healthy"),
         verdict("at-capacity"),
         found(Found::NotDetermined),
         found(Found::Somebody),
+        found(Found::Disturbed),
         found(Found::Broken),
         found(Found::Skipped)
     )
@@ -277,11 +283,15 @@ mod tests {
 
     #[test]
     fn whom_a_verdict_accuses() {
-        assert_eq!(Found::of(&verdict("healthy", vec![])), Found::Nobody);
-        assert_eq!(Found::of(&verdict("at-capacity", vec![])), Found::Nobody);
-        assert_eq!(Found::of(&verdict("not-determined", vec![])), Found::NotDetermined);
-        assert_eq!(Found::of(&verdict("busy-poll", vec![Finding::default()])), Found::Somebody);
-        assert_eq!(Found::of(&verdict("healthy", vec![Finding::default()])), Found::Somebody);
+        let of = |said: &str, findings: usize, disturbed: bool| {
+            Found::of(&verdict(said, vec![Finding::default(); findings]), disturbed)
+        };
+        assert_eq!(of("healthy", 0, false), Found::Nobody);
+        assert_eq!(of("at-capacity", 0, true), Found::Nobody);
+        assert_eq!(of("not-determined", 0, false), Found::NotDetermined);
+        assert_eq!(of("busy-poll", 1, false), Found::Somebody);
+        assert_eq!(of("healthy", 1, false), Found::Somebody);
+        assert_eq!(of("run-queue-wait", 1, true), Found::Disturbed);
     }
 
     #[test]

@@ -126,7 +126,8 @@ impl Visit<'_> {
     }
 
     fn entry(&self, load: Load, limit: f64, staged: &Staged, looked: Looked, book: &Book) -> Result<Entry> {
-        let found = Found::of(&looked.verdict);
+        let disturbed = looked.disturbance.is_too_much();
+        let found = Found::of(&looked.verdict, disturbed);
         let first = looked.verdict.findings.first();
         let mut entry = Entry {
             server: self.animal.name.into(),
@@ -141,10 +142,10 @@ impl Visit<'_> {
             verdict: first.map_or(looked.verdict.verdict.clone(), |finding| finding.cause.clone()),
             confidence: first.map(|finding| finding.confidence.clone()),
             note: if found == Found::Nobody { String::new() } else { looked.verdict.headline.clone() },
-            disturbed: looked.disturbance.is_too_much(),
+            disturbed,
             recording: None,
         };
-        if found == Found::Somebody {
+        if matches!(found, Found::Somebody | Found::Disturbed) {
             entry.recording = Some(book.keep(&looked.recording, &entry)?);
         } else {
             fs::remove_dir_all(&looked.recording).context("failed to remove a recording")?;
