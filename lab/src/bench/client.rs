@@ -32,6 +32,8 @@ pub use wire::Address;
 
 /// The timer's token; connections have those from 0.
 const TIMER: u64 = u64::MAX;
+/// What stands for a number in a request: where all ask the same at once, some services answer all at once.
+const NUMBER: &[u8] = b"~~~~";
 /// How long the first reply may take, and after how much silence it is whole.
 const FIRST_REPLY: (Duration, Duration) = (Duration::from_secs(5), Duration::from_millis(100));
 /// Requests that wait for a free connection; more and the server is far over its limit.
@@ -55,7 +57,7 @@ pub struct Ask {
     /// File with what a new connection says first; may be given several times, and be empty where the service speaks.
     #[arg(long)]
     pub hello: Vec<PathBuf>,
-    /// File with the request's bytes.
+    /// File with the request's bytes; the first `~~~~` in it is another number each time.
     #[arg(long)]
     pub request: PathBuf,
     /// Replies are HTTP, instead of constant in length.
@@ -80,6 +82,9 @@ struct Client {
     to: Address,
     hello: Vec<Vec<u8>>,
     request: Vec<u8>,
+    /// Where in the request its number goes, and the last one.
+    numbered: Option<usize>,
+    number: usize,
     replies: Replies,
     epoll: Epoll,
     timer: TimerFd,
@@ -133,6 +138,8 @@ impl Client {
         let mut client = Self {
             to: args.to.clone(),
             hello,
+            numbered: request.windows(NUMBER.len()).position(|bytes| bytes == NUMBER),
+            number: 0,
             request,
             replies,
             epoll,
@@ -160,6 +167,10 @@ impl Client {
             let Some(wanted_ns) = self.waiting.pop_front() else { break };
             self.free.pop();
             let connection = &mut self.connections[token];
+            if let Some(at) = self.numbered {
+                self.number = (self.number + 1) % 10_000;
+                self.request[at..at + NUMBER.len()].copy_from_slice(format!("{:04}", self.number).as_bytes());
+            }
             connection.reply.clear();
             (connection.busy, connection.wanted_ns, connection.sent_ns) = (true, wanted_ns, now_ns()?);
             self.put(token)?;

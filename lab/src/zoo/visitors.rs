@@ -17,6 +17,14 @@ use crate::cell::{Cell, Program};
 /// Time for caches, pools and just-in-time compilers, and the time in which the limit is counted.
 const WARM_SECONDS: f64 = 1.5;
 const CALIBRATE_SECONDS: f64 = 2.0;
+/// A load under which nine of ten answers take less than this is served well: each server here answers a lone visitor within
+/// about a millisecond.
+const WELL_NS: f64 = 10e6;
+/// The load at which that is asked, as a share of the limit, for how long, and what is tried next.
+const HIGH: f64 = 0.8;
+const CHECK_SECONDS: f64 = 1.5;
+const STEP: f64 = 0.85;
+const MAX_STEPS: usize = 8;
 /// Visitors of a server at idle: a health check, beside connections that nobody uses.
 const IDLE_PER_SECOND: f64 = 1.0;
 /// Before the diagnosis begins.
@@ -42,14 +50,30 @@ pub struct Seen {
     pub per_second: f64,
 }
 
-/// What the server can do, answers a second, closed loop.
+/// What the server can do, answers a second: as many as a closed loop gets, unless an open one at the highest load that
+/// visitors come with finds that too much to be served well.
 pub fn limit(cell: &mut Cell, visitors: &Visitors) -> Result<f64> {
-    for seconds in [WARM_SECONDS, CALIBRATE_SECONDS] {
-        let ask = ask(cell, visitors, 0.0, seconds)?;
-        let pid = start(cell, &ask)?;
-        cell.finish(pid, Duration::from_secs_f64(seconds) + LEAVE_LIMIT)?;
+    serve(cell, visitors, 0.0, WARM_SECONDS)?;
+    let mut limit = serve(cell, visitors, 0.0, CALIBRATE_SECONDS)?.len() as f64 / CALIBRATE_SECONDS;
+    for _ in 0..MAX_STEPS {
+        let answers = serve(cell, visitors, limit * HIGH, CHECK_SECONDS)?;
+        let mut took: Vec<u32> = answers.iter().map(|answer| answer.took_ns).collect();
+        let expected = limit * HIGH * CHECK_SECONDS;
+        let slow = client::percentile(&mut took, 0.9).is_none_or(|ns| ns > WELL_NS);
+        if !slow && took.len() as f64 > expected * 0.9 {
+            break;
+        }
+        limit *= STEP;
     }
-    Ok(client::read_diary(&cell.dir().join("diary"))?.len() as f64 / CALIBRATE_SECONDS)
+    Ok(limit)
+}
+
+/// Visitors at a rate, or as fast as they are served; their diary.
+fn serve(cell: &mut Cell, visitors: &Visitors, rate: f64, seconds: f64) -> Result<Vec<Answer>> {
+    let ask = ask(cell, visitors, rate, seconds)?;
+    let pid = start(cell, &ask)?;
+    cell.finish(pid, Duration::from_secs_f64(seconds) + LEAVE_LIMIT)?;
+    client::read_diary(&ask.diary)
 }
 
 /// Starts them, and waits until they come steadily.
@@ -57,7 +81,7 @@ pub fn come(cell: &mut Cell, visitors: &Visitors, load: Load, limit: f64) -> Res
     let per_second = match load {
         Load::Idle => IDLE_PER_SECOND,
         // For who has a modest rate, 80 % is that rate.
-        Load::Percent(percent) => visitors.modest.map_or(limit, |rate| rate / 0.8) * f64::from(percent) / 100.0,
+        Load::Percent(percent) => visitors.modest.map_or(limit, |rate| rate / HIGH) * f64::from(percent) / 100.0,
     };
     let ask = ask(cell, visitors, per_second, MAX_SECONDS)?;
     let pid = start(cell, &ask)?;

@@ -75,9 +75,9 @@ fn settle(cell: &mut Cell, pid: u32) -> Result<Staged> {
     by(Aim::Pid(pid), Visitors::plain(Address::Udp(DNS), question()))
 }
 
-/// The address of `ape.zoo.test`.
+/// The address of `ape-0001.zoo.test`, or another ape's: who asks for a name that is being asked for waits for that answer.
 fn question() -> Vec<u8> {
     const RECURSION_DESIRED: u8 = 1;
     let head = [0x12, 0x34, RECURSION_DESIRED, 0, 0, 1, 0, 0, 0, 0, 0, 0];
-    [&head[..], b"\x03ape\x03zoo\x04test\0", &[0, 1, 0, 1]].concat()
+    [&head[..], b"\x08ape-~~~~\x03zoo\x04test\0", &[0, 1, 0, 1]].concat()
 }
