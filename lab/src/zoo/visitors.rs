@@ -28,7 +28,7 @@ const MAX_STEPS: usize = 8;
 /// Visitors of a server at idle: a health check, beside connections that nobody uses.
 const IDLE_PER_SECOND: f64 = 1.0;
 /// Before the diagnosis begins.
-const LEAD: Duration = Duration::from_millis(1500);
+const LEAD: Duration = Duration::from_secs(1);
 /// After which visitors leave even if nobody sends them away.
 const MAX_SECONDS: f64 = 120.0;
 /// How long they may take to leave.
