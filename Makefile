@@ -1,7 +1,7 @@
 # Two commands matter: `make demo` and `make test`. `make help` lists the others.
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test bench bench-diff lab lab-fixtures lab-verdicts chains languages kernels deb story-002 fuzz lint fmt schema \
+.PHONY: help build demo test bench bench-diff lab lab-fixtures lab-verdicts chains zoo languages kernels deb story-002 fuzz lint fmt schema \
 	install-deps
 
 TARGET := $(or $(CARGO_TARGET_DIR),target)
@@ -36,6 +36,12 @@ lab-verdicts: build ## make the verdicts of the golden fixtures anew, after a ru
 
 chains: build ## score the walk on chains of processes with a known root (5 minutes); README=1 as in docs/walk.md
 	$(LAB) chains $(if $(README),--readme)
+
+zoo: ## diagnose some forty healthy real servers at idle, 30 and 80 % of their limit (half an hour); SERVER=nginx, LOADS=idle,30, ROUNDS=3, README=1 as in docs/zoo.md
+	@scripts/install-deps.sh
+	@scripts/install-deps.sh zoo
+	scripts/build.sh
+	$(LAB) zoo $(SERVER) $(if $(LOADS),--loads $(LOADS)) $(if $(ROUNDS),--rounds $(ROUNDS)) $(if $(README),--readme)
 
 languages: build ## how good stacks are for each language, from the last `make lab`; README=1 as in docs/walk.md
 	$(LAB) languages $(if $(README),--readme)

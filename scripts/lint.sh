@@ -24,9 +24,10 @@ go_format() {
   }
 }
 
-# The fuzz targets are a workspace of their own.
+# The fuzz targets are a workspace of their own, and so is the zoo's server on tokio.
 rust_format() {
-  cargo fmt --all --check && cargo fmt --check --manifest-path fuzz/Cargo.toml
+  cargo fmt --all --check && cargo fmt --check --manifest-path fuzz/Cargo.toml &&
+    cargo fmt --check --manifest-path lab/zoo/tokio/Cargo.toml
 }
 
 c_format() {

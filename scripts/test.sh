@@ -106,6 +106,10 @@ count_closing $? lab
 step variants 8 "$target/release/lab" run --rotating 2 --variants 1 --seed "$(git rev-list --count HEAD)"
 count_closing $? variants
 
+# Two of the healthy servers, at one load: whose turn it is goes by the number of commits, which is printed.
+step zoo 4 "$target/release/lab" zoo --rotating
+count_closing $? zoo
+
 echo
 grep -h '^test result:' "$logs/rust.log" | sort | uniq -c
 grep -hE '^# (tests|pass|fail|skipped)' "$logs/page.log"

@@ -83,7 +83,9 @@ pub enum Action {
         #[arg(long)]
         list: bool,
     },
-    /// The benchmark's open-loop client, inside a cell.
+    /// Diagnose healthy real servers, idle and busy; nobody may be accused.
+    Zoo(crate::zoo::ZooArgs),
+    /// The open-loop client of the benchmark and the zoo, inside a cell.
     #[command(hide = true)]
     Ask(crate::bench::client::Ask),
     /// Step of a program on its way into a cell.

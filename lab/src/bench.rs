@@ -24,6 +24,7 @@ use anyhow::{Context, Result, bail};
 use crate::builds::{self, Build};
 use crate::paths::Paths;
 use crate::stop::Stop;
+pub use observed::now_ns;
 use results::{Results, Run};
 use row::Row;
 

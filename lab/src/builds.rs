@@ -2,6 +2,7 @@
 //! Building the services, into `target/lab/bin`. The language tools cache, so a second time is quick.
 
 use std::fs;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, Result, bail};
@@ -15,12 +16,31 @@ pub enum Build {
     Go(&'static str, &'static str, &'static str),
     /// A C program of one file: the file, name of the binary.
     C(&'static str, &'static str),
+    /// A C++ program of one file: the file, name of the binary.
+    Cxx(&'static str, &'static str),
     /// A Rust program of one file: the file, name of the binary.
     Rust(&'static str, &'static str),
+    /// A Rust package with dependencies, a workspace of its own: its folder, name of the binary.
+    Cargo(&'static str, &'static str),
     /// A Java program of one class: the file, name of the jar.
     Java(&'static str, &'static str),
     /// A file that runs as it is: the file, name of the copy.
     Script(&'static str, &'static str),
+}
+
+impl Build {
+    /// The file or folder that it is made of, in the repository.
+    pub fn source(&self) -> PathBuf {
+        match *self {
+            Self::Go(module, package, _) => Path::new(module).join(package),
+            Self::Cargo(source, _)
+            | Self::C(source, _)
+            | Self::Cxx(source, _)
+            | Self::Rust(source, _)
+            | Self::Java(source, _)
+            | Self::Script(source, _) => source.into(),
+        }
+    }
 }
 
 /// Builds all of `builds`.
@@ -49,6 +69,13 @@ fn build_one(step: Build, paths: &Paths) -> Result<()> {
             cc.arg(paths.bin().join(name)).arg(source);
             run(cc.current_dir(&paths.repository), "a C compiler (Debian package gcc)")
         }
+        Build::Cxx(source, name) => {
+            let mut cxx = Command::new("c++");
+            cxx.args(["-std=c++17", "-O2", "-g", "-Wall", "-Wextra", "-Werror", "-ffile-prefix-map=./=", "-o"]);
+            cxx.arg(paths.bin().join(name)).arg(source);
+            run(cxx.current_dir(&paths.repository), "a C++ compiler (Debian package g++)")
+        }
+        Build::Cargo(source, name) => build_cargo(source, name, paths),
         Build::Rust(source, name) => {
             let mut rustc = Command::new("rustc");
             rustc.args(["--edition", "2024", "-C", "opt-level=2", "-g"]);
@@ -63,6 +90,15 @@ fn build_one(step: Build, paths: &Paths) -> Result<()> {
             copied.map(drop).with_context(|| format!("failed to copy `{source}`"))
         }
     }
+}
+
+fn build_cargo(source: &str, name: &str, paths: &Paths) -> Result<()> {
+    let (root, target) = (paths.lab().join("cargo"), paths.lab().join("cargo-target"));
+    let mut cargo = Command::new("cargo");
+    cargo.args(["install", "--quiet", "--locked", "--force", "--no-track", "--path", source, "--root"]).arg(&root);
+    run(cargo.arg("--target-dir").arg(target).current_dir(&paths.repository), "Rust")?;
+    let copied = fs::copy(root.join("bin").join(name), paths.bin().join(name));
+    copied.map(drop).with_context(|| format!("failed to copy `{name}`"))
 }
 
 fn build_java(source: &str, name: &str, paths: &Paths) -> Result<()> {

@@ -28,3 +28,4 @@ pub mod scenarios;
 pub mod score;
 pub mod stop;
 pub mod story;
+pub mod zoo;

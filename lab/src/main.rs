@@ -12,7 +12,7 @@ use lab::paths::Paths;
 use lab::runner::Runner;
 use lab::score::Score;
 use lab::stop::Stop;
-use lab::{bench, cell, chains, diff_bench, enter, fixtures, kernels, languages, pick, probe, scenarios, story};
+use lab::{bench, cell, chains, diff_bench, enter, fixtures, kernels, languages, pick, probe, scenarios, story, zoo};
 
 fn main() -> ExitCode {
     match run(Args::parse()) {
@@ -35,7 +35,12 @@ fn run(args: Args) -> Result<ExitCode> {
             let whole = bench::run(&Bench { paths: &paths, stop: &stop, pairs, skip_peers }, &names, readme)?;
             return Ok(ExitCode::from(u8::from(!whole)));
         }
-        Action::Ask(ask) => bench::client::ask(&ask)?,
+        Action::Ask(ask) => bench::client::ask(&ask, &Stop::listen()?)?,
+        Action::Zoo(options) if options.list => zoo::list().for_each(|(name, about)| println!("{name:18} {about}")),
+        Action::Zoo(options) => {
+            let nobody = zoo::run(&options, &Paths::find(args.wakewalk)?, &Stop::listen()?)?;
+            return Ok(ExitCode::from(u8::from(!nobody)));
+        }
         Action::Run(options) => return score(&Paths::find(args.wakewalk)?, &options),
         Action::Fixtures { scenario, verdicts } => {
             let source = if verdicts { Source::Kept } else { Source::LastRun };

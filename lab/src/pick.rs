@@ -32,7 +32,7 @@ pub fn named(name: Option<&str>) -> Result<Vec<&'static Scenario>> {
 /// # Errors
 /// This is no git checkout.
 pub fn changed_and_rotating(repository: &Path, rotating: usize) -> Result<Vec<&'static Scenario>> {
-    let commits: usize = git(repository, &["rev-list", "--count", "HEAD"])?.trim().parse()?;
+    let commits = commits(repository)?;
     // A first commit, or a shallow clone's only one, has nothing to differ from.
     let changes = git(repository, &["diff", "--name-only", "HEAD~1"]).unwrap_or_default();
     Ok(select(ALL, &changes, commits, rotating))
@@ -43,8 +43,16 @@ pub fn changed_and_rotating(repository: &Path, rotating: usize) -> Result<Vec<&'
 /// # Errors
 /// This is no git checkout.
 pub fn rotating(repository: &Path, count: usize) -> Result<Vec<&'static Scenario>> {
-    let commits: usize = git(repository, &["rev-list", "--count", "HEAD"])?.trim().parse()?;
+    let commits = commits(repository)?;
     Ok(select(ALL, "", commits + ALL.len() / (2 * count.max(1)), count))
+}
+
+/// How many commits there are: whose turn it is goes by it.
+///
+/// # Errors
+/// This is no git checkout.
+pub fn commits(repository: &Path) -> Result<usize> {
+    Ok(git(repository, &["rev-list", "--count", "HEAD"])?.trim().parse()?)
 }
 
 fn select(all: &[&'static Scenario], changes: &str, turn: usize, rotating: usize) -> Vec<&'static Scenario> {

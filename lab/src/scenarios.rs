@@ -146,12 +146,7 @@ mod tests {
                 assert!(repository.join(folder).is_dir(), "{}: {folder}", scenario.name);
             }
             for build in scenario.builds {
-                let source = match *build {
-                    Build::Go(module, package, _) => Path::new(module).join(package),
-                    Build::C(file, _) | Build::Rust(file, _) | Build::Java(file, _) | Build::Script(file, _) => {
-                        file.into()
-                    }
-                };
+                let source = build.source();
                 assert!(repository.join(&source).exists(), "{}: {}", scenario.name, source.display());
             }
         }

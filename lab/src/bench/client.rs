@@ -1,70 +1,91 @@
 // SPDX-License-Identifier: Apache-2.0
 //! An open-loop client: it sends by a plan, whether or not answers come, and counts each answer's
 //! time from the moment that the plan named (a closed loop pauses with the server and never sees the
-//! bad part). It says how late it was itself. Replies must be of constant length, so it needs no
-//! parser; it learns the length from the first.
+//! bad part). It says how late it was itself. Replies are of constant length, which it learns from the
+//! first, or HTTP; before its first request it can say whatever a protocol wants as a greeting.
 
 mod plan;
+mod reply;
+mod wire;
 
 use std::collections::VecDeque;
 use std::fs;
 use std::io::{ErrorKind, Read, Write};
-use std::net::{Ipv4Addr, TcpStream};
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail, ensure};
+use nix::errno::Errno;
 use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags, EpollTimeout};
 use nix::sys::time::TimeSpec;
 use nix::sys::timerfd::{ClockId, Expiration, TimerFd, TimerFlags, TimerSetTimeFlags};
 
 use super::observed::now_ns;
+use crate::stop::Stop;
 use plan::Plan;
+use reply::{Progress, Replies, Reply};
+use wire::Wire;
 
 pub use plan::{Answer, read_diary};
+pub use wire::Address;
 
 /// The timer's token; connections have those from 0.
 const TIMER: u64 = u64::MAX;
-/// After so much silence the first reply is whole.
-const SILENCE: Duration = Duration::from_millis(100);
+/// What stands for a number in a request: where all ask the same at once, some services answer all at once.
+const NUMBER: &[u8] = b"~~~~";
+/// How long the first reply may take, and after how much silence it is whole.
+const FIRST_REPLY: (Duration, Duration) = (Duration::from_secs(5), Duration::from_millis(100));
 /// Requests that wait for a free connection; more and the server is far over its limit.
 const MAX_WAITING: usize = 200_000;
 
 /// What to ask, how often, how long.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Ask {
-    /// Loopback port.
+    /// Where: a loopback port, `udp:PORT` or `unix:PATH`.
     #[arg(long)]
-    pub port: u16,
+    pub to: Address,
     /// Requests a second; 0 = the next one as soon as an answer is there, to find the limit.
     #[arg(long)]
     pub rate: f64,
     /// Connections.
     #[arg(long)]
     pub connections: usize,
-    /// How long.
+    /// How long; SIGTERM ends it earlier.
     #[arg(long)]
     pub seconds: f64,
-    /// File with the request's bytes.
+    /// File with what a new connection says first; may be given several times, and be empty where the service speaks.
+    #[arg(long)]
+    pub hello: Vec<PathBuf>,
+    /// File with the request's bytes; the first `~~~~` in it is another number each time.
     #[arg(long)]
     pub request: PathBuf,
+    /// Replies are HTTP, instead of constant in length.
+    #[arg(long)]
+    pub http: bool,
     /// Where the diary of answers goes.
     #[arg(long)]
     pub diary: PathBuf,
 }
 
 struct Connection {
-    stream: TcpStream,
-    /// When the plan wanted the request that is under way, and when it was sent.
+    /// None = the service closed it, and the next request opens it anew.
+    wire: Option<Wire>,
+    /// Whether a request is under way, when the plan wanted it, and when it was sent.
+    busy: bool,
     wanted_ns: u64,
     sent_ns: u64,
-    left: usize,
+    reply: Reply,
 }
 
 struct Client {
+    to: Address,
+    hello: Vec<Vec<u8>>,
     request: Vec<u8>,
-    reply: usize,
+    /// Where in the request its number goes, and the last one.
+    numbered: Option<usize>,
+    number: usize,
+    replies: Replies,
     epoll: Epoll,
     timer: TimerFd,
     connections: Vec<Connection>,
@@ -77,15 +98,15 @@ struct Client {
 /// Asks until the time is up and writes the diary.
 ///
 /// # Errors
-/// The service went away, or its replies have no constant length.
-pub fn ask(args: &Ask) -> Result<()> {
+/// The service went away, or answered what this client cannot tell apart or what says no.
+pub fn ask(args: &Ask, stop: &Stop) -> Result<()> {
     let mut client = Client::connect(args)?;
     let begin = now_ns()?;
     let end = begin + Duration::from_secs_f64(args.seconds).as_nanos() as u64;
     let mut plan = (args.rate > 0.0).then(|| Plan::new(args.rate, begin));
     loop {
         let now = now_ns()?;
-        if now >= end {
+        if now >= end || stop.check().is_err() {
             break;
         }
         match &mut plan {
@@ -104,24 +125,40 @@ pub fn ask(args: &Ask) -> Result<()> {
 
 impl Client {
     fn connect(args: &Ask) -> Result<Self> {
-        let request =
-            fs::read(&args.request).with_context(|| format!("failed to read `{}`", args.request.display()))?;
-        let open = || TcpStream::connect((Ipv4Addr::LOCALHOST, args.port)).context("failed to connect to the service");
-        let reply = reply_length(open()?, &request)?;
+        let read = |path: &PathBuf| fs::read(path).with_context(|| format!("failed to read `{}`", path.display()));
+        let (request, hello) = (read(&args.request)?, args.hello.iter().map(read).collect::<Result<Vec<_>>>()?);
+        let replies = match args.http {
+            true => Replies::Http,
+            false => Replies::Alike(reply_length(&args.to, &hello, &request)?),
+        };
         let epoll = Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC)?;
         let timer = TimerFd::new(ClockId::CLOCK_MONOTONIC, TimerFlags::TFD_NONBLOCK | TimerFlags::TFD_CLOEXEC)?;
         epoll.add(timer.as_fd(), EpollEvent::new(EpollFlags::EPOLLIN, TIMER))?;
-        let mut connections = Vec::new();
-        for token in 0..args.connections {
-            let stream = open()?;
-            stream.set_nodelay(true)?;
-            stream.set_nonblocking(true)?;
-            epoll.add(stream.as_fd(), EpollEvent::new(EpollFlags::EPOLLIN, token as u64))?;
-            connections.push(Connection { stream, wanted_ns: 0, sent_ns: 0, left: 0 });
-        }
-        let free = (0..connections.len()).collect();
-        let (waiting, diary, buffer) = (VecDeque::new(), Vec::new(), vec![0; 1 << 16]);
-        Ok(Self { request, reply, epoll, timer, connections, free, waiting, diary, buffer })
+        let closed = || Connection { wire: None, busy: false, wanted_ns: 0, sent_ns: 0, reply: Reply::default() };
+        let mut client = Self {
+            to: args.to.clone(),
+            hello,
+            numbered: request.windows(NUMBER.len()).position(|bytes| bytes == NUMBER),
+            number: 0,
+            request,
+            replies,
+            epoll,
+            timer,
+            connections: (0..args.connections).map(|_| closed()).collect(),
+            free: (0..args.connections).collect(),
+            waiting: VecDeque::new(),
+            diary: Vec::new(),
+            buffer: vec![0; 1 << 16],
+        };
+        (0..args.connections).try_for_each(|token| client.open(token))?;
+        Ok(client)
+    }
+
+    fn open(&mut self, token: usize) -> Result<()> {
+        let wire = Wire::open(&self.to, &self.hello)?;
+        self.epoll.add(wire.as_fd(), EpollEvent::new(EpollFlags::EPOLLIN, token as u64))?;
+        self.connections[token].wire = Some(wire);
+        Ok(())
     }
 
     /// Sends what is waiting, as long as connections are free.
@@ -130,16 +167,38 @@ impl Client {
             let Some(wanted_ns) = self.waiting.pop_front() else { break };
             self.free.pop();
             let connection = &mut self.connections[token];
-            (connection.wanted_ns, connection.sent_ns, connection.left) = (wanted_ns, now_ns()?, self.reply);
-            connection.stream.write_all(&self.request).context("failed to send a request")?;
+            if let Some(at) = self.numbered {
+                self.number = (self.number + 1) % 10_000;
+                self.request[at..at + NUMBER.len()].copy_from_slice(format!("{:04}", self.number).as_bytes());
+            }
+            connection.reply.clear();
+            (connection.busy, connection.wanted_ns, connection.sent_ns) = (true, wanted_ns, now_ns()?);
+            self.put(token)?;
         }
         Ok(())
+    }
+
+    /// Writes the request; on a new connection where the service has closed the old one.
+    fn put(&mut self, token: usize) -> Result<()> {
+        if let Some(wire) = &mut self.connections[token].wire {
+            match wire.write_all(&self.request) {
+                Ok(()) => return Ok(()),
+                Err(error) if is_closed(&error) => self.connections[token].wire = None,
+                Err(error) => return Err(error).context("failed to send a request"),
+            }
+        }
+        self.open(token)?;
+        let wire = self.connections[token].wire.as_mut().context("a connection was not opened")?;
+        wire.write_all(&self.request).context("failed to send a request")
     }
 
     /// Waits for answers or the plan's next moment.
     fn receive(&mut self) -> Result<()> {
         let mut events = [EpollEvent::empty(); 64];
-        let ready = self.epoll.wait(&mut events, EpollTimeout::from(100u16))?;
+        let ready = match self.epoll.wait(&mut events, EpollTimeout::from(100u16)) {
+            Err(Errno::EINTR) => 0,
+            ready => ready?,
+        };
         for event in &events[..ready] {
             match event.data() {
                 TIMER => drop(self.timer.wait()), // read so that it is quiet until it is set again
@@ -151,15 +210,21 @@ impl Client {
 
     fn answer(&mut self, token: usize) -> Result<()> {
         let connection = &mut self.connections[token];
-        let got = match connection.stream.read(&mut self.buffer) {
-            Ok(0) => bail!("the service closed a connection"),
+        let Some(wire) = &mut connection.wire else { return Ok(()) };
+        let got = match wire.read(&mut self.buffer) {
+            Ok(0) => return self.closed(token),
             Ok(got) => got,
-            Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(()),
+            Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => return Ok(()),
+            Err(error) if is_closed(&error) => return self.closed(token),
             Err(error) => return Err(error).context("failed to read an answer"),
         };
-        ensure!(got <= connection.left, "replies have no constant length; this client cannot tell them apart");
-        connection.left -= got;
-        if connection.left == 0 {
+        ensure!(connection.busy, "the service said something that nobody had asked for");
+        let progress = connection.reply.add(self.replies, &self.buffer[..got])?;
+        if progress == Progress::Last {
+            connection.wire = None;
+        }
+        if progress != Progress::Partial {
+            connection.busy = false;
             let since = |from: u64, until: u64| u32::try_from(until.saturating_sub(from)).unwrap_or(u32::MAX);
             let (wanted_ns, sent_ns) = (connection.wanted_ns, connection.sent_ns);
             let took_ns = since(wanted_ns, now_ns()?);
@@ -169,25 +234,32 @@ impl Client {
         Ok(())
     }
 
+    /// A web service closes connections that it finds idle; a request that crossed that is sent again.
+    fn closed(&mut self, token: usize) -> Result<()> {
+        let connection = &mut self.connections[token];
+        if self.replies != Replies::Http || !connection.reply.is_empty() && connection.busy {
+            bail!("the service closed a connection");
+        }
+        connection.wire = None;
+        if connection.busy { self.put(token) } else { Ok(()) }
+    }
+
     fn wake_at(&self, at_ns: u64) -> Result<()> {
         let at = TimeSpec::from_duration(Duration::from_nanos(at_ns));
         Ok(self.timer.set(Expiration::OneShot(at), TimerSetTimeFlags::TFD_TIMER_ABSTIME)?)
     }
 }
 
+fn is_closed(error: &std::io::Error) -> bool {
+    matches!(error.kind(), ErrorKind::BrokenPipe | ErrorKind::ConnectionReset | ErrorKind::ConnectionAborted)
+}
+
 /// Length of a reply: what comes until there is silence.
-fn reply_length(mut stream: TcpStream, request: &[u8]) -> Result<usize> {
-    stream.write_all(request).context("failed to send the first request")?;
-    stream.set_read_timeout(Some(Duration::from_secs(5)))?;
-    let mut buffer = vec![0; 1 << 16];
-    let mut length = stream.read(&mut buffer).context("the service did not answer the first request")?;
-    stream.set_read_timeout(Some(SILENCE))?;
-    while let Ok(more) = stream.read(&mut buffer) {
-        ensure!(more > 0, "the service closed the connection after one answer");
-        length += more;
-    }
-    ensure!(length > 0, "the service closed the connection without an answer");
-    Ok(length)
+fn reply_length(to: &Address, hello: &[Vec<u8>], request: &[u8]) -> Result<usize> {
+    let mut wire = Wire::connect(to)?;
+    wire.greet(hello)?;
+    wire.write_all(request).context("failed to send the first request")?;
+    wire.hear(FIRST_REPLY.0, FIRST_REPLY.1).context("the service did not answer the first request")
 }
 
 /// The value under which `share` of the values lie; `values` need not be sorted.
@@ -202,7 +274,7 @@ pub fn percentile(values: &mut [u32], share: f64) -> Option<f64> {
 pub fn command(ask: &Ask) -> Vec<String> {
     let path = |path: &Path| path.display().to_string();
     let flags = [
-        ("--port", ask.port.to_string()),
+        ("--to", ask.to.to_string()),
         ("--rate", ask.rate.to_string()),
         ("--connections", ask.connections.to_string()),
         ("--seconds", ask.seconds.to_string()),
@@ -211,13 +283,15 @@ pub fn command(ask: &Ask) -> Vec<String> {
     ];
     let mut args = vec!["ask".to_string()];
     args.extend(flags.into_iter().flat_map(|(flag, value)| [flag.to_string(), value]));
+    args.extend(ask.hello.iter().flat_map(|hello| ["--hello".to_string(), path(hello)]));
+    args.extend(ask.http.then(|| "--http".to_string()));
     args
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::net::TcpListener;
+    use std::net::{Ipv4Addr, TcpListener, TcpStream};
     use std::thread;
 
     /// Answers `hello` to every `ask`; one request is answered `slow` later.
@@ -249,7 +323,9 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let (request, diary) = (dir.path().join("request"), dir.path().join("diary"));
         fs::write(&request, "ask").unwrap();
-        ask(&Ask { port: server(slow), rate, connections, seconds: 1.0, request, diary: diary.clone() }).unwrap();
+        let (to, hello, http) = (Address::Tcp(server(slow)), Vec::new(), false);
+        let args = Ask { to, rate, connections, seconds: 1.0, hello, request, http, diary: diary.clone() };
+        ask(&args, &Stop::default()).unwrap();
         read_diary(&diary).unwrap()
     }
 
@@ -279,5 +355,26 @@ mod tests {
         let mut values: Vec<u32> = (1..=100).rev().collect();
         assert_eq!([0.5, 0.99, 1.0].map(|share| percentile(&mut values, share).unwrap()), [50.0, 99.0, 100.0]);
         assert_eq!(percentile(&mut [], 0.5), None);
+    }
+
+    #[test]
+    fn a_web_service_may_close_connections_between_answers() {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+        let to = Address::Tcp(listener.local_addr().unwrap().port());
+        thread::spawn(move || {
+            for (number, mut stream) in listener.incoming().flatten().enumerate() {
+                let _ = stream.read(&mut [0; 100]).unwrap();
+                // Every second one is closed without a word of warning.
+                let warning = if number % 2 == 0 { "Connection: close\r\n" } else { "" };
+                let _ = write!(stream, "HTTP/1.1 200 OK\r\n{warning}Content-Length: 2\r\n\r\nok");
+            }
+        });
+        let dir = tempfile::tempdir().unwrap();
+        let (request, diary) = (dir.path().join("request"), dir.path().join("diary"));
+        fs::write(&request, "GET / HTTP/1.1\r\n\r\n").unwrap();
+        let hello = Vec::new();
+        let args = Ask { to, rate: 100.0, connections: 2, seconds: 0.5, hello, request, http: true, diary };
+        ask(&args, &Stop::default()).unwrap();
+        assert!(read_diary(&args.diary).unwrap().len() > 10);
     }
 }

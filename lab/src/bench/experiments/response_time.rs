@@ -13,7 +13,7 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 
 use super::{LOAD_CPU, SERVICE_CPU};
-use crate::bench::client::{self, Answer, Ask};
+use crate::bench::client::{self, Address, Answer, Ask};
 use crate::bench::observed::{Observer, now_ns};
 use crate::bench::row::{Goal, Row};
 use crate::bench::{Bench, Experiment, rounds};
@@ -83,7 +83,8 @@ fn redis(bench: &Bench<'_>) -> Result<Vec<Row>> {
 
 fn compare(bench: &Bench<'_>, cell: &mut Cell, pid: u32, what: &str, port: u16, request: &str) -> Result<Vec<Row>> {
     let request = cell.write("request", request)?;
-    let ask = Ask { port, rate: 0.0, connections: CONNECTIONS, seconds: 3.0, request, diary: cell.dir().join("diary") };
+    let (to, diary, hello) = (Address::Tcp(port), cell.dir().join("diary"), Vec::new());
+    let ask = Ask { to, rate: 0.0, connections: CONNECTIONS, seconds: 3.0, hello, request, http: false, diary };
     let limit = limit(cell, &ask)?;
     let ask = Ask { rate: limit * LOAD, seconds: WARM_SECONDS + SECONDS + AROUND_SECONDS, ..ask };
     let done = rounds::measure(bench.rounds(), cell, &[false, true], |cell, looked| {
