@@ -65,7 +65,7 @@ impl Chain {
             _ => {}
         }
         match self.end.kind {
-            Kind::Client | Kind::Signal => Nature::Idle,
+            Kind::Client | Kind::Signal | Kind::Held => Nature::Idle,
             Kind::HandOver => Nature::HandOver,
             // A connection that the target made: whoever ends the wait, an answer was waited for.
             _ if !who.peer.is_empty() => Nature::Waiting,

@@ -278,3 +278,21 @@ fn signals_cut_waits_and_nothing_is_lost() {
     assert_eq!(told(&chains[0]), "t1 < t2 < its own timer");
     assert!((chains[0].ns - 100e6).abs() < 1e5, "{}", chains[0].ns);
 }
+
+#[test]
+fn time_held_is_no_waiting() {
+    let row = |state: u32| {
+        format!(
+            "wakeup t_ns=900e6 pid=1 tid=1 comm=api wait_ns=3e8 blocked_ns=3e8 syscall=232 state={state} context=thread \
+             waker_pid=7 waker_tid=7 waker_comm=sh waker_syscall=62"
+        )
+    };
+    for state in [4, 8, 16] {
+        let chains = walk(&row(state));
+        assert_eq!(
+            (told(&chains[0]).as_str(), chains[0].nature()),
+            ("api < whoever held it (stopped, traced or frozen)", Nature::Idle)
+        );
+    }
+    assert_ne!(walk(&row(1))[0].end.kind, Kind::Held);
+}
