@@ -52,8 +52,9 @@ static __always_inline u8 subject_of(s32 syscall)
 }
 
 /*
- * What a task that does not run is in: the bits of STATE_MASK, and whether a freezer holds it. A frozen cgroup (v2) leaves
- * its tasks in an interruptible sleep and notes that they are frozen; those that are stopped or traced it notes as well.
+ * What a task that does not run is in: the bits of STATE_MASK, and whether a freezer holds it. A frozen cgroup (v2)
+ * leaves its tasks in an interruptible sleep and notes that they are frozen; those that are stopped or traced it notes
+ * as well.
  */
 static __always_inline u8 state_of(struct task_struct *task, u32 state)
 {

@@ -9,7 +9,7 @@ use anyhow::Result;
 use super::{WEBLOAD, steady_load};
 use crate::builds::Build;
 use crate::cell::{Cell, Program};
-use crate::scenario::{Aim, NEUTRAL, Scenario, Side};
+use crate::scenario::{Aim, Scenario, Side, UNACCUSED};
 
 const PORT: u16 = 19174;
 
@@ -17,7 +17,7 @@ const PORT: u16 = 19174;
 pub static SCENARIO: Scenario = Scenario {
     name: "checkpointer",
     about: "a threaded Rust service with a thread that syncs checkpoints, beside the requests",
-    expected: NEUTRAL,
+    expected: UNACCUSED,
     twin: None,
     builds: &[Build::Rust("lab/scenarios/checkpointer/counters.rs", "counters"), WEBLOAD],
     folders: &["lab/webload"],

@@ -10,7 +10,7 @@ use anyhow::{Context, Result, bail};
 use super::{LOAD_CPU, PYTHON, SERVICE_CPU, WEBLOAD, steady_load};
 use crate::builds::Build;
 use crate::cell::{Cell, Program};
-use crate::scenario::{Aim, Expected, NEUTRAL, Scenario, Side};
+use crate::scenario::{Aim, Expected, Scenario, Side, UNACCUSED};
 
 const PORT: u16 = 19173;
 
@@ -22,7 +22,7 @@ pub static SCENARIO: Scenario = Scenario {
         line: Some("blocked_file_system"),
         ..Expected::cause(&["not-determined", "healthy", "at-capacity", "slow-dependency"])
     },
-    twin: Some(NEUTRAL),
+    twin: Some(UNACCUSED),
     builds: &[
         Build::Script("lab/scenarios/fuse-slow/slowfs.py", "slowfs.py"),
         Build::Script("lab/scenarios/fuse-slow/terms.js", "terms.js"),

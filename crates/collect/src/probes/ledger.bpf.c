@@ -129,15 +129,15 @@ static __always_inline u64 place_of(void *ctx, struct task_struct *task, struct 
 	if (t->place && t->place_kind == kind && c->stacks_in_second >= stacks_per_second)
 		return t->place;
 	c->stacks_in_second++;
-	t->place = ctx ? take_leaving_stack(ctx, &c->stacks, &c->stacks_lost) :
-			 take_stack(task, &c->stacks, &c->stacks_lost);
+	t->place = ctx ? take_leaving_stack(ctx, &c->stacks, &c->stacks_lost)
+		       : take_stack(task, &c->stacks, &c->stacks_lost);
 	t->place_kind = kind;
 	return t->place;
 }
 
 /* A thread leaves its CPU: books all since it last did. */
-static __always_inline void leave(void *ctx, struct task_struct *task, struct thread_state *t, u32 state,
-				  bool preempt, u64 now, struct counts *c)
+static __always_inline void leave(void *ctx, struct task_struct *task, struct thread_state *t, u32 state, bool preempt,
+				  u64 now, struct counts *c)
 {
 	u8 asleep = state_of(task, state);
 	u64 blocked;

@@ -58,6 +58,10 @@ impl Chain {
         let sleeps = self.links.last().is_some_and(|l| l.who.sleeps());
         let first = self.links.len() == 1;
         let who = &self.links[0].who;
+        // Before a right too: workers that take turns at accepting wait for a client, all of them.
+        if matches!(self.end.kind, Kind::Client | Kind::Signal | Kind::Held) {
+            return Nature::Idle;
+        }
         match who.fd_kind.as_str() {
             LOCK | DNS => return Nature::Waiting,
             // Threads that compute in turn are one load for the CPU, as with the lock of an interpreter.
@@ -65,7 +69,6 @@ impl Chain {
             _ => {}
         }
         match self.end.kind {
-            Kind::Client | Kind::Signal | Kind::Held => Nature::Idle,
             Kind::HandOver => Nature::HandOver,
             // A connection that the target made: whoever ends the wait, an answer was waited for.
             _ if !who.peer.is_empty() => Nature::Waiting,
