@@ -25,6 +25,8 @@ redis-benchmark  redis-tools
 mariadbd         mariadb-server-core
 wrk              wrk
 /usr/bin/python3 python3
+/usr/lib/python3/dist-packages/fusepy.py python3-fusepy
+prove            perl
 chromium         chromium
 ip               iproute2
 ps               procps

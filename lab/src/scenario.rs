@@ -101,16 +101,31 @@ pub struct Expected {
     pub function: Option<&'static str>,
     /// Beginning of the words for the end of the chain.
     pub end: Option<&'static str>,
+    /// A line of the thread ledger that must be there with more than [`MIN_LINE`] of the threads' time; where nobody can be
+    /// accused, that is what a right verdict shows.
+    pub line: Option<&'static str>,
 }
+
+/// Of all threads' time: idle threads have most of it.
+const MIN_LINE: f64 = 0.03;
 
 /// Nobody is at fault. Whether the service is also at its limit depends on how fast the host is.
 pub const NEUTRAL: Expected =
-    Expected { verdicts: &["healthy", "at-capacity"], comm: None, syscall: None, function: None, end: None };
+    Expected { verdicts: NOBODY, comm: None, syscall: None, function: None, end: None, line: None };
+
+/// Nobody is at fault, and whether all was seen does not matter here: the service waits for something that has no cause of
+/// its own.
+pub const UNACCUSED: Expected = Expected::cause(NEUTRAL_ONES);
+
+const NOBODY: &[&str] = &["healthy", "at-capacity"];
+
+/// Verdicts that accuse nobody, right or not.
+const NEUTRAL_ONES: &[&str] = &["healthy", "at-capacity", "not-determined"];
 
 impl Expected {
     /// One right cause.
     pub const fn cause(verdicts: &'static [&'static str]) -> Self {
-        Self { verdicts, comm: None, syscall: None, function: None, end: None }
+        Self { verdicts, comm: None, syscall: None, function: None, end: None, line: None }
     }
 
     /// For the score table.
@@ -123,16 +138,25 @@ impl Expected {
         if !self.verdicts.contains(&verdict.verdict.as_str()) {
             return Some(format!("expected {}, the verdict is {}", self.label(), verdict.verdict));
         }
+        if let Some(objection) = self.line_objection(verdict) {
+            return Some(objection);
+        }
         let first = verdict.findings.first();
-        if self.accuses_nobody() {
+        if NEUTRAL_ONES.contains(&verdict.verdict.as_str()) {
             return first.map(|f| format!("the verdict is {}, yet there is a finding: {}", verdict.verdict, f.cause));
         }
         let Some(finding) = first else { return Some(format!("{} without a finding", verdict.verdict)) };
         self.subject_objection(finding)
     }
 
-    fn accuses_nobody(&self) -> bool {
-        self.verdicts.iter().all(|v| NEUTRAL.verdicts.contains(v))
+    fn line_objection(&self, verdict: &Verdict) -> Option<String> {
+        let line = self.line?;
+        let of = |name: &str| verdict.ledger.threads.get(name).copied().unwrap_or(0.0);
+        let (got, wall) = (of(line), of("wall"));
+        let little = got < wall * MIN_LINE;
+        little.then(|| {
+            format!("ledger line {line} is {got:.2} s of {wall:.2} s, expected {:.0} % at least", MIN_LINE * 100.0)
+        })
     }
 
     fn subject_objection(&self, finding: &Finding) -> Option<String> {
@@ -201,6 +225,17 @@ mod tests {
         );
         assert!(NEUTRAL.objection(&v).unwrap().contains("yet there is a finding: hot-code"));
         assert_eq!(NEUTRAL.objection(&verdict(serde_json::json!({"verdict": "at-capacity"}))), None);
+    }
+
+    #[test]
+    fn a_line_of_the_ledger_has_to_be_there() {
+        let expected = Expected { line: Some("stopped"), ..Expected::cause(&["not-determined"]) };
+        let v = |stopped: f64| {
+            let threads = serde_json::json!({"threads": {"wall": 10.0, "stopped": stopped}, "connections": {}});
+            verdict(serde_json::json!({"verdict": "not-determined", "ledger": threads}))
+        };
+        assert_eq!(expected.objection(&v(2.0)), None);
+        assert!(expected.objection(&v(0.1)).unwrap().contains("ledger line stopped is 0.10 s of 10.00 s"));
     }
 
     #[test]

@@ -9,12 +9,18 @@ use crate::scenario::Scenario;
 
 #[path = "../scenarios/busy-poll/scenario.rs"]
 pub mod busy_poll;
+#[path = "../scenarios/checkpointer/scenario.rs"]
+mod checkpointer;
 #[path = "../scenarios/cpu-quota/scenario.rs"]
 mod cpu_quota;
 #[path = "../scenarios/dns-stall/scenario.rs"]
 mod dns_stall;
+#[path = "../scenarios/flock/scenario.rs"]
+mod flock;
 #[path = "../scenarios/fsync/scenario.rs"]
 mod fsync;
+#[path = "../scenarios/fuse-slow/scenario.rs"]
+mod fuse_slow;
 #[path = "../scenarios/gc-pause/scenario.rs"]
 mod gc_pause;
 #[path = "../scenarios/gc-pause-java/scenario.rs"]
@@ -41,6 +47,8 @@ mod lock_convoy_rust;
 mod log_to_slow_pipe;
 #[path = "../scenarios/major-faults/scenario.rs"]
 mod major_faults;
+#[path = "../scenarios/mmap-lock/scenario.rs"]
+mod mmap_lock;
 #[path = "../scenarios/nginx-static/scenario.rs"]
 mod nginx_static;
 #[path = "../scenarios/noisy-neighbour/scenario.rs"]
@@ -59,6 +67,8 @@ mod slow_store_netns;
 mod small_pool;
 #[path = "../scenarios/small-workers/scenario.rs"]
 mod small_workers;
+#[path = "../scenarios/stopped/scenario.rs"]
+mod stopped;
 #[path = "../scenarios/three-tiers/scenario.rs"]
 mod three_tiers;
 
@@ -85,7 +95,12 @@ pub static ALL: &[&Scenario] = &[
     &small_workers::SCENARIO,
     &dns_stall::SCENARIO,
     &major_faults::SCENARIO,
+    &mmap_lock::SCENARIO,
+    &flock::SCENARIO,
+    &fuse_slow::SCENARIO,
+    &stopped::SCENARIO,
     &nginx_static::SCENARIO,
+    &checkpointer::SCENARIO,
     &java_idle_pool::SCENARIO,
     &redis_load::SCENARIO,
     &go_small_gc::SCENARIO,

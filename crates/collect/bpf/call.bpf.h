@@ -6,7 +6,12 @@
 #pragma once
 
 #define CALLS 512
-#define STATE_MASK 0x0f /* R, S, D, T; without the freezable, killable and load bits */
+#define STATE_MASK 0x0f /* R, S, D, T, t; without the freezable, killable and load bits */
+#define TASK_INTERRUPTIBLE 0x01
+#define TASK_UNINTERRUPTIBLE 0x02
+#define TASK_RTLOCK_WAIT 0x1000 /* uninterruptible, on a real-time kernel */
+#define TASK_FROZEN 0x8000 /* since 6.1, by a cgroup (v1) or before the host sleeps */
+#define STATE_FROZEN 0x10 /* ours: the kernel has several ways to say it */
 #define ANON_INODE_MAGIC 0x09041934
 
 /* Which file a call is about. */
@@ -44,6 +49,30 @@ static __always_inline struct file *file_of(struct task_struct *task, u64 fd)
 static __always_inline u8 subject_of(s32 syscall)
 {
 	return syscall >= 0 && syscall < CALLS ? subjects[syscall] : NO_FILE;
+}
+
+/*
+ * What a task that does not run is in: the bits of STATE_MASK, and whether a freezer holds it. A frozen cgroup (v2)
+ * leaves its tasks in an interruptible sleep and notes that they are frozen; those that are stopped or traced it notes
+ * as well.
+ */
+static __always_inline u8 state_of(struct task_struct *task, u32 state)
+{
+	if (state & TASK_FROZEN)
+		return STATE_FROZEN;
+	if (state & TASK_RTLOCK_WAIT)
+		return TASK_UNINTERRUPTIBLE;
+	state &= STATE_MASK;
+	if (state == TASK_INTERRUPTIBLE && bpf_core_field_exists(struct task_struct, frozen) &&
+	    BPF_CORE_READ_BITFIELD(task, frozen))
+		return STATE_FROZEN;
+	return state;
+}
+
+/* The magic number of the file system that a file is on, as in statfs(2); 0 = none. */
+static __always_inline u32 file_system_of(struct file *file)
+{
+	return file ? (u32)BPF_CORE_READ(file, f_inode, i_sb, s_magic) : 0;
 }
 
 static __always_inline u8 kind_of_file(struct file *file)

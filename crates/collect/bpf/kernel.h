@@ -142,6 +142,7 @@ struct task_struct {
 	struct sched_info sched_info;
 	struct mm_struct *mm;
 	unsigned int in_iowait : 1;
+	unsigned int frozen : 1; /* by a cgroup (v2), or where that would find it stopped or traced */
 	int pid;
 	int tgid;
 	struct task_struct *real_parent;

@@ -79,3 +79,16 @@ static __always_inline u64 take_stack(struct task_struct *task, u64 *taken, u64 
 		return 0;
 	return keep_stack(stack, taken, lost);
 }
+
+/*
+ * Takes the stack of the thread that is leaving its CPU, down to where it does. Of a thread that sleeps already the
+ * kernel does not show the functions in which it gave its CPU away, and locks are taken in those. 0 = could not.
+ */
+static __always_inline u64 take_leaving_stack(void *ctx, u64 *taken, u64 *lost)
+{
+	struct kernel_stack *stack = empty_stack();
+
+	if (!stack || bpf_get_stack(ctx, stack, sizeof(*stack), 0) <= 0)
+		return 0;
+	return keep_stack(stack, taken, lost);
+}

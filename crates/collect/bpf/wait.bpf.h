@@ -15,7 +15,8 @@ struct wait_key {
 	u8 fd_kind;
 	u8 state;
 	u8 io_wait;
-	u8 zero[5];
+	u8 zero;
+	u32 file_system; /* of a file, its magic number */
 };
 
 struct wait_value {
@@ -34,21 +35,26 @@ struct {
 } waits SEC(".maps");
 
 /* Notes what a thread that leaves its CPU is about to wait for. */
-static __always_inline void note_wait(struct task_struct *task, struct thread_state *t, u32 state)
+static __always_inline void note_wait(struct task_struct *task, struct thread_state *t, u8 state)
 {
 	struct pt_regs *regs = (struct pt_regs *)bpf_task_pt_regs(task);
+	struct file *file;
 	s32 nr = task->flags & PF_KTHREAD ? -1 : call_number(regs);
 
 	t->off = OFF_BLOCKED;
-	t->state = state & STATE_MASK;
+	t->state = state;
 	t->io_wait = BPF_CORE_READ_BITFIELD(task, in_iowait);
 	t->syscall = nr;
 	t->fd_kind = FD_NONE;
+	t->file_system = 0;
 	t->stack = 0;
 	t->polled = -1;
 	switch (subject_of(nr)) {
 	case ONE_FILE:
-		t->fd_kind = kind_of_file(file_of(task, regs->di));
+		file = file_of(task, regs->di);
+		t->fd_kind = kind_of_file(file);
+		if (t->fd_kind == FD_FILE)
+			t->file_system = file_system_of(file);
 		break;
 	case POLL_SET: /* only the thread itself can read its memory, so it is kept for whoever ends the wait */
 		if (regs->si == 1)
@@ -73,6 +79,7 @@ static __always_inline void add_wait(struct task_struct *task, struct thread_sta
 		.fd_kind = t->fd_kind,
 		.state = t->state,
 		.io_wait = t->io_wait,
+		.file_system = t->file_system,
 	};
 	struct wait_value first = {.count = 1, .total = ns, .max = ns, .tgid = key.tid ? task->tgid : 0};
 	struct wait_value *row = bpf_map_lookup_elem(&waits, &key);

@@ -110,6 +110,15 @@ impl Trees {
         }
     }
 
+    /// The cgroups that may be frozen with a process in them: its own of version 1, and its own of version 2. One that is
+    /// frozen from further up says so itself.
+    pub fn freezers(&self, membership: &Membership) -> Vec<Level> {
+        let tree = |wanted: &dyn Fn(&Tree) -> bool| self.trees.iter().find(|tree| wanted(tree));
+        let v1 = membership.v1("freezer").zip(tree(&|tree| tree.controllers.iter().any(|c| c == "freezer")));
+        let v2 = membership.v2().zip(tree(&|tree| tree.controllers.is_empty()));
+        [v1, v2].into_iter().flatten().filter_map(|(path, tree)| climb(tree, path).into_iter().next()).collect()
+    }
+
     /// Folders of the cgroup called `path`, in every tree that has it. `path` is either a folder or
     /// as `/proc/PID/cgroup` writes it.
     pub fn folders(&self, path: &Path) -> Vec<PathBuf> {

@@ -6,6 +6,7 @@
 //! missing becomes one gap, never an error. To add a sampler: one file here, two lines below.
 
 mod cgroup_cpu;
+mod cgroup_freezer;
 mod cgroup_memory;
 mod cgroup_pids;
 mod changes;
@@ -146,6 +147,7 @@ fn all(scope: &Scope) -> Vec<Box<dyn Sampler>> {
         Box::new(cgroup_cpu::sampler(scope)),
         Box::new(cgroup_memory::sampler(scope)),
         Box::new(cgroup_pids::sampler(scope)),
+        Box::new(cgroup_freezer::sampler(scope)),
     ]
 }
 

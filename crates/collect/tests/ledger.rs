@@ -135,3 +135,43 @@ fn waits_say_the_call_and_the_kind_of_descriptor() {
         assert!(stacks[&wait.stack].len() > 3, "{wait:?}");
     }
 }
+
+/// Polls until something holds of a process.
+fn until(holds: impl Fn() -> bool) {
+    for _ in 0..600 {
+        if holds() {
+            return;
+        }
+        sleep(Duration::from_millis(50));
+    }
+    panic!("not after 30 s");
+}
+
+#[test]
+fn a_stop_is_told_and_a_lock_on_a_file_with_its_file_system() {
+    if !kernel_allows() {
+        return;
+    }
+    let text = |child: &Running, file: &str| {
+        std::fs::read_to_string(format!("/proc/{}/{file}", child.0.id())).unwrap_or_default()
+    };
+    let stopped = Running::shell("kill -STOP $$; read x");
+    let file = std::env::temp_dir().join(format!("wakewalk-lock-{}", std::process::id()));
+    let held = std::fs::File::create(&file).unwrap();
+    held.lock().unwrap();
+    let waiting = Running(Command::new("flock").arg(&file).arg("true").spawn().unwrap());
+    until(|| text(&stopped, "stat").contains(") T "));
+    until(|| text(&waiting, "syscall").starts_with(&format!("{} ", libc::SYS_flock)));
+    let mut storage = MaybeUninit::uninit();
+    let mut ledger = Ledger::load(&mut storage).unwrap();
+    ledger.seed(&[stopped.0.id(), waiting.0.id()]).unwrap();
+    sleep(Duration::from_millis(50));
+    ledger.read(true).unwrap();
+    let waits = ledger.waits().unwrap();
+    let of = |child: &Running| waits.iter().find(|w| w.tid == child.0.id()).unwrap();
+    assert_eq!(of(&stopped).state, 4, "{:?}", of(&stopped));
+    assert_eq!((of(&waiting).fd_kind, of(&waiting).state), ("file", 1));
+    assert_ne!(of(&waiting).file_system, 0);
+    drop(held);
+    std::fs::remove_file(&file).unwrap();
+}

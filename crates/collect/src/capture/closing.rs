@@ -134,6 +134,7 @@ fn wait(row: &WaitRow, ids: &HashMap<u64, u32>) -> Wait {
         tid: row.tid,
         syscall: row.syscall,
         fd_kind: row.fd_kind.into(),
+        file_system: row.file_system,
         state: row.state.into(),
         io_wait: row.io_wait,
         stack: ids.get(&row.stack).copied().unwrap_or(0),

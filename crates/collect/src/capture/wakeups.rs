@@ -52,6 +52,7 @@ impl Rows {
             syscall: sleeper.syscall,
             args: if sleeper.syscall >= 0 { raw.args.to_vec() } else { Vec::new() },
             fd_kind: raw.fd_kind.into(),
+            file_system: raw.file_system,
             state: raw.state.into(),
             io_wait: raw.io_wait,
             stack: self.stack(sleeper.stack, ledger, stacks)?,

@@ -113,10 +113,34 @@ static __always_inline void show_wait(struct task_struct *task, struct thread_st
 	bpf_ringbuf_submit(s, BPF_RB_NO_WAKEUP);
 }
 
-/* A thread leaves its CPU: books all since it last did. */
-static __always_inline void leave(struct task_struct *task, struct thread_state *t, u32 state, bool preempt, u64 now,
-				  struct counts *c)
+/*
+ * Where a blocked thread waits; `ctx` of the hook where it leaves its CPU now, NULL = it sleeps already. A stack costs
+ * microseconds, and ten thousand threads that sleep in turns would pay for as many a second, each for the same one as
+ * before.
+ */
+static __always_inline u64 place_of(void *ctx, struct task_struct *task, struct thread_state *t, u64 now,
+				    struct counts *c)
 {
+	u32 kind = kind_of_wait(t);
+
+	if (c->second != now >> 30) {
+		c->second = now >> 30;
+		c->stacks_in_second = 0;
+	}
+	if (t->place && t->place_kind == kind && c->stacks_in_second >= stacks_per_second)
+		return t->place;
+	c->stacks_in_second++;
+	t->place = ctx ? take_leaving_stack(ctx, &c->stacks, &c->stacks_lost)
+		       : take_stack(task, &c->stacks, &c->stacks_lost);
+	t->place_kind = kind;
+	return t->place;
+}
+
+/* A thread leaves its CPU: books all since it last did. */
+static __always_inline void leave(void *ctx, struct task_struct *task, struct thread_state *t, u32 state, bool preempt,
+				  u64 now, struct counts *c)
+{
+	u8 asleep = state_of(task, state);
 	u64 blocked;
 
 	if (!t->off_at)
@@ -132,35 +156,18 @@ static __always_inline void leave(struct task_struct *task, struct thread_state 
 	if (state & TASK_DEAD) {
 		report_exit(task, t, now, c);
 		t->off_at = 0; /* a zombie stays in the list of tasks until it is reaped */
-	} else if (preempt || !(state & STATE_MASK)) {
+	} else if (preempt || !asleep) {
 		/* Held threads stay runnable. A thread that goes to sleep in a group that is held waits for itself. */
 		t->off = is_throttled(task) ? OFF_THROTTLED : OFF_PREEMPTED;
 		t->sum.involuntary++;
 	} else {
-		note_wait(task, t, state);
+		note_wait(task, t, asleep);
+		/* Uninterruptible, but not for I/O: for a lock of the kernel, mostly. */
+		if (asleep == TASK_UNINTERRUPTIBLE && !t->io_wait)
+			t->stack = place_of(ctx, task, t, now, c);
 		show_wait(task, t, c);
 		t->sum.voluntary++;
 	}
-}
-
-/*
- * Where a blocked thread waits. A stack costs microseconds, and ten thousand threads that sleep in
- * turns would pay for as many a second, each for the same one as before.
- */
-static __always_inline u64 place_of(struct task_struct *task, struct thread_state *t, u64 now, struct counts *c)
-{
-	u32 kind = kind_of_wait(t);
-
-	if (c->second != now >> 30) {
-		c->second = now >> 30;
-		c->stacks_in_second = 0;
-	}
-	if (t->place && t->place_kind == kind && c->stacks_in_second >= stacks_per_second)
-		return t->place;
-	c->stacks_in_second++;
-	t->place = take_stack(task, &c->stacks, &c->stacks_lost);
-	t->place_kind = kind;
-	return t->place;
 }
 
 /* A thread gets a CPU. Its counters are brought up to date only after this hook. */
@@ -170,8 +177,8 @@ static __always_inline void arrive(struct task_struct *task, struct thread_state
 	if (!t->off_at)
 		return;
 	note_arrival(task, t, before, now);
-	if (t->off == OFF_BLOCKED && t->stackless + (now - t->off_at) >= stack_every_ns)
-		t->stack = place_of(task, t, now, c);
+	if (t->off == OFF_BLOCKED && !t->stack && t->stackless + (now - t->off_at) >= stack_every_ns)
+		t->stack = place_of(NULL, task, t, now, c);
 }
 
 /* --- hooks ---------------------------------------------------------------------------------- */
@@ -190,7 +197,7 @@ int BPF_PROG(on_switch, bool preempt, struct task_struct *prev, struct task_stru
 	/* Most switches are between bystanders: they do not even pay for the clock. */
 	if (leaving) {
 		now = bpf_ktime_get_ns();
-		leave(prev, leaving, prev_state, preempt, now, c);
+		leave(ctx, prev, leaving, prev_state, preempt, now, c);
 	}
 	if (arriving)
 		arrive(next, arriving, prev, now ?: bpf_ktime_get_ns(), c);
@@ -269,8 +276,8 @@ int seed_threads(struct bpf_iter__task *ctx)
 	if (task->on_cpu) {
 		t->off = OFF_RUNNING;
 		t->on_at = now;
-	} else if (task->__state & STATE_MASK) {
-		note_wait(task, t, task->__state);
+	} else if (state_of(task, task->__state)) {
+		note_wait(task, t, state_of(task, task->__state));
 	} else {
 		t->off = is_throttled(task) ? OFF_THROTTLED : OFF_PREEMPTED;
 	}

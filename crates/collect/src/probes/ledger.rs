@@ -64,7 +64,7 @@ pub struct ThreadRow {
 /// Sums of a thread, ns unless said; the C struct `totals`.
 pub type Totals = types::totals;
 
-/// Blocked time by thread, call, kind of descriptor and kernel stack.
+/// Blocked time by thread, call, file and kernel stack.
 #[derive(Clone, Debug)]
 pub struct WaitRow {
     /// Process id; 0 = young threads together.
@@ -75,6 +75,8 @@ pub struct WaitRow {
     pub syscall: i32,
     /// Kind of the first argument's descriptor.
     pub fd_kind: &'static str,
+    /// Magic number of the file system that the file is on; 0 = none.
+    pub file_system: u32,
     /// Task state bits.
     pub state: u8,
     /// Counted by the kernel as I/O wait.
@@ -313,6 +315,7 @@ fn wait_row(key: &types::wait_key, value: &types::wait_value) -> WaitRow {
         tid: key.tid,
         syscall: key.syscall,
         fd_kind: shapes::fd_kind(key.fd_kind),
+        file_system: key.file_system,
         state: key.state,
         io_wait: key.io_wait != 0,
         stack: key.stack,

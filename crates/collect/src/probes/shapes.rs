@@ -123,6 +123,8 @@ const SHAPES: &[(c_long, Subject, Argument, u8, bool)] = &[
     (libc::SYS_ioctl, File, Nothing, 0, false),
     (libc::SYS_fsync, File, Nothing, 0, false),
     (libc::SYS_fdatasync, File, Nothing, 0, false),
+    (libc::SYS_flock, File, Nothing, 0, false),
+    (libc::SYS_fcntl, File, Nothing, 0, false),
     (libc::SYS_fallocate, File, Nothing, 0, false),
     (libc::SYS_getdents64, File, Nothing, 0, false),
 ];

@@ -66,6 +66,7 @@ struct wakeup {
 	u8 fd_kind;
 	u8 state;
 	u8 io_wait;
+	u32 file_system; /* of the file that the sleeper waits for, its magic number */
 	u64 args[4]; /* of the sleeper's call, the first four */
 	struct port_pair ports; /* of the socket that the sleeper waits for */
 	struct port_pair waker_ports; /* of the socket that the waker's call is about */
@@ -179,6 +180,7 @@ static __always_inline u64 take_own_stack(void *ctx, bool *interrupt, struct wak
 static __always_inline void fill_sleeper(struct wakeup *row, struct task_struct *task, struct sleeper *s)
 {
 	struct pt_regs *regs = (struct pt_regs *)bpf_task_pt_regs(task);
+	struct file *file;
 
 	row->since = s->row_at;
 	row->blocked = s->blocked;
@@ -189,8 +191,10 @@ static __always_inline void fill_sleeper(struct wakeup *row, struct task_struct 
 	row->tgid = task->tgid;
 	row->tid = task->pid;
 	row->syscall = task->flags & PF_KTHREAD ? -1 : call_number(regs);
-	row->fd_kind = look_at(awaited_file(task, row->syscall, regs), &row->ports);
-	row->state = task->__state & STATE_MASK;
+	file = awaited_file(task, row->syscall, regs);
+	row->fd_kind = look_at(file, &row->ports);
+	row->file_system = row->fd_kind == FD_FILE ? file_system_of(file) : 0;
+	row->state = state_of(task, task->__state);
 	row->io_wait = BPF_CORE_READ_BITFIELD(task, in_iowait);
 	row->args[0] = regs->di;
 	row->args[1] = regs->si;

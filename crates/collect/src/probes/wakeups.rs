@@ -62,6 +62,8 @@ pub struct Wakeup {
     pub args: [u64; 4],
     /// Kind of the first argument's descriptor.
     pub fd_kind: &'static str,
+    /// Magic number of the file system that the file is on; 0 = none.
+    pub file_system: u32,
     /// Task state bits of the sleeper.
     pub state: u8,
     /// The kernel counted the wait as I/O wait.
@@ -267,6 +269,7 @@ pub(crate) fn parse(bytes: &[u8]) -> Option<Wakeup> {
         sleeper: party((raw.tgid, raw.tid), &raw.comm, raw.syscall, raw.ports, raw.stack),
         args: raw.args,
         fd_kind: shapes::fd_kind(raw.fd_kind),
+        file_system: raw.file_system,
         state: raw.state,
         io_wait: raw.io_wait != 0,
         context: CONTEXTS.get(usize::from(raw.context)).copied().unwrap_or("thread"),

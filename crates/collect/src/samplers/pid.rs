@@ -24,6 +24,7 @@ const IO: &[(&str, &str)] =
 struct Kept {
     stat: Reread,
     io: Reread,
+    status: Reread,
     /// Soft limit of open files; read once, since it changes next to never.
     limit: Option<f64>,
 }
@@ -65,6 +66,7 @@ impl Pids {
         let kept = self.kept.entry(pid).or_insert_with(|| Kept {
             stat: Reread::new(scope.proc.of(pid, "stat")),
             io: Reread::new(scope.proc.of(pid, "io")),
+            status: Reread::new(scope.proc.of(pid, "status")),
             limit: limit(scope, pid),
         });
         let Some(stat) = kept.stat.text().ok().and_then(|text| Stat::from_read(text.as_bytes()).ok()) else {
@@ -88,6 +90,7 @@ impl Pids {
             }
         }
         put_io(&mut kept.io, &entity, out);
+        put_tracer(&mut kept.status, &entity, out);
     }
 
     fn open_files(&self, scope: &Scope, pid: u32) -> Option<f64> {
@@ -107,6 +110,14 @@ fn put_io(io: &mut Reread, entity: &str, out: &mut Readings) {
         if let Some(value) = field(text, key).and_then(|v| v.parse().ok()) {
             out.put(NAME, entity, name, value);
         }
+    }
+}
+
+/// Who traces a process, if anybody does: it is stopped at each thing that is traced.
+fn put_tracer(status: &mut Reread, entity: &str, out: &mut Readings) {
+    let tracer = field(status.text().unwrap_or_default(), "TracerPid").and_then(|pid| pid.parse::<u32>().ok());
+    if let Some(pid) = tracer.filter(|pid| *pid > 0) {
+        out.put(NAME, entity, "tracer_pid", f64::from(pid));
     }
 }
 

@@ -112,6 +112,9 @@ fn cgroups_of_v2() {
         .file("sys/fs/cgroup/app/memory.current", "4096\n")
         .file("sys/fs/cgroup/app/memory.events", "low 0\nmax 8\noom 1\noom_kill 1\n")
         .file("sys/fs/cgroup/app/memory.stat", "anon 1\npgmajfault 9\n")
+        .file("sys/fs/cgroup/app/cgroup.events", "populated 1\nfrozen 1\n")
+        .file("sys/fs/cgroup/app/cgroup.stat.local", "frozen_usec 17\n")
+        .file("proc/10/status", "Name:\tapp\nTracerPid:\t812\n")
         .file("sys/fs/cgroup/app/pids.max", "100\n")
         .file("sys/fs/cgroup/app/pids.current", "2\n");
     let rows = samplers(&root).sample(1);
@@ -122,6 +125,9 @@ fn cgroups_of_v2() {
     assert_eq!((memory["/app usage_bytes"], memory["/app failcnt"], memory["/app oom_kill"]), (4096.0, 8.0, 1.0));
     assert_eq!((memory["/app pgmajfault"], memory.get("/app limit_bytes")), (9.0, None));
     assert_eq!(source(&rows, "cgroup/pids")["/app max"], 100.0);
+    let freezer = source(&rows, "cgroup/freezer");
+    assert_eq!((freezer["/app frozen"], freezer["/app frozen_ns"], freezer.len()), (1.0, 17e3, 2));
+    assert_eq!(source(&rows, "proc/pid")["10 tracer_pid"], 812.0);
 }
 
 #[test]

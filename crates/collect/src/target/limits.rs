@@ -67,6 +67,8 @@ pub struct Cgroups {
     pub memory: Vec<Level>,
     /// Where the number of processes is limited.
     pub pids: Vec<Level>,
+    /// The processes' own ones, of both versions, which may be frozen.
+    pub freezer: Vec<Level>,
     /// How many levels of the CPU controller were too many to follow.
     pub left_out: usize,
 }
@@ -74,15 +76,7 @@ pub struct Cgroups {
 impl Cgroups {
     /// Cgroups of these processes, those of the first ones if they are too many.
     pub fn of(trees: &Trees, memberships: &[Membership]) -> Self {
-        let levels = |controller: &str| {
-            let mut all: Vec<Level> = Vec::new();
-            for level in memberships.iter().flat_map(|m| trees.levels(m, controller)) {
-                if !all.contains(&level) {
-                    all.push(level);
-                }
-            }
-            all
-        };
+        let levels = |controller: &str| each_once(memberships.iter().flat_map(|m| trees.levels(m, controller)));
         let bounded = |controller: &str| levels(controller).into_iter().take(LEVELS).collect();
         Self {
             left_out: levels("cpu").len().saturating_sub(LEVELS),
@@ -90,6 +84,17 @@ impl Cgroups {
             cpuacct: bounded("cpuacct"),
             memory: bounded("memory"),
             pids: bounded("pids"),
+            freezer: each_once(memberships.iter().flat_map(|m| trees.freezers(m)).take(LEVELS)),
         }
     }
+}
+
+fn each_once(levels: impl Iterator<Item = Level>) -> Vec<Level> {
+    let mut all: Vec<Level> = Vec::new();
+    for level in levels {
+        if !all.contains(&level) {
+            all.push(level);
+        }
+    }
+    all
 }

@@ -7,25 +7,10 @@ use super::counters::Counters;
 use super::profile::Profile;
 use super::stacks::Stacks;
 use crate::case::{Case, Fact};
-use crate::ledger::blocked::{self, Blocked, Evidence};
+use crate::ledger::blocked::{self, Blocked, is_reclaim, symbols};
 use crate::ledger::threads::Threads;
 use crate::statistics::share;
 use crate::verdict::Gap;
-
-/// Kernel functions that look for pages to free on behalf of whoever wants one.
-const RECLAIM: &[&str] = &[
-    "try_to_free_mem_cgroup_pages",
-    "try_to_free_pages",
-    "do_try_to_free_pages",
-    "mem_cgroup_handle_over_high",
-    "throttle_direct_reclaim",
-    "shrink_node",
-    "shrink_lruvec",
-    "__alloc_pages_direct_compact",
-];
-
-/// A fault that waits for the map of the address space, not for a page.
-const MAP_LOCK: &str = "rwsem_down";
 
 /// Why memory was short.
 #[derive(Clone, Debug, PartialEq)]
@@ -43,6 +28,8 @@ pub struct Shortage {
 pub struct Memory {
     /// Blocked in page faults until a page was there, ns.
     pub fault_ns: f64,
+    /// Of that, where the kernel counted it as I/O: the page came from a disk, ns.
+    pub fault_io_ns: f64,
     /// Blocked while pages were freed, ns.
     pub reclaim_blocked_ns: f64,
     /// On a CPU, looking for pages to free, ns.
@@ -66,10 +53,18 @@ impl Fact for Memory {
         let stacks = case.fact::<Stacks>()?;
         let mut memory = Memory::default();
         for row in case.recording.rows::<tables::Wait>() {
-            memory.add(case, row, &stacks);
+            let ns = row.total_ns as f64;
+            match blocked::of_wait(case, &stacks, row) {
+                Blocked::Memory => memory.reclaim_blocked_ns += ns,
+                Blocked::PageFault => {
+                    memory.fault_ns += ns;
+                    memory.fault_io_ns += if row.io_wait { ns } else { 0.0 };
+                }
+                _ => {}
+            }
         }
         if let Ok(profile) = case.fact::<Profile>() {
-            let reclaims = |stack: u32| stacks.frames(stack).any(|code| is_reclaim(&code.symbol));
+            let reclaims = |stack: u32| is_reclaim(&symbols(&stacks, stack));
             let samples: u64 =
                 profile.places.iter().filter(|(p, _)| p.kernel && reclaims(p.stack)).map(|(_, n)| n).sum();
             memory.reclaim_cpu_ns = ledger.total.cpu_ns * share(samples as f64, profile.total.samples as f64);
@@ -81,24 +76,6 @@ impl Fact for Memory {
         }
         Ok(memory)
     }
-}
-
-impl Memory {
-    fn add(&mut self, case: &Case, row: &tables::Wait, stacks: &Stacks) {
-        let symbols: Vec<&str> = stacks.frames(row.stack).map(|code| code.symbol.as_str()).collect();
-        let (syscall, fd_kind) = (&case.syscall(row.syscall), &row.fd_kind);
-        let evidence = Evidence { syscall, fd_kind, state: row.state, io_wait: row.io_wait, stack: &symbols };
-        let ns = row.total_ns as f64;
-        if symbols.iter().any(|name| is_reclaim(name)) {
-            self.reclaim_blocked_ns += ns;
-        } else if blocked::kind(&evidence) == Blocked::PageFault && !symbols.iter().any(|s| s.starts_with(MAP_LOCK)) {
-            self.fault_ns += ns;
-        }
-    }
-}
-
-fn is_reclaim(symbol: &str) -> bool {
-    RECLAIM.contains(&symbol)
 }
 
 /// The cgroup whose limit was met most; else the host, if it freed pages for somebody who waited, or swapped in.

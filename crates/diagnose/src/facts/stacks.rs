@@ -78,10 +78,20 @@ impl Fact for Stacks {
                 part: runtimes::part(&frame.symbol, &frame.module),
             });
         }
-        let resolve = |s: &tables::Stack| s.frames.iter().filter_map(|f| by_id.get(f).copied()).collect();
+        let known =
+            |s: &tables::Stack| -> Vec<usize> { s.frames.iter().filter_map(|f| by_id.get(f).copied()).collect() };
+        let resolve = |s: &tables::Stack| -> Vec<usize> {
+            known(s).into_iter().skip_while(|&i: &usize| code.get(i).is_some_and(is_of_hook)).collect()
+        };
         let stacks = case.recording.rows::<tables::Stack>().iter().map(|s| (s.id, (resolve(s), s.complete))).collect();
         Ok(Stacks { code, stacks })
     }
+}
+
+/// Whether a frame is of the hook that took the stack, which calls itself from where it hangs.
+fn is_of_hook(code: &Code) -> bool {
+    const HOOK: [&str; 5] = ["bpf_prog_", "bpf_trampoline_", "bpf_trace_run", "__bpf_trace_", "__traceiter_"];
+    code.is_kernel() && HOOK.iter().any(|part| code.symbol.starts_with(part))
 }
 
 impl Stacks {

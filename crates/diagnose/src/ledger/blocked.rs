@@ -1,9 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What a blocked thread was blocked for: from the system call it was in, the kind of file, the
-//! task state and the kernel stack.
+//! What a blocked thread was blocked for: from the system call it was in, the kind of file and its file system, the task
+//! state and the kernel stack. Uninterruptible is not disk: locks of the kernel, file systems that somebody else serves and
+//! the search for free memory are waited for in that state too.
 
+use recording::tables::{Wait, Wakeup};
 use serde::{Deserialize, Serialize};
 
+use super::file_system::{self, FileSystem, Holds};
+use super::kernel_lock;
+use crate::case::Case;
+use crate::facts::stacks::Stacks;
 use crate::syscall::{Family, family};
 
 /// A kind of block: one ledger line each.
@@ -22,10 +28,20 @@ pub enum Blocked {
     Poll,
     /// A futex: a lock, a condition, or a parked pool worker.
     Futex,
+    /// A lock on a file that another process holds: flock, fcntl, a lease.
+    FileLock,
+    /// A semaphore of System V, or the counter of an eventfd.
+    Semaphore,
+    /// A lock inside the kernel, such as that of the memory map.
+    KernelLock,
     /// Block I/O, or a file system waiting for it.
     Disk,
+    /// A file system that a program in user space or another host serves: FUSE, NFS and their like.
+    FileSystem,
     /// A page fault that waits for a page, inside or outside a system call.
     PageFault,
+    /// Memory had to be freed first, or a limit of it was met.
+    Memory,
     /// The thread's own sleep.
     Sleep,
     /// A pipe.
@@ -34,6 +50,8 @@ pub enum Blocked {
     Tty,
     /// Waiting for a child.
     Child,
+    /// It was kept from running: by a stop signal, a debugger, or a freezer. Whatever it waited for besides.
+    Stopped,
     /// Known call, none of the above.
     Other,
     /// Blocked time that no row of table `wait` accounts for.
@@ -42,19 +60,25 @@ pub enum Blocked {
 
 impl Blocked {
     /// All kinds, in the order of display.
-    pub const ALL: [Blocked; 14] = [
+    pub const ALL: [Blocked; 20] = [
         Blocked::SocketRead,
         Blocked::Accept,
         Blocked::Connect,
         Blocked::SocketSend,
         Blocked::Poll,
         Blocked::Futex,
+        Blocked::FileLock,
+        Blocked::Semaphore,
+        Blocked::KernelLock,
         Blocked::Disk,
+        Blocked::FileSystem,
         Blocked::PageFault,
+        Blocked::Memory,
         Blocked::Sleep,
         Blocked::Pipe,
         Blocked::Tty,
         Blocked::Child,
+        Blocked::Stopped,
         Blocked::Other,
         Blocked::Unattributed,
     ];
@@ -68,31 +92,66 @@ impl Blocked {
             Blocked::SocketSend => "blocked_socket_send",
             Blocked::Poll => "blocked_poll",
             Blocked::Futex => "blocked_futex",
+            Blocked::FileLock => "blocked_file_lock",
+            Blocked::Semaphore => "blocked_semaphore",
+            Blocked::KernelLock => "blocked_kernel_lock",
             Blocked::Disk => "blocked_disk",
+            Blocked::FileSystem => "blocked_file_system",
             Blocked::PageFault => "blocked_page_fault",
+            Blocked::Memory => "blocked_memory",
             Blocked::Sleep => "blocked_sleep",
             Blocked::Pipe => "blocked_pipe",
             Blocked::Tty => "blocked_tty",
             Blocked::Child => "blocked_child",
+            Blocked::Stopped => "stopped",
             Blocked::Other => "blocked_other",
             Blocked::Unattributed => "blocked_unattributed",
         }
     }
 }
 
-/// TASK_UNINTERRUPTIBLE.
+/// Task states, as tables `wait` and `wakeup` have them.
 const UNINTERRUPTIBLE: u32 = 2;
+pub(crate) const STOPPED: u32 = 4;
+pub(crate) const TRACED: u32 = 8;
+pub(crate) const FROZEN: u32 = 16;
 
 /// Entry points of page faults on x86 and arm64: anything below them in a stack is the fault's.
 const FAULTS: &[&str] =
     &["exc_page_fault", "asm_exc_page_fault", "do_user_addr_fault", "handle_mm_fault", "do_page_fault", "do_mem_abort"];
 
-/// What one row of table `wait` was for.
+/// Functions that look for pages to free on behalf of whoever wants one, or hold up whoever used too many.
+const RECLAIM: &[&str] = &[
+    "try_to_free_mem_cgroup_pages",
+    "try_to_free_pages",
+    "do_try_to_free_pages",
+    "mem_cgroup_handle_over_high",
+    "__mem_cgroup_handle_over_high",
+    "throttle_direct_reclaim",
+    "shrink_node",
+    "shrink_lruvec",
+    "__alloc_pages_direct_compact",
+    "mem_cgroup_oom_synchronize",
+];
+
+/// Functions in which a lock on a file, or a lease of it, is waited for.
+const FILE_LOCKS: &[&str] = &[
+    "locks_lock_inode_wait",
+    "flock_lock_inode_wait",
+    "posix_lock_inode_wait",
+    "do_lock_file_wait",
+    "fcntl_setlk",
+    "__break_lease",
+];
+
+/// What one row of table `wait` or `wakeup` was for.
 pub struct Evidence<'a> {
     /// Name of the system call, `none` outside one.
     pub syscall: &'a str,
     /// Kind of the file behind the first argument.
     pub fd_kind: &'a str,
+    /// Magic number of the file system that the file is on; 0 = unknown.
+    pub file_system: u32,
     /// Task state at the switch-out.
     pub state: u32,
     /// The kernel counted it as I/O wait.
@@ -101,15 +160,57 @@ pub struct Evidence<'a> {
     pub stack: &'a [&'a str],
 }
 
+/// Kernel functions of a stack, leaf first.
+pub fn symbols(stacks: &Stacks, stack: u32) -> Vec<&str> {
+    stacks.frames(stack).map(|code| code.symbol.as_str()).collect()
+}
+
+/// What a row of table `wait` shows, with the names of its call and of its stack.
+pub fn evidence_of_wait<'a>(row: &'a Wait, syscall: &'a str, stack: &'a [&'a str]) -> Evidence<'a> {
+    let Wait { fd_kind, file_system, state, io_wait, .. } = row;
+    Evidence { syscall, fd_kind, file_system: *file_system, state: *state, io_wait: *io_wait, stack }
+}
+
+/// The kind of block of a row of table `wait`.
+pub fn of_wait(case: &Case, stacks: &Stacks, row: &Wait) -> Blocked {
+    kind(&evidence_of_wait(row, &case.syscall(row.syscall), &symbols(stacks, row.stack)))
+}
+
+/// The kind of block of a row of table `wakeup`.
+pub fn of_wakeup(case: &Case, stacks: &Stacks, row: &Wakeup) -> Blocked {
+    kind(&Evidence {
+        syscall: &case.syscall(row.syscall),
+        fd_kind: &row.fd_kind,
+        file_system: row.file_system,
+        state: row.state,
+        io_wait: row.io_wait,
+        stack: &symbols(stacks, row.stack),
+    })
+}
+
 /// The kind of block that the evidence shows.
 pub fn kind(e: &Evidence) -> Blocked {
+    if e.state & (STOPPED | TRACED | FROZEN) != 0 {
+        return Blocked::Stopped;
+    }
+    if is_reclaim(e.stack) {
+        return Blocked::Memory;
+    }
+    if e.is_file_lock() {
+        return Blocked::FileLock;
+    }
+    if e.is_kernel_lock() {
+        return Blocked::KernelLock;
+    }
+    if e.elsewhere().is_some() {
+        return Blocked::FileSystem;
+    }
     // A fault inside a system call carries that call's number; only the stack tells.
     if e.stack.iter().any(|s| FAULTS.contains(s)) {
         return Blocked::PageFault;
     }
-    let waits_for_io = e.io_wait || e.state & UNINTERRUPTIBLE != 0;
     if e.syscall == "none" {
-        return if waits_for_io { Blocked::PageFault } else { Blocked::Other };
+        return if e.io_wait || e.is_uninterruptible() { Blocked::PageFault } else { Blocked::Other };
     }
     match family(e.syscall) {
         Family::Poll => Blocked::Poll,
@@ -118,69 +219,84 @@ pub fn kind(e: &Evidence) -> Blocked {
         Family::Child => Blocked::Child,
         Family::Accept => Blocked::Accept,
         Family::Connect => Blocked::Connect,
-        Family::Receive => transfer(e, waits_for_io, Blocked::SocketRead),
-        Family::Send => transfer(e, waits_for_io, Blocked::SocketSend),
+        Family::Receive => transfer(e, Blocked::SocketRead),
+        Family::Send => transfer(e, Blocked::SocketSend),
+        _ => other_call(e),
+    }
+}
+
+/// Whether pages are being freed.
+pub fn is_reclaim(stack: &[&str]) -> bool {
+    stack.iter().any(|name| RECLAIM.contains(name))
+}
+
+fn other_call(e: &Evidence) -> Blocked {
+    match e.syscall {
         // vfork's parent waits until its child has its own memory.
-        _ if e.syscall == "vfork" => Blocked::Child,
-        _ if waits_for_io => Blocked::Disk,
+        "vfork" => Blocked::Child,
+        "semop" | "semtimedop" | "semtimedop_time64" => Blocked::Semaphore,
+        _ if e.is_on_disk() => Blocked::Disk,
         _ => Blocked::Other,
     }
 }
 
 /// A read or write, by the file it goes to.
-fn transfer(e: &Evidence, waits_for_io: bool, on_socket: Blocked) -> Blocked {
+fn transfer(e: &Evidence, on_socket: Blocked) -> Blocked {
     let kernel = |part: &str| e.stack.iter().any(|s| s.contains(part));
     match e.fd_kind {
         "socket" => on_socket,
         "listener" => Blocked::Accept,
         "pipe" => Blocked::Pipe,
         "tty" => Blocked::Tty,
-        "file" | "block" => Blocked::Disk,
+        "anon" if kernel("eventfd_read") || kernel("eventfd_write") => Blocked::Semaphore,
         "anon" => Blocked::Other,
+        "file" | "block" if e.is_on_disk() => Blocked::Disk,
+        "file" | "block" => Blocked::Other,
         _ if e.syscall.starts_with("recv") || e.syscall == "sendto" || e.syscall.starts_with("sendm") => on_socket,
         _ if kernel("pipe_read") || kernel("pipe_write") => Blocked::Pipe,
         _ if kernel("tty_read") || kernel("tty_write") => Blocked::Tty,
         _ if kernel("sock_read_iter") || kernel("sock_write_iter") || kernel("sk_wait_data") => on_socket,
-        _ if waits_for_io => Blocked::Disk,
-        _ => Blocked::Other,
+        _ => other_call(e),
+    }
+}
+
+impl Evidence<'_> {
+    fn is_uninterruptible(&self) -> bool {
+        self.state & UNINTERRUPTIBLE != 0
+    }
+
+    /// Whether it waits for a lock on a file. fcntl sleeps for nothing else.
+    fn is_file_lock(&self) -> bool {
+        self.syscall == "flock"
+            || self.syscall == "fcntl" && !self.is_uninterruptible()
+            || self.stack.iter().any(|name| FILE_LOCKS.contains(name))
+    }
+
+    /// Whether it waits for a lock of the kernel. Who waits for I/O holds such locks, and waits for none.
+    fn is_kernel_lock(&self) -> bool {
+        !self.io_wait
+            && kernel_lock::of(self.stack).is_some_and(|lock| !lock.kind.is_empty() || self.is_uninterruptible())
+    }
+
+    /// The file system that somebody else serves, if it waits for one.
+    pub fn elsewhere(&self) -> Option<FileSystem> {
+        let of_file = file_system::of_magic(self.file_system).filter(|fs| self.fd_kind == "file" && fs.is_elsewhere());
+        of_file.or_else(|| file_system::elsewhere(self.stack))
+    }
+
+    /// Whether a disk is waited for: the kernel counts it as I/O; or a file system of a disk waits, for a thread of its own
+    /// that writes. Of a file whose file system was not recorded, uninterruptible has to do.
+    fn is_on_disk(&self) -> bool {
+        let file = matches!(self.fd_kind, "file" | "block");
+        let holds = file_system::of_magic(self.file_system).map(|fs| fs.holds);
+        let by_file = match holds {
+            Some(Holds::Disk) => true,
+            Some(_) => false,
+            None => self.fd_kind == "block" || file && self.file_system == 0,
+        };
+        self.io_wait || self.is_uninterruptible() && (by_file || file_system::is_on_disk(self.stack))
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn check(syscall: &str, fd_kind: &str, state: u32, io_wait: bool, stack: &[&str], expected: Blocked) {
-        assert_eq!(kind(&Evidence { syscall, fd_kind, state, io_wait, stack }), expected, "{syscall} on {fd_kind}");
-    }
-
-    #[test]
-    fn calls_and_files() {
-        check("read", "socket", 1, false, &[], Blocked::SocketRead);
-        check("read", "pipe", 1, false, &[], Blocked::Pipe);
-        check("read", "", 1, false, &["anon_pipe_read", "vfs_read"], Blocked::Pipe);
-        check("read", "tty", 1, false, &[], Blocked::Tty);
-        check("read", "anon", 1, false, &[], Blocked::Other);
-        check("read", "", 2, true, &["folio_wait_bit_common"], Blocked::Disk);
-        check("pread64", "file", 2, true, &[], Blocked::Disk);
-        check("write", "socket", 1, false, &["sk_stream_wait_memory"], Blocked::SocketSend);
-        check("sendmsg", "", 1, false, &[], Blocked::SocketSend);
-        check("accept4", "", 1, false, &[], Blocked::Accept);
-        check("epoll_pwait2", "anon", 1, false, &[], Blocked::Poll);
-        check("futex", "", 1, false, &[], Blocked::Futex);
-        check("clock_nanosleep", "", 1, false, &[], Blocked::Sleep);
-        check("wait4", "", 1, false, &[], Blocked::Child);
-        check("fsync", "file", 2, true, &[], Blocked::Disk);
-        check("rt_sigsuspend", "", 1, false, &[], Blocked::Other);
-        check("syscall 9999", "", 0, false, &[], Blocked::Other);
-    }
-
-    #[test]
-    fn faults_inside_and_outside_calls() {
-        check("none", "", 2, true, &[], Blocked::PageFault);
-        check("none", "", 1, false, &[], Blocked::Other);
-        let stack = ["io_schedule", "filemap_fault", "handle_mm_fault", "exc_page_fault", "copy_to_user", "vfs_read"];
-        check("read", "socket", 2, true, &stack, Blocked::PageFault);
-        check("epoll_wait", "anon", 1, false, &stack, Blocked::PageFault);
-    }
-}
+mod tests;

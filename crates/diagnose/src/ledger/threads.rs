@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 
 use recording::tables;
 
-use super::blocked::{Blocked, Evidence, kind};
+use super::blocked::{Blocked, of_wait};
 use crate::case::{Case, Fact, gap};
 use crate::facts::stacks::Stacks;
 use crate::statistics::{Weights, ratio, share, share_error};
@@ -236,20 +236,12 @@ fn add_blocked(
     let mut with_stack = 0.0;
     let mut young = BTreeMap::<Blocked, f64>::new();
     for row in case.recording.rows::<tables::Wait>() {
-        let symbols: Vec<&str> = stacks.frames(row.stack).map(|c| c.symbol.as_str()).collect();
-        let evidence = Evidence {
-            syscall: &case.syscall(row.syscall),
-            fd_kind: &row.fd_kind,
-            state: row.state,
-            io_wait: row.io_wait,
-            stack: &symbols,
-        };
-        with_stack += if symbols.is_empty() { 0.0 } else { row.total_ns as f64 };
+        with_stack += if stacks.frames(row.stack).next().is_none() { 0.0 } else { row.total_ns as f64 };
         let into = match threads.get_mut(&key(row.pid, row.tid, "")) {
             Some(thread) if row.tid != 0 => &mut thread.lines.blocked_ns,
             _ => &mut young,
         };
-        *into.entry(kind(&evidence)).or_default() += row.total_ns as f64;
+        *into.entry(of_wait(case, &stacks, row)).or_default() += row.total_ns as f64;
     }
     spread(young, threads, blocked);
     for (key, thread) in threads.iter_mut() {

@@ -6,25 +6,33 @@ use crate::case::Case;
 use crate::facts::memory::Memory;
 use crate::facts::stacks::Stacks;
 use crate::facts::waiting::{Waiting, called_from, links, too_little};
-use crate::ledger::blocked::Blocked;
+use crate::ledger::blocked::{Blocked, symbols};
+use crate::ledger::file_system;
 use crate::ledger::threads::Threads;
+use crate::statistics::share;
 use crate::syscall::{Family, family};
 use crate::verdict::{Explains, Finding, Gap, Subject};
 use crate::walk::Kind;
 use crate::walk::chains::Chain;
 use crate::wording::{percent, seconds};
 
+mod background;
+
+use background::{Background, in_requests};
+
 pub(super) static RULE: Rule = Rule {
     cause: "disk-wait",
     explain: Explain {
-        means: "Threads of the target are blocked in reads, writes or fsync of files until a disk is done, for half or more \
-                of the time in which the target is not idle.",
-        recognised_by: "The ledger's line `blocked_disk`: waits in file calls that the kernel counts as I/O waits; and page \
-                        faults that wait for a disk while memory is not short. The call and its file are named; who else \
-                        writes stands in the resource table.",
+        means: "Threads of the target that take part in requests are blocked in reads, writes or fsync of files until a disk \
+                is done, for half or more of the time in which the target is not idle.",
+        recognised_by: "The ledger's line `blocked_disk`: waits that the kernel counts as I/O, or for the journal of a disk's \
+                        file system; and page faults that wait for a disk while memory is not short. Threads that work by \
+                        a timer of their own, and for which no other thread waits, are said apart. The call and its file \
+                        are named; who else writes stands in the resource table.",
         what_to_do: "Do it less often (batch the fsyncs), beside the request instead of in it, or on a faster or less busy \
                      disk.",
-        look_alikes: "memory-pressure: page faults wait for the disk as well, because a memory limit is met. A pipe or \
+        look_alikes: "Locks of the kernel, and files that a program (FUSE) or another host (NFS) serves: the same task state, \
+                      but no disk; the ledger has lines of their own. memory-pressure: page faults wait for the disk as well, because a memory limit is met. A pipe or \
                       terminal that nobody reads: blocked-writer.",
     },
     check: Check::Accuses(check),
@@ -35,21 +43,31 @@ const MIN_SHARE: f64 = 0.5;
 /// Of the window, over all threads.
 const MIN_TIME: f64 = 0.05;
 
+/// What the walk's picking of waits may blur a share by: nearer to the threshold, it is told as being at it.
+const ERROR: f64 = 0.02;
+
 fn check(case: &Case) -> Checked {
     let ledger = case.fact::<Threads>()?;
     let waiting = case.fact::<Waiting>()?;
     let memory = case.fact::<Memory>()?;
     // Pages of files that are read for the first time come from the disk too, without a call.
-    let faults = if memory.shortage.is_none() { memory.fault_ns } else { 0.0 };
-    let ns = ledger.total.blocked(Blocked::Disk) + faults;
-    let part = waiting.share_of_exact(ns, ns);
+    let faults = if memory.shortage.is_none() { memory.fault_io_ns } else { 0.0 };
+    let background = Background::of(&ledger, |thread| in_requests(case, thread));
+    let ns = ledger.total.blocked(Blocked::Disk) - background.ns() + faults;
+    let part = share(ns, waiting.demand_ns + (waiting.waiting_ns - background.ns()).max(ns));
     if let Some(why) = too_little(case, (ns, part), MIN_SHARE, MIN_TIME) {
-        return ruled_out(format!("blocked on disks for {why}"));
+        let at = if part >= MIN_SHARE - ERROR {
+            format!(", {:.1} %, is at the threshold", part * 100.0)
+        } else {
+            String::new()
+        };
+        return ruled_out(format!("blocked on disks for {why}{at}{}", background.words()));
     }
-    let (chains, _) = waiting.of(is_file);
+    let stacks = case.fact::<Stacks>()?;
+    let (chains, _) = waiting.of(|chain| is_file(chain, &stacks) && !background.has(chain));
     let call = chains.first().map_or("file calls".to_string(), |c| c.links[0].who.call_words());
     let from = match chains.first() {
-        Some(chain) => called_from(&*case.fact()?, &chain.links[0].who, &*case.fact()?),
+        Some(chain) => called_from(&*case.fact()?, &chain.links[0].who, &stacks),
         None => String::new(),
     };
     let headline = format!("waits for a disk {} of its time, in {call}", percent(part));
@@ -58,7 +76,7 @@ fn check(case: &Case) -> Checked {
         Use::Read => "keep what is read in memory, read less, or a faster disk",
         Use::Other => "do it less often, beside the request, or on a faster disk",
     };
-    found(finding(case, &chains, &(call + &from), (ns, part))?, headline, advice)
+    found(finding(case, &chains, &(call + &from), (ns, part), &background)?, headline, advice)
 }
 
 /// What the disk is used for.
@@ -94,12 +112,20 @@ impl Use {
     }
 }
 
-fn is_file(chain: &Chain) -> bool {
+fn is_file(chain: &Chain, stacks: &Stacks) -> bool {
     let who = &chain.links[0].who;
-    matches!(who.fd_kind.as_str(), "file" | "block") || who.call == "none" && chain.end.kind == Kind::Disk
+    let is_elsewhere = || file_system::elsewhere(&symbols(stacks, chain.links[0].stack)).is_some();
+    let on_file = matches!(who.fd_kind.as_str(), "file" | "block") && !is_elsewhere();
+    on_file || who.call == "none" && chain.end.kind == Kind::Disk
 }
 
-fn finding(case: &Case, chains: &[&Chain], call: &str, (ns, part): (f64, f64)) -> Result<Finding, Gap> {
+fn finding(
+    case: &Case,
+    chains: &[&Chain],
+    call: &str,
+    (ns, part): (f64, f64),
+    background: &Background,
+) -> Result<Finding, Gap> {
     let stacks = case.fact::<Stacks>()?;
     let first = chains.first();
     let pid = first.map(|c| c.links[0].who.pid);
@@ -107,11 +133,12 @@ fn finding(case: &Case, chains: &[&Chain], call: &str, (ns, part): (f64, f64)) -
     let trace = first.map_or("fsync,fdatasync,read,write,pread64,pwrite64", |c| &c.links[0].who.call);
     Ok(Finding {
         cause: RULE.cause.into(),
-        confidence: confidence(case, 1 + usize::from(first.is_some())),
+        confidence: confidence(case, 1 + usize::from(first.is_some() && part >= MIN_SHARE + ERROR)),
         summary: format!(
-            "The target was blocked on a disk for {} of thread time, {} of the time in which it was not idle, mostly in {call}",
+            "The target was blocked on a disk for {} of thread time, {} of the time in which it was not idle, mostly in {call}{}",
             seconds(ns / 1e9),
-            percent(part)
+            percent(part),
+            background.words()
         ),
         subject: Subject {
             pid,
@@ -154,6 +181,47 @@ mod tests {
         let finding = found(&RULE, &text("1e8", "9e8"));
         assert!(finding.summary.contains("mostly in fsync (file)"), "{}", finding.summary);
         assert_eq!(finding.confidence, "high");
+    }
+
+    /// Another thread serves a client, and `waker` ends its waits.
+    fn beside(waker: &str) -> String {
+        format!(
+            "process pid=1 listen=[\"tcp 0.0.0.0:80\"]
+             frame id=2 symbol=hrtimer_wakeup module=kernel kind=kernel
+             stack id=2 frames=[2]
+             thread pid=1 tid=2 comm=client wall_ns=1e9 cpu_ns=2e8 blocked_ns=8e8
+             wait pid=1 tid=2 syscall=0 fd_kind=socket state=1 count=9 total_ns=8e8
+             wakeup t_ns=800e6 pid=1 tid=2 comm=client wait_ns=20e6 blocked_ns=4e8 syscall=0 fd_kind=socket family=2 local_port=80 remote_port=5555 context=interrupt
+             {waker}
+             wakeup t_ns=700e6 pid=1 tid=1 comm=db wait_ns=20e6 blocked_ns=2e7 syscall=230 context=interrupt waker_stack=2\n"
+        )
+    }
+
+    #[test]
+    fn a_checkpointer_that_no_request_waits_for() {
+        let why = silent(&RULE, &(text("1e8", "9e8") + "\n" + &beside("")));
+        assert!(why.ends_with("; background: db, 900 ms"), "{why}");
+        let asked = "wakeup t_ns=810e6 pid=1 tid=2 comm=client wait_ns=20e6 blocked_ns=4e8 syscall=202 context=thread waker_pid=1 waker_tid=1";
+        found(&RULE, &(text("1e8", "9e8") + "\n" + &beside(asked)));
+    }
+
+    #[test]
+    fn at_the_threshold_it_is_said() {
+        let why = silent(&RULE, &text("10.01e8", "10e8"));
+        assert!(why.ends_with("(under 50 %), 50.0 %, is at the threshold"), "{why}");
+        assert_eq!(found(&RULE, &text("10e8", "10.01e8")).confidence, "medium");
+    }
+
+    #[test]
+    fn locks_of_the_kernel_and_files_of_other_programs_are_no_disk() {
+        let lock = text("1e8", "9e8")
+            .replace("syscall=74 fd_kind=file state=2 io_wait=true", "syscall=9 state=2 stack=7")
+            + "\nframe id=7 symbol=vm_mmap_pgoff module=kernel kind=kernel\nstack id=7 frames=[7]";
+        silent(&RULE, &lock);
+        let fuse = text("1e8", "9e8").replace("state=2 io_wait=true", "file_system=1702057286 state=2 io_wait=true");
+        silent(&RULE, &fuse);
+        let memory = text("1e8", "9e8").replace("state=2 io_wait=true", "file_system=16914836 state=2");
+        silent(&RULE, &memory);
     }
 
     #[test]

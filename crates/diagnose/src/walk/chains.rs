@@ -58,10 +58,12 @@ impl Chain {
         let sleeps = self.links.last().is_some_and(|l| l.who.sleeps());
         let first = self.links.len() == 1;
         let who = &self.links[0].who;
+        // Before a right too: workers that take turns to listen wait for a client, all of them.
+        if matches!(self.end.kind, Kind::Client | Kind::Signal | Kind::Held) {
+            return Nature::Idle;
+        }
         match (who.fd_kind.as_str(), self.end.kind) {
             (PARKED, _) => return Nature::Idle,
-            // Whoever has the lock has nothing to do: idle workers that take turns to listen.
-            (LOCK | TURN, Kind::Client | Kind::Signal) => return Nature::Idle,
             // It waits again and again, too shortly to be looked at: so do those that take turns to listen.
             (LOCK, Kind::Short) => return Nature::Untold,
             (LOCK | DNS, _) => return Nature::Waiting,
@@ -70,7 +72,6 @@ impl Chain {
             _ => {}
         }
         match self.end.kind {
-            Kind::Client | Kind::Signal => Nature::Idle,
             Kind::HandOver => Nature::HandOver,
             // A connection that the target made: whoever ends the wait, an answer was waited for.
             _ if !who.peer.is_empty() => Nature::Waiting,

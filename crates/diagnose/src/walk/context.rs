@@ -95,6 +95,8 @@ impl Context<'_, '_> {
     /// sleeps at an address of its own.
     pub fn is_same_right(&self, a: &Wakeup, b: &Wakeup) -> bool {
         match (self.right(a), self.right(b)) {
+            // Locks on files are handed around between processes, each with a descriptor of its own.
+            (Some(LOCK), Some(LOCK)) if !a.path.is_empty() => a.path == b.path,
             (Some(LOCK), Some(LOCK)) => a.pid == b.pid && a.args.first() == b.args.first(),
             (Some(TURN), Some(TURN)) => a.pid == b.pid,
             _ => false,

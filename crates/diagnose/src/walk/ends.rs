@@ -10,6 +10,7 @@ use recording::tables::Wakeup;
 use super::clients::Clients;
 use crate::case::Case;
 use crate::facts::stacks::Stacks;
+use crate::ledger::blocked::{FROZEN, STOPPED, TRACED};
 use crate::verdict::Gap;
 
 /// What stands at the end of a chain.
@@ -35,6 +36,8 @@ pub enum Kind {
     Client,
     /// A signal, which interrupts whatever the sleeper waits for.
     Signal,
+    /// Whoever let it go on: the sleeper was stopped, traced or frozen.
+    Held,
     /// Another thread of the target: what that one waits for is counted there.
     HandOver,
     /// Waits too short to be looked at one by one.
@@ -57,6 +60,7 @@ impl Kind {
             Kind::Interrupt => "an interrupt",
             Kind::Client => "the next request of a client",
             Kind::Signal => "a signal",
+            Kind::Held => "whoever held it (stopped, traced or frozen)",
             Kind::HandOver => "another thread of its own",
             Kind::Short => "many short waits",
             Kind::Unseen => "not recorded any further",
@@ -115,7 +119,8 @@ const TCP_TIMERS: &[&str] =
 const DISKS: &[&str] = &["blk_mq_end_request", "blk_update_request", "bio_endio", "blk_mq_complete_request", "end_bio"];
 
 /// Functions that deliver a signal.
-const SIGNALS: &[&str] = &["complete_signal", "signal_wake_up", "send_signal_locked"];
+const SIGNALS: &[&str] =
+    &["complete_signal", "signal_wake_up", "send_signal_locked", "__send_signal", "prepare_signal", "do_signal_stop"];
 
 /// Functions in which packets are passed from one interface to another of the same host, by the sender's own thread.
 const LOCAL_PATHS: &[&str] = &["process_backlog", "veth_poll", "loopback_xmit"];
@@ -139,6 +144,9 @@ impl<'a> Ends<'a> {
 
     /// The end at which the wait of a row stops; `None` = the waker's own time explains it.
     pub fn of(&self, row: &Wakeup) -> Option<End> {
+        if is_held(row) {
+            return Some(End::of_waker(Kind::Held, row, ""));
+        }
         if self.clients.ended(self.case, row) {
             return Some(End::of_waker(Kind::Client, row, ""));
         }
@@ -157,7 +165,8 @@ impl<'a> Ends<'a> {
 
     /// Whether a signal cut the wait of a row short, so that its end says nothing about what was waited for.
     pub fn is_cut_short(&self, row: &Wakeup) -> bool {
-        self.told_by_stack(row.waker_stack, row.context == "interrupt").is_some_and(|(kind, _)| kind == Kind::Signal)
+        let told = self.told_by_stack(row.waker_stack, row.context == "interrupt");
+        !is_held(row) && told.is_some_and(|(kind, _)| kind == Kind::Signal)
     }
 
     /// The innermost function that the waker was in, in words; empty where nothing is known.
@@ -178,6 +187,11 @@ impl<'a> Ends<'a> {
         self.known.borrow_mut().insert((stack, bystander), told.clone());
         told
     }
+}
+
+/// Whether the sleeper did not wait, but was kept from running.
+fn is_held(row: &Wakeup) -> bool {
+    row.state & (STOPPED | TRACED | FROZEN) != 0
 }
 
 fn classify(names: &[&str], bystander: bool) -> Option<Told> {

@@ -278,3 +278,38 @@ fn signals_cut_waits_and_nothing_is_lost() {
     assert_eq!(told(&chains[0]), "t1 < t2 < its own timer");
     assert!((chains[0].ns - 100e6).abs() < 1e5, "{}", chains[0].ns);
 }
+
+#[test]
+fn time_held_is_no_waiting() {
+    let row = |state: u32| {
+        format!(
+            "wakeup t_ns=900e6 pid=1 tid=1 comm=api wait_ns=3e8 blocked_ns=3e8 syscall=232 state={state} context=thread \
+             waker_pid=7 waker_tid=7 waker_comm=sh waker_syscall=62"
+        )
+    };
+    for state in [4, 8, 16] {
+        let chains = walk(&row(state));
+        assert_eq!(
+            (told(&chains[0]).as_str(), chains[0].nature()),
+            ("api < whoever held it (stopped, traced or frozen)", Nature::Idle)
+        );
+    }
+    assert_ne!(walk(&row(1))[0].end.kind, Kind::Held);
+}
+
+/// Workers that lock a file around accept: whoever has it waits for a client, and the others for that one.
+#[test]
+fn a_lock_on_a_file_around_accept_is_idleness() {
+    let rows = |holder: &str| {
+        format!(
+            "wakeup t_ns=900e6 pid=1 tid=1 comm=a wait_ns=3e8 blocked_ns=3e8 syscall=73 fd_kind=file path=/run/accept state=1 \
+             context=thread waker_pid=2 waker_tid=2 waker_comm=b waker_syscall=73\n\
+             wakeup t_ns=899e6 since_ns=1 pid=2 tid=2 comm=b wait_ns=299e6 blocked_ns=299e6 {holder}"
+        )
+    };
+    let first = |holder: &str| walk(&rows(holder)).into_iter().find(|c| c.links[0].who.call == "flock").unwrap();
+    let idle = first("syscall=43 fd_kind=socket state=1 context=thread waker_pid=9 waker_tid=9 waker_comm=curl");
+    assert_eq!((idle.end.kind, idle.nature()), (Kind::Client, Nature::Idle));
+    let held = first("syscall=230 state=1 context=interrupt waker_stack=1");
+    assert_eq!((held.end.kind, held.nature()), (Kind::Timer, Nature::Waiting));
+}

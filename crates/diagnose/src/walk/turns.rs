@@ -75,7 +75,7 @@ impl Turns {
 
     /// The right that a wait was for, if it was for one.
     pub fn right(&self, case: &Case, row: &Wakeup) -> Option<&'static str> {
-        if is_lock(case, row.syscall, &row.args) {
+        if is_lock(case, row.syscall, &row.args) || is_file_lock(case, row) {
             return Some(LOCK);
         }
         (self.is_between_serving(case, row) && self.queued.contains(&row.waker_tid)).then_some(TURN)
@@ -113,6 +113,16 @@ pub fn kind(case: &Case, syscall: i32, args: &[u64]) -> &'static str {
 
 fn is_futex(case: &Case, syscall: i32) -> bool {
     family(&case.syscall(syscall)) == Family::Futex
+}
+
+/// Whether a wait is for a lock on a file. fcntl sleeps interruptibly for nothing else.
+fn is_file_lock(case: &Case, row: &Wakeup) -> bool {
+    const UNINTERRUPTIBLE: u32 = 2;
+    match case.syscall(row.syscall).as_str() {
+        "flock" => true,
+        "fcntl" => row.state & UNINTERRUPTIBLE == 0,
+        _ => false,
+    }
 }
 
 /// Whether a wait is for a lock that another thread holds. Mutexes of glibc, of Rust's library and of Go's runtime put a

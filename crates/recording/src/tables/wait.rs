@@ -17,11 +17,15 @@ pub struct Wait {
     /// What the call's first argument refers to: `socket`, `pipe`, `tty`, `file`, `block`,
     /// `anon` (eventfd, epoll, timerfd …), or empty where it was not asked.
     pub fd_kind: String,
-    /// Task state at the switch-out (1 interruptible, 2 uninterruptible), modifier bits removed.
+    /// Magic number of the file system that a file is on, as statfs(2) gives it; 0 = no file, or unknown.
+    pub file_system: u32,
+    /// Task state at the switch-out (1 interruptible, 2 uninterruptible, 4 stopped, 8 traced, 16 held by a freezer), modifier bits
+    /// removed.
     pub state: u32,
     /// The kernel counted the wait as I/O wait.
     pub io_wait: bool,
-    /// Id in table `stack` of the kernel stack; 0 = not taken (waits under the threshold).
+    /// Id in table `stack` of the kernel stack; 0 = not taken (waits under the threshold). That of a wait that is
+    /// uninterruptible without being I/O begins where the thread gave its CPU away.
     pub stack: u32,
     /// Number of waits.
     pub count: u64,

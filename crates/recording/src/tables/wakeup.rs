@@ -38,7 +38,9 @@ pub struct Wakeup {
     /// What the call's first argument refers to, as in table `wait`; of an epoll the file whose event ended the wait, of a
     /// poll of one file that one.
     pub fd_kind: String,
-    /// Task state in the wait (1 interruptible, 2 uninterruptible), modifier bits removed.
+    /// Magic number of the file system that a file is on, as statfs(2) gives it; 0 = no file, or unknown.
+    pub file_system: u32,
+    /// Task state in the wait (1 interruptible, 2 uninterruptible, 4 stopped, 8 traced, 16 held by a freezer), modifier bits removed.
     pub state: u32,
     /// The kernel counted the wait as I/O wait.
     pub io_wait: bool,

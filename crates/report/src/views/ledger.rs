@@ -3,6 +3,12 @@
 
 use std::collections::BTreeMap;
 
+use diagnose::Case;
+use diagnose::facts::file_locks::FileLocks;
+use diagnose::facts::file_systems::FileSystems;
+use diagnose::facts::kernel_locks::KernelLocks;
+use diagnose::facts::stopped::Stopped;
+
 use crate::numbers;
 use crate::section::{Bar, Block, Section, Terminal, Tone};
 
@@ -17,6 +23,7 @@ const LINES: &[(&str, &str, Tone)] = &[
     ("run_queue", "run-queue wait", Tone::Warn),
     ("preempted", "preempted", Tone::Warn),
     ("throttled", "throttled by quota", Tone::Bad),
+    ("stopped", "stopped, traced or frozen", Tone::Bad),
 ];
 
 /// Below this share of the whole, what the lines leave over is rounding.
@@ -39,10 +46,27 @@ pub fn view(material: &Material<'_>) -> Option<Section> {
     let title = format!("{} of thread time{}", numbers::seconds(total), if error > 0.0 { &split } else { "" });
     let bars = Block::Bars { title, unit: "s".to_owned(), total, parts };
     let mut blocks = vec![bars];
+    let text = |text: String| Block::Text { text, tone: Tone::Plain };
+    blocks.extend(told_of_lines(material.case, ledger, total).into_iter().map(text));
     // A neutral verdict has no evidence section: what more there is to say of it is about where the time goes.
     let detail = &material.verdict.detail;
     blocks.extend((!detail.is_empty()).then(|| Block::Text { text: detail.clone(), tone: Tone::Plain }));
     Some(Section { id: "ledger", title: "Where the time went".to_owned(), blocks, terminal: Terminal::All })
+}
+
+/// From this share of the whole on, what a line means is said where its name alone does not.
+const WORTH_A_WORD: f64 = 0.01;
+
+fn told_of_lines(case: &Case<'_>, ledger: &BTreeMap<String, f64>, total: f64) -> Vec<String> {
+    let lines = [
+        ("blocked_kernel_lock", case.fact::<KernelLocks>().ok().and_then(|locks| locks.words())),
+        ("blocked_file_system", case.fact::<FileSystems>().ok().and_then(|systems| systems.words())),
+        ("blocked_file_lock", case.fact::<FileLocks>().ok().and_then(|locks| locks.words())),
+        ("stopped", case.fact::<Stopped>().ok().and_then(|stopped| stopped.words())),
+    ];
+    let is_large = |line: &str| ledger.get(line).is_some_and(|value| *value >= total * WORTH_A_WORD);
+    let told = lines.into_iter().filter(|(line, _)| is_large(line));
+    told.filter_map(|(line, told)| Some(format!("{}: {}.", words(line), told?))).collect()
 }
 
 fn parts(ledger: &BTreeMap<String, f64>) -> Vec<Bar> {

@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Time in which the target was kept from running at all: stopped by a signal, traced, or frozen; and by whom, as far as
+//! that is known.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use recording::tables::{Neighbour, Wait, Wakeup};
+
+use super::counters::Counters;
+use super::stacks::Stacks;
+use crate::case::{Case, Fact};
+use crate::ledger::blocked::{Blocked, FROZEN, STOPPED, TRACED, of_wait};
+use crate::ledger::threads::Threads;
+use crate::statistics::share;
+use crate::verdict::Gap;
+
+/// How a thread was held.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum How {
+    /// By a stop signal.
+    Stopped,
+    /// By a debugger or tracer (ptrace).
+    Traced,
+    /// By the freezer of its cgroup.
+    Frozen,
+}
+
+impl How {
+    fn words(self) -> &'static str {
+        match self {
+            Self::Stopped => "stopped by a signal",
+            Self::Traced => "stopped by whoever traces it (ptrace)",
+            Self::Frozen => "frozen with its cgroup",
+        }
+    }
+}
+
+/// Time in which the target was held.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Stopped {
+    /// Thread time by how it was held, ns: the ledger's line `stopped`.
+    pub ns: BTreeMap<How, f64>,
+    /// Share of the threads' whole time.
+    pub of_wall: f64,
+    /// Share of the window in which a cgroup was found frozen, and which; it tells also of threads that were asleep already
+    /// and were not woken for it, whose time stands on other lines.
+    pub frozen: Option<(String, f64)>,
+    /// Who let it go on, as `bash/812`, by how often that was seen, most first.
+    pub continued_by: Vec<(String, u64)>,
+    /// Who traces one of its processes, as `gdb/812`.
+    pub tracers: Vec<String>,
+}
+
+impl Fact for Stopped {
+    fn compute(case: &Case) -> Result<Self, Gap> {
+        let stacks = case.fact::<Stacks>()?;
+        let mut stopped = Self::default();
+        for row in case.recording.rows::<Wait>().iter().filter(|r| of_wait(case, &stacks, r) == Blocked::Stopped) {
+            *stopped.ns.entry(how(row.state)).or_default() += row.total_ns as f64;
+        }
+        let all: f64 = stopped.ns.values().sum();
+        stopped.of_wall = case.fact::<Threads>().map_or(0.0, |ledger| share(all, ledger.total.wall_ns));
+        stopped.continued_by = continued_by(case);
+        if let Ok(counters) = case.fact::<Counters>() {
+            stopped.frozen = frozen(case, &counters);
+            stopped.tracers = tracers(case, &counters);
+        }
+        Ok(stopped)
+    }
+}
+
+fn how(state: u32) -> How {
+    match state {
+        s if s & FROZEN != 0 => How::Frozen,
+        s if s & TRACED != 0 => How::Traced,
+        _ => How::Stopped,
+    }
+}
+
+/// Who ended stops: a signal to go on is sent by somebody.
+fn continued_by(case: &Case) -> Vec<(String, u64)> {
+    let held = |row: &&Wakeup| row.state & (STOPPED | TRACED) != 0 && row.context == "thread";
+    let mut names: BTreeMap<String, u64> = BTreeMap::new();
+    for row in case.recording.rows::<Wakeup>().iter().filter(held) {
+        *names.entry(format!("{}/{}", row.waker_comm, row.waker_pid)).or_default() += 1;
+    }
+    let mut names: Vec<(String, u64)> = names.into_iter().collect();
+    names.sort_by_key(|(_, times)| std::cmp::Reverse(*times));
+    names
+}
+
+/// The cgroup that was frozen for most of the window: by its own clock where the kernel keeps one, else as often as it was
+/// found so.
+fn frozen(case: &Case, counters: &Counters) -> Option<(String, f64)> {
+    const SOURCE: &str = "cgroup/freezer";
+    let part = |group: &str| {
+        let found = counters.mean(SOURCE, group, "frozen", case.length_ns()).map_or(0.0, |mean| mean.value);
+        counters.delta(SOURCE, group, "frozen_ns").map_or(found, |ns| share(ns, case.length_ns()))
+    };
+    let groups = counters.entities(SOURCE).map(|group| (group.to_string(), part(group)));
+    groups.filter(|(_, part)| *part > 0.0).max_by(|a, b| a.1.total_cmp(&b.1))
+}
+
+fn tracers(case: &Case, counters: &Counters) -> Vec<String> {
+    let tracer = |pid: &str| counters.max("proc/pid", pid, "tracer_pid").map(|pid| pid as u32);
+    let neighbours = case.recording.rows::<Neighbour>();
+    let comm = |pid: u32| neighbours.iter().find(|n| n.pid == pid).map_or("process", |n| n.comm.as_str());
+    let found: BTreeSet<u32> = counters.entities("proc/pid").filter_map(tracer).collect();
+    found.into_iter().map(|pid| format!("{}/{pid}", comm(pid))).collect()
+}
+
+impl Stopped {
+    /// All thread time in which it was held, ns.
+    pub fn total_ns(&self) -> f64 {
+        self.ns.values().sum()
+    }
+
+    /// Share of the target's time in which it was held, by the ledger or by what its cgroup says: a service that could not
+    /// run for a part of the window is not healthy in it.
+    pub fn share(&self) -> f64 {
+        self.frozen.as_ref().map_or(0.0, |(_, part)| *part).max(self.of_wall)
+    }
+
+    /// How it was held and by whom, as after "was"; none = it was not.
+    pub fn words(&self) -> Option<String> {
+        let most = self.ns.iter().max_by(|a, b| a.1.total_cmp(b.1)).map(|(how, _)| *how);
+        let how = most.or_else(|| self.frozen.as_ref().map(|_| How::Frozen))?;
+        let by = match (how, &self.frozen, self.continued_by.first(), self.tracers.first()) {
+            (How::Frozen, Some((group, _)), ..) => format!(" ({group})"),
+            (How::Traced, _, _, Some(who)) => format!(" ({who})"),
+            (How::Stopped | How::Traced, _, Some((who, _)), _) => format!(" (and let go on by {who})"),
+            _ => String::new(),
+        };
+        Some(format!("being {}{by}", how.words()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use recording::text::parse;
+
+    fn words(text: &str) -> Option<String> {
+        let recording = parse(&format!("meta host.arch=x86_64 length_ns=1e9 target.pids=[1]\n{text}")).unwrap();
+        Case::new(&recording).fact::<Stopped>().unwrap().words()
+    }
+
+    #[test]
+    fn who_let_it_go_on() {
+        let text = "thread pid=1 tid=1 wall_ns=1e9 blocked_ns=9e8
+            wait pid=1 tid=1 syscall=232 fd_kind=anon state=4 count=3 total_ns=6e8
+            wait pid=1 tid=1 syscall=232 fd_kind=anon state=1 count=3 total_ns=3e8
+            wakeup t_ns=900e6 pid=1 tid=1 wait_ns=2e8 blocked_ns=6e8 syscall=232 state=4 context=thread waker_pid=7 waker_tid=7 waker_comm=cron";
+        assert_eq!(words(text).unwrap(), "being stopped by a signal (and let go on by cron/7)");
+    }
+
+    #[test]
+    fn a_frozen_group_whose_threads_slept_already() {
+        let text = "thread pid=1 tid=1 wall_ns=1e9 blocked_ns=9e8
+            wait pid=1 tid=1 syscall=232 fd_kind=anon state=1 count=3 total_ns=9e8
+            counter source=cgroup/freezer entity=/web name=frozen_ns value=0
+            counter t_ns=1e9 source=cgroup/freezer entity=/web name=frozen_ns value=4e8";
+        assert_eq!(words(text).unwrap(), "being frozen with its cgroup (/web)");
+    }
+
+    #[test]
+    fn one_that_sleeps_is_not_held() {
+        assert_eq!(words("wait pid=1 tid=1 syscall=232 fd_kind=anon state=1 total_ns=9e8"), None);
+    }
+}

@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The largest line of the ledger that is not idleness: what a reader should be told first, whatever the verdict.
+
+use std::collections::BTreeMap;
+
+use super::blocked::{Blocked, Evidence, kind, symbols};
+use super::threads::Threads;
+use crate::case::Case;
+use crate::facts::file_locks::FileLocks;
+use crate::facts::file_systems::FileSystems;
+use crate::facts::kernel_locks::KernelLocks;
+use crate::facts::stacks::Stacks;
+use crate::facts::stopped::Stopped;
+use crate::facts::waiting::Waiting;
+use crate::statistics::share;
+use crate::walk::chains::Chain;
+use crate::wording::{percent, seconds};
+
+/// A line of the ledger, without what of it was idleness.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Largest {
+    /// Its public name.
+    pub line: &'static str,
+    /// Time on it, ns.
+    pub ns: f64,
+    /// Share of it in all threads' time that was not idleness.
+    pub of_busy: f64,
+    /// What it is, in words: `standing before a lock of the process's memory map (mmap_lock), wanted in vm_mmap_pgoff`.
+    pub words: String,
+}
+
+impl Largest {
+    /// As a sentence: how much, of what, and what it is.
+    pub fn sentence(&self) -> String {
+        let (ns, part) = (seconds(self.ns / 1e9), percent(self.of_busy));
+        format!("Most of its threads' time that was not idleness, {ns} of thread time ({part}), was {}.", self.words)
+    }
+}
+
+/// Kinds of blocks that an idle thread stands in too: how much of them was waiting, only the walk tells.
+const MAYBE_IDLE: &[Blocked] = &[
+    Blocked::SocketRead,
+    Blocked::Accept,
+    Blocked::Poll,
+    Blocked::Futex,
+    Blocked::Semaphore,
+    Blocked::Sleep,
+    Blocked::Pipe,
+    Blocked::Tty,
+    Blocked::Child,
+    Blocked::Other,
+    Blocked::Unattributed,
+];
+
+/// The largest line that is not idleness; none = nothing but idleness, or there is no ledger.
+pub fn largest(case: &Case) -> Option<Largest> {
+    let ledger = case.fact::<Threads>().ok()?;
+    let waited = waited(case);
+    let busy = |(line, ns): (&'static str, f64)| match MAYBE_IDLE.iter().find(|kind| kind.line() == line) {
+        Some(kind) => (line, ns.min(waited.get(kind).copied().unwrap_or(0.0))),
+        None => (line, ns),
+    };
+    let lines: Vec<(&'static str, f64)> = ledger.total.named().into_iter().map(busy).collect();
+    let all: f64 = lines.iter().map(|(_, ns)| ns).sum();
+    let (line, ns) = lines.into_iter().max_by(|a, b| a.1.total_cmp(&b.1)).filter(|(_, ns)| *ns > 0.0)?;
+    Some(Largest { line, ns, of_busy: share(ns, all), words: words(case, line) })
+}
+
+/// Time of kinds of blocks in which somebody was waited for, ns.
+fn waited(case: &Case) -> BTreeMap<Blocked, f64> {
+    let mut by_kind = BTreeMap::new();
+    let (Ok(waiting), Ok(stacks)) = (case.fact::<Waiting>(), case.fact::<Stacks>()) else { return by_kind };
+    for chain in &waiting.chains {
+        *by_kind.entry(kind_of(chain, &stacks)).or_default() += chain.ns;
+    }
+    by_kind
+}
+
+/// The kind of block that a chain begins with.
+fn kind_of(chain: &Chain, stacks: &Stacks) -> Blocked {
+    let first = &chain.links[0];
+    kind(&Evidence {
+        syscall: &first.who.call,
+        fd_kind: &first.who.fd_kind,
+        file_system: 0,
+        state: 1,
+        io_wait: false,
+        stack: &symbols(stacks, first.stack),
+    })
+}
+
+fn words(case: &Case, line: &str) -> String {
+    let told = match line {
+        "blocked_kernel_lock" => case.fact::<KernelLocks>().ok().and_then(|locks| locks.words()),
+        "blocked_file_system" => case.fact::<FileSystems>().ok().and_then(|systems| systems.words()),
+        "blocked_file_lock" => case.fact::<FileLocks>().ok().and_then(|locks| locks.words()),
+        "stopped" => case.fact::<Stopped>().ok().and_then(|stopped| stopped.words()),
+        _ => None,
+    };
+    told.unwrap_or_else(|| plain(line).to_string())
+}
+
+/// A line in words, as after "was".
+fn plain(line: &str) -> &str {
+    match line {
+        "user" => "its own code on a CPU",
+        "kernel" => "the kernel's code on a CPU, at work for it",
+        "kernel_in_wait_calls" => "the kernel's code on a CPU, in calls that wait",
+        "cpu_unsplit" => "on a CPU",
+        "run_queue" => "waiting for a CPU after a wakeup",
+        "preempted" => "waiting for a CPU that another thread had taken",
+        "throttled" => "being held by a CPU quota",
+        "interrupted" => "on a CPU that interrupts or the hypervisor used",
+        "blocked_socket_read" | "blocked_poll" => "waiting for somebody's answer",
+        "blocked_accept" => "waiting for connections",
+        "blocked_connect" => "making connections",
+        "blocked_socket_send" => "writing to sockets that took no more",
+        "blocked_futex" => "waiting for other threads (futex)",
+        "blocked_file_lock" => "standing before a lock on a file",
+        "blocked_semaphore" => "standing before a semaphore",
+        "blocked_kernel_lock" => "standing before a lock of the kernel",
+        "blocked_disk" => "waiting for a disk",
+        "blocked_file_system" => "waiting for a file system that somebody else serves",
+        "blocked_page_fault" => "waiting for pages of memory",
+        "blocked_memory" => "waiting until memory was freed",
+        "blocked_sleep" => "sleeping",
+        "blocked_pipe" => "waiting at pipes",
+        "blocked_tty" => "waiting at a terminal",
+        "blocked_child" => "waiting for child processes",
+        "stopped" => "being stopped, traced or frozen",
+        _ => "blocked in other calls",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use recording::text::parse;
+
+    fn told(text: &str) -> Option<Largest> {
+        let recording = parse(text).unwrap();
+        largest(&Case::new(&recording))
+    }
+
+    #[test]
+    fn idleness_is_left_out() {
+        let text = "meta host.arch=x86_64 length_ns=1e9 target.pids=[1]
+            frame id=1 symbol=down_read module=kernel kind=kernel
+            frame id=2 symbol=vm_mmap_pgoff module=kernel kind=kernel
+            stack id=1 frames=[1,2]
+            wakeup
+            thread pid=1 tid=1 wall_ns=9e9 cpu_ns=1e8 blocked_ns=89e8
+            wait pid=1 tid=1 syscall=232 state=1 total_ns=86e8
+            wait pid=1 tid=1 syscall=9 state=2 stack=1 count=9 total_ns=3e8";
+        let found = told(text).unwrap();
+        assert_eq!((found.line, found.ns, found.of_busy), ("blocked_kernel_lock", 3e8, 0.75));
+        let sentence = found.sentence();
+        assert!(
+            sentence.contains("300 ms of thread time (75 %), was standing before a lock of the process's memory map")
+        );
+        assert!(sentence.ends_with("wanted in vm_mmap_pgoff."), "{sentence}");
+    }
+
+    #[test]
+    fn waiting_for_others_counts_as_far_as_the_walk_goes() {
+        let text = "meta host.arch=x86_64 length_ns=1e9 target.pids=[1]
+            frame id=1 symbol=hrtimer_wakeup module=kernel kind=kernel
+            stack id=1 frames=[1]
+            wakeup t_ns=900e6 pid=1 tid=1 comm=api wait_ns=5e8 blocked_ns=5e8 syscall=35 state=1 context=interrupt waker_stack=1
+            thread pid=1 tid=1 wall_ns=9e9 cpu_ns=1e8 blocked_ns=89e8
+            wait pid=1 tid=1 syscall=35 state=1 total_ns=89e8";
+        let found = told(text).unwrap();
+        assert_eq!((found.line, found.ns, found.words.as_str()), ("blocked_sleep", 5e8, "sleeping"));
+        assert_eq!(told(""), None);
+    }
+}
