@@ -149,9 +149,7 @@ fn until(holds: impl Fn() -> bool) {
 
 #[test]
 fn a_stop_is_told_and_a_lock_on_a_file_with_its_file_system() {
-    if !kernel_allows() {
-        return;
-    }
+    need!(kernel_allows());
     let text = |child: &Running, file: &str| {
         std::fs::read_to_string(format!("/proc/{}/{file}", child.0.id())).unwrap_or_default()
     };
