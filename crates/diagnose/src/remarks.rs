@@ -4,8 +4,11 @@
 use crate::case::Case;
 
 pub(crate) mod children;
+pub(crate) mod chosen_polling;
 pub(crate) mod event_loop;
+pub(crate) mod hints;
 pub(crate) mod inner_queues;
+pub(crate) mod own_queue;
 pub(crate) mod unnamed;
 
 /// Something to say beside a verdict.
@@ -21,7 +24,16 @@ pub(crate) struct Remark {
 
 /// What tempers the word that the work is honest and spread out.
 pub(crate) fn at_capacity(case: &Case) -> Vec<Remark> {
-    [event_loop::remark, children::remark, unnamed::remark].into_iter().filter_map(|remark| remark(case)).collect()
+    const ALL: [fn(&Case) -> Option<Remark>; 7] = [
+        chosen_polling::remark,
+        event_loop::remark,
+        own_queue::remark,
+        hints::remark,
+        hints::handed_around,
+        children::remark,
+        unnamed::remark,
+    ];
+    ALL.into_iter().filter_map(|remark| remark(case)).collect()
 }
 
 /// What is behind the headline.

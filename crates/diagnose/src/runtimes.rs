@@ -7,7 +7,11 @@
 
 pub mod collectors;
 pub mod event_loops;
+pub mod hints;
+pub mod interpreters;
 pub mod jit;
+pub mod pollers;
+pub mod spins;
 pub mod timers;
 
 use serde::Serialize;

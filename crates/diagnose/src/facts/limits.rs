@@ -2,6 +2,8 @@
 //! What could be full: each thread, the allowed CPUs, the quota, and a service that runs one thing
 //! at a time. Shares of use, without opinion on where full begins.
 
+mod together;
+
 use super::cpus::Cpus;
 use crate::case::{Case, Fact};
 use crate::ledger::threads::{ThreadLedger, Threads};
@@ -42,6 +44,9 @@ pub struct Limits {
     /// Share of slices in which the target used between 0.9 and 1.05 CPUs: a service of many
     /// threads that only ever runs one at a time (a global lock, one busy goroutine) sits there.
     pub one_at_a_time: f64,
+    /// Share of the samples in user mode in which another thread was sampled on another CPU at the same moment: a pool
+    /// that happens to use one CPU has many, a lock leaves next to none. None where too few samples can tell.
+    pub together: Option<f64>,
 }
 
 impl Fact for Limits {
@@ -59,6 +64,7 @@ impl Fact for Limits {
             quota,
             cores: cpus.target_cores(case).unwrap_or(0.0),
             one_at_a_time: ledger.map_or(0.0, |l| one_at_a_time(&l)),
+            together: together::together(case),
         })
     }
 }
