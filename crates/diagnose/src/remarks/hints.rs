@@ -16,9 +16,9 @@ use crate::wording::{percent, short};
 /// Of the samples: less is not where the time goes.
 const WORTH: f64 = 0.15;
 
-/// Of the samples in futex calls, which give and take locks: from a seventh of the CPU time on, a lock is handed around
-/// more than it is used.
-const MUCH_FUTEX: f64 = 0.15;
+/// Of the samples in futex calls, which give and take locks and queues: every pool that hands requests on has some; from a
+/// quarter of the CPU time on, handing around is what limits.
+const MUCH_FUTEX: f64 = 0.25;
 
 /// Samples: fewer do not make a share.
 const MIN_SAMPLES: u64 = 50;
@@ -105,8 +105,8 @@ pub(crate) fn handed_around(case: &Case) -> Option<Remark> {
     }
     let from = callers.into_iter().max_by_key(|c| c.1).map_or(String::new(), |c| format!(", most of it from {}", c.0));
     Some(Remark {
-        headline: format!("{} of it hands locks from thread to thread", percent(part)),
-        advice: Some("no CPUs or threads more: hold the lock for less, or take it less often".into()),
+        headline: format!("{} of it hands locks or work from thread to thread", percent(part)),
+        advice: Some("see what its threads hand around: more of them, or more CPUs, may make it worse".into()),
         detail: format!(
             "{} of the CPU time is in futex calls{from}: threads put each other to sleep and wake each other before a lock \
              (or a queue) that they share. More CPUs or threads make that worse; fewer threads, a lock that is taken less \

@@ -4,16 +4,19 @@
 //! Decided by what the empty calls and the loop around them cost, never by how many there are:
 //! 28,000 empty polls a second that sleep in between use 2 % of a CPU and are nobody's fault.
 
+mod words;
+
+use words::{advice, besides, does, headline, name, not_waiting, remedy};
+
 use super::{Check, Checked, Explain, Rule, confidence, evidence, found, ruled_out};
 use crate::case::{Case, gap};
 use crate::facts::limits::Limits;
 use crate::facts::polling::{Asked, Glimpsed, Polling, Spin};
 use crate::ledger::threads::Threads;
-use crate::runtimes::event_loops::EventLoop;
 use crate::statistics::{ratio, share};
 use crate::syscall::{Family, family};
 use crate::verdict::{Evidence, Explains, Finding, Subject};
-use crate::wording::{cores, count, percent, plural, short};
+use crate::wording::{cores, count, percent, plural};
 
 pub(super) static RULE: Rule = Rule {
     cause: "busy-poll",
@@ -183,12 +186,7 @@ fn finding(case: &Case, s: &Spin, threads: usize, wasted_cores: f64, part: f64) 
         if threads > s.threads { format!(" (and {} like it)", plural(threads - 1, "thread")) } else { String::new() };
     let caller = if s.callers.is_empty() { String::new() } else { format!("; called from {}", s.callers.join(" <- ")) };
     let unconsumed = s.counted.as_ref().is_some_and(|a| a.unconsumed > 0.0);
-    let what = match (unconsumed, s.threads) {
-        (true, 1) => "is told of events that nobody takes",
-        (true, _) => "are told of events that nobody takes",
-        (false, 1) => "asks for events that are not there",
-        (false, _) => "ask for events that are not there, each a little",
-    };
+    let what = does(unconsumed, s.threads);
     Finding {
         cause: RULE.cause.into(),
         // An event that nobody takes has one witness: the calls that are missing.
@@ -217,70 +215,6 @@ fn finding(case: &Case, s: &Spin, threads: usize, wasted_cores: f64, part: f64) 
         check: "Run wakewalk again under the same load: the empty calls for each useful one fall to a few, CPU time \
                 follows the load, and throughput is unhurt."
             .into(),
-    }
-}
-
-/// What is known about whoever asks.
-fn besides(s: &Spin) -> String {
-    match (not_waiting(s), s.runtime) {
-        (Some(l), _) => format!(". {} asks with timeout 0 {}", l.name, l.because),
-        (None, Some(r)) => format!(". This is how {} wait", r.runtime),
-        (None, None) => String::new(),
-    }
-}
-
-/// The event loop that asks, where it does not wait because its program always has work queued.
-fn not_waiting(s: &Spin) -> Option<&'static EventLoop> {
-    let counted = s.counted.as_ref();
-    let zero = counted.and_then(|a| a.zero_timeout).unwrap_or_else(|| share(s.sampled.zero, s.sampled.timeouts));
-    let polls = family(&s.syscall) == Family::Poll && counted.is_none_or(|a| a.unconsumed == 0.0);
-    s.event_loop.filter(|_| polls && zero >= MIN_EMPTY)
-}
-
-fn headline(s: &Spin) -> String {
-    match &s.counted {
-        Some(a) if s.threads > 1 => format!(
-            "{} threads ask in turns: {} of {} calls found nothing",
-            s.threads,
-            percent(a.empty_share()),
-            s.syscall
-        ),
-        None if s.threads > 1 => format!("{} threads call {} for nothing", s.threads, s.syscall),
-        Some(a) if a.unconsumed > 0.0 => format!("{}/{} is told of events that nobody takes", s.comm, s.tid),
-        Some(a) => {
-            format!("{}/{}: {} of {} calls found nothing", s.comm, s.tid, percent(a.empty_share()), s.syscall)
-        }
-        None => format!("{}/{} calls {} for nothing", s.comm, s.tid, s.syscall),
-    }
-}
-
-fn advice(s: &Spin) -> String {
-    let place = s.callers.first().map_or(String::new(), |c| format!(", see {}", short(c)));
-    if s.counted.as_ref().is_some_and(|a| a.unconsumed > 0.0) {
-        return format!("take the events or stop asking for them{place}");
-    }
-    if let Some(l) = not_waiting(s) {
-        return format!("find in the program what keeps {} from waiting: {}", l.name, l.briefly);
-    }
-    if let Some(r) = s.runtime {
-        return format!("let {} spin less: see the remedy for the knob", r.runtime);
-    }
-    if s.threads > 1 {
-        return format!("wait for the event itself, or longer{place}");
-    }
-    match family(&s.syscall) {
-        Family::Receive | Family::Accept => format!("wait for readiness instead of asking again{place}"),
-        Family::Yield | Family::Sleep => format!("block on the event itself{place}"),
-        _ => format!("block until an event or the next deadline{place}"),
-    }
-}
-
-fn name(case: &Case, s: &Spin) -> String {
-    let process = &case.recording.meta.target.comm;
-    let of = if process.is_empty() || *process == s.comm { String::new() } else { format!(" of {process}") };
-    match s.threads {
-        1 => format!("Thread {} (tid {}){of}", s.comm, s.tid),
-        n => format!("{n} threads like {} (tid {}){of}", s.comm, s.tid),
     }
 }
 
@@ -365,59 +299,6 @@ fn counted_rows(a: &Asked, syscall: &str, strace: &str) -> Vec<Evidence> {
 
 fn useful(case: &Case, pid: u32) -> f64 {
     case.fact::<crate::facts::calls::Calls>().map_or(0.0, |c| c.useful_per_second.get(&pid).copied().unwrap_or(0.0))
-}
-
-fn remedy(s: &Spin, unconsumed: bool) -> String {
-    let who = s.callers.first().map_or_else(|| "the caller".to_string(), |c| format!("`{c}`"));
-    if unconsumed {
-        return format!(
-            "Let {who} take the events or stop asking for them: drop the interest in EPOLLOUT while there is nothing to \
-             write, close descriptors that report EPOLLHUP or EPOLLERR, or register them edge-triggered."
-        );
-    }
-    if let Some(l) = not_waiting(s) {
-        return format!(
-            "{who} is not the place to mend: {} asks with timeout 0 {}. Look in the program for {}, and let it wait for what \
-             it is waiting for (a callback, a promise, a condition) or give the timer a real delay; {}.",
-            l.name, l.because, l.look_for, l.found_by
-        );
-    }
-    if let Some(r) = s.runtime {
-        return format!(
-            "This is how {} wait for work for a while before their threads sleep. To spin less, {}. Its price is a little more \
-             delay when work comes.",
-            r.runtime, r.knob
-        );
-    }
-    if s.threads > 1 {
-        return format!(
-            "Let {who} wait for the event itself, without a timeout or with a longer one: each of {} threads wakes to find \
-             nothing, and the sum of it is the cost. Fewer threads, or one that waits for all of them (epoll), wake less often.",
-            s.threads
-        );
-    }
-    let chosen = " If it polls by choice, on a CPU of its own, to answer in microseconds, then this is its price.";
-    let mend = match family(&s.syscall) {
-        Family::Receive | Family::Accept => format!(
-            "Let {who} wait for readiness with epoll or poll, or use a blocking {}, instead of asking again after EAGAIN; \
-             close connections whose peer is gone (a read of 0 bytes).",
-            s.syscall
-        ),
-        Family::Yield => format!(
-            "Let {who} block on a futex, a condition variable or an eventfd instead of yielding in a loop. Spinning first \
-             for a few microseconds is fine."
-        ),
-        Family::Sleep => {
-            format!("Let {who} wait for the event itself (futex, eventfd, epoll) instead of sleeping for moments.")
-        }
-        _ => format!(
-            "Let {who} pass the time to its next deadline, or -1, as the timeout of {} instead of 0: then it wakes for \
-             events only. A floor of 1 ms is the quick cure; its price is up to 1 ms of added delay and up to 1000 \
-             wake-ups a second.",
-            s.syscall
-        ),
-    };
-    if s.wasted_share() >= ALL_WASTE.0 { mend + chosen } else { mend }
 }
 
 #[cfg(test)]

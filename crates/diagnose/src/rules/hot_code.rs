@@ -223,7 +223,7 @@ impl<'a> Scope<'a> {
                 percent(part),
                 self.full.what,
                 percent(self.full.utilization),
-                if self.full.does_not_serve(case) { ", though it takes no requests itself" } else { "" },
+                if self.full.does_not_serve(case) { ", though it reads and writes nothing itself" } else { "" },
                 said.1.known,
                 own_queue::remark(case).map_or(String::new(), |r| format!(" {}", r.detail)),
             ),

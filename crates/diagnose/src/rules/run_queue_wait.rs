@@ -3,7 +3,7 @@
 
 use super::{Check, Checked, Explain, Rule, confidence, evidence, found, ruled_out};
 use crate::case::{Case, gap};
-use crate::facts::cpus::{Cpus, Neighbour};
+use crate::facts::cpus::{Cpus, Lengths, Neighbour};
 use crate::facts::quality::Quality;
 use crate::ledger::threads::{Lines, Threads};
 use crate::statistics::{ratio, share};
@@ -78,13 +78,7 @@ fn check(case: &Case) -> Checked {
     let behind = cpus.others_delay_ns().unwrap_or(waiting * others).min(waiting);
     let explained = behind * (1.0 - stolen);
     if share(explained, lines.demand_ns()) < MIN_SHARE {
-        return ruled_out(format!(
-            "the target was runnable without a CPU for {}, but behind other processes only for {}, {} of the time that \
-             it wanted one (under 25 %); the rest was behind its own threads or ordinary hand-overs",
-            seconds(waiting / 1e9),
-            seconds(explained / 1e9),
-            percent(share(explained, lines.demand_ns())),
-        ));
+        return ruled_out(not_behind_others(lines, explained));
     }
     let felt = Felt::new(&cpus, &ledger, explained);
     if share(felt.ns, lines.demand_ns()) < MIN_FELT {
@@ -101,6 +95,16 @@ fn check(case: &Case) -> Checked {
     let part = share(explained, lines.demand_ns());
     let headline = format!("ready, but without a CPU {} of the time{first}", percent(part));
     found(finding(case, &cpus, lines, others, explained), headline, advice)
+}
+
+fn not_behind_others(lines: &Lines, explained: f64) -> String {
+    format!(
+        "the target was runnable without a CPU for {}, but behind other processes only for {}, {} of the time that it \
+         wanted one (under 25 %); the rest was behind its own threads or ordinary hand-overs",
+        seconds(lines.waiting_for_cpu_ns() / 1e9),
+        seconds(explained / 1e9),
+        percent(share(explained, lines.demand_ns())),
+    )
 }
 
 /// What of the waiting behind others a request feels.
@@ -245,17 +249,7 @@ fn rows(case: &Case, cpus: &Cpus, lines: &Lines, others: f64) -> Vec<crate::verd
             "",
         ),
     ];
-    rows.extend(cpus.lengths.as_ref().map(|lengths| {
-        let (long, each) = (lengths.over(FELT_NS) / 1e9, seconds(lengths.half() / 1e9));
-        let see = format!("perf sched record -- sleep 5 && perf sched timehist -p {pid}");
-        evidence(
-            &format!("behind others in waits of 1 ms or more (half of all in waits of {each} or more)"),
-            long,
-            "s",
-            "near 0",
-            see,
-        )
-    }));
+    rows.extend(cpus.lengths.as_ref().map(|lengths| long_waits(lengths, pid)));
     rows.extend(cpus.allowed_time.map(|t| {
         evidence(
             &format!("{} in use", cpu_list(&cpus.allowed)),
@@ -266,6 +260,16 @@ fn rows(case: &Case, cpus: &Cpus, lines: &Lines, others: f64) -> Vec<crate::verd
         )
     }));
     rows
+}
+
+/// How much was waited behind others for so long that a request feels it.
+fn long_waits(lengths: &Lengths, pid: u32) -> crate::verdict::Evidence {
+    let fact = format!(
+        "behind others in waits of 1 ms or more (half of all in waits of {} or more)",
+        seconds(lengths.half() / 1e9)
+    );
+    let see = format!("perf sched record -- sleep 5 && perf sched timehist -p {pid}");
+    evidence(&fact, lengths.over(FELT_NS) / 1e9, "s", "near 0", see)
 }
 
 /// The processes most in the way, at most three.

@@ -37,7 +37,7 @@ static KNOWN: &[Hint] = &[
         "threads wait for a lock of the C library's allocator (an arena)",
         "let it have more arenas (MALLOC_ARENA_MAX unset or higher), allocate less in each request, or use another allocator",
         &[],
-        &["__lll_lock_wait_private"],
+        &["__lll_lock_wait_private", "__lll_lock_wake_private"],
     ),
     lock(
         "processes wait for a spin lock of PostgreSQL",

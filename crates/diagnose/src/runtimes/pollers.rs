@@ -21,27 +21,19 @@ static KNOWN: &[Poller] = &[
     Poller {
         name: "a poll-mode network driver (DPDK and its like)",
         load: "the driver's own counters (empty polls, drops at the device: `ethtool -S`, `dpdk-telemetry`, `pmd-stats-show`)",
-        symbols: &[
-            "_recv_pkts",
-            "_rx_burst",
-            "_xmit_pkts",
-            "_tx_burst",
-            "rte_ring_dequeue",
-            "virtio_dev_tx_",
-            "fd_event_handling",
-        ],
+        symbols: &["_recv_pkts", "_rx_burst", "_xmit_pkts", "_tx_burst", "rte_ring_dequeue", "virtio_dev_tx_"],
         threads: &["lcore-", "dpdk-", "pmd-", "vpp_wk_", "rte-worker-"],
     },
     Poller {
         name: "a poll-mode storage driver (SPDK)",
         load: "its own counters (`rpc.py framework_get_reactors`, `bdev_get_iostat`)",
         symbols: &["spdk_nvme_qpair_process", "nvme_pcie_qpair_process", "spdk_thread_poll", "_reactor_run"],
-        threads: &["reactor_"],
+        threads: &[],
     },
     Poller {
         name: "a network stack in user space (Onload, ef_vi, Seastar)",
         load: "its own counters (`onload_stackdump`, the framework's metrics)",
-        symbols: &["ef_eventq_poll", "ci_netif_poll", "seastar::reactor::poll", "seastar::reactor::do_run"],
+        symbols: &["ef_eventq_poll", "ci_netif_poll", "seastar::reactor::poll"],
         threads: &[],
     },
 ];

@@ -88,7 +88,8 @@ const LOOKS: &[&str] = &[
 
 /// Whether a function only looks whether something is there: a loop around it spins.
 pub fn looks(symbol: &str) -> bool {
-    LOOKS.iter().any(|l| symbol.starts_with(l)) || symbol.contains("::try_recv") || symbol.contains("::try_lock")
+    LOOKS.iter().any(|l| symbol.starts_with(l))
+        || ["::try_recv", "::start_recv", "::try_lock"].iter().any(|name| symbol.contains(name))
 }
 
 /// The runtime whose own code asks, from the innermost function that is no helper.
@@ -116,7 +117,7 @@ mod tests {
         assert_eq!(runtime("gomp_team_barrier_wait_end", "libgomp.so.1"), Some("OpenMP"));
         assert_eq!(runtime("main.reactor", "svc"), None);
         assert!(
-            looks("runtime.selectnbrecv") && looks("std::sync::mpmc::list::Channel<T>::try_recv") && !looks("recv")
+            looks("runtime.selectnbrecv") && looks("std::sync::mpmc::list::Channel<T>::start_recv") && !looks("recv")
         );
     }
 }

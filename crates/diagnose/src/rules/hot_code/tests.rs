@@ -141,7 +141,7 @@ fn a_full_machine_of_many_threads() {
 fn one_thing_at_a_time_is_medium() {
     let mut text = samples(&[("3,2,1", 1), ("5,2,1", 1)]);
     for (slice, tid) in (1..=10u32).flat_map(|slice| [(slice, 4), (slice, 5)]) {
-        text += &format!("thread t_ns={slice}e9 pid=1 tid={tid} wall_ns=1e9 cpu_ns=49e7 blocked_ns=51e7\n");
+        text += &format!("thread t_ns={slice}e9 pid=1 tid={tid} wall_ns=1e9 cpu_ns=5e8 blocked_ns=5e8\n");
     }
     let ticks = |who: &dyn Fn(u32) -> Vec<u32>| {
         let mut all = thread(0.0) + &text;
@@ -210,7 +210,11 @@ fn a_full_thread_that_serves_nobody_is_said() {
             + "thread t_ns=10e9 pid=1 tid=2 comm=http wall_ns=10e9 cpu_ns=1e8 blocked_ns=99e8
                wait pid=1 tid=2 syscall=0 fd_kind=socket total_ns=99e8"),
     );
-    assert!(f.summary.contains("though it takes no requests itself") && !f.remedy.contains("threads"), "{}", f.summary);
+    assert!(
+        f.summary.contains("though it reads and writes nothing itself") && !f.remedy.contains("threads"),
+        "{}",
+        f.summary
+    );
 }
 
 #[test]
