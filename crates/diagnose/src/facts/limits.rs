@@ -116,7 +116,7 @@ mod tests {
                 );
             }
         }
-        text += "thread t_ns=1e9 pid=1 tid=3 wall_ns=1e8 cpu_ns=1e8\n";
+        text += "thread t_ns=1e9 pid=1 tid=3 wall_ns=1e8 cpu_ns=4e7\n";
         let recording = parse(&text).unwrap();
         let limits = Case::new(&recording).fact::<Limits>().unwrap();
         let threads: Vec<(u32, f64, f64)> = limits.threads.iter().map(|t| (t.tid, t.on_cpu, t.demand)).collect();

@@ -31,6 +31,10 @@ struct Seen {
 }
 
 impl Seen {
+    fn headline(&self) -> String {
+        format!("{} of it: {}", percent(self.share), self.hint.what)
+    }
+
     fn sentence(&self) -> String {
         let Seen { hint, share, function } = self;
         format!("{function} is on {} of the CPU time: {}. Look at {}.", percent(*share), hint.what, hint.look)
@@ -80,7 +84,7 @@ pub(crate) fn remark(case: &Case) -> Option<Remark> {
     let first = all.first()?;
     let lock = all.iter().find(|seen| seen.hint.is_lock);
     Some(Remark {
-        headline: lock.unwrap_or(first).hint.what.to_string(),
+        headline: lock.unwrap_or(first).headline(),
         advice: lock.map(|seen| format!("no CPUs or threads more: see what {} waits for", short(&seen.function))),
         detail: all.iter().take(3).map(Seen::sentence).collect::<Vec<_>>().join(" "),
     })

@@ -16,7 +16,7 @@ const MIN_WAITING: f64 = 0.5;
 const MOSTLY_OWN: f64 = 0.5;
 
 /// Threads for each CPU that are ready on average.
-const MANY: f64 = 2.0;
+const MANY: f64 = 4.0;
 
 /// What there is to say about the target's own queue.
 pub(crate) fn remark(case: &Case) -> Option<Remark> {

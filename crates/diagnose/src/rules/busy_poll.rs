@@ -102,13 +102,24 @@ fn convicted(polling: &Polling, all_ns: f64, length_ns: f64) -> Option<(&Spin, u
         polling.threads.iter().filter(|s| is_spinning(s)).partition(|s| s.runtime.is_some());
     let all_waste = |s: &&Spin| s.wasted_share() >= ALL_WASTE.0 && ratio(s.wasted_ns, length_ns) >= ALL_WASTE.1;
     if over(sum(&own), (MIN_SHARE, MIN_CORES)) || own.iter().any(all_waste) {
-        return Some((own[0], own.len(), sum(&own)));
+        return Some(match together(polling, &own) {
+            Some(site) => (site, own.len().max(site.threads), sum(&own).max(site.wasted_ns)),
+            None => (own[0], own.len(), sum(&own)),
+        });
     }
     let is_site = |s: &&Spin| is_spinning(s) && over(s.wasted_ns, if s.runtime.is_some() { RUNTIME } else { TOGETHER });
     if let Some(site) = polling.sites.iter().find(is_site) {
         return Some((site, site.threads, site.wasted_ns));
     }
     over(sum(&by_runtime), RUNTIME).then(|| (by_runtime[0], by_runtime.len(), sum(&by_runtime)))
+}
+
+/// The site that spinning threads belong to, if they are most of its threads: then it is told as one.
+fn together<'a>(polling: &'a Polling, own: &[&Spin]) -> Option<&'a Spin> {
+    let worst = own.first()?;
+    let is_there = |s: &&Spin| (s.pid, &s.syscall) == (worst.pid, &worst.syscall);
+    let site = polling.sites.iter().find(is_there).filter(|s| is_spinning(s))?;
+    (own.iter().filter(|s| is_there(s)).count() * 4 >= site.threads * 3).then_some(site)
 }
 
 fn is_spinning(s: &Spin) -> bool {
@@ -167,7 +178,7 @@ fn innocence(polling: &Polling, length_ns: f64) -> String {
     let own_way = s.runtime.map_or(String::new(), |r| {
         let all: f64 = polling.threads.iter().filter(|s| s.runtime == Some(r)).map(|s| s.wasted_ns).sum();
         format!(
-            "; this is how {} wait, {} in all their threads: to spin less, {}",
+            "; this is how {} waits, {} in all of its threads: to spin less, {}",
             r.runtime,
             cores(ratio(all, length_ns)),
             r.knob

@@ -216,7 +216,7 @@ impl<'a> Scope<'a> {
             cause: RULE.cause.into(),
             confidence: confidence(case, sources),
             summary: format!(
-                "{}{} takes {} of the busy time by its own work, and {} {} busy{}.{}{}",
+                "{}{} takes {} of the busy time by its own work, and {} {} busy{}{}{}",
                 top.name,
                 // Run-time code has no file, and its name says what it is.
                 if top.jit { String::new() } else { format!(" in {}", top.module) },
@@ -225,7 +225,7 @@ impl<'a> Scope<'a> {
                 percent(self.full.utilization),
                 if self.full.does_not_serve(case) { ", though it reads and writes nothing itself" } else { "" },
                 said.1.known,
-                own_queue::remark(case).map_or(String::new(), |r| format!(" {}", r.detail)),
+                own_queue::remark(case).map_or(String::new(), |r| format!(". {}", r.detail.trim_end_matches('.'))),
             ),
             subject: Subject {
                 pid: self.full.threads.first().map(|t| t.0).or(case.recording.meta.target.pids.first().copied()),

@@ -19,7 +19,7 @@ pub struct RuntimeSpin {
 
 static KNOWN: &[RuntimeSpin] = &[
     RuntimeSpin {
-        runtime: "Erlang's schedulers",
+        runtime: "Erlang's scheduler",
         knob: "start it with +sbwt none +sbwtdcpu none +sbwtdio none",
         symbols: &["erts_", "ethr_", "sched_dirty_", "sched_active_sys", "scheduler_wait"],
         modules: &["beam.smp", "beam.debug"],
@@ -112,7 +112,7 @@ mod tests {
             let [symbol, module, kind, source] = [symbol, module, "native", ""].map(str::to_string);
             of(&[Code { symbol, module, offset: 0, kind, source, part: Part::Own }]).map(|r| r.runtime)
         };
-        assert_eq!(runtime("", "/usr/lib/erlang/erts-13/bin/beam.smp"), Some("Erlang's schedulers"));
+        assert_eq!(runtime("", "/usr/lib/erlang/erts-13/bin/beam.smp"), Some("Erlang's scheduler"));
         assert_eq!(runtime("runtime.netpoll", "svc"), Some("Go's scheduler"));
         assert_eq!(runtime("gomp_team_barrier_wait_end", "libgomp.so.1"), Some("OpenMP"));
         assert_eq!(runtime("main.reactor", "svc"), None);

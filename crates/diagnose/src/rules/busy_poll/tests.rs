@@ -360,7 +360,7 @@ fn a_runtimes_own_spin_is_a_remark_until_it_matters() {
             )
     };
     let why = silent(&RULE, &erlang(0.05, 1.6));
-    assert!(why.contains("Erlang's schedulers wait") && why.contains("+sbwt none"), "{why}");
+    assert!(why.contains("Erlang's scheduler waits") && why.contains("+sbwt none"), "{why}");
     let f = found(&RULE, &erlang(0.9, 10.0));
     assert!(f.remedy.contains("+sbwt none") && f.summary.contains("This is how Erlang"), "{}", f.remedy);
 }

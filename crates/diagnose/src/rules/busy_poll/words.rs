@@ -23,7 +23,7 @@ pub(super) fn does(unconsumed: bool, threads: usize) -> &'static str {
 pub(super) fn besides(s: &Spin) -> String {
     match (not_waiting(s), s.runtime) {
         (Some(l), _) => format!(". {} asks with timeout 0 {}", l.name, l.because),
-        (None, Some(r)) => format!(". This is how {} wait", r.runtime),
+        (None, Some(r)) => format!(". This is how {} waits", r.runtime),
         (None, None) => String::new(),
     }
 }
@@ -100,7 +100,7 @@ pub(super) fn remedy(s: &Spin, unconsumed: bool) -> String {
     }
     if let Some(r) = s.runtime {
         return format!(
-            "This is how {} wait for work for a while before their threads sleep. To spin less, {}. Its price is a little more \
+            "This is how {} waits for work for a while before its threads sleep. To spin less, {}. Its price is a little more \
              delay when work comes.",
             r.runtime, r.knob
         );
