@@ -5,13 +5,14 @@ use std::collections::BTreeMap;
 
 use super::{Check, Checked, Explain, Rule, confidence, evidence, found, ruled_out};
 use crate::case::Case;
+use crate::facts::cpus::Cpus;
 use crate::facts::limits::Limits;
 use crate::facts::profile::Profile;
 use crate::facts::stacks::Stacks;
 use crate::ledger::threads::Threads;
 use crate::runtimes::collectors::{Collector, Program};
 use crate::statistics::{ratio, share};
-use crate::verdict::{Explains, Finding, Subject};
+use crate::verdict::{Explains, Finding, Gap, Subject};
 use crate::wording::{cores, percent, seconds};
 
 pub(super) static RULE: Rule = Rule {
@@ -44,7 +45,7 @@ const MIN_PAUSED: f64 = 0.1;
 /// Use of the allowed CPUs, or of the quota, from which on the collector takes what requests want.
 const FULL: f64 = 0.9;
 
-/// Of the time that the target wanted a CPU, without one: the same, where CPUs are short in bursts only.
+/// Of the time that the target wanted a CPU, behind threads of its own: the same, where CPUs are short in bursts only.
 const MIN_WAITING: f64 = 0.25;
 
 fn check(case: &Case) -> Checked {
@@ -65,7 +66,7 @@ fn check(case: &Case) -> Checked {
             percent(part)
         ));
     }
-    if paused < MIN_PAUSED && !is_short_of_cpu(&*case.fact::<Limits>()?, &ledger) {
+    if paused < MIN_PAUSED && !is_short_of_cpu(case, &ledger)? {
         return ruled_out(format!(
             "{} of the on-CPU samples are inside the garbage collector, but beside the program, on CPUs that nobody else \
              wanted; {} (under 10 %) in its place",
@@ -100,11 +101,14 @@ fn busiest(profile: &Profile, stacks: &Stacks) -> Option<Seen> {
     by.into_values().max_by_key(|seen| seen.samples)
 }
 
-/// Whether the program wanted CPU time that it did not get.
-fn is_short_of_cpu(limits: &Limits, ledger: &Threads) -> bool {
+/// Whether the program wanted CPU time that its own process had: where others fill the CPUs, they are in the way.
+fn is_short_of_cpu(case: &Case, ledger: &Threads) -> Result<bool, Gap> {
+    let (limits, cpus) = (case.fact::<Limits>()?, case.fact::<Cpus>()?);
     let full = |used: Option<f64>| used.is_some_and(|u| u >= FULL);
-    let waiting = share(ledger.total.waiting_for_cpu_ns(), ledger.total.demand_ns());
-    full(limits.allowed_cpus) || full(limits.quota) || waiting >= MIN_WAITING
+    let others = cpus.others_in_the_way().or_else(|| cpus.others_by_counters()).unwrap_or(0.0);
+    let waiting = share(ledger.total.waiting_for_cpu_ns() * (1.0 - others), ledger.total.demand_ns());
+    let by_itself = limits.target_share.is_none_or(|part| part >= 0.5);
+    Ok(full(limits.allowed_cpus) && by_itself || full(limits.quota) || waiting >= MIN_WAITING)
 }
 
 fn finding(case: &Case, collector: &Collector, (part, paused): (f64, f64), ledger: &Threads) -> Finding {
@@ -179,6 +183,10 @@ mod tests {
             counter t_ns=1e9 source=proc/stat entity=cpu0 name=user_ns value=97e7
             counter t_ns=1e9 source=proc/stat entity=cpu0 name=idle_ns value=3e7\n";
         found(&RULE, &(entered("runtime.gcBgMarkWorker", 50, 50) + "\n" + full));
+        // Full with the work of others.
+        let little = entered("runtime.gcBgMarkWorker", 50, 50)
+            .replace("cpu_ns=9e8 blocked_ns=1e8", "cpu_ns=2e8 run_queue_ns=8e8");
+        silent(&RULE, &(little + "\n" + full));
     }
 
     #[test]
