@@ -14,7 +14,7 @@ pub(crate) mod unnamed;
 /// Something to say beside a verdict.
 #[derive(Debug)]
 pub(crate) struct Remark {
-    /// For the headline, behind a semicolon.
+    /// For the headline, behind a semicolon; empty = nothing.
     pub headline: String,
     /// The next step, where it is a better one than the verdict's.
     pub advice: Option<String>,
@@ -38,7 +38,7 @@ pub(crate) fn at_capacity(case: &Case) -> Vec<Remark> {
 
 /// What is behind the headline.
 pub(crate) fn headlines(remarks: &[Remark]) -> String {
-    remarks.iter().map(|r| format!("; {}", r.headline)).collect()
+    remarks.iter().filter(|r| !r.headline.is_empty()).map(|r| format!("; {}", r.headline)).collect()
 }
 
 /// What is behind the details.

@@ -16,9 +16,9 @@ use crate::wording::{percent, short};
 /// Of the samples: less is not where the time goes.
 const WORTH: f64 = 0.15;
 
-/// Of the samples in futex calls, which give and take locks and queues: every pool that hands requests on has some; from a
-/// quarter of the CPU time on, handing around is what limits.
-const MUCH_FUTEX: f64 = 0.25;
+/// Of the samples, for the headline. In futex calls, which give and take locks and queues, every pool that hands requests on
+/// spends some time; from a quarter of it on, handing around is what limits.
+const MUCH: f64 = 0.25;
 
 /// Samples: fewer do not make a share.
 const MIN_SAMPLES: u64 = 50;
@@ -37,7 +37,7 @@ impl Seen {
 
     fn sentence(&self) -> String {
         let Seen { hint, share, function } = self;
-        format!("{function} is on {} of the CPU time: {}. Look at {}.", percent(*share), hint.what, hint.look)
+        format!("{function} is on {} of the CPU time: {}. To see or to try: {}.", percent(*share), hint.what, hint.look)
     }
 }
 
@@ -81,10 +81,11 @@ fn seen(case: &Case) -> Vec<Seen> {
 /// What there is to say about the functions that the time goes into.
 pub(crate) fn remark(case: &Case) -> Option<Remark> {
     let all = seen(case);
-    let first = all.first()?;
-    let lock = all.iter().find(|seen| seen.hint.is_lock);
+    let most = all.first()?;
+    let lock = all.iter().find(|seen| seen.hint.is_lock && seen.share >= MUCH);
+    let first = lock.or(Some(most).filter(|seen| seen.share >= MUCH));
     Some(Remark {
-        headline: lock.unwrap_or(first).headline(),
+        headline: first.map_or(String::new(), Seen::headline),
         advice: lock.map(|seen| format!("no CPUs or threads more: see what {} waits for", short(&seen.function))),
         detail: all.iter().take(3).map(Seen::sentence).collect::<Vec<_>>().join(" "),
     })
@@ -104,7 +105,7 @@ pub(crate) fn handed_around(case: &Case) -> Option<Remark> {
         }
     }
     let part = share(samples as f64, profile.total.samples as f64);
-    if profile.total.samples < MIN_SAMPLES || part < MUCH_FUTEX || seen(case).iter().any(|seen| seen.hint.is_lock) {
+    if profile.total.samples < MIN_SAMPLES || part < MUCH || seen(case).iter().any(|seen| seen.hint.is_lock) {
         return None;
     }
     let from = callers.into_iter().max_by_key(|c| c.1).map_or(String::new(), |c| format!(", most of it from {}", c.0));
@@ -152,6 +153,8 @@ mod tests {
             "{}",
             r.detail
         );
+        let little = of(remark, "sample tid=1 stack=3 weight=20\nsample tid=1 stack=2 weight=80").unwrap();
+        assert!(little.headline.is_empty() && little.detail.contains("20 %"), "a fifth is for the details");
         assert!(of(remark, "sample tid=1 stack=3 weight=10\nsample tid=1 stack=2 weight=90").is_none(), "a tenth");
         assert!(of(remark, "sample tid=1 stack=3 weight=9").is_none(), "too few samples");
     }

@@ -42,7 +42,7 @@ pub(super) fn advice(case: &Case, full: &Full, top: &Function) -> Advice {
     let shape = case.fact::<Profile>().ok().zip(case.fact::<Stacks>().ok()).map(|(p, s)| Shape::of(full, top, &p, &s));
     let shape = shape.unwrap_or_default();
     let known = hints::named(&top.name, &top.module)
-        .map_or(String::new(), |hint| format!(". That is {}: look at {}", hint.what, hint.look));
+        .map_or(String::new(), |hint| format!(". That is {}; to see or to try: {}", hint.what, hint.look));
     if shape.looks >= MOSTLY_LOOKS {
         return Advice {
             is: "a loop that looks and never waits",
