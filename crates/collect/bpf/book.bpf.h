@@ -7,24 +7,47 @@
 
 /* Waits for a CPU under this are not worth naming who was in the way. */
 const volatile u64 delay_worth_ns = 50000;
+/* Classes of length: the first reaches to 2^17 ns, each further one twice as far, the last has no end. */
+#define SHORTEST_DELAY 17
+#define DELAY_CLASSES 12
+
+/* Run-queue time of the target behind one process, ns, by the length of the whole wait that it is part of. */
+struct delayed {
+	u64 by_length[DELAY_CLASSES];
+};
+
 /*
- * Run-queue time of the target, ns, by the process that ran until the target got the CPU; 0 = those that ran before it.
+ * Run-queue time of the target by the process that ran until the target got the CPU; 0 = those that ran before it.
  */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 4096);
 	__uint(map_flags, BPF_F_NO_PREALLOC);
 	__type(key, u32);
-	__type(value, u64);
+	__type(value, struct delayed);
 } delayers SEC(".maps");
 
-static __always_inline void add_delay_behind(u32 tgid, u64 ns, struct counts *c)
+static __always_inline u32 delay_class(u64 ns)
 {
-	u64 *row = bpf_map_lookup_elem(&delayers, &tgid);
+	u32 class = 0;
 
-	if (row)
-		__sync_fetch_and_add(row, ns);
-	else if (bpf_map_update_elem(&delayers, &tgid, &ns, BPF_NOEXIST))
+	for (u64 rest = ns >> SHORTEST_DELAY; rest && class < DELAY_CLASSES - 1; rest >>= 1)
+		class ++;
+	return class;
+}
+
+static __always_inline void add_delay_behind(u32 tgid, u64 ns, u32 class, struct counts *c)
+{
+	struct delayed *row = bpf_map_lookup_elem(&delayers, &tgid), first = {};
+
+	if (class >= DELAY_CLASSES)
+		return;
+	if (row) {
+		__sync_fetch_and_add(&row->by_length[class], ns);
+		return;
+	}
+	first.by_length[class] = ns;
+	if (bpf_map_update_elem(&delayers, &tgid, &first, BPF_NOEXIST))
 		c->delays_lost++;
 }
 
@@ -32,6 +55,7 @@ static __always_inline void add_delay(struct thread_state *t, u64 ns)
 {
 	struct counts *c;
 	u64 earlier = t->earlier < ns ? t->earlier : ns;
+	u32 class;
 
 	if (ns < delay_worth_ns || !t->before)
 		return;
@@ -39,9 +63,10 @@ static __always_inline void add_delay(struct thread_state *t, u64 ns)
 	if (!c)
 		return;
 	c->delays++;
-	add_delay_behind(t->before, ns - earlier, c);
+	class = delay_class(ns);
+	add_delay_behind(t->before, ns - earlier, class, c);
 	if (earlier)
-		add_delay_behind(0, earlier, c);
+		add_delay_behind(0, earlier, class, c);
 }
 
 /* Books the time off the CPU, from off_at to `until`, of which `delay` was waiting for a CPU; returns the blocked part.

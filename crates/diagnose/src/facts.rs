@@ -18,6 +18,7 @@ pub mod profile;
 pub mod quality;
 pub mod resources;
 pub mod rights;
+pub mod serving;
 pub mod stacks;
 pub mod stopped;
 pub mod unexplained;

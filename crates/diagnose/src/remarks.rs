@@ -4,15 +4,18 @@
 use crate::case::Case;
 
 pub(crate) mod children;
+pub(crate) mod chosen_polling;
 pub(crate) mod event_loop;
 pub(crate) mod hidden_queues;
+pub(crate) mod hints;
 pub(crate) mod inner_queues;
+pub(crate) mod own_queue;
 pub(crate) mod unnamed;
 
 /// Something to say beside a verdict.
 #[derive(Debug)]
 pub(crate) struct Remark {
-    /// For the headline, behind a semicolon.
+    /// For the headline, behind a semicolon; empty = nothing.
     pub headline: String,
     /// The next step, where it is a better one than the verdict's.
     pub advice: Option<String>,
@@ -22,12 +25,21 @@ pub(crate) struct Remark {
 
 /// What tempers the word that the work is honest and spread out.
 pub(crate) fn at_capacity(case: &Case) -> Vec<Remark> {
-    [event_loop::remark, children::remark, unnamed::remark].into_iter().filter_map(|remark| remark(case)).collect()
+    const ALL: [fn(&Case) -> Option<Remark>; 7] = [
+        chosen_polling::remark,
+        event_loop::remark,
+        own_queue::remark,
+        hints::remark,
+        hints::handed_around,
+        children::remark,
+        unnamed::remark,
+    ];
+    ALL.into_iter().filter_map(|remark| remark(case)).collect()
 }
 
 /// What is behind the headline.
 pub(crate) fn headlines(remarks: &[Remark]) -> String {
-    remarks.iter().map(|r| format!("; {}", r.headline)).collect()
+    remarks.iter().filter(|r| !r.headline.is_empty()).map(|r| format!("; {}", r.headline)).collect()
 }
 
 /// What is behind the details.

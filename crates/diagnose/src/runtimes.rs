@@ -7,9 +7,13 @@
 
 pub mod collectors;
 pub mod event_loops;
+pub mod hints;
+pub mod interpreters;
 pub mod jit;
 pub mod opaque;
 pub mod parking;
+pub mod pollers;
+pub mod spins;
 pub mod timers;
 
 use serde::Serialize;

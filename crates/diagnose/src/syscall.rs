@@ -113,6 +113,12 @@ pub fn error_name(result: i64) -> String {
     syscalls::Errno::new(number).name().map_or_else(|| format!("error {number}"), str::to_string)
 }
 
+/// Whether the result of a call tells if it found anything. io_uring_enter's is the number of submissions; what was found
+/// is in a queue that the kernel and the program share, and no call shows it.
+pub fn result_tells(name: &str) -> bool {
+    name != "io_uring_enter"
+}
+
 /// What a call of this name is for.
 pub fn family(name: &str) -> Family {
     match name {

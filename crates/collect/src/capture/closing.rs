@@ -23,7 +23,7 @@ pub struct Names(HashMap<u32, String>);
 
 impl Names {
     /// Looks up the processes that are not known yet.
-    pub fn learn(&mut self, root: &Path, delayers: &[(u32, u64)]) {
+    pub fn learn<T>(&mut self, root: &Path, delayers: &[(u32, T)]) {
         for (pid, _) in delayers {
             self.0.entry(*pid).or_insert_with(|| {
                 let comm = fs::read_to_string(root.join(format!("proc/{pid}/comm"))).unwrap_or_default();
@@ -155,9 +155,10 @@ fn neighbours(capture: &Capture<'_, '_>) -> Result<Vec<Neighbour>> {
         let row = rows.entry(pid).or_insert_with(|| Neighbour { pid, comm, ..Neighbour::default() });
         row.samples += samples;
     }
-    for (pid, delayed_ns) in capture.probes.ledger.delayers()? {
+    for (pid, by_length) in capture.probes.ledger.delayers()? {
         let row = rows.entry(pid).or_insert_with(|| Neighbour { pid, ..Neighbour::default() });
-        row.delayed_ns = delayed_ns;
+        row.delayed_ns = by_length.iter().sum();
+        row.by_length_ns = by_length;
         row.own = capture.known.contains(&pid);
         row.observer = pid == std::process::id();
         // A sample names the thread that ran; the process has the name that people know.

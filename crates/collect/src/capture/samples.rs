@@ -68,7 +68,7 @@ impl Samples {
         } else {
             (syscall >= 0 && r.ax.cast_signed() != NO_RESULT_YET).then_some(r.ax.cast_signed())
         };
-        self.suspicion.see(raw.tid, syscall, raw.after_call);
+        self.suspicion.see(raw.tgid, raw.tid, syscall, raw.after_call);
         let kernel = self.stacks.kernel(&raw.kernel);
         let user = self.stacks.user(&Snapshot { pid: raw.tgid, regs: r, stack: &raw.stack });
         Sample {

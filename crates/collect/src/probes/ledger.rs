@@ -102,6 +102,8 @@ unsafe impl Plain for types::wait_key {}
 unsafe impl Plain for types::wait_value {}
 // SAFETY: as above.
 unsafe impl Plain for types::counts {}
+// SAFETY: as above.
+unsafe impl Plain for types::delayed {}
 
 /// The loaded and attached ledger.
 pub struct Ledger<'o> {
@@ -253,12 +255,14 @@ impl<'o> Ledger<'o> {
         Ok(rows.into_iter().map(|(key, stack)| (key, addresses(stack))).collect())
     }
 
-    /// Run-queue time of the target, ns, by the process that ran until the target got the CPU.
+    /// Run-queue time of the target, ns, by the process that ran until the target got the CPU and by the length of the
+    /// wait, as table `neighbour` has it.
     ///
     /// # Errors
     /// The map cannot be read.
-    pub fn delayers(&self) -> Result<Vec<(u32, u64)>> {
-        kernel_map::entries(&self.skel.maps.delayers)
+    pub fn delayers(&self) -> Result<Vec<(u32, Vec<u64>)>> {
+        let rows = kernel_map::entries::<u32, types::delayed>(&self.skel.maps.delayers)?;
+        Ok(rows.into_iter().map(|(pid, delayed)| (pid, delayed.by_length.to_vec())).collect())
     }
 
     /// What was counted and lost.

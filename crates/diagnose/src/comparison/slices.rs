@@ -12,7 +12,7 @@ use recording::tables::{Call, CallWindow, Counter, Sample, Thread};
 use super::functions::{Key, Names, own};
 use crate::case::Case;
 use crate::facts::calls::{is_empty, is_found};
-use crate::syscall::{Family, family};
+use crate::syscall::{Family, family, result_tells};
 use crate::verdict::Gap;
 
 /// More slices than this are joined: an hour needs no finer ones, and resampling has its price.
@@ -211,7 +211,7 @@ impl Slices {
             let (name, count) = (case.syscall(row.syscall), row.count as f64);
             let family = family(&name);
             self.add(&format!("call {name}"), slice, count);
-            if family == Family::Poll {
+            if family == Family::Poll && result_tells(&name) {
                 self.add("polls", slice, count);
                 self.add("empty polls", slice, if is_empty(family, row.result) { count } else { 0.0 });
             }

@@ -23,6 +23,9 @@ const EAGAIN: i64 = -11;
 /// wait worth having.
 pub const TINY_NS: i64 = 1 << 19;
 
+/// A thread that gives up so soon wakes a hundred times a second for nothing; one costs little, a hundred are a CPU.
+pub const SOON_NS: i64 = 1 << 24;
+
 /// Thread and call number.
 pub type Key = (u32, u32, i32);
 
@@ -64,6 +67,8 @@ pub struct Counted {
     /// Calls that found nothing: 0 from the poll family, EAGAIN or 0 bytes from receives and
     /// accepts, and every yield and sleep.
     pub empty: u64,
+    /// Empty calls whose argument tells that they were to wait for less than [`SOON_NS`].
+    pub empty_soon: u64,
     /// Empty calls that did not wait, or hardly ([`TINY_NS`]), as far as the argument tells.
     pub empty_at_once: u64,
     /// Calls, empty or not, that were not to wait, or hardly: `empty_at_once` are the empty ones of these.
@@ -85,6 +90,27 @@ pub struct Counted {
 }
 
 impl Counted {
+    /// Adds the same call of another thread; calls per second become those of both.
+    pub fn merge(&mut self, other: &Counted) {
+        self.per_second += other.per_second;
+        let sums = [
+            (&mut self.calls, other.calls),
+            (&mut self.empty, other.empty),
+            (&mut self.empty_soon, other.empty_soon),
+            (&mut self.empty_at_once, other.empty_at_once),
+            (&mut self.at_once, other.at_once),
+            (&mut self.empty_unknown_wait, other.empty_unknown_wait),
+            (&mut self.found, other.found),
+        ];
+        sums.into_iter().for_each(|(to, n)| add(to, n));
+        other.timeouts.iter().for_each(|(timeout, n)| add(self.timeouts.entry(*timeout).or_default(), *n));
+        for (fd, on) in &other.descriptors {
+            let to = self.descriptors.entry(*fd).or_default();
+            add(&mut to.calls, on.calls);
+            add(&mut to.empty, on.empty);
+        }
+    }
+
     /// Share of calls that found nothing.
     pub fn empty_share(&self) -> f64 {
         share(self.empty as f64, self.calls as f64)
@@ -126,6 +152,16 @@ pub struct Calls {
     pub windows: Windows,
     /// Calls that moved bytes or took a connection, per second of window, by process.
     pub useful_per_second: BTreeMap<u32, f64>,
+}
+
+impl Sampled {
+    /// Adds the same call of another thread.
+    pub fn merge(&mut self, other: &Sampled) {
+        add(&mut self.samples, other.samples);
+        add(&mut self.results, other.results);
+        add(&mut self.empty_results, other.empty_results);
+        other.timeouts.iter().for_each(|(timeout, n)| add(self.timeouts.entry(*timeout).or_default(), *n));
+    }
 }
 
 impl Fact for Calls {
@@ -188,6 +224,7 @@ fn empty_entry(name: String) -> Counted {
         calls: 0,
         per_second: 0.0,
         empty: 0,
+        empty_soon: 0,
         empty_at_once: 0,
         at_once: 0,
         empty_unknown_wait: 0,
@@ -238,7 +275,8 @@ fn add_call(entry: &mut Counted, row: &tables::Call) {
         _ if entry.family == Family::Poll => add(entry.timeouts.entry(Timeout::Unknown).or_default(), n),
         _ => {}
     }
-    let empty = is_empty(entry.family, row.result);
+    let tells = syscall::result_tells(&entry.name);
+    let empty = tells && is_empty(entry.family, row.result);
     let at_once = match entry.family {
         // An empty receive returned at once, or it would have blocked.
         Family::Receive | Family::Accept | Family::Yield => true,
@@ -248,8 +286,10 @@ fn add_call(entry: &mut Counted, row: &tables::Call) {
     if empty {
         add(&mut entry.empty, n);
         add(&mut entry.empty_at_once, if at_once { n } else { 0 });
+        let soon = at_once || timeout.is_some_and(|ns| (0..SOON_NS).contains(&ns));
+        add(&mut entry.empty_soon, if soon { n } else { 0 });
         add(&mut entry.empty_unknown_wait, if !at_once && timeout.is_none() { n } else { 0 });
-    } else if is_found(entry.family, row.result) {
+    } else if tells && is_found(entry.family, row.result) {
         add(&mut entry.found, n);
     }
     if row.fd >= 0 {
@@ -289,6 +329,9 @@ fn sampled(case: &Case, stacks: &Stacks) -> BTreeMap<Key, Sampled> {
 }
 
 fn add_result(entry: &mut Sampled, result: i64, weight: u64) {
+    if !syscall::result_tells(&entry.name) {
+        return;
+    }
     add(&mut entry.results, weight);
     let empty = is_empty(syscall::family(&entry.name), result);
     add(&mut entry.empty_results, if empty { weight } else { 0 });
@@ -338,6 +381,17 @@ mod tests {
         assert_eq!(receive.named_results()[0].0, "EAGAIN");
         assert_eq!((c.useful_per_second[&1], c.windows.count), (90.0, 2));
         assert!((c.lost_share() - 10.0 / 1100.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn what_a_ring_returns_says_nothing_about_what_it_found() {
+        let c = calls(
+            "call pid=1 tid=1 syscall=426 argument_kind=none result=0 count=900
+             call pid=1 tid=1 syscall=426 argument_kind=none result=4 count=90
+             sample pid=1 tid=1 kernel=true syscall=426 result=0 weight=50",
+        );
+        let ring = &c.counted[&(1, 1, 426)];
+        assert_eq!((ring.calls, ring.empty, ring.found, c.sampled[&(1, 1, 426)].results), (990, 0, 0, 0));
     }
 
     #[test]

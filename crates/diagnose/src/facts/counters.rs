@@ -64,6 +64,14 @@ impl Counters {
         (grew >= 0.0).then_some(grew)
     }
 
+    /// Growth of a counter between two moments, ns, by the readings nearest to them; none if it was not read or shrank.
+    pub fn delta_between(&self, source: &str, entity: &str, name: &str, moments: (u64, u64)) -> Option<f64> {
+        let readings = self.readings(source, entity, name)?;
+        let near = |t: u64| readings.iter().min_by_key(|r| r.0.abs_diff(t)).map(|r| r.1);
+        let grew = near(moments.1)? - near(moments.0)?;
+        (grew >= 0.0).then_some(grew)
+    }
+
     /// Last value.
     pub fn last(&self, source: &str, entity: &str, name: &str) -> Option<f64> {
         Some(self.readings(source, entity, name)?.last()?.1)

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The CPUs that the target may use: how full they were, with what, and who else ran there.
 
+mod queue;
+
 use std::collections::BTreeMap;
 
 use recording::tables;
@@ -10,6 +12,8 @@ use crate::case::{Case, Fact};
 use crate::ledger::threads::Threads;
 use crate::statistics::{ratio, share};
 use crate::verdict::Gap;
+pub use queue::{Lengths, Neighbour};
+use queue::{Queue, own_samples};
 
 /// One CPU over the window, by `/proc/stat`, ns.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -51,29 +55,6 @@ impl CpuTime {
     }
 }
 
-/// A process outside the target.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Neighbour {
-    /// Process id.
-    pub pid: u32,
-    /// Command name.
-    pub comm: String,
-    /// Cgroup.
-    pub cgroup: String,
-    /// Samples that found it running.
-    pub samples: f64,
-    /// Run-queue time of the target in which this process had the CPU, ns. Who ran last is known; the time of those who
-    /// ran before is spread over all by their samples.
-    pub delayed_ns: f64,
-}
-
-impl Neighbour {
-    /// Its name in words: of one that ended before anybody asked, none is known.
-    pub fn name(&self) -> &str {
-        if self.comm.is_empty() { "a process that has ended" } else { &self.comm }
-    }
-}
-
 /// A CPU quota at work, by the cgroup's own counters.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Quota {
@@ -107,10 +88,15 @@ pub struct Cpus {
     pub other_time: Option<CpuTime>,
     /// CPU time of the target, ns, by the ledger, else by samples; none without either.
     pub target_ns: Option<f64>,
+    /// Share of the allowed CPUs' time that was in use, of each slice as much as the target waited for a CPU in it; none
+    /// where that is not known by slice.
+    pub used_while_waiting: Option<f64>,
     /// Other processes on the allowed CPUs, the most in the way first.
     pub neighbours: Vec<Neighbour>,
     /// Whether the recording tells who else ran.
     pub neighbours_known: bool,
+    /// Run-queue time of the target behind other processes by the length of the wait; none where it was not recorded.
+    pub lengths: Option<Lengths>,
     /// Run-queue time of the target, ns, in which one of its own processes had the CPU.
     pub own_delay_ns: f64,
     /// Likewise the recorder.
@@ -137,7 +123,9 @@ impl Fact for Cpus {
             online: case.recording.meta.host.cpus.max(by_cpu.len() as u32),
             allowed_time: together(by_cpu.iter().filter(|(n, _)| allowed.contains(n))),
             other_time: together(by_cpu.iter().filter(|(n, _)| !allowed.contains(n))),
+            used_while_waiting: counters.as_ref().and_then(|c| used_while_waiting(case, c, &allowed)),
             neighbours: queue.neighbours,
+            lengths: queue.lengths,
             own_delay_ns: queue.own_ns,
             observer_delay_ns: queue.observer_ns,
             neighbours_known: case.recording.tables.has::<tables::Neighbour>(),
@@ -198,19 +186,41 @@ impl Cpus {
 }
 
 fn by_cpu(counters: &Counters) -> BTreeMap<u32, CpuTime> {
-    let read = |entity: &str, names: &[&str]| counters.delta_sum("proc/stat", entity, names);
+    read_cpus(counters, |entity, name| counters.delta("proc/stat", entity, name))
+}
+
+/// The time of each CPU, by what `delta` says that its counters grew.
+fn read_cpus(counters: &Counters, delta: impl Fn(&str, &str) -> Option<f64>) -> BTreeMap<u32, CpuTime> {
     let cpus = counters.entities("proc/stat").filter_map(|e| Some((e.strip_prefix("cpu")?.parse::<u32>().ok()?, e)));
     cpus.filter_map(|(number, entity)| {
+        let read = |names: &[&str]| names.iter().filter_map(|name| delta(entity, name)).reduce(|a, b| a + b);
         let time = CpuTime {
-            user_ns: read(entity, &["user_ns", "nice_ns"]).unwrap_or(0.0),
-            system_ns: read(entity, &["system_ns"]).unwrap_or(0.0),
-            interrupt_ns: read(entity, &["irq_ns", "softirq_ns"]).unwrap_or(0.0),
-            steal_ns: read(entity, &["steal_ns"]).unwrap_or(0.0),
-            idle_ns: read(entity, &["idle_ns", "iowait_ns"])?,
+            user_ns: read(&["user_ns", "nice_ns"]).unwrap_or(0.0),
+            system_ns: read(&["system_ns"]).unwrap_or(0.0),
+            interrupt_ns: read(&["irq_ns", "softirq_ns"]).unwrap_or(0.0),
+            steal_ns: read(&["steal_ns"]).unwrap_or(0.0),
+            idle_ns: read(&["idle_ns", "iowait_ns"])?,
         };
         (time.total_ns() > 0.0).then_some((number, time))
     })
     .collect()
+}
+
+/// See [`Cpus::used_while_waiting`].
+fn used_while_waiting(case: &Case, counters: &Counters, allowed: &[u32]) -> Option<f64> {
+    let (mut weighed, mut all, mut from) = (0.0, 0.0, 0);
+    for slice in &case.fact::<Threads>().ok()?.slices {
+        let moments = (from, slice.t_ns);
+        from = slice.t_ns;
+        let by_cpu = read_cpus(counters, |entity, name| counters.delta_between("proc/stat", entity, name, moments));
+        let used = together(by_cpu.iter().filter(|(number, _)| allowed.contains(number)));
+        let waited = slice.run_queue_ns + slice.preempted_ns;
+        if let Some(used) = used {
+            weighed += used.utilization() * waited;
+            all += waited;
+        }
+    }
+    (all > 0.0).then(|| weighed / all)
 }
 
 fn together<'a>(cpus: impl Iterator<Item = (&'a u32, &'a CpuTime)>) -> Option<CpuTime> {
@@ -225,49 +235,6 @@ fn sampled_cpu_ns(case: &Case) -> Option<f64> {
     let samples = own_samples(case);
     let hz = f64::from(case.recording.meta.target.sample_hz);
     (samples > 0.0 && hz > 0.0).then(|| ratio(samples * 1e9, hz))
-}
-
-fn own_samples(case: &Case) -> f64 {
-    case.recording.rows::<tables::Sample>().iter().map(|s| f64::from(s.weight.max(1))).sum()
-}
-
-/// Who had the CPU while the target wanted it.
-#[derive(Default)]
-struct Queue {
-    neighbours: Vec<Neighbour>,
-    own_ns: f64,
-    observer_ns: f64,
-}
-
-impl Queue {
-    fn new(case: &Case) -> Self {
-        let rows = case.recording.rows::<tables::Neighbour>();
-        let own = if rows.iter().any(|row| row.own) { own_samples(case) } else { 0.0 }; // one thread is never behind itself
-        let all = own + rows.iter().map(|row| row.samples as f64).sum::<f64>();
-        let earlier: f64 = rows.iter().filter(|row| row.pid == 0).map(|row| row.delayed_ns as f64).sum();
-        // Without a sample nobody can be named for it.
-        let (each, unnamed) = if all > 0.0 { (earlier / all, 0.0) } else { (0.0, earlier) };
-        let mut queue = Queue { own_ns: own * each, ..Queue::default() };
-        for row in rows {
-            let last = if row.pid == 0 { unnamed } else { row.delayed_ns as f64 };
-            queue.add(row, last + row.samples as f64 * each);
-        }
-        queue.neighbours.sort_by(|a, b| {
-            b.delayed_ns.total_cmp(&a.delayed_ns).then(b.samples.total_cmp(&a.samples)).then(a.pid.cmp(&b.pid))
-        });
-        queue
-    }
-
-    fn add(&mut self, row: &tables::Neighbour, delayed_ns: f64) {
-        if row.own {
-            self.own_ns += delayed_ns;
-        } else if row.observer {
-            self.observer_ns += delayed_ns;
-        } else if row.pid != 0 || delayed_ns > 0.0 {
-            let (comm, cgroup) = (row.comm.clone(), row.cgroup.clone());
-            self.neighbours.push(Neighbour { pid: row.pid, comm, cgroup, samples: row.samples as f64, delayed_ns });
-        }
-    }
 }
 
 /// Of all groups on the path to the root, the one that throttled most.

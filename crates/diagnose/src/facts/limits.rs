@@ -2,6 +2,8 @@
 //! What could be full: each thread, the allowed CPUs, the quota, and a service that runs one thing
 //! at a time. Shares of use, without opinion on where full begins.
 
+mod together;
+
 use super::cpus::Cpus;
 use crate::case::{Case, Fact};
 use crate::ledger::threads::{ThreadLedger, Threads};
@@ -39,9 +41,12 @@ pub struct Limits {
     pub quota: Option<f64>,
     /// CPUs' worth of work of the target.
     pub cores: f64,
-    /// Share of slices in which the target used between 0.9 and 1.05 CPUs: a service of many
-    /// threads that only ever runs one at a time (a global lock, one busy goroutine) sits there.
+    /// Share of slices in which the target used between 0.985 and 1.05 CPUs: a service of many threads that only ever
+    /// runs one at a time (a global lock, one busy goroutine) leaves no gap.
     pub one_at_a_time: f64,
+    /// Share of the samples in user mode in which another thread was sampled on another CPU at the same moment: a pool
+    /// that happens to use one CPU has many, a lock leaves next to none. None where too few samples can tell.
+    pub together: Option<f64>,
 }
 
 impl Fact for Limits {
@@ -59,6 +64,7 @@ impl Fact for Limits {
             quota,
             cores: cpus.target_cores(case).unwrap_or(0.0),
             one_at_a_time: ledger.map_or(0.0, |l| one_at_a_time(&l)),
+            together: together::together(case),
         })
     }
 }
@@ -85,7 +91,7 @@ fn by_demand(ledger: &Threads, length_ns: f64) -> Vec<ThreadUse> {
 }
 
 fn one_at_a_time(ledger: &Threads) -> f64 {
-    let busy = |s: &&crate::ledger::threads::Slice| (0.9..=1.05).contains(&ratio(s.cpu_ns, s.length_ns));
+    let busy = |s: &&crate::ledger::threads::Slice| (0.985..=1.05).contains(&ratio(s.cpu_ns, s.length_ns));
     // Two slices are no pattern.
     if ledger.slices.len() < 4 {
         return 0.0;
@@ -102,7 +108,7 @@ mod tests {
     fn threads_and_slices() {
         let mut text = "meta length_ns=4e9\n".to_string();
         for slice in 1..=4u64 {
-            for (tid, cpu, queue) in [(1, 6e8, 3e8), (2, 35e7, 0.0)] {
+            for (tid, cpu, queue) in [(1, 6e8, 3e8), (2, 4e8, 0.0)] {
                 text += &format!(
                     "thread t_ns={}e9 pid=1 tid={tid} wall_ns=1e9 cpu_ns={cpu} run_queue_ns={queue} blocked_ns={}\n",
                     slice,
@@ -110,11 +116,11 @@ mod tests {
                 );
             }
         }
-        text += "thread t_ns=1e9 pid=1 tid=3 wall_ns=1e8 cpu_ns=1e8\n";
+        text += "thread t_ns=1e9 pid=1 tid=3 wall_ns=1e8 cpu_ns=4e7\n";
         let recording = parse(&text).unwrap();
         let limits = Case::new(&recording).fact::<Limits>().unwrap();
         let threads: Vec<(u32, f64, f64)> = limits.threads.iter().map(|t| (t.tid, t.on_cpu, t.demand)).collect();
-        assert_eq!(threads, [(1, 0.6, 0.9), (2, 0.35, 0.35)], "the short-lived thread is no limit");
+        assert_eq!(threads, [(1, 0.6, 0.9), (2, 0.4, 0.4)], "the short-lived thread is no limit");
         assert_eq!(limits.one_at_a_time, 1.0);
         assert_eq!((limits.allowed_cpus, limits.quota), (None, None));
     }

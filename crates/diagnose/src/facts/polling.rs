@@ -5,16 +5,18 @@
 //! nothing. What it costs is estimated in `polling/waste.rs`; the counts and glimpses that the
 //! estimate rests on are gathered here.
 
+mod sites;
 mod waste;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::calls::{Calls, Counted, OnDescriptor, Sampled, TINY_NS};
-use super::profile::Profile;
+use super::calls::{Calls, Counted, OnDescriptor, SOON_NS, Sampled, TINY_NS};
+use super::profile::{Place, Profile};
 use super::stacks::Stacks;
 use crate::case::{Case, Fact, gap};
 use crate::ledger::threads::Threads;
 use crate::runtimes::event_loops::EventLoop;
+use crate::runtimes::spins::RuntimeSpin;
 use crate::statistics::{ratio, share};
 use crate::syscall::{Family, Timeout, family};
 use crate::verdict::Gap;
@@ -73,8 +75,10 @@ pub struct Glimpsed {
 pub struct Spin {
     /// Process id.
     pub pid: u32,
-    /// Thread id.
+    /// Thread id; of several threads the first.
     pub tid: u32,
+    /// How many threads this stands for.
+    pub threads: usize,
     /// Command name.
     pub comm: String,
     /// On-CPU time, ns.
@@ -93,6 +97,8 @@ pub struct Spin {
     pub callers: Vec<String>,
     /// The event loop that makes them, if it is one in general use.
     pub event_loop: Option<&'static EventLoop>,
+    /// The language runtime that makes them, if it is its own way to wait.
+    pub runtime: Option<&'static RuntimeSpin>,
     /// Times that the thread gave up its CPU by itself; none without the ledger.
     pub voluntary_switches: Option<u64>,
 }
@@ -108,6 +114,8 @@ impl Spin {
 pub struct Polling {
     /// The threads.
     pub threads: Vec<Spin>,
+    /// Many threads of one process that ask by the same call, together: each for itself costs next to nothing.
+    pub sites: Vec<Spin>,
     /// Whether windows counted calls.
     pub counted: bool,
     /// Whether there are samples.
@@ -117,13 +125,16 @@ pub struct Polling {
 impl Fact for Polling {
     fn compute(case: &Case) -> Result<Self, Gap> {
         let calls = case.fact::<Calls>()?;
+        let (profile, nowhere) = (case.fact::<Profile>().ok(), BTreeMap::new());
         let view = View {
             threads: case.fact::<Threads>().ok(),
-            profile: case.fact::<Profile>().ok(),
+            profile: profile.as_deref(),
+            places: profile.as_ref().map_or(&nowhere, |p| &p.places),
             stacks: case.fact::<Stacks>()?,
             calls: &calls,
             others: others(&calls),
             length_ns: case.length_ns(),
+            together: 1,
         };
         let counted = calls.windows.counted_ns > 0.0 && !calls.counted.is_empty();
         if !counted && view.profile.is_none() {
@@ -133,9 +144,13 @@ impl Fact for Polling {
         let mut ids: BTreeSet<(u32, u32)> = BTreeSet::new();
         ids.extend(calls.counted.iter().filter(|(_, c)| asks(&c.name)).map(|(k, _)| (k.0, k.1)));
         ids.extend(calls.sampled.iter().filter(|(_, s)| asks(&s.name)).map(|(k, _)| (k.0, k.1)));
-        let mut threads: Vec<Spin> = ids.into_iter().filter(|id| id.1 != 0).map(|id| view.spin(id)).collect();
-        threads.sort_by(|a, b| b.wasted_ns.total_cmp(&a.wasted_ns).then((a.pid, a.tid).cmp(&(b.pid, b.tid))));
-        Ok(Polling { threads, counted, sampled: view.profile.is_some() })
+        let ids = ids.into_iter().filter(|id| id.1 != 0);
+        let mut threads: Vec<Spin> = ids.map(|id| view.spin(view.thread(id))).collect();
+        let mut sites = sites::sites(&view, &threads);
+        for spins in [&mut threads, &mut sites] {
+            spins.sort_by(|a, b| b.wasted_ns.total_cmp(&a.wasted_ns).then((a.pid, a.tid).cmp(&(b.pid, b.tid))));
+        }
+        Ok(Polling { threads, sites, counted, sampled: view.profile.is_some() })
     }
 }
 
@@ -152,43 +167,52 @@ fn others(calls: &Calls) -> BTreeMap<u32, f64> {
     all
 }
 
-/// The facts that one thread's numbers are made from.
+/// The facts that one thread's numbers are made from; of several threads together, with one name for all.
 struct View<'a> {
     threads: Option<std::rc::Rc<Threads>>,
-    profile: Option<std::rc::Rc<Profile>>,
+    profile: Option<&'a Profile>,
+    places: &'a BTreeMap<Place, u64>,
     stacks: std::rc::Rc<Stacks>,
     calls: &'a Calls,
     others: BTreeMap<u32, f64>,
     length_ns: f64,
+    /// How many threads have one name.
+    together: usize,
 }
 
 impl View<'_> {
-    fn spin(&self, (pid, tid): (u32, u32)) -> Spin {
+    /// What is known of a thread before its calls are looked at.
+    fn thread(&self, (pid, tid): (u32, u32)) -> Spin {
         let ledger = self.threads.as_ref().and_then(|t| t.thread(pid, tid));
-        let seen = self.profile.as_ref().and_then(|p| p.threads.get(&(pid, tid)));
-        let hz = self.profile.as_ref().map_or(0.0, |p| f64::from(p.hz));
+        let seen = self.profile.and_then(|p| p.threads.get(&(pid, tid)));
+        let hz = self.profile.map_or(0.0, |p| f64::from(p.hz));
         let samples = seen.map_or(0.0, |s| s.samples as f64);
-        let mut spin = Spin {
+        Spin {
             pid,
             tid,
+            threads: 1,
             comm: ledger.map(|l| l.comm.clone()).or_else(|| seen.map(|s| s.comm.clone())).unwrap_or_default(),
             cpu_ns: ledger.map_or(ratio(samples * 1e9, hz), |l| l.lines.cpu_ns),
             samples,
-            counted: self.asked(pid, tid),
-            sampled: self.glimpsed(pid, tid),
             voluntary_switches: ledger.map(|l| l.voluntary_switches),
             ..Spin::default()
-        };
+        }
+    }
+
+    /// The same with what its calls tell.
+    fn spin(&self, mut spin: Spin) -> Spin {
+        let (pid, tid) = (spin.pid, spin.tid);
+        spin.counted = self.asked(pid, tid);
+        spin.sampled = self.glimpsed(pid, tid);
         let odds: BTreeMap<i32, f64> =
             self.numbers(pid, tid).into_iter().map(|n| (n, self.odds(pid, tid, n))).collect();
         spin.syscall = self.main_call(pid, tid, &odds);
-        let wasted = match (self.profile.as_deref(), samples > 0.0) {
-            (Some(profile), true) => {
-                let waste = self.waste(profile, &spin, &odds);
-                (spin.callers, spin.event_loop) = (waste.callers, waste.event_loop);
-                ratio(waste.samples, samples)
-            }
-            _ => self.by_count(&spin),
+        let wasted = if spin.samples > 0.0 {
+            let waste = self.waste(&spin, &odds);
+            (spin.callers, spin.event_loop, spin.runtime) = (waste.callers, waste.event_loop, waste.runtime);
+            ratio(waste.samples, spin.samples)
+        } else {
+            self.by_count(&spin)
         };
         spin.wasted_ns = spin.cpu_ns * wasted.clamp(0.0, 1.0);
         spin
@@ -215,7 +239,7 @@ impl View<'_> {
             }
             all.calls += call.calls as f64;
             all.per_second += call.per_second;
-            all.empty += empty_at_once(call);
+            all.empty += self.in_vain(call);
             let found = call.found as f64;
             if call.family == Family::Poll {
                 polls += found
@@ -237,7 +261,7 @@ impl View<'_> {
     /// Ready events of level-triggered polls that nobody takes: the process makes hardly a call
     /// for each twenty of them, and they come too fast for anything to happen between.
     fn unconsumed(&self, pid: u32, polls: f64) -> f64 {
-        let interval_ns = ratio(self.calls.windows.counted_ns, polls);
+        let interval_ns = ratio(self.calls.windows.counted_ns * self.together as f64, polls);
         let others = self.others.get(&pid).copied().unwrap_or(0.0);
         if polls > 0.0 && others < polls / 20.0 && interval_ns < TINY_NS as f64 { polls } else { 0.0 }
     }
@@ -256,6 +280,18 @@ impl View<'_> {
         all
     }
 
+    /// Empty calls that did not wait: by their argument, or, where that is a pointer, because they followed each other
+    /// so fast that there was no time to wait in. For many threads together, a short wait is none either.
+    fn in_vain(&self, call: &Counted) -> f64 {
+        let (by_argument, short_ns) = match self.together {
+            1 => (call.empty_at_once, TINY_NS),
+            _ => (call.empty_soon, SOON_NS),
+        };
+        let each = ratio(call.per_second, self.together as f64);
+        let fast = ratio(1e9, each) < short_ns as f64 && each > 0.0;
+        by_argument as f64 + if fast { call.empty_unknown_wait as f64 } else { 0.0 }
+    }
+
     /// How likely a sample inside this call of this thread is a call that found nothing at once.
     fn odds(&self, pid: u32, tid: u32, number: i32) -> f64 {
         let sampled = self.calls.sampled.get(&(pid, tid, number));
@@ -264,9 +300,9 @@ impl View<'_> {
             let fruitless = self.unconsumed(pid, if call.family == Family::Poll { call.found as f64 } else { 0.0 });
             // Calls that block cost more CPU each than those that do not, so where registers tell
             // them apart the odds are those among calls that were not to wait.
-            return match zero.filter(|_| call.at_once > 0 && fruitless == 0.0) {
+            return match zero.filter(|_| call.at_once > 0 && fruitless == 0.0 && self.together == 1) {
                 Some(zero) => zero * share(call.empty_at_once as f64, call.at_once as f64),
-                None => share(empty_at_once(call) + fruitless, call.calls as f64),
+                None => share(self.in_vain(call) + fruitless, call.calls as f64),
             };
         }
         let Some(s) = sampled else { return 0.0 };
@@ -295,13 +331,6 @@ impl View<'_> {
         let counted = self.calls.counted.get(&key).map(|c| c.name.clone());
         counted.or_else(|| self.calls.sampled.get(&key).map(|s| s.name.clone())).unwrap_or_default()
     }
-}
-
-/// Empty calls that did not wait: by their argument, or, where that is a pointer, because they
-/// followed each other so fast that there was no time to wait in.
-fn empty_at_once(call: &Counted) -> f64 {
-    let fast = ratio(1e9, call.per_second) < TINY_NS as f64 && call.per_second > 0.0;
-    call.empty_at_once as f64 + if fast { call.empty_unknown_wait as f64 } else { 0.0 }
 }
 
 /// Share of sampled calls with timeout 0, of those whose timeout the registers show.

@@ -4,16 +4,19 @@
 //! Decided by what the empty calls and the loop around them cost, never by how many there are:
 //! 28,000 empty polls a second that sleep in between use 2 % of a CPU and are nobody's fault.
 
+mod words;
+
+use words::{advice, besides, does, headline, name, not_waiting, remedy};
+
 use super::{Check, Checked, Explain, Rule, confidence, evidence, found, ruled_out};
 use crate::case::{Case, gap};
 use crate::facts::limits::Limits;
 use crate::facts::polling::{Asked, Glimpsed, Polling, Spin};
 use crate::ledger::threads::Threads;
-use crate::runtimes::event_loops::EventLoop;
 use crate::statistics::{ratio, share};
 use crate::syscall::{Family, family};
 use crate::verdict::{Evidence, Explains, Finding, Subject};
-use crate::wording::{cores, count, percent, plural, short};
+use crate::wording::{cores, count, percent, plural};
 
 pub(super) static RULE: Rule = Rule {
     cause: "busy-poll",
@@ -22,14 +25,16 @@ pub(super) static RULE: Rule = Rule {
                 nothing has happened, and burns a CPU with it. Its CPU time does not follow the load.",
         recognised_by: "Most of the thread's asking calls return at once with nothing (0, EAGAIN), with a timeout of 0 \
                         or nearly; there are many for each call that finds something; and the empty calls with the loop \
-                        around them are a quarter or more of the CPU time.",
+                        around them are a quarter or more of the CPU time. Many threads that each ask a little are \
+                        summed up by process and call.",
         what_to_do: "Block until something happens or until the next deadline: pass that time, or -1, as the timeout. \
                      A floor of 1 ms is the quick cure: it costs up to 1 ms of delay and up to 1000 wake-ups a second. \
                      Where an event loop asks (libuv, asyncio, libevent), mend the program above it: it always has work \
                      queued, such as setImmediate, call_soon or a timer without delay that schedules itself again.",
         look_alikes: "A poll loop that finds work at nearly every call (a saturated proxy, busy polling by choice at \
-                      full use), Go's scheduler that polls with timeout 0 between useful work, an idle pool. Timeout 0 \
-                      alone proves nothing.",
+                      full use), a language runtime that asks again for a while before its threads sleep (Go, Erlang, OpenMP), \
+                      an idle pool, a program that polls by choice on a CPU of its own. Timeout 0 alone proves nothing. What \
+                      io_uring_enter returns does not tell whether anything was found.",
     },
     check: Check::Accuses(check),
 };
@@ -55,6 +60,14 @@ const MIN_PER_USEFUL: f64 = 5.0;
 /// does its round and sleeps a little is a timer, not a poll. Spinning threads are above 90 %.
 const MIN_PURE: f64 = 0.75;
 
+/// A language runtime's own spin is its way to wait, with a knob: worth a finding only where it is most of the CPU time,
+/// and half a CPU or more. An idle Erlang node was measured at 0.05 to 0.14 cores, 30 % of its time.
+const RUNTIME: (f64, f64) = (0.5, 0.5);
+
+/// Many threads that each ask a little: most of the CPU time, and a quarter of a CPU. A pool of a hundred that looks
+/// around ten times a second is far below.
+const TOGETHER: (f64, f64) = (0.5, 0.25);
+
 /// Samples that registers must show before they alone may accuse.
 const MIN_GLIMPSES: f64 = 10.0;
 
@@ -67,28 +80,51 @@ fn check(case: &Case) -> Checked {
         }
         Err(why) => return Err(why),
     };
-    let length_ns = case.length_ns();
-    let spinning: Vec<&Spin> = polling.threads.iter().filter(|s| is_spinning(s)).collect();
-    let wasted: f64 = spinning.iter().map(|s| s.wasted_ns).sum();
-    let part = share(wasted, limits.cores * length_ns);
-    let wasted_cores = ratio(wasted, length_ns);
-    let enough = wasted_cores >= MIN_CORES && part >= MIN_SHARE
-        || spinning.iter().any(|s| s.wasted_share() >= ALL_WASTE.0 && ratio(s.wasted_ns, length_ns) >= ALL_WASTE.1);
-    match spinning.first() {
-        Some(worst) if enough => {
-            found(finding(case, worst, spinning.len(), wasted_cores, part), headline(worst), advice(worst))
+    match convicted(&polling, limits.cores * case.length_ns(), case.length_ns()) {
+        Some((worst, threads, wasted_ns)) => {
+            let wasted_cores = ratio(wasted_ns, case.length_ns());
+            let part = share(wasted_ns, limits.cores * case.length_ns());
+            found(finding(case, worst, threads, wasted_cores, part), headline(worst), advice(worst))
         }
-        _ => match polling.threads.iter().find(|s| is_suspect(s)) {
+        None => match polling.threads.iter().find(|s| is_suspect(s)) {
             Some(s) => Err(gap("busy-poll", suspicion(s))),
-            None => ruled_out(innocence(&polling, length_ns)),
+            None => ruled_out(innocence(&polling, case.length_ns())),
         },
     }
 }
 
+/// Who asks in vain, how many threads that is, and what it costs, ns; nobody if that is not worth a word.
+fn convicted(polling: &Polling, all_ns: f64, length_ns: f64) -> Option<(&Spin, usize, f64)> {
+    let sum = |spins: &[&Spin]| spins.iter().map(|s| s.wasted_ns).sum::<f64>();
+    let over =
+        |wasted: f64, (part, cores): (f64, f64)| share(wasted, all_ns) >= part && ratio(wasted, length_ns) >= cores;
+    let (by_runtime, own): (Vec<&Spin>, Vec<&Spin>) =
+        polling.threads.iter().filter(|s| is_spinning(s)).partition(|s| s.runtime.is_some());
+    let all_waste = |s: &&Spin| s.wasted_share() >= ALL_WASTE.0 && ratio(s.wasted_ns, length_ns) >= ALL_WASTE.1;
+    if over(sum(&own), (MIN_SHARE, MIN_CORES)) || own.iter().any(all_waste) {
+        return Some(match together(polling, &own) {
+            Some(site) => (site, own.len().max(site.threads), sum(&own).max(site.wasted_ns)),
+            None => (own[0], own.len(), sum(&own)),
+        });
+    }
+    let is_site = |s: &&Spin| is_spinning(s) && over(s.wasted_ns, if s.runtime.is_some() { RUNTIME } else { TOGETHER });
+    if let Some(site) = polling.sites.iter().find(is_site) {
+        return Some((site, site.threads, site.wasted_ns));
+    }
+    over(sum(&by_runtime), RUNTIME).then(|| (by_runtime[0], by_runtime.len(), sum(&by_runtime)))
+}
+
+/// The site that spinning threads belong to, if they are most of its threads: then it is told as one.
+fn together<'a>(polling: &'a Polling, own: &[&Spin]) -> Option<&'a Spin> {
+    let worst = own.first()?;
+    let is_there = |s: &&Spin| (s.pid, &s.syscall) == (worst.pid, &worst.syscall);
+    let site = polling.sites.iter().find(is_there).filter(|s| is_spinning(s))?;
+    (own.iter().filter(|s| is_there(s)).count() * 4 >= site.threads * 3).then_some(site)
+}
+
 fn is_spinning(s: &Spin) -> bool {
-    // Go's scheduler polls between useful work, on whichever thread has nothing to run.
     let least = if matches!(family(&s.syscall), Family::Yield | Family::Sleep) { MIN_PURE } else { MIN_SHARE };
-    if s.wasted_share() < least || s.callers.first().is_some_and(|c| c.starts_with("runtime.")) {
+    if s.wasted_share() < least {
         return false;
     }
     match &s.counted {
@@ -139,7 +175,16 @@ fn innocence(polling: &Polling, length_ns: f64) -> String {
         few if !few.is_empty() => few,
         _ => format!(", {} of its CPU time{}", percent(s.wasted_share()), below(s.wasted_share(), MIN_SHARE, "25 %")),
     };
-    format!("empty calls cost thread {} (tid {}) {} at most{enough}{calls}", s.comm, s.tid, cores(wasted))
+    let own_way = s.runtime.map_or(String::new(), |r| {
+        let all: f64 = polling.threads.iter().filter(|s| s.runtime == Some(r)).map(|s| s.wasted_ns).sum();
+        format!(
+            "; this is how {} waits, {} in all of its threads: to spin less, {}",
+            r.runtime,
+            cores(ratio(all, length_ns)),
+            r.knob
+        )
+    });
+    format!("empty calls cost thread {} (tid {}) {} at most{enough}{calls}{own_way}", s.comm, s.tid, cores(wasted))
 }
 
 /// The threshold in words, where the value is under it.
@@ -148,25 +193,26 @@ fn below(value: f64, threshold: f64, words: &str) -> String {
 }
 
 fn finding(case: &Case, s: &Spin, threads: usize, wasted_cores: f64, part: f64) -> Finding {
-    let others = if threads > 1 { format!(" (and {} like it)", plural(threads - 1, "thread")) } else { String::new() };
+    let others =
+        if threads > s.threads { format!(" (and {} like it)", plural(threads - 1, "thread")) } else { String::new() };
     let caller = if s.callers.is_empty() { String::new() } else { format!("; called from {}", s.callers.join(" <- ")) };
     let unconsumed = s.counted.as_ref().is_some_and(|a| a.unconsumed > 0.0);
-    let what = if unconsumed { "is told of events that nobody takes" } else { "asks for events that are not there" };
+    let what = does(unconsumed, s.threads);
     Finding {
         cause: RULE.cause.into(),
         // An event that nobody takes has one witness: the calls that are missing.
         confidence: confidence(case, if unconsumed { 1 } else { sources(s) }),
         summary: format!(
-            "Thread {}{others} {what}: {}, and that is {} of the target's {}{caller}{}",
+            "{}{others} {what}: {}, and that is {} of the target's {}{caller}{}",
             name(case, s),
             calls(s),
             cores(wasted_cores),
             cores(case.fact::<Limits>().map_or(0.0, |l| l.cores)),
-            not_waiting(s).map_or(String::new(), |l| format!(". {} asks with timeout 0 {}", l.name, l.because)),
+            besides(s),
         ),
         subject: Subject {
             pid: Some(s.pid),
-            tid: Some(s.tid),
+            tid: Some(s.tid).filter(|_| s.threads == 1),
             comm: Some(s.comm.clone()),
             syscall: Some(s.syscall.clone()),
             // The loop is not the place to mend, and what keeps queueing does not make the call.
@@ -181,45 +227,6 @@ fn finding(case: &Case, s: &Spin, threads: usize, wasted_cores: f64, part: f64) 
                 follows the load, and throughput is unhurt."
             .into(),
     }
-}
-
-/// The event loop that asks, where it does not wait because its program always has work queued.
-fn not_waiting(s: &Spin) -> Option<&'static EventLoop> {
-    let counted = s.counted.as_ref();
-    let zero = counted.and_then(|a| a.zero_timeout).unwrap_or_else(|| share(s.sampled.zero, s.sampled.timeouts));
-    let polls = family(&s.syscall) == Family::Poll && counted.is_none_or(|a| a.unconsumed == 0.0);
-    s.event_loop.filter(|_| polls && zero >= MIN_EMPTY)
-}
-
-fn headline(s: &Spin) -> String {
-    match &s.counted {
-        Some(a) if a.unconsumed > 0.0 => format!("{}/{} is told of events that nobody takes", s.comm, s.tid),
-        Some(a) => {
-            format!("{}/{}: {} of {} calls found nothing", s.comm, s.tid, percent(a.empty_share()), s.syscall)
-        }
-        None => format!("{}/{} calls {} for nothing", s.comm, s.tid, s.syscall),
-    }
-}
-
-fn advice(s: &Spin) -> String {
-    let place = s.callers.first().map_or(String::new(), |c| format!(", see {}", short(c)));
-    if s.counted.as_ref().is_some_and(|a| a.unconsumed > 0.0) {
-        return format!("take the events or stop asking for them{place}");
-    }
-    if let Some(l) = not_waiting(s) {
-        return format!("find in the program what keeps {} from waiting: {}", l.name, l.briefly);
-    }
-    match family(&s.syscall) {
-        Family::Receive | Family::Accept => format!("wait for readiness instead of asking again{place}"),
-        Family::Yield | Family::Sleep => format!("block on the event itself{place}"),
-        _ => format!("block until an event or the next deadline{place}"),
-    }
-}
-
-fn name(case: &Case, s: &Spin) -> String {
-    let process = &case.recording.meta.target.comm;
-    let of = if process.is_empty() || *process == s.comm { String::new() } else { format!(" of {process}") };
-    format!("{} (tid {}){of}", s.comm, s.tid)
 }
 
 /// Registers and windows are independent of each other.
@@ -303,43 +310,6 @@ fn counted_rows(a: &Asked, syscall: &str, strace: &str) -> Vec<Evidence> {
 
 fn useful(case: &Case, pid: u32) -> f64 {
     case.fact::<crate::facts::calls::Calls>().map_or(0.0, |c| c.useful_per_second.get(&pid).copied().unwrap_or(0.0))
-}
-
-fn remedy(s: &Spin, unconsumed: bool) -> String {
-    let who = s.callers.first().map_or_else(|| "the caller".to_string(), |c| format!("`{c}`"));
-    if unconsumed {
-        return format!(
-            "Let {who} take the events or stop asking for them: drop the interest in EPOLLOUT while there is nothing to \
-             write, close descriptors that report EPOLLHUP or EPOLLERR, or register them edge-triggered."
-        );
-    }
-    if let Some(l) = not_waiting(s) {
-        return format!(
-            "{who} is not the place to mend: {} asks with timeout 0 {}. Look in the program for {}, and let it wait for what \
-             it is waiting for (a callback, a promise, a condition) or give the timer a real delay; {}.",
-            l.name, l.because, l.look_for, l.found_by
-        );
-    }
-    match family(&s.syscall) {
-        Family::Receive | Family::Accept => format!(
-            "Let {who} wait for readiness with epoll or poll, or use a blocking {}, instead of asking again after EAGAIN; \
-             close connections whose peer is gone (a read of 0 bytes).",
-            s.syscall
-        ),
-        Family::Yield => format!(
-            "Let {who} block on a futex, a condition variable or an eventfd instead of yielding in a loop. Spinning first \
-             for a few microseconds is fine."
-        ),
-        Family::Sleep => {
-            format!("Let {who} wait for the event itself (futex, eventfd, epoll) instead of sleeping for moments.")
-        }
-        _ => format!(
-            "Let {who} pass the time to its next deadline, or -1, as the timeout of {} instead of 0: then it wakes for \
-             events only. A floor of 1 ms is the quick cure; its price is up to 1 ms of added delay and up to 1000 \
-             wake-ups a second.",
-            s.syscall
-        ),
-    }
 }
 
 #[cfg(test)]

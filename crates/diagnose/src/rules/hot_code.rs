@@ -5,8 +5,10 @@
 //! convicts nobody: a server's loop is on every sample of its thread. With a baseline, a function that
 //! grew is one too (`growth`).
 
+mod advice;
 mod growth;
 
+use self::advice::Advice;
 use super::at_capacity::{Full, full};
 use super::{Check, Checked, Explain, Outcome, Rule, confidence, evidence, found, ruled_out};
 use crate::case::{Case, gap};
@@ -14,6 +16,7 @@ use crate::facts::limits::Limits;
 use crate::facts::polling::Polling;
 use crate::facts::profile::{Function, Place, Profile};
 use crate::facts::stacks::Stacks;
+use crate::remarks::{chosen_polling, own_queue};
 use crate::runtimes::Part;
 use crate::runtimes::jit::{self, Names};
 use crate::statistics::{ratio, share, share_error};
@@ -30,9 +33,11 @@ pub(super) static RULE: Rule = Rule {
                         name is told by its address, with confidence medium. Or, against a baseline: CPU time per operation \
                         rose for certain, and one function\u{2019}s own work is 40 % or more of the rise.",
         what_to_do: "Make this function cheaper or call it less: a better algorithm, a cache, work done once instead of \
-                     for each request; or spread it over more threads.",
+                     for each request. Spread it over more threads only if it is work: a spin lock, a retry or a loop that \
+                     looks whether something is there gets worse by that, and should block instead.",
         look_alikes: "at-capacity: a function that is on most stacks but whose own time is small (a handler, a loop). \
-                      Spinning in a lock, garbage collection, an interpreter's loop, busy-poll, time in the kernel.",
+                      Spinning in a lock, garbage collection, an interpreter's loop, busy-poll, time in the kernel, a \
+                      poll-mode driver (DPDK and its like), which is full by choice.",
     },
     check: Check::Accuses(check),
 };
@@ -76,36 +81,48 @@ fn fills(case: &Case) -> Checked {
     let stacks = case.fact::<Stacks>()?;
     let mut reasons = Vec::new();
     let names = jit::names(stacks.beside_jit());
-    let mut best: Option<(Finding, Function)> = None;
+    let mut best: Option<(Finding, Advice)> = None;
     for f in &full {
+        if let Some(poller) = chosen_polling::poller(case, f.thread()) {
+            reasons.push(format!("{} full with the work of {}, which polls by choice", f.what, poller.name));
+            continue;
+        }
         let scope = Scope::new(case, f, &profile, &stacks);
         match scope.judge() {
             Ok(top) => {
-                let finding = scope.finding(case, &limits, top, names);
+                let advice = advice::advice(case, f, top);
+                let finding = scope.finding(case, &limits, top, (names, &advice));
                 if best.as_ref().is_none_or(|b| finding.explains.seconds > b.0.explains.seconds) {
-                    best = Some((finding, top.clone()));
+                    let unnamed = top.jit && !top.named;
+                    best = Some((finding, if unnamed { unnamed_jit(names) } else { advice }));
                 }
             }
             Err(why) => reasons.push(why),
         }
     }
     match best {
-        Some((finding, top)) => say(case, finding, &top, names),
+        Some((finding, advice)) => say(case, finding, advice),
         None => ruled_out(reasons.swap_remove(0)),
     }
 }
 
-fn say(case: &Case, finding: Finding, top: &Function, names: &Names) -> Checked {
+/// What comes first about a function that has no name: getting one.
+fn unnamed_jit(names: &Names) -> Advice {
+    let briefly = format!("get its name: {}; then make it cheaper", names.briefly);
+    Advice { is: "its own work", briefly, fully: String::new(), known: String::new() }
+}
+
+fn say(case: &Case, finding: Finding, advice: Advice) -> Checked {
     let part = percent(finding.explains.share);
-    if top.jit && !top.named {
-        let comm = &case.recording.meta.target.comm;
-        let of = if comm.is_empty() { String::new() } else { format!(" of {comm}") };
-        let headline = format!("an unnamed JIT-compiled function{of}: {part} of the CPU time is its own work");
-        return found(finding, headline, format!("get its name: {}; then make it cheaper", names.briefly));
-    }
-    let name = short(&top.name);
-    let headline = format!("{name}: {part} of the CPU time is its own work");
-    found(finding, headline, format!("make {name} cheaper, call it less, or spread it"))
+    let comm = &case.recording.meta.target.comm;
+    let name = match finding.subject.function.as_deref().unwrap_or_default() {
+        jit if jit.starts_with("unnamed JIT") && comm.is_empty() => "an unnamed JIT-compiled function".to_string(),
+        jit if jit.starts_with("unnamed JIT") => format!("an unnamed JIT-compiled function of {comm}"),
+        name => short(name),
+    };
+    let queue = own_queue::remark(case).map_or(String::new(), |r| format!("; {}", r.headline));
+    let headline = format!("{name}: {part} of the CPU time is {}{queue}", advice.is);
+    found(finding, headline, advice.briefly)
 }
 
 /// What is full, and the samples that tell with what.
@@ -189,7 +206,7 @@ impl<'a> Scope<'a> {
         share(f.credited as f64, self.samples)
     }
 
-    fn finding(&self, case: &Case, limits: &Limits, top: &Function, names: &Names) -> Finding {
+    fn finding(&self, case: &Case, limits: &Limits, top: &Function, said: (&Names, &Advice)) -> Finding {
         let part = self.part(top);
         let of_target = part * self.of_target;
         // The scheduler says that it is full, the samples with what: two witnesses, if the
@@ -199,13 +216,16 @@ impl<'a> Scope<'a> {
             cause: RULE.cause.into(),
             confidence: confidence(case, sources),
             summary: format!(
-                "{}{} takes {} of the busy time by its own work, and {} {} busy",
+                "{}{} takes {} of the busy time by its own work, and {} {} busy{}{}{}",
                 top.name,
                 // Run-time code has no file, and its name says what it is.
                 if top.jit { String::new() } else { format!(" in {}", top.module) },
                 percent(part),
                 self.full.what,
-                percent(self.full.utilization)
+                percent(self.full.utilization),
+                if self.full.does_not_serve(case) { ", though it reads and writes nothing itself" } else { "" },
+                said.1.known,
+                own_queue::remark(case).map_or(String::new(), |r| format!(". {}", r.detail.trim_end_matches('.'))),
             ),
             subject: Subject {
                 pid: self.full.threads.first().map(|t| t.0).or(case.recording.meta.target.pids.first().copied()),
@@ -221,7 +241,7 @@ impl<'a> Scope<'a> {
             },
             evidence: self.rows(case, top),
             chain: Vec::new(),
-            remedy: remedy(top, of_target, names),
+            remedy: remedy(top, of_target, said),
             check: "After the change the function's share falls, and the same load needs less CPU time.".into(),
         }
     }
@@ -254,16 +274,14 @@ impl<'a> Scope<'a> {
     }
 }
 
-fn remedy(top: &Function, of_target: f64, names: &Names) -> String {
-    let first = match top.jit && !top.named {
-        true => format!("Get its name first: {}, and diagnose again. Then make it", names.fully),
-        false => format!("Make {}", top.name),
+fn remedy(top: &Function, of_target: f64, (names, advice): (&Names, &Advice)) -> String {
+    let first = match (top.jit && !top.named, advice.fully.starts_with("block")) {
+        (true, _) => format!("Get its name first: {}, and diagnose again. Then make it", names.fully),
+        (false, true) => format!("Let {}", top.name),
+        (false, false) => format!("Make {}", top.name),
     };
-    format!(
-        "{first} cheaper or call it less (algorithm, cache, work done once instead of for each request), or spread its \
-         work over more threads. With half of its time gone, {} of the CPU time is free.",
-        percent(of_target / 2.0)
-    )
+    let free = percent(of_target / 2.0);
+    format!("{first} {}. With half of its time gone, {free} of the CPU time is free.", advice.fully)
 }
 
 /// Why time in such a function is not one function of the program.

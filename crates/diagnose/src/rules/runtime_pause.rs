@@ -5,12 +5,14 @@ use std::collections::BTreeMap;
 
 use super::{Check, Checked, Explain, Rule, confidence, evidence, found, ruled_out};
 use crate::case::Case;
+use crate::facts::cpus::Cpus;
+use crate::facts::limits::Limits;
 use crate::facts::profile::Profile;
 use crate::facts::stacks::Stacks;
 use crate::ledger::threads::Threads;
-use crate::runtimes::collectors::Collector;
+use crate::runtimes::collectors::{Collector, Program};
 use crate::statistics::{ratio, share};
-use crate::verdict::{Explains, Finding, Subject};
+use crate::verdict::{Explains, Finding, Gap, Subject};
 use crate::wording::{cores, percent, seconds};
 
 pub(super) static RULE: Rule = Rule {
@@ -19,9 +21,11 @@ pub(super) static RULE: Rule = Rule {
         means: "The language runtime collects garbage for a large part of the CPU time that the service has; it stops the \
                 program's threads for some of it, and makes them help for more.",
         recognised_by: "Two fifths or more of the on-CPU samples are inside the collector: by its entry functions (Go, V8, \
-                        Python) or by its threads (Java).",
+                        Python) or by its threads (Java); and the program stood still or helped for a tenth of them, or \
+                        wanted the CPUs that the collector took.",
         what_to_do: "Allocate less, keep fewer objects with pointers, or give the runtime more memory before it collects.",
-        look_alikes: "A healthy collector of a small heap runs often as well, but for a quarter of the CPU time at most. hot-code: \
+        look_alikes: "A healthy collector of a small heap runs often as well, but for a quarter of the CPU time at most. One that \
+                      works beside the program on CPUs that nobody wants takes many samples and delays nobody. hot-code: \
                       allocation itself is the program's own work.",
     },
     check: Check::Accuses(check),
@@ -34,6 +38,16 @@ const MIN_SHARE: f64 = 0.4;
 /// CPUs: a collector in a service that does nothing keeps nobody waiting.
 const MIN_CORES: f64 = 0.1;
 
+/// Of the on-CPU samples, in the program's own threads or with the program stopped: below a tenth, what it does for the
+/// collector is less than any other cost of a request.
+const MIN_PAUSED: f64 = 0.1;
+
+/// Use of the allowed CPUs, or of the quota, from which on the collector takes what requests want.
+const FULL: f64 = 0.9;
+
+/// Of the time that the target wanted a CPU, behind threads of its own: the same, where CPUs are short in bursts only.
+const MIN_WAITING: f64 = 0.25;
+
 fn check(case: &Case) -> Checked {
     let ledger = case.fact::<Threads>()?;
     let used = ratio(ledger.total.cpu_ns, case.length_ns());
@@ -41,45 +55,81 @@ fn check(case: &Case) -> Checked {
         return ruled_out(format!("the target used {} (under {MIN_CORES})", cores(used)));
     }
     let profile = case.fact::<Profile>()?;
-    let stacks = case.fact::<Stacks>()?;
-    let mut by: BTreeMap<&str, (u64, &Collector)> = BTreeMap::new();
-    for (place, samples) in &profile.places {
-        let comm = profile.threads.get(&(place.pid, place.tid)).map_or("", |t| t.comm.as_str());
-        let names = stacks.user(place.stack).map(|code| code.symbol.as_str());
-        if let Some(collector) = Collector::of(comm, names) {
-            by.entry(collector.runtime).or_insert((0, collector)).0 += samples;
-        }
-    }
-    let Some((samples, collector)) = by.into_values().max_by_key(|(samples, _)| *samples) else {
+    let Some(seen) = busiest(&profile, &*case.fact::<Stacks>()?) else {
         return ruled_out("no sample is inside a garbage collector that this version knows");
     };
-    let part = share(samples as f64, profile.total.samples as f64);
+    let of_all = |samples: u64| share(samples as f64, profile.total.samples as f64);
+    let (part, paused) = (of_all(seen.samples), of_all(seen.paused));
     if part < MIN_SHARE {
         return ruled_out(format!(
             "{} of the on-CPU samples are inside the garbage collector (under 40 %)",
             percent(part)
         ));
     }
+    if paused < MIN_PAUSED && !is_short_of_cpu(case, &ledger)? {
+        return ruled_out(format!(
+            "{} of the on-CPU samples are inside the garbage collector, but beside the program, on CPUs that nobody else \
+             wanted; {} (under 10 %) in its place",
+            percent(part),
+            percent(paused)
+        ));
+    }
+    let collector = seen.collector;
     let headline = format!("the garbage collector of {} takes {} of its CPU time", collector.runtime, percent(part));
-    found(finding(case, collector, part, &ledger), headline, collector.less_often)
+    found(finding(case, collector, (part, paused), &ledger), headline, collector.less_often)
 }
 
-fn finding(case: &Case, collector: &Collector, part: f64, ledger: &Threads) -> Finding {
+/// A collector and its samples.
+struct Seen {
+    collector: &'static Collector,
+    samples: u64,
+    /// Of these, with the program stopped or in its own threads.
+    paused: u64,
+}
+
+/// The collector with most samples.
+fn busiest(profile: &Profile, stacks: &Stacks) -> Option<Seen> {
+    let mut by: BTreeMap<&str, Seen> = BTreeMap::new();
+    for (place, samples) in &profile.places {
+        let comm = profile.threads.get(&(place.pid, place.tid)).map_or("", |t| t.comm.as_str());
+        let names = stacks.user(place.stack).map(|code| code.symbol.as_str());
+        let Some((collector, program)) = Collector::at(comm, names) else { continue };
+        let seen = by.entry(collector.runtime).or_insert(Seen { collector, samples: 0, paused: 0 });
+        seen.samples += samples;
+        seen.paused += if program == Program::Pauses { *samples } else { 0 };
+    }
+    by.into_values().max_by_key(|seen| seen.samples)
+}
+
+/// Whether the program wanted CPU time that its own process had: where others fill the CPUs, they are in the way.
+fn is_short_of_cpu(case: &Case, ledger: &Threads) -> Result<bool, Gap> {
+    let (limits, cpus) = (case.fact::<Limits>()?, case.fact::<Cpus>()?);
+    let full = |used: Option<f64>| used.is_some_and(|u| u >= FULL);
+    let others = cpus.others_in_the_way().or_else(|| cpus.others_by_counters()).unwrap_or(0.0);
+    let waiting = share(ledger.total.waiting_for_cpu_ns() * (1.0 - others), ledger.total.demand_ns());
+    let by_itself = limits.target_share.is_none_or(|part| part >= 0.5);
+    Ok(full(limits.allowed_cpus) && by_itself || full(limits.quota) || waiting >= MIN_WAITING)
+}
+
+fn finding(case: &Case, collector: &Collector, (part, paused): (f64, f64), ledger: &Threads) -> Finding {
     let meta = &case.recording.meta.target;
     let spent = part * ledger.total.cpu_ns / 1e9;
     Finding {
         cause: RULE.cause.into(),
         confidence: confidence(case, 1),
         summary: format!(
-            "The garbage collector of {} takes {} of the on-CPU time, {} in the window",
+            "The garbage collector of {} takes {} of the on-CPU time, {} in the window; for {} of the on-CPU time the program \
+             stood still or did the collector's work",
             collector.runtime,
             percent(part),
-            seconds(spent)
+            seconds(spent),
+            percent(paused)
         ),
         subject: Subject { pid: meta.pids.first().copied(), comm: Some(meta.comm.clone()), ..Subject::default() },
         explains: Explains { share: part, of: "on-CPU time".into(), seconds: spent },
         evidence: vec![
             evidence("samples inside the garbage collector", part, "share", "under a tenth", ""),
+            evidence("of all, with the program stopped or helping", paused, "share", "near 0", ""),
             evidence("CPU time of the target", ledger.total.cpu_ns / 1e9, "s", "", ""),
         ],
         chain: Vec::new(),
@@ -98,10 +148,14 @@ mod tests {
     use super::RULE;
 
     fn text(marking: u32, working: u32) -> String {
+        entered("runtime.gcAssistAlloc", marking, working)
+    }
+
+    fn entered(by: &str, marking: u32, working: u32) -> String {
         format!(
             "meta host.arch=x86_64 length_ns=1e9 target.pids=[1] target.comm=svc target.sample_hz=100
              frame id=1 symbol=runtime.scanobject module=svc kind=native
-             frame id=2 symbol=runtime.gcBgMarkWorker module=svc kind=native
+             frame id=2 symbol={by} module=svc kind=native
              frame id=3 symbol=main.handle module=svc kind=native
              stack id=1 frames=[1,2] complete=true
              stack id=2 frames=[3] complete=true
@@ -115,6 +169,24 @@ mod tests {
     fn a_collector_that_takes_half() {
         let finding = found(&RULE, &text(50, 50));
         assert!(finding.summary.contains("of Go takes 50 %"), "{}", finding.summary);
+    }
+
+    #[test]
+    fn a_collector_on_cpus_that_nobody_wants() {
+        let idle = entered("runtime.gcBgMarkWorker", 50, 50);
+        assert!(silent(&RULE, &idle).contains("beside the program"));
+        // The same where requests want them.
+        let waiting = idle.replace("blocked_ns=1e8", "run_queue_ns=5e8").replace("cpu_ns=9e8", "cpu_ns=5e8");
+        assert!(found(&RULE, &waiting).summary.contains("50 %"));
+        let full = "meta target.allowed_cpus=[0]
+            counter source=proc/stat entity=cpu0 name=user_ns value=0\ncounter source=proc/stat entity=cpu0 name=idle_ns value=0
+            counter t_ns=1e9 source=proc/stat entity=cpu0 name=user_ns value=97e7
+            counter t_ns=1e9 source=proc/stat entity=cpu0 name=idle_ns value=3e7\n";
+        found(&RULE, &(entered("runtime.gcBgMarkWorker", 50, 50) + "\n" + full));
+        // Full with the work of others.
+        let little = entered("runtime.gcBgMarkWorker", 50, 50)
+            .replace("cpu_ns=9e8 blocked_ns=1e8", "cpu_ns=2e8 run_queue_ns=8e8");
+        silent(&RULE, &(little + "\n" + full));
     }
 
     #[test]

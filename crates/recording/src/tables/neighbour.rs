@@ -22,4 +22,7 @@ pub struct Neighbour {
     pub samples: u64,
     /// Run-queue time of the target, ns, in which this process ran on the CPU that it then left to the target.
     pub delayed_ns: u64,
+    /// The same by the length of the whole wait, ns: waits of up to 2^17 ns, up to 2^18 ns and so on, the last class
+    /// without an end. Waits under 50 us are in none of them. Empty = not recorded.
+    pub by_length_ns: Vec<u64>,
 }

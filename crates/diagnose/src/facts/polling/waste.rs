@@ -20,10 +20,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Asked, Spin, View, asks};
-use crate::facts::profile::{Place, Profile};
+use crate::facts::profile::Place;
 use crate::facts::stacks::Code;
 use crate::runtimes::Part;
 use crate::runtimes::event_loops::{self, EventLoop};
+use crate::runtimes::spins::{self, RuntimeSpin};
 use crate::statistics::{ratio, share};
 use crate::syscall::{Family, family};
 
@@ -44,12 +45,14 @@ pub(super) struct Waste {
     pub callers: Vec<String>,
     /// The event loop on it.
     pub event_loop: Option<&'static EventLoop>,
+    /// The language runtime that makes them by itself.
+    pub runtime: Option<&'static RuntimeSpin>,
 }
 
 impl View<'_> {
     /// Wasted samples of a thread, and the call path of the empty calls.
-    pub(super) fn waste(&self, profile: &Profile, spin: &Spin, odds: &BTreeMap<i32, f64>) -> Waste {
-        let mine: Vec<(&Place, f64)> = profile
+    pub(super) fn waste(&self, spin: &Spin, odds: &BTreeMap<i32, f64>) -> Waste {
+        let mine: Vec<(&Place, f64)> = self
             .places
             .range(Place { pid: spin.pid, tid: spin.tid, kernel: false, syscall: i32::MIN, stack: 0 }..)
             .take_while(|(p, _)| (p.pid, p.tid) == (spin.pid, spin.tid))
@@ -60,8 +63,9 @@ impl View<'_> {
         let all_in_calls: f64 = mine.iter().filter(|(p, _)| inside(p).is_some()).map(|(_, w)| w).sum();
         let paths = mine.iter().filter(|(p, _)| inside(p).is_some_and(|o| o > 0.5));
         let (loops, callers) = self.callers(paths.clone().map(|(p, w)| (p.stack, *w)));
-        let event_loop =
-            paths.max_by(|a, b| a.1.total_cmp(&b.1)).and_then(|p| event_loops::of(self.stacks.user(p.0.stack)));
+        let asking = paths.max_by(|a, b| a.1.total_cmp(&b.1)).map(|p| p.0.stack);
+        let event_loop = asking.and_then(|stack| event_loops::of(self.stacks.user(stack)));
+        let runtime = asking.and_then(|stack| spins::of(self.stacks.callers(stack)));
         let tight = spin.counted.as_ref().filter(|a| a.calls >= 100.0 && in_calls >= TIGHT * spin.samples);
         let interpreted = mine.iter().any(|(p, _)| inside(p).is_some() && self.is_interpreted(p));
         let only_empty = |a: &&Asked| match interpreted || event_loop.is_some() {
@@ -71,11 +75,11 @@ impl View<'_> {
         // A yield or a sleep has nothing to find, so it cannot tell what its thread does between two.
         let tells = |_: &&Asked| !matches!(family(&spin.syscall), Family::Yield | Family::Sleep);
         if let Some(asked) = tight.filter(only_empty).filter(tells) {
-            return Waste { samples: spin.samples * asked.empty_share(), callers, event_loop };
+            return Waste { samples: spin.samples * asked.empty_share(), callers, event_loop, runtime };
         }
         let rounds = spin.counted.as_ref().map_or(share(in_calls, all_in_calls), Asked::empty_share);
         let around = mine.iter().filter(|(p, _)| inside(p).is_none() && self.is_loop(p, &loops));
-        Waste { samples: in_calls + rounds * around.map(|(_, w)| w).sum::<f64>(), callers, event_loop }
+        Waste { samples: in_calls + rounds * around.map(|(_, w)| w).sum::<f64>(), callers, event_loop, runtime }
     }
 
     /// Whether an interpreter runs the program at this place.

@@ -321,3 +321,65 @@ fn nothing_recorded() {
     gap(&RULE, "thread pid=1 tid=1 wall_ns=10e9 cpu_ns=9e9");
     assert!(silent(&RULE, "thread pid=1 tid=1 wall_ns=10e9 cpu_ns=1e7").contains("0.00 cores"));
 }
+
+#[test]
+fn many_threads_that_ask_a_little_are_summed_up() {
+    let crowd = |threads: u32, timeout: i64, cpu_ns: u64, found: u64| {
+        let mut text = reactor(0.001, 3) + "call_window id=1 kind=results length_ns=1e8\n";
+        for tid in 100..100 + threads {
+            text += &format!(
+                "thread t_ns=10e9 pid=1 tid={tid} comm=reader wall_ns=10e9 cpu_ns={cpu_ns} blocked_ns=9e9 voluntary_switches=17000
+                 sample pid=1 tid={tid} comm=reader kernel=true syscall=232 args=[4,9,1,1,0,0] stack=1 weight=9
+                 call window=1 pid=1 tid={tid} syscall=232 fd=3 argument_kind=timeout argument={timeout} result=0 count=170
+                 call window=1 pid=1 tid={tid} syscall=232 fd=3 argument_kind=timeout argument={timeout} result=1 count={found}\n"
+            );
+        }
+        text
+    };
+    let f = found(&RULE, &crowd(80, 524_288, 90_000_000, 0));
+    assert!(f.summary.starts_with("80 threads like reader") && f.explains.share > 0.9, "{}", f.summary);
+    assert!(f.remedy.contains("longer") && f.subject.tid.is_none(), "{}", f.remedy);
+    silent(&RULE, &crowd(8, 524_288, 90_000_000, 0)); // 0.07 cores
+    silent(&RULE, &crowd(80, 524_288, 90_000_000, 60)); // a third of them find something
+    silent(&RULE, &crowd(80, 1 << 29, 90_000_000, 0)); // half a second is a wait
+}
+
+#[test]
+fn a_runtimes_own_spin_is_a_remark_until_it_matters() {
+    let erlang = |cores: f64, all: f64| {
+        reactor(all - cores * 10.0, 5)
+            + &format!(
+                "thread t_ns=10e9 pid=1 tid=9 comm=erts_dcpus_1 wall_ns=10e9 cpu_ns={} blocked_ns=1e9
+                 frame id=31 symbol=\"\" module=beam.smp kind=native offset=64\nframe id=32 symbol=sched_yield module=libc.so.6 kind=native
+                 stack id=31 frames=[1,32,31]
+                 sample pid=1 tid=9 comm=erts_dcpus_1 kernel=true syscall=24 args=[0,0,0,0,0,0] stack=31 weight=90
+                 sample pid=1 tid=9 comm=erts_dcpus_1 syscall=-1 stack=31 weight=5
+                 call_window id=1 kind=results length_ns=5e8
+                 call window=1 pid=1 tid=9 syscall=24 argument_kind=none result=0 count=6000\n",
+                (cores * 10e9).round()
+            )
+    };
+    let why = silent(&RULE, &erlang(0.05, 1.6));
+    assert!(why.contains("Erlang's scheduler waits") && why.contains("+sbwt none"), "{why}");
+    let f = found(&RULE, &erlang(0.9, 10.0));
+    assert!(f.remedy.contains("+sbwt none") && f.summary.contains("This is how Erlang"), "{}", f.remedy);
+}
+
+#[test]
+fn a_loop_in_go_is_no_honest_work_by_its_name() {
+    let go = reactor(9.5, 20)
+        + "frame id=8 symbol=runtime.netpoll module=streamd kind=native
+           frame id=9 symbol=runtime.findRunnable module=streamd kind=native
+           stack id=8 frames=[1,8,9]
+           sample pid=1 tid=7 kernel=true syscall=281 args=[4,99,128,0,0,0] stack=8 weight=700
+           sample pid=1 tid=7 stack=9 weight=250
+           call_window id=1 kind=results length_ns=5e8
+           call window=1 pid=1 tid=7 syscall=281 argument_kind=timeout argument=0 result=0 count=90000\n";
+    let f = found(&RULE, &go);
+    assert!(f.remedy.contains("short sleeps, tickers"), "{}", f.remedy);
+}
+
+#[test]
+fn a_ring_that_is_asked_tells_nothing() {
+    silent(&RULE, &spin(426, "none", 0, 0, "[4,0,1,1,0,8]"));
+}

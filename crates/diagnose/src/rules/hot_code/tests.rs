@@ -139,14 +139,107 @@ fn a_full_machine_of_many_threads() {
 
 #[test]
 fn one_thing_at_a_time_is_medium() {
-    let mut text = samples(&[("3,2,1", 900), ("5,2,1", 100)]);
-    for slice in 1..=10u32 {
-        for tid in [4, 5] {
-            text += &format!("thread t_ns={slice}e9 pid=1 tid={tid} wall_ns=1e9 cpu_ns=49e7 blocked_ns=51e7\n");
-        }
+    let mut text = samples(&[("3,2,1", 1), ("5,2,1", 1)]);
+    for (slice, tid) in (1..=10u32).flat_map(|slice| [(slice, 4), (slice, 5)]) {
+        text += &format!("thread t_ns={slice}e9 pid=1 tid={tid} wall_ns=1e9 cpu_ns=5e8 blocked_ns=5e8\n");
     }
-    let base = thread(0.0);
-    assert_eq!(found(&RULE, &(base + &text)).confidence, "medium");
+    let ticks = |who: &dyn Fn(u32) -> Vec<u32>| {
+        let mut all = thread(0.0) + &text;
+        for tick in 0..200u32 {
+            for cpu in who(tick) {
+                let (t_ns, tid) = (u64::from(tick) * 10_000_000 + u64::from(cpu), 4 + cpu);
+                all += &format!("sample t_ns={t_ns} pid=1 tid={tid} cpu={cpu} syscall=-1 stack=1 weight=4\n");
+            }
+        }
+        all
+    };
+    assert_eq!(found(&RULE, &ticks(&|tick| vec![tick / 2 % 2])).confidence, "medium");
+    // As much work by threads that run beside each other, now both, now none.
+    let pool = ticks(&|tick| if tick % 2 == 0 { vec![0, 1] } else { Vec::new() });
+    assert!(silent(&RULE, &pool).contains("no thread, CPU or quota is full"));
+    // On one CPU nothing tells that only one may run.
+    assert!(silent(&RULE, &ticks(&|_| vec![0])).contains("no thread, CPU or quota is full"));
+}
+
+/// Two CPUs that may be used; busy seconds of one of them, of 10.
+fn room(busy: f64) -> String {
+    let mut text = "meta target.allowed_cpus=[0,1]\n".to_string();
+    for (name, value) in [("user_ns", busy), ("idle_ns", 10.0 - busy)] {
+        text += &format!("counter source=proc/stat entity=cpu0 name={name} value=0\n");
+        text += &format!("counter t_ns=9e9 source=proc/stat entity=cpu0 name={name} value={}\n", (value * 1e9).round());
+    }
+    text
+}
+
+#[test]
+fn only_work_is_spread_over_threads() {
+    let remedy = |text: &str| found(&RULE, text).remedy;
+    let honest = samples(&[("3,2,1", 700), ("5,2,1", 300)]);
+    assert!(remedy(&(thread(9.8) + &room(5.0) + &honest)).contains("over more threads."));
+    assert!(!remedy(&(thread(9.8) + &room(9.9) + &honest)).contains("more threads"), "there is nowhere to run");
+    // A select with a default branch in a loop.
+    let select = thread(9.8)
+        + &room(5.0)
+        + "frame id=60 symbol=runtime.selectnbrecv module=svc kind=native\n"
+        + &samples(&[("3,2,1", 400), ("60,3,2,1", 300), ("5,2,1", 300)]);
+    assert!(remedy(&select).starts_with("Let score block until there is something"), "{}", remedy(&select));
+    // A small loop: a spin lock, or a hot one.
+    let mut tight = thread(9.8) + &room(5.0);
+    for (id, offset) in [(70, 4096), (71, 4100), (72, 4120)] {
+        tight += &format!(
+            "frame id={id} symbol=take module=svc kind=native offset={offset}\nstack id={id} frames=[{id},2,1]
+             sample pid=1 tid=1 syscall=-1 stack={id} weight=300\n"
+        );
+    }
+    assert!(remedy(&tight).contains("let it block instead; more threads would make it worse"), "{}", remedy(&tight));
+    // Under an interpreter's lock.
+    let ruby = thread(9.8)
+        + &room(5.0)
+        + "frame id=80 symbol=rb_vm_exec module=libruby-3.1.so kind=native\n"
+        + &samples(&[("3,80,1", 700), ("5,80,1", 300)]);
+    assert!(remedy(&ruby).contains("spread its work over more processes"), "{}", remedy(&ruby));
+}
+
+#[test]
+fn a_full_thread_that_serves_nobody_is_said() {
+    let f = found(
+        &RULE,
+        &(thread(9.8)
+            + &room(5.0)
+            + &samples(&[("3,2,1", 700), ("5,2,1", 300)])
+            + "thread t_ns=10e9 pid=1 tid=2 comm=http wall_ns=10e9 cpu_ns=1e8 blocked_ns=99e8
+               wait pid=1 tid=2 syscall=0 fd_kind=socket total_ns=99e8"),
+    );
+    assert!(
+        f.summary.contains("though it reads and writes nothing itself") && !f.remedy.contains("threads"),
+        "{}",
+        f.summary
+    );
+}
+
+#[test]
+fn own_queueing_is_in_the_headline() {
+    let mut text = thread(0.1) + "meta host.cpus=2\n" + &room(9.9) + &samples(&[("3,2,1", 900)]);
+    text = text.replace("allowed_cpus=[0,1]", "allowed_cpus=[0]") + "neighbour pid=1 own=true delayed_ns=9e9\n";
+    for tid in 10..42 {
+        text += &format!("thread t_ns=10e9 pid=1 tid={tid} wall_ns=10e9 cpu_ns=3e8 run_queue_ns=97e8\n");
+    }
+    assert!(found(&RULE, &text).summary.contains("32 threads were ready on average for 1 CPU"));
+}
+
+#[test]
+fn a_driver_that_polls_by_choice_is_not_hot_code() {
+    let driver = thread(9.9)
+        + "frame id=60 symbol=ixgbe_recv_pkts_vec module=svc kind=native\n"
+        + &samples(&[("60,2,1", 800), ("3,2,1", 200)]);
+    assert!(silent(&RULE, &driver).contains("polls by choice"));
+}
+
+#[test]
+fn what_is_known_about_a_function_is_said() {
+    let scan =
+        thread(9.8) + "frame id=60 symbol=heapgetpage module=postgres kind=native\n" + &samples(&[("60,2,1", 900)]);
+    assert!(found(&RULE, &scan).summary.contains("a sequential scan of a table"));
 }
 
 #[test]

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+//! What to do about a hot function. Spreading work over threads is good advice for work, and bad for what spins: for a
+//! lock, a retry, or a loop that looks whether something is there, each further thread takes time from the one that is
+//! waited for.
+
+use super::super::at_capacity::Full;
+use crate::case::Case;
+use crate::facts::limits::Limits;
+use crate::facts::profile::{Function, Place, Profile};
+use crate::facts::stacks::Stacks;
+use crate::runtimes::{hints, spins};
+use crate::statistics::share;
+use crate::wording::{percent, short};
+
+/// Of the function's samples, with a function on top that only looks: a loop around it, not a glance now and then.
+const MOSTLY_LOOKS: f64 = 0.1;
+
+/// Of the function's samples, in code of so many bytes: one small loop.
+const TIGHT: f64 = 0.9;
+const LOOP_BYTES: u64 = 64;
+
+/// Use of the allowed CPUs up to which there is room to spread work.
+const ROOM: f64 = 0.9;
+
+const CHEAPER: &str = "cheaper or call it less (algorithm, cache, work done once instead of for each request)";
+
+/// What is said about a hot function besides its share.
+pub(super) struct Advice {
+    /// What its share of the CPU time is.
+    pub is: &'static str,
+    /// The next step, one line.
+    pub briefly: String,
+    /// What to do with it, behind `Make` and its name, or `Let` where it is to block.
+    pub fully: String,
+    /// What is known about it, a sentence; empty = nothing.
+    pub known: String,
+}
+
+/// What to do about `top`, which fills `full`.
+pub(super) fn advice(case: &Case, full: &Full, top: &Function) -> Advice {
+    let name = short(&top.name);
+    let shape = case.fact::<Profile>().ok().zip(case.fact::<Stacks>().ok()).map(|(p, s)| Shape::of(full, top, &p, &s));
+    let shape = shape.unwrap_or_default();
+    let known = hints::named(&top.name, &top.module)
+        .map_or(String::new(), |hint| format!(". That is {}; to see or to try: {}", hint.what, hint.look));
+    if shape.looks >= MOSTLY_LOOKS {
+        return Advice {
+            is: "a loop that looks and never waits",
+            briefly: format!("let {name} block until there is something to do"),
+            fully:
+                "block until there is something, instead of looking again and again (a channel's receive, a condition \
+                    variable, a futex): it spins, and more threads or CPUs make that worse"
+                    .into(),
+            known,
+        };
+    }
+    let room = case.fact::<Limits>().is_ok_and(|l| l.allowed_cpus.is_some_and(|used| used < ROOM));
+    let (briefly, fully) = if let Some(interpreter) = full.interpreter(case) {
+        (
+            "make it cheaper, or call it less".into(),
+            format!("{CHEAPER}, or spread its work over {}", interpreter.spread),
+        )
+    } else if shape.tight >= TIGHT {
+        let worse = format!(
+            "{CHEAPER}. {} of it is in one loop of under {LOOP_BYTES} bytes: if that waits for another thread (a spin lock, a \
+             retry), let it block instead; more threads would make it worse",
+            percent(shape.tight)
+        );
+        (format!("make {name} cheaper; if it waits for a thread, let it block"), worse)
+    } else if full.thread().is_some() && room && !full.does_not_serve(case) {
+        (
+            format!("make {name} cheaper, call it less, or spread it"),
+            format!("{CHEAPER}, or spread its work over more threads"),
+        )
+    } else {
+        (format!("make {name} cheaper, or call it less"), CHEAPER.into())
+    };
+    Advice { is: "its own work", briefly, fully, known }
+}
+
+/// How the samples of a function lie.
+#[derive(Default)]
+struct Shape {
+    /// Share with a function that only looks.
+    looks: f64,
+    /// Share in one small loop.
+    tight: f64,
+}
+
+impl Shape {
+    fn of(full: &Full, top: &Function, profile: &Profile, stacks: &Stacks) -> Self {
+        let inside = |p: &Place| full.threads.is_empty() || full.threads.contains(&(p.pid, p.tid));
+        let (mut all, mut looks, mut offsets) = (0, 0, Vec::new());
+        for (place, &weight) in profile.places.iter().filter(|(p, _)| !p.kernel && inside(p)) {
+            let Some((code, _)) = stacks.credited(place.stack) else { continue };
+            if profile.name(code) != top.name || code.file() != top.module {
+                continue;
+            }
+            all += weight;
+            let mut inner = stacks.user(place.stack).take_while(|c| *c != code);
+            looks += if spins::looks(&code.symbol) || inner.any(|c| spins::looks(&c.symbol)) { weight } else { 0 };
+            offsets.extend(stacks.user(place.stack).next().filter(|c| c.offset > 0).map(|c| (c.offset, weight)));
+        }
+        offsets.sort_unstable();
+        Self { looks: share(looks as f64, all as f64), tight: share(heaviest(&offsets) as f64, all as f64) }
+    }
+}
+
+/// The most samples in any stretch of [`LOOP_BYTES`] bytes.
+fn heaviest(offsets: &[(u64, u64)]) -> u64 {
+    let (mut first, mut sum, mut most) = (0, 0, 0);
+    for &(offset, weight) in offsets {
+        sum += weight;
+        while offset - offsets[first].0 >= LOOP_BYTES {
+            sum -= offsets[first].1;
+            first += 1;
+        }
+        most = most.max(sum);
+    }
+    most
+}
