@@ -92,7 +92,8 @@ pub fn run(
     let (mut a, mut b, mut c, mut d) =
         (MaybeUninit::uninit(), MaybeUninit::uninit(), MaybeUninit::uninit(), MaybeUninit::uninit());
     let mut gaps = Vec::new();
-    let settings = inventory::host(&plan.root); // before our own programs are among the loaded ones
+    // Before our own programs are among the loaded ones.
+    let settings = courtesy::in_slices(courtesy::PATIENCE, || inventory::host(&plan.root));
     let stack_bytes = samples::stack_bytes(plan);
     let room = [&mut a, &mut b, &mut d];
     let probes = courtesy::during(courtesy::PATIENCE, || Probes::load(plan, stack_bytes, room, &mut gaps))?;
@@ -330,7 +331,7 @@ impl<'o, 'p> Capture<'o, 'p> {
         let living = self.probes.ledger.read(false)?;
         let t_ns = clock::monotonic_ns() - self.start_ns;
         let counters = self.samplers.sample(t_ns);
-        self.write_slice(writer, t_ns, &living, &counters)?;
+        courtesy::in_slices(TICK / 2, || self.write_slice(writer, t_ns, &living, &counters))?;
         Ok(!living.is_empty())
     }
 

@@ -50,6 +50,13 @@ pub fn during<T>(patience: Duration, work: impl FnOnce() -> T) -> T {
     work()
 }
 
+/// Does work with pauses that may hold what others wait for, so that it must not stand at the idle place: it reads of the
+/// target what the target's own threads change. No pause falls into a system call.
+pub fn in_slices<T>(patience: Duration, work: impl FnOnce() -> T) -> T {
+    let _pauses = standing().is_none().then(|| Pauses::begin(patience));
+    work()
+}
+
 /// Does what others wait for: in one go, from the thread's own place.
 pub fn urgently<T>(work: impl FnOnce() -> T) -> T {
     let standing = standing();

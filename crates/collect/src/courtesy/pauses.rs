@@ -22,6 +22,8 @@ use crate::clock;
 /// Of work at a time, and without: a fifth of a CPU, and a request that meets a slice waits for a millisecond at most.
 const SLICE_NS: u64 = 1_000_000;
 const PAUSE_NS: u64 = 4_000_000;
+/// After what had to be done in one go.
+const LONGEST_PAUSE_NS: u64 = 30_000_000;
 
 /// A timer that the kernel does not send otherwise, and that libraries leave alone.
 const SIGNAL: libc::c_int = libc::SIGVTALRM;
@@ -81,11 +83,15 @@ impl Drop for Pauses {
     }
 }
 
-/// Does something without pauses.
+/// Does something without pauses; those that it would have had come after it, up to a bound.
 pub fn without<T>(work: impl FnOnce() -> T) -> T {
     struct Resume;
     impl Drop for Resume {
         fn drop(&mut self) {
+            let worked_ns = worked_ns();
+            if worked_ns >= SLICE_NS && clock::monotonic_ns() < UNTIL_NS.load(Relaxed) {
+                rest(worked_ns);
+            }
             arm(SLICE_NS);
         }
     }
@@ -95,6 +101,21 @@ pub fn without<T>(work: impl FnOnce() -> T) -> T {
     arm(0);
     let _resume = Resume;
     work()
+}
+
+/// CPU time since the last pause.
+fn worked_ns() -> u64 {
+    clock::thread_cpu_ns().saturating_sub(RESUMED_NS.load(Relaxed))
+}
+
+/// The pause that belongs to so much work, where others are about to run.
+fn rest(worked_ns: u64) {
+    if is_crowded() {
+        let pause = span((worked_ns / SLICE_NS * PAUSE_NS).clamp(PAUSE_NS, LONGEST_PAUSE_NS));
+        // SAFETY: `pause` lives through the call; another signal may cut it short.
+        unsafe { libc::nanosleep(&raw const pause, null_mut()) };
+    }
+    RESUMED_NS.store(clock::thread_cpu_ns(), Relaxed);
 }
 
 fn listen() -> bool {
@@ -145,16 +166,11 @@ extern "C" fn on_signal(_: libc::c_int) {
     // SAFETY: the address of the calling thread's `errno` is always valid.
     let errno = unsafe { *libc::__errno_location() };
     if clock::monotonic_ns() < UNTIL_NS.load(Relaxed) {
-        let worked_ns = clock::thread_cpu_ns().saturating_sub(RESUMED_NS.load(Relaxed));
+        let worked_ns = worked_ns();
         if worked_ns < SLICE_NS / 2 {
             arm(SLICE_NS - worked_ns); // it had to wait for its CPU, or for a disk
         } else {
-            if is_crowded() {
-                let pause = span(PAUSE_NS);
-                // SAFETY: `pause` lives through the call; another signal may cut it short.
-                unsafe { libc::nanosleep(&raw const pause, null_mut()) };
-            }
-            RESUMED_NS.store(clock::thread_cpu_ns(), Relaxed);
+            rest(worked_ns);
             arm(SLICE_NS);
         }
     }

@@ -101,7 +101,7 @@ fn remove_unsealed(dir: &Path) {
 fn capture(plan: &Plan, target: &Target, started: Option<Started>, dir: &Path) -> Result<Afterwards> {
     let stop = stop::on_signal()?;
     let root = Path::new("/");
-    let mut resolved = target.resolve(root)?;
+    let mut resolved = courtesy::in_slices(courtesy::PATIENCE, || target.resolve(root))?;
     if let Some(started) = &started {
         resolved.named = format!("-- {}", started.command());
         resolved.comm = started.name();
