@@ -2,6 +2,7 @@
 //! Standing back while the capture runs: what it takes then is little, but regular. But whoever stands at the back of a very
 //! long queue never gets a turn; then rings overflow and ten seconds become a minute. Bursts are for `courtesy`.
 
+use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
 use rustix::process::{getpriority_process, setpriority_process};
@@ -21,6 +22,7 @@ pub struct Back {
 impl Back {
     /// Lets everybody else go first; the next look is due after `within`.
     pub fn stand(within: Duration) -> Self {
+        own(); // while it can still be told
         let before = getpriority_process(None).ok().filter(|nice| *nice < NICE);
         let back = Self { before, due: Instant::now() + within };
         if back.before.is_some() {
@@ -50,6 +52,12 @@ impl Back {
         }
         self.due = Instant::now() + within;
     }
+}
+
+/// The nice value with which this process began.
+pub fn own() -> Option<i32> {
+    static OWN: OnceLock<Option<i32>> = OnceLock::new();
+    *OWN.get_or_init(|| getpriority_process(None).ok())
 }
 
 /// On Linux, the process is the calling thread.

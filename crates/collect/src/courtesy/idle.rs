@@ -9,7 +9,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
+use rustix::process::setpriority_process;
 use rustix::thread::{Pid, gettid};
+
+use crate::priority;
 
 /// A thread's stay at the idle place, to which it goes back and forth until its time is over.
 pub struct Idle {
@@ -32,6 +35,7 @@ impl Idle {
     /// Sends the calling thread to the idle place, for `patience` at most. `None` = it has a place that somebody chose for
     /// it, or would not be let back.
     pub fn stand(patience: Duration) -> Option<Self> {
+        priority::own(); // while it can still be told
         let own = policy();
         if !matches!(own, libc::SCHED_OTHER | libc::SCHED_BATCH) {
             return None;
@@ -43,7 +47,7 @@ impl Idle {
         let keep = move || {
             let _ = tell.send(gettid());
             if wait.recv_timeout(patience) == Err(RecvTimeoutError::Timeout) {
-                kept.end();
+                kept.hurry();
             }
         };
         let keeper = thread::Builder::new().name("keeper".into()).spawn(keep).ok()?;
@@ -100,6 +104,13 @@ impl Thread {
     fn end(&self) {
         self.leave();
         *self.over() = true;
+    }
+
+    /// Back for good, and not behind others either: it took too long.
+    fn hurry(&self) {
+        self.end();
+        // Whoever may come back from the idle place may do this too.
+        let _ = priority::own().map(|nice| setpriority_process(Some(self.id), nice));
     }
 }
 
