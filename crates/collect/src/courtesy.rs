@@ -20,8 +20,8 @@ use idle::Idle;
 use pauses::Pauses;
 
 /// How long a piece of work may stand back. There are two after a capture, and a verdict may take two seconds: what is left
-/// after this time is done as if nobody else were there.
-pub const PATIENCE: Duration = Duration::from_millis(600);
+/// after this time is done from the own place, with short pauses, and after twice this time as if nobody else were there.
+pub const PATIENCE: Duration = Duration::from_millis(450);
 
 struct Standing {
     idle: Option<Idle>,

@@ -22,6 +22,8 @@ use crate::clock;
 /// Of work at a time, and without: a fifth of a CPU, and a request that meets a slice waits for a millisecond at most.
 const SLICE_NS: u64 = 1_000_000;
 const PAUSE_NS: u64 = 4_000_000;
+/// Once the time for long ones is over, for as long again: half of a CPU.
+const SHORT_PAUSE_NS: u64 = 1_000_000;
 /// After what had to be done in one go.
 const LONGEST_PAUSE_NS: u64 = 30_000_000;
 
@@ -33,6 +35,7 @@ static TAKEN: AtomicBool = AtomicBool::new(false);
 // For the handler, which may touch nothing else.
 static TIMER: AtomicUsize = AtomicUsize::new(0);
 static UNTIL_NS: AtomicU64 = AtomicU64::new(0);
+static LONG_UNTIL_NS: AtomicU64 = AtomicU64::new(0);
 static RESUMED_NS: AtomicU64 = AtomicU64::new(0);
 static LOAD: AtomicI32 = AtomicI32::new(-1);
 static CPUS: AtomicU32 = AtomicU32::new(1);
@@ -49,7 +52,7 @@ pub struct Pauses {
 }
 
 impl Pauses {
-    /// Begins them, for `patience` at most; `None` = another thread has them, or the kernel has no timer left.
+    /// Begins them, for `patience` and, shorter ones, for as long again; `None` = another thread has them, or the kernel has no timer left.
     pub fn begin(patience: Duration) -> Option<Self> {
         if TAKEN.swap(true, Relaxed) {
             return None;
@@ -58,7 +61,9 @@ impl Pauses {
         LOAD.store(load.as_ref().map_or(-1, AsRawFd::as_raw_fd), Relaxed);
         let cpus = thread::available_parallelism().map_or(1, usize::from);
         CPUS.store(u32::try_from(cpus).unwrap_or(u32::MAX), Relaxed);
-        UNTIL_NS.store(clock::monotonic_ns() + u64::try_from(patience.as_nanos()).unwrap_or(u64::MAX / 2), Relaxed);
+        let (now, long) = (clock::monotonic_ns(), u64::try_from(patience.as_nanos()).unwrap_or(u64::MAX / 4));
+        LONG_UNTIL_NS.store(now + long, Relaxed);
+        UNTIL_NS.store(now + 2 * long, Relaxed);
         RESUMED_NS.store(clock::thread_cpu_ns(), Relaxed);
         MINE.set(true);
         let pauses = Self { _load: load };
@@ -111,7 +116,9 @@ fn worked_ns() -> u64 {
 /// The pause that belongs to so much work, where others are about to run.
 fn rest(worked_ns: u64) {
     if is_crowded() {
-        let pause = span((worked_ns / SLICE_NS * PAUSE_NS).clamp(PAUSE_NS, LONGEST_PAUSE_NS));
+        let is_long = clock::monotonic_ns() < LONG_UNTIL_NS.load(Relaxed);
+        let pause_ns = if is_long { PAUSE_NS } else { SHORT_PAUSE_NS };
+        let pause = span((worked_ns / SLICE_NS * pause_ns).clamp(pause_ns, LONGEST_PAUSE_NS));
         // SAFETY: `pause` lives through the call; another signal may cut it short.
         unsafe { libc::nanosleep(&raw const pause, null_mut()) };
     }
