@@ -27,7 +27,7 @@ const SHORT_PAUSE_NS: u64 = 1_000_000;
 /// After what had to be done in one go.
 const LONGEST_PAUSE_NS: u64 = 30_000_000;
 
-/// A timer that the kernel does not send otherwise, and that libraries leave alone.
+/// A signal that the kernel does not send otherwise, and that libraries leave alone.
 const SIGNAL: libc::c_int = libc::SIGVTALRM;
 
 /// Some thread has pauses.
@@ -52,7 +52,8 @@ pub struct Pauses {
 }
 
 impl Pauses {
-    /// Begins them, for `patience` and, shorter ones, for as long again; `None` = another thread has them, or the kernel has no timer left.
+    /// Begins them, for `patience` and, shorter ones, for as long again; `None` = another thread has them, or the kernel has
+    /// no timer left.
     pub fn begin(patience: Duration) -> Option<Self> {
         if TAKEN.swap(true, Relaxed) {
             return None;
