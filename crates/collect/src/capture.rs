@@ -22,10 +22,12 @@ use std::thread::sleep;
 use std::time::{Duration, SystemTime};
 
 use anyhow::{Context, Result};
+use libbpf_rs::OpenObject;
 use recording::tables::{CallExample, CallLatency, Counter, Gap, Sample, Setting, WaitStack, Wakeup};
 use recording::{Meta, Writer};
 
 use crate::clock;
+use crate::courtesy;
 use crate::hooks;
 use crate::host;
 use crate::inventory;
@@ -37,6 +39,7 @@ use crate::probes::wakeups::Wakeups;
 use crate::samplers::{Samplers, Scope};
 use crate::target::{Resolved, processes};
 
+pub use cost::Afterwards;
 pub use windows::CallCounting;
 
 /// How long it takes to load everything on a host with room, and to spare.
@@ -74,50 +77,51 @@ pub struct Progress {
     pub doing: &'static str,
 }
 
-/// Captures into `writer` and seals it. `stop` ends the capture early; what was seen until then is kept.
+/// Captures into `writer` and seals it. `stop` ends the capture early; what was seen until then is kept. Returns the account
+/// of what this process goes on to do.
 ///
 /// # Errors
 /// The kernel refuses the ledger, or the recording cannot be written.
-pub fn run(plan: &Plan, mut writer: Writer, stop: &AtomicBool, progress: &mut dyn FnMut(&Progress)) -> Result<()> {
+pub fn run(
+    plan: &Plan,
+    mut writer: Writer,
+    stop: &AtomicBool,
+    progress: &mut dyn FnMut(&Progress),
+) -> Result<Afterwards> {
     let cost = cost::Account::start(); // loading is part of the price
     let mut back = Back::stand(LOADING);
     let (mut a, mut b, mut c, mut d) =
         (MaybeUninit::uninit(), MaybeUninit::uninit(), MaybeUninit::uninit(), MaybeUninit::uninit());
     let mut e = MaybeUninit::uninit();
     let mut gaps = Vec::new();
-    let settings = inventory::host(&plan.root); // before our own programs are among the loaded ones
+    // Before our own programs are among the loaded ones.
+    let settings = courtesy::in_slices(courtesy::PATIENCE, || inventory::host(&plan.root));
     let stack_bytes = samples::stack_bytes(plan);
-    let ledger =
-        Ledger::load_in(&mut a, stack_bytes, plan.room).map_err(|e| hooks::explain(&plan.root, &ledger::HOOKS, e))?;
-    let profile = or_gap(
-        Profile::load_in(&mut b, &ledger, &host::online_cpus(&plan.root), SAMPLE_HZ, stack_bytes, plan.room),
-        "sample",
-        &mut gaps,
-    );
-    let mut wakeups = or_gap(
-        Wakeups::load_in(&mut d, &ledger, profile.as_ref().map(|_| stack_bytes), plan.room),
-        "wakeup",
-        &mut gaps,
-    );
-    wakeups.iter_mut().for_each(|wakeups| wakeups.listen(&plan.target.listen));
+    let room = [&mut a, &mut b, &mut d];
+    let probes = courtesy::during(courtesy::PATIENCE, || Probes::load(plan, stack_bytes, room, &mut gaps))?;
     let (host, target) = (host::inventory(&plan.root), plan.target.meta());
     // The clock starts with the watch of the threads: whatever comes between would be time that nobody saw.
     let (started, start_ns) = (clock::rfc3339(SystemTime::now()), clock::monotonic_ns());
-    back.forward(|| seed(plan, &ledger))?;
+    back.forward(|| seed(plan, &probes.ledger))?;
     let mut meta =
         Meta { tool: plan.tool.clone(), kind: "target".into(), started, start_ns, host, target, ..Meta::default() };
-    meta.target.sample_hz = if profile.is_some() { SAMPLE_HZ } else { 0 };
+    meta.target.sample_hz = if probes.profile.is_some() { SAMPLE_HZ } else { 0 };
     meta.target.stack_bytes = stack_bytes;
     writer.describe(&meta)?;
     writer.append(&settings)?;
     back.look(TICK);
     let windows = windows::Windows::new(&mut c, plan.calls, plan.length, start_ns);
     let looks = connections::Looks::new(&mut e, plan.target.ports.iter().copied());
-    let mut capture = Capture::new(plan, start_ns, Probes { ledger, profile, wakeups }, (windows, looks), gaps, cost);
+    let mut capture = Capture::new(plan, start_ns, probes, (windows, looks), gaps, cost);
     meta.ended = capture.watch(&mut writer, stop, progress, &mut back)?;
     progress(&Progress { elapsed: plan.length, length: plan.length, doing: "naming functions" });
-    meta.length_ns = capture.close(&mut writer, &back)?;
-    writer.seal(&meta)
+    let end = capture.last_look(&back)?;
+    meta.length_ns = end.t_ns;
+    courtesy::during(courtesy::PATIENCE, || {
+        let afterwards = capture.close(&mut writer, &end)?;
+        writer.seal(&meta)?;
+        Ok(afterwards)
+    })
 }
 
 fn seed(plan: &Plan, ledger: &Ledger<'_>) -> Result<()> {
@@ -140,6 +144,24 @@ struct Probes<'o> {
 }
 
 impl<'o> Probes<'o> {
+    /// Loads the ledger, and beside it what the kernel allows.
+    fn load(
+        plan: &Plan,
+        stack_bytes: u32,
+        [a, b, c]: [&'o mut MaybeUninit<OpenObject>; 3],
+        gaps: &mut Vec<Gap>,
+    ) -> Result<Self> {
+        let ledger = Ledger::load_in(a, stack_bytes, plan.room);
+        let ledger = ledger.map_err(|e| hooks::explain(&plan.root, &ledger::HOOKS, e))?;
+        let cpus = host::online_cpus(&plan.root);
+        let profile = Profile::load_in(b, &ledger, &cpus, SAMPLE_HZ, stack_bytes, plan.room);
+        let profile = or_gap(profile, "sample", gaps);
+        let stack_bytes = profile.as_ref().map(|_| stack_bytes);
+        let mut wakeups = or_gap(Wakeups::load_in(c, &ledger, stack_bytes, plan.room), "wakeup", gaps);
+        wakeups.iter_mut().for_each(|wakeups| wakeups.listen(&plan.target.listen));
+        Ok(Self { ledger, profile, wakeups })
+    }
+
     /// The programs, for their run statistics.
     fn programs(&self) -> Vec<(&'static str, BorrowedFd<'_>)> {
         let mut programs = self.ledger.programs();
@@ -315,7 +337,7 @@ impl<'o, 'p> Capture<'o, 'p> {
         let living = self.probes.ledger.read(false)?;
         let t_ns = clock::monotonic_ns() - self.start_ns;
         let counters = self.samplers.sample(t_ns);
-        self.write_slice(writer, t_ns, &living, &counters)?;
+        courtesy::in_slices(TICK / 2, || self.write_slice(writer, t_ns, &living, &counters))?;
         Ok(!living.is_empty())
     }
 
@@ -369,9 +391,9 @@ impl<'o, 'p> Capture<'o, 'p> {
         writer.append(&rows)
     }
 
-    /// Takes the hooks off and writes what only the end can tell. Returns the capture's length, ns: it ends with the last
-    /// look at the threads, and so must all that is counted; what was caught until then is read afterwards.
-    fn close(mut self, writer: &mut Writer, back: &Back) -> Result<u64> {
+    /// Takes the hooks off. The capture ends with this look at the threads, and so must all that is counted; what was
+    /// caught until then is read afterwards.
+    fn last_look(&mut self, back: &Back) -> Result<End> {
         let (last_look, length_ns) = back.forward(|| {
             let last_look = self.probes.ledger.read(true);
             self.probes.detach();
@@ -383,8 +405,19 @@ impl<'o, 'p> Capture<'o, 'p> {
         // Some may have ended between the look and the end of the hooks: their last word counts.
         let ended: HashSet<u32> = self.ended.iter().map(|row| row.tid).collect();
         living.retain(|row| !ended.contains(&row.tid));
-        self.write_slice(writer, length_ns, &living, &counters)?;
-        closing::write(self, writer, length_ns)?;
-        Ok(length_ns)
+        Ok(End { t_ns: length_ns, living, counters })
     }
+
+    /// Writes the last slice and what only the end can tell.
+    fn close(mut self, writer: &mut Writer, end: &End) -> Result<Afterwards> {
+        self.write_slice(writer, end.t_ns, &end.living, &end.counters)?;
+        closing::write(self, writer, end.t_ns)
+    }
+}
+
+/// What the last look saw.
+struct End {
+    t_ns: u64,
+    living: Vec<ThreadRow>,
+    counters: Vec<Counter>,
 }

@@ -3,22 +3,25 @@
 
 use std::time::SystemTime;
 
+use rustix::time::{ClockId, clock_gettime};
+
 /// CLOCK_MONOTONIC in ns: the clock of `bpf_ktime_get_ns`, so that samplers and probes agree.
-#[allow(unsafe_code, reason = "the standard library does not give the clock's absolute value")]
 pub fn monotonic_ns() -> u64 {
-    let mut now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: `now` is a valid timespec that lives through the call. The call cannot fail: the
-    // clock exists on every kernel.
-    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &raw mut now) };
-    now.tv_sec.unsigned_abs() * 1_000_000_000 + now.tv_nsec.unsigned_abs()
+    ns(ClockId::Monotonic)
 }
 
 /// CPU time of the calling thread in ns.
-#[allow(unsafe_code, reason = "the standard library does not give it")]
 pub fn thread_cpu_ns() -> u64 {
-    let mut now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: as above; the clock of the calling thread always exists.
-    unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &raw mut now) };
+    ns(ClockId::ThreadCPUTime)
+}
+
+/// CPU time of this process in ns, threads that have ended included.
+pub fn process_cpu_ns() -> u64 {
+    ns(ClockId::ProcessCPUTime)
+}
+
+fn ns(clock: ClockId) -> u64 {
+    let now = clock_gettime(clock); // cannot fail: every kernel has these clocks
     now.tv_sec.unsigned_abs() * 1_000_000_000 + now.tv_nsec.unsigned_abs()
 }
 

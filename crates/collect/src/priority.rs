@@ -1,30 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Standing back: loading programs and naming functions are bursts of CPU time, and on a full host they would be taken
-//! from the service that is observed, all within one percent of its requests. But whoever stands at the back of a very
-//! long queue never gets a turn; then rings overflow and ten seconds become a minute.
+//! Standing back while the capture runs: what it takes then is little, but regular. But whoever stands at the back of a very
+//! long queue never gets a turn; then rings overflow and ten seconds become a minute. Bursts are for `courtesy`.
 
-#![allow(unsafe_code, reason = "no crate at hand wraps setpriority(2)")]
-
+use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
+use rustix::process::{getpriority_process, setpriority_process};
+
 /// Nice value of the thread that captures: on a full CPU it gets a tenth of what others get, and it needs less.
-const NICE: libc::c_int = 10;
+const NICE: i32 = 10;
 
 /// So far behind, what is to be done will not get done at the back of the queue.
 const TOO_LATE: Duration = Duration::from_millis(700);
 
 /// The calling thread's place behind all others, until it is too late.
 pub struct Back {
-    before: Option<libc::c_int>,
+    before: Option<i32>,
     due: Instant,
 }
 
 impl Back {
     /// Lets everybody else go first; the next look is due after `within`.
     pub fn stand(within: Duration) -> Self {
-        // SAFETY: no pointers; 0 means the calling thread, on Linux.
-        let before = unsafe { libc::getpriority(libc::PRIO_PROCESS, 0) };
-        let back = Self { before: (before < NICE).then_some(before), due: Instant::now() + within };
+        own(); // while it can still be told
+        let before = getpriority_process(None).ok().filter(|nice| *nice < NICE);
+        let back = Self { before, due: Instant::now() + within };
         if back.before.is_some() {
             // Lowering one's own priority needs no privilege and cannot fail in a way that matters.
             set(NICE);
@@ -54,18 +54,23 @@ impl Back {
     }
 }
 
-fn set(nice: libc::c_int) {
-    // SAFETY: as above.
-    unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, nice) };
+/// The nice value with which this process began.
+pub fn own() -> Option<i32> {
+    static OWN: OnceLock<Option<i32>> = OnceLock::new();
+    *OWN.get_or_init(|| getpriority_process(None).ok())
+}
+
+/// On Linux, the process is the calling thread.
+fn set(nice: i32) {
+    let _ = setpriority_process(None, nice); // see where it is called
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn nice() -> libc::c_int {
-        // SAFETY: as above.
-        unsafe { libc::getpriority(libc::PRIO_PROCESS, 0) }
+    fn nice() -> i32 {
+        getpriority_process(None).unwrap()
     }
 
     #[test]

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use recording::Recording;
+use recording::{Recording, tables};
 
 use crate::case::Case;
 use crate::comparison::{Named, Per, compare};
@@ -12,6 +12,7 @@ use crate::facts::quality::Quality;
 use crate::ledger::threads::Threads;
 use crate::remarks::{hidden_queues, inner_queues, unnamed};
 use crate::rules::{Check, Outcome, RULES, Statement};
+use crate::statistics::ratio;
 use crate::verdict::{Finding, Gap, Host, Ledger, RuledOut, SCHEMA, Symptom, Target, Verdict, Window};
 
 /// Name and version, for verdicts and comparisons.
@@ -35,6 +36,15 @@ pub fn diagnose_against(recording: &Recording, baseline: &Named<'_>, per: Per) -
             verdict
         }
     }
+}
+
+/// Counts the capture's cost anew, for a recording to which rows of table `cost` came after the verdict was made. A verdict
+/// that is made of the recording later has the same.
+pub fn recount_cost(verdict: &mut Verdict, recording: &Recording) {
+    let all_ns: f64 = recording.rows::<tables::Cost>().iter().map(|c| c.cpu_ns as f64).sum();
+    let cost = &mut verdict.cost;
+    cost.cpu_seconds = all_ns / 1e9;
+    cost.share_of_machine = ratio(cost.cpu_seconds, verdict.window.seconds * f64::from(recording.meta.host.cpus));
 }
 
 fn judge(case: &Case<'_>) -> Verdict {

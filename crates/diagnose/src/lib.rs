@@ -21,5 +21,5 @@ pub mod walk;
 mod wording;
 
 pub use case::{Case, Fact};
-pub use judge::{diagnose, diagnose_against};
+pub use judge::{diagnose, diagnose_against, recount_cost};
 pub use rules::{Explain, causes, explain};

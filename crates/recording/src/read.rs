@@ -12,7 +12,7 @@ use arrow_schema::DataType;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 
 use crate::write::{HOT, SEALED};
-use crate::{Meta, SCHEMA, Table, Tables, Writer, disk, shield, tables};
+use crate::{Meta, SCHEMA, Table, Tables, Writer, disk, shield, tables, write};
 
 /// Largest description: some kilobytes, and the target's processes by number.
 const MAX_META_BYTES: u64 = 16 << 20;
@@ -41,6 +41,18 @@ impl Recording {
         let mut writer = Writer::create(dir, &self.meta)?;
         self.append_to(&mut writer)?;
         writer.seal(&self.meta)
+    }
+
+    /// Adds rows that could not be known before it was read, such as what reading it cost; in its folder too, if it is kept.
+    ///
+    /// # Errors
+    /// The disk is full.
+    pub fn amend<T: Table + Send + Sync>(&mut self, dir: Option<&Path>, rows: Vec<T>) -> Result<()> {
+        self.tables.extend(rows);
+        match dir {
+            Some(dir) => write::amend(dir, &mut self.meta, self.tables.rows::<T>()),
+            None => Ok(()),
+        }
     }
 
     /// Appends all its rows to a recording that is being written.

@@ -24,6 +24,8 @@ use crate::{Meta, SCHEMA, Table, disk, read};
 pub(crate) const HOT: &str = "arrows";
 /// Ending of a sealed table.
 pub(crate) const SEALED: &str = "parquet";
+/// Smaller tables are sealed as they are.
+const WORTH_COMPRESSING: usize = 64 << 10;
 
 /// Writes one recording into a folder of its own.
 pub struct Writer {
@@ -117,9 +119,7 @@ fn seal_table(dir: &Path, name: &str) -> Result<Sum> {
     let batches = read::stream_batches(&hot)?;
     let schema = batches.first().map_or_else(|| Arc::new(Schema::empty()), RecordBatch::schema);
     let file = File::create(&part)?;
-    let level = ZstdLevel::try_new(3)?;
-    let properties = WriterProperties::builder().set_compression(Compression::ZSTD(level)).build();
-    let mut writer = ArrowWriter::try_new(file, schema, Some(properties))?;
+    let mut writer = ArrowWriter::try_new(file, schema, Some(properties(&batches)?))?;
     for batch in &batches {
         writer.write(batch)?;
     }
@@ -128,6 +128,30 @@ fn seal_table(dir: &Path, name: &str) -> Result<Sum> {
     fs::rename(&part, dir.join(format!("{name}.{SEALED}")))?;
     fs::remove_file(&hot)?;
     Ok(sum)
+}
+
+/// How a table is packed. To set up the compression of a column takes as long as to compress 100 KB.
+fn properties(batches: &[RecordBatch]) -> Result<WriterProperties> {
+    let bytes: usize = batches.iter().map(RecordBatch::get_array_memory_size).sum();
+    let worth_it = bytes >= WORTH_COMPRESSING;
+    let packing = if worth_it { Compression::ZSTD(ZstdLevel::try_new(3)?) } else { Compression::UNCOMPRESSED };
+    Ok(WriterProperties::builder().set_compression(packing).build())
+}
+
+/// Adds rows to a table that is sealed. A reader finds the recording whole at every step of it.
+pub(crate) fn amend<T: Table>(dir: &Path, meta: &mut Meta, rows: &[T]) -> Result<()> {
+    let name = format!("{}.{SEALED}", T::NAME);
+    meta.files.remove(&name);
+    write_meta(dir, meta)?;
+    let mut stream = Stream::create::<T>(dir)?;
+    let failed = |e: anyhow::Error| disk::failed(&format!("add to table `{}`", T::NAME), dir, e);
+    let batch = serde_arrow::to_record_batch(&stream.fields, &rows).map_err(|e| failed(e.into()))?;
+    let written = stream.writer.write(&batch).and_then(|()| stream.writer.finish());
+    written.map_err(|e| failed(e.into()))?;
+    drop(stream);
+    let sum = seal_table(dir, T::NAME).map_err(failed)?;
+    meta.files.insert(name, sum);
+    write_meta(dir, meta)
 }
 
 /// Writes the first description. Of two captures into one folder at the same moment only one can make

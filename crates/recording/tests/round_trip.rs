@@ -34,6 +34,32 @@ fn sealed_and_unsealed_read_the_same() {
 }
 
 #[test]
+fn rows_that_come_after_the_seal_are_read_too() {
+    let dir = tempfile::tempdir().unwrap();
+    write(dir.path()).seal(&Meta { length_ns: 5, ..Meta::default() }).unwrap();
+    let mut recording = open(dir.path()).unwrap();
+    recording.amend(Some(dir.path()), vec![sample(4, None)]).unwrap();
+    recording.amend(Some(dir.path()), vec![Thread { tid: 9, ..Thread::default() }]).unwrap();
+    let again = open(dir.path()).unwrap();
+    assert_eq!(again.rows::<Sample>(), recording.rows::<Sample>());
+    assert_eq!((again.rows::<Sample>().len(), again.rows::<Thread>()[0].tid), (4, 9));
+    assert!(again.meta == recording.meta && again.meta.sealed && again.meta.length_ns == 5);
+    assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 4, "three tables and the description");
+}
+
+#[test]
+fn a_large_table_is_compressed() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut writer = Writer::create(dir.path(), &Meta::default()).unwrap();
+    let rows: Vec<Sample> = (0..10_000).map(|at| sample(at, None)).collect();
+    writer.append(&rows).unwrap();
+    writer.seal(&Meta::default()).unwrap();
+    assert_eq!(open(dir.path()).unwrap().rows::<Sample>(), rows);
+    let bytes = fs::metadata(dir.path().join("sample.parquet")).unwrap().len();
+    assert!(bytes < 80_000, "{bytes} bytes, and the times alone are 80,000");
+}
+
+#[test]
 fn a_torn_stream_loses_its_last_batch_only() {
     let dir = tempfile::tempdir().unwrap();
     drop(write(dir.path()));

@@ -176,7 +176,8 @@ pub fn compare(
 pub fn own_cost(what: &str, seen: &[&Observed]) -> Vec<Row> {
     let values = |number: fn(&Observed) -> f64| seen.iter().map(|o| number(o)).collect::<Vec<f64>>();
     let row = |name: &str, unit: &str, number| Row::value(format!("{what}: {name}"), unit, &values(number));
-    let told: Vec<(f64, f64)> = seen.iter().map(|o| (o.cpu_s, o.own_account_s("user"))).collect();
+    let told: Vec<(f64, f64)> =
+        seen.iter().map(|o| (o.cpu_s, o.own_account_s("user") + o.own_account_s("verdict"))).collect();
     vec![
         row("start to first event", "s", |o| o.first_event_s).goal(Goal::AtMost(1.5)),
         row("verdict after the window's end", "s", |o| o.verdict_after_s).goal(Goal::AtMost(2.0)),

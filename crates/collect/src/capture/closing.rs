@@ -13,9 +13,9 @@ use recording::tables::{Frame, Gap, Loss, Neighbour, Stack, Thread, Wait};
 use stacks::Stacks;
 
 use super::{Capture, cost, threads};
-use crate::host;
 use crate::probes::ledger::WaitRow;
 use crate::probes::names::KernelNames;
+use crate::{courtesy, host};
 
 /// Command names of processes that were seen in the way while they were still there.
 #[derive(Default)]
@@ -34,11 +34,11 @@ impl Names {
 }
 
 /// Writes the last tables.
-pub fn write(mut capture: Capture<'_, '_>, writer: &mut Writer, length_ns: u64) -> Result<()> {
+pub fn write(mut capture: Capture<'_, '_>, writer: &mut Writer, length_ns: u64) -> Result<cost::Afterwards> {
     writer.append(&capture.slices.brief_processes())?;
     writer.append(&lost_threads(&capture, length_ns)?)?;
     writer.append(&waits(&mut capture)?)?;
-    writer.append(&neighbours(&capture)?)?;
+    writer.append(&courtesy::urgently(|| neighbours(&capture))?)?; // it asks for locks of the cgroups
     let losses = losses(&capture)?;
     let costs = costs(&capture)?;
     let stacks = std::mem::take(&mut capture.samples.stacks);
@@ -56,7 +56,9 @@ pub fn write(mut capture: Capture<'_, '_>, writer: &mut Writer, length_ns: u64) 
     writer.append(&losses)?;
     let mut all = costs;
     all.extend(capture.cost.process(map_bytes(&capture)));
-    writer.append(&all)
+    let afterwards = cost::Afterwards::start();
+    writer.append(&all)?;
+    Ok(afterwards)
 }
 
 /// All stacks with their names; those of the kernel's functions from the list of all where it refuses to look them up.

@@ -10,7 +10,7 @@ use libbpf_rs::OpenObject;
 use recording::tables;
 use recording::tables::Gap;
 
-use crate::clock;
+use crate::{clock, courtesy};
 use crate::probes::connections::{Connection, Connections};
 use crate::probes::ledger::Ledger;
 
@@ -107,7 +107,7 @@ impl<'o> Looks<'o> {
     fn load(&mut self, ledger: &Ledger<'_>) {
         let untried = Program::Refused(String::new());
         self.program = match replace(&mut self.program, untried) {
-            Program::NotLoaded(storage) => match Connections::load(storage, ledger) {
+            Program::NotLoaded(storage) => match courtesy::during(courtesy::PATIENCE, || Connections::load(storage, ledger)) {
                 Ok(program) => Program::Loaded(program),
                 Err(why) => Program::Refused(format!("{why:#}")),
             },

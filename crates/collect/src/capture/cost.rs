@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use recording::tables::{Cost, Gap};
 
+use crate::clock::process_cpu_ns;
 use crate::probes::run_stats::{self, Runs, Slice};
 
 /// Statistics are on for this long, this often: they slow down every program of the host. Short and
@@ -28,7 +29,7 @@ pub struct Account {
 impl Account {
     pub fn start() -> Self {
         let next = Duration::from_millis(100);
-        Self { cpu_before_ns: own_cpu_ns(), open: None, next, priced: HashMap::new(), refused: None }
+        Self { cpu_before_ns: process_cpu_ns(), open: None, next, priced: HashMap::new(), refused: None }
     }
 
     /// Opens or closes a slice of statistics.
@@ -66,26 +67,34 @@ impl Account {
     pub fn process(&self, map_bytes: u64) -> Vec<Cost> {
         let row = |what: &str, cpu_ns, bytes| Cost { what: what.into(), runs: 0, cpu_ns, bytes };
         vec![
-            row("user", own_cpu_ns().saturating_sub(self.cpu_before_ns), 0),
+            row("user", process_cpu_ns().saturating_sub(self.cpu_before_ns), 0),
             row("rss", 0, peak_rss_bytes()),
             row("maps", 0, map_bytes),
         ]
     }
 }
 
+/// CPU time that this process takes after its recording was written.
+pub struct Afterwards {
+    from_ns: u64,
+}
+
+impl Afterwards {
+    /// From here on.
+    pub fn start() -> Self {
+        Self { from_ns: process_cpu_ns() }
+    }
+
+    /// Until now, as a row for the recording.
+    pub fn so_far(&self) -> Cost {
+        let cpu_ns = process_cpu_ns().saturating_sub(self.from_ns);
+        Cost { what: "verdict".into(), cpu_ns, ..Cost::default() }
+    }
+}
+
 /// Cost of a program's runs, extrapolated from the runs that were timed.
 pub fn program(name: &str, runs: u64, ns_per_run: f64) -> Cost {
     Cost { what: format!("bpf:{name}"), runs, cpu_ns: (runs as f64 * ns_per_run) as u64, bytes: 0 }
-}
-
-/// CPU time of this process's living threads, ns.
-fn own_cpu_ns() -> u64 {
-    let Ok(tasks) = fs::read_dir("/proc/self/task") else { return 0 };
-    let cpu = |path: std::path::PathBuf| {
-        let text = fs::read_to_string(path.join("schedstat")).ok()?;
-        text.split(' ').next()?.parse::<u64>().ok()
-    };
-    tasks.filter_map(|task| cpu(task.ok()?.path())).sum()
 }
 
 fn peak_rss_bytes() -> u64 {

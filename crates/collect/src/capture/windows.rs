@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //! When to count system calls. A hook on calls slows every process of the host, so windows are short,
-//! take a twentieth of the capture at most, and open only if the samples call for them.
+//! take three percent of the capture at most, and open only if the samples call for them.
 
 use std::collections::HashMap;
 use std::mem::MaybeUninit;
@@ -21,9 +21,9 @@ use crate::probes::run_stats::{self, Runs};
 use crate::probes::shapes;
 
 /// Length of one window; long enough for hundreds of calls of any loop that burns CPU.
-const LENGTH: Duration = Duration::from_millis(50);
+const LENGTH: Duration = Duration::from_millis(30);
 /// Share of the capture that windows may take together.
-const BUDGET: f64 = 0.05;
+const BUDGET: f64 = 0.03;
 /// From one window's start to the next one's.
 const SPACING: Duration = Duration::from_secs(1);
 /// Samples before a thread's calls are judged.

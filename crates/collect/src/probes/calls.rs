@@ -7,7 +7,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::rc::Rc;
 
 use anyhow::{Context, Result};
-use libbpf_rs::skel::{OpenSkel, Skel, SkelBuilder};
+use libbpf_rs::skel::{Skel, SkelBuilder};
 use libbpf_rs::{Link, MapCore, OpenObject, RingBuffer, RingBufferBuilder};
 use plain::Plain;
 use recording::tables::{Call, CallExample, CallLatency};
@@ -88,7 +88,7 @@ impl<'o> Calls<'o> {
                 shape.argument = known.index;
             }
         }
-        let skel = open.load().map_err(|e| refusal::explained(&e, "the kernel refused the call windows' programs"))?;
+        let skel = refusal::load(open, "the kernel refused the call windows' programs")?;
         let examples = Rc::new(RefCell::new(Vec::new()));
         let sink = Rc::clone(&examples);
         let mut rings = RingBufferBuilder::new();

@@ -9,7 +9,7 @@ use std::os::fd::AsFd;
 use std::ptr::NonNull;
 
 use anyhow::{Context, Result, anyhow};
-use libbpf_rs::skel::{OpenSkel, SkelBuilder};
+use libbpf_rs::skel::SkelBuilder;
 use libbpf_rs::{AsRawLibbpf, Iter, Link, OpenObject, libbpf_sys};
 use plain::Plain;
 
@@ -102,8 +102,7 @@ impl<'o> Connections<'o> {
         let builder = skel::ConnectionsSkelBuilder::default();
         let mut open = builder.open(storage).context("failed to open the program that reads connections")?;
         open.maps.threads.reuse_fd(ledger.threads().as_fd()).context("failed to share the map of threads")?;
-        let loaded = open.load();
-        loaded.map(Self).map_err(|e| refusal::explained(&e, "the kernel refused the program that reads connections"))
+        refusal::load(open, "the kernel refused the program that reads connections").map(Self)
     }
 
     /// The connections of these processes, and of no other than the target's.

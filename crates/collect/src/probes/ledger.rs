@@ -9,11 +9,12 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::rc::Rc;
 
 use anyhow::{Context, Result};
-use libbpf_rs::skel::{OpenSkel, Skel, SkelBuilder};
-use libbpf_rs::{Iter, Link, MapCore, MapFlags, OpenObject, RingBuffer, RingBufferBuilder};
+use libbpf_rs::skel::{OpenSkel as _, Skel, SkelBuilder};
+use libbpf_rs::{Iter, Link, MapCore, MapFlags, OpenObject, ProgramMut, RingBuffer, RingBufferBuilder};
 use plain::Plain;
 
 use super::{Room, comm_of_chars, kernel_map, profile, refusal, run_stats, shapes};
+use crate::courtesy;
 
 mod counts;
 
@@ -135,7 +136,7 @@ impl<'o> Ledger<'o> {
             rodata.stack_chunks = profile::chunks(stack_bytes);
         }
         room.apply(open.open_object_mut())?;
-        let skel = open.load().map_err(|e| refusal::explained(&e, "the kernel refused the ledger's programs"))?;
+        let skel = refusal::load(open, "the kernel refused the ledger's programs")?;
         let events = Rc::new(RefCell::new(Vec::new()));
         let sink = Rc::clone(&events);
         let mut rings = RingBufferBuilder::new();
@@ -144,11 +145,12 @@ impl<'o> Ledger<'o> {
             0
         })?;
         let exits = rings.build().context("failed to map the ring of thread ends")?;
-        let links = vec![
-            skel.progs.on_switch.attach().context("failed to attach to sched_switch")?,
-            skel.progs.on_fork.attach().context("failed to attach to sched_process_fork")?,
-            skel.progs.on_exec.attach().context("failed to attach to sched_process_exec")?,
-        ];
+        let progs = &skel.progs;
+        let programs = HOOKS.into_iter().zip([&progs.on_switch, &progs.on_fork, &progs.on_exec]);
+        let attach = |(hook, program): (_, &ProgramMut<'_>)| {
+            program.attach().with_context(|| format!("failed to attach to {hook}"))
+        };
+        let links = courtesy::urgently(|| programs.map(attach).collect::<Result<_>>())?;
         Ok(Self { skel, exits, events, links })
     }
 

@@ -4,7 +4,7 @@
 use std::mem::MaybeUninit;
 
 use anyhow::{Context, Result};
-use libbpf_rs::skel::{OpenSkel, SkelBuilder};
+use libbpf_rs::skel::SkelBuilder;
 use libbpf_rs::{OpenObject, ProgramInput};
 
 use super::refusal;
@@ -25,7 +25,7 @@ impl<'o> KernelNames<'o> {
     pub fn load(storage: &'o mut MaybeUninit<OpenObject>) -> Result<Self> {
         refusal::listen();
         let open = skel::NamesSkelBuilder::default().open(storage).context("failed to open the program of names")?;
-        open.load().map(Self).map_err(|e| refusal::explained(&e, "the kernel refused the program of names"))
+        refusal::load(open, "the kernel refused the program of names").map(Self)
     }
 
     /// The function that holds an address; `None` = no function does.

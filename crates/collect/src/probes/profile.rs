@@ -8,12 +8,13 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::rc::Rc;
 
 use anyhow::{Context, Result};
-use libbpf_rs::skel::{OpenSkel, Skel, SkelBuilder};
+use libbpf_rs::skel::{OpenSkel as _, Skel, SkelBuilder};
 use libbpf_rs::{Link, MapCore, OpenObject, RingBuffer, RingBufferBuilder};
 use plain::Plain;
 
 use super::ledger::Ledger;
 use super::{Room, comm_of_chars, kernel_map, perf_event, refusal, run_stats};
+use crate::courtesy;
 
 mod skel {
     #![allow(missing_docs, clippy::all, clippy::pedantic, clippy::unwrap_used, clippy::expect_used)]
@@ -138,7 +139,7 @@ impl<'o> Profile<'o> {
         room.apply(open.open_object_mut())?;
         open.maps.threads.reuse_fd(ledger.threads().as_fd()).context("failed to share the map of threads")?;
         open.maps.samples.reuse_fd(ledger.ring().as_fd()).context("failed to share the ring of samples")?;
-        let skel = open.load().map_err(|e| refusal::explained(&e, "the kernel refused the profile's program"))?;
+        let skel = refusal::load(open, "the kernel refused the profile's program")?;
         let fresh = Rc::new(RefCell::new(Vec::new()));
         let sink = Rc::clone(&fresh);
         let mut rings = RingBufferBuilder::new();
@@ -147,7 +148,8 @@ impl<'o> Profile<'o> {
             0
         })?;
         let ring = rings.build().context("failed to map the ring of samples")?;
-        let clocks = cpus.iter().map(|&cpu| Ok((cpu, clock(&skel, cpu, hz)?))).collect::<Result<_>>()?;
+        let clocks = || cpus.iter().map(|&cpu| Ok((cpu, clock(&skel, cpu, hz)?))).collect::<Result<_>>();
+        let clocks = courtesy::urgently(clocks)?;
         Ok(Self { skel, ring, fresh, clocks, hz })
     }
 

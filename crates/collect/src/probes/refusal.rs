@@ -6,7 +6,11 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use libbpf_rs::{PrintLevel, set_print};
+use anyhow::Result;
+use libbpf_rs::skel::OpenSkel;
+use libbpf_rs::{AsRawLibbpf as _, PrintLevel, libbpf_sys, set_print};
+
+use crate::courtesy;
 
 /// What libbpf said since [`listen`]. It is called from whichever thread loads; only one does.
 static SAID: Mutex<Vec<String>> = Mutex::new(Vec::new());
@@ -22,8 +26,23 @@ pub fn listen() {
     SAID.lock().unwrap_or_else(PoisonError::into_inner).clear();
 }
 
+/// Loads an open probe. What the library computes for that, most of the time of a load, may be interrupted; the kernel
+/// begins anew with a program while whose check a signal comes, and gives up in the end.
+///
+/// # Errors
+/// The kernel refuses: `tried`, and why.
+pub fn load<'o, O: OpenSkel<'o>>(mut open: O, tried: &str) -> Result<O::Output> {
+    let object = open.open_object_mut().as_libbpf_object();
+    // SAFETY: an open object that is not loaded yet, and ours alone.
+    let prepared = unsafe { libbpf_sys::bpf_object__prepare(object.as_ptr()) };
+    if prepared != 0 {
+        return Err(explained(&libbpf_rs::Error::from_raw_os_error(prepared.wrapping_neg()), tried));
+    }
+    courtesy::unbroken(|| open.load()).map_err(|e| explained(&e, tried))
+}
+
 /// The error of a load that failed: what was tried, and why it was refused.
-pub fn explained(error: &libbpf_rs::Error, tried: &str) -> anyhow::Error {
+fn explained(error: &libbpf_rs::Error, tried: &str) -> anyhow::Error {
     let said = std::mem::take(&mut *SAID.lock().unwrap_or_else(PoisonError::into_inner));
     match reason(&said) {
         Some(reason) => anyhow::anyhow!("{tried}: {reason}"),

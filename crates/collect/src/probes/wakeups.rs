@@ -8,13 +8,13 @@ use std::path::Path;
 use std::rc::Rc;
 
 use anyhow::{Context, Result};
-use libbpf_rs::skel::{OpenSkel, Skel, SkelBuilder};
-use libbpf_rs::{Link, MapCore, OpenObject, RingBuffer, RingBufferBuilder};
+use libbpf_rs::skel::{OpenSkel as _, Skel, SkelBuilder};
+use libbpf_rs::{Link, MapCore, OpenObject, ProgramMut, RingBuffer, RingBufferBuilder};
 use plain::Plain;
 
 use super::ledger::Ledger;
 use super::{Room, comm_of_chars, kernel_map, profile, refusal, run_stats, shapes};
-use crate::host;
+use crate::{courtesy, host};
 
 mod skel {
     #![allow(missing_docs, clippy::all, clippy::pedantic, clippy::unwrap_used, clippy::expect_used)]
@@ -170,7 +170,7 @@ impl<'o> Wakeups<'o> {
             rodata.stack_chunks = profile::chunks(stack_bytes.unwrap_or(0));
             (rodata.interrupts_from, rodata.interrupts_until) = host::interrupt_entries(Path::new("/"));
         }
-        let skel = open.load().map_err(|e| refusal::explained(&e, "the kernel refused the program of wakeups"))?;
+        let skel = refusal::load(open, "the kernel refused the program of wakeups")?;
         let fresh = Rc::new(RefCell::new(Vec::new()));
         let sink = Rc::clone(&fresh);
         let mut rings = RingBufferBuilder::new();
@@ -180,11 +180,11 @@ impl<'o> Wakeups<'o> {
         })?;
         let ring = rings.build().context("failed to map the ring of wakeups")?;
         let progs = &skel.progs;
-        let links = HOOKS
-            .into_iter()
-            .zip([&progs.on_waking, &progs.on_fork, &progs.on_exit])
-            .map(|(hook, program)| program.attach().with_context(|| format!("failed to attach to {hook}")))
-            .collect::<Result<_>>()?;
+        let programs = HOOKS.into_iter().zip([&progs.on_waking, &progs.on_fork, &progs.on_exit]);
+        let attach = |(hook, program): (_, &ProgramMut<'_>)| {
+            program.attach().with_context(|| format!("failed to attach to {hook}"))
+        };
+        let links = courtesy::urgently(|| programs.map(attach).collect::<Result<_>>())?;
         Ok(Self { skel, ring, fresh, links })
     }
 

@@ -8,7 +8,8 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Cost {
-    /// A program, a thread or a memory: `bpf:sched_switch`, `user`, `rss`, `maps`.
+    /// A program, a part of ours or a memory: `bpf:sched_switch`, `user` (until the recording was whole), `verdict` (what was
+    /// made of it then), `rss`, `maps`.
     pub what: String,
     /// How often it ran; 0 where it does not apply.
     pub runs: u64,

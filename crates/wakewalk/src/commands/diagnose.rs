@@ -6,7 +6,8 @@ use std::io::Write as _;
 use std::path::Path;
 
 use anyhow::{Context, Result};
-use collect::capture;
+use collect::capture::{self, Afterwards};
+use collect::courtesy;
 use collect::probes::Room;
 use collect::target::Target;
 use diagnose::Case;
@@ -17,6 +18,7 @@ use report::compared::{self, Compared};
 use report::formats;
 use report::section::Section;
 use report::views::Material;
+use tempfile::TempDir;
 
 use crate::args;
 use crate::commands::wait_and_become::Started;
@@ -28,20 +30,45 @@ use crate::{say, scratch, stop};
 pub fn run(args: &args::Diagnose) -> Result<()> {
     let plan = plan::diagnose(args)?;
     let baseline = args.baseline.as_ref().map(|dir| open_baseline(dir)).transpose()?;
-    let recording = match &plan.source {
-        Source::Saved(dir) => recording::open(dir)?,
-        Source::Running(target) => with_folder(args, |dir| capture(&plan, target, None, dir))?,
+    let baseline = baseline.as_ref();
+    match &plan.source {
+        Source::Saved(dir) => {
+            let recording = recording::open(dir)?;
+            draw(args, &recording, baseline, &judge(&recording, baseline))
+        }
+        Source::Running(target) => live(args, baseline, |dir| capture(&plan, target, None, dir)),
         Source::Started(command) => {
             let started = Started::new(command)?;
             let target = Target::Pid(started.pid());
-            with_folder(args, |dir| capture(&plan, &target, Some(started), dir))?
+            live(args, baseline, |dir| capture(&plan, &target, Some(started), dir))
         }
-    };
-    let verdict = match &baseline {
-        None => diagnose::diagnose(&recording),
-        Some(baseline) => diagnose::diagnose_against(&recording, &baseline.named(), Per::Auto),
-    };
-    draw(args, &recording, baseline.as_ref(), &verdict)
+    }
+}
+
+fn judge(recording: &Recording, baseline: Option<&Baseline>) -> Verdict {
+    match baseline {
+        None => diagnose::diagnose(recording),
+        Some(baseline) => diagnose::diagnose_against(recording, &baseline.named(), Per::Auto),
+    }
+}
+
+/// A capture always goes through a recording on disk; without --save it is gone afterwards. The verdict is made beside the
+/// target, and what that costs belongs to the capture's cost.
+fn live(
+    args: &args::Diagnose,
+    baseline: Option<&Baseline>,
+    capture: impl FnOnce(&Path) -> Result<Afterwards>,
+) -> Result<()> {
+    let temporary = if args.save.is_none() { Some(scratch::folder()?) } else { None };
+    let dir = args.save.as_deref().or(temporary.as_ref().map(TempDir::path)).context("no folder to record in")?;
+    let afterwards = capture(dir)?;
+    courtesy::during(courtesy::PATIENCE, || {
+        let mut recording = recording::open(dir)?;
+        let mut verdict = judge(&recording, baseline);
+        recording.amend(args.save.as_deref(), vec![afterwards.so_far()])?;
+        diagnose::recount_cost(&mut verdict, &recording);
+        draw(args, &recording, baseline, &verdict)
+    })
 }
 
 /// The recording to compare with.
@@ -64,17 +91,6 @@ fn open_baseline(dir: &Path) -> Result<Baseline> {
     Ok(baseline)
 }
 
-/// A capture always goes through a recording on disk; without --save it is gone afterwards.
-fn with_folder(args: &args::Diagnose, capture: impl FnOnce(&Path) -> Result<()>) -> Result<Recording> {
-    if let Some(dir) = &args.save {
-        capture(dir)?;
-        return recording::open(dir);
-    }
-    let temporary = scratch::folder()?;
-    capture(temporary.path())?;
-    recording::open(temporary.path())
-}
-
 /// Removes what a capture that failed has left in its folder, which was empty before.
 fn remove_unsealed(dir: &Path) {
     if recording::open(dir).is_ok_and(|left| !left.meta.sealed) {
@@ -82,10 +98,10 @@ fn remove_unsealed(dir: &Path) {
     }
 }
 
-fn capture(plan: &Plan, target: &Target, started: Option<Started>, dir: &Path) -> Result<()> {
+fn capture(plan: &Plan, target: &Target, started: Option<Started>, dir: &Path) -> Result<Afterwards> {
     let stop = stop::on_signal()?;
     let root = Path::new("/");
-    let mut resolved = target.resolve(root)?;
+    let mut resolved = courtesy::in_slices(courtesy::PATIENCE, || target.resolve(root))?;
     if let Some(started) = &started {
         resolved.named = format!("-- {}", started.command());
         resolved.comm = started.name();
