@@ -10,7 +10,7 @@ use crate::comparison::{Named, Per, compare};
 use crate::facts::limits::Limits;
 use crate::facts::quality::Quality;
 use crate::ledger::threads::Threads;
-use crate::remarks::{hidden_queues, inner_queues, unnamed};
+use crate::remarks::{self, Remark, hidden_queues, inner_queues, largest_line, own_clients, unnamed};
 use crate::rules::{Check, Outcome, RULES, Statement};
 use crate::statistics::ratio;
 use crate::verdict::{Finding, Gap, Host, Ledger, RuledOut, SCHEMA, Symptom, Target, Verdict, Window};
@@ -110,7 +110,8 @@ impl Asked {
         }
         for rule in RULES {
             let Check::Neutral(check) = rule.check else { continue };
-            if let Some(statement) = check(case, &self.gaps) {
+            if let Some(mut statement) = check(case, &self.gaps) {
+                temper(case, &mut statement);
                 return (rule.cause.to_string(), statement);
             }
         }
@@ -118,6 +119,16 @@ impl Asked {
             "not-determined".to_string(),
             Statement::short("the evidence does not carry a verdict", "record again, for longer"),
         )
+    }
+}
+
+/// Adds to a verdict that accuses nobody what a reader must know before relying on it.
+fn temper(case: &Case, statement: &mut Statement) {
+    let said: Vec<Remark> = [own_clients::remark, largest_line::remark].iter().filter_map(|remark| remark(case)).collect();
+    statement.headline += &remarks::headlines(&said);
+    statement.detail += &remarks::details(&said);
+    if let Some(advice) = said.into_iter().find_map(|remark| remark.advice) {
+        statement.advice = advice;
     }
 }
 

@@ -9,6 +9,8 @@ pub(crate) mod event_loop;
 pub(crate) mod hidden_queues;
 pub(crate) mod hints;
 pub(crate) mod inner_queues;
+pub(crate) mod largest_line;
+pub(crate) mod own_clients;
 pub(crate) mod own_queue;
 pub(crate) mod unnamed;
 

@@ -63,6 +63,9 @@ fn check(case: &Case) -> Checked {
         };
         return ruled_out(format!("blocked on disks for {why}{at}{}", background.words()));
     }
+    if let Some(why) = waiting.not_for_requests(case, ns) {
+        return ruled_out(format!("blocked on disks for {why}{}", background.words()));
+    }
     let stacks = case.fact::<Stacks>()?;
     let (chains, _) = waiting.of(|chain| is_file(chain, &stacks) && !background.has(chain));
     let call = chains.first().map_or("file calls".to_string(), |c| c.links[0].who.call_words());

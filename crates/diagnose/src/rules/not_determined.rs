@@ -6,6 +6,7 @@ use crate::case::Case;
 use crate::facts::errors::Errors;
 use crate::facts::host::HostRank;
 use crate::facts::quality::Quality;
+use crate::facts::stopped::Stopped;
 use crate::facts::unexplained::Unexplained;
 use crate::facts::waiting::{Waiting, too_little, wait_ns};
 use crate::ledger::threads::Threads;
@@ -59,7 +60,7 @@ fn check(case: &Case, gaps: &[Gap]) -> Option<Statement> {
     }
     let missing = missing(case, gaps);
     if missing.is_empty() {
-        return failing(case).or_else(|| scattered(case)).or_else(|| unexplained(case));
+        return held(case).or_else(|| failing(case)).or_else(|| scattered(case)).or_else(|| unexplained(case));
     }
     if let ([_], [gap]) = (&missing[..], gaps)
         && gap.what == "slow-dependency"
@@ -90,6 +91,21 @@ fn waited(case: &Case, gap: &Gap) -> Statement {
         false => ("it waited for an answer, and who is to blame cannot be told", "see below what speaks for the other end"),
     };
     Statement { headline: headline.into(), advice: advice.into(), detail: format!("{}.", gap.why) }
+}
+
+/// Of its time, stopped: a debugger that looked for a moment explains as much.
+const MAX_HELD: f64 = 0.01;
+
+/// A target that somebody held: what it would have done meanwhile, nobody knows.
+fn held(case: &Case) -> Option<Statement> {
+    let stopped = case.fact::<Stopped>().ok()?;
+    let words = stopped.words().filter(|_| stopped.share() >= MAX_HELD)?;
+    let part = percent(stopped.share());
+    Some(Statement {
+        headline: format!("for {part} of its time it could not run: {words}"),
+        advice: "let it run, and diagnose again".into(),
+        detail: format!("The target was held for {part} of its threads' time by {words}: clients waited for that long too."),
+    })
 }
 
 /// Errors that the kernel counted: whatever the time went to, such a service is not well.

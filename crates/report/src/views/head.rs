@@ -71,7 +71,11 @@ fn tone(verdict: &Verdict) -> Tone {
 }
 
 fn how_much(verdict: &Verdict) -> String {
-    let window = numbers::seconds(verdict.window.seconds);
+    let mut window = numbers::seconds(verdict.window.seconds);
+    // What was seen of a target that is gone may not be what it did before.
+    if verdict.window.ended == "target exited" {
+        window += ", when the target ended";
+    }
     let symptom = &verdict.symptom;
     let size = numbers::quantity(symptom.value, &symptom.unit);
     let measured = match symptom.kind.as_str() {

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The ledger's largest line, where it is most of the time: whatever the verdict, a reader sees it on the page and must not
+//! have to wonder about it.
+
+use super::Remark;
+use crate::case::Case;
+use crate::ledger::largest::largest;
+use crate::statistics::ratio;
+use crate::wording::percent;
+
+/// Of the time that was not idleness.
+const MOST: f64 = 0.5;
+
+/// Threads on that line on average: less is nobody's trouble.
+const MIN_THREADS: f64 = 0.05;
+
+/// Lines that verdicts speak of anyway.
+const ON_CPU: &[&str] = &["user", "kernel", "kernel_in_wait_calls", "cpu_unsplit", "interrupted"];
+
+/// What most of the time that was not idleness went to, if that was no computing.
+pub(crate) fn remark(case: &Case) -> Option<Remark> {
+    let line = largest(case)?;
+    let enough = line.of_busy >= MOST && ratio(line.ns, case.length_ns()) >= MIN_THREADS;
+    (enough && !ON_CPU.contains(&line.line)).then(|| Remark {
+        headline: format!("{} of its time not idle was {}", percent(line.of_busy), line.words),
+        advice: None,
+        detail: line.sentence(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use recording::text::parse;
+
+    #[test]
+    fn the_largest_line_is_told_unless_it_is_work() {
+        let text = |cpu: &str, queue: &str| {
+            format!("meta length_ns=1e9\nthread t_ns=1e9 pid=1 tid=1 wall_ns=1e9 cpu_ns={cpu} run_queue_ns={queue}")
+        };
+        let told = |text: &str| remark(&Case::new(&parse(text).unwrap())).map(|remark| remark.headline);
+        assert!(told(&text("2e8", "8e8")).is_some_and(|headline| headline.starts_with("80 % of its time not idle was")));
+        assert_eq!(told(&text("8e8", "2e8")), None);
+    }
+}

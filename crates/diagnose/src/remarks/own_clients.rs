@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+//! A target that is a service and its clients at once, as where both have the name that was given: what each of them waits
+//! for is then what the other one does, and no verdict is about the service.
+
+use recording::tables::Wakeup;
+
+use super::Remark;
+use crate::case::Case;
+use crate::statistics::share;
+use crate::walk::Walk;
+use crate::walk::clients::Clients;
+use crate::wording::percent;
+
+/// Requests by processes of the target, of all that were seen.
+const MOST: f64 = 0.5;
+
+/// So many are no accident.
+const ENOUGH: usize = 10;
+
+/// That most requests come from processes of the target itself.
+pub(crate) fn remark(case: &Case) -> Option<Remark> {
+    let (walk, clients) = (case.fact::<Walk>().ok()?, case.fact::<Clients>().ok()?);
+    let asked = |row: &&Wakeup| walk.target.contains(&row.pid) && row.context == "thread" && clients.ended(case, row);
+    let by_own = |row: &&Wakeup| row.waker_pid != row.pid && walk.target.contains(&row.waker_pid);
+    let all: Vec<&Wakeup> = case.recording.rows::<Wakeup>().iter().filter(asked).collect();
+    let own = all.iter().copied().filter(|row| by_own(&row)).count();
+    let part = share(own as f64, all.len() as f64);
+    (own >= ENOUGH && part >= MOST).then(|| Remark {
+        headline: "a service and its own clients were observed together".to_string(),
+        advice: Some("name the service alone, by its --port or --pid".to_string()),
+        detail: format!(
+            "{} of the requests that were seen came from processes of the target itself: the verdict is about both ends.",
+            percent(part)
+        ),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use recording::text::parse;
+
+    fn told(waker: u32) -> bool {
+        let mut text = "meta host.arch=x86_64 length_ns=1e9 target.pids=[1,2]\nprocess pid=1 listen=[\"tcp 0.0.0.0:80\"]\n".to_string();
+        for nth in 1..=12 {
+            text += &format!(
+                "wakeup t_ns={nth}e6 pid=1 tid=1 wait_ns=1e5 syscall=232 context=thread waker_pid={waker} waker_tid={waker} waker_remote_port=80\n"
+            );
+        }
+        remark(&Case::new(&parse(&text).unwrap())).is_some()
+    }
+
+    #[test]
+    fn clients_within_the_target() {
+        assert!(told(2) && !told(9));
+    }
+}
