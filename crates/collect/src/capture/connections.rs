@@ -75,11 +75,11 @@ impl<'o> Looks<'o> {
 
     /// Looks, if it is time to.
     pub fn maybe_look(&mut self, ledger: &Ledger<'_>, pids: impl Iterator<Item = u32>) {
-        let before = clock::monotonic_ns();
-        if before < self.next_ns {
+        if clock::monotonic_ns() < self.next_ns {
             return;
         }
         self.load(ledger);
+        let before = clock::monotonic_ns();
         let Program::Loaded(program) = &self.program else { return };
         match program.look(&pids.collect::<Vec<_>>()) {
             Ok(found) => self.see(&found),
