@@ -42,9 +42,10 @@ fn stage(cell: &mut Cell, side: Side) -> Result<Aim> {
     let server = cell.start(mounts.on_cpus(LOAD_CPU))?;
     wait_for_mount(cell, server)?;
     let beside = format!("--mount=/proc/{server}/ns/mnt");
-    let file = cell.dir().join("mnt/terms").display().to_string();
+    // nsenter starts at the root of that namespace.
+    let (script, file) = (cell.dir().join("terms.js"), cell.dir().join("mnt/terms"));
     let service = Program::installed("nsenter").named("terms");
-    let service = service.args([&beside, "node", "terms.js", &PORT.to_string(), &file]);
+    let service = service.args([beside.as_str(), "node"]).args([script]).args([PORT.to_string()]).args([file]);
     let pid = cell.start(service.on_cpus(SERVICE_CPU))?;
     cell.wait_for_port(PORT)?;
     steady_load(cell, PORT, "/", 80, 8)?;
