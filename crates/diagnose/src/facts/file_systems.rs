@@ -9,6 +9,7 @@ use super::stacks::Stacks;
 use crate::case::{Case, Fact};
 use crate::ledger::blocked::{Blocked, evidence_of_wait, of_wait, of_wakeup, symbols};
 use crate::verdict::Gap;
+use crate::walk::Walk;
 
 /// Waits for one file system.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -45,8 +46,12 @@ impl Fact for FileSystems {
             served.count = served.count.saturating_add(row.count);
         }
         let (mut programs, mut files) = (BTreeMap::<String, f64>::new(), BTreeMap::<String, f64>::new());
-        for row in case.recording.rows::<Wakeup>().iter().filter(|r| of_wakeup(case, &stacks, r) == Blocked::FileSystem)
-        {
+        let walk = case.fact::<Walk>();
+        let of_target = |row: &&Wakeup| walk.as_ref().is_ok_and(|walk| walk.target.contains(&row.pid));
+        for row in case.recording.rows::<Wakeup>().iter().filter(of_target) {
+            if of_wakeup(case, &stacks, row) != Blocked::FileSystem {
+                continue;
+            }
             let ns = row.blocked_ns.max(row.wait_ns) as f64;
             if row.context == "thread" && row.waker_pid != row.pid {
                 *programs.entry(format!("{}/{}", row.waker_comm, row.waker_pid)).or_default() += ns;

@@ -154,6 +154,10 @@ pub fn of_magic(magic: u32) -> Option<FileSystem> {
 
 /// The file system that somebody else serves, if a function of one is on a stack.
 pub fn elsewhere(stack: &[&str]) -> Option<FileSystem> {
+    // The program that serves one waits for the next request to it.
+    if stack.iter().any(|name| name.starts_with("fuse_dev_")) {
+        return None;
+    }
     let of = |name: &&str| ELSEWHERE.iter().find(|(part, ..)| name.starts_with(part));
     stack.iter().find_map(of).map(|&(_, name, holds)| FileSystem { name, holds })
 }
@@ -188,6 +192,7 @@ mod tests {
         let name = |stack: &[&str]| elsewhere(stack).map(|fs| fs.name);
         assert_eq!(name(&["request_wait_answer", "__fuse_simple_request", "fuse_direct_io"]), Some("fuse"));
         assert_eq!(name(&["rpc_wait_bit_killable", "__rpc_execute", "nfs4_call_sync_sequence"]), Some("nfs"));
+        assert_eq!(name(&["fuse_dev_do_read", "fuse_dev_read", "vfs_read"]), None);
         assert_eq!(name(&["jbd2_log_wait_commit", "ext4_fsync_journal"]), None);
         assert!(is_on_disk(&["jbd2_log_wait_commit", "ext4_fsync_journal"]) && !is_on_disk(&["vm_mmap_pgoff"]));
     }

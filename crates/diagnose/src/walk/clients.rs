@@ -12,7 +12,7 @@ use crate::verdict::Gap;
 /// Address family of Unix sockets.
 const UNIX: u32 = 1;
 
-/// TASK_UNINTERRUPTIBLE.
+/// Task state of who waits for a disk or a lock of the kernel.
 const UNINTERRUPTIBLE: u32 = 2;
 
 /// Where the kernel hands a user-space file system what it is asked.
@@ -66,7 +66,10 @@ impl Clients {
     pub fn ended(&self, case: &Case, row: &Wakeup) -> bool {
         let call = family(&case.syscall(row.syscall));
         let waker = (row.waker_family, row.waker_remote_port, row.waker_local_port);
-        let asked = row.context == "thread" && self.is_our_end(row.pid, waker);
+        // What a client writes wakes whoever waits at a socket. Who sleeps, or waits for a disk, was woken by an interrupt that
+        // the client's call was held up by.
+        let at_socket = call != Family::Sleep && !row.io_wait && row.state & UNINTERRUPTIBLE == 0;
+        let asked = at_socket && row.context == "thread" && self.is_our_end(row.pid, waker);
         let reads = matches!(call, Family::Receive | Family::Poll)
             && self.is_our_end(row.pid, (row.family, row.local_port, row.remote_port));
         let serves_files = call == Family::Receive && row.path == FUSE;

@@ -313,3 +313,16 @@ fn a_lock_on_a_file_around_accept_is_idleness() {
     let held = first("syscall=230 state=1 context=interrupt waker_stack=1");
     assert_eq!((held.end.kind, held.nature()), (Kind::Timer, Nature::Waiting));
 }
+
+/// The disk's interrupt came while a client was writing to us, and was served in its call.
+#[test]
+fn a_disk_that_is_done_in_the_call_of_a_client_is_no_request() {
+    let row = |wait: &str| {
+        format!(
+            "wakeup t_ns=900e6 pid=1 tid=1 comm=a wait_ns=3e8 blocked_ns=3e8 {wait} context=thread waker_pid=9 waker_tid=9 \
+             waker_comm=curl waker_syscall=1 waker_stack=4 waker_family=2 waker_local_port=5555 waker_remote_port=80"
+        )
+    };
+    assert_eq!(walk(&row("syscall=75 fd_kind=file state=2 io_wait=true"))[0].end.kind, Kind::Disk);
+    assert_eq!(walk(&row("syscall=0 fd_kind=socket state=1"))[0].end.kind, Kind::Client);
+}
