@@ -85,7 +85,8 @@ mod tests {
         });
         assert!(within == libc::SCHED_IDLE || within == own, "without the privilege to come back it stays");
         assert_eq!((urgent, nested, idle::policy()), (own, within, own));
-        let panicked = std::panic::catch_unwind(|| during(Duration::from_secs(60), || panic!("in the middle")));
+        let failing = || during(Duration::from_secs(60), || assert_eq!(idle::policy(), -7, "in the middle"));
+        let panicked = std::panic::catch_unwind(failing);
         assert!(panicked.is_err() && idle::policy() == own && standing().is_none());
     }
 }
