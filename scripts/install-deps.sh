@@ -66,7 +66,6 @@ ssh              openssh-client
 /usr/bin/gunicorn gunicorn
 /usr/bin/uvicorn uvicorn
 exim4            exim4-daemon-light
-/usr/lib/dovecot/imap dovecot-imapd
 LIST
 }
 

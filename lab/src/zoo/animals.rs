@@ -65,6 +65,5 @@ pub static ALL: &[&Animal] = &[
     &names::UNBOUND,
     &names::BIND,
     &mail::EXIM,
-    &mail::DOVECOT,
     &ssh::TUNNEL,
 ];

@@ -15,7 +15,10 @@ fn stage(cell: &mut Cell, _: &Paths) -> Result<Staged> {
     super::web::write_page(cell)?;
     configure(cell, "inets.conf", include_str!("../../../zoo/erlang/inets.conf"))?;
     let start = "ok = inets:start(), {ok, [Conf]} = file:consult(\"inets.conf\"), {ok, _} = inets:start(httpd, Conf).";
-    cell.start(Program::installed("erl").args(["-noshell", "-noinput", "-eval", start]))?;
+    // It writes head and body apart, which would wait for each other's acknowledgement by default.
+    let nodelay = ["-kernel", "inet_default_listen_options", "[{nodelay,true}]"];
+    let erl = Program::installed("erl").args(["-noshell", "-noinput"]).args(nodelay);
+    cell.start(erl.args(["-eval", start]))?;
     cell.wait_for_port(PORT)?;
     by_port(Visitors::web("/index.html"))
 }

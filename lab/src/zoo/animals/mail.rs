@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Mail: Exim, which forks for each connection, and Dovecot, whose services are processes that talk to each other.
+//! Mail: Exim, which forks for each connection.
 
 use anyhow::Result;
 
 use crate::bench::client::Address;
 use crate::cell::{Cell, Program};
 use crate::paths::Paths;
-use crate::scenario::Aim;
-use crate::zoo::animal::{Animal, PORT, Staged, Visitors, by, by_port, configure, folder};
+use crate::zoo::animal::{Animal, PORT, Staged, Visitors, by_port, configure, folder};
 
 /// Exim.
 pub static EXIM: Animal = Animal {
@@ -16,15 +15,6 @@ pub static EXIM: Animal = Animal {
     needs: &["exim4"],
     builds: &[],
     stage: exim,
-};
-
-/// Dovecot.
-pub static DOVECOT: Animal = Animal {
-    name: "dovecot",
-    about: "Dovecot, IMAP: how many messages there are",
-    needs: &["dovecot"],
-    builds: &[],
-    stage: dovecot,
 };
 
 fn exim(cell: &mut Cell, _: &Paths) -> Result<Staged> {
@@ -36,15 +26,4 @@ fn exim(cell: &mut Cell, _: &Paths) -> Result<Staged> {
     let request = "MAIL FROM:<ape@zoo.test>\r\nRCPT TO:<bear@zoo.test>\r\nRSET\r\n";
     let hello = [Vec::new(), b"EHLO visitor\r\n".to_vec()];
     by_port(Visitors::plain(Address::Tcp(PORT), request).greeting(hello))
-}
-
-fn dovecot(cell: &mut Cell, _: &Paths) -> Result<Staged> {
-    folder(cell, "dovecot", None)?;
-    folder(cell, "mail", Some("nobody"))?;
-    let conf = configure(cell, "dovecot.conf", include_str!("../../../zoo/dovecot/dovecot.conf"))?;
-    let pid = cell.start(Program::installed("dovecot").args(["-F", "-c"]).args([conf]))?;
-    cell.wait_for_port(PORT)?;
-    let hello = [Vec::new(), b"a LOGIN ape secret\r\n".to_vec(), b"b SELECT INBOX\r\n".to_vec()];
-    let visitors = Visitors::plain(Address::Tcp(PORT), "c STATUS INBOX (MESSAGES UNSEEN)\r\n").greeting(hello).over(8);
-    by(Aim::Pid(pid), visitors)
 }
