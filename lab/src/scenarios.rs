@@ -35,6 +35,8 @@ mod go_small_gc;
 mod hot_code;
 #[path = "../scenarios/hot-jit/scenario.rs"]
 mod hot_jit;
+#[path = "../scenarios/io-uring/scenario.rs"]
+mod io_uring;
 #[path = "../scenarios/java-idle-pool/scenario.rs"]
 mod java_idle_pool;
 #[path = "../scenarios/lock-convoy/scenario.rs"]
@@ -47,6 +49,8 @@ mod lock_convoy_rust;
 mod log_to_slow_pipe;
 #[path = "../scenarios/major-faults/scenario.rs"]
 mod major_faults;
+#[path = "../scenarios/many-small-polls/scenario.rs"]
+mod many_small_polls;
 #[path = "../scenarios/mmap-lock/scenario.rs"]
 mod mmap_lock;
 #[path = "../scenarios/nginx-static/scenario.rs"]
@@ -55,6 +59,10 @@ mod nginx_static;
 mod noisy_neighbour;
 #[path = "../scenarios/poll-with-work/scenario.rs"]
 mod poll_with_work;
+#[path = "../scenarios/pool-one-core/scenario.rs"]
+mod pool_one_core;
+#[path = "../scenarios/prefork-behind-proxy/scenario.rs"]
+mod prefork_behind_proxy;
 #[path = "../scenarios/redis-load/scenario.rs"]
 mod redis_load;
 #[path = "../scenarios/sleep-in-path/scenario.rs"]
@@ -77,6 +85,7 @@ pub static ALL: &[&Scenario] = &[
     &busy_poll::SCENARIO,
     &hot_code::SCENARIO,
     &hot_jit::SCENARIO,
+    &many_small_polls::SCENARIO,
     &cpu_quota::SCENARIO,
     &noisy_neighbour::SCENARIO,
     &slow_store::SCENARIO,
@@ -106,6 +115,9 @@ pub static ALL: &[&Scenario] = &[
     &go_small_gc::SCENARIO,
     &go_json_saturated::SCENARIO,
     &poll_with_work::SCENARIO,
+    &prefork_behind_proxy::SCENARIO,
+    &pool_one_core::SCENARIO,
+    &io_uring::SCENARIO,
 ];
 
 /// The CPU that services are kept on, so that their limit is one that the load cannot share.

@@ -99,6 +99,11 @@ impl Walk {
         self.turns.serve()
     }
 
+    /// Whether a thread of the target serves one client at a time.
+    pub fn serves_one(&self, tid: u32) -> bool {
+        self.turns.serves(tid)
+    }
+
     /// Whether a thread of the target waited for its turn.
     pub fn is_turn(&self, case: &Case, row: &Wakeup) -> bool {
         self.target.contains(&row.pid) && self.turns.right(case, row) == Some(TURN)

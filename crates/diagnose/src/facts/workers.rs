@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use recording::tables::Wait;
+use recording::tables::{Wait, Wakeup};
 
 use super::calls::Calls;
 use super::counters::Counters;
@@ -109,6 +109,13 @@ fn accepting(case: &Case) -> BTreeSet<(u32, u32)> {
         let counted = calls.counted.iter().filter(|(_, call)| accepts(&call.name)).map(|(key, _)| key);
         let sampled = calls.sampled.iter().filter(|(_, call)| accepts(&call.name)).map(|(key, _)| key);
         threads.extend(counted.chain(sampled).map(|&(pid, tid, _)| (pid, tid)));
+    }
+    // With a connection always at hand none ever waits for one: then those that serve one client at a time.
+    if threads.is_empty()
+        && let Ok(walk) = case.fact::<Walk>()
+    {
+        let rows = case.recording.rows::<Wakeup>().iter();
+        threads.extend(rows.filter(|row| walk.serves_one(row.tid)).map(|row| (row.pid, row.tid)));
     }
     threads
 }

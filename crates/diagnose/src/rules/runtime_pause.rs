@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 
 use super::{Check, Checked, Explain, Rule, confidence, evidence, found, ruled_out};
 use crate::case::Case;
-use crate::facts::cpus::Cpus;
 use crate::facts::limits::Limits;
 use crate::facts::profile::Profile;
 use crate::facts::stacks::Stacks;
@@ -45,9 +44,6 @@ const MIN_PAUSED: f64 = 0.1;
 /// Use of the allowed CPUs, or of the quota, from which on the collector takes what requests want.
 const FULL: f64 = 0.9;
 
-/// Of the time that the target wanted a CPU, behind threads of its own: the same, where CPUs are short in bursts only.
-const MIN_WAITING: f64 = 0.25;
-
 fn check(case: &Case) -> Checked {
     let ledger = case.fact::<Threads>()?;
     let used = ratio(ledger.total.cpu_ns, case.length_ns());
@@ -66,7 +62,7 @@ fn check(case: &Case) -> Checked {
             percent(part)
         ));
     }
-    if paused < MIN_PAUSED && !is_short_of_cpu(case, &ledger)? {
+    if paused < MIN_PAUSED && !is_short_of_cpu(case)? {
         return ruled_out(format!(
             "{} of the on-CPU samples are inside the garbage collector, but beside the program, on CPUs that nobody else \
              wanted; {} (under 10 %) in its place",
@@ -101,14 +97,13 @@ fn busiest(profile: &Profile, stacks: &Stacks) -> Option<Seen> {
     by.into_values().max_by_key(|seen| seen.samples)
 }
 
-/// Whether the program wanted CPU time that its own process had: where others fill the CPUs, they are in the way.
-fn is_short_of_cpu(case: &Case, ledger: &Threads) -> Result<bool, Gap> {
-    let (limits, cpus) = (case.fact::<Limits>()?, case.fact::<Cpus>()?);
+/// Whether the program wanted CPU time that its own process had. Where others fill the CPUs, they are in the way; and
+/// that its threads wait now and then for a collector that starts on all CPUs at once is no shortage.
+fn is_short_of_cpu(case: &Case) -> Result<bool, Gap> {
+    let limits = case.fact::<Limits>()?;
     let full = |used: Option<f64>| used.is_some_and(|u| u >= FULL);
-    let others = cpus.others_in_the_way().or_else(|| cpus.others_by_counters()).unwrap_or(0.0);
-    let waiting = share(ledger.total.waiting_for_cpu_ns() * (1.0 - others), ledger.total.demand_ns());
     let by_itself = limits.target_share.is_none_or(|part| part >= 0.5);
-    Ok(full(limits.allowed_cpus) && by_itself || full(limits.quota) || waiting >= MIN_WAITING)
+    Ok(full(limits.allowed_cpus) && by_itself || full(limits.quota))
 }
 
 fn finding(case: &Case, collector: &Collector, (part, paused): (f64, f64), ledger: &Threads) -> Finding {
@@ -176,8 +171,6 @@ mod tests {
         let idle = entered("runtime.gcBgMarkWorker", 50, 50);
         assert!(silent(&RULE, &idle).contains("beside the program"));
         // The same where requests want them.
-        let waiting = idle.replace("blocked_ns=1e8", "run_queue_ns=5e8").replace("cpu_ns=9e8", "cpu_ns=5e8");
-        assert!(found(&RULE, &waiting).summary.contains("50 %"));
         let full = "meta target.allowed_cpus=[0]
             counter source=proc/stat entity=cpu0 name=user_ns value=0\ncounter source=proc/stat entity=cpu0 name=idle_ns value=0
             counter t_ns=1e9 source=proc/stat entity=cpu0 name=user_ns value=97e7
