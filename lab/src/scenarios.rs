@@ -9,8 +9,6 @@ use crate::scenario::Scenario;
 
 #[path = "../scenarios/busy-poll/scenario.rs"]
 pub mod busy_poll;
-#[path = "../scenarios/checkpointer/scenario.rs"]
-mod checkpointer;
 #[path = "../scenarios/cpu-quota/scenario.rs"]
 mod cpu_quota;
 #[path = "../scenarios/dns-stall/scenario.rs"]
@@ -109,7 +107,6 @@ pub static ALL: &[&Scenario] = &[
     &fuse_slow::SCENARIO,
     &stopped::SCENARIO,
     &nginx_static::SCENARIO,
-    &checkpointer::SCENARIO,
     &java_idle_pool::SCENARIO,
     &redis_load::SCENARIO,
     &go_small_gc::SCENARIO,
