@@ -15,6 +15,8 @@ mod cpu_quota;
 mod dns_stall;
 #[path = "../scenarios/fsync/scenario.rs"]
 mod fsync;
+#[path = "../scenarios/gc-idle/scenario.rs"]
+mod gc_idle;
 #[path = "../scenarios/gc-pause/scenario.rs"]
 mod gc_pause;
 #[path = "../scenarios/gc-pause-java/scenario.rs"]
@@ -102,6 +104,7 @@ pub static ALL: &[&Scenario] = &[
     &poll_with_work::SCENARIO,
     &prefork_behind_proxy::SCENARIO,
     &pool_one_core::SCENARIO,
+    &gc_idle::SCENARIO,
     &io_uring::SCENARIO,
 ];
 
