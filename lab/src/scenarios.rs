@@ -19,6 +19,8 @@ mod flock;
 mod fsync;
 #[path = "../scenarios/fuse-slow/scenario.rs"]
 mod fuse_slow;
+#[path = "../scenarios/gc-idle/scenario.rs"]
+mod gc_idle;
 #[path = "../scenarios/gc-pause/scenario.rs"]
 mod gc_pause;
 #[path = "../scenarios/gc-pause-java/scenario.rs"]
@@ -114,6 +116,7 @@ pub static ALL: &[&Scenario] = &[
     &poll_with_work::SCENARIO,
     &prefork_behind_proxy::SCENARIO,
     &pool_one_core::SCENARIO,
+    &gc_idle::SCENARIO,
     &io_uring::SCENARIO,
 ];
 

@@ -64,8 +64,8 @@ fn check(case: &Case) -> Checked {
     }
     if paused < MIN_PAUSED && !is_short_of_cpu(case)? {
         return ruled_out(format!(
-            "{} of the on-CPU samples are inside the garbage collector, but beside the program, on CPUs that nobody else \
-             wanted; {} (under 10 %) in its place",
+            "{} of the on-CPU samples are inside the garbage collector, but beside the program, whose own work does not \
+             fill the CPUs; {} (under 10 %) in its place",
             percent(part),
             percent(paused)
         ));
