@@ -113,10 +113,6 @@ const MIN_LINE: f64 = 0.03;
 pub const NEUTRAL: Expected =
     Expected { verdicts: NOBODY, comm: None, syscall: None, function: None, end: None, line: None };
 
-/// Nobody is at fault, and whether all was seen does not matter here: the service waits for something that has no cause of
-/// its own.
-pub const UNACCUSED: Expected = Expected::cause(NEUTRAL_ONES);
-
 const NOBODY: &[&str] = &["healthy", "at-capacity"];
 
 /// Verdicts that accuse nobody, right or not.

@@ -31,6 +31,8 @@ mod gc_pause_node;
 mod go_json_saturated;
 #[path = "../scenarios/go-small-gc/scenario.rs"]
 mod go_small_gc;
+#[path = "../scenarios/hidden-queue/scenario.rs"]
+mod hidden_queue;
 #[path = "../scenarios/hot-code/scenario.rs"]
 mod hot_code;
 #[path = "../scenarios/hot-jit/scenario.rs"]
@@ -47,6 +49,8 @@ mod lock_convoy_java;
 mod lock_convoy_rust;
 #[path = "../scenarios/log-to-slow-pipe/scenario.rs"]
 mod log_to_slow_pipe;
+#[path = "../scenarios/loop-sleeps/scenario.rs"]
+mod loop_sleeps;
 #[path = "../scenarios/major-faults/scenario.rs"]
 mod major_faults;
 #[path = "../scenarios/many-small-polls/scenario.rs"]
@@ -79,6 +83,8 @@ mod small_workers;
 mod stopped;
 #[path = "../scenarios/three-tiers/scenario.rs"]
 mod three_tiers;
+#[path = "../scenarios/udp-unread/scenario.rs"]
+mod udp_unread;
 
 /// All of them: first those with a fault, then the controls, which accuse nobody.
 pub static ALL: &[&Scenario] = &[
@@ -100,6 +106,9 @@ pub static ALL: &[&Scenario] = &[
     &gc_pause_java::SCENARIO,
     &gc_pause_node::SCENARIO,
     &three_tiers::SCENARIO,
+    &hidden_queue::SCENARIO,
+    &loop_sleeps::SCENARIO,
+    &udp_unread::SCENARIO,
     &small_pool::SCENARIO,
     &small_workers::SCENARIO,
     &dns_stall::SCENARIO,

@@ -201,7 +201,7 @@ enum { TASK_DEAD = 0x80 };
 enum { PF_KTHREAD = 0x00200000 };
 
 /*
- * Keeps a struct that goes through a ring in the program's type information, from which the build makes the one that user
- * space reads: there is no second definition of it that could differ.
+ * Keeps a struct that goes through a ring in the program's type information, from which the build makes the one that
+ * user space reads: there is no second definition of it that could differ.
  */
 #define LAYOUT_OF(name) struct name *layout_of_##name __attribute__((unused))

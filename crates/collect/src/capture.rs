@@ -6,6 +6,7 @@
 mod closing;
 mod connections;
 mod cost;
+mod hung;
 mod pace;
 pub(crate) mod samples;
 mod speed;
@@ -15,29 +16,26 @@ mod windows;
 
 use std::collections::HashSet;
 use std::mem::{MaybeUninit, replace, take};
-use std::os::fd::BorrowedFd;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::sleep;
 use std::time::{Duration, SystemTime};
 
 use anyhow::{Context, Result};
-use libbpf_rs::OpenObject;
 use recording::tables::{CallExample, CallLatency, Counter, Gap, Sample, Setting, WaitStack, Wakeup};
 use recording::{Meta, Writer};
 
 use crate::clock;
 use crate::courtesy;
-use crate::hooks;
 use crate::host;
 use crate::inventory;
 use crate::priority::Back;
 use crate::probes::Room;
-use crate::probes::ledger::{self, Ledger, ThreadRow, What};
+use crate::probes::ledger::{Ledger, ThreadRow, What};
 use crate::probes::profile::{Moment, Profile};
-use crate::probes::wakeups::Wakeups;
 use crate::samplers::{Samplers, Scope};
 use crate::target::{Resolved, processes};
+use hung::Probes;
 
 pub use cost::Afterwards;
 pub use windows::CallCounting;
@@ -129,60 +127,6 @@ fn seed(plan: &Plan, ledger: &Ledger<'_>) -> Result<()> {
     ledger.seed(pids)?;
     // Children that were forked between the look at /proc and the seeding.
     ledger.seed(&crate::target::descendants(&plan.root, pids))
-}
-
-/// A probe that the kernel refuses is a gap in the recording, not a failure of the capture.
-fn or_gap<T>(loaded: Result<T>, what: &str, gaps: &mut Vec<Gap>) -> Option<T> {
-    loaded.map_err(|e| gaps.push(Gap { what: what.into(), why: format!("{e:#}") })).ok()
-}
-
-/// What hangs on hooks for the whole capture.
-struct Probes<'o> {
-    ledger: Ledger<'o>,
-    profile: Option<Profile<'o>>,
-    wakeups: Option<Wakeups<'o>>,
-}
-
-impl<'o> Probes<'o> {
-    /// Loads the ledger, and beside it what the kernel allows.
-    fn load(
-        plan: &Plan,
-        stack_bytes: u32,
-        [a, b, c]: [&'o mut MaybeUninit<OpenObject>; 3],
-        gaps: &mut Vec<Gap>,
-    ) -> Result<Self> {
-        let ledger = Ledger::load_in(a, stack_bytes, plan.room);
-        let ledger = ledger.map_err(|e| hooks::explain(&plan.root, &ledger::HOOKS, e))?;
-        let cpus = host::online_cpus(&plan.root);
-        let profile = Profile::load_in(b, &ledger, &cpus, SAMPLE_HZ, stack_bytes, plan.room);
-        let profile = or_gap(profile, "sample", gaps);
-        let stack_bytes = profile.as_ref().map(|_| stack_bytes);
-        let mut wakeups = or_gap(Wakeups::load_in(c, &ledger, stack_bytes, plan.room), "wakeup", gaps);
-        wakeups.iter_mut().for_each(|wakeups| wakeups.listen(&plan.target.listen));
-        Ok(Self { ledger, profile, wakeups })
-    }
-
-    /// The programs, for their run statistics.
-    fn programs(&self) -> Vec<(&'static str, BorrowedFd<'_>)> {
-        let mut programs = self.ledger.programs();
-        programs.extend(self.profile.iter().flat_map(Profile::programs));
-        programs.extend(self.wakeups.iter().flat_map(Wakeups::programs));
-        programs
-    }
-
-    /// Kernel memory of their maps, bytes.
-    fn map_bytes(&self) -> u64 {
-        self.ledger.map_bytes()
-            + self.profile.as_ref().map_or(0, Profile::map_bytes)
-            + self.wakeups.as_ref().map_or(0, Wakeups::map_bytes)
-    }
-
-    /// Takes all hooks off; maps and rings stay readable.
-    fn detach(&mut self) {
-        self.ledger.detach();
-        self.profile.iter_mut().for_each(Profile::detach);
-        self.wakeups.iter_mut().for_each(Wakeups::detach);
-    }
 }
 
 /// The state of a running capture.

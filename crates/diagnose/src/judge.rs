@@ -124,7 +124,8 @@ impl Asked {
 
 /// Adds to a verdict that accuses nobody what a reader must know before relying on it.
 fn temper(case: &Case, statement: &mut Statement) {
-    let said: Vec<Remark> = [own_clients::remark, largest_line::remark].iter().filter_map(|remark| remark(case)).collect();
+    let said: Vec<Remark> =
+        [own_clients::remark, largest_line::remark].iter().filter_map(|remark| remark(case)).collect();
     statement.headline += &remarks::headlines(&said);
     statement.detail += &remarks::details(&said);
     if let Some(advice) = said.into_iter().find_map(|remark| remark.advice) {

@@ -9,7 +9,7 @@ use anyhow::Result;
 use super::{SERVICE_CPU, WEBLOAD, steady_load};
 use crate::builds::Build;
 use crate::cell::{Cell, Program};
-use crate::scenario::{Aim, Expected, NEUTRAL, Scenario, Side, UNACCUSED};
+use crate::scenario::{Aim, Expected, NEUTRAL, Scenario, Side};
 
 const PORT: u16 = 19175;
 
@@ -17,7 +17,7 @@ const PORT: u16 = 19175;
 pub static SCENARIO: Scenario = Scenario {
     name: "stopped",
     about: "a Node service that is stopped by a signal three quarters of the time",
-    expected: Expected { line: Some("stopped"), ..UNACCUSED },
+    expected: Expected { line: Some("stopped"), ..Expected::cause(&["not-determined"]) },
     twin: Some(NEUTRAL),
     builds: &[Build::Script("lab/scenarios/stopped/quotes.js", "quotes.js"), WEBLOAD],
     folders: &["lab/webload"],

@@ -10,9 +10,9 @@ use libbpf_rs::OpenObject;
 use recording::tables;
 use recording::tables::Gap;
 
-use crate::{clock, courtesy};
 use crate::probes::connections::{Connection, Connections};
 use crate::probes::ledger::Ledger;
+use crate::{clock, courtesy};
 
 /// From one look to the next, at least.
 const SPACING_NS: u64 = 100_000_000;
@@ -39,7 +39,7 @@ type Group = (u32, String);
 
 enum Program<'o> {
     NotLoaded(&'o mut MaybeUninit<OpenObject>),
-    Loaded(Connections<'o>),
+    Loaded(Box<Connections<'o>>),
     Refused(String),
 }
 
@@ -107,10 +107,12 @@ impl<'o> Looks<'o> {
     fn load(&mut self, ledger: &Ledger<'_>) {
         let untried = Program::Refused(String::new());
         self.program = match replace(&mut self.program, untried) {
-            Program::NotLoaded(storage) => match courtesy::during(courtesy::PATIENCE, || Connections::load(storage, ledger)) {
-                Ok(program) => Program::Loaded(program),
-                Err(why) => Program::Refused(format!("{why:#}")),
-            },
+            Program::NotLoaded(storage) => {
+                match courtesy::during(courtesy::PATIENCE, || Connections::load(storage, ledger)) {
+                    Ok(program) => Program::Loaded(Box::new(program)),
+                    Err(why) => Program::Refused(format!("{why:#}")),
+                }
+            }
             other => other,
         };
     }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: (GPL-2.0-only OR Apache-2.0)
 /*
- * A look at the target's TCP connections: one row for each descriptor that is one. It hangs on no hook; an iterator walks
- * the descriptors of the target's processes when user space asks, and reads without a lock, so that nobody waits for it.
+ * A look at the target's TCP connections: one row for each descriptor that is one. It hangs on no hook; an iterator
+ * walks the descriptors of the target's processes when user space asks, and reads without a lock, so that nobody waits
+ * for it.
  */
 #include "kernel.h"
 

@@ -106,7 +106,11 @@ const FLOORS: &[Floor] = &[
 
 /// Errors of calls that say that something has run out.
 const RUN_OUT: &[(i64, &str, &str)] = &[
-    (-24, "calls failed because the process may open no more files (EMFILE)", "cat /proc/PID/limits; ls /proc/PID/fd | wc -l"),
+    (
+        -24,
+        "calls failed because the process may open no more files (EMFILE)",
+        "cat /proc/PID/limits; ls /proc/PID/fd | wc -l",
+    ),
     (-23, "calls failed because the host may open no more files (ENFILE)", "cat /proc/sys/fs/file-nr"),
     (-99, "calls failed because no local port was free (EADDRNOTAVAIL)", "sysctl net.ipv4.ip_local_port_range; ss -s"),
     (-105, "calls failed for want of buffers (ENOBUFS)", "nstat -az; ss -m"),
@@ -157,7 +161,8 @@ fn conntrack(counters: &Counters) -> Option<Error> {
 }
 
 fn out_of_memory(counters: &Counters) -> Option<Error> {
-    let of_groups = counters.entities("cgroup/memory").filter_map(|group| counters.delta("cgroup/memory", group, "oom_kill"));
+    let of_groups =
+        counters.entities("cgroup/memory").filter_map(|group| counters.delta("cgroup/memory", group, "oom_kill"));
     let kills = of_groups.fold(0.0, f64::max);
     (kills > 0.0).then(|| Error {
         what: format!("{} processes of its cgroup were killed for want of memory", count(kills)),

@@ -39,7 +39,10 @@ pub(crate) fn gap_of(case: &Case) -> Option<Gap> {
     }
     let so_far = match case.fact::<Unexplained>() {
         Ok(u) if !u.matters() => {
-            format!("; {:.1} answers at a time were owed for 10 ms or longer, so little time can have been lost there", u.late)
+            format!(
+                "; {:.1} answers at a time were owed for 10 ms or longer, so little time can have been lost there",
+                u.late
+            )
         }
         _ => String::new(),
     };

@@ -39,7 +39,9 @@ mod tests {
             format!("meta length_ns=1e9\nthread t_ns=1e9 pid=1 tid=1 wall_ns=1e9 cpu_ns={cpu} run_queue_ns={queue}")
         };
         let told = |text: &str| remark(&Case::new(&parse(text).unwrap())).map(|remark| remark.headline);
-        assert!(told(&text("2e8", "8e8")).is_some_and(|headline| headline.starts_with("80 % of its time not idle was")));
+        assert!(
+            told(&text("2e8", "8e8")).is_some_and(|headline| headline.starts_with("80 % of its time not idle was"))
+        );
         assert_eq!(told(&text("8e8", "2e8")), None);
     }
 }

@@ -21,9 +21,9 @@ const ENOUGH: usize = 10;
 pub(crate) fn remark(case: &Case) -> Option<Remark> {
     let (walk, clients) = (case.fact::<Walk>().ok()?, case.fact::<Clients>().ok()?);
     let asked = |row: &&Wakeup| walk.target.contains(&row.pid) && row.context == "thread" && clients.ended(case, row);
-    let by_own = |row: &&Wakeup| row.waker_pid != row.pid && walk.target.contains(&row.waker_pid);
+    let by_own = |row: &Wakeup| row.waker_pid != row.pid && walk.target.contains(&row.waker_pid);
     let all: Vec<&Wakeup> = case.recording.rows::<Wakeup>().iter().filter(asked).collect();
-    let own = all.iter().copied().filter(|row| by_own(&row)).count();
+    let own = all.iter().copied().filter(|row| by_own(row)).count();
     let part = share(own as f64, all.len() as f64);
     (own >= ENOUGH && part >= MOST).then(|| Remark {
         headline: "a service and its own clients were observed together".to_string(),
@@ -41,7 +41,9 @@ mod tests {
     use recording::text::parse;
 
     fn told(waker: u32) -> bool {
-        let mut text = "meta host.arch=x86_64 length_ns=1e9 target.pids=[1,2]\nprocess pid=1 listen=[\"tcp 0.0.0.0:80\"]\n".to_string();
+        let mut text =
+            "meta host.arch=x86_64 length_ns=1e9 target.pids=[1,2]\nprocess pid=1 listen=[\"tcp 0.0.0.0:80\"]\n"
+                .to_string();
         for nth in 1..=12 {
             text += &format!(
                 "wakeup t_ns={nth}e6 pid=1 tid=1 wait_ns=1e5 syscall=232 context=thread waker_pid={waker} waker_tid={waker} waker_remote_port=80\n"

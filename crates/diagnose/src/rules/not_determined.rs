@@ -88,7 +88,9 @@ fn waited(case: &Case, gap: &Gap) -> Statement {
             "it waited, and whether for work or for an answer cannot be told",
             "if it takes its work from there, it was idle; else look at the other end",
         ),
-        false => ("it waited for an answer, and who is to blame cannot be told", "see below what speaks for the other end"),
+        false => {
+            ("it waited for an answer, and who is to blame cannot be told", "see below what speaks for the other end")
+        }
     };
     Statement { headline: headline.into(), advice: advice.into(), detail: format!("{}.", gap.why) }
 }
@@ -104,7 +106,9 @@ fn held(case: &Case) -> Option<Statement> {
     Some(Statement {
         headline: format!("for {part} of its time it could not run: {words}"),
         advice: "let it run, and diagnose again".into(),
-        detail: format!("The target was held for {part} of its threads' time by {words}: clients waited for that long too."),
+        detail: format!(
+            "The target was held for {part} of its threads' time by {words}: clients waited for that long too."
+        ),
     })
 }
 
@@ -129,7 +133,8 @@ fn failing(case: &Case) -> Option<Statement> {
 fn unexplained(case: &Case) -> Option<Statement> {
     let full = matches!(at_capacity::RULE.check, Check::Neutral(check) if check(case, &[]).is_some());
     let requests = case.fact::<Unexplained>().ok().filter(|u| u.matters() && !full)?;
-    let known = [(requests.queued, "busy threads"), (requests.waiting, "known waits"), (requests.upstream, "others' answers")];
+    let known =
+        [(requests.queued, "busy threads"), (requests.waiting, "known waits"), (requests.upstream, "others' answers")];
     let known: Vec<String> =
         known.iter().filter(|(n, _)| *n >= 0.05).map(|(n, what)| format!("{what} explain {n:.1}")).collect();
     let known = if known.is_empty() { "nothing that was measured explains any".to_string() } else { known.join(", ") };

@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 
 use super::{Check, Checked, Explain, Rule, confidence, evidence, found, ruled_out};
 use crate::case::{Case, gap};
+use crate::facts::connections::Connections;
 use crate::facts::stacks::Stacks;
 use crate::facts::unexplained::Unexplained;
-use crate::facts::connections::Connections;
 use crate::facts::waiting::{Waiting, links, sum, timer, too_little, wait_ns};
 use crate::statistics::share;
 use crate::syscall::{Family, family};
@@ -77,7 +77,10 @@ fn check(case: &Case) -> Checked {
     let length_ns = wait_ns(&chains);
     if length_ns < MIN_WAIT_NS {
         let length = seconds(length_ns / 1e9);
-        return ruled_out(format!("it waited for {who} {} of its time, but for {length} at a time (under 5 ms)", percent(part)));
+        return ruled_out(format!(
+            "it waited for {who} {} of its time, but for {length} at a time (under 5 ms)",
+            percent(part)
+        ));
     }
     if let Some(why) = waiting.not_for_requests(case, ns) {
         return ruled_out(format!("waiting for {who} was {why}"));
@@ -104,9 +107,8 @@ fn doubt(case: &Case, who: &str, chains: &[&Chain], ns: f64) -> Option<String> {
         ));
     }
     let unseen = sum(chains.iter().copied().filter(|chain| chain.end.kind == Kind::Unseen));
-    (share(unseen, ns) >= MAX_UNSEEN).then(|| {
-        format!("{waited}, and what that one did meanwhile was not seen: {}", look_there(chains[0]))
-    })
+    (share(unseen, ns) >= MAX_UNSEEN)
+        .then(|| format!("{waited}, and what that one did meanwhile was not seen: {}", look_there(chains[0])))
 }
 
 fn look_there(chain: &Chain) -> String {

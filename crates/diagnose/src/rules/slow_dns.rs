@@ -148,7 +148,8 @@ mod tests {
 
     #[test]
     fn a_resolver_asks_for_a_living() {
-        let resolver = text(53, "100e6").replace("blocked_ns=100e6", "blocked_ns=600e6") + "\nprocess pid=1 listen=[\"udp 0.0.0.0:53\"]";
+        let resolver = text(53, "100e6").replace("blocked_ns=100e6", "blocked_ns=600e6")
+            + "\nprocess pid=1 listen=[\"udp 0.0.0.0:53\"]";
         assert!(silent(&RULE, &resolver).contains("100 ms at a time (under 400 ms)"));
     }
 

@@ -67,7 +67,10 @@ fn check(case: &Case) -> Checked {
     let length_ns = wait_ns(&chains);
     if length_ns < MIN_WAIT_NS {
         let length = seconds(length_ns / 1e9);
-        return ruled_out(format!("waiting for locks was {} of its time, but {length} at a time (under 1 ms)", percent(part)));
+        return ruled_out(format!(
+            "waiting for locks was {} of its time, but {length} at a time (under 1 ms)",
+            percent(part)
+        ));
     }
     if let Some(why) = waiting.not_for_requests(case, ns) {
         return ruled_out(format!("waiting for locks was {why}"));

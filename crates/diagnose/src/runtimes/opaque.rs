@@ -34,7 +34,12 @@ static KNOWN: &[Opaque] = &[
         name: "Go",
         what: "goroutines before mutexes, channels and timers",
         look: "its /debug/pprof/goroutine?debug=2; without one, dlv attach PID, which stops it for a moment",
-        signs: &[("runtime.findRunnable", ""), ("runtime.schedule", ""), ("runtime.goexit", ""), ("runtime.mstart", "")],
+        signs: &[
+            ("runtime.findRunnable", ""),
+            ("runtime.schedule", ""),
+            ("runtime.goexit", ""),
+            ("runtime.mstart", ""),
+        ],
     },
     Opaque {
         name: "the Java VM",
@@ -85,8 +90,9 @@ pub fn of<'a>(code: impl IntoIterator<Item = &'a Code>) -> Option<&'static Opaqu
     let mut first: Option<usize> = None;
     for code in code {
         let symbol = code.symbol.trim_start_matches('<');
-        let is_sign =
-            |(name, module): &(&str, &str)| symbol.starts_with(name) && code.file().contains(module) && !code.is_kernel();
+        let is_sign = |(name, module): &(&str, &str)| {
+            symbol.starts_with(name) && code.file().contains(module) && !code.is_kernel()
+        };
         let found = KNOWN.iter().position(|runtime| runtime.signs.iter().any(is_sign));
         first = [first, found].into_iter().flatten().min();
     }

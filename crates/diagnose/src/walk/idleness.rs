@@ -90,9 +90,11 @@ fn is_idle(context: &Context<'_, '_>, row: &Wakeup) -> bool {
 mod tests {
     use super::*;
 
-    /// Threads with so much idle time of their own, of 100 each, and who ended the rest.
-    fn settled(threads: &[(u32, f64, &[(u32, f64)])]) -> Idleness {
-        let thread = |(tid, idle_ns, handed): &(u32, f64, &[(u32, f64)])| {
+    /// Its id, idle time of its own of 100, and who ended the rest.
+    type Told<'t> = (u32, f64, &'t [(u32, f64)]);
+
+    fn settled(threads: &[Told<'_>]) -> Idleness {
+        let thread = |(tid, idle_ns, handed): &Told<'_>| {
             let handed = handed.iter().copied().collect();
             (*tid, Thread { idle_ns: *idle_ns, all_ns: 100.0, handed, share: 0.0 })
         };

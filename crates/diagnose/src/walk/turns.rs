@@ -98,7 +98,11 @@ fn serving<'r>(case: &Case, clients: &Clients, rows: impl Iterator<Item = &'r Wa
         *reads += if is_read { number } else { 0.0 };
         *all += if is_read || is_futex(case, row.syscall) { number } else { 0.0 };
     }
-    threads.into_iter().filter(|(_, (reads, all))| *reads > 0.0 && share(*reads, *all) >= MIN_READS).map(|t| t.0).collect()
+    threads
+        .into_iter()
+        .filter(|(_, (reads, all))| *reads > 0.0 && share(*reads, *all) >= MIN_READS)
+        .map(|t| t.0)
+        .collect()
 }
 
 /// What kind of wait in futex it is: [`LOCK`], [`TIMED`], or empty = another, or none in futex.

@@ -62,7 +62,8 @@ impl<'a, 'r> Walker<'a, 'r> {
         // The time of waits that say nothing is spread over those that do. Of a right, which several hold in turn before it
         // comes to the sleeper, only as far as there are so many of them.
         let (mute, told) = (time(&silent) + time(&cut), time(&telling));
-        let most = if self.context.right(row).is_some() { told * self.context.queue(row) as f64 } else { f64::INFINITY };
+        let most =
+            if self.context.right(row).is_some() { told * self.context.queue(row) as f64 } else { f64::INFINITY };
         let spread = if telling.is_empty() { 1.0 } else { 1.0 + mute.min(most) / told };
         let rest = if mute > 0.0 { 1.0 - (told * (spread - 1.0)).min(mute) / mute } else { 0.0 };
         node.end(End::of_waker(Kind::Client, row, ""), time(&silent) * rest * scale);

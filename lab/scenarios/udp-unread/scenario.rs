@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+//! A Go service that takes datagrams more slowly than they come: the kernel drops the rest and counts them. No thread loses
+//! time, and no cause of this version says why, but a service half of whose input is lost is not healthy. The twin keeps up.
+
+use std::time::Duration;
+
+use anyhow::Result;
+
+use super::SERVICE_CPU;
+use crate::builds::Build;
+use crate::cell::{Cell, Program};
+use crate::scenario::{Aim, Expected, NEUTRAL, Scenario, Side};
+
+const PORT: u16 = 19183;
+
+/// The scenario.
+pub static SCENARIO: Scenario = Scenario {
+    name: "udp-unread",
+    about: "a Go service that sleeps 5 ms over each datagram, of which 800 come a second",
+    expected: Expected::cause(&["not-determined"]),
+    twin: Some(NEUTRAL),
+    builds: &[Build::Go("lab", "./scenarios/udp-unread", "udp-unread")],
+    folders: &[],
+    stage,
+};
+
+fn stage(cell: &mut Cell, side: Side) -> Result<Aim> {
+    let delay = if side == Side::Fault { cell.draw.number("delay_us", 5_000, 3_000..=20_000) } else { 0 };
+    let service = Program::built("udp-unread").args([&PORT.to_string(), &delay.to_string()]);
+    let pid = cell.start(service.on_cpus(SERVICE_CPU))?;
+    // Datagrams to nobody are refused: the sender ends then.
+    cell.stop.sleep(Duration::from_secs(1))?;
+    let rate = cell.draw.number("rate", 800, 600..=4_000).to_string();
+    let sender = Program::built("udp-unread").args(["send", &PORT.to_string(), &rate]);
+    cell.start(sender.named("sender").in_group("load"))?;
+    cell.stop.sleep(Duration::from_secs(1))?;
+    Ok(Aim::Pid(pid))
+}
