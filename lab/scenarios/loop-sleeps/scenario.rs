@@ -17,7 +17,7 @@ const PORT: u16 = 19182;
 pub static SCENARIO: Scenario = Scenario {
     name: "loop-sleeps",
     about: "a C event loop that sleeps 10 ms in its handler, with the next request always at hand",
-    expected: Expected { function: Some("take_reading"), ..Expected::cause(&["sleep-in-path"]) },
+    expected: Expected { function: Some("answer"), ..Expected::cause(&["sleep-in-path"]) },
     twin: Some(NEUTRAL),
     builds: &[Build::C("lab/scenarios/loop-sleeps/gauge.c", "gauge"), WEBLOAD],
     folders: &["lab/webload"],
