@@ -11,6 +11,7 @@ use serde::Serialize;
 use crate::host;
 use crate::privileges::{self, Capability, EXTRAS, OTHERS, PROBES};
 use crate::probes::calls::{Calls, Kind};
+use crate::probes::connections::Connections;
 use crate::probes::ledger::Ledger;
 use crate::probes::profile::Profile;
 use crate::probes::run_stats;
@@ -112,6 +113,8 @@ const CALLS: (&str, &str) =
     ("counted system calls", "arguments and results; without them a busy poll is `medium` at best");
 const WAKEUPS: (&str, &str) =
     ("wakeups", "whom the service waits for, walked to the end; without them a wait is not told from idleness");
+const CONNECTIONS: (&str, &str) =
+    ("connections", "whether requests stand unanswered; without them a queue inside the program goes unnoticed");
 const RUN_STATS: (&str, &str) = ("run statistics of programs", "what the capture itself costs in the kernel");
 
 fn tried<T>((name, meaning): (&'static str, &'static str), outcome: Result<T, anyhow::Error>) -> Facility {
@@ -127,15 +130,16 @@ fn probes() -> Vec<Facility> {
     let missing = privileges::missing(&PROBES);
     if !missing.is_empty() {
         let why = format!("this user lacks {}; run `sudo wakewalk doctor`", privileges::names(&missing));
-        return [LEDGER, PROFILE, CALLS, WAKEUPS, RUN_STATS].map(untried(&why)).into();
+        return [LEDGER, PROFILE, CALLS, WAKEUPS, CONNECTIONS, RUN_STATS].map(untried(&why)).into();
     }
     let (mut a, mut b, mut c, mut d) =
         (MaybeUninit::uninit(), MaybeUninit::uninit(), MaybeUninit::uninit(), MaybeUninit::uninit());
+    let mut e = MaybeUninit::uninit();
     let ledger = match Ledger::load(&mut a) {
         Ok(ledger) => ledger,
         Err(refused) => {
             let mut found = vec![tried(LEDGER, Err::<(), _>(refused))];
-            found.extend([PROFILE, CALLS, WAKEUPS, RUN_STATS].map(untried("the thread ledger comes first")));
+            found.extend([PROFILE, CALLS, WAKEUPS, CONNECTIONS, RUN_STATS].map(untried("the thread ledger comes first")));
             return found;
         }
     };
@@ -143,11 +147,13 @@ fn probes() -> Vec<Facility> {
     let profile = Profile::load(&mut b, &ledger, &cpus, 1, 4096).map(drop);
     let calls = Calls::load(&mut c, ledger.threads()).and_then(|mut calls| calls.open(Kind::Latency).map(drop));
     let wakeups = Wakeups::load(&mut d, &ledger).map(drop);
+    let connections = Connections::load(&mut e, &ledger).and_then(|connections| connections.look(&[]).map(drop));
     vec![
         tried(LEDGER, Ok(())),
         tried(PROFILE, profile),
         tried(CALLS, calls),
         tried(WAKEUPS, wakeups),
+        tried(CONNECTIONS, connections),
         tried(RUN_STATS, run_stats::start()),
     ]
 }

@@ -17,7 +17,9 @@ pub(super) static RULE: Rule = Rule {
     explain: Explain {
         means: "Everything that this version measures was looked at, and nothing explains lost time: the target got a \
                 CPU when it wanted one, and what it used was work.",
-        recognised_by: "All other causes are ruled out with their numbers, and the thread ledger covers the time.",
+        recognised_by: "All other causes are ruled out with their numbers, the thread ledger covers the time, no error counter \
+                        of its network stack moved beyond its floor, nobody held it, and hardly any answer to a client was \
+                        owed for 10 ms or longer without a reason that was seen.",
         what_to_do: "Nothing now. The next limit is named: what fills up first when the load grows.",
         look_alikes: "not-determined: there, something could not be looked at. One that waits within an event loop for \
                       answers while it serves others looks idle for part of that time; see the blocked lines.",

@@ -23,7 +23,8 @@ pub(super) static RULE: Rule = Rule {
         means: "Too much of the evidence is missing to name a cause, and to say that there is none; or the target waits \
                 most of its time, for several things that no single cause stands behind.",
         recognised_by: "The recording is very short, ledger lines cover less than 90 % of the threads' time, a tenth of \
-                        some events was lost, or a cause could not be looked at. Or: waits are more than two thirds of the time in which a \
+                        some events was lost, or a cause could not be looked at. Or requests stand unanswered for what nobody \
+                        sees, errors were counted, or somebody stopped it. Or: waits are more than two thirds of the time in which a \
                         service was not idle, and no cause has enough of them.",
         what_to_do: "Read what is missing, run wakewalk doctor to see what this kernel allows, and record again for \
                      longer.",
