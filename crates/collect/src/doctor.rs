@@ -139,7 +139,9 @@ fn probes() -> Vec<Facility> {
         Ok(ledger) => ledger,
         Err(refused) => {
             let mut found = vec![tried(LEDGER, Err::<(), _>(refused))];
-            found.extend([PROFILE, CALLS, WAKEUPS, CONNECTIONS, RUN_STATS].map(untried("the thread ledger comes first")));
+            found.extend(
+                [PROFILE, CALLS, WAKEUPS, CONNECTIONS, RUN_STATS].map(untried("the thread ledger comes first")),
+            );
             return found;
         }
     };

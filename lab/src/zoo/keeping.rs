@@ -24,7 +24,8 @@ pub enum Found {
     NotDetermined,
     /// An accusation.
     Somebody,
-    /// An accusation while others used the host, or its CPUs were taken: it may well be true.
+    /// An accusation while others used the host, its CPUs were taken, or the visitors were too many for it: it may well be
+    /// true.
     Disturbed,
     /// There was no diagnosis.
     Broken,
@@ -72,7 +73,7 @@ pub struct Entry {
     pub confidence: Option<String>,
     /// The headline where nobody is called healthy; why there was no diagnosis.
     pub note: String,
-    /// Whether the host was disturbed.
+    /// Whether others used the host, or the visitors were too many.
     pub disturbed: bool,
     /// The recording of an accusation.
     pub recording: Option<PathBuf>,
@@ -123,7 +124,7 @@ impl Entry {
         let percent = |share: Option<f64>| number(share.map(|share| share * 100.0), 0, " %");
         let mut note = self.note.clone();
         if self.disturbed {
-            note = format!("(the host was disturbed) {note}");
+            note = format!("(disturbed) {note}");
         }
         let of_limit = self.of_limit.map(|share| format!(" ({:.1} % of its limit)", share * 100.0));
         [

@@ -51,6 +51,9 @@ struct Looked {
     recording: PathBuf,
 }
 
+/// Median response time of a service that gets more than it can do with somebody looking: such a one is not healthy.
+const DROWNED_MS: f64 = 10.0;
+
 impl Visit<'_> {
     /// Visits it at each load.
     ///
@@ -126,7 +129,8 @@ impl Visit<'_> {
     }
 
     fn entry(&self, load: Load, limit: f64, staged: &Staged, looked: Looked, book: &Book) -> Result<Entry> {
-        let disturbed = looked.disturbance.is_too_much();
+        let drowned = looked.seen.p50_ms.is_some_and(|p50_ms| p50_ms >= DROWNED_MS);
+        let disturbed = looked.disturbance.is_too_much() || drowned;
         let found = Found::of(&looked.verdict, disturbed);
         let first = looked.verdict.findings.first();
         let mut entry = Entry {
