@@ -3,7 +3,8 @@
 
 /// A share as percent, `0.4 %`, `37 %`, `99.94 %`.
 pub fn percent(share: f64) -> String {
-    let p = share * 100.0;
+    // Rounding leaves no "-0".
+    let p = if share.abs() < 0.005 && share <= 0.0 { 0.0 } else { share * 100.0 };
     match p {
         // Near nothing and near all, the digit behind the point is what matters.
         _ if p > 0.0 && p < 0.05 => "<0.1 %".into(),
@@ -83,7 +84,7 @@ mod tests {
     #[test]
     fn digits_follow_size() {
         assert_eq!(
-            [percent(0.0), percent(0.004), percent(0.37), percent(0.9994), percent(0.99999), percent(1.0)],
+            [percent(-0.0), percent(0.004), percent(0.37), percent(0.9994), percent(0.99999), percent(1.0)],
             ["0 %", "0.4 %", "37 %", "99.9 %", ">99.99 %", "100 %"]
         );
         assert_eq!([seconds(9.14), seconds(0.0123), seconds(0.00002)], ["9.1 s", "12 ms", "20 us"]);

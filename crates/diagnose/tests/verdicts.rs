@@ -95,7 +95,7 @@ fn quota_and_neighbour_are_told_apart() {
     };
     let held = verdict(&(machine(4.0) + &quota(95.0) + &thread(1, 3.0, 0.2, 6.0) + &work(1, 300)));
     assert_eq!(held.verdict, "cpu-throttled");
-    let hogs = "neighbour pid=9 comm=hog samples=900 delayed_ns=6e9\n";
+    let hogs = "neighbour pid=9 comm=hog samples=900 delayed_ns=6e9 by_length_ns=[0,0,0,0,0,6000000000]\n";
     let crowded = verdict(&(machine(20.0) + &quota(0.0) + hogs + &thread(1, 3.0, 6.5, 0.0) + &work(1, 300)));
     assert_eq!(crowded.verdict, "run-queue-wait");
     for v in [held, crowded] {

@@ -7,7 +7,7 @@ pub fn share(share: f64) -> String {
     let percent = share * 100.0;
     match percent {
         p if p.is_nan() => "unknown".to_owned(),
-        0.0 => "0 %".to_owned(),
+        p if p == 0.0 || p < 0.0 && p > -0.05 => "0 %".to_owned(),
         p if p > 0.0 && p < 0.05 => "<0.1 %".to_owned(),
         p if p < 99.0 => format!("{p:.1} %"),
         p if p < 99.995 => format!("{p:.2} %"),

@@ -36,12 +36,21 @@ fn plain(drawn: &str) -> String {
     text
 }
 
+/// A command with quotes stands on one line however long it is, so that it works when it is copied.
+fn is_quoted_command(line: &str) -> bool {
+    line.trim_start().starts_with("$ ") && line.contains(['\'', '"'])
+}
+
 #[test]
 fn no_line_is_wider_than_the_terminal() {
     for sample in samples().unwrap() {
         for width in [40, 60, 79, 80, 81, 132, 300] {
             for line in plain(&(draw(&sample, width) + &draw_brief(&sample, width))).lines() {
-                assert!(display_width(line) <= width, "{} at {width}: {line:?}", sample.name);
+                assert!(
+                    display_width(line) <= width || is_quoted_command(line),
+                    "{} at {width}: {line:?}",
+                    sample.name
+                );
             }
         }
     }
