@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #define EVENTS 64
-#define ROWS 120
+#define ROWS 84
 
 static int listener(uint16_t port)
 {

@@ -19,7 +19,7 @@ const DATABASE: u16 = 19153;
 /// The scenario.
 pub static SCENARIO: Scenario = Scenario {
     name: "three-tiers",
-    about: "nginx, a Go service and MariaDB, which scans 60,000 rows for want of an index",
+    about: "nginx, a Go service and MariaDB, which scans 200,000 rows for want of an index",
     expected: Expected { comm: Some("mariadbd"), end: Some("code on a CPU"), ..Expected::cause(&["slow-dependency"]) },
     twin: Some(NEUTRAL),
     builds: &[Build::Go("lab", "./scenarios/three-tiers", "shop"), WEBLOAD],
@@ -39,7 +39,7 @@ fn stage(cell: &mut Cell, side: Side) -> Result<Aim> {
     cell.start(nginx.on_cpus(SERVICE_CPU))?;
     cell.wait_for_port(PORT)?;
     // At most one request at a time, mostly: queries that wait for each other's CPU would be another fault.
-    let rate = cell.draw.number("rate", 30, 15..=30);
+    let rate = cell.draw.number("rate", 15, 8..=20);
     let connections = cell.draw.number("connections", 4, 2..=6);
     steady_load(cell, PORT, "/orders", rate, connections)?;
     cell.stop.sleep(Duration::from_secs(2))?;
@@ -49,7 +49,7 @@ fn stage(cell: &mut Cell, side: Side) -> Result<Aim> {
 fn start_database(cell: &mut Cell, side: Side) -> Result<()> {
     fs::create_dir_all(cell.dir().join("db")).context("failed to make the database's folder")?;
     let index = if side == Side::Twin { ", INDEX (customer)" } else { "" };
-    let rows = cell.draw.number("rows", 60_000, 50_000..=70_000);
+    let rows = cell.draw.number("rows", 200_000, 150_000..=250_000);
     let tables = format!(
         "CREATE DATABASE shop;\nUSE shop;\n\
          CREATE TABLE orders (id INT PRIMARY KEY, customer INT, cents INT, note CHAR(40){index});\n\
