@@ -69,6 +69,12 @@ impl Fact for Connections {
 }
 
 impl Held {
+    /// Those with a request that somebody had in hand: it was read, or should have been long ago. One that came a moment ago
+    /// and was not read keeps no thread.
+    pub fn in_hand(&self) -> f64 {
+        (self.unanswered - self.unread + self.late).clamp(0.0, self.unanswered)
+    }
+
     fn add(&mut self, row: &tables::Connection) {
         self.open += row.open as f64;
         self.unread += row.unread as f64;
@@ -123,6 +129,12 @@ mod tests {
         assert_eq!((c.looks, c.accepted.open, c.accepted.unanswered, c.accepted.late), (20.0, 3.0, 1.0, 0.5));
         assert_eq!((c.accepted.late_ns, c.accepted.unread, c.made.unanswered), (5e7, 0.25, 0.9));
         assert_eq!((c.peers[0].0.as_str(), c.held_back("10.0.0.9:1"), c.tells()), ("10.0.0.8:1", 0.5, true));
+    }
+
+    #[test]
+    fn what_nobody_has_read_yet_keeps_no_thread() {
+        let held = |unread: f64, late: f64| Held { unanswered: 8.0, unread, late, ..Held::default() }.in_hand();
+        assert_eq!((held(7.5, 0.0), held(7.5, 7.0), held(0.0, 8.0)), (0.5, 7.5, 8.0));
     }
 
     #[test]

@@ -181,10 +181,10 @@ impl Waiting {
     /// than there were answers owed. A request may be worked on by several threads at once.
     pub fn not_for_requests(&self, case: &Case, ns: f64) -> Option<String> {
         let connections = case.fact::<Connections>().ok().filter(|c| c.tells() && !self.other_clients)?;
-        let owed_ns = connections.accepted.unanswered * case.length_ns();
+        let owed_ns = connections.accepted.in_hand() * case.length_ns();
         (owed_ns * THREADS_A_REQUEST < ns).then(|| {
             format!(
-                "{}, but clients waited for answers for {} together, over all connections: it was not for their requests",
+                "{}, but it had requests of clients in hand for {} together, over all connections: it was not for those",
                 seconds(ns / 1e9),
                 seconds(owed_ns / 1e9)
             )
