@@ -20,7 +20,7 @@ pub const PORT: u16 = 8080;
 pub const BACK: u16 = 8081;
 
 /// How many connections visitors have, unless told otherwise.
-const CONNECTIONS: usize = 32;
+pub const CONNECTIONS: usize = 32;
 /// How long a step of preparation may take.
 const LIMIT: Duration = Duration::from_secs(60);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What the visits found: the entries, the tables, and the recordings of accusations.
+//! What the visits found: the entries, the tables, and the recordings of what is not called healthy.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -154,7 +154,7 @@ const HEAD: [&str; 9] =
     ["server", "load", "answers/s", "machine", "client p50", "p99", "verdict", "confidence", "note"];
 
 impl Book {
-    /// Without entries of its own; recordings of accusations are kept below `target/lab/zoo`.
+    /// Without entries of its own; recordings of what is not called healthy are kept below `target/lab/zoo`.
     ///
     /// # Errors
     /// The folder cannot be made.
@@ -186,15 +186,15 @@ impl Book {
         all
     }
 
-    /// Keeps the recording of an accusation under a name that no later run takes, and says where.
+    /// Keeps a recording under a name that no later run takes, and says where.
     ///
     /// # Errors
     /// The disk is full.
     pub fn keep(&self, recording: &Path, entry: &Entry) -> Result<PathBuf> {
-        let accused = self.dir.join("accusations");
-        fs::create_dir_all(&accused).context("failed to make the folder of accusations")?;
+        let kept_in = self.dir.join("kept");
+        fs::create_dir_all(&kept_in).context("failed to make the folder of recordings")?;
         let name = recording.file_name().unwrap_or_default().to_string_lossy();
-        let free = (1..).map(|n| accused.join(format!("{name}-{}-{n}", entry.verdict))).find(|path| !path.exists());
+        let free = (1..).map(|n| kept_in.join(format!("{name}-{}-{n}", entry.verdict))).find(|path| !path.exists());
         let kept = free.context("no name is free")?;
         fs::rename(recording, &kept).with_context(|| format!("failed to keep `{}`", kept.display()))?;
         Ok(kept)
@@ -210,7 +210,7 @@ impl Book {
         text
     }
 
-    /// This run's table for a terminal, with where the recordings of accusations are.
+    /// This run's table for a terminal, with where the recordings are.
     pub fn lines(&self) -> String {
         let mut lines = vec![HEAD.map(String::from)];
         lines.extend(self.entries.iter().map(Entry::cells));

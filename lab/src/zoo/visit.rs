@@ -149,7 +149,7 @@ impl Visit<'_> {
             disturbed,
             recording: None,
         };
-        if matches!(found, Found::Somebody | Found::Disturbed) {
+        if found != Found::Nobody {
             entry.recording = Some(book.keep(&looked.recording, &entry)?);
         } else {
             fs::remove_dir_all(&looked.recording).context("failed to remove a recording")?;

@@ -5,7 +5,7 @@ use anyhow::Result;
 
 use crate::builds::Build;
 use crate::cell::{Cell, Program};
-use crate::zoo::animal::{Animal, PORT, Staged, Visitors, by_port};
+use crate::zoo::animal::{Animal, CONNECTIONS, PORT, Staged, Visitors, by_port};
 
 const PYTHON: &str = "/usr/bin/python3";
 const BUILDS: &[Build] = &[Build::Script("lab/zoo/python/shop.py", "shop.py")];
@@ -17,7 +17,9 @@ pub static UVICORN: Animal = Animal {
     about: "uvicorn, JSON of thirty goods",
     needs: &["/usr/bin/uvicorn"],
     builds: BUILDS,
-    stage: |cell, _| start(cell, &["-m", "uvicorn", "--port", "8080", "--log-level", "warning", "shop:events"]),
+    stage: |cell, _| {
+        start(cell, &["-m", "uvicorn", "--port", "8080", "--log-level", "warning", "shop:events"], CONNECTIONS)
+    },
 };
 
 /// gunicorn's processes.
@@ -26,7 +28,8 @@ pub static GUNICORN_SYNC: Animal = Animal {
     about: "gunicorn with four processes, each request a connection, JSON of thirty goods",
     needs: NEEDS_GUNICORN,
     builds: BUILDS,
-    stage: |cell, _| start(cell, &["/usr/bin/gunicorn", "-b", "127.0.0.1:8080", "-w", "4", "shop:wsgi"]),
+    // A process that has a connection takes no other one until a request has come in it.
+    stage: |cell, _| start(cell, &["/usr/bin/gunicorn", "-b", "127.0.0.1:8080", "-w", "4", "shop:wsgi"], 4),
 };
 
 /// gunicorn's threads.
@@ -37,13 +40,14 @@ pub static GUNICORN_THREADS: Animal = Animal {
     builds: BUILDS,
     stage: |cell, _| {
         let args = ["/usr/bin/gunicorn", "-b", "127.0.0.1:8080", "-w", "2", "-k", "gthread", "--threads", "16"];
-        start(cell, &[&args[..], &["--keep-alive", "300", "shop:wsgi"]].concat())
+        // A thread has one connection until its client closes it, and the two processes do not share evenly.
+        start(cell, &[&args[..], &["--keep-alive", "300", "shop:wsgi"]].concat(), 8)
     },
 };
 
-fn start(cell: &mut Cell, args: &[&str]) -> Result<Staged> {
+fn start(cell: &mut Cell, args: &[&str], connections: usize) -> Result<Staged> {
     cell.bring("shop.py")?;
     cell.start(Program::installed(PYTHON).named("service").args(args.iter().copied()))?;
     cell.wait_for_port(PORT)?;
-    by_port(Visitors::web("/"))
+    by_port(Visitors::web("/").over(connections))
 }

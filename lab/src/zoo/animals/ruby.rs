@@ -21,5 +21,6 @@ fn stage(cell: &mut Cell, _: &Paths) -> Result<Staged> {
     let puma = Program::installed("puma").args(["-q", "-t", "5:5", "-b", "tcp://127.0.0.1:8080", "-e", "production"]);
     cell.start(puma.args(["birds.ru"]))?;
     cell.wait_for_port(PORT)?;
-    by_port(Visitors::web("/"))
+    // A thread has one connection until its client closes it: of more than five, as many stand in the accept queue.
+    by_port(Visitors::web("/").over(5))
 }
