@@ -24,6 +24,9 @@ pub struct Workers {
     pub queue: f64,
     /// Share of the window in which there was one.
     pub queued: f64,
+    /// How long a connection stands in it, on average, ns: by Little's law from all connections that were made in the
+    /// meantime, so a lower bound; infinite = none was.
+    pub wait_ns: f64,
     /// Threads that were seen to accept.
     pub threads: usize,
     /// Share of their time in which they had or wanted a CPU.
@@ -42,6 +45,8 @@ impl Fact for Workers {
             for listener in counters.entities("proc/net/listeners") {
                 workers.add_listener(case, &counters, listener);
             }
+            let made = counters.delta("proc/net/snmp", "Tcp", "PassiveOpens").unwrap_or(0.0);
+            workers.wait_ns = if made > 0.0 { workers.queue * case.length_ns() / made } else { f64::INFINITY };
         }
         let accepting = accepting(case);
         let rows = ledger.threads.iter().filter(|t| t.tid != 0 && accepting.contains(&(t.pid, t.tid)));
@@ -71,9 +76,9 @@ impl Workers {
         }
     }
 
-    /// Whether connections wait nearly all the time, whatever keeps the workers.
+    /// Whether connections wait nearly all the time, and long enough to be felt, whatever keeps the workers.
     pub fn are_asked_for(&self) -> bool {
-        self.queue >= MIN_QUEUE && self.queued >= MIN_QUEUED
+        self.queue >= MIN_QUEUE && self.queued >= MIN_QUEUED && self.wait_ns >= MIN_WAIT_NS
     }
 
     /// Whether the workers have or want a CPU most of the time.
@@ -90,6 +95,9 @@ impl Workers {
 
 /// Connections in the queue on average: one is always there.
 const MIN_QUEUE: f64 = 1.0;
+
+/// Of a connection in the queue, on average: with thousands a second, somebody is always about to be taken.
+const MIN_WAIT_NS: f64 = 5e6;
 
 /// Share of the window with a queue: bursts come and go.
 const MIN_QUEUED: f64 = 0.7;

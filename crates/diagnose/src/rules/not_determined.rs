@@ -24,8 +24,7 @@ pub(super) static RULE: Rule = Rule {
                 most of its time, for several things that no single cause stands behind.",
         recognised_by: "The recording is very short, ledger lines cover less than 90 % of the threads' time, a tenth of \
                         some events was lost, or a cause could not be looked at. Or requests stand unanswered for what nobody \
-                        sees, errors were counted, or somebody stopped it. Or: waits are more than two thirds of the time in which a \
-                        service was not idle, and no cause has enough of them.",
+                        sees, errors were counted, or somebody stopped it. Or: waits are more than two thirds of a service's active time, and no cause has enough of them.",
         what_to_do: "Read what is missing, run wakewalk doctor to see what this kernel allows, and record again for \
                      longer.",
         look_alikes: "healthy: there, everything was looked at and ruled out.",
@@ -63,10 +62,12 @@ fn check(case: &Case, gaps: &[Gap]) -> Option<Statement> {
     if missing.is_empty() {
         return held(case).or_else(|| failing(case)).or_else(|| scattered(case)).or_else(|| unexplained(case));
     }
-    if let ([_], [gap]) = (&missing[..], gaps)
-        && gap.what == "slow-dependency"
-    {
-        return Some(waited(case, gap));
+    if let ([_], [gap]) = (&missing[..], gaps) {
+        match gap.what.as_str() {
+            "slow-dependency" => return Some(waited(case, gap)),
+            "pool-exhausted" => return Some(not_taken(gap)),
+            _ => {}
+        }
     }
     let first = missing.first()?;
     let rest = missing.len() - 1;
@@ -96,6 +97,15 @@ fn waited(case: &Case, gap: &Gap) -> Statement {
     Statement { headline: headline.into(), advice: advice.into(), detail: format!("{}.", gap.why) }
 }
 
+/// Clients stand before it, and nobody was seen to take them.
+fn not_taken(gap: &Gap) -> Statement {
+    Statement {
+        headline: "connections stand in the accept queue, and what keeps whoever should take them was not seen".into(),
+        advice: "see below in what its threads are blocked: perhaps in connections of clients that say nothing".into(),
+        detail: format!("{}.", gap.why),
+    }
+}
+
 /// Of its time, stopped: a debugger that looked for a moment explains as much.
 const MAX_HELD: f64 = 0.01;
 
@@ -105,7 +115,7 @@ fn held(case: &Case) -> Option<Statement> {
     let words = stopped.words().filter(|_| stopped.share() >= MAX_HELD)?;
     let part = percent(stopped.share());
     Some(Statement {
-        headline: format!("for {part} of its time it could not run: {words}"),
+        headline: format!("for {part} of its thread time it could not run: {words}"),
         advice: "let it run, and diagnose again".into(),
         detail: format!(
             "The target was held for {part} of its threads' time by {words}: clients waited for that long too."
@@ -176,10 +186,10 @@ fn scattered(case: &Case) -> Option<Statement> {
         format!("{} in {} for {}", first.name(), first.call_words(), seconds(chain.ns / 1e9))
     });
     Some(Statement {
-        headline: format!("waits {} of its time, for several things of which none is most of it", percent(part)),
+        headline: format!("waits {} of its active time, for several things of which none is most of it", percent(part)),
         advice: "follow the largest chains: each is a part of the time, none explains it alone".into(),
         detail: format!(
-            "It waited for {}, {} of the time in which it was not idle: {}.",
+            "It waited for {}, {} of its active time: {}.",
             seconds(ns / 1e9),
             percent(part),
             named.collect::<Vec<_>>().join("; ")
@@ -314,7 +324,7 @@ mod tests {
     #[test]
     fn several_causes_of_which_none_is_enough() {
         let s = stated(&RULE, &waits(500_000_000, 450_000_000), &[]).unwrap();
-        assert!(s.headline.starts_with("waits 90 % of its time, for several things"), "{s:?}");
+        assert!(s.headline.starts_with("waits 90 % of its active time, for several things"), "{s:?}");
         assert!(s.detail.contains("api/1 in read (10.0.0.7:5432) for 500 ms; api/1 in futex (lock) for"), "{s:?}");
         // Little of the time; and threads that sleep by themselves.
         assert_eq!(stated(&RULE, &waits(50_000_000, 50_000_000), &[]), None);
