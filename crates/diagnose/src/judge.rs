@@ -96,11 +96,14 @@ impl Asked {
             let Check::Accuses(check) = rule.check else { continue };
             match check(case) {
                 Ok(Outcome::Found(finding, said)) => self.findings.push((*finding, said)),
-                Ok(Outcome::RuledOut(why)) => self.ruled_out.push(RuledOut { cause: rule.cause.to_string(), why }),
+                Ok(Outcome::RuledOut { why, could_be }) => {
+                    self.ruled_out.push(RuledOut { cause: rule.cause.to_string(), why, could_be });
+                }
                 Err(gap) => self.gaps.push(Gap { what: rule.cause.to_string(), why: gap.why }),
             }
         }
         rank(&mut self.findings);
+        self.ruled_out.sort_by_key(|ruled| !ruled.could_be);
     }
 
     /// The verdict's cause, and what it says.

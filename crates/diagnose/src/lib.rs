@@ -19,7 +19,9 @@ pub mod syscall;
 pub mod verdict;
 pub mod walk;
 mod wording;
+pub mod words;
 
 pub use case::{Case, Fact};
 pub use judge::{diagnose, diagnose_against, recount_cost};
 pub use rules::{Explain, causes, explain};
+pub use words::words;

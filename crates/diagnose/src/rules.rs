@@ -52,8 +52,8 @@ pub(crate) static RULES: &[&Rule] = &[
 pub(crate) enum Outcome {
     /// This is a cause, and what to say about it first.
     Found(Box<Finding>, Statement),
-    /// This is not, for this reason, with its numbers.
-    RuledOut(String),
+    /// This is not, for this reason, with its numbers; and whether it could have been.
+    RuledOut { why: String, could_be: bool },
 }
 
 /// A rule's answer; the error is what it could not look at.
@@ -118,12 +118,26 @@ pub fn explain(cause: &str) -> Option<&'static Explain> {
     RULES.iter().find(|r| r.cause == cause).map(|r| &r.explain)
 }
 
+/// Of what makes a finding: less is what any service does, and no reader wonders about it.
+const COULD_BE: f64 = 0.1;
+
 fn found(finding: Finding, headline: impl Into<String>, advice: impl Into<String>) -> Checked {
     Ok(Outcome::Found(Box::new(finding), Statement::short(headline, advice)))
 }
 
+/// It could have been, and is not.
 fn ruled_out(why: impl Into<String>) -> Checked {
-    Ok(Outcome::RuledOut(why.into()))
+    Ok(Outcome::RuledOut { why: why.into(), could_be: true })
+}
+
+/// Nothing of it was seen.
+fn absent(why: impl Into<String>) -> Checked {
+    short_of(0.0, why)
+}
+
+/// Less of it was seen than makes a finding: `reached` of that.
+fn short_of(reached: f64, why: impl Into<String>) -> Checked {
+    Ok(Outcome::RuledOut { why: why.into(), could_be: reached >= COULD_BE })
 }
 
 /// Confidence from the number of independent sources that agree: two make it high, unless more
@@ -178,7 +192,7 @@ mod asking {
 
     pub fn silent(rule: &Rule, text: &str) -> String {
         match ask(rule, text) {
-            Ok(Outcome::RuledOut(why)) => why,
+            Ok(Outcome::RuledOut { why, .. }) => why,
             other => panic!("{} should be ruled out: {other:?}", rule.cause),
         }
     }

@@ -38,7 +38,7 @@ pub struct Verdict {
     pub detail: String,
     /// Causes found, the root first, by explained time.
     pub findings: Vec<Finding>,
-    /// Causes that were looked at and are not it.
+    /// Causes that were looked at and are not it; those that could have been come first.
     pub ruled_out: Vec<RuledOut>,
     /// Causes and facts that could not be looked at.
     pub gaps: Vec<Gap>,
@@ -200,6 +200,9 @@ pub struct RuledOut {
     pub cause: String,
     /// Why not, with the number.
     pub why: String,
+    /// It could have been: at least a tenth of what makes it a finding was seen, or it looked like one. These come first.
+    #[serde(default)]
+    pub could_be: bool,
 }
 
 /// Something that could not be looked at.

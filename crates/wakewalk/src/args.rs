@@ -215,7 +215,7 @@ pub struct Doctor {
 /// `wakewalk explain`
 #[derive(Debug, Args)]
 pub struct Explain {
-    /// Cause id, as in a verdict; without it all causes are listed.
+    /// Cause id, as in a verdict, or `words` for what its words mean; without it all causes are listed.
     pub cause: Option<String>,
 }
 

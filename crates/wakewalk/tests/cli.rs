@@ -128,6 +128,8 @@ fn explain_knows_every_cause() {
         assert!(list.contains(cause) && !list.contains('…'), "nothing is cut for who reads a pipe: {list}");
         assert!(wakewalk(&["explain", cause]).status.success());
     }
+    let words = String::from_utf8(wakewalk(&["explain", "words"]).stdout).unwrap();
+    assert!(words.contains("active time\n    Thread time without waiting for work"), "{words}");
 }
 
 #[test]

@@ -17,7 +17,7 @@ pub struct Error {
     /// Of all that there was, 0 to 1.
     pub share: f64,
     /// A command that shows it.
-    pub see: &'static str,
+    pub see: String,
 }
 
 /// All that are above their floors, the largest share first.
@@ -104,7 +104,7 @@ const FLOORS: &[Floor] = &[
     },
 ];
 
-/// Errors of calls that say that something has run out.
+/// Errors of calls that say that something has run out; in the commands, `PID` stands for the target.
 const RUN_OUT: &[(i64, &str, &str)] = &[
     (
         -24,
@@ -144,7 +144,7 @@ fn above(counters: &Counters, floor: &Floor) -> Option<Error> {
     (errors >= MIN_COUNT && part >= floor.share).then(|| Error {
         what: format!("{} {} {} ({})", count(errors), floor.what, count(of), percent(part)),
         share: part,
-        see: floor.see,
+        see: floor.see.to_string(),
     })
 }
 
@@ -156,7 +156,7 @@ fn conntrack(counters: &Counters) -> Option<Error> {
     (used >= FULL).then(|| Error {
         what: format!("the table of connection tracking is {} full: it drops new connections", percent(used)),
         share: 1.0,
-        see: "sysctl net.netfilter.nf_conntrack_count net.netfilter.nf_conntrack_max; conntrack -S",
+        see: "sysctl net.netfilter.nf_conntrack_count net.netfilter.nf_conntrack_max; conntrack -S".to_string(),
     })
 }
 
@@ -167,7 +167,7 @@ fn out_of_memory(counters: &Counters) -> Option<Error> {
     (kills > 0.0).then(|| Error {
         what: format!("{} processes of its cgroup were killed for want of memory", count(kills)),
         share: 1.0,
-        see: "dmesg | grep -i oom; cat memory.events",
+        see: "dmesg | grep -i oom; cat memory.events".to_string(),
     })
 }
 
@@ -175,9 +175,15 @@ fn out_of_memory(counters: &Counters) -> Option<Error> {
 fn run_out(case: &Case) -> Vec<Error> {
     let Ok(calls) = case.fact::<Calls>() else { return Vec::new() };
     let failed = |error: i64| calls.counted.values().filter_map(|call| call.results.get(&error)).sum::<u64>() as f64;
+    let pid = case.recording.meta.target.pids.first().copied().unwrap_or(0).to_string();
     let rows = RUN_OUT.iter().map(|(error, what, see)| (failed(*error), what, see));
     let found = rows.filter(|(failed, ..)| *failed >= MIN_COUNT);
-    found.map(|(failed, what, see)| Error { what: format!("{} {what}", count(failed)), share: 1.0, see }).collect()
+    let told = |(failed, what, see): (f64, &&str, &&str)| Error {
+        what: format!("{} {what}", count(failed)),
+        share: 1.0,
+        see: see.replace("PID", &pid),
+    };
+    found.map(told).collect()
 }
 
 #[cfg(test)]

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What the target's time went to while it was not idle: wanting a CPU, or waiting for somebody, by chain.
+//! Active time: what the target's threads did but wait for work. They wanted a CPU, or waited for somebody, by chain.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -38,9 +38,9 @@ pub struct Sleeper {
     pub clients: u64,
 }
 
-/// Time of the target that was not idleness.
+/// The target's active time.
 pub struct Waiting {
-    /// Time in which its threads wanted a CPU, ns.
+    /// CPU demand: time in which its threads had a CPU or wanted one, ns.
     pub demand_ns: f64,
     /// Of that, without one, ns.
     pub queued_ns: f64,
@@ -161,7 +161,7 @@ fn is_maybe_idle(chain: &Chain) -> bool {
 }
 
 impl Waiting {
-    /// The share that some time has in the time not idle, where the ledger says how long, of which `blocked_ns` was
+    /// The share that some time has in active time, where the ledger says how long, of which `blocked_ns` was
     /// blocked: the walk, which picks its waits, says only what else there was.
     pub fn share_of_exact(&self, ns: f64, blocked_ns: f64) -> f64 {
         share(ns, self.demand_ns + self.waiting_ns.max(blocked_ns))
@@ -172,9 +172,14 @@ impl Waiting {
         share(ns, self.demand_ns - self.queued_ns + self.waiting_ns)
     }
 
-    /// Share of the time that was not idleness.
+    /// Active time, ns.
+    pub fn active_ns(&self) -> f64 {
+        self.demand_ns + self.waiting_ns
+    }
+
+    /// Share of the active time.
     pub fn share(&self, ns: f64) -> f64 {
-        share(ns, self.demand_ns + self.waiting_ns)
+        share(ns, self.active_ns())
     }
 
     /// Why most of some waiting was not for requests, if so: by Little's law, no more time can have been waited for them
@@ -208,14 +213,17 @@ pub fn wait_ns(chains: &[&Chain]) -> f64 {
     ratio(sum(chains.iter().copied()), number)
 }
 
-/// Why time is too little for a finding, if it is: its part of the time not idle, or its share of the window.
-pub fn too_little(case: &Case, (ns, part): (f64, f64), min_part: f64, min_of_window: f64) -> Option<String> {
+/// Why time is too little for a finding, if it is: its part of active time, or its share of the window. And how much of what
+/// a finding needs it is.
+pub fn too_little(case: &Case, (ns, part): (f64, f64), min_part: f64, min_of_window: f64) -> Option<(f64, String)> {
     let of_window = ratio(ns, case.length_ns());
-    let told = format!("{}, {} of the time in which the target was not idle", seconds(ns / 1e9), percent(part));
+    let told = format!("{}, {} of the target's active time", seconds(ns / 1e9), percent(part));
+    let reached = ratio(part, min_part).min(ratio(of_window, min_of_window));
     if part < min_part {
-        Some(format!("{told} (under {})", percent(min_part)))
+        Some((reached, format!("{told} (under {})", percent(min_part))))
     } else if of_window < min_of_window {
-        Some(format!("{told}, but only {} of the window (under {})", percent(of_window), percent(min_of_window)))
+        let least = percent(min_of_window);
+        Some((reached, format!("{told}, but only {} of the window (under {least})", percent(of_window))))
     } else {
         None
     }

@@ -23,7 +23,7 @@ pub struct Largest {
     pub line: &'static str,
     /// Time on it, ns.
     pub ns: f64,
-    /// Share of it in all threads' time that was not idleness.
+    /// Share of it in all threads' active time.
     pub of_busy: f64,
     /// What it is, in words: `standing before a lock of the process's memory map (mmap_lock), wanted in vm_mmap_pgoff`.
     pub words: String,
@@ -33,7 +33,7 @@ impl Largest {
     /// As a sentence: how much, of what, and what it is.
     pub fn sentence(&self) -> String {
         let (ns, part) = (seconds(self.ns / 1e9), percent(self.of_busy));
-        format!("Most of its threads' time that was not idleness, {ns} of thread time ({part}), was {}.", self.words)
+        format!("Most of its active time, {ns} of thread time ({part}), was {}.", self.words)
     }
 }
 

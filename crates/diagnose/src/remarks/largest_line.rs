@@ -8,7 +8,7 @@ use crate::ledger::largest::largest;
 use crate::statistics::ratio;
 use crate::wording::percent;
 
-/// Of the time that was not idleness.
+/// Of the active time.
 const MOST: f64 = 0.5;
 
 /// Threads on that line on average: less is nobody's trouble.
@@ -17,12 +17,12 @@ const MIN_THREADS: f64 = 0.05;
 /// Lines that verdicts speak of anyway.
 const ON_CPU: &[&str] = &["user", "kernel", "kernel_in_wait_calls", "cpu_unsplit", "interrupted"];
 
-/// What most of the time that was not idleness went to, if that was no computing.
+/// What most of the active time went to, if that was no computing.
 pub(crate) fn remark(case: &Case) -> Option<Remark> {
     let line = largest(case)?;
     let enough = line.of_busy >= MOST && ratio(line.ns, case.length_ns()) >= MIN_THREADS;
     (enough && !ON_CPU.contains(&line.line)).then(|| Remark {
-        headline: format!("{} of its time not idle was {}", percent(line.of_busy), line.words),
+        headline: format!("{} of its active time was {}", percent(line.of_busy), line.words),
         advice: None,
         detail: line.sentence(),
     })
@@ -39,9 +39,7 @@ mod tests {
             format!("meta length_ns=1e9\nthread t_ns=1e9 pid=1 tid=1 wall_ns=1e9 cpu_ns={cpu} run_queue_ns={queue}")
         };
         let told = |text: &str| remark(&Case::new(&parse(text).unwrap())).map(|remark| remark.headline);
-        assert!(
-            told(&text("2e8", "8e8")).is_some_and(|headline| headline.starts_with("80 % of its time not idle was"))
-        );
+        assert!(told(&text("2e8", "8e8")).is_some_and(|headline| headline.starts_with("80 % of its active time was")));
         assert_eq!(told(&text("8e8", "2e8")), None);
     }
 }

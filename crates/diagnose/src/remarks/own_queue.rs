@@ -9,7 +9,7 @@ use crate::ledger::threads::Threads;
 use crate::statistics::{ratio, share};
 use crate::wording::{percent, plural};
 
-/// Of the time that threads wanted a CPU, without one: more waiting than running.
+/// Of CPU demand, without a CPU: more waiting than running.
 const MIN_WAITING: f64 = 0.5;
 
 /// Of that waiting, behind threads of the target itself.
@@ -34,8 +34,7 @@ pub(crate) fn remark(case: &Case) -> Option<Remark> {
         headline: format!("{ready:.0} threads want {of}"),
         advice: None,
         detail: format!(
-            "{ready:.0} threads were ready on average for {of}, and waited behind each other for {} of the time that they \
-             wanted one: whoever is served waits for its turn. Fewer at once (a pool of about as many threads as CPUs, and a \
+            "{ready:.0} threads were ready on average for {of}, and waited behind each other for {} of their CPU demand: whoever is served waits for its turn. Fewer at once (a pool of about as many threads as CPUs, and a \
              queue before it) answer each sooner at the same throughput.",
             percent(waiting)
         ),
@@ -64,7 +63,7 @@ mod tests {
     fn many_ready_threads_are_said() {
         let r = of(64, 3e8, 96e8, true).unwrap();
         assert_eq!(r.headline, "63 threads want 2 CPUs");
-        assert!(r.detail.contains("97 % of the time"), "{}", r.detail);
+        assert!(r.detail.contains("97 % of their CPU demand"), "{}", r.detail);
     }
 
     #[test]

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Threads of the target are blocked in writes that nobody takes.
 
-use super::{Check, Checked, Explain, Rule, confidence, evidence, found, ruled_out};
+use super::{Check, Checked, Explain, Rule, absent, confidence, evidence, found, short_of};
 use crate::case::Case;
 use crate::facts::stacks::Stacks;
 use crate::facts::waiting::{Waiting, links, too_little};
@@ -16,7 +16,7 @@ pub(super) static RULE: Rule = Rule {
         means: "Threads of the target are blocked while they write to a pipe, a terminal or a socket that is full: whoever \
                 reads from it is slower than they write.",
         recognised_by: "Waits in write or send on a pipe, terminal or socket, ended by another process that reads from it, \
-                        for half or more of the time in which the target is not idle.",
+                        for half or more of the target's active time.",
         what_to_do: "Make the reader faster, write less (log levels), or write without waiting: a buffer that drops, a \
                      thread of its own for the log, a larger pipe.",
         look_alikes: "disk-wait: a file on a disk is never full in this way.",
@@ -33,15 +33,19 @@ fn check(case: &Case) -> Checked {
     let waiting = case.fact::<Waiting>()?;
     let (chains, ns) = waiting.of(is_write);
     let Some(first) = chains.first() else {
-        return ruled_out("no write of the target to a pipe, terminal or socket had to wait");
+        return absent("no write of the target to a pipe, terminal or socket had to wait");
     };
     let part = waiting.share(ns);
-    if let Some(why) = too_little(case, (ns, part), MIN_SHARE, MIN_TIME) {
-        return ruled_out(format!("blocked in writes for {why}"));
+    if let Some((reached, why)) = too_little(case, (ns, part), MIN_SHARE, MIN_TIME) {
+        return short_of(reached, format!("blocked in writes for {why}"));
     }
     let who = &first.links[0].who;
-    let headline =
-        format!("blocked in {} {} of its time: {} reads too slowly", who.call_words(), percent(part), reader(first));
+    let headline = format!(
+        "blocked in {} {} of its active time: {} reads too slowly",
+        who.call_words(),
+        percent(part),
+        reader(first)
+    );
     found(finding(case, &waiting, first, ns)?, headline, format!("look at {}, or write without waiting", reader(first)))
 }
 
@@ -69,7 +73,7 @@ fn finding(case: &Case, waiting: &Waiting, first: &Chain, ns: f64) -> Result<Fin
         cause: RULE.cause.into(),
         confidence: confidence(case, 1),
         summary: format!(
-            "{} was blocked in {} for {} of thread time, {} of the time in which the target was not idle, until {} had read",
+            "{} was blocked in {} for {} of thread time, {} of the target's active time, until {} had read",
             who.comm,
             who.call_words(),
             seconds(ns / 1e9),
@@ -82,7 +86,7 @@ fn finding(case: &Case, waiting: &Waiting, first: &Chain, ns: f64) -> Result<Fin
             syscall: Some(who.call.clone()),
             ..Subject::default()
         },
-        explains: Explains { share: part, of: "the time in which it was not idle".into(), seconds: ns / 1e9 },
+        explains: Explains { share: part, of: "active time".into(), seconds: ns / 1e9 },
         evidence: vec![
             evidence(
                 "blocked in writes",
@@ -91,7 +95,7 @@ fn finding(case: &Case, waiting: &Waiting, first: &Chain, ns: f64) -> Result<Fin
                 "0",
                 format!("strace -f -T -e trace={} -p {}", who.call, who.pid),
             ),
-            evidence("the target wanted a CPU", waiting.demand_ns / 1e9, "s", "most of the time not idle", ""),
+            evidence("CPU demand", waiting.demand_ns / 1e9, "s", "most of active time", ""),
         ],
         chain: links(first, &stacks),
         remedy: format!(

@@ -8,7 +8,7 @@ mod words;
 
 use words::{advice, besides, does, headline, name, not_waiting, remedy};
 
-use super::{Check, Checked, Explain, Rule, confidence, evidence, found, ruled_out};
+use super::{Check, Checked, Explain, Rule, absent, confidence, evidence, found, short_of};
 use crate::case::{Case, gap};
 use crate::facts::limits::Limits;
 use crate::facts::polling::{Asked, Glimpsed, Polling, Spin};
@@ -76,7 +76,7 @@ fn check(case: &Case) -> Checked {
     let polling = match case.fact::<Polling>() {
         Ok(polling) => polling,
         Err(_) if limits.cores < MIN_CORES && case.fact::<Threads>().is_ok() => {
-            return ruled_out(format!("the target used {}", cores(limits.cores)));
+            return absent(format!("the target used {}", cores(limits.cores)));
         }
         Err(why) => return Err(why),
     };
@@ -88,7 +88,7 @@ fn check(case: &Case) -> Checked {
         }
         None => match polling.threads.iter().find(|s| is_suspect(s)) {
             Some(s) => Err(gap("busy-poll", suspicion(s))),
-            None => ruled_out(innocence(&polling, case.length_ns())),
+            None => short_of(reached(&polling, case.length_ns()), innocence(&polling, case.length_ns())),
         },
     }
 }
@@ -154,6 +154,14 @@ fn suspicion(s: &Spin) -> String {
          record again for longer, with system call windows allowed",
         s.comm, s.tid, s.syscall
     )
+}
+
+/// How much of what makes a finding the worst thread wastes.
+fn reached(polling: &Polling, length_ns: f64) -> f64 {
+    polling
+        .threads
+        .first()
+        .map_or(0.0, |s| (s.wasted_share() / MIN_SHARE).min(ratio(s.wasted_ns, length_ns) / MIN_CORES))
 }
 
 fn innocence(polling: &Polling, length_ns: f64) -> String {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The hypervisor ran somebody else while this machine wanted its CPUs.
 
-use super::{Check, Checked, Explain, Rule, confidence, evidence, found, ruled_out};
+use super::{Check, Checked, Explain, Rule, absent, confidence, evidence, found, ruled_out, short_of};
 use crate::case::{Case, gap};
 use crate::facts::cpus::{CpuTime, Cpus};
 use crate::ledger::threads::{Lines, Threads};
@@ -28,7 +28,7 @@ pub(super) static RULE: Rule = Rule {
 /// hypervisor itself are counted as steal too.
 const MIN_SHARE: f64 = 0.10;
 
-/// A target that lost less than this part of the time that it wanted a CPU has other worries.
+/// A target that lost less than this part of its CPU demand has other worries.
 const MIN_OF_DEMAND: f64 = 0.05;
 
 /// Nor is it worth a finding below 2 % of one CPU.
@@ -42,8 +42,8 @@ fn check(case: &Case) -> Checked {
     };
     let stolen = share(time.steal_ns, time.steal_ns + time.busy_ns());
     if stolen < MIN_SHARE {
-        let stolen = percent(stolen);
-        return ruled_out(format!("{stolen} of the time that the allowed CPUs had work was stolen (under 10 %)"));
+        let why = format!("{} of the time that the allowed CPUs had work was stolen (under 10 %)", percent(stolen));
+        return short_of(stolen / MIN_SHARE, why);
     }
     let Some(ledger) = ledger else {
         return Err(gap("cpu-steal", "CPU time was stolen, but without the thread ledger nobody knows from whom"));
@@ -67,7 +67,7 @@ fn check(case: &Case) -> Checked {
     let agrees = suffered >= time.steal_ns * share_of_target / 2.0;
     found(
         finding(case, &cpus, &time, lines, lost, if agrees { 2 } else { 1 }),
-        format!("the hypervisor ran somebody else for {} of its demand", percent(part)),
+        format!("the hypervisor ran somebody else for {} of its CPU demand", percent(part)),
         "move the machine to a host with CPUs to spare; nothing inside helps",
     )
 }
@@ -79,15 +79,14 @@ fn finding(case: &Case, cpus: &Cpus, time: &CpuTime, lines: &Lines, lost_ns: f64
         cause: RULE.cause.into(),
         confidence: confidence(case, sources),
         summary: format!(
-            "The hypervisor ran somebody else for {} of the time that {} had work; that cost the target {}, {} of the \
-             time that it wanted a CPU",
+            "The hypervisor ran somebody else for {} of the time that {} had work; that cost the target {}, {} of its CPU demand",
             percent(stolen),
             cpu_list(&cpus.allowed),
             seconds(lost_ns / 1e9),
             percent(part)
         ),
         subject: Subject::default(),
-        explains: Explains { share: part, of: "the time it wanted a CPU".into(), seconds: lost_ns / 1e9 },
+        explains: Explains { share: part, of: "CPU demand".into(), seconds: lost_ns / 1e9 },
         evidence: vec![
             evidence("steal time of the allowed CPUs", time.steal_ns / 1e9, "s", "0", "vmstat 1  # column st"),
             evidence("share of the time that they had work", stolen * 100.0, "%", "under 10", "mpstat -P ALL 1"),
@@ -105,10 +104,9 @@ fn finding(case: &Case, cpus: &Cpus, time: &CpuTime, lines: &Lines, lost_ns: f64
 fn unseen(ledger: Option<&Threads>) -> Checked {
     // Steal shows as interrupted time or as waiting; without either there is nothing to explain.
     match ledger.map(|l| (l.total.interrupted_ns + l.total.waiting_for_cpu_ns(), l.total.demand_ns())) {
-        Some((lost, wanted)) if share(lost, wanted) < MIN_OF_DEMAND && wanted > 0.0 => ruled_out(format!(
-            "the target waited for a CPU for {} of the time that it wanted one (under 5 %)",
-            percent(share(lost, wanted))
-        )),
+        Some((lost, wanted)) if share(lost, wanted) < MIN_OF_DEMAND && wanted > 0.0 => {
+            absent(format!("it waited for a CPU for {} of its CPU demand (under 5 %)", percent(share(lost, wanted))))
+        }
         _ => Err(gap("cpu-steal", "the CPU times of /proc/stat were not recorded")),
     }
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! A cgroup's CPU quota held the target: it wanted to run, and was not allowed to.
 
-use super::{Check, Checked, Explain, Rule, confidence, evidence, found, ruled_out};
+use super::{Check, Checked, Explain, Rule, absent, confidence, evidence, found, short_of};
 use crate::case::{Case, gap};
 use crate::facts::cpus::{Cpus, Quota};
 use crate::facts::quality::Quality;
@@ -16,7 +16,7 @@ pub(super) static RULE: Rule = Rule {
         means: "The target is in a cgroup with a CPU quota, used it up before the enforcement period (usually 100 ms) \
                 was over, and all its threads stood still until the next period.",
         recognised_by: "The group's nr_throttled and throttled time grow in the window, and the thread ledger has \
-                        throttled time: at least 5 % of the time that the target wanted a CPU.",
+                        throttled time: at least 5 % of its CPU demand.",
         what_to_do: "Raise the quota to what the target wants to use, or remove it and use a weight instead; or let \
                      the target use less at a time: as many threads as the quota has CPUs (GOMAXPROCS, worker counts).",
         look_alikes: "run-queue-wait looks the same from inside, but nr_throttled stays 0. A quota that is set and \
@@ -48,23 +48,26 @@ fn check(case: &Case) -> Checked {
     let held = line.unwrap_or_else(|| quota.map_or(0.0, |q| q.throttled_ns.min(lines.waiting_for_cpu_ns())));
     let part = share(held, lines.demand_ns());
     if part < MIN_SHARE || quota.is_some() && periods < MIN_PERIODS {
-        return ruled_out(match quota {
-            None if held == 0.0 => "no CPU quota throttled the target".to_string(),
-            None => format!("no CPU quota throttled the target: {} throttled (under 5 %)", seconds(held / 1e9)),
-            Some(q) => format!(
-                "{} of {} periods throttled, {} of the time that the target wanted a CPU (under 5 %, or in under 3 periods)",
-                count(periods),
-                count(q.periods),
-                percent(part)
-            ),
-        });
+        return short_of(
+            part / MIN_SHARE,
+            match quota {
+                None if held == 0.0 => "no CPU quota throttled the target".to_string(),
+                None => format!("no CPU quota throttled the target: {} throttled (under 5 %)", seconds(held / 1e9)),
+                Some(q) => format!(
+                    "{} of {} periods throttled, {} of its CPU demand (under 5 %, or in under 3 periods)",
+                    count(periods),
+                    count(q.periods),
+                    percent(part)
+                ),
+            },
+        );
     }
     let sources = usize::from(line.is_some()) + usize::from(periods >= MIN_PERIODS);
     let limit = quota.and_then(|q| q.cpus).or(case.recording.meta.target.quota_cpus);
     let named = limit.map_or("a CPU quota".to_string(), |c| format!("its quota of {c:.2} CPUs"));
     found(
         finding(case, quota, held, lines.demand_ns(), sources),
-        format!("{named} held it back {} of the time", percent(part)),
+        format!("{named} held it back for {} of its CPU demand", percent(part)),
         if limit.is_none_or(|c| c < 1.0) {
             "raise the quota"
         } else {
@@ -75,7 +78,7 @@ fn check(case: &Case) -> Checked {
 
 fn unseen(case: &Case) -> Checked {
     match case.recording.meta.target.quota_cpus {
-        None => ruled_out("the target has no CPU quota"),
+        None => absent("the target has no CPU quota"),
         Some(_) => Err(gap(
             "cpu-throttled",
             "the target has a CPU quota, but neither cpu.stat nor the thread ledger was recorded",
@@ -97,12 +100,12 @@ fn finding(case: &Case, quota: Option<&Quota>, held_ns: f64, demand_ns: f64, sou
         cause: RULE.cause.into(),
         confidence: confidence(case, sources),
         summary: format!(
-            "{name} held the target's threads for {}, {} of the time that they wanted a CPU{periods}",
+            "{name} held the target's threads for {}, {} of their CPU demand{periods}",
             seconds(held_ns / 1e9),
             percent(part)
         ),
         subject: Subject { cgroup: Some(group.to_string()), ..Subject::default() },
-        explains: Explains { share: part, of: "the time it wanted a CPU".into(), seconds: held_ns / 1e9 },
+        explains: Explains { share: part, of: "CPU demand".into(), seconds: held_ns / 1e9 },
         evidence: rows(quota, group, held_ns, part),
         chain: Vec::new(),
         remedy: match limit {
@@ -126,7 +129,7 @@ fn rows(quota: Option<&Quota>, group: &str, held_ns: f64, part: f64) -> Vec<Evid
     let stat = format!("cat /sys/fs/cgroup{{,/cpu}}{}/cpu.stat 2>/dev/null", word(group));
     let mut rows = vec![
         evidence("throttled time of the target's threads", held_ns / 1e9, "s", "0", stat.as_str()),
-        evidence("share of the time that they wanted a CPU", part * 100.0, "%", "under 5", ""),
+        evidence("share of their CPU demand", part * 100.0, "%", "under 5", ""),
     ];
     if let Some(q) = quota {
         rows.push(evidence(

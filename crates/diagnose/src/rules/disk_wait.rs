@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Threads of the target wait for a disk.
 
-use super::{Check, Checked, Explain, Rule, confidence, evidence, found, ruled_out};
+use super::{Check, Checked, Explain, Rule, confidence, evidence, found, ruled_out, short_of};
 use crate::case::Case;
 use crate::facts::memory::Memory;
 use crate::facts::stacks::Stacks;
@@ -24,7 +24,7 @@ pub(super) static RULE: Rule = Rule {
     cause: "disk-wait",
     explain: Explain {
         means: "Threads of the target that take part in requests are blocked in reads, writes or fsync of files until a disk \
-                is done, for half or more of the time in which the target is not idle.",
+                is done, for half or more of the target's active time.",
         recognised_by: "The ledger's line `blocked_disk`: waits that the kernel counts as I/O, or for the journal of a disk's \
                         file system; and page faults that wait for a disk while memory is not short. Threads that work by \
                         a timer of their own, and for which no other thread waits, are said apart. The call and its file \
@@ -55,13 +55,13 @@ fn check(case: &Case) -> Checked {
     let background = Background::of(&ledger, |thread| in_requests(case, thread));
     let ns = ledger.total.blocked(Blocked::Disk) - background.ns() + faults;
     let part = share(ns, waiting.demand_ns + (waiting.waiting_ns - background.ns()).max(ns));
-    if let Some(why) = too_little(case, (ns, part), MIN_SHARE, MIN_TIME) {
+    if let Some((reached, why)) = too_little(case, (ns, part), MIN_SHARE, MIN_TIME) {
         let at = if part >= MIN_SHARE - ERROR {
             format!(", {:.1} %, is at the threshold", part * 100.0)
         } else {
             String::new()
         };
-        return ruled_out(format!("blocked on disks for {why}{at}{}", background.words()));
+        return short_of(reached, format!("blocked on disks for {why}{at}{}", background.words()));
     }
     if let Some(why) = waiting.not_for_requests(case, ns) {
         return ruled_out(format!("blocked on disks for {why}{}", background.words()));
@@ -73,7 +73,7 @@ fn check(case: &Case) -> Checked {
         Some(chain) => called_from(&*case.fact()?, &chain.links[0].who, &stacks),
         None => String::new(),
     };
-    let headline = format!("waits for a disk {} of its time, in {call}", percent(part));
+    let headline = format!("waits for a disk {} of its active time, in {call}", percent(part));
     let advice = match Use::of(chains.first()) {
         Use::Sync => "sync once for several requests, or on a faster disk",
         Use::Read => "keep what is read in memory, read less, or a faster disk",
@@ -138,7 +138,7 @@ fn finding(
         cause: RULE.cause.into(),
         confidence: confidence(case, 1 + usize::from(first.is_some() && part >= MIN_SHARE + ERROR)),
         summary: format!(
-            "The target was blocked on a disk for {} of thread time, {} of the time in which it was not idle, mostly in {call}{}",
+            "The target was blocked on a disk for {} of thread time, {} of its active time, mostly in {call}{}",
             seconds(ns / 1e9),
             percent(part),
             background.words()
@@ -149,12 +149,12 @@ fn finding(
             syscall: first.map(|c| c.links[0].who.call.clone()),
             ..Subject::default()
         },
-        explains: Explains { share: part, of: "the time in which it was not idle".into(), seconds: ns / 1e9 },
+        explains: Explains { share: part, of: "active time".into(), seconds: ns / 1e9 },
         evidence: vec![evidence(
             "blocked on disks",
             ns / 1e9,
             "s",
-            "a small part of the time not idle",
+            "a small part of active time",
             format!("strace -f -T -e trace={trace}{of_process}"),
         )],
         chain: first.map_or_else(Vec::new, |c| links(c, &stacks)),

@@ -10,7 +10,7 @@ mod growth;
 
 use self::advice::Advice;
 use super::at_capacity::{Full, full};
-use super::{Check, Checked, Explain, Outcome, Rule, confidence, evidence, found, ruled_out};
+use super::{Check, Checked, Explain, Outcome, Rule, absent, confidence, evidence, found, ruled_out};
 use crate::case::{Case, gap};
 use crate::facts::limits::Limits;
 use crate::facts::polling::Polling;
@@ -55,6 +55,9 @@ const MIN_SAMPLES: f64 = 50.0;
 /// A full thread that is less than a tenth of the target's CPU time is a side job.
 const MIN_OF_TARGET: f64 = 0.1;
 
+/// Demand of a thread that has more to do than to wait.
+const BUSY: f64 = 0.5;
+
 /// What fills a resource; else what grew against the baseline, whether or not anything is full.
 fn check(case: &Case) -> Checked {
     let filled = fills(case);
@@ -63,7 +66,9 @@ fn check(case: &Case) -> Checked {
     }
     match (growth::grown(case), filled) {
         (Some(Ok((finding, said))), _) => Ok(Outcome::Found(Box::new(finding), said)),
-        (Some(Err(why)), Ok(Outcome::RuledOut(before))) => ruled_out(format!("{before}; against the baseline {why}")),
+        (Some(Err(why)), Ok(Outcome::RuledOut { why: before, .. })) => {
+            ruled_out(format!("{before}; against the baseline {why}"))
+        }
         (_, filled) => filled,
     }
 }
@@ -75,7 +80,8 @@ fn fills(case: &Case) -> Checked {
         let busiest = limits.threads.first().map_or(String::new(), |t| {
             format!("; the busiest thread, {} (tid {}), is {} busy", t.comm, t.tid, percent(t.demand))
         });
-        return ruled_out(format!("no thread, CPU or quota is full (90 % or more){busiest}"));
+        let why = format!("no thread, CPU or quota is full (90 % or more){busiest}");
+        return if limits.threads.first().is_some_and(|t| t.demand >= BUSY) { ruled_out(why) } else { absent(why) };
     }
     let profile = case.fact::<Profile>().map_err(|g| gap("hot-code", g.why))?;
     let stacks = case.fact::<Stacks>()?;
@@ -193,7 +199,7 @@ impl<'a> Scope<'a> {
     /// Why user mode is not clearly most of the busy time, if it is not.
     fn not_user(&self) -> Option<String> {
         let (user, error) = (share(self.user, self.samples), share_error(self.user, self.samples, self.effective));
-        let told = format!("{} of its time is in user mode", percent(user));
+        let told = format!("{} of its CPU time is in user mode", percent(user));
         if user < MIN_USER {
             return Some(format!("{told} (under 60 %), the rest in the kernel"));
         }
@@ -281,7 +287,7 @@ fn remedy(top: &Function, of_target: f64, (names, advice): (&Names, &Advice)) ->
         (false, false) => format!("Make {}", top.name),
     };
     let free = percent(of_target / 2.0);
-    format!("{first} {}. With half of its time gone, {free} of the CPU time is free.", advice.fully)
+    format!("{first} {}. With half of that gone, {free} of the CPU time is free.", advice.fully)
 }
 
 /// Why time in such a function is not one function of the program.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Memory is short: threads wait for pages that were taken away, or look for some to free.
 
-use super::{Check, Checked, Explain, Rule, confidence, evidence, found, ruled_out};
+use super::{Check, Checked, Explain, Rule, confidence, evidence, found, ruled_out, short_of};
 use crate::case::Case;
 use crate::facts::memory::{Memory, Shortage};
 use crate::facts::waiting::{Waiting, too_little};
@@ -13,7 +13,7 @@ pub(super) static RULE: Rule = Rule {
     explain: Explain {
         means: "The target or the host has too little memory: pages that the target uses are taken away and read again, \
                 and its threads free pages before they get one.",
-        recognised_by: "A third or more of the time in which the target is not idle goes to page faults that wait for a \
+        recognised_by: "A third or more of the target's active time goes to page faults that wait for a \
                         page, or to freeing pages (direct reclaim), while a cgroup met its memory limit or the host \
                         freed pages under pressure.",
         what_to_do: "Give it more memory (the cgroup's limit, the host's memory), or make it use less: smaller caches and \
@@ -24,7 +24,7 @@ pub(super) static RULE: Rule = Rule {
     check: Check::Accuses(check),
 };
 
-/// A third of the time not idle: with room for its pages a service loses next to nothing.
+/// A third of active time: with room for its pages a service loses next to nothing.
 const MIN_SHARE: f64 = 0.33;
 
 /// Of the window, over all threads.
@@ -35,8 +35,8 @@ fn check(case: &Case) -> Checked {
     let waiting = case.fact::<Waiting>()?;
     let lost = memory.lost_ns();
     let part = waiting.share_of_exact(lost, lost - memory.reclaim_cpu_ns);
-    if let Some(why) = too_little(case, (lost, part), MIN_SHARE, MIN_TIME) {
-        return ruled_out(format!("waiting for pages and freeing them took {why}"));
+    if let Some((reached, why)) = too_little(case, (lost, part), MIN_SHARE, MIN_TIME) {
+        return short_of(reached, format!("waiting for pages and freeing them took {why}"));
     }
     let Some(shortage) = &memory.shortage else {
         return ruled_out(format!(
@@ -45,7 +45,7 @@ fn check(case: &Case) -> Checked {
             seconds(lost / 1e9)
         ));
     };
-    let headline = format!("loses {} of its time to want of memory: {} is met", percent(part), shortage.of);
+    let headline = format!("loses {} of its active time to want of memory: {} is met", percent(part), shortage.of);
     found(finding(case, &memory, shortage, (lost, part)), headline, "raise that limit, or let it use less memory")
 }
 
@@ -56,7 +56,7 @@ fn finding(case: &Case, memory: &Memory, shortage: &Shortage, (lost, part): (f64
         cause: RULE.cause.into(),
         confidence: confidence(case, 2),
         summary: format!(
-            "The target lost {}, {} of the time in which it was not idle, to page faults ({}) and to freeing pages ({}); \
+            "The target lost {}, {} of its active time, to page faults ({}) and to freeing pages ({}); \
              {} was met {} times",
             seconds(lost / 1e9),
             percent(part),
@@ -66,7 +66,7 @@ fn finding(case: &Case, memory: &Memory, shortage: &Shortage, (lost, part): (f64
             count(shortage.times)
         ),
         subject: Subject { pid, comm: Some(case.recording.meta.target.comm.clone()), ..Subject::default() },
-        explains: Explains { share: part, of: "the time in which it was not idle".into(), seconds: lost / 1e9 },
+        explains: Explains { share: part, of: "active time".into(), seconds: lost / 1e9 },
         evidence: vec![
             evidence("blocked until a page was there", memory.fault_ns / 1e9, "s", "near 0", see),
             evidence("blocked while pages were freed", memory.reclaim_blocked_ns / 1e9, "s", "0", ""),

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Requests wait because all connections of a pool, or all workers, are taken.
 
-use super::{Check, Checked, Explain, Rule, confidence, evidence, found, ruled_out};
+use super::{Check, Checked, Explain, Rule, absent, confidence, evidence, found, ruled_out, short_of};
 use crate::case::{Case, gap};
 use crate::facts::rights::Rights;
 use crate::facts::stacks::Stacks;
@@ -10,7 +10,7 @@ use crate::facts::workers::Workers;
 use crate::verdict::{Explains, Finding, Gap, Subject};
 use crate::walk::Kind;
 use crate::walk::chains::Chain;
-use crate::wording::{percent, plural, seconds};
+use crate::wording::{percent, seconds};
 
 pub(super) static RULE: Rule = Rule {
     cause: "pool-exhausted",
@@ -28,11 +28,14 @@ pub(super) static RULE: Rule = Rule {
     check: Check::Accuses(check),
 };
 
-/// Half of the time not idle.
+/// Half of active time.
 const MIN_SHARE: f64 = 0.5;
 
 /// Of the window, over all threads.
 const MIN_TIME: f64 = 0.05;
+
+/// Connections in the accept queue on average that a reader wonders about.
+const A_QUEUE: f64 = 0.5;
 
 /// Of the workers' time, waiting for the next request in a connection that is kept open.
 const KEPT: f64 = 0.5;
@@ -51,10 +54,13 @@ fn check(case: &Case) -> Checked {
     if workers.are_asked_for() && !workers.are_computing() {
         return Err(gap(RULE.cause, format!("{queue}, and what keeps whoever should take them was not seen")));
     }
-    ruled_out(match rights.is_pool() {
-        true => format!("threads that serve clients waited for each other for {}; {queue}", seconds(rights.ns / 1e9)),
-        false => format!("no threads that serve clients waited for what several others of them held; {queue}"),
-    })
+    if rights.is_pool() {
+        let reached = waiting.share(rights.ns) / MIN_SHARE;
+        let held = seconds(rights.ns / 1e9);
+        return short_of(reached, format!("threads that serve clients waited for each other for {held}; {queue}"));
+    }
+    let none = format!("no threads that serve clients waited for what several others of them held; {queue}");
+    if workers.queue >= A_QUEUE { ruled_out(none) } else { absent(none) }
 }
 
 fn of_connections(case: &Case, rights: &Rights, waiting: &Waiting) -> Checked {
@@ -62,8 +68,7 @@ fn of_connections(case: &Case, rights: &Rights, waiting: &Waiting) -> Checked {
     let (first, part) = (&rights.chains[0], waiting.share(rights.ns));
     let (waiter, what) = (&first.links[0].who, held(first));
     let summary = format!(
-        "Threads that serve clients waited for one of {} for {} of thread time, {} of the time in which the target was not \
-         idle; {:.1} were taken on average, {} at most{}",
+        "Threads that serve clients waited for one of {} for {} of thread time, {} of the target's active time; {:.1} were taken on average, {} at most{}",
         what,
         seconds(rights.ns / 1e9),
         percent(part),
@@ -71,17 +76,17 @@ fn of_connections(case: &Case, rights: &Rights, waiting: &Waiting) -> Checked {
         rights.most,
         called_from(&*case.fact()?, waiter, &stacks)
     );
-    let explains = Explains { share: part, of: "the time in which it was not idle".into(), seconds: rights.ns / 1e9 };
+    let explains = Explains { share: part, of: "active time".into(), seconds: rights.ns / 1e9 };
     let mut finding = finding(case, Some(first), explains, summary)?;
     let see = format!("strace -f -c -p {}", waiter.pid);
     finding.evidence = vec![
         evidence("threads in the queue, on average", rights.ns / case.length_ns(), "threads", "0", see),
         evidence("taken at once, on average", rights.mean, "holders", "", ""),
         evidence("taken at once, at most", rights.most as f64, "holders", "more than on average", ""),
-        evidence("the target wanted a CPU", waiting.demand_ns / 1e9, "s", "most of the time not idle", ""),
+        evidence("CPU demand", waiting.demand_ns / 1e9, "s", "most of active time", ""),
     ];
     let headline =
-        format!("requests wait for one of {what} {} of the time: all {} are taken", percent(part), rights.most);
+        format!("requests wait for one of {what} for {} of active time: all {} are taken", percent(part), rights.most);
     found(finding, headline, advice(first, "make the pool larger, or what its holders wait for quicker"))
 }
 
@@ -105,11 +110,14 @@ fn held(chain: &Chain) -> String {
 }
 
 fn of_workers(case: &Case, workers: &Workers, waiting: &Waiting) -> Checked {
-    let threads = plural(workers.threads, "worker");
+    let threads = match workers.threads {
+        1 => "the one thread that accepts was".to_string(),
+        n => format!("all {n} threads that accept were"),
+    };
     let waits = waiting.chains.first();
     let summary = format!(
-        "{:.1} connections waited for accept() at {} on average, and {} of the time at least one; all {threads} that accept \
-         were at work: {} of their time they waited, {} they had or wanted a CPU, {} they were free",
+        "{:.1} connections waited for accept() at {} on average, and for {} of the window at least one; {threads} at \
+         work: {} of that thread time was waiting, {} CPU demand, {} waiting for a connection",
         workers.queue,
         workers.listener,
         percent(workers.queued),
@@ -127,12 +135,15 @@ fn of_workers(case: &Case, workers: &Workers, waiting: &Waiting) -> Checked {
         evidence("in the accept queue, on average", workers.queue, "connections", "near 0", "ss -ltn  # Recv-Q"),
         evidence("the queue was not empty", workers.queued * 100.0, "%", "near 0", ""),
         evidence("threads that accept", workers.threads as f64, "threads", "", ""),
-        evidence("of their time, waiting for a connection", workers.free * 100.0, "%", "most", ""),
-        evidence("of their time, with or wanting a CPU", workers.busy * 100.0, "%", "", ""),
-        evidence("of their time, waiting in idle connections of clients", workers.kept * 100.0, "%", "near 0", ""),
+        evidence("of their thread time, waiting for a connection", workers.free * 100.0, "%", "most", ""),
+        evidence("of their thread time, CPU demand", workers.busy * 100.0, "%", "", ""),
+        evidence("of their thread time, in clients' idle connections", workers.kept * 100.0, "%", "near 0", ""),
     ];
-    let headline =
-        format!("connections wait for a worker: all {threads} are taken, {:.1} stand in a queue", workers.queue);
+    let taken = match workers.threads {
+        1 => "the one thread that accepts is taken".to_string(),
+        n => format!("all {n} threads that accept are taken"),
+    };
+    let headline = format!("{:.1} connections stand in the accept queue: {taken}", workers.queue);
     let otherwise = match workers.kept {
         kept if kept >= KEPT => "clients that keep idle connections hold them: a shorter keep-alive, or more workers",
         _ => "let it serve more at a time, or make what they wait for quicker",

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The target was runnable, and another process had its CPU.
 
-use super::{Check, Checked, Explain, Rule, confidence, evidence, found, ruled_out};
+use super::{Check, Checked, Explain, Rule, confidence, evidence, found, ruled_out, short_of};
 use crate::case::{Case, gap};
 use crate::facts::cpus::{Cpus, Lengths, Neighbour};
 use crate::facts::quality::Quality;
@@ -14,7 +14,7 @@ pub(super) static RULE: Rule = Rule {
     cause: "run-queue-wait",
     explain: Explain {
         means: "Threads of the target were ready to run and stood in a CPU's queue while other processes ran there.",
-        recognised_by: "The target was runnable without running for a quarter or more of the time that it wanted a CPU, in \
+        recognised_by: "The target was runnable without running for a quarter or more of its CPU demand, in \
                         waits of a millisecond or more each, no quota held it, the hypervisor did not steal it, other \
                         processes ran until it got its CPU, and the CPUs that it may use were short.",
         what_to_do: "Give the target CPUs of its own (cpuset, affinity), more weight (cpu.weight, nice), or move the \
@@ -62,8 +62,8 @@ fn check(case: &Case) -> Checked {
     let ledger = case.fact::<Threads>()?;
     let cpus = case.fact::<Cpus>()?;
     let lines = &ledger.total;
-    if let Some(why) = too_little(lines, case.length_ns()) {
-        return ruled_out(why);
+    if let Some((reached, why)) = too_little(lines, case.length_ns()) {
+        return short_of(reached, why);
     }
     let waiting = lines.waiting_for_cpu_ns();
     let throttled = cpus.quota.as_ref().map_or(0.0, |q| q.throttled_periods);
@@ -94,14 +94,13 @@ fn check(case: &Case) -> Checked {
     };
     let first = cpus.neighbours.first().map_or(String::new(), |n| format!(", behind {}", n.name()));
     let part = share(explained, lines.demand_ns());
-    let headline = format!("ready, but without a CPU {} of the time{first}", percent(part));
+    let headline = format!("ready, but without a CPU for {} of its CPU demand{first}", percent(part));
     found(finding(case, &cpus, lines, others, explained), headline, advice)
 }
 
 fn not_behind_others(lines: &Lines, explained: f64) -> String {
     format!(
-        "the target was runnable without a CPU for {}, but behind other processes only for {}, {} of the time that it \
-         wanted one (under 25 %); the rest was behind its own threads or ordinary hand-overs",
+        "the target was runnable without a CPU for {}, but behind other processes only for {}, {} of its CPU demand (under 25 %); the rest was behind its own threads or ordinary hand-overs",
         seconds(lines.waiting_for_cpu_ns() / 1e9),
         seconds(explained / 1e9),
         percent(share(explained, lines.demand_ns())),
@@ -135,7 +134,7 @@ impl Felt {
 
     fn too_short(&self, explained: f64, lines: &Lines) -> String {
         format!(
-            "the target was runnable behind other processes for {}, {} of the time that it wanted a CPU, but half of that in \
+            "the target was runnable behind other processes for {}, {} of its CPU demand, but half of that in \
              waits of under {}: in waits of 1 ms or more, which a request feels, it was {} (under 20 %)",
             seconds(explained / 1e9),
             percent(share(explained, lines.demand_ns())),
@@ -160,11 +159,12 @@ fn chance(cpus: &Cpus, felt: &Felt, lines: &Lines) -> Option<String> {
 }
 
 /// Why the waiting is not worth a finding, if it is not.
-fn too_little(lines: &Lines, length_ns: f64) -> Option<String> {
+fn too_little(lines: &Lines, length_ns: f64) -> Option<(f64, String)> {
     let waited = seconds(lines.waiting_for_cpu_ns() / 1e9);
     let used = ratio(lines.cpu_ns, length_ns);
     if used < MIN_CORES {
-        return Some(format!("it used {} only (under {MIN_CORES}); runnable without a CPU for {waited}", cores(used)));
+        let why = format!("it used {} only (under {MIN_CORES}); runnable without a CPU for {waited}", cores(used));
+        return Some((0.0, why));
     }
     let part = share(lines.waiting_for_cpu_ns(), lines.demand_ns());
     let least = match ratio(lines.waiting_for_cpu_ns(), length_ns) {
@@ -172,9 +172,9 @@ fn too_little(lines: &Lines, length_ns: f64) -> Option<String> {
         waiting if waiting < MIN_WAITING => "but under 2 % of the window",
         _ => return None,
     };
-    Some(format!(
-        "runnable without a CPU for {waited}, {} of the time that the target wanted one ({least})",
-        percent(part)
+    Some((
+        part / MIN_SHARE,
+        format!("runnable without a CPU for {waited}, {} of its CPU demand ({least})", percent(part)),
     ))
 }
 
@@ -189,7 +189,7 @@ fn finding(case: &Case, cpus: &Cpus, lines: &Lines, others: f64, explained: f64)
         cause: RULE.cause.into(),
         confidence: confidence(case, usize::from(by_switches) + usize::from(by_counters)),
         summary: format!(
-            "The target was runnable without a CPU for {}, {} of the time that it wanted one, {} of it ({}) while {} ran{}",
+            "The target was runnable without a CPU for {}, {} of its CPU demand, {} of it ({}) while {} ran{}",
             seconds(lines.waiting_for_cpu_ns() / 1e9),
             percent(share(lines.waiting_for_cpu_ns(), lines.demand_ns())),
             seconds(explained / 1e9),
@@ -203,7 +203,7 @@ fn finding(case: &Case, cpus: &Cpus, lines: &Lines, others: f64, explained: f64)
             cgroup: first.map(|n| n.cgroup.clone()).filter(|c| !c.is_empty()),
             ..Subject::default()
         },
-        explains: Explains { share: part, of: "the time it wanted a CPU".into(), seconds: explained / 1e9 },
+        explains: Explains { share: part, of: "CPU demand".into(), seconds: explained / 1e9 },
         evidence: rows(case, cpus, lines, others),
         chain: Vec::new(),
         remedy: remedy(cpus, ceiling),

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{Check, Checked, Explain, Rule, confidence, evidence, found, ruled_out};
+use super::{Check, Checked, Explain, Rule, absent, confidence, evidence, found, ruled_out, short_of};
 use crate::case::Case;
 use crate::facts::limits::Limits;
 use crate::facts::profile::Profile;
@@ -48,19 +48,17 @@ fn check(case: &Case) -> Checked {
     let ledger = case.fact::<Threads>()?;
     let used = ratio(ledger.total.cpu_ns, case.length_ns());
     if used < MIN_CORES {
-        return ruled_out(format!("the target used {} (under {MIN_CORES})", cores(used)));
+        return absent(format!("the target used {} (under {MIN_CORES})", cores(used)));
     }
     let profile = case.fact::<Profile>()?;
     let Some(seen) = busiest(&profile, &*case.fact::<Stacks>()?) else {
-        return ruled_out("no sample is inside a garbage collector that this version knows");
+        return absent("no sample is inside a garbage collector that this version knows");
     };
     let of_all = |samples: u64| share(samples as f64, profile.total.samples as f64);
     let (part, paused) = (of_all(seen.samples), of_all(seen.paused));
     if part < MIN_SHARE {
-        return ruled_out(format!(
-            "{} of the on-CPU samples are inside the garbage collector (under 40 %)",
-            percent(part)
-        ));
+        let why = format!("{} of the on-CPU samples are inside the garbage collector (under 40 %)", percent(part));
+        return short_of(part / MIN_SHARE, why);
     }
     if paused < MIN_PAUSED && !is_short_of_cpu(case)? {
         return ruled_out(format!(

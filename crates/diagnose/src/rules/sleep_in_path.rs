@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Threads that serve clients sleep between taking a request and answering it.
 
-use super::{Check, Checked, Explain, Rule, confidence, evidence, found, ruled_out};
+use super::{Check, Checked, Explain, Rule, absent, confidence, evidence, found, short_of};
 use crate::case::Case;
 use crate::facts::connections::Connections;
 use crate::facts::stacks::{Code, Stacks};
@@ -19,7 +19,7 @@ pub(super) static RULE: Rule = Rule {
         means: "A thread that serves clients goes to sleep by itself, for a fixed time, before it answers.",
         recognised_by: "The same thread takes requests from clients and is blocked in a call that only waits for time to \
                         pass (nanosleep and its like, or the sleep of a language runtime, told by its code), for half or \
-                        more of the time in which the target is not idle.",
+                        more of the target's active time.",
         what_to_do: "Find the sleep in the code that serves requests: a poll with a delay, a retry, a rate limit. Wait for \
                      the event itself instead.",
         look_alikes: "A thread that does only housekeeping may sleep as it likes. An event loop that waits for its next \
@@ -28,7 +28,7 @@ pub(super) static RULE: Rule = Rule {
     check: Check::Accuses(check),
 };
 
-/// Half of the time not idle.
+/// Half of active time.
 const MIN_SHARE: f64 = 0.5;
 
 /// Of the window, for one thread.
@@ -46,13 +46,14 @@ fn check(case: &Case) -> Checked {
     }
     let ns: f64 = serving.iter().map(|t| t.slept_ns).sum();
     let Some(first) = serving.first() else {
-        return ruled_out("no thread that takes requests of clients sleeps by itself");
+        return absent("no thread that takes requests of clients sleeps by itself");
     };
     let part = waiting.share(ns);
-    if let Some(why) = too_little(case, (ns, part), MIN_SHARE, MIN_TIME) {
-        return ruled_out(format!("threads that serve clients slept for {why}"));
+    if let Some((reached, why)) = too_little(case, (ns, part), MIN_SHARE, MIN_TIME) {
+        return short_of(reached, format!("threads that serve clients slept for {why}"));
     }
-    let headline = format!("sleeps {} of its time in threads that serve clients ({})", percent(part), first.comm);
+    let headline =
+        format!("sleeps {} of its active time in threads that serve clients ({})", percent(part), first.comm);
     let (from, function) = code(case, first)?;
     let finding = finding(case, (first, &from, function.clone()), &serving, (ns, part));
     let place = function.map_or("the code that serves requests".to_string(), |name| short(&name));
@@ -103,7 +104,7 @@ fn finding(
         cause: RULE.cause.into(),
         confidence: confidence(case, 1),
         summary: format!(
-            "{} that {} clients slept for {}, {} of the time in which the target was not idle, in {}{from}",
+            "{} that {} clients slept for {}, {} of the target's active time, in {}{from}",
             plural(serving.len(), "thread"),
             if serving.len() == 1 { "serves" } else { "serve" },
             seconds(ns / 1e9),
@@ -118,7 +119,7 @@ fn finding(
             function,
             ..Subject::default()
         },
-        explains: Explains { share: part, of: "the time in which it was not idle".into(), seconds: ns / 1e9 },
+        explains: Explains { share: part, of: "active time".into(), seconds: ns / 1e9 },
         evidence: vec![
             evidence(
                 "time asleep by itself",

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{Check, Checked, Explain, Rule, confidence, evidence, found, ruled_out};
+use super::{Check, Checked, Explain, Rule, confidence, evidence, found, ruled_out, short_of};
 use crate::case::{Case, gap};
 use crate::facts::connections::Connections;
 use crate::facts::stacks::Stacks;
@@ -19,11 +19,11 @@ use crate::wording::{percent, plural, seconds};
 pub(super) static RULE: Rule = Rule {
     cause: "slow-dependency",
     explain: Explain {
-        means: "The target waits for answers of another process or host that it asked itself, most of the time that it \
-                is not idle.",
+        means: "The target waits for answers of another process or host that it asked itself, most of its active \
+                time.",
         recognised_by: "Its waits end when another process writes to a connection that the target made itself. What that \
                         process did meanwhile is followed, through further processes, to where it ends. Such waits are \
-                        two thirds or more of the time in which the target is neither idle nor waiting for a CPU.",
+                        two thirds or more of its active time without what it waited for a CPU.",
         what_to_do: "Look at the end of the chain: that is where the time goes. Making the target faster changes nothing.",
         look_alikes: "An idle service, whose waits end when a client asks for something: it waits for nobody. \
                       user-lock-contention and disk-wait: the waits end inside the target, or at a disk.",
@@ -56,19 +56,16 @@ const MIN_WAITS: u64 = 5;
 fn check(case: &Case) -> Checked {
     let waiting = case.fact::<Waiting>()?;
     let Some((who, chains, ns)) = worst(&waiting) else {
-        return otherwise(
-            case,
-            &waiting,
-            "no wait of the target was ended by a process or host that it had asked".into(),
-        );
+        let why = "no wait of the target was ended by a process or host that it had asked";
+        return otherwise(case, &waiting, (0.0, why.into()));
     };
     let part = waiting.share(ns);
     // One that has no CPU either still waits for whom it asked.
     let enough = waiting.share_without_queue(ns);
     // Whom nobody asks may take its work from there: only if it hardly ever has none is that a wait.
     let min_time = if waiting.serves { MIN_TIME } else { MIN_TIME_UNASKED };
-    if let Some(why) = too_little(case, (ns, enough), MIN_SHARE, min_time) {
-        return otherwise(case, &waiting, format!("waiting for {who} was {why}, the wait for a CPU apart"));
+    if let Some((reached, why)) = too_little(case, (ns, enough), MIN_SHARE, min_time) {
+        return otherwise(case, &waiting, (reached, format!("waiting for {who} was {why}, the wait for a CPU apart")));
     }
     let waits: u64 = chains.iter().map(|c| c.waits).sum();
     if waits < MIN_WAITS {
@@ -78,7 +75,7 @@ fn check(case: &Case) -> Checked {
     if length_ns < MIN_WAIT_NS {
         let length = seconds(length_ns / 1e9);
         return ruled_out(format!(
-            "it waited for {who} {} of its time, but for {length} at a time (under 5 ms)",
+            "it waited for {who} {} of its active time, but for {length} at a time (under 5 ms)",
             percent(part)
         ));
     }
@@ -90,7 +87,7 @@ fn check(case: &Case) -> Checked {
     }
     let first = chains[0];
     let timer = timer(first, &*case.fact()?);
-    let headline = format!("waits for {who} {} of its time, {}", percent(part), what_it_does(first));
+    let headline = format!("waits for {who} {} of its active time, {}", percent(part), what_it_does(first));
     found(finding(case, &waiting, &who, &chains, ns)?, headline, advice(first, timer))
 }
 
@@ -129,9 +126,9 @@ pub(super) fn is_untold(case: &Case, waiting: &Waiting) -> bool {
 }
 
 /// Rules it out, unless too much of the waiting cannot be told from idleness.
-fn otherwise(case: &Case, waiting: &Waiting, why: String) -> Checked {
+fn otherwise(case: &Case, waiting: &Waiting, (reached, why): (f64, String)) -> Checked {
     if !is_untold(case, waiting) {
-        return ruled_out(why);
+        return short_of(reached, why);
     }
     let untold = waiting.untold_ns;
     let whom = match waiting.untold_of.as_str() {
@@ -220,7 +217,7 @@ fn finding(
         cause: RULE.cause.into(),
         confidence: confidence(case, sources),
         summary: format!(
-            "The target waited for {who} for {} of thread time, {} of the time in which it was not idle, {}",
+            "The target waited for {who} for {} of thread time, {} of its active time, {}",
             seconds(ns / 1e9),
             percent(waiting.share(ns)),
             what_it_does(first)
@@ -229,11 +226,7 @@ fn finding(
             socket: Some(first.links[0].who.peer.clone()).filter(|peer| !peer.is_empty()),
             ..subject(first)
         },
-        explains: Explains {
-            share: waiting.share(ns),
-            of: "the time in which it was not idle".into(),
-            seconds: ns / 1e9,
-        },
+        explains: Explains { share: waiting.share(ns), of: "active time".into(), seconds: ns / 1e9 },
         evidence: rows(waiting, who, first, ns, followed),
         chain: links(first, &stacks),
         remedy: remedy(first, timer(first, &stacks)),
@@ -263,12 +256,12 @@ fn rows(waiting: &Waiting, who: &str, first: &Chain, ns: f64, followed: f64) -> 
     let call = &first.links[0].who;
     let see = format!("strace -f -T -e trace={} -p {}", call.call, call.pid);
     vec![
-        evidence(&format!("waiting for {who}"), ns / 1e9, "s", "a small part of the time not idle", see),
+        evidence(&format!("waiting for {who}"), ns / 1e9, "s", "a small part of active time", see),
         evidence(
-            "the target wanted a CPU",
+            "CPU demand",
             waiting.demand_ns / 1e9,
             "s",
-            "most of the time not idle",
+            "most of active time",
             format!("cat /proc/{}/schedstat", call.pid),
         ),
         evidence("of that waiting, followed to an end", followed / ns, "share", "", ""),

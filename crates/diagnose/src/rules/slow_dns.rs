@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Threads of the target wait for names to be looked up.
 
-use super::{Check, Checked, Explain, Rule, confidence, evidence, found, ruled_out};
+use super::{Check, Checked, Explain, Rule, absent, confidence, evidence, found, ruled_out, short_of};
 use crate::case::Case;
 use crate::facts::stacks::Stacks;
 use crate::facts::waiting::{Waiting, called_from, links, sum, too_little, wait_ns};
@@ -14,8 +14,7 @@ use crate::wording::{percent, seconds};
 pub(super) static RULE: Rule = Rule {
     cause: "slow-dns",
     explain: Explain {
-        means: "Threads of the target wait for the names of other hosts to be looked up, for half or more of the time in \
-                which the target is not idle.",
+        means: "Threads of the target wait for the names of other hosts to be looked up, for half or more of its active time.",
         recognised_by: "Waits on a socket to port 53, or inside the functions of a resolver, of 5 ms and more each; \
                         those that end by the resolver's own timeout were never answered.",
         what_to_do: "Look at the DNS server and at the order of servers in /etc/resolv.conf; keep looked-up names and open \
@@ -25,7 +24,7 @@ pub(super) static RULE: Rule = Rule {
     check: Check::Accuses(check),
 };
 
-/// Half of the time not idle.
+/// Half of active time.
 const MIN_SHARE: f64 = 0.5;
 
 /// Of the window, over all threads.
@@ -44,11 +43,11 @@ fn check(case: &Case) -> Checked {
     let waiting = case.fact::<Waiting>()?;
     let (chains, ns) = waiting.of(|chain| chain.links[0].who.fd_kind == DNS);
     let Some(first) = chains.first() else {
-        return ruled_out("no wait of the target was for a DNS server");
+        return absent("no wait of the target was for a DNS server");
     };
     let part = waiting.share(ns);
-    if let Some(why) = too_little(case, (ns, part), MIN_SHARE, MIN_TIME) {
-        return ruled_out(format!("waiting for DNS servers took {why}"));
+    if let Some((reached, why)) = too_little(case, (ns, part), MIN_SHARE, MIN_TIME) {
+        return short_of(reached, format!("waiting for DNS servers took {why}"));
     }
     let length = wait_ns(&chains);
     let least = if case.fact::<Clients>()?.serves_port(DNS_PORT) { RESOLVER_WAIT_NS } else { MIN_WAIT_NS };
@@ -59,7 +58,7 @@ fn check(case: &Case) -> Checked {
     if let Some(why) = waiting.not_for_requests(case, ns) {
         return ruled_out(format!("waiting for DNS servers was {why}"));
     }
-    let headline = format!("waits for names to be looked up {} of its time, {}", percent(part), server(first));
+    let headline = format!("waits for names to be looked up {} of its active time, {}", percent(part), server(first));
     found(
         finding(case, &waiting, &chains, (ns, part))?,
         headline,
@@ -83,8 +82,7 @@ fn finding(case: &Case, waiting: &Waiting, chains: &[&Chain], (ns, part): (f64, 
         cause: RULE.cause.into(),
         confidence: confidence(case, 1 + usize::from(!who.peer.is_empty())),
         summary: format!(
-            "Threads of the target waited for names to be looked up for {} of thread time, {} of the time in which it was \
-             not idle, {}{}",
+            "Threads of the target waited for names to be looked up for {} of thread time, {} of its active time, {}{}",
             seconds(ns / 1e9),
             percent(part),
             server(chains[0]),
@@ -97,12 +95,12 @@ fn finding(case: &Case, waiting: &Waiting, chains: &[&Chain], (ns, part): (f64, 
             socket: Some(who.peer.clone()).filter(|peer| !peer.is_empty()),
             ..Subject::default()
         },
-        explains: Explains { share: part, of: "the time in which it was not idle".into(), seconds: ns / 1e9 },
+        explains: Explains { share: part, of: "active time".into(), seconds: ns / 1e9 },
         evidence: vec![
-            evidence("waiting for DNS servers", ns / 1e9, "s", "a small part of the time not idle", see),
+            evidence("waiting for DNS servers", ns / 1e9, "s", "a small part of active time", see),
             evidence("one such wait, on average", wait_ns(chains) / 1e9, "s", "under 1 ms", "getent ahosts NAME"),
             evidence("of that waiting, ended by a timeout: no answer came", unanswered / 1e9, "s", "0", ""),
-            evidence("the target wanted a CPU", waiting.demand_ns / 1e9, "s", "most of the time not idle", ""),
+            evidence("CPU demand", waiting.demand_ns / 1e9, "s", "most of active time", ""),
         ],
         chain: links(chains[0], &stacks),
         remedy: remedy(unanswered),

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Threads of the target wait for a lock that another of its threads holds.
 
-use super::{Check, Checked, Explain, Rule, confidence, evidence, found, ruled_out};
+use super::{Check, Checked, Explain, Rule, absent, confidence, evidence, found, ruled_out, short_of};
 use crate::case::Case;
 use crate::facts::rights::Rights;
 use crate::facts::stacks::Stacks;
@@ -16,8 +16,8 @@ use crate::wording::{percent, seconds};
 pub(super) static RULE: Rule = Rule {
     cause: "user-lock-contention",
     explain: Explain {
-        means: "Threads of the target stand before a lock (a mutex) that another thread holds, for more than half of the \
-                time in which the target is not idle.",
+        means: "Threads of the target stand before a lock (a mutex) that another thread holds, for more than half of its active \
+                time.",
         recognised_by: "Waits in futex on a lock that is marked as contended, ended by a thread of the same process; what \
                         the holder did meanwhile (ran, slept, waited for a disk or another service) is followed. Locks of \
                         a language runtime (Java) are told by threads that serve clients and end each other's waits, \
@@ -31,7 +31,7 @@ pub(super) static RULE: Rule = Rule {
     check: Check::Accuses(check),
 };
 
-/// More than everything else that the target did when it was not idle.
+/// Of active time: more than everything else that the target did.
 const MIN_SHARE: f64 = 0.5;
 
 /// Of the window, over all threads.
@@ -58,24 +58,25 @@ fn check(case: &Case) -> Checked {
                  that take turns to listen"
             ));
         }
-        return ruled_out("no wait of the target was for a lock that another of its threads held");
+        return absent("no wait of the target was for a lock that another of its threads held");
     };
     let part = waiting.share(ns);
-    if let Some(why) = too_little(case, (ns, part), MIN_SHARE, MIN_TIME) {
-        return ruled_out(format!("waiting for locks was {why}"));
+    if let Some((reached, why)) = too_little(case, (ns, part), MIN_SHARE, MIN_TIME) {
+        return short_of(reached, format!("waiting for locks was {why}"));
     }
     let length_ns = wait_ns(&chains);
     if length_ns < MIN_WAIT_NS {
         let length = seconds(length_ns / 1e9);
         return ruled_out(format!(
-            "waiting for locks was {} of its time, but {length} at a time (under 1 ms)",
+            "waiting for locks was {} of its active time, but {length} at a time (under 1 ms)",
             percent(part)
         ));
     }
     if let Some(why) = waiting.not_for_requests(case, ns) {
         return ruled_out(format!("waiting for locks was {why}"));
     }
-    let headline = format!("waits for locks {} of its time, while the holder {}", percent(part), holder_does(first));
+    let headline =
+        format!("waits for locks {} of its active time, while the holder {}", percent(part), holder_does(first));
     found(finding(case, &waiting, first, ns)?, headline, advice(first))
 }
 
@@ -135,7 +136,7 @@ fn finding(case: &Case, waiting: &Waiting, first: &Chain, ns: f64) -> Result<Fin
         cause: RULE.cause.into(),
         confidence: confidence(case, 1),
         summary: format!(
-            "{} threads of the target stood before locks for {} of thread time, {} of the time in which the target was not idle{from}; \
+            "{} threads of the target stood before locks for {} of thread time, {} of the target's active time{from}; \
              the holder ({comm}) {}",
             waiter.comm,
             seconds(ns / 1e9),
@@ -145,24 +146,24 @@ fn finding(case: &Case, waiting: &Waiting, first: &Chain, ns: f64) -> Result<Fin
         subject: Subject {
             pid: Some(pid),
             comm: Some(comm.clone()),
-            syscall: Some("futex".into()),
+            syscall: Some(waiter.call.clone()),
             ..Subject::default()
         },
-        explains: Explains { share: part, of: "the time in which it was not idle".into(), seconds: ns / 1e9 },
+        explains: Explains { share: part, of: "active time".into(), seconds: ns / 1e9 },
         evidence: vec![
             evidence(
                 "waiting for locks",
                 ns / 1e9,
                 "s",
-                "a small part of the time not idle",
-                format!("strace -f -c -e trace=futex -p {}", waiter.pid),
+                "a small part of active time",
+                format!("strace -f -c -e trace={} -p {}", waiter.call, waiter.pid),
             ),
             evidence("on average, threads before a lock", ns / case.length_ns(), "threads", "well under 1", ""),
-            evidence("the target wanted a CPU", waiting.demand_ns / 1e9, "s", "most of the time not idle", ""),
+            evidence("CPU demand", waiting.demand_ns / 1e9, "s", "most of active time", ""),
         ],
         chain: links(first, &stacks),
         remedy: remedy(first, &comm),
-        check: "After the change the ledger's line `blocked_futex` and the share of lock waits fall at the same load."
+        check: "After the change the ledger's line of that wait and the share of lock waits fall at the same load."
             .into(),
     })
 }

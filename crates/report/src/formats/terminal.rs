@@ -13,6 +13,7 @@ use std::io::{self, Write};
 
 use diagnose::Explain;
 use diagnose::verdict::Verdict;
+use diagnose::words::Word;
 
 use crate::section::{Block, Section};
 use crate::views::head::{Head, head};
@@ -104,9 +105,22 @@ fn draw_explanation(pen: &mut Pen<'_, impl Write>, cause: &str, explain: &Explai
     Ok(())
 }
 
+/// Words and what they mean, no line wider than `width` columns.
+#[must_use]
+pub fn glossary(words: &[Word], width: usize) -> String {
+    let mut drawn = Vec::new();
+    let mut pen = Pen::new(&mut drawn, width.max(NARROWEST));
+    for (term, means) in words {
+        // Writing to memory cannot fail.
+        let _ = pen.text(term, BOLD, "", "").and_then(|()| pen.text(means, pen::PLAIN, "    ", "    "));
+    }
+    String::from_utf8_lossy(&drawn).into_owned()
+}
+
 /// The blocks of a section that a terminal shows.
 fn shown(section: &Section) -> impl Iterator<Item = &Block> {
-    section.blocks.iter().take(section.terminal.count(section.blocks.len()))
+    let shown = section.blocks.iter().take(section.terminal.count(section.blocks.len()));
+    shown.filter(|block| !matches!(block, Block::Folded { .. }))
 }
 
 fn draw_head(pen: &mut Pen<'_, impl Write>, head: &Head) -> io::Result<()> {

@@ -93,7 +93,7 @@ fn how_much(verdict: &Verdict) -> String {
             let symptom = measured.map(|m| format!("; {m}")).unwrap_or_default();
             // Several threads at once have more time than the window is long.
             let of_threads = if explains.seconds > verdict.window.seconds { " of thread time" } else { "" };
-            format!("{share} of {}, {time}{of_threads} in {window}{symptom}", explains.of)
+            format!("{share} of {} ({time}{of_threads}) in {window}{symptom}", explains.of)
         }
         (None, measured) => {
             let known = numbers::share(verdict.coverage.thread_time);

@@ -8,6 +8,7 @@ use diagnose::facts::file_locks::FileLocks;
 use diagnose::facts::file_systems::FileSystems;
 use diagnose::facts::kernel_locks::KernelLocks;
 use diagnose::facts::stopped::Stopped;
+use diagnose::facts::waiting::Waiting;
 
 use crate::numbers;
 use crate::section::{Bar, Block, Section, Terminal, Tone};
@@ -43,7 +44,13 @@ pub fn view(material: &Material<'_>) -> Option<Section> {
     }
     let error = material.verdict.coverage.user_share_error;
     let split = format!("; user and kernel told apart within ± {}", numbers::share(error));
-    let title = format!("{} of thread time{}", numbers::seconds(total), if error > 0.0 { &split } else { "" });
+    let active = material.case.fact::<Waiting>().map_or(0.0, |waiting| waiting.active_ns() / 1e9);
+    let active = match active {
+        none if none <= 0.0 => String::new(),
+        // What the walk picked is counted up to the whole; beside what the ledger measured it may round to more.
+        some => format!(", {} of it active", numbers::seconds(some.min(total))),
+    };
+    let title = format!("{} of thread time{active}{}", numbers::seconds(total), if error > 0.0 { &split } else { "" });
     let bars = Block::Bars { title, unit: "s".to_owned(), total, parts };
     let mut blocks = vec![bars];
     let text = |text: String| Block::Text { text, tone: Tone::Plain };

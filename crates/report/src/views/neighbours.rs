@@ -9,7 +9,7 @@ use crate::section::{Block, Column, Section, Terminal, Tone};
 
 use super::Material;
 
-/// Below these shares of the time that the target wanted a CPU, and of the capture, waiting for one does not matter.
+/// Below these shares of its CPU demand, and of the capture, waiting for one does not matter.
 const OF_DEMAND: f64 = 0.01;
 const OF_CAPTURE: f64 = 0.02;
 

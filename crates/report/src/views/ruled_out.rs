@@ -1,24 +1,53 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The causes that were looked at and are not it: a result, shown with its reason.
+//! The causes that were looked at and are not it: a result, shown with its reason. Those that a reader would have thought of
+//! come first; the others share a line, and a page has their reasons too.
 
-use crate::section::{Block, Column, Section, Terminal};
+use diagnose::verdict::RuledOut;
+
+use crate::section::{Block, Column, Section, Terminal, Tone};
 
 use super::Material;
 
 /// The ruled out causes.
 pub fn view(material: &Material<'_>) -> Option<Section> {
-    // Causes with the same reason share a row.
+    let (could_be, others): (Vec<&RuledOut>, Vec<&RuledOut>) =
+        material.verdict.ruled_out.iter().partition(|ruled| ruled.could_be);
+    let mut blocks = Vec::new();
+    if !could_be.is_empty() {
+        let columns = vec![Column::left("cause"), Column::left("why not")];
+        blocks.push(Block::Table { title: String::new(), columns, rows: rows(&could_be) });
+    }
+    if !others.is_empty() {
+        let names: Vec<&str> = others.iter().map(|ruled| ruled.cause.as_str()).collect();
+        let text = format!("Nothing, or next to nothing, was seen of {}.", and(&names));
+        blocks.push(Block::Text { text, tone: Tone::Plain });
+        let columns = vec![Column::left("cause"), Column::left("what was seen")];
+        blocks.push(Block::Folded { title: "What was seen of them".to_owned(), columns, rows: rows(&others) });
+    }
+    (!blocks.is_empty()).then(|| Section {
+        id: "ruled-out",
+        title: "Ruled out".to_owned(),
+        blocks,
+        terminal: Terminal::All,
+    })
+}
+
+/// Causes with the same reason share a row.
+fn rows(ruled_out: &[&RuledOut]) -> Vec<Vec<String>> {
     let mut rows: Vec<Vec<String>> = Vec::new();
-    for ruled in &material.verdict.ruled_out {
+    for ruled in ruled_out {
         match rows.iter_mut().find(|row| row[1] == ruled.why) {
             Some(row) => row[0] = format!("{}, {}", row[0], ruled.cause),
             None => rows.push(vec![ruled.cause.clone(), ruled.why.clone()]),
         }
     }
-    if rows.is_empty() {
-        return None;
+    rows
+}
+
+/// `a`, `a and b`, `a, b and c`.
+fn and(names: &[&str]) -> String {
+    match names {
+        [before @ .., last] if !before.is_empty() => format!("{} and {last}", before.join(", ")),
+        _ => names.concat(),
     }
-    let columns = vec![Column::left("cause"), Column::left("why not")];
-    let blocks = vec![Block::Table { title: String::new(), columns, rows }];
-    Some(Section { id: "ruled-out", title: "Ruled out".to_owned(), blocks, terminal: Terminal::All })
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! `wakewalk explain`: what a cause means, how it is recognised, what to do, what looks like it.
+//! `wakewalk explain`: what a cause means, how it is recognised, what to do, what looks like it; and the glossary.
 
 use std::io::{IsTerminal as _, Write as _};
 
@@ -19,8 +19,15 @@ pub fn run(args: &args::Explain) -> Result<()> {
         }
         return Ok(());
     };
+    if cause == "words" {
+        write!(out, "{}", report::formats::terminal::glossary(diagnose::words(), super::diagnose::width()))?;
+        return Ok(());
+    }
     let Some(text) = diagnose::explain(cause) else {
-        bail!("no cause is called `{cause}`; the causes are {}", diagnose::causes().join(", "));
+        bail!(
+            "no cause is called `{cause}`; the causes are {}, and `words` is the glossary",
+            diagnose::causes().join(", ")
+        );
     };
     write!(out, "{}", report::formats::terminal::explanation(cause, text, super::diagnose::width()))?;
     Ok(())

@@ -69,8 +69,8 @@ fn spread_out_work_is_capacity() {
 #[test]
 fn chance_does_not_decide_about_user_mode() {
     let shown = |user: u32| thread(9.8) + &samples(&[("3,2,1", user), ("10,2,1", 1000 - user)]);
-    assert!(silent(&RULE, &shown(590)).contains("59 % of its time is in user mode (under 60 %)"));
-    assert!(silent(&RULE, &shown(620)).contains("62 % of its time is in user mode, not clearly over 60 %"));
+    assert!(silent(&RULE, &shown(590)).contains("59 % of its CPU time is in user mode (under 60 %)"));
+    assert!(silent(&RULE, &shown(620)).contains("62 % of its CPU time is in user mode, not clearly over 60 %"));
     assert_eq!(found(&RULE, &shown(800)).subject.function.as_deref(), Some("score"));
 }
 
@@ -86,7 +86,7 @@ fn nothing_is_full() {
 fn kernel_time_is_not_hot_code() {
     assert!(
         silent(&RULE, &(thread(9.8) + &samples(&[("10,2,1", 600), ("3,2,1", 380)])))
-            .contains("39 % of its time is in user mode (under 60 %)")
+            .contains("39 % of its CPU time is in user mode (under 60 %)")
     );
 }
 

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The glossary: what the words of a verdict mean, each once. A share names one of these as its whole.
+
+/// A term and what it means, in the order in which a verdict needs them.
+pub type Word = (&'static str, &'static str);
+
+static WORDS: &[Word] = &[
+    ("window", "What was observed, by the clock on the wall: `in 8.03 s`."),
+    (
+        "thread time",
+        "Time of all threads of the target added up: ten threads that live through a window of 8 s have 80 s of it, whatever \
+         they do.",
+    ),
+    ("cores", "CPU time in the window, divided by the window: 0.25 cores are a quarter of one CPU."),
+    ("on-CPU time, CPU time", "Thread time on a CPU, the kernel's work for the thread included."),
+    (
+        "CPU demand",
+        "Thread time in which a thread had a CPU or wanted one: CPU time, the wait in the run queue, what a quota held back.",
+    ),
+    (
+        "run-queue wait",
+        "Ready to run and not running yet: after a wakeup, or (preempted) because another one had its turn.",
+    ),
+    ("blocked", "From the moment a thread gives its CPU away to wait until somebody wakes it."),
+    (
+        "waiting for work",
+        "Blocked until somebody brings something to do: in accept, on a client's next request, on a timer of the loop, as a \
+         parked thread of a pool. Nobody is slower for it.",
+    ),
+    (
+        "active time",
+        "Thread time without waiting for work: CPU demand, and being blocked on the way (on a lock, a disk, a database). \
+         While it lasts somebody may be waiting for the target, so this is the whole of which a cause explains a share. \
+         Several threads may be active for one request at once.",
+    ),
+    (
+        "in hand",
+        "A request that has come, or an answer that is owed: some of it was sent and the last word is the other side's.",
+    ),
+    ("upstream, dependency", "Whom the target itself asks: a database, another service."),
+    ("chain", "A wait, who ended it, what that one waited for meanwhile, and so on, to where it ends."),
+    ("wait calls", "System calls that ask whether there is something to do: epoll_wait, poll, select, a receive."),
+    (
+        "thread time accounted for",
+        "The ledger's lines, added up, of the thread time; what is missing is shown as its own line, never spread.",
+    ),
+    (
+        "high, medium, low confidence",
+        "Two independent sources agree and under 1 % of the evidence was lost; one source; a hint.",
+    ),
+];
+
+/// The glossary.
+#[must_use]
+pub fn words() -> &'static [Word] {
+    WORDS
+}
+
+#[cfg(test)]
+mod tests {
+    use super::words;
+
+    #[test]
+    fn each_once_in_sentences() {
+        let mut terms: Vec<&str> = words().iter().map(|(term, _)| *term).collect();
+        terms.sort_unstable();
+        terms.dedup();
+        assert_eq!(terms.len(), words().len());
+        assert!(words().iter().all(|(_, means)| means.ends_with('.')));
+    }
+}
