@@ -14,4 +14,6 @@ http
     response.writeHead(200, { 'Content-Length': body.length });
     response.end(body);
   })
-  .listen(Number(process.argv[2]), '127.0.0.1');
+  .listen(Number(process.argv[2]), '127.0.0.1')
+  // An open loop leaves connections unused for longer than the usual five seconds.
+  .keepAliveTimeout = 0;

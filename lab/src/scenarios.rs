@@ -9,6 +9,8 @@ use crate::scenario::Scenario;
 
 #[path = "../scenarios/busy-poll/scenario.rs"]
 pub mod busy_poll;
+#[path = "../scenarios/compactor/scenario.rs"]
+mod compactor;
 #[path = "../scenarios/cpu-quota/scenario.rs"]
 mod cpu_quota;
 #[path = "../scenarios/dns-stall/scenario.rs"]
@@ -57,6 +59,8 @@ mod major_faults;
 mod many_small_polls;
 #[path = "../scenarios/mmap-lock/scenario.rs"]
 mod mmap_lock;
+#[path = "../scenarios/nagle-held/scenario.rs"]
+mod nagle_held;
 #[path = "../scenarios/nginx-static/scenario.rs"]
 mod nginx_static;
 #[path = "../scenarios/noisy-neighbour/scenario.rs"]
@@ -69,6 +73,8 @@ mod pool_one_core;
 mod prefork_behind_proxy;
 #[path = "../scenarios/redis-load/scenario.rs"]
 mod redis_load;
+#[path = "../scenarios/row-lock/scenario.rs"]
+mod row_lock;
 #[path = "../scenarios/sleep-in-path/scenario.rs"]
 mod sleep_in_path;
 #[path = "../scenarios/slow-store/scenario.rs"]
@@ -79,6 +85,8 @@ mod slow_store_netns;
 mod small_pool;
 #[path = "../scenarios/small-workers/scenario.rs"]
 mod small_workers;
+#[path = "../scenarios/spin-select/scenario.rs"]
+mod spin_select;
 #[path = "../scenarios/stopped/scenario.rs"]
 mod stopped;
 #[path = "../scenarios/three-tiers/scenario.rs"]
@@ -91,6 +99,7 @@ pub static ALL: &[&Scenario] = &[
     &busy_poll::SCENARIO,
     &hot_code::SCENARIO,
     &hot_jit::SCENARIO,
+    &spin_select::SCENARIO,
     &many_small_polls::SCENARIO,
     &cpu_quota::SCENARIO,
     &noisy_neighbour::SCENARIO,
@@ -117,6 +126,8 @@ pub static ALL: &[&Scenario] = &[
     &flock::SCENARIO,
     &fuse_slow::SCENARIO,
     &stopped::SCENARIO,
+    &nagle_held::SCENARIO,
+    &row_lock::SCENARIO,
     &nginx_static::SCENARIO,
     &java_idle_pool::SCENARIO,
     &redis_load::SCENARIO,
@@ -127,6 +138,7 @@ pub static ALL: &[&Scenario] = &[
     &pool_one_core::SCENARIO,
     &gc_idle::SCENARIO,
     &io_uring::SCENARIO,
+    &compactor::SCENARIO,
 ];
 
 /// The CPU that services are kept on, so that their limit is one that the load cannot share.

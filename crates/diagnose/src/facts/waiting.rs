@@ -68,19 +68,19 @@ impl Fact for Waiting {
     fn compute(case: &Case) -> Result<Self, Gap> {
         let walk = case.fact::<Walk>()?;
         let ledger = case.fact::<Threads>()?;
-        let serves =
-            walk.chains.iter().any(|c| c.end.kind == Kind::Client && walk.target.contains(&c.links[0].who.pid));
+        let serving = serving(case, &walk, &*case.fact()?);
+        let in_hand = serving.is_empty() && is_kept_busy(case);
+        let serves = in_hand
+            || walk.chains.iter().any(|c| c.end.kind == Kind::Client && walk.target.contains(&c.links[0].who.pid));
         let (mut chains, mut untold) = (Vec::new(), Vec::new());
         let turns = listening(&walk.chains);
         let mut listening_ns = 0.0;
-        let serving = serving(case, &walk, &*case.fact()?);
+        // Nobody asked it for anything: it may wait for work there.
+        let has_work = |chain: &Chain| in_hand || serving.contains(&kind(&chain.links[0].who));
         for chain in &walk.chains {
             match chain.nature() {
                 Nature::Waiting if turns.contains(&chain.links[0].who) => listening_ns += chain.ns,
-                // Nobody asked it for anything: it may wait for work there.
-                Nature::Waiting if !serving.contains(&kind(&chain.links[0].who)) && is_maybe_idle(chain) => {
-                    untold.push(chain);
-                }
+                Nature::Waiting if !has_work(chain) && is_maybe_idle(chain) => untold.push(chain),
                 Nature::Waiting => chains.push(chain.clone()),
                 Nature::Untold => untold.push(chain),
                 Nature::Idle | Nature::HandOver => {}
@@ -140,6 +140,19 @@ fn serving(case: &Case, walk: &Walk, clients: &Clients) -> BTreeSet<ThreadKind> 
         serving.insert(next.clone());
     }
     serving
+}
+
+/// Requests in hand on average from which on there is nearly always one.
+const ALWAYS: f64 = 0.8;
+
+/// Of the window, for which answers had been owed on average: above, clients rather wait for news than for an answer.
+const AGE: f64 = 0.25;
+
+/// Whether the target nearly always has a request of a client in hand, and answers them: one whose clients ask again as soon
+/// as they have their answer finds the next request without waiting for it, so that no client ever wakes it.
+fn is_kept_busy(case: &Case) -> bool {
+    let busy = |c: &Connections| c.accepted.in_hand() >= ALWAYS && c.accepted.late_ns <= case.length_ns() * AGE;
+    case.fact::<Connections>().is_ok_and(|c| c.tells() && busy(&c))
 }
 
 /// Time of chains, ns; of none it is a positive zero.

@@ -393,6 +393,17 @@ mod tests {
         found(&RULE, &over_connection(&format!("{CLIENT}{}", held.replace("unsent=40", "unsent=2"))));
     }
 
+    /// A client that asks again at once never wakes anybody; long polls stand as well, but get no answers.
+    #[test]
+    fn clients_that_always_have_a_request_there() {
+        let text = |late_ns: &str| {
+            let owed = format!("open=100 unanswered=100 late=90 late_ns={late_ns}");
+            over_connection(&format!("\nconnection t_ns=1 role=accepted port=80 looks=100 {owed}"))
+        };
+        found(&RULE, &text("1e9"));
+        assert!(gap(&RULE, &text("90e9")).why.contains("cannot be told"));
+    }
+
     #[test]
     fn a_subscription_beside_quick_requests_holds_none_of_them() {
         let quick = "\nconnection t_ns=1 role=accepted port=80 looks=100 open=100 unanswered=1";
