@@ -86,7 +86,7 @@ impl Codes {
 
     /// Whether a runtime keeps a thread there that has no work: by the stack of the very wait, or else the usual one.
     pub fn parks(&self, row: &Wakeup, who: &Who) -> bool {
-        if self.parking.is_empty() || family(&who.call) != Family::Futex {
+        if self.parking.is_empty() || !matches!(family(&who.call), Family::Futex | Family::Sleep) {
             return false;
         }
         let own = self.of(row);
