@@ -55,7 +55,12 @@ pub(crate) fn use_file(bytes: &[u8], stack: &[u8]) {
     }
     addresses.sort_unstable();
     addresses.dedup();
-    names::name_addresses(&image, &addresses, Instant::now() + Duration::from_secs(5));
+    names::name_addresses(
+        &image,
+        &addresses,
+        &addresses.iter().copied().collect(),
+        Instant::now() + Duration::from_secs(5),
+    );
 }
 
 /// From frame to frame as long as the file describes the address.

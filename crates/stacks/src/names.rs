@@ -13,7 +13,7 @@ mod sections;
 mod symbols;
 
 use std::{
-    collections::HashMap,
+    collections::{HashMap, HashSet},
     path::PathBuf,
     sync::Arc,
     time::{Duration, Instant},
@@ -46,9 +46,10 @@ pub(crate) struct Named {
     source: String,
 }
 
-/// Rows for `codes`; the first has id 1.
+/// Rows for `codes`; the first has id 1. Those of `lined` get source lines too.
 pub(crate) fn resolve(
     codes: &[Code],
+    lined: &HashSet<u32>,
     images: &mut Images,
     perf_maps: &mut PerfMaps,
     kernel: &mut KernelNames<'_>,
@@ -78,7 +79,7 @@ pub(crate) fn resolve(
     let deadline = Instant::now() + TIME_LIMIT;
     for (id, rows) in of_images {
         if let Some(image) = images.get(id) {
-            name_image(image, &rows, &mut frames, deadline);
+            name_image(image, &rows, lined, &mut frames, deadline);
         }
     }
     frames
@@ -103,11 +104,16 @@ fn blank(id: u32, code: Code) -> Frame {
     Frame { id, kind: kind.into(), module: module.into(), offset, ..Frame::default() }
 }
 
-fn name_image(image: &Image, rows: &[(usize, u64)], frames: &mut [Frame], deadline: Instant) {
+fn name_image(image: &Image, rows: &[(usize, u64)], lined: &HashSet<u32>, frames: &mut [Frame], deadline: Instant) {
     let mut addresses: Vec<u64> = rows.iter().filter_map(|(_, offset)| image.vaddr(*offset)).collect();
     addresses.sort_unstable();
     addresses.dedup();
-    let named = if Instant::now() < deadline { name_addresses(image, &addresses, deadline) } else { Vec::new() };
+    let with_lines = rows.iter().filter(|(row, _)| lined.contains(&frames[*row].id));
+    let with_lines: HashSet<u64> = with_lines.filter_map(|(_, offset)| image.vaddr(*offset)).collect();
+    let mut named = Vec::new();
+    if Instant::now() < deadline {
+        named = name_addresses(image, &addresses, &with_lines, deadline);
+    }
     for (row, offset) in rows {
         let frame = &mut frames[*row];
         frame.module = clip(&image.name);
@@ -119,46 +125,58 @@ fn name_image(image: &Image, rows: &[(usize, u64)], frames: &mut [Frame], deadli
     }
 }
 
-/// Names of sorted addresses: from the file, and from its separate debug file for what is missing.
-pub(crate) fn name_addresses(image: &Image, addresses: &[u64], deadline: Instant) -> Vec<Named> {
+/// Names of sorted addresses, and source lines of some of them: from Go's own table, which is there and quickly read where
+/// everything else was stripped, from the file, and from its separate debug file for what is missing.
+pub(crate) fn name_addresses(
+    image: &Image,
+    addresses: &[u64],
+    with_lines: &HashSet<u64>,
+    deadline: Instant,
+) -> Vec<Named> {
     let mut named = vec![Named::default(); addresses.len()];
     let (Some(source), Some(layout)) = (&image.source, image.layout()) else { return named };
-    name_from(source, layout, addresses, &mut named, deadline);
-    if let Some(debug) = debug_file(source, layout)
-        && let Some(layout) = Layout::read(&debug)
-    {
-        name_from(&debug, &layout, addresses, &mut named, deadline);
-    }
     if let Some(go) = image.go() {
         for (named, vaddr) in named.iter_mut().zip(addresses).take_while(|_| Instant::now() < deadline) {
             name_go(named, go, *vaddr);
         }
     }
+    name_from(source, layout, (addresses, with_lines), &mut named, deadline);
+    if let Some(debug) = debug_file(source, layout)
+        && let Some(layout) = Layout::read(&debug)
+    {
+        name_from(&debug, &layout, (addresses, with_lines), &mut named, deadline);
+    }
     named
 }
 
-/// Go's own table has what stripping took away.
 fn name_go(named: &mut Named, go: &Runtime, vaddr: u64) {
-    if named.symbol.is_empty() {
-        named.symbol = clip(&go.name(vaddr).unwrap_or_default());
-    }
-    if named.source.is_empty() {
-        named.source = go.line(vaddr).map(|(file, line)| format!("{}:{line}", clip(&file))).unwrap_or_default();
-    }
+    named.symbol = clip(&go.name(vaddr).unwrap_or_default());
+    named.source = go.line(vaddr).map(|(file, line)| format!("{}:{line}", clip(&file))).unwrap_or_default();
 }
 
-fn name_from(source: &Source, layout: &Layout, addresses: &[u64], named: &mut [Named], deadline: Instant) {
+fn name_from(
+    source: &Source,
+    layout: &Layout,
+    (addresses, with_lines): (&[u64], &HashSet<u64>),
+    named: &mut [Named],
+    deadline: Instant,
+) {
     let symbols = symbols::find(source, layout, addresses, deadline);
-    let lines = lines::find(source, layout, addresses, deadline);
-    for (named, (symbol, line)) in named.iter_mut().zip(symbols.into_iter().zip(lines)) {
+    for (named, symbol) in named.iter_mut().zip(symbols) {
         // A debug file knows local functions too, so its name is the better one; but a file
         // without symbols must not take a name away.
         if let Some(symbol) = symbol {
             named.symbol = demangle::demangle(&symbol);
         }
-        if let Some(line) = line {
-            named.source = line;
-        }
+    }
+    let unlined = |at: &usize| named[*at].source.is_empty() && with_lines.contains(&addresses[*at]);
+    let places: Vec<usize> = (0..addresses.len()).filter(unlined).collect();
+    if places.is_empty() {
+        return;
+    }
+    let wanted: Vec<u64> = places.iter().map(|at| addresses[*at]).collect();
+    for (at, line) in places.into_iter().zip(lines::find(source, layout, &wanted, deadline)) {
+        named[at].source = line.unwrap_or_default();
     }
 }
 
@@ -193,7 +211,8 @@ mod tests {
     #[test]
     fn unnamed_code_has_a_kind_and_a_module() {
         let codes = [Code::Unknown, Code::Jit(7, 0x7f00_0040)];
-        let frames = resolve(&codes, &mut Images::new(), &mut PerfMaps::default(), &mut KernelNames::List);
+        let frames =
+            resolve(&codes, &HashSet::new(), &mut Images::new(), &mut PerfMaps::default(), &mut KernelNames::List);
         assert_eq!((frames[0].kind.as_str(), frames[0].module.as_str()), ("unknown", ""));
         assert_eq!((frames[1].kind.as_str(), frames[1].module.as_str()), ("jit", "[jit]"));
         assert_eq!(frames[1].offset, 0x7f00_0040, "its address, which tells it from other functions");

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The way in and out: samples to numbers while a capture runs, numbers to names at its end.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use gimli::UnwindContext;
 use recording::tables::{Frame, Stack};
@@ -64,6 +64,8 @@ pub struct Stacks {
     perf_maps: PerfMaps,
     frames: Frames,
     ids: StackIds,
+    /// Frames whose source lines are wanted.
+    lined: HashSet<u32>,
     processes: HashMap<u32, Process>,
     samples: u64,
     context: Box<UnwindContext<usize>>,
@@ -81,9 +83,9 @@ impl Stacks {
         let mut frames = Frames::default();
         // First, so that it is there when there is no room for more.
         frames.id(Code::Unknown);
-        let (perf_maps, ids, processes) = Default::default();
+        let (perf_maps, ids, lined, processes) = Default::default();
         let context = Box::new(UnwindContext::new());
-        Stacks { images: Images::new(), perf_maps, frames, ids, processes, samples: 0, context }
+        Stacks { images: Images::new(), perf_maps, frames, ids, lined, processes, samples: 0, context }
     }
 
     /// Frame ids of a kernel stack, given leaf first: the first address is where the CPU was, the
@@ -93,8 +95,15 @@ impl Stacks {
         addresses.iter().enumerate().map(call).map(|code| self.frames.id(code)).collect()
     }
 
-    /// Unwinds the user stack of a thread.
+    /// Unwinds the user stack of a thread; its functions get names and source lines.
     pub fn user(&mut self, snapshot: &Snapshot<'_>) -> Unwound {
+        let unwound = self.user_functions(snapshot);
+        self.lined.extend(&unwound.frames);
+        unwound
+    }
+
+    /// The same without source lines, which are dear: debug information may have to be unpacked whole.
+    pub fn user_functions(&mut self, snapshot: &Snapshot<'_>) -> Unwound {
         let memory = Memory::new(snapshot.regs.sp, snapshot.stack);
         self.walker(snapshot.pid).walk(registers::Frame::from(&snapshot.regs), memory)
     }
@@ -139,7 +148,8 @@ impl Stacks {
     pub fn finish_naming(mut self, kernel: &mut KernelNames<'_>) -> (Vec<Stack>, Vec<Frame>) {
         let stack = |(id, frames, complete): (u32, Box<[u32]>, bool)| Stack { id, frames: frames.into_vec(), complete };
         let stacks = self.ids.into_rows().into_iter().map(stack).collect();
-        let frames = names::resolve(&self.frames.into_codes(), &mut self.images, &mut self.perf_maps, kernel);
+        let frames =
+            names::resolve(&self.frames.into_codes(), &self.lined, &mut self.images, &mut self.perf_maps, kernel);
         (stacks, frames)
     }
 

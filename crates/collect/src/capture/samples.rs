@@ -47,7 +47,7 @@ impl Samples {
 
     fn wait(&mut self, raw: &RawSample) -> WaitStack {
         let r = registers(raw);
-        let user = self.stacks.user(&Snapshot { pid: raw.tgid, regs: r, stack: &raw.stack });
+        let user = self.stacks.user_functions(&Snapshot { pid: raw.tgid, regs: r, stack: &raw.stack });
         WaitStack {
             t_ns: raw.at_ns.saturating_sub(self.start_ns),
             pid: raw.tgid,
