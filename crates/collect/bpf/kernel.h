@@ -80,9 +80,30 @@ struct sock_common {
 	volatile unsigned char skc_state;
 };
 
+struct wait_queue_head {
+	struct list_head head;
+};
+
+typedef struct wait_queue_head wait_queue_head_t;
+
+struct wait_queue_entry {
+	void *private;
+	struct list_head entry;
+};
+
+struct socket_wq {
+	wait_queue_head_t wait;
+};
+
+struct poll_wqueues {
+	struct task_struct *polling_task;
+	int inline_index; /* how many queues it stands in, up to those that have room in it */
+};
+
 struct sock {
 	struct sock_common __sk_common;
 	u16 sk_protocol;
+	struct socket_wq *sk_wq;
 };
 
 struct inet_connection_sock {

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Looks at connections, against ones of this process whose state is known. Needs root; see `kernel_allows`.
 
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::unwrap_used, unsafe_code)]
 
 use std::io::{Read, Write};
 use std::mem::MaybeUninit;
 use std::net::{Ipv4Addr, Ipv6Addr, TcpListener, TcpStream};
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::process::id;
+use std::time::{Duration, Instant};
 
 use testing::need;
 use wakewalk_collect::probes::connections::{Connection, Connections};
@@ -27,6 +29,62 @@ fn pair(address: std::net::IpAddr) -> (TcpStream, TcpStream) {
 fn of(found: &[Connection], stream: &TcpStream) -> Connection {
     let (own, peer) = (stream.local_addr().unwrap().port(), stream.peer_addr().unwrap().port());
     *found.iter().find(|c| (c.local_port, c.remote_port) == (own, peer)).unwrap()
+}
+
+/// A thread of its own that waits for something; ended by whoever drops the other end of its connection.
+fn waits<T: Send + 'static>(stream: T, wait: impl FnOnce(T) + Send + 'static) -> std::thread::JoinHandle<()> {
+    std::thread::spawn(move || wait(stream))
+}
+
+fn polled(streams: &[&TcpStream]) {
+    let fd = |stream: &&TcpStream| libc::pollfd { fd: stream.as_raw_fd(), events: libc::POLLIN, revents: 0 };
+    let mut fds: Vec<libc::pollfd> = streams.iter().map(fd).collect();
+    // SAFETY: `fds` is as long as is said, and lives through the call.
+    unsafe { libc::poll(fds.as_mut_ptr(), fds.len() as u64, 10_000) };
+}
+
+/// An epoll that looks after a connection.
+fn watched(stream: &TcpStream) -> OwnedFd {
+    let mut event = libc::epoll_event { events: libc::EPOLLIN.cast_unsigned(), u64: 0 };
+    // SAFETY: a new descriptor that nobody else owns; `event` lives through the call.
+    unsafe {
+        let epoll = OwnedFd::from_raw_fd(libc::epoll_create1(libc::EPOLL_CLOEXEC));
+        assert_eq!(libc::epoll_ctl(epoll.as_raw_fd(), libc::EPOLL_CTL_ADD, stream.as_raw_fd(), &raw mut event), 0);
+        epoll
+    }
+}
+
+#[test]
+fn who_waits_for_the_next_bytes() {
+    need!(kernel_allows());
+    let (mut a, mut b) = (MaybeUninit::uninit(), MaybeUninit::uninit());
+    let ledger = Ledger::load(&mut a).unwrap();
+    ledger.seed(&[id()]).unwrap();
+    let connections = Connections::load(&mut b, &ledger).unwrap();
+    let pairs: Vec<_> = (0..7).map(|_| pair(Ipv4Addr::LOCALHOST.into())).collect();
+    let ours: Vec<TcpStream> = pairs.iter().map(|(_, accepted)| accepted.try_clone().unwrap()).collect();
+    let took = |at: usize| ours[at].try_clone().unwrap();
+    let threads = vec![
+        waits(took(0), |mut stream| drop(stream.read(&mut [0; 8]))),
+        waits(took(1), |stream| polled(&[&stream])),
+        // An event loop waits for all of them, whatever it has in hand.
+        waits((took(2), took(3), took(4)), |(a, b, c)| polled(&[&a, &b, &c])),
+    ];
+    let epoll = watched(&ours[5]);
+    let expected = [true, true, false, false, false, false, false];
+    let seen = || -> Vec<bool> {
+        let found = connections.look(&[id()]).unwrap();
+        ours.iter().map(|stream| of(&found, stream).awaited).collect()
+    };
+    // Until the threads stand there.
+    let patience = Instant::now() + Duration::from_secs(20);
+    while seen() != expected && Instant::now() < patience {
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    assert_eq!(seen(), expected);
+    drop((pairs, epoll));
+    ours.iter().for_each(|stream| drop(stream.shutdown(std::net::Shutdown::Both)));
+    threads.into_iter().for_each(|thread| thread.join().unwrap());
 }
 
 #[test]

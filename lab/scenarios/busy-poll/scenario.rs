@@ -7,7 +7,7 @@ use anyhow::Result;
 
 use crate::builds::Build;
 use crate::cell::{Cell, Program};
-use crate::scenario::{Aim, Expected, NEUTRAL, Scenario, Side};
+use crate::scenario::{Aim, Expected, Scenario, Side};
 
 const STORY: &str = "stories/002-go-epoll";
 /// Where viewers connect.
@@ -23,7 +23,9 @@ pub static SCENARIO: Scenario = Scenario {
     name: "busy-poll",
     about: "a Go streaming service whose C reactor calls epoll_wait with timeout 0",
     expected: Expected { comm: Some("mio-reactor"), syscall: Some("epoll_"), ..Expected::cause(&["busy-poll"]) },
-    twin: Some(NEUTRAL),
+    // A viewer acknowledges each frame, and the next one goes out by the clock: with many viewers that looks like answers
+    // that come late, and what for cannot be told from outside.
+    twin: Some(Expected::cause(&["healthy", "at-capacity", "not-determined"])),
     builds: BUILDS,
     folders: &[STORY],
     stage,

@@ -133,9 +133,10 @@ impl<'o> Looks<'o> {
     fn add(&mut self, c: &Connection, jiffy_ns: u64) {
         let accepted = self.ports.contains(&c.local_port.into());
         let last_word = last_word(c, jiffy_ns);
-        // What is written is no longer owed, only held.
+        // What is written is no longer owed, only held; and whoever waits for a client's next bytes owes it nothing.
+        let has_done = c.unsent > 0 || c.awaited && c.unread == 0;
         let owed_ns = match (accepted, last_word) {
-            (true, LastWord::Theirs(ns)) if c.unsent == 0 => Some(ns),
+            (true, LastWord::Theirs(ns)) if !has_done => Some(ns),
             (false, LastWord::Ours(ns)) => Some(ns),
             _ => None,
         };
@@ -225,6 +226,7 @@ mod tests {
             unsent: 0,
             prompt: true,
             heard: true,
+            awaited: false,
             local_port: 80,
             remote_port: 5_000,
             peer: IpAddr::V4(Ipv4Addr::LOCALHOST),

@@ -33,9 +33,50 @@ struct connection_row {
 	u32 prompt; /* data of ours followed what had come within a few jiffies, the last time */
 	u32 heard; /* anything ever came */
 	u32 tgid;
-	u32 zero;
+	u32 awaited; /* a thread of the process waits for what comes next here, and for nothing else */
 	struct port_pair ports;
 };
+
+/* Who waits for a socket is looked for so far. An epoll stands there too, mostly alone. */
+#define WAITERS 4
+/* A poll of so many descriptors is one for this connection; the other one may be there to be woken by. */
+#define ALONE 2
+
+/* A read puts its task there, a poll what it knows of itself, an epoll nothing. */
+static __always_inline bool is_of(void *waiter, u32 tgid)
+{
+	struct task_struct *task = waiter;
+	struct poll_wqueues *poll = waiter;
+
+	if (BPF_CORE_READ(task, tgid) == tgid)
+		return true;
+	return BPF_CORE_READ(poll, inline_index) <= ALONE && BPF_CORE_READ(poll, polling_task, tgid) == tgid;
+}
+
+/*
+ * Whether somebody stands in a read of this connection, or in a poll of it alone: then no request that came here is in
+ * hand, whoever spoke last. Not everything that is said wants an answer (a statement is closed, a log line sent).
+ */
+static __always_inline bool is_awaited(struct sock *sk, u32 tgid)
+{
+	struct socket_wq *wq = BPF_CORE_READ(sk, sk_wq);
+	struct list_head *first, *at;
+	int i;
+
+	if (!wq)
+		return false;
+	first = __builtin_preserve_access_index(&wq->wait.head);
+	at = BPF_CORE_READ(first, next);
+	for (i = 0; i < WAITERS && at && at != first; i++) {
+		struct wait_queue_entry *entry = (void *)at - bpf_core_field_offset(struct wait_queue_entry, entry);
+		void *waiter = BPF_CORE_READ(entry, private);
+
+		if (waiter && is_of(waiter, tgid))
+			return true;
+		at = BPF_CORE_READ(at, next);
+	}
+	return false;
+}
 
 SEC("iter/task_file")
 int read_connections(struct bpf_iter__task_file *ctx)
@@ -74,6 +115,7 @@ int read_connections(struct bpf_iter__task_file *ctx)
 	row.prompt = BPF_CORE_READ(tcp, inet_conn.icsk_ack.pingpong) > 0;
 	row.heard = BPF_CORE_READ(tcp, bytes_received) > 0;
 	row.tgid = BPF_CORE_READ(task, tgid);
+	row.awaited = is_awaited(sk, row.tgid);
 	bpf_seq_write(ctx->meta->seq, &row, sizeof(row));
 	return 0;
 }

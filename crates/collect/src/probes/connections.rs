@@ -53,6 +53,8 @@ pub struct Connection {
     pub prompt: bool,
     /// Anything ever came.
     pub heard: bool,
+    /// A thread of the process waits for what comes next here, and for nothing else.
+    pub awaited: bool,
     /// Its own port.
     pub local_port: u16,
     /// Its peer's port.
@@ -78,7 +80,7 @@ struct RawRow {
     prompt: u32,
     heard: u32,
     tgid: u32,
-    nothing: u32,
+    awaited: u32,
     peer: [u8; 16],
     family: u16,
     local: u16,
@@ -169,6 +171,7 @@ fn connection(raw: RawRow) -> Connection {
         unsent: raw.unsent,
         prompt: raw.prompt != 0,
         heard: raw.heard != 0,
+        awaited: raw.awaited != 0,
         local_port: raw.local,
         remote_port: raw.remote,
         peer,
