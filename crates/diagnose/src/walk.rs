@@ -113,6 +113,9 @@ impl Walk {
     pub fn slept(&self, case: &Case, row: &Wakeup) -> bool {
         let (comm, call) = (kind_of_thread(&row.comm), case.syscall(row.syscall));
         let mut who = Who { pid: row.pid, comm, call, ..Who::default() };
+        if self.codes.parks(row, &who) {
+            return false; // the runtime's own round
+        }
         if row.context == "interrupt" && turns::kind(case, row.syscall, &row.args) == TIMED {
             who.fd_kind = TIMED.to_string();
             return self.codes.sleeps(&who);
