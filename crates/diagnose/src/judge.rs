@@ -9,6 +9,7 @@ use crate::case::Case;
 use crate::comparison::{Named, Per, compare};
 use crate::facts::limits::Limits;
 use crate::facts::quality::Quality;
+use crate::ledger::largest::largest;
 use crate::ledger::threads::Threads;
 use crate::remarks::{self, Remark, hidden_queues, inner_queues, largest_line, own_clients, unnamed};
 use crate::rules::{Check, Outcome, RULES, Statement};
@@ -58,7 +59,9 @@ fn judge(case: &Case<'_>) -> Verdict {
     let quality = case.fact::<Quality>().ok();
     asked.gaps.extend(quality.iter().flat_map(|q| q.gaps.clone()));
     asked.gaps.extend(unnamed::function_names(case));
-    asked.gaps.extend(inner_queues::unseen(case));
+    // A pool that was found is not unseen.
+    let found = asked.findings.iter().any(|(finding, _)| finding.cause == "pool-exhausted");
+    asked.gaps.extend(inner_queues::unseen(case).filter(|_| !found));
     asked.gaps.extend(hidden_queues::gap_of(case));
     asked.gaps.dedup();
     Verdict {
@@ -127,8 +130,14 @@ impl Asked {
 
 /// Adds to a verdict that accuses nobody what a reader must know before relying on it.
 fn temper(case: &Case, statement: &mut Statement) {
-    let said: Vec<Remark> =
-        [own_clients::remark, largest_line::remark].iter().filter_map(|remark| remark(case)).collect();
+    let mut said: Vec<Remark> = own_clients::remark(case).into_iter().collect();
+    // What the headline says already is not said again.
+    let told = |remark: &Remark| {
+        largest(case).is_some_and(|line| statement.headline.contains(&line.words)) || {
+            statement.headline.starts_with("waits for ") && remark.headline.ends_with("somebody's answer")
+        }
+    };
+    said.extend(largest_line::remark(case).filter(|remark| !told(remark)));
     statement.headline += &remarks::headlines(&said);
     statement.detail += &remarks::details(&said);
     if let Some(advice) = said.into_iter().find_map(|remark| remark.advice) {

@@ -11,6 +11,7 @@ use crate::ledger::blocked::{self, Blocked, is_reclaim, symbols};
 use crate::ledger::threads::Threads;
 use crate::statistics::share;
 use crate::verdict::Gap;
+use crate::wording::word;
 
 /// Why memory was short.
 #[derive(Clone, Debug, PartialEq)]
@@ -83,12 +84,18 @@ fn shortage(counters: &Counters) -> Option<Shortage> {
     let met = |group: &str| counters.delta_sum("cgroup/memory", group, &["failcnt", "over_high"]).unwrap_or(0.0);
     let group = counters.entities("cgroup/memory").max_by(|a, b| met(a).total_cmp(&met(b))).filter(|g| met(g) > 0.0);
     if let Some(group) = group {
-        let (of, counted_in) =
-            (format!("the memory limit of cgroup {group}"), "memory.failcnt or memory.events".into());
+        let (of, counted_in) = (
+            format!("the memory limit of cgroup {group}"),
+            format!("cat /sys/fs/cgroup{{,/memory}}{}/memory.{{events,failcnt}} 2>/dev/null", word(group)),
+        );
         return Some(Shortage { of, times: met(group), counted_in });
     }
     let times = counters.delta_sum("proc/vmstat", "", &["allocstall", "pswpin"])?;
-    let host = Shortage { of: "the host's memory".into(), times, counted_in: "/proc/vmstat".into() };
+    let host = Shortage {
+        of: "the host's memory".into(),
+        times,
+        counted_in: "grep -E 'allocstall|pswpin' /proc/vmstat".into(),
+    };
     (times > 0.0).then_some(host)
 }
 

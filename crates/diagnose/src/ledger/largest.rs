@@ -54,16 +54,26 @@ const MAYBE_IDLE: &[Blocked] = &[
 
 /// The largest line that is not idleness; none = nothing but idleness, or there is no ledger.
 pub fn largest(case: &Case) -> Option<Largest> {
+    let lines = lines(case)?;
+    let all: f64 = lines.iter().map(|(_, ns)| ns).sum();
+    let (line, ns) = lines.into_iter().max_by(|a, b| a.1.total_cmp(&b.1)).filter(|(_, ns)| *ns > 0.0)?;
+    Some(Largest { line, ns, of_busy: share(ns, all), words: words(case, line) })
+}
+
+/// Active time by the ledger, ns: all of its lines without what of them was idleness.
+pub fn active_ns(case: &Case) -> f64 {
+    lines(case).map_or(0.0, |lines| lines.iter().map(|(_, ns)| ns).sum())
+}
+
+/// The ledger's lines without what of them was idleness, ns.
+fn lines(case: &Case) -> Option<Vec<(&'static str, f64)>> {
     let ledger = case.fact::<Threads>().ok()?;
     let waited = waited(case);
     let busy = |(line, ns): (&'static str, f64)| match MAYBE_IDLE.iter().find(|kind| kind.line() == line) {
         Some(kind) => (line, ns.min(waited.get(kind).copied().unwrap_or(0.0))),
         None => (line, ns),
     };
-    let lines: Vec<(&'static str, f64)> = ledger.total.named().into_iter().map(busy).collect();
-    let all: f64 = lines.iter().map(|(_, ns)| ns).sum();
-    let (line, ns) = lines.into_iter().max_by(|a, b| a.1.total_cmp(&b.1)).filter(|(_, ns)| *ns > 0.0)?;
-    Some(Largest { line, ns, of_busy: share(ns, all), words: words(case, line) })
+    Some(ledger.total.named().into_iter().map(busy).collect())
 }
 
 /// Time of kinds of blocks in which somebody was waited for, ns.

@@ -31,6 +31,9 @@ pub(crate) fn look(case: &Case) -> Hidden {
     }
 }
 
+/// Answers at a time that are nearly none.
+const HARDLY_ANY: f64 = 0.05;
+
 /// The gap that every target has whose runtime keeps such queues and that serves somebody; with what the connections say.
 pub(crate) fn gap_of(case: &Case) -> Option<Gap> {
     let (runtime, waiting) = (runtime(case)?, case.fact::<Waiting>().ok()?);
@@ -38,12 +41,14 @@ pub(crate) fn gap_of(case: &Case) -> Option<Gap> {
         return None;
     }
     let so_far = match case.fact::<Unexplained>() {
-        Ok(u) if !u.matters() => {
-            format!(
-                "; {:.1} answers at a time were owed for 10 ms or longer, so little time can have been lost there",
-                u.late
-            )
-        }
+        Ok(u) if !u.matters() => match u.late {
+            few if few < HARDLY_ANY => {
+                "; no answer was owed for 10 ms or longer, so little can have been lost there".into()
+            }
+            late => format!(
+                "; {late:.1} answers at a time were owed for 10 ms or longer, and what was measured explains them"
+            ),
+        },
         _ => String::new(),
     };
     let Hidden { what, look } = look(case);

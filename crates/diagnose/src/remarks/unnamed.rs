@@ -26,6 +26,11 @@ struct Unnamed {
     remedy: String,
 }
 
+/// The target's first process.
+fn pid(case: &Case) -> String {
+    case.recording.meta.target.pids.first().map_or("PID".to_string(), u32::to_string)
+}
+
 /// What has no names, if it is much.
 fn much(case: &Case) -> Option<Unnamed> {
     let (profile, stacks) = (case.fact::<Profile>().ok()?, case.fact::<Stacks>().ok()?);
@@ -35,7 +40,10 @@ fn much(case: &Case) -> Option<Unnamed> {
     }
     let is_jit = profile.unnamed_jit * 2 >= profile.unnamed_own;
     let (what, remedy) = match is_jit {
-        true => ("JIT-compiled code without names", jit::names(stacks.beside_jit()).fully.to_string()),
+        true => (
+            "JIT-compiled code without names",
+            jit::names(stacks.beside_jit()).fully.replace("jcmd PID", &format!("jcmd {}", pid(case))),
+        ),
         false => {
             ("code without symbols", "install the debug symbols of its binaries, or do not strip them".to_string())
         }

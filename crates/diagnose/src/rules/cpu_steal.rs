@@ -57,7 +57,7 @@ fn check(case: &Case) -> Checked {
     let part = share(lost, wanted);
     if part < MIN_OF_DEMAND || ratio(lost, case.length_ns()) < MIN_CORES {
         return ruled_out(format!(
-            "{} of CPU time was stolen, but {} of it from the target, {} of its own demand (under 5 %, or 2 % of a CPU)",
+            "{} of CPU time was stolen, but {} of it from the target, {} of its CPU demand (a finding needs 5 % of it, and 2 % of a CPU)",
             percent(stolen),
             seconds(lost / 1e9),
             percent(part)
@@ -79,7 +79,8 @@ fn finding(case: &Case, cpus: &Cpus, time: &CpuTime, lines: &Lines, lost_ns: f64
         cause: RULE.cause.into(),
         confidence: confidence(case, sources),
         summary: format!(
-            "The hypervisor ran somebody else for {} of the time that {} had work; that cost the target {}, {} of its CPU demand",
+            "The hypervisor ran somebody else for {} of the time that {} had work; that cost the target {}, {} of \
+             its CPU demand",
             percent(stolen),
             cpu_list(&cpus.allowed),
             seconds(lost_ns / 1e9),

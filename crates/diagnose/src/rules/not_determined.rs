@@ -24,7 +24,8 @@ pub(super) static RULE: Rule = Rule {
                 most of its time, for several things that no single cause stands behind.",
         recognised_by: "The recording is very short, ledger lines cover less than 90 % of the threads' time, a tenth of \
                         some events was lost, or a cause could not be looked at. Or requests stand unanswered for what nobody \
-                        sees, errors were counted, or somebody stopped it. Or: waits are more than two thirds of a service's active time, and no cause has enough of them.",
+                        sees, errors were counted, or somebody stopped it. Or: waits are more than two thirds of a \
+                        service's active time, and no cause has enough of them.",
         what_to_do: "Read what is missing, run wakewalk doctor to see what this kernel allows, and record again for \
                      longer.",
         look_alikes: "healthy: there, everything was looked at and ruled out.",
@@ -84,6 +85,15 @@ fn check(case: &Case, gaps: &[Gap]) -> Option<Statement> {
 
 /// It waited for others, and for whom or what cannot be told.
 fn waited(case: &Case, gap: &Gap) -> Statement {
+    if let Some((who, peer)) = slow_dependency::unsent(case) {
+        return Statement {
+            headline: format!("waits for {who}, but part of its own questions stood unsent"),
+            advice: format!(
+                "send each question in one write, or set TCP_NODELAY; `ss -tino dst {peer}` shows what is unsent"
+            ),
+            detail: format!("{}.", gap.why),
+        };
+    }
     let is_untold = case.fact::<Waiting>().is_ok_and(|waiting| slow_dependency::is_untold(case, &waiting));
     let (headline, advice) = match is_untold {
         true => (
@@ -115,8 +125,8 @@ fn held(case: &Case) -> Option<Statement> {
     let words = stopped.words().filter(|_| stopped.share() >= MAX_HELD)?;
     let part = percent(stopped.share());
     Some(Statement {
-        headline: format!("for {part} of its thread time it could not run: {words}"),
-        advice: "let it run, and diagnose again".into(),
+        headline: format!("held for {part} of its thread time: {words}"),
+        advice: "find out who holds it and why, and diagnose again when it runs".into(),
         detail: format!(
             "The target was held for {part} of its threads' time by {words}: clients waited for that long too."
         ),
@@ -129,10 +139,10 @@ fn failing(case: &Case) -> Option<Statement> {
     let first = errors.found.first()?;
     let others = errors.found.iter().skip(1).map(|error| format!(" Besides: {}.", error.what));
     Some(Statement {
-        headline: format!("not well: {}", first.what),
+        headline: first.what.clone(),
         advice: format!("find out why: `{}`", first.see),
         detail: format!(
-            "The lost time explains nothing, but the network stack or the calls of the target counted errors: {}.{} The \
+            "Its time shows no cause, but the network stack or the calls of the target counted errors: {}.{} The \
              counters are those of its whole network namespace.",
             first.what,
             others.collect::<String>()

@@ -68,7 +68,8 @@ fn of_connections(case: &Case, rights: &Rights, waiting: &Waiting) -> Checked {
     let (first, part) = (&rights.chains[0], waiting.share(rights.ns));
     let (waiter, what) = (&first.links[0].who, held(first));
     let summary = format!(
-        "Threads that serve clients waited for one of {} for {} of thread time, {} of the target's active time; {:.1} were taken on average, {} at most{}",
+        "Threads that serve clients waited for one of {} for {} of thread time, {} of the target's active time; {:.1} \
+         were taken on average, {} at most{}",
         what,
         seconds(rights.ns / 1e9),
         percent(part),
@@ -87,7 +88,11 @@ fn of_connections(case: &Case, rights: &Rights, waiting: &Waiting) -> Checked {
     ];
     let headline =
         format!("requests wait for one of {what} for {} of active time: all {} are taken", percent(part), rights.most);
-    found(finding, headline, advice(first, "make the pool larger, or what its holders wait for quicker"))
+    found(
+        finding,
+        headline,
+        advice(first, "look at what its holders wait for: a larger pool helps only if that has room"),
+    )
 }
 
 /// What to do: more of them help only as long as what they lead to has room.
@@ -127,7 +132,7 @@ fn of_workers(case: &Case, workers: &Workers, waiting: &Waiting) -> Checked {
     );
     let explains = Explains {
         share: workers.queue / (workers.queue + workers.threads as f64),
-        of: "the connections inside it".to_string(),
+        of: "its clients' connections, those in the accept queue,".to_string(),
         seconds: workers.queue * case.seconds(),
     };
     let mut finding = finding(case, waits, explains, summary)?;
@@ -143,10 +148,10 @@ fn of_workers(case: &Case, workers: &Workers, waiting: &Waiting) -> Checked {
         1 => "the one thread that accepts is taken".to_string(),
         n => format!("all {n} threads that accept are taken"),
     };
-    let headline = format!("{:.1} connections stand in the accept queue: {taken}", workers.queue);
+    let headline = format!("{:.0} connections stand in the accept queue: {taken}", workers.queue.max(1.0));
     let otherwise = match workers.kept {
         kept if kept >= KEPT => "clients that keep idle connections hold them: a shorter keep-alive, or more workers",
-        _ => "let it serve more at a time, or make what they wait for quicker",
+        _ => "look at what they wait for: more workers help only if that has room",
     };
     let advice = waits.map_or(otherwise.to_string(), |chain| advice(chain, otherwise));
     found(finding, headline, advice)

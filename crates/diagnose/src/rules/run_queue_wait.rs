@@ -100,7 +100,8 @@ fn check(case: &Case) -> Checked {
 
 fn not_behind_others(lines: &Lines, explained: f64) -> String {
     format!(
-        "the target was runnable without a CPU for {}, but behind other processes only for {}, {} of its CPU demand (under 25 %); the rest was behind its own threads or ordinary hand-overs",
+        "the target was runnable without a CPU for {}, but behind other processes only for {}, {} of its CPU \
+         demand (under 25 %); the rest was behind its own threads or ordinary hand-overs",
         seconds(lines.waiting_for_cpu_ns() / 1e9),
         seconds(explained / 1e9),
         percent(share(explained, lines.demand_ns())),

@@ -94,9 +94,8 @@ fn check(case: &Case) -> Checked {
 /// What speaks for whoever was asked, if anything does.
 fn doubt(case: &Case, who: &str, chains: &[&Chain], ns: f64) -> Option<String> {
     let peer = &chains[0].links[0].who.peer;
-    let waited = format!("it waited for {who} for {}", seconds(ns / 1e9));
-    let held_back = case.fact::<Connections>().map_or(0.0, |connections| connections.held_back(peer));
-    if !peer.is_empty() && held_back >= MAX_HELD_BACK {
+    let waited = format!("It waited for {who} for {}", seconds(ns / 1e9));
+    if let Some(held_back) = held_back(case, peer) {
         return Some(format!(
             "{waited}, but in {} of the connections in which an answer was owed, part of the question itself stood unsent \
              (small writes without TCP_NODELAY, or a full window): look at `ss -tino dst {peer}`",
@@ -106,6 +105,20 @@ fn doubt(case: &Case, who: &str, chains: &[&Chain], ns: f64) -> Option<String> {
     let unseen = sum(chains.iter().copied().filter(|chain| chain.end.kind == Kind::Unseen));
     (share(unseen, ns) >= MAX_UNSEEN)
         .then(|| format!("{waited}, and what that one did meanwhile was not seen: {}", look_there(chains[0])))
+}
+
+/// In how many of the connections to a peer in which an answer was owed, part of the question stood unsent, if in many.
+fn held_back(case: &Case, peer: &str) -> Option<f64> {
+    let held_back = case.fact::<Connections>().ok()?.held_back(peer);
+    (!peer.is_empty() && held_back >= MAX_HELD_BACK).then_some(held_back)
+}
+
+/// Whom it waited for most, if that one did not have the whole question: name and address.
+pub(super) fn unsent(case: &Case) -> Option<(String, String)> {
+    let waiting = case.fact::<Waiting>().ok()?;
+    let (who, chains, _) = worst(&waiting)?;
+    let peer = chains.first()?.links[0].who.peer.clone();
+    held_back(case, &peer).map(|_| (who, peer))
 }
 
 fn look_there(chain: &Chain) -> String {
@@ -135,7 +148,7 @@ fn otherwise(case: &Case, waiting: &Waiting, (reached, why): (f64, String)) -> C
         "" => "who ended it was not seen".to_string(),
         peer => format!("it waited for {peer}, and no client asked for anything meanwhile"),
     };
-    Err(gap(RULE.cause, format!("for {} it cannot be told whether the target was idle: {whom}", seconds(untold / 1e9))))
+    Err(gap(RULE.cause, format!("For {} it cannot be told whether the target was idle: {whom}", seconds(untold / 1e9))))
 }
 
 /// Whom the target waits for most: chains by the first process after its own, or by the host that it asked.

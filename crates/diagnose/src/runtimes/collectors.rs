@@ -41,7 +41,7 @@ const ALL: &[Collector] = &[
         ],
         threads_beside: &[],
         threads_instead: &[],
-        less_often: "raise GOGC or set GOMEMLIMIT, and keep fewer pointers",
+        less_often: "raise GOGC (200 halves the collections, the heap grows by half), keep fewer pointers",
     },
     Collector {
         runtime: "the Java VM",

@@ -27,7 +27,8 @@ pub struct Connection {
     /// The ones with bytes that were written and could not be sent yet.
     pub unsent: u64,
     /// The ones in which an answer was owed: data had come from the end that asks, and since then nothing from the other.
-    /// At least so many; the kernel keeps these times to a jiffy.
+    /// At least so many; the kernel keeps these times to a jiffy. A thread that stands in a read of an accepted connection
+    /// alone owes nothing there.
     pub unanswered: u64,
     /// Of those, the ones in which it had been owed for 10 ms or longer.
     pub late: u64,

@@ -54,9 +54,9 @@ fn windows(material: &Material<'_>, windows: &Windows) -> Block {
     } else {
         let share = if material.case.seconds() > 0.0 { length_s / material.case.seconds() } else { 0.0 };
         format!(
-            "Counted: every call in {} windows of together {}, {} of the capture{}. Rates are those inside the \
+            "Counted: every call in {} of together {}, {} of the capture{}. Rates are those inside the \
              windows; per find: empty calls for each that found something.{}",
-            windows.count,
+            if windows.count == 1 { "1 window".to_owned() } else { format!("{} windows", windows.count) },
             numbers::seconds(length_s),
             numbers::share(share),
             cost(material.case.recording.rows()),

@@ -91,13 +91,17 @@ fn how_much(verdict: &Verdict) -> String {
             let explains = &finding.explains;
             let (share, time) = (numbers::share(explains.share), numbers::seconds(explains.seconds));
             let symptom = measured.map(|m| format!("; {m}")).unwrap_or_default();
+            // Connections are no time.
+            if explains.of.contains("connections") {
+                return format!("{share} of {} in {window}{symptom}", explains.of);
+            }
             // Several threads at once have more time than the window is long.
             let of_threads = if explains.seconds > verdict.window.seconds { " of thread time" } else { "" };
             format!("{share} of {} ({time}{of_threads}) in {window}{symptom}", explains.of)
         }
         (None, measured) => {
             let known = numbers::share(verdict.coverage.thread_time);
-            let symptom = measured.unwrap_or_else(|| "no symptom was seen".to_owned());
+            let symptom = measured.unwrap_or_else(|| "response times were not measured".to_owned());
             format!("{symptom} over {window}; {known} of thread time is accounted for")
         }
     }

@@ -8,7 +8,7 @@ use diagnose::facts::file_locks::FileLocks;
 use diagnose::facts::file_systems::FileSystems;
 use diagnose::facts::kernel_locks::KernelLocks;
 use diagnose::facts::stopped::Stopped;
-use diagnose::facts::waiting::Waiting;
+use diagnose::ledger::largest::active_ns;
 
 use crate::numbers;
 use crate::section::{Bar, Block, Section, Terminal, Tone};
@@ -44,8 +44,7 @@ pub fn view(material: &Material<'_>) -> Option<Section> {
     }
     let error = material.verdict.coverage.user_share_error;
     let split = format!("; user and kernel told apart within ± {}", numbers::share(error));
-    let active = material.case.fact::<Waiting>().map_or(0.0, |waiting| waiting.active_ns() / 1e9);
-    let active = match active {
+    let active = match active(material) {
         none if none <= 0.0 => String::new(),
         // What the walk picked is counted up to the whole; beside what the ledger measured it may round to more.
         some => format!(", {} of it active", numbers::seconds(some.min(total))),
@@ -59,6 +58,15 @@ pub fn view(material: &Material<'_>) -> Option<Section> {
     let detail = &material.verdict.detail;
     blocks.extend((!detail.is_empty()).then(|| Block::Text { text: detail.clone(), tone: Tone::Plain }));
     Some(Section { id: "ledger", title: "Where the time went".to_owned(), blocks, terminal: Terminal::All })
+}
+
+/// Active time, s: the whole of the share that is accused, so that the two agree; else by the ledger.
+fn active(material: &Material<'_>) -> f64 {
+    let explains = material.verdict.findings.first().map(|finding| &finding.explains);
+    match explains.filter(|explains| explains.of == "active time" && explains.share > 0.0) {
+        Some(explains) => explains.seconds / explains.share,
+        None => active_ns(material.case) / 1e9,
+    }
 }
 
 /// From this share of the whole on, what a line means is said where its name alone does not.
