@@ -69,6 +69,8 @@ check("evidence, ruled out and gaps are all there", "busy-poll", async (page) =>
     for (const words of [fact, expected, see_yourself])
       assert.ok((await text(page, "#evidence")).includes(words), words);
   }
+  // What hardly was there is folded.
+  await page.locator("#ruled-out summary").click();
   for (const { cause, why } of verdict.ruled_out) {
     assert.ok(
       (await text(page, "#ruled-out")).includes(cause) && (await text(page, "#ruled-out")).includes(why),
