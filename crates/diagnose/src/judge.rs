@@ -9,7 +9,6 @@ use crate::case::Case;
 use crate::comparison::{Named, Per, compare};
 use crate::facts::limits::Limits;
 use crate::facts::quality::Quality;
-use crate::ledger::largest::largest;
 use crate::ledger::threads::Threads;
 use crate::remarks::{self, Remark, hidden_queues, inner_queues, largest_line, own_clients, unnamed};
 use crate::rules::{Check, Outcome, RULES, Statement};
@@ -130,14 +129,8 @@ impl Asked {
 
 /// Adds to a verdict that accuses nobody what a reader must know before relying on it.
 fn temper(case: &Case, statement: &mut Statement) {
-    let mut said: Vec<Remark> = own_clients::remark(case).into_iter().collect();
-    // What the headline says already is not said again.
-    let told = |remark: &Remark| {
-        largest(case).is_some_and(|line| statement.headline.contains(&line.words)) || {
-            statement.headline.starts_with("waits for ") && remark.headline.ends_with("somebody's answer")
-        }
-    };
-    said.extend(largest_line::remark(case).filter(|remark| !told(remark)));
+    let largest = largest_line::remark(case, &statement.headline);
+    let said: Vec<Remark> = own_clients::remark(case).into_iter().chain(largest).collect();
     statement.headline += &remarks::headlines(&said);
     statement.detail += &remarks::details(&said);
     if let Some(advice) = said.into_iter().find_map(|remark| remark.advice) {

@@ -17,11 +17,11 @@ const MIN_THREADS: f64 = 0.05;
 /// Lines that verdicts speak of anyway.
 const ON_CPU: &[&str] = &["user", "kernel", "kernel_in_wait_calls", "cpu_unsplit", "interrupted"];
 
-/// What most of the active time went to, if that was no computing.
-pub(crate) fn remark(case: &Case) -> Option<Remark> {
+/// What most of the active time went to, if that was no computing, and is not said already.
+pub(crate) fn remark(case: &Case, said: &str) -> Option<Remark> {
     let line = largest(case)?;
     let enough = line.of_busy >= MOST && ratio(line.ns, case.length_ns()) >= MIN_THREADS;
-    (enough && !ON_CPU.contains(&line.line)).then(|| Remark {
+    (enough && !ON_CPU.contains(&line.line) && !said.contains(&line.words)).then(|| Remark {
         headline: format!("{} of its active time was {}", percent(line.of_busy), line.words),
         advice: None,
         detail: line.sentence(),
@@ -38,7 +38,7 @@ mod tests {
         let text = |cpu: &str, queue: &str| {
             format!("meta length_ns=1e9\nthread t_ns=1e9 pid=1 tid=1 wall_ns=1e9 cpu_ns={cpu} run_queue_ns={queue}")
         };
-        let told = |text: &str| remark(&Case::new(&parse(text).unwrap())).map(|remark| remark.headline);
+        let told = |text: &str| remark(&Case::new(&parse(text).unwrap()), "").map(|remark| remark.headline);
         assert!(told(&text("2e8", "8e8")).is_some_and(|headline| headline.starts_with("80 % of its active time was")));
         assert_eq!(told(&text("8e8", "2e8")), None);
     }

@@ -148,7 +148,7 @@ fn of_workers(case: &Case, workers: &Workers, waiting: &Waiting) -> Checked {
         1 => "the one thread that accepts is taken".to_string(),
         n => format!("all {n} threads that accept are taken"),
     };
-    let headline = format!("{:.0} connections stand in the accept queue: {taken}", workers.queue.max(1.0));
+    let headline = format!("{:.0} connections stand in the accept queue: {taken}", workers.queue);
     let otherwise = match workers.kept {
         kept if kept >= KEPT => "clients that keep idle connections hold them: a shorter keep-alive, or more workers",
         _ => "look at what they wait for: more workers help only if that has room",
