@@ -48,9 +48,10 @@ static __always_inline bool is_of(void *waiter, u32 tgid)
 	struct task_struct *task = waiter;
 	struct poll_wqueues *poll = waiter;
 
-	if (BPF_CORE_READ(task, tgid) == tgid)
-		return true;
-	return BPF_CORE_READ(poll, inline_index) <= ALONE && BPF_CORE_READ(poll, polling_task, tgid) == tgid;
+	/* First: where a task keeps its number, a poll has whatever lies beyond it on the stack. */
+	if (BPF_CORE_READ(poll, polling_task, tgid) == tgid)
+		return BPF_CORE_READ(poll, inline_index) <= ALONE;
+	return BPF_CORE_READ(task, tgid) == tgid;
 }
 
 /*
