@@ -108,7 +108,8 @@ fn name_image(image: &Image, rows: &[(usize, u64)], lined: &HashSet<u32>, frames
     let mut addresses: Vec<u64> = rows.iter().filter_map(|(_, offset)| image.vaddr(*offset)).collect();
     addresses.sort_unstable();
     addresses.dedup();
-    let with_lines = rows.iter().filter(|(row, _)| lined.contains(&frames[*row].id));
+    let is_lined = |row: usize| lined.contains(&frames[row].id) && !is_c_library(&image.name);
+    let with_lines = rows.iter().filter(|(row, _)| is_lined(*row));
     let with_lines: HashSet<u64> = with_lines.filter_map(|(_, offset)| image.vaddr(*offset)).collect();
     let mut named = Vec::new();
     if Instant::now() < deadline {
@@ -123,6 +124,14 @@ fn name_image(image: &Image, rows: &[(usize, u64)], lined: &HashSet<u32>, frames
             frame.source = found.source.clone();
         }
     }
+}
+
+/// Whether a file is the C library, whose lines help nobody: what is slow was written by who called it. Its debug
+/// information is installed on many a host, and to unpack it took longer than to judge.
+fn is_c_library(path: &str) -> bool {
+    const FILES: [&str; 6] = ["libc.so", "libc-2", "ld-linux", "ld-musl", "libpthread", "libm.so"];
+    let file = path.rsplit('/').next().unwrap_or(path);
+    FILES.iter().any(|name| file.starts_with(name))
 }
 
 /// Names of sorted addresses, and source lines of some of them: from Go's own table, which is there and quickly read where
@@ -206,6 +215,15 @@ mod tests {
         assert_eq!(clip("main"), "main");
         let long = clip(&format!("a{}", "ü".repeat(400)));
         assert_eq!((long.len(), long.chars().count()), (511, 256));
+    }
+
+    #[test]
+    fn the_c_library_is_told_from_what_looks_like_it() {
+        assert!(
+            ["/usr/lib/x86_64-linux-gnu/libc.so.6", "/lib/ld-musl-x86_64.so.1", "libc-2.31.so"].map(is_c_library)
+                == [true; 3]
+        );
+        assert!(["/opt/libcurl.so.4", "/usr/bin/libc", "/srv/libc.so/app"].map(is_c_library) == [false; 3]);
     }
 
     #[test]
