@@ -64,6 +64,8 @@ struct {
 	__type(value, struct thread_state);
 } threads SEC(".maps");
 
+const volatile u32 task_type = 0; /* the kernel's number of struct task_struct; 0 = not known */
+
 extern void *bpf_rdonly_cast(const void *object, __u32 type) __ksym __weak; /* since 6.2; no code, only a note to it */
 
 /*
@@ -72,9 +74,9 @@ extern void *bpf_rdonly_cast(const void *object, __u32 type) __ksym __weak; /* s
  */
 static __always_inline struct task_struct *untrusted(struct task_struct *task)
 {
-	if (!bpf_ksym_exists(bpf_rdonly_cast))
+	if (!task_type || !bpf_ksym_exists(bpf_rdonly_cast))
 		return task;
-	return bpf_rdonly_cast(task, bpf_core_type_id_kernel(struct task_struct));
+	return bpf_rdonly_cast(task, task_type);
 }
 
 /* Whether nothing is kept of a task: the test of a pointer, because a helper's call is most of what it would pay. */

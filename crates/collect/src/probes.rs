@@ -9,6 +9,7 @@
 pub mod calls;
 pub mod connections;
 pub mod kernel_map;
+mod kernel_types;
 pub mod ledger;
 pub mod names;
 pub mod perf_event;

@@ -7,13 +7,13 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::rc::Rc;
 
 use anyhow::{Context, Result};
-use libbpf_rs::skel::{Skel, SkelBuilder};
+use libbpf_rs::skel::Skel;
 use libbpf_rs::{Link, MapCore, OpenObject, RingBuffer, RingBufferBuilder};
 use plain::Plain;
 use recording::tables::{Call, CallExample, CallLatency};
 
 use super::shapes::{self, Argument};
-use super::{kernel_map, refusal, run_stats};
+use super::{kernel_map, kernel_types, refusal, run_stats};
 
 mod skel {
     #![allow(missing_docs, clippy::all, clippy::pedantic, clippy::unwrap_used, clippy::expect_used)]
@@ -76,11 +76,10 @@ impl<'o> Calls<'o> {
     /// # Errors
     /// The kernel refuses a program.
     pub fn load(storage: &'o mut MaybeUninit<OpenObject>, threads: &impl MapCore) -> Result<Self> {
-        refusal::listen();
-        let mut open =
-            skel::CallsSkelBuilder::default().open(storage).context("failed to open the call windows' programs")?;
+        let mut open = refusal::open(skel::CallsSkelBuilder::default(), storage, "the call windows' programs")?;
         open.maps.threads.reuse_fd(threads.as_fd()).context("failed to share the map of threads")?;
         if let Some(rodata) = open.maps.rodata_data.as_deref_mut() {
+            rodata.task_type = kernel_types::task();
             for (nr, shape) in rodata.shapes.iter_mut().enumerate() {
                 let known = shapes::of(nr);
                 shape.takes_fd = u8::from(known.subject.is_descriptor());

@@ -9,12 +9,11 @@ use std::os::fd::AsFd;
 use std::ptr::NonNull;
 
 use anyhow::{Context, Result, anyhow};
-use libbpf_rs::skel::SkelBuilder;
 use libbpf_rs::{AsRawLibbpf, Iter, Link, OpenObject, libbpf_sys};
 use plain::Plain;
 
 use super::ledger::Ledger;
-use super::{kernel_map, refusal};
+use super::{kernel_map, kernel_types, refusal};
 
 mod skel {
     #![allow(missing_docs, clippy::all, clippy::pedantic, clippy::unwrap_used, clippy::expect_used)]
@@ -100,9 +99,11 @@ impl<'o> Connections<'o> {
     /// # Errors
     /// The kernel refuses the program.
     pub fn load(storage: &'o mut MaybeUninit<OpenObject>, ledger: &Ledger<'_>) -> Result<Self> {
-        refusal::listen();
         let builder = skel::ConnectionsSkelBuilder::default();
-        let mut open = builder.open(storage).context("failed to open the program that reads connections")?;
+        let mut open = refusal::open(builder, storage, "the program that reads connections")?;
+        if let Some(rodata) = open.maps.rodata_data.as_deref_mut() {
+            rodata.task_type = kernel_types::task();
+        }
         open.maps.threads.reuse_fd(ledger.threads().as_fd()).context("failed to share the map of threads")?;
         refusal::load(open, "the kernel refused the program that reads connections").map(Self)
     }

@@ -9,11 +9,11 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::rc::Rc;
 
 use anyhow::{Context, Result};
-use libbpf_rs::skel::{OpenSkel as _, Skel, SkelBuilder};
+use libbpf_rs::skel::{OpenSkel as _, Skel};
 use libbpf_rs::{Iter, Link, MapCore, MapFlags, OpenObject, ProgramMut, RingBuffer, RingBufferBuilder};
 use plain::Plain;
 
-use super::{Room, comm_of_chars, kernel_map, profile, refusal, run_stats, shapes};
+use super::{Room, comm_of_chars, kernel_map, kernel_types, profile, refusal, run_stats, shapes};
 use crate::courtesy;
 
 mod counts;
@@ -128,10 +128,9 @@ impl<'o> Ledger<'o> {
     /// # Errors
     /// As above.
     pub fn load_in(storage: &'o mut MaybeUninit<OpenObject>, stack_bytes: u32, room: Room) -> Result<Self> {
-        refusal::listen();
-        let mut open =
-            skel::LedgerSkelBuilder::default().open(storage).context("failed to open the ledger's programs")?;
+        let mut open = refusal::open(skel::LedgerSkelBuilder::default(), storage, "the ledger's programs")?;
         if let Some(rodata) = open.maps.rodata_data.as_deref_mut() {
+            rodata.task_type = kernel_types::task();
             shapes::mark_subjects(&mut rodata.subjects);
             rodata.stack_chunks = profile::chunks(stack_bytes);
         }

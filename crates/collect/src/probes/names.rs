@@ -3,8 +3,7 @@
 
 use std::mem::MaybeUninit;
 
-use anyhow::{Context, Result};
-use libbpf_rs::skel::SkelBuilder;
+use anyhow::Result;
 use libbpf_rs::{OpenObject, ProgramInput};
 
 use super::refusal;
@@ -23,8 +22,7 @@ impl<'o> KernelNames<'o> {
     /// # Errors
     /// The kernel refuses it.
     pub fn load(storage: &'o mut MaybeUninit<OpenObject>) -> Result<Self> {
-        refusal::listen();
-        let open = skel::NamesSkelBuilder::default().open(storage).context("failed to open the program of names")?;
+        let open = refusal::open(skel::NamesSkelBuilder::default(), storage, "the program of names")?;
         refusal::load(open, "the kernel refused the program of names").map(Self)
     }
 

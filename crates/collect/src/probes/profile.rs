@@ -8,12 +8,12 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::rc::Rc;
 
 use anyhow::{Context, Result};
-use libbpf_rs::skel::{OpenSkel as _, Skel, SkelBuilder};
+use libbpf_rs::skel::{OpenSkel as _, Skel};
 use libbpf_rs::{Link, MapCore, OpenObject, RingBuffer, RingBufferBuilder};
 use plain::Plain;
 
 use super::ledger::Ledger;
-use super::{Room, comm_of_chars, kernel_map, perf_event, refusal, run_stats};
+use super::{Room, comm_of_chars, kernel_map, kernel_types, perf_event, refusal, run_stats};
 use crate::courtesy;
 
 mod skel {
@@ -130,10 +130,9 @@ impl<'o> Profile<'o> {
         stack_bytes: u32,
         room: Room,
     ) -> Result<Self> {
-        refusal::listen();
-        let mut open =
-            skel::ProfileSkelBuilder::default().open(storage).context("failed to open the profile's program")?;
+        let mut open = refusal::open(skel::ProfileSkelBuilder::default(), storage, "the profile's program")?;
         if let Some(rodata) = open.maps.rodata_data.as_deref_mut() {
+            rodata.task_type = kernel_types::task();
             rodata.stack_chunks = chunks(stack_bytes);
         }
         room.apply(open.open_object_mut())?;

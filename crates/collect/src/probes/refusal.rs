@@ -4,12 +4,14 @@
 //! libbpf prints its reasons, and the verifier's log of hundreds of lines, to standard error. Here they are kept
 //! instead, and the line that tells most goes into the error that the user gets to see.
 
+use std::mem::MaybeUninit;
 use std::sync::{Mutex, PoisonError};
 
-use anyhow::Result;
-use libbpf_rs::skel::OpenSkel;
-use libbpf_rs::{AsRawLibbpf as _, PrintLevel, libbpf_sys, set_print};
+use anyhow::{Context, Result};
+use libbpf_rs::skel::{OpenSkel, SkelBuilder};
+use libbpf_rs::{AsRawLibbpf as _, OpenObject, PrintLevel, libbpf_sys, set_print};
 
+use super::kernel_types;
 use crate::courtesy;
 
 /// What libbpf said since [`listen`]. It is called from whichever thread loads; only one does.
@@ -19,11 +21,27 @@ static SAID: Mutex<Vec<String>> = Mutex::new(Vec::new());
 const MAX_CHARS: usize = 240;
 
 /// From here on libbpf is silent and its words are kept; earlier words are forgotten.
-pub fn listen() {
+fn listen() {
     set_print(Some((PrintLevel::Warn, |_, text| {
         SAID.lock().unwrap_or_else(PoisonError::into_inner).push(text);
     })));
     SAID.lock().unwrap_or_else(PoisonError::into_inner).clear();
+}
+
+/// Opens a probe's object, to be loaded with [`load`].
+///
+/// # Errors
+/// There is no memory for it.
+pub fn open<'o, B: SkelBuilder<'o>>(
+    mut builder: B,
+    storage: &'o mut MaybeUninit<OpenObject>,
+    what: &str,
+) -> Result<B::Output> {
+    listen();
+    if let Some(types) = kernel_types::get() {
+        builder.object_builder_mut().btf_custom_path(&types.path)?;
+    }
+    builder.open(storage).with_context(|| format!("failed to open {what}"))
 }
 
 /// Loads an open probe. What the library computes for that, most of the time of a load, may be interrupted; the kernel

@@ -8,12 +8,12 @@ use std::path::Path;
 use std::rc::Rc;
 
 use anyhow::{Context, Result};
-use libbpf_rs::skel::{OpenSkel as _, Skel, SkelBuilder};
+use libbpf_rs::skel::{OpenSkel as _, Skel};
 use libbpf_rs::{Link, MapCore, OpenObject, ProgramMut, RingBuffer, RingBufferBuilder};
 use plain::Plain;
 
 use super::ledger::Ledger;
-use super::{Room, comm_of_chars, kernel_map, profile, refusal, run_stats, shapes};
+use super::{Room, comm_of_chars, kernel_map, kernel_types, profile, refusal, run_stats, shapes};
 use crate::{courtesy, host};
 
 mod skel {
@@ -152,14 +152,13 @@ impl<'o> Wakeups<'o> {
         stack_bytes: Option<u32>,
         room: Room,
     ) -> Result<Self> {
-        refusal::listen();
-        let mut open =
-            skel::WakeupsSkelBuilder::default().open(storage).context("failed to open the program of wakeups")?;
+        let mut open = refusal::open(skel::WakeupsSkelBuilder::default(), storage, "the program of wakeups")?;
         room.apply(open.open_object_mut())?;
         open.maps.threads.reuse_fd(ledger.threads().as_fd()).context("failed to share the map of threads")?;
         open.maps.stacks.reuse_fd(ledger.stack_map().as_fd()).context("failed to share the map of stacks")?;
         open.maps.samples.reuse_fd(ledger.ring().as_fd()).context("failed to share the ring of samples")?;
         if let Some(rodata) = open.maps.rodata_data.as_deref_mut() {
+            rodata.task_type = kernel_types::task();
             shapes::mark_subjects(&mut rodata.subjects);
             shapes::mark_asking(&mut rodata.asks);
             let cpus = u32::try_from(host::online_cpus(Path::new("/")).len()).unwrap_or(1).max(1);
