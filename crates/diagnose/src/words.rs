@@ -21,6 +21,11 @@ static WORDS: &[Word] = &[
         "run-queue wait",
         "Ready to run and not running yet: after a wakeup, or (preempted) because another one had its turn.",
     ),
+    (
+        "hand-over",
+        "A wait in the run queue behind the very thread that woke one, or behind one's own: microseconds until it has done \
+         its part, not a CPU that is missing.",
+    ),
     ("blocked", "From the moment a thread gives its CPU away to wait until somebody wakes it."),
     (
         "waiting for work",
@@ -40,6 +45,7 @@ static WORDS: &[Word] = &[
     ("upstream, dependency", "Whom the target itself asks: a database, another service."),
     ("chain", "A wait, who ended it, what that one waited for meanwhile, and so on, to where it ends."),
     ("wait calls", "System calls that ask whether there is something to do: epoll_wait, poll, select, a receive."),
+    ("(under 25 %)", "In brackets behind a number: what it would have to reach, so that this is the cause."),
     (
         "thread time accounted for",
         "The ledger's lines, added up, of the thread time; what is missing is shown as its own line, never spread.",
