@@ -37,6 +37,8 @@ struct thread_state {
 	u64 delay; /* sched_info.run_delay at off_at */
 	u64 stack; /* key of the wait's kernel stack; 0 = not taken */
 	u64 stackless; /* blocked time since the last stack was taken */
+	u64 told_of; /* off_at of the wait of which a part is booked already, because a slice ended in it */
+	u64 told; /* that part, ns */
 	u64 queue; /* address of the run queue that it left, where quotas hold whole queues */
 	u64 queue_held; /* for how long that one had been held then */
 	u64 held; /* part of the wait for a CPU in which its run queue was held */

@@ -69,8 +69,18 @@ static __always_inline u32 kind_of_wait(const struct thread_state *t)
 	return (u32)(t->syscall & 0xffff) << 16 | t->fd_kind << 8 | (u32)t->io_wait << 7 | t->state;
 }
 
-/* Adds `ns` to the row of the wait that has just ended; `lost` counts waits that find no room. */
-static __always_inline void add_wait(struct task_struct *task, struct thread_state *t, u64 ns, u64 now, u64 *lost)
+/* Of the wait that is on, or has just ended, what earlier slices have told. */
+static __always_inline u64 told_of_wait(const struct thread_state *t)
+{
+	return t->told_of == t->off_at ? t->told : 0;
+}
+
+/*
+ * Adds `part` of a wait that took `whole` so far to its row, and to the number of waits whether it `ended`; `lost`
+ * counts waits that find no room.
+ */
+static __always_inline void add_wait(struct task_struct *task, struct thread_state *t, u64 whole, u64 part, bool ended,
+				     u64 now, u64 *lost)
 {
 	struct wait_key key = {
 		.stack = t->stack,
@@ -81,7 +91,7 @@ static __always_inline void add_wait(struct task_struct *task, struct thread_sta
 		.io_wait = t->io_wait,
 		.file_system = t->file_system,
 	};
-	struct wait_value first = {.count = 1, .total = ns, .max = ns, .tgid = key.tid ? task->tgid : 0};
+	struct wait_value first = {.count = ended, .total = part, .max = whole, .tgid = key.tid ? task->tgid : 0};
 	struct wait_value *row = bpf_map_lookup_elem(&waits, &key);
 
 	if (!row) {
@@ -89,8 +99,8 @@ static __always_inline void add_wait(struct task_struct *task, struct thread_sta
 			(*lost)++;
 		return;
 	}
-	__sync_fetch_and_add(&row->count, 1);
-	__sync_fetch_and_add(&row->total, ns);
-	if (ns > row->max)
-		row->max = ns;
+	__sync_fetch_and_add(&row->count, ended);
+	__sync_fetch_and_add(&row->total, part);
+	if (whole > row->max)
+		row->max = whole;
 }

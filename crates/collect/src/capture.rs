@@ -7,10 +7,13 @@ mod closing;
 mod connections;
 mod cost;
 mod hung;
+mod kernel_stacks;
+mod neighbours;
 mod pace;
 pub(crate) mod samples;
 mod speed;
 pub(crate) mod threads;
+mod waits;
 mod wakeups;
 mod windows;
 
@@ -144,7 +147,8 @@ struct Capture<'o, 'p> {
     known: HashSet<u32>,
     inventoried: bool,
     speed: speed::Speed,
-    delayers: closing::Names,
+    kernel_stacks: kernel_stacks::KernelStacks,
+    neighbours: neighbours::Neighbours,
     cost: cost::Account,
     gaps: Vec<Gap>,
     due: Due,
@@ -191,7 +195,8 @@ impl<'o, 'p> Capture<'o, 'p> {
             known: HashSet::new(),
             inventoried: false,
             speed: speed::Speed::new(),
-            delayers: closing::Names::default(),
+            kernel_stacks: kernel_stacks::KernelStacks::default(),
+            neighbours: neighbours::Neighbours::new(&plan.root, &plan.target.limits.allowed_cpus),
             cost,
             gaps,
             due: Due::default(),
@@ -260,7 +265,8 @@ impl<'o, 'p> Capture<'o, 'p> {
             self.due.waits.extend(self.samples.waits(waits));
         }
         if let Some(wakeups) = &self.probes.wakeups {
-            let rows = self.wakeups.take(&wakeups.rows()?, &self.probes.ledger, &mut self.samples.stacks)?;
+            let stacks = (&mut self.kernel_stacks, &mut self.samples.stacks);
+            let rows = self.wakeups.take(&wakeups.rows()?, &self.probes.ledger, stacks)?;
             self.due.wakeups.extend(rows);
         }
         let is_main = |row: &ThreadRow| row.tid == row.tgid && self.plan.target.main.contains(&row.tgid);
@@ -298,9 +304,12 @@ impl<'o, 'p> Capture<'o, 'p> {
         writer.append(counters)?;
         writer.append(&self.speed.rows(t_ns))?;
         writer.append(&self.looks.rows(t_ns))?;
+        let stacks = &mut self.samples.stacks;
+        writer.append(&waits::rows(t_ns, &self.probes.ledger, &mut self.kernel_stacks, stacks)?)?;
+        // It asks for locks of the cgroups.
+        writer.append(&courtesy::urgently(|| self.neighbours.rows(t_ns, &self.probes, &self.known))?)?;
         self.meet(writer, living)?;
         self.take_inventory(writer)?;
-        self.delayers.learn(&self.plan.root, &self.probes.ledger.delayers()?);
         Ok(())
     }
 

@@ -3,7 +3,7 @@
 
 #![allow(clippy::unwrap_used)]
 
-use std::mem::MaybeUninit;
+use std::mem::{MaybeUninit, replace};
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::sleep;
@@ -134,6 +134,36 @@ fn waits_say_the_call_and_the_kind_of_descriptor() {
         assert!(wait.total_ns > 250_000_000, "{wait:?}");
         assert!(stacks[&wait.stack].len() > 3, "{wait:?}");
     }
+}
+
+/// A thread that never wakes, and one that waits for 30 ms at a time: the waits of each slice are the time blocked in it.
+#[test]
+fn waits_of_a_slice_are_the_time_blocked_in_it() {
+    need!(kernel_allows());
+    let asleep = Running::shell("read x");
+    let often = Running::shell("while :; do sleep 0.03; done");
+    let pids = [asleep.0.id(), often.0.id()];
+    let mut storage = MaybeUninit::uninit();
+    let mut ledger = Ledger::load(&mut storage).unwrap();
+    sleep(Duration::from_millis(100));
+    ledger.seed(&pids).unwrap();
+    let mut before = [0, 0];
+    for slice in 0..5 {
+        sleep(Duration::from_millis(300));
+        let rows = ledger.read(slice == 4).unwrap();
+        let waits = ledger.waits().unwrap();
+        for (pid, before) in pids.iter().zip(&mut before) {
+            let now = rows.iter().find(|row| row.tid == *pid).unwrap().sum.blocked;
+            let blocked = (now - replace(before, now)) as f64;
+            let told: u64 = waits.iter().filter(|wait| wait.tid == *pid).map(|wait| wait.total_ns).sum();
+            assert!((told as f64 / blocked - 1.0).abs() < 0.01, "slice {slice}, {pid}: {told} of {blocked}");
+            let ended: u64 = waits.iter().filter(|wait| wait.tid == *pid).map(|wait| wait.count).sum();
+            assert!(*pid == often.0.id() || ended == u64::from(slice == 4), "it goes on: {waits:?}");
+        }
+        let longest = waits.iter().filter(|wait| wait.tid == asleep.0.id()).map(|wait| wait.max_ns).max().unwrap();
+        assert!(longest > 250_000_000 * (slice + 1), "as long as it took until then: {longest}");
+    }
+    assert!(ledger.waits().unwrap().is_empty(), "nothing is told twice");
 }
 
 /// Polls until something holds of a process.

@@ -33,7 +33,6 @@ mod operations;
 mod resample;
 pub mod result;
 mod slices;
-mod window;
 
 use std::fmt;
 
@@ -52,7 +51,6 @@ use crate::statistics::ratio;
 use crate::verdict::Gap;
 
 pub use operations::Per;
-pub use window::{Window, cut};
 
 /// Chance that the interval of CPU time misses the truth. The three together are 5 %.
 const ALPHA_CPU: f64 = 0.03;

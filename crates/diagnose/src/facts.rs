@@ -13,6 +13,7 @@ pub mod host;
 pub mod kernel_locks;
 pub mod limits;
 pub mod memory;
+pub mod neighbours;
 pub mod polling;
 pub mod profile;
 pub mod quality;

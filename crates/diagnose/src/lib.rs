@@ -4,13 +4,14 @@
 //! Nothing here reads a clock, a file or the kernel: the same recording gives the same verdict.
 //! A [`case::Case`] is one question; a [`case::Fact`] is numbers computed from it, without opinion;
 //! a rule is the opinion about one cause; [`diagnose()`] asks every rule and ranks the answers.
-//! [`comparison`] sets one recording against another.
+//! [`comparison`] sets one recording against another; [`cut()`] makes a recording of a part of one.
 
 pub mod case;
 pub mod comparison;
 pub mod facts;
 mod judge;
 pub mod ledger;
+pub mod part;
 mod remarks;
 pub mod rules;
 mod runtimes;
@@ -23,5 +24,6 @@ pub mod words;
 
 pub use case::{Case, Fact};
 pub use judge::{diagnose, diagnose_against, recount_cost};
+pub use part::{Part, cut};
 pub use rules::{Explain, causes, explain};
 pub use words::words;

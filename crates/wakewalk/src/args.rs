@@ -4,6 +4,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use clap::builder::PossibleValuesParser;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 /// Finds out why a networked service on Linux is slow or burns CPU, and proves it.
@@ -69,6 +70,10 @@ pub struct Diagnose {
     /// Keep the recording, to be replayed with --from.
     #[arg(long, value_name = "DIR", conflicts_with = "from")]
     pub save: Option<PathBuf>,
+    /// Only this part of the recording, such as 20s..30s or 10s.. .
+    #[arg(long, value_name = "FROM..TO", value_parser = part,
+        conflicts_with_all = ["pid", "port", "unit", "cgroup", "comm", "command"])]
+    pub at: Option<Part>,
     /// Also compare with this recording of the same service: what has changed since.
     #[arg(long, value_name = "DIR")]
     pub baseline: Option<PathBuf>,
@@ -216,7 +221,13 @@ pub struct Doctor {
 #[derive(Debug, Args)]
 pub struct Explain {
     /// Cause id, as in a verdict, or `words` for what its words mean; without it all causes are listed.
+    #[arg(value_parser = explained())]
     pub cause: Option<String>,
+}
+
+/// All that can be explained: whoever mistypes one is told the nearest.
+fn explained() -> PossibleValuesParser {
+    PossibleValuesParser::new(diagnose::causes().into_iter().chain(["words"]))
 }
 
 /// `wakewalk await`

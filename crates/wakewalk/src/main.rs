@@ -3,6 +3,7 @@
 
 mod args;
 mod commands;
+mod parts;
 mod plan;
 mod progress;
 mod say;
@@ -43,11 +44,17 @@ fn main() -> ExitCode {
     }
 }
 
-/// Whether the argument that an error is about says what to watch.
-fn names_a_target(error: &clap::Error) -> bool {
+/// What to do about two arguments that exclude each other, where the parser's own words do not say it.
+fn conflict(error: &clap::Error) -> Option<&'static str> {
+    use clap::error::ContextKind::{InvalidArg, PriorArg};
     const TARGETS: [&str; 6] = ["--pid", "--port", "--unit", "--cgroup", "--comm", "COMMAND"];
-    let argument = error.get(clap::error::ContextKind::InvalidArg).map(ToString::to_string).unwrap_or_default();
-    TARGETS.iter().any(|target| argument.contains(target))
+    let argument = |kind| error.get(kind).map(ToString::to_string).unwrap_or_default();
+    let is_about = |name: &str| argument(InvalidArg).contains(name) || argument(PriorArg).contains(name);
+    if is_about("--at") {
+        return Some("--at takes a part of a recording: name one with --from DIR");
+    }
+    let is_target = TARGETS.iter().any(|target| argument(InvalidArg).contains(target));
+    is_target.then_some("name one target only: --pid, --port, --unit, --cgroup, --comm or -- COMMAND")
 }
 
 /// What was typed cannot be understood, or help was asked for.
@@ -64,11 +71,24 @@ fn usage(error: &clap::Error) -> ExitCode {
             say::sentence("wakewalk", &format!("`{value}` is no value for {argument}: {why}"));
             ExitCode::from(FAILED)
         }
-        (ErrorKind::ArgumentConflict, ..) if names_a_target(error) => {
-            say::sentence("wakewalk", "name one target only: --pid, --port, --unit, --cgroup, --comm or -- COMMAND");
+        (ErrorKind::InvalidValue, Some(argument), Some(value), _) => {
+            let nearest = context(ContextKind::SuggestedValue).map(|near| format!("did you mean `{near}`? "));
+            let (nearest, known) = (nearest.unwrap_or_default(), list(error.get(ContextKind::ValidValue)));
+            say::sentence("wakewalk", &format!("`{value}` is no value for {argument}: {nearest}known are {known}"));
+            ExitCode::from(FAILED)
+        }
+        (ErrorKind::ArgumentConflict, ..) if conflict(error).is_some() => {
+            say::sentence("wakewalk", conflict(error).unwrap_or_default());
             ExitCode::from(FAILED)
         }
         _ => error.exit(),
+    }
+}
+
+fn list(values: Option<&clap::error::ContextValue>) -> String {
+    match values {
+        Some(clap::error::ContextValue::Strings(values)) => values.join(", "),
+        _ => "others".into(),
     }
 }
 

@@ -146,6 +146,12 @@ fn a_saved_recording_replays_to_the_same_bytes() {
     assert!(fs::read_to_string(&page).unwrap().contains("</html>"));
     let again = refused(&["diagnose", "--pid", &target.pid(), "--save", saved.to_str().unwrap()]);
     assert!(again.contains("already holds a recording"), "{again}");
+    let part = verdict(&["--from", saved.to_str().unwrap(), "--at", "0s..1s"]);
+    assert!(part.window.seconds > 0.5 && !part.headline.is_empty(), "{part:?}");
+    assert!(
+        refused(&["diagnose", "--from", saved.to_str().unwrap(), "--at", "7s..9s"]).contains("nothing between 7.0 s")
+    );
+    assert!(refused(&["diagnose", "--pid", "1", "--at", "0s..1s"]).contains("--from"));
 }
 
 #[test]

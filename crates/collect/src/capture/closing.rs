@@ -1,44 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What only the end of a capture can tell: waits with their stacks, names of functions, who was in
-//! the way, what was lost, what it cost.
+//! What only the end of a capture can tell: names of functions, what was lost, what it cost.
 
-use std::collections::HashMap;
-use std::fs;
 use std::mem::MaybeUninit;
-use std::path::Path;
 
 use anyhow::Result;
 use recording::Writer;
-use recording::tables::{Frame, Gap, Loss, Neighbour, Stack, Thread, Wait};
+use recording::tables::{Frame, Gap, Loss, Stack, Thread};
 use stacks::Stacks;
 
 use super::{Capture, cost, threads};
-use crate::probes::ledger::WaitRow;
+use crate::host;
 use crate::probes::names::KernelNames;
-use crate::{courtesy, host};
-
-/// Command names of processes that were seen in the way while they were still there.
-#[derive(Default)]
-pub struct Names(HashMap<u32, String>);
-
-impl Names {
-    /// Looks up the processes that are not known yet.
-    pub fn learn<T>(&mut self, root: &Path, delayers: &[(u32, T)]) {
-        for (pid, _) in delayers {
-            self.0.entry(*pid).or_insert_with(|| {
-                let comm = fs::read_to_string(root.join(format!("proc/{pid}/comm"))).unwrap_or_default();
-                comm.trim_end().to_string()
-            });
-        }
-    }
-}
 
 /// Writes the last tables.
 pub fn write(mut capture: Capture<'_, '_>, writer: &mut Writer, length_ns: u64) -> Result<cost::Afterwards> {
     writer.append(&capture.slices.brief_processes())?;
     writer.append(&lost_threads(&capture, length_ns)?)?;
-    writer.append(&waits(&mut capture)?)?;
-    writer.append(&courtesy::urgently(|| neighbours(&capture))?)?; // it asks for locks of the cgroups
     let losses = losses(&capture)?;
     let costs = costs(&capture)?;
     let stacks = std::mem::take(&mut capture.samples.stacks);
@@ -111,69 +88,6 @@ fn lost_threads(capture: &Capture<'_, '_>, t_ns: u64) -> Result<Vec<Thread>> {
     threads::add(&mut row, &capture.slices.not_yet_reported(&counts.lost));
     row.instances = counts.exits_lost;
     Ok(vec![row])
-}
-
-fn waits(capture: &mut Capture<'_, '_>) -> Result<Vec<Wait>> {
-    let rows = capture.probes.ledger.waits()?;
-    let addresses = capture.probes.ledger.stacks()?;
-    let mut ids = HashMap::new();
-    for key in rows.iter().map(|row| row.stack).filter(|key| *key != 0) {
-        let Some(ips) = addresses.get(&key) else { continue };
-        let stacks = &mut capture.samples.stacks;
-        ids.entry(key).or_insert_with(|| {
-            let frames = stacks.kernel(ips);
-            stacks.intern(&frames, &[], true)
-        });
-    }
-    let mut waits: Vec<Wait> = rows.iter().map(|row| wait(row, &ids)).collect();
-    waits.sort_by_key(|w| (w.pid, w.tid, std::cmp::Reverse(w.total_ns), w.syscall, w.stack));
-    Ok(waits)
-}
-
-fn wait(row: &WaitRow, ids: &HashMap<u64, u32>) -> Wait {
-    Wait {
-        pid: row.tgid,
-        tid: row.tid,
-        syscall: row.syscall,
-        fd_kind: row.fd_kind.into(),
-        file_system: row.file_system,
-        state: row.state.into(),
-        io_wait: row.io_wait,
-        stack: ids.get(&row.stack).copied().unwrap_or(0),
-        count: row.count,
-        total_ns: row.total_ns,
-        max_ns: row.max_ns,
-    }
-}
-
-/// Joins who was sampled on which CPU with who ran until the target got its CPU.
-fn neighbours(capture: &Capture<'_, '_>) -> Result<Vec<Neighbour>> {
-    let sampled = capture.probes.profile.as_ref().map(|p| p.neighbours()).transpose()?.unwrap_or_default();
-    let mut rows: HashMap<u32, Neighbour> = HashMap::new();
-    let allowed = &capture.plan.target.limits.allowed_cpus;
-    for (pid, _, comm, samples) in
-        sampled.into_iter().filter(|(_, cpu, ..)| allowed.is_empty() || allowed.contains(cpu))
-    {
-        let row = rows.entry(pid).or_insert_with(|| Neighbour { pid, comm, ..Neighbour::default() });
-        row.samples += samples;
-    }
-    for (pid, by_length) in capture.probes.ledger.delayers()? {
-        let row = rows.entry(pid).or_insert_with(|| Neighbour { pid, ..Neighbour::default() });
-        row.delayed_ns = by_length.iter().sum();
-        row.by_length_ns = by_length;
-        row.own = capture.known.contains(&pid);
-        row.observer = pid == std::process::id();
-        // A sample names the thread that ran; the process has the name that people know.
-        if let Some(name) = capture.delayers.0.get(&pid).filter(|name| !name.is_empty()) {
-            row.comm.clone_from(name);
-        }
-    }
-    let mut rows: Vec<Neighbour> = rows.into_values().collect();
-    for row in &mut rows {
-        row.cgroup = crate::target::cgroup_of(&capture.plan.root, row.pid);
-    }
-    rows.sort_by_key(|r| (std::cmp::Reverse(r.delayed_ns), std::cmp::Reverse(r.samples), r.pid));
-    Ok(rows)
 }
 
 fn losses(capture: &Capture<'_, '_>) -> Result<Vec<Loss>> {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! From wakeups to rows. Stacks are looked up as they come, so that rows need not be kept until the end.
+//! From wakeups to rows.
 
 use std::collections::HashMap;
 use std::fs;
@@ -10,14 +10,14 @@ use anyhow::Result;
 use recording::tables::Wakeup;
 use stacks::Stacks;
 
+use super::kernel_stacks::KernelStacks;
 use crate::probes::ledger::Ledger;
 use crate::probes::wakeups;
 
-/// Remembers which stack of the kernel's map is which of the recording.
+/// Makes the rows.
 pub struct Rows {
     root: PathBuf,
     start_ns: u64,
-    ids: HashMap<u64, u32>,
     /// Names of files by process and descriptor.
     paths: HashMap<(u32, u64), String>,
 }
@@ -27,15 +27,20 @@ const MOST_PATHS: usize = 1024;
 
 impl Rows {
     pub fn new(root: &Path, start_ns: u64) -> Self {
-        Self { root: root.to_path_buf(), start_ns, ids: HashMap::new(), paths: HashMap::new() }
+        Self { root: root.to_path_buf(), start_ns, paths: HashMap::new() }
     }
 
     /// Rows of a batch of wakeups.
-    pub fn take(&mut self, raw: &[wakeups::Wakeup], ledger: &Ledger<'_>, stacks: &mut Stacks) -> Result<Vec<Wakeup>> {
-        raw.iter().map(|row| self.row(row, ledger, stacks)).collect()
+    pub fn take(
+        &mut self,
+        raw: &[wakeups::Wakeup],
+        ledger: &Ledger<'_>,
+        (known, stacks): (&mut KernelStacks, &mut Stacks),
+    ) -> Result<Vec<Wakeup>> {
+        raw.iter().map(|row| self.row(row, |key| known.id(key, ledger, stacks))).collect()
     }
 
-    fn row(&mut self, raw: &wakeups::Wakeup, ledger: &Ledger<'_>, stacks: &mut Stacks) -> Result<Wakeup> {
+    fn row(&mut self, raw: &wakeups::Wakeup, mut stack: impl FnMut(u64) -> Result<u32>) -> Result<Wakeup> {
         let (sleeper, waker) = (&raw.sleeper, &raw.waker);
         Ok(Wakeup {
             t_ns: raw.at_ns.saturating_sub(self.start_ns),
@@ -55,7 +60,7 @@ impl Rows {
             file_system: raw.file_system,
             state: raw.state.into(),
             io_wait: raw.io_wait,
-            stack: self.stack(sleeper.stack, ledger, stacks)?,
+            stack: stack(sleeper.stack)?,
             family: sleeper.ports.family.into(),
             local_port: sleeper.ports.local.into(),
             remote_port: sleeper.ports.remote.into(),
@@ -66,7 +71,7 @@ impl Rows {
             waker_tid: waker.tid,
             waker_comm: waker.comm.clone(),
             waker_syscall: waker.syscall,
-            waker_stack: self.stack(waker.stack, ledger, stacks)?,
+            waker_stack: stack(waker.stack)?,
             waker_family: waker.ports.family.into(),
             waker_local_port: waker.ports.local.into(),
             waker_remote_port: waker.ports.remote.into(),
@@ -88,20 +93,6 @@ impl Rows {
             if path.is_absolute() { path.to_string_lossy().into_owned() } else { String::new() } // not `pipe:[812]`
         };
         self.paths.entry(key).or_insert_with(name).clone()
-    }
-
-    fn stack(&mut self, key: u64, ledger: &Ledger<'_>, stacks: &mut Stacks) -> Result<u32> {
-        if key == 0 {
-            return Ok(0);
-        }
-        if let Some(id) = self.ids.get(&key) {
-            return Ok(*id);
-        }
-        let Some(addresses) = ledger.stack(key)? else { return Ok(0) };
-        let frames = stacks.kernel(&addresses);
-        let id = stacks.intern(&frames, &[], true);
-        self.ids.insert(key, id);
-        Ok(id)
     }
 }
 

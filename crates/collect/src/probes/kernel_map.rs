@@ -29,6 +29,21 @@ where
     Ok(batches.filter_map(|(k, v)| Some((row(&k)?, row(&v)?))).collect())
 }
 
+/// Takes all entries out of a hash map. What a program adds to an entry while it is taken may be lost.
+///
+/// # Errors
+/// The map cannot be read.
+pub fn drain<K, V>(map: &impl MapCore) -> Result<Vec<(K, V)>>
+where
+    K: Plain + Copy + Default,
+    V: Plain + Copy + Default,
+{
+    let batches = map
+        .lookup_and_delete_batch(map.max_entries().max(1), MapFlags::ANY, MapFlags::ANY)
+        .with_context(|| format!("failed to empty map `{}`", map.name().to_string_lossy()))?;
+    Ok(batches.filter_map(|(k, v)| Some((row(&k)?, row(&v)?))).collect())
+}
+
 /// The per-CPU values of the one entry of a counter array.
 ///
 /// # Errors

@@ -28,7 +28,7 @@
 const volatile u64 stack_every_ns = 1000000;
 /* Beyond so many on one CPU, a wait of the same kind as the thread's last one counts as at the same place. */
 const volatile u64 stacks_per_second = 1000;
-/* Set by user space before the last read: waits that have not ended are booked then. */
+/* Set by user space before the last read: waits that have not ended count as ended then. */
 bool last_read;
 
 /* --- maps ----------------------------------------------------------------------------------- */
@@ -141,16 +141,17 @@ static __always_inline void leave(void *ctx, struct task_struct *task, struct th
 				  u64 now, struct counts *c)
 {
 	u8 asleep = state_of(task, state);
-	u64 blocked;
+	u64 blocked, told;
 
 	if (!t->off_at)
 		return;
+	told = told_of_wait(t);
 	blocked = book_stay(task, t, now, c);
 	if (t->off == OFF_BLOCKED) {
 		t->stackless = t->stack ? 0 : t->stackless + blocked;
 		c->waits++;
 		if (!t->closed)
-			add_wait(task, t, blocked, now, &c->waits_lost);
+			add_wait(task, t, blocked, blocked > told ? blocked - told : 0, true, now, &c->waits_lost);
 	}
 	note_queue(task, t);
 	if (state & TASK_DEAD) {
@@ -287,8 +288,31 @@ int seed_threads(struct bpf_iter__task *ctx)
 }
 
 /*
+ * Books what is new of a wait that is still on, so that waits and the time blocked agree in each slice. `copy` is the
+ * thread as it stood `now`, `blocked` for so long; where it has gone on meanwhile its own hook has booked all.
+ */
+static __always_inline void book_open_wait(struct task_struct *task, struct thread_state *t, struct thread_state *copy,
+					   u64 blocked, u64 now, struct counts *c)
+{
+	u64 told = told_of_wait(copy);
+
+	if (copy->off != OFF_BLOCKED || (blocked <= told && !last_read))
+		return;
+	if (!copy->on_at && !copy->stack)
+		copy->stack = take_stack(task, &c->stacks, &c->stacks_lost);
+	t->told = blocked;
+	t->told_of = copy->off_at;
+	barrier();
+	if (t->off_at != copy->off_at)
+		return;
+	t->stack = copy->stack;
+	c->waits += last_read;
+	add_wait(task, copy, blocked, blocked > told ? blocked - told : 0, last_read, now, &c->waits_lost);
+}
+
+/*
  * Writes the row of every watched thread, as it stands now. It works on a copy, because the thread
- * may be switching on another CPU meanwhile. The last call also books the waits that are still open.
+ * may be switching on another CPU meanwhile. The last call counts the waits that are still open as ended.
  */
 SEC("iter/task")
 int read_threads(struct bpf_iter__task *ctx)
@@ -315,12 +339,7 @@ int read_threads(struct bpf_iter__task *ctx)
 	/* Where the reader's buffer is full the row is dropped, and this thread comes once more. */
 	if (bpf_seq_write(ctx->meta->seq, &row, sizeof(row)))
 		return 0;
-	if (last_read && copy.off == OFF_BLOCKED) {
-		if (!copy.on_at && !copy.stack)
-			copy.stack = take_stack(task, &c->stacks, &c->stacks_lost);
-		c->waits++;
-		add_wait(task, &copy, copy.sum.blocked - blocked, now, &c->waits_lost);
-	}
+	book_open_wait(task, t, &copy, copy.sum.blocked - blocked, now, c);
 	return 0;
 }
 

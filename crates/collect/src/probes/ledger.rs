@@ -228,12 +228,12 @@ impl<'o> Ledger<'o> {
         Ok(self.events.take())
     }
 
-    /// What threads waited for, over the whole capture.
+    /// What threads waited for since the last call, waits that are still on included as of the last [`Ledger::read`].
     ///
     /// # Errors
     /// The map cannot be read.
     pub fn waits(&self) -> Result<Vec<WaitRow>> {
-        let rows = kernel_map::entries::<types::wait_key, types::wait_value>(&self.skel.maps.waits)?;
+        let rows = kernel_map::drain::<types::wait_key, types::wait_value>(&self.skel.maps.waits)?;
         Ok(rows.into_iter().map(|(key, value)| wait_row(&key, &value)).collect())
     }
 
@@ -247,22 +247,23 @@ impl<'o> Ledger<'o> {
         Ok(bytes.and_then(|bytes| kernel_map::row(&bytes)).map(addresses))
     }
 
-    /// Kernel stacks of waits: addresses, leaf first.
+    /// Takes the kernel stacks out of their map, so that it never fills: addresses, leaf first. Rows that come later may
+    /// still name one of them.
     ///
     /// # Errors
     /// The map cannot be read.
     pub fn stacks(&self) -> Result<HashMap<u64, Vec<u64>>> {
-        let rows = kernel_map::entries::<u64, types::kernel_stack>(&self.skel.maps.stacks)?;
+        let rows = kernel_map::drain::<u64, types::kernel_stack>(&self.skel.maps.stacks)?;
         Ok(rows.into_iter().map(|(key, stack)| (key, addresses(stack))).collect())
     }
 
-    /// Run-queue time of the target, ns, by the process that ran until the target got the CPU and by the length of the
-    /// wait, as table `neighbour` has it.
+    /// Run-queue time of the target since the last call, ns, by the process that ran until the target got the CPU and by
+    /// the length of the wait, as table `neighbour` has it.
     ///
     /// # Errors
     /// The map cannot be read.
     pub fn delayers(&self) -> Result<Vec<(u32, Vec<u64>)>> {
-        let rows = kernel_map::entries::<u32, types::delayed>(&self.skel.maps.delayers)?;
+        let rows = kernel_map::drain::<u32, types::delayed>(&self.skel.maps.delayers)?;
         Ok(rows.into_iter().map(|(pid, delayed)| (pid, delayed.by_length.to_vec())).collect())
     }
 

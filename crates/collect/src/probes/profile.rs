@@ -180,12 +180,12 @@ impl<'o> Profile<'o> {
         Ok(self.fresh.take())
     }
 
-    /// Samples that found a process outside the target: (pid, CPU, name, samples).
+    /// Samples since the last call that found a process outside the target: (pid, CPU, name, samples).
     ///
     /// # Errors
     /// The map cannot be read.
     pub fn neighbours(&self) -> Result<Vec<(u32, u32, String, u64)>> {
-        let rows = kernel_map::entries::<types::neighbour_key, types::neighbour>(&self.skel.maps.neighbours)?;
+        let rows = kernel_map::drain::<types::neighbour_key, types::neighbour>(&self.skel.maps.neighbours)?;
         Ok(rows.into_iter().map(|(k, v)| (k.tgid, k.cpu, comm_of_chars(&v.comm), v.samples)).collect())
     }
 

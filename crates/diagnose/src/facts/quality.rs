@@ -67,7 +67,7 @@ fn gaps(case: &Case) -> Vec<Gap> {
     };
     let cut = (!case.recording.meta.sealed).then(|| Gap {
         what: "the end".into(),
-        why: "the capture was killed: names of functions, waits and costs are written last and are missing".into(),
+        why: "the capture was killed: names of functions and costs are written last and are missing".into(),
     });
     let losses = case.recording.rows::<tables::Loss>().iter().filter(lost).map(full);
     said.chain(losses).chain(cut).collect()

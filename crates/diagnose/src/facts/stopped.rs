@@ -104,7 +104,7 @@ fn frozen(case: &Case, counters: &Counters) -> Option<(String, f64)> {
 fn tracers(case: &Case, counters: &Counters) -> Vec<String> {
     let tracer = |pid: &str| counters.max("proc/pid", pid, "tracer_pid").map(|pid| pid as u32);
     let neighbours = case.recording.rows::<Neighbour>();
-    let comm = |pid: u32| neighbours.iter().find(|n| n.pid == pid).map_or("process", |n| n.comm.as_str());
+    let comm = |pid: u32| neighbours.iter().rfind(|n| n.pid == pid).map_or("process", |n| n.comm.as_str());
     let found: BTreeSet<u32> = counters.entities("proc/pid").filter_map(tracer).collect();
     found.into_iter().map(|pid| format!("{}/{pid}", comm(pid))).collect()
 }

@@ -4,10 +4,12 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// A process that used CPU in the window, or that was in the target's way.
+/// A process that used CPU in a slice, or that was in the target's way.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Neighbour {
+    /// End of the slice, ns after the capture's start.
+    pub t_ns: u64,
     /// Process id; 0 = those that ran before the one that left the CPU to the target, together.
     pub pid: u32,
     /// Command name; empty = it ended before it could be asked.

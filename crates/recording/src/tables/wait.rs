@@ -4,10 +4,13 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Blocked time of one thread by system call, kind of file and kernel stack, over the whole capture.
+/// Blocked time of one thread in one slice by system call, kind of file and kernel stack. A wait that goes on in the next
+/// slice is in both, with its part in each.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Wait {
+    /// End of the slice, ns after the capture's start.
+    pub t_ns: u64,
     /// Process id; 0 = short-lived ones together.
     pub pid: u32,
     /// Thread id; 0 = short-lived ones together.
@@ -27,10 +30,10 @@ pub struct Wait {
     /// Id in table `stack` of the kernel stack; 0 = not taken (waits under the threshold). That of a wait that is
     /// uninterruptible without being I/O begins where the thread gave its CPU away.
     pub stack: u32,
-    /// Number of waits.
+    /// Number of waits that ended in the slice, or with the capture.
     pub count: u64,
-    /// Blocked time, ns.
+    /// Blocked time in the slice, ns.
     pub total_ns: u64,
-    /// Longest single wait, ns.
+    /// Longest single wait, as long as it took until then, ns.
     pub max_ns: u64,
 }

@@ -24,7 +24,7 @@ use crate::args;
 use crate::commands::wait_and_become::Started;
 use crate::plan::{self, Plan, Source, TOOL};
 use crate::progress::Line;
-use crate::{say, scratch, stop};
+use crate::{parts, say, scratch, stop};
 
 /// Runs the command.
 pub fn run(args: &args::Diagnose) -> Result<()> {
@@ -33,7 +33,7 @@ pub fn run(args: &args::Diagnose) -> Result<()> {
     let baseline = baseline.as_ref();
     match &plan.source {
         Source::Saved(dir) => {
-            let recording = recording::open(dir)?;
+            let (recording, _) = parts::open(dir, args.at)?;
             draw(args, &recording, baseline, &judge(&recording, baseline))
         }
         Source::Running(target) => live(args, baseline, |dir| capture(&plan, target, None, dir)),

@@ -3,17 +3,15 @@
 
 use std::fs;
 use std::io::Write as _;
-use std::path::Path;
 
 use anyhow::{Context, Result};
 use diagnose::Case;
-use diagnose::comparison::{self, Named, Window};
+use diagnose::comparison::{self, Named};
 use recording::Recording;
 use report::compared::{self, Compared};
 use report::formats;
 
-use crate::args::{self, Part};
-use crate::{plan, say};
+use crate::{args, parts, plan, say};
 
 /// Runs the command. Any answer is a success, also that nothing differs.
 pub fn run(args: &args::Diff) -> Result<()> {
@@ -21,7 +19,7 @@ pub fn run(args: &args::Diff) -> Result<()> {
         plan::check_html(file)?;
     }
     let (before, after) = (&args.before, args.after.as_ref().unwrap_or(&args.before));
-    let (a, b) = (side(before, args.a)?, side(after, args.b)?);
+    let (a, b) = (parts::open(before, args.a)?, parts::open(after, args.b)?);
     let comparison = comparison::compare(&named(&a), &named(&b), per(args.per))?;
     let cases = [Case::new(&a.0), Case::new(&b.0)];
     let sections = compared::sections(&Compared { comparison: &comparison, cases: [&cases[0], &cases[1]] });
@@ -37,19 +35,6 @@ pub fn run(args: &args::Diff) -> Result<()> {
         say::sentence("page", &file.display().to_string());
     }
     Ok(())
-}
-
-/// A recording, or the part of it, and what it is called.
-fn side(dir: &Path, part: Option<Part>) -> Result<(Recording, String)> {
-    let whole = recording::open(dir)?;
-    let name = dir.display().to_string();
-    let Some(part) = part else { return Ok((whole, name)) };
-    let to_ns = part.to.map_or(u64::MAX, |to| u64::try_from(to.as_nanos()).unwrap_or(u64::MAX));
-    let window = Window { from_ns: u64::try_from(part.from.as_nanos()).unwrap_or(u64::MAX), to_ns };
-    let end = part.to.map_or("its end".to_string(), |to| format!("{} s", to.as_secs_f64()));
-    let label = format!("{name} from {} s to {end}", part.from.as_secs_f64());
-    let cut = comparison::cut(&whole, window).with_context(|| format!("failed to take a part of `{name}`"))?;
-    Ok((cut, label))
 }
 
 fn named(side: &(Recording, String)) -> Named<'_> {

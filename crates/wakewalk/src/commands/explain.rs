@@ -24,10 +24,7 @@ pub fn run(args: &args::Explain) -> Result<()> {
         return Ok(());
     }
     let Some(text) = diagnose::explain(cause) else {
-        bail!(
-            "no cause is called `{cause}`; the causes are {}, and `words` is the glossary",
-            diagnose::causes().join(", ")
-        );
+        bail!("no cause is called `{cause}`");
     };
     write!(out, "{}", report::formats::terminal::explanation(cause, text, super::diagnose::width()))?;
     Ok(())

@@ -4,6 +4,7 @@
 use recording::tables;
 
 use crate::case::Case;
+use crate::facts::neighbours::Neighbours;
 use crate::statistics::ratio;
 
 /// A process outside the target.
@@ -83,7 +84,8 @@ pub(super) struct Queue {
 
 impl Queue {
     pub(super) fn new(case: &Case) -> Self {
-        let rows = case.recording.rows::<tables::Neighbour>();
+        let known = case.fact::<Neighbours>();
+        let rows = known.as_ref().map_or(&[][..], |known| &known.0);
         let own = if rows.iter().any(|row| row.own) { own_samples(case) } else { 0.0 }; // one thread is never behind itself
         let all = own + rows.iter().map(|row| row.samples as f64).sum::<f64>();
         let others = |row: &&tables::Neighbour| !row.own && !row.observer && row.pid != 0;

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Who else ran, slice by slice: who was sampled on the target's CPUs, and who ran until the target got its CPU.
+
+use std::collections::hash_map::Entry;
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::Result;
+use recording::tables::Neighbour;
+
+use super::Probes;
+use crate::target::cgroup_of;
+
+/// Remembers who they are, for some are gone when they are looked for again.
+pub struct Neighbours {
+    root: PathBuf,
+    /// Empty = all.
+    allowed_cpus: Vec<u32>,
+    known: HashMap<u32, Who>,
+}
+
+struct Who {
+    comm: String,
+    cgroup: String,
+}
+
+impl Neighbours {
+    pub fn new(root: &Path, allowed_cpus: &[u32]) -> Self {
+        Self { root: root.to_path_buf(), allowed_cpus: allowed_cpus.to_vec(), known: HashMap::new() }
+    }
+
+    /// Those of the slice that ends at `t_ns`; `own` are the target's processes.
+    pub fn rows(&mut self, t_ns: u64, probes: &Probes<'_>, own: &HashSet<u32>) -> Result<Vec<Neighbour>> {
+        let mut rows: BTreeMap<u32, Neighbour> = BTreeMap::new();
+        let sampled = probes.profile.as_ref().map(|p| p.neighbours()).transpose()?.unwrap_or_default();
+        let allowed = |cpu: &u32| self.allowed_cpus.is_empty() || self.allowed_cpus.contains(cpu);
+        for (pid, _, comm, samples) in sampled.into_iter().filter(|(_, cpu, ..)| allowed(cpu)) {
+            let row = rows.entry(pid).or_insert_with(|| Neighbour { comm, ..Neighbour::default() });
+            row.samples += samples;
+        }
+        for (pid, by_length_ns) in probes.ledger.delayers()? {
+            let row = rows.entry(pid).or_default();
+            row.delayed_ns = by_length_ns.iter().sum();
+            row.by_length_ns = by_length_ns;
+        }
+        for (pid, row) in &mut rows {
+            (row.t_ns, row.pid) = (t_ns, *pid);
+            row.own = own.contains(pid);
+            row.observer = *pid == std::process::id();
+            self.name(row);
+        }
+        Ok(rows.into_values().collect())
+    }
+
+    /// A sample names the thread that ran; the process has the name that people know.
+    fn name(&mut self, row: &mut Neighbour) {
+        let who = match self.known.entry(row.pid) {
+            Entry::Occupied(known) => known.into_mut(),
+            Entry::Vacant(new) => {
+                let comm = fs::read_to_string(self.root.join(format!("proc/{}/comm", row.pid))).unwrap_or_default();
+                new.insert(Who { comm: comm.trim_end().into(), cgroup: cgroup_of(&self.root, row.pid) })
+            }
+        };
+        if !who.comm.is_empty() {
+            row.comm.clone_from(&who.comm);
+        }
+        row.cgroup.clone_from(&who.cgroup);
+    }
+}
