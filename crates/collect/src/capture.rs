@@ -8,6 +8,8 @@ mod connections;
 mod cost;
 mod hung;
 mod kernel_stacks;
+mod losses;
+mod naming;
 mod neighbours;
 mod pace;
 pub(crate) mod samples;
@@ -93,7 +95,7 @@ pub fn run(
     let mut back = Back::stand(LOADING);
     let (mut a, mut b, mut c, mut d) =
         (MaybeUninit::uninit(), MaybeUninit::uninit(), MaybeUninit::uninit(), MaybeUninit::uninit());
-    let mut e = MaybeUninit::uninit();
+    let (mut e, mut f) = (MaybeUninit::uninit(), MaybeUninit::uninit());
     let mut gaps = Vec::new();
     // Before our own programs are among the loaded ones.
     let settings = courtesy::in_slices(courtesy::PATIENCE, || inventory::host(&plan.root));
@@ -113,7 +115,8 @@ pub fn run(
     back.look(TICK);
     let windows = windows::Windows::new(&mut c, plan.calls, plan.length, start_ns);
     let looks = connections::Looks::new(&mut e, plan.target.ports.iter().copied());
-    let mut capture = Capture::new(plan, start_ns, probes, (windows, looks), gaps, cost);
+    let naming = naming::Naming::NotLoaded(&mut f);
+    let mut capture = Capture::new(plan, start_ns, probes, (windows, looks, naming), gaps, cost);
     meta.ended = capture.watch(&mut writer, stop, progress, &mut back)?;
     progress(&Progress { elapsed: plan.length, length: plan.length, doing: "naming functions" });
     let end = capture.last_look(&back)?;
@@ -139,6 +142,7 @@ struct Capture<'o, 'p> {
     probes: Probes<'o>,
     windows: windows::Windows<'o>,
     looks: connections::Looks<'o>,
+    naming: naming::Naming<'o>,
     samplers: Samplers,
     slices: threads::Slices,
     samples: samples::Samples,
@@ -149,6 +153,7 @@ struct Capture<'o, 'p> {
     speed: speed::Speed,
     kernel_stacks: kernel_stacks::KernelStacks,
     neighbours: neighbours::Neighbours,
+    losses: losses::Losses,
     cost: cost::Account,
     gaps: Vec<Gap>,
     due: Due,
@@ -176,7 +181,7 @@ impl<'o, 'p> Capture<'o, 'p> {
         plan: &'p Plan,
         start_ns: u64,
         probes: Probes<'o>,
-        (windows, looks): (windows::Windows<'o>, connections::Looks<'o>),
+        (windows, looks, naming): (windows::Windows<'o>, connections::Looks<'o>, naming::Naming<'o>),
         gaps: Vec<Gap>,
         cost: cost::Account,
     ) -> Self {
@@ -187,6 +192,7 @@ impl<'o, 'p> Capture<'o, 'p> {
             probes,
             windows,
             looks,
+            naming,
             samplers: Samplers::new(Scope::of(&plan.root, &plan.target)),
             slices: threads::Slices::new(start_ns),
             samples: samples::Samples::new(start_ns),
@@ -197,6 +203,7 @@ impl<'o, 'p> Capture<'o, 'p> {
             speed: speed::Speed::new(),
             kernel_stacks: kernel_stacks::KernelStacks::default(),
             neighbours: neighbours::Neighbours::new(&plan.root, &plan.target.limits.allowed_cpus),
+            losses: losses::Losses::default(),
             cost,
             gaps,
             due: Due::default(),
@@ -308,6 +315,8 @@ impl<'o, 'p> Capture<'o, 'p> {
         writer.append(&waits::rows(t_ns, &self.probes.ledger, &mut self.kernel_stacks, stacks)?)?;
         // It asks for locks of the cgroups.
         writer.append(&courtesy::urgently(|| self.neighbours.rows(t_ns, &self.probes, &self.known))?)?;
+        self.naming.slice(&mut self.samples.stacks, writer)?;
+        writer.append(&self.losses.rows(t_ns, &self.probes, &self.windows)?)?;
         self.meet(writer, living)?;
         self.take_inventory(writer)?;
         Ok(())

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! A part of a recording, as a recording of its own: whole slices, and whatever happened in them.
 //!
-//! What is told once, of the whole capture, stays as it is where it says what can be seen (what was lost, what nobody could
-//! see) and is left out where it would be too much (the cost).
+//! What is told once, of the whole capture, stays as it is where it says what nobody could see, and is left out where it
+//! would be too much (the cost).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -53,6 +53,7 @@ pub fn cut(recording: &Recording, part: Part) -> Result<(Recording, u64), NoPart
     cutter.slices(|row: &mut Wait| &mut row.t_ns);
     cutter.slices(|row: &mut Neighbour| &mut row.t_ns);
     cutter.slices(|row: &mut Connection| &mut row.t_ns);
+    cutter.slices(|row: &mut Loss| &mut row.t_ns);
     cutter.moments(|row: &mut Sample| &mut row.t_ns);
     cutter.moments(|row: &mut WaitStack| &mut row.t_ns);
     cutter.wakeups();
@@ -63,7 +64,6 @@ pub fn cut(recording: &Recording, part: Part) -> Result<(Recording, u64), NoPart
     cutter.whole::<Frame>();
     cutter.whole::<Setting>();
     cutter.whole::<Gap>();
-    cutter.whole::<Loss>();
     let meta = Meta { length_ns: to - from, ..recording.meta.clone() };
     Ok((Recording { meta, tables: cutter.tables }, from))
 }
@@ -184,7 +184,7 @@ mod tests {
         wait t_ns=1e9 total_ns=5\nwait t_ns=3e9 total_ns=7
         neighbour t_ns=2e9 pid=3 samples=1\nneighbour t_ns=4e9 pid=3 samples=2
         wakeup t_ns=15e8 since_ns=5e8 wait_ns=1e9 blocked_ns=9e8\nwakeup t_ns=35e8 since_ns=34e8
-        loss what=waits count=3 kept=1
+        loss t_ns=2e9 what=waits count=3 kept=1\nloss t_ns=4e9 what=waits count=9
         cost what=user cpu_ns=7";
 
     #[test]

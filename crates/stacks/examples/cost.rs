@@ -11,7 +11,7 @@ mod stop;
 
 use std::{hint::black_box, os::unix::fs::FileExt, process::Command, time::Instant};
 
-use wakewalk_stacks::{Snapshot, Stacks};
+use wakewalk_stacks::{Effort, KernelNames, Snapshot, Stacks};
 
 const REPEATS: u32 = 20_000;
 
@@ -40,7 +40,7 @@ fn measure(name: &str, command: &mut Command) {
         }
         let more = start.elapsed() / REPEATS;
         let start = Instant::now();
-        let names = fresh.finish().1.len();
+        let names = fresh.fresh(Effort::All, &mut KernelNames::List).1.len();
         let finish = start.elapsed();
         let frames = unwound.frames.len();
         println!("{name}: {frames} frames, first {first:?}, each more {more:?}, {names} names {finish:?}");

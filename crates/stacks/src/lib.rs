@@ -5,7 +5,7 @@
 //! walks them with the call frame information (`.eh_frame`, Go's `.gopclntab`) of the files that the
 //! process has mapped, and by frame pointers where there is none (code compiled at run time), until
 //! the thread's first function.
-//! Frames are numbers until [`Stacks::finish`] names them all at once; the files are opened when a
+//! Frames are numbers until [`Stacks::fresh`] names them; the files are opened when a
 //! process is first seen, so its stacks still get names when it is gone by then.
 //!
 //! The files and the memory belong to the observed process, and the reader is root: nothing is
@@ -41,5 +41,6 @@ mod table;
 mod walk;
 
 pub use build_id::{Build, builds};
+pub use names::Effort;
 pub use registers::Registers;
 pub use stacks::{KernelNames, Lost, Snapshot, Stacks, Unwound};

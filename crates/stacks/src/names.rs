@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Names for all frames at once: kernel symbols, ELF symbols and line tables, perf maps.
+//! Names for many frames at once: kernel symbols, ELF symbols and line tables, perf maps.
 //!
 //! Names come from files the observed user controls. They are kept as they are (whoever prints
 //! them escapes them) but for their length, and the time spent on them has a limit: what is not
@@ -36,8 +36,9 @@ use perf_map::PerfMaps;
 /// Longest name that is kept, in bytes.
 const MAX_NAME_BYTES: usize = 512;
 
-/// Time for the names of all images.
+/// Time for the names of all images, and of those that were expected to be quickly done.
 const TIME_LIMIT: Duration = Duration::from_secs(10);
+const TIME_LIMIT_OF_BYTES: Duration = Duration::from_secs(1);
 
 /// Name and source line of an address.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -46,18 +47,47 @@ pub(crate) struct Named {
     source: String,
 }
 
-/// Rows for `codes`; the first has id 1. Those of `lined` get source lines too.
+/// How much is named at once.
+#[derive(Clone, Copy, Debug)]
+pub enum Effort {
+    /// Everything that has no name yet.
+    All,
+    /// What is quickly done: files whose tables have so many bytes together. Code that was compiled at run time waits until
+    /// all is named, because the list of it grows.
+    Bytes(u64),
+}
+
+/// Frames that have no row yet.
+#[derive(Default)]
+pub(crate) struct Unnamed {
+    pub(crate) frames: Vec<(u32, Code)>,
+    /// What has to be read for the names of an image, bytes.
+    costs: HashMap<ImageId, u64>,
+}
+
+/// Rows for as many of the frames as the effort allows. Those of `lined` get source lines too.
 pub(crate) fn resolve(
-    codes: &[Code],
+    unnamed: &mut Unnamed,
+    effort: Effort,
     lined: &HashSet<u32>,
-    images: &mut Images,
-    perf_maps: &mut PerfMaps,
-    kernel: &mut KernelNames<'_>,
+    (images, perf_maps, kernel): (&mut Images, &mut PerfMaps, &mut KernelNames<'_>),
 ) -> Vec<Frame> {
-    let mut frames: Vec<Frame> = (1..).zip(codes).map(|(id, code)| blank(id, *code)).collect();
+    let chosen = unnamed.affordable(effort, images);
+    let is_all = matches!(effort, Effort::All);
+    let is_now = |(_, code): &(u32, Code)| match code {
+        Code::Unknown => true,
+        Code::Kernel(_) => is_all || matches!(kernel, KernelNames::By(_)),
+        Code::Image(image, _) => chosen.contains(image),
+        Code::Jit(..) => is_all,
+    };
+    let (mut now, later) = std::mem::take(&mut unnamed.frames).into_iter().partition::<Vec<_>, _>(is_now);
+    unnamed.frames = later;
+    now.sort_unstable_by_key(|(id, _)| *id);
+    now.dedup_by_key(|(id, _)| *id);
+    let mut frames: Vec<Frame> = now.iter().map(|(id, code)| blank(*id, *code)).collect();
     let mut of_kernel = Vec::new();
     let mut of_images: HashMap<ImageId, Vec<(usize, u64)>> = HashMap::new();
-    for (row, code) in codes.iter().enumerate() {
+    for (row, (_, code)) in now.iter().enumerate() {
         match code {
             Code::Unknown => {}
             Code::Kernel(address) => of_kernel.push((row, *address)),
@@ -65,24 +95,75 @@ pub(crate) fn resolve(
             Code::Jit(space, address) => name_jit(&mut frames[row], perf_maps.name(*space, *address), *address),
         }
     }
-    match kernel {
-        KernelNames::List => kernel::name(&of_kernel, &mut frames),
-        KernelNames::By(name) => {
-            for (row, address) in of_kernel {
-                frames[row].symbol = clip(&name(address).unwrap_or_default());
-            }
-        }
-    }
+    name_kernel(kernel, &of_kernel, &mut frames);
     // Where most of the samples are, first: it is the last that miss the time limit.
     let mut of_images: Vec<_> = of_images.into_iter().collect();
     of_images.sort_unstable_by_key(|(id, rows)| (std::cmp::Reverse(rows.len()), *id));
-    let deadline = Instant::now() + TIME_LIMIT;
+    let deadline = Instant::now() + if is_all { TIME_LIMIT } else { TIME_LIMIT_OF_BYTES };
+    let mut too_late = HashSet::new();
     for (id, rows) in of_images {
         if let Some(image) = images.get(id) {
             name_image(image, &rows, lined, &mut frames, deadline);
         }
+        // It was not quickly done after all, or nobody else has a CPU to spare: its turn comes when all is named.
+        if !is_all && Instant::now() >= deadline {
+            unnamed.costs.insert(id, u64::MAX);
+            too_late.extend(rows.into_iter().map(|(row, _)| now[row]));
+        }
     }
+    frames.retain(|frame| !too_late.iter().any(|(id, _)| *id == frame.id));
+    unnamed.frames.extend(too_late);
     frames
+}
+
+fn name_kernel(kernel: &mut KernelNames<'_>, addresses: &[(usize, u64)], frames: &mut [Frame]) {
+    match kernel {
+        KernelNames::List => kernel::name(addresses, frames),
+        KernelNames::By(name) => {
+            for (row, address) in addresses {
+                frames[*row].symbol = clip(&name(*address).unwrap_or_default());
+            }
+        }
+    }
+}
+
+impl Unnamed {
+    /// Images that can be named with this effort, those with most frames first.
+    fn affordable(&mut self, effort: Effort, images: &mut Images) -> HashSet<ImageId> {
+        let mut waiting: HashMap<ImageId, usize> = HashMap::new();
+        for (_, code) in &self.frames {
+            if let Code::Image(id, _) = code {
+                *waiting.entry(*id).or_default() += 1;
+            }
+        }
+        let mut left = match effort {
+            Effort::All => return waiting.into_keys().collect(),
+            Effort::Bytes(bytes) => bytes,
+        };
+        let mut waiting: Vec<(ImageId, usize)> = waiting.into_iter().collect();
+        waiting.sort_unstable_by_key(|(id, frames)| (std::cmp::Reverse(*frames), *id));
+        let mut is_affordable = |id: &ImageId| {
+            let cost =
+                *self.costs.entry(*id).or_insert_with(|| images.get(*id).map_or(0, |image| bytes_to_read(image)));
+            let paid = left.checked_sub(cost);
+            left = paid.unwrap_or(left);
+            paid.is_some()
+        };
+        waiting.into_iter().map(|(id, _)| id).filter(|id| is_affordable(id)).collect()
+    }
+}
+
+/// What has to be read of a file and of its separate debug file, to name a function in it. Debug information may have to be
+/// unpacked, which takes ten times as long.
+fn bytes_to_read(image: &Image) -> u64 {
+    const UNPACKED: u64 = 10;
+    let (Some(source), Some(layout)) = (&image.source, image.layout()) else { return 0 };
+    let section = |name: &str| layout.section(name).map_or(0, |section| section.size);
+    let tables = [".symtab", ".strtab", ".dynsym", ".dynstr"].map(section);
+    let lines = if is_c_library(&image.name) { 0 } else { section(".debug_info") + section(".debug_line") };
+    let separate = debug_file(source, layout).map_or(0, |file| file.len());
+    let all = [lines.saturating_mul(UNPACKED), separate.saturating_mul(UNPACKED)];
+    tables.into_iter().chain(all).fold(0, u64::saturating_add)
 }
 
 /// Where nobody wrote down the names of code compiled at run time, its address is all that tells one function
@@ -228,9 +309,15 @@ mod tests {
 
     #[test]
     fn unnamed_code_has_a_kind_and_a_module() {
-        let codes = [Code::Unknown, Code::Jit(7, 0x7f00_0040)];
+        let (mut images, mut maps, mut kernel) = (Images::new(), PerfMaps::default(), KernelNames::List);
         let frames =
-            resolve(&codes, &HashSet::new(), &mut Images::new(), &mut PerfMaps::default(), &mut KernelNames::List);
+            vec![(1, Code::Unknown), (2, Code::Jit(7, 0x7f00_0040)), (1, Code::Unknown), (3, Code::Image(9, 1))];
+        let mut unnamed = Unnamed { frames, ..Unnamed::default() };
+        let mut named = |effort| resolve(&mut unnamed, effort, &HashSet::new(), (&mut images, &mut maps, &mut kernel));
+        let quickly = named(Effort::Bytes(1 << 20));
+        assert_eq!(quickly.iter().map(|f| f.id).collect::<Vec<_>>(), [1, 3], "each once, and no list of compiled code");
+        let frames = [quickly, named(Effort::All)].concat();
+        let frames = [&frames[0], &frames[2]];
         assert_eq!((frames[0].kind.as_str(), frames[0].module.as_str()), ("unknown", ""));
         assert_eq!((frames[1].kind.as_str(), frames[1].module.as_str()), ("jit", "[jit]"));
         assert_eq!(frames[1].offset, 0x7f00_0040, "its address, which tells it from other functions");

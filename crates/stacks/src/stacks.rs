@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The way in and out: samples to numbers while a capture runs, numbers to names at its end.
+//! The way in and out: samples to numbers, and numbers to names, at once or at the end.
 
 use std::collections::{HashMap, HashSet};
 
@@ -9,7 +9,7 @@ use recording::tables::{Frame, Stack};
 use crate::{
     images::Images,
     memory::Memory,
-    names::{self, perf_map::PerfMaps},
+    names::{self, Effort, Unnamed, perf_map::PerfMaps},
     process::Process,
     registers::{self, Registers},
     table::{Code, Frames, StackIds},
@@ -56,7 +56,7 @@ pub struct Lost {
     pub stacks: u64,
 }
 
-/// Collects stacks, names them at the end.
+/// Collects stacks and names them.
 ///
 /// Holds files open: up to 512 binaries, 256 processes' memory and 64 perf maps.
 pub struct Stacks {
@@ -66,6 +66,7 @@ pub struct Stacks {
     ids: StackIds,
     /// Frames whose source lines are wanted.
     lined: HashSet<u32>,
+    unnamed: Unnamed,
     processes: HashMap<u32, Process>,
     samples: u64,
     context: Box<UnwindContext<usize>>,
@@ -83,9 +84,9 @@ impl Stacks {
         let mut frames = Frames::default();
         // First, so that it is there when there is no room for more.
         frames.id(Code::Unknown);
-        let (perf_maps, ids, lined, processes) = Default::default();
+        let (perf_maps, ids, lined, unnamed, processes) = Default::default();
         let context = Box::new(UnwindContext::new());
-        Stacks { images: Images::new(), perf_maps, frames, ids, lined, processes, samples: 0, context }
+        Stacks { images: Images::new(), perf_maps, frames, ids, lined, unnamed, processes, samples: 0, context }
     }
 
     /// Frame ids of a kernel stack, given leaf first: the first address is where the CPU was, the
@@ -98,7 +99,13 @@ impl Stacks {
     /// Unwinds the user stack of a thread; its functions get names and source lines.
     pub fn user(&mut self, snapshot: &Snapshot<'_>) -> Unwound {
         let unwound = self.user_functions(snapshot);
-        self.lined.extend(&unwound.frames);
+        for id in &unwound.frames {
+            if self.lined.insert(*id)
+                && let Some(code @ Code::Image(..)) = self.frames.told(*id)
+            {
+                self.unnamed.frames.push((*id, code)); // it may have a row already, without a line
+            }
+        }
         unwound
     }
 
@@ -138,19 +145,13 @@ impl Stacks {
         Lost { frames: self.frames.lost, stacks: self.ids.lost }
     }
 
-    /// Names everything. Takes as long as the symbol tables are large: some 0.1 s, some seconds
-    /// at most. Functions of the kernel are looked up in the list that it prints.
-    pub fn finish(self) -> (Vec<Stack>, Vec<Frame>) {
-        self.finish_naming(&mut KernelNames::List)
-    }
-
-    /// Likewise, with somebody who knows the functions of the kernel.
-    pub fn finish_naming(mut self, kernel: &mut KernelNames<'_>) -> (Vec<Stack>, Vec<Frame>) {
-        let stack = |(id, frames, complete): (u32, Box<[u32]>, bool)| Stack { id, frames: frames.into_vec(), complete };
-        let stacks = self.ids.into_rows().into_iter().map(stack).collect();
-        let frames =
-            names::resolve(&self.frames.into_codes(), &self.lined, &mut self.images, &mut self.perf_maps, kernel);
-        (stacks, frames)
+    /// Stacks that came since the last call, and rows of frames that were named in it: of what is told once, in the same
+    /// call or in a later one, with a source line in a second row if that was asked for later. To name all takes as long as
+    /// the symbol tables are large: some 0.1 s, some seconds at most.
+    pub fn fresh(&mut self, effort: Effort, kernel: &mut KernelNames<'_>) -> (Vec<Stack>, Vec<Frame>) {
+        self.unnamed.frames.extend(self.frames.fresh());
+        let who = (&mut self.images, &mut self.perf_maps, kernel);
+        (self.ids.fresh(), names::resolve(&mut self.unnamed, effort, &self.lined, who))
     }
 
     fn walker(&mut self, pid: u32) -> Walker<'_> {
@@ -198,7 +199,7 @@ mod tests {
         let mut stacks = Stacks::new();
         let frames = stacks.kernel(&[start, start + 1, 1]);
         let id = stacks.intern(&frames, &[], false);
-        let (rows, frames) = stacks.finish();
+        let (rows, frames) = stacks.fresh(Effort::All, &mut KernelNames::List);
         assert!(rows[0].id == id && rows[0].complete);
         let names: Vec<&str> = rows[0].frames.iter().map(|id| frames[*id as usize - 1].symbol.as_str()).collect();
         assert_eq!(names, ["vfs_read", "vfs_read", ""]);

@@ -3,6 +3,8 @@
 
 use std::collections::HashMap;
 
+use recording::tables::Stack;
+
 use crate::images::ImageId;
 
 /// Frames and stacks that are kept; each more is counted as lost.
@@ -26,6 +28,7 @@ pub(crate) enum Code {
 pub(crate) struct Frames {
     ids: HashMap<Code, u32>,
     codes: Vec<Code>,
+    told: usize,
     pub(crate) lost: u64,
 }
 
@@ -44,9 +47,15 @@ impl Frames {
         id
     }
 
-    /// All frames, the first has id 1.
-    pub(crate) fn into_codes(self) -> Vec<Code> {
-        self.codes
+    /// Frames since the last call, with their ids.
+    pub(crate) fn fresh(&mut self) -> Vec<(u32, Code)> {
+        let first = std::mem::replace(&mut self.told, self.codes.len());
+        (first as u32 + 1..).zip(self.codes[first..].iter().copied()).collect()
+    }
+
+    /// The code of a frame that [`Frames::fresh`] has told.
+    pub(crate) fn told(&self, id: u32) -> Option<Code> {
+        self.codes[..self.told].get((id as usize).checked_sub(1)?).copied()
     }
 }
 
@@ -54,6 +63,7 @@ impl Frames {
 #[derive(Default)]
 pub(crate) struct StackIds {
     ids: HashMap<(Box<[u32]>, bool), u32>,
+    fresh: Vec<Stack>,
     pub(crate) lost: u64,
 }
 
@@ -73,17 +83,16 @@ impl StackIds {
                 0
             }
             None => {
+                self.fresh.push(Stack { id: next, frames: key.0.to_vec(), complete });
                 self.ids.insert(key, next);
                 next
             }
         }
     }
 
-    /// Frames and completeness of all stacks, the first has id 1.
-    pub(crate) fn into_rows(self) -> Vec<(u32, Box<[u32]>, bool)> {
-        let mut rows: Vec<_> = self.ids.into_iter().map(|((frames, complete), id)| (id, frames, complete)).collect();
-        rows.sort_unstable_by_key(|row| row.0);
-        rows
+    /// Stacks since the last call.
+    pub(crate) fn fresh(&mut self) -> Vec<Stack> {
+        std::mem::take(&mut self.fresh)
     }
 }
 
@@ -96,7 +105,10 @@ mod tests {
         let mut frames = Frames::default();
         let (a, b) = (frames.id(Code::Kernel(1)), frames.id(Code::Image(0, 1)));
         assert_eq!((a, b, frames.id(Code::Kernel(1))), (1, 2, 1));
-        assert_eq!(frames.into_codes(), [Code::Kernel(1), Code::Image(0, 1)]);
+        assert_eq!((frames.fresh(), frames.fresh()), (vec![(1, Code::Kernel(1)), (2, Code::Image(0, 1))], vec![]));
+        frames.id(Code::Kernel(9));
+        assert_eq!((frames.told(2), frames.told(3), frames.told(0)), (Some(Code::Image(0, 1)), None, None));
+        assert_eq!(frames.fresh(), [(3, Code::Kernel(9))]);
     }
 
     #[test]
@@ -106,6 +118,7 @@ mod tests {
         assert_eq!(stacks.id(&[1], &[2], true), 1);
         assert_eq!(stacks.id(&[1], &[2], false), 2);
         assert_eq!(stacks.id(&[], &[1, 2], true), 1, "the frames are the stack");
-        assert_eq!(stacks.into_rows()[1], (2, Box::from([1, 2]), false));
+        assert_eq!(stacks.fresh()[1], Stack { id: 2, frames: vec![1, 2], complete: false });
+        assert_eq!((stacks.id(&[1], &[2], true), stacks.fresh()), (1, vec![]), "each is told once");
     }
 }

@@ -1,27 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What only the end of a capture can tell: names of functions, what was lost, what it cost.
-
-use std::mem::MaybeUninit;
+//! What only the end of a capture can tell: the last names of functions, what could not be seen, what it cost.
 
 use anyhow::Result;
 use recording::Writer;
-use recording::tables::{Frame, Gap, Loss, Stack, Thread};
-use stacks::Stacks;
+use recording::tables::{Gap, Thread};
 
 use super::{Capture, cost, threads};
 use crate::host;
-use crate::probes::names::KernelNames;
 
 /// Writes the last tables.
 pub fn write(mut capture: Capture<'_, '_>, writer: &mut Writer, length_ns: u64) -> Result<cost::Afterwards> {
     writer.append(&capture.slices.brief_processes())?;
     writer.append(&lost_threads(&capture, length_ns)?)?;
-    let losses = losses(&capture)?;
     let costs = costs(&capture)?;
-    let stacks = std::mem::take(&mut capture.samples.stacks);
-    let (stacks, frames) = named(stacks);
-    writer.append(&stacks)?;
-    writer.append(&frames)?;
+    capture.naming.finish(&mut capture.samples.stacks, writer)?;
     capture.gaps.extend(capture.samplers.gaps());
     capture.gaps.extend(capture.cost.gap());
     capture.gaps.extend(capture.windows.gap());
@@ -30,21 +22,11 @@ pub fn write(mut capture: Capture<'_, '_>, writer: &mut Writer, length_ns: u64) 
     capture.gaps.extend(not_followed(&capture)?);
     capture.gaps.extend(unseen_arrivals(&capture)?);
     writer.append(&capture.gaps)?;
-    writer.append(&losses)?;
     let mut all = costs;
     all.extend(capture.cost.process(map_bytes(&capture)));
     let afterwards = cost::Afterwards::start();
     writer.append(&all)?;
     Ok(afterwards)
-}
-
-/// All stacks with their names; those of the kernel's functions from the list of all where it refuses to look them up.
-fn named(stacks: Stacks) -> (Vec<Stack>, Vec<Frame>) {
-    let mut storage = MaybeUninit::uninit();
-    match KernelNames::load(&mut storage) {
-        Ok(mut names) => stacks.finish_naming(&mut stacks::KernelNames::By(&mut |address| names.of(address))),
-        Err(_) => stacks.finish(),
-    }
 }
 
 /// That interrupts are not told from those whom they interrupt, where this user is not shown the kernel's addresses.
@@ -88,34 +70,6 @@ fn lost_threads(capture: &Capture<'_, '_>, t_ns: u64) -> Result<Vec<Thread>> {
     threads::add(&mut row, &capture.slices.not_yet_reported(&counts.lost));
     row.instances = counts.exits_lost;
     Ok(vec![row])
-}
-
-fn losses(capture: &Capture<'_, '_>) -> Result<Vec<Loss>> {
-    let c = capture.probes.ledger.counts()?;
-    let row = |what: &str, kept: u64, count: u64| Loss { what: what.into(), count, kept };
-    let mut rows = vec![
-        row("thread ends", c.exits - c.exits_lost, c.exits_lost),
-        row("program starts", c.execs - c.execs_lost, c.execs_lost),
-        row("threads", c.forks, c.forks_lost),
-        row("waits", c.waits - c.waits_lost, c.waits_lost),
-        row("stacks of waits", c.stacks - c.stacks_lost, c.stacks_lost),
-        row("stacks of programs that wait", c.snapshots, c.snapshots_lost),
-        row("names of who was in the way", c.delays - c.delays_lost, c.delays_lost),
-    ];
-    if let Some(profile) = &capture.probes.profile {
-        let c = profile.counts()?;
-        rows.push(row("samples", c.samples, c.lost));
-        rows.push(row("samples of others", c.neighbours - c.neighbours_lost, c.neighbours_lost));
-    }
-    if let Some(wakeups) = &capture.probes.wakeups {
-        let c = wakeups.counts()?;
-        rows.push(row("wakeups", c.rows, c.rows_lost));
-        rows.push(row("stacks of programs that wake others", c.snapshots, c.snapshots_lost));
-        rows.push(row("stacks of wakeups", c.stacks - c.stacks_lost, c.stacks_lost));
-    }
-    let (kept, lost) = capture.windows.loss();
-    rows.push(row("counted calls", kept, lost));
-    Ok(rows)
 }
 
 fn costs(capture: &Capture<'_, '_>) -> Result<Vec<recording::tables::Cost>> {

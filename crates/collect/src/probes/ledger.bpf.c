@@ -306,7 +306,7 @@ static __always_inline void book_open_wait(struct task_struct *task, struct thre
 	if (t->off_at != copy->off_at)
 		return;
 	t->stack = copy->stack;
-	c->waits += last_read;
+	c->waits++;
 	add_wait(task, copy, blocked, blocked > told ? blocked - told : 0, last_read, now, &c->waits_lost);
 }
 

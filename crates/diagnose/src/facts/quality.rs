@@ -29,7 +29,7 @@ impl Fact for Quality {
     fn compute(case: &Case) -> Result<Self, Gap> {
         let threads = case.fact::<Threads>().ok();
         let calls = case.fact::<Calls>()?;
-        let losses = case.recording.rows::<tables::Loss>();
+        let losses = losses(case);
         let windows = [("call windows", calls.windows.lost, calls.windows.calls)];
         let all = losses.iter().map(|l| (l.what.as_str(), l.count, l.kept)).chain(windows);
         let (worst_loss, worst_loss_of) = all
@@ -57,6 +57,21 @@ impl Fact for Quality {
 /// Share of one kind of events from which on their loss is told in a sentence; below, a number does.
 const LOSS_WORTH_A_WORD: f64 = 0.01;
 
+/// The slices of the table added up.
+fn losses(case: &Case) -> Vec<tables::Loss> {
+    let mut sums: Vec<tables::Loss> = Vec::new();
+    for row in case.recording.rows::<tables::Loss>() {
+        match sums.iter_mut().find(|sum| sum.what == row.what) {
+            Some(sum) => {
+                sum.count = sum.count.saturating_add(row.count);
+                sum.kept = sum.kept.saturating_add(row.kept);
+            }
+            None => sums.push(row.clone()),
+        }
+    }
+    sums
+}
+
 /// What the collector said that it could not see, what it lost, and what it could not finish.
 fn gaps(case: &Case) -> Vec<Gap> {
     let said = case.recording.rows::<tables::Gap>().iter().map(|g| Gap { what: g.what.clone(), why: g.why.clone() });
@@ -67,9 +82,10 @@ fn gaps(case: &Case) -> Vec<Gap> {
     };
     let cut = (!case.recording.meta.sealed).then(|| Gap {
         what: "the end".into(),
-        why: "the capture was killed: names of functions and costs are written last and are missing".into(),
+        why: "the capture was killed: names of some functions and costs are written last and are missing".into(),
     });
-    let losses = case.recording.rows::<tables::Loss>().iter().filter(lost).map(full);
+    let losses = losses(case);
+    let losses = losses.iter().filter(lost).map(full);
     said.chain(losses).chain(cut).collect()
 }
 

@@ -67,7 +67,10 @@ impl Fact for Stacks {
     fn compute(case: &Case) -> Result<Self, Gap> {
         let mut by_id = BTreeMap::new();
         let mut code = Vec::new();
-        for frame in case.recording.rows::<tables::Frame>() {
+        // A frame may have a second row, with the source line that was asked for after the first.
+        let rows: BTreeMap<u32, &tables::Frame> =
+            case.recording.rows::<tables::Frame>().iter().map(|frame| (frame.id, frame)).collect();
+        for frame in rows.into_values() {
             by_id.insert(frame.id, code.len());
             code.push(Code {
                 symbol: frame.symbol.clone(),

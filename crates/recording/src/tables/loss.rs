@@ -4,10 +4,12 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Events that a probe, ring or map could not keep. Written also when the count is 0.
+/// Events that a probe, ring or map could not keep in a slice. Written also when the count is 0, at least once.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Loss {
+    /// End of the slice, ns after the capture's start.
+    pub t_ns: u64,
     /// The probe, ring or map.
     pub what: String,
     /// Events lost.

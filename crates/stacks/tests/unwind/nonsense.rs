@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Registers and stacks without meaning, in a process that is real: every walk must end.
 
-use wakewalk_stacks::{Registers, Snapshot, Stacks};
+use wakewalk_stacks::{Effort, KernelNames, Registers, Snapshot, Stacks};
 
 /// Address that the stack pointer mostly has.
 const SP: u64 = 0x7fff_0000_0000;
@@ -65,6 +65,6 @@ fn nonsense_ends() {
         let kernel = stacks.kernel(&[nonsense.word(), nonsense.word()]);
         assert_ne!(stacks.intern(&kernel, &unwound.frames, unwound.complete), 0);
     }
-    let (rows, frames) = stacks.finish();
+    let (rows, frames) = stacks.fresh(Effort::All, &mut KernelNames::List);
     assert!(rows.iter().flat_map(|row| &row.frames).all(|id| (1..=frames.len()).contains(&(*id as usize))));
 }

@@ -19,7 +19,7 @@ use nix::{
     },
     unistd::Pid,
 };
-use wakewalk_stacks::{Registers, Snapshot, Stacks};
+use wakewalk_stacks::{Effort, KernelNames, Registers, Snapshot, Stacks};
 
 /// Longest that a program is given to get where it should be.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -129,7 +129,7 @@ impl Running {
             sleep(Duration::from_millis(3));
         }
         drop(self);
-        let (rows, frames) = stacks.finish();
+        let (rows, frames) = stacks.fresh(Effort::All, &mut KernelNames::List);
         let sampled = |(id, complete): (u32, bool)| {
             let row = &rows[id as usize - 1];
             assert_eq!((row.id, row.complete), (id, complete));

@@ -24,7 +24,7 @@ pub struct Counts {
     pub stays: u64,
     /// Those whose beginning was not seen, but told from their CPU time.
     pub stays_unseen: u64,
-    /// Waits booked.
+    /// Waits booked, and parts of waits that go on.
     pub waits: u64,
     /// Waits that found the map full.
     pub waits_lost: u64,
