@@ -58,10 +58,11 @@ impl Runner<'_> {
         let outcome = self.outcome(scenario, side)?;
         // Of variants, those that came out wrong are kept to look into; as usual, the last run is.
         let recording = self.paths.recording(&self.name(scenario, side));
-        match outcome.objection {
+        match &outcome.objection {
             None if self.seed.is_some() => drop(fs::remove_dir_all(recording)),
-            Some(_) if self.seed.is_some() => eprintln!("  wrong; its recording is kept in `{}`", recording.display()),
-            _ => {}
+            None => {}
+            // At once: whoever interrupts the run is to know.
+            Some(why) => eprintln!("  wrong: {why}; its recording is in `{}`", recording.display()),
         }
         Ok(outcome)
     }

@@ -20,7 +20,7 @@ pub static SCENARIO: Scenario = Scenario {
     about: "a Go service whose requests stand before the lock of its memory map",
     expected: Expected {
         line: Some("blocked_kernel_lock"),
-        ..Expected::cause(&["not-determined", "healthy", "at-capacity", "hot-code"])
+        ..Expected::cause(&["not-determined", "at-capacity", "hot-code"])
     },
     twin: Some(NEUTRAL),
     builds: &[Build::Go("lab", "./scenarios/mmap-lock", "thumbnails"), WEBLOAD],

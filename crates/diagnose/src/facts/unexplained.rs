@@ -50,10 +50,10 @@ impl Fact for Unexplained {
 }
 
 /// Requests: half of one is always there or not.
-const MIN_REST: f64 = 0.5;
+pub const MIN_REST: f64 = 0.5;
 
 /// Of all that stood for long.
-const MIN_SHARE: f64 = 0.25;
+pub const MIN_SHARE: f64 = 0.25;
 
 impl Unexplained {
     /// Those that nothing explains.

@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The evidence does not carry a verdict. Says what is missing, and what to run to get it.
 
-use super::{Check, Explain, Rule, Statement, at_capacity, slow_dependency};
+use super::{Check, Explain, Rule, Statement, slow_dependency};
+
+mod standing;
+
 use crate::case::Case;
 use crate::facts::errors::Errors;
 use crate::facts::host::HostRank;
 use crate::facts::quality::Quality;
 use crate::facts::stopped::Stopped;
-use crate::facts::unexplained::Unexplained;
 use crate::facts::waiting::{Waiting, too_little, wait_ns};
 use crate::ledger::threads::Threads;
-use crate::remarks::hidden_queues;
 use crate::statistics::share;
 use crate::verdict::Gap;
 use crate::walk::DNS;
@@ -24,7 +25,7 @@ pub(super) static RULE: Rule = Rule {
                 most of its time, for several things that no single cause stands behind.",
         recognised_by: "The recording is very short, ledger lines cover less than 90 % of the threads' time, a tenth of \
                         some events was lost, or a cause could not be looked at. Or requests stand unanswered for what nobody \
-                        sees, errors were counted, or somebody stopped it. Or: waits are more than two thirds of a \
+                        sees, or while threads stand before a lock of the kernel, errors were counted, or somebody stopped it. Or: waits are more than two thirds of a \
                         service's active time, and no cause has enough of them.",
         what_to_do: "Read what is missing, run wakewalk doctor to see what this kernel allows, and record again for \
                      longer.",
@@ -61,7 +62,7 @@ fn check(case: &Case, gaps: &[Gap]) -> Option<Statement> {
     }
     let missing = missing(case, gaps);
     if missing.is_empty() {
-        return held(case).or_else(|| failing(case)).or_else(|| scattered(case)).or_else(|| unexplained(case));
+        return held(case).or_else(|| failing(case)).or_else(|| scattered(case)).or_else(|| standing::check(case));
     }
     if let ([_], [gap]) = (&missing[..], gaps) {
         match gap.what.as_str() {
@@ -146,30 +147,6 @@ fn failing(case: &Case) -> Option<Statement> {
              counters are those of its whole network namespace.",
             first.what,
             others.collect::<String>()
-        ),
-    })
-}
-
-/// Requests that stand in it for long, while nothing that is known holds them.
-fn unexplained(case: &Case) -> Option<Statement> {
-    let full = matches!(at_capacity::RULE.check, Check::Neutral(check) if check(case, &[]).is_some());
-    let requests = case.fact::<Unexplained>().ok().filter(|u| u.matters() && !full)?;
-    let known =
-        [(requests.queued, "busy threads"), (requests.waiting, "known waits"), (requests.upstream, "others' answers")];
-    let known: Vec<String> =
-        known.iter().filter(|(n, _)| *n >= 0.05).map(|(n, what)| format!("{what} explain {n:.1}")).collect();
-    let known = if known.is_empty() { "nothing that was measured explains any".to_string() } else { known.join(", ") };
-    let hidden = hidden_queues::look(case);
-    Some(Statement {
-        headline: format!("{:.1} requests at a time stand unanswered, and what for is not seen", requests.late),
-        advice: format!("look inside: {}", hidden.look),
-        detail: format!(
-            "On average {:.1} connections had been waiting for their answer for 10 ms or longer ({} at the look); {known}. \
-             The rest stands in queues inside the process, where the kernel sees nothing: {}. Long polls and uploads look \
-             the same.",
-            requests.late,
-            seconds(requests.late_ns / 1e9),
-            hidden.what
         ),
     })
 }

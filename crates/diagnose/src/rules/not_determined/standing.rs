@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Requests that stand in the target for long, and no rule has a cause for it.
+
+use super::super::{Check, Statement, at_capacity};
+use super::MIN_WAIT_NS;
+use crate::case::Case;
+use crate::facts::kernel_locks::KernelLocks;
+use crate::facts::unexplained::{MIN_REST, MIN_SHARE, Unexplained};
+use crate::remarks::hidden_queues;
+use crate::statistics::ratio;
+use crate::wording::seconds;
+
+/// The statement about them. A service that is at a limit has a queue, and says so itself.
+pub(super) fn check(case: &Case) -> Option<Statement> {
+    if matches!(at_capacity::RULE.check, Check::Neutral(check) if check(case, &[]).is_some()) {
+        return None;
+    }
+    let requests = case.fact::<Unexplained>().ok()?;
+    before_kernel_lock(&requests, case).or_else(|| unexplained(&requests, case))
+}
+
+/// While threads stand before a lock of the kernel, for so long at a time that a request feels it. Who holds it is mostly on a
+/// CPU then, so that the walk ends there; and a lock that is never free is no limit that a load is a share of.
+fn before_kernel_lock(requests: &Unexplained, case: &Case) -> Option<Statement> {
+    let locks = case.fact::<KernelLocks>().ok()?;
+    let most = locks.waits.first()?;
+    let (at_a_time, each_ns) = (ratio(most.ns, case.length_ns()), ratio(most.ns, most.count as f64));
+    if requests.late < MIN_REST || at_a_time < requests.late * MIN_SHARE || each_ns < MIN_WAIT_NS {
+        return None;
+    }
+    let (lock, each) = (most.guards.words(), seconds(each_ns / 1e9));
+    Some(Statement {
+        headline: format!(
+            "requests stand unanswered while {at_a_time:.1} threads at a time stand before a lock of {lock}"
+        ),
+        advice: "see below who has the CPU meanwhile; `sudo perf lock contention -ab -- sleep 5` shows who waits"
+            .into(),
+        detail: format!(
+            "On average {:.1} connections had been waiting for their answer for 10 ms or longer, and {at_a_time:.1} threads \
+             were {}, for {each} at a time. Who holds the lock is not recorded, so that none of its holders is accused.",
+            requests.late,
+            locks.words().unwrap_or_default(),
+        ),
+    })
+}
+
+/// While nothing that is known holds them.
+fn unexplained(requests: &Unexplained, case: &Case) -> Option<Statement> {
+    if !requests.matters() {
+        return None;
+    }
+    let known =
+        [(requests.queued, "busy threads"), (requests.waiting, "known waits"), (requests.upstream, "others' answers")];
+    let known: Vec<String> =
+        known.iter().filter(|(n, _)| *n >= 0.05).map(|(n, what)| format!("{what} explain {n:.1}")).collect();
+    let known = if known.is_empty() { "nothing that was measured explains any".to_string() } else { known.join(", ") };
+    let hidden = hidden_queues::look(case);
+    Some(Statement {
+        headline: format!("{:.1} requests at a time stand unanswered, and what for is not seen", requests.late),
+        advice: format!("look inside: {}", hidden.look),
+        detail: format!(
+            "On average {:.1} connections had been waiting for their answer for 10 ms or longer ({} at the look); {known}. \
+             The rest stands in queues inside the process, where the kernel sees nothing: {}. Long polls and uploads look \
+             the same.",
+            requests.late,
+            seconds(requests.late_ns / 1e9),
+            hidden.what
+        ),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::asking::stated;
+
+    /// Three requests at a time stand for 15 ms, and threads stand before the lock of the memory map, for `each_ms` at a time.
+    fn standing(each_ms: u64) -> Option<super::Statement> {
+        let text = format!(
+            "meta host.arch=x86_64 length_ns=1e9 target.pids=[1]
+             frame id=1 symbol=rwsem_down_write_slowpath module=kernel kind=kernel
+             frame id=2 symbol=down_write_killable module=kernel kind=kernel
+             frame id=3 symbol=vm_mmap_pgoff module=kernel kind=kernel
+             stack id=1 frames=[1,2,3] complete=true
+             thread t_ns=1e9 pid=1 tid=1 wall_ns=8e9 cpu_ns=8e8 blocked_ns=72e8
+             wait t_ns=1e9 pid=1 tid=1 syscall=9 state=2 stack=1 count={} total_ns=3e9 max_ns=2e7
+             connection t_ns=1e9 role=accepted port=80 looks=10 open=160 late=30 late_ns=45e7",
+            3000 / each_ms
+        );
+        stated(&super::super::RULE, &text, &[])
+    }
+
+    #[test]
+    fn requests_behind_a_lock_of_the_kernel() {
+        let said = standing(10).unwrap();
+        assert!(
+            said.headline.contains("3.0 threads at a time stand before a lock of the process's memory map"),
+            "{said:?}"
+        );
+        assert!(said.detail.contains("wanted in vm_mmap_pgoff, for 10 ms at a time"), "{}", said.detail);
+        let short = standing(1).map(|said| said.headline).unwrap_or_default();
+        assert!(!short.contains("memory map"), "a millisecond is not what they stand for: {short}");
+    }
+}
