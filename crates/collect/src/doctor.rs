@@ -16,7 +16,7 @@ use crate::probes::ledger::Ledger;
 use crate::probes::profile::Profile;
 use crate::probes::run_stats;
 use crate::probes::wakeups::Wakeups;
-use crate::tested;
+use crate::tested_kernels;
 
 /// One facility and what it is worth.
 #[derive(Clone, Debug, Serialize)]
@@ -75,7 +75,7 @@ pub fn examine() -> Health {
     let bpf = facilities.iter().any(|f| f.name == "thread ledger" && f.works);
     let kernel = host::inventory(root).kernel;
     let missing = privileges::names(&privileges::missing(&PROBES));
-    Health { tested: tested::covers(&kernel), missing, kernel, bpf, facilities }
+    Health { tested: tested_kernels::covers(&kernel), missing, kernel, bpf, facilities }
 }
 
 fn file(name: &'static str, meaning: &'static str, works: bool, remedy: &str) -> Facility {

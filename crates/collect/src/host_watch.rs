@@ -17,7 +17,7 @@ use recording::{Meta, Recording, Tables, Writer};
 
 use crate::clock::{monotonic_ns, rfc3339};
 use crate::host;
-use crate::neighbours::{Difference, Ran, Snapshot, difference, host_processes};
+use crate::host_processes::{Difference, Ran, Snapshot, difference, host_processes};
 use crate::samplers::{Samplers, Scope};
 use crate::target::processes;
 use throttled::Throttled;

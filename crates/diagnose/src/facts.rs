@@ -4,6 +4,7 @@
 pub mod calls;
 pub mod children;
 pub mod connections;
+pub mod contended;
 pub mod counters;
 pub mod cpus;
 pub mod errors;
@@ -18,7 +19,6 @@ pub mod polling;
 pub mod profile;
 pub mod quality;
 pub mod resources;
-pub mod rights;
 pub mod serving;
 pub mod stacks;
 pub mod stopped;

@@ -11,7 +11,7 @@ use crate::facts::limits::Limits;
 use crate::facts::quality::Quality;
 use crate::ledger::threads::Threads;
 use crate::remarks::{self, Remark, hidden_queues, inner_queues, largest_line, own_clients, unnamed};
-use crate::rules::{Check, Outcome, RULES, Statement};
+use crate::rules::{Check, NotIt, Outcome, RULES, Statement};
 use crate::statistics::ratio;
 use crate::verdict::{Finding, Gap, Host, Ledger, RuledOut, SCHEMA, Symptom, Target, Verdict, Window};
 
@@ -98,8 +98,9 @@ impl Asked {
             let Check::Accuses(check) = rule.check else { continue };
             match check(case) {
                 Ok(Outcome::Found(finding, said)) => self.findings.push((*finding, said)),
-                Ok(Outcome::RuledOut { why, could_be }) => {
-                    self.ruled_out.push(RuledOut { cause: rule.cause.to_string(), why, could_be });
+                Ok(Outcome::RuledOut(NotIt { why, could_be, reason, measured })) => {
+                    let cause = rule.cause.to_string();
+                    self.ruled_out.push(RuledOut { cause, why, could_be, reason, measured });
                 }
                 Err(gap) => self.gaps.push(Gap { what: rule.cause.to_string(), why: gap.why }),
             }

@@ -6,7 +6,8 @@
 
 use crate::case::Case;
 use crate::facts::quality::Quality;
-use crate::verdict::{Evidence, Finding, Gap};
+use crate::statistics::ratio;
+use crate::verdict::{Evidence, Finding, Gap, Measured, Reason};
 
 mod at_capacity;
 mod blocked_writer;
@@ -52,8 +53,17 @@ pub(crate) static RULES: &[&Rule] = &[
 pub(crate) enum Outcome {
     /// This is a cause, and what to say about it first.
     Found(Box<Finding>, Statement),
-    /// This is not, for this reason, with its numbers; and whether it could have been.
-    RuledOut { why: String, could_be: bool },
+    /// This is not.
+    RuledOut(NotIt),
+}
+
+/// Why a cause is not it, in words and for programs, and whether it could have been.
+#[derive(Clone, Debug)]
+pub(crate) struct NotIt {
+    pub why: String,
+    pub could_be: bool,
+    pub reason: Reason,
+    pub measured: Option<Measured>,
 }
 
 /// A rule's answer; the error is what it could not look at.
@@ -125,19 +135,35 @@ fn found(finding: Finding, headline: impl Into<String>, advice: impl Into<String
     Ok(Outcome::Found(Box::new(finding), Statement::short(headline, advice)))
 }
 
-/// It could have been, and is not.
-fn ruled_out(why: impl Into<String>) -> Checked {
-    Ok(Outcome::RuledOut { why: why.into(), could_be: true })
+/// A number and the least that would make it a finding, in `unit`.
+fn measured(value: f64, bound: f64, unit: &str) -> Measured {
+    // JSON has no other numbers.
+    Measured { value: if value.is_finite() { value } else { 0.0 }, bound, unit: unit.to_string() }
+}
+
+fn not_it(reason: Reason, measured: Option<Measured>, could_be: bool, why: impl Into<String>) -> Checked {
+    Ok(Outcome::RuledOut(NotIt { why: why.into(), could_be, reason, measured }))
+}
+
+/// It looked like one, and something else stands behind it, or nobody waits for it.
+fn explained(why: impl Into<String>) -> Checked {
+    not_it(Reason::Explained, None, true, why)
 }
 
 /// Nothing of it was seen.
 fn absent(why: impl Into<String>) -> Checked {
-    short_of(0.0, why)
+    not_it(Reason::Absent, None, false, why)
 }
 
-/// Less of it was seen than makes a finding: `reached` of that.
-fn short_of(reached: f64, why: impl Into<String>) -> Checked {
-    Ok(Outcome::RuledOut { why: why.into(), could_be: reached >= COULD_BE })
+/// Less of it was seen than makes a finding.
+fn too_little(seen: Measured, why: impl Into<String>) -> Checked {
+    let could_be = ratio(seen.value, seen.bound) >= COULD_BE;
+    not_it(Reason::TooLittle, Some(seen), could_be, why)
+}
+
+/// It was there, but for too short a time each.
+fn too_short(each: Measured, why: impl Into<String>) -> Checked {
+    not_it(Reason::TooShort, Some(each), true, why)
 }
 
 /// Confidence from the number of independent sources that agree: two make it high, unless more
@@ -192,7 +218,7 @@ mod asking {
 
     pub fn silent(rule: &Rule, text: &str) -> String {
         match ask(rule, text) {
-            Ok(Outcome::RuledOut { why, .. }) => why,
+            Ok(Outcome::RuledOut(not_it)) => not_it.why,
             other => panic!("{} should be ruled out: {other:?}", rule.cause),
         }
     }

@@ -203,6 +203,38 @@ pub struct RuledOut {
     /// It could have been: at least a tenth of what makes it a finding was seen, or it looked like one. These come first.
     #[serde(default)]
     pub could_be: bool,
+    /// Why not, for programs.
+    #[serde(default)]
+    pub reason: Reason,
+    /// The number that decided, where it was one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub measured: Option<Measured>,
+}
+
+/// Why a cause is not it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Reason {
+    /// Nothing of it was seen.
+    #[default]
+    Absent,
+    /// Less of it was seen than makes a finding.
+    TooLittle,
+    /// Enough of it, but for too short a time each for a request to feel it.
+    TooShort,
+    /// It was seen, and something else stands behind it, or nobody waits for it.
+    Explained,
+}
+
+/// A number against the least that would make it a finding.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Measured {
+    /// What was measured.
+    pub value: f64,
+    /// The least that would make a finding.
+    pub bound: f64,
+    /// Unit of both: `s`, `cores`, `waits`; `share` = 0 to 1.
+    pub unit: String,
 }
 
 /// Something that could not be looked at.

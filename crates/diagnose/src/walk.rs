@@ -8,14 +8,14 @@
 
 pub mod chains;
 pub mod clients;
-mod codes;
 mod context;
 mod ends;
+pub mod hand_offs;
 pub mod idleness;
 #[cfg(test)]
 mod tests;
 mod timelines;
-pub mod turns;
+mod wait_sites;
 mod waits;
 mod walker;
 mod who;
@@ -29,13 +29,13 @@ use crate::facts::stacks::Stacks;
 use crate::verdict::Gap;
 use chains::Chain;
 use clients::Clients;
-use codes::Codes;
 use context::Context;
 use ends::Ends;
 pub use ends::{End, Kind};
+use hand_offs::{HAND_OFF, HandOffs, TIMED};
 use idleness::Idleness;
 use timelines::Timelines;
-use turns::{TIMED, TURN, Turns};
+use wait_sites::WaitSites;
 use waits::Wait;
 use walker::Walker;
 pub use who::{DNS, PARKED, SLEEP, Who, kind_of_thread};
@@ -84,48 +84,48 @@ pub struct Walk {
     /// How much of its threads' waiting was idleness.
     pub idleness: Idleness,
     /// User stacks with which the target waits, and how often each was seen.
-    codes: Codes,
-    turns: Turns,
+    sites: WaitSites,
+    hand_offs: HandOffs,
 }
 
 impl Walk {
     /// Id in table `stack` of the user stack with which somebody usually waits; 0 = unknown.
     pub fn code(&self, who: &Who) -> u32 {
-        self.codes.usual(who)
+        self.sites.usual(who)
     }
 
     /// Whether some of the target's threads serve one client at a time.
     pub fn has_serving_threads(&self) -> bool {
-        self.turns.serve()
+        self.hand_offs.serve()
     }
 
     /// Whether a thread of the target serves one client at a time.
     pub fn serves_one(&self, tid: u32) -> bool {
-        self.turns.serves(tid)
+        self.hand_offs.serves(tid)
     }
 
     /// Whether a thread of the target waited for its turn.
     pub fn is_turn(&self, case: &Case, row: &Wakeup) -> bool {
-        self.target.contains(&row.pid) && self.turns.right(case, row) == Some(TURN)
+        self.target.contains(&row.pid) && self.hand_offs.right(case, row) == Some(HAND_OFF)
     }
 
     /// Whether a thread of the target only let time pass in a wait.
     pub fn slept(&self, case: &Case, row: &Wakeup) -> bool {
         let (comm, call) = (kind_of_thread(&row.comm), case.syscall(row.syscall));
         let mut who = Who { pid: row.pid, comm, call, ..Who::default() };
-        if self.codes.parks(row, &who) {
+        if self.sites.parks(row, &who) {
             return false; // the runtime's own round
         }
-        if row.context == "interrupt" && turns::kind(case, row.syscall, &row.args) == TIMED {
+        if row.context == "interrupt" && hand_offs::kind(case, row.syscall, &row.args) == TIMED {
             who.fd_kind = TIMED.to_string();
-            return self.codes.sleeps(&who);
+            return self.sites.sleeps(&who);
         }
         who.sleeps()
     }
 
     /// Id of the user stack with which a thread outside the target usually wakes others; 0 = unknown.
     pub fn waking(&self, pid: u32, comm: &str) -> u32 {
-        self.codes.waking(pid, comm)
+        self.sites.waking(pid, comm)
     }
 
     /// The same of whoever stands at an end: the one who did it, or `last`, who waited for it.
@@ -142,16 +142,16 @@ impl Fact for Walk {
         }
         let stacks = case.fact::<Stacks>()?;
         let (ends, clients) = (Ends::new(case, &stacks)?, case.fact::<Clients>()?);
-        let (target, codes) = (target_pids(case), Codes::new(case, &stacks));
-        let turns = Turns::new(case, &clients, &target);
-        let mut walk = Walk { target, codes, turns, ..Walk::default() };
+        let (target, sites) = (target_pids(case), WaitSites::new(case, &stacks));
+        let hand_offs = HandOffs::new(case, &clients, &target);
+        let mut walk = Walk { target, sites, hand_offs, ..Walk::default() };
         let context = Context {
             case,
             ends: &ends,
             timelines: &Timelines::new(case, rows, &ends),
             target: &walk.target,
-            turns: &walk.turns,
-            codes: &walk.codes,
+            hand_offs: &walk.hand_offs,
+            sites: &walk.sites,
         };
         let roots: Vec<&Wait<'_>> =
             context.timelines.waits().filter(|wait| walk.target.contains(&wait.row.pid)).collect();

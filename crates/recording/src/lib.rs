@@ -12,10 +12,10 @@ pub mod fuzzing;
 pub mod meta;
 mod read;
 mod schema;
-mod shield;
 mod store;
 pub mod tables;
 pub mod text;
+mod untrusted;
 mod write;
 
 pub use meta::Meta;

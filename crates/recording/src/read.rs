@@ -12,7 +12,7 @@ use arrow_schema::DataType;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 
 use crate::write::{HOT, SEALED};
-use crate::{Meta, SCHEMA, Table, Tables, Writer, disk, shield, tables, write};
+use crate::{Meta, SCHEMA, Table, Tables, Writer, disk, tables, untrusted, write};
 
 /// Largest description: some kilobytes, and the target's processes by number.
 const MAX_META_BYTES: u64 = 16 << 20;
@@ -134,7 +134,7 @@ pub(crate) fn table<T: Table + Send + Sync>(dir: &Path, tables: &mut Tables) -> 
         left = room_behind(batch, left).with_context(|| {
             format!("table `{}` of `{}` is damaged, or was not written by wakewalk", T::NAME, dir.display())
         })?;
-        let rows: Vec<T> = shield::decode(|| Ok(serde_arrow::from_record_batch(batch)?))
+        let rows: Vec<T> = untrusted::decode(|| Ok(serde_arrow::from_record_batch(batch)?))
             .with_context(|| format!("table `{}` does not have the columns of this version", T::NAME))?;
         tables.extend(rows);
     }
@@ -173,7 +173,7 @@ fn lists(column: &dyn Array) -> Result<(usize, usize)> {
 
 fn sealed_batches(path: &Path) -> Result<Vec<RecordBatch>> {
     let file = disk::open(path)?;
-    shield::decode(|| {
+    untrusted::decode(|| {
         let reader = ParquetRecordBatchReaderBuilder::try_new(file)?;
         let metadata = reader.metadata();
         let rows = metadata.file_metadata().num_rows();
@@ -190,11 +190,11 @@ fn sealed_batches(path: &Path) -> Result<Vec<RecordBatch>> {
 /// Batches of a stream up to its end or up to the tear that a killed writer left.
 pub(crate) fn stream_batches(path: &Path) -> Result<Vec<RecordBatch>> {
     let file = BufReader::new(disk::open(path)?);
-    let Ok(mut reader) = shield::decode(|| Ok(StreamReader::try_new(file, None)?)) else {
+    let Ok(mut reader) = untrusted::decode(|| Ok(StreamReader::try_new(file, None)?)) else {
         return Ok(Vec::new()); // torn inside the header: nothing was written yet
     };
     let mut batches = Vec::new();
-    while let Ok(Some(batch)) = shield::decode(|| Ok(reader.next().transpose()?)) {
+    while let Ok(Some(batch)) = untrusted::decode(|| Ok(reader.next().transpose()?)) {
         batches.push(batch);
     }
     Ok(batches)

@@ -7,7 +7,7 @@ use std::{env, fs, process, thread};
 
 use crate::samplers::{Samplers, Scope};
 use crate::target::{Target, cgroup_of, processes};
-use crate::{host, neighbours};
+use crate::{host, host_processes};
 
 /// Files and what they hold else. Only ever appended to: inputs refer to them by number.
 const FILES: &[(&str, &str)] = &[
@@ -72,8 +72,8 @@ fn read(root: &Path) {
         let _ = target.resolve(root); // not found, with a sentence
     }
     host::inventory(root);
-    let before = neighbours::host_processes(root, None);
-    neighbours::difference(&before, &neighbours::host_processes(root, Some(&before)));
+    let before = host_processes::host_processes(root, None);
+    host_processes::difference(&before, &host_processes::host_processes(root, Some(&before)));
     let Ok(found) = Target::Pid(7).resolve(root) else { return };
     processes(root, &found.pids);
     cgroup_of(root, 7);

@@ -14,7 +14,7 @@ use recording::tables::Gap;
 
 use crate::cgroup::{Level, Trees, quota_us};
 use crate::host::online_cpus;
-use crate::neighbours::{Difference, Snapshot};
+use crate::host_processes::{Difference, Snapshot};
 use crate::proc::text;
 use crate::target::Cgroups;
 

@@ -15,7 +15,7 @@ use crate::statistics::share;
 use crate::verdict::Gap;
 use crate::walk::Walk;
 use crate::walk::chains::Chain;
-use crate::walk::turns::LOCK;
+use crate::walk::hand_offs::LOCK;
 use crate::wording::percent;
 
 /// Waits for the lock on one file.

@@ -12,10 +12,10 @@ use crate::ledger::threads::Threads;
 use crate::runtimes::{Part, timers};
 use crate::statistics::{ratio, share};
 use crate::syscall::{Family, family};
-use crate::verdict::{self, Gap};
+use crate::verdict::{self, Gap, Measured};
 use crate::walk::chains::{Chain, Link, Nature};
 use crate::walk::clients::Clients;
-use crate::walk::turns::LOCK;
+use crate::walk::hand_offs::LOCK;
 use crate::walk::{DNS, Kind, Walk, Who, kind_of_thread};
 use crate::wording::{percent, seconds, short};
 
@@ -226,17 +226,21 @@ pub fn wait_ns(chains: &[&Chain]) -> f64 {
     ratio(sum(chains.iter().copied()), number)
 }
 
-/// Why time is too little for a finding, if it is: its part of active time, or its share of the window. And how much of what
-/// a finding needs it is.
-pub fn too_little(case: &Case, (ns, part): (f64, f64), min_part: f64, min_of_window: f64) -> Option<(f64, String)> {
+/// Why time is too little for a finding, if it is: its part of active time, or its share of the window, whichever is farther
+/// from what a finding needs.
+pub fn little(case: &Case, (ns, part): (f64, f64), min_part: f64, min_of_window: f64) -> Option<(Measured, String)> {
     let of_window = ratio(ns, case.length_ns());
     let told = format!("{}, {} of the target's active time", seconds(ns / 1e9), percent(part));
-    let reached = ratio(part, min_part).min(ratio(of_window, min_of_window));
+    let unit = "share".to_string();
+    let seen = match ratio(part, min_part) <= ratio(of_window, min_of_window) {
+        true => Measured { value: part, bound: min_part, unit },
+        false => Measured { value: of_window, bound: min_of_window, unit },
+    };
     if part < min_part {
-        Some((reached, format!("{told} (under {})", percent(min_part))))
+        Some((seen, format!("{told} (under {})", percent(min_part))))
     } else if of_window < min_of_window {
         let least = percent(min_of_window);
-        Some((reached, format!("{told}, but only {} of the window (under {least})", percent(of_window))))
+        Some((seen, format!("{told}, but only {} of the window (under {least})", percent(of_window))))
     } else {
         None
     }

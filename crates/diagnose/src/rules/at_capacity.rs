@@ -33,7 +33,7 @@ pub(super) static RULE: Rule = Rule {
 };
 
 /// Nine tenths: queues in front of a resource grow without bound on the way from there to full.
-const FULL: f64 = 0.9;
+pub(super) const FULL: f64 = 0.9;
 
 /// A thread that wants a CPU all the time but gets it less than half of it waits more than it works.
 const MIN_ON_CPU: f64 = 0.5;

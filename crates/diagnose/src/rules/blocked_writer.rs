@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Threads of the target are blocked in writes that nobody takes.
 
-use super::{Check, Checked, Explain, Rule, absent, confidence, evidence, found, short_of};
+use super::{Check, Checked, Explain, Rule, absent, confidence, evidence, found, too_little};
 use crate::case::Case;
 use crate::facts::stacks::Stacks;
-use crate::facts::waiting::{Waiting, links, too_little};
+use crate::facts::waiting::{Waiting, links, little};
 use crate::syscall::{Family, family};
 use crate::verdict::{Explains, Finding, Gap, Subject};
 use crate::walk::chains::Chain;
@@ -36,8 +36,8 @@ fn check(case: &Case) -> Checked {
         return absent("no write of the target to a pipe, terminal or socket had to wait");
     };
     let part = waiting.share(ns);
-    if let Some((reached, why)) = too_little(case, (ns, part), MIN_SHARE, MIN_TIME) {
-        return short_of(reached, format!("blocked in writes for {why}"));
+    if let Some((seen, why)) = little(case, (ns, part), MIN_SHARE, MIN_TIME) {
+        return too_little(seen, format!("blocked in writes for {why}"));
     }
     let who = &first.links[0].who;
     let headline = format!(

@@ -8,14 +8,14 @@ mod words;
 
 use words::{advice, besides, does, headline, name, not_waiting, remedy};
 
-use super::{Check, Checked, Explain, Rule, absent, confidence, evidence, found, short_of};
+use super::{Check, Checked, Explain, Rule, absent, confidence, evidence, found, measured, too_little};
 use crate::case::{Case, gap};
 use crate::facts::limits::Limits;
 use crate::facts::polling::{Asked, Glimpsed, Polling, Spin};
 use crate::ledger::threads::Threads;
 use crate::statistics::{ratio, share};
 use crate::syscall::{Family, family};
-use crate::verdict::{Evidence, Explains, Finding, Subject};
+use crate::verdict::{Evidence, Explains, Finding, Measured, Subject};
 use crate::wording::{cores, count, percent, plural};
 
 pub(super) static RULE: Rule = Rule {
@@ -88,7 +88,7 @@ fn check(case: &Case) -> Checked {
         }
         None => match polling.threads.iter().find(|s| is_suspect(s)) {
             Some(s) => Err(gap("busy-poll", suspicion(s))),
-            None => short_of(reached(&polling, case.length_ns()), innocence(&polling, case.length_ns())),
+            None => too_little(worst(&polling, case.length_ns()), innocence(&polling, case.length_ns())),
         },
     }
 }
@@ -156,12 +156,14 @@ fn suspicion(s: &Spin) -> String {
     )
 }
 
-/// How much of what makes a finding the worst thread wastes.
-fn reached(polling: &Polling, length_ns: f64) -> f64 {
-    polling
-        .threads
-        .first()
-        .map_or(0.0, |s| (s.wasted_share() / MIN_SHARE).min(ratio(s.wasted_ns, length_ns) / MIN_CORES))
+/// What the worst thread wastes, of its CPU time or of a CPU, whichever is farther from a finding.
+fn worst(polling: &Polling, length_ns: f64) -> Measured {
+    let (part, wasted) =
+        polling.threads.first().map_or((0.0, 0.0), |s| (s.wasted_share(), ratio(s.wasted_ns, length_ns)));
+    match part / MIN_SHARE <= wasted / MIN_CORES {
+        true => measured(part, MIN_SHARE, "share"),
+        false => measured(wasted, MIN_CORES, "cores"),
+    }
 }
 
 fn innocence(polling: &Polling, length_ns: f64) -> String {

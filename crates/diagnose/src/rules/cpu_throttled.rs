@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! A cgroup's CPU quota held the target: it wanted to run, and was not allowed to.
 
-use super::{Check, Checked, Explain, Rule, absent, confidence, evidence, found, short_of};
+use super::{Check, Checked, Explain, Rule, absent, confidence, evidence, found, measured, too_little};
 use crate::case::{Case, gap};
 use crate::facts::cpus::{Cpus, Quota};
 use crate::facts::quality::Quality;
@@ -48,8 +48,8 @@ fn check(case: &Case) -> Checked {
     let held = line.unwrap_or_else(|| quota.map_or(0.0, |q| q.throttled_ns.min(lines.waiting_for_cpu_ns())));
     let part = share(held, lines.demand_ns());
     if part < MIN_SHARE || quota.is_some() && periods < MIN_PERIODS {
-        return short_of(
-            part / MIN_SHARE,
+        return too_little(
+            measured(part, MIN_SHARE, "share"),
             match quota {
                 None if held == 0.0 => "no CPU quota throttled the target".to_string(),
                 None => format!("no CPU quota throttled the target: {} throttled (under 5 %)", seconds(held / 1e9)),

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Threads of the target wait for a disk.
 
-use super::{Check, Checked, Explain, Rule, confidence, evidence, found, ruled_out, short_of};
+use super::{Check, Checked, Explain, Rule, confidence, evidence, explained, found, too_little};
 use crate::case::Case;
 use crate::facts::memory::Memory;
 use crate::facts::stacks::Stacks;
-use crate::facts::waiting::{Waiting, called_from, links, too_little};
+use crate::facts::waiting::{Waiting, called_from, links, little};
 use crate::ledger::blocked::{Blocked, symbols};
 use crate::ledger::file_system;
 use crate::ledger::threads::Threads;
@@ -55,16 +55,16 @@ fn check(case: &Case) -> Checked {
     let background = Background::of(&ledger, |thread| in_requests(case, thread));
     let ns = ledger.total.blocked(Blocked::Disk) - background.ns() + faults;
     let part = share(ns, waiting.demand_ns + (waiting.waiting_ns - background.ns()).max(ns));
-    if let Some((reached, why)) = too_little(case, (ns, part), MIN_SHARE, MIN_TIME) {
+    if let Some((seen, why)) = little(case, (ns, part), MIN_SHARE, MIN_TIME) {
         let at = if part >= MIN_SHARE - ERROR {
             format!(", {:.1} %, is at the threshold", part * 100.0)
         } else {
             String::new()
         };
-        return short_of(reached, format!("blocked on disks for {why}{at}{}", background.words()));
+        return too_little(seen, format!("blocked on disks for {why}{at}{}", background.words()));
     }
     if let Some(why) = waiting.not_for_requests(case, ns) {
-        return ruled_out(format!("blocked on disks for {why}{}", background.words()));
+        return explained(format!("blocked on disks for {why}{}", background.words()));
     }
     let stacks = case.fact::<Stacks>()?;
     let (chains, _) = waiting.of(|chain| is_file(chain, &stacks) && !background.has(chain));

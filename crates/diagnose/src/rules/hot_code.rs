@@ -9,8 +9,8 @@ mod advice;
 mod growth;
 
 use self::advice::Advice;
-use super::at_capacity::{Full, full};
-use super::{Check, Checked, Explain, Outcome, Rule, absent, confidence, evidence, found, ruled_out};
+use super::at_capacity::{FULL, Full, full};
+use super::{Check, Checked, Explain, NotIt, Outcome, Rule, confidence, evidence, explained, found, measured, not_it};
 use crate::case::{Case, gap};
 use crate::facts::limits::Limits;
 use crate::facts::polling::Polling;
@@ -20,7 +20,7 @@ use crate::remarks::{chosen_polling, own_queue};
 use crate::runtimes::Part;
 use crate::runtimes::jit::{self, Names};
 use crate::statistics::{ratio, share, share_error};
-use crate::verdict::{Explains, Finding, Subject};
+use crate::verdict::{Explains, Finding, Reason, Subject};
 use crate::wording::{percent, plural, short};
 
 pub(super) static RULE: Rule = Rule {
@@ -66,8 +66,9 @@ fn check(case: &Case) -> Checked {
     }
     match (growth::grown(case), filled) {
         (Some(Ok((finding, said))), _) => Ok(Outcome::Found(Box::new(finding), said)),
-        (Some(Err(why)), Ok(Outcome::RuledOut { why: before, .. })) => {
-            ruled_out(format!("{before}; against the baseline {why}"))
+        (Some(Err(why)), Ok(Outcome::RuledOut(not_it))) => {
+            let why = format!("{}; against the baseline {why}", not_it.why);
+            Ok(Outcome::RuledOut(NotIt { why, could_be: true, ..not_it }))
         }
         (_, filled) => filled,
     }
@@ -81,7 +82,9 @@ fn fills(case: &Case) -> Checked {
             format!("; the busiest thread, {} (tid {}), is {} busy", t.comm, t.tid, percent(t.demand))
         });
         let why = format!("no thread, CPU or quota is full (90 % or more){busiest}");
-        return if limits.threads.first().is_some_and(|t| t.demand >= BUSY) { ruled_out(why) } else { absent(why) };
+        let busiest = limits.threads.first().map_or(0.0, |t| t.demand);
+        let could_be = busiest >= BUSY;
+        return not_it(Reason::TooLittle, Some(measured(busiest, FULL, "share")), could_be, why);
     }
     let profile = case.fact::<Profile>().map_err(|g| gap("hot-code", g.why))?;
     let stacks = case.fact::<Stacks>()?;
@@ -108,7 +111,7 @@ fn fills(case: &Case) -> Checked {
     }
     match best {
         Some((finding, advice)) => say(case, finding, advice),
-        None => ruled_out(reasons.swap_remove(0)),
+        None => explained(reasons.swap_remove(0)),
     }
 }
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Memory is short: threads wait for pages that were taken away, or look for some to free.
 
-use super::{Check, Checked, Explain, Rule, confidence, evidence, found, ruled_out, short_of};
+use super::{Check, Checked, Explain, Rule, confidence, evidence, explained, found, too_little};
 use crate::case::Case;
 use crate::facts::memory::{Memory, Shortage};
-use crate::facts::waiting::{Waiting, too_little};
+use crate::facts::waiting::{Waiting, little};
 use crate::verdict::{Explains, Finding, Subject};
 use crate::wording::{count, percent, seconds};
 
@@ -35,11 +35,11 @@ fn check(case: &Case) -> Checked {
     let waiting = case.fact::<Waiting>()?;
     let lost = memory.lost_ns();
     let part = waiting.share_of_exact(lost, lost - memory.reclaim_cpu_ns);
-    if let Some((reached, why)) = too_little(case, (lost, part), MIN_SHARE, MIN_TIME) {
-        return short_of(reached, format!("waiting for pages and freeing them took {why}"));
+    if let Some((seen, why)) = little(case, (lost, part), MIN_SHARE, MIN_TIME) {
+        return too_little(seen, format!("waiting for pages and freeing them took {why}"));
     }
     let Some(shortage) = &memory.shortage else {
-        return ruled_out(format!(
+        return explained(format!(
             "page faults waited for {}, but no memory limit was met and the host had free memory: files read for the \
              first time",
             seconds(lost / 1e9)

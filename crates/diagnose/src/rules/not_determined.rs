@@ -10,7 +10,7 @@ use crate::facts::errors::Errors;
 use crate::facts::host::HostRank;
 use crate::facts::quality::Quality;
 use crate::facts::stopped::Stopped;
-use crate::facts::waiting::{Waiting, too_little, wait_ns};
+use crate::facts::waiting::{Waiting, little, wait_ns};
 use crate::ledger::threads::Threads;
 use crate::statistics::share;
 use crate::verdict::Gap;
@@ -165,7 +165,7 @@ fn scattered(case: &Case) -> Option<Statement> {
         return None;
     }
     let part = share(ns, waiting.demand_ns + ns);
-    if !waiting.serves || too_little(case, (ns, part), MAX_WAITING, MIN_WAITING_TIME).is_some() {
+    if !waiting.serves || little(case, (ns, part), MAX_WAITING, MIN_WAITING_TIME).is_some() {
         return None;
     }
     let named = chains.iter().take(3).map(|chain| {

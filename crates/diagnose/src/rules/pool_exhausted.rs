@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Requests wait because all connections of a pool, or all workers, are taken.
 
-use super::{Check, Checked, Explain, Rule, absent, confidence, evidence, found, ruled_out, short_of};
+use super::{Check, Checked, Explain, Rule, absent, confidence, evidence, explained, found, measured, too_little};
 use crate::case::{Case, gap};
-use crate::facts::rights::Rights;
+use crate::facts::contended::Contended;
 use crate::facts::stacks::Stacks;
-use crate::facts::waiting::{Waiting, called_from, links, too_little};
+use crate::facts::waiting::{Waiting, called_from, links, little};
 use crate::facts::workers::Workers;
 use crate::verdict::{Explains, Finding, Gap, Subject};
 use crate::walk::Kind;
@@ -41,8 +41,8 @@ const A_QUEUE: f64 = 0.5;
 const KEPT: f64 = 0.5;
 
 fn check(case: &Case) -> Checked {
-    let (rights, waiting) = (case.fact::<Rights>()?, case.fact::<Waiting>()?);
-    if rights.is_pool() && too_little(case, (rights.ns, waiting.share(rights.ns)), MIN_SHARE, MIN_TIME).is_none() {
+    let (rights, waiting) = (case.fact::<Contended>()?, case.fact::<Waiting>()?);
+    if rights.is_pool() && little(case, (rights.ns, waiting.share(rights.ns)), MIN_SHARE, MIN_TIME).is_none() {
         return of_connections(case, &rights, &waiting);
     }
     let workers = case.fact::<Workers>()?;
@@ -55,15 +55,15 @@ fn check(case: &Case) -> Checked {
         return Err(gap(RULE.cause, format!("{queue}, and what keeps whoever should take them was not seen")));
     }
     if rights.is_pool() {
-        let reached = waiting.share(rights.ns) / MIN_SHARE;
+        let seen = measured(waiting.share(rights.ns), MIN_SHARE, "share");
         let held = seconds(rights.ns / 1e9);
-        return short_of(reached, format!("threads that serve clients waited for each other for {held}; {queue}"));
+        return too_little(seen, format!("threads that serve clients waited for each other for {held}; {queue}"));
     }
     let none = format!("no threads that serve clients waited for what several others of them held; {queue}");
-    if workers.queue >= A_QUEUE { ruled_out(none) } else { absent(none) }
+    if workers.queue >= A_QUEUE { explained(none) } else { absent(none) }
 }
 
-fn of_connections(case: &Case, rights: &Rights, waiting: &Waiting) -> Checked {
+fn of_connections(case: &Case, rights: &Contended, waiting: &Waiting) -> Checked {
     let stacks = case.fact::<Stacks>()?;
     let (first, part) = (&rights.chains[0], waiting.share(rights.ns));
     let (waiter, what) = (&first.links[0].who, held(first));

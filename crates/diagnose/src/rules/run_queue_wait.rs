@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The target was runnable, and another process had its CPU.
 
-use super::{Check, Checked, Explain, Rule, confidence, evidence, found, ruled_out, short_of};
+use super::{
+    Check, Checked, Explain, Rule, confidence, evidence, explained, found, measured, not_it, too_little, too_short,
+};
 use crate::case::{Case, gap};
 use crate::facts::cpus::{Cpus, Lengths, Neighbour};
 use crate::facts::quality::Quality;
 use crate::ledger::threads::{Lines, Threads};
 use crate::statistics::{ratio, share};
-use crate::verdict::{Explains, Finding, Subject};
+use crate::verdict::{Explains, Finding, Measured, Reason, Subject};
 use crate::wording::{cores, cpu_list, percent, seconds};
 
 pub(super) static RULE: Rule = Rule {
@@ -62,13 +64,13 @@ fn check(case: &Case) -> Checked {
     let ledger = case.fact::<Threads>()?;
     let cpus = case.fact::<Cpus>()?;
     let lines = &ledger.total;
-    if let Some((reached, why)) = too_little(lines, case.length_ns()) {
-        return short_of(reached, why);
+    if let Some((seen, why)) = little(lines, case.length_ns()) {
+        return too_little(seen, why);
     }
     let waiting = lines.waiting_for_cpu_ns();
     let throttled = cpus.quota.as_ref().map_or(0.0, |q| q.throttled_periods);
     if throttled >= 3.0 && case.fact::<Quality>()?.is_missing("throttled") {
-        return ruled_out("this kernel counts throttled threads as runnable, and a quota throttled the target");
+        return explained("this kernel counts throttled threads as runnable, and a quota throttled the target");
     }
     let Some(others) = cpus.others_in_the_way().or_else(|| cpus.others_by_counters()) else {
         return Err(gap("run-queue-wait", "the target waited for a CPU, but who ran instead was not recorded"));
@@ -77,25 +79,27 @@ fn check(case: &Case) -> Checked {
     // Waits that were told apart are counted as they are: those too short for it are the usual
     // hand-over from a waker to its wakee, not a queue.
     let behind = cpus.others_delay_ns().unwrap_or(waiting * others).min(waiting);
-    let explained = behind * (1.0 - stolen);
-    if share(explained, lines.demand_ns()) < MIN_SHARE {
-        return ruled_out(not_behind_others(lines, explained));
+    let behind_others = behind * (1.0 - stolen);
+    if share(behind_others, lines.demand_ns()) < MIN_SHARE {
+        let seen = measured(share(behind_others, lines.demand_ns()), MIN_SHARE, "share");
+        return not_it(Reason::TooLittle, Some(seen), true, not_behind_others(lines, behind_others));
     }
-    let felt = Felt::new(&cpus, &ledger, explained);
+    let felt = Felt::new(&cpus, &ledger, behind_others);
     if share(felt.ns, lines.demand_ns()) < MIN_FELT {
-        return ruled_out(felt.too_short(explained, lines));
+        let seen = measured(share(felt.ns, lines.demand_ns()), MIN_FELT, "share");
+        return too_short(seen, felt.too_short(behind_others, lines));
     }
     if let Some(why) = chance(&cpus, &felt, lines) {
-        return ruled_out(why);
+        return explained(why);
     }
     let advice = match ceiling(&cpus) {
         Some(_) => "widen its affinity or cpuset: other CPUs have room",
         None => "give it CPUs of its own or more weight, or move the others away",
     };
     let first = cpus.neighbours.first().map_or(String::new(), |n| format!(", behind {}", n.name()));
-    let part = share(explained, lines.demand_ns());
+    let part = share(behind_others, lines.demand_ns());
     let headline = format!("ready, but without a CPU for {} of its CPU demand{first}", percent(part));
-    found(finding(case, &cpus, lines, others, explained), headline, advice)
+    found(finding(case, &cpus, lines, others, behind_others), headline, advice)
 }
 
 fn not_behind_others(lines: &Lines, explained: f64) -> String {
@@ -160,23 +164,21 @@ fn chance(cpus: &Cpus, felt: &Felt, lines: &Lines) -> Option<String> {
 }
 
 /// Why the waiting is not worth a finding, if it is not.
-fn too_little(lines: &Lines, length_ns: f64) -> Option<(f64, String)> {
+fn little(lines: &Lines, length_ns: f64) -> Option<(Measured, String)> {
     let waited = seconds(lines.waiting_for_cpu_ns() / 1e9);
     let used = ratio(lines.cpu_ns, length_ns);
     if used < MIN_CORES {
         let why = format!("it used {} only (under {MIN_CORES}); runnable without a CPU for {waited}", cores(used));
-        return Some((0.0, why));
+        // However little it waited: there is next to nothing that could have.
+        return Some((measured(0.0, MIN_SHARE, "share"), why));
     }
     let part = share(lines.waiting_for_cpu_ns(), lines.demand_ns());
-    let least = match ratio(lines.waiting_for_cpu_ns(), length_ns) {
-        _ if part < MIN_SHARE => "under 25 %",
-        waiting if waiting < MIN_WAITING => "but under 2 % of the window",
+    let (least, seen) = match ratio(lines.waiting_for_cpu_ns(), length_ns) {
+        _ if part < MIN_SHARE => ("under 25 %", measured(part, MIN_SHARE, "share")),
+        waiting if waiting < MIN_WAITING => ("but under 2 % of the window", measured(waiting, MIN_WAITING, "share")),
         _ => return None,
     };
-    Some((
-        part / MIN_SHARE,
-        format!("runnable without a CPU for {waited}, {} of its CPU demand ({least})", percent(part)),
-    ))
+    Some((seen, format!("runnable without a CPU for {waited}, {} of its CPU demand ({least})", percent(part))))
 }
 
 fn finding(case: &Case, cpus: &Cpus, lines: &Lines, others: f64, explained: f64) -> Finding {

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{Check, Checked, Explain, Rule, absent, confidence, evidence, found, ruled_out, short_of};
+use super::{Check, Checked, Explain, Rule, absent, confidence, evidence, explained, found, measured, too_little};
 use crate::case::Case;
 use crate::facts::limits::Limits;
 use crate::facts::profile::Profile;
@@ -58,10 +58,10 @@ fn check(case: &Case) -> Checked {
     let (part, paused) = (of_all(seen.samples), of_all(seen.paused));
     if part < MIN_SHARE {
         let why = format!("{} of the on-CPU samples are inside the garbage collector (under 40 %)", percent(part));
-        return short_of(part / MIN_SHARE, why);
+        return too_little(measured(part, MIN_SHARE, "share"), why);
     }
     if paused < MIN_PAUSED && !is_short_of_cpu(case)? {
-        return ruled_out(format!(
+        return explained(format!(
             "{} of the on-CPU samples are inside the garbage collector, but beside the program, whose own work does not \
              fill the CPUs; {} (under 10 %) in its place",
             percent(part),

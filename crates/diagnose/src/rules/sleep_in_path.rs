@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Threads that serve clients sleep between taking a request and answering it.
 
-use super::{Check, Checked, Explain, Rule, absent, confidence, evidence, found, short_of};
+use super::{Check, Checked, Explain, Rule, absent, confidence, evidence, found, too_little};
 use crate::case::Case;
 use crate::facts::connections::Connections;
 use crate::facts::stacks::{Code, Stacks};
-use crate::facts::waiting::{Sleeper, Waiting, called_from, callers, too_little};
+use crate::facts::waiting::{Sleeper, Waiting, called_from, callers, little};
 use crate::ledger::threads::Threads;
 use crate::statistics::share;
 use crate::syscall::{Family, family};
@@ -49,8 +49,8 @@ fn check(case: &Case) -> Checked {
         return absent("no thread that takes requests of clients sleeps by itself");
     };
     let part = waiting.share(ns);
-    if let Some((reached, why)) = too_little(case, (ns, part), MIN_SHARE, MIN_TIME) {
-        return short_of(reached, format!("threads that serve clients slept for {why}"));
+    if let Some((seen, why)) = little(case, (ns, part), MIN_SHARE, MIN_TIME) {
+        return too_little(seen, format!("threads that serve clients slept for {why}"));
     }
     let headline =
         format!("sleeps {} of its active time in threads that serve clients ({})", percent(part), first.comm);

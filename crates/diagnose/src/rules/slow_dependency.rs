@@ -3,15 +3,17 @@
 
 use std::collections::BTreeMap;
 
-use super::{Check, Checked, Explain, Rule, confidence, evidence, found, ruled_out, short_of};
+use super::{
+    Check, Checked, Explain, Rule, absent, confidence, evidence, explained, found, measured, too_little, too_short,
+};
 use crate::case::{Case, gap};
 use crate::facts::connections::Connections;
 use crate::facts::stacks::Stacks;
 use crate::facts::unexplained::Unexplained;
-use crate::facts::waiting::{Waiting, links, sum, timer, too_little, wait_ns};
+use crate::facts::waiting::{Waiting, links, little, sum, timer, wait_ns};
 use crate::statistics::share;
 use crate::syscall::{Family, family};
-use crate::verdict::{Evidence, Explains, Finding, Subject};
+use crate::verdict::{Evidence, Explains, Finding, Measured, Subject};
 use crate::walk::chains::Chain;
 use crate::walk::{DNS, Kind};
 use crate::wording::{percent, plural, seconds};
@@ -57,30 +59,36 @@ fn check(case: &Case) -> Checked {
     let waiting = case.fact::<Waiting>()?;
     let Some((who, chains, ns)) = worst(&waiting) else {
         let why = "no wait of the target was ended by a process or host that it had asked";
-        return otherwise(case, &waiting, (0.0, why.into()));
+        return otherwise(case, &waiting, (None, why.into()));
     };
     let part = waiting.share(ns);
     // One that has no CPU either still waits for whom it asked.
     let enough = waiting.share_without_queue(ns);
     // Whom nobody asks may take its work from there: only if it hardly ever has none is that a wait.
     let min_time = if waiting.serves { MIN_TIME } else { MIN_TIME_UNASKED };
-    if let Some((reached, why)) = too_little(case, (ns, enough), MIN_SHARE, min_time) {
-        return otherwise(case, &waiting, (reached, format!("waiting for {who} was {why}, the wait for a CPU apart")));
+    if let Some((seen, why)) = little(case, (ns, enough), MIN_SHARE, min_time) {
+        return otherwise(
+            case,
+            &waiting,
+            (Some(seen), format!("waiting for {who} was {why}, the wait for a CPU apart")),
+        );
     }
     let waits: u64 = chains.iter().map(|c| c.waits).sum();
     if waits < MIN_WAITS {
-        return ruled_out(format!("only {} for {who} (under {MIN_WAITS})", plural(waits as usize, "long wait")));
+        let seen = measured(waits as f64, MIN_WAITS as f64, "waits");
+        return too_little(seen, format!("only {} for {who} (under {MIN_WAITS})", plural(waits as usize, "long wait")));
     }
     let length_ns = wait_ns(&chains);
     if length_ns < MIN_WAIT_NS {
         let length = seconds(length_ns / 1e9);
-        return ruled_out(format!(
+        let why = format!(
             "it waited for {who} {} of its active time, but for {length} at a time (under 5 ms)",
             percent(part)
-        ));
+        );
+        return too_short(measured(length_ns / 1e9, MIN_WAIT_NS / 1e9, "s"), why);
     }
     if let Some(why) = waiting.not_for_requests(case, ns) {
-        return ruled_out(format!("waiting for {who} was {why}"));
+        return explained(format!("waiting for {who} was {why}"));
     }
     if let Some(why) = doubt(case, &who, &chains, ns) {
         return Err(gap(RULE.cause, why));
@@ -139,9 +147,12 @@ pub(super) fn is_untold(case: &Case, waiting: &Waiting) -> bool {
 }
 
 /// Rules it out, unless too much of the waiting cannot be told from idleness.
-fn otherwise(case: &Case, waiting: &Waiting, (reached, why): (f64, String)) -> Checked {
+fn otherwise(case: &Case, waiting: &Waiting, (seen, why): (Option<Measured>, String)) -> Checked {
     if !is_untold(case, waiting) {
-        return short_of(reached, why);
+        return match seen {
+            Some(seen) => too_little(seen, why),
+            None => absent(why),
+        };
     }
     let untold = waiting.untold_ns;
     let whom = match waiting.untold_of.as_str() {

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Threads of the target wait for names to be looked up.
 
-use super::{Check, Checked, Explain, Rule, absent, confidence, evidence, found, ruled_out, short_of};
+use super::{
+    Check, Checked, Explain, Rule, absent, confidence, evidence, explained, found, measured, too_little, too_short,
+};
 use crate::case::Case;
 use crate::facts::stacks::Stacks;
-use crate::facts::waiting::{Waiting, called_from, links, sum, too_little, wait_ns};
+use crate::facts::waiting::{Waiting, called_from, links, little, sum, wait_ns};
 use crate::verdict::{Explains, Finding, Gap, Subject};
 use crate::walk::chains::Chain;
 use crate::walk::clients::Clients;
@@ -46,17 +48,18 @@ fn check(case: &Case) -> Checked {
         return absent("no wait of the target was for a DNS server");
     };
     let part = waiting.share(ns);
-    if let Some((reached, why)) = too_little(case, (ns, part), MIN_SHARE, MIN_TIME) {
-        return short_of(reached, format!("waiting for DNS servers took {why}"));
+    if let Some((seen, why)) = little(case, (ns, part), MIN_SHARE, MIN_TIME) {
+        return too_little(seen, format!("waiting for DNS servers took {why}"));
     }
     let length = wait_ns(&chains);
     let least = if case.fact::<Clients>()?.serves_port(DNS_PORT) { RESOLVER_WAIT_NS } else { MIN_WAIT_NS };
     if length < least {
+        let each = measured(length / 1e9, least / 1e9, "s");
         let (length, least) = (seconds(length / 1e9), seconds(least / 1e9));
-        return ruled_out(format!("DNS servers were waited for, but for {length} at a time (under {least})"));
+        return too_short(each, format!("DNS servers were waited for, but for {length} at a time (under {least})"));
     }
     if let Some(why) = waiting.not_for_requests(case, ns) {
-        return ruled_out(format!("waiting for DNS servers was {why}"));
+        return explained(format!("waiting for DNS servers was {why}"));
     }
     let headline = format!("waits for names to be looked up {} of its active time, {}", percent(part), server(first));
     found(

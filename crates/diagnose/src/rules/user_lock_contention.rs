@@ -1,16 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Threads of the target wait for a lock that another of its threads holds.
 
-use super::{Check, Checked, Explain, Rule, absent, confidence, evidence, found, ruled_out, short_of};
+use super::{
+    Check, Checked, Explain, Rule, absent, confidence, evidence, explained, found, measured, too_little, too_short,
+};
 use crate::case::Case;
-use crate::facts::rights::Rights;
+use crate::facts::contended::Contended;
 use crate::facts::stacks::Stacks;
-use crate::facts::waiting::{Waiting, called_from, links, too_little, wait_ns};
+use crate::facts::waiting::{Waiting, called_from, links, little, wait_ns};
 use crate::runtimes::collectors::Collector;
 use crate::verdict::{Explains, Finding, Gap, Subject};
 use crate::walk::Kind;
 use crate::walk::chains::Chain;
-use crate::walk::turns::{LOCK, TURN};
+use crate::walk::hand_offs::{HAND_OFF, LOCK};
 use crate::wording::{percent, seconds};
 
 pub(super) static RULE: Rule = Rule {
@@ -43,17 +45,17 @@ const MIN_WAIT_NS: f64 = 1e6;
 
 fn check(case: &Case) -> Checked {
     let waiting = case.fact::<Waiting>()?;
-    let one_holder = case.fact::<Rights>()?.is_lock();
+    let one_holder = case.fact::<Contended>()?.is_lock();
     let is_lock = |chain: &Chain| match chain.links[0].who.fd_kind.as_str() {
         LOCK => true,
-        TURN => one_holder,
+        HAND_OFF => one_holder,
         _ => false,
     };
     let (chains, ns) = waiting.of(|chain| is_lock(chain) && !ends_in_collector(chain));
     let Some(first) = chains.first() else {
         if waiting.listening_ns > 0.0 {
             let idle = seconds(waiting.listening_ns / 1e9);
-            return ruled_out(format!(
+            return explained(format!(
                 "threads stood before locks for {idle} whose holders mostly waited for the next request of a client: workers \
                  that take turns to listen"
             ));
@@ -61,19 +63,18 @@ fn check(case: &Case) -> Checked {
         return absent("no wait of the target was for a lock that another of its threads held");
     };
     let part = waiting.share(ns);
-    if let Some((reached, why)) = too_little(case, (ns, part), MIN_SHARE, MIN_TIME) {
-        return short_of(reached, format!("waiting for locks was {why}"));
+    if let Some((seen, why)) = little(case, (ns, part), MIN_SHARE, MIN_TIME) {
+        return too_little(seen, format!("waiting for locks was {why}"));
     }
     let length_ns = wait_ns(&chains);
     if length_ns < MIN_WAIT_NS {
         let length = seconds(length_ns / 1e9);
-        return ruled_out(format!(
-            "waiting for locks was {} of its active time, but {length} at a time (under 1 ms)",
-            percent(part)
-        ));
+        let why =
+            format!("waiting for locks was {} of its active time, but {length} at a time (under 1 ms)", percent(part));
+        return too_short(measured(length_ns / 1e9, MIN_WAIT_NS / 1e9, "s"), why);
     }
     if let Some(why) = waiting.not_for_requests(case, ns) {
-        return ruled_out(format!("waiting for locks was {why}"));
+        return explained(format!("waiting for locks was {why}"));
     }
     let headline =
         format!("waits for locks {} of its active time, while the holder {}", percent(part), holder_does(first));

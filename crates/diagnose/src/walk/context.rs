@@ -6,10 +6,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use recording::tables::Wakeup;
 
 use super::Node;
-use super::codes::Codes;
 use super::ends::{Ends, Kind};
+use super::hand_offs::{self, HAND_OFF, HandOffs, LOCK, TIMED};
 use super::timelines::Timelines;
-use super::turns::{self, LOCK, TIMED, TURN, Turns};
+use super::wait_sites::WaitSites;
 use super::who::{DNS, PARKED, SLEEP, Who, kind_of_thread};
 use crate::case::Case;
 
@@ -20,8 +20,8 @@ pub struct Context<'a, 'r> {
     pub ends: &'a Ends<'a>,
     pub timelines: &'a Timelines<'a>,
     pub target: &'a BTreeSet<u32>,
-    pub turns: &'a Turns,
-    pub codes: &'a Codes,
+    pub hand_offs: &'a HandOffs,
+    pub sites: &'a WaitSites,
 }
 
 impl Context<'_, '_> {
@@ -32,7 +32,7 @@ impl Context<'_, '_> {
         node.waits += 1;
         node.number += ns / row.wait_ns.max(1) as f64;
         *node.stacks.entry(row.stack).or_default() += ns;
-        let code = self.codes.of(row);
+        let code = self.sites.of(row);
         if code != 0 {
             *node.codes.entry(code).or_default() += ns;
         }
@@ -44,7 +44,7 @@ impl Context<'_, '_> {
         let peer = self.peer(row).unwrap_or_default();
         let (comm, call) = (kind_of_thread(&row.comm), self.case.syscall(row.syscall));
         let mut who = Who { pid: row.pid, comm, call, fd_kind: row.fd_kind.clone(), peer, path: row.path.clone() };
-        if self.codes.parks(row, &who) {
+        if self.sites.parks(row, &who) {
             who.fd_kind = PARKED.to_string();
         } else if let Some(right) = self.right(row) {
             who.fd_kind = right.to_string();
@@ -52,9 +52,9 @@ impl Context<'_, '_> {
             who.fd_kind = DNS.to_string();
         } else if !who.peer.is_empty() && self.gave_up_idly(row) {
             who.peer.clear();
-        } else if turns::kind(self.case, row.syscall, &row.args) == TIMED {
+        } else if hand_offs::kind(self.case, row.syscall, &row.args) == TIMED {
             who.fd_kind = TIMED.to_string();
-            if self.codes.sleeps(&who) {
+            if self.sites.sleeps(&who) {
                 who.fd_kind = SLEEP.to_string();
             }
         }
@@ -65,8 +65,8 @@ impl Context<'_, '_> {
     /// resolvers never connect theirs): another thread of the same kind may wait for its clients in the same call.
     fn is_for_name(&self, row: &Wakeup, who: &Who) -> bool {
         match row.remote_port {
-            DNS_PORT => !who.peer.is_empty() || self.codes.asks_dns(who),
-            0 => self.codes.asks_dns(who) && !self.ends.clients.ended(self.case, row),
+            DNS_PORT => !who.peer.is_empty() || self.sites.asks_dns(who),
+            0 => self.sites.asks_dns(who) && !self.ends.clients.ended(self.case, row),
             _ => false,
         }
     }
@@ -78,17 +78,17 @@ impl Context<'_, '_> {
     /// Whether a wait for a peer ran into its own timeout in a thread that has no client waiting, as far as is known: a
     /// subscription in which nothing came.
     fn gave_up_idly(&self, row: &Wakeup) -> bool {
-        !self.turns.serves(row.tid) && self.ends.of(row).is_some_and(|end| end.kind == Kind::Timer)
+        !self.hand_offs.serves(row.tid) && self.ends.of(row).is_some_and(|end| end.kind == Kind::Timer)
     }
 
     /// The right that a wait was for, if it was for one.
     pub fn right(&self, row: &Wakeup) -> Option<&'static str> {
-        self.turns.right(self.case, row)
+        self.hand_offs.right(self.case, row)
     }
 
     /// How many threads were seen to wait for the right that a wait was for.
     pub fn queue(&self, row: &Wakeup) -> usize {
-        self.turns.queue(self.case, row)
+        self.hand_offs.queue(self.case, row)
     }
 
     /// Whether two waits are for the same right. What a runtime hands around cannot be told apart: each of its threads
@@ -98,7 +98,7 @@ impl Context<'_, '_> {
             // Locks on files are handed around between processes, each with a descriptor of its own.
             (Some(LOCK), Some(LOCK)) if !a.path.is_empty() => a.path == b.path,
             (Some(LOCK), Some(LOCK)) => a.pid == b.pid && a.args.first() == b.args.first(),
-            (Some(TURN), Some(TURN)) => a.pid == b.pid,
+            (Some(HAND_OFF), Some(HAND_OFF)) => a.pid == b.pid,
             _ => false,
         }
     }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Whose waits are added up.
 
-use super::turns::TURN;
+use super::hand_offs::HAND_OFF;
 use crate::syscall::{Family, family};
 
 /// Threads of one kind in one process, in one system call for one thing.
@@ -13,8 +13,8 @@ pub struct Who {
     pub comm: String,
     /// System call; `none` outside one.
     pub call: String,
-    /// Kind of the file that is waited for; [`LOCK`](super::turns::LOCK), [`TURN`], [`DNS`], [`SLEEP`] or
-    /// [`TIMED`](super::turns::TIMED) where it is one of those.
+    /// Kind of the file that is waited for; [`LOCK`](super::hand_offs::LOCK), [`HAND_OFF`], [`DNS`], [`SLEEP`] or
+    /// [`TIMED`](super::hand_offs::TIMED) where it is one of those.
     pub fd_kind: String,
     /// Whom the target asked through that file: the other end of a connection that it made itself; empty = nobody, or a
     /// thread outside the target, of which that is not known.
@@ -36,7 +36,7 @@ impl Who {
         let call = if self.call == "none" { "a page fault" } else { &self.call };
         match (self.fd_kind.as_str(), self.peer.as_str(), self.path.as_str()) {
             ("" | "anon", "", "") => call.to_string(),
-            (TURN, ..) => format!("{call} (its turn)"),
+            (HAND_OFF, ..) => format!("{call} (its turn)"),
             (SLEEP, ..) => format!("a sleep ({call})"),
             (PARKED, ..) => format!("{call} (a worker without work)"),
             (DNS, "", _) => format!("{call} (a DNS server)"),

@@ -5,7 +5,7 @@ use std::io::Write as _;
 
 use anyhow::Result;
 use collect::doctor::{self, Facility, Health};
-use collect::tested;
+use collect::tested_kernels;
 
 use crate::args;
 
@@ -18,7 +18,7 @@ pub fn run(args: &args::Doctor) -> Result<()> {
         return Ok(());
     }
     let tested = if health.tested { "one of the tested" } else { "none of the tested" };
-    writeln!(out, "kernel {}, {tested}:\n  {}\n", health.kernel, tested::sentence().replace("), ", "),\n  "))?;
+    writeln!(out, "kernel {}, {tested}:\n  {}\n", health.kernel, tested_kernels::sentence().replace("), ", "),\n  "))?;
     for facility in &health.facilities {
         draw(&mut out, facility)?;
     }

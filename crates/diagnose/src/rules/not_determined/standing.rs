@@ -28,18 +28,15 @@ fn before_kernel_lock(requests: &Unexplained, case: &Case) -> Option<Statement> 
     if requests.late < MIN_REST || at_a_time < requests.late * MIN_SHARE || each_ns < MIN_WAIT_NS {
         return None;
     }
-    let (lock, each) = (most.guards.words(), seconds(each_ns / 1e9));
+    let (words, each) = (locks.words()?, seconds(each_ns / 1e9));
     Some(Statement {
-        headline: format!(
-            "requests stand unanswered while {at_a_time:.1} threads at a time stand before a lock of {lock}"
-        ),
+        headline: format!("requests stand unanswered while {at_a_time:.1} threads at a time were {words}"),
         advice: "see below who has the CPU meanwhile; `sudo perf lock contention -ab -- sleep 5` shows who waits"
             .into(),
         detail: format!(
             "On average {:.1} connections had been waiting for their answer for 10 ms or longer, and {at_a_time:.1} threads \
-             were {}, for {each} at a time. Who holds the lock is not recorded, so that none of its holders is accused.",
+             were {words}, for {each} at a time. Who holds the lock is not recorded, so that none of its holders is accused.",
             requests.late,
-            locks.words().unwrap_or_default(),
         ),
     })
 }
@@ -93,7 +90,7 @@ mod tests {
     fn requests_behind_a_lock_of_the_kernel() {
         let said = standing(10).unwrap();
         assert!(
-            said.headline.contains("3.0 threads at a time stand before a lock of the process's memory map"),
+            said.headline.contains("3.0 threads at a time were standing before a lock of the process's memory map"),
             "{said:?}"
         );
         assert!(said.detail.contains("wanted in vm_mmap_pgoff, for 10 ms at a time"), "{}", said.detail);

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use recording::tables::{WaitStack, Wakeup};
 
-use super::turns::{self, LOCK, TIMED};
+use super::hand_offs::{self, LOCK, TIMED};
 use super::who::{SLEEP, Who, kind_of_thread};
 use crate::case::Case;
 use crate::facts::stacks::Stacks;
@@ -35,7 +35,7 @@ struct Before {
 
 /// User stacks by who waits, and whether before a lock; and by who wakes others.
 #[derive(Clone, Debug, Default)]
-pub struct Codes {
+pub struct WaitSites {
     seen: BTreeMap<Who, BTreeMap<u32, u64>>,
     /// By thread, in the order of time: before which wait a stack was taken.
     before: BTreeMap<u32, Vec<Before>>,
@@ -45,7 +45,7 @@ pub struct Codes {
     parking: Vec<u32>,
 }
 
-impl Codes {
+impl WaitSites {
     /// Counts the stacks of table `wait_stack`.
     pub fn new(case: &Case, stacks: &Stacks) -> Self {
         let mut codes = Self::default();
@@ -60,7 +60,7 @@ impl Codes {
                 continue;
             }
             let (comm, call) = (kind_of_thread(&row.comm), case.syscall(row.syscall));
-            let fd_kind = turns::kind(case, row.syscall, &row.args).to_string();
+            let fd_kind = hand_offs::kind(case, row.syscall, &row.args).to_string();
             let who = Who { pid: row.pid, comm, call, fd_kind, ..Who::default() };
             *codes.seen.entry(who).or_default().entry(row.stack).or_default() += 1;
             let before = Before { t_ns: row.t_ns, syscall: row.syscall, stack: row.stack };

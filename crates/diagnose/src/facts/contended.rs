@@ -10,12 +10,12 @@ use crate::statistics::ratio;
 use crate::verdict::Gap;
 use crate::walk::chains::Chain;
 use crate::walk::clients::Clients;
-use crate::walk::turns::TURN;
+use crate::walk::hand_offs::HAND_OFF;
 use crate::walk::{Walk, Who, kind_of_thread};
 
 /// Waits for what other threads hold.
 #[derive(Clone, Debug, Default)]
-pub struct Rights {
+pub struct Contended {
     /// Chains that begin with one, those that explain most first.
     pub chains: Vec<Chain>,
     /// Their time, ns.
@@ -26,10 +26,10 @@ pub struct Rights {
     pub mean: f64,
 }
 
-impl Fact for Rights {
+impl Fact for Contended {
     fn compute(case: &Case) -> Result<Self, Gap> {
         let waiting = case.fact::<Waiting>()?;
-        let (chains, ns) = waiting.of(|chain| chain.links[0].who.fd_kind == TURN);
+        let (chains, ns) = waiting.of(|chain| chain.links[0].who.fd_kind == HAND_OFF);
         let Some(holder) = chains.first().and_then(|chain| chain.links.get(1)) else { return Ok(Self::default()) };
         let (walk, clients) = (case.fact::<Walk>()?, case.fact::<Clients>()?);
         let within = |row: &Wakeup| row.context == "thread" && walk.target.contains(&row.waker_pid);
@@ -45,7 +45,7 @@ impl Fact for Rights {
     }
 }
 
-impl Rights {
+impl Contended {
     /// Whether several hold one at once, nearly all the time: a pool, and it is empty.
     pub fn is_pool(&self) -> bool {
         self.mean >= SEVERAL && self.mean >= self.most as f64 * HELD

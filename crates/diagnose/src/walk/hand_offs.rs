@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Rights for which threads wait: locks, and what they hand around among each other, such as a pooled connection.
+//! Contended for which threads wait: locks, and what they hand around among each other, such as a pooled connection.
 //!
 //! A lock of the C library, of Rust's or of Go's runtime is told by its futex. Language runtimes keep others themselves
 //! (monitors, semaphores, pools of connections), and their threads are parked like idle ones. But a thread that blocks in
@@ -21,15 +21,15 @@ pub const LOCK: &str = "lock";
 /// Likewise for a wait in futex that ends after a time at the latest.
 pub const TIMED: &str = "timed";
 /// Likewise for something that another thread hands on when it is done with it.
-pub const TURN: &str = "turn";
+pub const HAND_OFF: &str = "turn";
 
 /// Tells waits for rights.
 #[derive(Clone, Debug, Default)]
-pub struct Turns {
+pub struct HandOffs {
     serving: BTreeSet<u32>,
     /// Of these, the ones that waited for another of them.
     queued: BTreeSet<u32>,
-    /// Threads of a process that were seen to wait for each lock, by its address; 0 = for turns.
+    /// Threads of a process that were seen to wait for each lock, by its address; 0 = for what is handed on.
     before: BTreeMap<(u32, u64), BTreeSet<u32>>,
 }
 
@@ -37,18 +37,18 @@ pub struct Turns {
 /// request, and takes a few locks for it. Threads that a runtime hands its work to block in a read by accident.
 const MIN_READS: f64 = 0.02;
 
-impl Turns {
+impl HandOffs {
     /// Learns which threads block in reads of their clients, and who stands before what.
     pub fn new(case: &Case, clients: &Clients, target: &BTreeSet<u32>) -> Self {
         let rows = || case.recording.rows::<Wakeup>().iter().filter(|row| target.contains(&row.pid));
-        let mut turns = Self { serving: serving(case, clients, rows()), ..Self::default() };
-        turns.queued = rows().filter(|row| turns.is_between_serving(case, row)).map(|row| row.tid).collect();
+        let mut hand_offs = Self { serving: serving(case, clients, rows()), ..Self::default() };
+        hand_offs.queued = rows().filter(|row| hand_offs.is_between_serving(case, row)).map(|row| row.tid).collect();
         for row in rows() {
-            if let Some(right) = turns.right(case, row) {
-                turns.before.entry((row.pid, address(right, row))).or_default().insert(row.tid);
+            if let Some(right) = hand_offs.right(case, row) {
+                hand_offs.before.entry((row.pid, address(right, row))).or_default().insert(row.tid);
             }
         }
-        turns
+        hand_offs
     }
 
     /// How many threads were seen to wait for the same right; 1 at least.
@@ -78,7 +78,7 @@ impl Turns {
         if is_lock(case, row.syscall, &row.args) || is_file_lock(case, row) {
             return Some(LOCK);
         }
-        (self.is_between_serving(case, row) && self.queued.contains(&row.waker_tid)).then_some(TURN)
+        (self.is_between_serving(case, row) && self.queued.contains(&row.waker_tid)).then_some(HAND_OFF)
     }
 }
 
