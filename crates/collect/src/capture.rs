@@ -8,6 +8,7 @@ mod connections;
 mod cost;
 mod hung;
 mod kernel_stacks;
+mod lazy;
 mod losses;
 mod naming;
 mod neighbours;
@@ -115,9 +116,10 @@ pub fn run(
     back.look(TICK);
     let windows = windows::Windows::new(&mut c, plan.calls, plan.length, start_ns);
     let looks = connections::Looks::new(&mut e, plan.target.ports.iter().copied());
-    let naming = naming::Naming::NotLoaded(&mut f);
+    let naming = naming::Naming::new(&mut f);
     let mut capture = Capture::new(plan, start_ns, probes, (windows, looks, naming), gaps, cost);
     meta.ended = capture.watch(&mut writer, stop, progress, &mut back)?;
+    capture.windows.close(&mut writer)?;
     progress(&Progress { elapsed: plan.length, length: plan.length, doing: "naming functions" });
     let end = capture.last_look(&back)?;
     meta.length_ns = end.t_ns;
@@ -222,8 +224,10 @@ impl<'o, 'p> Capture<'o, 'p> {
         self.open_tables(writer)?;
         let mut next_slice = SLICE;
         loop {
-            sleep(TICK);
+            sleep(self.windows.closes_in().map_or(TICK, |left| left.min(TICK)));
             back.look(TICK);
+            let threads = self.probes.ledger.threads();
+            self.windows.tick(threads, &self.plan.root, writer, &self.samples.suspicion)?;
             let elapsed = Duration::from_nanos(clock::monotonic_ns() - self.start_ns);
             progress(&Progress { elapsed, length: self.plan.length, doing: "watching" });
             let main_ended = self.drain()?;
@@ -242,8 +246,6 @@ impl<'o, 'p> Capture<'o, 'p> {
                     return Ok("target exited".into());
                 }
             }
-            let threads = self.probes.ledger.threads();
-            self.windows.maybe_open(threads, &self.plan.root, writer, &self.samples.suspicion)?;
         }
     }
 

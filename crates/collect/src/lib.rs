@@ -4,6 +4,7 @@
 pub mod capture;
 pub mod cgroup;
 pub mod clock;
+pub mod collector;
 pub mod courtesy;
 pub mod doctor;
 #[cfg(test)]

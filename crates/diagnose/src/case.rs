@@ -4,9 +4,8 @@
 //! A fact that cannot be computed is a [`Gap`], which ends the rule that asked for it.
 
 use std::any::{Any, TypeId};
-use std::cell::RefCell;
 use std::collections::BTreeMap;
-use std::rc::Rc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use recording::Recording;
 
@@ -14,7 +13,7 @@ use crate::comparison::result::Comparison;
 use crate::verdict::Gap;
 
 /// Typed numbers computed from a case: no thresholds, no opinion.
-pub trait Fact: Sized + 'static {
+pub trait Fact: Send + Sync + Sized + 'static {
     /// Computes the fact.
     ///
     /// # Errors
@@ -28,13 +27,13 @@ pub struct Case<'r> {
     pub recording: &'r Recording,
     /// How it differs from a baseline, where there is one.
     pub comparison: Option<Comparison>,
-    facts: RefCell<BTreeMap<TypeId, Rc<dyn Any>>>,
+    facts: Mutex<BTreeMap<TypeId, Arc<dyn Any + Send + Sync>>>,
 }
 
 impl<'r> Case<'r> {
     /// A case about the whole recording.
     pub fn new(recording: &'r Recording) -> Self {
-        Case { recording, comparison: None, facts: RefCell::default() }
+        Case { recording, comparison: None, facts: Mutex::default() }
     }
 
     /// The same with a comparison to a baseline.
@@ -46,15 +45,19 @@ impl<'r> Case<'r> {
     ///
     /// # Errors
     /// The gap that keeps it from being computed; the same one each time.
-    pub fn fact<F: Fact>(&self) -> Result<Rc<F>, Gap> {
-        let known = self.facts.borrow().get(&TypeId::of::<F>()).cloned();
-        if let Some(Ok(answer)) = known.map(Rc::downcast::<Result<Rc<F>, Gap>>) {
+    pub fn fact<F: Fact>(&self) -> Result<Arc<F>, Gap> {
+        let known = self.facts().get(&TypeId::of::<F>()).cloned();
+        if let Some(Ok(answer)) = known.map(Arc::downcast::<Result<Arc<F>, Gap>>) {
             return (*answer).clone();
         }
-        // Not under the borrow: a fact may ask for other facts.
-        let answer = F::compute(self).map(Rc::new);
-        self.facts.borrow_mut().insert(TypeId::of::<F>(), Rc::new(answer.clone()));
+        // Not under the lock: a fact may ask for other facts. Two threads may compute the same one, to the same end.
+        let answer = F::compute(self).map(Arc::new);
+        self.facts().insert(TypeId::of::<F>(), Arc::new(answer.clone()));
         answer
+    }
+
+    fn facts(&self) -> MutexGuard<'_, BTreeMap<TypeId, Arc<dyn Any + Send + Sync>>> {
+        self.facts.lock().unwrap_or_else(PoisonError::into_inner) // a map, whole at any moment
     }
 
     /// Length of the capture, ns. A capture that was killed has no length in its description: then
@@ -80,4 +83,26 @@ impl<'r> Case<'r> {
 /// A gap, in the words of the caller.
 pub(crate) fn gap(what: &str, why: impl Into<String>) -> Gap {
     Gap { what: what.to_string(), why: why.into() }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::thread;
+
+    use super::*;
+    use crate::facts::cpus::Cpus;
+    use crate::ledger::threads::Threads;
+
+    #[test]
+    fn a_case_is_asked_by_several_threads() {
+        let text = "meta length_ns=1e9\nthread t_ns=1e9 pid=1 tid=1 wall_ns=1e9 cpu_ns=1e9";
+        let recording = recording::text::parse(text).unwrap();
+        let case = Case::new(&recording);
+        let walls: Vec<f64> = thread::scope(|scope| {
+            let ask = || case.fact::<Cpus>().and_then(|_| case.fact::<Threads>()).map(|t| t.total.wall_ns);
+            let asking: Vec<_> = (0..4).map(|_| scope.spawn(ask)).collect();
+            asking.into_iter().map(|thread| thread.join().unwrap().unwrap()).collect()
+        });
+        assert_eq!(walls, [1e9; 4]);
+    }
 }

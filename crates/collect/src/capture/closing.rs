@@ -3,7 +3,7 @@
 
 use anyhow::Result;
 use recording::Writer;
-use recording::tables::{Gap, Thread};
+use recording::tables::{Cost, Gap, Thread};
 
 use super::{Capture, cost, threads};
 use crate::host;
@@ -19,8 +19,9 @@ pub fn write(mut capture: Capture<'_, '_>, writer: &mut Writer, length_ns: u64) 
     capture.gaps.extend(capture.windows.gap());
     capture.gaps.extend(capture.looks.gap());
     capture.gaps.extend(no_addresses());
-    capture.gaps.extend(not_followed(&capture)?);
-    capture.gaps.extend(unseen_arrivals(&capture)?);
+    for collector in capture.probes.all() {
+        capture.gaps.extend(collector.gaps()?);
+    }
     writer.append(&capture.gaps)?;
     let mut all = costs;
     all.extend(capture.cost.process(map_bytes(&capture)));
@@ -36,30 +37,6 @@ fn no_addresses() -> Option<Gap> {
     (!host::shows_kernel_symbols()).then(|| Gap { what: "kernel symbols".into(), why: why.into() })
 }
 
-/// That threads got their CPU without anybody noticing, often enough to blur what they were off it for.
-fn unseen_arrivals(capture: &Capture<'_, '_>) -> Result<Option<Gap>> {
-    const WORTH_A_WORD: f64 = 0.01;
-    let c = capture.probes.ledger.counts()?;
-    let part = c.stays_unseen as f64 / c.stays.max(1) as f64;
-    let why = format!(
-        "the kernel did not show {:.1} % of them: such a stay is taken to be as long as its CPU time, and what interrupts \
-         took of it counts as off the CPU",
-        part * 100.0
-    );
-    Ok((part >= WORTH_A_WORD).then(|| Gap { what: "arrivals on a CPU".into(), why }))
-}
-
-/// That wakers were left alone because there were too many of them.
-fn not_followed(capture: &Capture<'_, '_>) -> Result<Option<Gap>> {
-    let Some(wakeups) = &capture.probes.wakeups else { return Ok(None) };
-    let c = wakeups.counts()?;
-    let why = format!(
-        "{} wakeups came from processes that could not be followed, beside {} that were: chains end there",
-        c.not_followed, c.followed
-    );
-    Ok((c.not_followed > 0).then(|| Gap { what: "walk".into(), why }))
-}
-
 /// The time of threads whose own end row found no room: lost by name, not by amount.
 fn lost_threads(capture: &Capture<'_, '_>, t_ns: u64) -> Result<Vec<Thread>> {
     let counts = capture.probes.ledger.counts()?;
@@ -72,13 +49,10 @@ fn lost_threads(capture: &Capture<'_, '_>, t_ns: u64) -> Result<Vec<Thread>> {
     Ok(vec![row])
 }
 
-fn costs(capture: &Capture<'_, '_>) -> Result<Vec<recording::tables::Cost>> {
-    let mut rows = vec![capture.cost.program("sched_switch", capture.probes.ledger.counts()?.switches)];
-    if let Some(profile) = &capture.probes.profile {
-        rows.push(capture.cost.program("cpu-clock", profile.counts()?.hits));
-    }
-    if let Some(wakeups) = &capture.probes.wakeups {
-        rows.push(capture.cost.program("sched_waking", wakeups.counts()?.hits));
+fn costs(capture: &Capture<'_, '_>) -> Result<Vec<Cost>> {
+    let mut rows = Vec::new();
+    for collector in capture.probes.all() {
+        rows.extend(collector.runs()?.into_iter().map(|(name, runs)| capture.cost.program(name, runs)));
     }
     let (runs, ns) = capture.windows.runs();
     rows.push(cost::program("syscalls", runs, ns));
@@ -86,5 +60,6 @@ fn costs(capture: &Capture<'_, '_>) -> Result<Vec<recording::tables::Cost>> {
 }
 
 fn map_bytes(capture: &Capture<'_, '_>) -> u64 {
-    capture.probes.map_bytes() + capture.windows.map_bytes()
+    let hung: u64 = capture.probes.all().into_iter().map(|collector| collector.map_bytes()).sum();
+    hung + capture.windows.map_bytes()
 }

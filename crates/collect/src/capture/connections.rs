@@ -4,12 +4,13 @@
 //! requests stand, whatever runtime keeps them.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::mem::{MaybeUninit, replace, take};
+use std::mem::{MaybeUninit, take};
 
 use libbpf_rs::OpenObject;
 use recording::tables;
 use recording::tables::Gap;
 
+use super::lazy::Lazy;
 use crate::probes::connections::{Connection, Connections};
 use crate::probes::ledger::Ledger;
 use crate::{clock, courtesy};
@@ -37,15 +38,9 @@ enum LastWord {
 /// Own port and peer; one of them is set.
 type Group = (u32, String);
 
-enum Program<'o> {
-    NotLoaded(&'o mut MaybeUninit<OpenObject>),
-    Loaded(Box<Connections<'o>>),
-    Refused(String),
-}
-
 /// The looks so far.
 pub struct Looks<'o> {
-    program: Program<'o>,
+    program: Lazy<'o, Connections<'o>>,
     ports: BTreeSet<u32>,
     next_ns: u64,
     /// The first look's time, ns and jiffies, from which the rate of the kernel's clock is told.
@@ -58,7 +53,7 @@ impl<'o> Looks<'o> {
     /// Nothing is loaded before the first look: the start of a capture has enough to do.
     pub fn new(storage: &'o mut MaybeUninit<OpenObject>, ports: impl IntoIterator<Item = u32>) -> Self {
         Self {
-            program: Program::NotLoaded(storage),
+            program: Lazy::NotLoaded(storage),
             ports: ports.into_iter().collect(),
             next_ns: clock::monotonic_ns() + SPACING_NS,
             anchor: None,
@@ -78,12 +73,12 @@ impl<'o> Looks<'o> {
         if clock::monotonic_ns() < self.next_ns {
             return;
         }
-        self.load(ledger);
+        let load = |storage| courtesy::during(courtesy::PATIENCE, || Connections::load(storage, ledger));
+        let Some(program) = self.program.get(load) else { return };
         let before = clock::monotonic_ns();
-        let Program::Loaded(program) = &self.program else { return };
         match program.look(&pids.collect::<Vec<_>>()) {
             Ok(found) => self.see(&found),
-            Err(why) => self.program = Program::Refused(format!("{why:#}")),
+            Err(why) => self.program = Lazy::Refused(format!("{why:#}")),
         }
         let after = clock::monotonic_ns();
         self.next_ns = after + SPACING_NS.max((after - before).saturating_mul(SHARE));
@@ -99,22 +94,9 @@ impl<'o> Looks<'o> {
 
     /// That nothing is known of connections, where the kernel refused.
     pub fn gap(&self) -> Option<Gap> {
-        let Program::Refused(why) = &self.program else { return None };
+        let why = self.program.refused()?;
         let why = format!("whether requests stand unanswered in its connections is unknown: {why}");
         Some(Gap { what: "connection".into(), why })
-    }
-
-    fn load(&mut self, ledger: &Ledger<'_>) {
-        let untried = Program::Refused(String::new());
-        self.program = match replace(&mut self.program, untried) {
-            Program::NotLoaded(storage) => {
-                match courtesy::during(courtesy::PATIENCE, || Connections::load(storage, ledger)) {
-                    Ok(program) => Program::Loaded(Box::new(program)),
-                    Err(why) => Program::Refused(format!("{why:#}")),
-                }
-            }
-            other => other,
-        };
     }
 
     fn see(&mut self, found: &[Connection]) {

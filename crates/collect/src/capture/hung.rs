@@ -9,6 +9,7 @@ use libbpf_rs::OpenObject;
 use recording::tables::Gap;
 
 use super::{Plan, SAMPLE_HZ};
+use crate::collector::Collector;
 use crate::probes::ledger::{self, Ledger};
 use crate::probes::profile::Profile;
 use crate::probes::wakeups::Wakeups;
@@ -45,25 +46,23 @@ impl<'o> Probes<'o> {
         Ok(Self { ledger, profile, wakeups })
     }
 
-    /// The programs, for their run statistics.
-    pub fn programs(&self) -> Vec<(&'static str, BorrowedFd<'_>)> {
-        let mut programs = self.ledger.programs();
-        programs.extend(self.profile.iter().flat_map(Profile::programs));
-        programs.extend(self.wakeups.iter().flat_map(Wakeups::programs));
-        programs
+    /// All that are there.
+    pub fn all(&self) -> Vec<&dyn Collector> {
+        let mut all: Vec<&dyn Collector> = vec![&self.ledger];
+        all.extend(self.profile.iter().map(|profile| profile as &dyn Collector));
+        all.extend(self.wakeups.iter().map(|wakeups| wakeups as &dyn Collector));
+        all
     }
 
-    /// Kernel memory of their maps, bytes.
-    pub fn map_bytes(&self) -> u64 {
-        self.ledger.map_bytes()
-            + self.profile.as_ref().map_or(0, Profile::map_bytes)
-            + self.wakeups.as_ref().map_or(0, Wakeups::map_bytes)
+    /// The programs, for their run statistics.
+    pub fn programs(&self) -> Vec<(&'static str, BorrowedFd<'_>)> {
+        self.all().into_iter().flat_map(|collector| collector.programs()).collect()
     }
 
     /// Takes all hooks off; maps and rings stay readable.
     pub fn detach(&mut self) {
         self.ledger.detach();
-        self.profile.iter_mut().for_each(Profile::detach);
-        self.wakeups.iter_mut().for_each(Wakeups::detach);
+        self.profile.iter_mut().for_each(Collector::detach);
+        self.wakeups.iter_mut().for_each(Collector::detach);
     }
 }

@@ -9,19 +9,20 @@ use libbpf_rs::OpenObject;
 use recording::Writer;
 use stacks::{Effort, Stacks};
 
+use super::lazy::Lazy;
 use crate::probes::names::KernelNames;
 
 /// Symbol tables that are read in one slice, bytes: some milliseconds.
 const BYTES_OF_SLICE: u64 = 4 << 20;
 
 /// Who knows the kernel's functions; loaded for the first names.
-pub enum Naming<'o> {
-    NotLoaded(&'o mut MaybeUninit<OpenObject>),
-    Loaded(Box<KernelNames<'o>>),
-    Refused,
-}
+pub struct Naming<'o>(Lazy<'o, KernelNames<'o>>);
 
-impl Naming<'_> {
+impl<'o> Naming<'o> {
+    pub fn new(storage: &'o mut MaybeUninit<OpenObject>) -> Self {
+        Self(Lazy::NotLoaded(storage))
+    }
+
     /// Writes the stacks of a slice, with as many names as are quickly found.
     pub fn slice(&mut self, stacks: &mut Stacks, writer: &mut Writer) -> Result<()> {
         self.write(stacks, Effort::Bytes(BYTES_OF_SLICE), writer)
@@ -33,23 +34,14 @@ impl Naming<'_> {
     }
 
     fn write(&mut self, stacks: &mut Stacks, effort: Effort, writer: &mut Writer) -> Result<()> {
-        self.load();
-        let (rows, frames) = match self {
-            Self::Loaded(names) => {
+        let (rows, frames) = match self.0.get(KernelNames::load) {
+            Some(names) => {
                 let mut of = |address| names.of(address);
                 stacks.fresh(effort, &mut stacks::KernelNames::By(&mut of))
             }
-            _ => stacks.fresh(effort, &mut stacks::KernelNames::List),
+            None => stacks.fresh(effort, &mut stacks::KernelNames::List),
         };
         writer.append(&rows)?;
         writer.append(&frames)
-    }
-
-    fn load(&mut self) {
-        if let Self::NotLoaded(_) = self
-            && let Self::NotLoaded(storage) = std::mem::replace(self, Self::Refused)
-        {
-            *self = KernelNames::load(storage).map_or(Self::Refused, |names| Self::Loaded(Box::new(names)));
-        }
     }
 }

@@ -6,7 +6,6 @@ use std::collections::HashMap;
 use std::mem::MaybeUninit;
 use std::os::unix::process::parent_id;
 use std::path::Path;
-use std::thread::sleep;
 use std::time::Duration;
 
 use anyhow::Result;
@@ -14,7 +13,9 @@ use libbpf_rs::{MapCore, OpenObject};
 use recording::Writer;
 use recording::tables::{CallWindow, Gap};
 
+use super::lazy::Lazy;
 use crate::clock;
+use crate::collector::Kept;
 use crate::hooks;
 use crate::probes::calls::{self, Calls, Kind};
 use crate::probes::run_stats::{self, Runs};
@@ -81,16 +82,21 @@ impl Suspicion {
     }
 }
 
-/// The programs of the windows. They are loaded for the first one, because most captures open none.
-enum Programs<'o> {
-    NotLoaded(&'o mut MaybeUninit<OpenObject>),
-    Loaded(Box<Calls<'o>>),
-    Refused(String),
+/// A window that is open.
+struct Open {
+    window: calls::Window,
+    id: u32,
+    kind: Kind,
+    from_ns: u64,
+    price_ns: u64,
+    stats: Option<run_stats::Slice>,
 }
 
 /// Opens windows within the budget and writes what they counted.
 pub struct Windows<'o> {
-    programs: Programs<'o>,
+    /// Loaded for the first window, because most captures open none.
+    programs: Lazy<'o, Calls<'o>>,
+    open: Option<Open>,
     mode: CallCounting,
     length: Duration,
     start_ns: u64,
@@ -111,7 +117,8 @@ impl<'o> Windows<'o> {
         let next = (length / 5).min(Duration::from_millis(1500));
         let (opened, hits, lost, seen, paid_ns) = (0, 0, 0, 0, 0);
         Self {
-            programs: Programs::NotLoaded(storage),
+            programs: Lazy::NotLoaded(storage),
+            open: None,
             mode,
             length,
             start_ns,
@@ -126,14 +133,17 @@ impl<'o> Windows<'o> {
         }
     }
 
-    /// Opens a window if one is due, called for and affordable; returns when it is closed.
-    pub fn maybe_open(
+    /// Closes the window whose time is up, or opens one if it is due, called for and affordable.
+    pub fn tick(
         &mut self,
         threads: &impl MapCore,
         root: &Path,
         writer: &mut Writer,
         suspicion: &Suspicion,
     ) -> Result<()> {
+        if self.open.is_some() {
+            return if self.closes_in().is_none_or(|left| left.is_zero()) { self.close(writer) } else { Ok(()) };
+        }
         let now = Duration::from_nanos(clock::monotonic_ns() - self.start_ns);
         let wanted = match self.mode {
             CallCounting::Auto => suspicion.is_raised(),
@@ -144,41 +154,42 @@ impl<'o> Windows<'o> {
         if !wanted || now < self.next || !affordable || now + LENGTH > self.length {
             return Ok(());
         }
-        self.load(threads, root);
         self.next = now + SPACING;
-        self.open(writer)
+        let load = |storage| Calls::load(storage, threads).map_err(|e| hooks::explain(root, &calls::HOOKS, e));
+        if self.programs.get(load).is_some() { self.open() } else { Ok(()) }
     }
 
-    fn load(&mut self, threads: &impl MapCore, root: &Path) {
-        let untried = Programs::Refused(String::new());
-        self.programs = match std::mem::replace(&mut self.programs, untried) {
-            Programs::NotLoaded(storage) => match Calls::load(storage, threads) {
-                Ok(calls) => Programs::Loaded(Box::new(calls)),
-                Err(e) => Programs::Refused(format!("{:#}", hooks::explain(root, &calls::HOOKS, e))),
-            },
-            tried => tried,
-        };
+    /// In what time the open window wants to be closed; `None` = none is open.
+    pub fn closes_in(&self) -> Option<Duration> {
+        let open = self.open.as_ref()?;
+        Some(LENGTH.saturating_sub(Duration::from_nanos(clock::monotonic_ns().saturating_sub(open.from_ns))))
     }
 
     /// That calls are not counted although they should be.
     pub fn gap(&self) -> Option<Gap> {
-        let Programs::Refused(why) = &self.programs else { return None };
-        Some(Gap { what: "call".into(), why: why.clone() })
+        self.programs.refused().map(|why| Gap { what: "call".into(), why: why.into() })
     }
 
-    fn open(&mut self, writer: &mut Writer) -> Result<()> {
-        let Programs::Loaded(calls) = &mut self.programs else { return Ok(()) };
+    fn open(&mut self) -> Result<()> {
+        let Some(calls) = self.programs.loaded_mut() else { return Ok(()) };
         self.opened += 1;
         let id = self.opened;
         let kind = if id.is_multiple_of(3) { Kind::Latency } else { Kind::Results };
         let stats = if id == 1 || id == 3 { run_stats::start().ok() } else { None };
         let usual_ns = own_call_ns();
         let window = calls.open(kind)?;
-        let from = clock::monotonic_ns();
+        let from_ns = clock::monotonic_ns();
         let price_ns = own_call_ns().saturating_sub(usual_ns);
-        sleep(LENGTH);
+        self.open = Some(Open { window, id, kind, from_ns, price_ns, stats });
+        Ok(())
+    }
+
+    /// Closes the open window, if there is one, and writes what it counted.
+    pub fn close(&mut self, writer: &mut Writer) -> Result<()> {
+        let (Some(open), Some(calls)) = (self.open.take(), self.programs.loaded_mut()) else { return Ok(()) };
+        let Open { window, id, kind, from_ns, price_ns, stats } = open;
         let counted = calls.close(window, id, self.start_ns)?;
-        let length_ns = clock::monotonic_ns() - from;
+        let length_ns = clock::monotonic_ns() - from_ns;
         drop(stats);
         self.price();
         self.spent += Duration::from_nanos(length_ns);
@@ -190,7 +201,7 @@ impl<'o> Windows<'o> {
         writer.append(&[CallWindow {
             id,
             kind: if kind == Kind::Latency { "latency" } else { "results" }.into(),
-            t_ns: from.saturating_sub(self.start_ns),
+            t_ns: from_ns.saturating_sub(self.start_ns),
             length_ns,
             calls: counted.seen,
             lost: counted.lost,
@@ -202,14 +213,14 @@ impl<'o> Windows<'o> {
     }
 
     fn price(&mut self) {
-        if let Programs::Loaded(calls) = &self.programs {
+        if let Some(calls) = self.programs.loaded() {
             self.priced.extend(calls.programs().into_iter().map(|(name, program)| (name, run_stats::read(program))));
         }
     }
 
     /// Calls kept and lost.
-    pub fn loss(&self) -> (u64, u64) {
-        (self.seen.saturating_sub(self.lost), self.lost)
+    pub fn loss(&self) -> Kept {
+        Kept::of("counted calls", self.seen, self.lost)
     }
 
     /// Runs of the hooks on all processes, and ns of one run. The programs' own time leaves out the
@@ -223,7 +234,7 @@ impl<'o> Windows<'o> {
 
     /// Kernel memory of the maps, bytes.
     pub fn map_bytes(&self) -> u64 {
-        if let Programs::Loaded(calls) = &self.programs { calls.map_bytes() } else { 0 }
+        self.programs.loaded().map_or(0, Calls::map_bytes)
     }
 }
 

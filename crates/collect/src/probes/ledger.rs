@@ -12,8 +12,10 @@ use anyhow::{Context, Result};
 use libbpf_rs::skel::{OpenSkel as _, Skel};
 use libbpf_rs::{Iter, Link, MapCore, MapFlags, OpenObject, ProgramMut, RingBuffer, RingBufferBuilder};
 use plain::Plain;
+use recording::tables::Gap;
 
 use super::{Room, comm_of_chars, kernel_map, kernel_types, profile, refusal, run_stats, shapes};
+use crate::collector::{Collector, Kept};
 use crate::courtesy;
 
 mod counts;
@@ -168,16 +170,6 @@ impl<'o> Ledger<'o> {
         &self.skel.maps.stacks
     }
 
-    /// Kernel memory of its maps, bytes.
-    pub fn map_bytes(&self) -> u64 {
-        self.skel.object().maps().map(|m| run_stats::map_bytes(m.as_fd())).sum()
-    }
-
-    /// The programs on hooks, for their run statistics.
-    pub fn programs(&self) -> Vec<(&'static str, BorrowedFd<'_>)> {
-        vec![("sched_switch", self.skel.progs.on_switch.as_fd())]
-    }
-
     /// Starts the watch of all threads of these processes; those already watched are left alone.
     ///
     /// # Errors
@@ -274,9 +266,49 @@ impl<'o> Ledger<'o> {
     pub fn counts(&self) -> Result<Counts> {
         Ok(Counts::sum(kernel_map::per_cpu::<types::counts>(&self.skel.maps.counts)?))
     }
+}
 
-    /// Takes the hooks off; maps stay readable.
-    pub fn detach(&mut self) {
+impl Collector for Ledger<'_> {
+    fn programs(&self) -> Vec<(&'static str, BorrowedFd<'_>)> {
+        vec![("sched_switch", self.skel.progs.on_switch.as_fd())]
+    }
+
+    fn runs(&self) -> Result<Vec<(&'static str, u64)>> {
+        Ok(vec![("sched_switch", self.counts()?.switches)])
+    }
+
+    fn losses(&self) -> Result<Vec<Kept>> {
+        let c = self.counts()?;
+        Ok(vec![
+            Kept::of("thread ends", c.exits, c.exits_lost),
+            Kept::of("program starts", c.execs, c.execs_lost),
+            Kept { what: "threads", kept: c.forks, lost: c.forks_lost },
+            Kept::of("waits", c.waits, c.waits_lost),
+            Kept::of("stacks of waits", c.stacks, c.stacks_lost),
+            Kept { what: "stacks of programs that wait", kept: c.snapshots, lost: c.snapshots_lost },
+            Kept::of("names of who was in the way", c.delays, c.delays_lost),
+        ])
+    }
+
+    /// That threads got their CPU without anybody noticing, often enough to blur what they were off it for.
+    fn gaps(&self) -> Result<Vec<Gap>> {
+        const WORTH_A_WORD: f64 = 0.01;
+        let c = self.counts()?;
+        let part = c.stays_unseen as f64 / c.stays.max(1) as f64;
+        let why = format!(
+            "the kernel did not show {:.1} % of them: such a stay is taken to be as long as its CPU time, and what \
+             interrupts took of it counts as off the CPU",
+            part * 100.0
+        );
+        let gap = (part >= WORTH_A_WORD).then(|| Gap { what: "arrivals on a CPU".into(), why });
+        Ok(gap.into_iter().collect())
+    }
+
+    fn map_bytes(&self) -> u64 {
+        self.skel.object().maps().map(|m| run_stats::map_bytes(m.as_fd())).sum()
+    }
+
+    fn detach(&mut self) {
         self.links.clear();
     }
 }

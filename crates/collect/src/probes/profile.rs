@@ -14,6 +14,7 @@ use plain::Plain;
 
 use super::ledger::Ledger;
 use super::{Room, comm_of_chars, kernel_map, kernel_types, perf_event, refusal, run_stats};
+use crate::collector::{Collector, Kept};
 use crate::courtesy;
 
 mod skel {
@@ -204,20 +205,32 @@ impl<'o> Profile<'o> {
         }
         Ok(sum)
     }
+}
 
-    /// The program, for its run statistics.
-    pub fn programs(&self) -> Vec<(&'static str, BorrowedFd<'_>)> {
+impl Collector for Profile<'_> {
+    fn programs(&self) -> Vec<(&'static str, BorrowedFd<'_>)> {
         vec![("cpu-clock", self.skel.progs.on_sample.as_fd())]
     }
 
-    /// Kernel memory of its own maps, bytes.
-    pub fn map_bytes(&self) -> u64 {
+    fn runs(&self) -> Result<Vec<(&'static str, u64)>> {
+        Ok(vec![("cpu-clock", self.counts()?.hits)])
+    }
+
+    fn losses(&self) -> Result<Vec<Kept>> {
+        let c = self.counts()?;
+        Ok(vec![
+            Kept { what: "samples", kept: c.samples, lost: c.lost },
+            Kept::of("samples of others", c.neighbours, c.neighbours_lost),
+        ])
+    }
+
+    fn map_bytes(&self) -> u64 {
         let own = |name: &std::ffi::OsStr| name != "threads" && name != "samples";
         self.skel.object().maps().filter(|m| own(m.name())).map(|m| run_stats::map_bytes(m.as_fd())).sum()
     }
 
-    /// Stops the clocks; the ring stays readable.
-    pub fn detach(&mut self) {
+    /// Stops the clocks.
+    fn detach(&mut self) {
         self.clocks.clear();
     }
 }

@@ -11,9 +11,11 @@ use anyhow::{Context, Result};
 use libbpf_rs::skel::{OpenSkel as _, Skel};
 use libbpf_rs::{Link, MapCore, OpenObject, ProgramMut, RingBuffer, RingBufferBuilder};
 use plain::Plain;
+use recording::tables::Gap;
 
 use super::ledger::Ledger;
 use super::{Room, comm_of_chars, kernel_map, kernel_types, profile, refusal, run_stats, shapes};
+use crate::collector::{Collector, Kept};
 use crate::{courtesy, host};
 
 mod skel {
@@ -226,20 +228,44 @@ impl<'o> Wakeups<'o> {
         }
         Ok(sum)
     }
+}
 
-    /// The program that runs often, for its run statistics: births and ends are few beside wakeups.
-    pub fn programs(&self) -> Vec<(&'static str, BorrowedFd<'_>)> {
+impl Collector for Wakeups<'_> {
+    /// Births and ends are few beside wakeups.
+    fn programs(&self) -> Vec<(&'static str, BorrowedFd<'_>)> {
         vec![("sched_waking", self.skel.progs.on_waking.as_fd())]
     }
 
-    /// Kernel memory of its own maps, bytes.
-    pub fn map_bytes(&self) -> u64 {
+    fn runs(&self) -> Result<Vec<(&'static str, u64)>> {
+        Ok(vec![("sched_waking", self.counts()?.hits)])
+    }
+
+    fn losses(&self) -> Result<Vec<Kept>> {
+        let c = self.counts()?;
+        Ok(vec![
+            Kept { what: "wakeups", kept: c.rows, lost: c.rows_lost },
+            Kept { what: "stacks of programs that wake others", kept: c.snapshots, lost: c.snapshots_lost },
+            Kept::of("stacks of wakeups", c.stacks, c.stacks_lost),
+        ])
+    }
+
+    /// That wakers were left alone because there were too many of them.
+    fn gaps(&self) -> Result<Vec<Gap>> {
+        let c = self.counts()?;
+        let why = format!(
+            "{} wakeups came from processes that could not be followed, beside {} that were: chains end there",
+            c.not_followed, c.followed
+        );
+        let gap = (c.not_followed > 0).then(|| Gap { what: "walk".into(), why });
+        Ok(gap.into_iter().collect())
+    }
+
+    fn map_bytes(&self) -> u64 {
         let own = |name: &std::ffi::OsStr| !["threads", "stacks", "samples"].iter().any(|shared| name == *shared);
         self.skel.object().maps().filter(|m| own(m.name())).map(|m| run_stats::map_bytes(m.as_fd())).sum()
     }
 
-    /// Takes the hook off; the ring stays readable.
-    pub fn detach(&mut self) {
+    fn detach(&mut self) {
         self.links.clear();
     }
 }

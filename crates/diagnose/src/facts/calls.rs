@@ -352,7 +352,7 @@ mod tests {
     use super::*;
     use recording::text::parse;
 
-    fn calls(text: &str) -> std::rc::Rc<Calls> {
+    fn calls(text: &str) -> std::sync::Arc<Calls> {
         let recording = parse(&format!("meta host.arch=x86_64\n{text}")).unwrap();
         Case::new(&recording).fact::<Calls>().unwrap()
     }

@@ -169,10 +169,10 @@ fn others(calls: &Calls) -> BTreeMap<u32, f64> {
 
 /// The facts that one thread's numbers are made from; of several threads together, with one name for all.
 struct View<'a> {
-    threads: Option<std::rc::Rc<Threads>>,
+    threads: Option<std::sync::Arc<Threads>>,
     profile: Option<&'a Profile>,
     places: &'a BTreeMap<Place, u64>,
-    stacks: std::rc::Rc<Stacks>,
+    stacks: std::sync::Arc<Stacks>,
     calls: &'a Calls,
     others: BTreeMap<u32, f64>,
     length_ns: f64,

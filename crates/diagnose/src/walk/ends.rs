@@ -3,7 +3,7 @@
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
-use std::rc::Rc;
+use std::sync::Arc;
 
 use recording::tables::Wakeup;
 
@@ -132,7 +132,7 @@ type Told = (Kind, String);
 pub struct Ends<'a> {
     case: &'a Case<'a>,
     stacks: &'a Stacks,
-    pub clients: Rc<Clients>,
+    pub clients: Arc<Clients>,
     /// By stack, and whether the waker was a bystander.
     known: RefCell<BTreeMap<(u32, bool), Option<Told>>>,
 }

@@ -4,7 +4,7 @@
 use super::*;
 use recording::text::parse;
 
-fn ledger(text: &str) -> std::rc::Rc<Threads> {
+fn ledger(text: &str) -> std::sync::Arc<Threads> {
     let recording = parse(text).unwrap();
     Case::new(&recording).fact::<Threads>().unwrap()
 }
