@@ -360,8 +360,11 @@ impl<'o, 'p> Capture<'o, 'p> {
     fn last_look(&mut self, back: &Back) -> Result<End> {
         let (last_look, length_ns) = back.forward(|| {
             let last_look = self.probes.ledger.read(true);
+            // Not after the hooks are off: that takes a tenth of a second and more where the host is full, in which the
+            // threads' time is not counted.
+            let length_ns = clock::monotonic_ns() - self.start_ns;
             self.probes.detach();
-            (last_look, clock::monotonic_ns() - self.start_ns)
+            (last_look, length_ns)
         });
         let mut living = last_look.context("failed to close the last slice")?;
         let counters = self.samplers.last(length_ns);
