@@ -105,7 +105,7 @@ fn full_tables_are_counted_and_told() {
     let (pressed, v) = capture(&target, Room::OneIn(1024));
     println!("{:?}", pressed.rows::<Loss>());
     let (kept, lost) = loss(&pressed, "waits");
-    assert!(lost > kept / 5, "64 rows for 3,000 threads' waits: {kept} kept, {lost} lost");
+    assert!(lost > THREADS as u64, "64 rows a slice for 3,000 threads' waits: {kept} kept, {lost} lost");
     assert!(loss(&pressed, "thread ends").1 > 0, "a ring of one page");
     let counted: u64 = pressed.rows::<Loss>().iter().map(|loss| loss.count).sum();
     assert_eq!(v.coverage.events_lost, counted, "what was lost is told");
