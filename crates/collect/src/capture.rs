@@ -171,6 +171,13 @@ struct Due {
 }
 
 impl Due {
+    /// Leaves out what came while the hooks were taken off: no thread's time goes as far.
+    fn end(&mut self, t_ns: u64) {
+        self.samples.retain(|row| row.t_ns <= t_ns);
+        self.waits.retain(|row| row.t_ns <= t_ns);
+        self.wakeups.retain(|row| row.t_ns <= t_ns);
+    }
+
     fn write(&mut self, writer: &mut Writer) -> Result<()> {
         writer.append(&take(&mut self.samples))?;
         writer.append(&take(&mut self.waits))?;
@@ -240,7 +247,9 @@ impl<'o, 'p> Capture<'o, 'p> {
             if elapsed >= self.plan.length {
                 return Ok("time".into());
             }
-            if elapsed >= next_slice || main_ended {
+            // Not within a window, which every process of the host pays for until it is closed.
+            let is_due = elapsed >= next_slice && self.windows.closes_in().is_none();
+            if is_due || main_ended {
                 next_slice = elapsed + SLICE;
                 if !self.slice(writer)? {
                     return Ok("target exited".into());
@@ -369,6 +378,7 @@ impl<'o, 'p> Capture<'o, 'p> {
         let mut living = last_look.context("failed to close the last slice")?;
         let counters = self.samplers.last(length_ns);
         self.drain()?;
+        self.due.end(length_ns);
         // Some may have ended between the look and the end of the hooks: their last word counts.
         let ended: HashSet<u32> = self.ended.iter().map(|row| row.tid).collect();
         living.retain(|row| !ended.contains(&row.tid));

@@ -12,7 +12,7 @@ use recording::tables::Neighbour;
 use super::Probes;
 use crate::target::cgroup_of;
 
-/// Remembers who they are, for some are gone when they are looked for again.
+/// Remembers who those of the last slice are: no longer, because a number comes to mean another process.
 pub struct Neighbours {
     root: PathBuf,
     /// Empty = all.
@@ -50,6 +50,7 @@ impl Neighbours {
             row.observer = *pid == std::process::id();
             self.name(row);
         }
+        self.known.retain(|pid, _| rows.contains_key(pid));
         Ok(rows.into_values().collect())
     }
 

@@ -124,8 +124,11 @@ impl<'o> Calls<'o> {
         self.ring.consume().context("failed to read the ring of examples")?;
         let counts = self.counts()?;
         let counted = Counted {
-            calls: drain(&self.skel.maps.calls)?.iter().map(|(k, n)| call(id, k, *n)).collect(),
-            latencies: drain(&self.skel.maps.latencies)?.iter().map(|(k, n)| latency(id, k, *n)).collect(),
+            calls: kernel_map::drain::<_, u64>(&self.skel.maps.calls)?.iter().map(|(k, n)| call(id, k, *n)).collect(),
+            latencies: kernel_map::drain::<_, u64>(&self.skel.maps.latencies)?
+                .iter()
+                .map(|(k, n)| latency(id, k, *n))
+                .collect(),
             examples: self.examples.take().iter().map(|e| example(e, start_ns)).collect(),
             seen: counts.calls - self.before.calls,
             lost: counts.lost - self.before.lost,
@@ -152,18 +155,8 @@ impl<'o> Calls<'o> {
 
     /// Kernel memory of its own maps, bytes.
     pub fn map_bytes(&self) -> u64 {
-        self.skel.object().maps().filter(|m| m.name() != "threads").map(|m| run_stats::map_bytes(m.as_fd())).sum()
+        run_stats::map_bytes(self.skel.object(), &["threads"])
     }
-}
-
-/// Takes all entries out of a map of counts; no hook is attached when it is called.
-fn drain<K: Plain + Copy + Default>(map: &impl MapCore) -> Result<Vec<(K, u64)>> {
-    let rows = kernel_map::entries::<K, u64>(map)?;
-    let keys: Vec<Vec<u8>> = map.keys().collect();
-    for key in keys {
-        map.lookup_and_delete(&key).context("failed to empty a window's map")?;
-    }
-    Ok(rows)
 }
 
 /// Lower bound of the power-of-two bucket with this bit length.

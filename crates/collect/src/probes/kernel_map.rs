@@ -12,23 +12,6 @@ pub fn row<T: Plain + Copy + Default>(bytes: &[u8]) -> Option<T> {
     Some(row)
 }
 
-/// All entries of a hash map. Entries that come or go meanwhile may be missed or not.
-///
-/// # Errors
-/// The map cannot be read.
-pub fn entries<K, V>(map: &impl MapCore) -> Result<Vec<(K, V)>>
-where
-    K: Plain + Copy + Default,
-    V: Plain + Copy + Default,
-{
-    // All in one batch: the kernel ends one early where the next bucket would not fit, and the library
-    // takes a batch that is not full for the last one.
-    let batches = map
-        .lookup_batch(map.max_entries().max(1), MapFlags::ANY, MapFlags::ANY)
-        .with_context(|| format!("failed to read map `{}`", map.name().to_string_lossy()))?;
-    Ok(batches.filter_map(|(k, v)| Some((row(&k)?, row(&v)?))).collect())
-}
-
 /// Takes all entries out of a hash map. What a program adds to an entry while it is taken may be lost.
 ///
 /// # Errors
@@ -38,6 +21,8 @@ where
     K: Plain + Copy + Default,
     V: Plain + Copy + Default,
 {
+    // All in one batch: the kernel ends one early where the next bucket would not fit, and the library
+    // takes a batch that is not full for the last one.
     let batches = map
         .lookup_and_delete_batch(map.max_entries().max(1), MapFlags::ANY, MapFlags::ANY)
         .with_context(|| format!("failed to empty map `{}`", map.name().to_string_lossy()))?;

@@ -27,6 +27,7 @@ pub struct KernelTypes {
     /// The file, which stands in memory and lasts as long as this process.
     pub path: PathBuf,
     task: u32,
+    _file: fs::File,
 }
 
 /// Reads them once; `None` = the library has to look for itself.
@@ -47,8 +48,7 @@ fn read() -> Option<KernelTypes> {
     let mut file = fs::File::from(memfd_create(c"kernel types", MemfdFlags::CLOEXEC).ok()?);
     file.write_all(&all.keep(&names::NAMES)).ok()?;
     let path = PathBuf::from(format!("/proc/self/fd/{}", file.as_raw_fd()));
-    std::mem::forget(file);
-    Some(KernelTypes { path, task })
+    Some(KernelTypes { path, task, _file: file })
 }
 
 // Kinds of a type, of include/uapi/linux/btf.h.

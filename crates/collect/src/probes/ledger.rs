@@ -305,7 +305,7 @@ impl Collector for Ledger<'_> {
     }
 
     fn map_bytes(&self) -> u64 {
-        self.skel.object().maps().map(|m| run_stats::map_bytes(m.as_fd())).sum()
+        run_stats::map_bytes(self.skel.object(), &[])
     }
 
     fn detach(&mut self) {

@@ -9,7 +9,7 @@ use std::rc::Rc;
 
 use anyhow::{Context, Result};
 use libbpf_rs::skel::{OpenSkel as _, Skel};
-use libbpf_rs::{Link, MapCore, OpenObject, RingBuffer, RingBufferBuilder};
+use libbpf_rs::{Link, OpenObject, RingBuffer, RingBufferBuilder};
 use plain::Plain;
 
 use super::ledger::Ledger;
@@ -225,8 +225,7 @@ impl Collector for Profile<'_> {
     }
 
     fn map_bytes(&self) -> u64 {
-        let own = |name: &std::ffi::OsStr| name != "threads" && name != "samples";
-        self.skel.object().maps().filter(|m| own(m.name())).map(|m| run_stats::map_bytes(m.as_fd())).sum()
+        run_stats::map_bytes(self.skel.object(), &["threads", "samples"])
     }
 
     /// Stops the clocks.

@@ -4,10 +4,10 @@
 //! the programs themselves. The switch is a descriptor: it goes off when this process ends.
 
 use std::io;
-use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 
 use anyhow::{Context, Result};
-use libbpf_rs::libbpf_sys;
+use libbpf_rs::{MapCore, Object, libbpf_sys};
 
 /// Statistics are on while this lives.
 pub struct Slice(#[allow(dead_code, reason = "closing it is its purpose")] OwnedFd);
@@ -45,8 +45,13 @@ pub fn read(program: BorrowedFd<'_>) -> Runs {
     Runs { count: field("run_cnt"), ns: field("run_time_ns") }
 }
 
-/// Kernel memory of a map, bytes, as its descriptor's fdinfo tells.
-pub fn map_bytes(map: BorrowedFd<'_>) -> u64 {
+/// Kernel memory of a probe's maps, bytes, as their descriptors' fdinfo tells; those that it shares are of somebody else.
+pub fn map_bytes(probe: &Object, shared: &[&str]) -> u64 {
+    let own = probe.maps().filter(|map| !shared.iter().any(|name| map.name() == *name));
+    own.map(|map| memlock(map.as_fd())).sum()
+}
+
+fn memlock(map: BorrowedFd<'_>) -> u64 {
     let text = std::fs::read_to_string(format!("/proc/self/fdinfo/{}", map.as_raw_fd())).unwrap_or_default();
     text.lines().find_map(|line| line.strip_prefix("memlock:")?.trim().parse().ok()).unwrap_or(0)
 }

@@ -9,7 +9,7 @@ use std::rc::Rc;
 
 use anyhow::{Context, Result};
 use libbpf_rs::skel::{OpenSkel as _, Skel};
-use libbpf_rs::{Link, MapCore, OpenObject, ProgramMut, RingBuffer, RingBufferBuilder};
+use libbpf_rs::{Link, OpenObject, ProgramMut, RingBuffer, RingBufferBuilder};
 use plain::Plain;
 use recording::tables::Gap;
 
@@ -261,8 +261,7 @@ impl Collector for Wakeups<'_> {
     }
 
     fn map_bytes(&self) -> u64 {
-        let own = |name: &std::ffi::OsStr| !["threads", "stacks", "samples"].iter().any(|shared| name == *shared);
-        self.skel.object().maps().filter(|m| own(m.name())).map(|m| run_stats::map_bytes(m.as_fd())).sum()
+        run_stats::map_bytes(self.skel.object(), &["threads", "stacks", "samples"])
     }
 
     fn detach(&mut self) {
