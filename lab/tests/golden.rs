@@ -8,6 +8,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use diagnose::verdict::Reason;
 use lab::fixtures::MAX_BYTES;
 use lab::paths;
 use lab::scenarios::ALL;
@@ -48,6 +49,22 @@ fn every_recording_still_gives_its_verdict() {
         }
     }
     assert!(wrong.is_empty(), "{}\nIf that is meant, run `make lab-fixtures`.", wrong.join("\n"));
+}
+
+/// A number that rules a cause out is under the bound that it names, whatever else a finding needs.
+#[test]
+fn what_rules_a_cause_out_is_under_its_bound() {
+    for scenario in ALL {
+        for side in scenario.sides() {
+            let name = scenario.recording_name(side);
+            let recording = recording::open(&fixtures().join(&name).join("recording")).unwrap();
+            for out in diagnose::diagnose(&recording).ruled_out {
+                let is_number = matches!(out.reason, Reason::TooLittle | Reason::TooShort);
+                assert_eq!(out.measured.is_some(), is_number, "{name}: {out:?}");
+                assert!(out.measured.as_ref().is_none_or(|seen| seen.value < seen.bound), "{name}: {out:?}");
+            }
+        }
+    }
 }
 
 #[test]

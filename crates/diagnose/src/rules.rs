@@ -6,7 +6,6 @@
 
 use crate::case::Case;
 use crate::facts::quality::Quality;
-use crate::statistics::ratio;
 use crate::verdict::{Evidence, Finding, Gap, Measured, Reason};
 
 mod at_capacity;
@@ -135,12 +134,6 @@ fn found(finding: Finding, headline: impl Into<String>, advice: impl Into<String
     Ok(Outcome::Found(Box::new(finding), Statement::short(headline, advice)))
 }
 
-/// A number and the least that would make it a finding, in `unit`.
-fn measured(value: f64, bound: f64, unit: &str) -> Measured {
-    // JSON has no other numbers.
-    Measured { value: if value.is_finite() { value } else { 0.0 }, bound, unit: unit.to_string() }
-}
-
 fn not_it(reason: Reason, measured: Option<Measured>, could_be: bool, why: impl Into<String>) -> Checked {
     Ok(Outcome::RuledOut(NotIt { why: why.into(), could_be, reason, measured }))
 }
@@ -157,7 +150,7 @@ fn absent(why: impl Into<String>) -> Checked {
 
 /// Less of it was seen than makes a finding.
 fn too_little(seen: Measured, why: impl Into<String>) -> Checked {
-    let could_be = ratio(seen.value, seen.bound) >= COULD_BE;
+    let could_be = seen.reached() >= COULD_BE;
     not_it(Reason::TooLittle, Some(seen), could_be, why)
 }
 

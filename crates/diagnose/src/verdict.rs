@@ -7,6 +7,8 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::statistics::ratio;
+
 use crate::comparison::result::Comparison;
 
 /// Version of the JSON contract.
@@ -233,8 +235,29 @@ pub struct Measured {
     pub value: f64,
     /// The least that would make a finding.
     pub bound: f64,
-    /// Unit of both: `s`, `cores`, `waits`; `share` = 0 to 1.
+    /// Unit of both: `s`, `cores`, `waits`, `periods`, `calls` (empty ones for each that found something); `share` = 0 to 1.
     pub unit: String,
+}
+
+impl Measured {
+    /// A number and the least that would make it a finding, in `unit`.
+    #[must_use]
+    pub fn new(value: f64, bound: f64, unit: &str) -> Self {
+        // JSON has no other numbers.
+        Self { value: if value.is_finite() { value } else { 0.0 }, bound, unit: unit.to_string() }
+    }
+
+    /// How much of the bound it reaches.
+    #[must_use]
+    pub fn reached(&self) -> f64 {
+        ratio(self.value, self.bound)
+    }
+
+    /// Of what a finding needs all of, what is farthest from it; none = all of it is there.
+    #[must_use]
+    pub fn farthest(needed: impl IntoIterator<Item = Self>) -> Option<Self> {
+        needed.into_iter().filter(|one| one.reached() < 1.0).min_by(|a, b| a.reached().total_cmp(&b.reached()))
+    }
 }
 
 /// Something that could not be looked at.

@@ -231,18 +231,13 @@ pub fn wait_ns(chains: &[&Chain]) -> f64 {
 pub fn little(case: &Case, (ns, part): (f64, f64), min_part: f64, min_of_window: f64) -> Option<(Measured, String)> {
     let of_window = ratio(ns, case.length_ns());
     let told = format!("{}, {} of the target's active time", seconds(ns / 1e9), percent(part));
-    let unit = "share".to_string();
-    let seen = match ratio(part, min_part) <= ratio(of_window, min_of_window) {
-        true => Measured { value: part, bound: min_part, unit },
-        false => Measured { value: of_window, bound: min_of_window, unit },
-    };
+    let needed = [Measured::new(part, min_part, "share"), Measured::new(of_window, min_of_window, "share")];
+    let seen = Measured::farthest(needed)?;
     if part < min_part {
         Some((seen, format!("{told} (under {})", percent(min_part))))
-    } else if of_window < min_of_window {
+    } else {
         let least = percent(min_of_window);
         Some((seen, format!("{told}, but only {} of the window (under {least})", percent(of_window))))
-    } else {
-        None
     }
 }
 

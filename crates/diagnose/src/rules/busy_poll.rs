@@ -8,14 +8,14 @@ mod words;
 
 use words::{advice, besides, does, headline, name, not_waiting, remedy};
 
-use super::{Check, Checked, Explain, Rule, absent, confidence, evidence, found, measured, too_little};
+use super::{COULD_BE, Check, Checked, Explain, Rule, absent, confidence, evidence, found, not_it};
 use crate::case::{Case, gap};
 use crate::facts::limits::Limits;
 use crate::facts::polling::{Asked, Glimpsed, Polling, Spin};
 use crate::ledger::threads::Threads;
 use crate::statistics::{ratio, share};
 use crate::syscall::{Family, family};
-use crate::verdict::{Evidence, Explains, Finding, Measured, Subject};
+use crate::verdict::{Evidence, Explains, Finding, Measured, Reason, Subject};
 use crate::wording::{cores, count, percent, plural};
 
 pub(super) static RULE: Rule = Rule {
@@ -88,7 +88,7 @@ fn check(case: &Case) -> Checked {
         }
         None => match polling.threads.iter().find(|s| is_suspect(s)) {
             Some(s) => Err(gap("busy-poll", suspicion(s))),
-            None => too_little(worst(&polling, case.length_ns()), innocence(&polling, case.length_ns())),
+            None => innocent(&polling, limits.cores * case.length_ns(), case.length_ns()),
         },
     }
 }
@@ -156,13 +156,31 @@ fn suspicion(s: &Spin) -> String {
     )
 }
 
-/// What the worst thread wastes, of its CPU time or of a CPU, whichever is farther from a finding.
-fn worst(polling: &Polling, length_ns: f64) -> Measured {
-    let (part, wasted) =
-        polling.threads.first().map_or((0.0, 0.0), |s| (s.wasted_share(), ratio(s.wasted_ns, length_ns)));
-    match part / MIN_SHARE <= wasted / MIN_CORES {
-        true => measured(part, MIN_SHARE, "share"),
-        false => measured(wasted, MIN_CORES, "cores"),
+/// Nobody polls in vain; `all_ns` is the target's CPU time.
+fn innocent(polling: &Polling, all_ns: f64, length_ns: f64) -> Checked {
+    let why = innocence(polling, length_ns);
+    let Some(s) = polling.threads.first().filter(|s| s.wasted_ns > 0.0) else { return absent(why) };
+    let wasted = ratio(s.wasted_ns, length_ns);
+    let could_be = (s.wasted_share() / MIN_SHARE).min(wasted / MIN_CORES) >= COULD_BE;
+    let mut needed = match s.runtime {
+        // A runtime's own way to wait is judged over all of its threads.
+        Some(runtime) => {
+            let of_runtime = polling.threads.iter().filter(|other| other.runtime == Some(runtime));
+            let all: f64 = of_runtime.map(|other| other.wasted_ns).sum();
+            let (part, cores) = (share(all, all_ns), ratio(all, length_ns));
+            vec![Measured::new(part, RUNTIME.0, "share"), Measured::new(cores, RUNTIME.1, "cores")]
+        }
+        None => {
+            vec![Measured::new(s.wasted_share(), MIN_SHARE, "share"), Measured::new(wasted, MIN_CORES, "cores")]
+        }
+    };
+    if let Some(asked) = &s.counted {
+        needed.push(Measured::new(asked.empty_share(), MIN_EMPTY, "share"));
+        needed.push(Measured::new(asked.empty_per_useful(), MIN_PER_USEFUL, "calls"));
+    }
+    match Measured::farthest(needed) {
+        Some(seen) => not_it(Reason::TooLittle, Some(seen), could_be, why),
+        None => not_it(Reason::Explained, None, could_be, why),
     }
 }
 

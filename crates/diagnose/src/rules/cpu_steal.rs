@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The hypervisor ran somebody else while this machine wanted its CPUs.
 
-use super::{Check, Checked, Explain, Rule, confidence, evidence, found, measured, not_it, too_little};
+use super::{Check, Checked, Explain, Rule, confidence, evidence, found, not_it, too_little};
 use crate::case::{Case, gap};
 use crate::facts::cpus::{CpuTime, Cpus};
 use crate::ledger::threads::{Lines, Threads};
 use crate::statistics::{ratio, share};
-use crate::verdict::{Explains, Finding, Reason, Subject};
+use crate::verdict::{Explains, Finding, Measured, Reason, Subject};
 use crate::wording::{cpu_list, percent, seconds};
 
 pub(super) static RULE: Rule = Rule {
@@ -43,7 +43,7 @@ fn check(case: &Case) -> Checked {
     let stolen = share(time.steal_ns, time.steal_ns + time.busy_ns());
     if stolen < MIN_SHARE {
         let why = format!("{} of the time that the allowed CPUs had work was stolen (under 10 %)", percent(stolen));
-        return too_little(measured(stolen, MIN_SHARE, "share"), why);
+        return too_little(Measured::new(stolen, MIN_SHARE, "share"), why);
     }
     let Some(ledger) = ledger else {
         return Err(gap("cpu-steal", "CPU time was stolen, but without the thread ledger nobody knows from whom"));
@@ -55,8 +55,9 @@ fn check(case: &Case) -> Checked {
     let suffered = (lines.interrupted_ns + lines.waiting_for_cpu_ns() * stolen).min(time.steal_ns);
     let lost = suffered.max(time.steal_ns * share_of_target).min(wanted);
     let part = share(lost, wanted);
-    if part < MIN_OF_DEMAND || ratio(lost, case.length_ns()) < MIN_CORES {
-        let seen = measured(part, MIN_OF_DEMAND, "share");
+    let used = ratio(lost, case.length_ns());
+    let needed = [Measured::new(part, MIN_OF_DEMAND, "share"), Measured::new(used, MIN_CORES, "cores")];
+    if let Some(seen) = Measured::farthest(needed) {
         let why = format!(
             "{} of CPU time was stolen, but {} of it from the target, {} of its CPU demand (a finding needs 5 % of it, and 2 % of a CPU)",
             percent(stolen),
@@ -109,7 +110,7 @@ fn unseen(ledger: Option<&Threads>) -> Checked {
     match ledger.map(|l| (l.total.interrupted_ns + l.total.waiting_for_cpu_ns(), l.total.demand_ns())) {
         Some((lost, wanted)) if share(lost, wanted) < MIN_OF_DEMAND && wanted > 0.0 => {
             let part = share(lost, wanted);
-            let seen = measured(part, MIN_OF_DEMAND, "share");
+            let seen = Measured::new(part, MIN_OF_DEMAND, "share");
             too_little(seen, format!("it waited for a CPU for {} of its CPU demand (under 5 %)", percent(part)))
         }
         _ => Err(gap("cpu-steal", "the CPU times of /proc/stat were not recorded")),

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //! A cgroup's CPU quota held the target: it wanted to run, and was not allowed to.
 
-use super::{Check, Checked, Explain, Rule, absent, confidence, evidence, found, measured, too_little};
+use super::{COULD_BE, Check, Checked, Explain, Rule, absent, confidence, evidence, found, not_it};
 use crate::case::{Case, gap};
 use crate::facts::cpus::{Cpus, Quota};
 use crate::facts::quality::Quality;
 use crate::ledger::threads::Threads;
 use crate::statistics::share;
-use crate::verdict::{Evidence, Explains, Finding, Subject};
+use crate::verdict::{Evidence, Explains, Finding, Measured, Reason, Subject};
 use crate::wording::{count, percent, seconds, word};
 
 pub(super) static RULE: Rule = Rule {
@@ -47,9 +47,13 @@ fn check(case: &Case) -> Checked {
     // group was throttled at all.
     let held = line.unwrap_or_else(|| quota.map_or(0.0, |q| q.throttled_ns.min(lines.waiting_for_cpu_ns())));
     let part = share(held, lines.demand_ns());
-    if part < MIN_SHARE || quota.is_some() && periods < MIN_PERIODS {
-        return too_little(
-            measured(part, MIN_SHARE, "share"),
+    let periods_needed = quota.map(|_| Measured::new(periods, MIN_PERIODS, "periods"));
+    let needed = [Measured::new(part, MIN_SHARE, "share")].into_iter().chain(periods_needed);
+    if let Some(seen) = Measured::farthest(needed) {
+        return not_it(
+            Reason::TooLittle,
+            Some(seen),
+            part >= MIN_SHARE * COULD_BE,
             match quota {
                 None if held == 0.0 => "no CPU quota throttled the target".to_string(),
                 None => format!("no CPU quota throttled the target: {} throttled (under 5 %)", seconds(held / 1e9)),

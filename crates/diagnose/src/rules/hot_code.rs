@@ -10,7 +10,7 @@ mod growth;
 
 use self::advice::Advice;
 use super::at_capacity::{FULL, Full, full};
-use super::{Check, Checked, Explain, NotIt, Outcome, Rule, confidence, evidence, explained, found, measured, not_it};
+use super::{Check, Checked, Explain, NotIt, Outcome, Rule, confidence, evidence, explained, found, not_it};
 use crate::case::{Case, gap};
 use crate::facts::limits::Limits;
 use crate::facts::polling::Polling;
@@ -20,7 +20,7 @@ use crate::remarks::{chosen_polling, own_queue};
 use crate::runtimes::Part;
 use crate::runtimes::jit::{self, Names};
 use crate::statistics::{ratio, share, share_error};
-use crate::verdict::{Explains, Finding, Reason, Subject};
+use crate::verdict::{Explains, Finding, Measured, Reason, Subject};
 use crate::wording::{percent, plural, short};
 
 pub(super) static RULE: Rule = Rule {
@@ -84,7 +84,7 @@ fn fills(case: &Case) -> Checked {
         let why = format!("no thread, CPU or quota is full (90 % or more){busiest}");
         let busiest = limits.threads.first().map_or(0.0, |t| t.demand);
         let could_be = busiest >= BUSY;
-        return not_it(Reason::TooLittle, Some(measured(busiest, FULL, "share")), could_be, why);
+        return not_it(Reason::TooLittle, Some(Measured::new(busiest, FULL, "share")), could_be, why);
     }
     let profile = case.fact::<Profile>().map_err(|g| gap("hot-code", g.why))?;
     let stacks = case.fact::<Stacks>()?;

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Requests wait because all connections of a pool, or all workers, are taken.
 
-use super::{Check, Checked, Explain, Rule, absent, confidence, evidence, explained, found, measured, too_little};
+use super::{COULD_BE, Check, Checked, Explain, Rule, absent, confidence, evidence, explained, found, not_it};
 use crate::case::{Case, gap};
 use crate::facts::contended::Contended;
 use crate::facts::stacks::Stacks;
 use crate::facts::waiting::{Waiting, called_from, links, little};
 use crate::facts::workers::Workers;
-use crate::verdict::{Explains, Finding, Gap, Subject};
+use crate::verdict::{Explains, Finding, Gap, Reason, Subject};
 use crate::walk::Kind;
 use crate::walk::chains::Chain;
 use crate::wording::{percent, seconds};
@@ -42,7 +42,8 @@ const KEPT: f64 = 0.5;
 
 fn check(case: &Case) -> Checked {
     let (rights, waiting) = (case.fact::<Contended>()?, case.fact::<Waiting>()?);
-    if rights.is_pool() && little(case, (rights.ns, waiting.share(rights.ns)), MIN_SHARE, MIN_TIME).is_none() {
+    let little = little(case, (rights.ns, waiting.share(rights.ns)), MIN_SHARE, MIN_TIME);
+    if rights.is_pool() && little.is_none() {
         return of_connections(case, &rights, &waiting);
     }
     let workers = case.fact::<Workers>()?;
@@ -54,10 +55,11 @@ fn check(case: &Case) -> Checked {
     if workers.are_asked_for() && !workers.are_computing() {
         return Err(gap(RULE.cause, format!("{queue}, and what keeps whoever should take them was not seen")));
     }
-    if rights.is_pool() {
-        let seen = measured(waiting.share(rights.ns), MIN_SHARE, "share");
+    if let Some((seen, _)) = little.filter(|_| rights.is_pool()) {
         let held = seconds(rights.ns / 1e9);
-        return too_little(seen, format!("threads that serve clients waited for each other for {held}; {queue}"));
+        let could_be = waiting.share(rights.ns) >= MIN_SHARE * COULD_BE;
+        let why = format!("threads that serve clients waited for each other for {held}; {queue}");
+        return not_it(Reason::TooLittle, Some(seen), could_be, why);
     }
     let none = format!("no threads that serve clients waited for what several others of them held; {queue}");
     if workers.queue >= A_QUEUE { explained(none) } else { absent(none) }

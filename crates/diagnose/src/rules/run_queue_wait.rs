@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The target was runnable, and another process had its CPU.
 
-use super::{
-    Check, Checked, Explain, Rule, confidence, evidence, explained, found, measured, not_it, too_little, too_short,
-};
+use super::{COULD_BE, Check, Checked, Explain, Rule, confidence, evidence, explained, found, not_it, too_short};
 use crate::case::{Case, gap};
 use crate::facts::cpus::{Cpus, Lengths, Neighbour};
 use crate::facts::quality::Quality;
@@ -64,8 +62,8 @@ fn check(case: &Case) -> Checked {
     let ledger = case.fact::<Threads>()?;
     let cpus = case.fact::<Cpus>()?;
     let lines = &ledger.total;
-    if let Some((seen, why)) = little(lines, case.length_ns()) {
-        return too_little(seen, why);
+    if let Some(little) = little(lines, case.length_ns()) {
+        return little;
     }
     let waiting = lines.waiting_for_cpu_ns();
     let throttled = cpus.quota.as_ref().map_or(0.0, |q| q.throttled_periods);
@@ -81,12 +79,12 @@ fn check(case: &Case) -> Checked {
     let behind = cpus.others_delay_ns().unwrap_or(waiting * others).min(waiting);
     let behind_others = behind * (1.0 - stolen);
     if share(behind_others, lines.demand_ns()) < MIN_SHARE {
-        let seen = measured(share(behind_others, lines.demand_ns()), MIN_SHARE, "share");
+        let seen = Measured::new(share(behind_others, lines.demand_ns()), MIN_SHARE, "share");
         return not_it(Reason::TooLittle, Some(seen), true, not_behind_others(lines, behind_others));
     }
     let felt = Felt::new(&cpus, &ledger, behind_others);
     if share(felt.ns, lines.demand_ns()) < MIN_FELT {
-        let seen = measured(share(felt.ns, lines.demand_ns()), MIN_FELT, "share");
+        let seen = Measured::new(share(felt.ns, lines.demand_ns()), MIN_FELT, "share");
         return too_short(seen, felt.too_short(behind_others, lines));
     }
     if let Some(why) = chance(&cpus, &felt, lines) {
@@ -164,21 +162,20 @@ fn chance(cpus: &Cpus, felt: &Felt, lines: &Lines) -> Option<String> {
 }
 
 /// Why the waiting is not worth a finding, if it is not.
-fn little(lines: &Lines, length_ns: f64) -> Option<(Measured, String)> {
+fn little(lines: &Lines, length_ns: f64) -> Option<Checked> {
     let waited = seconds(lines.waiting_for_cpu_ns() / 1e9);
     let used = ratio(lines.cpu_ns, length_ns);
     if used < MIN_CORES {
         let why = format!("it used {} only (under {MIN_CORES}); runnable without a CPU for {waited}", cores(used));
-        // However little it waited: there is next to nothing that could have.
-        return Some((measured(0.0, MIN_SHARE, "share"), why));
+        // However long it waited: there is next to nothing that could have.
+        return Some(not_it(Reason::TooLittle, Some(Measured::new(used, MIN_CORES, "cores")), false, why));
     }
     let part = share(lines.waiting_for_cpu_ns(), lines.demand_ns());
-    let (least, seen) = match ratio(lines.waiting_for_cpu_ns(), length_ns) {
-        _ if part < MIN_SHARE => ("under 25 %", measured(part, MIN_SHARE, "share")),
-        waiting if waiting < MIN_WAITING => ("but under 2 % of the window", measured(waiting, MIN_WAITING, "share")),
-        _ => return None,
-    };
-    Some((seen, format!("runnable without a CPU for {waited}, {} of its CPU demand ({least})", percent(part))))
+    let waiting = ratio(lines.waiting_for_cpu_ns(), length_ns);
+    let least = if part < MIN_SHARE { "under 25 %" } else { "but under 2 % of the window" };
+    let needed = [Measured::new(part, MIN_SHARE, "share"), Measured::new(waiting, MIN_WAITING, "share")];
+    let why = format!("runnable without a CPU for {waited}, {} of its CPU demand ({least})", percent(part));
+    Measured::farthest(needed).map(|seen| not_it(Reason::TooLittle, Some(seen), part >= MIN_SHARE * COULD_BE, why))
 }
 
 fn finding(case: &Case, cpus: &Cpus, lines: &Lines, others: f64, explained: f64) -> Finding {
@@ -302,141 +299,4 @@ fn ceiling(cpus: &Cpus) -> Option<String> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::super::asking::{found, gap, silent};
-    use super::*;
-
-    #[test]
-    fn whoever_has_ended_has_no_name() {
-        let gone = Neighbour { pid: 7, delayed_ns: 1e9, ..Neighbour::default() };
-        assert_eq!(names(&[gone]), "a process that has ended (pid 7, 100 %)");
-    }
-
-    /// 4 s on CPUs 0 and 1 of four; CPU seconds of the target and of all on 0-1, and on 2-3.
-    fn machine(target: f64, allowed: f64, other: f64) -> String {
-        let mut text = "meta length_ns=4e9 host.cpus=4 target.allowed_cpus=[0,1] target.sample_hz=100\n".to_string();
-        for (cpu, busy) in [(0, allowed / 2.0), (1, allowed / 2.0), (2, other / 2.0), (3, other / 2.0)] {
-            for (name, value) in [("user_ns", (busy * 1e9).round()), ("idle_ns", ((4.0 - busy) * 1e9).round())] {
-                text += &format!("counter source=proc/stat entity=cpu{cpu} name={name} value=0\n");
-                text += &format!("counter t_ns=4e9 source=proc/stat entity=cpu{cpu} name={name} value={value}\n");
-            }
-        }
-        text + &format!("sample pid=1 tid=1 weight={}\n", (target * 100.0).max(1.0) as u32)
-    }
-
-    const HOGS: &str = "neighbour pid=50 comm=sh cgroup=/svc samples=300 delayed_ns=4.6e9
-        neighbour pid=51 comm=sh cgroup=/svc samples=300 delayed_ns=4.5e9\n";
-
-    fn waits(cpu: f64, queue: f64) -> String {
-        format!(
-            "thread pid=1 tid=1 wall_ns=40e9 cpu_ns={} run_queue_ns={} blocked_ns={} voluntary_switches=100\n",
-            (cpu * 1e9).round(),
-            (queue * 1e9).round(),
-            ((40.0 - cpu - queue) * 1e9).round()
-        )
-    }
-
-    #[test]
-    fn a_noisy_neighbour_is_named() {
-        let f = found(&RULE, &(machine(2.2, 8.0, 8.0) + HOGS + &waits(2.2, 9.1)));
-        assert_eq!((f.confidence.as_str(), f.subject.pid, f.subject.comm.as_deref()), ("high", Some(50), Some("sh")));
-        assert!(f.summary.contains("sh (pid 50, 51 %)") && f.summary.contains("81 %"), "{}", f.summary);
-        assert!(!f.remedy.contains("affinity"), "the whole machine is full: {}", f.remedy);
-    }
-
-    #[test]
-    fn the_ceiling_is_the_affinity() {
-        let f = found(&RULE, &(machine(2.2, 7.9, 0.4) + HOGS + &waits(2.2, 9.1)));
-        assert!(
-            f.summary.contains("only CPUs 0-1, which are full, while the machine's other CPUs are 5.0 % busy"),
-            "{}",
-            f.summary
-        );
-        assert!(f.remedy.starts_with("Widen"));
-    }
-
-    #[test]
-    fn a_light_service_suffers_too() {
-        found(&RULE, &(machine(0.2, 7.9, 7.9) + HOGS + &waits(0.2, 0.8)));
-        silent(&RULE, &(machine(0.01, 7.9, 7.9) + HOGS + &waits(0.01, 0.03)));
-    }
-
-    #[test]
-    fn threads_that_meet_on_idle_cpus_are_no_shortage() {
-        let met = machine(0.2, 1.0, 0.2) + HOGS + &waits(0.2, 0.2);
-        assert!(silent(&RULE, &met).contains("happened to meet"));
-    }
-
-    #[test]
-    fn a_client_on_the_same_cpus_is_no_fault() {
-        // Half of the wish for a CPU waited, most of it in hand-overs too short to be told.
-        let client = "neighbour pid=50 comm=client samples=90 delayed_ns=0.4e9\n";
-        assert!(silent(&RULE, &(machine(1.0, 6.0, 6.0) + client + &waits(1.0, 1.0))).contains("hand-overs"));
-    }
-
-    /// Two neighbours by whom so much was waited in short waits and in long ones, seconds.
-    fn lengths(short: f64, long: f64) -> String {
-        let (short, long) = ((short * 1e9).round(), (long * 1e9).round());
-        format!(
-            "neighbour pid=50 comm=nginx samples=300 delayed_ns={} by_length_ns=[{short},0,0,0,0,{long}]\n",
-            short + long
-        )
-    }
-
-    #[test]
-    fn hand_overs_that_no_request_feels() {
-        // Half of the demand behind a proxy on full CPUs, 50 us at a time.
-        let why = silent(&RULE, &(machine(1.0, 7.0, 7.0) + &lengths(0.9, 0.05) + &waits(1.0, 1.0)));
-        assert!(why.contains("in waits of under 131 us") && why.contains("it was 2.5 % (under 20 %)"), "{why}");
-        // The same time in waits of 2 ms and more.
-        let f = found(&RULE, &(machine(1.0, 7.9, 7.9) + &lengths(0.05, 0.9) + &waits(1.0, 1.0)));
-        assert!(f.summary.contains("950 ms of it (48 %) while nginx"), "{}", f.summary);
-    }
-
-    #[test]
-    fn long_waits_on_cpus_that_were_full_in_bursts() {
-        // The machine is used by half, but what waited longer than a tick found no CPU idle.
-        let burst = "neighbour pid=50 comm=backup samples=300 delayed_ns=9e8 by_length_ns=[0,0,0,0,0,0,0,900000000]\n";
-        found(&RULE, &(machine(1.0, 4.0, 4.0) + burst + &waits(1.0, 1.0)));
-        assert!(
-            silent(&RULE, &(machine(1.0, 4.0, 4.0) + &lengths(0.0, 0.9) + &waits(1.0, 1.0)))
-                .contains("happened to meet")
-        );
-    }
-
-    #[test]
-    fn own_threads_are_not_a_neighbour() {
-        let quiet = "neighbour pid=50 comm=sh samples=9 delayed_ns=1e9\n        neighbour pid=1 comm=svc own=true delayed_ns=19e9\n";
-        let why = silent(&RULE, &(machine(7.8, 8.0, 0.0) + quiet + &waits(7.8, 20.0)));
-        assert!(why.contains("behind its own threads"), "{why}");
-        // By counters alone as well.
-        silent(&RULE, &(machine(7.8, 8.0, 0.0) + &waits(7.8, 20.0)));
-    }
-
-    #[test]
-    fn a_saturated_control_and_stolen_time() {
-        silent(&RULE, &(machine(8.0, 8.0, 0.0) + HOGS + &waits(8.0, 2.0)));
-        let mut stolen = machine(1.0, 2.0, 0.0) + HOGS + &waits(1.0, 1.0);
-        for cpu in ["cpu0", "cpu1"] {
-            stolen += &format!(
-                "counter source=proc/stat entity={cpu} name=steal_ns value=0\ncounter t_ns=4e9 source=proc/stat entity={cpu} name=steal_ns value=6e9\n"
-            );
-        }
-        silent(&RULE, &stolen);
-    }
-
-    #[test]
-    fn by_counters_alone_it_is_medium() {
-        let f = found(&RULE, &(machine(2.2, 8.0, 8.0) + &waits(2.2, 9.1)));
-        assert_eq!((f.confidence.as_str(), f.subject.pid), ("medium", None));
-        assert!(f.summary.contains("while other processes ran"));
-    }
-
-    #[test]
-    fn gaps() {
-        gap(&RULE, "");
-        assert!(gap(&RULE, &format!("meta length_ns=4e9\n{}", waits(2.2, 9.1))).why.contains("who ran instead"));
-        let quota = "counter source=cgroup/cpu entity=/ name=nr_throttled value=0\ncounter t_ns=9 source=cgroup/cpu entity=/ name=nr_throttled value=40\ngap what=throttled why=x\n";
-        silent(&RULE, &(machine(2.2, 8.0, 8.0) + HOGS + quota + &waits(2.2, 9.1)));
-    }
-}
+mod tests;

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{Check, Checked, Explain, Rule, absent, confidence, evidence, explained, found, measured, too_little};
+use super::{Check, Checked, Explain, Rule, absent, confidence, evidence, explained, found, too_little};
 use crate::case::Case;
 use crate::facts::limits::Limits;
 use crate::facts::profile::Profile;
@@ -11,7 +11,7 @@ use crate::facts::stacks::Stacks;
 use crate::ledger::threads::Threads;
 use crate::runtimes::collectors::{Collector, Program};
 use crate::statistics::{ratio, share};
-use crate::verdict::{Explains, Finding, Gap, Subject};
+use crate::verdict::{Explains, Finding, Gap, Measured, Subject};
 use crate::wording::{cores, percent, seconds};
 
 pub(super) static RULE: Rule = Rule {
@@ -58,7 +58,7 @@ fn check(case: &Case) -> Checked {
     let (part, paused) = (of_all(seen.samples), of_all(seen.paused));
     if part < MIN_SHARE {
         let why = format!("{} of the on-CPU samples are inside the garbage collector (under 40 %)", percent(part));
-        return too_little(measured(part, MIN_SHARE, "share"), why);
+        return too_little(Measured::new(part, MIN_SHARE, "share"), why);
     }
     if paused < MIN_PAUSED && !is_short_of_cpu(case)? {
         return explained(format!(

@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Threads of the target wait for names to be looked up.
 
-use super::{
-    Check, Checked, Explain, Rule, absent, confidence, evidence, explained, found, measured, too_little, too_short,
-};
+use super::{Check, Checked, Explain, Rule, absent, confidence, evidence, explained, found, too_little, too_short};
 use crate::case::Case;
 use crate::facts::stacks::Stacks;
 use crate::facts::waiting::{Waiting, called_from, links, little, sum, wait_ns};
-use crate::verdict::{Explains, Finding, Gap, Subject};
+use crate::verdict::{Explains, Finding, Gap, Measured, Subject};
 use crate::walk::chains::Chain;
 use crate::walk::clients::Clients;
 use crate::walk::{DNS, Kind};
@@ -54,7 +52,7 @@ fn check(case: &Case) -> Checked {
     let length = wait_ns(&chains);
     let least = if case.fact::<Clients>()?.serves_port(DNS_PORT) { RESOLVER_WAIT_NS } else { MIN_WAIT_NS };
     if length < least {
-        let each = measured(length / 1e9, least / 1e9, "s");
+        let each = Measured::new(length / 1e9, least / 1e9, "s");
         let (length, least) = (seconds(length / 1e9), seconds(least / 1e9));
         return too_short(each, format!("DNS servers were waited for, but for {length} at a time (under {least})"));
     }

@@ -1,15 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Threads of the target wait for a lock that another of its threads holds.
 
-use super::{
-    Check, Checked, Explain, Rule, absent, confidence, evidence, explained, found, measured, too_little, too_short,
-};
+use super::{Check, Checked, Explain, Rule, absent, confidence, evidence, explained, found, too_little, too_short};
 use crate::case::Case;
 use crate::facts::contended::Contended;
 use crate::facts::stacks::Stacks;
 use crate::facts::waiting::{Waiting, called_from, links, little, wait_ns};
 use crate::runtimes::collectors::Collector;
-use crate::verdict::{Explains, Finding, Gap, Subject};
+use crate::verdict::{Explains, Finding, Gap, Measured, Subject};
 use crate::walk::Kind;
 use crate::walk::chains::Chain;
 use crate::walk::hand_offs::{HAND_OFF, LOCK};
@@ -71,7 +69,7 @@ fn check(case: &Case) -> Checked {
         let length = seconds(length_ns / 1e9);
         let why =
             format!("waiting for locks was {} of its active time, but {length} at a time (under 1 ms)", percent(part));
-        return too_short(measured(length_ns / 1e9, MIN_WAIT_NS / 1e9, "s"), why);
+        return too_short(Measured::new(length_ns / 1e9, MIN_WAIT_NS / 1e9, "s"), why);
     }
     if let Some(why) = waiting.not_for_requests(case, ns) {
         return explained(format!("waiting for locks was {why}"));
