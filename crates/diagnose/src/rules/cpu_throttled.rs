@@ -50,21 +50,8 @@ fn check(case: &Case) -> Checked {
     let periods_needed = quota.map(|_| Measured::new(periods, MIN_PERIODS, "periods"));
     let needed = [Measured::new(part, MIN_SHARE, "share")].into_iter().chain(periods_needed);
     if let Some(seen) = Measured::farthest(needed) {
-        return not_it(
-            Reason::TooLittle,
-            Some(seen),
-            part >= MIN_SHARE * COULD_BE,
-            match quota {
-                None if held == 0.0 => "no CPU quota throttled the target".to_string(),
-                None => format!("no CPU quota throttled the target: {} throttled (under 5 %)", seconds(held / 1e9)),
-                Some(q) => format!(
-                    "{} of {} periods throttled, {} of its CPU demand (under 5 %, or in under 3 periods)",
-                    count(periods),
-                    count(q.periods),
-                    percent(part)
-                ),
-            },
-        );
+        let why = innocence(quota, held, part);
+        return not_it(Reason::TooLittle, Some(seen), part >= MIN_SHARE * COULD_BE, why);
     }
     let sources = usize::from(line.is_some()) + usize::from(periods >= MIN_PERIODS);
     let limit = quota.and_then(|q| q.cpus).or(case.recording.meta.target.quota_cpus);
@@ -78,6 +65,19 @@ fn check(case: &Case) -> Checked {
             "raise the quota, or run no more threads than it has CPUs"
         },
     )
+}
+
+fn innocence(quota: Option<&Quota>, held_ns: f64, part: f64) -> String {
+    match quota {
+        None if held_ns == 0.0 => "no CPU quota throttled the target".to_string(),
+        None => format!("no CPU quota throttled the target: {} throttled (under 5 %)", seconds(held_ns / 1e9)),
+        Some(q) => format!(
+            "{} of {} periods throttled, {} of its CPU demand (under 5 %, or in under 3 periods)",
+            count(q.throttled_periods),
+            count(q.periods),
+            percent(part)
+        ),
+    }
 }
 
 fn unseen(case: &Case) -> Checked {
