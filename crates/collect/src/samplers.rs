@@ -31,6 +31,7 @@ mod vmstat;
 
 use std::collections::HashSet;
 
+use recording::counters::Key;
 use recording::tables::{Counter, Gap};
 
 pub use scope::Scope;
@@ -59,7 +60,12 @@ pub struct Readings {
 
 impl Readings {
     /// Adds a reading.
-    pub fn put(&mut self, source: &str, entity: &str, name: &str, value: f64) {
+    pub fn put(&mut self, key: Key, entity: &str, value: f64) {
+        self.put_named(key.source, entity, key.name, value);
+    }
+
+    /// The same under a name that is the kernel's own, for a source that prints more than anybody asks for.
+    pub fn put_named(&mut self, source: &str, entity: &str, name: &str, value: f64) {
         self.rows.push(Counter {
             t_ns: self.t_ns,
             source: source.to_string(),
@@ -118,7 +124,7 @@ impl Samplers {
             let Err(why) = sampler.sample(&self.scope, &mut readings) else { continue };
             if self.missing.insert(sampler.name()) {
                 let why = format!("{why}; needs {}", sampler.needs());
-                self.gaps.push(Gap { what: sampler.name().to_string(), why });
+                self.gaps.push(Gap::refused(sampler.name(), why));
             }
         }
         readings.rows

@@ -5,7 +5,7 @@
 use std::path::PathBuf;
 use std::{env, fs, process, thread};
 
-use crate::write::{HOT, SEALED};
+use crate::files::{HOT, SEALED};
 use crate::{open, tables};
 
 /// What a recording needs to be read at all.
@@ -42,7 +42,7 @@ fn dirs_of(fixtures: &std::path::Path) -> Vec<PathBuf> {
         let unsealed = folder().join(entry.file_name());
         if let Ok(recording) = open(&sealed)
             && let Ok(mut writer) = crate::Writer::create(&unsealed, &recording.meta)
-            && tables::write_all(&recording.tables, &mut writer).is_ok()
+            && writer.append_all(&recording.tables).is_ok()
         {
             dirs.push(unsealed);
         }

@@ -6,12 +6,15 @@
 //! sealing turns each stream into Parquet by rename. Readers take either.
 //! This crate knows rows and files; it knows nothing of kernels, rules or output.
 
+pub mod counters;
 mod disk;
+mod files;
 #[cfg(any(test, fuzzing))]
 pub mod fuzzing;
 pub mod meta;
 mod read;
 mod schema;
+mod slices;
 mod store;
 pub mod tables;
 pub mod text;
@@ -21,6 +24,7 @@ mod write;
 pub use meta::Meta;
 pub use read::{Recording, open};
 pub use schema::markdown;
+pub use slices::{Slices, slices};
 pub use store::Tables;
 pub use tables::Table;
 pub use write::Writer;

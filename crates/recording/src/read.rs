@@ -1,17 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Reading: sealed tables from Parquet, unsealed ones from their stream up to the tear.
+//! Reading all of a recording into memory, with bounds: it may come from anybody.
 
-use std::io::BufReader;
 use std::path::Path;
 
 use anyhow::{Context, Result, anyhow, bail};
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, GenericListArray, OffsetSizeTrait, RecordBatch};
-use arrow_ipc::reader::StreamReader;
 use arrow_schema::DataType;
-use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 
-use crate::write::{HOT, SEALED};
+use crate::files::{self, Wanted};
 use crate::{Meta, SCHEMA, Table, Tables, Writer, disk, tables, untrusted, write};
 
 /// Largest description: some kilobytes, and the target's processes by number.
@@ -22,6 +19,9 @@ const MAX_ROWS: usize = 1 << 25;
 
 /// Items of one list, such as the frames of a stack: a snapshot holds a few thousand return addresses at most.
 const MAX_ITEMS: usize = 1 << 16;
+
+/// Why a table that has more is refused.
+const TOO_MANY: &str = "it has more rows than wakewalk writes";
 
 /// A recording in memory.
 #[derive(Default)]
@@ -60,7 +60,7 @@ impl Recording {
     /// # Errors
     /// The disk is full.
     pub fn append_to(&self, writer: &mut Writer) -> Result<()> {
-        tables::write_all(&self.tables, writer)
+        writer.append_all(&self.tables)
     }
 
     /// Rows of a table; empty where it is missing.
@@ -94,7 +94,7 @@ pub fn open(dir: &Path) -> Result<Recording> {
     }
     check_files(dir, &meta)?;
     let mut tables = Tables::default();
-    tables::read_all(dir, &mut tables)?;
+    tables::each(&mut Reading { dir, tables: &mut tables })?;
     Ok(Recording { meta, tables })
 }
 
@@ -116,42 +116,48 @@ fn check_files(dir: &Path, meta: &Meta) -> Result<()> {
     Ok(())
 }
 
-/// Reads one table into `tables`, where the recording has it.
-pub(crate) fn table<T: Table + Send + Sync>(dir: &Path, tables: &mut Tables) -> Result<()> {
-    let sealed = dir.join(format!("{}.{SEALED}", T::NAME));
-    let hot = dir.join(format!("{}.{HOT}", T::NAME));
-    let batches = if sealed.exists() {
-        sealed_batches(&sealed)
-            .with_context(|| format!("failed to read `{}`: it is damaged or cut off", sealed.display()))?
-    } else if hot.exists() {
-        stream_batches(&hot)?
-    } else {
-        return Ok(());
-    };
-    tables.extend::<T>(std::iter::empty());
-    let mut left = MAX_ROWS;
-    for batch in &batches {
-        left = room_behind(batch, left).with_context(|| {
-            format!("table `{}` of `{}` is damaged, or was not written by wakewalk", T::NAME, dir.display())
-        })?;
-        let rows: Vec<T> = untrusted::decode(|| Ok(serde_arrow::from_record_batch(batch)?))
-            .with_context(|| format!("table `{}` does not have the columns of this version", T::NAME))?;
-        tables.extend(rows);
+/// Reads each table into `tables`, where the recording has it.
+struct Reading<'a> {
+    dir: &'a Path,
+    tables: &'a mut Tables,
+}
+
+impl tables::Visit for Reading<'_> {
+    fn table<T: Table + Send + Sync>(&mut self) -> Result<()> {
+        let Some(batches) = files::batches(self.dir, T::NAME, &Wanted::default())? else { return Ok(()) };
+        let damaged =
+            || format!("table `{}` of `{}` is damaged, or was not written by wakewalk", T::NAME, self.dir.display());
+        let mut left =
+            MAX_ROWS.checked_sub(batches.declared).map(|_| MAX_ROWS).context(TOO_MANY).with_context(damaged)?;
+        self.tables.extend::<T>(std::iter::empty());
+        for batch in batches {
+            let batch = batch?;
+            left = room_behind(&batch, left).with_context(damaged)?;
+            let rows: Vec<T> = untrusted::decode(|| Ok(serde_arrow::from_record_batch(&batch)?))
+                .with_context(|| format!("table `{}` does not have the columns of this version", T::NAME))?;
+            self.tables.extend(rows);
+        }
+        Ok(())
     }
-    Ok(())
 }
 
 /// How many more rows and items a table may have behind this batch. Rows without columns take no bytes at all.
 fn room_behind(batch: &RecordBatch, room: usize) -> Result<usize> {
-    let mut used = batch.num_rows();
+    let used = batch.num_rows().saturating_add(check_lists(batch)?);
+    room.checked_sub(used).context(TOO_MANY)
+}
+
+/// The items of a batch's lists, none of which is longer than any that wakewalk writes.
+pub(crate) fn check_lists(batch: &RecordBatch) -> Result<usize> {
+    let mut all = 0_usize;
     for column in batch.columns() {
         let (longest, items) = lists(column.as_ref())?;
         if longest > MAX_ITEMS {
             bail!("a row holds a list of {longest} items; wakewalk writes {MAX_ITEMS} at most");
         }
-        used = used.saturating_add(items);
+        all = all.saturating_add(items);
     }
-    room.checked_sub(used).context("it has more rows than wakewalk writes")
+    Ok(all)
 }
 
 /// Length of a column's longest list, and of all of them together; 0 for a column without lists.
@@ -169,33 +175,4 @@ fn lists(column: &dyn Array) -> Result<(usize, usize)> {
         }
         _ => Ok((0, 0)),
     }
-}
-
-fn sealed_batches(path: &Path) -> Result<Vec<RecordBatch>> {
-    let file = disk::open(path)?;
-    untrusted::decode(|| {
-        let reader = ParquetRecordBatchReaderBuilder::try_new(file)?;
-        let metadata = reader.metadata();
-        let rows = metadata.file_metadata().num_rows();
-        let items = |column| metadata.row_groups().iter().map(|group| group.column(column).num_values()).sum::<i64>();
-        let columns = metadata.file_metadata().schema_descr().num_columns();
-        let most = (0..columns).map(items).chain([rows]).max().unwrap_or(0);
-        if usize::try_from(most).is_ok_and(|most| most > MAX_ROWS) {
-            bail!("it has more rows than wakewalk writes");
-        }
-        Ok(reader.build()?.collect::<Result<_, _>>()?)
-    })
-}
-
-/// Batches of a stream up to its end or up to the tear that a killed writer left.
-pub(crate) fn stream_batches(path: &Path) -> Result<Vec<RecordBatch>> {
-    let file = BufReader::new(disk::open(path)?);
-    let Ok(mut reader) = untrusted::decode(|| Ok(StreamReader::try_new(file, None)?)) else {
-        return Ok(Vec::new()); // torn inside the header: nothing was written yet
-    };
-    let mut batches = Vec::new();
-    while let Ok(Some(batch)) = untrusted::decode(|| Ok(reader.next().transpose()?)) {
-        batches.push(batch);
-    }
-    Ok(batches)
 }

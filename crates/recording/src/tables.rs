@@ -11,6 +11,11 @@ pub trait Table: Serialize + DeserializeOwned + JsonSchema + 'static {
     const NAME: &'static str;
 }
 
+/// Something that is done with each table.
+pub(crate) trait Visit {
+    fn table<T: Table + Send + Sync>(&mut self) -> anyhow::Result<()>;
+}
+
 /// Declares the modules and makes each row type a [`Table`] of the module's name.
 macro_rules! tables {
     ($($module:ident::$row:ident,)*) => {
@@ -23,16 +28,9 @@ macro_rules! tables {
         pub(crate) fn all() -> Vec<(&'static str, schemars::Schema)> {
             vec![$((<$row as Table>::NAME, schemars::schema_for!($row)),)*]
         }
-        /// Reads every table that the recording in `dir` has.
-        pub(crate) fn read_all(dir: &std::path::Path, into: &mut crate::Tables) -> anyhow::Result<()> {
-            $(crate::read::table::<$row>(dir, into)?;)*
-            Ok(())
-        }
-        /// Writes every table that `tables` has.
-        pub(crate) fn write_all(tables: &crate::Tables, writer: &mut crate::Writer) -> anyhow::Result<()> {
-            $(if tables.has::<$row>() {
-                writer.append(tables.rows::<$row>())?;
-            })*
+        /// Does something with each table, in the order of the list.
+        pub(crate) fn each(visit: &mut impl Visit) -> anyhow::Result<()> {
+            $(visit.table::<$row>()?;)*
             Ok(())
         }
         /// Adds one row, given as JSON, to the table called `name`; false = there is no such table.
@@ -61,6 +59,7 @@ tables! {
     call_example::CallExample,
     neighbour::Neighbour,
     connection::Connection,
+    exchange::Exchange,
     counter::Counter,
     setting::Setting,
     gap::Gap,

@@ -9,7 +9,6 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::{Context, Result, bail};
-use arrow_array::RecordBatch;
 use arrow_ipc::writer::StreamWriter;
 use arrow_schema::{FieldRef, Schema};
 use parquet::arrow::ArrowWriter;
@@ -17,15 +16,15 @@ use parquet::basic::{Compression, ZstdLevel};
 use parquet::file::properties::WriterProperties;
 use serde_arrow::schema::{SchemaLike, TracingOptions};
 
+use crate::files::{self, HOT, SEALED, Wanted};
 use crate::meta::Sum;
-use crate::{Meta, SCHEMA, Table, disk, read};
+use crate::{Meta, SCHEMA, Table, Tables, disk, tables};
 
-/// Ending of a table that is still being written.
-pub(crate) const HOT: &str = "arrows";
-/// Ending of a sealed table.
-pub(crate) const SEALED: &str = "parquet";
 /// Smaller tables are sealed as they are.
-const WORTH_COMPRESSING: usize = 64 << 10;
+const WORTH_COMPRESSING: u64 = 64 << 10;
+/// Bytes of a sealed table that are written as one piece: what sealing holds in memory, and what a reader of a part of it
+/// passes over at a time.
+const GROUP_BYTES: usize = 16 << 20;
 
 /// Writes one recording into a folder of its own.
 pub struct Writer {
@@ -85,6 +84,11 @@ impl Writer {
         written.map_err(|e| disk::failed(&format!("write table `{}`", T::NAME), &self.dir, e))
     }
 
+    /// Appends every table that `tables` has.
+    pub(crate) fn append_all(&mut self, tables: &Tables) -> Result<()> {
+        tables::each(&mut Writing { tables, writer: self })
+    }
+
     /// Turns every stream into Parquet and marks the recording as whole.
     ///
     /// # Errors
@@ -102,6 +106,18 @@ impl Writer {
     }
 }
 
+/// Writes each table that `tables` has.
+struct Writing<'a> {
+    tables: &'a Tables,
+    writer: &'a mut Writer,
+}
+
+impl tables::Visit for Writing<'_> {
+    fn table<T: Table + Send + Sync>(&mut self) -> Result<()> {
+        if self.tables.has::<T>() { self.writer.append(self.tables.rows::<T>()) } else { Ok(()) }
+    }
+}
+
 impl Stream {
     fn create<T: Table>(dir: &Path) -> Result<Self> {
         let fields = Vec::<FieldRef>::from_type::<T>(TracingOptions::default())
@@ -116,12 +132,18 @@ impl Stream {
 fn seal_table(dir: &Path, name: &str) -> Result<Sum> {
     let hot = dir.join(format!("{name}.{HOT}"));
     let part = dir.join(format!("{name}.{SEALED}.part"));
-    let batches = read::stream_batches(&hot)?;
-    let schema = batches.first().map_or_else(|| Arc::new(Schema::empty()), RecordBatch::schema);
-    let file = File::create(&part)?;
-    let mut writer = ArrowWriter::try_new(file, schema, Some(properties(&batches)?))?;
-    for batch in &batches {
-        writer.write(batch)?;
+    let properties = properties(fs::metadata(&hot)?.len())?;
+    let mut batches = files::stream(hot.clone(), &Wanted::default())?.peekable();
+    let schema = match batches.peek() {
+        Some(Ok(first)) => first.schema(),
+        _ => Arc::new(Schema::empty()),
+    };
+    let mut writer = ArrowWriter::try_new(File::create(&part)?, schema, Some(properties))?;
+    for batch in batches {
+        writer.write(&batch?)?;
+        if writer.in_progress_size() >= GROUP_BYTES {
+            writer.flush()?;
+        }
     }
     writer.close()?;
     let sum = disk::sum(&part)?;
@@ -131,8 +153,7 @@ fn seal_table(dir: &Path, name: &str) -> Result<Sum> {
 }
 
 /// How a table is packed. To set up the compression of a column takes as long as to compress 100 KB.
-fn properties(batches: &[RecordBatch]) -> Result<WriterProperties> {
-    let bytes: usize = batches.iter().map(RecordBatch::get_array_memory_size).sum();
+fn properties(bytes: u64) -> Result<WriterProperties> {
     let worth_it = bytes >= WORTH_COMPRESSING;
     let packing = if worth_it { Compression::ZSTD(ZstdLevel::try_new(3)?) } else { Compression::UNCOMPRESSED };
     Ok(WriterProperties::builder().set_compression(packing).build())

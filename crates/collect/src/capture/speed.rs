@@ -7,6 +7,7 @@
 
 use std::hint::black_box;
 
+use recording::counters::{Key, speed};
 use recording::tables::Counter;
 
 use crate::clock;
@@ -38,14 +39,14 @@ impl Speed {
 
     /// Readings at the end of a slice: the sums since the start.
     pub fn rows(&self, t_ns: u64) -> Vec<Counter> {
-        let row = |name: &str, value: u64| Counter {
+        let row = |key: Key, value: u64| Counter {
             t_ns,
-            source: "wakewalk/speed".into(),
-            name: name.into(),
+            source: key.source.into(),
+            name: key.name.into(),
             value: value as f64,
             ..Counter::default()
         };
-        vec![row("work_ns", self.sum_ns), row("works", self.probes)]
+        vec![row(speed::WORK_NS, self.sum_ns), row(speed::WORKS, self.probes)]
     }
 }
 

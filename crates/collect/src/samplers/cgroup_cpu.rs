@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //! CPU of the target's cgroups, from their own up to the root: use, quota and how often it bit.
 
+use recording::counters::cgroup_cpu;
+
 use super::reread::Reread;
 use super::{Readings, Sampler, Scope};
 use crate::cgroup::{Level, quota_us};
-
-const NAME: &str = "cgroup/cpu";
 
 /// Open files of all levels.
 pub struct CgroupCpu {
@@ -25,7 +25,7 @@ pub fn sampler(scope: &Scope) -> CgroupCpu {
 
 impl Sampler for CgroupCpu {
     fn name(&self) -> &'static str {
-        NAME
+        cgroup_cpu::SOURCE
     }
 
     fn needs(&self) -> &'static str {
@@ -42,13 +42,13 @@ impl Sampler for CgroupCpu {
                 parse(&level.path, text, out);
             }
             if let Some((quota, period)) = quota_us(level) {
-                out.put(NAME, &level.path, "quota_ns", quota as f64 * 1e3);
-                out.put(NAME, &level.path, "period_ns", period as f64 * 1e3);
+                out.put(cgroup_cpu::QUOTA_NS, &level.path, quota as f64 * 1e3);
+                out.put(cgroup_cpu::PERIOD_NS, &level.path, period as f64 * 1e3);
             }
         }
         for (path, usage) in &mut self.usage {
             if let Some(value) = usage.number() {
-                out.put(NAME, path, "usage_ns", value);
+                out.put(cgroup_cpu::USAGE_NS, path, value);
             }
         }
         Ok(())
@@ -62,10 +62,11 @@ fn parse(path: &str, text: &str, out: &mut Readings) {
             continue;
         };
         match key {
-            "nr_periods" | "nr_throttled" => out.put(NAME, path, key, value),
-            "throttled_time" => out.put(NAME, path, "throttled_ns", value),
-            "throttled_usec" => out.put(NAME, path, "throttled_ns", value * 1e3),
-            "usage_usec" => out.put(NAME, path, "usage_ns", value * 1e3),
+            "nr_periods" => out.put(cgroup_cpu::NR_PERIODS, path, value),
+            "nr_throttled" => out.put(cgroup_cpu::NR_THROTTLED, path, value),
+            "throttled_time" => out.put(cgroup_cpu::THROTTLED_NS, path, value),
+            "throttled_usec" => out.put(cgroup_cpu::THROTTLED_NS, path, value * 1e3),
+            "usage_usec" => out.put(cgroup_cpu::USAGE_NS, path, value * 1e3),
             _ => {}
         }
     }

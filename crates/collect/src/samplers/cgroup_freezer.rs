@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Whether the target's cgroups are frozen, and for how long they were, where the kernel counts that (since 6.18).
 
+use recording::counters::cgroup_freezer;
+
 use super::reread::Reread;
 use super::{Readings, Sampler, Scope};
-
-const NAME: &str = "cgroup/freezer";
 
 /// Path and files of each group.
 pub struct CgroupFreezer {
@@ -30,7 +30,7 @@ pub fn sampler(scope: &Scope) -> CgroupFreezer {
 
 impl Sampler for CgroupFreezer {
     fn name(&self) -> &'static str {
-        NAME
+        cgroup_freezer::SOURCE
     }
 
     fn needs(&self) -> &'static str {
@@ -45,11 +45,11 @@ impl Sampler for CgroupFreezer {
         for group in &mut self.groups {
             // The root cannot be frozen and has none of these files.
             if let Some(frozen) = group.state.text().ok().and_then(is_frozen) {
-                out.put(NAME, &group.path, "frozen", f64::from(u8::from(frozen)));
+                out.put(cgroup_freezer::FROZEN, &group.path, f64::from(u8::from(frozen)));
             }
             let clock = group.clock.as_mut().and_then(|file| value(file.text().ok()?, "frozen_usec"));
             if let Some(us) = clock {
-                out.put(NAME, &group.path, "frozen_ns", us * 1e3);
+                out.put(cgroup_freezer::FROZEN_NS, &group.path, us * 1e3);
             }
         }
         Ok(())

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Memory of the target's cgroups, from their own up to the root: use, limit, and what happened at it.
 
+use recording::counters::{Key, cgroup_memory};
+
 use super::reread::Reread;
 use super::{Readings, Sampler, Scope};
 
-const NAME: &str = "cgroup/memory";
 /// Version 1 has no word for "unlimited": it writes the largest number of pages, in bytes.
 const V1_UNLIMITED: f64 = (u64::MAX / 4) as f64;
 
@@ -12,26 +13,26 @@ const V1_UNLIMITED: f64 = (u64::MAX / 4) as f64;
 struct Names {
     limit: &'static str,
     usage: &'static str,
-    keys: &'static [(&'static str, &'static str, &'static str)],
+    keys: &'static [(&'static str, &'static str, Key)],
 }
 
 const V1: Names = Names {
     limit: "memory.limit_in_bytes",
     usage: "memory.usage_in_bytes",
     keys: &[
-        ("memory.failcnt", "", "failcnt"),
-        ("memory.oom_control", "oom_kill", "oom_kill"),
-        ("memory.stat", "total_pgmajfault", "pgmajfault"),
+        ("memory.failcnt", "", cgroup_memory::FAILCNT),
+        ("memory.oom_control", "oom_kill", cgroup_memory::OOM_KILL),
+        ("memory.stat", "total_pgmajfault", cgroup_memory::PGMAJFAULT),
     ],
 };
 const V2: Names = Names {
     limit: "memory.max",
     usage: "memory.current",
     keys: &[
-        ("memory.events", "max", "failcnt"),
-        ("memory.events", "high", "over_high"),
-        ("memory.events", "oom_kill", "oom_kill"),
-        ("memory.stat", "pgmajfault", "pgmajfault"),
+        ("memory.events", "max", cgroup_memory::FAILCNT),
+        ("memory.events", "high", cgroup_memory::OVER_HIGH),
+        ("memory.events", "oom_kill", cgroup_memory::OOM_KILL),
+        ("memory.stat", "pgmajfault", cgroup_memory::PGMAJFAULT),
     ],
 };
 
@@ -40,7 +41,7 @@ struct Files {
     path: String,
     limit: Reread,
     usage: Reread,
-    keys: Vec<(Reread, &'static str, &'static str)>,
+    keys: Vec<(Reread, &'static str, Key)>,
 }
 
 /// All levels.
@@ -56,7 +57,7 @@ pub fn sampler(scope: &Scope) -> CgroupMemory {
             path: level.path.clone(),
             limit: open(names.limit),
             usage: open(names.usage),
-            keys: names.keys.iter().map(|(file, key, name)| (open(file), *key, *name)).collect(),
+            keys: names.keys.iter().map(|(file, word, key)| (open(file), *word, *key)).collect(),
         }
     };
     CgroupMemory { levels: scope.cgroups.memory.iter().map(files).collect() }
@@ -64,7 +65,7 @@ pub fn sampler(scope: &Scope) -> CgroupMemory {
 
 impl Sampler for CgroupMemory {
     fn name(&self) -> &'static str {
-        NAME
+        cgroup_memory::SOURCE
     }
 
     fn needs(&self) -> &'static str {
@@ -78,14 +79,14 @@ impl Sampler for CgroupMemory {
         for level in &mut self.levels {
             // `max` (version 2) is no number; the root of version 2 has neither limit nor use.
             if let Some(limit) = level.limit.number().filter(|limit| *limit < V1_UNLIMITED) {
-                out.put(NAME, &level.path, "limit_bytes", limit);
+                out.put(cgroup_memory::LIMIT_BYTES, &level.path, limit);
             }
             if let Some(usage) = level.usage.number() {
-                out.put(NAME, &level.path, "usage_bytes", usage);
+                out.put(cgroup_memory::USAGE_BYTES, &level.path, usage);
             }
-            for (file, key, name) in &mut level.keys {
-                if let Some(value) = file.text().ok().and_then(|text| value(text, key)) {
-                    out.put(NAME, &level.path, name, value);
+            for (file, word, key) in &mut level.keys {
+                if let Some(value) = file.text().ok().and_then(|text| value(text, word)) {
+                    out.put(*key, &level.path, value);
                 }
             }
         }

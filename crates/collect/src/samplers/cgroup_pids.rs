@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Processes of the target's cgroups against their limit.
 
+use recording::counters::cgroup_pids;
+
 use super::reread::Reread;
 use super::{Readings, Sampler, Scope};
-
-const NAME: &str = "cgroup/pids";
 
 /// Path, `pids.current` and `pids.max` of each level.
 pub struct CgroupPids {
@@ -21,7 +21,7 @@ pub fn sampler(scope: &Scope) -> CgroupPids {
 
 impl Sampler for CgroupPids {
     fn name(&self) -> &'static str {
-        NAME
+        cgroup_pids::SOURCE
     }
 
     fn needs(&self) -> &'static str {
@@ -34,9 +34,9 @@ impl Sampler for CgroupPids {
         }
         for (path, current, max) in &mut self.levels {
             // The root has neither file; `max` where there is no limit is no number.
-            for (name, file) in [("current", current), ("max", max)] {
+            for (key, file) in [(cgroup_pids::CURRENT, current), (cgroup_pids::MAX, max)] {
                 if let Some(value) = file.number() {
-                    out.put(NAME, path, name, value);
+                    out.put(key, path, value);
                 }
             }
         }

@@ -3,21 +3,22 @@
 
 use std::path::PathBuf;
 
+use recording::counters::{Key, diskstats};
+
 use super::reread::Reread;
 use super::{Readings, Sampler, Scope};
 
-const NAME: &str = "proc/diskstats";
 /// The unit of diskstats, whatever the disk's own (Documentation/admin-guide/iostats.rst).
 const SECTOR_BYTES: f64 = 512.0;
 /// Ours and where it stands after the name, with its factor to ns or bytes.
-const FIELDS: [(&str, usize, f64); 7] = [
-    ("reads", 0, 1.0),
-    ("read_bytes", 2, SECTOR_BYTES),
-    ("writes", 4, 1.0),
-    ("written_bytes", 6, SECTOR_BYTES),
-    ("in_flight", 8, 1.0),
-    ("io_ns", 9, 1e6),
-    ("weighted_io_ns", 10, 1e6),
+const FIELDS: [(Key, usize, f64); 7] = [
+    (diskstats::READS, 0, 1.0),
+    (diskstats::READ_BYTES, 2, SECTOR_BYTES),
+    (diskstats::WRITES, 4, 1.0),
+    (diskstats::WRITTEN_BYTES, 6, SECTOR_BYTES),
+    (diskstats::IN_FLIGHT, 8, 1.0),
+    (diskstats::IO_NS, 9, 1e6),
+    (diskstats::WEIGHTED_IO_NS, 10, 1e6),
 ];
 
 /// Disks; `/sys/block` tells them from their partitions.
@@ -32,7 +33,7 @@ pub fn sampler(scope: &Scope) -> Diskstats {
 
 impl Sampler for Diskstats {
     fn name(&self) -> &'static str {
-        NAME
+        diskstats::SOURCE
     }
 
     fn needs(&self) -> &'static str {
@@ -61,7 +62,7 @@ fn parse(text: &str, is_disk: &dyn Fn(&str) -> bool, out: &mut Readings) {
         }
         for (field, at, factor) in FIELDS {
             if let Some(value) = numbers.get(at) {
-                out.put(NAME, name, field, value * factor);
+                out.put(field, name, value * factor);
             }
         }
     }

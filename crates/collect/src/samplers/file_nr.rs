@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 //! `/proc/sys/fs/file-nr`: open files of the whole host and their limit.
 
+use recording::counters::file_nr;
+
 use super::text_file::TextFile;
 use super::{Readings, Scope};
 
-const NAME: &str = "proc/sys/fs/file-nr";
-
 pub fn sampler(scope: &Scope) -> TextFile {
     let needs = "procfs; without it the host's open files are unknown";
-    TextFile::new(NAME, scope.proc.path("sys/fs/file-nr"), needs, parse)
+    TextFile::new(file_nr::SOURCE, scope.proc.path("sys/fs/file-nr"), needs, parse)
 }
 
 /// Allocated, unused (always 0 since 2.6), maximum.
 fn parse(text: &str, out: &mut Readings) {
     let numbers: Vec<f64> = text.split_whitespace().map_while(|w| w.parse().ok()).collect();
     if let [allocated, _, max] = numbers[..] {
-        out.put(NAME, "", "allocated", allocated);
-        out.put(NAME, "", "max", max);
+        out.put(file_nr::ALLOCATED, "", allocated);
+        out.put(file_nr::MAX, "", max);
     }
 }
 

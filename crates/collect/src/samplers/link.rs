@@ -4,10 +4,10 @@
 use std::fs;
 use std::path::Path;
 
+use recording::counters::link;
+
 use super::{Readings, Sampler, Scope};
 use crate::proc::text;
-
-const NAME: &str = "sys/class/net";
 
 /// Interfaces of our own network namespace; sysfs shows no other.
 #[derive(Default)]
@@ -18,7 +18,7 @@ pub struct Link {
 
 impl Sampler for Link {
     fn name(&self) -> &'static str {
-        NAME
+        link::SOURCE
     }
 
     fn needs(&self) -> &'static str {
@@ -30,10 +30,10 @@ impl Sampler for Link {
             return Ok(()); // veth has no speed: the USE table then shows bytes without a share
         }
         if self.speeds.is_none() {
-            self.speeds = Some(speeds(&scope.proc.root().join(NAME))?);
+            self.speeds = Some(speeds(&scope.proc.root().join(link::SOURCE))?);
         }
         for (interface, mbit) in self.speeds.iter().flatten() {
-            out.put(NAME, interface, "speed_bits_per_s", mbit * 1e6);
+            out.put(link::SPEED, interface, mbit * 1e6);
         }
         Ok(())
     }

@@ -3,10 +3,10 @@
 
 use std::collections::BTreeMap;
 
+use recording::counters::listeners;
+
 use super::{Readings, Sampler, Scope};
 use crate::sockets::Source;
-
-const NAME: &str = "proc/net/listeners";
 
 /// The target's TCP listeners; on the host, all of our own network namespace.
 pub struct Listeners {
@@ -19,7 +19,7 @@ pub fn sampler(scope: &Scope) -> Listeners {
 
 impl Sampler for Listeners {
     fn name(&self) -> &'static str {
-        NAME
+        listeners::SOURCE
     }
 
     fn needs(&self) -> &'static str {
@@ -40,9 +40,9 @@ impl Sampler for Listeners {
         }
         queues.retain(|name, _| scope.pids.is_empty() || scope.listen.contains(name));
         for (name, (waiting, backlog)) in queues {
-            out.put(NAME, &name, "accept_queue", waiting as f64);
+            out.put(listeners::ACCEPT_QUEUE, &name, waiting as f64);
             if let Some(backlog) = backlog {
-                out.put(NAME, &name, "backlog", backlog as f64);
+                out.put(listeners::BACKLOG, &name, backlog as f64);
             }
         }
         Ok(())

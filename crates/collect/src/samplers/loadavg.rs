@@ -1,19 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 //! `/proc/loadavg`: runnable and uninterruptible tasks, averaged over 1, 5 and 15 minutes.
 
+use recording::counters::loadavg;
+
 use super::text_file::TextFile;
 use super::{Readings, Scope};
 
-const NAME: &str = "proc/loadavg";
-
 pub fn sampler(scope: &Scope) -> TextFile {
-    TextFile::new(NAME, scope.proc.path("loadavg"), "procfs; without it the load before the capture is unknown", parse)
+    TextFile::new(
+        loadavg::SOURCE,
+        scope.proc.path("loadavg"),
+        "procfs; without it the load before the capture is unknown",
+        parse,
+    )
 }
 
 fn parse(text: &str, out: &mut Readings) {
-    for (name, word) in ["load1", "load5", "load15"].iter().zip(text.split_whitespace()) {
+    for (load, word) in [loadavg::LOAD1, loadavg::LOAD5, loadavg::LOAD15].into_iter().zip(text.split_whitespace()) {
         if let Ok(value) = word.parse() {
-            out.put(NAME, "", name, value);
+            out.put(load, "", value);
         }
     }
 }

@@ -1,34 +1,36 @@
 // SPDX-License-Identifier: Apache-2.0
 //! `/proc/meminfo`: the fields that say whether memory is short, in bytes.
 
+use recording::counters::{Key, meminfo};
+
 use super::text_file::TextFile;
 use super::{Readings, Scope};
 
-const NAME: &str = "proc/meminfo";
-const FIELDS: [&str; 11] = [
-    "MemTotal",
-    "MemFree",
-    "MemAvailable",
-    "Buffers",
-    "Cached",
-    "SwapTotal",
-    "SwapFree",
-    "Dirty",
-    "Writeback",
-    "AnonPages",
-    "Slab",
+const FIELDS: [(&str, Key); 11] = [
+    ("MemTotal", meminfo::MEM_TOTAL),
+    ("MemFree", meminfo::MEM_FREE),
+    ("MemAvailable", meminfo::MEM_AVAILABLE),
+    ("Buffers", meminfo::BUFFERS),
+    ("Cached", meminfo::CACHED),
+    ("SwapTotal", meminfo::SWAP_TOTAL),
+    ("SwapFree", meminfo::SWAP_FREE),
+    ("Dirty", meminfo::DIRTY),
+    ("Writeback", meminfo::WRITEBACK),
+    ("AnonPages", meminfo::ANON_PAGES),
+    ("Slab", meminfo::SLAB),
 ];
 
 pub fn sampler(scope: &Scope) -> TextFile {
-    TextFile::new(NAME, scope.proc.path("meminfo"), "procfs; without it the use of memory is unknown", parse)
+    TextFile::new(meminfo::SOURCE, scope.proc.path("meminfo"), "procfs; without it the use of memory is unknown", parse)
 }
 
 fn parse(text: &str, out: &mut Readings) {
     for line in text.lines() {
         let Some((key, rest)) = line.split_once(':') else { continue };
         let kib = rest.split_whitespace().next().and_then(|w| w.parse::<f64>().ok());
-        if let (true, Some(kib)) = (FIELDS.contains(&key), kib) {
-            out.put(NAME, "", &format!("{key}_bytes"), kib * 1024.0);
+        let field = FIELDS.into_iter().find(|(name, _)| *name == key);
+        if let (Some((_, field)), Some(kib)) = (field, kib) {
+            out.put(field, "", kib * 1024.0);
         }
     }
 }

@@ -1,25 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 //! `/proc/PID/net/dev`: packets, bytes, errors and drops of the interfaces of the target's namespace.
 
+use recording::counters::{Key, net_dev};
+
 use super::text_file::TextFile;
 use super::{Readings, Scope};
 
-const NAME: &str = "proc/net/dev";
 /// The kernel's columns that are kept, by place after the colon.
-const FIELDS: [(&str, usize); 8] = [
-    ("rx_bytes", 0),
-    ("rx_packets", 1),
-    ("rx_errors", 2),
-    ("rx_dropped", 3),
-    ("tx_bytes", 8),
-    ("tx_packets", 9),
-    ("tx_errors", 10),
-    ("tx_dropped", 11),
+const FIELDS: [(Key, usize); 8] = [
+    (net_dev::RX_BYTES, 0),
+    (net_dev::RX_PACKETS, 1),
+    (net_dev::RX_ERRORS, 2),
+    (net_dev::RX_DROPPED, 3),
+    (net_dev::TX_BYTES, 8),
+    (net_dev::TX_PACKETS, 9),
+    (net_dev::TX_ERRORS, 10),
+    (net_dev::TX_DROPPED, 11),
 ];
 
 pub fn sampler(scope: &Scope) -> TextFile {
     let needs = "a readable /proc/PID/net of the target; without it the use of its network interfaces is unknown";
-    TextFile::new(NAME, scope.network_file("dev"), needs, parse)
+    TextFile::new(net_dev::SOURCE, scope.network_file("dev"), needs, parse)
 }
 
 fn parse(text: &str, out: &mut Readings) {
@@ -29,7 +30,7 @@ fn parse(text: &str, out: &mut Readings) {
         let numbers: Vec<f64> = rest.split_whitespace().map_while(|w| w.parse().ok()).collect();
         for (field, at) in FIELDS {
             if let Some(value) = numbers.get(at) {
-                out.put(NAME, name.trim(), field, *value);
+                out.put(field, name.trim(), *value);
             }
         }
     }

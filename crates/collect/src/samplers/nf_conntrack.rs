@@ -5,15 +5,15 @@
 
 use std::fs::File;
 
+use recording::counters::{Key, conntrack};
+
 use super::reread::Reread;
 use super::{Readings, Sampler, Scope};
 use crate::namespace;
 
-const NAME: &str = "nf_conntrack";
-
 /// The two files; without them when tracking is not in use.
 pub struct Conntrack {
-    files: Result<Vec<(&'static str, Reread)>, String>,
+    files: Result<Vec<(Key, Reread)>, String>,
 }
 
 pub fn sampler(scope: &Scope) -> Conntrack {
@@ -22,7 +22,7 @@ pub fn sampler(scope: &Scope) -> Conntrack {
 
 impl Sampler for Conntrack {
     fn name(&self) -> &'static str {
-        NAME
+        conntrack::SOURCE
     }
 
     fn needs(&self) -> &'static str {
@@ -30,9 +30,9 @@ impl Sampler for Conntrack {
     }
 
     fn sample(&mut self, _: &Scope, out: &mut Readings) -> Result<(), String> {
-        for (name, file) in self.files.as_mut().map_err(|why| why.clone())? {
+        for (key, file) in self.files.as_mut().map_err(|why| why.clone())? {
             if let Some(value) = file.number() {
-                out.put(NAME, "", name, value);
+                out.put(*key, "", value);
             }
         }
         Ok(())
@@ -40,9 +40,9 @@ impl Sampler for Conntrack {
 }
 
 /// Opens what is there. A missing file means that the kernel tracks no connections: no gap, no row.
-fn open(scope: &Scope) -> Result<Vec<(&'static str, Reread)>, String> {
-    let path = |name: &str| scope.proc.path(format!("sys/net/netfilter/nf_conntrack_{name}"));
-    let paths = ["count", "max"].map(path);
+fn open(scope: &Scope) -> Result<Vec<(Key, Reread)>, String> {
+    let keys = [conntrack::COUNT, conntrack::MAX];
+    let paths = keys.map(|key| scope.proc.path(format!("sys/net/netfilter/nf_conntrack_{}", key.name)));
     let files = if scope.own_network {
         paths.each_ref().map(File::open)
     } else {
@@ -50,6 +50,6 @@ fn open(scope: &Scope) -> Result<Vec<(&'static str, Reread)>, String> {
         namespace::inside(&link, || Ok(paths.each_ref().map(File::open)))
             .map_err(|error| format!("cannot enter the target's network namespace ({error})"))?
     };
-    let opened = ["count", "max"].into_iter().zip(paths).zip(files);
-    Ok(opened.filter_map(|((name, path), file)| Some((name, Reread::opened(path, file.ok()?)))).collect())
+    let opened = keys.into_iter().zip(paths).zip(files);
+    Ok(opened.filter_map(|((key, path), file)| Some((key, Reread::opened(path, file.ok()?)))).collect())
 }

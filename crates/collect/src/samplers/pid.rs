@@ -6,19 +6,19 @@ use std::fs;
 
 use procfs::FromRead;
 use procfs::process::{LimitValue, Limits, Stat};
+use recording::counters::{Key, pid};
 
 use super::reread::Reread;
 use super::{Readings, Sampler, Scope};
 use crate::proc::field;
 
-const NAME: &str = "proc/pid";
 /// Processes read at most; the first ones are the main ones.
 const PROCESSES: usize = 64;
 
 /// Lines of `/proc/PID/io`. The calls are read(2), write(2), sendfile(2) and their vectored kin, on any
 /// file; send(2) and recv(2) are not among them (fs/read_write.c counts, net/socket.c does not).
-const IO: &[(&str, &str)] =
-    &[("read_calls", "syscr"), ("write_calls", "syscw"), ("read_bytes", "rchar"), ("write_bytes", "wchar")];
+const IO: [(Key, &str); 4] =
+    [(pid::READ_CALLS, "syscr"), (pid::WRITE_CALLS, "syscw"), (pid::READ_BYTES, "rchar"), (pid::WRITE_BYTES, "wchar")];
 
 /// What is kept open of each process.
 struct Kept {
@@ -44,7 +44,7 @@ pub fn sampler(scope: &Scope) -> Pids {
 
 impl Sampler for Pids {
     fn name(&self) -> &'static str {
-        NAME
+        pid::SOURCE
     }
 
     fn needs(&self) -> &'static str {
@@ -75,18 +75,18 @@ impl Pids {
         let tick_ns = 1e9 / procfs::ticks_per_second() as f64;
         let entity = pid.to_string();
         let values = [
-            ("open_files", open_files),
-            ("open_files_limit", kept.limit),
-            ("threads", Some(stat.num_threads as f64)),
-            ("rss_bytes", Some(stat.rss as f64 * procfs::page_size() as f64)),
-            ("minflt", Some(stat.minflt as f64)),
-            ("majflt", Some(stat.majflt as f64)),
-            ("utime_ns", Some(stat.utime as f64 * tick_ns)),
-            ("stime_ns", Some(stat.stime as f64 * tick_ns)),
+            (pid::OPEN_FILES, open_files),
+            (pid::OPEN_FILES_LIMIT, kept.limit),
+            (pid::THREADS, Some(stat.num_threads as f64)),
+            (pid::RSS_BYTES, Some(stat.rss as f64 * procfs::page_size() as f64)),
+            (pid::MINFLT, Some(stat.minflt as f64)),
+            (pid::MAJFLT, Some(stat.majflt as f64)),
+            (pid::UTIME_NS, Some(stat.utime as f64 * tick_ns)),
+            (pid::STIME_NS, Some(stat.stime as f64 * tick_ns)),
         ];
-        for (name, value) in values {
+        for (key, value) in values {
             if let Some(value) = value {
-                out.put(NAME, &entity, name, value);
+                out.put(key, &entity, value);
             }
         }
         put_io(&mut kept.io, &entity, out);
@@ -106,9 +106,9 @@ impl Pids {
 /// Some kernels do not count I/O by process, and some users may not ask: then there are no rows.
 fn put_io(io: &mut Reread, entity: &str, out: &mut Readings) {
     let text = io.text().unwrap_or_default();
-    for (name, key) in IO {
-        if let Some(value) = field(text, key).and_then(|v| v.parse().ok()) {
-            out.put(NAME, entity, name, value);
+    for (key, name) in IO {
+        if let Some(value) = field(text, name).and_then(|v| v.parse().ok()) {
+            out.put(key, entity, value);
         }
     }
 }
@@ -116,8 +116,8 @@ fn put_io(io: &mut Reread, entity: &str, out: &mut Readings) {
 /// Who traces a process, if anybody does: it is stopped at each thing that is traced.
 fn put_tracer(status: &mut Reread, entity: &str, out: &mut Readings) {
     let tracer = field(status.text().unwrap_or_default(), "TracerPid").and_then(|pid| pid.parse::<u32>().ok());
-    if let Some(pid) = tracer.filter(|pid| *pid > 0) {
-        out.put(NAME, entity, "tracer_pid", f64::from(pid));
+    if let Some(tracer) = tracer.filter(|pid| *pid > 0) {
+        out.put(pid::TRACER_PID, entity, f64::from(tracer));
     }
 }
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //! `/proc/pressure`: time in which some or all tasks stalled for want of a resource (PSI).
 
+use recording::counters::pressure;
+
 use super::reread::Reread;
 use super::{Readings, Sampler, Scope};
-
-const NAME: &str = "proc/pressure";
 
 /// The three resources.
 pub struct Pressure {
@@ -18,7 +18,7 @@ pub fn sampler(scope: &Scope) -> Pressure {
 
 impl Sampler for Pressure {
     fn name(&self) -> &'static str {
-        NAME
+        pressure::SOURCE
     }
 
     fn needs(&self) -> &'static str {
@@ -37,10 +37,15 @@ impl Sampler for Pressure {
 /// `some avg10=0.00 avg60=0.00 avg300=0.00 total=12345`, total in us.
 fn parse(resource: &str, text: &str, out: &mut Readings) {
     for line in text.lines() {
-        let Some((kind @ ("some" | "full"), rest)) = line.split_once(' ') else { continue };
+        let Some((kind, rest)) = line.split_once(' ') else { continue };
+        let stood_still = match kind {
+            "some" => pressure::SOME_NS,
+            "full" => pressure::FULL_NS,
+            _ => continue,
+        };
         let total = rest.split(' ').find_map(|word| word.strip_prefix("total=")?.parse::<f64>().ok());
         if let Some(total_us) = total {
-            out.put(NAME, resource, &format!("{kind}_ns"), total_us * 1e3);
+            out.put(stood_still, resource, total_us * 1e3);
         }
     }
 }

@@ -41,7 +41,7 @@ fn parse(text: &str, out: &mut Readings) {
         let words: Vec<&str> = rest.split_whitespace().collect();
         for pair in words.chunks_exact(2) {
             if let Ok(value) = pair[1].parse() {
-                out.put(NAME, protocol, pair[0], value);
+                out.put_named(NAME, protocol, pair[0], value);
             }
         }
     }

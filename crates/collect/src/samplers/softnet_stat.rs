@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //! `/proc/net/softnet_stat`: packets that each CPU's softirq took, dropped, or left for want of time.
 
+use recording::counters::{Key, softnet_stat};
+
 use super::text_file::TextFile;
 use super::{Readings, Scope};
 
-const NAME: &str = "proc/net/softnet_stat";
+const FIELDS: [Key; 3] = [softnet_stat::PROCESSED, softnet_stat::DROPPED, softnet_stat::TIME_SQUEEZE];
 
 pub fn sampler(scope: &Scope) -> TextFile {
     let needs = "procfs; without it drops in the kernel's receive backlog are unknown";
-    TextFile::new(NAME, scope.proc.path("net/softnet_stat"), needs, parse)
+    TextFile::new(softnet_stat::SOURCE, scope.proc.path("net/softnet_stat"), needs, parse)
 }
 
 /// Hexadecimal columns, a line for each online CPU. Since Linux 5.10 column 13 names the CPU; before, the
@@ -17,8 +19,8 @@ fn parse(text: &str, out: &mut Readings) {
     for (place, line) in text.lines().enumerate() {
         let numbers: Vec<u64> = line.split_whitespace().map_while(|w| u64::from_str_radix(w, 16).ok()).collect();
         let cpu = numbers.get(12).map_or_else(|| place.to_string(), ToString::to_string);
-        for (name, value) in ["processed", "dropped", "time_squeeze"].iter().zip(&numbers) {
-            out.put(NAME, &format!("cpu{cpu}"), name, *value as f64);
+        for (field, value) in FIELDS.into_iter().zip(&numbers) {
+            out.put(field, &format!("cpu{cpu}"), *value as f64);
         }
     }
 }

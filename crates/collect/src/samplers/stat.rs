@@ -1,23 +1,32 @@
 // SPDX-License-Identifier: Apache-2.0
 //! `/proc/stat`: where each CPU's time went, by the timer tick, and what the scheduler did.
 
+use recording::counters::{Key, stat};
+
 use super::text_file::TextFile;
 use super::{Readings, Scope};
 
-const NAME: &str = "proc/stat";
 /// Fields of a `cpu` line in the kernel's order. `user_ns` includes guest time, as in the kernel.
-const FIELDS: [&str; 8] =
-    ["user_ns", "nice_ns", "system_ns", "idle_ns", "iowait_ns", "irq_ns", "softirq_ns", "steal_ns"];
+const FIELDS: [Key; 8] = [
+    stat::USER_NS,
+    stat::NICE_NS,
+    stat::SYSTEM_NS,
+    stat::IDLE_NS,
+    stat::IOWAIT_NS,
+    stat::IRQ_NS,
+    stat::SOFTIRQ_NS,
+    stat::STEAL_NS,
+];
 /// Lines of one number: the kernel's word and ours.
-const TOTALS: [(&str, &str); 4] = [
-    ("ctxt", "context_switches"),
-    ("processes", "forks"),
-    ("procs_running", "procs_running"),
-    ("procs_blocked", "procs_blocked"),
+const TOTALS: [(&str, Key); 4] = [
+    ("ctxt", stat::CONTEXT_SWITCHES),
+    ("processes", stat::FORKS),
+    ("procs_running", stat::PROCS_RUNNING),
+    ("procs_blocked", stat::PROCS_BLOCKED),
 ];
 
 pub fn sampler(scope: &Scope) -> TextFile {
-    TextFile::new(NAME, scope.proc.path("stat"), "procfs; without it the use of CPUs is unknown", parse)
+    TextFile::new(stat::SOURCE, scope.proc.path("stat"), "procfs; without it the use of CPUs is unknown", parse)
 }
 
 fn parse(text: &str, out: &mut Readings) {
@@ -26,13 +35,13 @@ fn parse(text: &str, out: &mut Readings) {
         let mut words = line.split_whitespace();
         let Some(key) = words.next() else { continue };
         if key.starts_with("cpu") {
-            for (name, ticks) in FIELDS.iter().zip(words.map_while(|w| w.parse::<f64>().ok())) {
-                out.put(NAME, key, name, ticks * tick_ns);
+            for (field, ticks) in FIELDS.into_iter().zip(words.map_while(|w| w.parse::<f64>().ok())) {
+                out.put(field, key, ticks * tick_ns);
             }
-        } else if let Some((_, name)) = TOTALS.iter().find(|(word, _)| *word == key)
+        } else if let Some((_, total)) = TOTALS.into_iter().find(|(word, _)| *word == key)
             && let Some(value) = words.next().and_then(|w| w.parse().ok())
         {
-            out.put(NAME, "", name, value);
+            out.put(total, "", value);
         }
     }
 }

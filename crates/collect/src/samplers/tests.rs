@@ -2,6 +2,8 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use recording::counters::{ALL, listeners, meminfo, speed};
+
 use super::*;
 use crate::fake_root::FakeRoot;
 use crate::target::Target;
@@ -200,4 +202,70 @@ fn every_file_is_registered() {
         let name = entry.unwrap().file_name().to_string_lossy().trim_end_matches(".rs").to_string();
         assert!(list.contains(&format!("mod {name};")), "samplers/{name}.rs is not in the list");
     }
+}
+
+/// A cgroup of version 2 that has all limits.
+fn limited(root: &FakeRoot) {
+    root.file("proc/self/mountinfo", "26 23 0:22 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n")
+        .file("proc/10/cgroup", "0::/app\n")
+        .file("sys/fs/cgroup/app/cpu.stat", "usage_usec 7\nnr_periods 3\nnr_throttled 2\nthrottled_usec 5\n")
+        .file("sys/fs/cgroup/app/cpu.max", "20000 100000\n")
+        .file("sys/fs/cgroup/app/memory.max", "8192\n")
+        .file("sys/fs/cgroup/app/memory.current", "4096\n")
+        .file("sys/fs/cgroup/app/memory.events", "high 1\nmax 8\noom_kill 1\n")
+        .file("sys/fs/cgroup/app/memory.stat", "pgmajfault 9\n")
+        .file("sys/fs/cgroup/app/cgroup.events", "frozen 1\n")
+        .file("sys/fs/cgroup/app/cgroup.stat.local", "frozen_usec 17\n")
+        .file("sys/fs/cgroup/app/pids.max", "100\n")
+        .file("sys/fs/cgroup/app/pids.current", "2\n");
+}
+
+/// A host on which every file has what it can have.
+fn full() -> FakeRoot {
+    let root = fake();
+    limited(&root);
+    let names = |protocol: &str, source: &str| {
+        let keys: Vec<&str> = ALL.iter().filter(|key| key.source == source).map(|key| key.name).collect();
+        format!("{protocol}: {}\n{protocol}: {}\n", keys.join(" "), vec!["1"; keys.len()].join(" "))
+    };
+    let memory: String = ALL
+        .iter()
+        .filter_map(|key| (key.source == meminfo::SOURCE).then(|| key.name.strip_suffix("_bytes")).flatten())
+        .map(|name| format!("{name}: 1 kB\n"))
+        .collect();
+    let listener = "0: 00000000:0050 00000000:0000 0A 00000000:00000004 00:00000000 00000000 0 0 77 1\n";
+    root.file("proc/stat", "cpu 1 1 1 1 1 1 1 1\nctxt 5\nprocesses 1\nprocs_running 1\nprocs_blocked 1\n")
+        .file("proc/meminfo", memory)
+        .file(
+            "proc/vmstat",
+            "pgmajfault 1\npswpin 1\npswpout 1\noom_kill 1\npgscan_direct 1\npgsteal_direct 1\nallocstall 1\n",
+        )
+        .file("proc/pressure/cpu", "some avg10=0 total=1\nfull avg10=0 total=1\n")
+        .file("proc/pressure/memory", "some avg10=0 total=1\n")
+        .file("proc/pressure/io", "some avg10=0 total=1\n")
+        .file("proc/diskstats", "8 0 sda 1 2 3 4 5 6 7 8 9 10 11\n")
+        .file("sys/block/sda/size", "1\n")
+        .file("proc/10/net/dev", "head\nhead\neth0: 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16\n")
+        .file("sys/class/net/eth0/speed", "10000\n")
+        .file("proc/net/softnet_stat", "1 1 1 0 0 0 0 0 0 0 0 0 0\n")
+        .file("proc/10/net/snmp", names("Tcp", "proc/net/snmp"))
+        .file("proc/10/net/netstat", names("TcpExt", "proc/net/netstat"))
+        .file("proc/10/net/tcp", "head\n".to_string() + listener)
+        .file("proc/sys/fs/file-nr", "1 0 9\n")
+        .file("proc/sys/net/netfilter/nf_conntrack_count", "1\n")
+        .file("proc/sys/net/netfilter/nf_conntrack_max", "9\n")
+        .file("proc/10/limits", std::fs::read("/proc/self/limits").unwrap())
+        .file("proc/10/io", "rchar: 1\nwchar: 1\nsyscr: 1\nsyscw: 1\n")
+        .file("proc/10/status", "TracerPid:\t812\n");
+    root
+}
+
+#[test]
+fn every_counter_that_can_be_asked_for_is_written() {
+    let root = full();
+    let rows = samplers(&root).sample(1);
+    let is_written = |key: &&Key| rows.iter().any(|row| row.source == key.source && row.name == key.name);
+    let missing: Vec<&Key> = ALL.iter().filter(|key| !is_written(key)).collect();
+    // Those come from a socket of the kernel's own, and from the capture itself.
+    assert_eq!(missing, [&listeners::BACKLOG, &speed::WORK_NS, &speed::WORKS]);
 }

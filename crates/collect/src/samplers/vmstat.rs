@@ -1,14 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
 //! `/proc/vmstat`: major faults, swapping, direct reclaim and kills for want of memory.
 
+use recording::counters::{Key, vmstat};
+
 use super::text_file::TextFile;
 use super::{Readings, Scope};
 
-const NAME: &str = "proc/vmstat";
-const FIELDS: [&str; 6] = ["pgmajfault", "pswpin", "pswpout", "oom_kill", "pgscan_direct", "pgsteal_direct"];
+const FIELDS: [Key; 6] = [
+    vmstat::PGMAJFAULT,
+    vmstat::PSWPIN,
+    vmstat::PSWPOUT,
+    vmstat::OOM_KILL,
+    vmstat::PGSCAN_DIRECT,
+    vmstat::PGSTEAL_DIRECT,
+];
 
 pub fn sampler(scope: &Scope) -> TextFile {
-    TextFile::new(NAME, scope.proc.path("vmstat"), "procfs; without it the pressure on memory is unknown", parse)
+    TextFile::new(
+        vmstat::SOURCE,
+        scope.proc.path("vmstat"),
+        "procfs; without it the pressure on memory is unknown",
+        parse,
+    )
 }
 
 fn parse(text: &str, out: &mut Readings) {
@@ -20,12 +33,12 @@ fn parse(text: &str, out: &mut Readings) {
         };
         if key == "allocstall" || key.starts_with("allocstall_") {
             *stalls.get_or_insert(0.0) += value;
-        } else if FIELDS.contains(&key) {
-            out.put(NAME, "", key, value);
+        } else if let Some(field) = FIELDS.into_iter().find(|field| field.name == key) {
+            out.put(field, "", value);
         }
     }
     if let Some(stalls) = stalls {
-        out.put(NAME, "", "allocstall", stalls);
+        out.put(vmstat::ALLOCSTALL, "", stalls);
     }
 }
 

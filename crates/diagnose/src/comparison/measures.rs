@@ -6,6 +6,8 @@
 
 use std::collections::BTreeMap;
 
+use recording::counters::Key;
+
 use super::floor::{FOLLOWS_SPEED, Floors};
 use super::functions::Names;
 use super::resample::{Formula, Quantile, Question};
@@ -213,14 +215,14 @@ fn calls(c: &Columns<'_>, floors: &Floors, sides: [&Slices; 2]) -> Vec<Asked> {
 }
 
 fn counters(c: &Columns<'_>, floors: &Floors) -> Vec<Asked> {
-    let counter = |&(source, entity, name): &(&str, &str, &str)| {
-        let column = column(source, entity, name);
+    let counter = |&(key, entity): &(Key, &str)| {
+        let column = column(key, entity);
         let at = c.at(&column)?;
         // The operation itself is in the headline.
         if at == c.operation {
             return None;
         }
-        let (unit, scale) = match name.rsplit_once('_') {
+        let (unit, scale) = match key.name.rsplit_once('_') {
             Some((_, "ns")) => ("s", 1e-9),
             Some((_, "bytes")) => ("bytes", 1.0),
             _ => ("events", 1.0),

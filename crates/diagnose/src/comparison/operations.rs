@@ -6,8 +6,10 @@
 //! study did not change it too. So where several counts of work are there and disagree, none is taken
 //! unless the user names it.
 
+use recording::counters::{Key, netstat, pid, snmp};
+
 use super::result::Operation;
-use super::slices::Slices;
+use super::slices::{Slices, column};
 
 /// What costs are counted per.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -39,26 +41,21 @@ struct Count {
     per: Per,
     id: &'static str,
     name: &'static str,
-    column: &'static str,
+    key: Key,
 }
 
 /// By how closely they belong to the target.
 const COUNTS: &[Count] = &[
-    Count { per: Per::WriteCalls, id: "write-calls", name: "write call", column: "proc/pid write_calls" },
-    Count {
-        per: Per::DataSegments,
-        id: "data-segments",
-        name: "TCP data segment",
-        column: "proc/net/netstat TCPOrigDataSent",
-    },
-    Count { per: Per::Connections, id: "connections", name: "connection", column: "proc/net/snmp PassiveOpens" },
-    Count { per: Per::Datagrams, id: "datagrams", name: "UDP datagram", column: "proc/net/snmp OutDatagrams" },
+    Count { per: Per::WriteCalls, id: "write-calls", name: "write call", key: pid::WRITE_CALLS },
+    Count { per: Per::DataSegments, id: "data-segments", name: "TCP data segment", key: netstat::ORIG_DATA_SENT },
+    Count { per: Per::Connections, id: "connections", name: "connection", key: snmp::PASSIVE_OPENS },
+    Count { per: Per::Datagrams, id: "datagrams", name: "UDP datagram", key: snmp::OUT_DATAGRAMS },
 ];
 
 /// The operation and its column; no column = time.
 pub(super) struct Chosen {
     pub operation: Operation,
-    pub column: Option<&'static str>,
+    pub column: Option<String>,
 }
 
 /// Chooses for two sides.
@@ -82,7 +79,7 @@ pub(super) fn choose(per: Per, a: &Slices, b: &Slices) -> Chosen {
 
 fn taken(count: &Count, why: String) -> Chosen {
     let operation = Operation { id: count.id.into(), name: count.name.into(), why };
-    Chosen { operation, column: Some(count.column) }
+    Chosen { operation, column: Some(column(count.key, "")) }
 }
 
 fn time(why: String) -> Chosen {
@@ -92,7 +89,7 @@ fn time(why: String) -> Chosen {
 /// By which factor the rate of a count grew; none if it is no steady count of work on both sides.
 fn growth(count: &Count, a: &Slices, b: &Slices) -> Option<f64> {
     let rate = |s: &Slices| {
-        let (events, seconds) = (s.sum(count.column)?, s.sum("seconds")?);
+        let (events, seconds) = (s.sum(&column(count.key, ""))?, s.sum("seconds")?);
         (events >= FEWEST && events >= FEWEST_PER_SECOND * seconds).then(|| events / seconds)
     };
     Some(rate(b)? / rate(a)?)

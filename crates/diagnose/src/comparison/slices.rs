@@ -7,47 +7,55 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use recording::counters::{
+    self, cgroup_cpu, diskstats, net_dev, netstat, pid, pressure, snmp, softnet_stat, speed, stat,
+};
 use recording::tables::{Call, CallWindow, Counter, Sample, Thread};
 
 use super::functions::{Key, Names, own};
+use crate::answer::Gap;
 use crate::case::Case;
 use crate::facts::calls::{is_empty, is_found};
 use crate::syscall::{Family, family, result_tells};
-use crate::verdict::Gap;
 
 /// More slices than this are joined: an hour needs no finer ones, and resampling has its price.
 const MOST: usize = 120;
 
-/// Counters that are compared, as source, entity (empty = all of them together) and name.
-pub(super) const COUNTERS: &[(&str, &str, &str)] = &[
-    ("proc/pid", "", "read_calls"),
-    ("proc/pid", "", "write_calls"),
-    ("proc/pid", "", "read_bytes"),
-    ("proc/pid", "", "write_bytes"),
-    ("proc/pid", "", "minflt"),
-    ("proc/pid", "", "majflt"),
-    ("proc/net/netstat", "TcpExt", "TCPOrigDataSent"),
-    ("proc/net/netstat", "TcpExt", "ListenOverflows"),
-    ("proc/net/netstat", "TcpExt", "TCPTimeouts"),
-    ("proc/net/snmp", "Tcp", "PassiveOpens"),
-    ("proc/net/snmp", "Tcp", "RetransSegs"),
-    ("proc/net/snmp", "Udp", "OutDatagrams"),
-    ("proc/net/snmp", "Udp", "RcvbufErrors"),
-    ("proc/net/dev", "", "rx_bytes"),
-    ("proc/net/dev", "", "tx_bytes"),
-    ("proc/net/softnet_stat", "", "dropped"),
-    ("proc/net/softnet_stat", "", "time_squeeze"),
-    ("proc/diskstats", "", "io_ns"),
-    ("proc/pressure", "cpu", "some_ns"),
-    ("proc/pressure", "memory", "some_ns"),
-    ("proc/pressure", "io", "some_ns"),
-    ("cgroup/cpu", "", "throttled_ns"),
+/// Counters that are compared, each with its entity (empty = all of them together).
+pub(super) const COUNTERS: &[(counters::Key, &str)] = &[
+    (pid::READ_CALLS, ""),
+    (pid::WRITE_CALLS, ""),
+    (pid::READ_BYTES, ""),
+    (pid::WRITE_BYTES, ""),
+    (pid::MINFLT, ""),
+    (pid::MAJFLT, ""),
+    (netstat::ORIG_DATA_SENT, "TcpExt"),
+    (netstat::LISTEN_OVERFLOWS, "TcpExt"),
+    (netstat::TIMEOUTS, "TcpExt"),
+    (snmp::PASSIVE_OPENS, "Tcp"),
+    (snmp::RETRANS_SEGS, "Tcp"),
+    (snmp::OUT_DATAGRAMS, "Udp"),
+    (snmp::RCVBUF_ERRORS, "Udp"),
+    (net_dev::RX_BYTES, ""),
+    (net_dev::TX_BYTES, ""),
+    (softnet_stat::DROPPED, ""),
+    (softnet_stat::TIME_SQUEEZE, ""),
+    (diskstats::IO_NS, ""),
+    (pressure::SOME_NS, "cpu"),
+    (pressure::SOME_NS, "memory"),
+    (pressure::SOME_NS, "io"),
+    (cgroup_cpu::THROTTLED_NS, ""),
 ];
 
 /// Name of a counter's column.
-pub(super) fn column(source: &str, entity: &str, name: &str) -> String {
+pub(super) fn column(key: counters::Key, entity: &str) -> String {
     // Only pressure has entities that are apart in the list above.
-    if source == "proc/pressure" { format!("{source} {entity} {name}") } else { format!("{source} {name}") }
+    let entity = if key.source == pressure::SOURCE { format!("{entity} ") } else { String::new() };
+    format!("{} {entity}{}", key.source, key.name)
+}
+
+fn is_of(row: &Counter, key: counters::Key) -> bool {
+    row.source == key.source && row.name == key.name
 }
 
 /// Columns by name, each with a value a slice.
@@ -130,10 +138,9 @@ impl Slices {
     }
 
     fn counters(&mut self, rows: &[Counter]) {
-        for &(source, entity, name) in COUNTERS {
-            let wanted =
-                |r: &&Counter| r.source == source && r.name == name && (entity.is_empty() || r.entity == entity);
-            self.growth(&column(source, entity, name), &rows.iter().filter(wanted).collect::<Vec<_>>());
+        for &(key, entity) in COUNTERS {
+            let wanted = |r: &&Counter| is_of(r, key) && (entity.is_empty() || r.entity == entity);
+            self.growth(&column(key, entity), &rows.iter().filter(wanted).collect::<Vec<_>>());
         }
     }
 
@@ -162,25 +169,19 @@ impl Slices {
         let rows = case.recording.rows::<Counter>();
         let ours = |r: &&Counter| {
             let numbered = r.entity.len() > 3;
-            r.source == "proc/stat" && numbered && (allowed.is_empty() || allowed.contains(&r.entity))
+            r.source == stat::SOURCE && numbered && (allowed.is_empty() || allowed.contains(&r.entity))
         };
         let rows: Vec<&Counter> = rows.iter().filter(ours).collect();
-        let groups: [(&str, &[&str]); 3] = [
-            ("machine busy", &["user_ns", "nice_ns", "system_ns", "irq_ns", "softirq_ns"]),
-            ("machine stolen", &["steal_ns"]),
-            (
-                "machine all",
-                &["user_ns", "nice_ns", "system_ns", "irq_ns", "softirq_ns", "steal_ns", "idle_ns", "iowait_ns"],
-            ),
-        ];
-        for (column, names) in groups {
-            let named: Vec<&Counter> = rows.iter().copied().filter(|r| names.contains(&r.name.as_str())).collect();
-            self.growth(column, &named);
+        let busy = [stat::USER_NS, stat::NICE_NS, stat::SYSTEM_NS, stat::IRQ_NS, stat::SOFTIRQ_NS];
+        let stolen = [stat::STEAL_NS];
+        let all = [&busy[..], &stolen, &[stat::IDLE_NS, stat::IOWAIT_NS]].concat();
+        for (column, keys) in [("machine busy", &busy[..]), ("machine stolen", &stolen), ("machine all", &all)] {
+            let counted: Vec<&Counter> = rows.iter().copied().filter(|r| keys.iter().any(|k| is_of(r, *k))).collect();
+            self.growth(column, &counted);
         }
-        for name in ["work_ns", "works"] {
-            let wanted = |r: &&Counter| r.source == "wakewalk/speed" && r.name == name;
-            let rows = case.recording.rows::<Counter>().iter().filter(wanted);
-            self.growth_from_nothing(&format!("speed {name}"), &rows.collect::<Vec<_>>());
+        for key in [speed::WORK_NS, speed::WORKS] {
+            let rows = case.recording.rows::<Counter>().iter().filter(|r| is_of(r, key));
+            self.growth_from_nothing(&format!("speed {}", key.name), &rows.collect::<Vec<_>>());
         }
     }
 

@@ -6,11 +6,12 @@
 
 use std::collections::BTreeMap;
 
+use recording::counters::Key;
 use recording::tables;
 
-use crate::case::{Case, Fact, gap};
+use crate::answer::Gap;
+use crate::case::{Case, Fact};
 use crate::statistics::ratio;
-use crate::verdict::Gap;
 
 type Readings = Vec<(u64, f64)>;
 
@@ -23,7 +24,7 @@ impl Fact for Counters {
     fn compute(case: &Case) -> Result<Self, Gap> {
         let rows = case.recording.rows::<tables::Counter>();
         if rows.is_empty() {
-            return Err(gap("counter", "the recording has no kernel counters: the samplers did not run"));
+            return Err(Gap::not_recorded("counter", "the recording has no kernel counters: the samplers did not run"));
         }
         let mut by_source: BTreeMap<String, BTreeMap<String, BTreeMap<String, Readings>>> = BTreeMap::new();
         for row in rows.iter().filter(|r| r.value.is_finite()) {
@@ -48,8 +49,8 @@ pub struct Mean {
 }
 
 impl Counters {
-    fn readings(&self, source: &str, entity: &str, name: &str) -> Option<&Readings> {
-        self.by_source.get(source)?.get(entity)?.get(name)
+    fn readings(&self, key: Key, entity: &str) -> Option<&Readings> {
+        self.by_source.get(key.source)?.get(entity)?.get(key.name)
     }
 
     /// Entities that `source` was read for.
@@ -58,33 +59,33 @@ impl Counters {
     }
 
     /// Growth of a counter from the first to the last reading; none if it was not read or shrank.
-    pub fn delta(&self, source: &str, entity: &str, name: &str) -> Option<f64> {
-        let readings = self.readings(source, entity, name)?;
+    pub fn delta(&self, key: Key, entity: &str) -> Option<f64> {
+        let readings = self.readings(key, entity)?;
         let grew = readings.last()?.1 - readings.first()?.1;
         (grew >= 0.0).then_some(grew)
     }
 
     /// Growth of a counter between two moments, ns, by the readings nearest to them; none if it was not read or shrank.
-    pub fn delta_between(&self, source: &str, entity: &str, name: &str, moments: (u64, u64)) -> Option<f64> {
-        let readings = self.readings(source, entity, name)?;
+    pub fn delta_between(&self, key: Key, entity: &str, moments: (u64, u64)) -> Option<f64> {
+        let readings = self.readings(key, entity)?;
         let near = |t: u64| readings.iter().min_by_key(|r| r.0.abs_diff(t)).map(|r| r.1);
         let grew = near(moments.1)? - near(moments.0)?;
         (grew >= 0.0).then_some(grew)
     }
 
     /// Last value.
-    pub fn last(&self, source: &str, entity: &str, name: &str) -> Option<f64> {
-        Some(self.readings(source, entity, name)?.last()?.1)
+    pub fn last(&self, key: Key, entity: &str) -> Option<f64> {
+        Some(self.readings(key, entity)?.last()?.1)
     }
 
     /// Highest value.
-    pub fn max(&self, source: &str, entity: &str, name: &str) -> Option<f64> {
-        self.readings(source, entity, name)?.iter().map(|r| r.1).max_by(f64::total_cmp)
+    pub fn max(&self, key: Key, entity: &str) -> Option<f64> {
+        self.readings(key, entity)?.iter().map(|r| r.1).max_by(f64::total_cmp)
     }
 
     /// A gauge over a window of `length_ns`; none if it was not read.
-    pub fn mean(&self, source: &str, entity: &str, name: &str, length_ns: f64) -> Option<Mean> {
-        let readings = self.readings(source, entity, name)?;
+    pub fn mean(&self, key: Key, entity: &str, length_ns: f64) -> Option<Mean> {
+        let readings = self.readings(key, entity)?;
         let ends = readings.iter().skip(1).map(|r| r.0 as f64).chain([length_ns]);
         let mut mean = Mean::default();
         for (reading, end) in readings.iter().zip(ends) {
@@ -96,8 +97,8 @@ impl Counters {
     }
 
     /// Sum of the growth of several counters of one entity; none if not one of them was read.
-    pub fn delta_sum(&self, source: &str, entity: &str, names: &[&str]) -> Option<f64> {
-        names.iter().filter_map(|n| self.delta(source, entity, n)).reduce(|a, b| a + b)
+    pub fn delta_sum(&self, keys: &[Key], entity: &str) -> Option<f64> {
+        keys.iter().filter_map(|key| self.delta(*key, entity)).reduce(|a, b| a + b)
     }
 }
 
@@ -117,16 +118,11 @@ mod tests {
         )
         .unwrap();
         let c = Case::new(&recording).fact::<Counters>().unwrap();
-        assert_eq!(
-            (c.delta("s", "e", "n"), c.last("s", "e", "n"), c.max("s", "e", "n")),
-            (Some(20.0), Some(30.0), Some(50.0))
-        );
-        assert_eq!(
-            (c.delta("s", "e", "back"), c.delta("s", "", "n"), c.delta_sum("s", "e", &["n", "x"])),
-            (None, None, Some(20.0))
-        );
-        let mean = c.mean("s", "e", "n", 10.0).unwrap();
-        assert_eq!((mean.value, mean.above_zero, c.mean("s", "", "n", 1.0)), (28.0, 1.0, None));
+        let [n, back, x] = ["n", "back", "x"].map(|name| Key { source: "s", name });
+        assert_eq!((c.delta(n, "e"), c.last(n, "e"), c.max(n, "e")), (Some(20.0), Some(30.0), Some(50.0)));
+        assert_eq!((c.delta(back, "e"), c.delta(n, ""), c.delta_sum(&[n, x], "e")), (None, None, Some(20.0)));
+        let mean = c.mean(n, "e", 10.0).unwrap();
+        assert_eq!((mean.value, mean.above_zero, c.mean(n, "", 1.0)), (28.0, 1.0, None));
         assert_eq!(c.entities("s").collect::<Vec<_>>(), ["e"]);
     }
 }

@@ -12,4 +12,20 @@ pub struct Gap {
     pub what: String,
     /// Why, as a sentence with the remedy where there is one.
     pub why: String,
+    /// `refused`: the kernel or the privileges did not allow it. `partial`: some of it was not looked at.
+    pub reason: String,
+    /// How much of it was not seen, 0 to 1; 0 = all of it, or nobody knows.
+    pub unseen_share: f64,
+}
+
+impl Gap {
+    /// What the kernel or the privileges did not allow.
+    pub fn refused(what: impl Into<String>, why: impl Into<String>) -> Self {
+        Self { what: what.into(), why: why.into(), reason: "refused".into(), unseen_share: 0.0 }
+    }
+
+    /// Of what only a part was looked at; `unseen_share` = 0 if nobody knows how much was not.
+    pub fn partial(what: impl Into<String>, unseen_share: f64, why: impl Into<String>) -> Self {
+        Self { what: what.into(), why: why.into(), reason: "partial".into(), unseen_share }
+    }
 }

@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 
 use diagnose::ledger::threads::{Slice, Threads};
+use recording::counters::{Key, stat};
 use recording::tables::Counter;
 
 use crate::section::{Block, Line, Section, Terminal};
@@ -25,12 +26,12 @@ const TARGET: &[Part] = &[
 const VISIBLE: f64 = 0.002;
 
 /// Counters of `/proc/stat` by the line that they are added to.
-const HOST: &[(&str, &[&str])] = &[
-    ("user", &["user_ns", "nice_ns"]),
-    ("system", &["system_ns"]),
-    ("interrupts", &["irq_ns", "softirq_ns"]),
-    ("steal", &["steal_ns"]),
-    ("idle", &["idle_ns", "iowait_ns"]),
+const HOST: &[(&str, &[Key])] = &[
+    ("user", &[stat::USER_NS, stat::NICE_NS]),
+    ("system", &[stat::SYSTEM_NS]),
+    ("interrupts", &[stat::IRQ_NS, stat::SOFTIRQ_NS]),
+    ("steal", &[stat::STEAL_NS]),
+    ("idle", &[stat::IDLE_NS, stat::IOWAIT_NS]),
 ];
 
 /// The charts.
@@ -43,7 +44,7 @@ pub fn view(material: &Material<'_>) -> Option<Section> {
     }
     blocks.extend(host(material.case.recording.rows::<Counter>()));
     let title = "Over time".to_owned();
-    (!blocks.is_empty()).then_some(Section { id: "series", title, blocks, terminal: Terminal::Nothing })
+    (!blocks.is_empty()).then(|| Section::new("series", title, blocks, Terminal::Nothing))
 }
 
 /// Lines that cannot be seen are left out; one point is no line.
@@ -63,18 +64,18 @@ fn chart(title: &str, parts: &[Part], slices: &[&Slice]) -> Option<Block> {
 /// holds until the next one.
 fn host(counters: &[Counter]) -> Option<Block> {
     let mut readings: BTreeMap<u64, BTreeMap<&str, f64>> = BTreeMap::new();
-    for row in counters.iter().filter(|c| c.source == "proc/stat" && c.entity == "cpu" && c.value.is_finite()) {
+    for row in counters.iter().filter(|c| c.source == stat::SOURCE && c.entity == "cpu" && c.value.is_finite()) {
         readings.entry(row.t_ns).or_default().insert(&row.name, row.value);
     }
     let mut known: BTreeMap<&str, f64> = BTreeMap::new();
     let (mut x, mut before_ns) = (Vec::new(), None);
     let mut values: Vec<Vec<f64>> = vec![Vec::new(); HOST.len()];
     for (t_ns, changed) in readings {
-        let grew = |name: &&str| Some((changed.get(name)? - known.get(name)?).max(0.0));
+        let grew = |key: &Key| Some((changed.get(key.name)? - known.get(key.name)?).max(0.0));
         if let Some(length_ns) = before_ns.map(|before: u64| (t_ns - before) as f64) {
             x.push(t_ns as f64 / 1e9);
-            for ((_, names), line) in HOST.iter().zip(&mut values) {
-                line.push(names.iter().filter_map(grew).sum::<f64>() / length_ns);
+            for ((_, keys), line) in HOST.iter().zip(&mut values) {
+                line.push(keys.iter().filter_map(grew).sum::<f64>() / length_ns);
             }
         }
         known.extend(changed);

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The counters of table `counter` by name, defined once for those who write them and those who ask for them: a fact cannot
+//! ask for one that nobody writes. A sampler may write more under names that are the kernel's own (`proc/net/snmp`).
+
+/// Where a counter is read, and what it is called there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Key {
+    /// Column `source`.
+    pub source: &'static str,
+    /// Column `name`.
+    pub name: &'static str,
+}
+
+/// Declares a module for each source, with a constant for each name.
+macro_rules! counters {
+    ($($(#[$doc:meta])* $module:ident = $source:literal { $($key:ident = $name:literal,)* })*) => {
+        $(
+            $(#[$doc])*
+            pub mod $module {
+                use super::Key;
+                /// Column `source`.
+                pub const SOURCE: &str = $source;
+                $(
+                    #[doc = concat!("`", $name, "`")]
+                    pub const $key: Key = Key { source: SOURCE, name: $name };
+                )*
+            }
+        )*
+        /// All of them.
+        pub const ALL: &[Key] = &[$($($module::$key,)*)*];
+    };
+}
+
+counters! {
+    /// CPU time by CPU, and totals of the host.
+    stat = "proc/stat" {
+        USER_NS = "user_ns", NICE_NS = "nice_ns", SYSTEM_NS = "system_ns", IDLE_NS = "idle_ns",
+        IOWAIT_NS = "iowait_ns", IRQ_NS = "irq_ns", SOFTIRQ_NS = "softirq_ns", STEAL_NS = "steal_ns",
+        CONTEXT_SWITCHES = "context_switches", FORKS = "forks", PROCS_RUNNING = "procs_running",
+        PROCS_BLOCKED = "procs_blocked",
+    }
+    /// Gauges.
+    loadavg = "proc/loadavg" { LOAD1 = "load1", LOAD5 = "load5", LOAD15 = "load15", }
+    /// Gauges.
+    meminfo = "proc/meminfo" {
+        MEM_TOTAL = "MemTotal_bytes", MEM_FREE = "MemFree_bytes", MEM_AVAILABLE = "MemAvailable_bytes",
+        BUFFERS = "Buffers_bytes", CACHED = "Cached_bytes", SWAP_TOTAL = "SwapTotal_bytes",
+        SWAP_FREE = "SwapFree_bytes", DIRTY = "Dirty_bytes", WRITEBACK = "Writeback_bytes",
+        ANON_PAGES = "AnonPages_bytes", SLAB = "Slab_bytes",
+    }
+    /// The whole host's; `ALLOCSTALL` over all zones.
+    vmstat = "proc/vmstat" {
+        PGMAJFAULT = "pgmajfault", PSWPIN = "pswpin", PSWPOUT = "pswpout", OOM_KILL = "oom_kill",
+        PGSCAN_DIRECT = "pgscan_direct", PGSTEAL_DIRECT = "pgsteal_direct", ALLOCSTALL = "allocstall",
+    }
+    /// By `cpu`, `memory`, `io`: time in which some, or all, stood still.
+    pressure = "proc/pressure" { SOME_NS = "some_ns", FULL_NS = "full_ns", }
+    /// By disk; `IN_FLIGHT` is a gauge.
+    diskstats = "proc/diskstats" {
+        READS = "reads", READ_BYTES = "read_bytes", WRITES = "writes", WRITTEN_BYTES = "written_bytes",
+        IN_FLIGHT = "in_flight", IO_NS = "io_ns", WEIGHTED_IO_NS = "weighted_io_ns",
+    }
+    /// By interface.
+    net_dev = "proc/net/dev" {
+        RX_BYTES = "rx_bytes", RX_PACKETS = "rx_packets", RX_ERRORS = "rx_errors", RX_DROPPED = "rx_dropped",
+        TX_BYTES = "tx_bytes", TX_PACKETS = "tx_packets", TX_ERRORS = "tx_errors", TX_DROPPED = "tx_dropped",
+    }
+    /// By interface, a gauge.
+    link = "sys/class/net" { SPEED = "speed_bits_per_s", }
+    /// By CPU.
+    softnet_stat = "proc/net/softnet_stat" {
+        PROCESSED = "processed", DROPPED = "dropped", TIME_SQUEEZE = "time_squeeze",
+    }
+    /// By protocol (`Tcp`, `Udp`): those that are asked for, of all that the kernel prints.
+    snmp = "proc/net/snmp" {
+        ACTIVE_OPENS = "ActiveOpens", PASSIVE_OPENS = "PassiveOpens", ATTEMPT_FAILS = "AttemptFails",
+        IN_SEGS = "InSegs", OUT_SEGS = "OutSegs", RETRANS_SEGS = "RetransSegs", IN_ERRS = "InErrs",
+        IN_DATAGRAMS = "InDatagrams", OUT_DATAGRAMS = "OutDatagrams", IN_ERRORS = "InErrors",
+        RCVBUF_ERRORS = "RcvbufErrors", SNDBUF_ERRORS = "SndbufErrors", MEM_ERRORS = "MemErrors",
+    }
+    /// By protocol (`TcpExt`): those that are asked for, of all that the kernel prints.
+    netstat = "proc/net/netstat" {
+        LISTEN_OVERFLOWS = "ListenOverflows", LISTEN_DROPS = "ListenDrops",
+        REQ_Q_FULL_DROP = "TCPReqQFullDrop", REQ_Q_FULL_DO_COOKIES = "TCPReqQFullDoCookies",
+        ORIG_DATA_SENT = "TCPOrigDataSent", TIMEOUTS = "TCPTimeouts",
+    }
+    /// By listening socket; gauges.
+    listeners = "proc/net/listeners" { ACCEPT_QUEUE = "accept_queue", BACKLOG = "backlog", }
+    /// Gauges.
+    file_nr = "proc/sys/fs/file-nr" { ALLOCATED = "allocated", MAX = "max", }
+    /// Gauges, of the target's network namespace.
+    conntrack = "nf_conntrack" { COUNT = "count", MAX = "max", }
+    /// By process; open files, threads and resident memory are gauges.
+    pid = "proc/pid" {
+        OPEN_FILES = "open_files", OPEN_FILES_LIMIT = "open_files_limit", THREADS = "threads",
+        RSS_BYTES = "rss_bytes", MINFLT = "minflt", MAJFLT = "majflt", UTIME_NS = "utime_ns",
+        STIME_NS = "stime_ns", READ_CALLS = "read_calls", WRITE_CALLS = "write_calls",
+        READ_BYTES = "read_bytes", WRITE_BYTES = "write_bytes", TRACER_PID = "tracer_pid",
+    }
+    /// By cgroup; quota and period are gauges.
+    cgroup_cpu = "cgroup/cpu" {
+        QUOTA_NS = "quota_ns", PERIOD_NS = "period_ns", NR_PERIODS = "nr_periods",
+        NR_THROTTLED = "nr_throttled", THROTTLED_NS = "throttled_ns", USAGE_NS = "usage_ns",
+    }
+    /// By cgroup; limit and usage are gauges.
+    cgroup_memory = "cgroup/memory" {
+        LIMIT_BYTES = "limit_bytes", USAGE_BYTES = "usage_bytes", FAILCNT = "failcnt",
+        OVER_HIGH = "over_high", OOM_KILL = "oom_kill", PGMAJFAULT = "pgmajfault",
+    }
+    /// By cgroup; gauges.
+    cgroup_pids = "cgroup/pids" { CURRENT = "current", MAX = "max", }
+    /// By cgroup; `FROZEN` is a gauge, 0 or 1.
+    cgroup_freezer = "cgroup/freezer" { FROZEN = "frozen", FROZEN_NS = "frozen_ns", }
+    /// The machine's speed, by a fixed piece of work that the capture does now and then.
+    speed = "wakewalk/speed" { WORK_NS = "work_ns", WORKS = "works", }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_counter_has_two_names() {
+        let mut all = ALL.to_vec();
+        all.sort();
+        all.dedup();
+        assert_eq!(all.len(), ALL.len());
+    }
+}

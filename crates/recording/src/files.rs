@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The files of a table: a stream while it is written, Parquet once it is sealed. Either is read batch by batch, so that what
+//! is in memory does not grow with the file.
+
+use std::fs::File;
+use std::io::BufReader;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail};
+use arrow_array::RecordBatch;
+use arrow_ipc::reader::StreamReader;
+use arrow_schema::Schema;
+use parquet::arrow::ProjectionMask;
+use parquet::arrow::arrow_reader::{ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder};
+use parquet::file::metadata::RowGroupMetaData;
+use parquet::file::statistics::Statistics;
+
+use crate::{disk, untrusted};
+
+/// Ending of a table that is still being written.
+pub(crate) const HOT: &str = "arrows";
+/// Ending of a sealed table.
+pub(crate) const SEALED: &str = "parquet";
+/// Rows of a sealed table that are decoded at a time.
+const BATCH: usize = 8192;
+
+/// What is wanted of a table.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Wanted {
+    /// Columns; `None` = all. One that the table does not have is no error.
+    pub columns: Option<Vec<String>>,
+    /// Values of column `t_ns`. Pieces of the file in which none lies are passed over; others come whole.
+    pub t_ns: Option<Range<u64>>,
+}
+
+/// The batches of a table.
+pub(crate) struct Batches {
+    path: PathBuf,
+    source: Source,
+    /// Rows, or items of a list, that the file says to have in one column; 0 = it does not say.
+    pub declared: usize,
+}
+
+enum Source {
+    Sealed(ParquetRecordBatchReader),
+    /// Ends at the tear that a killed writer left.
+    Hot(StreamReader<BufReader<File>>),
+    /// Torn inside the header: nothing was written yet.
+    Empty,
+}
+
+/// The batches of table `name` in `dir`; none where the recording does not have it.
+pub(crate) fn batches(dir: &Path, name: &str, wanted: &Wanted) -> Result<Option<Batches>> {
+    let [sealed, hot] = [SEALED, HOT].map(|ending| dir.join(format!("{name}.{ending}")));
+    if sealed.exists() {
+        return from_sealed(sealed, wanted).map(Some);
+    }
+    if hot.exists() { stream(hot, wanted).map(Some) } else { Ok(None) }
+}
+
+/// The batches of a stream, up to its end or up to the tear.
+pub(crate) fn stream(path: PathBuf, wanted: &Wanted) -> Result<Batches> {
+    let open = |columns: Option<Vec<usize>>| -> Result<_> {
+        let file = BufReader::new(disk::open(&path)?);
+        Ok(untrusted::decode(|| Ok(StreamReader::try_new(file, columns)?)).ok())
+    };
+    let reader = match (open(None)?, &wanted.columns) {
+        // The columns are known by number only once the header was read.
+        (Some(whole), Some(names)) => open(Some(positions(&whole.schema(), names)))?,
+        (reader, _) => reader,
+    };
+    Ok(Batches { path, source: reader.map_or(Source::Empty, Source::Hot), declared: 0 })
+}
+
+fn from_sealed(path: PathBuf, wanted: &Wanted) -> Result<Batches> {
+    let file = disk::open(&path)?;
+    let read = untrusted::decode(|| {
+        let mut builder = ParquetRecordBatchReaderBuilder::try_new(file)?.with_batch_size(BATCH);
+        let declared = declared(&builder)?;
+        if let Some(names) = &wanted.columns {
+            let roots = positions(builder.schema(), names);
+            let mask = ProjectionMask::roots(builder.parquet_schema(), roots);
+            builder = builder.with_projection(mask);
+        }
+        if let Some(range) = &wanted.t_ns {
+            let groups = builder.metadata().row_groups().iter().enumerate();
+            let groups = groups.filter(|(_, group)| may_hold(group, range)).map(|(at, _)| at).collect();
+            builder = builder.with_row_groups(groups);
+        }
+        Ok((builder.build()?, declared))
+    });
+    let (reader, declared) = read.with_context(|| damaged(&path))?;
+    Ok(Batches { path, source: Source::Sealed(reader), declared })
+}
+
+fn damaged(path: &Path) -> String {
+    format!("failed to read `{}`: it is damaged or cut off", path.display())
+}
+
+fn positions(schema: &Schema, names: &[String]) -> Vec<usize> {
+    let wanted = |(_, field): &(usize, &std::sync::Arc<arrow_schema::Field>)| names.contains(field.name());
+    schema.fields().iter().enumerate().filter(wanted).map(|(at, _)| at).collect()
+}
+
+/// The rows of the file, or the items of its longest column.
+fn declared(builder: &ParquetRecordBatchReaderBuilder<File>) -> Result<usize> {
+    let metadata = builder.metadata();
+    let items = |column| metadata.row_groups().iter().map(|group| group.column(column).num_values()).sum::<i64>();
+    let columns = metadata.file_metadata().schema_descr().num_columns();
+    let most = (0..columns).map(items).chain([metadata.file_metadata().num_rows()]).max().unwrap_or(0);
+    let Ok(most) = usize::try_from(most) else { bail!("it has a negative number of rows") };
+    Ok(most)
+}
+
+/// Whether a piece of a sealed table may have rows of `range`; it may where the file does not say.
+fn may_hold(group: &RowGroupMetaData, range: &Range<u64>) -> bool {
+    let of_time = group.columns().iter().find(|column| column.column_path().string() == "t_ns");
+    let Some(Statistics::Int64(times)) = of_time.and_then(|column| column.statistics()) else { return true };
+    // Parquet keeps unsigned numbers as signed ones of the same bits; no time of ours has the highest.
+    let [least, most] = [times.min_opt(), times.max_opt()].map(|time| time.and_then(|t| u64::try_from(*t).ok()));
+    least.is_none_or(|least| least < range.end) && most.is_none_or(|most| most >= range.start)
+}
+
+impl Iterator for Batches {
+    type Item = Result<RecordBatch>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let source = &mut self.source;
+        match source {
+            Source::Sealed(reader) => match untrusted::decode(|| Ok(reader.next().transpose()?)) {
+                Ok(batch) => batch.map(Ok),
+                Err(why) => {
+                    self.source = Source::Empty; // what panicked must not be asked again
+                    Some(Err(why.context(damaged(&self.path))))
+                }
+            },
+            Source::Hot(reader) => {
+                let batch = untrusted::decode(|| Ok(reader.next().transpose()?)).ok().flatten();
+                if batch.is_none() {
+                    self.source = Source::Empty;
+                }
+                batch.map(Ok)
+            }
+            Source::Empty => None,
+        }
+    }
+}

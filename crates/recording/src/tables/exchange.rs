@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+//! How long exchanges on the target's TCP connections took.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// The exchanges of one slice at one of the target's ports, or with one peer that it asks, by one of their stages. An exchange
+/// is what is said until the other end answers: mostly one request, of a pipeline several.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct Exchange {
+    /// End of the slice, ns after the capture's start.
+    pub t_ns: u64,
+    /// `accepted` (a client asks the target) or `made` (the target asks).
+    pub role: String,
+    /// The target's own port where it was accepted; 0 where the target asks.
+    pub port: u32,
+    /// Address and port of the other end where the target asks, `10.0.0.9:5432`; `others` = of the rest together; empty where
+    /// a client asks.
+    pub peer: String,
+    /// `response`: of an accepted one from the arrival of its first byte to the first write of the answer, of one that the
+    /// target began from its first write to the arrival of the answer's first byte. `read_wait`: what had arrived until it
+    /// was read. `service`: of an accepted one, from the read to the answer.
+    pub stage: String,
+    /// Exchanges that ended in this slice.
+    pub count: u64,
+    /// Their time, added up, ns.
+    pub sum_ns: u64,
+    /// Lengths that were met, each within 3 %, ns.
+    pub length_ns: Vec<u64>,
+    /// How many were so long, for each of `length_ns`.
+    pub counts: Vec<u64>,
+    /// Exchanges that began in this slice; this column and the next three only with `response`.
+    pub began: u64,
+    /// Those whose connection was closed before an answer.
+    pub unanswered: u64,
+    /// Of `count`, those in which more bytes came later than the first were read: uploads, or several requests at once.
+    pub more: u64,
+    /// Writes to clients beyond the first of an answer, or without any question: streams, pushes.
+    pub pushed: u64,
+}
