@@ -70,8 +70,9 @@ fmt: ## format all languages
 	git ls-files '*.c' '*.h' | xargs clang-format -i
 	cd crates/report/web && npm run format
 
-schema: ## write SCHEMA.md anew from the tables
-	UPDATE_SCHEMA=1 cargo test --release -q -p wakewalk-recording --lib schema_md_is_up_to_date
+schema: ## write SCHEMA.md and docs/schema anew from the types
+	UPDATE_SCHEMA=1 cargo test --release --workspace -q --lib schema_md_is_up_to_date
+	UPDATE_SCHEMA=1 cargo test --release --workspace -q --test contract published
 
 install-deps: ## install the Debian packages that are missing
 	@scripts/install-deps.sh

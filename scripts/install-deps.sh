@@ -26,6 +26,7 @@ mariadbd         mariadb-server-core
 wrk              wrk
 /usr/bin/python3 python3
 /usr/lib/python3/dist-packages/fusepy.py python3-fusepy
+/usr/lib/python3/dist-packages/jsonschema python3-jsonschema
 prove            perl
 chromium         chromium
 ip               iproute2

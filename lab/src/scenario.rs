@@ -178,7 +178,7 @@ mod tests {
 
     fn verdict(json: serde_json::Value) -> Verdict {
         let mut whole = serde_json::json!({
-            "schema": 1, "tool": "", "host": {"name": "", "kernel": "", "cpus": 2, "virtualization": ""},
+            "schema": 2, "tool": "", "host": {"name": "", "kernel": "", "cpus": 2, "virtualization": ""},
             "target": {"named": "", "pids": [], "comm": "", "listen": []},
             "window": {"start": "", "seconds": 1.0, "ended": ""},
             "symptom": {"kind": "cpu", "value": 0.0, "unit": "", "baseline": null, "source": ""},

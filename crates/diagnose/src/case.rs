@@ -9,8 +9,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use recording::Recording;
 
+use crate::answer::{Gap, length_ns};
 use crate::comparison::result::Comparison;
-use crate::verdict::Gap;
 
 /// Typed numbers computed from a case: no thresholds, no opinion.
 pub trait Fact: Send + Sync + Sized + 'static {
@@ -60,13 +60,9 @@ impl<'r> Case<'r> {
         self.facts.lock().unwrap_or_else(PoisonError::into_inner) // a map, whole at any moment
     }
 
-    /// Length of the capture, ns. A capture that was killed has no length in its description: then
-    /// the last slice of the thread ledger ends it.
+    /// Length of the capture, ns.
     pub fn length_ns(&self) -> f64 {
-        if self.recording.meta.length_ns > 0 {
-            return self.recording.meta.length_ns as f64;
-        }
-        self.recording.rows::<recording::tables::Thread>().iter().map(|t| t.t_ns).max().unwrap_or(0) as f64
+        length_ns(self.recording)
     }
 
     /// Length of the capture in seconds.
@@ -78,11 +74,6 @@ impl<'r> Case<'r> {
     pub fn syscall(&self, number: i32) -> String {
         crate::syscall::name(&self.recording.meta.host.arch, number)
     }
-}
-
-/// A gap, in the words of the caller.
-pub(crate) fn gap(what: &str, why: impl Into<String>) -> Gap {
-    Gap { what: what.to_string(), why: why.into() }
 }
 
 #[cfg(test)]

@@ -42,13 +42,12 @@ use self::floor::{BETWEEN_RUNS, Floors, within_a_run};
 use self::functions::Names;
 use self::measures::{Asked, Columns};
 use self::resample::{Answer, FEWEST_SLICES, Question, Series};
-use self::result::{Comparison, Difference, Function, Measure, SCHEMA, Side, Statistics};
+use self::result::{Comparison, Difference, Function, Measure, Side, Statistics};
 use self::slices::Slices;
-use crate::case::{Case, gap};
+use crate::answer::{Gap, Host, SCHEMA, TOOL, Target, Unseen, Window};
+use crate::case::Case;
 use crate::facts::quality::Quality;
-use crate::judge;
 use crate::statistics::ratio;
-use crate::verdict::Gap;
 
 pub use operations::Per;
 
@@ -93,13 +92,13 @@ pub fn compare(a: &Named<'_>, b: &Named<'_>, per: Per) -> Result<Comparison, Ref
     let sides = [slices(a, &cases[0], &names)?, slices(b, &cases[1], &names)?];
     let chosen = operations::choose(per, &sides[0], &sides[1]);
     let one_run = is_one_run(a.recording, b.recording);
-    let columns = Columns::of(&sides[0], &sides[1], chosen.column, &chosen.operation.name);
+    let columns = Columns::of(&sides[0], &sides[1], chosen.column.as_deref(), &chosen.operation.name);
     let numbers = numbers(&columns, &sides, if one_run { within_a_run() } else { BETWEEN_RUNS }, &names);
     let mut comparison = Comparison {
         schema: SCHEMA,
-        tool: judge::TOOL.to_string(),
-        a: side(a, &cases[0], &sides[0]),
-        b: side(b, &cases[1], &sides[1]),
+        tool: TOOL.to_string(),
+        a: side(a, &sides[0]),
+        b: side(b, &sides[1]),
         operation: chosen.operation,
         measures: numbers.measures,
         functions: numbers.functions,
@@ -239,13 +238,13 @@ fn functions_of(names: &Names, answers: &[Option<Answer>]) -> Vec<Function> {
     all
 }
 
-fn side(side: &Named<'_>, case: &Case<'_>, slices: &Slices) -> Side {
+fn side(side: &Named<'_>, slices: &Slices) -> Side {
     let sum = |name| slices.sum(name).unwrap_or(0.0);
     Side {
         label: side.label.clone(),
-        host: judge::host(side.recording),
-        target: judge::target(side.recording),
-        window: judge::window(case),
+        host: Host::of(side.recording),
+        target: Target::of(side.recording),
+        window: Window::of(side.recording),
         slices: slices.count,
         cores: ratio(sum("cpu"), sum("seconds")),
     }
@@ -255,20 +254,21 @@ fn gaps(a: &Named<'_>, b: &Named<'_>, cases: &[Case<'_>; 2]) -> Vec<Gap> {
     let mut gaps = inventory::gaps(a.recording, b.recording);
     for (name, case) in ["A", "B"].iter().zip(cases) {
         if case.recording.rows::<recording::tables::Sample>().is_empty() {
-            gaps.push(gap(
+            gaps.push(Gap::not_recorded(
                 "profile",
                 format!("side {name} has no on-CPU samples: user and kernel time and functions are not compared"),
             ));
         }
         if case.recording.rows::<recording::tables::CallWindow>().is_empty() {
-            gaps.push(gap(
+            gaps.push(Gap::not_recorded(
                 "calls",
                 format!("side {name} counted no system calls: polls per useful event are not known; record with --calls always"),
             ));
         }
         let quality = case.fact::<Quality>().ok();
         gaps.extend(quality.filter(|q| q.worst_loss > 0.01).map(|q| {
-            gap("loss", format!("side {name} lost {} of {}", crate::wording::percent(q.worst_loss), q.worst_loss_of))
+            let why = format!("side {name} lost {} of {}", crate::wording::percent(q.worst_loss), q.worst_loss_of);
+            Gap::new("loss", Unseen::Lost, why).of_share(q.worst_loss)
         }));
     }
     gaps

@@ -5,18 +5,17 @@ use std::collections::BTreeMap;
 
 use recording::{Recording, tables};
 
+use crate::answer::{Gap, Host, RequestTimes, RuledOut, SCHEMA, TOOL, Target, Unseen, Window};
 use crate::case::Case;
 use crate::comparison::{Named, Per, compare};
 use crate::facts::limits::Limits;
 use crate::facts::quality::Quality;
+use crate::facts::requests::Requests;
 use crate::ledger::threads::Threads;
 use crate::remarks::{self, Remark, hidden_queues, inner_queues, largest_line, own_clients, unnamed};
 use crate::rules::{Check, NotIt, Outcome, RULES, Statement};
 use crate::statistics::ratio;
-use crate::verdict::{Finding, Gap, Host, Ledger, RuledOut, SCHEMA, Symptom, Target, Verdict, Window};
-
-/// Name and version, for verdicts and comparisons.
-pub(crate) const TOOL: &str = concat!("wakewalk ", env!("CARGO_PKG_VERSION"));
+use crate::verdict::{Finding, Ledger, Symptom, Verdict};
 
 /// Diagnoses a recording. Never fails: what is missing is a gap, and too many gaps are the verdict
 /// `not-determined`.
@@ -32,7 +31,7 @@ pub fn diagnose_against(recording: &Recording, baseline: &Named<'_>, per: Per) -
         Ok(comparison) => judge(&Case::against(recording, comparison)),
         Err(refused) => {
             let mut verdict = diagnose(recording);
-            verdict.gaps.push(Gap { what: "baseline".into(), why: refused.0 });
+            verdict.gaps.push(Gap::new("baseline", Unseen::NotComparable, refused.0));
             verdict
         }
     }
@@ -66,9 +65,9 @@ fn judge(case: &Case<'_>) -> Verdict {
     Verdict {
         schema: SCHEMA,
         tool: TOOL.to_string(),
-        host: host(recording),
-        target: target(recording),
-        window: window(case),
+        host: Host::of(recording),
+        target: Target::of(recording),
+        window: Window::of(recording),
         symptom: symptom(case, !asked.findings.is_empty()),
         verdict,
         headline: statement.headline,
@@ -77,6 +76,7 @@ fn judge(case: &Case<'_>) -> Verdict {
         findings: asked.findings.into_iter().map(|(finding, _)| finding).collect(),
         ruled_out: asked.ruled_out,
         gaps: asked.gaps,
+        requests: case.fact::<Requests>().map_or_else(|_| Vec::new(), |requests| RequestTimes::all(&requests)),
         ledger: ledger(case),
         coverage: quality.as_ref().map_or_else(Default::default, |q| q.coverage.clone()),
         cost: quality.as_ref().map_or_else(Default::default, |q| q.cost.clone()),
@@ -102,7 +102,7 @@ impl Asked {
                     let cause = rule.cause.to_string();
                     self.ruled_out.push(RuledOut { cause, why, could_be, reason, measured });
                 }
-                Err(gap) => self.gaps.push(Gap { what: rule.cause.to_string(), why: gap.why }),
+                Err(gap) => self.gaps.push(gap.of_cause(rule.cause)),
             }
         }
         rank(&mut self.findings);
@@ -158,31 +158,6 @@ fn rank(findings: &mut [(Finding, Statement)]) {
 fn is_root(root: &Finding, other: &Finding) -> bool {
     let Some(first) = root.chain.first() else { return false };
     other.chain.iter().skip(1).any(|link| link.who == first.who && link.waits_on == first.waits_on)
-}
-
-pub(crate) fn window(case: &Case) -> Window {
-    let meta = &case.recording.meta;
-    Window { start: meta.started.clone(), seconds: case.seconds(), ended: meta.ended.clone() }
-}
-
-pub(crate) fn host(recording: &Recording) -> Host {
-    let host = &recording.meta.host;
-    Host {
-        name: host.name.clone(),
-        kernel: host.kernel.clone(),
-        cpus: host.cpus,
-        virtualization: host.virtualization.clone(),
-    }
-}
-
-pub(crate) fn target(recording: &Recording) -> Target {
-    let target = &recording.meta.target;
-    Target {
-        named: target.named.clone(),
-        pids: target.pids.clone(),
-        comm: target.comm.clone(),
-        listen: target.listen.clone(),
-    }
 }
 
 /// What is explained. A target that uses less than a twentieth of a CPU shows no CPU symptom.

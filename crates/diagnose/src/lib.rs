@@ -6,10 +6,12 @@
 //! a rule is the opinion about one cause; [`diagnose()`] asks every rule and ranks the answers.
 //! [`comparison`] sets one recording against another; [`cut()`] makes a recording of a part of one.
 
+pub mod answer;
 pub mod case;
 pub mod comparison;
 pub mod facts;
 mod judge;
+mod judgement;
 pub mod ledger;
 pub mod part;
 mod remarks;

@@ -1,21 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The verdict: the public, stable contract of `wakewalk diagnose --json`, schema 1.
+//! The verdict: the public, stable contract of `wakewalk diagnose --json`.
 //!
 //! Every number here was computed from a recording; nothing here is text for one output only.
 
 use std::collections::BTreeMap;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::statistics::ratio;
-
+pub use crate::answer::{
+    Gap, Host, Measured, Quantiles, Reason, RequestTimes, RuledOut, SCHEMA, Target, Unseen, Window,
+};
 use crate::comparison::result::Comparison;
 
-/// Version of the JSON contract.
-pub const SCHEMA: u32 = 1;
-
 /// The answer to one question about one target.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Verdict {
     /// Version of this contract.
     pub schema: u32,
@@ -44,6 +43,9 @@ pub struct Verdict {
     pub ruled_out: Vec<RuledOut>,
     /// Causes and facts that could not be looked at.
     pub gaps: Vec<Gap>,
+    /// How long requests took; empty where none was seen.
+    #[serde(default)]
+    pub requests: Vec<RequestTimes>,
     /// Where the time went.
     pub ledger: Ledger,
     /// How much of the time the evidence covers.
@@ -55,45 +57,8 @@ pub struct Verdict {
     pub comparison: Option<Comparison>,
 }
 
-/// The machine of the recording.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub struct Host {
-    /// Host name.
-    pub name: String,
-    /// Kernel release.
-    pub kernel: String,
-    /// Online CPUs.
-    pub cpus: u32,
-    /// Hypervisor, `none` if there is none.
-    pub virtualization: String,
-}
-
-/// The service.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub struct Target {
-    /// How it was named.
-    pub named: String,
-    /// Process ids at the start.
-    pub pids: Vec<u32>,
-    /// Command name.
-    pub comm: String,
-    /// Listening sockets.
-    pub listen: Vec<String>,
-}
-
-/// When the service was observed.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub struct Window {
-    /// RFC 3339, UTC.
-    pub start: String,
-    /// Length in seconds.
-    pub seconds: f64,
-    /// Why it ended, `time`, `interrupted`, `target exited`.
-    pub ended: String,
-}
-
 /// What is explained.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Symptom {
     /// `cpu`, `response-time`, `errors`, `throughput` or `none-seen`.
     pub kind: String,
@@ -108,7 +73,7 @@ pub struct Symptom {
 }
 
 /// One cause that was found.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Finding {
     /// Cause id.
     pub cause: String,
@@ -131,7 +96,7 @@ pub struct Finding {
 }
 
 /// Who or what a finding is about; only what applies is set.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Subject {
     /// Process id.
     #[serde(skip_serializing_if = "Option::is_none", default)]
@@ -157,7 +122,7 @@ pub struct Subject {
 }
 
 /// How much of what a finding explains.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Explains {
     /// 0 to 1.
     pub share: f64,
@@ -168,7 +133,7 @@ pub struct Explains {
 }
 
 /// One piece of evidence.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Evidence {
     /// What was measured.
     pub fact: String,
@@ -183,7 +148,7 @@ pub struct Evidence {
 }
 
 /// One link of a chain.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Link {
     /// Thread, `proxy/8123`.
     pub who: String,
@@ -195,82 +160,8 @@ pub struct Link {
     pub stack: Vec<String>,
 }
 
-/// A cause that is not it.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub struct RuledOut {
-    /// Cause id.
-    pub cause: String,
-    /// Why not, with the number.
-    pub why: String,
-    /// It could have been: at least a tenth of what makes it a finding was seen, or it looked like one. These come first.
-    #[serde(default)]
-    pub could_be: bool,
-    /// Why not, for programs.
-    #[serde(default)]
-    pub reason: Reason,
-    /// The number that decided, where it was one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub measured: Option<Measured>,
-}
-
-/// Why a cause is not it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Reason {
-    /// Nothing of it was seen.
-    #[default]
-    Absent,
-    /// Less of it was seen than makes a finding.
-    TooLittle,
-    /// Enough of it, but for too short a time each for a request to feel it.
-    TooShort,
-    /// It was seen, and something else stands behind it, or nobody waits for it.
-    Explained,
-}
-
-/// A number against the least that would make it a finding.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Measured {
-    /// What was measured.
-    pub value: f64,
-    /// The least that would make a finding.
-    pub bound: f64,
-    /// Unit of both: `s`, `cores`, `waits`, `periods`, `calls` (empty ones for each that found something); `share` = 0 to 1.
-    pub unit: String,
-}
-
-impl Measured {
-    /// A number and the least that would make it a finding, in `unit`.
-    #[must_use]
-    pub fn new(value: f64, bound: f64, unit: &str) -> Self {
-        // JSON has no other numbers.
-        Self { value: if value.is_finite() { value } else { 0.0 }, bound, unit: unit.to_string() }
-    }
-
-    /// How much of the bound it reaches.
-    #[must_use]
-    pub fn reached(&self) -> f64 {
-        ratio(self.value, self.bound)
-    }
-
-    /// Of what a finding needs all of, what is farthest from it; none = all of it is there.
-    #[must_use]
-    pub fn farthest(needed: impl IntoIterator<Item = Self>) -> Option<Self> {
-        needed.into_iter().filter(|one| one.reached() < 1.0).min_by(|a, b| a.reached().total_cmp(&b.reached()))
-    }
-}
-
-/// Something that could not be looked at.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Gap {
-    /// Cause id or facility.
-    pub what: String,
-    /// Why, with the remedy where there is one.
-    pub why: String,
-}
-
 /// Where the time went, in seconds by line.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Ledger {
     /// Sum over the target's threads: `user`, `kernel`, `run_queue`, `preempted`, `throttled`,
     /// `blocked_socket_read` …, `wall`.
@@ -280,7 +171,7 @@ pub struct Ledger {
 }
 
 /// How much the evidence covers.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Coverage {
     /// Share of the threads' wall time that ledger lines account for.
     pub thread_time: f64,
@@ -296,7 +187,7 @@ pub struct Coverage {
 }
 
 /// What the capture cost.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Cost {
     /// CPU seconds of our programs in the kernel and of our process.
     pub cpu_seconds: f64,

@@ -6,9 +6,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use recording::tables::Sample;
 
+use crate::answer::Gap;
 use crate::case::Case;
-use crate::facts::stacks::{Code, Stacks};
-use crate::verdict::Gap;
+use crate::facts::stacks::Stacks;
+use crate::runtimes::code::Code;
 
 /// Functions compared at most: those with most samples on either side. Chosen by weight, not by difference,
 /// for choosing the largest differences would make chance look like a finding.

@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use recording::{Recording, meta, tables};
 
 use super::result::Setting;
-use crate::verdict::Gap;
+use crate::answer::Gap;
 use crate::wording::cpu_list;
 
 /// Settings that differ between any two runs, or that another line tells better.
@@ -27,12 +27,12 @@ pub(super) fn differences(a: &Recording, b: &Recording) -> Vec<Setting> {
 /// Sides that were recorded before there was an inventory.
 pub(super) fn gaps(a: &Recording, b: &Recording) -> Vec<Gap> {
     let missing = |(side, r): (&str, &Recording)| {
-        (!r.tables.has::<tables::Setting>()).then(|| Gap {
-            what: "inventory".into(),
-            why: format!(
+        (!r.tables.has::<tables::Setting>()).then(|| {
+            let why = format!(
                 "side {side} has none (table `setting`): it was recorded by an older version; kernel, CPUs and limits are \
                  compared, builds and sysctls are not"
-            ),
+            );
+            Gap::not_recorded("inventory", why)
         })
     };
     [("A", a), ("B", b)].into_iter().filter_map(missing).collect()

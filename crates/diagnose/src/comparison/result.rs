@@ -2,15 +2,13 @@
 //! The comparison: the public contract of `wakewalk diff --json`, and of the field `comparison` of a verdict
 //! that was given a baseline. Side `a` is the one before, `b` the one after.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::verdict::{Gap, Host, Target, Window};
-
-/// Version of the JSON contract.
-pub const SCHEMA: u32 = 1;
+use crate::answer::{Gap, Host, Target, Window};
 
 /// What differs between two recordings, or two parts of one.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Comparison {
     /// Version of this contract.
     pub schema: u32,
@@ -45,7 +43,7 @@ pub struct Comparison {
 }
 
 /// One side.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Side {
     /// How it was named, the folder and the window.
     pub label: String,
@@ -62,7 +60,7 @@ pub struct Side {
 }
 
 /// What the service does again and again.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Operation {
     /// `write-calls`, `data-segments`, `connections`, `datagrams`; `second` if no count of work is known.
     pub id: String,
@@ -73,7 +71,7 @@ pub struct Operation {
 }
 
 /// One number on both sides.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Measure {
     /// Stable id, `cpu`, `user_cpu`, `polls_per_useful_event`.
     pub id: String,
@@ -91,7 +89,7 @@ pub struct Measure {
 }
 
 /// One function's CPU time on both sides, in seconds for each operation.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Function {
     /// Name.
     pub name: String,
@@ -104,7 +102,7 @@ pub struct Function {
 }
 
 /// Two values and how sure their difference is.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Difference {
     /// Before.
     pub a: f64,
@@ -130,7 +128,7 @@ impl Difference {
 }
 
 /// Something that was set otherwise.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Setting {
     /// In words, `net.core.somaxconn`, `build of streamd`.
     pub what: String,
@@ -144,7 +142,7 @@ pub struct Setting {
 }
 
 /// How the intervals were made.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Statistics {
     /// Chance that all intervals together hold the truth.
     pub confidence: f64,

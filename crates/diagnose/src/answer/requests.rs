@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+//! How long requests took, as the kernel saw it.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::facts::requests::{Endpoint, Lengths, Requests};
+
+/// The exchanges at one port of the target's, or with one peer that it asks. An exchange lasts from the first byte of what is
+/// asked to the first byte of the answer: mostly one request, of a pipeline several.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
+pub struct RequestTimes {
+    /// `accepted` (clients ask the target) or `made` (the target asks).
+    pub role: String,
+    /// The listening socket, `tcp 0.0.0.0:8080`; else the address that is asked.
+    pub endpoint: String,
+    /// Answered in the window.
+    pub exchanges: u64,
+    /// Closed before an answer.
+    pub unanswered: u64,
+    /// Several requests are often under way on one connection at once, or they are uploads: then the times are those of the
+    /// whole of it.
+    pub mixed: bool,
+    /// Response times, each within 3 %.
+    pub seconds: Quantiles,
+    /// Parts of them: `read_wait` (what had arrived until the target read it) and, where clients ask, `service` (from there to
+    /// the answer).
+    pub stages: BTreeMap<String, Quantiles>,
+}
+
+/// Lengths of time in seconds.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
+pub struct Quantiles {
+    /// Half are not longer.
+    pub p50: f64,
+    /// Nine of ten are not.
+    pub p90: f64,
+    /// 99 of a hundred.
+    pub p99: f64,
+    /// 999 of a thousand.
+    pub p999: f64,
+    /// On average.
+    pub mean: f64,
+}
+
+impl Quantiles {
+    fn of(lengths: &Lengths) -> Self {
+        let at = |part| lengths.quantile_ns(part) / 1e9;
+        Self { p50: at(0.5), p90: at(0.9), p99: at(0.99), p999: at(0.999), mean: lengths.mean_ns() / 1e9 }
+    }
+}
+
+impl RequestTimes {
+    fn of(endpoint: &Endpoint) -> Self {
+        let stages = [("read_wait", &endpoint.read_wait), ("service", &endpoint.service)];
+        let stages = stages.into_iter().filter(|(_, lengths)| lengths.count > 0.0);
+        Self {
+            role: if endpoint.accepted { "accepted" } else { "made" }.into(),
+            endpoint: endpoint.name.clone(),
+            exchanges: endpoint.response.count as u64,
+            unanswered: endpoint.unanswered as u64,
+            mixed: endpoint.is_mixed(),
+            seconds: Quantiles::of(&endpoint.response),
+            stages: stages.map(|(name, lengths)| (name.to_string(), Quantiles::of(lengths))).collect(),
+        }
+    }
+
+    /// Of each endpoint, in their order.
+    pub(crate) fn all(requests: &Requests) -> Vec<Self> {
+        requests.endpoints.iter().map(Self::of).collect()
+    }
+}
