@@ -4,9 +4,10 @@
 //! To add one: a file here, a `mod` line and a line in [`RULES`]. Rules that accuse are asked in
 //! any order; the neutral ones in the order of the list, when nobody is accused.
 
+use crate::answer::{Gap, Measured, Reason};
 use crate::case::Case;
 use crate::facts::quality::Quality;
-use crate::verdict::{Evidence, Finding, Gap, Measured, Reason};
+use crate::verdict::{Evidence, Finding};
 
 mod at_capacity;
 mod blocked_writer;

@@ -5,6 +5,7 @@
 //! works for its caller, an interpreter's loop for the program that it interprets. The lists are
 //! of language runtimes and C libraries in general use; an unlisted function is the program's own.
 
+pub mod code;
 pub mod collectors;
 pub mod event_loops;
 pub mod hints;

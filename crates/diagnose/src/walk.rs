@@ -24,9 +24,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use recording::tables::Wakeup;
 
-use crate::case::{Case, Fact, gap};
+use crate::answer::Gap;
+use crate::case::{Case, Fact};
 use crate::facts::stacks::Stacks;
-use crate::verdict::Gap;
 use chains::Chain;
 use clients::Clients;
 use context::Context;
@@ -138,7 +138,7 @@ impl Fact for Walk {
     fn compute(case: &Case) -> Result<Self, Gap> {
         let rows = case.recording.rows::<Wakeup>();
         if !case.recording.tables.has::<Wakeup>() {
-            return Err(gap("walk", "wakeups were not recorded"));
+            return Err(Gap::not_recorded("walk", "wakeups were not recorded"));
         }
         let stacks = case.fact::<Stacks>()?;
         let (ends, clients) = (Ends::new(case, &stacks)?, case.fact::<Clients>()?);

@@ -41,6 +41,7 @@ mod table;
 mod walk;
 
 pub use build_id::{Build, builds};
-pub use names::Effort;
+pub use names::{Effort, KernelNames};
 pub use registers::Registers;
-pub use stacks::{KernelNames, Lost, Snapshot, Stacks, Unwound};
+pub use stacks::{Lost, Snapshot, Stacks};
+pub use walk::Unwound;

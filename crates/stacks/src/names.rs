@@ -28,7 +28,6 @@ use crate::{
     image::Image,
     images::{ImageId, Images},
     source::{Source, open_regular},
-    stacks::KernelNames,
     table::Code,
 };
 use perf_map::PerfMaps;
@@ -45,6 +44,14 @@ const TIME_LIMIT_OF_BYTES: Duration = Duration::from_secs(1);
 pub(crate) struct Named {
     symbol: String,
     source: String,
+}
+
+/// Who knows the names of the kernel's functions.
+pub enum KernelNames<'a> {
+    /// The list of all that `/proc/kallsyms` prints, which takes the kernel some 0.1 s.
+    List,
+    /// Somebody who is asked for the function that holds an address.
+    By(&'a mut dyn FnMut(u64) -> Option<String>),
 }
 
 /// How much is named at once.

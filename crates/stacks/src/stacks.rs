@@ -9,11 +9,11 @@ use recording::tables::{Frame, Stack};
 use crate::{
     images::Images,
     memory::Memory,
-    names::{self, Effort, Unnamed, perf_map::PerfMaps},
+    names::{self, Effort, KernelNames, Unnamed, perf_map::PerfMaps},
     process::Process,
     registers::{self, Registers},
     table::{Code, Frames, StackIds},
-    walk::Walker,
+    walk::{Unwound, Walker},
 };
 
 /// Processes whose mappings are kept; the one that was longest unused makes room for a new one.
@@ -28,23 +28,6 @@ pub struct Snapshot<'a> {
     pub regs: Registers,
     /// The bytes that begin at the stack pointer.
     pub stack: &'a [u8],
-}
-
-/// A user stack.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Unwound {
-    /// Frame ids, leaf first.
-    pub frames: Vec<u32>,
-    /// The last frame is the thread's first function.
-    pub complete: bool,
-}
-
-/// Who knows the names of the kernel's functions.
-pub enum KernelNames<'a> {
-    /// The list of all that `/proc/kallsyms` prints, which takes the kernel some 0.1 s.
-    List,
-    /// Somebody who is asked for the function that holds an address.
-    By(&'a mut dyn FnMut(u64) -> Option<String>),
 }
 
 /// What did not fit.

@@ -15,12 +15,20 @@ use crate::{
     process::{Place, Process},
     registers::{BP, Frame, RA, SP},
     row::Row,
-    stacks::Unwound,
     table::{Code, Frames},
 };
 
 /// Frames of one stack that are kept; deeper ones end as incomplete.
 const MAX_DEPTH: usize = 512;
+
+/// A user stack.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Unwound {
+    /// Frame ids, leaf first.
+    pub frames: Vec<u32>,
+    /// The last frame is the thread's first function.
+    pub complete: bool,
+}
 
 /// A process and all that is needed to make sense of its addresses.
 pub(crate) struct Walker<'a> {

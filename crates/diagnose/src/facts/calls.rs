@@ -10,10 +10,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use recording::tables;
 
 use super::stacks::Stacks;
+use crate::answer::Gap;
 use crate::case::{Case, Fact};
 use crate::statistics::{ratio, share};
 use crate::syscall::{self, Family, Timeout, error_name};
-use crate::verdict::Gap;
 
 /// -EAGAIN.
 const EAGAIN: i64 = -11;

@@ -3,10 +3,10 @@
 
 use recording::tables;
 
+use crate::answer::Gap;
 use crate::case::{Case, Fact};
 use crate::ledger::threads::Threads;
 use crate::statistics::{ratio, share};
-use crate::verdict::Gap;
 
 /// Short-lived processes of the target.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -4,9 +4,9 @@
 
 use recording::tables;
 
-use crate::case::{Case, Fact, gap};
+use crate::answer::Gap;
+use crate::case::{Case, Fact};
 use crate::statistics::{ratio, share};
-use crate::verdict::Gap;
 
 /// Connections of one kind, averages over all looks.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -42,7 +42,7 @@ impl Fact for Connections {
     fn compute(case: &Case) -> Result<Self, Gap> {
         let rows = case.recording.rows::<tables::Connection>();
         if rows.is_empty() {
-            return Err(gap("connection", "no connections of the target were seen"));
+            return Err(Gap::not_recorded("connection", "no connections of the target were seen"));
         }
         let mut slices: Vec<(u64, u64)> = rows.iter().map(|row| (row.t_ns, row.looks)).collect();
         slices.sort_unstable();

@@ -5,9 +5,9 @@
 use recording::tables::Wakeup;
 
 use super::waiting::Waiting;
+use crate::answer::Gap;
 use crate::case::{Case, Fact};
 use crate::statistics::ratio;
-use crate::verdict::Gap;
 use crate::walk::chains::Chain;
 use crate::walk::clients::Clients;
 use crate::walk::hand_offs::HAND_OFF;
@@ -44,24 +44,6 @@ impl Fact for Contended {
         Ok(Self { ns, most, mean, chains: chains.into_iter().cloned().collect() })
     }
 }
-
-impl Contended {
-    /// Whether several hold one at once, nearly all the time: a pool, and it is empty.
-    pub fn is_pool(&self) -> bool {
-        self.mean >= SEVERAL && self.mean >= self.most as f64 * HELD
-    }
-
-    /// Whether one holds it at a time. Some runtimes look at a lock again now and then, which is a wait beside the holder's.
-    pub fn is_lock(&self) -> bool {
-        !self.chains.is_empty() && self.mean < SEVERAL
-    }
-}
-
-/// Holders on average, between one and two.
-const SEVERAL: f64 = 1.5;
-
-/// Of the largest number of holders, so many on average: between two requests a holder is on a CPU.
-const HELD: f64 = 0.6;
 
 fn is_wait_of(case: &Case, clients: &Clients, row: &Wakeup, who: &Who) -> bool {
     let peer = clients.asked_by(row).unwrap_or_default();

@@ -5,13 +5,14 @@ mod queue;
 
 use std::collections::BTreeMap;
 
+use recording::counters::{Key, cgroup_cpu, stat};
 use recording::tables;
 
 use super::counters::Counters;
+use crate::answer::Gap;
 use crate::case::{Case, Fact};
 use crate::ledger::threads::Threads;
 use crate::statistics::{ratio, share};
-use crate::verdict::Gap;
 pub use queue::{Lengths, Neighbour};
 use queue::{Queue, own_samples};
 
@@ -186,20 +187,20 @@ impl Cpus {
 }
 
 fn by_cpu(counters: &Counters) -> BTreeMap<u32, CpuTime> {
-    read_cpus(counters, |entity, name| counters.delta("proc/stat", entity, name))
+    read_cpus(counters, |key, cpu| counters.delta(key, cpu))
 }
 
 /// The time of each CPU, by what `delta` says that its counters grew.
-fn read_cpus(counters: &Counters, delta: impl Fn(&str, &str) -> Option<f64>) -> BTreeMap<u32, CpuTime> {
-    let cpus = counters.entities("proc/stat").filter_map(|e| Some((e.strip_prefix("cpu")?.parse::<u32>().ok()?, e)));
+fn read_cpus(counters: &Counters, delta: impl Fn(Key, &str) -> Option<f64>) -> BTreeMap<u32, CpuTime> {
+    let cpus = counters.entities(stat::SOURCE).filter_map(|e| Some((e.strip_prefix("cpu")?.parse::<u32>().ok()?, e)));
     cpus.filter_map(|(number, entity)| {
-        let read = |names: &[&str]| names.iter().filter_map(|name| delta(entity, name)).reduce(|a, b| a + b);
+        let read = |keys: &[Key]| keys.iter().filter_map(|key| delta(*key, entity)).reduce(|a, b| a + b);
         let time = CpuTime {
-            user_ns: read(&["user_ns", "nice_ns"]).unwrap_or(0.0),
-            system_ns: read(&["system_ns"]).unwrap_or(0.0),
-            interrupt_ns: read(&["irq_ns", "softirq_ns"]).unwrap_or(0.0),
-            steal_ns: read(&["steal_ns"]).unwrap_or(0.0),
-            idle_ns: read(&["idle_ns", "iowait_ns"])?,
+            user_ns: read(&[stat::USER_NS, stat::NICE_NS]).unwrap_or(0.0),
+            system_ns: read(&[stat::SYSTEM_NS]).unwrap_or(0.0),
+            interrupt_ns: read(&[stat::IRQ_NS, stat::SOFTIRQ_NS]).unwrap_or(0.0),
+            steal_ns: read(&[stat::STEAL_NS]).unwrap_or(0.0),
+            idle_ns: read(&[stat::IDLE_NS, stat::IOWAIT_NS])?,
         };
         (time.total_ns() > 0.0).then_some((number, time))
     })
@@ -212,7 +213,7 @@ fn used_while_waiting(case: &Case, counters: &Counters, allowed: &[u32]) -> Opti
     for slice in &case.fact::<Threads>().ok()?.slices {
         let moments = (from, slice.t_ns);
         from = slice.t_ns;
-        let by_cpu = read_cpus(counters, |entity, name| counters.delta_between("proc/stat", entity, name, moments));
+        let by_cpu = read_cpus(counters, |key, cpu| counters.delta_between(key, cpu, moments));
         let used = together(by_cpu.iter().filter(|(number, _)| allowed.contains(number)));
         let waited = slice.run_queue_ns + slice.preempted_ns;
         if let Some(used) = used {
@@ -239,22 +240,24 @@ fn sampled_cpu_ns(case: &Case) -> Option<f64> {
 
 /// Of all groups on the path to the root, the one that throttled most.
 fn quota(case: &Case, counters: &Counters) -> Option<Quota> {
-    let source = "cgroup/cpu";
     let read = |path: &str| {
-        let (quota, period) = (counters.last(source, path, "quota_ns"), counters.last(source, path, "period_ns"));
+        let (quota, period) = (counters.last(cgroup_cpu::QUOTA_NS, path), counters.last(cgroup_cpu::PERIOD_NS, path));
         Quota {
             cgroup: path.to_string(),
             cpus: quota.zip(period).map(|(q, p)| ratio(q, p)).filter(|c| *c > 0.0),
             period_ns: period,
-            periods: counters.delta(source, path, "nr_periods").unwrap_or(0.0),
-            throttled_periods: counters.delta(source, path, "nr_throttled").unwrap_or(0.0),
-            throttled_ns: counters.delta(source, path, "throttled_ns").unwrap_or(0.0),
-            usage_ns: counters.delta(source, path, "usage_ns"),
+            periods: counters.delta(cgroup_cpu::NR_PERIODS, path).unwrap_or(0.0),
+            throttled_periods: counters.delta(cgroup_cpu::NR_THROTTLED, path).unwrap_or(0.0),
+            throttled_ns: counters.delta(cgroup_cpu::THROTTLED_NS, path).unwrap_or(0.0),
+            usage_ns: counters.delta(cgroup_cpu::USAGE_NS, path),
         }
     };
     let target = &case.recording.meta.target;
-    let mut found =
-        counters.entities(source).map(read).filter(|q| q.cpus.is_some() || q.throttled_periods > 0.0).max_by(|a, b| {
+    let mut found = counters
+        .entities(cgroup_cpu::SOURCE)
+        .map(read)
+        .filter(|q| q.cpus.is_some() || q.throttled_periods > 0.0)
+        .max_by(|a, b| {
             a.throttled_ns
                 .total_cmp(&b.throttled_ns)
                 .then(b.cpus.unwrap_or(f64::MAX).total_cmp(&a.cpus.unwrap_or(f64::MAX)))

@@ -2,11 +2,13 @@
 //! Errors that the kernel counted for the target: what was dropped, refused, reset or sent again, as a share of all that
 //! there was. A number that stays below its floor is everyday.
 
+use recording::counters::{Key, cgroup_memory, conntrack, netstat, snmp};
+
 use super::calls::Calls;
 use super::counters::Counters;
+use crate::answer::Gap;
 use crate::case::{Case, Fact};
 use crate::statistics::share;
-use crate::verdict::Gap;
 use crate::wording::{count, percent};
 
 /// One kind of error above its floor.
@@ -28,10 +30,10 @@ pub struct Errors {
 
 /// A counter of the network stack that counts errors, and what it is a share of.
 struct Floor {
-    source: &'static str,
     entity: &'static str,
-    errors: &'static [&'static str],
-    of: &'static [&'static str],
+    errors: &'static [Key],
+    /// What came or was made in all; errors are among it where they are in this list too.
+    of: &'static [Key],
     /// Share from which on it is no everyday number.
     share: f64,
     /// As words: N … of M.
@@ -42,62 +44,53 @@ struct Floor {
 /// Below, chance decides.
 const MIN_COUNT: f64 = 10.0;
 
-const SNMP: &str = "proc/net/snmp";
-const NETSTAT: &str = "proc/net/netstat";
-
 /// Shares: of lost segments 1 % halves the throughput of a long connection; a datagram in a hundred is a retry that
 /// somebody notices; clients that come and go reset a connection now and then, and a health check may be refused.
 const FLOORS: &[Floor] = &[
     Floor {
-        source: SNMP,
         entity: "Udp",
-        errors: &["RcvbufErrors", "MemErrors"],
-        of: &["InDatagrams", "RcvbufErrors", "MemErrors"],
+        errors: &[snmp::RCVBUF_ERRORS, snmp::MEM_ERRORS],
+        of: &[snmp::IN_DATAGRAMS, snmp::RCVBUF_ERRORS, snmp::MEM_ERRORS],
         share: 0.01,
         what: "datagrams were dropped because nobody read them in time, of",
         see: "nstat -az UdpRcvbufErrors UdpMemErrors UdpInDatagrams",
     },
     Floor {
-        source: SNMP,
         entity: "Tcp",
-        errors: &["RetransSegs"],
-        of: &["OutSegs"],
+        errors: &[snmp::RETRANS_SEGS],
+        of: &[snmp::OUT_SEGS],
         share: 0.01,
         what: "segments had to be sent again, of",
         see: "nstat -az TcpRetransSegs TcpOutSegs",
     },
     Floor {
-        source: NETSTAT,
         entity: "TcpExt",
-        errors: &["ListenOverflows"],
-        of: &["ListenOverflows", "PassiveOpens"],
+        errors: &[netstat::LISTEN_OVERFLOWS],
+        of: &[netstat::LISTEN_OVERFLOWS, snmp::PASSIVE_OPENS],
         share: 0.001,
         what: "handshakes met a full accept queue; others were taken:",
         see: "nstat -az TcpExtListenOverflows; ss -ltn",
     },
     Floor {
-        source: NETSTAT,
         entity: "TcpExt",
-        errors: &["TCPReqQFullDrop", "TCPReqQFullDoCookies"],
-        of: &["TCPReqQFullDrop", "TCPReqQFullDoCookies", "PassiveOpens"],
+        errors: &[netstat::REQ_Q_FULL_DROP, netstat::REQ_Q_FULL_DO_COOKIES],
+        of: &[netstat::REQ_Q_FULL_DROP, netstat::REQ_Q_FULL_DO_COOKIES, snmp::PASSIVE_OPENS],
         share: 0.001,
         what: "handshakes met a full backlog of half-open connections; others were taken:",
         see: "nstat -az TcpExtTCPReqQFullDrop TcpExtTCPReqQFullDoCookies",
     },
     Floor {
-        source: SNMP,
         entity: "Tcp",
-        errors: &["AttemptFails"],
-        of: &["ActiveOpens", "PassiveOpens"],
+        errors: &[snmp::ATTEMPT_FAILS],
+        of: &[snmp::ACTIVE_OPENS, snmp::PASSIVE_OPENS],
         share: 0.05,
         what: "connections could not be made, beside",
         see: "nstat -az TcpAttemptFails TcpActiveOpens",
     },
     Floor {
-        source: SNMP,
         entity: "Tcp",
-        errors: &["InErrs"],
-        of: &["InSegs"],
+        errors: &[snmp::IN_ERRS],
+        of: &[snmp::IN_SEGS],
         share: 0.001,
         what: "segments came damaged, of",
         see: "nstat -az TcpInErrs TcpInSegs",
@@ -131,13 +124,10 @@ impl Fact for Errors {
 }
 
 fn above(counters: &Counters, floor: &Floor) -> Option<Error> {
-    let sum = |names: &[&str]| {
+    let sum = |keys: &[Key]| {
         // What connections were taken is counted beside TCP's other numbers, wherever the errors are.
-        let of = |name: &&str| {
-            let own = counters.delta(floor.source, floor.entity, name);
-            own.or_else(|| counters.delta(SNMP, "Tcp", name)).unwrap_or(0.0)
-        };
-        names.iter().map(of).sum::<f64>()
+        let of = |key: &Key| counters.delta(*key, floor.entity).or_else(|| counters.delta(*key, "Tcp")).unwrap_or(0.0);
+        keys.iter().map(of).sum::<f64>()
     };
     let (errors, of) = (sum(floor.errors), sum(floor.of));
     let part = share(errors, of);
@@ -152,7 +142,7 @@ fn above(counters: &Counters, floor: &Floor) -> Option<Error> {
 const FULL: f64 = 0.98;
 
 fn conntrack(counters: &Counters) -> Option<Error> {
-    let used = share(counters.max("nf_conntrack", "", "count")?, counters.last("nf_conntrack", "", "max")?);
+    let used = share(counters.max(conntrack::COUNT, "")?, counters.last(conntrack::MAX, "")?);
     (used >= FULL).then(|| Error {
         what: format!("the table of connection tracking is {} full: it drops new connections", percent(used)),
         share: 1.0,
@@ -162,7 +152,7 @@ fn conntrack(counters: &Counters) -> Option<Error> {
 
 fn out_of_memory(counters: &Counters) -> Option<Error> {
     let of_groups =
-        counters.entities("cgroup/memory").filter_map(|group| counters.delta("cgroup/memory", group, "oom_kill"));
+        counters.entities(cgroup_memory::SOURCE).filter_map(|group| counters.delta(cgroup_memory::OOM_KILL, group));
     let kills = of_groups.fold(0.0, f64::max);
     (kills > 0.0).then(|| Error {
         what: format!("{} processes of its cgroup were killed for want of memory", count(kills)),
@@ -203,16 +193,24 @@ mod tests {
 
     #[test]
     fn datagrams_that_nobody_read() {
-        let found = errors(&[(SNMP, "Udp", "RcvbufErrors", 540.0), (SNMP, "Udp", "InDatagrams", 460.0)]);
+        let found =
+            errors(&[(snmp::SOURCE, "Udp", "RcvbufErrors", 540.0), (snmp::SOURCE, "Udp", "InDatagrams", 460.0)]);
         assert_eq!(found, ["540 datagrams were dropped because nobody read them in time, of 1000 (54 %)"]);
-        assert!(errors(&[(SNMP, "Udp", "RcvbufErrors", 54.0), (SNMP, "Udp", "InDatagrams", 1e5)]).is_empty());
+        assert!(
+            errors(&[(snmp::SOURCE, "Udp", "RcvbufErrors", 54.0), (snmp::SOURCE, "Udp", "InDatagrams", 1e5)])
+                .is_empty()
+        );
     }
 
     #[test]
     fn lost_segments_and_full_queues() {
-        let lost = |n: f64| errors(&[(SNMP, "Tcp", "RetransSegs", n), (SNMP, "Tcp", "OutSegs", 1000.0)]);
+        let lost =
+            |n: f64| errors(&[(snmp::SOURCE, "Tcp", "RetransSegs", n), (snmp::SOURCE, "Tcp", "OutSegs", 1000.0)]);
         assert!(lost(30.0)[0].contains("(3.0 %)") && lost(5.0).is_empty());
-        let full = errors(&[(NETSTAT, "TcpExt", "ListenOverflows", 60.0), (SNMP, "Tcp", "PassiveOpens", 100.0)]);
+        let full = errors(&[
+            (netstat::SOURCE, "TcpExt", "ListenOverflows", 60.0),
+            (snmp::SOURCE, "Tcp", "PassiveOpens", 100.0),
+        ]);
         assert!(full[0].starts_with("60 handshakes met a full accept queue"), "{full:?}");
     }
 

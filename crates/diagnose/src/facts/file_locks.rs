@@ -8,11 +8,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use recording::tables::Wakeup;
 
 use super::stacks::Stacks;
+use crate::answer::Gap;
 use crate::case::{Case, Fact};
 use crate::ledger::blocked::{Blocked, of_wakeup};
 use crate::ledger::threads::Threads;
 use crate::statistics::share;
-use crate::verdict::Gap;
 use crate::walk::Walk;
 use crate::walk::chains::Chain;
 use crate::walk::hand_offs::LOCK;

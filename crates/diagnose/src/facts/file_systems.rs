@@ -6,9 +6,9 @@ use std::collections::BTreeMap;
 use recording::tables::{Wait, Wakeup};
 
 use super::stacks::Stacks;
+use crate::answer::Gap;
 use crate::case::{Case, Fact};
 use crate::ledger::blocked::{Blocked, evidence_of_wait, of_wait, of_wakeup, symbols};
-use crate::verdict::Gap;
 use crate::walk::Walk;
 
 /// Waits for one file system.

@@ -8,10 +8,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use recording::tables;
 
+use crate::answer::Gap;
 use crate::case::{Case, Fact};
 use crate::ledger::blocked::Blocked;
 use crate::ledger::threads::Threads;
-use crate::verdict::Gap;
 use crate::wording::word;
 
 /// One process.

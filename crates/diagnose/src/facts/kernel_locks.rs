@@ -6,10 +6,10 @@ use std::collections::BTreeMap;
 use recording::tables::Wait;
 
 use super::stacks::Stacks;
+use crate::answer::Gap;
 use crate::case::{Case, Fact};
 use crate::ledger::blocked::{Blocked, of_wait, symbols};
 use crate::ledger::kernel_lock::{self, Guards, KernelLock};
-use crate::verdict::Gap;
 
 /// Waits for locks that guard one thing.
 #[derive(Clone, Debug, PartialEq)]

@@ -5,10 +5,10 @@
 mod together;
 
 use super::cpus::Cpus;
+use crate::answer::Gap;
 use crate::case::{Case, Fact};
 use crate::ledger::threads::{ThreadLedger, Threads};
 use crate::statistics::{ratio, share};
-use crate::verdict::Gap;
 
 /// A thread's use of the one CPU that it can use at a time.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Time that the target lost to memory: waits for pages, and the search for free ones; and whether memory was short.
 
+use recording::counters::{cgroup_memory, pid, vmstat};
 use recording::tables;
 
 use super::counters::Counters;
 use super::profile::Profile;
 use super::stacks::Stacks;
+use crate::answer::Gap;
 use crate::case::{Case, Fact};
 use crate::ledger::blocked::{self, Blocked, is_reclaim, symbols};
 use crate::ledger::threads::Threads;
 use crate::statistics::share;
-use crate::verdict::Gap;
 use crate::wording::word;
 
 /// Why memory was short.
@@ -71,7 +72,7 @@ impl Fact for Memory {
             memory.reclaim_cpu_ns = ledger.total.cpu_ns * share(samples as f64, profile.total.samples as f64);
         }
         if let Ok(counters) = case.fact::<Counters>() {
-            let faults = counters.entities("proc/pid").filter_map(|pid| counters.delta("proc/pid", pid, "majflt"));
+            let faults = counters.entities(pid::SOURCE).filter_map(|process| counters.delta(pid::MAJFLT, process));
             memory.major_faults = faults.sum();
             memory.shortage = shortage(&counters);
         }
@@ -81,8 +82,10 @@ impl Fact for Memory {
 
 /// The cgroup whose limit was met most; else the host, if it freed pages for somebody who waited, or swapped in.
 fn shortage(counters: &Counters) -> Option<Shortage> {
-    let met = |group: &str| counters.delta_sum("cgroup/memory", group, &["failcnt", "over_high"]).unwrap_or(0.0);
-    let group = counters.entities("cgroup/memory").max_by(|a, b| met(a).total_cmp(&met(b))).filter(|g| met(g) > 0.0);
+    let met =
+        |group: &str| counters.delta_sum(&[cgroup_memory::FAILCNT, cgroup_memory::OVER_HIGH], group).unwrap_or(0.0);
+    let group =
+        counters.entities(cgroup_memory::SOURCE).max_by(|a, b| met(a).total_cmp(&met(b))).filter(|g| met(g) > 0.0);
     if let Some(group) = group {
         let (of, counted_in) = (
             format!("the memory limit of cgroup {group}"),
@@ -90,7 +93,7 @@ fn shortage(counters: &Counters) -> Option<Shortage> {
         );
         return Some(Shortage { of, times: met(group), counted_in });
     }
-    let times = counters.delta_sum("proc/vmstat", "", &["allocstall", "pswpin"])?;
+    let times = counters.delta_sum(&[vmstat::ALLOCSTALL, vmstat::PSWPIN], "")?;
     let host = Shortage {
         of: "the host's memory".into(),
         times,

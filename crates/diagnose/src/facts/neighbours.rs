@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 
 use recording::tables::Neighbour;
 
+use crate::answer::Gap;
 use crate::case::{Case, Fact};
-use crate::verdict::Gap;
 
 /// The processes, by id.
 pub struct Neighbours(pub Vec<Neighbour>);

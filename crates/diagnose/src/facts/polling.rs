@@ -13,13 +13,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::calls::{Calls, Counted, OnDescriptor, SOON_NS, Sampled, TINY_NS};
 use super::profile::{Place, Profile};
 use super::stacks::Stacks;
-use crate::case::{Case, Fact, gap};
+use crate::answer::Gap;
+use crate::case::{Case, Fact};
 use crate::ledger::threads::Threads;
 use crate::runtimes::event_loops::EventLoop;
 use crate::runtimes::spins::RuntimeSpin;
 use crate::statistics::{ratio, share};
 use crate::syscall::{Family, Timeout, family};
-use crate::verdict::Gap;
 
 /// Sampled results needed before their share means anything.
 const MIN_RESULTS: u64 = 10;
@@ -138,7 +138,7 @@ impl Fact for Polling {
         };
         let counted = calls.windows.counted_ns > 0.0 && !calls.counted.is_empty();
         if !counted && view.profile.is_none() {
-            return Err(gap("call", "neither samples nor windows show the target's system calls"));
+            return Err(Gap::not_recorded("call", "neither samples nor windows show the target's system calls"));
         }
         let asks = |name: &str| asks(family(name));
         let mut ids: BTreeSet<(u32, u32)> = BTreeSet::new();

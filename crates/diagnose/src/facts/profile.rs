@@ -14,11 +14,12 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use recording::tables;
 
-use super::stacks::{Code, Stacks};
-use crate::case::{Case, Fact, gap};
-use crate::runtimes::Part;
+use super::stacks::Stacks;
+use crate::answer::Gap;
+use crate::case::{Case, Fact};
+use crate::runtimes::code::Code;
+use crate::runtimes::{Part, is_glue};
 use crate::statistics::{Weights, share};
-use crate::verdict::Gap;
 use stretches::Stretches;
 
 /// Samples of one thread with the same place.
@@ -75,6 +76,8 @@ pub struct Function {
     pub credited: u64,
     /// Samples in which it was anywhere on the stack.
     pub inclusive: u64,
+    /// Samples in which no other function of the program's own had called it: a thread's first one, a loop.
+    pub outermost: u64,
 }
 
 /// The profile of the target.
@@ -108,7 +111,10 @@ impl Fact for Profile {
     fn compute(case: &Case) -> Result<Self, Gap> {
         let rows = case.recording.rows::<tables::Sample>();
         if rows.is_empty() {
-            return Err(gap("sample", "the recording has no on-CPU samples: the sampler did not run, or nothing ran"));
+            return Err(Gap::not_recorded(
+                "sample",
+                "the recording has no on-CPU samples: the sampler did not run, or nothing ran",
+            ));
         }
         let stacks = case.fact::<Stacks>()?;
         let mut profile = Profile {
@@ -160,11 +166,17 @@ impl Profile {
     pub fn functions(&self, stacks: &Stacks, only: impl Fn(&Place) -> bool) -> Vec<Function> {
         let mut all = Functions { profile: self, at: HashMap::new(), by_name: BTreeMap::new(), out: Vec::new() };
         for (place, &weight) in self.places.iter().filter(|(p, _)| only(p)) {
-            let mut seen = BTreeSet::new();
+            let (mut seen, mut outermost) = (BTreeSet::new(), None);
             for (depth, code) in stacks.user(place.stack).enumerate() {
                 let at = all.of(code, code.part);
                 all.out[at].own += if depth == 0 && !place.kernel { weight } else { 0 };
                 all.out[at].inclusive += if seen.insert(at) { weight } else { 0 };
+                if code.part == Part::Own && !is_glue(&code.symbol) {
+                    outermost = Some(at);
+                }
+            }
+            if let Some(at) = outermost.filter(|_| stacks.is_complete(place.stack)) {
+                all.out[at].outermost += weight;
             }
             if let (false, Some((code, part))) = (place.kernel, stacks.credited(place.stack)) {
                 let at = all.of(code, part);
@@ -203,6 +215,7 @@ impl Profile {
             own: 0,
             credited: 0,
             inclusive: 0,
+            outermost: 0,
         }
     }
 }

@@ -5,10 +5,11 @@ use recording::tables;
 
 use super::calls::Calls;
 use super::profile::Profile;
+use crate::answer::{Gap, Unseen, WORTH_A_WORD};
 use crate::case::{Case, Fact};
 use crate::ledger::threads::Threads;
 use crate::statistics::{ratio, share};
-use crate::verdict::{Cost, Coverage, Gap};
+use crate::verdict::{Cost, Coverage};
 use crate::wording::percent;
 
 /// The evidence about the evidence.
@@ -54,9 +55,6 @@ impl Fact for Quality {
     }
 }
 
-/// Share of one kind of events from which on their loss is told in a sentence; below, a number does.
-const LOSS_WORTH_A_WORD: f64 = 0.01;
-
 /// The slices of the table added up.
 fn losses(case: &Case) -> Vec<tables::Loss> {
     let mut sums: Vec<tables::Loss> = Vec::new();
@@ -74,18 +72,16 @@ fn losses(case: &Case) -> Vec<tables::Loss> {
 
 /// What the collector said that it could not see, what it lost, and what it could not finish.
 fn gaps(case: &Case) -> Vec<Gap> {
-    let said = case.recording.rows::<tables::Gap>().iter().map(|g| Gap { what: g.what.clone(), why: g.why.clone() });
-    let lost = |l: &&tables::Loss| share(l.count as f64, l.count as f64 + l.kept as f64) >= LOSS_WORTH_A_WORD;
+    let said = case.recording.rows::<tables::Gap>().iter().map(Gap::from);
+    let part = |l: &tables::Loss| share(l.count as f64, l.count as f64 + l.kept as f64);
     let full = |l: &tables::Loss| {
-        let part = percent(share(l.count as f64, l.count as f64 + l.kept as f64));
-        Gap { what: l.what.clone(), why: format!("{part} were lost: what the kernel keeps of them was full") }
+        let why = format!("{} were lost: what the kernel keeps of them was full", percent(part(l)));
+        Gap::new(&l.what, Unseen::Lost, why).of_share(part(l))
     };
-    let cut = (!case.recording.meta.sealed).then(|| Gap {
-        what: "the end".into(),
-        why: "the capture was killed: names of some functions and costs are written last and are missing".into(),
-    });
+    let why = "the capture was killed: names of some functions and costs are written last and are missing";
+    let cut = (!case.recording.meta.sealed).then(|| Gap::new("the end", Unseen::CutShort, why));
     let losses = losses(case);
-    let losses = losses.iter().filter(lost).map(full);
+    let losses = losses.iter().filter(|l| part(l) >= WORTH_A_WORD).map(full);
     said.chain(losses).chain(cut).collect()
 }
 

@@ -3,12 +3,17 @@
 //!
 //! A cell that was not read is empty, which is not the same as zero.
 
+use recording::counters::{
+    Key, cgroup_memory, cgroup_pids, conntrack, diskstats, file_nr, link, listeners, meminfo, net_dev, netstat, pid,
+    pressure, snmp, softnet_stat, vmstat,
+};
+
 use super::counters::Counters;
 use super::cpus::Cpus;
+use crate::answer::Gap;
 use crate::case::{Case, Fact};
 use crate::ledger::threads::Threads;
 use crate::statistics::{ratio, share};
-use crate::verdict::Gap;
 use crate::wording::{count, cpu_list, percent};
 
 /// A number and what it means, `(0.93, "busy")`.
@@ -45,14 +50,14 @@ impl Fact for Resources {
         let queued_ns = case.fact::<Threads>().map_or(0.0, |t| t.total.waiting_for_cpu_ns());
         let read = Reader { c: &counters, length_ns: case.length_ns(), queued_ns };
         let mut rows = vec![read.cpus(&cpus), read.allowed(&cpus), read.memory(), read.swap()];
-        rows.extend(counters.entities("proc/diskstats").map(|e| read.disk(e)));
-        rows.extend(counters.entities("proc/net/dev").map(|e| read.interface(e)));
+        rows.extend(counters.entities(diskstats::SOURCE).map(|e| read.disk(e)));
+        rows.extend(counters.entities(net_dev::SOURCE).map(|e| read.interface(e)));
         rows.extend([read.tcp(), read.udp(), read.packets(), read.host_files(), read.conntrack()]);
-        rows.extend(counters.entities("proc/pid").map(|e| read.process_files(e)));
-        rows.extend(counters.entities("proc/net/listeners").map(|e| read.listener(e)));
+        rows.extend(counters.entities(pid::SOURCE).map(|e| read.process_files(e)));
+        rows.extend(counters.entities(listeners::SOURCE).map(|e| read.listener(e)));
         rows.extend(cpus.quota_cpus(case).map(|limit| read.quota(&cpus, limit, &case.recording.meta.target.cgroup)));
-        rows.extend(counters.entities("cgroup/memory").map(|e| read.cgroup_memory(e)));
-        rows.extend(counters.entities("cgroup/pids").map(|e| read.cgroup_pids(e)));
+        rows.extend(counters.entities(cgroup_memory::SOURCE).map(|e| read.cgroup_memory(e)));
+        rows.extend(counters.entities(cgroup_pids::SOURCE).map(|e| read.cgroup_pids(e)));
         let read_something = |r: &UseRow| r.utilization.is_some() || r.saturation.is_some() || r.errors.is_some();
         rows.retain(|r| read_something(r) || r.resource.starts_with(QUOTA));
         Ok(Resources { rows })
@@ -79,7 +84,7 @@ fn number(value: Option<f64>, unit: &str) -> Cell {
 impl Reader<'_> {
     /// Share of the window in which somebody stalled, by pressure stall information.
     fn stalled(&self, resource: &str) -> Cell {
-        let some = self.c.delta("proc/pressure", resource, "some_ns")?;
+        let some = self.c.delta(pressure::SOME_NS, resource)?;
         let stalled = share(some, self.length_ns);
         Some((stalled, format!("{} of the time something stalled", percent(stalled))))
     }
@@ -120,24 +125,21 @@ impl Reader<'_> {
     }
 
     fn memory(&self) -> UseRow {
-        let (source, total) = ("proc/meminfo", self.c.last("proc/meminfo", "", "MemTotal_bytes"));
-        let free = self.c.last(source, "", "MemAvailable_bytes");
+        let total = self.c.last(meminfo::MEM_TOTAL, "");
+        let free = self.c.last(meminfo::MEM_AVAILABLE, "");
         UseRow {
             resource: "memory".into(),
             utilization: used(total.zip(free).map(|(t, f)| t - f), total),
             saturation: self.stalled("memory"),
-            errors: number(self.c.delta("proc/vmstat", "", "oom_kill"), "OOM kills"),
-            note: self
-                .c
-                .delta("proc/vmstat", "", "pgmajfault")
-                .map_or(String::new(), |n| format!("{} major faults", count(n))),
+            errors: number(self.c.delta(vmstat::OOM_KILL, ""), "OOM kills"),
+            note: self.c.delta(vmstat::PGMAJFAULT, "").map_or(String::new(), |n| format!("{} major faults", count(n))),
         }
     }
 
     fn swap(&self) -> UseRow {
-        let total = self.c.last("proc/meminfo", "", "SwapTotal_bytes").filter(|t| *t > 0.0);
-        let free = self.c.last("proc/meminfo", "", "SwapFree_bytes");
-        let moved = total.and_then(|_| self.c.delta_sum("proc/vmstat", "", &["pswpin", "pswpout"]));
+        let total = self.c.last(meminfo::SWAP_TOTAL, "").filter(|t| *t > 0.0);
+        let free = self.c.last(meminfo::SWAP_FREE, "");
+        let moved = total.and_then(|_| self.c.delta_sum(&[vmstat::PSWPIN, vmstat::PSWPOUT], ""));
         UseRow {
             resource: "swap".into(),
             utilization: used(total.zip(free).map(|(t, f)| t - f), total),
@@ -147,13 +149,13 @@ impl Reader<'_> {
     }
 
     fn disk(&self, disk: &str) -> UseRow {
-        let read = |name| self.c.delta("proc/diskstats", disk, name);
-        let queue = read("weighted_io_ns").map(|ns| ratio(ns, self.length_ns));
-        let operations = read("reads").unwrap_or(0.0) + read("writes").unwrap_or(0.0);
-        let each = ratio(read("weighted_io_ns").unwrap_or(0.0), operations);
+        let read = |key| self.c.delta(key, disk);
+        let queue = read(diskstats::WEIGHTED_IO_NS).map(|ns| ratio(ns, self.length_ns));
+        let operations = read(diskstats::READS).unwrap_or(0.0) + read(diskstats::WRITES).unwrap_or(0.0);
+        let each = ratio(read(diskstats::WEIGHTED_IO_NS).unwrap_or(0.0), operations);
         UseRow {
             resource: format!("disk {disk}"),
-            utilization: used(read("io_ns"), Some(self.length_ns)),
+            utilization: used(read(diskstats::IO_NS), Some(self.length_ns)),
             saturation: queue.map(|q| (q, format!("{q:.2} requests queued on average"))),
             errors: None,
             note: format!("{} operations, {:.2} ms each", count(operations), each / 1e6),
@@ -161,75 +163,75 @@ impl Reader<'_> {
     }
 
     fn interface(&self, name: &str) -> UseRow {
-        let read = |n: &str| self.c.delta("proc/net/dev", name, n);
-        let speed = self.c.last("sys/class/net", name, "speed_bits_per_s");
+        let read = |key| self.c.delta(key, name);
+        let speed = self.c.last(link::SPEED, name);
         // A link is full in one direction first.
-        let busier = read("rx_bytes").unwrap_or(0.0).max(read("tx_bytes").unwrap_or(0.0));
+        let busier = read(net_dev::RX_BYTES).unwrap_or(0.0).max(read(net_dev::TX_BYTES).unwrap_or(0.0));
         let bits = ratio(busier * 8.0 * 1e9, self.length_ns);
         UseRow {
             resource: format!("interface {name}"),
             utilization: used(Some(bits), speed),
-            saturation: number(self.c.delta_sum("proc/net/dev", name, &["rx_dropped", "tx_dropped"]), "dropped"),
-            errors: number(self.c.delta_sum("proc/net/dev", name, &["rx_errors", "tx_errors"]), "errors"),
+            saturation: number(self.c.delta_sum(&[net_dev::RX_DROPPED, net_dev::TX_DROPPED], name), "dropped"),
+            errors: number(self.c.delta_sum(&[net_dev::RX_ERRORS, net_dev::TX_ERRORS], name), "errors"),
             note: format!("{:.1} Mbit/s in the busier direction", bits / 1e6),
         }
     }
 
     fn tcp(&self) -> UseRow {
-        let ext = |names: &[&str]| self.c.delta_sum("proc/net/netstat", "TcpExt", names);
-        let retransmitted = self.c.delta("proc/net/snmp", "Tcp", "RetransSegs");
+        let ext = |keys: &[Key]| self.c.delta_sum(keys, "TcpExt");
+        let retransmitted = self.c.delta(snmp::RETRANS_SEGS, "Tcp");
         UseRow {
             resource: "TCP".into(),
             utilization: None,
-            saturation: number(ext(&["ListenOverflows", "ListenDrops"]), "connections refused by full queues"),
+            saturation: number(
+                ext(&[netstat::LISTEN_OVERFLOWS, netstat::LISTEN_DROPS]),
+                "connections refused by full queues",
+            ),
             errors: number(retransmitted, "segments retransmitted"),
-            note: self
-                .c
-                .delta("proc/net/snmp", "Tcp", "OutSegs")
-                .map_or(String::new(), |n| format!("{} segments sent", count(n))),
+            note: self.c.delta(snmp::OUT_SEGS, "Tcp").map_or(String::new(), |n| format!("{} segments sent", count(n))),
         }
     }
 
     fn udp(&self) -> UseRow {
-        let read = |names: &[&str]| self.c.delta_sum("proc/net/snmp", "Udp", names);
+        let read = |keys: &[Key]| self.c.delta_sum(keys, "Udp");
         UseRow {
             resource: "UDP".into(),
             utilization: None,
-            saturation: number(read(&["RcvbufErrors", "SndbufErrors"]), "datagrams without buffer"),
-            errors: number(read(&["InErrors"]), "receive errors"),
+            saturation: number(read(&[snmp::RCVBUF_ERRORS, snmp::SNDBUF_ERRORS]), "datagrams without buffer"),
+            errors: number(read(&[snmp::IN_ERRORS]), "receive errors"),
             note: String::new(),
         }
     }
 
     fn packets(&self) -> UseRow {
-        let sum = |name: &str| {
-            let source = "proc/net/softnet_stat";
-            self.c.entities(source).filter_map(|e| self.c.delta(source, e, name)).reduce(|a, b| a + b)
+        let sum = |key: Key| {
+            let cpus = self.c.entities(softnet_stat::SOURCE);
+            cpus.filter_map(|cpu| self.c.delta(key, cpu)).reduce(|a, b| a + b)
         };
         UseRow {
             resource: "packet processing".into(),
             utilization: None,
-            saturation: number(sum("time_squeeze"), "rounds cut short"),
-            errors: number(sum("dropped"), "packets dropped"),
-            note: sum("processed").map_or(String::new(), |n| format!("{} packets", count(n))),
+            saturation: number(sum(softnet_stat::TIME_SQUEEZE), "rounds cut short"),
+            errors: number(sum(softnet_stat::DROPPED), "packets dropped"),
+            note: sum(softnet_stat::PROCESSED).map_or(String::new(), |n| format!("{} packets", count(n))),
         }
     }
 
     fn host_files(&self) -> UseRow {
-        let last = |name| self.c.last("proc/sys/fs/file-nr", "", name);
+        let last = |key| self.c.last(key, "");
         UseRow {
             resource: "open files, host".into(),
-            utilization: used(last("allocated"), last("max")),
+            utilization: used(last(file_nr::ALLOCATED), last(file_nr::MAX)),
             ..UseRow::default()
         }
     }
 
-    fn process_files(&self, pid: &str) -> UseRow {
-        let read = |name| self.c.last("proc/pid", pid, name);
+    fn process_files(&self, process: &str) -> UseRow {
+        let read = |key| self.c.last(key, process);
         UseRow {
-            resource: format!("open files, process {pid}"),
-            utilization: used(self.c.max("proc/pid", pid, "open_files"), read("open_files_limit")),
-            note: read("open_files").map_or(String::new(), |n| format!("{} open", count(n))),
+            resource: format!("open files, process {process}"),
+            utilization: used(self.c.max(pid::OPEN_FILES, process), read(pid::OPEN_FILES_LIMIT)),
+            note: read(pid::OPEN_FILES).map_or(String::new(), |n| format!("{} open", count(n))),
             ..UseRow::default()
         }
     }
@@ -237,16 +239,16 @@ impl Reader<'_> {
     fn listener(&self, listener: &str) -> UseRow {
         UseRow {
             resource: format!("accept queue of {listener}"),
-            saturation: number(self.c.max("proc/net/listeners", listener, "accept_queue"), "waiting at most"),
+            saturation: number(self.c.max(listeners::ACCEPT_QUEUE, listener), "waiting at most"),
             ..UseRow::default()
         }
     }
 
     fn conntrack(&self) -> UseRow {
-        let read = |name| self.c.last("nf_conntrack", "", name);
+        let read = |key| self.c.last(key, "");
         UseRow {
             resource: "connection tracking".into(),
-            utilization: used(read("count"), read("max")),
+            utilization: used(read(conntrack::COUNT), read(conntrack::MAX)),
             ..UseRow::default()
         }
     }
@@ -264,21 +266,21 @@ impl Reader<'_> {
     }
 
     fn cgroup_memory(&self, path: &str) -> UseRow {
-        let read = |name| self.c.last("cgroup/memory", path, name);
+        let read = |key| self.c.last(key, path);
         UseRow {
             resource: format!("memory of cgroup {path}"),
-            utilization: used(read("usage_bytes"), read("limit_bytes")),
-            saturation: number(self.c.delta("cgroup/memory", path, "failcnt"), "times at the limit"),
-            errors: number(self.c.delta("cgroup/memory", path, "oom_kill"), "OOM kills"),
+            utilization: used(read(cgroup_memory::USAGE_BYTES), read(cgroup_memory::LIMIT_BYTES)),
+            saturation: number(self.c.delta(cgroup_memory::FAILCNT, path), "times at the limit"),
+            errors: number(self.c.delta(cgroup_memory::OOM_KILL, path), "OOM kills"),
             note: String::new(),
         }
     }
 
     fn cgroup_pids(&self, path: &str) -> UseRow {
-        let read = |name| self.c.last("cgroup/pids", path, name);
+        let read = |key| self.c.last(key, path);
         UseRow {
             resource: format!("tasks of cgroup {path}"),
-            utilization: used(read("current"), read("max")),
+            utilization: used(read(cgroup_pids::CURRENT), read(cgroup_pids::MAX)),
             ..UseRow::default()
         }
     }

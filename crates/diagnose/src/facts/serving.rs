@@ -7,9 +7,9 @@ use std::collections::BTreeSet;
 use recording::tables::Wait;
 
 use super::calls::Calls;
+use crate::answer::Gap;
 use crate::case::{Case, Fact};
 use crate::syscall::{Family, family};
-use crate::verdict::Gap;
 
 /// The threads.
 pub struct Serving(BTreeSet<(u32, u32)>);

@@ -4,15 +4,16 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use recording::counters::{cgroup_freezer, pid};
 use recording::tables::{Neighbour, Wait, Wakeup};
 
 use super::counters::Counters;
 use super::stacks::Stacks;
+use crate::answer::Gap;
 use crate::case::{Case, Fact};
 use crate::ledger::blocked::{Blocked, FROZEN, STOPPED, TRACED, of_wait};
 use crate::ledger::threads::Threads;
 use crate::statistics::share;
-use crate::verdict::Gap;
 
 /// How a thread was held.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -92,20 +93,19 @@ fn continued_by(case: &Case) -> Vec<(String, u64)> {
 /// The cgroup that was frozen for most of the window: by its own clock where the kernel keeps one, else as often as it was
 /// found so.
 fn frozen(case: &Case, counters: &Counters) -> Option<(String, f64)> {
-    const SOURCE: &str = "cgroup/freezer";
     let part = |group: &str| {
-        let found = counters.mean(SOURCE, group, "frozen", case.length_ns()).map_or(0.0, |mean| mean.value);
-        counters.delta(SOURCE, group, "frozen_ns").map_or(found, |ns| share(ns, case.length_ns()))
+        let found = counters.mean(cgroup_freezer::FROZEN, group, case.length_ns()).map_or(0.0, |mean| mean.value);
+        counters.delta(cgroup_freezer::FROZEN_NS, group).map_or(found, |ns| share(ns, case.length_ns()))
     };
-    let groups = counters.entities(SOURCE).map(|group| (group.to_string(), part(group)));
+    let groups = counters.entities(cgroup_freezer::SOURCE).map(|group| (group.to_string(), part(group)));
     groups.filter(|(_, part)| *part > 0.0).max_by(|a, b| a.1.total_cmp(&b.1))
 }
 
 fn tracers(case: &Case, counters: &Counters) -> Vec<String> {
-    let tracer = |pid: &str| counters.max("proc/pid", pid, "tracer_pid").map(|pid| pid as u32);
+    let tracer = |process: &str| counters.max(pid::TRACER_PID, process).map(|pid| pid as u32);
     let neighbours = case.recording.rows::<Neighbour>();
     let comm = |pid: u32| neighbours.iter().rfind(|n| n.pid == pid).map_or("process", |n| n.comm.as_str());
-    let found: BTreeSet<u32> = counters.entities("proc/pid").filter_map(tracer).collect();
+    let found: BTreeSet<u32> = counters.entities(pid::SOURCE).filter_map(tracer).collect();
     found.into_iter().map(|pid| format!("{}/{pid}", comm(pid))).collect()
 }
 

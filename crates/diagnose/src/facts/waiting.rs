@@ -5,14 +5,16 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use recording::tables::Wakeup;
 
+use crate::answer::{Gap, Measured};
 use crate::case::{Case, Fact};
 use crate::facts::connections::Connections;
-use crate::facts::stacks::{Code, Stacks};
+use crate::facts::stacks::Stacks;
 use crate::ledger::threads::Threads;
+use crate::runtimes::code::Code;
 use crate::runtimes::{Part, timers};
 use crate::statistics::{ratio, share};
 use crate::syscall::{Family, family};
-use crate::verdict::{self, Gap, Measured};
+use crate::verdict;
 use crate::walk::chains::{Chain, Link, Nature};
 use crate::walk::clients::Clients;
 use crate::walk::hand_offs::LOCK;

@@ -3,16 +3,17 @@
 
 use std::collections::BTreeSet;
 
+use recording::counters::{listeners, snmp};
 use recording::tables::{Wait, Wakeup};
 
 use super::calls::Calls;
 use super::counters::Counters;
+use crate::answer::Gap;
 use crate::case::{Case, Fact};
 use crate::ledger::blocked::Blocked;
 use crate::ledger::threads::Threads;
 use crate::statistics::share;
 use crate::syscall::{Family, family};
-use crate::verdict::Gap;
 use crate::walk::Walk;
 
 /// The listener with the longest queue, and who accepts.
@@ -42,10 +43,10 @@ impl Fact for Workers {
         let (ledger, counters) = (case.fact::<Threads>()?, case.fact::<Counters>());
         let mut workers = Self::default();
         if let Ok(counters) = counters {
-            for listener in counters.entities("proc/net/listeners") {
+            for listener in counters.entities(listeners::SOURCE) {
                 workers.add_listener(case, &counters, listener);
             }
-            let made = counters.delta("proc/net/snmp", "Tcp", "PassiveOpens").unwrap_or(0.0);
+            let made = counters.delta(snmp::PASSIVE_OPENS, "Tcp").unwrap_or(0.0);
             workers.wait_ns = if made > 0.0 { workers.queue * case.length_ns() / made } else { f64::INFINITY };
         }
         let accepting = accepting(case);
@@ -68,45 +69,14 @@ impl Fact for Workers {
 
 impl Workers {
     fn add_listener(&mut self, case: &Case, counters: &Counters, listener: &str) {
-        let Some(queue) = counters.mean("proc/net/listeners", listener, "accept_queue", case.length_ns()) else {
+        let Some(queue) = counters.mean(listeners::ACCEPT_QUEUE, listener, case.length_ns()) else {
             return;
         };
         if queue.value > self.queue {
             (self.listener, self.queue, self.queued) = (listener.to_string(), queue.value, queue.above_zero);
         }
     }
-
-    /// Whether connections wait nearly all the time, and long enough to be felt, whatever keeps the workers.
-    pub fn are_asked_for(&self) -> bool {
-        self.queue >= MIN_QUEUE && self.queued >= MIN_QUEUED && self.wait_ns >= MIN_WAIT_NS
-    }
-
-    /// Whether the workers have or want a CPU most of the time.
-    pub fn are_computing(&self) -> bool {
-        self.threads > 0 && self.busy >= MAX_BUSY
-    }
-
-    /// Whether connections wait although nothing but the number of workers keeps them: those are neither free nor short
-    /// of CPU.
-    pub fn are_taken(&self) -> bool {
-        self.threads > 0 && self.are_asked_for() && self.free < MAX_FREE && !self.are_computing()
-    }
 }
-
-/// Connections in the queue on average: one is always there.
-const MIN_QUEUE: f64 = 1.0;
-
-/// Of a connection in the queue, on average: with thousands a second, somebody is always about to be taken.
-const MIN_WAIT_NS: f64 = 5e6;
-
-/// Share of the window with a queue: bursts come and go.
-const MIN_QUEUED: f64 = 0.7;
-
-/// Share of the workers' time in which they wait for a connection: between two of them, no longer.
-const MAX_FREE: f64 = 0.1;
-
-/// Share of their time in which they have or want a CPU: above, the CPU is what there is too little of.
-const MAX_BUSY: f64 = 0.6;
 
 /// Threads that were seen to accept: in the windows in which calls were counted, in a sample, or waiting for a connection.
 fn accepting(case: &Case) -> BTreeSet<(u32, u32)> {

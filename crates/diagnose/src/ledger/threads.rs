@@ -12,11 +12,11 @@ use std::collections::BTreeMap;
 use recording::tables;
 
 use super::blocked::{Blocked, of_wait};
-use crate::case::{Case, Fact, gap};
+use crate::answer::Gap;
+use crate::case::{Case, Fact};
 use crate::facts::stacks::Stacks;
 use crate::statistics::{Weights, ratio, share, share_error};
 use crate::syscall::family;
-use crate::verdict::Gap;
 
 /// Ledger lines of a thread or of many, ns.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -170,7 +170,10 @@ impl Fact for Threads {
     fn compute(case: &Case) -> Result<Self, Gap> {
         let rows = case.recording.rows::<tables::Thread>();
         if rows.is_empty() {
-            return Err(gap("thread", "the recording has no thread ledger: the scheduler probe did not run"));
+            return Err(Gap::not_recorded(
+                "thread",
+                "the recording has no thread ledger: the scheduler probe did not run",
+            ));
         }
         let mut threads: BTreeMap<Key, ThreadLedger> = BTreeMap::new();
         let mut blocked: BTreeMap<Key, f64> = BTreeMap::new();

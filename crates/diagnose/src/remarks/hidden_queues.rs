@@ -4,12 +4,13 @@
 
 use recording::tables::{Sample, WaitStack};
 
-use crate::case::{Case, gap};
+use crate::answer::{Gap, Unseen};
+use crate::case::Case;
 use crate::facts::stacks::Stacks;
 use crate::facts::unexplained::Unexplained;
 use crate::facts::waiting::Waiting;
+use crate::judgement::standing::matters;
 use crate::runtimes::opaque::{self, Opaque};
-use crate::verdict::Gap;
 
 /// What may wait unseen, and how to see it.
 pub(crate) struct Hidden {
@@ -41,7 +42,7 @@ pub(crate) fn gap_of(case: &Case) -> Option<Gap> {
         return None;
     }
     let so_far = match case.fact::<Unexplained>() {
-        Ok(u) if !u.matters() => match u.late {
+        Ok(u) if !matters(&u) => match u.late {
             few if few < HARDLY_ANY => {
                 "; no answer was owed for 10 ms or longer, so little can have been lost there".into()
             }
@@ -53,7 +54,7 @@ pub(crate) fn gap_of(case: &Case) -> Option<Gap> {
     };
     let Hidden { what, look } = look(case);
     let why = format!("{what} wait where the kernel sees nothing ({}){so_far}; to see them: {look}", runtime.name);
-    Some(gap("queues inside the program", why))
+    Some(Gap::new("queues inside the program", Unseen::InsideTheProgram, why))
 }
 
 /// The runtime of the target, told by the functions in its samples and waits.

@@ -2,12 +2,12 @@
 //! How much of the CPU time is in code without names: what is said about functions knows that much less.
 
 use super::Remark;
-use crate::case::{Case, gap};
+use crate::answer::{Gap, Unseen};
+use crate::case::Case;
 use crate::facts::profile::Profile;
 use crate::facts::stacks::Stacks;
 use crate::runtimes::jit;
 use crate::statistics::share;
-use crate::verdict::Gap;
 use crate::wording::percent;
 
 /// From a quarter on, a list of the largest functions misses too much to be one.
@@ -75,7 +75,7 @@ pub(crate) fn function_names(case: &Case) -> Option<Gap> {
         unnamed.what,
         unnamed.remedy
     );
-    Some(gap("function names", why))
+    Some(Gap::new("function names", Unseen::Partial, why).of_share(unnamed.share))
 }
 
 #[cfg(test)]

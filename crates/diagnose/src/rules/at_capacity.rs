@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Everything that the service may use is full of its own, spread-out work. Accuses nobody.
 
+use recording::counters::snmp;
 use recording::tables;
 
 use super::{Check, Explain, Rule, Statement};
+use crate::answer::Gap;
 use crate::case::Case;
 use crate::facts::calls::Calls;
-use crate::facts::limits::{Limits, ThreadUse};
+use crate::facts::limits::Limits;
 use crate::facts::profile::Profile;
-use crate::facts::serving::Serving;
 use crate::facts::stacks::Stacks;
-use crate::remarks::{self, chosen_polling};
+use crate::judgement::full::{Full, full};
+use crate::remarks;
 use crate::runtimes::Part;
-use crate::runtimes::interpreters::{self, Interpreter};
 use crate::statistics::{ratio, share};
-use crate::verdict::Gap;
-use crate::wording::{count, percent, plural, seconds};
+use crate::wording::{count, percent, seconds};
 
 pub(super) static RULE: Rule = Rule {
     cause: "at-capacity",
@@ -32,110 +32,8 @@ pub(super) static RULE: Rule = Rule {
     check: Check::Neutral(check),
 };
 
-/// Nine tenths: queues in front of a resource grow without bound on the way from there to full.
-pub(super) const FULL: f64 = 0.9;
-
-/// A thread that wants a CPU all the time but gets it less than half of it waits more than it works.
-const MIN_ON_CPU: f64 = 0.5;
-
 /// The service's work is in one thread from here on.
 const MOST: f64 = 0.6;
-
-/// Share of slices at one CPU before a service of many threads counts as running one at a time.
-const STEADY: f64 = 0.8;
-
-/// Share of samples with another thread at the same moment up to which threads may be said to run one at a time. Measured:
-/// Ruby threads under their interpreter's lock 0 %, one goroutine that spins 3 %; a Java pool at 0.8 cores of two 39 %,
-/// C++ threads on two full CPUs 96 %. A C pool whose requests came evenly spaced had 3 % at 0.97 cores: a load that leaves
-/// gaps is none of a lock's, see [`Limits::one_at_a_time`].
-const MAX_TOGETHER: f64 = 0.1;
-
-/// Something that is full, and whose samples tell with what.
-#[derive(Clone, Debug, PartialEq)]
-pub(super) struct Full {
-    /// In words, with its verb, `the CPUs it may use are`.
-    pub what: String,
-    /// The full threads; none = the target as a whole.
-    pub threads: Vec<(u32, u32)>,
-    /// Command name, where it is one thread.
-    pub comm: String,
-    /// How full.
-    pub utilization: f64,
-    /// Share of the target's CPU time that it is full of.
-    pub of_target: f64,
-    /// Measured, or only inferred from the shape of the load.
-    pub certain: bool,
-}
-
-impl Full {
-    /// The one thread that is full, if it is one.
-    pub fn thread(&self) -> Option<(u32, u32)> {
-        self.threads.first().copied().filter(|_| self.threads.len() == 1)
-    }
-
-    /// Whether it is a thread that computes by itself while others serve: what it does, they do not wait for in turn.
-    pub fn does_not_serve(&self, case: &Case) -> bool {
-        let (Some(thread), Ok(serving)) = (self.thread(), case.fact::<Serving>()) else { return false };
-        !serving.has(thread) && serving.others(thread) && chosen_polling::poller(case, self.thread()).is_none()
-    }
-
-    /// The interpreter that runs one thread at a time in it, if it is most of its time.
-    pub fn interpreter(&self, case: &Case) -> Option<&'static Interpreter> {
-        let (profile, stacks) = (case.fact::<Profile>().ok()?, case.fact::<Stacks>().ok()?);
-        let (mut all, mut interpreted, mut found) = (0, 0, None);
-        let inside = |at: (u32, u32)| self.threads.is_empty() || self.threads.contains(&at);
-        for (place, &weight) in profile.places.iter().filter(|(place, _)| inside((place.pid, place.tid))) {
-            all += weight;
-            if let Some(interpreter) = interpreters::of(stacks.user(place.stack)) {
-                interpreted += weight;
-                found = Some(interpreter);
-            }
-        }
-        found.filter(|_| interpreted * 2 >= all)
-    }
-}
-
-/// Everything that is full with the target's own work, the widest first.
-pub(super) fn full(limits: &Limits) -> Vec<Full> {
-    let whole = |what: &str, utilization: f64, certain: bool| Full {
-        what: what.to_string(),
-        threads: Vec::new(),
-        comm: String::new(),
-        utilization,
-        of_target: 1.0,
-        certain,
-    };
-    let mut all = Vec::new();
-    if let Some(u) = limits.allowed_cpus.filter(|u| *u >= FULL && limits.target_share.unwrap_or(0.0) >= 0.5) {
-        all.push(whole("the CPUs it may use are", u, true));
-    }
-    all.extend(limits.quota.filter(|u| *u >= FULL).map(|u| whole("its CPU quota is", u, true)));
-    let threads: Vec<&ThreadUse> =
-        limits.threads.iter().filter(|t| t.demand >= FULL && t.on_cpu >= MIN_ON_CPU).collect();
-    if threads.len() > 1 {
-        all.push(Full {
-            what: format!("its {} are each", plural(threads.len(), "busiest thread")),
-            threads: threads.iter().map(|t| (t.pid, t.tid)).collect(),
-            comm: String::new(),
-            utilization: threads.iter().map(|t| t.demand).fold(1.0, f64::min),
-            of_target: threads.iter().map(|t| t.of_target).sum(),
-            certain: true,
-        });
-    }
-    all.extend(threads.into_iter().map(|t| Full {
-        what: format!("thread {} (tid {}) is", t.comm, t.tid),
-        threads: vec![(t.pid, t.tid)],
-        comm: t.comm.clone(),
-        utilization: t.demand,
-        of_target: t.of_target,
-        certain: true,
-    }));
-    let alone = limits.together.is_some_and(|share| share <= MAX_TOGETHER);
-    if all.is_empty() && limits.one_at_a_time >= STEADY && alone {
-        all.push(whole("the one thread it seems to run at a time is", 1.0, false));
-    }
-    all
-}
 
 fn check(case: &Case, _: &[Gap]) -> Option<Statement> {
     let limits = case.fact::<Limits>().ok()?;
@@ -242,7 +140,7 @@ fn per_operation(case: &Case, cores: f64) -> Option<String> {
         ));
     }
     let counters = case.fact::<crate::facts::counters::Counters>().ok()?;
-    let segments = ratio(counters.delta("proc/net/snmp", "Tcp", "InSegs")?, case.seconds());
+    let segments = ratio(counters.delta(snmp::IN_SEGS, "Tcp")?, case.seconds());
     (segments >= 1.0).then(|| {
         format!(
             "{} of CPU time for each packet that arrived by TCP, {} a second by the kernel's counter InSegs (its network \

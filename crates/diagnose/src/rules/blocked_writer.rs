@@ -2,11 +2,12 @@
 //! Threads of the target are blocked in writes that nobody takes.
 
 use super::{Check, Checked, Explain, Rule, absent, confidence, evidence, found, too_little};
+use crate::answer::Gap;
 use crate::case::Case;
 use crate::facts::stacks::Stacks;
 use crate::facts::waiting::{Waiting, links, little};
 use crate::syscall::{Family, family};
-use crate::verdict::{Explains, Finding, Gap, Subject};
+use crate::verdict::{Explains, Finding, Subject};
 use crate::walk::chains::Chain;
 use crate::wording::{percent, seconds};
 

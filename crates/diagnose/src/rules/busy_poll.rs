@@ -9,13 +9,14 @@ mod words;
 use words::{advice, besides, does, headline, name, not_waiting, remedy};
 
 use super::{COULD_BE, Check, Checked, Explain, Rule, absent, confidence, evidence, found, not_it};
-use crate::case::{Case, gap};
+use crate::answer::{Gap, Measured, Reason, Unseen};
+use crate::case::Case;
 use crate::facts::limits::Limits;
 use crate::facts::polling::{Asked, Glimpsed, Polling, Spin};
 use crate::ledger::threads::Threads;
 use crate::statistics::{ratio, share};
 use crate::syscall::{Family, family};
-use crate::verdict::{Evidence, Explains, Finding, Measured, Reason, Subject};
+use crate::verdict::{Evidence, Explains, Finding, Subject};
 use crate::wording::{cores, count, percent, plural};
 
 pub(super) static RULE: Rule = Rule {
@@ -87,7 +88,7 @@ fn check(case: &Case) -> Checked {
             found(finding(case, worst, threads, wasted_cores, part), headline(worst), advice(worst))
         }
         None => match polling.threads.iter().find(|s| is_suspect(s)) {
-            Some(s) => Err(gap("busy-poll", suspicion(s))),
+            Some(s) => Err(Gap::new(RULE.cause, Unseen::Undecided, suspicion(s))),
             None => innocent(&polling, limits.cores * case.length_ns(), case.length_ns()),
         },
     }

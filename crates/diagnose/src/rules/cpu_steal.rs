@@ -2,11 +2,12 @@
 //! The hypervisor ran somebody else while this machine wanted its CPUs.
 
 use super::{Check, Checked, Explain, Rule, confidence, evidence, found, not_it, too_little};
-use crate::case::{Case, gap};
+use crate::answer::{Gap, Measured, Reason};
+use crate::case::Case;
 use crate::facts::cpus::{CpuTime, Cpus};
 use crate::ledger::threads::{Lines, Threads};
 use crate::statistics::{ratio, share};
-use crate::verdict::{Explains, Finding, Measured, Reason, Subject};
+use crate::verdict::{Explains, Finding, Subject};
 use crate::wording::{cpu_list, percent, seconds};
 
 pub(super) static RULE: Rule = Rule {
@@ -46,7 +47,10 @@ fn check(case: &Case) -> Checked {
         return too_little(Measured::new(stolen, MIN_SHARE, "share"), why);
     }
     let Some(ledger) = ledger else {
-        return Err(gap("cpu-steal", "CPU time was stolen, but without the thread ledger nobody knows from whom"));
+        return Err(Gap::not_recorded(
+            "cpu-steal",
+            "CPU time was stolen, but without the thread ledger nobody knows from whom",
+        ));
     };
     let lines = &ledger.total;
     // Stolen from a running thread shows as interrupted; what stands behind it in the queue waits too.
@@ -113,7 +117,7 @@ fn unseen(ledger: Option<&Threads>) -> Checked {
             let seen = Measured::new(part, MIN_OF_DEMAND, "share");
             too_little(seen, format!("it waited for a CPU for {} of its CPU demand (under 5 %)", percent(part)))
         }
-        _ => Err(gap("cpu-steal", "the CPU times of /proc/stat were not recorded")),
+        _ => Err(Gap::not_recorded("cpu-steal", "the CPU times of /proc/stat were not recorded")),
     }
 }
 

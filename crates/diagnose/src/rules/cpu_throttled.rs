@@ -2,12 +2,13 @@
 //! A cgroup's CPU quota held the target: it wanted to run, and was not allowed to.
 
 use super::{COULD_BE, Check, Checked, Explain, Rule, absent, confidence, evidence, found, not_it};
-use crate::case::{Case, gap};
+use crate::answer::{Gap, Measured, Reason};
+use crate::case::Case;
 use crate::facts::cpus::{Cpus, Quota};
 use crate::facts::quality::Quality;
 use crate::ledger::threads::Threads;
 use crate::statistics::share;
-use crate::verdict::{Evidence, Explains, Finding, Measured, Reason, Subject};
+use crate::verdict::{Evidence, Explains, Finding, Subject};
 use crate::wording::{count, percent, seconds, word};
 
 pub(super) static RULE: Rule = Rule {
@@ -83,7 +84,7 @@ fn innocence(quota: Option<&Quota>, held_ns: f64, part: f64) -> String {
 fn unseen(case: &Case) -> Checked {
     match case.recording.meta.target.quota_cpus {
         None => absent("the target has no CPU quota"),
-        Some(_) => Err(gap(
+        Some(_) => Err(Gap::not_recorded(
             "cpu-throttled",
             "the target has a CPU quota, but neither cpu.stat nor the thread ledger was recorded",
         )),

@@ -2,6 +2,7 @@
 //! Threads of the target wait for a disk.
 
 use super::{Check, Checked, Explain, Rule, confidence, evidence, explained, found, too_little};
+use crate::answer::Gap;
 use crate::case::Case;
 use crate::facts::memory::Memory;
 use crate::facts::stacks::Stacks;
@@ -11,7 +12,7 @@ use crate::ledger::file_system;
 use crate::ledger::threads::Threads;
 use crate::statistics::share;
 use crate::syscall::{Family, family};
-use crate::verdict::{Explains, Finding, Gap, Subject};
+use crate::verdict::{Explains, Finding, Subject};
 use crate::walk::Kind;
 use crate::walk::chains::Chain;
 use crate::wording::{percent, seconds};

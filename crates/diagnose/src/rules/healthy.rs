@@ -2,6 +2,7 @@
 //! Nothing above a threshold explains lost time. Accuses nobody; names the next limit.
 
 use super::{Check, Explain, Rule, Statement};
+use crate::answer::Gap;
 use crate::case::Case;
 use crate::facts::limits::Limits;
 use crate::facts::resources::Resources;
@@ -9,7 +10,6 @@ use crate::facts::waiting::Waiting;
 use crate::ledger::threads::Threads;
 use crate::remarks::{self, Remark, children};
 use crate::statistics::share;
-use crate::verdict::Gap;
 use crate::wording::{cores, percent, seconds};
 
 pub(super) static RULE: Rule = Rule {

@@ -9,18 +9,20 @@ mod advice;
 mod growth;
 
 use self::advice::Advice;
-use super::at_capacity::{FULL, Full, full};
 use super::{Check, Checked, Explain, NotIt, Outcome, Rule, confidence, evidence, explained, found, not_it};
-use crate::case::{Case, gap};
+use crate::answer::{Measured, Reason};
+use crate::case::Case;
 use crate::facts::limits::Limits;
 use crate::facts::polling::Polling;
 use crate::facts::profile::{Function, Place, Profile};
 use crate::facts::stacks::Stacks;
-use crate::remarks::{chosen_polling, own_queue};
+use crate::judgement::full::{FULL, Full, full};
+use crate::judgement::poller::poller;
+use crate::remarks::own_queue;
 use crate::runtimes::Part;
 use crate::runtimes::jit::{self, Names};
 use crate::statistics::{ratio, share, share_error};
-use crate::verdict::{Explains, Finding, Measured, Reason, Subject};
+use crate::verdict::{Explains, Finding, Subject};
 use crate::wording::{percent, plural, short};
 
 pub(super) static RULE: Rule = Rule {
@@ -51,6 +53,9 @@ const MIN_USER: f64 = 0.6;
 
 /// Fewer samples say nothing about 40 %: the standard error would be 7 points.
 const MIN_SAMPLES: f64 = 50.0;
+
+/// Nearly all: beside a loop there are only the few samples whose stacks could not be read to their end.
+const MOST_STACKS: f64 = 0.9;
 
 /// A full thread that is less than a tenth of the target's CPU time is a side job.
 const MIN_OF_TARGET: f64 = 0.1;
@@ -86,13 +91,13 @@ fn fills(case: &Case) -> Checked {
         let could_be = busiest >= BUSY;
         return not_it(Reason::TooLittle, Some(Measured::new(busiest, FULL, "share")), could_be, why);
     }
-    let profile = case.fact::<Profile>().map_err(|g| gap("hot-code", g.why))?;
+    let profile = case.fact::<Profile>()?;
     let stacks = case.fact::<Stacks>()?;
     let mut reasons = Vec::new();
     let names = jit::names(stacks.beside_jit());
     let mut best: Option<(Finding, Advice)> = None;
     for f in &full {
-        if let Some(poller) = chosen_polling::poller(case, f.thread()) {
+        if let Some(poller) = poller(case, f.thread()) {
             reasons.push(format!("{} full with the work of {}, which polls by choice", f.what, poller.name));
             continue;
         }
@@ -186,9 +191,9 @@ impl<'a> Scope<'a> {
         if let Some(why) = self.not_user() {
             return Err(format!("{what}: {why}"));
         }
-        let top = self.functions.iter().find(|f| !f.scattered).filter(|f| self.part(f) >= MIN_SHARE);
-        let Some(top) = top else {
-            let first = self.functions.iter().find(|f| !f.scattered && f.credited > 0);
+        let first = self.functions.iter().rev().filter(|f| !f.scattered && f.credited > 0);
+        let first = first.max_by(|a, b| self.part(a).total_cmp(&self.part(b)));
+        let Some(top) = first.filter(|f| self.part(f) >= MIN_SHARE) else {
             let first =
                 first.map_or("none has a name".into(), |f| format!("{} leads with {}", f.name, percent(self.part(f))));
             return Err(format!("{what}: no function's own time is 40 % or more; {first}"));
@@ -210,9 +215,13 @@ impl<'a> Scope<'a> {
         chance.then(|| format!("{told}, not clearly over 60 % (standard error {})", percent(error)))
     }
 
-    /// Share of the busy time that a function's own work is.
+    /// Share of the busy time that a function's own work is. A thread's first function, on nearly all of its stacks, is a
+    /// loop in which everything happens: what helpers did for it is not one thing, so only its own instructions count. Unless
+    /// that is nearly all of the time, as in a loop that goes round for nothing.
     fn part(&self, f: &Function) -> f64 {
-        share(f.credited as f64, self.samples)
+        let all = share(f.credited as f64, self.samples);
+        let is_loop = f.outermost as f64 >= self.samples * MOST_STACKS;
+        if is_loop && all < MOST_STACKS { share(f.own as f64, self.samples) } else { all }
     }
 
     fn finding(&self, case: &Case, limits: &Limits, top: &Function, said: (&Names, &Advice)) -> Finding {

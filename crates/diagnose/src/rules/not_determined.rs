@@ -5,6 +5,7 @@ use super::{Check, Explain, Rule, Statement, slow_dependency};
 
 mod standing;
 
+use crate::answer::Gap;
 use crate::case::Case;
 use crate::facts::errors::Errors;
 use crate::facts::host::HostRank;
@@ -13,7 +14,6 @@ use crate::facts::stopped::Stopped;
 use crate::facts::waiting::{Waiting, little, wait_ns};
 use crate::ledger::threads::Threads;
 use crate::statistics::share;
-use crate::verdict::Gap;
 use crate::walk::DNS;
 use crate::walk::clients::Clients;
 use crate::wording::{percent, plural, seconds, word};
@@ -285,7 +285,7 @@ mod tests {
             detail(&format!("{FULL}loss what=ring count=20 kept=80"), &[])
                 .contains("20 % of the events of ring were lost")
         );
-        let gap = Gap { what: "busy-poll".into(), why: "no calls".into() };
+        let gap = Gap::not_recorded("busy-poll", "no calls");
         assert!(detail(FULL, &[gap]).contains("busy-poll could not be looked at: no calls"));
         let again = stated(&RULE, &format!("{FULL}loss what=r count=1 kept=1"), &[]).unwrap().detail;
         assert!(again.contains("diagnose --port 80 --for 30s"), "{again}");

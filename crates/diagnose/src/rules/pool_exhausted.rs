@@ -2,12 +2,14 @@
 //! Requests wait because all connections of a pool, or all workers, are taken.
 
 use super::{COULD_BE, Check, Checked, Explain, Rule, absent, confidence, evidence, explained, found, not_it};
-use crate::case::{Case, gap};
+use crate::answer::{Gap, Reason, Unseen};
+use crate::case::Case;
 use crate::facts::contended::Contended;
 use crate::facts::stacks::Stacks;
 use crate::facts::waiting::{Waiting, called_from, links, little};
 use crate::facts::workers::Workers;
-use crate::verdict::{Explains, Finding, Gap, Reason, Subject};
+use crate::judgement::holders::is_pool;
+use crate::verdict::{Explains, Finding, Subject};
 use crate::walk::Kind;
 use crate::walk::chains::Chain;
 use crate::wording::{percent, seconds};
@@ -41,23 +43,27 @@ const A_QUEUE: f64 = 0.5;
 const KEPT: f64 = 0.5;
 
 fn check(case: &Case) -> Checked {
-    let (rights, waiting) = (case.fact::<Contended>()?, case.fact::<Waiting>()?);
-    let little = little(case, (rights.ns, waiting.share(rights.ns)), MIN_SHARE, MIN_TIME);
-    if rights.is_pool() && little.is_none() {
-        return of_connections(case, &rights, &waiting);
+    let (contended, waiting) = (case.fact::<Contended>()?, case.fact::<Waiting>()?);
+    let little = little(case, (contended.ns, waiting.share(contended.ns)), MIN_SHARE, MIN_TIME);
+    if is_pool(&contended) && little.is_none() {
+        return of_connections(case, &contended, &waiting);
     }
     let workers = case.fact::<Workers>()?;
-    if workers.are_taken() {
+    if are_taken(&workers) {
         return of_workers(case, &workers, &waiting);
     }
     let queue = format!("{:.1} connections stood in the accept queue on average", workers.queue);
     // A queue that is always there is never innocent; only a CPU that they have or want explains it without a pool.
-    if workers.are_asked_for() && !workers.are_computing() {
-        return Err(gap(RULE.cause, format!("{queue}, and what keeps whoever should take them was not seen")));
+    if are_asked_for(&workers) && !are_computing(&workers) {
+        return Err(Gap::new(
+            RULE.cause,
+            Unseen::Undecided,
+            format!("{queue}, and what keeps whoever should take them was not seen"),
+        ));
     }
-    if let Some((seen, _)) = little.filter(|_| rights.is_pool()) {
-        let held = seconds(rights.ns / 1e9);
-        let could_be = waiting.share(rights.ns) >= MIN_SHARE * COULD_BE;
+    if let Some((seen, _)) = little.filter(|_| is_pool(&contended)) {
+        let held = seconds(contended.ns / 1e9);
+        let could_be = waiting.share(contended.ns) >= MIN_SHARE * COULD_BE;
         let why = format!("threads that serve clients waited for each other for {held}; {queue}");
         return not_it(Reason::TooLittle, Some(seen), could_be, why);
     }
@@ -65,31 +71,64 @@ fn check(case: &Case) -> Checked {
     if workers.queue >= A_QUEUE { explained(none) } else { absent(none) }
 }
 
-fn of_connections(case: &Case, rights: &Contended, waiting: &Waiting) -> Checked {
+/// Connections in the queue on average: one is always there.
+const MIN_QUEUE: f64 = 1.0;
+
+/// Of a connection in the queue, on average: with thousands a second, somebody is always about to be taken.
+const MIN_WAIT_NS: f64 = 5e6;
+
+/// Share of the window with a queue: bursts come and go.
+const MIN_QUEUED: f64 = 0.7;
+
+/// Share of the workers' time in which they wait for a connection: between two of them, no longer.
+const MAX_FREE: f64 = 0.1;
+
+/// Share of their time in which they have or want a CPU: above, the CPU is what there is too little of.
+const MAX_BUSY: f64 = 0.6;
+
+/// Whether connections wait nearly all the time, and long enough to be felt, whatever keeps the workers.
+fn are_asked_for(workers: &Workers) -> bool {
+    workers.queue >= MIN_QUEUE && workers.queued >= MIN_QUEUED && workers.wait_ns >= MIN_WAIT_NS
+}
+
+/// Whether the workers have or want a CPU most of the time.
+fn are_computing(workers: &Workers) -> bool {
+    workers.threads > 0 && workers.busy >= MAX_BUSY
+}
+
+/// Whether connections wait although nothing but the number of workers keeps them: those are neither free nor short of CPU.
+fn are_taken(workers: &Workers) -> bool {
+    workers.threads > 0 && are_asked_for(workers) && workers.free < MAX_FREE && !are_computing(workers)
+}
+
+fn of_connections(case: &Case, contended: &Contended, waiting: &Waiting) -> Checked {
     let stacks = case.fact::<Stacks>()?;
-    let (first, part) = (&rights.chains[0], waiting.share(rights.ns));
+    let (first, part) = (&contended.chains[0], waiting.share(contended.ns));
     let (waiter, what) = (&first.links[0].who, held(first));
     let summary = format!(
         "Threads that serve clients waited for one of {} for {} of thread time, {} of the target's active time; {:.1} \
          were taken on average, {} at most{}",
         what,
-        seconds(rights.ns / 1e9),
+        seconds(contended.ns / 1e9),
         percent(part),
-        rights.mean,
-        rights.most,
+        contended.mean,
+        contended.most,
         called_from(&*case.fact()?, waiter, &stacks)
     );
-    let explains = Explains { share: part, of: "active time".into(), seconds: rights.ns / 1e9 };
+    let explains = Explains { share: part, of: "active time".into(), seconds: contended.ns / 1e9 };
     let mut finding = finding(case, Some(first), explains, summary)?;
     let see = format!("strace -f -c -p {}", waiter.pid);
     finding.evidence = vec![
-        evidence("threads in the queue, on average", rights.ns / case.length_ns(), "threads", "0", see),
-        evidence("taken at once, on average", rights.mean, "holders", "", ""),
-        evidence("taken at once, at most", rights.most as f64, "holders", "more than on average", ""),
+        evidence("threads in the queue, on average", contended.ns / case.length_ns(), "threads", "0", see),
+        evidence("taken at once, on average", contended.mean, "holders", "", ""),
+        evidence("taken at once, at most", contended.most as f64, "holders", "more than on average", ""),
         evidence("CPU demand", waiting.demand_ns / 1e9, "s", "most of active time", ""),
     ];
-    let headline =
-        format!("requests wait for one of {what} for {} of active time: all {} are taken", percent(part), rights.most);
+    let headline = format!(
+        "requests wait for one of {what} for {} of active time: all {} are taken",
+        percent(part),
+        contended.most
+    );
     found(
         finding,
         headline,

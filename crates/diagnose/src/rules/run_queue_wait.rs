@@ -2,12 +2,13 @@
 //! The target was runnable, and another process had its CPU.
 
 use super::{COULD_BE, Check, Checked, Explain, Rule, confidence, evidence, explained, found, not_it, too_short};
-use crate::case::{Case, gap};
+use crate::answer::{Gap, Measured, Reason};
+use crate::case::Case;
 use crate::facts::cpus::{Cpus, Lengths, Neighbour};
 use crate::facts::quality::Quality;
 use crate::ledger::threads::{Lines, Threads};
 use crate::statistics::{ratio, share};
-use crate::verdict::{Explains, Finding, Measured, Reason, Subject};
+use crate::verdict::{Explains, Finding, Subject};
 use crate::wording::{cores, cpu_list, percent, seconds};
 
 pub(super) static RULE: Rule = Rule {
@@ -71,7 +72,10 @@ fn check(case: &Case) -> Checked {
         return explained("this kernel counts throttled threads as runnable, and a quota throttled the target");
     }
     let Some(others) = cpus.others_in_the_way().or_else(|| cpus.others_by_counters()) else {
-        return Err(gap("run-queue-wait", "the target waited for a CPU, but who ran instead was not recorded"));
+        return Err(Gap::not_recorded(
+            "run-queue-wait",
+            "the target waited for a CPU, but who ran instead was not recorded",
+        ));
     };
     let stolen = cpus.allowed_time.map_or(0.0, |t| share(t.steal_ns, t.steal_ns + t.busy_ns()));
     // Waits that were told apart are counted as they are: those too short for it are the usual

@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 
 use super::{Check, Checked, Explain, Rule, absent, confidence, evidence, explained, found, too_little};
+use crate::answer::{Gap, Measured};
 use crate::case::Case;
 use crate::facts::limits::Limits;
 use crate::facts::profile::Profile;
@@ -11,7 +12,7 @@ use crate::facts::stacks::Stacks;
 use crate::ledger::threads::Threads;
 use crate::runtimes::collectors::{Collector, Program};
 use crate::statistics::{ratio, share};
-use crate::verdict::{Explains, Finding, Gap, Measured, Subject};
+use crate::verdict::{Explains, Finding, Subject};
 use crate::wording::{cores, percent, seconds};
 
 pub(super) static RULE: Rule = Rule {

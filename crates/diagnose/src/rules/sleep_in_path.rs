@@ -2,14 +2,16 @@
 //! Threads that serve clients sleep between taking a request and answering it.
 
 use super::{Check, Checked, Explain, Rule, absent, confidence, evidence, found, too_little};
+use crate::answer::Gap;
 use crate::case::Case;
 use crate::facts::connections::Connections;
-use crate::facts::stacks::{Code, Stacks};
+use crate::facts::stacks::Stacks;
 use crate::facts::waiting::{Sleeper, Waiting, called_from, callers, little};
 use crate::ledger::threads::Threads;
+use crate::runtimes::code::Code;
 use crate::statistics::share;
 use crate::syscall::{Family, family};
-use crate::verdict::{Explains, Finding, Gap, Subject};
+use crate::verdict::{Explains, Finding, Subject};
 use crate::walk::{SLEEP, Walk, Who, kind_of_thread};
 use crate::wording::{percent, plural, seconds, short};
 

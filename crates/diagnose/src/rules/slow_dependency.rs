@@ -4,14 +4,16 @@
 use std::collections::BTreeMap;
 
 use super::{Check, Checked, Explain, Rule, absent, confidence, evidence, explained, found, too_little, too_short};
-use crate::case::{Case, gap};
+use crate::answer::{Gap, Measured, Unseen};
+use crate::case::Case;
 use crate::facts::connections::Connections;
 use crate::facts::stacks::Stacks;
 use crate::facts::unexplained::Unexplained;
 use crate::facts::waiting::{Waiting, links, little, sum, timer, wait_ns};
+use crate::judgement::standing::matters;
 use crate::statistics::share;
 use crate::syscall::{Family, family};
-use crate::verdict::{Evidence, Explains, Finding, Measured, Subject};
+use crate::verdict::{Evidence, Explains, Finding, Subject};
 use crate::walk::chains::Chain;
 use crate::walk::{DNS, Kind};
 use crate::wording::{percent, plural, seconds};
@@ -89,7 +91,7 @@ fn check(case: &Case) -> Checked {
         return explained(format!("waiting for {who} was {why}"));
     }
     if let Some(why) = doubt(case, &who, &chains, ns) {
-        return Err(gap(RULE.cause, why));
+        return Err(Gap::new(RULE.cause, Unseen::Undecided, why));
     }
     let first = chains[0];
     let timer = timer(first, &*case.fact()?);
@@ -139,7 +141,7 @@ pub(super) fn is_untold(case: &Case, waiting: &Waiting) -> bool {
     let untold = waiting.untold_ns;
     let answered = || {
         let seen = case.fact::<Connections>().is_ok_and(|c| c.tells()) && !waiting.other_clients;
-        seen && case.fact::<Unexplained>().is_ok_and(|u| !u.matters())
+        seen && case.fact::<Unexplained>().is_ok_and(|u| !matters(&u))
     };
     untold >= (waiting.demand_ns + waiting.waiting_ns) && untold >= case.length_ns() * MIN_TIME && !answered()
 }
@@ -157,7 +159,11 @@ fn otherwise(case: &Case, waiting: &Waiting, (seen, why): (Option<Measured>, Str
         "" => "who ended it was not seen".to_string(),
         peer => format!("it waited for {peer}, and no client asked for anything meanwhile"),
     };
-    Err(gap(RULE.cause, format!("For {} it cannot be told whether the target was idle: {whom}", seconds(untold / 1e9))))
+    Err(Gap::new(
+        RULE.cause,
+        Unseen::Undecided,
+        format!("For {} it cannot be told whether the target was idle: {whom}", seconds(untold / 1e9)),
+    ))
 }
 
 /// Whom the target waits for most: chains by the first process after its own, or by the host that it asked.

@@ -2,10 +2,11 @@
 //! Threads of the target wait for names to be looked up.
 
 use super::{Check, Checked, Explain, Rule, absent, confidence, evidence, explained, found, too_little, too_short};
+use crate::answer::{Gap, Measured};
 use crate::case::Case;
 use crate::facts::stacks::Stacks;
 use crate::facts::waiting::{Waiting, called_from, links, little, sum, wait_ns};
-use crate::verdict::{Explains, Finding, Gap, Measured, Subject};
+use crate::verdict::{Explains, Finding, Subject};
 use crate::walk::chains::Chain;
 use crate::walk::clients::Clients;
 use crate::walk::{DNS, Kind};

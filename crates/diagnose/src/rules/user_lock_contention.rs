@@ -2,12 +2,14 @@
 //! Threads of the target wait for a lock that another of its threads holds.
 
 use super::{Check, Checked, Explain, Rule, absent, confidence, evidence, explained, found, too_little, too_short};
+use crate::answer::{Gap, Measured};
 use crate::case::Case;
 use crate::facts::contended::Contended;
 use crate::facts::stacks::Stacks;
 use crate::facts::waiting::{Waiting, called_from, links, little, wait_ns};
+use crate::judgement::holders::is_lock;
 use crate::runtimes::collectors::Collector;
-use crate::verdict::{Explains, Finding, Gap, Measured, Subject};
+use crate::verdict::{Explains, Finding, Subject};
 use crate::walk::Kind;
 use crate::walk::chains::Chain;
 use crate::walk::hand_offs::{HAND_OFF, LOCK};
@@ -43,7 +45,7 @@ const MIN_WAIT_NS: f64 = 1e6;
 
 fn check(case: &Case) -> Checked {
     let waiting = case.fact::<Waiting>()?;
-    let one_holder = case.fact::<Contended>()?.is_lock();
+    let one_holder = is_lock(&*case.fact::<Contended>()?);
     let is_lock = |chain: &Chain| match chain.links[0].who.fd_kind.as_str() {
         LOCK => true,
         HAND_OFF => one_holder,

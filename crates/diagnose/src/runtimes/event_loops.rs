@@ -5,7 +5,7 @@
 //! something queued that is to run at once. So a loop that asks with timeout 0 for ever is not the place to mend:
 //! what keeps queueing is.
 
-use crate::facts::stacks::Code;
+use super::code::Code;
 
 /// An event loop.
 #[derive(Debug, PartialEq, Eq)]

@@ -2,7 +2,7 @@
 //! What well-known functions of well-known programs mean when they take much of the time. Data, no rule: nobody is
 //! accused by it, but whoever reads a function's name at night learns what is known about it.
 
-use crate::facts::stacks::Code;
+use super::code::Code;
 
 /// What is known about functions.
 #[derive(Debug, PartialEq, Eq)]

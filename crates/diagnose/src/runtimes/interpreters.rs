@@ -3,7 +3,7 @@
 //! make such a program faster.
 
 use super::Part;
-use crate::facts::stacks::Code;
+use super::code::Code;
 
 /// An interpreter.
 #[derive(Debug, PartialEq, Eq)]

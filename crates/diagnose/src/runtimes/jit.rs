@@ -2,7 +2,7 @@
 //! How a runtime that compiles while it runs is made to write the names of its functions down (a perf map,
 //! `/tmp/perf-PID.map`), told from the code that runs beside them.
 
-use crate::facts::stacks::Code;
+use super::code::Code;
 
 /// A runtime's way to names.
 #[derive(Debug, PartialEq, Eq)]

@@ -2,7 +2,7 @@
 //! Runtimes and servers that keep queues of their own, in which requests stand where the kernel sees nothing: what stands
 //! there, and by what means of their own they show it.
 
-use crate::facts::stacks::Code;
+use super::code::Code;
 
 /// A runtime with queues of its own.
 #[derive(Debug, PartialEq, Eq)]

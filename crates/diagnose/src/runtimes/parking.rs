@@ -4,7 +4,7 @@
 //! A thread there waits for nobody: whoever wakes it brings work. Only functions that stand for nothing else are listed: the
 //! one with which a runtime parks threads before locks too (Java's `Unsafe_Park`, `pthread_cond_wait`) says nothing.
 
-use crate::facts::stacks::Code;
+use super::code::Code;
 
 /// Beginnings of functions' names, and part of the name of the program or library that they must be in; empty = any.
 const IDLE: &[(&str, &str)] = &[

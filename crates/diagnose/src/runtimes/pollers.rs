@@ -2,7 +2,7 @@
 //! Programs that poll by choice: a thread of a poll-mode driver has a CPU of its own and asks its device for ever.
 //! That it is busy says nothing about its load.
 
-use crate::facts::stacks::Code;
+use super::code::Code;
 
 /// A kind of program that polls by choice.
 #[derive(Debug, PartialEq, Eq)]

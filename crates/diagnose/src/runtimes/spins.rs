@@ -2,7 +2,7 @@
 //! Language runtimes that spin by themselves: threads with nothing to do ask again for a while before they sleep,
 //! because waking a thread takes longer than a short wait. What that costs has a knob, and is nobody's mistake.
 
-use crate::facts::stacks::Code;
+use super::code::Code;
 
 /// A runtime's way to wait.
 #[derive(Debug, PartialEq, Eq)]

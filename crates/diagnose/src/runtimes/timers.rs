@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Timers of event loops, told from the function that runs what was to be done after a while.
 
-use crate::facts::stacks::Code;
+use super::code::Code;
 
 /// Beginnings of names of functions that run the program's timers, and what the program calls those.
 const KNOWN: &[(&str, &str)] = &[

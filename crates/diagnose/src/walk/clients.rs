@@ -5,9 +5,9 @@ use std::collections::BTreeSet;
 
 use recording::tables::{Process, Wakeup};
 
+use crate::answer::Gap;
 use crate::case::{Case, Fact};
 use crate::syscall::{Family, family};
-use crate::verdict::Gap;
 
 /// Address family of Unix sockets.
 const UNIX: u32 = 1;

@@ -8,10 +8,10 @@ use std::sync::Arc;
 use recording::tables::Wakeup;
 
 use super::clients::Clients;
+use crate::answer::Gap;
 use crate::case::Case;
 use crate::facts::stacks::Stacks;
 use crate::ledger::blocked::{FROZEN, STOPPED, TRACED};
-use crate::verdict::Gap;
 
 /// What stands at the end of a chain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -21,8 +21,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Asked, Spin, View, asks};
 use crate::facts::profile::Place;
-use crate::facts::stacks::Code;
 use crate::runtimes::Part;
+use crate::runtimes::code::Code;
 use crate::runtimes::event_loops::{self, EventLoop};
 use crate::runtimes::spins::{self, RuntimeSpin};
 use crate::statistics::{ratio, share};

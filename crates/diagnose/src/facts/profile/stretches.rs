@@ -10,7 +10,8 @@
 use std::collections::BTreeMap;
 
 use super::Place;
-use crate::facts::stacks::{Code, Stacks};
+use crate::facts::stacks::Stacks;
+use crate::runtimes::code::Code;
 
 /// The longest piece of unnamed code that is taken for one function.
 pub const STRETCH_BYTES: u64 = 4096;

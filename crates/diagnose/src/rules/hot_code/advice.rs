@@ -3,11 +3,11 @@
 //! lock, a retry, or a loop that looks whether something is there, each further thread takes time from the one that is
 //! waited for.
 
-use super::super::at_capacity::Full;
 use crate::case::Case;
 use crate::facts::limits::Limits;
 use crate::facts::profile::{Function, Place, Profile};
 use crate::facts::stacks::Stacks;
+use crate::judgement::full::Full;
 use crate::runtimes::{hints, spins};
 use crate::statistics::share;
 use crate::wording::{percent, short};

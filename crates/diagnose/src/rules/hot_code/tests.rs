@@ -346,3 +346,16 @@ fn spread_out_code_compiled_at_run_time_is_capacity() {
     // A recording without addresses cannot tell functions apart.
     assert!(silent(&RULE, &jit(&[(0, 100)])).contains("none has a name"));
 }
+
+/// In the loop of a server everything happens, also what the C library formats and copies for it.
+#[test]
+fn helpers_of_a_loop_are_not_one_thing() {
+    let at =
+        |own: u32, helpers: u32, kernel: u32| thread(9.8) + &samples(&[("1", own), ("4,1", helpers), ("10,1", kernel)]);
+    assert!(silent(&RULE, &at(180, 520, 300)).contains("main leads with 18 %"));
+    assert_eq!(found(&RULE, &at(450, 250, 300)).subject.function.as_deref(), Some("main"), "its own instructions");
+    assert_eq!(found(&RULE, &at(300, 650, 50)).subject.function.as_deref(), Some("main"), "it goes round for nothing");
+    // Called from the loop, it is one thing.
+    let called = thread(9.8) + &samples(&[("3,1", 180), ("4,3,1", 520), ("10,1", 300)]);
+    assert_eq!(found(&RULE, &called).subject.function.as_deref(), Some("score"));
+}

@@ -5,7 +5,8 @@ use super::super::{Check, Statement, at_capacity};
 use super::MIN_WAIT_NS;
 use crate::case::Case;
 use crate::facts::kernel_locks::KernelLocks;
-use crate::facts::unexplained::{MIN_REST, MIN_SHARE, Unexplained};
+use crate::facts::unexplained::Unexplained;
+use crate::judgement::standing::{MIN_REST, MIN_SHARE, matters};
 use crate::remarks::hidden_queues;
 use crate::statistics::ratio;
 use crate::wording::seconds;
@@ -43,7 +44,7 @@ fn before_kernel_lock(requests: &Unexplained, case: &Case) -> Option<Statement> 
 
 /// While nothing that is known holds them.
 fn unexplained(requests: &Unexplained, case: &Case) -> Option<Statement> {
-    if !requests.matters() {
+    if !matters(requests) {
         return None;
     }
     let known =

@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: Apache-2.0
+//! How long exchanges took on the target's connections: those that clients began, and those that the target began itself.
+
+use std::collections::BTreeMap;
+
+use recording::tables;
+
+use crate::answer::Gap;
+use crate::case::{Case, Fact};
+use crate::statistics::{ratio, share};
+
+/// Lengths of time, each known within 3 %.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Lengths {
+    /// How many.
+    pub count: f64,
+    /// Added up, ns.
+    pub sum_ns: f64,
+    bins: BTreeMap<u64, u64>,
+}
+
+impl Lengths {
+    fn add(&mut self, row: &tables::Exchange) {
+        self.count += row.count as f64;
+        self.sum_ns += row.sum_ns as f64;
+        for (length_ns, count) in row.length_ns.iter().zip(&row.counts) {
+            let bin = self.bins.entry(*length_ns).or_default();
+            *bin = bin.saturating_add(*count);
+        }
+    }
+
+    /// The length that a share of all are not longer than, ns; 0 where there is none.
+    pub fn quantile_ns(&self, part: f64) -> f64 {
+        let all: f64 = self.bins.values().map(|count| *count as f64).sum();
+        let mut below = 0.0;
+        for (length_ns, count) in &self.bins {
+            below += *count as f64;
+            if below >= all * part {
+                return *length_ns as f64;
+            }
+        }
+        0.0
+    }
+
+    /// On average, ns.
+    pub fn mean_ns(&self) -> f64 {
+        ratio(self.sum_ns, self.count)
+    }
+
+    /// Share of all their time that is in those of this length or longer.
+    pub fn share_of_time_from(&self, from_ns: f64) -> f64 {
+        let time = |(length_ns, count): (&u64, &u64)| *length_ns as f64 * *count as f64;
+        let all: f64 = self.bins.iter().map(time).sum();
+        share(self.bins.iter().filter(|(length_ns, _)| **length_ns as f64 >= from_ns).map(time).sum(), all)
+    }
+}
+
+/// One port at which clients ask, or one peer that the target asks.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Endpoint {
+    /// Clients ask.
+    pub accepted: bool,
+    /// The listening socket, `tcp 0.0.0.0:8080`; else the peer's address.
+    pub name: String,
+    /// From the first byte of what was asked to the first byte of the answer.
+    pub response: Lengths,
+    /// What had arrived until it was read.
+    pub read_wait: Lengths,
+    /// From the read to the answer; of those that clients began.
+    pub service: Lengths,
+    /// Exchanges that began.
+    pub began: f64,
+    /// Closed before an answer.
+    pub unanswered: f64,
+    /// Answered ones in which more bytes came later than the first.
+    pub more: f64,
+    /// Writes to clients beyond the first of an answer.
+    pub pushed: f64,
+}
+
+/// Of the exchanges at an endpoint: from this share on, several requests are under way on one connection at once, or they are
+/// uploads, and their times are those of the whole of it.
+const SEVERAL_AT_ONCE: f64 = 0.2;
+
+impl Endpoint {
+    /// Whether what is counted as one exchange is often more than one request, or a long one.
+    pub fn is_mixed(&self) -> bool {
+        share(self.more, self.response.count) >= SEVERAL_AT_ONCE
+    }
+}
+
+/// All exchanges of the window.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Requests {
+    /// Those with clients first, the busiest first.
+    pub endpoints: Vec<Endpoint>,
+}
+
+impl Fact for Requests {
+    fn compute(case: &Case) -> Result<Self, Gap> {
+        let rows = case.recording.rows::<tables::Exchange>();
+        if rows.is_empty() {
+            return Err(Gap::not_recorded("exchange", "no exchange on a TCP connection of the target was seen"));
+        }
+        let mut by: BTreeMap<(bool, u32, &str), Endpoint> = BTreeMap::new();
+        for row in rows {
+            let accepted = row.role == "accepted";
+            let name = || if accepted { listener(case, row.port) } else { row.peer.clone() };
+            let fresh = || Endpoint { accepted, name: name(), ..Endpoint::default() };
+            by.entry((accepted, row.port, row.peer.as_str())).or_insert_with(fresh).add(row);
+        }
+        let mut endpoints: Vec<Endpoint> = by.into_values().collect();
+        endpoints.sort_by(|a, b| b.accepted.cmp(&a.accepted).then(b.response.count.total_cmp(&a.response.count)));
+        Ok(Self { endpoints })
+    }
+}
+
+impl Endpoint {
+    fn add(&mut self, row: &tables::Exchange) {
+        match row.stage.as_str() {
+            "response" => self.response.add(row),
+            "read_wait" => self.read_wait.add(row),
+            "service" => self.service.add(row),
+            _ => {}
+        }
+        self.began += row.began as f64;
+        self.unanswered += row.unanswered as f64;
+        self.more += row.more as f64;
+        self.pushed += row.pushed as f64;
+    }
+}
+
+impl Requests {
+    /// The endpoint at which clients ask most.
+    pub fn busiest(&self) -> Option<&Endpoint> {
+        self.endpoints.first().filter(|endpoint| endpoint.accepted && endpoint.response.count > 0.0)
+    }
+}
+
+/// The target's listening socket at a port, as it was found.
+fn listener(case: &Case, port: u32) -> String {
+    let listen = &case.recording.meta.target.listen;
+    let at_port = |socket: &&String| socket.starts_with("tcp ") && socket.ends_with(&format!(":{port}"));
+    listen.iter().find(at_port).cloned().unwrap_or_else(|| format!("tcp port {port}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use recording::text::parse;
+
+    #[test]
+    fn slices_add_up_and_quantiles_are_lengths_that_were_met() {
+        let recording = parse(
+            "meta target.listen=[\"tcp 0.0.0.0:80\"]
+             exchange t_ns=1 role=accepted port=80 stage=response count=90 sum_ns=90e6 length_ns=[1000000] counts=[90] began=91
+             exchange t_ns=2 role=accepted port=80 stage=response count=10 sum_ns=110e6 length_ns=[1000000,51000000] counts=[8,2] more=1
+             exchange t_ns=2 role=accepted port=80 stage=service count=10 sum_ns=10e6 length_ns=[1000000] counts=[10]
+             exchange t_ns=2 role=made peer=10.0.0.9:1 stage=response count=500 sum_ns=5e6 length_ns=[10000] counts=[500]",
+        )
+        .unwrap();
+        let requests = Case::new(&recording).fact::<Requests>().unwrap();
+        let busiest = requests.busiest().unwrap();
+        assert_eq!((busiest.name.as_str(), busiest.response.count, busiest.began), ("tcp 0.0.0.0:80", 100.0, 91.0));
+        let at = |part| busiest.response.quantile_ns(part) / 1e6;
+        assert_eq!((at(0.5), at(0.98), at(0.99), at(1.0)), (1.0, 1.0, 51.0, 51.0));
+        assert_eq!((busiest.response.mean_ns(), busiest.service.count, busiest.is_mixed()), (2e6, 10.0, false));
+        assert!((busiest.response.share_of_time_from(5e6) - 0.51).abs() < 1e-9);
+        assert_eq!((requests.endpoints[1].name.as_str(), requests.endpoints[1].accepted), ("10.0.0.9:1", false));
+    }
+
+    #[test]
+    fn nothing_seen() {
+        assert!(Case::new(&parse("").unwrap()).fact::<Requests>().is_err());
+    }
+}

@@ -1,0 +1,8 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Opinions that more than one rule or remark holds: from which number on something is full, or matters. Facts have none, and
+//! what only one rule thinks stands there.
+
+pub(crate) mod full;
+pub(crate) mod holders;
+pub(crate) mod poller;
+pub(crate) mod standing;
