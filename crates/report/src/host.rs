@@ -2,25 +2,23 @@
 //! The look at the whole host: which resources are full, which processes lose most time, and the command that
 //! looks into each. It accuses nobody: there is no verdict here, only where to look next.
 //!
-//! The JSON is a small object of its own, schema 1; see [`Look`].
+//! The JSON is a small object of its own, see [`Look`].
 
 use std::io::{self, Write};
 
 use anyhow::Context;
 use diagnose::Case;
+use diagnose::answer::{Gap, SCHEMA};
 use diagnose::facts::host::{HostRank, Loser};
 use diagnose::facts::resources::{Cell, Resources, UseRow};
-use diagnose::verdict::Gap;
 use recording::{Recording, tables};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::formats::terminal;
 use crate::section::{Block, Column, Section, Terminal, Tone};
 use crate::views::resources;
 use crate::{numbers, printable};
-
-/// Version of the JSON.
-pub const SCHEMA: u32 = 1;
 
 /// Processes on a terminal; JSON has all.
 const MOST_PROCESSES: usize = 10;
@@ -44,9 +42,9 @@ pub fn json(recording: &Recording) -> anyhow::Result<String> {
 }
 
 /// What `wakewalk --json` prints.
-#[derive(Serialize)]
-struct Look {
-    /// [`SCHEMA`].
+#[derive(Serialize, JsonSchema)]
+pub struct Look {
+    /// Version of this contract.
     schema: u32,
     /// Always `host`.
     kind: &'static str,
@@ -71,32 +69,37 @@ struct Look {
 }
 
 /// A resource; what was not read is null, which is not zero.
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 struct Resource {
+    /// `CPU`, `memory`, a disk or an interface by its name.
     resource: String,
     /// Share in use, 0 to 1.
-    utilization: Option<Measured>,
+    utilization: Option<Amount>,
     /// How much work waited.
-    saturation: Option<Measured>,
+    saturation: Option<Amount>,
     /// How much failed.
-    errors: Option<Measured>,
+    errors: Option<Amount>,
     /// A sentence; may be empty.
     note: String,
 }
 
 /// A number and what it means.
-#[derive(Serialize)]
-struct Measured {
+#[derive(Serialize, JsonSchema)]
+struct Amount {
+    /// A share is 0 to 1; what else it is, `meaning` says.
     value: f64,
+    /// In words, with the unit.
     meaning: String,
 }
 
 /// A process and the time that it lost.
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 struct Process {
     /// 0 = short-lived processes of this name together.
     pid: u32,
+    /// Command name.
     comm: String,
+    /// On a CPU.
     cpu_seconds: f64,
     /// Runnable without a CPU.
     run_queue_seconds: f64,
@@ -113,8 +116,7 @@ struct Process {
 fn look(recording: &Recording) -> Look {
     let case = Case::new(recording);
     let meta = &recording.meta;
-    let mut gaps: Vec<Gap> =
-        recording.rows::<tables::Gap>().iter().map(|g| Gap { what: g.what.clone(), why: g.why.clone() }).collect();
+    let mut gaps: Vec<Gap> = recording.rows::<tables::Gap>().iter().map(Gap::from).collect();
     let (resources, processes) = (case.fact::<Resources>(), case.fact::<HostRank>());
     gaps.extend(resources.as_ref().err().cloned());
     gaps.extend(processes.as_ref().err().cloned());
@@ -138,7 +140,7 @@ fn look(recording: &Recording) -> Look {
 
 impl From<&UseRow> for Resource {
     fn from(row: &UseRow) -> Self {
-        let measured = |cell: &Cell| cell.clone().map(|(value, meaning)| Measured { value, meaning });
+        let measured = |cell: &Cell| cell.clone().map(|(value, meaning)| Amount { value, meaning });
         Self {
             resource: row.resource.clone(),
             utilization: measured(&row.utilization),
@@ -167,7 +169,7 @@ impl From<&Loser> for Process {
 fn sections(recording: &Recording) -> Vec<Section> {
     let case = Case::new(recording);
     let look = look(recording);
-    let section = |id, title: String, blocks| Section { id, title, blocks, terminal: Terminal::All };
+    let section = |id, title: String, blocks| Section::new(id, title, blocks, Terminal::All);
     let cpus = if look.cpus == 1 { "1 CPU".to_owned() } else { format!("{} CPUs", look.cpus) };
     let context = format!("Linux {}, {cpus}, {} from {}", look.kernel, numbers::seconds(look.seconds), look.start);
     let title = if look.host.is_empty() { "The host".to_owned() } else { format!("Host {}", look.host) };
@@ -274,7 +276,7 @@ mod tests {
         let text = json(&parse(HOST).unwrap()).unwrap();
         assert!(!text.contains('\u{1b}'));
         let look: serde_json::Value = serde_json::from_str(&text).unwrap();
-        assert_eq!((&look["schema"], &look["kind"], &look["seconds"]), (&1.into(), &"host".into(), &10.0.into()));
+        assert_eq!((&look["schema"], &look["kind"], &look["seconds"]), (&SCHEMA.into(), &"host".into(), &10.0.into()));
         assert_eq!(look["processes"][0]["run_queue_seconds"], 1.0);
         assert_eq!(look["processes"][1]["throttled_seconds"], 3.0);
         assert_eq!(look["processes"][0]["command"], "sudo wakewalk diagnose --pid 7");

@@ -12,3 +12,14 @@ pub mod numbers;
 pub mod printable;
 pub mod section;
 pub mod views;
+
+use compared::Compared;
+use section::Section;
+use views::Material;
+
+/// The whole report of a verdict. A comparison stands between what was found and what it was found in.
+#[must_use]
+pub fn sections(material: &Material<'_>, compared: Option<&Compared<'_>>) -> Vec<Section> {
+    let [found, found_in] = views::sections(material);
+    [found, compared.map(compared::sections_of_verdict).unwrap_or_default(), found_in].concat()
+}

@@ -19,6 +19,21 @@ pub struct Section {
     pub blocks: Vec<Block>,
     /// What of it a terminal shows; the page shows all.
     pub terminal: Terminal,
+    /// What of that the short form shows.
+    #[serde(skip)]
+    pub brief: Brief,
+}
+
+/// How much of a section the short form shows, which carries the verdict in about fifty lines.
+#[derive(Clone, Debug, Default)]
+pub enum Brief {
+    /// Its title only, among those that there is more of.
+    #[default]
+    Title,
+    /// As much as the long form on a terminal.
+    Same,
+    /// These blocks.
+    Blocks(Vec<Block>),
 }
 
 /// How much of a section a terminal shows: there, what is long buries what matters.
@@ -210,11 +225,31 @@ impl Column {
 }
 
 impl Section {
+    /// A section that the short form leaves out.
+    pub fn new(id: &'static str, title: impl Into<String>, blocks: Vec<Block>, terminal: Terminal) -> Self {
+        Self { id, title: title.into(), blocks, terminal, brief: Brief::Title }
+    }
+
+    /// The same, of which the short form shows as much as the long one.
+    #[must_use]
+    pub fn kept(self) -> Self {
+        Self { brief: Brief::Same, ..self }
+    }
+
+    /// The same, of which the short form shows `blocks`.
+    #[must_use]
+    pub fn kept_as(self, blocks: Vec<Block>) -> Self {
+        Self { brief: Brief::Blocks(blocks), ..self }
+    }
+
     /// The section with every string made harmless to show, whoever chose it.
     #[must_use]
     pub fn printable(mut self) -> Self {
         make_printable(&mut self.title);
         self.blocks.iter_mut().for_each(Block::make_printable);
+        if let Brief::Blocks(blocks) = &mut self.brief {
+            blocks.iter_mut().for_each(Block::make_printable);
+        }
         self
     }
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! From a verdict to sections: what is worth showing and in which words, never how it looks.
 //!
-//! A view is one file with one function and one line in [`VIEWS`]. The order of that list is the order of
+//! A view is one file with one function and one line in a list below. Their order is the order of
 //! the report: an engineer reads from the top and stops when it is enough. Views of facts belong between the
 //! evidence and what was ruled out.
 
@@ -16,6 +16,7 @@ mod gaps;
 mod ledger;
 mod neighbours;
 pub(crate) mod profile;
+mod requests;
 pub(crate) mod resources;
 mod ruled_out;
 mod series;
@@ -49,11 +50,11 @@ impl<'a> Material<'a> {
 /// A view: a section, or none where there is nothing to say.
 pub type View = fn(&Material<'_>) -> Option<Section>;
 
-/// All views, in the order of the report.
-pub const VIEWS: &[View] = &[
-    ledger::view,
-    evidence::view,
-    also::view,
+/// What was found: the views with which the report begins.
+const FOUND: &[View] = &[requests::view, ledger::view, evidence::view, also::view];
+
+/// What it was found in, in the order of the report.
+const FOUND_IN: &[View] = &[
     walk::view,
     threads::view,
     profile::view,
@@ -68,10 +69,10 @@ pub const VIEWS: &[View] = &[
     capture::view,
 ];
 
-/// The whole report.
+/// The sections of what was found, and those of what it was found in.
 #[must_use]
-pub fn sections(material: &Material<'_>) -> Vec<Section> {
-    VIEWS.iter().filter_map(|view| view(material)).collect()
+pub fn sections(material: &Material<'_>) -> [Vec<Section>; 2] {
+    [FOUND, FOUND_IN].map(|views| views.iter().filter_map(|view| view(material)).collect())
 }
 
 #[cfg(test)]
@@ -108,7 +109,7 @@ mod tests {
         for text in
             ["", "meta host.arch=vax length_ns=0", "sample\nthread\nwait\ncall\ncall_window\ncall_example args=[1]"]
         {
-            VIEWS.iter().for_each(|view| drop(section(*view, text)));
+            FOUND.iter().chain(FOUND_IN).for_each(|view| drop(section(*view, text)));
         }
     }
 
@@ -132,7 +133,7 @@ mod tests {
         );
         let verdict: Verdict = serde_json::from_str(include_str!("../tests/data/healthy.json")).unwrap();
         let recording = recording::text::parse(&hostile).unwrap();
-        let mut all = sections(&Material::new(&verdict, &Case::new(&recording)));
+        let mut all = sections(&Material::new(&verdict, &Case::new(&recording))).concat();
         let ids: Vec<_> = all.iter().map(|section| section.id).collect();
         for id in ["threads", "profile", "calls", "neighbours", "use", "walk", "waits", "series"] {
             assert!(ids.contains(&id), "{id} is not among {ids:?}");
@@ -157,8 +158,8 @@ mod tests {
             }
             let source = std::fs::read_to_string(&path).unwrap();
             let name = path.file_stem().unwrap().to_str().unwrap();
-            let registered = list.contains(&format!(" {name}::view,"));
-            assert!(registered || !source.contains("pub fn view("), "{name} is not in VIEWS");
+            let registered = list.contains(&format!("{name}::view"));
+            assert!(registered || !source.contains("pub fn view("), "{name} is in no list");
         }
     }
 }

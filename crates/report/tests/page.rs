@@ -35,7 +35,7 @@ fn json_keeps_the_order_of_the_contract() {
     let sample = samples().unwrap().remove(0);
     let text = json::text(&sample.verdict).unwrap();
     let fields: Vec<&str> = text.lines().filter_map(|line| line.strip_prefix("  \"")?.split('"').next()).collect();
-    let contract = "schema tool host target window symptom verdict headline advice detail findings ruled_out gaps ledger coverage cost";
+    let contract = "schema tool host target window symptom verdict headline advice detail findings ruled_out gaps requests ledger coverage cost";
     assert_eq!(fields.join(" "), contract);
 }
 
@@ -77,7 +77,7 @@ fn big_profile() -> Section {
     }
     let [title, unit, legend] = ["big", "samples", ""].map(str::to_owned);
     let blocks = vec![Block::Flame { title, unit, legend, root: root.finish() }];
-    Section { id: "big", title: "Big".to_owned(), blocks, terminal: Terminal::Nothing }
+    Section::new("big", "Big", blocks, Terminal::Nothing)
 }
 
 fn long_name(way: u32, depth: u32) -> String {

@@ -27,7 +27,7 @@ pub fn part(compared: &Compared<'_>) -> Option<Section> {
     let graph =
         Block::Flame { title: "Differences".to_owned(), unit, legend: LEGEND.to_owned(), root: root.finish_sides() };
     let title = "Where CPU time changed".to_owned();
-    Some(Section { id: "compared-flame", title, blocks: vec![graph], terminal: Terminal::Nothing })
+    Some(Section::new("compared-flame", title, vec![graph], Terminal::Nothing))
 }
 
 /// CPU time of one side for each operation, µs.

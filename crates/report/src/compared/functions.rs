@@ -42,7 +42,7 @@ pub fn part(compared: &Compared<'_>) -> Option<Section> {
     blocks.push(table(&format!("Own work, all, per {operation}"), own, |f| f.own).folded());
     blocks.push(table(&format!("With all that it called, all, per {operation}"), &inclusive, |f| f.inclusive).folded());
     let title = "Functions, before and after".to_owned();
-    Some(Section { id: "compared-functions", title, blocks, terminal: Terminal::First(1) })
+    Some(Section::new("compared-functions", title, blocks, Terminal::First(1)))
 }
 
 fn table(title: &str, functions: &[&Function], of: impl Fn(&Function) -> Difference) -> Block {

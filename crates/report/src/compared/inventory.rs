@@ -23,7 +23,7 @@ pub fn part(compared: &Compared<'_>) -> Option<Section> {
         blocks.push(table("What differs between any two runs", &ordinary));
     }
     let title = "What else changed".to_owned();
-    (!blocks.is_empty()).then_some(Section { id: "compared-inventory", title, blocks, terminal })
+    (!blocks.is_empty()).then(|| Section::new("compared-inventory", title, blocks, terminal).kept())
 }
 
 fn table(title: &str, settings: &[&Setting]) -> Block {

@@ -18,7 +18,7 @@ pub fn headline(compared: &Compared<'_>) -> Option<Section> {
     };
     let blocks = vec![table("", &few), Block::Text { text: per, tone: Tone::Dim }];
     let title = "Before and after".to_owned();
-    (!few.is_empty()).then_some(Section { id: "compared", title, blocks, terminal: Terminal::All })
+    (!few.is_empty()).then(|| Section::new("compared", title, blocks, Terminal::All).kept())
 }
 
 fn of_group<'c>(compared: &Compared<'c>, group: &str) -> impl Iterator<Item = &'c Measure> {
@@ -48,7 +48,7 @@ pub fn details(compared: &Compared<'_>) -> Option<Section> {
         }
     }
     let title = "Ledger, calls, counters".to_owned();
-    (!blocks.is_empty()).then_some(Section { id: "compared-details", title, blocks, terminal })
+    (!blocks.is_empty()).then(|| Section::new("compared-details", title, blocks, terminal))
 }
 
 fn table(title: &str, measures: &[&Measure]) -> Block {

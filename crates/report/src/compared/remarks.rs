@@ -13,7 +13,7 @@ pub fn part(compared: &Compared<'_>) -> Option<Section> {
     let mut items: Vec<String> = c.warnings.iter().map(|w| sentence(w)).collect();
     items.extend(c.gaps.iter().map(|gap| sentence(&format!("{}: {}", gap.what, gap.why))));
     let blocks = vec![Block::List { items }, Block::Text { text: method(c), tone: Tone::Dim }];
-    Some(Section { id: "compared-remarks", title: "How sure".to_owned(), blocks, terminal: Terminal::All })
+    Some(Section::new("compared-remarks", "How sure", blocks, Terminal::All).kept())
 }
 
 fn sentence(text: &str) -> String {

@@ -32,7 +32,7 @@ pub fn part(compared: &Compared<'_>) -> Option<Section> {
         Block::Text { text: note.to_owned(), tone: Tone::Dim },
     ];
     let title = "Utilization, saturation, errors, before and after".to_owned();
-    Some(Section { id: "compared-use", title, blocks, terminal: Terminal::Nothing })
+    Some(Section::new("compared-use", title, blocks, Terminal::Nothing))
 }
 
 /// Cells of a resource, if any of them reads otherwise.

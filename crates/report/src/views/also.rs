@@ -16,5 +16,5 @@ pub fn view(material: &Material<'_>) -> Option<Section> {
         blocks.extend(sentence("Remedy", &finding.remedy));
         blocks.extend(sentence(AFTER, &finding.check));
     }
-    Some(Section { id: "also", title: "Also found".to_owned(), blocks, terminal })
+    Some(Section::new("also", "Also found", blocks, terminal).kept())
 }

@@ -41,7 +41,7 @@ pub fn view(material: &Material<'_>) -> Option<Section> {
         blocks.extend(details::histograms(&format!("{} by {}", call.name, names.full(key.0, key.1)), call));
     }
     blocks.extend(example::list(case, &names));
-    Some(Section { id: "calls", title: "System calls".to_owned(), blocks, terminal })
+    Some(Section::new("calls", "System calls", blocks, terminal))
 }
 
 /// How the calls were seen, and what that cost.

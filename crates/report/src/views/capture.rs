@@ -28,5 +28,5 @@ pub fn view(material: &Material<'_>) -> Option<Section> {
         rows.into_iter().filter(|row| !row.1.is_empty()).map(|(name, value)| vec![name.to_owned(), value]).collect();
     let columns = vec![Column::left(""), Column::left("")];
     let blocks = vec![Block::Table { title: String::new(), columns, rows }];
-    Some(Section { id: "capture", title: "The capture".to_owned(), blocks, terminal: Terminal::Nothing })
+    Some(Section::new("capture", "The capture", blocks, Terminal::Nothing))
 }

@@ -12,7 +12,7 @@ use super::Material;
 pub fn view(material: &Material<'_>) -> Option<Section> {
     let verdict = material.verdict;
     let blocks = vec![short(&verdict.coverage, &verdict.cost), coverage(&verdict.coverage), cost(&verdict.cost)];
-    Some(Section { id: "coverage", title: "Coverage and cost".to_owned(), blocks, terminal: Terminal::First(1) })
+    Some(Section::new("coverage", "Coverage and cost", blocks, Terminal::First(1)).kept())
 }
 
 /// Both in two sentences.

@@ -15,6 +15,11 @@ pub(crate) const AFTER: &str = "To check the fix";
 /// strace stops its target twice a call: a tight loop of calls keeps less than 1 % of its speed.
 const STRACE: &str = " (strace slows a target that makes many calls a hundredfold while it runs)";
 
+/// Rows of measured values in the short form; rules put the decisive ones first.
+const ROWS: usize = 5;
+
+const CHAIN_TITLE: &str = "From the wait to its cause";
+
 /// Lines of a chain: the middle of a longer one is left out.
 const CHAIN: usize = 8;
 
@@ -22,21 +27,27 @@ const CHAIN: usize = 8;
 pub fn view(material: &Material<'_>) -> Option<Section> {
     let verdict = material.verdict;
     let finding = verdict.findings.first()?;
-    let mut blocks = Vec::new();
-    if finding.summary != verdict.headline {
-        blocks.push(summary(finding, Tone::Plain));
-    }
-    blocks.extend(proof(finding));
-    if finding.remedy != verdict.advice {
-        blocks.extend(sentence("Remedy", &finding.remedy));
-    }
-    blocks.extend(sentence(AFTER, &finding.check));
-    Some(Section { id: "evidence", title: "Evidence".to_owned(), blocks, terminal: Terminal::All })
+    let summary = (finding.summary != verdict.headline).then(|| summary(finding, Tone::Plain));
+    let remedy = sentence("Remedy", &finding.remedy).filter(|_| finding.remedy != verdict.advice);
+    let short = [summary.clone().into_iter().collect(), in_short(finding), remedy.clone().into_iter().collect()];
+    let blocks = summary.into_iter().chain(proof(finding)).chain(remedy).chain(sentence(AFTER, &finding.check));
+    Some(Section::new("evidence", "Evidence", blocks.collect(), Terminal::All).kept_as(short.concat()))
+}
+
+/// What the short form shows of the measured values, and the chain. Commands to check with are for later.
+fn in_short(finding: &Finding) -> Vec<Block> {
+    let all = finding.evidence.len();
+    let shown = if all > ROWS + 1 { ROWS } else { all };
+    let mut blocks: Vec<Block> = evidence(&finding.evidence[..shown]).into_iter().collect();
+    let more = format!("and {} more measured, with commands to check them", all - shown);
+    blocks.extend((all > shown).then_some(Block::Text { text: more, tone: Tone::Dim }));
+    blocks.extend(chain(CHAIN_TITLE, &finding.chain));
+    blocks
 }
 
 /// Measured values, the chain, and the commands that show the same.
 pub(super) fn proof(finding: &Finding) -> Vec<Block> {
-    let chain = chain("From the wait to its cause", &finding.chain);
+    let chain = chain(CHAIN_TITLE, &finding.chain);
     let mut blocks: Vec<Block> = evidence(&finding.evidence).into_iter().chain(chain).collect();
     blocks.extend(see_yourself(&finding.evidence));
     blocks

@@ -9,13 +9,10 @@ use super::Material;
 pub fn view(material: &Material<'_>) -> Option<Section> {
     let rows: Vec<_> = material.verdict.gaps.iter().map(|gap| vec![gap.what.clone(), gap.why.clone()]).collect();
     let block = if rows.is_empty() {
-        Block::Text {
-            text: "None in what this version measures; it does not measure response times.".to_owned(),
-            tone: Tone::Plain,
-        }
+        Block::Text { text: "None in what this version measures.".to_owned(), tone: Tone::Plain }
     } else {
         let columns = vec![Column::left("not seen"), Column::left("why")];
         Block::Table { title: String::new(), columns, rows }
     };
-    Some(Section { id: "gaps", title: "Gaps".to_owned(), blocks: vec![block], terminal: Terminal::All })
+    Some(Section::new("gaps", "Gaps", vec![block], Terminal::All).kept())
 }

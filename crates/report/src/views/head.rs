@@ -101,10 +101,19 @@ fn how_much(verdict: &Verdict) -> String {
         }
         (None, measured) => {
             let known = numbers::share(verdict.coverage.thread_time);
-            let symptom = measured.unwrap_or_else(|| "response times were not measured".to_owned());
+            let symptom: Vec<String> = answers(verdict).into_iter().chain(measured).collect();
+            let symptom =
+                if symptom.is_empty() { "no answer to a client was seen".to_owned() } else { symptom.join(", ") };
             format!("{symptom} over {window}; {known} of thread time is accounted for")
         }
     }
+}
+
+/// How long clients waited at the busiest endpoint.
+fn answers(verdict: &Verdict) -> Option<String> {
+    let busiest = verdict.requests.first().filter(|r| r.role == "accepted" && r.exchanges > 0)?;
+    let (p50, p99) = (numbers::seconds(busiest.seconds.p50), numbers::seconds(busiest.seconds.p99));
+    Some(format!("answers in {p50} (p50), {p99} (p99)"))
 }
 
 fn context(verdict: &Verdict) -> Vec<String> {

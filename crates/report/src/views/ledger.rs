@@ -57,7 +57,9 @@ pub fn view(material: &Material<'_>) -> Option<Section> {
     // A neutral verdict has no evidence section: what more there is to say of it is about where the time goes.
     let detail = &material.verdict.detail;
     blocks.extend((!detail.is_empty()).then(|| Block::Text { text: detail.clone(), tone: Tone::Plain }));
-    Some(Section { id: "ledger", title: "Where the time went".to_owned(), blocks, terminal: Terminal::All })
+    let mut short = blocks.clone();
+    short.iter_mut().for_each(join_slivers);
+    Some(Section::new("ledger", "Where the time went", blocks, Terminal::All).kept_as(short))
 }
 
 /// Active time, s: the whole of the share that is accused, so that the two agree; else by the ledger.
@@ -112,6 +114,22 @@ fn words(key: &str) -> String {
     }
 }
 
+/// Of the thread time: less is no part of the answer.
+const SLIVER: f64 = 0.005;
+
+/// Lines of the ledger that are next to nothing become one; the bars still add up to the whole.
+fn join_slivers(block: &mut Block) {
+    let Block::Bars { total, parts, .. } = block else { return };
+    let sliver = |bar: &Bar| bar.value < *total * SLIVER;
+    let slivers: Vec<Bar> = parts.iter().filter(|bar| sliver(bar)).cloned().collect();
+    if slivers.len() > 1 {
+        parts.retain(|bar| !sliver(bar));
+        let value = slivers.iter().map(|bar| bar.value).sum();
+        let label = format!("{} other lines", slivers.len());
+        parts.push(Bar { label, value, note: String::new(), tone: Tone::Dim });
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -142,5 +160,22 @@ mod tests {
         let section = view(&Material::new(&verdict, &diagnose::Case::new(&recording))).unwrap();
         let Block::Bars { total, parts, .. } = &section.blocks[0] else { panic!("not bars") };
         assert_eq!((*total, parts[1].label.as_str(), parts[1].value), (10.0, "unaccounted", 4.0));
+    }
+
+    #[test]
+    fn slivers_of_the_ledger_are_one_line() {
+        let bar = |(label, value): (&str, f64)| Bar {
+            label: label.to_owned(),
+            value,
+            note: String::new(),
+            tone: Tone::Plain,
+        };
+        let parts = [("user", 9.98), ("preempted", 0.01), ("interrupted", 0.01)].map(bar).to_vec();
+        let bars = Block::Bars { title: String::new(), unit: "s".to_owned(), total: 10.0, parts };
+        let mut bars = bars;
+        join_slivers(&mut bars);
+        let Block::Bars { parts, .. } = &bars else { panic!("no bars") };
+        let lines: Vec<_> = parts.iter().map(|bar| (bar.label.as_str(), (bar.value * 100.0).round())).collect();
+        assert_eq!(lines, [("user", 998.0), ("2 other lines", 2.0)]);
     }
 }

@@ -41,7 +41,7 @@ pub fn view(material: &Material<'_>) -> Option<Section> {
         blocks.push(table("Others", others, waited_ns));
     }
     let title = "Who had the CPU while the target wanted it".to_owned();
-    Some(Section { id: "neighbours", title, blocks, terminal: Terminal::First(2) })
+    Some(Section::new("neighbours", title, blocks, Terminal::First(2)))
 }
 
 /// One or more processes as a row.

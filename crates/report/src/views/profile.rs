@@ -37,7 +37,7 @@ pub fn view(material: &Material<'_>) -> Option<Section> {
     let many = worst > TOO_MANY * profile.total.samples as f64;
     let terminal = Terminal::First(if many { 2 } else { 1 });
     let blocks = vec![graph, quality(&profile, &children(material, &profile, &stacks), many)];
-    Some(Section { id: "profile", title: "Where CPU time was spent".to_owned(), blocks, terminal })
+    Some(Section::new("profile", "Where CPU time was spent", blocks, terminal))
 }
 
 fn legend(broken: bool) -> String {

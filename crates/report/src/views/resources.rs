@@ -23,7 +23,7 @@ pub fn view(material: &Material<'_>) -> Option<Section> {
     blocks.extend((!items.is_empty()).then_some(Block::List { items }));
     blocks.extend((!quiet.is_empty()).then(|| table("Hardly used, nothing waited, nothing failed", &quiet, true)));
     let title = "Utilization, saturation, errors".to_owned();
-    (!blocks.is_empty()).then_some(Section { id: "use", title, blocks, terminal })
+    (!blocks.is_empty()).then(|| Section::new("use", title, blocks, terminal))
 }
 
 /// Whether the resource was used, waited for, or failed; or is a limit that somebody set.

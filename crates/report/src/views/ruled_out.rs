@@ -24,12 +24,7 @@ pub fn view(material: &Material<'_>) -> Option<Section> {
         let columns = vec![Column::left("cause"), Column::left("what was seen")];
         blocks.push(Block::Folded { title: "What was seen of them".to_owned(), columns, rows: rows(&others) });
     }
-    (!blocks.is_empty()).then(|| Section {
-        id: "ruled-out",
-        title: "Ruled out".to_owned(),
-        blocks,
-        terminal: Terminal::All,
-    })
+    (!blocks.is_empty()).then(|| Section::new("ruled-out", "Ruled out", blocks, Terminal::All).kept())
 }
 
 /// Causes with the same reason share a row.

@@ -49,7 +49,7 @@ pub fn view(material: &Material<'_>) -> Option<Section> {
         blocks.push(table("The other threads", shown, seconds));
     }
     let terminal = Terminal::First(2);
-    Some(Section { id: "threads", title: "Threads".to_owned(), blocks, terminal })
+    Some(Section::new("threads", "Threads", blocks, terminal))
 }
 
 /// The other threads in a line.

@@ -35,7 +35,7 @@ pub fn view(material: &Material<'_>) -> Option<Section> {
         root: root.finish(),
     };
     let title = "Where time was spent blocked".to_owned();
-    Some(Section { id: "waits", title, blocks: vec![graph], terminal: Terminal::Nothing })
+    Some(Section::new("waits", title, vec![graph], Terminal::Nothing))
 }
 
 fn insert(root: &mut FlameNode, thread: Frame<'_>, call: &str, mut codes: Vec<&Code>, ms: f64) {

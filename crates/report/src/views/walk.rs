@@ -38,7 +38,7 @@ pub fn view(material: &Material<'_>) -> Option<Section> {
     blocks.push(graph(&walk, &stacks));
     blocks.push(both_stacks(material, &walk, &stacks));
     let terminal = Terminal::First(1 + usize::from(first.is_some()));
-    Some(Section { id: "walk", title: "Whom it waited for".to_owned(), blocks, terminal })
+    Some(Section::new("walk", "Whom it waited for", blocks, terminal))
 }
 
 fn summary(walked: f64, of: impl Fn(Nature) -> f64) -> Block {

@@ -6,7 +6,7 @@ use diagnose::verdict::Verdict;
 use recording::Recording;
 use wakewalk_report::flame::{Frame, LEGEND};
 use wakewalk_report::section::{Block, Column, FlameNode, Line, Section, Terminal};
-use wakewalk_report::views::{self, Material};
+use wakewalk_report::views::Material;
 
 const STACKS: &str = include_str!("busy-poll.stacks");
 
@@ -35,7 +35,7 @@ pub fn samples() -> Result<Vec<Sample>, serde_json::Error> {
 
 fn sample(name: &'static str, verdict: Verdict, facts: Vec<Section>) -> Sample {
     let recording = Recording::default();
-    let mut sections = views::sections(&Material::new(&verdict, &Case::new(&recording)));
+    let mut sections = wakewalk_report::sections(&Material::new(&verdict, &Case::new(&recording)), None);
     let after_evidence = sections.len().min(2);
     sections.splice(after_evidence..after_evidence, facts);
     Sample { name, verdict, sections }
@@ -61,7 +61,7 @@ fn hostile(verdict: &Verdict) -> Verdict {
 
 /// Sections such as views of facts make them, one block of each kind at least.
 fn facts(names: &[&str]) -> Vec<Section> {
-    let section = |id, title: &str, blocks| Section { id, title: title.to_owned(), blocks, terminal: Terminal::All };
+    let section = |id, title: &str, blocks| Section::new(id, title.to_owned(), blocks, Terminal::All);
     vec![
         section("profile", "On-CPU profile", vec![flame(names)]),
         section("calls", "System calls", calls(names)),

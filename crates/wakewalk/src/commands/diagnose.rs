@@ -14,7 +14,7 @@ use diagnose::Case;
 use diagnose::comparison::{self, Named, Per};
 use diagnose::verdict::Verdict;
 use recording::{Meta, Recording, Writer};
-use report::compared::{self, Compared};
+use report::compared::Compared;
 use report::formats;
 use report::section::Section;
 use report::views::Material;
@@ -132,18 +132,12 @@ fn capture(plan: &Plan, target: &Target, started: Option<Started>, dir: &Path) -
     .inspect_err(|_| remove_unsealed(dir))
 }
 
-/// Sections of the verdict, those of the comparison between what was found and what it was found in.
 fn sections(recording: &Recording, baseline: Option<&Baseline>, verdict: &Verdict) -> Vec<Section> {
     let case = Case::new(recording);
-    let mut sections = report::views::sections(&Material::new(verdict, &case));
-    if let (Some(baseline), Some(comparison)) = (baseline, &verdict.comparison) {
-        let before = Case::new(&baseline.recording);
-        let compared = compared::sections_of_verdict(&Compared { comparison, cases: [&before, &case] });
-        let at =
-            sections.iter().position(|s| !["ledger", "evidence", "also"].contains(&s.id)).unwrap_or(sections.len());
-        sections.splice(at..at, compared);
-    }
-    sections
+    let before = baseline.map(|baseline| Case::new(&baseline.recording));
+    let compared = before.as_ref().zip(verdict.comparison.as_ref());
+    let compared = compared.map(|(before, comparison)| Compared { comparison, cases: [before, &case] });
+    report::sections(&Material::new(verdict, &case), compared.as_ref())
 }
 
 fn draw(args: &args::Diagnose, recording: &Recording, baseline: Option<&Baseline>, verdict: &Verdict) -> Result<()> {

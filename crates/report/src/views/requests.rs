@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+//! How long clients waited for their answers, and the target for those of whom it asked.
+
+use diagnose::facts::requests::{Endpoint, Requests};
+
+use crate::numbers;
+use crate::section::{Block, Column, Section, Terminal, Tone};
+
+use super::Material;
+
+/// Endpoints in the short form; the page has all.
+const SHORT: usize = 3;
+
+/// The response times, by endpoint.
+pub fn view(material: &Material<'_>) -> Option<Section> {
+    let requests = material.case.fact::<Requests>().ok()?;
+    let seconds = material.case.seconds();
+    let (asked, asks): (Vec<&Endpoint>, Vec<&Endpoint>) =
+        requests.endpoints.iter().filter(|e| e.response.count > 0.0).partition(|e| e.accepted);
+    let table = |title: &str, heads: [&str; 2], endpoints: &[&Endpoint]| {
+        let columns = [title, "a second", "p50", "p99", "p99.9", heads[0], heads[1]];
+        let columns = columns.iter().enumerate().map(|(at, head)| match at {
+            0 => Column::left(head),
+            _ => Column::right(head),
+        });
+        let rows = endpoints.iter().map(|endpoint| row(endpoint, seconds)).collect();
+        Block::Table { title: String::new(), columns: columns.collect(), rows }
+    };
+    let draw = |most: usize| {
+        let mut blocks = Vec::new();
+        if !asked.is_empty() {
+            blocks.push(table("clients ask", ["unread p99", "service p99"], asked.get(..most).unwrap_or(&asked)));
+        }
+        if !asks.is_empty() {
+            blocks.push(table("it asks", ["unread p99", ""], asks.get(..most).unwrap_or(&asks)));
+        }
+        blocks.extend(notes(&asked));
+        blocks
+    };
+    let blocks = draw(usize::MAX);
+    (!asked.is_empty() || !asks.is_empty())
+        .then(|| Section::new("requests", "Response times", blocks, Terminal::All).kept_as(draw(SHORT)))
+}
+
+fn row(endpoint: &Endpoint, seconds: f64) -> Vec<String> {
+    let time = |ns: f64| numbers::seconds(ns / 1e9);
+    let response = &endpoint.response;
+    let service = if endpoint.accepted { time(endpoint.service.quantile_ns(0.99)) } else { String::new() };
+    vec![
+        endpoint.name.trim_start_matches("tcp ").to_owned(),
+        numbers::number((response.count / seconds.max(1e-9) * 10.0).round() / 10.0),
+        time(response.quantile_ns(0.5)),
+        time(response.quantile_ns(0.99)),
+        time(response.quantile_ns(0.999)),
+        time(endpoint.read_wait.quantile_ns(0.99)),
+        service,
+    ]
+}
+
+/// What to keep in mind about them.
+fn notes(asked: &[&Endpoint]) -> Vec<Block> {
+    let mut notes = Vec::new();
+    let mixed: Vec<&str> = asked.iter().filter(|e| e.is_mixed()).map(|e| e.name.as_str()).collect();
+    if !mixed.is_empty() {
+        notes.push(format!(
+            "At {}, more bytes often came before the answer: several requests at once on one connection, or uploads; the \
+             times are those of the whole of it.",
+            mixed.join(", ")
+        ));
+    }
+    let unanswered: f64 = asked.iter().map(|e| e.unanswered).sum();
+    if unanswered > 0.0 {
+        notes.push(format!("{} were closed before an answer.", numbers::number(unanswered)));
+    }
+    notes.into_iter().map(|text| Block::Text { text, tone: Tone::Plain }).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::views::tests::{section, tables};
+
+    #[test]
+    fn clients_and_those_who_are_asked() {
+        let text = "meta length_ns=10e9 target.listen=[\"tcp 0.0.0.0:80\"]
+             exchange t_ns=1 role=accepted port=80 stage=response count=100 sum_ns=200e6 length_ns=[1000000,9000000] counts=[98,2] more=50 unanswered=3
+             exchange t_ns=1 role=accepted port=80 stage=read_wait count=100 sum_ns=1e6 length_ns=[10000] counts=[100]
+             exchange t_ns=1 role=accepted port=80 stage=service count=100 sum_ns=99e6 length_ns=[990000] counts=[100]
+             exchange t_ns=1 role=made peer=10.0.0.9:1 stage=response count=5 sum_ns=5e6 length_ns=[1000000] counts=[5]";
+        let section = section(view, text).unwrap();
+        let tables = tables(&section);
+        assert_eq!(tables[0][1], ["0.0.0.0:80", "10", "1.00 ms", "9.00 ms", "9.00 ms", "10.0 µs", "990 µs"]);
+        assert_eq!(tables[1][1][..3], ["10.0.0.9:1", "0.50", "1.00 ms"]);
+        let Block::Text { text, .. } = &section.blocks[2] else { panic!("no note") };
+        assert!(text.contains("several requests at once"), "{text}");
+        assert_eq!(section.blocks.len(), 4);
+        assert!(super::super::tests::section(view, "").is_none());
+    }
+}
