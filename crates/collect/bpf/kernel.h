@@ -71,6 +71,8 @@ struct in6_addr {
 	u8 bytes[16];
 };
 
+struct bpf_local_storage;
+
 struct sock_common {
 	u32 skc_daddr; /* network order */
 	struct in6_addr skc_v6_daddr;
@@ -104,6 +106,7 @@ struct sock {
 	struct sock_common __sk_common;
 	u16 sk_protocol;
 	struct socket_wq *sk_wq;
+	struct bpf_local_storage *sk_bpf_storage; /* NULL where no program keeps anything about it */
 };
 
 struct inet_connection_sock {
@@ -124,6 +127,7 @@ struct tcp_sock {
 	u32 write_seq; /* up to where the program has written */
 	u32 lsndtime; /* jiffies at which data was sent last */
 	u64 tcp_mstamp; /* us, when something was sent or came last */
+	u64 tcp_clock_cache; /* the same in ns, CLOCK_MONOTONIC */
 	u64 delivered_mstamp; /* us, when data that we had sent was acknowledged last */
 };
 
@@ -147,8 +151,6 @@ struct fdtable {
 struct files_struct {
 	struct fdtable *fdt;
 };
-
-struct bpf_local_storage;
 
 struct mm_struct {
 	unsigned long start_stack; /* where the first thread's stack begins */
@@ -212,11 +214,12 @@ enum {
 	BPF_MAP_TYPE_ARRAY = 2,
 	BPF_MAP_TYPE_PERCPU_ARRAY = 6,
 	BPF_MAP_TYPE_LRU_HASH = 9,
+	BPF_MAP_TYPE_SK_STORAGE = 24,
 	BPF_MAP_TYPE_RINGBUF = 27,
 	BPF_MAP_TYPE_TASK_STORAGE = 29,
 };
 enum { BPF_ANY = 0, BPF_NOEXIST = 1, BPF_F_NO_PREALLOC = 1 };
-enum { BPF_LOCAL_STORAGE_GET_F_CREATE = 1 };
+enum { BPF_LOCAL_STORAGE_GET_F_CREATE = 1, BPF_SK_STORAGE_GET_F_CREATE = 1 };
 enum { BPF_RB_NO_WAKEUP = 1, BPF_RB_FORCE_WAKEUP = 2 };
 enum { TASK_DEAD = 0x80 };
 enum { PF_KTHREAD = 0x00200000 };

@@ -6,6 +6,7 @@
 mod closing;
 mod connections;
 mod cost;
+mod exchanges;
 mod hung;
 mod kernel_stacks;
 mod lazy;
@@ -96,12 +97,12 @@ pub fn run(
     let mut back = Back::stand(LOADING);
     let (mut a, mut b, mut c, mut d) =
         (MaybeUninit::uninit(), MaybeUninit::uninit(), MaybeUninit::uninit(), MaybeUninit::uninit());
-    let (mut e, mut f) = (MaybeUninit::uninit(), MaybeUninit::uninit());
+    let (mut e, mut f, mut g) = (MaybeUninit::uninit(), MaybeUninit::uninit(), MaybeUninit::uninit());
     let mut gaps = Vec::new();
     // Before our own programs are among the loaded ones.
     let settings = courtesy::in_slices(courtesy::PATIENCE, || inventory::host(&plan.root));
     let stack_bytes = samples::stack_bytes(plan);
-    let room = [&mut a, &mut b, &mut d];
+    let room = [&mut a, &mut b, &mut d, &mut g];
     let probes = courtesy::during(courtesy::PATIENCE, || Probes::load(plan, stack_bytes, room, &mut gaps))?;
     let (host, target) = (host::inventory(&plan.root), plan.target.meta());
     // The clock starts with the watch of the threads: whatever comes between would be time that nobody saw.
@@ -322,6 +323,7 @@ impl<'o, 'p> Capture<'o, 'p> {
         writer.append(counters)?;
         writer.append(&self.speed.rows(t_ns))?;
         writer.append(&self.looks.rows(t_ns))?;
+        writer.append(&exchanges::rows(t_ns, self.probes.fresh_exchanges()?))?;
         let stacks = &mut self.samples.stacks;
         writer.append(&waits::rows(t_ns, &self.probes.ledger, &mut self.kernel_stacks, stacks)?)?;
         // It asks for locks of the cgroups.
@@ -358,9 +360,7 @@ impl<'o, 'p> Capture<'o, 'p> {
             row.started_ns = born.saturating_sub(self.start_ns);
         }
         self.looks.listen(rows.iter().flat_map(|row| &row.listen));
-        if let Some(wakeups) = &mut self.probes.wakeups {
-            wakeups.listen(rows.iter().flat_map(|row| &row.listen));
-        }
+        self.probes.listen(rows.iter().flat_map(|row| &row.listen));
         writer.append(&rows)
     }
 

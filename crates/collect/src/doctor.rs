@@ -6,12 +6,14 @@ use std::fs;
 use std::mem::MaybeUninit;
 use std::path::Path;
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::host;
 use crate::privileges::{self, Capability, EXTRAS, OTHERS, PROBES};
 use crate::probes::calls::{Calls, Kind};
 use crate::probes::connections::Connections;
+use crate::probes::exchanges::Exchanges;
 use crate::probes::ledger::Ledger;
 use crate::probes::profile::Profile;
 use crate::probes::run_stats;
@@ -19,7 +21,7 @@ use crate::probes::wakeups::Wakeups;
 use crate::tested_kernels;
 
 /// One facility and what it is worth.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Facility {
     /// Short name.
     pub name: &'static str,
@@ -33,9 +35,15 @@ pub struct Facility {
     pub why: String,
 }
 
-/// The result of the examination.
-#[derive(Clone, Debug, Serialize)]
+/// The result of the examination: the contract of `wakewalk doctor --json`.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Health {
+    /// Version of this contract, 1.
+    pub schema: u32,
+    /// Always `doctor`.
+    pub kind: &'static str,
+    /// `wakewalk 0.1.0`, the version that tried.
+    pub tool: &'static str,
     /// Kernel release.
     pub kernel: String,
     /// The kernel is of a series that wakewalk is tested on.
@@ -75,7 +83,17 @@ pub fn examine() -> Health {
     let bpf = facilities.iter().any(|f| f.name == "thread ledger" && f.works);
     let kernel = host::inventory(root).kernel;
     let missing = privileges::names(&privileges::missing(&PROBES));
-    Health { tested: tested_kernels::covers(&kernel), missing, kernel, bpf, facilities }
+    let tool = concat!("wakewalk ", env!("CARGO_PKG_VERSION"));
+    Health {
+        schema: 1,
+        kind: "doctor",
+        tool,
+        tested: tested_kernels::covers(&kernel),
+        missing,
+        kernel,
+        bpf,
+        facilities,
+    }
 }
 
 fn file(name: &'static str, meaning: &'static str, works: bool, remedy: &str) -> Facility {
@@ -115,6 +133,7 @@ const WAKEUPS: (&str, &str) =
     ("wakeups", "whom the service waits for, walked to the end; without them a wait is not told from idleness");
 const CONNECTIONS: (&str, &str) =
     ("connections", "whether requests stand unanswered; without them a queue inside the program goes unnoticed");
+const EXCHANGES: (&str, &str) = ("exchanges", "how long requests take; without them response times are unknown");
 const RUN_STATS: (&str, &str) = ("run statistics of programs", "what the capture itself costs in the kernel");
 
 fn tried<T>((name, meaning): (&'static str, &'static str), outcome: Result<T, anyhow::Error>) -> Facility {
@@ -130,17 +149,18 @@ fn probes() -> Vec<Facility> {
     let missing = privileges::missing(&PROBES);
     if !missing.is_empty() {
         let why = format!("this user lacks {}; run `sudo wakewalk doctor`", privileges::names(&missing));
-        return [LEDGER, PROFILE, CALLS, WAKEUPS, CONNECTIONS, RUN_STATS].map(untried(&why)).into();
+        return [LEDGER, PROFILE, CALLS, WAKEUPS, CONNECTIONS, EXCHANGES, RUN_STATS].map(untried(&why)).into();
     }
     let (mut a, mut b, mut c, mut d) =
         (MaybeUninit::uninit(), MaybeUninit::uninit(), MaybeUninit::uninit(), MaybeUninit::uninit());
-    let mut e = MaybeUninit::uninit();
+    let (mut e, mut f) = (MaybeUninit::uninit(), MaybeUninit::uninit());
     let ledger = match Ledger::load(&mut a) {
         Ok(ledger) => ledger,
         Err(refused) => {
             let mut found = vec![tried(LEDGER, Err::<(), _>(refused))];
             found.extend(
-                [PROFILE, CALLS, WAKEUPS, CONNECTIONS, RUN_STATS].map(untried("the thread ledger comes first")),
+                [PROFILE, CALLS, WAKEUPS, CONNECTIONS, EXCHANGES, RUN_STATS]
+                    .map(untried("the thread ledger comes first")),
             );
             return found;
         }
@@ -156,6 +176,7 @@ fn probes() -> Vec<Facility> {
         tried(CALLS, calls),
         tried(WAKEUPS, wakeups),
         tried(CONNECTIONS, connections),
+        tried(EXCHANGES, Exchanges::load(&mut f, &ledger, []).map(drop)),
         tried(RUN_STATS, run_stats::start()),
     ]
 }

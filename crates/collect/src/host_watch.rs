@@ -12,6 +12,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, SystemTime};
 
 use anyhow::Result;
+use recording::counters::{Key, stat};
 use recording::tables::{Cost, Counter, Gap, Process, Thread};
 use recording::{Meta, Recording, Tables, Writer};
 
@@ -159,31 +160,33 @@ fn unseen(before: &Snapshot, found: &Difference, counters: &[Counter]) -> Vec<Ga
     if gone > 0 || born > 0 {
         let busy_s = busy_ns(counters) / 1e9;
         let listed_s = found.ran.iter().map(|ran| ran.cpu_ns).sum::<u64>() as f64 / 1e9;
+        let part = if busy_s > 0.0 { (1.0 - listed_s / busy_s).clamp(0.0, 1.0) } else { 0.0 };
         let names: Vec<&str> = found.gone.keys().map(String::as_str).take(5).collect();
         let of = if names.is_empty() { String::new() } else { format!(" ({})", names.join(", ")) };
         let why = format!(
             "{born} processes started and {gone} ended{of} during the look; the ended ones are in no row: of {busy_s:.2} s \
              of CPU time the listed processes account for {listed_s:.2} s"
         );
-        gaps.push(Gap { what: "process".to_string(), why });
+        gaps.push(Gap::partial("process", part, why));
     }
     let measured = before.processes.values().flat_map(|seen| seen.threads.values());
     if measured.map(|times| times.cpu_ns).sum::<u64>() == 0 {
         let why =
             "/proc/PID/task/TID/schedstat is missing or empty (needs CONFIG_SCHED_INFO): run queue time is unknown";
-        gaps.push(Gap { what: "run_queue".to_string(), why: why.to_string() });
+        gaps.push(Gap::refused("run_queue", why));
     }
     gaps
 }
 
 /// Busy time of all CPUs from the first reading to the last, interrupts included, ns.
 fn busy_ns(counters: &[Counter]) -> f64 {
-    let of = |name: &str| {
-        let mut values = counters.iter().filter(|c| c.source == "proc/stat" && c.entity == "cpu" && c.name == name);
+    let of = |key: Key| {
+        let is_it = |c: &&Counter| c.source == key.source && c.name == key.name && c.entity == "cpu";
+        let mut values = counters.iter().filter(is_it);
         let first = values.next().map_or(0.0, |c| c.value);
         values.next_back().map_or(0.0, |c| c.value - first)
     };
-    ["user_ns", "nice_ns", "system_ns", "irq_ns", "softirq_ns"].map(of).iter().sum()
+    [stat::USER_NS, stat::NICE_NS, stat::SYSTEM_NS, stat::IRQ_NS, stat::SOFTIRQ_NS].map(of).iter().sum()
 }
 
 #[cfg(test)]

@@ -8,6 +8,7 @@
 
 pub mod calls;
 pub mod connections;
+pub mod exchanges;
 pub mod kernel_map;
 mod kernel_types;
 pub mod ledger;
@@ -17,6 +18,7 @@ pub mod profile;
 pub mod refusal;
 pub mod run_stats;
 pub mod shapes;
+mod user_stack;
 pub mod wakeups;
 
 /// How much of a probe's maps is made: a whole one, or the given part of one.

@@ -18,6 +18,7 @@ pub mod neighbours;
 pub mod polling;
 pub mod profile;
 pub mod quality;
+pub mod requests;
 pub mod resources;
 pub mod serving;
 pub mod stacks;

@@ -65,6 +65,9 @@ pub struct Entry {
     pub p50_ms: Option<f64>,
     /// Likewise the 99th percentile.
     pub p99_ms: Option<f64>,
+    /// Median and 99th percentile as the verdict has them: without the way to the server and back.
+    #[serde(default)]
+    pub seen_ms: Option<[f64; 2]>,
     /// Whether somebody was accused.
     pub found: Found,
     /// The verdict, or the cause of the first finding.
@@ -102,6 +105,7 @@ impl Entry {
             machine: None,
             p50_ms: None,
             p99_ms: None,
+            seen_ms: None,
             found,
             verdict: if found == Found::Broken { "no diagnosis" } else { "skipped" }.into(),
             confidence: None,
@@ -113,11 +117,14 @@ impl Entry {
 
     /// As one line while the zoo is open.
     pub fn sentence(&self) -> String {
-        let [_, load, rate, machine, p50, p99, verdict, confidence, note] = self.cells();
-        format!("{load}: {rate}/s, machine {machine}, p50 {p50}, p99 {p99}: {verdict} ({confidence}) {note}")
+        let [_, load, rate, machine, p50, p99, seen_p50, seen_p99, verdict, confidence, note] = self.cells();
+        format!(
+            "{load}: {rate}/s, machine {machine}, p50 {p50} (seen {seen_p50}), p99 {p99} (seen {seen_p99}): {verdict} \
+             ({confidence}) {note}"
+        )
     }
 
-    fn cells(&self) -> [String; 9] {
+    fn cells(&self) -> [String; 11] {
         let number = |value: Option<f64>, digits: usize, unit: &str| {
             value.map_or("-".into(), |value| format!("{value:.digits$}{unit}"))
         };
@@ -134,6 +141,8 @@ impl Entry {
             percent(self.machine),
             number(self.p50_ms, 2, " ms"),
             number(self.p99_ms, 2, " ms"),
+            number(self.seen_ms.map(|seen| seen[0]), 2, " ms"),
+            number(self.seen_ms.map(|seen| seen[1]), 2, " ms"),
             self.verdict.clone(),
             self.confidence.clone().unwrap_or("-".into()),
             note.trim().to_string(),
@@ -150,8 +159,8 @@ pub struct Book {
 
 /// Where the entries are kept, below the zoo's folder.
 const FILE: &str = "zoo.json";
-const HEAD: [&str; 9] =
-    ["server", "load", "answers/s", "machine", "client p50", "p99", "verdict", "confidence", "note"];
+const HEAD: [&str; 11] =
+    ["server", "load", "answers/s", "machine", "client p50", "p99", "seen p50", "p99", "verdict", "confidence", "note"];
 
 impl Book {
     /// Without entries of its own; recordings of what is not called healthy are kept below `target/lab/zoo`.
@@ -204,7 +213,7 @@ impl Book {
     pub fn table(&self) -> String {
         let line = |cells: &[String]| format!("| {} |\n", cells.join(" | ").replace('`', ""));
         let all = self.all();
-        let mut text = line(&HEAD.map(String::from)) + "|---|---|---:|---:|---:|---:|---|---|---|\n";
+        let mut text = line(&HEAD.map(String::from)) + "|---|---|---:|---:|---:|---:|---:|---:|---|---|---|\n";
         all.iter().for_each(|entry| text += &line(&entry.cells()));
         let _ = write!(text, "\n{}", sums(&all));
         text
@@ -269,7 +278,7 @@ mod tests {
 
     fn verdict(verdict: &str, findings: Vec<Finding>) -> Verdict {
         let json = serde_json::json!({
-            "schema": 1, "tool": "", "host": {"name": "", "kernel": "", "cpus": 2, "virtualization": ""},
+            "schema": 2, "tool": "", "host": {"name": "", "kernel": "", "cpus": 2, "virtualization": ""},
             "target": {"named": "", "pids": [], "comm": "", "listen": []},
             "window": {"start": "", "seconds": 1.0, "ended": ""},
             "symptom": {"kind": "cpu", "value": 0.0, "unit": "", "baseline": null, "source": ""},

@@ -133,6 +133,8 @@ impl Visit<'_> {
         let disturbed = looked.disturbance.is_too_much() || drowned;
         let found = Found::of(&looked.verdict, disturbed);
         let first = looked.verdict.findings.first();
+        let seen =
+            looked.verdict.requests.first().filter(|busiest| busiest.role == "accepted" && busiest.exchanges > 0);
         let mut entry = Entry {
             server: self.animal.name.into(),
             round: self.round,
@@ -142,6 +144,7 @@ impl Visit<'_> {
             machine: Some(looked.machine),
             p50_ms: looked.seen.p50_ms,
             p99_ms: looked.seen.p99_ms,
+            seen_ms: seen.map(|busiest| [busiest.seconds.p50 * 1e3, busiest.seconds.p99 * 1e3]),
             found,
             verdict: first.map_or(looked.verdict.verdict.clone(), |finding| finding.cause.clone()),
             confidence: first.map(|finding| finding.confidence.clone()),

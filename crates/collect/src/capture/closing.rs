@@ -34,7 +34,7 @@ pub fn write(mut capture: Capture<'_, '_>, writer: &mut Writer, length_ns: u64) 
 fn no_addresses() -> Option<Gap> {
     let why = "who was interrupted may be shown as who woke somebody: /proc/kallsyms shows this user no addresses (needs \
                CAP_SYSLOG, and kernel.kptr_restrict at 1 or lower)";
-    (!host::shows_kernel_symbols()).then(|| Gap { what: "kernel symbols".into(), why: why.into() })
+    (!host::shows_kernel_symbols()).then(|| Gap::refused("kernel symbols", why))
 }
 
 /// The time of threads whose own end row found no room: lost by name, not by amount.

@@ -96,7 +96,7 @@ impl<'o> Looks<'o> {
     pub fn gap(&self) -> Option<Gap> {
         let why = self.program.refused()?;
         let why = format!("whether requests stand unanswered in its connections is unknown: {why}");
-        Some(Gap { what: "connection".into(), why })
+        Some(Gap::refused("connection", why))
     }
 
     fn see(&mut self, found: &[Connection]) {

@@ -54,7 +54,7 @@ impl Account {
     pub fn gap(&self) -> Option<Gap> {
         let why = self.refused.as_ref()?;
         let why = format!("what the probes cost in the kernel is unknown, and missing in the capture's cost: {why}");
-        Some(Gap { what: "cost".into(), why })
+        Some(Gap::refused("cost", why))
     }
 
     /// Cost of `runs` runs of a program.

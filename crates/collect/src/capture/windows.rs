@@ -167,7 +167,7 @@ impl<'o> Windows<'o> {
 
     /// That calls are not counted although they should be.
     pub fn gap(&self) -> Option<Gap> {
-        self.programs.refused().map(|why| Gap { what: "call".into(), why: why.into() })
+        self.programs.refused().map(|why| Gap::refused("call", why))
     }
 
     fn open(&mut self) -> Result<()> {

@@ -66,7 +66,8 @@ impl Throttled {
         let left_out = self.cgroups().left_out;
         let why =
             format!("{left_out} more cgroups have a CPU quota; their counters are not sampled, name one with --cgroup");
-        (left_out > 0).then(|| Gap { what: "cgroup/cpu".to_string(), why })
+        let part = left_out as f64 / self.limited.len().max(1) as f64;
+        (left_out > 0).then(|| Gap::partial("cgroup/cpu", part, why))
     }
 
     /// Throttled time by process, ns, after `wall_ns`.

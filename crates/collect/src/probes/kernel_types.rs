@@ -27,6 +27,7 @@ pub struct KernelTypes {
     /// The file, which stands in memory and lasts as long as this process.
     pub path: PathBuf,
     task: u32,
+    hooks: Vec<&'static str>,
     _file: fs::File,
 }
 
@@ -41,14 +42,24 @@ pub fn task() -> u32 {
     get().map_or(0, |types| types.task)
 }
 
+/// Whether the kernel has a tracepoint, one of [`HOOKS`]. Where its types cannot be read, it is taken to be of today.
+pub fn has_hook(name: &str) -> bool {
+    get().is_none_or(|types| types.hooks.contains(&name))
+}
+
+/// Tracepoints that not all kernels have.
+const HOOKS: [&str; 1] = ["tcp_sendmsg_locked"];
+
 fn read() -> Option<KernelTypes> {
     let all = fs::read(ALL).ok()?;
     let all = Types::parse(&all)?;
     let task = all.find(STRUCT, b"task_struct")?;
+    let is_there = |hook: &&str| all.find(TYPEDEF, format!("btf_trace_{hook}").as_bytes()).is_some();
+    let hooks = HOOKS.into_iter().filter(is_there).collect();
     let mut file = fs::File::from(memfd_create(c"kernel types", MemfdFlags::CLOEXEC).ok()?);
     file.write_all(&all.keep(&names::NAMES)).ok()?;
     let path = PathBuf::from(format!("/proc/self/fd/{}", file.as_raw_fd()));
-    Some(KernelTypes { path, task, _file: file })
+    Some(KernelTypes { path, task, hooks, _file: file })
 }
 
 // Kinds of a type, of include/uapi/linux/btf.h.

@@ -14,7 +14,7 @@ use libbpf_rs::{Iter, Link, MapCore, MapFlags, OpenObject, ProgramMut, RingBuffe
 use plain::Plain;
 use recording::tables::Gap;
 
-use super::{Room, comm_of_chars, kernel_map, kernel_types, profile, refusal, run_stats, shapes};
+use super::{Room, comm_of_chars, kernel_map, kernel_types, refusal, run_stats, shapes, user_stack};
 use crate::collector::{Collector, Kept};
 use crate::courtesy;
 
@@ -134,7 +134,7 @@ impl<'o> Ledger<'o> {
         if let Some(rodata) = open.maps.rodata_data.as_deref_mut() {
             rodata.task_type = kernel_types::task();
             shapes::mark_subjects(&mut rodata.subjects);
-            rodata.stack_chunks = profile::chunks(stack_bytes);
+            rodata.stack_chunks = user_stack::chunks(stack_bytes);
         }
         room.apply(open.open_object_mut())?;
         let skel = refusal::load(open, "the kernel refused the ledger's programs")?;
@@ -300,7 +300,7 @@ impl Collector for Ledger<'_> {
              interrupts took of it counts as off the CPU",
             part * 100.0
         );
-        let gap = (part >= WORTH_A_WORD).then(|| Gap { what: "arrivals on a CPU".into(), why });
+        let gap = (part >= WORTH_A_WORD).then(|| Gap::partial("arrivals on a CPU", part, why));
         Ok(gap.into_iter().collect())
     }
 

@@ -13,6 +13,7 @@ use libbpf_rs::{Link, OpenObject, RingBuffer, RingBufferBuilder};
 use plain::Plain;
 
 use super::ledger::Ledger;
+use super::user_stack::chunks;
 use super::{Room, comm_of_chars, kernel_map, kernel_types, perf_event, refusal, run_stats};
 use crate::collector::{Collector, Kept};
 use crate::courtesy;
@@ -22,9 +23,6 @@ mod skel {
     include!(concat!(env!("OUT_DIR"), "/profile.skel.rs"));
 }
 use skel::types;
-
-const CHUNK: u32 = 4096;
-const MAX_CHUNKS: u32 = 8;
 
 /// User registers in the order of the kernel's `pt_regs` on x86-64.
 pub type Registers = [u64; 21];
@@ -232,11 +230,6 @@ impl Collector for Profile<'_> {
     fn detach(&mut self) {
         self.clocks.clear();
     }
-}
-
-/// Pieces that hold so many bytes of stack.
-pub(super) fn chunks(stack_bytes: u32) -> u32 {
-    stack_bytes.div_ceil(CHUNK).clamp(1, MAX_CHUNKS)
 }
 
 fn clock(skel: &skel::ProfileSkel<'_>, cpu: u32, hz: u32) -> Result<(OwnedFd, Link)> {

@@ -14,7 +14,7 @@ use plain::Plain;
 use recording::tables::Gap;
 
 use super::ledger::Ledger;
-use super::{Room, comm_of_chars, kernel_map, kernel_types, profile, refusal, run_stats, shapes};
+use super::{Room, comm_of_chars, kernel_map, kernel_types, refusal, run_stats, shapes, user_stack};
 use crate::collector::{Collector, Kept};
 use crate::{courtesy, host};
 
@@ -168,7 +168,7 @@ impl<'o> Wakeups<'o> {
             let each = |all: u32| stack_bytes.map_or(0, |_| (all / cpus).max(1));
             (rodata.snapshots_per_turn, rodata.shown_per_turn) = (each(SNAPSHOTS_PER_TURN), each(SHOWN_PER_TURN));
             rodata.most_followed = room.of(rodata.most_followed);
-            rodata.stack_chunks = profile::chunks(stack_bytes.unwrap_or(0));
+            rodata.stack_chunks = user_stack::chunks(stack_bytes.unwrap_or(0));
             (rodata.interrupts_from, rodata.interrupts_until) = host::interrupt_entries(Path::new("/"));
         }
         let skel = refusal::load(open, "the kernel refused the program of wakeups")?;
@@ -256,7 +256,8 @@ impl Collector for Wakeups<'_> {
             "{} wakeups came from processes that could not be followed, beside {} that were: chains end there",
             c.not_followed, c.followed
         );
-        let gap = (c.not_followed > 0).then(|| Gap { what: "walk".into(), why });
+        let part = c.not_followed as f64 / (c.not_followed + c.followed).max(1) as f64;
+        let gap = (c.not_followed > 0).then(|| Gap::partial("walk", part, why));
         Ok(gap.into_iter().collect())
     }
 

@@ -1,0 +1,263 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Exchanges on the target's TCP connections: how long each took from what was asked to its answer, as histograms by port
+//! and peer. The kernel adds them up; what is new is what a slice gets.
+
+use std::mem::MaybeUninit;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::os::fd::{AsFd, BorrowedFd};
+
+use anyhow::{Context, Result};
+use libbpf_rs::skel::Skel;
+use libbpf_rs::{Link, MapCore, MapFlags, OpenObject, ProgramMut};
+use plain::Plain;
+
+use super::ledger::Ledger;
+use super::{kernel_map, kernel_types, refusal, run_stats};
+use crate::collector::{Collector, Kept};
+use crate::courtesy;
+
+mod skel {
+    #![allow(missing_docs, clippy::all, clippy::pedantic, clippy::unwrap_used, clippy::expect_used)]
+    include!(concat!(env!("OUT_DIR"), "/exchanges.skel.rs"));
+}
+
+use skel::types;
+
+/// Lengths of time, each within 3 %.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Histogram {
+    /// How many.
+    pub count: u64,
+    /// Added up, ns.
+    pub sum_ns: u64,
+    /// Length, ns, and how many were so long.
+    pub bins: Vec<(u64, u64)>,
+}
+
+/// Exchanges at one port or with one peer since the last call.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Group {
+    /// Clients ask; the port is the target's own.
+    pub accepted: bool,
+    /// Own port.
+    pub port: u16,
+    /// Whom the target asks; none = several that are not told apart, or clients ask.
+    pub peer: Option<SocketAddr>,
+    /// From what was asked to the answer.
+    pub response: Histogram,
+    /// From an arrival to its read.
+    pub read_wait: Histogram,
+    /// From the read to the answer.
+    pub service: Histogram,
+    /// Exchanges that began.
+    pub began: u64,
+    /// Connections that were closed before an answer.
+    pub unanswered: u64,
+    /// Answered ones in which more bytes came later than the first.
+    pub more: u64,
+    /// Writes to clients beyond the first of an answer.
+    pub pushed: u64,
+}
+
+// SAFETY: integers only, and no padding that is read: any bytes are valid. Generated from the C source.
+unsafe impl Plain for types::group_key {}
+// SAFETY: as above.
+unsafe impl Plain for types::exchange_counts {}
+
+/// The loaded and attached probe.
+pub struct Exchanges<'o> {
+    skel: skel::ExchangesSkel<'o>,
+    links: Vec<Link>,
+    /// What was told so far, by the number of the group.
+    told: Vec<types::group>,
+}
+
+impl<'o> Exchanges<'o> {
+    /// Loads the programs beside a ledger, whose threads' connections they look at, and attaches them. At `ports` somebody
+    /// listens.
+    ///
+    /// # Errors
+    /// The kernel refuses, or shows no writes to sockets (before 6.3).
+    pub fn load(
+        storage: &'o mut MaybeUninit<OpenObject>,
+        ledger: &Ledger<'_>,
+        ports: impl IntoIterator<Item = u16>,
+    ) -> Result<Self> {
+        let mut open = refusal::open(skel::ExchangesSkelBuilder::default(), storage, "the programs of exchanges")?;
+        open.maps.threads.reuse_fd(ledger.threads().as_fd()).context("failed to share the map of threads")?;
+        if let Some(rodata) = open.maps.rodata_data.as_deref_mut() {
+            rodata.task_type = kernel_types::task();
+        }
+        let has_write = kernel_types::has_hook("tcp_sendmsg_locked");
+        open.progs.on_write.set_autoload(has_write);
+        open.progs.on_sent.set_autoload(!has_write);
+        let skel = refusal::load(open, "the kernel refused the programs of exchanges")?;
+        let mut loaded = Self { skel, links: Vec::new(), told: Vec::new() };
+        loaded.listen(ports); // before a connection is met
+        loaded.links = loaded.attach()?;
+        Ok(loaded)
+    }
+
+    fn attach(&self) -> Result<Vec<Link>> {
+        let attach = |program: &ProgramMut<'_>| {
+            program.attach().with_context(|| format!("failed to attach `{}`", program.name().to_string_lossy()))
+        };
+        let programs = [&self.skel.progs.on_read, self.write(), &self.skel.progs.on_state];
+        courtesy::urgently(|| programs.into_iter().map(attach).collect())
+    }
+
+    /// Says at which more ports somebody listens. A connection that was met before stays what it was taken for.
+    pub fn listen(&mut self, ports: impl IntoIterator<Item = u16>) {
+        let Some(bss) = self.skel.maps.bss_data.as_deref_mut() else { return };
+        for port in ports {
+            bss.listening[usize::from(port >> 6)] |= 1 << (port & 63);
+        }
+    }
+
+    /// What is new since the last call, by group; groups without anything new are left out.
+    ///
+    /// # Errors
+    /// The map of groups cannot be read.
+    pub fn fresh(&mut self) -> Result<Vec<Group>> {
+        let Some(bss) = self.skel.maps.bss_data.as_deref() else { return Ok(Vec::new()) };
+        let used = usize::try_from(bss.last_group).unwrap_or(0).min(bss.all_groups.len() - 1);
+        self.told.resize(bss.all_groups.len(), types::group::default());
+        let mut keys: Vec<Option<types::group_key>> = vec![None; bss.all_groups.len()];
+        for key in self.skel.maps.groups.keys() {
+            let number = self.skel.maps.groups.lookup(&key, MapFlags::ANY).context("failed to read the groups")?;
+            let number = number.and_then(|bytes| Some(u32::from_ne_bytes(bytes.try_into().ok()?) as usize));
+            if let Some(slot) = number.and_then(|at| keys.get_mut(at)) {
+                *slot = kernel_map::row(&key);
+            }
+        }
+        let mut all = Vec::new();
+        for (number, key) in keys.iter().enumerate().take(used + 1) {
+            let now = bss.all_groups[number];
+            let group = difference(key.as_ref(), &now, &self.told[number]);
+            self.told[number] = now;
+            if group.began + group.unanswered + group.pushed + group.response.count > 0 {
+                all.push(group);
+            }
+        }
+        Ok(all)
+    }
+
+    fn counts(&self) -> Result<types::exchange_counts> {
+        let mut sum = types::exchange_counts::default();
+        for c in kernel_map::per_cpu::<types::exchange_counts>(&self.skel.maps.exchange_counts)? {
+            sum.reads += c.reads;
+            sum.writes += c.writes;
+            sum.states += c.states;
+            sum.kept += c.kept;
+            sum.lost += c.lost;
+        }
+        Ok(sum)
+    }
+
+    fn write(&self) -> &ProgramMut<'_> {
+        let progs = &self.skel.progs;
+        if progs.on_write.autoload() { &progs.on_write } else { &progs.on_sent }
+    }
+}
+
+impl Collector for Exchanges<'_> {
+    fn programs(&self) -> Vec<(&'static str, BorrowedFd<'_>)> {
+        let progs = &self.skel.progs;
+        vec![
+            ("socket_read", progs.on_read.as_fd()),
+            ("socket_write", self.write().as_fd()),
+            ("socket_state", progs.on_state.as_fd()),
+        ]
+    }
+
+    fn runs(&self) -> Result<Vec<(&'static str, u64)>> {
+        let c = self.counts()?;
+        Ok(vec![("socket_read", c.reads), ("socket_write", c.writes), ("socket_state", c.states)])
+    }
+
+    fn losses(&self) -> Result<Vec<Kept>> {
+        let c = self.counts()?;
+        Ok(vec![Kept { what: "connections", kept: c.kept, lost: c.lost }])
+    }
+
+    fn map_bytes(&self) -> u64 {
+        run_stats::map_bytes(self.skel.object(), &["threads"])
+    }
+
+    fn detach(&mut self) {
+        self.links.clear();
+    }
+}
+
+fn difference(key: Option<&types::group_key>, now: &types::group, told: &types::group) -> Group {
+    let [response, read_wait, service] = [0, 1, 2].map(|stage| {
+        let (now, told) = (&now.stages[stage], &told.stages[stage]);
+        let bins = now.bins.iter().zip(&told.bins).enumerate();
+        let bins = bins.map(|(at, (now, told))| (middle_ns(at), u64::from(now.wrapping_sub(*told))));
+        Histogram {
+            count: now.count.saturating_sub(told.count),
+            sum_ns: now.sum.saturating_sub(told.sum),
+            bins: bins.filter(|(_, count)| *count > 0).collect(),
+        }
+    });
+    let accepted = key.is_some_and(|key| key.accepted != 0);
+    Group {
+        accepted,
+        port: key.filter(|key| key.accepted != 0).map_or(0, |key| key.port),
+        peer: key.filter(|_| !accepted).map(address),
+        response,
+        read_wait,
+        service,
+        began: now.began.saturating_sub(told.began),
+        unanswered: now.unanswered.saturating_sub(told.unanswered),
+        more: now.more.saturating_sub(told.more),
+        pushed: now.pushed.saturating_sub(told.pushed),
+    }
+}
+
+fn address(key: &types::group_key) -> SocketAddr {
+    let [a, b, c, d, ..] = key.peer;
+    let ip = match key.family {
+        2 => IpAddr::V4(Ipv4Addr::new(a, b, c, d)),
+        _ => Ipv6Addr::from(key.peer).to_canonical(),
+    };
+    SocketAddr::new(ip, key.port)
+}
+
+/// The middle of a bin of `bpf/histogram.bpf.h`, ns.
+fn middle_ns(bin: usize) -> u64 {
+    let bin = bin as u64;
+    let (from_us, length_us) = match bin >> 4 {
+        0 => (bin, 1),
+        doubling => ((16 + (bin & 15)) << (doubling - 1), 1 << (doubling - 1)),
+    };
+    (from_us << 10) + (length_us << 9)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bins_lie_side_by_side() {
+        assert_eq!((middle_ns(0), middle_ns(15), middle_ns(16), middle_ns(17)), (512, 15_872, 16_896, 17_920));
+        assert_eq!(middle_ns(32), (32 << 10) + 1024);
+        for bin in 0..383 {
+            let (this, next) = (middle_ns(bin) as f64, middle_ns(bin + 1) as f64);
+            assert!(next > this && (bin < 16 || next / this < 1.07), "{bin}: {this} {next}");
+        }
+    }
+
+    #[test]
+    fn what_is_new_is_told_once() {
+        let mut now = types::group::default();
+        now.stages[0].bins[20] = 5;
+        (now.stages[0].count, now.stages[0].sum, now.began) = (5, 100, 6);
+        let told = types::group { began: 2, ..types::group::default() };
+        let key = types::group_key { accepted: 1, port: 80, ..types::group_key::default() };
+        let group = difference(Some(&key), &now, &told);
+        assert_eq!((group.accepted, group.port, group.began, group.peer), (true, 80, 4, None));
+        assert_eq!((group.response.count, &group.response.bins[..]), (5, &[(middle_ns(20), 5)][..]));
+        assert_eq!(difference(Some(&key), &now, &now).response, Histogram::default());
+    }
+}
