@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR Apache-2.0) */
 /*
- * Lengths of time, counted by size: sixteen bins to each doubling, so that any value is known within 3 %. Up to 16 us a bin
- * is a microsecond (2^10 ns).
+ * Lengths of time, counted by size: sixteen bins to each doubling, so that any value is known within 3 %. Up to 16 us a
+ * bin is a microsecond (2^10 ns).
  */
 #pragma once
 
 #define BINS 384 /* up to 2^36 ns, 69 s; what is longer falls into the last one */
 
 struct histogram {
-	u64 count;
 	u64 sum; /* ns */
 	u32 bins[BINS];
 };
@@ -60,5 +59,4 @@ static __always_inline void count_length(struct histogram *h, u64 ns)
 		bin = BINS - 1;
 	__sync_fetch_and_add(&h->bins[bin], 1);
 	__sync_fetch_and_add(&h->sum, ns);
-	__sync_fetch_and_add(&h->count, 1);
 }

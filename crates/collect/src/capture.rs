@@ -146,6 +146,7 @@ struct Capture<'o, 'p> {
     windows: windows::Windows<'o>,
     looks: connections::Looks<'o>,
     naming: naming::Naming<'o>,
+    exchanges: exchanges::Turns,
     samplers: Samplers,
     slices: threads::Slices,
     samples: samples::Samples,
@@ -203,6 +204,7 @@ impl<'o, 'p> Capture<'o, 'p> {
             windows,
             looks,
             naming,
+            exchanges: exchanges::Turns::new(),
             samplers: Samplers::new(Scope::of(&plan.root, &plan.target)),
             slices: threads::Slices::new(start_ns),
             samples: samples::Samples::new(start_ns),
@@ -323,7 +325,11 @@ impl<'o, 'p> Capture<'o, 'p> {
         writer.append(counters)?;
         writer.append(&self.speed.rows(t_ns))?;
         writer.append(&self.looks.rows(t_ns))?;
-        writer.append(&exchanges::rows(t_ns, self.probes.fresh_exchanges()?))?;
+        if let Some(probe) = &mut self.probes.exchanges {
+            let (rows, windows) = self.exchanges.rows(t_ns, probe)?;
+            writer.append(&rows)?;
+            writer.append(&windows)?;
+        }
         let stacks = &mut self.samples.stacks;
         writer.append(&waits::rows(t_ns, &self.probes.ledger, &mut self.kernel_stacks, stacks)?)?;
         // It asks for locks of the cgroups.

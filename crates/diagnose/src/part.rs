@@ -8,8 +8,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use recording::tables::{
-    Call, CallExample, CallLatency, CallWindow, Connection, Counter, Exchange, Frame, Gap, Loss, Neighbour, Process,
-    Sample, Setting, Stack, Thread, Wait, WaitStack, Wakeup,
+    Call, CallExample, CallLatency, CallWindow, Connection, Counter, Exchange, ExchangeWindow, Frame, Gap, Loss,
+    Neighbour, Process, Sample, Setting, Stack, Thread, Wait, WaitStack, Wakeup,
 };
 use recording::{Meta, Recording, Table, Tables};
 
@@ -54,6 +54,7 @@ pub fn cut(recording: &Recording, part: Part) -> Result<(Recording, u64), NoPart
     cutter.slices(|row: &mut Neighbour| &mut row.t_ns);
     cutter.slices(|row: &mut Connection| &mut row.t_ns);
     cutter.slices(|row: &mut Exchange| &mut row.t_ns);
+    cutter.slices(|row: &mut ExchangeWindow| &mut row.t_ns);
     cutter.slices(|row: &mut Loss| &mut row.t_ns);
     cutter.moments(|row: &mut Sample| &mut row.t_ns);
     cutter.moments(|row: &mut WaitStack| &mut row.t_ns);

@@ -12,6 +12,7 @@ pub(crate) mod inner_queues;
 pub(crate) mod largest_line;
 pub(crate) mod own_clients;
 pub(crate) mod own_queue;
+pub(crate) mod response_times;
 pub(crate) mod unnamed;
 
 /// Something to say beside a verdict.

@@ -60,6 +60,7 @@ tables! {
     neighbour::Neighbour,
     connection::Connection,
     exchange::Exchange,
+    exchange_window::ExchangeWindow,
     counter::Counter,
     setting::Setting,
     gap::Gap,

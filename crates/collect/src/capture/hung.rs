@@ -10,7 +10,7 @@ use recording::tables::Gap;
 
 use super::{Plan, SAMPLE_HZ};
 use crate::collector::Collector;
-use crate::probes::exchanges::{Exchanges, Group};
+use crate::probes::exchanges::Exchanges;
 use crate::probes::ledger::{self, Ledger};
 use crate::probes::profile::Profile;
 use crate::probes::wakeups::Wakeups;
@@ -79,11 +79,6 @@ impl<'o> Probes<'o> {
         let tcp = sockets.filter_map(|socket| socket.strip_prefix("tcp "));
         let ports: Vec<u16> = tcp.filter_map(|address| address.rsplit(':').next()?.parse().ok()).collect();
         self.exchanges.iter_mut().for_each(|exchanges| exchanges.listen(ports.iter().copied()));
-    }
-
-    /// Exchanges that are new since the last call.
-    pub fn fresh_exchanges(&mut self) -> Result<Vec<Group>> {
-        Ok(self.exchanges.as_mut().map(Exchanges::fresh).transpose()?.unwrap_or_default())
     }
 
     /// Takes all hooks off; maps and rings stay readable.

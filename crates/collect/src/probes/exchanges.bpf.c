@@ -29,9 +29,10 @@ struct exchange {
 	u64 began; /* its first byte arrived or, where the target asks, was written; 0 = none is under way */
 	u64 read; /* its first byte was read */
 	u32 copied; /* up to where the program had read */
+	u32 stretch; /* in which that was */
 	u16 group;
 	u8 accepted; /* a client asks */
-	u8 more; /* further bytes came later, before the answer */
+	u8 more; /* further bytes came later, or were written, before the answer */
 };
 
 struct {
@@ -62,12 +63,13 @@ struct group {
 	struct histogram stages[STAGES];
 	u64 began;
 	u64 unanswered; /* closed before an answer */
-	u64 more; /* answered, after bytes had come later than the first */
+	u64 more; /* answered, after more had been asked meanwhile */
 	u64 pushed; /* writes to clients that had asked nothing */
 };
 
 struct group all_groups[GROUPS]; /* the first is of peers for which there was no group left */
 u32 last_group; /* number of the last one that is used */
+u32 stretch; /* number of the time in which connections are followed: between two of them, nobody knows what was said */
 u64 listening[1024]; /* ports at which somebody listens, a bit each; kept by user space */
 
 struct exchange_counts {
@@ -205,7 +207,13 @@ static __always_inline struct exchange *of_target(struct sock *sk)
 
 	if (sk->sk_bpf_storage)
 		e = bpf_sk_storage_get(&exchanges, sk, NULL, 0);
-	return e ?: meet(sk);
+	if (!e)
+		e = meet(sk);
+	if (e && e->stretch != stretch) {
+		e->stretch = stretch;
+		e->began = 0;
+	}
+	return e;
 }
 
 /* --- hooks ---------------------------------------------------------------------------------- */
@@ -241,6 +249,8 @@ static __always_inline void got_answer(struct exchange *e, struct tcp_sock *tcp,
 		came = now; /* the answer to what was written before */
 	count_length(&g->stages[STAGE_WHOLE], came - e->began);
 	count_length(&g->stages[STAGE_READ_WAIT], now - came);
+	if (e->more)
+		__sync_fetch_and_add(&g->more, 1);
 	e->began = 0;
 }
 
@@ -300,6 +310,8 @@ static __always_inline int written(struct sock *sk)
 		answer(e, bpf_ktime_get_ns());
 	else if (!e->began)
 		begin(e, bpf_ktime_get_ns());
+	else
+		e->more = 1;
 	return 0;
 }
 
@@ -330,7 +342,7 @@ int BPF_PROG(on_state, struct sock *sk, int before, int now)
 	if (now != TCP_CLOSE || !sk->sk_bpf_storage)
 		return 0;
 	e = bpf_sk_storage_get(&exchanges, sk, NULL, 0);
-	if (e && e->began) {
+	if (e && e->began && e->stretch == stretch) {
 		__sync_fetch_and_add(&its_group(e)->unanswered, 1);
 		e->began = 0;
 	}

@@ -53,7 +53,7 @@ pub struct Group {
     pub began: u64,
     /// Connections that were closed before an answer.
     pub unanswered: u64,
-    /// Answered ones in which more bytes came later than the first.
+    /// Answered ones in which more was asked meanwhile.
     pub more: u64,
     /// Writes to clients beyond the first of an answer.
     pub pushed: u64,
@@ -94,16 +94,33 @@ impl<'o> Exchanges<'o> {
         let skel = refusal::load(open, "the kernel refused the programs of exchanges")?;
         let mut loaded = Self { skel, links: Vec::new(), told: Vec::new() };
         loaded.listen(ports); // before a connection is met
-        loaded.links = loaded.attach()?;
+        loaded.follow()?;
         Ok(loaded)
     }
 
-    fn attach(&self) -> Result<Vec<Link>> {
+    /// Follows connections from now on; what was said before, or since [`Collector::detach`], is not known.
+    ///
+    /// # Errors
+    /// The kernel refuses a hook.
+    pub fn follow(&mut self) -> Result<()> {
+        if let Some(bss) = self.skel.maps.bss_data.as_deref_mut() {
+            bss.stretch = bss.stretch.wrapping_add(1);
+        }
         let attach = |program: &ProgramMut<'_>| {
             program.attach().with_context(|| format!("failed to attach `{}`", program.name().to_string_lossy()))
         };
         let programs = [&self.skel.progs.on_read, self.write(), &self.skel.progs.on_state];
-        courtesy::urgently(|| programs.into_iter().map(attach).collect())
+        self.links = courtesy::urgently(|| programs.into_iter().map(attach).collect::<Result<_>>())?;
+        Ok(())
+    }
+
+    /// How often its programs have run.
+    ///
+    /// # Errors
+    /// The map cannot be read.
+    pub fn hits(&self) -> Result<u64> {
+        let c = self.counts()?;
+        Ok(c.reads + c.writes + c.states)
     }
 
     /// Says at which more ports somebody listens. A connection that was met before stays what it was taken for.
@@ -194,11 +211,9 @@ fn difference(key: Option<&types::group_key>, now: &types::group, told: &types::
         let (now, told) = (&now.stages[stage], &told.stages[stage]);
         let bins = now.bins.iter().zip(&told.bins).enumerate();
         let bins = bins.map(|(at, (now, told))| (middle_ns(at), u64::from(now.wrapping_sub(*told))));
-        Histogram {
-            count: now.count.saturating_sub(told.count),
-            sum_ns: now.sum.saturating_sub(told.sum),
-            bins: bins.filter(|(_, count)| *count > 0).collect(),
-        }
+        let bins: Vec<(u64, u64)> = bins.filter(|(_, count)| *count > 0).collect();
+        let count = bins.iter().map(|(_, count)| count).sum();
+        Histogram { count, sum_ns: now.sum.saturating_sub(told.sum), bins }
     });
     let accepted = key.is_some_and(|key| key.accepted != 0);
     Group {
@@ -252,7 +267,7 @@ mod tests {
     fn what_is_new_is_told_once() {
         let mut now = types::group::default();
         now.stages[0].bins[20] = 5;
-        (now.stages[0].count, now.stages[0].sum, now.began) = (5, 100, 6);
+        (now.stages[0].sum, now.began) = (100, 6);
         let told = types::group { began: 2, ..types::group::default() };
         let key = types::group_key { accepted: 1, port: 80, ..types::group_key::default() };
         let group = difference(Some(&key), &now, &told);

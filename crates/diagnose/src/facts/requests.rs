@@ -47,6 +47,11 @@ impl Lengths {
         ratio(self.sum_ns, self.count)
     }
 
+    /// How many are of this length or longer.
+    pub fn count_from(&self, from_ns: f64) -> f64 {
+        self.bins.iter().filter(|(length_ns, _)| **length_ns as f64 >= from_ns).map(|(_, count)| *count as f64).sum()
+    }
+
     /// Share of all their time that is in those of this length or longer.
     pub fn share_of_time_from(&self, from_ns: f64) -> f64 {
         let time = |(length_ns, count): (&u64, &u64)| *length_ns as f64 * *count as f64;
@@ -72,7 +77,7 @@ pub struct Endpoint {
     pub began: f64,
     /// Closed before an answer.
     pub unanswered: f64,
-    /// Answered ones in which more bytes came later than the first.
+    /// Answered ones in which more was asked meanwhile.
     pub more: f64,
     /// Writes to clients beyond the first of an answer.
     pub pushed: f64,
@@ -92,6 +97,8 @@ impl Endpoint {
 /// All exchanges of the window.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Requests {
+    /// For how long they were followed, ns.
+    pub followed_ns: f64,
     /// Those with clients first, the busiest first.
     pub endpoints: Vec<Endpoint>,
 }
@@ -111,7 +118,8 @@ impl Fact for Requests {
         }
         let mut endpoints: Vec<Endpoint> = by.into_values().collect();
         endpoints.sort_by(|a, b| b.accepted.cmp(&a.accepted).then(b.response.count.total_cmp(&a.response.count)));
-        Ok(Self { endpoints })
+        let windows = case.recording.rows::<tables::ExchangeWindow>();
+        Ok(Self { followed_ns: windows.iter().map(|w| w.length_ns as f64).sum(), endpoints })
     }
 }
 
@@ -134,6 +142,28 @@ impl Requests {
     /// The endpoint at which clients ask most.
     pub fn busiest(&self) -> Option<&Endpoint> {
         self.endpoints.first().filter(|endpoint| endpoint.accepted && endpoint.response.count > 0.0)
+    }
+}
+
+/// Exchanges from which on sums say something.
+const ENOUGH: f64 = 20.0;
+
+/// Of those that the target began, so many may still be without an answer at the end: with more of them it holds something
+/// open, such as a subscription, and its time is in none that ended.
+const OPEN: f64 = 0.2;
+
+impl Requests {
+    /// How long the target waited for answers of `peer`, for each second that its own clients waited for theirs; none where
+    /// either cannot be told. Beyond 1, it asks several at once, or not for its clients.
+    pub fn part_of_peer(&self, peer: &str) -> Option<f64> {
+        let clients: Vec<&Endpoint> = self.endpoints.iter().filter(|e| e.accepted && !e.is_mixed()).collect();
+        let asked = self.endpoints.iter().find(|e| !e.accepted && e.name == peer)?;
+        let answered: f64 = clients.iter().map(|e| e.response.count).sum();
+        let open = asked.began - asked.response.count - asked.unanswered;
+        // What several of its requests share a connection for, is less time than they wait.
+        let told =
+            !asked.is_mixed() && answered >= ENOUGH && asked.response.count >= ENOUGH && open <= asked.began * OPEN;
+        told.then(|| ratio(asked.response.sum_ns, clients.iter().map(|e| e.response.sum_ns).sum()))
     }
 }
 
@@ -167,6 +197,20 @@ mod tests {
         assert_eq!((busiest.response.mean_ns(), busiest.service.count, busiest.is_mixed()), (2e6, 10.0, false));
         assert!((busiest.response.share_of_time_from(5e6) - 0.51).abs() < 1e-9);
         assert_eq!((requests.endpoints[1].name.as_str(), requests.endpoints[1].accepted), ("10.0.0.9:1", false));
+    }
+
+    #[test]
+    fn how_much_of_the_answers_is_somebody_elses() {
+        let part = |more: &str| {
+            let text = format!(
+                "exchange role=accepted port=80 stage=response count=100 sum_ns=100e6 length_ns=[1000000] counts=[100] began=100
+                 exchange role=made peer=10.0.0.9:1 stage=response count=90 sum_ns=80e6 length_ns=[888888] counts=[90] {more}"
+            );
+            Case::new(&parse(&text).unwrap()).fact::<Requests>().unwrap().part_of_peer("10.0.0.9:1")
+        };
+        assert_eq!((part("began=90"), part("began=95")), (Some(0.8), Some(0.8)));
+        assert_eq!(part("began=200"), None, "it holds many open");
+        assert_eq!(part("began=90 more=30"), None, "several share a connection");
     }
 
     #[test]

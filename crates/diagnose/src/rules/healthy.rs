@@ -8,7 +8,7 @@ use crate::facts::limits::Limits;
 use crate::facts::resources::Resources;
 use crate::facts::waiting::Waiting;
 use crate::ledger::threads::Threads;
-use crate::remarks::{self, Remark, children};
+use crate::remarks::{self, Remark, children, response_times};
 use crate::statistics::share;
 use crate::wording::{cores, percent, seconds};
 
@@ -34,16 +34,16 @@ fn check(case: &Case, _: &[Gap]) -> Option<Statement> {
         ns if ns > 0.0 => format!("{} throttled", seconds(ns / 1e9)),
         _ => "none throttled".to_string(),
     };
-    let children: Vec<Remark> = children::remark(case).into_iter().collect();
+    let remarks: Vec<Remark> = children::remark(case).into_iter().chain(response_times::tail(case)).collect();
     Some(Statement {
-        headline: format!("nothing that was measured explains lost time{}", remarks::headlines(&children)),
+        headline: format!("nothing that was measured explains lost time{}", remarks::headlines(&remarks)),
         advice: advice(next_limit(case, &limits), &limits),
         detail: format!(
             "It used {}, was runnable without a CPU for {}, {held}. {}{}",
             cores(limits.cores),
             seconds(ledger.total.waiting_for_cpu_ns() / 1e9),
             waits(case, &ledger),
-            remarks::details(&children),
+            remarks::details(&remarks),
         ),
     })
 }

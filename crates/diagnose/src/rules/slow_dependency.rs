@@ -7,6 +7,7 @@ use super::{Check, Checked, Explain, Rule, absent, confidence, evidence, explain
 use crate::answer::{Gap, Measured, Unseen};
 use crate::case::Case;
 use crate::facts::connections::Connections;
+use crate::facts::requests::Requests;
 use crate::facts::stacks::Stacks;
 use crate::facts::unexplained::Unexplained;
 use crate::facts::waiting::{Waiting, links, little, sum, timer, wait_ns};
@@ -52,6 +53,12 @@ const MAX_UNSEEN: f64 = 0.5;
 /// Of the answers that were owed, so many to questions that had not been sent: then whoever was asked is innocent.
 const MAX_HELD_BACK: f64 = 0.25;
 
+/// Of the time that clients wait for their answers: a peer that is waited for less than that is asked for something else.
+const MIN_OF_ANSWERS: f64 = 0.1;
+
+/// Of that time, from which on it is a witness of its own.
+const MOST_OF_ANSWERS: f64 = 0.5;
+
 /// Waits that were picked: one that is idle is woken now and then by something that its peer does of itself.
 const MIN_WAITS: u64 = 5;
 
@@ -87,8 +94,8 @@ fn check(case: &Case) -> Checked {
         );
         return too_short(Measured::new(length_ns / 1e9, MIN_WAIT_NS / 1e9, "s"), why);
     }
-    if let Some(why) = waiting.not_for_requests(case, ns) {
-        return explained(format!("waiting for {who} was {why}"));
+    if let Some(why) = not_for_clients(case, (&waiting, ns), &chains, &who) {
+        return explained(why);
     }
     if let Some(why) = doubt(case, &who, &chains, ns) {
         return Err(Gap::new(RULE.cause, Unseen::Undecided, why));
@@ -97,6 +104,24 @@ fn check(case: &Case) -> Checked {
     let timer = timer(first, &*case.fact()?);
     let headline = format!("waits for {who} {} of its active time, {}", percent(part), what_it_does(first));
     found(finding(case, &waiting, &who, &chains, ns)?, headline, advice(first, timer))
+}
+
+/// Why no client waits for it, if none does.
+fn not_for_clients(case: &Case, (waiting, ns): (&Waiting, f64), chains: &[&Chain], who: &str) -> Option<String> {
+    if let Some(why) = waiting.not_for_requests(case, ns) {
+        return Some(format!("waiting for {who} was {why}"));
+    }
+    let small = of_answers(case, &chains[0].links[0].who.peer).filter(|part| *part < MIN_OF_ANSWERS)?;
+    Some(format!(
+        "it waited for {who} {} of its active time, but {} of the time that its clients waited for their answers",
+        percent(waiting.share(ns)),
+        percent(small)
+    ))
+}
+
+/// Of the time that clients waited for their answers, as the sockets tell.
+fn of_answers(case: &Case, peer: &str) -> Option<f64> {
+    case.fact::<Requests>().ok()?.part_of_peer(peer)
 }
 
 /// What speaks for whoever was asked, if anything does.
@@ -239,8 +264,11 @@ fn finding(
     let stacks = case.fact::<Stacks>()?;
     let first = chains[0];
     let followed = sum(chains.iter().copied().filter(|c| !matches!(c.end.kind, Kind::Unseen | Kind::Short)));
-    // Who woke the target is one source; what that process's own waits say is another.
-    let sources = 1 + usize::from(followed >= ns * 0.8 && first.links.len() > 1);
+    let of_answers = of_answers(case, &first.links[0].who.peer);
+    // Who woke the target is one source; what that process's own waits say is another, what the sockets say a third.
+    let sources = 1
+        + usize::from(followed >= ns * 0.8 && first.links.len() > 1)
+        + usize::from(of_answers.is_some_and(|part| part >= MOST_OF_ANSWERS));
     Ok(Finding {
         cause: RULE.cause.into(),
         confidence: confidence(case, sources),
@@ -255,7 +283,7 @@ fn finding(
             ..subject(first)
         },
         explains: Explains { share: waiting.share(ns), of: "active time".into(), seconds: ns / 1e9 },
-        evidence: rows(waiting, who, first, ns, followed),
+        evidence: rows(waiting, who, first, (ns, followed), of_answers),
         chain: links(first, &stacks),
         remedy: remedy(first, timer(first, &stacks)),
         check: "After the change the same diagnosis shows a smaller share of waiting for it, and more requests served."
@@ -280,10 +308,19 @@ fn subject(chain: &Chain) -> Subject {
     }
 }
 
-fn rows(waiting: &Waiting, who: &str, first: &Chain, ns: f64, followed: f64) -> Vec<Evidence> {
+fn rows(
+    waiting: &Waiting,
+    who: &str,
+    first: &Chain,
+    (ns, followed): (f64, f64),
+    of_answers: Option<f64>,
+) -> Vec<Evidence> {
     let call = &first.links[0].who;
     let see = format!("strace -f -T -e trace={} -p {}", call.call, call.pid);
-    vec![
+    let of_answers = of_answers.map(|part| {
+        evidence("of its clients' response time, by the sockets", part.min(1.0), "share", "a small part", "")
+    });
+    let rows = vec![
         evidence(&format!("waiting for {who}"), ns / 1e9, "s", "a small part of active time", see),
         evidence(
             "CPU demand",
@@ -294,7 +331,8 @@ fn rows(waiting: &Waiting, who: &str, first: &Chain, ns: f64, followed: f64) -> 
         ),
         evidence("of that waiting, followed to an end", followed / ns, "share", "", ""),
         evidence("of that waiting, in the first chain", first.ns / ns, "share", "", ""),
-    ]
+    ];
+    rows.into_iter().chain(of_answers).collect()
 }
 
 fn remedy(chain: &Chain, timer: Option<&str>) -> String {

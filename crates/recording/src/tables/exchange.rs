@@ -34,7 +34,8 @@ pub struct Exchange {
     pub began: u64,
     /// Those whose connection was closed before an answer.
     pub unanswered: u64,
-    /// Of `count`, those in which more bytes came later than the first were read: uploads, or several requests at once.
+    /// Of `count`, those in which more was asked before the answer: bytes that came later than the first were read, or a second
+    /// write of the target's. Uploads, requests in several writes, or several requests at once.
     pub more: u64,
     /// Writes to clients beyond the first of an answer, or without any question: streams, pushes.
     pub pushed: u64,

@@ -90,7 +90,8 @@ fn how_much(verdict: &Verdict) -> String {
         (Some(finding), measured) => {
             let explains = &finding.explains;
             let (share, time) = (numbers::share(explains.share), numbers::seconds(explains.seconds));
-            let symptom = measured.map(|m| format!("; {m}")).unwrap_or_default();
+            let symptom: Vec<String> = answers(verdict).into_iter().chain(measured).collect();
+            let symptom = if symptom.is_empty() { String::new() } else { format!("; {}", symptom.join(", ")) };
             // Connections are no time.
             if explains.of.contains("connections") {
                 return format!("{share} of {} in {window}{symptom}", explains.of);

@@ -11,10 +11,13 @@ use super::Material;
 /// Endpoints in the short form; the page has all.
 const SHORT: usize = 3;
 
+/// Of the window; the slice in which a capture ends may be a part of one.
+const MOST_OF_IT: f64 = 0.8;
+
 /// The response times, by endpoint.
 pub fn view(material: &Material<'_>) -> Option<Section> {
     let requests = material.case.fact::<Requests>().ok()?;
-    let seconds = material.case.seconds();
+    let seconds = requests.followed_ns / 1e9;
     let (asked, asks): (Vec<&Endpoint>, Vec<&Endpoint>) =
         requests.endpoints.iter().filter(|e| e.response.count > 0.0).partition(|e| e.accepted);
     let table = |title: &str, heads: [&str; 2], endpoints: &[&Endpoint]| {
@@ -34,7 +37,7 @@ pub fn view(material: &Material<'_>) -> Option<Section> {
         if !asks.is_empty() {
             blocks.push(table("it asks", ["unread p99", ""], asks.get(..most).unwrap_or(&asks)));
         }
-        blocks.extend(notes(&asked));
+        blocks.extend(notes(&asked, seconds, material.case.seconds()));
         blocks
     };
     let blocks = draw(usize::MAX);
@@ -58,8 +61,12 @@ fn row(endpoint: &Endpoint, seconds: f64) -> Vec<String> {
 }
 
 /// What to keep in mind about them.
-fn notes(asked: &[&Endpoint]) -> Vec<Block> {
+fn notes(asked: &[&Endpoint], followed: f64, of: f64) -> Vec<Block> {
     let mut notes = Vec::new();
+    if followed < of * MOST_OF_IT {
+        let (followed, of) = (numbers::seconds(followed), numbers::seconds(of));
+        notes.push(format!("Followed for {followed} of {of}: so many exchanges would cost too much all the time."));
+    }
     let mixed: Vec<&str> = asked.iter().filter(|e| e.is_mixed()).map(|e| e.name.as_str()).collect();
     if !mixed.is_empty() {
         notes.push(format!(
@@ -82,7 +89,8 @@ mod tests {
 
     #[test]
     fn clients_and_those_who_are_asked() {
-        let text = "meta length_ns=10e9 target.listen=[\"tcp 0.0.0.0:80\"]
+        let text = "meta length_ns=40e9 target.listen=[\"tcp 0.0.0.0:80\"]
+             exchange_window t_ns=10e9 length_ns=10e9
              exchange t_ns=1 role=accepted port=80 stage=response count=100 sum_ns=200e6 length_ns=[1000000,9000000] counts=[98,2] more=50 unanswered=3
              exchange t_ns=1 role=accepted port=80 stage=read_wait count=100 sum_ns=1e6 length_ns=[10000] counts=[100]
              exchange t_ns=1 role=accepted port=80 stage=service count=100 sum_ns=99e6 length_ns=[990000] counts=[100]
@@ -91,9 +99,11 @@ mod tests {
         let tables = tables(&section);
         assert_eq!(tables[0][1], ["0.0.0.0:80", "10", "1.00 ms", "9.00 ms", "9.00 ms", "10.0 µs", "990 µs"]);
         assert_eq!(tables[1][1][..3], ["10.0.0.9:1", "0.50", "1.00 ms"]);
-        let Block::Text { text, .. } = &section.blocks[2] else { panic!("no note") };
-        assert!(text.contains("several requests at once"), "{text}");
-        assert_eq!(section.blocks.len(), 4);
+        let [.., Block::Text { text: followed, .. }, Block::Text { text: mixed, .. }, _] = &section.blocks[..] else {
+            panic!("no notes")
+        };
+        assert!(followed.starts_with("Followed for 10.0 s of 40.0 s"), "{followed}");
+        assert!(mixed.contains("several requests at once"), "{mixed}");
         assert!(super::super::tests::section(view, "").is_none());
     }
 }

@@ -7,7 +7,7 @@ use crate::case::Case;
 use crate::facts::kernel_locks::KernelLocks;
 use crate::facts::unexplained::Unexplained;
 use crate::judgement::standing::{MIN_REST, MIN_SHARE, matters};
-use crate::remarks::hidden_queues;
+use crate::remarks::{hidden_queues, response_times};
 use crate::statistics::ratio;
 use crate::wording::seconds;
 
@@ -36,8 +36,10 @@ fn before_kernel_lock(requests: &Unexplained, case: &Case) -> Option<Statement> 
             .into(),
         detail: format!(
             "On average {:.1} connections had been waiting for their answer for 10 ms or longer, and {at_a_time:.1} threads \
-             were {words}, for {each} at a time. Who holds the lock is not recorded, so that none of its holders is accused.",
+             were {words}, for {each} at a time. Who holds the lock is not recorded, so that none of its holders is \
+             accused.{}",
             requests.late,
+            response_times::sentence(case).unwrap_or_default(),
         ),
     })
 }
@@ -59,10 +61,11 @@ fn unexplained(requests: &Unexplained, case: &Case) -> Option<Statement> {
         detail: format!(
             "On average {:.1} connections had been waiting for their answer for 10 ms or longer ({} at the look); {known}. \
              The rest stands in queues inside the process, where the kernel sees nothing: {}. Long polls and uploads look \
-             the same.",
+             the same.{}",
             requests.late,
             seconds(requests.late_ns / 1e9),
-            hidden.what
+            hidden.what,
+            response_times::sentence(case).unwrap_or_default(),
         ),
     })
 }

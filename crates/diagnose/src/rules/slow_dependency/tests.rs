@@ -118,3 +118,18 @@ fn clients_are_no_dependency() {
     let text = recording("", BUSY).replace("waker_remote_port=555", "waker_remote_port=80");
     assert!(silent(&RULE, &text).contains("no wait"));
 }
+
+/// A peer that is asked beside the requests: the sockets tell that clients do not wait for it.
+#[test]
+fn nobody_waits_for_what_is_asked_beside_the_requests() {
+    let sockets = |made_ns: u64| {
+        format!(
+            "\nexchange role=accepted port=80 stage=response count=100 sum_ns=800e6 length_ns=[8000000] counts=[100] began=100
+             exchange role=made peer=127.0.0.1:90 stage=response count=40 sum_ns={made_ns} length_ns=[1000000] counts=[40] began=40"
+        )
+    };
+    let text = |made_ns| over_connection(&format!("{CLIENT}{}", sockets(made_ns)));
+    let finding = found(&RULE, &text(780_000_000));
+    assert!(finding.evidence.iter().any(|row| row.fact.contains("by the sockets") && row.value > 0.97), "{finding:?}");
+    assert!(silent(&RULE, &text(40_000_000)).contains("5.0 % of the time that its clients waited"));
+}

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+//! How long clients wait, in a sentence; and that a few of them wait much longer than most.
+
+use super::Remark;
+use crate::case::Case;
+use crate::facts::requests::Requests;
+use crate::statistics::share;
+use crate::wording::{percent, seconds};
+
+/// What is said of the endpoint at which clients ask most, where enough of them did.
+pub(crate) fn sentence(case: &Case) -> Option<String> {
+    let requests = case.fact::<Requests>().ok()?;
+    let busiest = requests.busiest()?;
+    let at = |part| seconds(busiest.response.quantile_ns(part) / 1e9);
+    let unread = share(busiest.read_wait.sum_ns, busiest.response.sum_ns);
+    Some(format!(
+        " Of the answers at {} half took {} or longer, one in a hundred {}; {} of that time the request lay unread.",
+        busiest.name.trim_start_matches("tcp "),
+        at(0.5),
+        at(0.99),
+        percent(unread),
+    ))
+}
+
+/// Longer is felt.
+const FELT_NS: f64 = 10e6;
+
+/// Longer than half of the answers, so many times, is another kind of answer.
+const ANOTHER_KIND: f64 = 10.0;
+
+/// Of the time that all clients wait.
+const MUCH: f64 = 0.25;
+
+/// Slow ones: of fewer, each may be chance.
+const SEVERAL: f64 = 20.0;
+
+/// That a few answers take much longer than most, and make a good part of what clients wait. Whether that is as it should be
+/// (one kind of request is heavy, or long by nature) only the owner of the service knows.
+pub(crate) fn tail(case: &Case) -> Option<Remark> {
+    let requests = case.fact::<Requests>().ok()?;
+    let busiest = requests.busiest()?;
+    let half_ns = busiest.response.quantile_ns(0.5);
+    let from_ns = FELT_NS.max(half_ns * ANOTHER_KIND);
+    let (slow, part) = (busiest.response.count_from(from_ns), busiest.response.share_of_time_from(from_ns));
+    if slow < SEVERAL || part < MUCH {
+        return None;
+    }
+    let (of_all, from) = (percent(share(slow, busiest.response.count)), seconds(from_ns / 1e9));
+    Some(Remark {
+        headline: format!("{of_all} of the answers take {from} or longer, half {} at most", seconds(half_ns / 1e9)),
+        advice: None,
+        detail: format!(
+            "{of_all} of the answers at {} took {from} or longer, which is {} of all the time that its clients waited: another \
+             kind of request, or something that holds a few of them.",
+            busiest.name.trim_start_matches("tcp "),
+            percent(part)
+        ),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use recording::text::parse;
+
+    #[test]
+    fn half_and_one_in_a_hundred() {
+        let text = "meta target.listen=[\"tcp 0.0.0.0:80\"]
+             exchange role=accepted port=80 stage=response count=100 sum_ns=400e6 length_ns=[2000000,90000000] counts=[98,2]
+             exchange role=accepted port=80 stage=read_wait count=100 sum_ns=100e6 length_ns=[1000000] counts=[100]";
+        let said = sentence(&Case::new(&parse(text).unwrap())).unwrap();
+        assert!(said.contains("at 0.0.0.0:80 half took 2 ms or longer, one in a hundred 90 ms; 25 %"), "{said}");
+        assert!(sentence(&Case::new(&parse("").unwrap())).is_none());
+    }
+
+    #[test]
+    fn a_few_that_take_much_longer() {
+        let tail = |slow: u32, slow_ns: u64| {
+            let text = format!(
+                "exchange role=accepted port=80 stage=response count={} sum_ns=9e9 length_ns=[500000,{slow_ns}] counts=[5000,{slow}]",
+                5000 + slow
+            );
+            tail(&Case::new(&parse(&text).unwrap())).map(|remark| remark.headline)
+        };
+        assert_eq!(tail(50, 200_000_000).unwrap(), "1.0 % of the answers take 10 ms or longer, half 500 us at most");
+        assert!(tail(5, 200_000_000).is_none(), "too few");
+        assert!(tail(50, 9_000_000).is_none(), "nobody feels it");
+        assert!(tail(25, 12_000_000).is_none(), "a small part of the time");
+    }
+}
