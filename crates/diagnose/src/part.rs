@@ -189,6 +189,19 @@ mod tests {
         loss t_ns=2e9 what=waits count=3 kept=1\nloss t_ns=4e9 what=waits count=9
         cost what=user cpu_ns=7";
 
+    /// A table that `cut` does not know would be lost from parts without a word.
+    #[test]
+    fn no_table_is_forgotten() {
+        let all = recording::markdown();
+        let names: BTreeSet<&str> = all.lines().filter_map(|line| line.strip_prefix("## ")).collect();
+        let text: String = names.iter().map(|name| format!("{name}\n")).collect();
+        let (part, _) =
+            cut(&parse(&format!("{text}thread t_ns=1e9")).unwrap(), Part { from_ns: 0, to_ns: 2_000_000_000 }).unwrap();
+        let left: BTreeSet<&str> = part.tables.names().collect();
+        // What a part cost is not known.
+        assert_eq!(names.difference(&left).collect::<Vec<_>>(), [&"cost"]);
+    }
+
     #[test]
     fn whole_slices_with_the_counters_as_they_stood() {
         let whole = parse(TEXT).unwrap();

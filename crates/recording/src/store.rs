@@ -19,6 +19,11 @@ impl Tables {
         self.by_name.get(T::NAME).and_then(|rows| rows.downcast_ref::<Vec<T>>()).map_or(&[], Vec::as_slice)
     }
 
+    /// Names of the tables that are there.
+    pub fn names(&self) -> impl Iterator<Item = &'static str> {
+        self.by_name.keys().copied()
+    }
+
     /// Whether the recording has this table at all.
     pub fn has<T: Table>(&self) -> bool {
         self.by_name.contains_key(T::NAME)

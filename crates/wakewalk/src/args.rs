@@ -77,7 +77,7 @@ pub struct Diagnose {
     /// Also compare with this recording of the same service: what has changed since.
     #[arg(long, value_name = "DIR")]
     pub baseline: Option<PathBuf>,
-    /// When to count system calls; each count taxes all processes for 50 ms.
+    /// When to count system calls; each count taxes all processes for 30 ms.
     #[arg(long, value_enum, default_value_t = Counting::Auto, value_name = "WHEN")]
     pub calls: Counting,
 }
