@@ -157,6 +157,8 @@ pub struct Diff {
 pub enum Per {
     /// The count of work that is closest to the service, unless others contradict it; else a second.
     Auto,
+    /// Answers to clients on the service's own TCP connections.
+    Answers,
     /// Write calls of the service's processes.
     WriteCalls,
     /// TCP segments with data, sent in its network namespace.

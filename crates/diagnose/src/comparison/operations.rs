@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //! What counts as an operation: the unit that makes two loads comparable.
 //!
-//! No counter of the kernel counts requests. Some count something that a service does a fixed number of
-//! times for each: write calls, data segments, connections. Such a count serves, as long as the change under
-//! study did not change it too. So where several counts of work are there and disagree, none is taken
-//! unless the user names it.
+//! Answers on the target's own connections are counted where all of them were followed. Else something that a service does a
+//! fixed number of times for each serves: write calls, data segments, connections, as long as the change under study did not
+//! change it too. So where several such counts are there and disagree, none is taken unless the user names it. The network's
+//! counters are of a whole namespace, so beside answers of the target's own they say nothing.
 
 use recording::counters::{Key, netstat, pid, snmp};
 
 use super::result::Operation;
-use super::slices::{Slices, column};
+use super::slices::{ANSWERS, Slices, column};
 
 /// What costs are counted per.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -17,6 +17,8 @@ pub enum Per {
     /// The first count of work that is there and that the others do not contradict.
     #[default]
     Auto,
+    /// Answers to clients on the target's TCP connections.
+    Answers,
     /// Calls of write(2) and its kin by the target's processes.
     WriteCalls,
     /// TCP segments with data, sent in the target's network namespace.
@@ -31,6 +33,8 @@ pub enum Per {
 
 /// Fewer events on a side than this are no steady count of work.
 const FEWEST: f64 = 200.0;
+/// Of answers, which are nothing but work.
+const FEWEST_ANSWERS: f64 = 100.0;
 /// Fewer a second than this come from housekeeping.
 const FEWEST_PER_SECOND: f64 = 10.0;
 /// Counts of work that grow by factors this far apart are not counts of the same work.
@@ -41,15 +45,28 @@ struct Count {
     per: Per,
     id: &'static str,
     name: &'static str,
-    key: Key,
+    /// None = answers.
+    key: Option<Key>,
+}
+
+impl Count {
+    fn column(&self) -> String {
+        self.key.map_or(ANSWERS.to_string(), |key| column(key, ""))
+    }
+
+    /// Whether it is the target's alone.
+    fn is_own(&self) -> bool {
+        self.key.is_none_or(|key| key.source == pid::SOURCE)
+    }
 }
 
 /// By how closely they belong to the target.
 const COUNTS: &[Count] = &[
-    Count { per: Per::WriteCalls, id: "write-calls", name: "write call", key: pid::WRITE_CALLS },
-    Count { per: Per::DataSegments, id: "data-segments", name: "TCP data segment", key: netstat::ORIG_DATA_SENT },
-    Count { per: Per::Connections, id: "connections", name: "connection", key: snmp::PASSIVE_OPENS },
-    Count { per: Per::Datagrams, id: "datagrams", name: "UDP datagram", key: snmp::OUT_DATAGRAMS },
+    Count { per: Per::Answers, id: "answers", name: "answer", key: None },
+    Count { per: Per::WriteCalls, id: "write-calls", name: "write call", key: Some(pid::WRITE_CALLS) },
+    Count { per: Per::DataSegments, id: "data-segments", name: "TCP data segment", key: Some(netstat::ORIG_DATA_SENT) },
+    Count { per: Per::Connections, id: "connections", name: "connection", key: Some(snmp::PASSIVE_OPENS) },
+    Count { per: Per::Datagrams, id: "datagrams", name: "UDP datagram", key: Some(snmp::OUT_DATAGRAMS) },
 ];
 
 /// The operation and its column; no column = time.
@@ -60,13 +77,18 @@ pub(super) struct Chosen {
 
 /// Chooses for two sides.
 pub(super) fn choose(per: Per, a: &Slices, b: &Slices) -> Chosen {
-    let usable: Vec<(&Count, f64)> = COUNTS.iter().filter_map(|c| Some((c, growth(c, a, b)?))).collect();
+    let answers = [a, b].iter().all(|side| side.sum(ANSWERS).is_some());
+    let is_its = |count: &&Count| !answers || count.is_own() || count.per == per;
+    let usable: Vec<(&Count, f64)> = COUNTS.iter().filter(is_its).filter_map(|c| Some((c, growth(c, a, b)?))).collect();
     let by_hand = COUNTS.iter().find(|c| c.per == per);
     match (per, by_hand, usable.first()) {
         (_, Some(count), _) if usable.iter().any(|(c, _)| c.per == per) => taken(count, "as asked for".into()),
         (_, Some(count), _) => time(format!("there are too few {}s on a side to count by", count.name)),
         (Per::Second, ..) => time("as asked for".into()),
-        (_, _, None) => time("neither its write calls nor the network's counters show a steady count of work".into()),
+        (_, _, None) => {
+            time("neither its answers, its write calls nor the network's counters show a steady count of work".into())
+        }
+        (_, _, Some((first, _))) if first.key.is_none() => taken(first, "counted on its own connections".into()),
         (_, _, Some((first, _))) => match disagreement(&usable) {
             Some(why) => time(why),
             None => taken(
@@ -79,7 +101,7 @@ pub(super) fn choose(per: Per, a: &Slices, b: &Slices) -> Chosen {
 
 fn taken(count: &Count, why: String) -> Chosen {
     let operation = Operation { id: count.id.into(), name: count.name.into(), why };
-    Chosen { operation, column: Some(column(count.key, "")) }
+    Chosen { operation, column: Some(count.column()) }
 }
 
 fn time(why: String) -> Chosen {
@@ -89,8 +111,9 @@ fn time(why: String) -> Chosen {
 /// By which factor the rate of a count grew; none if it is no steady count of work on both sides.
 fn growth(count: &Count, a: &Slices, b: &Slices) -> Option<f64> {
     let rate = |s: &Slices| {
-        let (events, seconds) = (s.sum(&column(count.key, ""))?, s.sum("seconds")?);
-        (events >= FEWEST && events >= FEWEST_PER_SECOND * seconds).then(|| events / seconds)
+        let (events, seconds) = (s.sum(&count.column())?, s.sum("seconds")?);
+        let fewest = if count.key.is_none() { FEWEST_ANSWERS } else { FEWEST };
+        (events >= fewest && events >= FEWEST_PER_SECOND * seconds).then(|| events / seconds)
     };
     Some(rate(b)? / rate(a)?)
 }
@@ -151,5 +174,30 @@ mod tests {
         assert_eq!(chosen(Per::DataSegments, (1000.0, 3000.0), (500.0, 3000.0)), "data-segments");
         assert_eq!(chosen(Per::Connections, (1000.0, 3000.0), (500.0, 3000.0)), "second");
         assert_eq!(chosen(Per::Second, (1000.0, 3000.0), (1000.0, 3000.0)), "second");
+    }
+
+    /// The network's counters are of everybody in the namespace; the target's own answers are not.
+    #[test]
+    fn own_answers_come_before_what_everybody_sends() {
+        let side = |answers: u32, followed: &str| {
+            let recording = parse(&format!(
+                "meta length_ns=10e9
+                 thread t_ns=5e9 pid=1 tid=1 cpu_ns=1\nthread t_ns=10e9 pid=1 tid=1 cpu_ns=1
+                 counter source=proc/net/netstat entity=TcpExt name=TCPOrigDataSent value=0
+                 counter t_ns=9e9 source=proc/net/netstat entity=TcpExt name=TCPOrigDataSent value=40000
+                 exchange_window t_ns=10e9 length_ns={followed}
+                 exchange t_ns=9e9 role=accepted port=80 stage=response count={answers}"
+            ));
+            let recording = recording.unwrap();
+            let case = Case::new(&recording);
+            Slices::of(&case, &Names::of([&case, &case]).unwrap()).unwrap()
+        };
+        let chosen = |a: u32, b: u32, followed: &str| {
+            let chosen = choose(Per::Auto, &side(a, followed), &side(b, followed));
+            (chosen.operation.id, chosen.column.unwrap_or_default())
+        };
+        assert_eq!(chosen(660, 2540, "10e9"), ("answers".into(), "answers".into()));
+        assert_eq!(chosen(90, 2540, "10e9").0, "second", "too few of its own, and the others are not its");
+        assert_eq!(chosen(660, 2540, "1e9").0, "data-segments", "not all of them were followed");
     }
 }

@@ -62,7 +62,7 @@ pub struct Side {
 /// What the service does again and again.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Operation {
-    /// `write-calls`, `data-segments`, `connections`, `datagrams`; `second` if no count of work is known.
+    /// `answers`, `write-calls`, `data-segments`, `connections`, `datagrams`; `second` if no count of work is known.
     pub id: String,
     /// In words, `write call`, `second`.
     pub name: String,

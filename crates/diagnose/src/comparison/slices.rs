@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use recording::counters::{
     self, cgroup_cpu, diskstats, net_dev, netstat, pid, pressure, snmp, softnet_stat, speed, stat,
 };
-use recording::tables::{Call, CallWindow, Counter, Sample, Thread};
+use recording::tables::{Call, CallWindow, Counter, Exchange, ExchangeWindow, Sample, Thread};
 
 use super::functions::{Key, Names, own};
 use crate::answer::Gap;
@@ -47,6 +47,12 @@ pub(super) const COUNTERS: &[(counters::Key, &str)] = &[
     (cgroup_cpu::THROTTLED_NS, ""),
 ];
 
+/// Column of answers to clients, where all were followed.
+pub(super) const ANSWERS: &str = "answers";
+
+/// Of a recording: so much of it has to be followed.
+const FOLLOWED: f64 = 0.9;
+
 /// Name of a counter's column.
 pub(super) fn column(key: counters::Key, entity: &str) -> String {
     // Only pressure has entities that are apart in the list above.
@@ -75,6 +81,7 @@ impl Slices {
         slices.seconds();
         slices.threads(rows);
         slices.counters(case.recording.rows::<Counter>());
+        slices.answers(case);
         slices.machine(case);
         slices.calls(case);
         slices.samples(case, names)?;
@@ -159,6 +166,17 @@ impl Slices {
                 self.add(column, i, (now - last).max(0.0));
                 last = now;
             }
+        }
+    }
+
+    fn answers(&mut self, case: &Case<'_>) {
+        let followed_ns: f64 = case.recording.rows::<ExchangeWindow>().iter().map(|w| w.length_ns as f64).sum();
+        if followed_ns < case.length_ns() * FOLLOWED {
+            return;
+        }
+        let rows = case.recording.rows::<Exchange>().iter();
+        for row in rows.filter(|row| row.role == "accepted" && row.stage == "response") {
+            self.add(ANSWERS, self.at(row.t_ns), row.count as f64);
         }
     }
 

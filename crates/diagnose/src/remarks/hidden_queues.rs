@@ -9,7 +9,7 @@ use crate::case::Case;
 use crate::facts::stacks::Stacks;
 use crate::facts::unexplained::Unexplained;
 use crate::facts::waiting::Waiting;
-use crate::judgement::standing::matters;
+use crate::judgement::standing::{MIN_SHARE, matters};
 use crate::runtimes::opaque::{self, Opaque};
 
 /// What may wait unseen, and how to see it.
@@ -46,8 +46,12 @@ pub(crate) fn gap_of(case: &Case) -> Option<Gap> {
             few if few < HARDLY_ANY => {
                 "; no answer was owed for 10 ms or longer, so little can have been lost there".into()
             }
-            late => format!(
+            late if u.rest() < late * MIN_SHARE => format!(
                 "; {late:.1} answers at a time were owed for 10 ms or longer, and what was measured explains them"
+            ),
+            late => format!(
+                "; {late:.1} answers at a time were owed for 10 ms or longer, and what for was not seen: too few to call it more \
+                 than chance"
             ),
         },
         _ => String::new(),

@@ -32,7 +32,10 @@ const ANOTHER_KIND: f64 = 10.0;
 const MUCH: f64 = 0.25;
 
 /// Slow ones: of fewer, each may be chance.
-const SEVERAL: f64 = 20.0;
+const SEVERAL: f64 = 5.0;
+
+/// Of the time that all requests take.
+const MOSTLY: f64 = 0.5;
 
 /// That a few answers take much longer than most, and make a good part of what clients wait. Whether that is as it should be
 /// (one kind of request is heavy, or long by nature) only the owner of the service knows.
@@ -46,12 +49,19 @@ pub(crate) fn tail(case: &Case) -> Option<Remark> {
         return None;
     }
     let (of_all, from) = (percent(share(slow, busiest.response.count)), seconds(from_ns / 1e9));
+    let unread = share(busiest.read_wait.sum_ns, busiest.response.sum_ns) >= MOSTLY;
+    let held = match unread {
+        true => {
+            "Most of that time the requests lay unread: whoever reads them was held by something else meanwhile, as an event \
+             loop is that computes or waits in one of its turns"
+        }
+        false => "They are another kind of request, or something inside the service holds a few of them",
+    };
     Some(Remark {
         headline: format!("{of_all} of the answers take {from} or longer, half {} at most", seconds(half_ns / 1e9)),
-        advice: None,
+        advice: Some(format!("find out what the answers that take {from} or longer have in common")),
         detail: format!(
-            "{of_all} of the answers at {} took {from} or longer, which is {} of all the time that its clients waited: another \
-             kind of request, or something that holds a few of them.",
+            "{of_all} of the answers at {} took {from} or longer, which is {} of all the time that its clients waited. {held}.",
             busiest.name.trim_start_matches("tcp "),
             percent(part)
         ),
@@ -83,7 +93,7 @@ mod tests {
             tail(&Case::new(&parse(&text).unwrap())).map(|remark| remark.headline)
         };
         assert_eq!(tail(50, 200_000_000).unwrap(), "1.0 % of the answers take 10 ms or longer, half 500 us at most");
-        assert!(tail(5, 200_000_000).is_none(), "too few");
+        assert!(tail(4, 200_000_000).is_none(), "too few");
         assert!(tail(50, 9_000_000).is_none(), "nobody feels it");
         assert!(tail(25, 12_000_000).is_none(), "a small part of the time");
     }

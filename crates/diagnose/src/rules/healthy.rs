@@ -7,6 +7,7 @@ use crate::case::Case;
 use crate::facts::limits::Limits;
 use crate::facts::resources::Resources;
 use crate::facts::waiting::Waiting;
+use crate::judgement::full::FULL;
 use crate::ledger::threads::Threads;
 use crate::remarks::{self, Remark, children, response_times};
 use crate::statistics::share;
@@ -37,7 +38,10 @@ fn check(case: &Case, _: &[Gap]) -> Option<Statement> {
     let remarks: Vec<Remark> = children::remark(case).into_iter().chain(response_times::tail(case)).collect();
     Some(Statement {
         headline: format!("nothing that was measured explains lost time{}", remarks::headlines(&remarks)),
-        advice: advice(next_limit(case, &limits), &limits),
+        advice: remarks
+            .iter()
+            .find_map(|remark| remark.advice.clone())
+            .unwrap_or_else(|| advice(next_limit(case, &limits), &limits)),
         detail: format!(
             "It used {}, was runnable without a CPU for {}, {held}. {}{}",
             cores(limits.cores),
@@ -84,6 +88,9 @@ fn advice(next: Option<Next>, limits: &Limits) -> String {
     // No multiple of this load is promised: a service that waits for a lock has no room at all.
     match by_target {
         part if part >= 0.5 => format!("next limit of what was measured: {what}, {} used{quota}", percent(used)),
+        part if used >= FULL => {
+            format!("{what} are {} used, and {} of that is its use{quota}", percent(used), percent(part))
+        }
         part => format!("next limit: {what}, {} used, {} of that by it{quota}", percent(used), percent(part)),
     }
 }

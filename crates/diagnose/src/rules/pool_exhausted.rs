@@ -173,7 +173,7 @@ fn of_workers(case: &Case, workers: &Workers, waiting: &Waiting) -> Checked {
     );
     let explains = Explains {
         share: workers.queue / (workers.queue + workers.threads as f64),
-        of: "its clients' connections, those in the accept queue,".to_string(),
+        of: "its clients' connections (those in the accept queue)".to_string(),
         seconds: workers.queue * case.seconds(),
     };
     let mut finding = finding(case, waits, explains, summary)?;

@@ -44,6 +44,7 @@ fn named(side: &(Recording, String)) -> Named<'_> {
 fn per(per: args::Per) -> comparison::Per {
     match per {
         args::Per::Auto => comparison::Per::Auto,
+        args::Per::Answers => comparison::Per::Answers,
         args::Per::WriteCalls => comparison::Per::WriteCalls,
         args::Per::DataSegments => comparison::Per::DataSegments,
         args::Per::Connections => comparison::Per::Connections,
