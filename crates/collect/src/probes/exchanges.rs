@@ -6,7 +6,7 @@ use std::mem::MaybeUninit;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::os::fd::{AsFd, BorrowedFd};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use libbpf_rs::skel::Skel;
 use libbpf_rs::{Link, MapCore, MapFlags, OpenObject, ProgramMut};
 use plain::Plain;
@@ -89,6 +89,9 @@ impl<'o> Exchanges<'o> {
             rodata.task_type = kernel_types::task();
         }
         let has_write = kernel_types::has_hook("tcp_sendmsg_locked");
+        if !has_write && !kernel_types::has_hook("sock_send_length") {
+            bail!("this kernel has no tracepoint at which writes to sockets show (Linux 6.3 and later have one)");
+        }
         open.progs.on_write.set_autoload(has_write);
         open.progs.on_sent.set_autoload(!has_write);
         let skel = refusal::load(open, "the kernel refused the programs of exchanges")?;

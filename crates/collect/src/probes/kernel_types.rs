@@ -48,7 +48,7 @@ pub fn has_hook(name: &str) -> bool {
 }
 
 /// Tracepoints that not all kernels have.
-const HOOKS: [&str; 1] = ["tcp_sendmsg_locked"];
+const HOOKS: [&str; 2] = ["tcp_sendmsg_locked", "sock_send_length"];
 
 fn read() -> Option<KernelTypes> {
     let all = fs::read(ALL).ok()?;
