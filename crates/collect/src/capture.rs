@@ -6,6 +6,7 @@
 mod closing;
 mod connections;
 mod cost;
+mod due;
 mod exchanges;
 mod hung;
 mod kernel_stacks;
@@ -29,7 +30,7 @@ use std::thread::sleep;
 use std::time::{Duration, SystemTime};
 
 use anyhow::{Context, Result};
-use recording::tables::{CallExample, CallLatency, Counter, Gap, Sample, Setting, WaitStack, Wakeup};
+use recording::tables::{CallExample, CallLatency, Counter, Gap, Setting};
 use recording::{Meta, Writer};
 
 use crate::clock;
@@ -42,6 +43,7 @@ use crate::probes::ledger::{Ledger, ThreadRow, What};
 use crate::probes::profile::{Moment, Profile};
 use crate::samplers::{Samplers, Scope};
 use crate::target::{Resolved, processes};
+use due::Due;
 use hung::Probes;
 
 pub use cost::Afterwards;
@@ -162,29 +164,6 @@ struct Capture<'o, 'p> {
     gaps: Vec<Gap>,
     due: Due,
     pace: pace::Pace,
-}
-
-/// Rows that are written with the next slice: a batch costs as much as hundreds of rows.
-#[derive(Default)]
-struct Due {
-    samples: Vec<Sample>,
-    waits: Vec<WaitStack>,
-    wakeups: Vec<Wakeup>,
-}
-
-impl Due {
-    /// Leaves out what came while the hooks were taken off: no thread's time goes as far.
-    fn end(&mut self, t_ns: u64) {
-        self.samples.retain(|row| row.t_ns <= t_ns);
-        self.waits.retain(|row| row.t_ns <= t_ns);
-        self.wakeups.retain(|row| row.t_ns <= t_ns);
-    }
-
-    fn write(&mut self, writer: &mut Writer) -> Result<()> {
-        writer.append(&take(&mut self.samples))?;
-        writer.append(&take(&mut self.waits))?;
-        writer.append(&take(&mut self.wakeups))
-    }
 }
 
 impl<'o, 'p> Capture<'o, 'p> {
