@@ -52,6 +52,13 @@ impl Lengths {
         self.bins.iter().filter(|(length_ns, _)| **length_ns as f64 >= from_ns).map(|(_, count)| *count as f64).sum()
     }
 
+    /// Time in those that are not much longer than half of them, ns: a few long polls take more than all other answers.
+    fn usual_ns(&self) -> f64 {
+        let most_ns = self.quantile_ns(0.5) * MUCH_LONGER;
+        let usual = self.bins.iter().filter(|(length_ns, _)| **length_ns as f64 <= most_ns);
+        usual.map(|(length_ns, count)| *length_ns as f64 * *count as f64).sum()
+    }
+
     /// Share of all their time that is in those of this length or longer.
     pub fn share_of_time_from(&self, from_ns: f64) -> f64 {
         let time = |(length_ns, count): (&u64, &u64)| *length_ns as f64 * *count as f64;
@@ -59,6 +66,9 @@ impl Lengths {
         share(self.bins.iter().filter(|(length_ns, _)| **length_ns as f64 >= from_ns).map(time).sum(), all)
     }
 }
+
+/// Of answers, than half of them: such are another kind.
+const MUCH_LONGER: f64 = 10.0;
 
 /// One port at which clients ask, or one peer that the target asks.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -153,8 +163,8 @@ const ENOUGH: f64 = 20.0;
 const OPEN: f64 = 0.2;
 
 impl Requests {
-    /// How long the target waited for answers of `peer`, for each second that its own clients waited for theirs; none where
-    /// either cannot be told. Beyond 1, it asks several at once, or not for its clients.
+    /// How long the target waited for answers of `peer`, for each second that its own clients waited for usual ones of theirs;
+    /// none where either cannot be told. Beyond 1, it asks several at once, or not for its clients.
     pub fn part_of_peer(&self, peer: &str) -> Option<f64> {
         let clients: Vec<&Endpoint> = self.endpoints.iter().filter(|e| e.accepted && !e.is_mixed()).collect();
         let asked = self.endpoints.iter().find(|e| !e.accepted && e.name == peer)?;
@@ -163,7 +173,7 @@ impl Requests {
         // What several of its requests share a connection for, is less time than they wait.
         let told =
             !asked.is_mixed() && answered >= ENOUGH && asked.response.count >= ENOUGH && open <= asked.began * OPEN;
-        told.then(|| ratio(asked.response.sum_ns, clients.iter().map(|e| e.response.sum_ns).sum()))
+        told.then(|| ratio(asked.response.sum_ns, clients.iter().map(|e| e.response.usual_ns()).sum()))
     }
 }
 
@@ -209,6 +219,9 @@ mod tests {
             Case::new(&parse(&text).unwrap()).fact::<Requests>().unwrap().part_of_peer("10.0.0.9:1")
         };
         assert_eq!((part("began=90"), part("began=95")), (Some(0.8), Some(0.8)));
+        let polls =
+            "\nexchange role=accepted port=80 stage=response count=4 sum_ns=120e9 length_ns=[30000000000] counts=[4]";
+        assert_eq!(part(&format!("began=90{polls}")), Some(0.8), "long polls wait for nobody");
         assert_eq!(part("began=200"), None, "it holds many open");
         assert_eq!(part("began=90 more=30"), None, "several share a connection");
     }
