@@ -19,6 +19,7 @@
 
 #define TCP_CLOSE 7
 #define GROUPS 64
+#define FOR_PORTS 16 /* groups that only ports at which clients ask may have */
 /* Bytes that come so long after the first were read, ns, are more than the rest of one request. */
 #define LATER 100000
 
@@ -149,7 +150,7 @@ static __noinline u32 group_of(const struct group_key *key)
 
 	if (known)
 		return *known;
-	if (last_group >= GROUPS - 1)
+	if (last_group >= GROUPS - 1 - (key->accepted ? 0 : FOR_PORTS))
 		return 0;
 	mine = __sync_fetch_and_add(&last_group, 1) + 1;
 	if (mine >= GROUPS)
