@@ -44,7 +44,7 @@ use self::measures::{Asked, Columns};
 use self::resample::{Answer, FEWEST_SLICES, Question, Series};
 use self::result::{Comparison, Difference, Function, Measure, Side, Statistics};
 use self::slices::Slices;
-use crate::answer::{Gap, Host, SCHEMA, TOOL, Target, Unseen, Window};
+use crate::answer::{Gap, Host, SCHEMA, TOOL, Target, Unseen, WORTH_A_WORD, Window};
 use crate::case::Case;
 use crate::facts::quality::Quality;
 use crate::statistics::ratio;
@@ -266,7 +266,7 @@ fn gaps(a: &Named<'_>, b: &Named<'_>, cases: &[Case<'_>; 2]) -> Vec<Gap> {
             ));
         }
         let quality = case.fact::<Quality>().ok();
-        gaps.extend(quality.filter(|q| q.worst_loss > 0.01).map(|q| {
+        gaps.extend(quality.filter(|q| q.worst_loss > WORTH_A_WORD).map(|q| {
             let why = format!("side {name} lost {} of {}", crate::wording::percent(q.worst_loss), q.worst_loss_of);
             Gap::new("loss", Unseen::Lost, why).of_share(q.worst_loss)
         }));
