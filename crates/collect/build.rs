@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Compiles each `src/probes/*.bpf.c` and writes its skeleton into OUT_DIR, and the names of all types that any of them
-//! names.
+//! Compiles each `*.bpf.c` of `src/probes` and `src/collectors`, and writes its skeleton into OUT_DIR, and the names of all
+//! types that any of them names.
 
 use std::collections::BTreeSet;
 use std::error::Error;
@@ -14,7 +14,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let out = PathBuf::from(env::var("OUT_DIR")?);
     println!("cargo:rerun-if-changed=bpf");
     let mut types = BTreeSet::new();
-    for entry in fs::read_dir("src/probes")? {
+    for entry in fs::read_dir("src/probes")?.chain(fs::read_dir("src/collectors")?) {
         let path = entry?.path();
         let Some(name) = path.file_name().and_then(|n| n.to_str()).and_then(|n| n.strip_suffix(".bpf.c")) else {
             continue;

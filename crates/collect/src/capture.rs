@@ -1,53 +1,31 @@
 // SPDX-License-Identifier: Apache-2.0
-//! One capture: seeds the probes with the target, drains them until the time is up, and fills the
-//! recording. It decides nothing about causes; the only judgement here is whether the samples look
-//! as if counting system calls were worth its price (`windows`).
+//! One capture: seeds the ledger with the target, drives the collectors until the time is up, and fills the
+//! recording. It decides nothing about causes, and knows no collector but the ledger, on which all others build.
 
-mod closing;
-mod connections;
 mod cost;
-mod due;
-mod exchanges;
-mod hung;
-mod kernel_stacks;
-mod lazy;
-mod losses;
-mod naming;
-mod neighbours;
-mod pace;
-pub(crate) mod samples;
-mod speed;
-pub(crate) mod threads;
-mod waits;
-mod wakeups;
-mod windows;
 
 use std::collections::HashSet;
-use std::mem::{MaybeUninit, replace, take};
+use std::mem::{MaybeUninit, take};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::sleep;
 use std::time::{Duration, SystemTime};
 
 use anyhow::{Context, Result};
-use recording::tables::{CallExample, CallLatency, Counter, Gap, Setting};
+use libbpf_rs::OpenObject;
+use recording::tables::Gap;
 use recording::{Meta, Writer};
 
-use crate::clock;
-use crate::courtesy;
-use crate::host;
-use crate::inventory;
+use crate::collector::{Shared, SliceEnd, Start};
+use crate::collectors::{Team, slots};
 use crate::priority::Back;
 use crate::probes::Room;
-use crate::probes::ledger::{Ledger, ThreadRow, What};
-use crate::probes::profile::{Moment, Profile};
-use crate::samplers::{Samplers, Scope};
+use crate::probes::ledger::{self, Ledger, ThreadRow, What};
 use crate::target::{Resolved, processes};
-use due::Due;
-use hung::Probes;
+use crate::{clock, courtesy, hooks, host};
 
-pub use cost::Afterwards;
-pub use windows::CallCounting;
+pub use crate::collectors::CallCounting;
+pub use cost::{Account, Afterwards, cost_of};
 
 /// How long it takes to load everything on a host with room, and to spare.
 const LOADING: Duration = Duration::from_secs(3);
@@ -55,8 +33,6 @@ const LOADING: Duration = Duration::from_secs(3);
 const TICK: Duration = Duration::from_millis(50);
 /// Length of a slice of the thread ledger and of the counters.
 const SLICE: Duration = Duration::from_secs(1);
-/// Samples a second and CPU. Not a divisor of common timers, so that it does not march in step.
-const SAMPLE_HZ: u32 = 197;
 
 /// What to capture.
 pub struct Plan {
@@ -95,34 +71,25 @@ pub fn run(
     stop: &AtomicBool,
     progress: &mut dyn FnMut(&Progress),
 ) -> Result<Afterwards> {
-    let cost = cost::Account::start(); // loading is part of the price
+    let cost = Account::start(); // loading is part of the price
     let mut back = Back::stand(LOADING);
-    let (mut a, mut b, mut c, mut d) =
-        (MaybeUninit::uninit(), MaybeUninit::uninit(), MaybeUninit::uninit(), MaybeUninit::uninit());
-    let (mut e, mut f, mut g) = (MaybeUninit::uninit(), MaybeUninit::uninit(), MaybeUninit::uninit());
-    let mut gaps = Vec::new();
-    // Before our own programs are among the loaded ones.
-    let settings = courtesy::in_slices(courtesy::PATIENCE, || inventory::host(&plan.root));
-    let stack_bytes = samples::stack_bytes(plan);
-    let room = [&mut a, &mut b, &mut d, &mut g];
-    let probes = courtesy::during(courtesy::PATIENCE, || Probes::load(plan, stack_bytes, room, &mut gaps))?;
+    let mut slots = slots();
+    let loaded = courtesy::during(courtesy::PATIENCE, || Loaded::load(plan, &mut slots))?;
     let (host, target) = (host::inventory(&plan.root), plan.target.meta());
     // The clock starts with the watch of the threads: whatever comes between would be time that nobody saw.
     let (started, start_ns) = (clock::rfc3339(SystemTime::now()), clock::monotonic_ns());
-    back.forward(|| seed(plan, &probes.ledger))?;
+    back.forward(|| seed(plan, &loaded.ledger))?;
     let mut meta =
         Meta { tool: plan.tool.clone(), kind: "target".into(), started, start_ns, host, target, ..Meta::default() };
-    meta.target.sample_hz = if probes.profile.is_some() { SAMPLE_HZ } else { 0 };
-    meta.target.stack_bytes = stack_bytes;
+    meta.target.sample_hz = loaded.sample_hz;
+    meta.target.stack_bytes = loaded.stack_bytes;
     writer.describe(&meta)?;
-    writer.append(&settings)?;
     back.look(TICK);
-    let windows = windows::Windows::new(&mut c, plan.calls, plan.length, start_ns);
-    let looks = connections::Looks::new(&mut e, plan.target.ports.iter().copied());
-    let naming = naming::Naming::new(&mut f);
-    let mut capture = Capture::new(plan, start_ns, probes, (windows, looks, naming), gaps, cost);
+    let Loaded { ledger, team, gaps, .. } = loaded;
+    let shared = Shared::new(plan, ledger, start_ns);
+    let mut capture = Capture { shared, team, ended: Vec::new(), cost, gaps };
     meta.ended = capture.watch(&mut writer, stop, progress, &mut back)?;
-    capture.windows.close(&mut writer)?;
+    capture.team.conclude(&capture.shared)?;
     progress(&Progress { elapsed: plan.length, length: plan.length, doing: "naming functions" });
     let end = capture.last_look(&back)?;
     meta.length_ns = end.t_ns;
@@ -140,68 +107,50 @@ fn seed(plan: &Plan, ledger: &Ledger<'_>) -> Result<()> {
     ledger.seed(&crate::target::descendants(&plan.root, pids))
 }
 
-/// The state of a running capture.
-struct Capture<'o, 'p> {
-    plan: &'p Plan,
-    start_ns: u64,
-    probes: Probes<'o>,
-    windows: windows::Windows<'o>,
-    looks: connections::Looks<'o>,
-    naming: naming::Naming<'o>,
-    exchanges: exchanges::Turns,
-    samplers: Samplers,
-    slices: threads::Slices,
-    samples: samples::Samples,
-    wakeups: wakeups::Rows,
-    ended: Vec<ThreadRow>,
-    known: HashSet<u32>,
-    inventoried: bool,
-    speed: speed::Speed,
-    kernel_stacks: kernel_stacks::KernelStacks,
-    neighbours: neighbours::Neighbours,
-    losses: losses::Losses,
-    cost: cost::Account,
-    gaps: Vec<Gap>,
-    due: Due,
-    pace: pace::Pace,
+/// Bytes of user stack that are copied for each sample. Node's frames are large: V8 needs twice.
+fn stack_bytes(plan: &Plan) -> u32 {
+    let is_node = |pid: &u32| {
+        let exe = std::fs::read_link(plan.root.join(format!("proc/{pid}/exe")));
+        exe.is_ok_and(|path| path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("node")))
+    };
+    if plan.target.pids.iter().take(64).any(is_node) { 32 << 10 } else { 16 << 10 }
 }
 
-impl<'o, 'p> Capture<'o, 'p> {
-    fn new(
-        plan: &'p Plan,
-        start_ns: u64,
-        probes: Probes<'o>,
-        (windows, looks, naming): (windows::Windows<'o>, connections::Looks<'o>, naming::Naming<'o>),
-        gaps: Vec<Gap>,
-        cost: cost::Account,
-    ) -> Self {
-        let pace = pace::Pace::new(probes.profile.iter().flat_map(Profile::cpus));
-        Self {
-            plan,
-            start_ns,
-            probes,
-            windows,
-            looks,
-            naming,
-            exchanges: exchanges::Turns::new(),
-            samplers: Samplers::new(Scope::of(&plan.root, &plan.target)),
-            slices: threads::Slices::new(start_ns),
-            samples: samples::Samples::new(start_ns),
-            wakeups: wakeups::Rows::new(&plan.root, start_ns),
-            ended: Vec::new(),
-            known: HashSet::new(),
-            inventoried: false,
-            speed: speed::Speed::new(),
-            kernel_stacks: kernel_stacks::KernelStacks::default(),
-            neighbours: neighbours::Neighbours::new(&plan.root, &plan.target.limits.allowed_cpus),
-            losses: losses::Losses::default(),
-            cost,
-            gaps,
-            due: Due::default(),
-            pace,
-        }
-    }
+/// What hangs in the kernel before the clock starts.
+struct Loaded<'o> {
+    ledger: Ledger<'o>,
+    team: Team<'o>,
+    gaps: Vec<Gap>,
+    stack_bytes: u32,
+    sample_hz: u32,
+}
 
+impl<'o> Loaded<'o> {
+    /// Loads the ledger, and beside it what the kernel allows.
+    fn load(plan: &Plan, slots: &'o mut [MaybeUninit<OpenObject>]) -> Result<Self> {
+        let (began, stack_bytes) = (clock::since_boot(), stack_bytes(plan));
+        let mut slots = slots.iter_mut();
+        let slot = slots.next().context("no room for the ledger's object")?;
+        let ledger = Ledger::load_in(slot, stack_bytes, plan.room);
+        let ledger = ledger.map_err(|e| hooks::explain(&plan.root, &ledger::HOOKS, e))?;
+        let mut start = Start { plan, ledger: &ledger, began, stack_bytes, sample_hz: 0 };
+        let (team, gaps) = Team::start(&mut start, slots);
+        let sample_hz = start.sample_hz;
+        Ok(Self { ledger, team, gaps, stack_bytes, sample_hz })
+    }
+}
+
+/// The state of a running capture.
+struct Capture<'o> {
+    shared: Shared<'o>,
+    team: Team<'o>,
+    /// Threads that ended since the last slice.
+    ended: Vec<ThreadRow>,
+    cost: Account,
+    gaps: Vec<Gap>,
+}
+
+impl Capture<'_> {
     /// Drains until the end; says why it ended.
     fn watch(
         &mut self,
@@ -210,27 +159,24 @@ impl<'o, 'p> Capture<'o, 'p> {
         progress: &mut dyn FnMut(&Progress),
         back: &mut Back,
     ) -> Result<String> {
-        self.open_tables(writer)?;
+        self.begin(writer)?;
+        let length = self.shared.plan.length;
         let mut next_slice = SLICE;
         loop {
-            sleep(self.windows.closes_in().map_or(TICK, |left| left.min(TICK)));
+            sleep(self.team.busy_for().map_or(TICK, |left| left.min(TICK)));
             back.look(TICK);
-            let threads = self.probes.ledger.threads();
-            self.windows.tick(threads, &self.plan.root, writer, &self.samples.suspicion)?;
-            let elapsed = Duration::from_nanos(clock::monotonic_ns() - self.start_ns);
-            progress(&Progress { elapsed, length: self.plan.length, doing: "watching" });
-            let main_ended = self.drain()?;
-            self.speed.probe();
-            self.looks.maybe_look(&self.probes.ledger, self.known.iter().copied());
-            self.cost.tick(elapsed, || self.probes.programs());
+            let elapsed = self.shared.elapsed();
+            // Before the tick, which may load programs: with the first call, a command that waits for the watch goes.
+            progress(&Progress { elapsed, length, doing: "watching" });
+            let main_ended = self.tick()?;
+            self.cost.tick(elapsed, || self.team.programs(&self.shared));
             if stop.load(Ordering::Relaxed) {
                 return Ok("interrupted".into());
             }
-            if elapsed >= self.plan.length {
+            if elapsed >= length {
                 return Ok("time".into());
             }
-            // Not within a window, which every process of the host pays for until it is closed.
-            let is_due = elapsed >= next_slice && self.windows.closes_in().is_none();
+            let is_due = elapsed >= next_slice && self.team.busy_for().is_none();
             if is_due || main_ended {
                 next_slice = elapsed + SLICE;
                 if !self.slice(writer)? {
@@ -240,146 +186,112 @@ impl<'o, 'p> Capture<'o, 'p> {
         }
     }
 
-    /// Makes the tables that a verdict can do nothing without, so that a reader can tell a table
-    /// without rows from one that was never tried.
-    fn open_tables(&mut self, writer: &mut Writer) -> Result<()> {
-        writer.append::<CallExample>(&[])?;
-        writer.append::<CallLatency>(&[])?;
-        let rows = processes(&self.plan.root, &self.plan.target.pids);
-        self.known.extend(rows.iter().map(|p| p.pid));
+    fn begin(&mut self, writer: &mut Writer) -> Result<()> {
+        let rows = processes(&self.shared.plan.root, &self.shared.plan.target.pids);
+        self.shared.known.extend(rows.iter().map(|p| p.pid));
         writer.append(&rows)?;
-        writer.append(&self.samplers.sample(0))
+        self.team.begin(&mut self.shared, writer)
     }
 
-    /// Samples first: after an exec or an end the mappings that they need are gone. True = a process that
-    /// was named has ended.
-    fn drain(&mut self) -> Result<bool> {
-        let events = self.probes.ledger.events()?;
-        if let Some(profile) = &mut self.probes.profile {
-            let (waits, samples): (Vec<_>, Vec<_>) =
-                profile.samples()?.into_iter().partition(|raw| raw.moment != Moment::AtClock);
-            let now = Duration::from_nanos(clock::monotonic_ns() - self.start_ns);
-            samples.iter().for_each(|raw| self.pace.see(raw.cpu, now));
-            self.pace.changes(now).into_iter().for_each(|(cpu, weight)| profile.set_pace(cpu, weight));
-            self.due.samples.extend(self.samples.take(samples));
-            self.due.waits.extend(self.samples.waits(waits));
-        }
-        if let Some(wakeups) = &self.probes.wakeups {
-            let stacks = (&mut self.kernel_stacks, &mut self.samples.stacks);
-            let rows = self.wakeups.take(&wakeups.rows()?, &self.probes.ledger, stacks)?;
-            self.due.wakeups.extend(rows);
-        }
-        let is_main = |row: &ThreadRow| row.tid == row.tgid && self.plan.target.main.contains(&row.tgid);
+    fn tick(&mut self) -> Result<bool> {
+        let events = self.shared.ledger.events()?;
+        self.team.tick(&mut self.shared)?;
+        Ok(self.heed(events))
+    }
+
+    /// Takes note of ends and of new programs, after the samples: then the mappings that those need are gone. True = a
+    /// process that was named has ended.
+    fn heed(&mut self, events: Vec<ThreadRow>) -> bool {
+        let main = &self.shared.plan.target.main;
+        let is_main = |row: &ThreadRow| row.tid == row.tgid && main.contains(&row.tgid);
         let main_ended = events.iter().any(|row| row.what == What::Exited && is_main(row));
         for row in events {
             if row.what == What::Execed || row.tid == row.tgid {
-                self.samples.stacks.forget(row.tgid);
+                self.shared.stacks.forget(row.tgid);
             }
             if row.what == What::Exited {
                 self.ended.push(row);
             }
         }
-        Ok(main_ended)
+        main_ended
     }
 
     /// Writes one slice; false = no thread of the target is left.
     fn slice(&mut self, writer: &mut Writer) -> Result<bool> {
-        let living = self.probes.ledger.read(false)?;
-        let t_ns = clock::monotonic_ns() - self.start_ns;
-        let counters = self.samplers.sample(t_ns);
-        courtesy::in_slices(TICK / 2, || self.write_slice(writer, t_ns, &living, &counters))?;
-        Ok(!living.is_empty())
+        let living = self.shared.ledger.read(false)?;
+        let t_ns = clock::monotonic_ns() - self.shared.start_ns;
+        let end = SliceEnd { t_ns, last: false, living, ended: take(&mut self.ended) };
+        self.team.read(&self.shared, &end);
+        courtesy::in_slices(TICK / 2, || self.write_slice(writer, &end))?;
+        Ok(!end.living.is_empty())
     }
 
-    fn write_slice(
-        &mut self,
-        writer: &mut Writer,
-        t_ns: u64,
-        living: &[ThreadRow],
-        counters: &[Counter],
-    ) -> Result<()> {
-        self.due.write(writer)?;
-        let ended = take(&mut self.ended);
-        writer.append(&self.slices.rows(t_ns, living, &ended))?;
-        writer.append(counters)?;
-        writer.append(&self.speed.rows(t_ns))?;
-        writer.append(&self.looks.rows(t_ns))?;
-        if let Some(probe) = &mut self.probes.exchanges {
-            let (rows, windows) = self.exchanges.rows(t_ns, probe)?;
-            writer.append(&rows)?;
-            writer.append(&windows)?;
-        }
-        let stacks = &mut self.samples.stacks;
-        writer.append(&waits::rows(t_ns, &self.probes.ledger, &mut self.kernel_stacks, stacks)?)?;
-        // It asks for locks of the cgroups.
-        writer.append(&courtesy::urgently(|| self.neighbours.rows(t_ns, &self.probes, &self.known))?)?;
-        self.naming.slice(&mut self.samples.stacks, writer)?;
-        writer.append(&self.losses.rows(t_ns, &self.probes, &self.windows)?)?;
-        self.meet(writer, living)?;
-        self.take_inventory(writer)?;
-        Ok(())
-    }
-
-    /// Notes how the target is set up, once and not at the start: a command that was started for the purpose
-    /// has become itself by now.
-    fn take_inventory(&mut self, writer: &mut Writer) -> Result<()> {
-        if replace(&mut self.inventoried, true) {
-            return Ok(());
-        }
-        let (root, pids) = (&self.plan.root, &self.plan.target.pids);
-        let mut rows: Vec<Setting> = inventory::processes(root, pids);
-        rows.extend(pids.first().map(|main| inventory::sysctls(root, *main)).unwrap_or_default());
-        writer.append(&rows)
+    fn write_slice(&mut self, writer: &mut Writer, end: &SliceEnd) -> Result<()> {
+        self.team.slice(&mut self.shared, end, writer)?;
+        self.meet(writer, &end.living)
     }
 
     /// Notes processes that were born since the last slice and are still there.
     fn meet(&mut self, writer: &mut Writer, living: &[ThreadRow]) -> Result<()> {
-        let fresh: Vec<&ThreadRow> = living.iter().filter(|t| t.tid == t.tgid && self.known.insert(t.tgid)).collect();
+        let Shared { plan, start_ns, known, .. } = &mut self.shared;
+        let fresh: Vec<&ThreadRow> = living.iter().filter(|t| t.tid == t.tgid && known.insert(t.tgid)).collect();
         if fresh.is_empty() {
             return Ok(());
         }
         let pids: Vec<u32> = fresh.iter().map(|t| t.tgid).collect();
-        let mut rows = processes(&self.plan.root, &pids);
+        let mut rows = processes(&plan.root, &pids);
         for row in &mut rows {
             let born = fresh.iter().find(|t| t.tgid == row.pid).map_or(0, |t| t.born_ns);
-            row.started_ns = born.saturating_sub(self.start_ns);
+            row.started_ns = born.saturating_sub(*start_ns);
         }
-        self.looks.listen(rows.iter().flat_map(|row| &row.listen));
-        self.probes.listen(rows.iter().flat_map(|row| &row.listen));
+        self.team.born(&rows);
         writer.append(&rows)
     }
 
     /// Takes the hooks off. The capture ends with this look at the threads, and so must all that is counted; what was
     /// caught until then is read afterwards.
-    fn last_look(&mut self, back: &Back) -> Result<End> {
-        let (last_look, length_ns) = back.forward(|| {
-            let last_look = self.probes.ledger.read(true);
+    fn last_look(&mut self, back: &Back) -> Result<SliceEnd> {
+        let (last_look, t_ns) = back.forward(|| {
+            let last_look = self.shared.ledger.read(true);
             // Not after the hooks are off: that takes a tenth of a second and more where the host is full, in which the
             // threads' time is not counted.
-            let length_ns = clock::monotonic_ns() - self.start_ns;
-            self.probes.detach();
-            (last_look, length_ns)
+            let t_ns = clock::monotonic_ns() - self.shared.start_ns;
+            self.team.detach(&mut self.shared);
+            (last_look, t_ns)
         });
-        let mut living = last_look.context("failed to close the last slice")?;
-        let counters = self.samplers.last(length_ns);
-        self.drain()?;
-        self.due.end(length_ns);
+        let living = last_look.context("failed to close the last slice")?;
+        let mut end = SliceEnd { t_ns, last: true, living, ended: Vec::new() };
+        self.team.read(&self.shared, &end);
+        let events = self.shared.ledger.events()?;
+        self.team.drain(&mut self.shared)?;
+        self.heed(events);
         // Some may have ended between the look and the end of the hooks: their last word counts.
-        let ended: HashSet<u32> = self.ended.iter().map(|row| row.tid).collect();
-        living.retain(|row| !ended.contains(&row.tid));
-        Ok(End { t_ns: length_ns, living, counters })
+        end.ended = take(&mut self.ended);
+        let ended: HashSet<u32> = end.ended.iter().map(|row| row.tid).collect();
+        end.living.retain(|row| !ended.contains(&row.tid));
+        Ok(end)
     }
 
-    /// Writes the last slice and what only the end can tell.
-    fn close(mut self, writer: &mut Writer, end: &End) -> Result<Afterwards> {
-        self.write_slice(writer, end.t_ns, &end.living, &end.counters)?;
-        closing::write(self, writer, end.t_ns)
+    /// Writes the last slice and what only the end can tell: the last names of functions, what could not be seen, what it
+    /// cost.
+    fn close(mut self, writer: &mut Writer, end: &SliceEnd) -> Result<Afterwards> {
+        self.write_slice(writer, end)?;
+        self.team.finish(&mut self.shared, end, writer)?;
+        self.gaps.extend(self.team.gaps(&self.shared)?);
+        self.gaps.extend(self.cost.gap());
+        self.gaps.extend(no_addresses());
+        writer.append(&self.gaps)?;
+        let mut costs = self.team.costs(&self.shared, &self.cost)?;
+        costs.extend(self.cost.process(self.team.map_bytes(&self.shared)));
+        let afterwards = Afterwards::start();
+        writer.append(&costs)?;
+        Ok(afterwards)
     }
 }
 
-/// What the last look saw.
-struct End {
-    t_ns: u64,
-    living: Vec<ThreadRow>,
-    counters: Vec<Counter>,
+/// That interrupts are not told from those whom they interrupt, where this user is not shown the kernel's addresses.
+fn no_addresses() -> Option<Gap> {
+    let why = "who was interrupted may be shown as who woke somebody: /proc/kallsyms shows this user no addresses (needs \
+               CAP_SYSLOG, and kernel.kptr_restrict at 1 or lower)";
+    (!host::shows_kernel_symbols()).then(|| Gap::refused("kernel symbols", why))
 }

@@ -1,13 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The clocks of a recording: CLOCK_MONOTONIC for every `t_ns`, the wall clock once, as an anchor; and our own CPU time.
 
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use rustix::time::{ClockId, clock_gettime};
 
 /// CLOCK_MONOTONIC in ns: the clock of `bpf_ktime_get_ns`, so that samplers and probes agree.
 pub fn monotonic_ns() -> u64 {
     ns(ClockId::Monotonic)
+}
+
+/// Time since the boot, suspended or not: what the kernel dates programs by.
+pub fn since_boot() -> Duration {
+    Duration::from_nanos(ns(ClockId::Boottime))
 }
 
 /// CPU time of the calling thread in ns.

@@ -3,22 +3,23 @@
 //! features say otherwise often enough.
 
 use std::fs;
-use std::mem::MaybeUninit;
 use std::path::Path;
+use std::time::Duration;
 
+use anyhow::{Context, Result};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::host;
+use crate::capture::{CallCounting, Plan};
+use crate::collector::{Kind, Shared, Start};
+use crate::collectors::{ALL, slots};
 use crate::privileges::{self, Capability, EXTRAS, OTHERS, PROBES};
-use crate::probes::calls::{Calls, Kind};
-use crate::probes::connections::Connections;
-use crate::probes::exchanges::Exchanges;
+use crate::probes::Room;
 use crate::probes::ledger::Ledger;
-use crate::probes::profile::Profile;
 use crate::probes::run_stats;
-use crate::probes::wakeups::Wakeups;
+use crate::target::Resolved;
 use crate::tested_kernels;
+use crate::{clock, host};
 
 /// One facility and what it is worth.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
@@ -124,61 +125,66 @@ fn btf() -> Facility {
     )
 }
 
-const LEDGER: (&str, &str) = ("thread ledger", "where every thread's time goes; nothing can be diagnosed without it");
-const PROFILE: (&str, &str) =
-    ("on-CPU profile", "user and kernel time, functions, flame graph, suspicion of busy polls");
-const CALLS: (&str, &str) =
-    ("counted system calls", "arguments and results; without them a busy poll is `medium` at best");
-const WAKEUPS: (&str, &str) =
-    ("wakeups", "whom the service waits for, walked to the end; without them a wait is not told from idleness");
-const CONNECTIONS: (&str, &str) =
-    ("connections", "whether requests stand unanswered; without them a queue inside the program goes unnoticed");
-const EXCHANGES: (&str, &str) = ("exchanges", "how long requests take; without them response times are unknown");
 const RUN_STATS: (&str, &str) = ("run statistics of programs", "what the capture itself costs in the kernel");
 
-fn tried<T>((name, meaning): (&'static str, &'static str), outcome: Result<T, anyhow::Error>) -> Facility {
+fn tried<T>((name, meaning): (&'static str, &'static str), outcome: Result<T>) -> Facility {
     let why = outcome.err().map_or_else(String::new, |e| format!("{e:#}"));
     Facility { name, tried: true, works: why.is_empty(), meaning, why }
 }
 
-fn untried(why: &str) -> impl Fn((&'static str, &'static str)) -> Facility {
-    move |(name, meaning)| Facility { name, tried: false, works: false, meaning, why: format!("not tried: {why}") }
+fn untried((name, meaning): (&'static str, &'static str), why: &str) -> Facility {
+    Facility { name, tried: false, works: false, meaning, why: format!("not tried: {why}") }
+}
+
+/// The collectors that a kernel could refuse. The first of them is the ledger, on which the others build.
+fn facilities() -> impl Iterator<Item = (&'static Kind, (&'static str, &'static str))> {
+    ALL.iter().filter_map(|kind| Some((*kind, kind.facility?)))
 }
 
 fn probes() -> Vec<Facility> {
     let missing = privileges::missing(&PROBES);
     if !missing.is_empty() {
         let why = format!("this user lacks {}; run `sudo wakewalk doctor`", privileges::names(&missing));
-        return [LEDGER, PROFILE, CALLS, WAKEUPS, CONNECTIONS, EXCHANGES, RUN_STATS].map(untried(&why)).into();
+        return facilities().map(|(_, about)| about).chain([RUN_STATS]).map(|about| untried(about, &why)).collect();
     }
-    let (mut a, mut b, mut c, mut d) =
-        (MaybeUninit::uninit(), MaybeUninit::uninit(), MaybeUninit::uninit(), MaybeUninit::uninit());
-    let (mut e, mut f) = (MaybeUninit::uninit(), MaybeUninit::uninit());
-    let ledger = match Ledger::load(&mut a) {
-        Ok(ledger) => ledger,
-        Err(refused) => {
-            let mut found = vec![tried(LEDGER, Err::<(), _>(refused))];
-            found.extend(
-                [PROFILE, CALLS, WAKEUPS, CONNECTIONS, EXCHANGES, RUN_STATS]
-                    .map(untried("the thread ledger comes first")),
-            );
-            return found;
-        }
+    let nobody = Plan {
+        target: Resolved::default(),
+        length: Duration::ZERO,
+        calls: CallCounting::Never,
+        root: "/".into(),
+        tool: String::new(),
+        room: Room::Whole,
     };
-    let cpus = host::online_cpus(Path::new("/"));
-    let profile = Profile::load(&mut b, &ledger, &cpus, 1, 4096).map(drop);
-    let calls = Calls::load(&mut c, ledger.threads()).and_then(|mut calls| calls.open(Kind::Latency).map(drop));
-    let wakeups = Wakeups::load(&mut d, &ledger).map(drop);
-    let connections = Connections::load(&mut e, &ledger).and_then(|connections| connections.look(&[]).map(drop));
-    vec![
-        tried(LEDGER, Ok(())),
-        tried(PROFILE, profile),
-        tried(CALLS, calls),
-        tried(WAKEUPS, wakeups),
-        tried(CONNECTIONS, connections),
-        tried(EXCHANGES, Exchanges::load(&mut f, &ledger, []).map(drop)),
-        tried(RUN_STATS, run_stats::start()),
-    ]
+    let mut found = tried_with(&nobody);
+    found.push(match found.first() {
+        Some(ledger) if ledger.works => tried(RUN_STATS, run_stats::start()),
+        _ => untried(RUN_STATS, "the thread ledger comes first"),
+    });
+    found
+}
+
+/// Starts the collectors of a capture one by one, and has each do at once what it would do later.
+fn tried_with(plan: &Plan) -> Vec<Facility> {
+    let mut slots = slots();
+    let mut slots = slots.iter_mut();
+    let mut refused = None;
+    let ledger = slots.next().context("no room for the ledger's object").and_then(Ledger::load);
+    let Ok(ledger) = ledger.map_err(|why| refused = Some(why)) else {
+        let of = |(_, about)| match refused.take() {
+            Some(why) => tried(about, Err::<(), _>(why)),
+            None => untried(about, "the thread ledger comes first"),
+        };
+        return facilities().map(of).collect();
+    };
+    let shared = Shared::new(plan, ledger, clock::monotonic_ns());
+    let (ledger, began) = (&shared.ledger, Duration::ZERO);
+    let mut start = Start { plan, ledger, began, stack_bytes: 4096, sample_hz: 0 };
+    let mut found = Vec::new();
+    for ((kind, about), slot) in facilities().zip(slots) {
+        let started = (kind.start)(&mut start, slot);
+        found.push(tried(about, started.and_then(|mut collector| collector.prove(&shared))));
+    }
+    found
 }
 
 /// Either hierarchy shows a cpu controller.

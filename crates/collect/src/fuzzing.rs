@@ -6,13 +6,15 @@ mod root;
 
 use std::cell::RefCell;
 
-use crate::capture::{samples::Samples, threads::Slices};
+use crate::collector::Suspicion;
+use crate::collectors::{profile::samples::sample, threads::Slices};
 use crate::probes::{calls, ledger, profile, wakeups};
 use crate::sockets;
+use stacks::Stacks;
 
 thread_local! {
     /// Kept, because a capture unwinds all its samples with what it learnt from the ones before.
-    static SAMPLES: RefCell<Samples> = RefCell::new(Samples::new(1 << 40));
+    static STACKS: RefCell<Stacks> = RefCell::new(Stacks::new());
 }
 
 /// What the kernel's rings, iterators and maps hold; the first byte chooses which of them.
@@ -32,7 +34,7 @@ fn samples(bytes: &[u8]) {
     let Some(mut raw) = profile::parse(bytes) else { return };
     assert!(raw.stack.len() <= bytes.len() && raw.kernel.len() <= 48);
     raw.tgid = std::process::id();
-    SAMPLES.with_borrow_mut(|samples| assert_eq!(samples.take(vec![raw]).len(), 1));
+    STACKS.with_borrow_mut(|stacks| sample(&raw, 1 << 40, stacks, &mut Suspicion::default()));
 }
 
 /// Threads that live and end, slice after slice.

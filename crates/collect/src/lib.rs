@@ -5,6 +5,7 @@ pub mod capture;
 pub mod cgroup;
 pub mod clock;
 pub mod collector;
+pub mod collectors;
 pub mod courtesy;
 pub mod doctor;
 #[cfg(test)]

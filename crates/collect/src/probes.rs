@@ -21,6 +21,46 @@ pub mod shapes;
 mod user_stack;
 pub mod wakeups;
 
+use std::os::fd::BorrowedFd;
+
+use anyhow::Result;
+use recording::tables::Gap;
+
+use crate::collector::Kept;
+
+/// What all probes have in common that hang on hooks for the whole of a capture: how it accounts for them and lets go of
+/// them.
+pub trait Probe {
+    /// Its programs that run often, for their run statistics.
+    fn programs(&self) -> Vec<(&'static str, BorrowedFd<'_>)>;
+
+    /// How often each of them has run.
+    ///
+    /// # Errors
+    /// A map cannot be read.
+    fn runs(&self) -> Result<Vec<(&'static str, u64)>>;
+
+    /// What was kept and lost.
+    ///
+    /// # Errors
+    /// A map cannot be read.
+    fn losses(&self) -> Result<Vec<Kept>>;
+
+    /// What it could not see, but for losses.
+    ///
+    /// # Errors
+    /// A map cannot be read.
+    fn gaps(&self) -> Result<Vec<Gap>> {
+        Ok(Vec::new())
+    }
+
+    /// Kernel memory of its own maps, bytes.
+    fn map_bytes(&self) -> u64;
+
+    /// Takes its hooks off; maps and rings stay readable.
+    fn detach(&mut self);
+}
+
 /// How much of a probe's maps is made: a whole one, or the given part of one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Room {
@@ -44,7 +84,7 @@ impl Room {
     ///
     /// # Errors
     /// The kernel's library refuses a size.
-    pub(crate) fn apply(self, probe: &mut libbpf_rs::OpenObject) -> anyhow::Result<()> {
+    pub(crate) fn apply(self, probe: &mut libbpf_rs::OpenObject) -> Result<()> {
         if matches!(self, Self::Whole) {
             return Ok(());
         }

@@ -19,6 +19,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use recording::meta;
+use recording::tables::Process;
 
 use crate::cgroup::{Membership, Trees};
 use crate::proc::Proc;
@@ -159,6 +160,12 @@ pub fn descendants(root: &Path, pids: &[u32]) -> Vec<u32> {
 /// The cgroup of a process; empty = it has gone.
 pub fn cgroup_of(root: &Path, pid: u32) -> String {
     Membership::of(&Proc::new(root), pid).name()
+}
+
+/// TCP ports at which processes listen.
+pub(crate) fn tcp_ports_of(processes: &[Process]) -> impl Iterator<Item = u16> {
+    let tcp = processes.iter().flat_map(|process| &process.listen).filter_map(|socket| socket.strip_prefix("tcp "));
+    tcp.filter_map(|address| address.rsplit(':').next()?.parse().ok())
 }
 
 /// Listeners by network namespace and inode.

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context;
 use testing::{need, need_of_host};
-use wakewalk_collect::collector::Collector as _;
+use wakewalk_collect::probes::Probe as _;
 use wakewalk_collect::probes::ledger::{Ledger, What};
 
 const ROLE: &str = "WAKEWALK_TEST_ROLE";

@@ -11,7 +11,7 @@ use std::thread::sleep;
 use std::time::Duration;
 
 use testing::need;
-use wakewalk_collect::collector::Collector as _;
+use wakewalk_collect::probes::Probe as _;
 use wakewalk_collect::probes::calls::{Calls, Kind};
 use wakewalk_collect::probes::ledger::Ledger;
 use wakewalk_collect::probes::profile::Profile;

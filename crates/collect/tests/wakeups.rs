@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::Result;
 use testing::need;
-use wakewalk_collect::collector::Collector as _;
+use wakewalk_collect::probes::Probe as _;
 use wakewalk_collect::probes::Room;
 use wakewalk_collect::probes::ledger::Ledger;
 use wakewalk_collect::probes::wakeups::{Counts, Wakeup, Wakeups};

@@ -27,6 +27,7 @@ pub struct Account {
 }
 
 impl Account {
+    /// From here on.
     pub fn start() -> Self {
         let next = Duration::from_millis(100);
         Self { cpu_before_ns: process_cpu_ns(), open: None, next, priced: HashMap::new(), refused: None }
@@ -60,7 +61,7 @@ impl Account {
     /// Cost of `runs` runs of a program.
     pub fn program(&self, name: &'static str, runs: u64) -> Cost {
         let ns_per_run = self.priced.get(name).filter(|r| r.count > 0).map_or(0.0, |r| r.ns as f64 / r.count as f64);
-        program(name, runs, ns_per_run)
+        cost_of(name, runs, ns_per_run)
     }
 
     /// Cost of our own process so far.
@@ -93,7 +94,7 @@ impl Afterwards {
 }
 
 /// Cost of a program's runs, extrapolated from the runs that were timed.
-pub fn program(name: &str, runs: u64, ns_per_run: f64) -> Cost {
+pub fn cost_of(name: &str, runs: u64, ns_per_run: f64) -> Cost {
     Cost { what: format!("bpf:{name}"), runs, cpu_ns: (runs as f64 * ns_per_run) as u64, bytes: 0 }
 }
 

@@ -28,8 +28,9 @@ const FILES: &[(&str, &str)] = &[
 const PACKAGES: &[&str] =
     &["var/lib/dpkg/status", "var/lib/rpm/rpmdb.sqlite", "var/lib/rpm/Packages", "lib/apk/db/installed"];
 
-/// What this host is set to. Read before our own programs are loaded, for it lists BPF programs.
-pub fn host(root: &Path) -> Vec<Setting> {
+/// What this host is set to. Of BPF programs it lists those that were loaded before `began`, time since the boot: what came
+/// later are our own.
+pub fn host(root: &Path, began: Duration) -> Vec<Setting> {
     let mut rows: Vec<Setting> =
         FILES.iter().filter_map(|(name, path)| Some(row("host", "", name, line(&root.join(path))?))).collect();
     let mut add = |name: &str, value: Option<String>| rows.extend(value.map(|v| row("host", "", name, v)));
@@ -43,7 +44,7 @@ pub fn host(root: &Path) -> Vec<Setting> {
     add("packages_changed", PACKAGES.iter().find_map(|path| changed(&root.join(path))));
     add("kernel_modules", modules(root));
     // Another root is a test's: it has files, but no kernel.
-    add("bpf_programs", if root == Path::new("/") { bpf_programs() } else { None });
+    add("bpf_programs", if root == Path::new("/") { bpf_programs(began) } else { None });
     rows
 }
 
@@ -71,9 +72,9 @@ fn modules(root: &Path) -> Option<String> {
 }
 
 /// Loaded BPF programs by type and name, `Kprobe tcp_sendmsg x2`: somebody's probes can be the cause.
-fn bpf_programs() -> Option<String> {
+fn bpf_programs(began: Duration) -> Option<String> {
     let mut found: BTreeMap<String, usize> = BTreeMap::new();
-    for program in ProgInfoIter::default() {
+    for program in ProgInfoIter::default().filter(|program| program.load_time < began) {
         *found.entry(format!("{:?} {}", program.ty, program.name.to_string_lossy())).or_default() += 1;
     }
     let names: Vec<String> = found.into_iter().map(|(name, n)| format!("{name} x{n}")).collect();
@@ -112,7 +113,7 @@ mod tests {
             .file("proc/modules", "veth 1 0 - Live\nbridge 2 1 - Live\n")
             .file("proc/cpuinfo", "model name\t: A CPU\nmicrocode\t: 0x1\n")
             .file("etc/os-release", "NAME=x\nPRETTY_NAME=\"Debian 12\"\n");
-        let rows = host(root.path());
+        let rows = host(root.path(), Duration::ZERO);
         let value = |name: &str| rows.iter().find(|r| r.name == name).map(|r| r.value.as_str());
         assert_eq!((value("kernel_build"), value("cpu_model")), (Some("Linux version 6.1"), Some("A CPU")));
         assert_eq!((value("distribution"), value("kernel_modules")), (Some("Debian 12"), Some("bridge veth")));

@@ -12,8 +12,8 @@ use libbpf_rs::{Link, MapCore, MapFlags, OpenObject, ProgramMut};
 use plain::Plain;
 
 use super::ledger::Ledger;
-use super::{kernel_map, kernel_types, refusal, run_stats};
-use crate::collector::{Collector, Kept};
+use super::{Probe, kernel_map, kernel_types, refusal, run_stats};
+use crate::collector::Kept;
 use crate::courtesy;
 
 mod skel {
@@ -101,7 +101,7 @@ impl<'o> Exchanges<'o> {
         Ok(loaded)
     }
 
-    /// Follows connections from now on; what was said before, or since [`Collector::detach`], is not known.
+    /// Follows connections from now on; what was said before, or since [`Probe::detach`], is not known.
     ///
     /// # Errors
     /// The kernel refuses a hook.
@@ -180,7 +180,7 @@ impl<'o> Exchanges<'o> {
     }
 }
 
-impl Collector for Exchanges<'_> {
+impl Probe for Exchanges<'_> {
     fn programs(&self) -> Vec<(&'static str, BorrowedFd<'_>)> {
         let progs = &self.skel.progs;
         vec![

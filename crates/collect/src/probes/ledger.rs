@@ -14,8 +14,8 @@ use libbpf_rs::{Iter, Link, MapCore, MapFlags, OpenObject, ProgramMut, RingBuffe
 use plain::Plain;
 use recording::tables::Gap;
 
-use super::{Room, comm_of_chars, kernel_map, kernel_types, refusal, run_stats, shapes, user_stack};
-use crate::collector::{Collector, Kept};
+use super::{Probe, Room, comm_of_chars, kernel_map, kernel_types, refusal, run_stats, shapes, user_stack};
+use crate::collector::Kept;
 use crate::courtesy;
 
 mod counts;
@@ -268,7 +268,7 @@ impl<'o> Ledger<'o> {
     }
 }
 
-impl Collector for Ledger<'_> {
+impl Probe for Ledger<'_> {
     fn programs(&self) -> Vec<(&'static str, BorrowedFd<'_>)> {
         vec![("sched_switch", self.skel.progs.on_switch.as_fd())]
     }

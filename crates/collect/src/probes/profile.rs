@@ -14,8 +14,8 @@ use plain::Plain;
 
 use super::ledger::Ledger;
 use super::user_stack::chunks;
-use super::{Room, comm_of_chars, kernel_map, kernel_types, perf_event, refusal, run_stats};
-use crate::collector::{Collector, Kept};
+use super::{Probe, Room, comm_of_chars, kernel_map, kernel_types, perf_event, refusal, run_stats};
+use crate::collector::Kept;
 use crate::courtesy;
 
 mod skel {
@@ -205,7 +205,7 @@ impl<'o> Profile<'o> {
     }
 }
 
-impl Collector for Profile<'_> {
+impl Probe for Profile<'_> {
     fn programs(&self) -> Vec<(&'static str, BorrowedFd<'_>)> {
         vec![("cpu-clock", self.skel.progs.on_sample.as_fd())]
     }

@@ -14,8 +14,8 @@ use plain::Plain;
 use recording::tables::Gap;
 
 use super::ledger::Ledger;
-use super::{Room, comm_of_chars, kernel_map, kernel_types, refusal, run_stats, shapes, user_stack};
-use crate::collector::{Collector, Kept};
+use super::{Probe, Room, comm_of_chars, kernel_map, kernel_types, refusal, run_stats, shapes, user_stack};
+use crate::collector::Kept;
 use crate::{courtesy, host};
 
 mod skel {
@@ -230,7 +230,7 @@ impl<'o> Wakeups<'o> {
     }
 }
 
-impl Collector for Wakeups<'_> {
+impl Probe for Wakeups<'_> {
     /// Births and ends are few beside wakeups.
     fn programs(&self) -> Vec<(&'static str, BorrowedFd<'_>)> {
         vec![("sched_waking", self.skel.progs.on_waking.as_fd())]

@@ -46,7 +46,7 @@ pub(super) const BETWEEN_RUNS: Floors = Floors {
 };
 
 /// How a service's CPU time follows the time of the fixed piece of work that each capture probes the machine with
-/// (`collect`, `capture/speed`): by this power, as regressed on 20 runs of 20 s of a Go service, where the probe's time
+/// (`collect`, `collectors/speed`): by this power, as regressed on 20 runs of 20 s of a Go service, where the probe's time
 /// varied by 10 % (slopes of 0.4 and 0.8 on two halves).
 pub(super) const FOLLOWS_SPEED: f64 = 0.6;
 /// Standard error of that power, for other services follow by more or less.

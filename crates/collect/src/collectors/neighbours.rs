@@ -2,18 +2,30 @@
 //! Who else ran, slice by slice: who was sampled on the target's CPUs, and who ran until the target got its CPU.
 
 use std::collections::hash_map::Entry;
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap};
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::mem::take;
+use std::path::PathBuf;
 
 use anyhow::Result;
+use recording::Writer;
 use recording::tables::Neighbour;
 
-use super::Probes;
+use crate::capture::Plan;
+use crate::collector::{Collector, Kind, Shared, SliceEnd};
+use crate::courtesy;
 use crate::target::cgroup_of;
 
+/// What is known of it before it is started.
+pub const KIND: Kind = Kind {
+    gap: "neighbour",
+    facility: None,
+    tables: |_| Ok(()),
+    start: |start, _| Ok(Box::new(Neighbours::new(start.plan))),
+};
+
 /// Remembers who those of the last slice are: no longer, because a number comes to mean another process.
-pub struct Neighbours {
+struct Neighbours {
     root: PathBuf,
     /// Empty = all.
     allowed_cpus: Vec<u32>,
@@ -26,27 +38,27 @@ struct Who {
 }
 
 impl Neighbours {
-    pub fn new(root: &Path, allowed_cpus: &[u32]) -> Self {
-        Self { root: root.to_path_buf(), allowed_cpus: allowed_cpus.to_vec(), known: HashMap::new() }
+    fn new(plan: &Plan) -> Self {
+        let allowed_cpus = plan.target.limits.allowed_cpus.clone();
+        Self { root: plan.root.clone(), allowed_cpus, known: HashMap::new() }
     }
 
-    /// Those of the slice that ends at `t_ns`; `own` are the target's processes.
-    pub fn rows(&mut self, t_ns: u64, probes: &Probes<'_>, own: &HashSet<u32>) -> Result<Vec<Neighbour>> {
+    fn rows(&mut self, t_ns: u64, shared: &mut Shared<'_>) -> Result<Vec<Neighbour>> {
         let mut rows: BTreeMap<u32, Neighbour> = BTreeMap::new();
-        let sampled = probes.profile.as_ref().map(|p| p.neighbours()).transpose()?.unwrap_or_default();
+        let sampled = take(&mut shared.bystanders);
         let allowed = |cpu: &u32| self.allowed_cpus.is_empty() || self.allowed_cpus.contains(cpu);
         for (pid, _, comm, samples) in sampled.into_iter().filter(|(_, cpu, ..)| allowed(cpu)) {
             let row = rows.entry(pid).or_insert_with(|| Neighbour { comm, ..Neighbour::default() });
             row.samples += samples;
         }
-        for (pid, by_length_ns) in probes.ledger.delayers()? {
+        for (pid, by_length_ns) in shared.ledger.delayers()? {
             let row = rows.entry(pid).or_default();
             row.delayed_ns = by_length_ns.iter().sum();
             row.by_length_ns = by_length_ns;
         }
         for (pid, row) in &mut rows {
             (row.t_ns, row.pid) = (t_ns, *pid);
-            row.own = own.contains(pid);
+            row.own = shared.known.contains(pid);
             row.observer = *pid == std::process::id();
             self.name(row);
         }
@@ -67,5 +79,13 @@ impl Neighbours {
             row.comm.clone_from(&who.comm);
         }
         row.cgroup.clone_from(&who.cgroup);
+    }
+}
+
+impl Collector for Neighbours {
+    fn slice(&mut self, shared: &mut Shared<'_>, end: &SliceEnd, writer: &mut Writer) -> Result<()> {
+        // It asks for locks of the cgroups.
+        let rows = courtesy::urgently(|| self.rows(end.t_ns, shared))?;
+        writer.append(&rows)
     }
 }

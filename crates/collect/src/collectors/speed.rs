@@ -7,30 +7,37 @@
 
 use std::hint::black_box;
 
+use anyhow::Result;
+use recording::Writer;
 use recording::counters::{Key, speed};
 use recording::tables::Counter;
 
 use crate::clock;
+use crate::collector::{Collector, Kind, Shared, SliceEnd};
 
 /// Words of the table that a probe walks through: 64 KiB, more than a first-level cache.
 const WORDS: usize = 8192;
 /// Steps of arithmetic that depend on each other.
 const STEPS: u64 = 12_000;
 
+/// What is known of it before it is started.
+pub const KIND: Kind =
+    Kind { gap: "speed", facility: None, tables: |_| Ok(()), start: |_, _| Ok(Box::new(Speed::new())) };
+
 /// The probe and what it has measured so far.
-pub struct Speed {
+struct Speed {
     table: Vec<u64>,
     sum_ns: u64,
     probes: u64,
 }
 
 impl Speed {
-    pub fn new() -> Self {
+    fn new() -> Self {
         Self { table: (0..WORDS as u64).collect(), sum_ns: 0, probes: 0 }
     }
 
     /// Does the work once and notes its time.
-    pub fn probe(&mut self) {
+    fn measure(&mut self) {
         let before = clock::thread_cpu_ns();
         black_box(work(black_box(&mut self.table)));
         self.sum_ns += clock::thread_cpu_ns().saturating_sub(before);
@@ -38,7 +45,7 @@ impl Speed {
     }
 
     /// Readings at the end of a slice: the sums since the start.
-    pub fn rows(&self, t_ns: u64) -> Vec<Counter> {
+    fn rows(&self, t_ns: u64) -> Vec<Counter> {
         let row = |key: Key, value: u64| Counter {
             t_ns,
             source: key.source.into(),
@@ -47,6 +54,17 @@ impl Speed {
             ..Counter::default()
         };
         vec![row(speed::WORK_NS, self.sum_ns), row(speed::WORKS, self.probes)]
+    }
+}
+
+impl Collector for Speed {
+    fn tick(&mut self, _: &mut Shared<'_>) -> Result<()> {
+        self.measure();
+        Ok(())
+    }
+
+    fn slice(&mut self, _: &mut Shared<'_>, end: &SliceEnd, writer: &mut Writer) -> Result<()> {
+        writer.append(&self.rows(end.t_ns))
     }
 }
 
@@ -72,7 +90,7 @@ mod tests {
         let mut speed = Speed::new();
         let mut last = 0.0;
         for probes in 1..5 {
-            speed.probe();
+            speed.measure();
             let rows = speed.rows(7);
             assert_eq!((rows[0].t_ns, rows[1].value), (7, f64::from(probes)));
             assert!(rows[0].value > last);

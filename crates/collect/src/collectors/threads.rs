@@ -1,13 +1,64 @@
 // SPDX-License-Identifier: Apache-2.0
-//! From sums since the watch began to rows of single slices.
+//! The thread ledger: from sums since the watch began to rows of single slices.
 
 use std::collections::{HashMap, HashSet};
 
+use anyhow::Result;
+use recording::Writer;
 use recording::tables::{Process, Thread};
 
+use crate::collector::{Collector, Kind, Shared, SliceEnd};
+use crate::probes::Probe;
 use crate::probes::ledger::{ThreadRow, Totals};
 
+/// What is known of it before it is started.
+pub const KIND: Kind = Kind {
+    gap: "thread",
+    facility: Some(("thread ledger", "where every thread's time goes; nothing can be diagnosed without it")),
+    tables: |_| Ok(()),
+    start: |_, _| Ok(Box::new(Threads::default())),
+};
+
+/// What is written of the ledger, which is shared with all others.
+#[derive(Default)]
+struct Threads {
+    slices: Slices,
+}
+
+impl Collector for Threads {
+    fn begin(&mut self, shared: &mut Shared<'_>, _: &mut Writer) -> Result<()> {
+        self.slices = Slices::new(shared.start_ns);
+        Ok(())
+    }
+
+    fn slice(&mut self, _: &mut Shared<'_>, end: &SliceEnd, writer: &mut Writer) -> Result<()> {
+        writer.append(&self.slices.rows(end.t_ns, &end.living, &end.ended))
+    }
+
+    fn finish(&mut self, shared: &mut Shared<'_>, end: &SliceEnd, writer: &mut Writer) -> Result<()> {
+        writer.append(&self.slices.brief_processes())?;
+        // The time of threads whose own end row found no room: lost by name, not by amount.
+        let counts = shared.ledger.counts()?;
+        if counts.exits_lost == 0 {
+            return Ok(());
+        }
+        let mut row = Thread { t_ns: end.t_ns, comm: "(ended, name lost)".into(), ..Thread::default() };
+        add(&mut row, &self.slices.not_yet_reported(&counts.lost));
+        row.instances = counts.exits_lost;
+        writer.append(&[row])
+    }
+
+    fn probe<'a>(&'a self, shared: &'a Shared<'_>) -> Option<&'a dyn Probe> {
+        Some(&shared.ledger)
+    }
+
+    fn probe_mut<'a>(&'a mut self, shared: &'a mut Shared<'_>) -> Option<&'a mut dyn Probe> {
+        Some(&mut shared.ledger)
+    }
+}
+
 /// Remembers what was already reported.
+#[derive(Default)]
 pub struct Slices {
     start_ns: u64,
     reported: HashMap<u32, Totals>,
@@ -18,8 +69,9 @@ pub struct Slices {
 }
 
 impl Slices {
+    /// Nothing was reported yet.
     pub fn new(start_ns: u64) -> Self {
-        Self { start_ns, reported: HashMap::new(), present: HashSet::new(), brief: HashMap::new() }
+        Self { start_ns, ..Self::default() }
     }
 
     /// Rows of the slice that ends at `t_ns`. Threads that were born and ended between two slices
@@ -133,7 +185,7 @@ fn lines(sums: &mut Totals) -> [&mut u64; 6] {
 }
 
 /// Adds a whole thread to a row of several.
-pub fn add(row: &mut Thread, sum: &Totals) {
+fn add(row: &mut Thread, sum: &Totals) {
     row.instances += 1;
     for (line, ns) in [
         (&mut row.wall_ns, sum.wall),

@@ -21,6 +21,8 @@ const AWAY: u8 = 8;
 pub struct Pace {
     clocks: BTreeMap<u32, Clock>,
     sampled: usize,
+    /// Samples of the full rate that one stands for at least.
+    least: u8,
 }
 
 #[derive(Clone, Copy)]
@@ -34,7 +36,7 @@ impl Pace {
     /// All clocks at the full rate.
     pub fn new(cpus: impl IntoIterator<Item = u32>) -> Self {
         let clock = Clock { met: Duration::ZERO, weight: 1 };
-        Self { clocks: cpus.into_iter().map(|cpu| (cpu, clock)).collect(), sampled: 0 }
+        Self { clocks: cpus.into_iter().map(|cpu| (cpu, clock)).collect(), sampled: 0, least: 1 }
     }
 
     /// Takes note of a sample of the target.
@@ -55,13 +57,19 @@ impl Pace {
         };
         let mut changes = Vec::new();
         for (cpu, clock) in &mut self.clocks {
-            let weight = if self.sampled >= SOME && now >= clock.met + GONE { AWAY } else { here };
+            let weight = if self.sampled >= SOME && now >= clock.met + GONE { AWAY } else { here.max(self.least) };
             if weight != clock.weight {
                 clock.weight = weight;
                 changes.push((*cpu, weight));
             }
         }
         changes
+    }
+
+    /// Halves the rate at which all clocks tick at most; false = they are as slow as they get.
+    pub fn shed(&mut self) -> bool {
+        let least = (self.least * 2).min(AWAY);
+        std::mem::replace(&mut self.least, least) < least
     }
 }
 
@@ -83,6 +91,17 @@ mod tests {
         (SOME..ENOUGH).for_each(|_| pace.see(0, ms(5500)));
         assert_eq!(pace.changes(ms(5500)), [(0, 4)]);
         assert_eq!(pace.changes(ms(5600)), [], "each change once");
+    }
+
+    #[test]
+    fn clocks_that_are_to_cost_less_are_slow_from_the_start() {
+        let mut pace = Pace::new([0]);
+        assert!(pace.shed());
+        assert_eq!(pace.changes(ms(50)), [(0, 2)]);
+        (0..ENOUGH).for_each(|_| pace.see(0, ms(60)));
+        assert_eq!(pace.changes(ms(60)), [(0, 4)], "what was slower anyway stays so");
+        assert_eq!([pace.shed(), pace.shed(), pace.shed()], [true, true, false]);
+        assert_eq!(pace.changes(ms(70)), [(0, AWAY)]);
     }
 
     #[test]

@@ -4,19 +4,20 @@
 //! requests stand, whatever runtime keeps them.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::mem::{MaybeUninit, take};
+use std::mem::take;
 
-use libbpf_rs::OpenObject;
-use recording::tables;
-use recording::tables::Gap;
+use anyhow::{Result, anyhow};
+use recording::Writer;
+use recording::tables::{self, Gap, Process};
 
-use super::lazy::Lazy;
+use crate::collector::{Collector, Kind, Lazy, Shared, SliceEnd, Slot};
 use crate::probes::connections::{Connection, Connections};
-use crate::probes::ledger::Ledger;
+use crate::target::tcp_ports_of;
 use crate::{clock, courtesy};
 
-/// From one look to the next, at least.
+/// From one look to the next, at least; and at most, where looks are to cost less.
 const SPACING_NS: u64 = 100_000_000;
+const MOST_SPACING_NS: u64 = 8 * SPACING_NS;
 /// A look may take one part in so many of the time until the next: one with 25,000 connections comes more rarely.
 const SHARE: u64 = 300;
 /// Peers that are told apart in one slice.
@@ -38,10 +39,22 @@ enum LastWord {
 /// Own port and peer; one of them is set.
 type Group = (u32, String);
 
+/// What is known of it before it is started.
+pub const KIND: Kind = Kind {
+    gap: "connection",
+    facility: Some((
+        "connections",
+        "whether requests stand unanswered; without them a queue inside the program goes unnoticed",
+    )),
+    tables: |_| Ok(()),
+    start: |start, slot| Ok(Box::new(Looks::new(slot, start.plan.target.ports.iter().copied()))),
+};
+
 /// The looks so far.
-pub struct Looks<'o> {
+struct Looks<'o> {
     program: Lazy<'o, Connections<'o>>,
     ports: BTreeSet<u32>,
+    spacing_ns: u64,
     next_ns: u64,
     /// The first look's time, ns and jiffies, from which the rate of the kernel's clock is told.
     anchor: Option<(u64, u32)>,
@@ -51,10 +64,11 @@ pub struct Looks<'o> {
 
 impl<'o> Looks<'o> {
     /// Nothing is loaded before the first look: the start of a capture has enough to do.
-    pub fn new(storage: &'o mut MaybeUninit<OpenObject>, ports: impl IntoIterator<Item = u32>) -> Self {
+    fn new(slot: Slot<'o>, ports: impl IntoIterator<Item = u32>) -> Self {
         Self {
-            program: Lazy::NotLoaded(storage),
+            program: Lazy::NotLoaded(slot),
             ports: ports.into_iter().collect(),
+            spacing_ns: SPACING_NS,
             next_ns: clock::monotonic_ns() + SPACING_NS,
             anchor: None,
             looks: 0,
@@ -62,41 +76,17 @@ impl<'o> Looks<'o> {
         }
     }
 
-    /// Learns ports on which a process that was born meanwhile listens.
-    pub fn listen<'s>(&mut self, sockets: impl IntoIterator<Item = &'s String>) {
-        let tcp = sockets.into_iter().filter_map(|socket| socket.strip_prefix("tcp "));
-        self.ports.extend(tcp.filter_map(|address| address.rsplit(':').next()?.parse::<u32>().ok()));
-    }
-
-    /// Looks, if it is time to.
-    pub fn maybe_look(&mut self, ledger: &Ledger<'_>, pids: impl Iterator<Item = u32>) {
-        if clock::monotonic_ns() < self.next_ns {
-            return;
-        }
-        let load = |storage| courtesy::during(courtesy::PATIENCE, || Connections::load(storage, ledger));
-        let Some(program) = self.program.get(load) else { return };
-        let before = clock::monotonic_ns();
-        match program.look(&pids.collect::<Vec<_>>()) {
-            Ok(found) => self.see(&found),
-            Err(why) => self.program = Lazy::Refused(format!("{why:#}")),
-        }
-        let after = clock::monotonic_ns();
-        self.next_ns = after + SPACING_NS.max((after - before).saturating_mul(SHARE));
+    fn load(&mut self, shared: &Shared<'_>) -> Option<&mut Connections<'o>> {
+        let load = |slot| courtesy::during(courtesy::PATIENCE, || Connections::load(slot, &shared.ledger));
+        self.program.get(load)
     }
 
     /// The rows of a slice.
-    pub fn rows(&mut self, t_ns: u64) -> Vec<tables::Connection> {
+    fn rows(&mut self, t_ns: u64) -> Vec<tables::Connection> {
         let looks = take(&mut self.looks);
         let mut rows: Vec<tables::Connection> = take(&mut self.groups).into_values().collect();
         rows.iter_mut().for_each(|row| (row.t_ns, row.looks) = (t_ns, looks));
         rows
-    }
-
-    /// That nothing is known of connections, where the kernel refused.
-    pub fn gap(&self) -> Option<Gap> {
-        let why = self.program.refused()?;
-        let why = format!("whether requests stand unanswered in its connections is unknown: {why}");
-        Some(Gap::refused("connection", why))
     }
 
     fn see(&mut self, found: &[Connection]) {
@@ -146,6 +136,59 @@ impl<'o> Looks<'o> {
     }
 }
 
+impl Collector for Looks<'_> {
+    fn prove(&mut self, shared: &Shared<'_>) -> Result<()> {
+        if let Some(program) = self.load(shared) {
+            return program.look(&[]).map(drop);
+        }
+        Err(anyhow!("{}", self.program.refused().unwrap_or_default()))
+    }
+
+    fn begin(&mut self, _: &mut Shared<'_>, _: &mut Writer) -> Result<()> {
+        self.next_ns = clock::monotonic_ns() + SPACING_NS;
+        Ok(())
+    }
+
+    /// Looks, if it is time to.
+    fn tick(&mut self, shared: &mut Shared<'_>) -> Result<()> {
+        if clock::monotonic_ns() < self.next_ns {
+            return Ok(());
+        }
+        let Some(program) = self.load(shared) else { return Ok(()) };
+        let before = clock::monotonic_ns();
+        match program.look(&shared.known.iter().copied().collect::<Vec<_>>()) {
+            Ok(found) => self.see(&found),
+            Err(why) => self.program = Lazy::Refused(format!("{why:#}")),
+        }
+        let after = clock::monotonic_ns();
+        self.next_ns = after + self.spacing_ns.max((after - before).saturating_mul(SHARE));
+        Ok(())
+    }
+
+    fn slice(&mut self, _: &mut Shared<'_>, end: &SliceEnd, writer: &mut Writer) -> Result<()> {
+        writer.append(&self.rows(end.t_ns))
+    }
+
+    fn born(&mut self, processes: &[Process]) {
+        self.ports.extend(tcp_ports_of(processes).map(u32::from));
+    }
+
+    /// That nothing is known of connections, where the kernel refused.
+    fn gaps(&mut self, _: &Shared<'_>) -> Result<Vec<Gap>> {
+        let gap = |why| {
+            let why = format!("whether requests stand unanswered in its connections is unknown: {why}");
+            Gap::refused(KIND.gap, why)
+        };
+        Ok(self.program.refused().map(gap).into_iter().collect())
+    }
+
+    /// Looks half as often.
+    fn shed(&mut self) -> bool {
+        let rarer = (self.spacing_ns * 2).min(MOST_SPACING_NS);
+        std::mem::replace(&mut self.spacing_ns, rarer) < rarer
+    }
+}
+
 /// Length of a jiffy, told by two readings of both clocks; none while they are too near.
 fn jiffy_ns((then_ns, then): (u64, u32), (now_ns, now): (u64, u32)) -> Option<u64> {
     let passed_ns = now_ns.saturating_sub(then_ns);
@@ -186,6 +229,7 @@ fn last_word(c: &Connection, jiffy_ns: u64) -> LastWord {
 
 #[cfg(test)]
 mod tests {
+    use std::mem::MaybeUninit;
     use std::net::{IpAddr, Ipv4Addr};
 
     use super::*;
@@ -259,6 +303,14 @@ mod tests {
         let told: Vec<_> = rows.iter().map(|r| (r.role.as_str(), r.peer.as_str(), r.open, r.late, r.unsent)).collect();
         assert_eq!(told, [("made", "127.0.0.1:5432", 1, 1, 0), ("accepted", "", 2, 1, 1)]);
         assert_eq!((rows[0].looks, rows[0].t_ns, rows[1].late_ns), (1, 7, 1_020_000_000));
+    }
+
+    #[test]
+    fn looks_become_rarer_to_a_bound() {
+        let mut storage = MaybeUninit::uninit();
+        let mut looks = Looks::new(&mut storage, []);
+        assert_eq!([looks.shed(), looks.shed(), looks.shed(), looks.shed()], [true, true, true, false]);
+        assert_eq!(looks.spacing_ns, MOST_SPACING_NS);
     }
 
     #[test]

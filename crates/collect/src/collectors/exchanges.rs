@@ -2,10 +2,13 @@
 //! Exchanges by slice: how long clients waited for the target, and the target for those that it asks.
 
 use anyhow::Result;
-use recording::tables;
+use recording::Writer;
+use recording::tables::{self, Process};
 
-use crate::collector::Collector;
-use crate::probes::exchanges::{Exchanges, Group, Histogram};
+use crate::collector::{Collector, Kind, Shared, SliceEnd, Slot, Start};
+use crate::probes::Probe;
+use crate::probes::exchanges::{self, Group, Histogram};
+use crate::target::tcp_ports_of;
 
 /// Runs of the hooks in a second, on average, that nobody notices: some 4 ms of CPU time. A service with more of them is
 /// followed for a slice, and then left alone for some: whole slices, because in a shorter time long exchanges do not end.
@@ -13,45 +16,87 @@ const HITS: u64 = 25_000;
 /// Slices that are left out at once, at most.
 const MOST_LEFT_OUT: u64 = 9;
 
-/// Which slices are followed.
-pub struct Turns {
+/// What is known of it before it is started.
+pub const KIND: Kind = Kind {
+    gap: "exchange",
+    facility: Some(("exchanges", "how long requests take; without them response times are unknown")),
+    tables: |_| Ok(()),
+    start: |start, slot| Ok(Box::new(Exchanges::start(start, slot)?)),
+};
+
+/// The probe, and which slices are followed.
+struct Exchanges<'o> {
+    probe: exchanges::Exchanges<'o>,
     from_ns: u64,
     hits: u64,
     /// Slices that are still to be left out; 0 = this one is followed.
     left_out: u64,
+    /// After each that is followed, at least so many are left out.
+    least_left_out: u64,
 }
 
-impl Turns {
-    /// From the start of the capture on.
-    pub fn new() -> Self {
-        Self { from_ns: 0, hits: 0, left_out: 0 }
+impl<'o> Exchanges<'o> {
+    fn start(start: &Start<'_, 'o>, slot: Slot<'o>) -> Result<Self> {
+        let probe = exchanges::Exchanges::load(slot, start.ledger, start.listening())?;
+        Ok(Self { probe, from_ns: 0, hits: 0, left_out: 0, least_left_out: 0 })
     }
 
-    /// What was seen in the slice that ends at `t_ns`, and when; decides about the next one.
-    pub fn rows(
-        &mut self,
-        t_ns: u64,
-        probe: &mut Exchanges<'_>,
-    ) -> Result<(Vec<tables::Exchange>, Vec<tables::ExchangeWindow>)> {
+    /// Goes on after slices that were left out.
+    fn resume(&mut self, t_ns: u64) -> Result<()> {
+        self.probe.fresh()?; // what came while the hooks were taken off
+        self.probe.follow()?;
+        (self.from_ns, self.hits) = (t_ns, self.probe.hits()?);
+        Ok(())
+    }
+}
+
+impl Collector for Exchanges<'_> {
+    /// Writes what was seen, and when; decides about the next slice.
+    fn slice(&mut self, _: &mut Shared<'_>, end: &SliceEnd, writer: &mut Writer) -> Result<()> {
+        let t_ns = end.t_ns;
+        let (mut rows, mut windows) = (Vec::new(), Vec::new());
         if self.left_out > 0 {
             self.left_out -= 1;
-            if self.left_out == 0 {
-                probe.fresh()?; // what came while the hooks were taken off
-                probe.follow()?;
-                (self.from_ns, self.hits) = (t_ns, probe.hits()?);
+            if self.left_out == 0 && !end.last {
+                self.resume(t_ns)?;
             }
-            return Ok((Vec::new(), Vec::new()));
+        } else {
+            let length_ns = t_ns.saturating_sub(self.from_ns);
+            windows.push(tables::ExchangeWindow { t_ns, length_ns });
+            rows.extend(self.probe.fresh()?.into_iter().flat_map(|group| of_group(t_ns, group)));
+            let hits = self.probe.hits()?;
+            self.left_out = slices_to_leave(hits.saturating_sub(self.hits), length_ns).max(self.least_left_out);
+            if self.left_out > 0 {
+                self.probe.detach();
+            }
+            (self.from_ns, self.hits) = (t_ns, hits);
         }
-        let window = tables::ExchangeWindow { t_ns, length_ns: t_ns.saturating_sub(self.from_ns) };
-        let rows = probe.fresh()?.into_iter().flat_map(|group| of_group(t_ns, group)).collect();
-        let hits = probe.hits()?;
-        self.left_out = slices_to_leave(hits.saturating_sub(self.hits), window.length_ns);
-        if self.left_out > 0 {
-            probe.detach();
-        }
-        (self.from_ns, self.hits) = (t_ns, hits);
-        Ok((rows, vec![window]))
+        writer.append(&rows)?;
+        writer.append(&windows)
     }
+
+    fn born(&mut self, processes: &[Process]) {
+        self.probe.listen(tcp_ports_of(processes));
+    }
+
+    fn probe<'a>(&'a self, _: &'a Shared<'_>) -> Option<&'a dyn Probe> {
+        Some(&self.probe)
+    }
+
+    fn probe_mut<'a>(&'a mut self, _: &'a mut Shared<'_>) -> Option<&'a mut dyn Probe> {
+        Some(&mut self.probe)
+    }
+
+    /// The service is left alone for longer.
+    fn shed(&mut self) -> bool {
+        let longer = more_left_out(self.least_left_out);
+        std::mem::replace(&mut self.least_left_out, longer) < longer
+    }
+}
+
+/// One step further: 1, 3, 7 slices, to the most that are left out.
+fn more_left_out(slices: u64) -> u64 {
+    (slices * 2 + 1).min(MOST_LEFT_OUT)
 }
 
 /// How many slices are left out after one of this length with so many runs.
@@ -99,6 +144,12 @@ mod tests {
         let after = |hits| slices_to_leave(hits, 1_000_000_000);
         assert_eq!((after(0), after(24_000), after(60_000), after(10_000_000)), (0, 0, 2, 9));
         assert_eq!(slices_to_leave(60_000, 2_000_000_000), 1);
+    }
+
+    #[test]
+    fn whoever_is_to_be_left_alone_for_longer_is_so_to_a_bound() {
+        let steps = std::iter::successors(Some(0), |slices| Some(more_left_out(*slices)));
+        assert_eq!(steps.take(6).collect::<Vec<_>>(), [0, 1, 3, 7, 9, 9]);
     }
 
     #[test]

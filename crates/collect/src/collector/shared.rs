@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+//! What collectors share.
+
+use std::collections::HashSet;
+use std::time::Duration;
+
+use anyhow::Result;
+use stacks::Stacks;
+
+use super::{KernelStacks, Suspicion};
+use crate::capture::Plan;
+use crate::clock;
+use crate::probes::ledger::{Ledger, ThreadRow};
+use crate::samplers::Scope;
+use crate::sockets::Source;
+
+/// What a collector is started with. One that is started later sees what those before it have said.
+pub struct Start<'s, 'o> {
+    /// What to capture.
+    pub plan: &'s Plan,
+    /// Its threads; probes share its maps.
+    pub ledger: &'s Ledger<'o>,
+    /// When the capture began to load programs, since the boot.
+    pub began: Duration,
+    /// Bytes of user stack in a snapshot of a thread.
+    pub stack_bytes: u32,
+    /// Samples a second and CPU; 0 = there is no profile, and nobody reads snapshots.
+    pub sample_hz: u32,
+}
+
+impl Start<'_, '_> {
+    /// TCP ports at which somebody listens in the target's network namespace, others too: a backend that was forked serves at
+    /// its parent's.
+    pub fn listening(&self) -> Vec<u16> {
+        let scope = Scope::of(&self.plan.root, &self.plan.target);
+        let listeners = Source::of(&scope.proc, &scope.network()).tcp().unwrap_or_default();
+        listeners.iter().map(|listener| listener.address.port()).collect()
+    }
+}
+
+/// What collectors share while they work.
+pub struct Shared<'o> {
+    /// What to capture.
+    pub plan: &'o Plan,
+    /// The capture's start, CLOCK_MONOTONIC ns.
+    pub start_ns: u64,
+    /// The base of all: the map of its threads says to every probe who is of the target, and other probes write into its ring
+    /// and its map of stacks. So it is loaded before any collector and stands here; the collector of threads answers for it.
+    pub ledger: Ledger<'o>,
+    /// Processes of the target so far.
+    pub known: HashSet<u32>,
+    /// Stacks, to be named.
+    pub stacks: Stacks,
+    /// Which of them the kernel's own are.
+    pub kernel_stacks: KernelStacks,
+    /// What samples say about asking calls.
+    pub suspicion: Suspicion,
+    /// Whom samples of this slice found that is not of the target: pid, CPU, name, samples.
+    pub bystanders: Vec<(u32, u32, String, u64)>,
+}
+
+/// The end of a slice.
+pub struct SliceEnd {
+    /// When, ns after the capture's start.
+    pub t_ns: u64,
+    /// It is the last one, and all hooks are off.
+    pub last: bool,
+    /// Threads of the target as they are at its end.
+    pub living: Vec<ThreadRow>,
+    /// Those that have ended in it.
+    pub ended: Vec<ThreadRow>,
+}
+
+impl<'o> Shared<'o> {
+    /// Nothing is known yet.
+    pub fn new(plan: &'o Plan, ledger: Ledger<'o>, start_ns: u64) -> Self {
+        Self {
+            plan,
+            start_ns,
+            ledger,
+            known: HashSet::new(),
+            stacks: Stacks::new(),
+            kernel_stacks: KernelStacks::default(),
+            suspicion: Suspicion::default(),
+            bystanders: Vec::new(),
+        }
+    }
+
+    /// Since the capture's start.
+    pub fn elapsed(&self) -> Duration {
+        Duration::from_nanos(clock::monotonic_ns().saturating_sub(self.start_ns))
+    }
+
+    /// Id of a kernel stack by its key in the ledger's map; 0 = there is none.
+    ///
+    /// # Errors
+    /// The map cannot be read.
+    pub fn kernel_stack(&mut self, key: u64) -> Result<u32> {
+        self.kernel_stacks.id(key, &self.ledger, &mut self.stacks)
+    }
+}

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Names of functions: as they come where that is quickly done, the rest at the end. A service's functions are in files of
+//! megabytes and kept for the end; the kernel's are looked up one by one.
+
+use anyhow::Result;
+use recording::Writer;
+use stacks::{Effort, Stacks};
+
+use crate::collector::{Collector, Kind, Lazy, Shared, SliceEnd};
+use crate::probes::names::KernelNames;
+
+/// Symbol tables that are read in one slice, bytes: some milliseconds.
+const BYTES_OF_SLICE: u64 = 4 << 20;
+
+/// It needs nothing: where the program is refused, the kernel's list of all functions is read.
+pub const KIND: Kind = Kind {
+    gap: "frame",
+    facility: None,
+    tables: |_| Ok(()),
+    start: |_, slot| Ok(Box::new(Naming(Lazy::NotLoaded(slot)))),
+};
+
+/// Who knows the kernel's functions; loaded for the first names.
+struct Naming<'o>(Lazy<'o, KernelNames<'o>>);
+
+impl Naming<'_> {
+    fn write(&mut self, stacks: &mut Stacks, effort: Effort, writer: &mut Writer) -> Result<()> {
+        let (rows, frames) = match self.0.get(KernelNames::load) {
+            Some(names) => {
+                let mut of = |address| names.of(address);
+                stacks.fresh(effort, &mut stacks::KernelNames::By(&mut of))
+            }
+            None => stacks.fresh(effort, &mut stacks::KernelNames::List),
+        };
+        writer.append(&rows)?;
+        writer.append(&frames)
+    }
+}
+
+impl Collector for Naming<'_> {
+    /// Writes the stacks of a slice, with as many names as are quickly found.
+    fn slice(&mut self, shared: &mut Shared<'_>, _: &SliceEnd, writer: &mut Writer) -> Result<()> {
+        self.write(&mut shared.stacks, Effort::Bytes(BYTES_OF_SLICE), writer)
+    }
+
+    /// Writes the stacks of the last slice, and all names that are still missing.
+    fn finish(&mut self, shared: &mut Shared<'_>, _: &SliceEnd, writer: &mut Writer) -> Result<()> {
+        self.write(&mut shared.stacks, Effort::All, writer)
+    }
+}

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The on-CPU profile: samples become rows as they come, clocks slow down when enough is known.
+
+mod pace;
+pub(crate) mod samples;
+
+use std::mem::take;
+
+use anyhow::Result;
+use recording::Writer;
+use recording::tables::{Sample, WaitStack};
+
+use crate::collector::{Collector, Kind, Shared, SliceEnd, Slot, Start};
+use crate::host;
+use crate::probes::Probe;
+use crate::probes::profile::{self, Moment};
+use pace::Pace;
+
+/// Samples a second and CPU. Not a divisor of common timers, so that it does not march in step.
+const SAMPLE_HZ: u32 = 197;
+
+/// What is known of it before it is started.
+pub const KIND: Kind = Kind {
+    gap: "sample",
+    facility: Some(("on-CPU profile", "user and kernel time, functions, flame graph, suspicion of busy polls")),
+    tables: |writer| {
+        writer.append::<Sample>(&[])?;
+        writer.append::<WaitStack>(&[])
+    },
+    start: |start, slot| Ok(Box::new(Profile::start(start, slot)?)),
+};
+
+/// The clocks, and rows of this slice.
+struct Profile<'o> {
+    probe: profile::Profile<'o>,
+    pace: Pace,
+    samples: Vec<Sample>,
+    waits: Vec<WaitStack>,
+}
+
+impl<'o> Profile<'o> {
+    fn start(start: &mut Start<'_, 'o>, slot: Slot<'o>) -> Result<Self> {
+        let cpus = host::online_cpus(&start.plan.root);
+        let (bytes, room) = (start.stack_bytes, start.plan.room);
+        let probe = profile::Profile::load_in(slot, start.ledger, &cpus, SAMPLE_HZ, bytes, room)?;
+        start.sample_hz = SAMPLE_HZ;
+        Ok(Self { pace: Pace::new(probe.cpus()), probe, samples: Vec::new(), waits: Vec::new() })
+    }
+}
+
+impl Collector for Profile<'_> {
+    fn drain(&mut self, shared: &mut Shared<'_>) -> Result<()> {
+        let now = shared.elapsed();
+        let Shared { start_ns, stacks, suspicion, .. } = shared;
+        for raw in self.probe.samples()? {
+            if raw.moment == Moment::AtClock {
+                self.pace.see(raw.cpu, now);
+                self.samples.push(samples::sample(&raw, *start_ns, stacks, suspicion));
+            } else {
+                self.waits.push(samples::wait(&raw, *start_ns, stacks));
+            }
+        }
+        for (cpu, weight) in self.pace.changes(now) {
+            self.probe.set_pace(cpu, weight);
+        }
+        Ok(())
+    }
+
+    fn slice(&mut self, shared: &mut Shared<'_>, end: &SliceEnd, writer: &mut Writer) -> Result<()> {
+        if end.last {
+            // What came while the hooks were taken off: no thread's time goes as far.
+            self.samples.retain(|row| row.t_ns <= end.t_ns);
+            self.waits.retain(|row| row.t_ns <= end.t_ns);
+        }
+        shared.bystanders = self.probe.neighbours()?;
+        writer.append(&take(&mut self.samples))?;
+        writer.append(&take(&mut self.waits))
+    }
+
+    fn probe<'a>(&'a self, _: &'a Shared<'_>) -> Option<&'a dyn Probe> {
+        Some(&self.probe)
+    }
+
+    fn probe_mut<'a>(&'a mut self, _: &'a mut Shared<'_>) -> Option<&'a mut dyn Probe> {
+        Some(&mut self.probe)
+    }
+
+    /// All clocks tick at half their rate.
+    fn shed(&mut self) -> bool {
+        self.pace.shed()
+    }
+}

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The inventory, as a collector: it is read once.
+
+use std::mem::take;
+
+use anyhow::Result;
+use recording::Writer;
+use recording::tables::Setting;
+
+use crate::collector::{Collector, Kind, Shared, SliceEnd};
+use crate::inventory;
+
+/// What is known of it before it is started.
+pub const KIND: Kind = Kind {
+    gap: "setting",
+    facility: None,
+    tables: |_| Ok(()),
+    start: |start, _| Ok(Box::new(Settings { host: inventory::host(&start.plan.root, start.began), is_taken: false })),
+};
+
+/// What the host is set to, until it is written.
+struct Settings {
+    host: Vec<Setting>,
+    is_taken: bool,
+}
+
+impl Collector for Settings {
+    fn begin(&mut self, _: &mut Shared<'_>, writer: &mut Writer) -> Result<()> {
+        writer.append(&take(&mut self.host))
+    }
+
+    /// Notes how the target is set up, not at the start: a command that was started for the purpose has become itself by now.
+    fn slice(&mut self, shared: &mut Shared<'_>, _: &SliceEnd, writer: &mut Writer) -> Result<()> {
+        if std::mem::replace(&mut self.is_taken, true) {
+            return Ok(());
+        }
+        let (root, pids) = (&shared.plan.root, &shared.plan.target.pids);
+        let mut rows = inventory::processes(root, pids);
+        rows.extend(pids.first().map(|main| inventory::sysctls(root, *main)).unwrap_or_default());
+        writer.append(&rows)
+    }
+}

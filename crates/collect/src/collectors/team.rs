@@ -1,0 +1,245 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The collectors of one capture, together.
+
+use std::collections::BTreeMap;
+use std::mem::MaybeUninit;
+use std::os::fd::BorrowedFd;
+use std::time::Duration;
+
+use anyhow::Result;
+use libbpf_rs::OpenObject;
+use recording::Writer;
+use recording::tables::{Cost, Gap, Loss, Process};
+
+use super::ALL;
+use crate::capture::Account;
+use crate::clock;
+use crate::collector::{Collector, Kept, Kind, Shared, SliceEnd, Slot, Start};
+
+/// Room for the objects of the ledger and of each collector.
+pub fn slots() -> Vec<MaybeUninit<OpenObject>> {
+    (0..=ALL.len()).map(|_| MaybeUninit::uninit()).collect()
+}
+
+/// CPU time that a collector took, ns.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Spent {
+    /// In this process.
+    pub user_ns: u64,
+    /// In the kernel, by its programs.
+    pub kernel_ns: u64,
+}
+
+/// One collector, and what it took.
+struct Member<'o> {
+    kind: &'static Kind,
+    collector: Box<dyn Collector + 'o>,
+    /// Since the start.
+    user_ns: u64,
+    /// Up to the slice before.
+    told: Spent,
+}
+
+/// Those that the kernel let start, in the order of the list.
+pub struct Team<'o> {
+    members: Vec<Member<'o>>,
+    /// What was told of losses so far: kept and lost, by what.
+    told: BTreeMap<&'static str, (u64, u64)>,
+}
+
+impl<'o> Team<'o> {
+    /// Starts all. One that the kernel refuses is a gap in the recording, not a failure of the capture.
+    pub fn start(start: &mut Start<'_, 'o>, slots: impl Iterator<Item = Slot<'o>>) -> (Self, Vec<Gap>) {
+        let (mut members, mut gaps) = (Vec::new(), Vec::new());
+        for (kind, slot) in ALL.iter().zip(slots) {
+            match (kind.start)(start, slot) {
+                Ok(collector) => members.push(Member { kind, collector, user_ns: 0, told: Spent::default() }),
+                Err(why) => gaps.push(Gap::refused(kind.gap, format!("{why:#}"))),
+            }
+        }
+        (Self { members, told: BTreeMap::new() }, gaps)
+    }
+
+    /// The watch begins.
+    ///
+    /// # Errors
+    /// The recording cannot be written.
+    pub fn begin(&mut self, shared: &mut Shared<'_>, writer: &mut Writer) -> Result<()> {
+        ALL.iter().try_for_each(|kind| (kind.tables)(writer))?;
+        self.each(|collector| collector.begin(shared, writer))
+    }
+
+    /// What each does of its own accord, and then what has come.
+    ///
+    /// # Errors
+    /// A map, a ring or a hook fails.
+    pub fn tick(&mut self, shared: &mut Shared<'_>) -> Result<()> {
+        self.each(|collector| collector.tick(shared))?;
+        self.drain(shared)
+    }
+
+    /// Takes what rings hold.
+    ///
+    /// # Errors
+    /// A ring fails.
+    pub fn drain(&mut self, shared: &mut Shared<'_>) -> Result<()> {
+        self.each(|collector| collector.drain(shared))
+    }
+
+    /// In what time the first thing ends that is under way.
+    pub fn busy_for(&self) -> Option<Duration> {
+        self.members.iter().filter_map(|member| member.collector.busy_for()).min()
+    }
+
+    /// Reads what must be as of this moment.
+    pub fn read(&mut self, shared: &Shared<'_>, end: &SliceEnd) {
+        self.members.iter_mut().for_each(|member| member.collector.read(shared, end));
+    }
+
+    /// Writes a slice, and what was lost in it.
+    ///
+    /// # Errors
+    /// A map fails, or the recording cannot be written.
+    pub fn slice(&mut self, shared: &mut Shared<'_>, end: &SliceEnd, writer: &mut Writer) -> Result<()> {
+        self.each(|collector| collector.slice(shared, end, writer))?;
+        let mut sums = Vec::new();
+        for member in &self.members {
+            sums.extend(member.collector.losses(shared)?);
+        }
+        writer.append(&fresh(&mut self.told, end.t_ns, sums))
+    }
+
+    /// Tells all of processes that were born.
+    pub fn born(&mut self, processes: &[Process]) {
+        self.members.iter_mut().for_each(|member| member.collector.born(processes));
+    }
+
+    /// Ends what is under way.
+    ///
+    /// # Errors
+    /// A map fails.
+    pub fn conclude(&mut self, shared: &Shared<'_>) -> Result<()> {
+        self.each(|collector| collector.conclude(shared))
+    }
+
+    /// Takes all hooks off; maps and rings stay readable.
+    pub fn detach(&mut self, shared: &mut Shared<'_>) {
+        self.members.iter_mut().for_each(|member| member.collector.detach(shared));
+    }
+
+    /// Writes what only the end can tell.
+    ///
+    /// # Errors
+    /// A map fails, or the recording cannot be written.
+    pub fn finish(&mut self, shared: &mut Shared<'_>, end: &SliceEnd, writer: &mut Writer) -> Result<()> {
+        self.each(|collector| collector.finish(shared, end, writer))
+    }
+
+    /// Programs that run all the time, for their run statistics.
+    pub fn programs<'a>(&'a self, shared: &'a Shared<'_>) -> Vec<(&'static str, BorrowedFd<'a>)> {
+        self.members.iter().flat_map(|member| member.collector.programs(shared)).collect()
+    }
+
+    /// What all programs have cost since the start.
+    ///
+    /// # Errors
+    /// A map cannot be read.
+    pub fn costs(&self, shared: &Shared<'_>, account: &Account) -> Result<Vec<Cost>> {
+        let mut rows = Vec::new();
+        for member in &self.members {
+            rows.extend(member.collector.costs(shared, account)?);
+        }
+        Ok(rows)
+    }
+
+    /// Kernel memory of all maps, bytes.
+    pub fn map_bytes(&self, shared: &Shared<'_>) -> u64 {
+        self.members.iter().map(|member| member.collector.map_bytes(shared)).sum()
+    }
+
+    /// What could not be seen.
+    ///
+    /// # Errors
+    /// A map cannot be read.
+    pub fn gaps(&mut self, shared: &Shared<'_>) -> Result<Vec<Gap>> {
+        let mut gaps = Vec::new();
+        for member in &mut self.members {
+            gaps.extend(member.collector.gaps(shared)?);
+        }
+        Ok(gaps)
+    }
+
+    /// What each took since the last call, by the name of its gap: for whoever decides who is to [`Team::shed`].
+    ///
+    /// # Errors
+    /// A map cannot be read.
+    pub fn spent(&mut self, shared: &Shared<'_>, account: &Account) -> Result<Vec<(&'static str, Spent)>> {
+        let mut all = Vec::with_capacity(self.members.len());
+        for member in &mut self.members {
+            let costs = member.collector.costs(shared, account)?;
+            let now = Spent { user_ns: member.user_ns, kernel_ns: costs.iter().map(|cost| cost.cpu_ns).sum() };
+            let told = std::mem::replace(&mut member.told, now);
+            let user_ns = now.user_ns.saturating_sub(told.user_ns);
+            all.push((member.kind.gap, Spent { user_ns, kernel_ns: now.kernel_ns.saturating_sub(told.kernel_ns) }));
+        }
+        Ok(all)
+    }
+
+    /// Has one collector, by the name of its gap, give up one step of what it costs; false = it has nothing more to give.
+    pub fn shed(&mut self, gap: &str) -> bool {
+        let member = self.members.iter_mut().find(|member| member.kind.gap == gap);
+        member.is_some_and(|member| member.collector.shed())
+    }
+
+    /// Lets each do something, and notes how long it computed.
+    fn each(&mut self, mut work: impl FnMut(&mut dyn Collector) -> Result<()>) -> Result<()> {
+        let mut before = clock::thread_cpu_ns();
+        for member in &mut self.members {
+            work(member.collector.as_mut())?;
+            let after = clock::thread_cpu_ns();
+            member.user_ns += after.saturating_sub(before);
+            before = after;
+        }
+        Ok(())
+    }
+}
+
+/// What was kept and lost in the slice that ends at `t_ns`; of what nothing is new, only the first time.
+fn fresh(told: &mut BTreeMap<&'static str, (u64, u64)>, t_ns: u64, sums: Vec<Kept>) -> Vec<Loss> {
+    let mut rows = Vec::new();
+    for Kept { what, kept, lost } in sums {
+        let before = told.insert(what, (kept, lost));
+        let (told_kept, told_lost) = before.unwrap_or_default();
+        let (kept, count) = (kept.saturating_sub(told_kept), lost.saturating_sub(told_lost));
+        if before.is_none() || kept + count > 0 {
+            rows.push(Loss { t_ns, what: what.into(), count, kept });
+        }
+    }
+    rows
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_slice_tells_what_is_new_in_it() {
+        let mut before = BTreeMap::new();
+        let mut told = |t_ns, sums: &[(&'static str, u64, u64)]| -> Vec<(String, u64, u64)> {
+            let sums = sums.iter().map(|(what, kept, lost)| Kept { what, kept: *kept, lost: *lost });
+            let rows = fresh(&mut before, t_ns, sums.collect());
+            rows.into_iter().map(|row| (row.what, row.kept, row.count)).collect()
+        };
+        assert_eq!(told(1, &[("a", 0, 0), ("b", 5, 1)]), [("a".into(), 0, 0), ("b".into(), 5, 1)]);
+        assert_eq!(told(2, &[("a", 0, 0), ("b", 7, 4)]), [("b".into(), 2, 3)]);
+        assert_eq!(told(3, &[("a", 0, 0), ("b", 7, 4)]), []);
+    }
+
+    #[test]
+    fn every_collector_has_a_name_of_its_own() {
+        let mut names: Vec<_> = ALL.iter().map(|kind| kind.gap).collect();
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(names.len(), ALL.len());
+    }
+}

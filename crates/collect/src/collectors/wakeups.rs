@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Who woke whom: from wakeups to rows.
+
+use std::collections::HashMap;
+use std::fs;
+use std::mem::take;
+use std::net::IpAddr;
+use std::path::{Path, PathBuf};
+
+use anyhow::Result;
+use recording::Writer;
+use recording::tables::{Process, Wakeup};
+
+use crate::collector::{Collector, Kind, Shared, SliceEnd, Slot, Start};
+use crate::probes::{Probe, wakeups};
+
+/// What is known of it before it is started.
+pub const KIND: Kind = Kind {
+    gap: "wakeup",
+    facility: Some((
+        "wakeups",
+        "whom the service waits for, walked to the end; without them a wait is not told from idleness",
+    )),
+    tables: |writer| writer.append::<Wakeup>(&[]),
+    start: |start, slot| Ok(Box::new(Wakeups::start(start, slot)?)),
+};
+
+/// The probe, and rows of this slice.
+struct Wakeups<'o> {
+    probe: wakeups::Wakeups<'o>,
+    rows: Vec<Wakeup>,
+    files: Files,
+}
+
+impl<'o> Wakeups<'o> {
+    fn start(start: &Start<'_, 'o>, slot: Slot<'o>) -> Result<Self> {
+        let snapshots = (start.sample_hz > 0).then_some(start.stack_bytes);
+        let mut probe = wakeups::Wakeups::load_in(slot, start.ledger, snapshots, start.plan.room)?;
+        probe.listen(&start.plan.target.listen);
+        Ok(Self { probe, rows: Vec::new(), files: Files::new(&start.plan.root) })
+    }
+}
+
+impl Collector for Wakeups<'_> {
+    fn drain(&mut self, shared: &mut Shared<'_>) -> Result<()> {
+        for raw in self.probe.rows()? {
+            let stacks = (shared.kernel_stack(raw.sleeper.stack)?, shared.kernel_stack(raw.waker.stack)?);
+            self.rows.push(row(&raw, shared.start_ns, stacks, self.files.name(&raw)));
+        }
+        Ok(())
+    }
+
+    fn slice(&mut self, _: &mut Shared<'_>, end: &SliceEnd, writer: &mut Writer) -> Result<()> {
+        if end.last {
+            self.rows.retain(|row| row.t_ns <= end.t_ns); // not what came while the hooks were taken off
+        }
+        writer.append(&take(&mut self.rows))
+    }
+
+    fn born(&mut self, processes: &[Process]) {
+        self.probe.listen(processes.iter().flat_map(|process| &process.listen));
+    }
+
+    fn probe<'a>(&'a self, _: &'a Shared<'_>) -> Option<&'a dyn Probe> {
+        Some(&self.probe)
+    }
+
+    fn probe_mut<'a>(&'a mut self, _: &'a mut Shared<'_>) -> Option<&'a mut dyn Probe> {
+        Some(&mut self.probe)
+    }
+}
+
+fn row(raw: &wakeups::Wakeup, start_ns: u64, (stack, waker_stack): (u32, u32), path: String) -> Wakeup {
+    let (sleeper, waker) = (&raw.sleeper, &raw.waker);
+    Wakeup {
+        t_ns: raw.at_ns.saturating_sub(start_ns),
+        pid: sleeper.tgid,
+        tid: sleeper.tid,
+        comm: sleeper.comm.clone(),
+        wait_ns: raw.wait_ns,
+        since_ns: raw.since_ns.saturating_sub(start_ns),
+        blocked_ns: raw.blocked_ns,
+        cpu_ns: raw.cpu_ns,
+        run_queue_ns: raw.run_queue_ns,
+        waits: raw.waits,
+        asked: raw.asked,
+        syscall: sleeper.syscall,
+        args: if sleeper.syscall >= 0 { raw.args.to_vec() } else { Vec::new() },
+        fd_kind: raw.fd_kind.into(),
+        file_system: raw.file_system,
+        state: raw.state.into(),
+        io_wait: raw.io_wait,
+        stack,
+        family: sleeper.ports.family.into(),
+        local_port: sleeper.ports.local.into(),
+        remote_port: sleeper.ports.remote.into(),
+        peer: address(&sleeper.ports),
+        path,
+        context: raw.context.into(),
+        waker_pid: waker.tgid,
+        waker_tid: waker.tid,
+        waker_comm: waker.comm.clone(),
+        waker_syscall: waker.syscall,
+        waker_stack,
+        waker_family: waker.ports.family.into(),
+        waker_local_port: waker.ports.local.into(),
+        waker_remote_port: waker.ports.remote.into(),
+    }
+}
+
+/// Names of files by process and descriptor.
+struct Files {
+    root: PathBuf,
+    names: HashMap<(u32, u64), String>,
+}
+
+/// Files whose names are looked up.
+const MOST_NAMES: usize = 1024;
+
+impl Files {
+    fn new(root: &Path) -> Self {
+        Self { root: root.to_path_buf(), names: HashMap::new() }
+    }
+
+    /// Name of the file that the sleeper's call is about. It is looked up while the process still has it, once.
+    fn name(&mut self, raw: &wakeups::Wakeup) -> String {
+        if !matches!(raw.fd_kind, "file" | "block" | "pipe" | "tty") {
+            return String::new();
+        }
+        let key = (raw.sleeper.tgid, raw.args[0]);
+        if self.names.len() >= MOST_NAMES && !self.names.contains_key(&key) {
+            return String::new();
+        }
+        let link = self.root.join(format!("proc/{}/fd/{}", key.0, key.1));
+        let name = || {
+            let path = fs::read_link(link).unwrap_or_default();
+            if path.is_absolute() { path.to_string_lossy().into_owned() } else { String::new() } // not `pipe:[812]`
+        };
+        self.names.entry(key).or_insert_with(name).clone()
+    }
+}
+
+/// The peer's address as people write it; empty = none.
+fn address(ports: &wakeups::Ports) -> String {
+    let [a, b, c, d, ..] = ports.peer;
+    let address = match i32::from(ports.family) {
+        libc::AF_INET => IpAddr::from([a, b, c, d]),
+        libc::AF_INET6 => IpAddr::from(ports.peer).to_canonical(),
+        _ => return String::new(),
+    };
+    if address.is_unspecified() { String::new() } else { address.to_string() }
+}

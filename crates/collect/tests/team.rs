@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+//! All collectors together, at work on this process: what each took, and that each gives up what it can. Needs root; see
+//! `kernel_allows`.
+
+#![allow(clippy::unwrap_used)]
+
+use std::collections::HashMap;
+use std::mem::MaybeUninit;
+use std::process::id;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use testing::need;
+use wakewalk_collect::capture::{Account, CallCounting, Plan};
+use wakewalk_collect::clock;
+use wakewalk_collect::collector::{Shared, Start};
+use wakewalk_collect::collectors::{Spent, Team, slots};
+use wakewalk_collect::probes::Room;
+use wakewalk_collect::probes::ledger::Ledger;
+use wakewalk_collect::target::Target;
+
+fn kernel_allows() -> anyhow::Result<()> {
+    Ledger::load(&mut MaybeUninit::uninit()).map(drop)
+}
+
+#[test]
+fn everybody_tells_what_it_took_and_gives_up_what_it_can() {
+    need!(kernel_allows());
+    let root = std::path::PathBuf::from("/");
+    let (target, length) = (Target::Pid(id()).resolve(&root).unwrap(), Duration::from_secs(5));
+    let plan = Plan { target, length, calls: CallCounting::Auto, root, tool: "test".into(), room: Room::Whole };
+    let mut slots = slots();
+    let mut slots = slots.iter_mut();
+    let ledger = Ledger::load(slots.next().unwrap()).unwrap();
+    let (plan, began) = (&plan, clock::since_boot());
+    let mut start = Start { plan, ledger: &ledger, began, stack_bytes: 4096, sample_hz: 0 };
+    let (mut team, gaps) = Team::start(&mut start, slots);
+    let mut shared = Shared::new(plan, ledger, clock::monotonic_ns());
+    shared.ledger.seed(&[id()]).unwrap();
+
+    let (mut account, from) = (Account::start(), Instant::now());
+    while from.elapsed() < Duration::from_millis(400) {
+        team.tick(&mut shared).unwrap();
+        account.tick(from.elapsed(), || team.programs(&shared));
+        sleep(Duration::from_millis(10));
+    }
+    let spent: HashMap<&str, Spent> = team.spent(&shared, &account).unwrap().into_iter().collect();
+    assert!(spent["speed"].user_ns > 0 && spent["thread"].kernel_ns > 0, "{spent:?}, {gaps:?}");
+    let again: HashMap<&str, Spent> = team.spent(&shared, &account).unwrap().into_iter().collect();
+    assert_eq!(again["speed"].user_ns, 0, "each is told once");
+
+    for (what, steps) in [("sample", 3), ("call", 1), ("connection", 3), ("exchange", 4), ("thread", 0)] {
+        if !gaps.iter().any(|gap| gap.what == what) {
+            let given = (0..9).take_while(|_| team.shed(what)).count();
+            assert_eq!(given, steps, "{what}");
+        }
+    }
+}
