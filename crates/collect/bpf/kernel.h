@@ -73,6 +73,28 @@ struct in6_addr {
 
 struct bpf_local_storage;
 
+struct ns_common {
+	unsigned int inum;
+};
+
+struct net {
+	struct ns_common ns;
+};
+
+typedef struct {
+	struct net *net;
+} possible_net_t;
+
+struct net_device {
+	possible_net_t nd_net;
+};
+
+struct sk_buff {
+	struct net_device *dev;
+	u16 transport_header; /* from the head on */
+	unsigned char *head;
+};
+
 struct sock_common {
 	u32 skc_daddr; /* network order */
 	struct in6_addr skc_v6_daddr;
@@ -80,6 +102,7 @@ struct sock_common {
 	u16 skc_num;
 	unsigned short skc_family;
 	volatile unsigned char skc_state;
+	possible_net_t skc_net;
 };
 
 struct wait_queue_head {
@@ -107,6 +130,11 @@ struct sock {
 	u16 sk_protocol;
 	struct socket_wq *sk_wq;
 	struct bpf_local_storage *sk_bpf_storage; /* NULL where no program keeps anything about it */
+};
+
+struct inet_sock {
+	struct sock sk;
+	u16 inet_sport; /* network order; stays when the port is given up */
 };
 
 struct inet_connection_sock {

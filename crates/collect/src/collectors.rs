@@ -29,6 +29,7 @@ collectors! {
     speed,
     connections,
     exchanges,
+    retransmits,
     neighbours,
     naming,
     settings,

@@ -10,7 +10,7 @@ pub mod calls;
 pub mod connections;
 pub mod exchanges;
 pub mod kernel_map;
-mod kernel_types;
+pub(crate) mod kernel_types;
 pub mod ledger;
 pub mod names;
 pub mod perf_event;

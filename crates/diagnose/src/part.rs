@@ -9,7 +9,7 @@ use std::fmt;
 
 use recording::tables::{
     Call, CallExample, CallLatency, CallWindow, Connection, Counter, Exchange, ExchangeWindow, Frame, Gap, Loss,
-    Neighbour, Process, Sample, Setting, Stack, Thread, Wait, WaitStack, Wakeup,
+    Neighbour, Process, Retransmit, Sample, Setting, Stack, Thread, Wait, WaitStack, Wakeup,
 };
 use recording::{Meta, Recording, Table, Tables};
 
@@ -55,6 +55,7 @@ pub fn cut(recording: &Recording, part: Part) -> Result<(Recording, u64), NoPart
     cutter.slices(|row: &mut Connection| &mut row.t_ns);
     cutter.slices(|row: &mut Exchange| &mut row.t_ns);
     cutter.slices(|row: &mut ExchangeWindow| &mut row.t_ns);
+    cutter.slices(|row: &mut Retransmit| &mut row.t_ns);
     cutter.slices(|row: &mut Loss| &mut row.t_ns);
     cutter.moments(|row: &mut Sample| &mut row.t_ns);
     cutter.moments(|row: &mut WaitStack| &mut row.t_ns);

@@ -61,6 +61,7 @@ tables! {
     connection::Connection,
     exchange::Exchange,
     exchange_window::ExchangeWindow,
+    retransmit::Retransmit,
     counter::Counter,
     setting::Setting,
     gap::Gap,

@@ -27,7 +27,9 @@ pub struct KernelTypes {
     /// The file, which stands in memory and lasts as long as this process.
     pub path: PathBuf,
     task: u32,
-    hooks: Vec<&'static str>,
+    /// Tracepoints that are there, and how many arguments each has.
+    hooks: Vec<(&'static str, u32)>,
+    reset_reasons: Vec<String>,
     _file: fs::File,
 }
 
@@ -44,22 +46,36 @@ pub fn task() -> u32 {
 
 /// Whether the kernel has a tracepoint, one of [`HOOKS`]. Where its types cannot be read, it is taken to be of today.
 pub fn has_hook(name: &str) -> bool {
-    get().is_none_or(|types| types.hooks.contains(&name))
+    get().is_none_or(|types| types.hooks.iter().any(|hook| hook.0 == name))
 }
 
-/// Tracepoints that not all kernels have.
-const HOOKS: [&str; 2] = ["tcp_sendmsg_locked", "sock_send_length"];
+/// How many arguments a tracepoint has, one of [`HOOKS`]; 0 = not known.
+pub fn arguments(name: &str) -> u32 {
+    let found = get().and_then(|types| types.hooks.iter().find(|hook| hook.0 == name));
+    found.map_or(0, |hook| hook.1)
+}
+
+/// The kernel's word for a reason to reset a connection, by its number: kernels number them differently.
+pub fn reset_reason(number: usize) -> String {
+    let word =
+        get().and_then(|types| types.reset_reasons.get(number)).map(|name| name.trim_start_matches("SK_RST_REASON_"));
+    word.unwrap_or_default().to_string()
+}
+
+/// Tracepoints that not all kernels have, or not with all arguments.
+const HOOKS: [&str; 5] =
+    ["tcp_sendmsg_locked", "sock_send_length", "tcp_retransmit_skb", "tcp_send_reset", "tcp_receive_reset"];
 
 fn read() -> Option<KernelTypes> {
     let all = fs::read(ALL).ok()?;
     let all = Types::parse(&all)?;
     let task = all.find(STRUCT, b"task_struct")?;
-    let is_there = |hook: &&str| all.find(TYPEDEF, format!("btf_trace_{hook}").as_bytes()).is_some();
-    let hooks = HOOKS.into_iter().filter(is_there).collect();
+    let hooks = all.hooks();
+    let reset_reasons = all.find(ENUM, b"sk_rst_reason").map(|id| all.values(id)).unwrap_or_default();
     let mut file = fs::File::from(memfd_create(c"kernel types", MemfdFlags::CLOEXEC).ok()?);
     file.write_all(&all.keep(&names::NAMES)).ok()?;
     let path = PathBuf::from(format!("/proc/self/fd/{}", file.as_raw_fd()));
-    Some(KernelTypes { path, task, hooks, _file: file })
+    Some(KernelTypes { path, task, hooks, reset_reasons, _file: file })
 }
 
 // Kinds of a type, of include/uapi/linux/btf.h.
@@ -137,6 +153,31 @@ impl<'b> Types<'b> {
 
     fn find(&self, of_kind: u32, name: &[u8]) -> Option<u32> {
         self.ids().find(|id| self.kind(*id) == of_kind && self.name_of(*id) == name)
+    }
+
+    /// Which of [`HOOKS`] are there, and how many arguments each has: it is a pointer to a function, whose first argument is not
+    /// the hook's.
+    fn hooks(&self) -> Vec<(&'static str, u32)> {
+        let mut found = Vec::new();
+        for id in self.ids().filter(|id| self.kind(*id) == TYPEDEF) {
+            let name = self.name_of(id).strip_prefix(b"btf_trace_").unwrap_or_default();
+            if let Some(hook) = HOOKS.into_iter().find(|hook| hook.as_bytes() == name) {
+                found.push((hook, self.arguments(id).unwrap_or(0)));
+            }
+        }
+        found
+    }
+
+    fn arguments(&self, hook: u32) -> Option<u32> {
+        let within = |id: u32, kind| (id < self.ids().end && id > 0 && self.kind(id) == kind).then_some(id);
+        let function = within(self.word(within(self.word(hook, 2), POINTER)?, 2), PROTOTYPE)?;
+        u32::try_from(len(self.word(function, 1))).ok()?.checked_sub(1)
+    }
+
+    /// Names of an enum's values, by the value; they are taken to begin at 0 and to leave none out.
+    fn values(&self, id: u32) -> Vec<String> {
+        let words = self.whole(id);
+        words[3..].chunks_exact(2).map(|value| String::from_utf8_lossy(self.name(value[0])).into_owned()).collect()
     }
 
     /// The types with these names and all that they hold within themselves, in the same format. What a pointer leads to
