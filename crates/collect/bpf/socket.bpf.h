@@ -26,14 +26,9 @@ static __always_inline void names_of(struct sock *sk, struct port_pair *ports)
 	ports->remote = peer && BPF_CORE_READ(peer, addr) ? 1 : 0;
 }
 
-/* Fills in the ports of the socket that a file is. */
-static __always_inline void ports_of(struct file *file, struct port_pair *ports)
+/* Fills in the ports of a socket. */
+static __always_inline void ports_of_sock(struct sock *sk, struct port_pair *ports)
 {
-	struct socket *socket;
-	struct sock *sk;
-
-	socket = BPF_CORE_READ(file, private_data);
-	sk = BPF_CORE_READ(socket, sk);
 	ports->family = BPF_CORE_READ(sk, __sk_common.skc_family);
 	if (ports->family == AF_UNIX)
 		names_of(sk, ports);
@@ -45,4 +40,12 @@ static __always_inline void ports_of(struct file *file, struct port_pair *ports)
 		bpf_core_read(ports->peer, 4, &sk->__sk_common.skc_daddr);
 	else
 		bpf_core_read(ports->peer, 16, &sk->__sk_common.skc_v6_daddr);
+}
+
+/* The same of the socket that a file is. */
+static __always_inline void ports_of(struct file *file, struct port_pair *ports)
+{
+	struct socket *socket = BPF_CORE_READ(file, private_data);
+
+	ports_of_sock(BPF_CORE_READ(socket, sk), ports);
 }

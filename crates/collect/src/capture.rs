@@ -133,7 +133,7 @@ impl<'o> Loaded<'o> {
         let slot = slots.next().context("no room for the ledger's object")?;
         let ledger = Ledger::load_in(slot, stack_bytes, plan.room);
         let ledger = ledger.map_err(|e| hooks::explain(&plan.root, &ledger::HOOKS, e))?;
-        let mut start = Start { plan, ledger: &ledger, began, stack_bytes, sample_hz: 0 };
+        let mut start = Start { plan, ledger: &ledger, began, stack_bytes, sample_hz: 0, bursts: None };
         let (team, gaps) = Team::start(&mut start, slots);
         let sample_hz = start.sample_hz;
         Ok(Self { ledger, team, gaps, stack_bytes, sample_hz })

@@ -178,7 +178,7 @@ fn tried_with(plan: &Plan) -> Vec<Facility> {
     };
     let shared = Shared::new(plan, ledger, clock::monotonic_ns());
     let (ledger, began) = (&shared.ledger, Duration::ZERO);
-    let mut start = Start { plan, ledger, began, stack_bytes: 4096, sample_hz: 0 };
+    let mut start = Start { plan, ledger, began, stack_bytes: 4096, sample_hz: 0, bursts: None };
     let mut found = Vec::new();
     for ((kind, about), slot) in facilities().zip(slots) {
         let started = (kind.start)(&mut start, slot);

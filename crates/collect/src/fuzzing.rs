@@ -8,7 +8,7 @@ use std::cell::RefCell;
 
 use crate::collector::Suspicion;
 use crate::collectors::{profile::samples::sample, threads::Slices};
-use crate::probes::{calls, ledger, profile, wakeups};
+use crate::probes::{calls, exchanges, ledger, profile, wakeups};
 use crate::sockets;
 use stacks::Stacks;
 
@@ -20,12 +20,13 @@ thread_local! {
 /// What the kernel's rings, iterators and maps hold; the first byte chooses which of them.
 pub fn events(bytes: &[u8]) {
     let Some((kind, rest)) = bytes.split_first() else { return };
-    match kind % 5 {
+    match kind % 6 {
         0 => samples(rest),
         1 => slices(rest),
         2 => drop(ledger::decode_waits(rest)),
         3 => drop(wakeups::parse(rest)),
-        _ => drop(calls::decode(rest, 1 << 40)),
+        4 => drop(calls::decode(rest, 1 << 40)),
+        _ => drop(exchanges::parse(rest)),
     }
 }
 

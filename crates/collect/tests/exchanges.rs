@@ -32,7 +32,7 @@ fn seen(listener: &TcpListener, work: impl FnOnce()) -> [Group; 2] {
     let (mut a, mut b) = (MaybeUninit::uninit(), MaybeUninit::uninit());
     let ledger = Ledger::load(&mut a).unwrap();
     let port = listener.local_addr().unwrap().port();
-    let mut exchanges = Exchanges::load(&mut b, &ledger, [port]).unwrap();
+    let mut exchanges = Exchanges::load(&mut b, &ledger, None, [port]).unwrap();
     ledger.seed(&[id()]).unwrap();
     work();
     let all = exchanges.fresh().unwrap();

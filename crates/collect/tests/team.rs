@@ -33,7 +33,7 @@ fn everybody_tells_what_it_took_and_gives_up_what_it_can() {
     let mut slots = slots.iter_mut();
     let ledger = Ledger::load(slots.next().unwrap()).unwrap();
     let (plan, began) = (&plan, clock::since_boot());
-    let mut start = Start { plan, ledger: &ledger, began, stack_bytes: 4096, sample_hz: 0 };
+    let mut start = Start { plan, ledger: &ledger, began, stack_bytes: 4096, sample_hz: 0, bursts: None };
     let (mut team, gaps) = Team::start(&mut start, slots);
     let mut shared = Shared::new(plan, ledger, clock::monotonic_ns());
     shared.ledger.seed(&[id()]).unwrap();

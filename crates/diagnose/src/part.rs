@@ -8,8 +8,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use recording::tables::{
-    Call, CallExample, CallLatency, CallWindow, Connection, Counter, Exchange, ExchangeWindow, Frame, Gap, Loss,
-    Neighbour, Process, Retransmit, Sample, Setting, Stack, Thread, Wait, WaitStack, Wakeup,
+    Burst, Call, CallExample, CallLatency, CallWindow, Connection, Counter, Exchange, ExchangeWindow, Frame, Gap, Loss,
+    Neighbour, Process, Request, Retransmit, Sample, Setting, Stack, Thread, Wait, WaitStack, Wakeup,
 };
 use recording::{Meta, Recording, Table, Tables};
 
@@ -56,10 +56,12 @@ pub fn cut(recording: &Recording, part: Part) -> Result<(Recording, u64), NoPart
     cutter.slices(|row: &mut Exchange| &mut row.t_ns);
     cutter.slices(|row: &mut ExchangeWindow| &mut row.t_ns);
     cutter.slices(|row: &mut Retransmit| &mut row.t_ns);
+    cutter.slices(|row: &mut Burst| &mut row.t_ns);
     cutter.slices(|row: &mut Loss| &mut row.t_ns);
     cutter.moments(|row: &mut Sample| &mut row.t_ns);
     cutter.moments(|row: &mut WaitStack| &mut row.t_ns);
     cutter.wakeups();
+    cutter.requests();
     cutter.counters();
     cutter.calls();
     cutter.whole::<Process>();
@@ -112,6 +114,18 @@ impl Cutter<'_> {
             let rows: Vec<T> = self.whole.rows::<T>().iter().filter_map(|row| keep(self, row)).collect();
             self.tables.extend(rows);
         }
+    }
+
+    /// What began earlier counts from the part's start.
+    fn requests(&mut self) {
+        self.kept(|cutter, row: &Request| {
+            (cutter.from..cutter.to).contains(&row.t_ns).then(|| Request {
+                t_ns: row.t_ns - cutter.from,
+                began_ns: row.began_ns.saturating_sub(cutter.from),
+                read_ns: row.read_ns.saturating_sub(cutter.from),
+                ..row.clone()
+            })
+        });
     }
 
     /// A wait that began earlier counts from the part's start.

@@ -12,6 +12,7 @@ mod context;
 mod ends;
 pub mod hand_offs;
 pub mod idleness;
+pub mod paths;
 #[cfg(test)]
 mod tests;
 mod timelines;

@@ -62,6 +62,8 @@ tables! {
     exchange::Exchange,
     exchange_window::ExchangeWindow,
     retransmit::Retransmit,
+    request::Request,
+    burst::Burst,
     counter::Counter,
     setting::Setting,
     gap::Gap,

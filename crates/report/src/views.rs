@@ -15,6 +15,7 @@ pub(crate) mod evidence;
 mod gaps;
 mod ledger;
 mod neighbours;
+mod paths;
 pub(crate) mod profile;
 mod requests;
 pub(crate) mod resources;
@@ -51,7 +52,7 @@ impl<'a> Material<'a> {
 pub type View = fn(&Material<'_>) -> Option<Section>;
 
 /// What was found: the views with which the report begins.
-const FOUND: &[View] = &[requests::view, ledger::view, evidence::view, also::view];
+const FOUND: &[View] = &[requests::view, paths::view, ledger::view, evidence::view, also::view];
 
 /// What it was found in, in the order of the report.
 const FOUND_IN: &[View] = &[

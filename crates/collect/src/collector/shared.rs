@@ -11,6 +11,7 @@ use super::{KernelStacks, Suspicion};
 use crate::capture::Plan;
 use crate::clock;
 use crate::probes::ledger::{Ledger, ThreadRow};
+use crate::probes::wakeups::Bursts;
 use crate::samplers::Scope;
 use crate::sockets::Source;
 
@@ -26,6 +27,8 @@ pub struct Start<'s, 'o> {
     pub stack_bytes: u32,
     /// Samples a second and CPU; 0 = there is no profile, and nobody reads snapshots.
     pub sample_hz: u32,
+    /// Bursts of full detail of the wakeups, for who begins them.
+    pub bursts: Option<Bursts>,
 }
 
 impl Start<'_, '_> {

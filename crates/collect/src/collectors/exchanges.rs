@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Exchanges by slice: how long clients waited for the target, and the target for those that it asks.
 
+mod bursts;
+
 use anyhow::Result;
 use recording::Writer;
 use recording::tables::{self, Process};
@@ -9,6 +11,7 @@ use crate::collector::{Collector, Kind, Shared, SliceEnd, Slot, Start};
 use crate::probes::Probe;
 use crate::probes::exchanges::{self, Group, Histogram};
 use crate::target::tcp_ports_of;
+use bursts::Bursts;
 
 /// Runs of the hooks in a second, on average, that nobody notices: some 4 ms of CPU time. A service with more of them is
 /// followed for a slice, and then left alone for some: whole slices, because in a shorter time long exchanges do not end.
@@ -33,12 +36,15 @@ struct Exchanges<'o> {
     left_out: u64,
     /// After each that is followed, at least so many are left out.
     least_left_out: u64,
+    /// None where there are no wakeups.
+    bursts: Option<Bursts>,
 }
 
 impl<'o> Exchanges<'o> {
-    fn start(start: &Start<'_, 'o>, slot: Slot<'o>) -> Result<Self> {
-        let probe = exchanges::Exchanges::load(slot, start.ledger, start.listening())?;
-        Ok(Self { probe, from_ns: 0, hits: 0, left_out: 0, least_left_out: 0 })
+    fn start(start: &mut Start<'_, 'o>, slot: Slot<'o>) -> Result<Self> {
+        let bursts = start.bursts.take();
+        let probe = exchanges::Exchanges::load(slot, start.ledger, bursts.as_ref(), start.listening())?;
+        Ok(Self { probe, from_ns: 0, hits: 0, left_out: 0, least_left_out: 0, bursts: bursts.map(Bursts::new) })
     }
 
     /// Goes on after slices that were left out.
@@ -51,8 +57,12 @@ impl<'o> Exchanges<'o> {
 }
 
 impl Collector for Exchanges<'_> {
+    fn begin(&mut self, shared: &mut Shared<'_>, _: &mut Writer) -> Result<()> {
+        self.bursts.iter_mut().try_for_each(|bursts| bursts.slice(shared.start_ns, true).map(drop))
+    }
+
     /// Writes what was seen, and when; decides about the next slice.
-    fn slice(&mut self, _: &mut Shared<'_>, end: &SliceEnd, writer: &mut Writer) -> Result<()> {
+    fn slice(&mut self, shared: &mut Shared<'_>, end: &SliceEnd, writer: &mut Writer) -> Result<()> {
         let t_ns = end.t_ns;
         let (mut rows, mut windows) = (Vec::new(), Vec::new());
         if self.left_out > 0 {
@@ -72,7 +82,13 @@ impl Collector for Exchanges<'_> {
             (self.from_ns, self.hits) = (t_ns, hits);
         }
         writer.append(&rows)?;
-        writer.append(&windows)
+        writer.append(&windows)?;
+        writer.append(&bursts::rows(shared.start_ns, self.probe.requests()?))?;
+        if let Some(bursts) = &mut self.bursts {
+            let burst = bursts.slice(shared.start_ns, self.left_out == 0)?;
+            writer.append(&burst.into_iter().collect::<Vec<_>>())?;
+        }
+        Ok(())
     }
 
     fn born(&mut self, processes: &[Process]) {

@@ -33,10 +33,11 @@ struct Wakeups<'o> {
 }
 
 impl<'o> Wakeups<'o> {
-    fn start(start: &Start<'_, 'o>, slot: Slot<'o>) -> Result<Self> {
+    fn start(start: &mut Start<'_, 'o>, slot: Slot<'o>) -> Result<Self> {
         let snapshots = (start.sample_hz > 0).then_some(start.stack_bytes);
         let mut probe = wakeups::Wakeups::load_in(slot, start.ledger, snapshots, start.plan.room)?;
         probe.listen(&start.plan.target.listen);
+        start.bursts = Some(probe.bursts()?);
         Ok(Self { probe, rows: Vec::new(), files: Files::new(&start.plan.root) })
     }
 }

@@ -16,6 +16,8 @@
 #include "target.bpf.h"
 #include "socket.bpf.h"
 #include "histogram.bpf.h"
+#include "burst.bpf.h"
+#include "arrival.bpf.h"
 
 #define TCP_CLOSE 7
 #define GROUPS 64
@@ -31,6 +33,7 @@ struct exchange {
 	u64 read; /* its first byte was read */
 	u32 copied; /* up to where the program had read */
 	u32 stretch; /* in which that was */
+	u32 tid; /* of the thread that read what was asked, or asked */
 	u16 group;
 	u8 accepted; /* a client asks */
 	u8 more; /* further bytes came later, or were written, before the answer */
@@ -73,12 +76,32 @@ u32 last_group; /* number of the last one that is used */
 u32 stretch; /* number of the time in which connections are followed: between two of them, nobody knows what was said */
 u64 listening[1024]; /* ports at which somebody listens, a bit each; kept by user space */
 
+/* One exchange that ended in a burst. */
+struct request {
+	u64 began; /* as above */
+	u64 read; /* a client's question, or the answer to the target's */
+	u64 ended; /* the answer was written, or arrived */
+	u32 tgid;
+	u32 began_tid; /* who read the question, or asked */
+	u32 ended_tid; /* who wrote the answer, or read it */
+	u32 accepted;
+	struct port_pair ports;
+};
+LAYOUT_OF(request);
+
+struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, 256 << 10);
+} requests SEC(".maps");
+
 struct exchange_counts {
 	u64 reads; /* hits, bystanders' too */
 	u64 writes;
 	u64 states;
 	u64 kept; /* connections */
 	u64 lost; /* connections without room */
+	u64 requests; /* told in full */
+	u64 requests_lost; /* no room in the ring */
 };
 
 struct {
@@ -93,47 +116,6 @@ static __always_inline struct exchange_counts *this_cpu(void)
 	u32 zero = 0;
 
 	return bpf_map_lookup_elem(&exchange_counts, &zero);
-}
-
-/* --- the kernel's clock --------------------------------------------------------------------- */
-
-u64 anchor_ns;
-u64 anchor_jiffies;
-u64 jiffy_ns; /* 0 = not known yet */
-
-/* The length of a jiffy, from two readings of both clocks. */
-static __noinline u64 learn_jiffy(u64 now)
-{
-	u64 jiffies = bpf_jiffies64(), passed = now - anchor_ns, rate;
-
-	if (!anchor_ns) {
-		anchor_jiffies = jiffies;
-		anchor_ns = now;
-		return 0;
-	}
-	if (passed < 100000000)
-		return 0;
-	rate = (jiffies - anchor_jiffies) * 1000000000 / passed;
-	jiffy_ns = rate > 600 ? 1000000 : rate > 275 ? 3333333 : rate > 170 ? 4000000 : 10000000;
-	return jiffy_ns;
-}
-
-/*
- * When what is read had arrived. The socket keeps when something was sent or came last, to the ns; where that was our
- * own late acknowledgement, the jiffy in which data came is much older.
- */
-static __always_inline u64 arrival(struct tcp_sock *tcp, u64 now)
-{
-	u64 at = tcp->tcp_clock_cache, tick = jiffy_ns ?: learn_jiffy(now), age;
-
-	if (!at || at > now)
-		at = now;
-	if (tick) {
-		age = (u64)((u32)bpf_jiffies64() - tcp->inet_conn.icsk_ack.lrcvtime) * tick;
-		if (age > now - at + 2 * tick && age < now)
-			at = now - age;
-	}
-	return at;
 }
 
 /* --- groups --------------------------------------------------------------------------------- */
@@ -172,6 +154,7 @@ static __always_inline struct group *its_group(const struct exchange *e)
 /* Begins to look at a connection; NULL = it is not the target's, or there is no room. */
 static __noinline struct exchange *meet(struct sock *sk)
 {
+	struct port_pair ports = {};
 	struct group_key key = {};
 	struct exchange_counts *c;
 	struct exchange *e;
@@ -187,15 +170,13 @@ static __noinline struct exchange *meet(struct sock *sk)
 	}
 	if (c)
 		c->kept++;
-	key.port = sk->__sk_common.skc_num;
+	ports_of_sock(sk, &ports);
+	key.port = ports.local;
 	key.accepted = is_asked_at(key.port);
 	if (!key.accepted) {
-		key.port = __builtin_bswap16(sk->__sk_common.skc_dport);
-		key.family = sk->__sk_common.skc_family;
-		if (key.family == AF_INET6)
-			bpf_core_read(key.peer, 16, &sk->__sk_common.skc_v6_daddr);
-		else
-			bpf_core_read(key.peer, 4, &sk->__sk_common.skc_daddr);
+		key.port = ports.remote;
+		key.family = ports.family;
+		__builtin_memcpy(key.peer, ports.peer, sizeof(key.peer));
 	}
 	e->accepted = key.accepted;
 	e->group = group_of(&key);
@@ -219,10 +200,39 @@ static __always_inline struct exchange *of_target(struct sock *sk)
 
 /* --- hooks ---------------------------------------------------------------------------------- */
 
+/* Tells all of an exchange that ends, in a burst. */
+static __always_inline void show(struct sock *sk, struct exchange *e, u64 read, u64 ended, u64 now)
+{
+	struct exchange_counts *c = this_cpu();
+	struct task_struct *task;
+	struct request *row;
+
+	if (!c || !in_burst(now))
+		return;
+	row = bpf_ringbuf_reserve(&requests, sizeof(*row), 0);
+	if (!row) {
+		c->requests_lost++;
+		return;
+	}
+	c->requests++;
+	task = bpf_get_current_task_btf();
+	row->began = e->began;
+	row->read = read;
+	row->ended = ended;
+	row->tgid = task->tgid;
+	row->began_tid = e->tid;
+	row->ended_tid = task->pid;
+	row->accepted = e->accepted;
+	__builtin_memset(&row->ports, 0, sizeof(row->ports));
+	ports_of_sock(sk, &row->ports);
+	bpf_ringbuf_submit(row, BPF_RB_NO_WAKEUP);
+}
+
 static __always_inline void begin(struct exchange *e, u64 at)
 {
 	e->began = at;
 	e->more = 0;
+	e->tid = bpf_get_current_task_btf()->pid;
 	__sync_fetch_and_add(&its_group(e)->began, 1);
 }
 
@@ -238,7 +248,7 @@ static __always_inline void asked(struct exchange *e, struct tcp_sock *tcp, u64 
 }
 
 /* What the target had asked for was read. */
-static __always_inline void got_answer(struct exchange *e, struct tcp_sock *tcp, u64 now)
+static __always_inline void got_answer(struct sock *sk, struct exchange *e, struct tcp_sock *tcp, u64 now)
 {
 	struct group *g = its_group(e);
 	u64 came;
@@ -250,6 +260,7 @@ static __always_inline void got_answer(struct exchange *e, struct tcp_sock *tcp,
 		came = now; /* the answer to what was written before */
 	count_length(&g->stages[STAGE_WHOLE], came - e->began);
 	count_length(&g->stages[STAGE_READ_WAIT], now - came);
+	show(sk, e, now, came, now);
 	if (e->more)
 		__sync_fetch_and_add(&g->more, 1);
 	e->began = 0;
@@ -276,12 +287,12 @@ int BPF_PROG(on_read, struct sock *sk)
 	if (e->accepted)
 		asked(e, tcp, bpf_ktime_get_ns());
 	else
-		got_answer(e, tcp, bpf_ktime_get_ns());
+		got_answer(sk, e, tcp, bpf_ktime_get_ns());
 	return 0;
 }
 
 /* An answer to a client begins. */
-static __always_inline void answer(struct exchange *e, u64 now)
+static __always_inline void answer(struct sock *sk, struct exchange *e, u64 now)
 {
 	struct group *g = its_group(e);
 
@@ -292,6 +303,7 @@ static __always_inline void answer(struct exchange *e, u64 now)
 	count_length(&g->stages[STAGE_WHOLE], now - e->began);
 	count_length(&g->stages[STAGE_READ_WAIT], e->read - e->began);
 	count_length(&g->stages[STAGE_SERVICE], now - e->read);
+	show(sk, e, e->read, now, now);
 	if (e->more)
 		__sync_fetch_and_add(&g->more, 1);
 	e->began = 0;
@@ -308,7 +320,7 @@ static __always_inline int written(struct sock *sk)
 	if (!e)
 		return 0;
 	if (e->accepted)
-		answer(e, bpf_ktime_get_ns());
+		answer(sk, e, bpf_ktime_get_ns());
 	else if (!e->began)
 		begin(e, bpf_ktime_get_ns());
 	else

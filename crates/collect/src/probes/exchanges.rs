@@ -1,17 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Exchanges on the target's TCP connections: how long each took from what was asked to its answer, as histograms by port
-//! and peer. The kernel adds them up; what is new is what a slice gets.
+//! and peer. The kernel adds them up; what is new is what a slice gets. In a burst of full detail it tells single ones too.
 
+use std::cell::RefCell;
 use std::mem::MaybeUninit;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::os::fd::{AsFd, BorrowedFd};
+use std::rc::Rc;
 
 use anyhow::{Context, Result, bail};
 use libbpf_rs::skel::Skel;
-use libbpf_rs::{Link, MapCore, MapFlags, OpenObject, ProgramMut};
+use libbpf_rs::{Link, MapCore, MapFlags, OpenObject, ProgramMut, RingBuffer, RingBufferBuilder};
 use plain::Plain;
 
 use super::ledger::Ledger;
+use super::wakeups::Bursts;
 use super::{Probe, kernel_map, kernel_types, refusal, run_stats};
 use crate::collector::Kept;
 use crate::courtesy;
@@ -59,32 +62,63 @@ pub struct Group {
     pub pushed: u64,
 }
 
+/// One exchange from end to end; times are CLOCK_MONOTONIC ns.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Request {
+    /// A client asked.
+    pub accepted: bool,
+    /// The target's own port where a client asked.
+    pub port: u16,
+    /// The other end.
+    pub peer: SocketAddr,
+    /// Process of the target.
+    pub tgid: u32,
+    /// The first byte arrived, or was written.
+    pub began_ns: u64,
+    /// Thread that read the question, or asked it.
+    pub began_tid: u32,
+    /// The question was read, or the answer to it.
+    pub read_ns: u64,
+    /// The answer was begun, or arrived.
+    pub ended_ns: u64,
+    /// Thread that answered, or read the answer.
+    pub ended_tid: u32,
+}
+
 // SAFETY: integers only, and no padding that is read: any bytes are valid. Generated from the C source.
 unsafe impl Plain for types::group_key {}
+// SAFETY: as above.
+unsafe impl Plain for types::request {}
 // SAFETY: as above.
 unsafe impl Plain for types::exchange_counts {}
 
 /// The loaded and attached probe.
 pub struct Exchanges<'o> {
     skel: skel::ExchangesSkel<'o>,
+    ring: RingBuffer<'o>,
+    requests: Requests,
     links: Vec<Link>,
     /// What was told so far, by the number of the group.
     told: Vec<types::group>,
 }
 
 impl<'o> Exchanges<'o> {
-    /// Loads the programs beside a ledger, whose threads' connections they look at, and attaches them. At `ports` somebody
-    /// listens.
+    /// Loads the programs beside a ledger, whose threads' connections they look at, and attaches them. `bursts` are those of
+    /// the wakeups; at `ports` somebody listens.
     ///
     /// # Errors
     /// The kernel refuses, or shows no writes to sockets (before 6.3).
     pub fn load(
         storage: &'o mut MaybeUninit<OpenObject>,
         ledger: &Ledger<'_>,
+        bursts: Option<&Bursts>,
         ports: impl IntoIterator<Item = u16>,
     ) -> Result<Self> {
         let mut open = refusal::open(skel::ExchangesSkelBuilder::default(), storage, "the programs of exchanges")?;
         open.maps.threads.reuse_fd(ledger.threads().as_fd()).context("failed to share the map of threads")?;
+        if let Some(bursts) = bursts {
+            open.maps.bursts.reuse_fd(bursts.0.as_fd()).context("failed to share the map of bursts")?;
+        }
         if let Some(rodata) = open.maps.rodata_data.as_deref_mut() {
             rodata.task_type = kernel_types::task();
         }
@@ -95,7 +129,8 @@ impl<'o> Exchanges<'o> {
         open.progs.on_write.set_autoload(has_write);
         open.progs.on_sent.set_autoload(!has_write);
         let skel = refusal::load(open, "the kernel refused the programs of exchanges")?;
-        let mut loaded = Self { skel, links: Vec::new(), told: Vec::new() };
+        let (requests, ring) = collected(&skel.maps.requests)?;
+        let mut loaded = Self { skel, ring, requests, links: Vec::new(), told: Vec::new() };
         loaded.listen(ports); // before a connection is met
         loaded.follow()?;
         Ok(loaded)
@@ -162,6 +197,15 @@ impl<'o> Exchanges<'o> {
         Ok(all)
     }
 
+    /// Exchanges that ended in bursts since the last call.
+    ///
+    /// # Errors
+    /// The ring fails.
+    pub fn requests(&self) -> Result<Vec<Request>> {
+        self.ring.consume().context("failed to read the ring of requests")?;
+        Ok(self.requests.take())
+    }
+
     fn counts(&self) -> Result<types::exchange_counts> {
         let mut sum = types::exchange_counts::default();
         for c in kernel_map::per_cpu::<types::exchange_counts>(&self.skel.maps.exchange_counts)? {
@@ -170,6 +214,8 @@ impl<'o> Exchanges<'o> {
             sum.states += c.states;
             sum.kept += c.kept;
             sum.lost += c.lost;
+            sum.requests += c.requests;
+            sum.requests_lost += c.requests_lost;
         }
         Ok(sum)
     }
@@ -197,11 +243,14 @@ impl Probe for Exchanges<'_> {
 
     fn losses(&self) -> Result<Vec<Kept>> {
         let c = self.counts()?;
-        Ok(vec![Kept { what: "connections", kept: c.kept, lost: c.lost }])
+        Ok(vec![
+            Kept { what: "connections", kept: c.kept, lost: c.lost },
+            Kept { what: "requests told in full", kept: c.requests, lost: c.requests_lost },
+        ])
     }
 
     fn map_bytes(&self) -> u64 {
-        run_stats::map_bytes(self.skel.object(), &["threads"])
+        run_stats::map_bytes(self.skel.object(), &["threads", "bursts"])
     }
 
     fn detach(&mut self) {
@@ -234,12 +283,46 @@ fn difference(key: Option<&types::group_key>, now: &types::group, told: &types::
 }
 
 fn address(key: &types::group_key) -> SocketAddr {
-    let [a, b, c, d, ..] = key.peer;
-    let ip = match key.family {
+    SocketAddr::new(ip(key.family, key.peer), key.port)
+}
+
+fn ip(family: u16, address: [u8; 16]) -> IpAddr {
+    let [a, b, c, d, ..] = address;
+    match family {
         2 => IpAddr::V4(Ipv4Addr::new(a, b, c, d)),
-        _ => Ipv6Addr::from(key.peer).to_canonical(),
-    };
-    SocketAddr::new(ip, key.port)
+        _ => Ipv6Addr::from(address).to_canonical(),
+    }
+}
+
+/// What a ring of requests holds, as it is read.
+type Requests = Rc<RefCell<Vec<Request>>>;
+
+fn collected<'o>(map: &dyn MapCore) -> Result<(Requests, RingBuffer<'o>)> {
+    let requests = Requests::default();
+    let sink = Rc::clone(&requests);
+    let mut rings = RingBufferBuilder::new();
+    rings.add(map, move |bytes| {
+        sink.borrow_mut().extend(parse(bytes));
+        0
+    })?;
+    Ok((requests, rings.build().context("failed to map the ring of requests")?))
+}
+
+/// One record of the ring; `None` = it is too short.
+pub(crate) fn parse(bytes: &[u8]) -> Option<Request> {
+    let raw: types::request = kernel_map::row(bytes)?;
+    let accepted = raw.accepted != 0;
+    Some(Request {
+        accepted,
+        port: if accepted { raw.ports.local } else { 0 },
+        peer: SocketAddr::new(ip(raw.ports.family, raw.ports.peer), raw.ports.remote),
+        tgid: raw.tgid,
+        began_ns: raw.began,
+        began_tid: raw.began_tid,
+        read_ns: raw.read,
+        ended_ns: raw.ended,
+        ended_tid: raw.ended_tid,
+    })
 }
 
 /// The middle of a bin of `bpf/histogram.bpf.h`, ns.

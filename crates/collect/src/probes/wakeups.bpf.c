@@ -10,7 +10,7 @@
  * Waits are picked as beads on a string of blocked time, one a millisecond on average: a long wait is always picked,
  * short ones in proportion to their length, and a row says how much blocked time it stands for. Stacks are taken of
  * those alone, while the sleeper still sleeps; of a short wait like the thread's last one, of every eighth on average,
- * because two stacks cost more than all the rest of a row.
+ * because two stacks cost more than all the rest of a row. In a burst every wait is picked.
  */
 #include "kernel.h"
 
@@ -25,6 +25,7 @@
 #include "socket.bpf.h"
 #include "awaited.bpf.h"
 #include "followed.bpf.h"
+#include "burst.bpf.h"
 
 /* --- settings ------------------------------------------------------------------------------- */
 
@@ -315,7 +316,7 @@ int BPF_PROG(on_waking, struct task_struct *task)
 	c->waits++;
 	if (is_asking(waker))
 		s->asked++;
-	if (!wait || s->blocked < s->next || !has_turn(now, c))
+	if (!wait || !(in_burst(now) || (s->blocked >= s->next && has_turn(now, c))))
 		return 0;
 	row = bpf_ringbuf_reserve(&wakeups, sizeof(*row), 0);
 	if (!row) {

@@ -9,7 +9,7 @@ use std::rc::Rc;
 
 use anyhow::{Context, Result};
 use libbpf_rs::skel::{OpenSkel as _, Skel};
-use libbpf_rs::{Link, OpenObject, ProgramMut, RingBuffer, RingBufferBuilder};
+use libbpf_rs::{Link, MapCore, MapFlags, MapHandle, OpenObject, ProgramMut, RingBuffer, RingBufferBuilder};
 use plain::Plain;
 use recording::tables::Gap;
 
@@ -124,7 +124,34 @@ pub struct Counts {
 // and rings are.
 unsafe impl Plain for types::wakeup {}
 // SAFETY: as above.
+unsafe impl Plain for types::burst {}
+// SAFETY: as above.
 unsafe impl Plain for types::wakeup_counts {}
+
+/// Bursts of full detail, in which every wait gets a row; the probe of exchanges knows by the same map whether one is on.
+pub struct Bursts(pub(super) MapHandle);
+
+impl Bursts {
+    /// Begins a burst of so many events; 0 = ends it.
+    ///
+    /// # Errors
+    /// The map cannot be written.
+    pub fn begin(&self, events: i64) -> Result<()> {
+        let mut bytes = [0; size_of::<types::burst>()];
+        bytes[..size_of::<i64>()].copy_from_slice(&events.to_ne_bytes());
+        self.0.update(&0u32.to_ne_bytes(), &bytes, MapFlags::ANY).context("failed to begin a burst")
+    }
+
+    /// When the events of the last burst were used up, CLOCK_MONOTONIC ns; none = it goes on.
+    ///
+    /// # Errors
+    /// The map cannot be read.
+    pub fn ended_ns(&self) -> Result<Option<u64>> {
+        let bytes = self.0.lookup(&0u32.to_ne_bytes(), MapFlags::ANY).context("failed to read a burst")?;
+        let burst: Option<types::burst> = bytes.and_then(|bytes| kernel_map::row(&bytes));
+        Ok(burst.map(|burst| burst.ended_at).filter(|at| *at > 0))
+    }
+}
 
 /// The loaded and attached probe.
 pub struct Wakeups<'o> {
@@ -205,6 +232,14 @@ impl<'o> Wakeups<'o> {
     pub fn rows(&self) -> Result<Vec<Wakeup>> {
         self.ring.consume().context("failed to read the ring of wakeups")?;
         Ok(self.fresh.take())
+    }
+
+    /// The bursts, for who is to begin them.
+    ///
+    /// # Errors
+    /// The map's descriptor cannot be duplicated.
+    pub fn bursts(&self) -> Result<Bursts> {
+        Ok(Bursts(MapHandle::try_from(&self.skel.maps.bursts).context("failed to share the map of bursts")?))
     }
 
     /// What was counted and lost.

@@ -85,8 +85,13 @@ impl Chain {
 
 /// All chains of a walk, those that explain most time first.
 pub(super) fn of(walk: &Walk) -> Vec<Chain> {
+    of_nodes(walk, &walk.waits)
+}
+
+/// The same of other waits of the target.
+pub(super) fn of_nodes(walk: &Walk, nodes: &BTreeMap<Who, Node>) -> Vec<Chain> {
     let mut chains = Vec::new();
-    collect(walk, &walk.waits, &mut Vec::new(), &mut chains);
+    collect(walk, nodes, &mut Vec::new(), &mut chains);
     chains.sort_by(|a, b| b.ns.total_cmp(&a.ns));
     chains
 }

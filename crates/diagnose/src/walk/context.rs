@@ -27,7 +27,12 @@ pub struct Context<'a, 'r> {
 impl Context<'_, '_> {
     /// Books `ns` on the wait of a row.
     pub fn book<'n>(&self, row: &Wakeup, ns: f64, nodes: &'n mut BTreeMap<Who, Node>) -> &'n mut Node {
-        let node = nodes.entry(self.who(row)).or_default();
+        self.book_on(self.who(row), row, ns, nodes)
+    }
+
+    /// The same under another name.
+    pub fn book_on<'n>(&self, who: Who, row: &Wakeup, ns: f64, nodes: &'n mut BTreeMap<Who, Node>) -> &'n mut Node {
+        let node = nodes.entry(who).or_default();
         node.ns += ns;
         node.waits += 1;
         node.number += ns / row.wait_ns.max(1) as f64;

@@ -65,9 +65,20 @@ impl<'r> Timelines<'r> {
         self.threads.values().flatten()
     }
 
+    /// The waits of a thread.
+    pub fn waits_of(&self, tid: u32) -> &[Wait<'r>] {
+        self.threads.get(&tid).map_or(&[][..], Vec::as_slice)
+    }
+
+    /// The last wait of a thread that ended by then.
+    pub fn last_wait(&self, tid: u32, by: f64) -> Option<&Wait<'r>> {
+        let waits = self.waits_of(tid);
+        waits.get(waits.partition_point(|wait| wait.end() <= by).checked_sub(1)?)
+    }
+
     /// What thread `tid` did from the span's begin to its end.
     pub fn activity(&self, tid: u32, (from, until): (f64, f64)) -> Activity<'r> {
-        let waits = self.threads.get(&tid).map_or(&[][..], Vec::as_slice);
+        let waits = self.waits_of(tid);
         let first = waits.partition_point(|wait| wait.end() <= from);
         let mut activity = Activity::default();
         let mut at = from;

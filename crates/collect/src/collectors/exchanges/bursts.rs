@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Bursts of full detail, one a slice: all waits and all exchanges, until so many events are used up. From them single requests
+//! are told from end to end.
+
+use std::mem::replace;
+
+use anyhow::Result;
+use recording::tables;
+
+use crate::clock;
+use crate::probes::exchanges::Request;
+use crate::probes::wakeups;
+
+/// Events of a burst: some 2 ms of CPU time in the target's threads, and as much of this process.
+const EVENTS: i64 = 2_000;
+
+/// The bursts of a capture.
+pub struct Bursts {
+    probe: wakeups::Bursts,
+    /// When the one that is on began, CLOCK_MONOTONIC ns; none = none is.
+    began_ns: Option<u64>,
+}
+
+impl Bursts {
+    pub fn new(probe: wakeups::Bursts) -> Self {
+        Self { probe, began_ns: None }
+    }
+
+    /// Ends the burst of the slice that ends now, and begins the next one if exchanges are followed.
+    pub fn slice(&mut self, start_ns: u64, follows: bool) -> Result<Option<tables::Burst>> {
+        let used_up = self.probe.ended_ns()?;
+        self.probe.begin(if follows { EVENTS } else { 0 })?;
+        let now = clock::monotonic_ns();
+        let began = replace(&mut self.began_ns, follows.then_some(now));
+        let burst = began.map(|began| {
+            let ended = used_up.unwrap_or(now);
+            tables::Burst { t_ns: ended.saturating_sub(start_ns), length_ns: ended.saturating_sub(began) }
+        });
+        Ok(burst)
+    }
+}
+
+/// Rows of requests.
+pub fn rows(start_ns: u64, requests: Vec<Request>) -> Vec<tables::Request> {
+    let after_start = |ns: u64| ns.saturating_sub(start_ns);
+    let row = |r: Request| tables::Request {
+        t_ns: after_start(r.ended_ns),
+        role: if r.accepted { "accepted" } else { "made" }.into(),
+        port: r.port.into(),
+        peer: r.peer.to_string(),
+        pid: r.tgid,
+        began_ns: after_start(r.began_ns),
+        began_tid: r.began_tid,
+        read_ns: after_start(r.read_ns),
+        ended_tid: r.ended_tid,
+    };
+    requests.into_iter().map(row).collect()
+}

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The critical path of requests: from the answer back to the arrival of what was asked, who kept it at each moment.
+//!
+//! In bursts of full detail every wait and every exchange has a row. The thread that wrote the answer ran since its last
+//! wakeup; before that it waited, for what the walk says; or it was handed the request by whoever woke it, and the path goes on
+//! there. Where the answer followed one to a question of the target's own, the path goes on where that was asked. The parts of a
+//! request add up to its response time. What the kernel does not see (one task of a runtime waits for another) is a part of its
+//! own.
+
+mod back;
+#[cfg(test)]
+mod tests;
+mod tree;
+mod whole;
+
+use std::collections::BTreeMap;
+
+use recording::tables::{Request, Wakeup};
+
+use super::context::Context;
+use super::ends::Ends;
+use super::timelines::Timelines;
+use super::{Walk, chains};
+use crate::answer::Gap;
+use crate::case::{Case, Fact};
+use crate::facts::stacks::Stacks;
+use crate::statistics::share;
+use tree::Tree;
+pub use tree::{Part, What};
+use whole::Whole;
+
+/// Requests that are walked at most, the last ones; of more, each group would say the same.
+const MOST: usize = 10_000;
+
+/// Where the time of some requests went.
+#[derive(Clone, Debug, Default)]
+pub struct Group {
+    /// How many.
+    pub requests: u64,
+    /// Their response times, added up, ns.
+    pub ns: f64,
+    /// What it went to, most first; adds up to `ns`.
+    pub parts: Vec<Part>,
+}
+
+/// The paths of requests at one port.
+#[derive(Clone, Debug, Default)]
+pub struct Paths {
+    /// Own port.
+    pub port: u32,
+    /// All that were followed.
+    pub all: Group,
+    /// Those about as long as half of them.
+    pub half: Group,
+    /// The slowest one in a hundred.
+    pub slow: Group,
+    /// The slowest.
+    pub worst: Group,
+}
+
+/// The paths by port, the one with most requests first.
+pub struct RequestPaths {
+    /// Them.
+    pub ports: Vec<Paths>,
+}
+
+impl RequestPaths {
+    /// At the port with most requests.
+    pub fn busiest(&self) -> Option<&Paths> {
+        self.ports.first()
+    }
+}
+
+impl Group {
+    /// Share of the time that is in parts of a kind.
+    pub fn share(&self, wanted: impl Fn(&Part) -> bool) -> f64 {
+        share(self.parts.iter().filter(|part| wanted(part)).map(|part| part.ns).sum(), self.ns)
+    }
+}
+
+impl Fact for RequestPaths {
+    fn compute(case: &Case) -> Result<Self, Gap> {
+        let rows = case.recording.rows::<Request>();
+        if rows.is_empty() {
+            return Err(Gap::not_recorded("request", "no request was followed from end to end"));
+        }
+        let (walk, stacks) = (case.fact::<Walk>()?, case.fact::<Stacks>()?);
+        let ends = Ends::new(case, &stacks)?;
+        let context = Context {
+            case,
+            ends: &ends,
+            timelines: &Timelines::new(case, case.recording.rows::<Wakeup>(), &ends),
+            target: &walk.target,
+            hand_offs: &walk.hand_offs,
+            sites: &walk.sites,
+        };
+        let whole = Whole::new(case, rows);
+        let mut by_port: BTreeMap<u32, Vec<&Request>> = BTreeMap::new();
+        for request in whole.asked.iter().rev().take(MOST) {
+            by_port.entry(request.port).or_default().push(request);
+        }
+        let of = |(port, requests)| paths(&walk, &context, &whole, port, requests);
+        let mut ports: Vec<Paths> = by_port.into_iter().map(of).collect();
+        ports.sort_by_key(|paths| std::cmp::Reverse(paths.all.requests));
+        Ok(Self { ports })
+    }
+}
+
+/// How far around the middle requests are taken for usual ones, of all.
+const AROUND: f64 = 0.1;
+
+fn paths(walk: &Walk, context: &Context<'_, '_>, whole: &Whole<'_>, port: u32, mut requests: Vec<&Request>) -> Paths {
+    requests.sort_by_key(|request| whole::length_ns(request));
+    let number = requests.len();
+    let at = |part: f64| (number as f64 * part) as usize;
+    let group = |from: usize, until: usize| {
+        let mut tree = Tree::default();
+        for request in &requests[from.min(number - 1)..until.clamp(from.min(number - 1) + 1, number)] {
+            back::walk(context, whole, request, &mut tree);
+        }
+        tree.group(|nodes| chains::of_nodes(walk, nodes))
+    };
+    Paths {
+        port,
+        all: group(0, number),
+        half: group(at(0.5 - AROUND), at(0.5 + AROUND)),
+        slow: group(at(0.99), number),
+        worst: group(number - 1, number),
+    }
+}

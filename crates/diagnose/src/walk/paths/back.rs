@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0
+//! One request, walked backwards.
+
+use recording::tables::Request;
+
+use super::tree::Tree;
+use super::whole::{Whole, length_ns};
+use crate::case::Case;
+use crate::syscall::{Family, family};
+use crate::walk::context::Context;
+use crate::walk::waits::Wait;
+use crate::walk::walker::Walker;
+use crate::walk::{End, Kind, SLEEP, Who, kind_of_thread};
+
+/// Hops of a path from thread to thread; what lies before counts as unseen.
+const MAX_HOPS: usize = 64;
+
+/// Where on the way back a path is: this thread had the request until then.
+#[derive(Clone, Copy)]
+struct At {
+    tid: u32,
+    ns: f64,
+}
+
+struct Back<'a, 'r> {
+    context: &'a Context<'a, 'r>,
+    whole: &'a Whole<'r>,
+    request: &'a Request,
+    tree: &'a mut Tree,
+    /// When what was asked was read.
+    read: f64,
+}
+
+/// Adds the parts of a request.
+pub fn walk<'r>(context: &Context<'_, 'r>, whole: &Whole<'r>, request: &Request, tree: &mut Tree) {
+    tree.begin(length_ns(request) as f64);
+    let end = request.t_ns as f64;
+    let read = (request.read_ns as f64).min(end);
+    let mut back = Back { context, whole, request, tree, read };
+    let mut at = At { tid: request.ended_tid, ns: end };
+    for _ in 0..MAX_HOPS {
+        if at.ns <= read {
+            break;
+        }
+        at = back.step(at);
+    }
+    back.inside(at.tid, (read, at.ns));
+    back.is_at(request.began_tid, (request.began_ns as f64, read), true);
+}
+
+impl Back<'_, '_> {
+    /// Explains the time before `at`, back to where somebody else had the request or the same thread began to wait.
+    fn step(&mut self, at: At) -> At {
+        let woken = self.context.timelines.last_wait(at.tid, at.ns).filter(|wait| wait.end() > self.read);
+        let since = woken.map_or(self.read, Wait::end);
+        if let Some(question) = self.whole.question(at.tid, (self.read, at.ns)).filter(|q| q.read_ns as f64 >= since) {
+            return self.asked(at, question);
+        }
+        let Some(wait) = woken else {
+            self.ran(at.tid, (self.read, at.ns));
+            return At { tid: at.tid, ns: self.read };
+        };
+        self.ran(at.tid, (since, at.ns));
+        self.waited(at.tid, wait)
+    }
+
+    /// The answer to a question of the target's own came, and the path goes on where that was asked.
+    fn asked(&mut self, at: At, question: &Request) -> At {
+        let (began, came) = (question.began_ns as f64, question.t_ns as f64);
+        let read = (question.read_ns as f64).min(at.ns);
+        let came = came.clamp(began, read);
+        self.ran(at.tid, (read, at.ns));
+        self.is_at(at.tid, (came, read), true);
+        let waiter = self.context.timelines.last_wait(at.tid, read).filter(|wait| wait.end() > began);
+        let (pid, comm) = self.thread(at.tid);
+        let call = waiter.map_or("none".to_string(), |wait| self.context.case.syscall(wait.row.syscall));
+        let who = Who { pid, comm, call, fd_kind: "socket".into(), peer: question.peer.clone(), path: String::new() };
+        let ns = came - began;
+        let node = self.tree.side(false).waits.entry(who).or_default();
+        (node.ns, node.waits, node.number) = (node.ns + ns, node.waits + 1, node.number + 1.0);
+        match waiter {
+            Some(wait) => Walker::new(self.context).follow(wait.row, (began, came), ns, node),
+            None => node.end(unseen(question.pid), ns),
+        }
+        At { tid: question.began_tid, ns: began.max(self.read) }
+    }
+
+    /// A wait that ended within the request: it was for it, or somebody handed the request over then.
+    fn waited(&mut self, tid: u32, wait: &Wait<'_>) -> At {
+        let Context { case, ends, target, hand_offs, .. } = self.context;
+        let row = wait.row;
+        let serves_many = family(&case.syscall(row.syscall)) == Family::Poll && !hand_offs.serves(tid);
+        if wait.begin() >= self.read && !serves_many {
+            self.blocked(wait, (wait.begin(), wait.end()), None);
+            return At { tid, ns: wait.begin() };
+        }
+        // It was free until then: whoever woke it had the request, if that can be told.
+        let end = ends.of(row);
+        let handed = end.is_none() && target.contains(&row.waker_pid) && row.waker_tid != tid;
+        let rest = (self.read, wait.end());
+        let start = At { tid: self.request.began_tid, ns: self.read };
+        match end.map(|end| end.kind) {
+            _ if handed => At { tid: row.waker_tid, ns: wait.end() },
+            // A loop with several requests under way: its timer may have been for another one of them.
+            Some(Kind::Timer) if !self.answered_others(tid, rest) => {
+                self.blocked(wait, rest, Some(SLEEP));
+                start
+            }
+            Some(Kind::Timer | Kind::Client | Kind::Packet | Kind::Interrupt | Kind::Kernel | Kind::TcpTimer) => {
+                self.inside(tid, rest);
+                start
+            }
+            _ => {
+                self.blocked(wait, rest, None);
+                start
+            }
+        }
+    }
+
+    /// Whether a thread answered other requests meanwhile, or took some.
+    fn answered_others(&self, tid: u32, span: (f64, f64)) -> bool {
+        self.whole.moment(tid, span).is_some()
+    }
+
+    /// Books a wait of which the span belongs to the request.
+    fn blocked(&mut self, wait: &Wait<'_>, span: (f64, f64), kind: Option<&str>) {
+        let ns = span.1 - span.0;
+        let waits = &mut self.tree.side(false).waits;
+        let mut who = self.context.who(wait.row);
+        if let Some(kind) = kind {
+            who.fd_kind = kind.to_string();
+        }
+        let node = self.context.book_on(who, wait.row, ns, waits);
+        Walker::new(self.context).follow(wait.row, span, ns, node);
+    }
+
+    /// A thread was awake; before it last had to do with another request, it was not at this one.
+    fn ran(&mut self, tid: u32, (from, until): (f64, f64)) {
+        let turn = self.whole.moment(tid, (from, until)).unwrap_or(from);
+        self.is_at(tid, (turn, until), false);
+        self.is_at(tid, (from, turn), true);
+    }
+
+    /// Books what a thread did in a span.
+    fn is_at(&mut self, tid: u32, span: (f64, f64), before: bool) {
+        if span.1 <= span.0 {
+            return;
+        }
+        let activity = self.context.timelines.activity(tid, span);
+        let (pid, comm) = self.thread(tid);
+        let side = self.tree.side(before);
+        for (kind, ns) in activity.active {
+            *side.awake.entry((kind, pid, comm.clone())).or_default() += ns;
+        }
+        for part in activity.waits {
+            let node = self.context.book(part.row, part.length(), &mut side.waits);
+            Walker::new(self.context).follow(part.row, part.span, part.length(), node);
+        }
+    }
+
+    fn inside(&mut self, tid: u32, (from, until): (f64, f64)) {
+        let (pid, comm) = self.thread(tid);
+        self.tree.inside(pid, &comm, until - from);
+    }
+
+    fn thread(&self, tid: u32) -> (u32, String) {
+        let known = self.context.timelines.waits_of(tid).first().map(|wait| (wait.row.pid, wait.row.comm.as_str()));
+        let (pid, comm) = known.unwrap_or_else(|| named(self.context.case, tid, self.request.pid));
+        (pid, kind_of_thread(comm))
+    }
+}
+
+/// A thread's process and name, as the ledger has it.
+fn named<'c>(case: &'c Case, tid: u32, pid: u32) -> (u32, &'c str) {
+    let rows = case.recording.rows::<recording::tables::Thread>();
+    rows.iter().find(|row| row.tid == tid).map_or((pid, ""), |row| (row.pid, row.comm.as_str()))
+}
+
+fn unseen(pid: u32) -> End {
+    End { kind: Kind::Unseen, pid, comm: String::new(), detail: String::new() }
+}

@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Paths over requests written as text, and over random ones.
+
+use std::fmt::Write as _;
+
+use recording::text::parse;
+
+use super::{Group, RequestPaths};
+use crate::case::Case;
+
+const HEAD: &str = "meta host.arch=x86_64 length_ns=1e9 target.pids=[1]
+    process pid=1 listen=[\"tcp 0.0.0.0:80\"]
+    burst t_ns=1e9 length_ns=1e9
+    frame id=1 symbol=hrtimer_wakeup module=kernel kind=kernel
+    frame id=2 symbol=net_rx_action module=kernel kind=kernel
+    stack id=1 frames=[1]
+    stack id=2 frames=[2]\n";
+
+fn all(rows: &str) -> Group {
+    let recording = parse(&format!("{HEAD}{rows}")).unwrap();
+    Case::new(&recording).fact::<RequestPaths>().unwrap().busiest().unwrap().all.clone()
+}
+
+/// Words and ms of what took longest.
+fn told(rows: &str) -> Vec<(String, f64)> {
+    let group = all(rows);
+    let sum: f64 = group.parts.iter().map(|part| part.ns).sum();
+    assert!((sum - group.ns).abs() < 1.0, "{sum} is not {}", group.ns);
+    group.parts.iter().map(|part| (part.words(), (part.ns / 1e4).round() / 100.0)).collect()
+}
+
+/// A request that thread 1 reads at 101 ms and `by` answers at 150 ms.
+fn request(by: u32) -> String {
+    format!("request t_ns=150e6 role=accepted port=80 pid=1 began_ns=100e6 began_tid=1 read_ns=101e6 ended_tid={by}\n")
+}
+
+/// A wait of a thread of the target that ended because of a packet, a timer, or another thread.
+fn wait(tid: u32, at_ms: f64, ms: f64, rest: &str) -> String {
+    let (at, ns) = (at_ms * 1e6, ms * 1e6);
+    format!(
+        "wakeup t_ns={at:.0} pid=1 tid={tid} comm=t{tid} wait_ns={ns:.0} blocked_ns={ns:.0} since_ns={:.0} waits=1 cpu_ns=1e5 {rest}\n",
+        (at - ns - 100_000.0).max(0.0)
+    )
+}
+
+const PACKET: &str = "syscall=0 family=2 local_port=80 remote_port=5000 context=interrupt waker_stack=2";
+const TIMER: &str = "syscall=35 context=interrupt waker_stack=1";
+
+#[test]
+fn a_thread_that_sleeps_with_the_request_in_hand() {
+    let told = told(&format!("{}{}{}", request(1), wait(1, 100.0, 50.0, PACKET), wait(1, 149.0, 40.0, TIMER)));
+    assert_eq!(told[0], ("t1/1 in nanosleep".to_string(), 40.0));
+    assert_eq!(told[1], ("t1/1 on a CPU".to_string(), 9.0));
+}
+
+#[test]
+fn one_reads_it_another_sleeps_and_answers() {
+    let handed = "syscall=202 args=[7,128,9,0] context=thread waker_pid=1 waker_tid=1 waker_comm=t1 waker_syscall=202";
+    let rows = [request(2), wait(1, 100.0, 50.0, PACKET), wait(2, 105.0, 90.0, handed), wait(2, 145.0, 38.0, TIMER)];
+    let told = told(&rows.concat());
+    assert_eq!(told[0].1, 38.0, "{told:?}");
+    assert!(told[0].0.starts_with("t2/1 in nanosleep"), "{told:?}");
+    let ran: f64 = told.iter().filter(|(words, _)| words.contains("on a CPU")).map(|(_, ms)| ms).sum();
+    assert!((ran - 12.0).abs() < 0.1, "{told:?}");
+}
+
+#[test]
+fn a_loop_that_asks_somebody_else() {
+    let made =
+        "request t_ns=140e6 role=made peer=10.0.0.9:5432 pid=1 began_ns=110e6 began_tid=1 read_ns=141e6 ended_tid=1\n";
+    let poll =
+        |peer| format!("syscall=232 family=2 local_port=4000 remote_port={peer} context=interrupt waker_stack=2");
+    // Others ask meanwhile: that the loop waits for them is no wait of this request.
+    let rows = [request(1), made.to_string(), wait(1, 125.0, 14.0, PACKET), wait(1, 140.9, 15.0, &poll(5432))];
+    let told = told(&rows.concat());
+    assert_eq!((told[0].1, told[0].0.contains("10.0.0.9:5432")), (30.0, true), "{told:?}");
+}
+
+#[test]
+fn the_reader_was_asleep_when_it_came() {
+    let late = "request t_ns=150e6 role=accepted port=80 pid=1 began_ns=100e6 began_tid=1 read_ns=149e6 ended_tid=1\n";
+    let told = told(&format!("{late}{}", wait(1, 148.0, 60.0, TIMER)));
+    assert_eq!(told[0], ("before its turn: t1/1 in nanosleep".to_string(), 48.0));
+}
+
+#[test]
+fn a_timer_of_a_loop_with_several_requests_may_be_for_another() {
+    let poll = "syscall=232 context=interrupt waker_stack=1";
+    let other = "request t_ns=130e6 role=accepted port=80 pid=1 began_ns=90e6 began_tid=1 read_ns=91e6 ended_tid=1\n";
+    let alone = told(&format!("{}{}", request(1), wait(1, 149.0, 40.0, poll)));
+    assert!(alone[0].0.contains("t1/1 in a sleep (epoll_wait)") && alone[0].1 == 48.0, "{alone:?}");
+    let both = all(&format!("{}{other}{}{}", request(1), wait(1, 129.0, 30.0, poll), wait(1, 149.0, 15.0, poll)));
+    assert!(both.parts[0].words().contains("where the kernel sees no wait"), "{:?}", both.parts[0]);
+}
+
+#[test]
+fn a_request_that_no_burst_holds_is_left_out() {
+    let text =
+        format!("{HEAD}wakeup\n{}", request(1)).replace("burst t_ns=1e9 length_ns=1e9", "burst t_ns=1e9 length_ns=8e8");
+    let recording = parse(&text).unwrap();
+    assert!(Case::new(&recording).fact::<RequestPaths>().unwrap().busiest().is_none());
+}
+
+/// Anything in any order, by chance.
+fn random(seed: u64) -> String {
+    let mut rng = fastrand::Rng::with_seed(seed);
+    let mut text = HEAD.to_string();
+    for _ in 0..rng.u32(0..40) {
+        let thread = format!(
+            "syscall=202 args=[7,128,2,0] context=thread waker_pid=1 waker_tid={} waker_syscall=202",
+            rng.u32(1..5)
+        );
+        let why = [PACKET, TIMER, &thread, "syscall=232 context=interrupt waker_stack=1"][rng.usize(0..4)];
+        text += &wait(rng.u32(1..5), 1.0 + rng.f64() * 200.0, 0.1 + rng.f64() * 60.0, why);
+    }
+    for _ in 0..rng.u32(1..20) {
+        let (role, port) = if rng.bool() { ("accepted", 80) } else { ("made", 0) };
+        let began = rng.u64(1..150);
+        let read = began + rng.u64(0..20);
+        let (end, from, by) = (read + rng.u64(0..60), rng.u32(1..5), rng.u32(1..5));
+        writeln!(
+            text,
+            "request t_ns={end}e6 role={role} port={port} peer=10.0.0.9:1 pid=1 began_ns={began}e6 began_tid={from} read_ns={read}e6 ended_tid={by}"
+        )
+        .unwrap();
+    }
+    text
+}
+
+#[test]
+fn parts_add_up_whatever_happened() {
+    for seed in 0..300 {
+        let recording = parse(&random(seed)).unwrap();
+        let case = Case::new(&recording);
+        let Ok(paths) = case.fact::<RequestPaths>() else { continue };
+        for group in paths.ports.iter().flat_map(|p| [&p.all, &p.half, &p.slow, &p.worst]) {
+            let sum: f64 = group.parts.iter().map(|part| part.ns).sum();
+            assert!((sum - group.ns).abs() <= group.ns * 1e-6 + 1.0, "seed {seed}: {sum} {}", group.ns);
+        }
+    }
+}

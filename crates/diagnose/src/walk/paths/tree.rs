@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Parts of many paths, added up.
+
+use std::collections::BTreeMap;
+
+use super::Group;
+use crate::walk::chains::Chain;
+use crate::walk::{Kind, Node, Who};
+
+/// What a part of a path was.
+#[derive(Clone, Debug, PartialEq)]
+pub enum What {
+    /// A thread was awake: on a CPU, ready, or in waits too short to be looked at.
+    Awake {
+        /// Which.
+        kind: Kind,
+        /// Its process.
+        pid: u32,
+        /// Its name.
+        comm: String,
+    },
+    /// A thread waited, and where that ends.
+    Waits(Box<Chain>),
+    /// One thing in the program waited for another: a task, a queue, a lock of the runtime's. The kernel sees none of them.
+    Inside {
+        /// Process.
+        pid: u32,
+        /// Thread that answered.
+        comm: String,
+    },
+}
+
+/// A part of the time of requests.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Part {
+    /// What it was.
+    pub what: What,
+    /// The thread had not come to the request yet: it was at something else.
+    pub before: bool,
+    /// Time, ns.
+    pub ns: f64,
+}
+
+/// Somebody who was awake.
+type Awake = (Kind, u32, String);
+
+/// The sums.
+#[derive(Default)]
+pub struct Tree {
+    requests: u64,
+    ns: f64,
+    /// What was done for the request, and what the thread was at before it came to it.
+    sides: [Side; 2],
+    inside: BTreeMap<(u32, String), f64>,
+}
+
+/// One of both.
+#[derive(Default)]
+pub struct Side {
+    pub awake: BTreeMap<Awake, f64>,
+    pub waits: BTreeMap<Who, Node>,
+}
+
+impl Tree {
+    /// Begins a request of some length.
+    pub fn begin(&mut self, ns: f64) {
+        self.requests += 1;
+        self.ns += ns;
+    }
+
+    /// What a thread did before it came to the request, or for it.
+    pub fn side(&mut self, before: bool) -> &mut Side {
+        &mut self.sides[usize::from(before)]
+    }
+
+    /// Time in which the kernel saw nothing that the request waited for.
+    pub fn inside(&mut self, pid: u32, comm: &str, ns: f64) {
+        if ns > 0.0 {
+            *self.inside.entry((pid, comm.to_string())).or_default() += ns;
+        }
+    }
+
+    /// The sums as a list; `chains` reads those off waits.
+    pub fn group(self, chains: impl Fn(&BTreeMap<Who, Node>) -> Vec<Chain>) -> Group {
+        let mut parts = Vec::new();
+        for (before, side) in [false, true].into_iter().zip(self.sides) {
+            let awake = side.awake.into_iter().map(|((kind, pid, comm), ns)| (What::Awake { kind, pid, comm }, ns));
+            let waits = chains(&side.waits).into_iter().map(|chain| {
+                let ns = chain.ns;
+                (What::Waits(Box::new(chain)), ns)
+            });
+            parts.extend(awake.chain(waits).map(|(what, ns)| Part { what, before, ns }));
+        }
+        let inside = self.inside.into_iter().map(|((pid, comm), ns)| (What::Inside { pid, comm }, ns));
+        parts.extend(inside.map(|(what, ns)| Part { what, before: false, ns }));
+        parts.sort_by(|a, b| b.ns.total_cmp(&a.ns));
+        Group { requests: self.requests, ns: self.ns, parts }
+    }
+}
+
+impl Part {
+    /// What it was, in words.
+    pub fn words(&self) -> String {
+        let what = match &self.what {
+            What::Awake { kind: Kind::OnCpu, pid, comm } => format!("{comm}/{pid} on a CPU"),
+            What::Awake { kind, pid, comm } => format!("{comm}/{pid}: {}", kind.words()),
+            What::Waits(chain) => waits(chain),
+            What::Inside { pid, comm } => format!("inside {comm}/{pid}, where the kernel sees no wait"),
+        };
+        if self.before { format!("before its turn: {what}") } else { what }
+    }
+}
+
+/// The first link, and where the last one ends.
+fn waits(chain: &Chain) -> String {
+    let (first, last) = (&chain.links[0].who, chain.links.last());
+    let end = match last.filter(|_| chain.links.len() > 1) {
+        Some(last) if last.who.sleeps() => format!("{} in a sleep of its own", last.who.name()),
+        Some(last) => format!("{}: {}", last.who.name(), chain.end.words()),
+        None if first.sleeps() && chain.end.kind == Kind::Timer => {
+            return format!("{} in {}", first.name(), first.call_words());
+        }
+        None if chain.end.name().is_empty() => chain.end.words(),
+        None => format!("{}: {}", chain.end.name(), chain.end.words()),
+    };
+    format!("{} in {} < {end}", first.name(), first.call_words())
+}

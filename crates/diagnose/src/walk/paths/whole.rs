@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+//! What was told in full: requests that began and ended within one burst, and what the target asked meanwhile.
+
+use std::collections::BTreeMap;
+
+use recording::tables::{Burst, Request};
+
+use crate::case::Case;
+
+/// Requests and questions, by who had to do with them.
+pub struct Whole<'r> {
+    /// Requests of clients, in the order of their answers.
+    pub asked: Vec<&'r Request>,
+    /// Questions of the target's, by the thread that read the answer, in the order of that.
+    questions: BTreeMap<u32, Vec<&'r Request>>,
+    /// When a thread read or answered any request of a client.
+    moments: BTreeMap<u32, Vec<u64>>,
+}
+
+/// Response time, ns.
+pub fn length_ns(request: &Request) -> u64 {
+    request.t_ns.saturating_sub(request.began_ns)
+}
+
+impl<'r> Whole<'r> {
+    pub fn new(case: &Case, rows: &'r [Request]) -> Self {
+        let bursts = case.recording.rows::<Burst>();
+        let in_burst = |request: &Request| {
+            bursts.iter().any(|b| b.t_ns.saturating_sub(b.length_ns) <= request.began_ns && request.t_ns <= b.t_ns)
+        };
+        let (asked, made): (Vec<&Request>, Vec<&Request>) = rows.iter().partition(|row| row.role == "accepted");
+        let mut questions: BTreeMap<u32, Vec<&Request>> = BTreeMap::new();
+        made.into_iter().for_each(|row| questions.entry(row.ended_tid).or_default().push(row));
+        questions.values_mut().for_each(|of_thread| of_thread.sort_by_key(|row| row.read_ns));
+        let mut moments: BTreeMap<u32, Vec<u64>> = BTreeMap::new();
+        for row in &asked {
+            moments.entry(row.began_tid).or_default().push(row.read_ns);
+            moments.entry(row.ended_tid).or_default().push(row.t_ns);
+        }
+        moments.values_mut().for_each(|of_thread| of_thread.sort_unstable());
+        let mut asked: Vec<&Request> = asked.into_iter().filter(|row| in_burst(row)).collect();
+        asked.sort_by_key(|row| row.t_ns);
+        Self { asked, questions, moments }
+    }
+
+    /// The question of which a thread read the answer last within a span, if it was asked then too.
+    pub fn question(&self, tid: u32, (from, until): (f64, f64)) -> Option<&'r Request> {
+        let of_thread = self.questions.get(&tid)?;
+        let next = of_thread.partition_point(|row| row.read_ns as f64 <= until);
+        let last = of_thread.get(next.checked_sub(1)?)?;
+        (last.began_ns as f64 >= from && last.read_ns as f64 > from).then_some(*last)
+    }
+
+    /// When a thread last had to do with some request of a client within a span, both ends left out.
+    pub fn moment(&self, tid: u32, (from, until): (f64, f64)) -> Option<f64> {
+        let of_thread = self.moments.get(&tid)?;
+        let next = of_thread.partition_point(|at| (*at as f64) < until);
+        let last = *of_thread.get(next.checked_sub(1)?)? as f64;
+        (last > from).then_some(last)
+    }
+}

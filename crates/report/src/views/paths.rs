@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+//! What requests waited for, from their arrival to the answer: usual ones, slow ones and the slowest, side by side.
+
+use std::collections::BTreeMap;
+
+use diagnose::walk::paths::{Group, Paths, RequestPaths};
+
+use crate::numbers;
+use crate::section::{Block, Column, Section, Terminal, Tone};
+
+use super::Material;
+
+/// Of the time of a group of requests; what is less in all of them is added up in one row.
+const LEAST_SHARE: f64 = 0.02;
+
+/// Rows in the short form.
+const SHORT: usize = 6;
+
+/// The critical path, by what the time went to.
+pub fn view(material: &Material<'_>) -> Option<Section> {
+    let paths = material.case.fact::<RequestPaths>().ok()?;
+    let busiest = paths.busiest()?;
+    let draw = |most: usize| vec![table(busiest, most), note(busiest)];
+    let section = Section::new("paths", "What requests waited for", draw(usize::MAX), Terminal::All);
+    Some(section.kept_as(draw(SHORT)))
+}
+
+fn table(paths: &Paths, most: usize) -> Block {
+    let groups = [&paths.half, &paths.slow, &paths.worst];
+    let mut rows: BTreeMap<String, [f64; 3]> = BTreeMap::new();
+    for (at, group) in groups.iter().enumerate() {
+        for part in &group.parts {
+            rows.entry(part.words()).or_default()[at] += part.ns;
+        }
+    }
+    let share = |ns: &[f64; 3]| {
+        let of = ns.iter().zip(groups).map(|(ns, group)| if group.ns > 0.0 { ns / group.ns } else { 0.0 });
+        of.fold(0.0, f64::max)
+    };
+    let mut rows: Vec<(String, [f64; 3])> = rows.into_iter().collect();
+    rows.sort_by(|a, b| share(&b.1).total_cmp(&share(&a.1)));
+    let told = rows.iter().take_while(|(_, ns)| share(ns) >= LEAST_SHARE).count().min(most);
+    let rest = rows.split_off(told);
+    let mut table = vec![line("from the arrival to the answer", groups.map(|group| group.ns), groups)];
+    table.extend(rows.into_iter().map(|(words, ns)| line(&words, ns, groups)));
+    if !rest.is_empty() {
+        let sum = rest.iter().fold([0.0; 3], |sum, (_, ns)| [sum[0] + ns[0], sum[1] + ns[1], sum[2] + ns[2]]);
+        table.push(line("the rest", sum, groups));
+    }
+    let heads = ["", "usual", "slowest 1 %", "slowest"];
+    let columns =
+        heads.iter().enumerate().map(|(at, head)| if at == 0 { Column::left(head) } else { Column::right(head) });
+    Block::Table { title: String::new(), columns: columns.collect(), rows: table }
+}
+
+/// Mean time a request, by group.
+fn line(words: &str, ns: [f64; 3], groups: [&Group; 3]) -> Vec<String> {
+    let mean = ns.iter().zip(groups).map(|(ns, group)| numbers::seconds(ns / group.requests.max(1) as f64 / 1e9));
+    std::iter::once(words.to_owned()).chain(mean).collect()
+}
+
+fn note(paths: &Paths) -> Block {
+    let text = format!(
+        "Of {} requests at port {}, each followed from its arrival back from its answer; mean time each.",
+        numbers::number(paths.all.requests as f64),
+        paths.port
+    );
+    Block::Text { text, tone: Tone::Plain }
+}
