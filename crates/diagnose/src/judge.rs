@@ -5,17 +5,20 @@ use std::collections::BTreeMap;
 
 use recording::{Recording, tables};
 
-use crate::answer::{Gap, Host, RequestTimes, RuledOut, SCHEMA, TOOL, Target, Unseen, Window};
+use crate::answer::{Gap, Host, Reason, RequestTimes, RuledOut, SCHEMA, TOOL, Target, Unseen, Window};
 use crate::case::Case;
 use crate::comparison::{Named, Per, compare};
 use crate::facts::limits::Limits;
 use crate::facts::quality::Quality;
 use crate::facts::requests::Requests;
+use crate::judgement::paths;
 use crate::ledger::threads::Threads;
 use crate::remarks::{self, Remark, hidden_queues, inner_queues, largest_line, own_clients, unnamed};
-use crate::rules::{Check, NotIt, Outcome, RULES, Statement};
+use crate::rules::{Check, NotIt, Outcome, RULES, Statement, by_path};
 use crate::statistics::ratio;
 use crate::verdict::{Finding, Ledger, Symptom, Verdict};
+use crate::walk::paths::RequestPaths;
+use crate::wording::percent;
 
 /// Diagnoses a recording. Never fails: what is missing is a gap, and too many gaps are the verdict
 /// `not-determined`.
@@ -76,12 +79,17 @@ fn judge(case: &Case<'_>) -> Verdict {
         findings: asked.findings.into_iter().map(|(finding, _)| finding).collect(),
         ruled_out: asked.ruled_out,
         gaps: asked.gaps,
-        requests: case.fact::<Requests>().map_or_else(|_| Vec::new(), |requests| RequestTimes::all(&requests)),
+        requests: requests(case),
         ledger: ledger(case),
         coverage: quality.as_ref().map_or_else(Default::default, |q| q.coverage.clone()),
         cost: quality.as_ref().map_or_else(Default::default, |q| q.cost.clone()),
         comparison: case.comparison.clone(),
     }
+}
+
+fn requests(case: &Case) -> Vec<RequestTimes> {
+    let Ok(requests) = case.fact::<Requests>() else { return Vec::new() };
+    RequestTimes::all(&requests, case.fact::<RequestPaths>().ok().as_deref())
 }
 
 /// Answers of the rules so far.
@@ -97,16 +105,35 @@ impl Asked {
         for rule in RULES {
             let Check::Accuses(check) = rule.check else { continue };
             match check(case) {
-                Ok(Outcome::Found(finding, said)) => self.findings.push((*finding, said)),
-                Ok(Outcome::RuledOut(NotIt { why, could_be, reason, measured })) => {
-                    let cause = rule.cause.to_string();
-                    self.ruled_out.push(RuledOut { cause, why, could_be, reason, measured });
-                }
+                Ok(Outcome::Found(finding, said)) => self.found(case, *finding, said),
+                Ok(Outcome::RuledOut(not_it)) => self.rule_out(rule.cause, not_it),
                 Err(gap) => self.gaps.push(gap.of_cause(rule.cause)),
             }
         }
+        let known = |cause: &str| self.findings.iter().any(|(finding, _)| finding.cause == cause);
+        let by_path = by_path::found(case, known);
+        self.ruled_out.retain(|ruled| !by_path.iter().any(|(finding, _)| finding.cause == ruled.cause));
+        self.gaps.retain(|gap| !by_path.iter().any(|(finding, _)| gap.cause.as_deref() == Some(&finding.cause)));
+        self.findings.extend(by_path);
         rank(&mut self.findings);
         self.ruled_out.sort_by_key(|ruled| !ruled.could_be);
+    }
+
+    /// A finding stands unless requests were seen not to wait for it.
+    fn found(&mut self, case: &Case, finding: Finding, said: Statement) {
+        let Some(part) = paths::not_for_requests(case, &finding.cause) else {
+            return self.findings.push((finding, said));
+        };
+        let why = format!(
+            "threads waited for it, but requests that were followed from end to end spent {} of their time on it: {}",
+            percent(part),
+            said.headline
+        );
+        self.rule_out(&finding.cause, NotIt { why, could_be: true, reason: Reason::Explained, measured: None });
+    }
+
+    fn rule_out(&mut self, cause: &str, NotIt { why, could_be, reason, measured }: NotIt) {
+        self.ruled_out.push(RuledOut { cause: cause.to_string(), why, could_be, reason, measured });
     }
 
     /// The verdict's cause, and what it says.
@@ -160,8 +187,14 @@ fn is_root(root: &Finding, other: &Finding) -> bool {
     other.chain.iter().skip(1).any(|link| link.who == first.who && link.waits_on == first.waits_on)
 }
 
-/// What is explained. A target that uses less than a twentieth of a CPU shows no CPU symptom.
+/// What is explained: how long its clients wait, where that was seen. Else its CPU time; a target that uses less than a
+/// twentieth of a CPU shows no symptom there.
 fn symptom(case: &Case, found: bool) -> Symptom {
+    if let Some(busiest) = case.fact::<Requests>().ok().as_ref().and_then(|requests| requests.busiest()) {
+        let p99 = busiest.response.quantile_ns(0.99) / 1e9;
+        let (kind, unit, source) = ("response-time".into(), "s".into(), "sockets".into());
+        return Symptom { kind, value: p99, unit, baseline: None, source };
+    }
     let cores = case.fact::<Limits>().map_or(0.0, |l| l.cores);
     let kind = if cores >= 0.05 || found { "cpu" } else { "none-seen" };
     let baseline = case.comparison.as_ref().map(|c| c.a.cores);

@@ -4,5 +4,6 @@
 
 pub(crate) mod full;
 pub(crate) mod holders;
+pub(crate) mod paths;
 pub(crate) mod poller;
 pub(crate) mod standing;

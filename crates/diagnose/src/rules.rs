@@ -12,9 +12,11 @@ use crate::verdict::{Evidence, Finding};
 mod at_capacity;
 mod blocked_writer;
 mod busy_poll;
+pub(crate) mod by_path;
 mod cpu_steal;
 mod cpu_throttled;
 mod disk_wait;
+mod event_loop_blocked;
 mod healthy;
 mod hot_code;
 mod memory_pressure;
@@ -42,6 +44,7 @@ pub(crate) static RULES: &[&Rule] = &[
     &memory_pressure::RULE,
     &slow_dns::RULE,
     &pool_exhausted::RULE,
+    &event_loop_blocked::RULE,
     &runtime_pause::RULE,
     &not_determined::RULE,
     &at_capacity::RULE,

@@ -7,6 +7,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::facts::requests::{Endpoint, Lengths, Requests};
+use crate::statistics::{ratio, share};
+use crate::walk::paths::{Group, Part, RequestPaths};
 
 /// The exchanges at one port of the target's, or with one peer that it asks. An exchange lasts from the first byte of what is
 /// asked to the first byte of the answer: mostly one request, of a pipeline several.
@@ -28,6 +30,22 @@ pub struct RequestTimes {
     /// Parts of them: `read_wait` (what had arrived until the target read it) and, where clients ask, `service` (from there to
     /// the answer).
     pub stages: BTreeMap<String, Quantiles>,
+    /// What those that were followed from end to end waited for, most first; empty = none were.
+    #[serde(default)]
+    pub path: Vec<PathPart>,
+}
+
+/// A part of the time from the arrival of requests to their answers.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
+pub struct PathPart {
+    /// Who kept them, and in what, in words.
+    pub what: String,
+    /// Of their time, 0 to 1.
+    pub share: f64,
+    /// On average, of each.
+    pub seconds: f64,
+    /// It passed before the thread came to the request: it was at something else.
+    pub before_turn: bool,
 }
 
 /// Lengths of time in seconds.
@@ -64,11 +82,30 @@ impl RequestTimes {
             mixed: endpoint.is_mixed(),
             seconds: Quantiles::of(&endpoint.response),
             stages: stages.map(|(name, lengths)| (name.to_string(), Quantiles::of(lengths))).collect(),
+            path: Vec::new(),
         }
     }
 
     /// Of each endpoint, in their order.
-    pub(crate) fn all(requests: &Requests) -> Vec<Self> {
-        requests.endpoints.iter().map(Self::of).collect()
+    pub(crate) fn all(requests: &Requests, paths: Option<&RequestPaths>) -> Vec<Self> {
+        let path = |endpoint: &Endpoint| paths.and_then(|all| all.ports.iter().find(|at| at.port == endpoint.port));
+        let of = |endpoint: &Endpoint| {
+            let path = path(endpoint).filter(|_| endpoint.accepted).map_or_else(Vec::new, |at| parts(&at.all));
+            Self { path, ..Self::of(endpoint) }
+        };
+        requests.endpoints.iter().map(of).collect()
     }
+}
+
+/// Of the time of requests: what is less is left out.
+const LEAST_SHARE: f64 = 0.001;
+
+fn parts(group: &Group) -> Vec<PathPart> {
+    let of = |part: &Part| PathPart {
+        what: part.words(),
+        share: share(part.ns, group.ns),
+        seconds: ratio(part.ns, group.requests as f64) / 1e9,
+        before_turn: part.before,
+    };
+    group.parts.iter().map(of).filter(|part| part.share >= LEAST_SHARE).collect()
 }

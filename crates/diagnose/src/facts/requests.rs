@@ -75,6 +75,8 @@ const MUCH_LONGER: f64 = 10.0;
 pub struct Endpoint {
     /// Clients ask.
     pub accepted: bool,
+    /// Own port where clients ask.
+    pub port: u32,
     /// The listening socket, `tcp 0.0.0.0:8080`; else the peer's address.
     pub name: String,
     /// From the first byte of what was asked to the first byte of the answer.
@@ -123,7 +125,7 @@ impl Fact for Requests {
         for row in rows {
             let accepted = row.role == "accepted";
             let name = || if accepted { listener(case, row.port) } else { row.peer.clone() };
-            let fresh = || Endpoint { accepted, name: name(), ..Endpoint::default() };
+            let fresh = || Endpoint { accepted, port: row.port, name: name(), ..Endpoint::default() };
             by.entry((accepted, row.port, row.peer.as_str())).or_insert_with(fresh).add(row);
         }
         let mut endpoints: Vec<Endpoint> = by.into_values().collect();

@@ -4,7 +4,8 @@
 use super::Remark;
 use crate::case::Case;
 use crate::facts::requests::Requests;
-use crate::statistics::share;
+use crate::statistics::{ratio, share};
+use crate::walk::paths::RequestPaths;
 use crate::wording::{percent, seconds};
 
 /// What is said of the endpoint at which clients ask most, where enough of them did.
@@ -61,11 +62,21 @@ pub(crate) fn tail(case: &Case) -> Option<Remark> {
         headline: format!("{of_all} of the answers take {from} or longer, half {} at most", seconds(half_ns / 1e9)),
         advice: Some(format!("find out what the answers that take {from} or longer have in common")),
         detail: format!(
-            "{of_all} of the answers at {} took {from} or longer, which is {} of all the time that its clients waited. {held}.",
+            "{of_all} of the answers at {} took {from} or longer, which is {} of all the time that its clients waited. {held}.{}",
             busiest.name.trim_start_matches("tcp "),
-            percent(part)
+            percent(part),
+            followed(case).unwrap_or_default()
         ),
     })
+}
+
+/// What the slowest of those that were followed from end to end waited for.
+fn followed(case: &Case) -> Option<String> {
+    let paths = case.fact::<RequestPaths>().ok()?;
+    let slow = &paths.busiest()?.slow;
+    let most = slow.parts.first().filter(|_| ratio(slow.ns, slow.requests as f64) >= FELT_NS)?;
+    let of = percent(share(most.ns, slow.ns));
+    Some(format!(" Of the time of the slowest that were followed from end to end, {of} was: {}.", most.words()))
 }
 
 #[cfg(test)]

@@ -27,6 +27,8 @@ pub struct Who {
 pub const DNS: &str = "dns";
 /// Likewise where a language runtime lets time pass in a call that is made for something else.
 pub const SLEEP: &str = "sleep";
+/// Likewise where an event loop waits for the next of its timers.
+pub const LOOP: &str = "loop";
 /// Likewise where a runtime keeps a thread that has no work.
 pub const PARKED: &str = "parked";
 
@@ -38,6 +40,7 @@ impl Who {
             ("" | "anon", "", "") => call.to_string(),
             (HAND_OFF, ..) => format!("{call} (its turn)"),
             (SLEEP, ..) => format!("a sleep ({call})"),
+            (LOOP, ..) => format!("{call} (a timer of its loop)"),
             (PARKED, ..) => format!("{call} (a worker without work)"),
             (DNS, "", _) => format!("{call} (a DNS server)"),
             (DNS, peer, _) => format!("{call} (DNS server {peer})"),

@@ -80,6 +80,7 @@ fn how_much(verdict: &Verdict) -> String {
     let size = numbers::quantity(symptom.value, &symptom.unit);
     let measured = match symptom.kind.as_str() {
         "" | "none-seen" => None,
+        "response-time" => Some(format!("it used {}", numbers::quantity(cores(verdict), "cores"))),
         "cpu" => Some(match symptom.baseline {
             None => format!("it used {size}"),
             Some(before) => format!("it used {size}, the baseline {}", numbers::quantity(before, &symptom.unit)),
@@ -97,7 +98,8 @@ fn how_much(verdict: &Verdict) -> String {
                 return format!("{share} of {} in {window}{symptom}", explains.of);
             }
             // Several threads at once have more time than the window is long.
-            let of_threads = if explains.seconds > verdict.window.seconds { " of thread time" } else { "" };
+            let many = explains.seconds > verdict.window.seconds && !explains.of.contains("response time");
+            let of_threads = if many { " of thread time" } else { "" };
             format!("{share} of {} ({time}{of_threads}) in {window}{symptom}", explains.of)
         }
         (None, measured) => {
@@ -108,6 +110,13 @@ fn how_much(verdict: &Verdict) -> String {
             format!("{symptom} over {window}; {known} of thread time is accounted for")
         }
     }
+}
+
+/// CPUs that the target had on average.
+fn cores(verdict: &Verdict) -> f64 {
+    const ON_CPU: [&str; 4] = ["user", "kernel", "kernel_in_wait_calls", "cpu_unsplit"];
+    let on_cpu = ON_CPU.iter().filter_map(|line| verdict.ledger.threads.get(*line));
+    on_cpu.sum::<f64>() / verdict.window.seconds.max(1e-9)
 }
 
 /// How long clients waited at the busiest endpoint.

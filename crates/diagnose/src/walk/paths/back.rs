@@ -10,7 +10,8 @@ use crate::syscall::{Family, family};
 use crate::walk::context::Context;
 use crate::walk::waits::Wait;
 use crate::walk::walker::Walker;
-use crate::walk::{End, Kind, SLEEP, Who, kind_of_thread};
+use crate::walk::who::{LOOP, PARKED};
+use crate::walk::{End, Kind, Who, kind_of_thread};
 
 /// Hops of a path from thread to thread; what lies before counts as unseen.
 const MAX_HOPS: usize = 64;
@@ -89,8 +90,9 @@ impl Back<'_, '_> {
     fn waited(&mut self, tid: u32, wait: &Wait<'_>) -> At {
         let Context { case, ends, target, hand_offs, .. } = self.context;
         let row = wait.row;
-        let serves_many = family(&case.syscall(row.syscall)) == Family::Poll && !hand_offs.serves(tid);
-        if wait.begin() >= self.read && !serves_many {
+        let polls = family(&case.syscall(row.syscall)) == Family::Poll && !hand_offs.serves(tid);
+        let is_free = polls || self.context.who(row).fd_kind == PARKED;
+        if wait.begin() >= self.read && !is_free {
             self.blocked(wait, (wait.begin(), wait.end()), None);
             return At { tid, ns: wait.begin() };
         }
@@ -102,8 +104,8 @@ impl Back<'_, '_> {
         match end.map(|end| end.kind) {
             _ if handed => At { tid: row.waker_tid, ns: wait.end() },
             // A loop with several requests under way: its timer may have been for another one of them.
-            Some(Kind::Timer) if !self.answered_others(tid, rest) => {
-                self.blocked(wait, rest, Some(SLEEP));
+            Some(Kind::Timer) if polls && !self.whole.answered_others(row.pid, rest) => {
+                self.blocked(wait, rest, Some(LOOP));
                 start
             }
             Some(Kind::Timer | Kind::Client | Kind::Packet | Kind::Interrupt | Kind::Kernel | Kind::TcpTimer) => {
@@ -115,11 +117,6 @@ impl Back<'_, '_> {
                 start
             }
         }
-    }
-
-    /// Whether a thread answered other requests meanwhile, or took some.
-    fn answered_others(&self, tid: u32, span: (f64, f64)) -> bool {
-        self.whole.moment(tid, span).is_some()
     }
 
     /// Books a wait of which the span belongs to the request.

@@ -88,7 +88,7 @@ fn a_timer_of_a_loop_with_several_requests_may_be_for_another() {
     let poll = "syscall=232 context=interrupt waker_stack=1";
     let other = "request t_ns=130e6 role=accepted port=80 pid=1 began_ns=90e6 began_tid=1 read_ns=91e6 ended_tid=1\n";
     let alone = told(&format!("{}{}", request(1), wait(1, 149.0, 40.0, poll)));
-    assert!(alone[0].0.contains("t1/1 in a sleep (epoll_wait)") && alone[0].1 == 48.0, "{alone:?}");
+    assert!(alone[0].0.contains("t1/1 in epoll_wait (a timer of its loop)") && alone[0].1 == 48.0, "{alone:?}");
     let both = all(&format!("{}{other}{}{}", request(1), wait(1, 129.0, 30.0, poll), wait(1, 149.0, 15.0, poll)));
     assert!(both.parts[0].words().contains("where the kernel sees no wait"), "{:?}", both.parts[0]);
 }

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use super::Group;
 use crate::walk::chains::Chain;
+use crate::walk::who::LOOP;
 use crate::walk::{Kind, Node, Who};
 
 /// What a part of a path was.
@@ -117,7 +118,7 @@ fn waits(chain: &Chain) -> String {
     let end = match last.filter(|_| chain.links.len() > 1) {
         Some(last) if last.who.sleeps() => format!("{} in a sleep of its own", last.who.name()),
         Some(last) => format!("{}: {}", last.who.name(), chain.end.words()),
-        None if first.sleeps() && chain.end.kind == Kind::Timer => {
+        None if (first.sleeps() || first.fd_kind == LOOP) && chain.end.kind == Kind::Timer => {
             return format!("{} in {}", first.name(), first.call_words());
         }
         None if chain.end.name().is_empty() => chain.end.words(),

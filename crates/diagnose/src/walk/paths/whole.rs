@@ -15,6 +15,8 @@ pub struct Whole<'r> {
     questions: BTreeMap<u32, Vec<&'r Request>>,
     /// When a thread read or answered any request of a client.
     moments: BTreeMap<u32, Vec<u64>>,
+    /// When a process answered any.
+    answers: BTreeMap<u32, Vec<u64>>,
 }
 
 /// Response time, ns.
@@ -24,10 +26,9 @@ pub fn length_ns(request: &Request) -> u64 {
 
 impl<'r> Whole<'r> {
     pub fn new(case: &Case, rows: &'r [Request]) -> Self {
-        let bursts = case.recording.rows::<Burst>();
-        let in_burst = |request: &Request| {
-            bursts.iter().any(|b| b.t_ns.saturating_sub(b.length_ns) <= request.began_ns && request.t_ns <= b.t_ns)
-        };
+        let bursts = joined(case.recording.rows::<Burst>());
+        let in_burst =
+            |request: &Request| bursts.iter().any(|(from, to)| *from <= request.began_ns && request.t_ns <= *to);
         let (asked, made): (Vec<&Request>, Vec<&Request>) = rows.iter().partition(|row| row.role == "accepted");
         let mut questions: BTreeMap<u32, Vec<&Request>> = BTreeMap::new();
         made.into_iter().for_each(|row| questions.entry(row.ended_tid).or_default().push(row));
@@ -37,10 +38,12 @@ impl<'r> Whole<'r> {
             moments.entry(row.began_tid).or_default().push(row.read_ns);
             moments.entry(row.ended_tid).or_default().push(row.t_ns);
         }
-        moments.values_mut().for_each(|of_thread| of_thread.sort_unstable());
+        let mut answers: BTreeMap<u32, Vec<u64>> = BTreeMap::new();
+        asked.iter().for_each(|row| answers.entry(row.pid).or_default().push(row.t_ns));
+        moments.values_mut().chain(answers.values_mut()).for_each(|times| times.sort_unstable());
         let mut asked: Vec<&Request> = asked.into_iter().filter(|row| in_burst(row)).collect();
         asked.sort_by_key(|row| row.t_ns);
-        Self { asked, questions, moments }
+        Self { asked, questions, moments, answers }
     }
 
     /// The question of which a thread read the answer last within a span, if it was asked then too.
@@ -52,10 +55,32 @@ impl<'r> Whole<'r> {
     }
 
     /// When a thread last had to do with some request of a client within a span, both ends left out.
-    pub fn moment(&self, tid: u32, (from, until): (f64, f64)) -> Option<f64> {
-        let of_thread = self.moments.get(&tid)?;
-        let next = of_thread.partition_point(|at| (*at as f64) < until);
-        let last = *of_thread.get(next.checked_sub(1)?)? as f64;
-        (last > from).then_some(last)
+    pub fn moment(&self, tid: u32, span: (f64, f64)) -> Option<f64> {
+        last_within(self.moments.get(&tid)?, span)
     }
+
+    /// Whether a process answered other requests within a span.
+    pub fn answered_others(&self, pid: u32, span: (f64, f64)) -> bool {
+        self.answers.get(&pid).is_some_and(|times| last_within(times, span).is_some())
+    }
+}
+
+fn last_within(times: &[u64], (from, until): (f64, f64)) -> Option<f64> {
+    let next = times.partition_point(|at| (*at as f64) < until);
+    let last = *times.get(next.checked_sub(1)?)? as f64;
+    (last > from).then_some(last)
+}
+
+/// Bursts from begin to end; those that follow on one another without a break are one.
+fn joined(bursts: &[Burst]) -> Vec<(u64, u64)> {
+    const A_BREAK_NS: u64 = 100_000;
+    let mut joined: Vec<(u64, u64)> = Vec::new();
+    for burst in bursts {
+        let from = burst.t_ns.saturating_sub(burst.length_ns);
+        match joined.last_mut() {
+            Some((_, to)) if from <= *to + A_BREAK_NS => *to = burst.t_ns,
+            _ => joined.push((from, burst.t_ns)),
+        }
+    }
+    joined
 }

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+//! What the paths of requests say of a cause: how much of their time was spent for it.
+//!
+//! A cause for which requests hardly waited is none, however long threads did; and one for which they waited most of the time is
+//! one, although the threads' own time tells less of it.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use recording::tables::Request;
+
+use crate::case::Case;
+use crate::facts::requests::Requests;
+use crate::facts::waiting::Waiting;
+use crate::remarks::response_times;
+use crate::statistics::{ratio, share};
+use crate::walk::Kind;
+use crate::walk::chains::Chain;
+use crate::walk::hand_offs::{HAND_OFF, LOCK};
+use crate::walk::paths::{Group, Part, Paths, RequestPaths, What};
+use crate::walk::{DNS, Who};
+
+/// Requests followed, from which on shares say something.
+const ENOUGH: u64 = 50;
+
+/// Of the time of all answers, in ones much longer than any that was followed: those may wait for something else.
+const MOST_LONGER: f64 = 0.3;
+
+/// How much longer that is.
+const MUCH_LONGER: f64 = 1.5;
+
+/// Of the time of requests: what is less, they did not wait for.
+const HARDLY_ANY: f64 = 0.05;
+
+/// Of their time, where nothing was seen: with more of it, the cause may be in there.
+const MOST_UNSEEN: f64 = 0.25;
+
+/// Of the time of requests, for a finding.
+const MIN_SHARE: f64 = 0.5;
+
+/// Response time, on average, that somebody feels, ns.
+const FELT_NS: f64 = 10e6;
+
+/// Slow ones, of which a share says something.
+const SEVERAL: u64 = 3;
+
+/// The causes that paths tell, and by which of their parts.
+const TOLD: &[(&str, fn(&Part) -> bool)] = &[
+    ("user-lock-contention", stands_before_peers),
+    ("pool-exhausted", |part| part.before || stands_before_peers(part)),
+    ("slow-dependency", |part| any_wait(part, |who| !who.peer.is_empty() && who.fd_kind != DNS)),
+    ("slow-dns", |part| any_wait(part, |who| who.fd_kind == DNS)),
+    ("sleep-in-path", |part| any_wait(part, Who::sleeps)),
+    ("disk-wait", |part| chain(part).is_some_and(|chain| matches!(chain.end.kind, Kind::Disk | Kind::Kernel))),
+];
+
+fn chain(part: &Part) -> Option<&Chain> {
+    if let What::Waits(chain) = &part.what { Some(chain) } else { None }
+}
+
+fn any_wait(part: &Part, wanted: impl Fn(&Who) -> bool) -> bool {
+    chain(part).is_some_and(|chain| chain.links.iter().any(|link| wanted(&link.who)))
+}
+
+/// Whether a thread waited for another one of its kind, as before a lock or for one of a few permits. (One that waits for work
+/// that it gave away waits for a thread of another kind.)
+pub(crate) fn stands_before_peers(part: &Part) -> bool {
+    let Some(chain) = chain(part) else { return false };
+    let first = &chain.links[0].who;
+    let same = |pid: u32, comm: &str| (pid, comm) == (first.pid, first.comm.as_str());
+    match chain.links.get(1) {
+        _ if [LOCK, HAND_OFF].contains(&first.fd_kind.as_str()) => true,
+        Some(next) => first.peer.is_empty() && same(next.who.pid, &next.who.comm),
+        None => chain.end.kind == Kind::OnCpu && first.peer.is_empty() && same(chain.end.pid, &chain.end.comm),
+    }
+}
+
+/// Whether the thread that had the request, or that would have taken it, slept by itself.
+pub(crate) fn is_own_sleep(part: &Part) -> bool {
+    chain(part).is_some_and(|chain| chain.links.len() == 1 && chain.links[0].who.sleeps())
+}
+
+/// The paths at the busiest port, if they stand for all requests there.
+pub(crate) fn telling(case: &Case) -> Option<Arc<RequestPaths>> {
+    let (paths, requests) = (case.fact::<RequestPaths>().ok()?, case.fact::<Requests>().ok()?);
+    let (busiest, times) = (paths.busiest()?, requests.busiest()?);
+    let longest = busiest.worst.ns * MUCH_LONGER;
+    let tells = busiest.all.requests >= ENOUGH
+        && !times.is_mixed()
+        && times.response.share_of_time_from(longest) <= MOST_LONGER
+        && case.fact::<Waiting>().is_ok_and(|waiting| !waiting.other_clients);
+    tells.then_some(paths)
+}
+
+/// Why a cause is none for the requests, if that can be told: they hardly waited for it.
+pub(crate) fn not_for_requests(case: &Case, cause: &str) -> Option<f64> {
+    let told = TOLD.iter().find(|(told, _)| *told == cause)?.1;
+    let paths = telling(case)?;
+    let all = &paths.busiest()?.all;
+    let unseen = all.share(|part| matches!(part.what, What::Inside { .. } | What::Awake { kind: Kind::Unseen, .. }));
+    let (part, slow) = (all.share(told), slow(case, &paths).map_or(0.0, |slow| slow.share(told)));
+    (unseen <= MOST_UNSEEN && part.max(slow) < HARDLY_ANY).then_some(part)
+}
+
+/// The slow requests, where a few take much longer than most and make a good part of what clients wait.
+fn slow<'p>(case: &Case, paths: &'p RequestPaths) -> Option<&'p Group> {
+    let slow = &paths.busiest()?.slow;
+    (slow.requests >= SEVERAL && response_times::tail(case).is_some()).then_some(slow)
+}
+
+/// Requests whose time somebody feels, and what most of it went to.
+pub(crate) struct Felt {
+    paths: Arc<RequestPaths>,
+    /// Only the slow ones.
+    pub of_slow: bool,
+}
+
+impl Felt {
+    /// All requests, if they take long, or the slow ones.
+    pub(crate) fn of(case: &Case) -> Option<Self> {
+        let paths = telling(case)?;
+        let long = |group: &Group| ratio(group.ns, group.requests as f64) >= FELT_NS;
+        let all = paths.busiest().is_some_and(|busiest| long(&busiest.half));
+        let of_slow = !all && slow(case, &paths).is_some_and(long);
+        (all || of_slow).then_some(Self { paths, of_slow })
+    }
+
+    fn paths(&self) -> &Paths {
+        &self.paths.ports[0]
+    }
+
+    /// Them.
+    pub(crate) fn group(&self) -> &Group {
+        if self.of_slow { &self.paths().slow } else { &self.paths().all }
+    }
+
+    /// All that were followed.
+    pub(crate) fn all(&self) -> &Group {
+        &self.paths().all
+    }
+
+    /// The thread that gave so large a share of their answers, if one did.
+    pub(crate) fn one_thread(&self, case: &Case, least: f64) -> Option<(u32, u32)> {
+        let mut by: BTreeMap<(u32, u32), f64> = BTreeMap::new();
+        let asked =
+            case.recording.rows::<Request>().iter().filter(|r| r.role == "accepted" && r.port == self.paths().port);
+        asked.for_each(|row| *by.entry((row.pid, row.ended_tid)).or_default() += 1.0);
+        let all: f64 = by.values().sum();
+        by.into_iter().find(|(_, count)| share(*count, all) >= least).map(|(thread, _)| thread)
+    }
+
+    /// How long each took on average, ns.
+    pub(crate) fn mean_ns(&self) -> f64 {
+        ratio(self.group().ns, self.group().requests as f64)
+    }
+
+    /// The part of their time that a cause took, if it took most.
+    pub(crate) fn most(&self, is_it: impl Fn(&Part) -> bool) -> Option<f64> {
+        Some(self.group().share(is_it)).filter(|share| *share >= MIN_SHARE)
+    }
+}

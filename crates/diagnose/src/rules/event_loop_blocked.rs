@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+//! One thread serves all clients, and they wait while it is busy with the request of another.
+
+use super::{Check, Checked, Explain, Rule, absent, confidence, evidence, explained, found, too_little};
+use crate::answer::{Gap, Measured};
+use crate::case::Case;
+use crate::facts::limits::Limits;
+use crate::facts::profile::Profile;
+use crate::facts::requests::Requests;
+use crate::facts::stacks::Stacks;
+use crate::judgement::full::FULL;
+use crate::judgement::paths::Felt;
+use crate::statistics::share;
+use crate::verdict::{Explains, Finding, Subject};
+use crate::walk::Kind;
+use crate::walk::paths::{Part, What};
+use crate::wording::{count, percent, seconds, short};
+
+pub(super) static RULE: Rule = Rule {
+    cause: "event-loop-blocked",
+    explain: Explain {
+        means: "One thread serves all clients, and now and then it computes for so long that everybody else has to wait \
+                until it comes round again.",
+        recognised_by: "Requests that were followed from end to end spent most of their time unread or unanswered while the \
+                        thread that serves them was on a CPU for others, for 10 ms or more each; and the thread is not busy \
+                        all the time.",
+        what_to_do: "Take the long computation out of the loop: to a worker thread or another process, or in pieces that give \
+                     the others a turn.",
+        look_alikes: "at-capacity and hot-code: the thread is busy all the time, and quicker turns would not help. \
+                      run-queue-wait: the thread is ready and has no CPU. An upstream that is slow keeps no loop busy.",
+    },
+    check: Check::Accuses(check),
+};
+
+/// Of the answers, by one thread: then it serves all.
+const ONE_SERVES: f64 = 0.9;
+
+/// Of the time of slow requests.
+const MIN_SHARE: f64 = 0.5;
+
+fn check(case: &Case) -> Checked {
+    let Some(felt) = Felt::of(case) else {
+        return absent("no answer took 10 ms or longer of which it was seen what for");
+    };
+    let part = felt.group().share(is_others_turn);
+    let words = format!(
+        "requests waited for {} of their response time while the thread that serves them computed for others",
+        percent(part)
+    );
+    if part < MIN_SHARE {
+        return too_little(Measured::new(part, MIN_SHARE, "share"), format!("{words} (under {})", percent(MIN_SHARE)));
+    }
+    let limits = case.fact::<Limits>()?;
+    let Some((pid, tid)) = felt.one_thread(case, ONE_SERVES) else {
+        return explained(format!("{words}, but several threads serve them"));
+    };
+    let of_thread = limits.threads.iter().find(|t| (t.pid, t.tid) == (pid, tid));
+    let busy = of_thread.map_or(0.0, |t| t.on_cpu);
+    if busy >= FULL {
+        return explained(format!("{words}, which is {} busy: all of it is load", percent(busy)));
+    }
+    let comm = of_thread.map_or_else(String::new, |t| t.comm.clone());
+    let headline = format!(
+        "{} wait {} of {} while the one thread that serves them computes for others",
+        whose(&felt),
+        seconds(felt.mean_ns() * part / 1e9),
+        seconds(felt.mean_ns() / 1e9)
+    );
+    let function = function(case, (pid, tid));
+    let place = function.as_deref().map_or("what it computes for long".to_string(), short);
+    found(
+        finding(case, &felt, (pid, tid, comm), (part, busy), function)?,
+        headline,
+        format!("take {place} out of the loop"),
+    )
+}
+
+fn whose(felt: &Felt) -> &'static str {
+    if felt.of_slow { "slow requests" } else { "requests" }
+}
+
+/// Whether the thread computed for another request, before this one's turn came.
+fn is_others_turn(part: &Part) -> bool {
+    part.before && matches!(part.what, What::Awake { kind: Kind::OnCpu | Kind::Short, .. })
+}
+
+/// Where the thread spends most of its CPU time, of its own functions.
+fn function(case: &Case, thread: (u32, u32)) -> Option<String> {
+    let (profile, stacks) = (case.fact::<Profile>().ok()?, case.fact::<Stacks>().ok()?);
+    let of_thread = |place: &crate::facts::profile::Place| (place.pid, place.tid) == thread && !place.kernel;
+    let functions = profile.functions(&stacks, of_thread);
+    functions.into_iter().filter(|f| f.named).max_by_key(|f| f.credited).map(|f| f.name)
+}
+
+fn finding(
+    case: &Case,
+    felt: &Felt,
+    (pid, tid, comm): (u32, u32, String),
+    (part, busy): (f64, f64),
+    function: Option<String>,
+) -> Result<Finding, Gap> {
+    let requests = case.fact::<Requests>()?;
+    let waited = requests.busiest().map_or(0.0, |busiest| busiest.response.sum_ns / 1e9);
+    let of_slow = if felt.of_slow { share(felt.group().ns, felt.all().ns) } else { 1.0 };
+    let mostly = function.map_or(String::new(), |name| format!(" Most of its CPU time is in {}.", short(&name)));
+    Ok(Finding {
+        cause: RULE.cause.into(),
+        confidence: confidence(case, 2),
+        summary: format!(
+            "Of {} {} that were followed from end to end, the response time was {} on average; for {} of it thread {comm} \
+             (tid {tid}), which serves all, computed for others.{mostly}",
+            count(felt.group().requests as f64),
+            whose(felt),
+            seconds(felt.mean_ns() / 1e9),
+            percent(part)
+        ),
+        subject: Subject { pid: Some(pid), tid: Some(tid), comm: Some(comm), ..Subject::default() },
+        explains: Explains {
+            share: part,
+            of: format!("response time of {}", whose(felt)),
+            seconds: waited * of_slow * part,
+        },
+        evidence: vec![
+            evidence("followed from end to end", felt.group().requests as f64, "requests", "", ""),
+            evidence("their response time, on average", felt.mean_ns() / 1e9, "s", "", ""),
+            evidence("of it, while the thread computed for others", part * 100.0, "%", "a small part", ""),
+            evidence("the thread, on a CPU", busy * 100.0, "%", "", format!("pidstat -t -p {pid} 1")),
+        ],
+        remedy: RULE.explain.what_to_do.into(),
+        check: "The slowest answers come down to what their own work takes, at the same load.".into(),
+        ..Finding::default()
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::asking::{found, silent};
+    use super::RULE;
+
+    /// Thread 1 answers a request every 100 ms that lay unread for most of `held` ms, because it computed for another one.
+    fn text(held: u32, cpu_ns: &str, tids: u32) -> String {
+        let mut text = format!(
+            "meta host.arch=x86_64 length_ns=10e9 target.pids=[1] target.listen=[\"tcp 0.0.0.0:80\"] target.sample_hz=100
+             process pid=1 listen=[\"tcp 0.0.0.0:80\"]
+             thread t_ns=10e9 pid=1 tid=1 comm=node wall_ns=10e9 cpu_ns={cpu_ns} blocked_ns=1e9
+             burst t_ns=10e9 length_ns=10e9
+             wakeup
+             exchange role=accepted port=80 stage=response count=180 sum_ns=9e9 length_ns=[{held}000000] counts=[180]\n"
+        );
+        for (nth, at) in (0..90u32).map(|nth| (nth, 50 + nth * 100)) {
+            let (tid, end, read) = (1 + nth % tids, at + held, at + held - 1);
+            text += &format!(
+                "request t_ns={at}e6 role=accepted port=80 pid=1 began_ns={}e6 began_tid={tid} read_ns={}e6 ended_tid={tid}
+                 request t_ns={end}e6 role=accepted port=80 pid=1 began_ns={at}e6 began_tid={tid} read_ns={read}e6 ended_tid={tid}
+                 wakeup t_ns={woken}e6 pid=1 tid={tid} comm=node wait_ns=1e6 blocked_ns=1e6 since_ns={since}e6 waits=1 cpu_ns=1e6 syscall=232 context=interrupt family=2 local_port=80 remote_port=9\n",
+                at - held,
+                at - 1,
+                woken = at - 20,
+                since = at.saturating_sub(70),
+            );
+        }
+        text
+    }
+
+    #[test]
+    fn one_thread_computes_while_all_wait() {
+        let finding = found(&RULE, &text(30, "4e9", 1));
+        assert!(finding.explains.share > 0.9 && finding.summary.contains("which serves all"), "{finding:?}");
+    }
+
+    #[test]
+    fn quick_answers_several_threads_or_a_full_one() {
+        assert!(silent(&RULE, &text(5, "4e9", 1)).contains("no answer took 10 ms"));
+        assert!(silent(&RULE, &text(30, "4e9", 3)).contains("several threads"));
+        assert!(silent(&RULE, &text(30, "99e8", 1)).contains("all of it is load"));
+    }
+}
