@@ -6,6 +6,7 @@
 use std::any::{Any, TypeId};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use recording::Recording;
 
@@ -27,18 +28,15 @@ pub struct Case<'r> {
     pub recording: &'r Recording,
     /// How it differs from a baseline, where there is one.
     pub comparison: Option<Comparison>,
+    /// The response time that its owner promises.
+    pub slo: Option<Duration>,
     facts: Mutex<BTreeMap<TypeId, Arc<dyn Any + Send + Sync>>>,
 }
 
 impl<'r> Case<'r> {
     /// A case about the whole recording.
     pub fn new(recording: &'r Recording) -> Self {
-        Case { recording, comparison: None, facts: Mutex::default() }
-    }
-
-    /// The same with a comparison to a baseline.
-    pub fn against(recording: &'r Recording, comparison: Comparison) -> Self {
-        Case { comparison: Some(comparison), ..Self::new(recording) }
+        Case { recording, comparison: None, slo: None, facts: Mutex::default() }
     }
 
     /// The fact of this type, computed on the first call.

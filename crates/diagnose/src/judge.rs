@@ -2,6 +2,7 @@
 //! The verdict: every rule asked, findings ranked by explained time, the rest ruled out or gaps.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use recording::{Recording, tables};
 
@@ -13,7 +14,7 @@ use crate::facts::quality::Quality;
 use crate::facts::requests::Requests;
 use crate::judgement::paths;
 use crate::ledger::threads::Threads;
-use crate::remarks::{self, Remark, hidden_queues, inner_queues, largest_line, own_clients, unnamed};
+use crate::remarks::{self, Remark, hidden_queues, inner_queues, largest_line, own_clients, slo, unnamed};
 use crate::rules::{Check, NotIt, Outcome, RULES, Statement, by_path};
 use crate::statistics::ratio;
 use crate::verdict::{Finding, Ledger, Symptom, Verdict};
@@ -26,18 +27,30 @@ pub fn diagnose(recording: &Recording) -> Verdict {
     judge(&Case::new(recording))
 }
 
-/// Diagnoses a recording against a baseline: the verdict as before, with the comparison, and rules that know
-/// what grew. A pair that cannot be compared is a gap.
-pub fn diagnose_against(recording: &Recording, baseline: &Named<'_>, per: Per) -> Verdict {
+/// What else is asked of a recording.
+#[derive(Default)]
+pub struct Question<'a> {
+    /// With which recording it is compared, so that rules know what grew.
+    pub baseline: Option<Named<'a>>,
+    /// The operation that makes both comparable.
+    pub per: Per,
+    /// The response time that the owner promises.
+    pub slo: Option<Duration>,
+}
+
+/// The same with more to be asked. A pair that cannot be compared is a gap.
+pub fn diagnose_with(recording: &Recording, question: &Question<'_>) -> Verdict {
     let now = Named { recording, label: "this recording".into() };
-    match compare(baseline, &now, per) {
-        Ok(comparison) => judge(&Case::against(recording, comparison)),
-        Err(refused) => {
-            let mut verdict = diagnose(recording);
-            verdict.gaps.push(Gap::new("baseline", Unseen::NotComparable, refused.0));
-            verdict
-        }
-    }
+    let comparison = question.baseline.as_ref().map(|baseline| compare(baseline, &now, question.per));
+    let (comparison, refused) = match comparison.transpose() {
+        Ok(comparison) => (comparison, None),
+        Err(refused) => (None, Some(Gap::new("baseline", Unseen::NotComparable, refused.0))),
+    };
+    let mut case = Case::new(recording);
+    (case.comparison, case.slo) = (comparison, question.slo);
+    let mut verdict = judge(&case);
+    verdict.gaps.extend(refused);
+    verdict
 }
 
 /// Counts the capture's cost anew, for a recording to which rows of table `cost` came after the verdict was made. A verdict
@@ -56,7 +69,10 @@ fn judge(case: &Case<'_>) -> Verdict {
     if recording.meta.kind != "host" {
         asked.accusing(case);
     }
-    let (verdict, statement) = asked.outcome(case);
+    let (mut verdict, mut statement) = asked.outcome(case);
+    if let Some(missed) = slo::missed(case) {
+        verdict = slo::tell(case, missed, verdict, &mut statement);
+    }
     let quality = case.fact::<Quality>().ok();
     asked.gaps.extend(quality.iter().flat_map(|q| q.gaps.clone()));
     asked.gaps.extend(unnamed::function_names(case));
@@ -64,6 +80,7 @@ fn judge(case: &Case<'_>) -> Verdict {
     let found = asked.findings.iter().any(|(finding, _)| finding.cause == "pool-exhausted");
     asked.gaps.extend(inner_queues::unseen(case).filter(|_| !found));
     asked.gaps.extend(hidden_queues::gap_of(case));
+    asked.gaps.extend(slo::unseen(case));
     asked.gaps.dedup();
     Verdict {
         schema: SCHEMA,
@@ -83,6 +100,7 @@ fn judge(case: &Case<'_>) -> Verdict {
         ledger: ledger(case),
         coverage: quality.as_ref().map_or_else(Default::default, |q| q.coverage.clone()),
         cost: quality.as_ref().map_or_else(Default::default, |q| q.cost.clone()),
+        slo: slo::held(case),
         comparison: case.comparison.clone(),
     }
 }

@@ -25,7 +25,7 @@ mod wording;
 pub mod words;
 
 pub use case::{Case, Fact};
-pub use judge::{diagnose, diagnose_against, recount_cost};
+pub use judge::{Question, diagnose, diagnose_with, recount_cost};
 pub use part::{Part, cut};
 pub use rules::{Explain, causes, explain};
 pub use words::words;

@@ -13,6 +13,7 @@ pub(crate) mod largest_line;
 pub(crate) mod own_clients;
 pub(crate) mod own_queue;
 pub(crate) mod response_times;
+pub(crate) mod slo;
 pub(crate) mod unnamed;
 
 /// Something to say beside a verdict.

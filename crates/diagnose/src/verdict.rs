@@ -52,6 +52,9 @@ pub struct Verdict {
     pub coverage: Coverage,
     /// What the capture cost.
     pub cost: Cost,
+    /// Whether a promised response time was kept; left out where none was given, or no answer was seen.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub slo: Option<Slo>,
     /// How it differs from the baseline; left out where none was given.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub comparison: Option<Comparison>,
@@ -70,6 +73,17 @@ pub struct Symptom {
     pub baseline: Option<f64>,
     /// `sockets`, `client`, `user` or `counters`.
     pub source: String,
+}
+
+/// A promised response time, and how it was kept.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
+pub struct Slo {
+    /// The promise.
+    pub seconds: f64,
+    /// Answers that took longer, of all at the busiest endpoint, 0 to 1.
+    pub missed: f64,
+    /// At most one in a hundred did.
+    pub kept: bool,
 }
 
 /// One cause that was found.

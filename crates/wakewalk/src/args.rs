@@ -77,6 +77,10 @@ pub struct Diagnose {
     /// Also compare with this recording of the same service: what has changed since.
     #[arg(long, value_name = "DIR")]
     pub baseline: Option<PathBuf>,
+    /// The response time that is promised, such as 50ms: the verdict says how many answers take longer, and calls no service
+    /// healthy of which more than one in a hundred does.
+    #[arg(long, value_name = "TIME", value_parser = length)]
+    pub slo: Option<Duration>,
     /// When to count system calls; each count taxes all processes for 30 ms.
     #[arg(long, value_enum, default_value_t = Counting::Auto, value_name = "WHEN")]
     pub calls: Counting,

@@ -44,8 +44,11 @@ const FELT_NS: f64 = 10e6;
 /// Slow ones, of which a share says something.
 const SEVERAL: u64 = 3;
 
+/// Whether a part of a path is one of a cause.
+type IsIt = fn(&Part) -> bool;
+
 /// The causes that paths tell, and by which of their parts.
-const TOLD: &[(&str, fn(&Part) -> bool)] = &[
+const TOLD: &[(&str, IsIt)] = &[
     ("user-lock-contention", stands_before_peers),
     ("pool-exhausted", |part| part.before || stands_before_peers(part)),
     ("slow-dependency", |part| any_wait(part, |who| !who.peer.is_empty() && who.fd_kind != DNS)),

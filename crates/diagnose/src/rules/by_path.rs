@@ -10,7 +10,7 @@ use crate::facts::waiting::links;
 use crate::judgement::paths::{Felt, is_own_sleep, stands_before_peers};
 use crate::rules::{Statement, explain};
 use crate::statistics::ratio;
-use crate::verdict::{Explains, Finding, Subject};
+use crate::verdict::{Evidence, Explains, Finding, Subject};
 use crate::walk::chains::Chain;
 use crate::walk::paths::{Part, What};
 use crate::wording::{count, percent, seconds};
@@ -67,16 +67,20 @@ fn finding(case: &Case, felt: &Felt, told: &Told, part: f64) -> (Finding, Statem
             of: format!("response time of {whose}"),
             seconds: part * waited_s(case, felt),
         },
-        evidence: vec![
-            evidence("followed from end to end", group.requests as f64, "requests", "", ""),
-            evidence("their response time, on average", mean_ns / 1e9, "s", "", ""),
-            evidence("of it, spent on this", part * 100.0, "%", "a small part", ""),
-        ],
+        evidence: measured(felt, part),
         chain,
         remedy: explain(told.cause).map_or(String::new(), |words| words.what_to_do.to_string()),
         check: "The response times fall by this part at the same load.".into(),
     };
     (finding, Statement::short(headline, advice(&first)))
+}
+
+fn measured(felt: &Felt, part: f64) -> Vec<Evidence> {
+    vec![
+        evidence("followed from end to end", felt.group().requests as f64, "requests", "", ""),
+        evidence("their response time, on average", felt.mean_ns() / 1e9, "s", "", ""),
+        evidence("of it, spent on this", part * 100.0, "%", "a small part", ""),
+    ]
 }
 
 fn advice(first: &crate::verdict::Link) -> String {

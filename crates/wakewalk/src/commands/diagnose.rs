@@ -10,9 +10,9 @@ use collect::capture::{self, Afterwards};
 use collect::courtesy;
 use collect::probes::Room;
 use collect::target::Target;
-use diagnose::Case;
 use diagnose::comparison::{self, Named, Per};
 use diagnose::verdict::Verdict;
+use diagnose::{Case, Question};
 use recording::{Meta, Recording, Writer};
 use report::compared::Compared;
 use report::formats;
@@ -34,7 +34,7 @@ pub fn run(args: &args::Diagnose) -> Result<()> {
     match &plan.source {
         Source::Saved(dir) => {
             let (recording, _) = parts::open(dir, args.at)?;
-            draw(args, &recording, baseline, &judge(&recording, baseline))
+            draw(args, &recording, baseline, &judge(args, &recording, baseline))
         }
         Source::Running(target) => live(args, baseline, |dir| capture(&plan, target, None, dir)),
         Source::Started(command) => {
@@ -45,11 +45,9 @@ pub fn run(args: &args::Diagnose) -> Result<()> {
     }
 }
 
-fn judge(recording: &Recording, baseline: Option<&Baseline>) -> Verdict {
-    match baseline {
-        None => diagnose::diagnose(recording),
-        Some(baseline) => diagnose::diagnose_against(recording, &baseline.named(), Per::Auto),
-    }
+fn judge(args: &args::Diagnose, recording: &Recording, baseline: Option<&Baseline>) -> Verdict {
+    let question = Question { baseline: baseline.map(Baseline::named), per: Per::Auto, slo: args.slo };
+    diagnose::diagnose_with(recording, &question)
 }
 
 /// A capture always goes through a recording on disk; without --save it is gone afterwards. The verdict is made beside the
@@ -64,7 +62,7 @@ fn live(
     let afterwards = capture(dir)?;
     courtesy::during(courtesy::PATIENCE, || {
         let mut recording = recording::open(dir)?;
-        let mut verdict = judge(&recording, baseline);
+        let mut verdict = judge(args, &recording, baseline);
         recording.amend(args.save.as_deref(), vec![afterwards.so_far()])?;
         diagnose::recount_cost(&mut verdict, &recording);
         draw(args, &recording, baseline, &verdict)

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Whether the response time is kept that the owner of the service promises. Only who made a promise can say what is slow.
+
+use crate::answer::{Gap, Unseen};
+use crate::case::Case;
+use crate::facts::requests::Requests;
+use crate::rules::Statement;
+use crate::statistics::share;
+use crate::verdict::Slo;
+use crate::walk::paths::RequestPaths;
+use crate::wording::{percent, seconds};
+
+/// Answers that may take longer than promised: a promise without a share is meant for 99 of a hundred.
+const MAY_MISS: f64 = 0.01;
+
+/// How the promise was kept at the endpoint at which clients ask most.
+pub(crate) fn held(case: &Case) -> Option<Slo> {
+    let (slo, requests) = (case.slo?.as_secs_f64(), case.fact::<Requests>().ok()?);
+    let response = &requests.busiest()?.response;
+    let missed = share(response.count_from(slo * 1e9), response.count);
+    Some(Slo { seconds: slo, missed, kept: missed <= MAY_MISS })
+}
+
+/// The promise, where it was missed.
+pub(crate) fn missed(case: &Case) -> Option<Slo> {
+    held(case).filter(|slo| !slo.kept)
+}
+
+/// That it cannot be told.
+pub(crate) fn unseen(case: &Case) -> Option<Gap> {
+    let why = "no answer to a client was seen on a TCP connection, so whether the response time is kept is not known";
+    (case.slo.is_some() && held(case).is_none()).then(|| Gap::new("slo", Unseen::Undecided, why))
+}
+
+/// Says that the promise was missed; a service that misses it is not healthy. Returns the verdict's cause.
+pub(crate) fn tell(case: &Case, slo: Slo, verdict: String, statement: &mut Statement) -> String {
+    let slow = format!("{} of the answers take longer than {}", percent(slo.missed), seconds(slo.seconds));
+    if verdict != "healthy" {
+        statement.headline = format!("{}; {slow}", statement.headline);
+        return verdict;
+    }
+    let most = most(case);
+    statement.headline = format!("{slow}, and nothing that was measured explains it");
+    statement.advice = match &most {
+        Some(words) => format!("look at what the slowest requests waited for: {words}"),
+        None => "observe for longer, so that some of the slow ones are followed from end to end".to_string(),
+    };
+    "not-determined".to_string()
+}
+
+/// What the slowest that were followed spent most of their time on.
+fn most(case: &Case) -> Option<String> {
+    let paths = case.fact::<RequestPaths>().ok()?;
+    Some(paths.busiest()?.slow.parts.first()?.words())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use recording::text::parse;
+
+    use crate::{Question, diagnose_with};
+
+    fn judged(slo_ms: u64, text: &str) -> crate::verdict::Verdict {
+        let question = Question { slo: Some(Duration::from_millis(slo_ms)), ..Question::default() };
+        diagnose_with(&parse(text).unwrap(), &question)
+    }
+
+    const TEXT: &str = "meta host.arch=x86_64 length_ns=1e9 target.pids=[1] target.listen=[\"tcp 0.0.0.0:80\"]
+        exchange role=accepted port=80 stage=response count=100 sum_ns=400e6 length_ns=[2000000,90000000] counts=[97,3]";
+
+    #[test]
+    fn a_promise_that_is_missed_is_said() {
+        let missed = judged(50, TEXT);
+        assert!(missed.headline.contains("3.0 % of the answers take longer than 50 ms"), "{}", missed.headline);
+        let slo = missed.slo.unwrap();
+        assert_eq!((slo.kept, slo.missed, slo.seconds), (false, 0.03, 0.05));
+        assert_ne!(missed.verdict, "healthy");
+    }
+
+    #[test]
+    fn one_that_is_kept_or_cannot_be_told() {
+        let kept = judged(100, TEXT);
+        assert!(kept.slo.unwrap().kept && !kept.headline.contains("take longer"), "{}", kept.headline);
+        let unseen = judged(50, "meta length_ns=1e9");
+        assert!(unseen.slo.is_none() && unseen.gaps.iter().any(|gap| gap.what == "slo"));
+    }
+}
