@@ -92,9 +92,11 @@ impl Back<'_, '_> {
         let row = wait.row;
         let polls = family(&case.syscall(row.syscall)) == Family::Poll && !hand_offs.serves(tid);
         let is_free = polls || self.context.who(row).fd_kind == PARKED;
-        if wait.begin() >= self.read && !is_free {
-            self.blocked(wait, (wait.begin(), wait.end()), None);
-            return At { tid, ns: wait.begin() };
+        // Who read the request was awake then, whatever the scheduler's counters, which are a bit behind, make of it.
+        let begin = if tid == self.request.began_tid { wait.begin().max(self.read) } else { wait.begin() };
+        if begin >= self.read && !is_free {
+            self.blocked(wait, (begin, wait.end()), None);
+            return At { tid, ns: begin };
         }
         // It was free until then: whoever woke it had the request, if that can be told.
         let end = ends.of(row);
