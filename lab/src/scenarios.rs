@@ -51,6 +51,8 @@ mod lock_convoy_java;
 mod lock_convoy_rust;
 #[path = "../scenarios/log-to-slow-pipe/scenario.rs"]
 mod log_to_slow_pipe;
+#[path = "../scenarios/loop-held/scenario.rs"]
+mod loop_held;
 #[path = "../scenarios/loop-sleeps/scenario.rs"]
 mod loop_sleeps;
 #[path = "../scenarios/major-faults/scenario.rs"]
@@ -71,6 +73,8 @@ mod poll_with_work;
 mod pool_one_core;
 #[path = "../scenarios/prefork-behind-proxy/scenario.rs"]
 mod prefork_behind_proxy;
+#[path = "../scenarios/queue-workers/scenario.rs"]
+mod queue_workers;
 #[path = "../scenarios/redis-load/scenario.rs"]
 mod redis_load;
 #[path = "../scenarios/row-lock/scenario.rs"]
@@ -117,6 +121,8 @@ pub static ALL: &[&Scenario] = &[
     &three_tiers::SCENARIO,
     &hidden_queue::SCENARIO,
     &loop_sleeps::SCENARIO,
+    &loop_held::SCENARIO,
+    &queue_workers::SCENARIO,
     &udp_unread::SCENARIO,
     &small_pool::SCENARIO,
     &small_workers::SCENARIO,

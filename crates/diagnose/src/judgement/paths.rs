@@ -17,7 +17,7 @@ use crate::statistics::{ratio, share};
 use crate::walk::Kind;
 use crate::walk::chains::Chain;
 use crate::walk::hand_offs::{HAND_OFF, LOCK};
-use crate::walk::paths::{Group, Part, Paths, RequestPaths, What};
+use crate::walk::paths::{FELT_NS, Group, Part, Paths, RequestPaths, What};
 use crate::walk::{DNS, Who};
 
 /// Requests followed, from which on shares say something.
@@ -37,9 +37,6 @@ const MOST_UNSEEN: f64 = 0.25;
 
 /// Of the time of requests, for a finding.
 const MIN_SHARE: f64 = 0.5;
-
-/// Response time, on average, that somebody feels, ns.
-const FELT_NS: f64 = 10e6;
 
 /// Slow ones, of which a share says something.
 const SEVERAL: u64 = 3;
@@ -107,7 +104,7 @@ pub(crate) fn not_for_requests(case: &Case, cause: &str) -> Option<f64> {
 
 /// The slow requests, where a few take much longer than most and make a good part of what clients wait.
 fn slow<'p>(case: &Case, paths: &'p RequestPaths) -> Option<&'p Group> {
-    let slow = &paths.busiest()?.slow;
+    let slow = &paths.busiest()?.tail;
     (slow.requests >= SEVERAL && response_times::tail(case).is_some()).then_some(slow)
 }
 
@@ -122,7 +119,7 @@ impl Felt {
     /// All requests, if they take long, or the slow ones.
     pub(crate) fn of(case: &Case) -> Option<Self> {
         let paths = telling(case)?;
-        let long = |group: &Group| ratio(group.ns, group.requests as f64) >= FELT_NS;
+        let long = |group: &Group| ratio(group.ns, group.requests as f64) >= FELT_NS as f64;
         let all = paths.busiest().is_some_and(|busiest| long(&busiest.half));
         let of_slow = !all && slow(case, &paths).is_some_and(long);
         (all || of_slow).then_some(Self { paths, of_slow })
@@ -134,7 +131,7 @@ impl Felt {
 
     /// Them.
     pub(crate) fn group(&self) -> &Group {
-        if self.of_slow { &self.paths().slow } else { &self.paths().all }
+        if self.of_slow { &self.paths().tail } else { &self.paths().all }
     }
 
     /// All that were followed.

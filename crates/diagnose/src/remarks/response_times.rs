@@ -4,8 +4,8 @@
 use super::Remark;
 use crate::case::Case;
 use crate::facts::requests::Requests;
-use crate::statistics::{ratio, share};
-use crate::walk::paths::RequestPaths;
+use crate::statistics::share;
+use crate::walk::paths::{ANOTHER_KIND, FELT_NS, RequestPaths};
 use crate::wording::{percent, seconds};
 
 /// What is said of the endpoint at which clients ask most, where enough of them did.
@@ -23,12 +23,6 @@ pub(crate) fn sentence(case: &Case) -> Option<String> {
     ))
 }
 
-/// Longer is felt.
-const FELT_NS: f64 = 10e6;
-
-/// Longer than half of the answers, so many times, is another kind of answer.
-const ANOTHER_KIND: f64 = 10.0;
-
 /// Of the time that all clients wait.
 const MUCH: f64 = 0.25;
 
@@ -44,7 +38,7 @@ pub(crate) fn tail(case: &Case) -> Option<Remark> {
     let requests = case.fact::<Requests>().ok()?;
     let busiest = requests.busiest()?;
     let half_ns = busiest.response.quantile_ns(0.5);
-    let from_ns = FELT_NS.max(half_ns * ANOTHER_KIND);
+    let from_ns = (FELT_NS as f64).max(half_ns * ANOTHER_KIND as f64);
     let (slow, part) = (busiest.response.count_from(from_ns), busiest.response.share_of_time_from(from_ns));
     if slow < SEVERAL || part < MUCH {
         return None;
@@ -73,10 +67,10 @@ pub(crate) fn tail(case: &Case) -> Option<Remark> {
 /// What the slowest of those that were followed from end to end waited for.
 fn followed(case: &Case) -> Option<String> {
     let paths = case.fact::<RequestPaths>().ok()?;
-    let slow = &paths.busiest()?.slow;
-    let most = slow.parts.first().filter(|_| ratio(slow.ns, slow.requests as f64) >= FELT_NS)?;
+    let slow = &paths.busiest()?.tail;
+    let most = slow.parts.first()?;
     let of = percent(share(most.ns, slow.ns));
-    Some(format!(" Of the time of the slowest that were followed from end to end, {of} was: {}.", most.words()))
+    Some(format!(" Of the time of those of them that were followed from end to end, {of} was: {}.", most.words()))
 }
 
 #[cfg(test)]

@@ -54,6 +54,8 @@ pub struct Paths {
     pub half: Group,
     /// The slowest one in a hundred.
     pub slow: Group,
+    /// Those that take much longer than half of them, and so long that somebody feels it.
+    pub tail: Group,
     /// The slowest.
     pub worst: Group,
 }
@@ -106,6 +108,12 @@ impl Fact for RequestPaths {
     }
 }
 
+/// Longer is felt, ns.
+pub const FELT_NS: u64 = 10_000_000;
+
+/// Longer than half of the answers, so many times, is another kind of answer.
+pub const ANOTHER_KIND: u64 = 10;
+
 /// How far around the middle requests are taken for usual ones, of all.
 const AROUND: f64 = 0.1;
 
@@ -113,18 +121,19 @@ fn paths(walk: &Walk, context: &Context<'_, '_>, whole: &Whole<'_>, port: u32, m
     requests.sort_by_key(|request| whole::length_ns(request));
     let number = requests.len();
     let at = |part: f64| (number as f64 * part) as usize;
+    let much_longer = FELT_NS.max(whole::length_ns(requests[number / 2]) * ANOTHER_KIND);
+    let tail = requests.partition_point(|request| whole::length_ns(request) < much_longer);
     let group = |from: usize, until: usize| {
         let mut tree = Tree::default();
-        for request in &requests[from.min(number - 1)..until.clamp(from.min(number - 1) + 1, number)] {
-            back::walk(context, whole, request, &mut tree);
-        }
+        requests[from..until].iter().for_each(|request| back::walk(context, whole, request, &mut tree));
         tree.group(|nodes| chains::of_nodes(walk, nodes))
     };
     Paths {
         port,
         all: group(0, number),
-        half: group(at(0.5 - AROUND), at(0.5 + AROUND)),
-        slow: group(at(0.99), number),
+        half: group(at(0.5 - AROUND), at(0.5 + AROUND).max(1)),
+        slow: group(at(0.99).min(number - 1), number),
+        tail: group(tail, number),
         worst: group(number - 1, number),
     }
 }

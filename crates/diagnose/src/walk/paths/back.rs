@@ -133,8 +133,11 @@ impl Back<'_, '_> {
         Walker::new(self.context).follow(wait.row, span, ns, node);
     }
 
-    /// A thread was awake; before it last had to do with another request, it was not at this one.
+    /// A thread was awake; before it last had to do with another request, it was not at this one, unless it had read it by then.
     fn ran(&mut self, tid: u32, (from, until): (f64, f64)) {
+        if tid == self.request.began_tid {
+            return self.is_at(tid, (from, until), false);
+        }
         let turn = self.whole.moment(tid, (from, until)).unwrap_or(from);
         self.is_at(tid, (turn, until), false);
         self.is_at(tid, (from, turn), true);

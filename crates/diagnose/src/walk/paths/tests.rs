@@ -133,7 +133,7 @@ fn parts_add_up_whatever_happened() {
         let recording = parse(&random(seed)).unwrap();
         let case = Case::new(&recording);
         let Ok(paths) = case.fact::<RequestPaths>() else { continue };
-        for group in paths.ports.iter().flat_map(|p| [&p.all, &p.half, &p.slow, &p.worst]) {
+        for group in paths.ports.iter().flat_map(|p| [&p.all, &p.half, &p.slow, &p.tail, &p.worst]) {
             let sum: f64 = group.parts.iter().map(|part| part.ns).sum();
             assert!((sum - group.ns).abs() <= group.ns * 1e-6 + 1.0, "seed {seed}: {sum} {}", group.ns);
         }
