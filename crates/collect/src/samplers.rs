@@ -15,6 +15,7 @@ mod file_nr;
 mod link;
 mod listeners;
 mod loadavg;
+mod local_ports;
 mod meminfo;
 mod net_dev;
 mod netstat;
@@ -27,6 +28,7 @@ mod sockstat;
 mod softnet_stat;
 mod stat;
 mod text_file;
+mod udp_sockets;
 mod vmstat;
 
 use std::collections::HashSet;
@@ -147,6 +149,8 @@ fn all(scope: &Scope) -> Vec<Box<dyn Sampler>> {
         Box::new(sockstat::sampler(scope)),
         Box::new(softnet_stat::sampler(scope)),
         Box::new(listeners::sampler(scope)),
+        Box::new(udp_sockets::sampler(scope)),
+        Box::new(local_ports::sampler(scope)),
         Box::new(pid::sampler(scope)),
         Box::new(file_nr::sampler(scope)),
         Box::new(nf_conntrack::sampler(scope)),

@@ -31,6 +31,19 @@ pub struct Listener {
     pub receive_queue: u64,
     /// TCP: how many may wait for accept(2); unknown from text files.
     pub backlog: Option<u64>,
+    /// What the kernel counts in the socket itself; unknown from text files.
+    pub memory: Option<Memory>,
+}
+
+/// What a socket holds and has dropped.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Memory {
+    /// Bytes of memory that what was received takes.
+    pub received: u64,
+    /// Bytes that this may take.
+    pub receive_buffer: u64,
+    /// Handshakes (TCP) or datagrams (UDP) that the socket dropped since it was made.
+    pub drops: u64,
 }
 
 /// `tcp 0.0.0.0:8080`, `tcp [::]:8080`.
@@ -73,7 +86,19 @@ impl Source {
         }
     }
 
-    fn udp(&mut self) -> io::Result<Vec<Listener>> {
+    /// TCP connections that hold a local port: local port, other end, whether in TIME_WAIT.
+    ///
+    /// # Errors
+    /// Only sock_diag is asked: the text is too much work.
+    pub fn connections(&mut self, each: impl FnMut(u16, SocketAddr, bool)) -> io::Result<()> {
+        match self {
+            Self::Diag(diag) => diag.connections(each),
+            Self::Text { .. } => Err(io::ErrorKind::Unsupported.into()),
+        }
+    }
+
+    /// Bound UDP sockets without a peer.
+    pub fn udp(&mut self) -> io::Result<Vec<Listener>> {
         match self {
             Self::Diag(diag) => diag.udp(),
             Self::Text { dir } => Ok(both_families(dir, "udp", udp_line)),
@@ -163,6 +188,7 @@ fn socket<'a>(line: &'a str, protocol: &'static str) -> Option<(Listener, &'a st
         inode: inode.parse().ok()?,
         receive_queue: u64::from_str_radix(receive_queue, 16).ok()?,
         backlog: None,
+        memory: None,
     };
     Some((listener, state))
 }
@@ -187,7 +213,7 @@ fn address(text: &str) -> Option<SocketAddr> {
 /// For fuzzing: one answer of netlink.
 #[cfg(any(test, fuzzing))]
 pub(crate) fn decode(bytes: &[u8]) {
-    let _ = diag::parse(bytes, "tcp", &mut Vec::new()); // torn answers are errors
+    let _ = diag::parse(bytes, &mut |message| diag::read(message)); // torn answers are errors
 }
 
 #[cfg(test)]

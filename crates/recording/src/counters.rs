@@ -77,19 +77,30 @@ counters! {
         IN_SEGS = "InSegs", OUT_SEGS = "OutSegs", RETRANS_SEGS = "RetransSegs", IN_ERRS = "InErrs",
         IN_DATAGRAMS = "InDatagrams", OUT_DATAGRAMS = "OutDatagrams", IN_ERRORS = "InErrors",
         RCVBUF_ERRORS = "RcvbufErrors", SNDBUF_ERRORS = "SndbufErrors", MEM_ERRORS = "MemErrors",
+        OUT_RSTS = "OutRsts",
     }
     /// By protocol (`TcpExt`): those that are asked for, of all that the kernel prints.
     netstat = "proc/net/netstat" {
         LISTEN_OVERFLOWS = "ListenOverflows", LISTEN_DROPS = "ListenDrops",
         REQ_Q_FULL_DROP = "TCPReqQFullDrop", REQ_Q_FULL_DO_COOKIES = "TCPReqQFullDoCookies",
-        ORIG_DATA_SENT = "TCPOrigDataSent", TIMEOUTS = "TCPTimeouts",
+        ORIG_DATA_SENT = "TCPOrigDataSent", TIMEOUTS = "TCPTimeouts", SYN_RETRANS = "TCPSynRetrans",
+        RETRANS_FAIL = "TCPRetransFail", PAWS_TIME_WAIT = "PAWSTimewait", LOSS_PROBES = "TCPLossProbes",
+        FAST_RETRANS = "TCPFastRetrans", DSACK_RECV = "TCPDSACKRecv",
     }
-    /// By listening socket; gauges.
-    listeners = "proc/net/listeners" { ACCEPT_QUEUE = "accept_queue", BACKLOG = "backlog", }
+    /// By listening socket of the target; queue and backlog are gauges. `DROPS` counts what the socket itself dropped.
+    listeners = "proc/net/listeners" { ACCEPT_QUEUE = "accept_queue", BACKLOG = "backlog", DROPS = "drops", }
+    /// By bound UDP socket of the target; gauges, but for the datagrams that the socket itself dropped.
+    udp_sockets = "proc/net/udp" { QUEUE_BYTES = "queue_bytes", BUFFER_BYTES = "buffer_bytes", DROPS = "drops", }
+    /// Sockets of the network namespace by protocol (`TCP`): those that are asked for; gauges.
+    sockstat = "proc/net/sockstat" { IN_USE = "inuse", TIME_WAIT = "tw", }
+    /// Local ports for connections to one destination, by destination; gauges. Read only where many are in use.
+    local_ports = "local_ports" { USED = "used", OF_WHICH_TIME_WAIT = "time_wait", RANGE = "range", }
     /// Gauges.
     file_nr = "proc/sys/fs/file-nr" { ALLOCATED = "allocated", MAX = "max", }
-    /// Gauges, of the target's network namespace.
-    conntrack = "nf_conntrack" { COUNT = "count", MAX = "max", }
+    /// Of the target's network namespace; `COUNT` and `MAX` are gauges.
+    conntrack = "nf_conntrack" {
+        COUNT = "count", MAX = "max", DROP = "drop", EARLY_DROP = "early_drop", INSERT_FAILED = "insert_failed",
+    }
     /// By process; open files, threads and resident memory are gauges.
     pid = "proc/pid" {
         OPEN_FILES = "open_files", OPEN_FILES_LIMIT = "open_files_limit", THREADS = "threads",

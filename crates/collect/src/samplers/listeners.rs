@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Finished handshakes that wait for accept(2), and how many may, by listening socket of the target.
+//! Finished handshakes that wait for accept(2), how many may, and how many the socket dropped, by listening socket of the
+//! target.
 
 use std::collections::BTreeMap;
 
@@ -11,6 +12,14 @@ use crate::sockets::Source;
 /// The target's TCP listeners; on the host, all of our own network namespace.
 pub struct Listeners {
     source: Source,
+}
+
+/// Of all sockets with one address.
+#[derive(Default)]
+struct Queue {
+    waiting: u64,
+    backlog: Option<u64>,
+    drops: Option<u64>,
 }
 
 pub fn sampler(scope: &Scope) -> Listeners {
@@ -32,17 +41,24 @@ impl Sampler for Listeners {
         }
         let listeners = self.source.tcp().map_err(|error| format!("cannot ask for listeners ({error})"))?;
         // Several sockets may share an address (SO_REUSEPORT): their queues are added.
-        let mut queues: BTreeMap<String, (u64, Option<u64>)> = BTreeMap::new();
+        let mut queues: BTreeMap<String, Queue> = BTreeMap::new();
         for listener in listeners {
             let queue = queues.entry(listener.to_string()).or_default();
-            queue.0 += listener.receive_queue;
-            queue.1 = listener.backlog.map(|backlog| queue.1.unwrap_or(0) + backlog);
+            queue.waiting += listener.receive_queue;
+            queue.backlog = listener.backlog.map(|backlog| queue.backlog.unwrap_or(0) + backlog);
+            queue.drops = listener.memory.map(|memory| queue.drops.unwrap_or(0) + memory.drops);
         }
         queues.retain(|name, _| scope.pids.is_empty() || scope.listen.contains(name));
-        for (name, (waiting, backlog)) in queues {
-            out.put(listeners::ACCEPT_QUEUE, &name, waiting as f64);
-            if let Some(backlog) = backlog {
-                out.put(listeners::BACKLOG, &name, backlog as f64);
+        for (name, queue) in queues {
+            let values = [
+                (listeners::ACCEPT_QUEUE, Some(queue.waiting)),
+                (listeners::BACKLOG, queue.backlog),
+                (listeners::DROPS, queue.drops),
+            ];
+            for (key, value) in values {
+                if let Some(value) = value {
+                    out.put(key, &name, value as f64);
+                }
             }
         }
         Ok(())

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //! `/proc/PID/net/sockstat{,6}`: sockets in use, orphaned and in TIME_WAIT, by protocol.
 
+use recording::counters::sockstat;
+
 use super::reread::Reread;
 use super::{Readings, Sampler, Scope};
-
-const NAME: &str = "proc/net/sockstat";
 
 /// Both address families.
 pub struct Sockstat {
@@ -18,7 +18,7 @@ pub fn sampler(scope: &Scope) -> Sockstat {
 
 impl Sampler for Sockstat {
     fn name(&self) -> &'static str {
-        NAME
+        sockstat::SOURCE
     }
 
     fn needs(&self) -> &'static str {
@@ -41,7 +41,7 @@ fn parse(text: &str, out: &mut Readings) {
         let words: Vec<&str> = rest.split_whitespace().collect();
         for pair in words.chunks_exact(2) {
             if let Ok(value) = pair[1].parse() {
-                out.put_named(NAME, protocol, pair[0], value);
+                out.put_named(sockstat::SOURCE, protocol, pair[0], value);
             }
         }
     }
