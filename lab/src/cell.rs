@@ -108,6 +108,42 @@ impl Cell {
         Ok(path)
     }
 
+    /// Sets something of the whole host, by its file, until the cell is closed: whatever happens, the keeper sets it back.
+    ///
+    /// # Errors
+    /// The host does not have it, or it may not be changed.
+    pub fn set_host(&self, file: &str, value: &str) -> Result<()> {
+        let before = fs::read_to_string(file).with_context(|| format!("failed to read `{file}`"))?;
+        keeper::remember(&self.dir, file, before.trim())?;
+        fs::write(file, value).with_context(|| format!("failed to write `{file}`"))
+    }
+
+    /// What a file says inside the cell's network namespace.
+    ///
+    /// # Errors
+    /// It is not there.
+    pub fn read_inside(&self, file: &str) -> Result<String> {
+        self.net.inside(|| fs::read_to_string(file).with_context(|| format!("failed to read `{file}`")))
+    }
+
+    /// Sets something inside the cell's network namespace, by its file.
+    ///
+    /// # Errors
+    /// It is not there, or may not be changed.
+    pub fn write_inside(&self, file: &str, value: &str) -> Result<()> {
+        self.net.inside(|| fs::write(file, value).with_context(|| format!("failed to write `{file}`")))
+    }
+
+    /// Gives rules to the packet filter of the cell's network namespace.
+    ///
+    /// # Errors
+    /// `nft` is missing (Debian package nftables), or does not like them.
+    pub fn filter(&mut self, rules: &str) -> Result<()> {
+        let file = self.write("rules.nft", rules)?;
+        let nft = self.start(Program::installed("nft").args(["-f".into(), file.into_os_string()]))?;
+        self.finish(nft, READY_LIMIT).map(drop)
+    }
+
     /// Copies something that was built into the cell's folder.
     ///
     /// # Errors

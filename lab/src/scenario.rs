@@ -104,6 +104,8 @@ pub struct Expected {
     /// A line of the thread ledger that must be there with more than [`MIN_LINE`] of the threads' time; where nobody can be
     /// accused, that is what a right verdict shows.
     pub line: Option<&'static str>,
+    /// A cause that must be among the findings too: a link in the middle, behind the root.
+    pub also: Option<&'static str>,
 }
 
 /// Of all threads' time: idle threads have most of it.
@@ -111,7 +113,7 @@ const MIN_LINE: f64 = 0.03;
 
 /// Nobody is at fault. Whether the service is also at its limit depends on how fast the host is.
 pub const NEUTRAL: Expected =
-    Expected { verdicts: NOBODY, comm: None, syscall: None, function: None, end: None, line: None };
+    Expected { verdicts: NOBODY, comm: None, syscall: None, function: None, end: None, line: None, also: None };
 
 const NOBODY: &[&str] = &["healthy", "at-capacity"];
 
@@ -121,7 +123,7 @@ const NEUTRAL_ONES: &[&str] = &["healthy", "at-capacity", "not-determined"];
 impl Expected {
     /// One right cause.
     pub const fn cause(verdicts: &'static [&'static str]) -> Self {
-        Self { verdicts, comm: None, syscall: None, function: None, end: None, line: None }
+        Self { verdicts, comm: None, syscall: None, function: None, end: None, line: None, also: None }
     }
 
     /// For the score table.
@@ -142,6 +144,10 @@ impl Expected {
             return first.map(|f| format!("the verdict is {}, yet there is a finding: {}", verdict.verdict, f.cause));
         }
         let Some(finding) = first else { return Some(format!("{} without a finding", verdict.verdict)) };
+        let is_missing = |cause: &&str| !verdict.findings.iter().any(|finding| finding.cause == *cause);
+        if let Some(cause) = self.also.filter(is_missing) {
+            return Some(format!("expected {cause} among the findings"));
+        }
         self.subject_objection(finding)
     }
 

@@ -7,6 +7,10 @@ use crate::builds::Build;
 use crate::cell::{Cell, Program};
 use crate::scenario::Scenario;
 
+#[path = "../scenarios/accept-queue/scenario.rs"]
+mod accept_queue;
+#[path = "../scenarios/accept-queue-node/scenario.rs"]
+mod accept_queue_node;
 #[path = "../scenarios/busy-poll/scenario.rs"]
 pub mod busy_poll;
 #[path = "../scenarios/compactor/scenario.rs"]
@@ -123,6 +127,8 @@ pub static ALL: &[&Scenario] = &[
     &loop_sleeps::SCENARIO,
     &loop_held::SCENARIO,
     &queue_workers::SCENARIO,
+    &accept_queue::SCENARIO,
+    &accept_queue_node::SCENARIO,
     &udp_unread::SCENARIO,
     &small_pool::SCENARIO,
     &small_workers::SCENARIO,

@@ -197,6 +197,17 @@ fn rank(findings: &mut [(Finding, Statement)]) {
             findings[first..=at].rotate_right(1);
         }
     }
+    findings.sort_by_key(|(finding, _)| place(&finding.cause));
+}
+
+/// Of causes that lead to others whatever those took: where nothing can be opened, accept() fails at once, is asked again and
+/// leaves a queue. And where connections are not taken, why is the cause: a full queue only passes it on to the clients.
+fn place(cause: &str) -> u8 {
+    match cause {
+        "fd-exhausted" => 0,
+        "accept-queue-full" => 2,
+        _ => 1,
+    }
 }
 
 /// Whether what one finding begins with is a later link of the other's chain.

@@ -2,8 +2,11 @@
 //! Opinions that more than one rule or remark holds: from which number on something is full, or matters. Facts have none, and
 //! what only one rule thinks stands there.
 
+pub(crate) mod errors;
 pub(crate) mod full;
+pub(crate) mod handshakes;
 pub(crate) mod holders;
 pub(crate) mod paths;
+pub(crate) mod meanwhile;
 pub(crate) mod poller;
 pub(crate) mod standing;

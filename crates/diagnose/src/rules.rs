@@ -9,6 +9,7 @@ use crate::case::Case;
 use crate::facts::quality::Quality;
 use crate::verdict::{Evidence, Finding};
 
+mod accept_queue_full;
 mod at_capacity;
 mod blocked_writer;
 mod busy_poll;
@@ -45,6 +46,7 @@ pub(crate) static RULES: &[&Rule] = &[
     &slow_dns::RULE,
     &pool_exhausted::RULE,
     &event_loop_blocked::RULE,
+    &accept_queue_full::RULE,
     &runtime_pause::RULE,
     &not_determined::RULE,
     &at_capacity::RULE,

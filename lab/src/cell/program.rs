@@ -24,7 +24,8 @@ impl Program {
 
     /// One that is installed on the host.
     pub fn installed(name: &str) -> Self {
-        Self::new(name, name.into())
+        // A path names the program only: its output goes to the cell's logs.
+        Self::new(name.rsplit('/').next().unwrap_or(name), name.into())
     }
 
     fn new(name: &str, exe: OsString) -> Self {

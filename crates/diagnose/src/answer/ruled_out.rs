@@ -47,7 +47,8 @@ pub struct Measured {
     pub value: f64,
     /// What it is held against.
     pub bound: f64,
-    /// Unit of both: `s`, `cores`, `waits`, `periods`, `calls` (empty ones for each that found something); `share` = 0 to 1.
+    /// Unit of both: `s`, `cores`, `waits`, `periods`, `calls` (empty ones for each that found something), `handshakes`, `packets`,
+    /// `segments`, `datagrams`, `kinds` (of them); `share` = 0 to 1.
     pub unit: String,
 }
 

@@ -96,6 +96,14 @@ impl Counters {
         Some(mean)
     }
 
+    /// Share of a window of `length_ns` in which a gauge was so; none if it was not read.
+    pub fn share_of_time(&self, key: Key, entity: &str, length_ns: f64, is_so: impl Fn(f64) -> bool) -> Option<f64> {
+        let readings = self.readings(key, entity)?;
+        let ends = readings.iter().skip(1).map(|r| r.0 as f64).chain([length_ns]);
+        let parts = readings.iter().zip(ends).filter(|(reading, _)| is_so(reading.1));
+        Some(parts.map(|(reading, end)| ratio((end - reading.0 as f64).max(0.0), length_ns)).sum())
+    }
+
     /// Sum of the growth of several counters of one entity; none if not one of them was read.
     pub fn delta_sum(&self, keys: &[Key], entity: &str) -> Option<f64> {
         keys.iter().filter_map(|key| self.delta(*key, entity)).reduce(|a, b| a + b)
@@ -123,6 +131,7 @@ mod tests {
         assert_eq!((c.delta(back, "e"), c.delta(n, ""), c.delta_sum(&[n, x], "e")), (None, None, Some(20.0)));
         let mean = c.mean(n, "e", 10.0).unwrap();
         assert_eq!((mean.value, mean.above_zero, c.mean(n, "", 1.0)), (28.0, 1.0, None));
+        assert_eq!(c.share_of_time(n, "e", 10.0, |value| value >= 30.0), Some(0.5));
         assert_eq!(c.entities("s").collect::<Vec<_>>(), ["e"]);
     }
 }

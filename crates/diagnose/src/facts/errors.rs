@@ -1,179 +1,153 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Errors that the kernel counted for the target: what was dropped, refused, reset or sent again, as a share of all that
-//! there was. A number that stays below its floor is everyday.
+//! Errors that the kernel counted for the target: what was dropped, refused, reset or sent again, beside all that there was.
+//! Most counters are those of a whole network namespace; where a source tells how many of them were the target's own, that
+//! is said.
 
-use recording::counters::{Key, cgroup_memory, conntrack, netstat, snmp};
+use recording::counters::{Key, cgroup_memory, netstat, snmp, udp_sockets};
 
 use super::calls::Calls;
+use super::connections::Connections;
 use super::counters::Counters;
+use super::handshakes::Handshakes;
 use crate::answer::Gap;
 use crate::case::{Case, Fact};
 use crate::statistics::share;
-use crate::wording::{count, percent};
+use recording::tables::Wait;
 
-/// One kind of error above its floor.
+/// What can go wrong.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// Datagrams that nobody read in time.
+    Unread,
+    /// Segments that were sent again.
+    SentAgain,
+    /// Handshakes that met a full accept queue.
+    QueueFull,
+    /// Handshakes that met too many half-open ones.
+    HalfOpenFull,
+    /// Handshakes that a listener dropped for another reason.
+    ListenDropped,
+    /// Connections that could not be made.
+    NotMade,
+    /// Segments that came damaged.
+    Damaged,
+    /// Packets that connection tracking had no entry for.
+    NotTracked,
+    /// Processes killed for want of memory.
+    Killed,
+    /// Calls with this result.
+    Failed(i64),
+}
+
+/// How often it did.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Error {
-    /// What happened, in words with its numbers.
-    pub what: String,
-    /// Of all that there was, 0 to 1.
-    pub share: f64,
-    /// A command that shows it.
-    pub see: String,
+    /// What.
+    pub kind: Kind,
+    /// How often, in the target's network namespace.
+    pub count: f64,
+    /// Of these, the target's own; none = nothing tells.
+    pub own: Option<f64>,
+    /// What there was in all.
+    pub of: f64,
 }
 
-/// All that are above their floors, the largest share first.
-pub struct Errors {
-    /// Them.
-    pub found: Vec<Error>,
-}
+impl Error {
+    /// How often, as far as it may be the target's.
+    pub fn at_most(&self) -> f64 {
+        self.own.map_or(self.count, |own| own.min(self.count))
+    }
 
-/// A counter of the network stack that counts errors, and what it is a share of.
-struct Floor {
-    entity: &'static str,
-    errors: &'static [Key],
-    /// What came or was made in all; errors are among it where they are in this list too.
-    of: &'static [Key],
-    /// Share from which on it is no everyday number.
-    share: f64,
-    /// As words: N … of M.
-    what: &'static str,
-    see: &'static str,
-}
-
-/// Below, chance decides.
-const MIN_COUNT: f64 = 10.0;
-
-/// Shares: of lost segments 1 % halves the throughput of a long connection; a datagram in a hundred is a retry that
-/// somebody notices; clients that come and go reset a connection now and then, and a health check may be refused.
-const FLOORS: &[Floor] = &[
-    Floor {
-        entity: "Udp",
-        errors: &[snmp::RCVBUF_ERRORS, snmp::MEM_ERRORS],
-        of: &[snmp::IN_DATAGRAMS, snmp::RCVBUF_ERRORS, snmp::MEM_ERRORS],
-        share: 0.01,
-        what: "datagrams were dropped because nobody read them in time, of",
-        see: "nstat -az UdpRcvbufErrors UdpMemErrors UdpInDatagrams",
-    },
-    Floor {
-        entity: "Tcp",
-        errors: &[snmp::RETRANS_SEGS],
-        of: &[snmp::OUT_SEGS],
-        share: 0.01,
-        what: "segments had to be sent again, of",
-        see: "nstat -az TcpRetransSegs TcpOutSegs",
-    },
-    Floor {
-        entity: "TcpExt",
-        errors: &[netstat::LISTEN_OVERFLOWS],
-        of: &[netstat::LISTEN_OVERFLOWS, snmp::PASSIVE_OPENS],
-        share: 0.001,
-        what: "handshakes met a full accept queue; others were taken:",
-        see: "nstat -az TcpExtListenOverflows; ss -ltn",
-    },
-    Floor {
-        entity: "TcpExt",
-        errors: &[netstat::REQ_Q_FULL_DROP, netstat::REQ_Q_FULL_DO_COOKIES],
-        of: &[netstat::REQ_Q_FULL_DROP, netstat::REQ_Q_FULL_DO_COOKIES, snmp::PASSIVE_OPENS],
-        share: 0.001,
-        what: "handshakes met a full backlog of half-open connections; others were taken:",
-        see: "nstat -az TcpExtTCPReqQFullDrop TcpExtTCPReqQFullDoCookies",
-    },
-    Floor {
-        entity: "Tcp",
-        errors: &[snmp::ATTEMPT_FAILS],
-        of: &[snmp::ACTIVE_OPENS, snmp::PASSIVE_OPENS],
-        share: 0.05,
-        what: "connections could not be made, beside",
-        see: "nstat -az TcpAttemptFails TcpActiveOpens",
-    },
-    Floor {
-        entity: "Tcp",
-        errors: &[snmp::IN_ERRS],
-        of: &[snmp::IN_SEGS],
-        share: 0.001,
-        what: "segments came damaged, of",
-        see: "nstat -az TcpInErrs TcpInSegs",
-    },
-];
-
-/// Errors of calls that say that something has run out; in the commands, `PID` stands for the target.
-const RUN_OUT: &[(i64, &str, &str)] = &[
-    (
-        -24,
-        "calls failed because the process may open no more files (EMFILE)",
-        "cat /proc/PID/limits; ls /proc/PID/fd | wc -l",
-    ),
-    (-23, "calls failed because the host may open no more files (ENFILE)", "cat /proc/sys/fs/file-nr"),
-    (-99, "calls failed because no local port was free (EADDRNOTAVAIL)", "sysctl net.ipv4.ip_local_port_range; ss -s"),
-    (-105, "calls failed for want of buffers (ENOBUFS)", "nstat -az; ss -m"),
-    (-12, "calls failed for want of memory (ENOMEM)", "dmesg; cat /proc/meminfo"),
-    (-111, "connections were refused (ECONNREFUSED)", "strace -f -e trace=connect -p PID"),
-];
-
-impl Fact for Errors {
-    fn compute(case: &Case) -> Result<Self, Gap> {
-        let counters = case.fact::<Counters>()?;
-        let mut found: Vec<Error> = FLOORS.iter().filter_map(|floor| above(&counters, floor)).collect();
-        found.extend(conntrack(&counters));
-        found.extend(out_of_memory(&counters));
-        found.extend(run_out(case));
-        found.sort_by(|a, b| b.share.total_cmp(&a.share));
-        Ok(Self { found })
+    /// The same as a share of all.
+    pub fn share(&self) -> f64 {
+        share(self.at_most(), self.of)
     }
 }
 
-fn above(counters: &Counters, floor: &Floor) -> Option<Error> {
-    let sum = |keys: &[Key]| {
-        // What connections were taken is counted beside TCP's other numbers, wherever the errors are.
-        let of = |key: &Key| counters.delta(*key, floor.entity).or_else(|| counters.delta(*key, "Tcp")).unwrap_or(0.0);
-        keys.iter().map(of).sum::<f64>()
+/// All that were counted.
+pub struct Errors {
+    /// Them, also those that never happened.
+    pub all: Vec<Error>,
+}
+
+impl Fact for Errors {
+    fn compute(case: &Case) -> Result<Self, Gap> {
+        let (counters, handshakes) = (case.fact::<Counters>()?, case.fact::<Handshakes>()?);
+        let mut all = of_handshakes(case, &counters, &handshakes);
+        all.push(unread(case, &counters));
+        let (kills, tracked) = (killed(&counters), handshakes.tracking_drops);
+        all.push(Error { kind: Kind::Killed, count: kills, own: Some(kills), of: kills });
+        all.push(Error { kind: Kind::NotTracked, count: tracked, own: None, of: tracked });
+        all.extend(failed(case));
+        Ok(Self { all })
+    }
+}
+
+fn of_handshakes(case: &Case, counters: &Counters, h: &Handshakes) -> Vec<Error> {
+    let tcp = |key: Key| counters.delta(key, "Tcp").unwrap_or(0.0);
+    let more = |key: Key| counters.delta(key, "TcpExt").unwrap_or(0.0);
+    let half_open = h.half_open_drops + more(netstat::REQ_Q_FULL_DO_COOKIES);
+    let attempts = h.made + h.taken;
+    // Who asks nobody for a connection has none that fails; the half-open ones of its clients belong to another kind.
+    let not_made = if asks(case) { None } else { Some(0.0) };
+    let (failed, segments) = (tcp(snmp::ATTEMPT_FAILS), tcp(snmp::IN_SEGS));
+    let error = |kind, count, own, of| Error { kind, count, own, of };
+    vec![
+        error(Kind::SentAgain, h.again, None, h.sent),
+        error(Kind::QueueFull, h.overflows, h.own_drops, h.overflows + h.taken),
+        error(Kind::HalfOpenFull, half_open, None, half_open + h.taken),
+        error(Kind::ListenDropped, h.other_drops(), h.own_drops, h.drops + h.taken),
+        error(Kind::NotMade, failed, not_made, attempts),
+        error(Kind::Damaged, tcp(snmp::IN_ERRS), None, segments),
+    ]
+}
+
+/// Whether the target was ever seen to ask for a connection.
+pub fn asks(case: &Case) -> bool {
+    let is_connect = |number: i32| case.syscall(number) == "connect";
+    case.recording.rows::<Wait>().iter().any(|row| is_connect(row.syscall))
+        || case.fact::<Connections>().is_ok_and(|connections| connections.made.open > 0.0)
+        || case.fact::<Calls>().is_ok_and(|calls| {
+            calls.sampled.keys().chain(calls.counted.keys()).any(|(_, _, number)| is_connect(*number))
+        })
+}
+
+fn unread(case: &Case, counters: &Counters) -> Error {
+    let udp = |key: Key| counters.delta(key, "Udp").unwrap_or(0.0);
+    let count = udp(snmp::RCVBUF_ERRORS) + udp(snmp::MEM_ERRORS);
+    let own = counters.entities(udp_sockets::SOURCE).map(|socket| counters.delta(udp_sockets::DROPS, socket));
+    let own = own.reduce(|sum, drops| Some(sum? + drops?));
+    let has_none = || {
+        let listen = &case.recording.meta.target.listen;
+        !listen.is_empty() && listen.iter().all(|name| name.starts_with("tcp ")) && is_told(case)
     };
-    let (errors, of) = (sum(floor.errors), sum(floor.of));
-    let part = share(errors, of);
-    (errors >= MIN_COUNT && part >= floor.share).then(|| Error {
-        what: format!("{} {} {} ({})", count(errors), floor.what, count(of), percent(part)),
-        share: part,
-        see: floor.see.to_string(),
-    })
+    let own = own.unwrap_or_else(|| has_none().then_some(0.0));
+    Error { kind: Kind::Unread, count, own, of: udp(snmp::IN_DATAGRAMS) + count }
 }
 
-/// Of the entries that there may be: the table refuses new ones when it is full.
-const FULL: f64 = 0.98;
-
-fn conntrack(counters: &Counters) -> Option<Error> {
-    let used = share(counters.max(conntrack::COUNT, "")?, counters.last(conntrack::MAX, "")?);
-    (used >= FULL).then(|| Error {
-        what: format!("the table of connection tracking is {} full: it drops new connections", percent(used)),
-        share: 1.0,
-        see: "sysctl net.netfilter.nf_conntrack_count net.netfilter.nf_conntrack_max; conntrack -S".to_string(),
-    })
+/// Whether this recording says what single sockets dropped.
+fn is_told(case: &Case) -> bool {
+    case.fact::<Handshakes>().is_ok_and(|handshakes| handshakes.own_drops.is_some())
 }
 
-fn out_of_memory(counters: &Counters) -> Option<Error> {
+fn killed(counters: &Counters) -> f64 {
     let of_groups =
         counters.entities(cgroup_memory::SOURCE).filter_map(|group| counters.delta(cgroup_memory::OOM_KILL, group));
-    let kills = of_groups.fold(0.0, f64::max);
-    (kills > 0.0).then(|| Error {
-        what: format!("{} processes of its cgroup were killed for want of memory", count(kills)),
-        share: 1.0,
-        see: "dmesg | grep -i oom; cat memory.events".to_string(),
-    })
+    of_groups.fold(0.0, f64::max)
 }
 
-/// Calls that failed for want of something, in the windows in which calls were counted.
-fn run_out(case: &Case) -> Vec<Error> {
+/// Calls that failed, in the windows in which calls were counted.
+fn failed(case: &Case) -> Vec<Error> {
     let Ok(calls) = case.fact::<Calls>() else { return Vec::new() };
-    let failed = |error: i64| calls.counted.values().filter_map(|call| call.results.get(&error)).sum::<u64>() as f64;
-    let pid = case.recording.meta.target.pids.first().copied().unwrap_or(0).to_string();
-    let rows = RUN_OUT.iter().map(|(error, what, see)| (failed(*error), what, see));
-    let found = rows.filter(|(failed, ..)| *failed >= MIN_COUNT);
-    let told = |(failed, what, see): (f64, &&str, &&str)| Error {
-        what: format!("{} {what}", count(failed)),
-        share: 1.0,
-        see: see.replace("PID", &pid),
+    let mut by_error = std::collections::BTreeMap::<i64, u64>::new();
+    for (&error, &count) in calls.counted.values().flat_map(|call| &call.results).filter(|(error, _)| **error < 0) {
+        *by_error.entry(error).or_default() += count;
+    }
+    let error = |(error, count): (i64, u64)| {
+        let count = count as f64;
+        Error { kind: Kind::Failed(error), count, own: Some(count), of: count }
     };
-    found.map(told).collect()
+    by_error.into_iter().map(error).collect()
 }
 
 #[cfg(test)]
@@ -181,47 +155,42 @@ mod tests {
     use super::*;
     use recording::text::parse;
 
-    fn errors(rows: &[(&str, &str, &str, f64)]) -> Vec<String> {
-        let mut text = "meta host.arch=x86_64 length_ns=1e9\n".to_string();
-        for (source, entity, name, grew) in rows {
-            text += &format!("counter source={source} entity={entity} name={name} value=5\n");
-            text += &format!("counter t_ns=9 source={source} entity={entity} name={name} value={}\n", 5.0 + grew);
-        }
-        let recording = parse(&text).unwrap();
-        Case::new(&recording).fact::<Errors>().unwrap().found.iter().map(|e| e.what.clone()).collect()
-    }
-
-    #[test]
-    fn datagrams_that_nobody_read() {
-        let found =
-            errors(&[(snmp::SOURCE, "Udp", "RcvbufErrors", 540.0), (snmp::SOURCE, "Udp", "InDatagrams", 460.0)]);
-        assert_eq!(found, ["540 datagrams were dropped because nobody read them in time, of 1000 (54 %)"]);
-        assert!(
-            errors(&[(snmp::SOURCE, "Udp", "RcvbufErrors", 54.0), (snmp::SOURCE, "Udp", "InDatagrams", 1e5)])
-                .is_empty()
+    fn error(kind: Kind, more: &str) -> Error {
+        let text = format!(
+            "meta host.arch=x86_64 length_ns=1e9 target.listen=[\"tcp 0.0.0.0:80\"]
+             counter source=proc/net/snmp entity=Udp name=RcvbufErrors value=0
+             counter t_ns=9 source=proc/net/snmp entity=Udp name=RcvbufErrors value=540
+             counter source=proc/net/snmp entity=Udp name=InDatagrams value=0
+             counter t_ns=9 source=proc/net/snmp entity=Udp name=InDatagrams value=460
+             counter source=proc/net/snmp entity=Tcp name=AttemptFails value=0
+             counter t_ns=9 source=proc/net/snmp entity=Tcp name=AttemptFails value=70
+             {more}"
         );
+        let errors = Case::new(&parse(&text).unwrap()).fact::<Errors>().unwrap();
+        errors.all.iter().find(|error| error.kind == kind).unwrap().clone()
     }
 
     #[test]
-    fn lost_segments_and_full_queues() {
-        let lost =
-            |n: f64| errors(&[(snmp::SOURCE, "Tcp", "RetransSegs", n), (snmp::SOURCE, "Tcp", "OutSegs", 1000.0)]);
-        assert!(lost(30.0)[0].contains("(3.0 %)") && lost(5.0).is_empty());
-        let full = errors(&[
-            (netstat::SOURCE, "TcpExt", "ListenOverflows", 60.0),
-            (snmp::SOURCE, "Tcp", "PassiveOpens", 100.0),
-        ]);
-        assert!(full[0].starts_with("60 handshakes met a full accept queue"), "{full:?}");
+    fn whose_they_are_where_that_is_told() {
+        let all = error(Kind::Unread, "");
+        assert_eq!((all.count, all.own, all.of, all.share()), (540.0, None, 1000.0, 0.54));
+        let socket = "counter source=proc/net/udp entity=\"udp 0.0.0.0:5\" name=drops value=1
+            counter t_ns=9 source=proc/net/udp entity=\"udp 0.0.0.0:5\" name=drops value=11";
+        assert_eq!(error(Kind::Unread, socket).share(), 0.01);
+        let tcp_only = "counter source=proc/net/listeners entity=\"tcp 0.0.0.0:80\" name=drops value=0";
+        assert_eq!(error(Kind::Unread, tcp_only).at_most(), 0.0);
+    }
+
+    #[test]
+    fn connections_that_it_never_asked_for() {
+        assert_eq!(error(Kind::NotMade, "").at_most(), 0.0);
+        let waits = "wait pid=1 tid=1 syscall=42 total_ns=9";
+        assert_eq!(error(Kind::NotMade, waits).at_most(), 70.0);
     }
 
     #[test]
     fn calls_that_fail() {
-        let text = "meta host.arch=x86_64 length_ns=1e9
-            counter source=s entity=e name=n value=1
-            call_window length_ns=1e9
-            call pid=1 tid=1 syscall=42 result=-99 count=300
-            call pid=1 tid=1 syscall=43 result=-24 count=3";
-        let found = Case::new(&parse(text).unwrap()).fact::<Errors>().unwrap().found.len();
-        assert_eq!(found, 1);
+        let text = "call_window length_ns=1e9\ncall pid=1 tid=1 syscall=42 result=-99 count=300";
+        assert_eq!(error(Kind::Failed(-99), text).count, 300.0);
     }
 }

@@ -30,6 +30,8 @@ pub struct Workers {
     pub wait_ns: f64,
     /// Threads that were seen to accept.
     pub threads: usize,
+    /// Process and thread of those that are in the ledger, those with the largest CPU demand first.
+    pub who: Vec<(u32, u32)>,
     /// Share of their time in which they had or wanted a CPU.
     pub busy: f64,
     /// Share in which they waited for a connection.
@@ -53,8 +55,10 @@ impl Fact for Workers {
         let rows = ledger.threads.iter().filter(|t| t.tid != 0 && accepting.contains(&(t.pid, t.tid)));
         let walk = case.fact::<Walk>().ok();
         let (mut wall, mut demand, mut free, mut kept) = (0.0, 0.0, 0.0, 0.0);
+        let mut who = Vec::new();
         for thread in rows {
             workers.threads += 1;
+            who.push((thread.lines.demand_ns(), (thread.pid, thread.tid)));
             wall += thread.lines.wall_ns;
             demand += thread.lines.demand_ns();
             // A worker may poll for its client, for a database or for the next connection: the walk tells which.
@@ -62,6 +66,8 @@ impl Fact for Workers {
             free += thread.lines.blocked(Blocked::Accept) + thread.lines.blocked(Blocked::Poll) * idle;
             kept += thread.lines.blocked(Blocked::SocketRead) * idle;
         }
+        who.sort_by(|a, b| b.0.total_cmp(&a.0));
+        workers.who = who.into_iter().map(|(_, who)| who).collect();
         (workers.busy, workers.free, workers.kept) = (share(demand, wall), share(free, wall), share(kept, wall));
         Ok(workers)
     }
@@ -95,5 +101,17 @@ fn accepting(case: &Case) -> BTreeSet<(u32, u32)> {
         let rows = case.recording.rows::<Wakeup>().iter();
         threads.extend(rows.filter(|row| walk.serves_one(row.tid)).map(|row| (row.pid, row.tid)));
     }
+    if threads.is_empty() {
+        threads.extend(only_thread(case));
+    }
     threads
+}
+
+/// The one thread that the target ever had, if it listens: nobody else can accept.
+fn only_thread(case: &Case) -> Option<(u32, u32)> {
+    let ledger = case.fact::<Threads>().ok()?;
+    let listens = case.recording.meta.target.listen.iter().any(|name| name.starts_with("tcp "));
+    let mut threads = ledger.threads.iter().map(|thread| (thread.pid, thread.tid));
+    let first = threads.next().filter(|_| listens)?;
+    threads.all(|thread| thread == first).then_some(first)
 }

@@ -7,11 +7,11 @@ mod standing;
 
 use crate::answer::Gap;
 use crate::case::Case;
-use crate::facts::errors::Errors;
 use crate::facts::host::HostRank;
 use crate::facts::quality::Quality;
 use crate::facts::stopped::Stopped;
 use crate::facts::waiting::{Waiting, little, wait_ns};
+use crate::judgement::errors;
 use crate::ledger::threads::Threads;
 use crate::statistics::share;
 use crate::walk::DNS;
@@ -136,9 +136,9 @@ fn held(case: &Case) -> Option<Statement> {
 
 /// Errors that the kernel counted: whatever the time went to, such a service is not well.
 fn failing(case: &Case) -> Option<Statement> {
-    let errors = case.fact::<Errors>().ok()?;
-    let first = errors.found.first()?;
-    let others = errors.found.iter().skip(1).map(|error| format!(" Besides: {}.", error.what));
+    let errors = errors::above(case);
+    let first = errors.first()?;
+    let others = errors.iter().skip(1).map(|error| format!(" Besides: {}.", error.what));
     Some(Statement {
         headline: first.what.clone(),
         advice: format!("find out why: `{}`", first.see),

@@ -49,6 +49,9 @@ fn check(case: &Case) -> Checked {
         return of_connections(case, &contended, &waiting);
     }
     let workers = case.fact::<Workers>()?;
+    if are_taken(&workers) && sleep_by_themselves(case, &workers, &waiting) {
+        return explained("connections stand in the accept queue because those that accept sleep by themselves");
+    }
     if are_taken(&workers) {
         return of_workers(case, &workers, &waiting);
     }
@@ -94,6 +97,14 @@ fn are_asked_for(workers: &Workers) -> bool {
 /// Whether the workers have or want a CPU most of the time.
 fn are_computing(workers: &Workers) -> bool {
     workers.threads > 0 && workers.busy >= MAX_BUSY
+}
+
+/// Of the workers' time, asleep: then more of them would sleep as well, and the sleep is what to look at.
+const ASLEEP: f64 = 0.5;
+
+fn sleep_by_themselves(case: &Case, workers: &Workers, waiting: &Waiting) -> bool {
+    let theirs = waiting.sleepers.iter().filter(|sleeper| workers.who.contains(&(sleeper.pid, sleeper.tid)));
+    theirs.map(|sleeper| sleeper.slept_ns).sum::<f64>() >= case.length_ns() * workers.threads as f64 * ASLEEP
 }
 
 /// Whether connections wait although nothing but the number of workers keeps them: those are neither free nor short of CPU.

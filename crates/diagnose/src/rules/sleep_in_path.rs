@@ -7,6 +7,7 @@ use crate::case::Case;
 use crate::facts::connections::Connections;
 use crate::facts::stacks::Stacks;
 use crate::facts::waiting::{Sleeper, Waiting, called_from, callers, little};
+use crate::facts::workers::Workers;
 use crate::ledger::threads::Threads;
 use crate::runtimes::code::Code;
 use crate::statistics::share;
@@ -62,8 +63,11 @@ fn check(case: &Case) -> Checked {
     found(finding, headline, format!("find the {} in {place}", first.call))
 }
 
-/// Clients that wait for an answer while it sleeps, on average.
+/// Clients that wait for an answer, or to be taken, while it sleeps, on average.
 const MIN_LATE: f64 = 1.0;
+
+/// Of the window, with somebody in the accept queue: bursts come and go.
+const MIN_QUEUED: f64 = 0.7;
 
 /// Of the CPU time of its process, in the thread: who does the work serves the requests.
 const MIN_WORK: f64 = 0.5;
@@ -74,11 +78,13 @@ const MIN_ASLEEP: f64 = 0.5;
 /// Whether a thread that was never seen to wait for clients must be the one that serves them: they wait for answers, it does
 /// most of what its process does, and sleeps. An event loop with the next request always at hand never waits for one.
 fn keeps_clients_waiting(case: &Case, sleeper: &Sleeper) -> bool {
-    let (Ok(connections), Ok(ledger)) = (case.fact::<Connections>(), case.fact::<Threads>()) else { return false };
+    let Ok(ledger) = case.fact::<Threads>() else { return false };
+    let connections = case.fact::<Connections>().map_or_else(|_| Default::default(), |c| (*c).clone());
     let Some(thread) = ledger.thread(sleeper.pid, sleeper.tid) else { return false };
     let of_process = ledger.threads.iter().filter(|t| t.pid == sleeper.pid).map(|t| t.lines.cpu_ns).sum();
-    connections.tells()
-        && connections.accepted.late >= MIN_LATE
+    let wait_for_answers = || connections.tells() && connections.accepted.late >= MIN_LATE;
+    let wait_to_be_taken = || case.fact::<Workers>().is_ok_and(|w| w.queue >= MIN_LATE && w.queued >= MIN_QUEUED);
+    (wait_for_answers() || wait_to_be_taken())
         && share(thread.lines.cpu_ns, of_process) >= MIN_WORK
         && share(sleeper.slept_ns, thread.lines.wall_ns) >= MIN_ASLEEP
 }

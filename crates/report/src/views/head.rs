@@ -93,8 +93,8 @@ fn how_much(verdict: &Verdict) -> String {
             let (share, time) = (numbers::share(explains.share), numbers::seconds(explains.seconds));
             let symptom: Vec<String> = answers(verdict).into_iter().chain(measured).collect();
             let symptom = if symptom.is_empty() { String::new() } else { format!("; {}", symptom.join(", ")) };
-            // Connections are no time.
-            if explains.of.contains("connections") {
+            // Those are no time.
+            if ["connections", "handshakes", "segments", "datagrams"].iter().any(|what| explains.of.contains(what)) {
                 return format!("{share} of {} in {window}{symptom}", explains.of);
             }
             // Several threads at once have more time than the window is long.

@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Which errors that the kernel counted are no everyday numbers.
+
+use crate::case::Case;
+use crate::facts::errors::{Error, Errors, Kind};
+use crate::facts::handshakes::Handshakes;
+use crate::wording::{count, percent};
+
+/// Below, chance decides.
+pub(crate) const MIN_COUNT: f64 = 10.0;
+
+/// Of the entries that there may be: the table refuses new ones when it is full.
+pub(crate) const TABLE_FULL: f64 = 0.98;
+
+/// One kind of error above its floor.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Above {
+    /// What happened, in words with its numbers.
+    pub what: String,
+    /// Of all that there was, 0 to 1.
+    pub share: f64,
+    /// A command that shows it.
+    pub see: String,
+}
+
+/// Share from which on a kind of error is no everyday number; none = its number alone says nothing.
+pub(crate) fn floor(kind: Kind) -> Option<f64> {
+    match kind {
+        // A datagram in a hundred is a retry that somebody notices; of lost segments 1 % halves the throughput of a long
+        // connection.
+        Kind::Unread | Kind::SentAgain => Some(0.01),
+        // Each costs its client a second, so that one in a thousand is the whole of a p999.
+        Kind::QueueFull | Kind::HalfOpenFull | Kind::ListenDropped | Kind::Damaged => Some(0.001),
+        // A health check may be refused, and clients that come and go reset a connection now and then.
+        Kind::NotMade => Some(0.05),
+        Kind::NotTracked | Kind::Killed | Kind::Failed(-24 | -23 | -99 | -105 | -12 | -111) => Some(0.0),
+        Kind::Failed(_) => None,
+    }
+}
+
+/// All that are above their floors, the largest share first.
+pub(crate) fn above(case: &Case) -> Vec<Above> {
+    let Ok(errors) = case.fact::<Errors>() else { return Vec::new() };
+    let least = |kind| if kind == Kind::Killed { 1.0 } else { MIN_COUNT };
+    let is_above = |error: &&Error| {
+        floor(error.kind).is_some_and(|floor| error.at_most() >= least(error.kind) && error.share() >= floor)
+    };
+    let mut above: Vec<Above> = errors.all.iter().filter(is_above).map(|error| told(case, error)).collect();
+    above.extend(table_full(case));
+    above.sort_by(|a, b| b.share.total_cmp(&a.share));
+    above
+}
+
+/// A table without room drops the next connection, if it has not yet.
+fn table_full(case: &Case) -> Option<Above> {
+    let used = case.fact::<Handshakes>().ok()?.tracking_used?;
+    (used >= TABLE_FULL).then(|| Above {
+        what: format!("the table of connection tracking is {} full: it drops new connections", percent(used)),
+        share: 1.0,
+        see: "sysctl net.netfilter.nf_conntrack_count net.netfilter.nf_conntrack_max; conntrack -S".to_string(),
+    })
+}
+
+/// In the commands, `PID` stands for the target.
+fn told(case: &Case, error: &Error) -> Above {
+    let (what, see) = words(error.kind);
+    let pid = case.recording.meta.target.pids.first().copied().unwrap_or(0).to_string();
+    let of = match error.kind {
+        Kind::Failed(_) | Kind::Killed | Kind::NotTracked => String::new(),
+        _ => format!(" {} ({})", count(error.of), percent(error.share())),
+    };
+    Above {
+        what: format!("{} {what}{of}", count(error.at_most())),
+        share: if of.is_empty() { 1.0 } else { error.share() },
+        see: see.replace("PID", &pid),
+    }
+}
+
+fn words(kind: Kind) -> (&'static str, &'static str) {
+    match kind {
+        Kind::Unread => (
+            "datagrams were dropped because nobody read them in time, of",
+            "nstat -az UdpRcvbufErrors UdpMemErrors UdpInDatagrams",
+        ),
+        Kind::SentAgain => ("segments had to be sent again, of", "nstat -az TcpRetransSegs TcpOutSegs"),
+        Kind::QueueFull => ("handshakes met a full accept queue, of", "nstat -az TcpExtListenOverflows; ss -ltn"),
+        Kind::HalfOpenFull => (
+            "handshakes met a full backlog of half-open connections, of",
+            "nstat -az TcpExtTCPReqQFullDrop TcpExtTCPReqQFullDoCookies",
+        ),
+        Kind::ListenDropped => ("handshakes were dropped, of", "nstat -az TcpExtListenDrops TcpExtListenOverflows"),
+        Kind::NotMade => ("connections could not be made, beside", "nstat -az TcpAttemptFails TcpActiveOpens"),
+        Kind::Damaged => ("segments came damaged, of", "nstat -az TcpInErrs TcpInSegs"),
+        Kind::NotTracked => ("packets were dropped because connection tracking had no entry for them", "conntrack -S"),
+        Kind::Killed => {
+            ("processes of its cgroup were killed for want of memory", "dmesg | grep -i oom; cat memory.events")
+        }
+        Kind::Failed(error) => failed(error),
+    }
+}
+
+fn failed(error: i64) -> (&'static str, &'static str) {
+    match error {
+        -24 => (
+            "calls failed because the process may open no more files (EMFILE)",
+            "cat /proc/PID/limits; ls /proc/PID/fd | wc -l",
+        ),
+        -23 => ("calls failed because the host may open no more files (ENFILE)", "cat /proc/sys/fs/file-nr"),
+        -99 => (
+            "calls failed because no local port was free (EADDRNOTAVAIL)",
+            "sysctl net.ipv4.ip_local_port_range; ss -s",
+        ),
+        -105 => ("calls failed for want of buffers (ENOBUFS)", "nstat -az; ss -m"),
+        -12 => ("calls failed for want of memory (ENOMEM)", "dmesg; cat /proc/meminfo"),
+        -111 => ("connections were refused (ECONNREFUSED)", "strace -f -e trace=connect -p PID"),
+        _ => ("calls failed", "strace -f -c -p PID"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use recording::text::parse;
+
+    fn errors(rows: &[(&str, &str, &str, f64)]) -> Vec<String> {
+        let mut text = "meta host.arch=x86_64 length_ns=1e9\n".to_string();
+        for (source, entity, name, grew) in rows {
+            text += &format!("counter source={source} entity={entity} name={name} value=5\n");
+            text += &format!("counter t_ns=9 source={source} entity={entity} name={name} value={}\n", 5.0 + grew);
+        }
+        above(&Case::new(&parse(&text).unwrap())).into_iter().map(|error| error.what).collect()
+    }
+
+    const SNMP: &str = "proc/net/snmp";
+
+    #[test]
+    fn datagrams_that_nobody_read() {
+        let found = errors(&[(SNMP, "Udp", "RcvbufErrors", 540.0), (SNMP, "Udp", "InDatagrams", 460.0)]);
+        assert_eq!(found, ["540 datagrams were dropped because nobody read them in time, of 1000 (54 %)"]);
+        assert!(errors(&[(SNMP, "Udp", "RcvbufErrors", 54.0), (SNMP, "Udp", "InDatagrams", 1e5)]).is_empty());
+    }
+
+    #[test]
+    fn lost_segments_and_full_queues() {
+        let lost = |n: f64| errors(&[(SNMP, "Tcp", "RetransSegs", n), (SNMP, "Tcp", "OutSegs", 1000.0)]);
+        assert!(lost(30.0)[0].contains("(3.0 %)") && lost(5.0).is_empty());
+        let full = errors(&[
+            ("proc/net/netstat", "TcpExt", "TCPReqQFullDoCookies", 60.0),
+            (SNMP, "Tcp", "PassiveOpens", 100.0),
+        ]);
+        assert!(full[0].starts_with("60 handshakes met a full backlog of half-open"), "{full:?}");
+    }
+
+    #[test]
+    fn connections_of_somebody_else() {
+        assert!(errors(&[(SNMP, "Tcp", "AttemptFails", 60.0), (SNMP, "Tcp", "ActiveOpens", 100.0)]).is_empty());
+    }
+
+    #[test]
+    fn calls_that_fail() {
+        let text = "meta host.arch=x86_64 length_ns=1e9
+            counter source=s entity=e name=n value=1
+            call_window length_ns=1e9
+            call pid=1 tid=1 syscall=42 result=-99 count=300
+            call pid=1 tid=1 syscall=0 result=-11 count=300
+            call pid=1 tid=1 syscall=43 result=-24 count=3";
+        assert_eq!(above(&Case::new(&parse(text).unwrap())).len(), 1);
+    }
+}

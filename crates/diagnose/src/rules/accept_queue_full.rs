@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Handshakes are dropped because the accept queue of a listener is full. A link in the middle: why nobody takes connections
+//! from it is the cause.
+
+use super::{Check, Checked, Explain, Rule, absent, confidence, evidence, explained, found, too_little};
+use crate::answer::{Gap, Measured, Unseen};
+use crate::case::Case;
+use crate::facts::errors::Kind;
+use crate::facts::handshakes::Handshakes;
+use crate::facts::listeners::{Listener, Listeners};
+use crate::facts::workers::Workers;
+use crate::judgement::errors::{MIN_COUNT, floor};
+use crate::judgement::handshakes::{Sign, table};
+use crate::judgement::meanwhile::{self, Meanwhile};
+use crate::statistics::share;
+use crate::verdict::{Evidence, Explains, Finding, Link, Subject};
+use crate::wording::{count, percent, plural};
+
+pub(super) static RULE: Rule = Rule {
+    cause: "accept-queue-full",
+    explain: Explain {
+        means: "Clients are turned away before the target sees them: the queue of finished handshakes that wait for accept() \
+                is full, and the kernel drops what comes. Each such client tries again after a second or more.",
+        recognised_by: "ListenOverflows of the network namespace rises, by one in a thousand handshakes or more, and the \
+                        target's own listener dropped them, or its queue was seen as long as it may be.",
+        what_to_do: "Find out why connections are not taken: the finding says what the threads that accept do meanwhile, and \
+                     another cause that explains it comes first. A longer backlog (listen(), net.core.somaxconn) only helps \
+                     against bursts; else more clients wait longer.",
+        look_alikes: "pool-exhausted: they stand in the queue, but it has room. conntrack-full, time-wait-collision and \
+                      no-return-path: SYNs are lost without ListenOverflows. Another process of the same network namespace \
+                      whose queue is full.",
+    },
+    check: Check::Accuses(check),
+};
+
+fn check(case: &Case) -> Checked {
+    let handshakes = case.fact::<Handshakes>()?;
+    let met = format!("{} handshakes met a full accept queue", count(handshakes.overflows));
+    if handshakes.overflows == 0.0 {
+        return absent("no handshake met a full accept queue");
+    }
+    let part = share(handshakes.overflows, handshakes.overflows + handshakes.taken);
+    let min_share = floor(Kind::QueueFull).unwrap_or_default();
+    let needed =
+        [Measured::new(handshakes.overflows, MIN_COUNT, "handshakes"), Measured::new(part, min_share, "share")];
+    if let Some(seen) = Measured::farthest(needed) {
+        let why = format!("{met}, {} of all (a finding needs 10, and 0.1 %)", percent(part));
+        return too_little(seen, why);
+    }
+    let listeners = case.fact::<Listeners>()?;
+    if handshakes.own_drops == Some(0.0) {
+        return explained(format!("{met} of its network namespace, none of them one of its own"));
+    }
+    let first = listeners.all.iter().find(|listener| listener.drops.unwrap_or(0.0) > 0.0 || listener.full > 0.0);
+    let Some(listener) = first else {
+        let why =
+            format!("{met} of its network namespace; its own were never seen full, and whose it was is not recorded");
+        return Err(Gap::new(RULE.cause, Unseen::Undecided, why));
+    };
+    let finding = finding(case, &handshakes, listener)?;
+    let headline = format!(
+        "{} new connections were dropped: the accept queue of {} is full",
+        count(handshakes.overflows),
+        listener.name
+    );
+    found(finding, headline, "find out why they are not taken; a longer backlog only lets more of them wait")
+}
+
+fn finding(case: &Case, handshakes: &Handshakes, listener: &Listener) -> Result<Finding, Gap> {
+    let workers = case.fact::<Workers>()?;
+    let meanwhile = meanwhile::of(case, &workers.who)?;
+    let (queue, backlog) = (format!("{:.1}", listener.queue), listener.backlog.unwrap_or(0.0));
+    let ours = listener.drops.unwrap_or(handshakes.overflows).min(handshakes.overflows);
+    // The counter of the namespace is one source; the socket's own state is another.
+    let agree = listener.full > 0.0 || listener.drops.is_some_and(|drops| drops >= handshakes.overflows * AGREE);
+    let place = Link {
+        who: listener.name.clone(),
+        waits_on: format!("its accept queue: {:.0} stood where {} may", listener.most, count(backlog)),
+        seconds: listener.queue * case.seconds(),
+        stack: Vec::new(),
+    };
+    Ok(Finding {
+        cause: RULE.cause.into(),
+        confidence: confidence(case, if agree { 2 } else { 1 }),
+        summary: format!(
+            "{} handshakes met a full accept queue at {}, beside {} connections that were taken: {queue} stood in it on \
+             average, {} may; {}",
+            count(ours),
+            listener.name,
+            count(handshakes.taken),
+            count(backlog),
+            what_they_do(&workers, &meanwhile)
+        ),
+        subject: Subject { pid: workers.who.first().map(|who| who.0), ..Subject::default() },
+        explains: Explains {
+            share: share(ours, ours + handshakes.taken),
+            of: "handshakes of its clients".into(),
+            seconds: listener.queue * case.seconds(),
+        },
+        evidence: evidence_of(handshakes, listener),
+        chain: std::iter::once(place).chain(meanwhile.links).collect(),
+        remedy: "Make those that accept come back sooner: what they do meanwhile is in the chain, or a finding of its own. A \
+                 thread that does nothing but accept helps where requests may wait inside. Only against short bursts: raise \
+                 the backlog in listen() and net.core.somaxconn, both."
+            .into(),
+        check: "nstat -az TcpExtListenOverflows stands still under the same load, and ss -ltn shows Recv-Q below Send-Q."
+            .into(),
+    })
+}
+
+/// Of the overflows, dropped by the one listener: then the counts are the same.
+const AGREE: f64 = 0.95;
+
+fn evidence_of(handshakes: &Handshakes, listener: &Listener) -> Vec<Evidence> {
+    let see = "ss -ltn  # Recv-Q, Send-Q";
+    let mut all = vec![
+        evidence("in the accept queue, on average", listener.queue, "connections", "near 0", see),
+        evidence("at most, once a second", listener.most, "connections", "below the backlog", see),
+        evidence("the backlog", listener.backlog.unwrap_or(0.0), "connections", "", see),
+        evidence("of the window, the queue was full", listener.full * 100.0, "%", "0", ""),
+    ];
+    if let Some(drops) = listener.drops {
+        let see = "ss -ltnm  # d in skmem";
+        all.push(evidence("dropped by this listener", drops, "handshakes", "as many as ListenDrops", see));
+    }
+    all.extend(table(handshakes, Sign::QueueFull));
+    all
+}
+
+/// They wait for connections for a good part of the time: then only bursts overflow the queue.
+const FREE: f64 = 0.3;
+
+fn what_they_do(workers: &Workers, meanwhile: &Meanwhile) -> String {
+    match (workers.threads, meanwhile.words.as_str()) {
+        (1.., _) if workers.free >= FREE => {
+            let free = percent(workers.free);
+            format!("those that accept waited for a connection for {free} of their time: they come in bursts")
+        }
+        (_, "") => "what keeps those that should take them was not seen".to_string(),
+        (0, words) => format!("no thread was seen to accept, while {words}"),
+        (1, words) => words.to_string(),
+        (n, words) => format!("{} accept, of which {words}", plural(n, "thread")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::asking::{found, gap, silent};
+    use super::RULE;
+
+    /// A service with one thread that sleeps, whose queue of eight is full; `drops` are its own listener's.
+    fn text(overflows: u32, waiting: u32, drops: Option<u32>) -> String {
+        let mut text = "meta host.arch=x86_64 length_ns=1e9 target.pids=[1] target.listen=[\"tcp 0.0.0.0:80\"]
+            process pid=1 comm=api listen=[\"tcp 0.0.0.0:80\"]
+            wakeup
+            thread t_ns=1e9 pid=1 tid=1 comm=api wall_ns=1e9 cpu_ns=1e8 blocked_ns=9e8
+            wait t_ns=1e9 pid=1 tid=1 syscall=230 total_ns=9e8\n"
+            .to_string();
+        let listener = "source=proc/net/listeners entity=\"tcp 0.0.0.0:80\"";
+        text +=
+            &format!("counter {listener} name=backlog value=8\ncounter {listener} name=accept_queue value={waiting}\n");
+        let mut counter = |entity: &str, name: &str, grew: u32| {
+            text += &format!(
+                "counter {entity} name={name} value=3\ncounter t_ns=9 {entity} name={name} value={}\n",
+                3 + grew
+            );
+        };
+        counter("source=proc/net/netstat entity=TcpExt", "ListenOverflows", overflows);
+        counter("source=proc/net/netstat entity=TcpExt", "ListenDrops", overflows);
+        counter("source=proc/net/snmp entity=Tcp", "PassiveOpens", 100);
+        if let Some(drops) = drops {
+            counter(listener, "drops", drops);
+        }
+        text
+    }
+
+    #[test]
+    fn a_queue_that_is_full() {
+        let finding = found(&RULE, &text(300, 9, Some(300)));
+        assert_eq!((finding.confidence.as_str(), finding.explains.share), ("high", 0.75));
+        assert!(finding.summary.contains("8 may; api/1 was at work for 10 %"), "{}", finding.summary);
+        assert_eq!(finding.chain[0].waits_on, "its accept queue: 9 stood where 8 may");
+        // A recording that does not know whose drops they were shows its own queue.
+        assert_eq!(found(&RULE, &text(300, 9, None)).confidence, "high");
+        // A burst between two looks: one source.
+        assert_eq!(found(&RULE, &text(300, 0, Some(100))).confidence, "medium");
+    }
+
+    #[test]
+    fn queues_of_others_and_single_bursts() {
+        assert!(silent(&RULE, &text(300, 2, Some(0))).contains("none of them one of its own"));
+        assert!(gap(&RULE, &text(300, 2, None)).why.contains("never seen full"));
+        assert!(silent(&RULE, &text(5, 9, Some(5))).contains("5 handshakes met"));
+        assert_eq!(silent(&RULE, &text(0, 9, Some(0))), "no handshake met a full accept queue");
+    }
+}
