@@ -30,6 +30,7 @@ wrk              wrk
 prove            perl
 chromium         chromium
 ip               iproute2
+/usr/sbin/nft    nftables
 ps               procps
 javac            default-jdk-headless
 qemu-system-x86_64 qemu-system-x86

@@ -13,6 +13,8 @@ mod accept_queue;
 mod accept_queue_node;
 #[path = "../scenarios/busy-poll/scenario.rs"]
 pub mod busy_poll;
+#[path = "../scenarios/clumsy-kernel/scenario.rs"]
+mod clumsy_kernel;
 #[path = "../scenarios/compactor/scenario.rs"]
 mod compactor;
 #[path = "../scenarios/cpu-quota/scenario.rs"]
@@ -129,6 +131,7 @@ pub static ALL: &[&Scenario] = &[
     &queue_workers::SCENARIO,
     &accept_queue::SCENARIO,
     &accept_queue_node::SCENARIO,
+    &clumsy_kernel::SCENARIO,
     &udp_unread::SCENARIO,
     &small_pool::SCENARIO,
     &small_workers::SCENARIO,

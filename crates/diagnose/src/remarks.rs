@@ -14,6 +14,7 @@ pub(crate) mod own_clients;
 pub(crate) mod own_queue;
 pub(crate) mod response_times;
 pub(crate) mod slo;
+pub(crate) mod time_wait;
 pub(crate) mod unnamed;
 
 /// Something to say beside a verdict.
@@ -29,7 +30,7 @@ pub(crate) struct Remark {
 
 /// What tempers the word that the work is honest and spread out.
 pub(crate) fn at_capacity(case: &Case) -> Vec<Remark> {
-    const ALL: [fn(&Case) -> Option<Remark>; 7] = [
+    const ALL: [fn(&Case) -> Option<Remark>; 8] = [
         chosen_polling::remark,
         event_loop::remark,
         own_queue::remark,
@@ -37,6 +38,7 @@ pub(crate) fn at_capacity(case: &Case) -> Vec<Remark> {
         hints::handed_around,
         children::remark,
         unnamed::remark,
+        time_wait::remark,
     ];
     ALL.into_iter().filter_map(|remark| remark(case)).collect()
 }

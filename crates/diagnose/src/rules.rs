@@ -14,6 +14,7 @@ mod at_capacity;
 mod blocked_writer;
 mod busy_poll;
 pub(crate) mod by_path;
+mod conntrack_full;
 mod cpu_steal;
 mod cpu_throttled;
 mod disk_wait;
@@ -47,6 +48,7 @@ pub(crate) static RULES: &[&Rule] = &[
     &pool_exhausted::RULE,
     &event_loop_blocked::RULE,
     &accept_queue_full::RULE,
+    &conntrack_full::RULE,
     &runtime_pause::RULE,
     &not_determined::RULE,
     &at_capacity::RULE,
