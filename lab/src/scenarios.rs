@@ -77,6 +77,8 @@ mod noisy_neighbour;
 mod poll_with_work;
 #[path = "../scenarios/pool-one-core/scenario.rs"]
 mod pool_one_core;
+#[path = "../scenarios/port-exhaustion/scenario.rs"]
+mod port_exhaustion;
 #[path = "../scenarios/prefork-behind-proxy/scenario.rs"]
 mod prefork_behind_proxy;
 #[path = "../scenarios/queue-workers/scenario.rs"]
@@ -132,6 +134,7 @@ pub static ALL: &[&Scenario] = &[
     &accept_queue::SCENARIO,
     &accept_queue_node::SCENARIO,
     &clumsy_kernel::SCENARIO,
+    &port_exhaustion::SCENARIO,
     &udp_unread::SCENARIO,
     &small_pool::SCENARIO,
     &small_workers::SCENARIO,

@@ -24,6 +24,7 @@ mod hot_code;
 mod memory_pressure;
 mod not_determined;
 mod pool_exhausted;
+mod port_exhaustion;
 mod run_queue_wait;
 mod runtime_pause;
 mod sleep_in_path;
@@ -49,6 +50,7 @@ pub(crate) static RULES: &[&Rule] = &[
     &event_loop_blocked::RULE,
     &accept_queue_full::RULE,
     &conntrack_full::RULE,
+    &port_exhaustion::RULE,
     &runtime_pause::RULE,
     &not_determined::RULE,
     &at_capacity::RULE,

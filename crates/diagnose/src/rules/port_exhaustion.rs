@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+//! No local port is left for another connection to one destination.
+
+use recording::counters::local_ports;
+
+use super::{Check, Checked, Explain, Rule, absent, confidence, evidence, explained, found, too_little};
+use crate::answer::Measured;
+use crate::case::Case;
+use crate::facts::connections::Connections;
+use crate::facts::counters::Counters;
+use crate::facts::errors::{Errors, Kind, asks};
+use crate::judgement::errors::MIN_COUNT;
+use crate::statistics::share;
+use crate::verdict::{Explains, Finding, Subject};
+use crate::wording::{count, percent};
+
+pub(super) static RULE: Rule = Rule {
+    cause: "port-exhaustion",
+    explain: Explain {
+        means: "Each connection to one destination needs a local port of its own, also for a minute after its end if this side \
+                closes first (TIME_WAIT). All of the range are in use: connect() fails at once with EADDRNOTAVAIL, and no packet \
+                leaves.",
+        recognised_by: "Connections and sockets in TIME_WAIT towards one destination hold 95 % or more of \
+                        net.ipv4.ip_local_port_range for most of the window, and the target asks for connections there, or its \
+                        counted calls failed with EADDRNOTAVAIL.",
+        what_to_do: "Keep connections open and use them again (a pool, HTTP keep-alive). Else let the other end close first, \
+                     widen net.ipv4.ip_local_port_range, set net.ipv4.tcp_tw_reuse=1, or spread over more addresses of either \
+                     end.",
+        look_alikes: "conntrack-full and packet-loss: there SYNs leave and are lost. Many sockets in TIME_WAIT while ports are \
+                      left: harmless.",
+    },
+    check: Check::Accuses(check),
+};
+
+/// Of the range: a port that becomes free is taken at once by one of those that wait for it.
+const NEARLY_ALL: f64 = 0.95;
+
+/// Of the window.
+const MIN_FULL: f64 = 0.5;
+
+/// EADDRNOTAVAIL.
+const NOT_AVAILABLE: i64 = -99;
+
+/// A destination and its ports.
+struct Ports {
+    destination: String,
+    most: f64,
+    time_wait: f64,
+    range: f64,
+    /// Share of the window in which nearly all were in use.
+    full: f64,
+}
+
+fn check(case: &Case) -> Checked {
+    let counters = case.fact::<Counters>()?;
+    let range = counters.last(local_ports::RANGE, "").filter(|range| *range > 0.0);
+    let all = counters.entities(local_ports::SOURCE).filter_map(|name| ports(case, &counters, name, range?));
+    let by_use = |a: &Ports, b: &Ports| a.full.total_cmp(&b.full).then(a.most.total_cmp(&b.most));
+    let Some(ports) = all.max_by(by_use) else {
+        return absent("fewer connections than half of the local ports were there");
+    };
+    let told = format!(
+        "{} of {} local ports were in use towards {}",
+        count(ports.most),
+        count(ports.range),
+        ports.destination
+    );
+    let used = share(ports.most, ports.range);
+    let needed = [Measured::new(used, NEARLY_ALL, "share"), Measured::new(ports.full, MIN_FULL, "share")];
+    if let Some(seen) = Measured::farthest(needed) {
+        return too_little(seen, format!("{told}, and nearly all for {} of the window", percent(ports.full)));
+    }
+    let errors = case.fact::<Errors>()?;
+    let failed =
+        errors.all.iter().find(|error| error.kind == Kind::Failed(NOT_AVAILABLE)).map_or(0.0, |error| error.count);
+    let has_peer = |c: &Connections| c.peers.iter().any(|(peer, held)| *peer == ports.destination && held.open > 0.0);
+    let goes_there = case.fact::<Connections>().is_ok_and(|connections| has_peer(&connections));
+    if !goes_there && failed < MIN_COUNT && !asks(case) {
+        return explained(format!("{told}, but the target was not seen to ask for a connection"));
+    }
+    let sources = 1 + usize::from(goes_there || failed >= MIN_COUNT);
+    let headline = format!("no local port is left towards {}: {} are in use", ports.destination, count(ports.most));
+    found(
+        finding(case, &ports, (failed, sources)),
+        headline,
+        "keep connections to it open and use them again (a pool, keep-alive)",
+    )
+}
+
+fn ports(case: &Case, counters: &Counters, name: &str, range: f64) -> Option<Ports> {
+    let is_full = |used: f64| used >= range * NEARLY_ALL;
+    Some(Ports {
+        destination: name.to_string(),
+        most: counters.max(local_ports::USED, name)?,
+        time_wait: counters.max(local_ports::OF_WHICH_TIME_WAIT, name).unwrap_or(0.0),
+        range,
+        full: counters.share_of_time(local_ports::USED, name, case.length_ns(), is_full)?,
+    })
+}
+
+fn finding(case: &Case, ports: &Ports, (failed, sources): (f64, usize)) -> Finding {
+    let calls = match failed {
+        0.0 => String::new(),
+        n => format!("; {} counted calls failed with EADDRNOTAVAIL", count(n)),
+    };
+    let see = format!("ss -tan dst {} | wc -l", ports.destination);
+    let ended = format!("ss -tan state time-wait dst {} | wc -l", ports.destination);
+    Finding {
+        cause: RULE.cause.into(),
+        confidence: confidence(case, sources),
+        summary: format!(
+            "{} of {} local ports were in use towards {}, {} of them by connections that have ended (TIME_WAIT); nearly all for {} \
+             of the window{calls}",
+            count(ports.most),
+            count(ports.range),
+            ports.destination,
+            count(ports.time_wait),
+            percent(ports.full)
+        ),
+        subject: Subject { socket: Some(ports.destination.clone()), ..Subject::default() },
+        explains: Explains { share: ports.full, of: "the window".into(), seconds: ports.full * case.seconds() },
+        evidence: vec![
+            evidence("local ports in use towards it, at most", ports.most, "ports", "below the range", see),
+            evidence("of these in TIME_WAIT", ports.time_wait, "ports", "", ended),
+            evidence("the range", ports.range, "ports", "", "sysctl net.ipv4.ip_local_port_range"),
+            evidence("of the window, nearly all in use", ports.full * 100.0, "%", "0", ""),
+            evidence("counted calls that failed with EADDRNOTAVAIL", failed, "calls", "0", "strace -f -Z -e trace=connect -p PID"),
+        ],
+        chain: Vec::new(),
+        remedy: "Keep connections open and use them again: a pool, HTTP keep-alive. If each request must have its own, let the \
+                 other end close first, or widen net.ipv4.ip_local_port_range and set net.ipv4.tcp_tw_reuse=1, after which a port \
+                 is free again a second after its end. A second address of either end doubles the ports."
+            .into(),
+        check: "ss -s shows few sockets in TIME_WAIT, and no connect() fails, under the same load.".into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::asking::{found, silent};
+    use super::RULE;
+
+    fn text(used: u32, more: &str) -> String {
+        format!(
+            "meta host.arch=x86_64 length_ns=1e9 target.pids=[1]
+             counter source=local_ports entity=\"\" name=range value=1001
+             counter source=local_ports entity=\"10.0.0.9:80\" name=used value={used}
+             counter source=local_ports entity=\"10.0.0.9:80\" name=time_wait value=900
+             {more}"
+        )
+    }
+
+    const PEER: &str = "connection t_ns=1 role=made peer=10.0.0.9:80 looks=10 open=3";
+
+    #[test]
+    fn all_ports_towards_a_peer() {
+        let finding = found(&RULE, &text(1001, PEER));
+        assert_eq!((finding.confidence.as_str(), finding.subject.socket.as_deref()), ("high", Some("10.0.0.9:80")));
+        assert!(finding.summary.starts_with("1001 of 1001 local ports"), "{}", finding.summary);
+        let failed = "call_window length_ns=1e9\ncall pid=1 tid=1 syscall=42 result=-99 count=300";
+        assert!(found(&RULE, &text(1001, failed)).summary.ends_with("300 counted calls failed with EADDRNOTAVAIL"));
+        assert_eq!(found(&RULE, &text(1001, "wait pid=1 tid=1 syscall=42 total_ns=9")).confidence, "medium");
+    }
+
+    #[test]
+    fn ports_left_or_ports_of_others() {
+        assert!(silent(&RULE, &text(700, PEER)).contains("700 of 1001"));
+        assert!(silent(&RULE, &text(1001, "")).contains("not seen to ask"));
+        assert!(silent(&RULE, "counter source=s entity=e name=n value=1").contains("fewer connections"));
+    }
+}
