@@ -21,6 +21,8 @@ mod compactor;
 mod cpu_quota;
 #[path = "../scenarios/dns-stall/scenario.rs"]
 mod dns_stall;
+#[path = "../scenarios/fd-limit/scenario.rs"]
+mod fd_limit;
 #[path = "../scenarios/flock/scenario.rs"]
 mod flock;
 #[path = "../scenarios/fsync/scenario.rs"]
@@ -134,6 +136,7 @@ pub static ALL: &[&Scenario] = &[
     &accept_queue::SCENARIO,
     &accept_queue_node::SCENARIO,
     &clumsy_kernel::SCENARIO,
+    &fd_limit::SCENARIO,
     &port_exhaustion::SCENARIO,
     &udp_unread::SCENARIO,
     &small_pool::SCENARIO,

@@ -19,6 +19,7 @@ mod cpu_steal;
 mod cpu_throttled;
 mod disk_wait;
 mod event_loop_blocked;
+mod fd_exhausted;
 mod healthy;
 mod hot_code;
 mod memory_pressure;
@@ -50,6 +51,7 @@ pub(crate) static RULES: &[&Rule] = &[
     &event_loop_blocked::RULE,
     &accept_queue_full::RULE,
     &conntrack_full::RULE,
+    &fd_exhausted::RULE,
     &port_exhaustion::RULE,
     &runtime_pause::RULE,
     &not_determined::RULE,

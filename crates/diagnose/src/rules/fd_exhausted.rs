@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0
+//! A process has as many files open as it may: it can take no connection and open nothing more.
+
+use recording::counters::pid;
+
+use super::{Check, Checked, Explain, Rule, absent, confidence, evidence, explained, found, too_little};
+use crate::answer::Measured;
+use crate::case::Case;
+use crate::facts::counters::Counters;
+use crate::facts::errors::{Errors, Kind};
+use crate::facts::workers::Workers;
+use crate::judgement::errors::MIN_COUNT;
+use crate::verdict::{Explains, Finding, Subject};
+use crate::wording::{count, percent};
+
+pub(super) static RULE: Rule = Rule {
+    cause: "fd-exhausted",
+    explain: Explain {
+        means: "The process has as many descriptors open as its limit allows. accept(), open() and connect() fail with EMFILE, so \
+                that new clients wait in the accept queue although nobody is busy; a loop that asks again at once burns a CPU.",
+        recognised_by: "The number of its open descriptors is its soft limit for most of the window, and somebody wants \
+                        another: connections stand in the accept queue, or calls were counted that failed with EMFILE.",
+        what_to_do: "Raise the limit (LimitNOFILE= of the unit, ulimit -n), close idle connections sooner, or look for a leak: \
+                     ls -l /proc/PID/fd shows of what there are most.",
+        look_alikes: "busy-poll: accept() that fails and is asked again is one, but the descriptors are its root. \
+                      pool-exhausted: the workers are taken, descriptors are left.",
+    },
+    check: Check::Accuses(check),
+};
+
+/// Of the window, with all descriptors in use: one that is closed now and then is taken at once.
+const MIN_FULL: f64 = 0.5;
+
+/// Connections in the accept queue on average, and the share of the window with one: somebody waits to be taken.
+const MIN_QUEUE: f64 = 1.0;
+const MIN_QUEUED: f64 = 0.7;
+
+/// EMFILE.
+const TOO_MANY: i64 = -24;
+
+/// A process and its descriptors.
+struct Files {
+    pid: String,
+    most: f64,
+    limit: f64,
+    /// Share of the window in which all were in use.
+    full: f64,
+}
+
+fn check(case: &Case) -> Checked {
+    let counters = case.fact::<Counters>()?;
+    let used = |files: &Files| files.most / files.limit;
+    let by_use = |a: &Files, b: &Files| a.full.total_cmp(&b.full).then(used(a).total_cmp(&used(b)));
+    let Some(files) = counters.entities(pid::SOURCE).filter_map(|pid| files(case, &counters, pid)).max_by(by_use)
+    else {
+        return absent("no process with a limit of open files was seen");
+    };
+    let told =
+        format!("process {} had {} of {} descriptors open at most", files.pid, count(files.most), count(files.limit));
+    if files.most < files.limit {
+        return too_little(Measured::new(used(&files), 1.0, "share"), told);
+    }
+    if files.full < MIN_FULL {
+        let why = format!("{told}, but only for {} of the window (under 50 %)", percent(files.full));
+        return too_little(Measured::new(files.full, MIN_FULL, "share"), why);
+    }
+    let workers = case.fact::<Workers>()?;
+    let stands = workers.queue >= MIN_QUEUE && workers.queued >= MIN_QUEUED;
+    let failed = case.fact::<Errors>()?.all.iter().find(|e| e.kind == Kind::Failed(TOO_MANY)).map_or(0.0, |e| e.count);
+    if !stands && failed < MIN_COUNT {
+        return explained(format!("{told}, and nobody was seen to want another: no queue, no call that failed"));
+    }
+    let finding = finding(case, &files, &workers, (stands, failed));
+    let headline =
+        format!("process {} has all of its {} descriptors open: it can take no more", files.pid, count(files.limit));
+    found(
+        finding,
+        headline,
+        "raise its limit of open files, or close what is idle; `ls -l /proc/PID/fd` shows what it is"
+            .replace("PID", &files.pid),
+    )
+}
+
+fn files(case: &Case, counters: &Counters, pid: &str) -> Option<Files> {
+    let limit = counters.last(pid::OPEN_FILES_LIMIT, pid).filter(|limit| *limit > 0.0)?;
+    Some(Files {
+        pid: pid.to_string(),
+        most: counters.max(pid::OPEN_FILES, pid)?,
+        limit,
+        full: counters.share_of_time(pid::OPEN_FILES, pid, case.length_ns(), |open| open >= limit)?,
+    })
+}
+
+fn finding(case: &Case, files: &Files, workers: &Workers, (stands, failed): (bool, f64)) -> Finding {
+    let queue = match stands {
+        true => format!("; {:.1} connections waited for accept() at {} meanwhile", workers.queue, workers.listener),
+        false => String::new(),
+    };
+    let calls =
+        if failed > 0.0 { format!("; {} counted calls failed with EMFILE", count(failed)) } else { String::new() };
+    let see = |what: &str| what.replace("PID", &files.pid);
+    Finding {
+        cause: RULE.cause.into(),
+        // The table of descriptors is one source; the queue, or the calls, the other.
+        confidence: confidence(case, 2),
+        summary: format!(
+            "Process {} had {} descriptors open, its limit, for {} of the window{queue}{calls}",
+            files.pid,
+            count(files.limit),
+            percent(files.full)
+        ),
+        subject: Subject { pid: files.pid.parse().ok(), ..Subject::default() },
+        explains: Explains { share: files.full, of: "the window".into(), seconds: files.full * case.seconds() },
+        evidence: vec![
+            evidence(
+                "open descriptors, at most",
+                files.most,
+                "files",
+                "below the limit",
+                see("ls /proc/PID/fd | wc -l"),
+            ),
+            evidence("the soft limit", files.limit, "files", "", see("grep 'open files' /proc/PID/limits")),
+            evidence("of the window, all in use", files.full * 100.0, "%", "0", ""),
+            evidence("in the accept queue, on average", workers.queue, "connections", "near 0", "ss -ltn  # Recv-Q"),
+            evidence("counted calls that failed with EMFILE", failed, "calls", "0", see("strace -f -Z -c -p PID")),
+        ],
+        chain: Vec::new(),
+        remedy: see(
+            "Raise the limit: LimitNOFILE= in the unit, ulimit -n before it starts, prlimit --pid PID --nofile= while it runs. \
+             If the number grows for ever, something is not closed: ls -l /proc/PID/fd shows of what there are most. A timeout \
+             for idle connections gives descriptors back.",
+        ),
+        check: see("ls /proc/PID/fd | wc -l stays below the limit under the same load, and the accept queue is empty."),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::asking::{found, silent};
+    use super::RULE;
+
+    fn text(open: u32, queue: u32) -> String {
+        format!(
+            "meta host.arch=x86_64 length_ns=1e9 target.pids=[1]
+             wakeup
+             thread t_ns=1e9 pid=1 tid=1 wall_ns=1e9 cpu_ns=1e8 blocked_ns=9e8
+             counter source=proc/pid entity=\"1\" name=open_files value={open}
+             counter source=proc/pid entity=\"1\" name=open_files_limit value=64
+             counter source=proc/net/listeners entity=\"tcp 0.0.0.0:80\" name=accept_queue value={queue}"
+        )
+    }
+
+    #[test]
+    fn all_descriptors_in_use_and_somebody_waits() {
+        let finding = found(&RULE, &text(64, 20));
+        assert!(
+            finding.summary.contains("64 descriptors open, its limit, for 100 % of the window; 20.0 connections"),
+            "{}",
+            finding.summary
+        );
+        assert_eq!((finding.confidence.as_str(), finding.subject.pid), ("high", Some(1)));
+        let failed = text(64, 0) + "\ncall_window length_ns=1e9\ncall pid=1 tid=1 syscall=43 result=-24 count=300";
+        assert!(found(&RULE, &failed).summary.contains("300 counted calls failed with EMFILE"));
+    }
+
+    #[test]
+    fn room_or_nobody_who_wants_more() {
+        assert!(silent(&RULE, &text(63, 20)).contains("63 of 64"));
+        assert!(silent(&RULE, &text(64, 0)).contains("nobody was seen to want another"));
+        let once = text(3, 20) + "\ncounter t_ns=9e8 source=proc/pid entity=\"1\" name=open_files value=64";
+        assert!(silent(&RULE, &once).contains("only for 10 % of the window"));
+    }
+}
