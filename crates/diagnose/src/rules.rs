@@ -31,6 +31,7 @@ mod runtime_pause;
 mod sleep_in_path;
 mod slow_dependency;
 mod slow_dns;
+mod udp_receive_drops;
 mod user_lock_contention;
 
 /// All rules.
@@ -53,6 +54,7 @@ pub(crate) static RULES: &[&Rule] = &[
     &conntrack_full::RULE,
     &fd_exhausted::RULE,
     &port_exhaustion::RULE,
+    &udp_receive_drops::RULE,
     &runtime_pause::RULE,
     &not_determined::RULE,
     &at_capacity::RULE,
