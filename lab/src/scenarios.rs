@@ -63,6 +63,8 @@ mod log_to_slow_pipe;
 mod loop_held;
 #[path = "../scenarios/loop-sleeps/scenario.rs"]
 mod loop_sleeps;
+#[path = "../scenarios/loss/scenario.rs"]
+mod loss;
 #[path = "../scenarios/major-faults/scenario.rs"]
 mod major_faults;
 #[path = "../scenarios/many-small-polls/scenario.rs"]
@@ -137,6 +139,7 @@ pub static ALL: &[&Scenario] = &[
     &accept_queue_node::SCENARIO,
     &clumsy_kernel::SCENARIO,
     &fd_limit::SCENARIO,
+    &loss::SCENARIO,
     &port_exhaustion::SCENARIO,
     &udp_unread::SCENARIO,
     &small_pool::SCENARIO,

@@ -24,6 +24,7 @@ mod healthy;
 mod hot_code;
 mod memory_pressure;
 mod not_determined;
+mod packet_loss;
 mod pool_exhausted;
 mod port_exhaustion;
 mod run_queue_wait;
@@ -55,6 +56,7 @@ pub(crate) static RULES: &[&Rule] = &[
     &fd_exhausted::RULE,
     &port_exhaustion::RULE,
     &udp_receive_drops::RULE,
+    &packet_loss::RULE,
     &runtime_pause::RULE,
     &not_determined::RULE,
     &at_capacity::RULE,

@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The network loses packets: connections that stand have to send again, whatever state they are in.
+
+use super::{Check, Checked, Explain, Rule, absent, confidence, evidence, explained, found, too_little};
+use crate::answer::Measured;
+use crate::case::Case;
+use crate::facts::connections::Connections;
+use crate::facts::errors::Kind;
+use crate::facts::handshakes::Handshakes;
+use crate::judgement::errors::{MIN_COUNT, floor};
+use crate::judgement::handshakes::{Sign, table};
+use crate::statistics::share;
+use crate::verdict::{Explains, Finding, Subject};
+use crate::wording::{count, percent};
+
+pub(super) static RULE: Rule = Rule {
+    cause: "packet-loss",
+    explain: Explain {
+        means: "Packets are lost on the way, and have to be sent again. Each loss costs a request at least 200 ms where nothing \
+                follows the lost packet, and a second where it began a connection.",
+        recognised_by: "1 % or more of all segments of the target's network namespace were sent again, a fifth of them or more of \
+                        connections that stood already; by timeouts, loss probes and fast retransmissions, of which at least two \
+                        are seen; and no full queue or table explains them.",
+        what_to_do: "Find out where: counters of the interface (ip -s link, ethtool -S), rules of the packet filter with a drop, \
+                     the switch, the other end. On the way within this host, the tracepoint skb:kfree_skb names the place.",
+        look_alikes: "accept-queue-full, conntrack-full, time-wait-collision, no-return-path: mostly SYNs are sent again, and a \
+                      counter of theirs rises. Needless repetitions on a starved host, whose first copies arrived (DSACK).",
+    },
+    check: Check::Accuses(check),
+};
+
+/// Of a kind of repetition, so many at least: one alone may be chance.
+const MIN_OF_KIND: f64 = 3.0;
+
+/// Kinds that losses show at once: they hit whatever is sent.
+const MIN_KINDS: usize = 2;
+
+/// Of the repetitions, as many as a full queue or table dropped: then that is why.
+const EXPLAINED: f64 = 0.3;
+
+/// Of the repetitions, of connections that stood: losses hit whatever is sent, not only what begins a handshake.
+const MIN_OF_DATA: f64 = 0.2;
+
+/// Of those, the ones whose first copy had arrived: above, the host is slow rather than the network lossy.
+const MAX_NEEDLESS: f64 = 0.5;
+
+fn check(case: &Case) -> Checked {
+    let h = case.fact::<Handshakes>()?;
+    if h.again == 0.0 {
+        return absent("no segment was sent again");
+    }
+    let part = share(h.again, h.sent);
+    let told = format!("{} of {} segments ({}) were sent again", count(h.again), count(h.sent), percent(part));
+    let least = floor(Kind::SentAgain).unwrap_or_default();
+    let needed = [Measured::new(h.data_again(), MIN_COUNT, "segments"), Measured::new(part, least, "share")];
+    if let Some(seen) = Measured::farthest(needed) {
+        let why = format!(
+            "{told}, {} of them of connections that stood (a finding needs 1 %, and 10)",
+            count(h.data_again())
+        );
+        return too_little(seen, why);
+    }
+    let of_data = share(h.data_again(), h.again);
+    if of_data < MIN_OF_DATA {
+        return too_little(Measured::new(of_data, MIN_OF_DATA, "share"), format!("{told}, nearly all of them SYNs"));
+    }
+    if h.needless >= h.data_again() * MAX_NEEDLESS {
+        return explained(format!("{told}, but of {} the first copy had arrived", count(h.needless)));
+    }
+    let full = [
+        (h.overflows, "handshakes that met a full accept queue"),
+        (h.tracking_drops, "drops of connection tracking"),
+        (h.other_drops(), "handshakes that listeners dropped"),
+    ];
+    if let Some((n, what)) = full.into_iter().find(|(n, _)| *n >= h.again * EXPLAINED) {
+        return explained(format!("{told}; {} {what} explain them", count(n)));
+    }
+    let kinds = [h.syn_again, h.timeouts, h.probes, h.fast].into_iter().filter(|n| *n >= MIN_OF_KIND).count();
+    if kinds < MIN_KINDS {
+        let seen = Measured::new(kinds as f64, MIN_KINDS as f64, "kinds");
+        return too_little(seen, format!("{told}, and not in the several ways that losses show"));
+    }
+    if !has_traffic(case) {
+        return explained(format!("{told}, and the target has no TCP connection of its own"));
+    }
+    let headline = format!("{} of the segments were lost on the way and had to be sent again", percent(part));
+    found(finding(case, &h, part), headline, "find out where: `ip -s link`, `nft list ruleset`, then the other end")
+}
+
+fn has_traffic(case: &Case) -> bool {
+    let open = |c: &Connections| c.accepted.open + c.made.open > 0.0;
+    let listens = case.recording.meta.target.listen.iter().any(|name| name.starts_with("tcp "));
+    listens || case.fact::<Connections>().is_ok_and(|connections| open(&connections))
+}
+
+/// What a repetition costs at least, in seconds: of data, and of a SYN.
+const OF_DATA: f64 = 0.2;
+const OF_SYN: f64 = 1.0;
+
+fn finding(case: &Case, h: &Handshakes, part: f64) -> Finding {
+    let see = |name: &str| format!("nstat -az {name}");
+    Finding {
+        cause: RULE.cause.into(),
+        // All of it is counted for the whole network namespace, by one source.
+        confidence: confidence(case, 1),
+        summary: format!(
+            "{} of {} segments of its network namespace were sent again, {}: {} of connections that stood, {} SYNs; an answer \
+             did not come in time {} times",
+            count(h.again),
+            count(h.sent),
+            percent(part),
+            count(h.data_again()),
+            count(h.syn_again),
+            count(h.timeouts)
+        ),
+        subject: Subject::default(),
+        explains: Explains {
+            share: part,
+            of: "segments sent".into(),
+            seconds: h.timeouts * OF_DATA + h.syn_again * OF_SYN,
+        },
+        evidence: [
+            evidence("sent again", h.again, "segments", "below 1 % of those sent", see("TcpRetransSegs TcpOutSegs")),
+            evidence("sent", h.sent, "segments", "", see("TcpOutSegs")),
+            evidence("answers that did not come in time", h.timeouts, "times", "near 0", see("TcpExtTCPTimeouts")),
+            evidence("probes for what was lost", h.probes, "segments", "near 0", see("TcpExtTCPLossProbes")),
+            evidence("sent again because later ones had come", h.fast, "segments", "near 0", see("TcpExtTCPFastRetrans")),
+            evidence("sent again needlessly", h.needless, "segments", "", see("TcpExtTCPDSACKRecv")),
+        ]
+        .into_iter()
+        .chain(table(h, Sign::DataAgain))
+        .collect(),
+        chain: Vec::new(),
+        remedy: "Find the place and repair it: drops of the interface (ip -s link, ethtool -S), a rule of the packet filter \
+                 (nft list ruleset), a link that is full, the other end. Connections that are kept open lose no handshakes."
+            .into(),
+        check: "nstat -az TcpRetransSegs grows by less than 1 % of TcpOutSegs under the same load.".into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::asking::{found, silent};
+    use super::RULE;
+
+    fn text(rows: &[(&str, u32)]) -> String {
+        let mut text = "meta length_ns=4e9 target.listen=[\"tcp 0.0.0.0:80\"]\n".to_string();
+        for (name, grew) in [("Tcp OutSegs", 10_000)].iter().chain(rows) {
+            let (entity, name) = name.split_once(' ').unwrap();
+            let source = if entity == "TcpExt" { "proc/net/netstat" } else { "proc/net/snmp" };
+            text += &format!("counter source={source} entity={entity} name={name} value=3\n");
+            text += &format!("counter t_ns=9 source={source} entity={entity} name={name} value={}\n", 3 + grew);
+        }
+        text
+    }
+
+    const LOST: &[(&str, u32)] = &[
+        ("Tcp RetransSegs", 480),
+        ("TcpExt TCPSynRetrans", 110),
+        ("TcpExt TCPTimeouts", 121),
+        ("TcpExt TCPLossProbes", 263),
+        ("TcpExt TCPDSACKRecv", 130),
+    ];
+
+    #[test]
+    fn losses_in_all_states() {
+        let finding = found(&RULE, &text(LOST));
+        assert_eq!((finding.confidence.as_str(), finding.explains.share), ("medium", 0.048));
+        assert!(finding.summary.contains("370 of connections that stood, 110 SYNs"), "{}", finding.summary);
+    }
+
+    #[test]
+    fn what_a_full_queue_explains() {
+        let full = [LOST, &[("TcpExt ListenOverflows", 300), ("TcpExt ListenDrops", 300)]].concat();
+        assert!(silent(&RULE, &text(&full)).contains("a full accept queue explain them"));
+    }
+
+    #[test]
+    fn needless_ones_and_handshakes() {
+        assert!(
+            silent(&RULE, &text(&[("Tcp RetransSegs", 480), ("TcpExt TCPDSACKRecv", 470)]))
+                .contains("of 470 the first copy had arrived")
+        );
+        assert!(
+            silent(&RULE, &text(&[("Tcp RetransSegs", 480), ("TcpExt TCPSynRetrans", 460)]))
+                .contains("nearly all of them SYNs")
+        );
+        assert!(silent(&RULE, &text(&[("Tcp RetransSegs", 480)])).contains("not in the several ways"));
+        assert_eq!(silent(&RULE, &text(&[])), "no segment was sent again");
+    }
+}
