@@ -75,6 +75,8 @@ mod mmap_lock;
 mod nagle_held;
 #[path = "../scenarios/nginx-static/scenario.rs"]
 mod nginx_static;
+#[path = "../scenarios/no-route-back/scenario.rs"]
+mod no_route_back;
 #[path = "../scenarios/noisy-neighbour/scenario.rs"]
 mod noisy_neighbour;
 #[path = "../scenarios/poll-with-work/scenario.rs"]
@@ -140,6 +142,7 @@ pub static ALL: &[&Scenario] = &[
     &clumsy_kernel::SCENARIO,
     &fd_limit::SCENARIO,
     &loss::SCENARIO,
+    &no_route_back::SCENARIO,
     &port_exhaustion::SCENARIO,
     &udp_unread::SCENARIO,
     &small_pool::SCENARIO,

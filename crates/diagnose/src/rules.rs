@@ -23,6 +23,7 @@ mod fd_exhausted;
 mod healthy;
 mod hot_code;
 mod memory_pressure;
+mod no_return_path;
 mod not_determined;
 mod packet_loss;
 mod pool_exhausted;
@@ -56,6 +57,7 @@ pub(crate) static RULES: &[&Rule] = &[
     &fd_exhausted::RULE,
     &port_exhaustion::RULE,
     &udp_receive_drops::RULE,
+    &no_return_path::RULE,
     &packet_loss::RULE,
     &runtime_pause::RULE,
     &not_determined::RULE,
