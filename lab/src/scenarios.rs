@@ -15,6 +15,8 @@ mod accept_queue_node;
 pub mod busy_poll;
 #[path = "../scenarios/clumsy-kernel/scenario.rs"]
 mod clumsy_kernel;
+#[path = "../scenarios/clumsy-kernel-nat/scenario.rs"]
+mod clumsy_kernel_nat;
 #[path = "../scenarios/compactor/scenario.rs"]
 mod compactor;
 #[path = "../scenarios/cpu-quota/scenario.rs"]
@@ -143,6 +145,7 @@ pub static ALL: &[&Scenario] = &[
     &fd_limit::SCENARIO,
     &loss::SCENARIO,
     &no_route_back::SCENARIO,
+    &clumsy_kernel_nat::SCENARIO,
     &port_exhaustion::SCENARIO,
     &udp_unread::SCENARIO,
     &small_pool::SCENARIO,

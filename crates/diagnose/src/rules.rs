@@ -33,6 +33,7 @@ mod runtime_pause;
 mod sleep_in_path;
 mod slow_dependency;
 mod slow_dns;
+mod time_wait_collision;
 mod udp_receive_drops;
 mod user_lock_contention;
 
@@ -57,6 +58,7 @@ pub(crate) static RULES: &[&Rule] = &[
     &fd_exhausted::RULE,
     &port_exhaustion::RULE,
     &udp_receive_drops::RULE,
+    &time_wait_collision::RULE,
     &no_return_path::RULE,
     &packet_loss::RULE,
     &runtime_pause::RULE,

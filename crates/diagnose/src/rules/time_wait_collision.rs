@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+//! New connections meet an old one of the same addresses and ports in TIME_WAIT, which refuses them by its timestamp.
+
+use recording::counters::sockstat;
+
+use super::{Check, Checked, Explain, Rule, absent, confidence, evidence, found, too_little};
+use crate::answer::{Gap, Measured};
+use crate::case::Case;
+use crate::facts::counters::Counters;
+use crate::facts::handshakes::Handshakes;
+use crate::judgement::errors::MIN_COUNT;
+use crate::judgement::handshakes::{Sign, table};
+use crate::statistics::share;
+use crate::verdict::{Explains, Finding, Subject};
+use crate::wording::{count, percent};
+
+pub(super) static RULE: Rule = Rule {
+    cause: "time-wait-collision",
+    explain: Explain {
+        means: "Several clients come from one address (NAT, a load balancer), and their ports are used again while this side still \
+                keeps the old connection in TIME_WAIT. Their clocks differ, so that a new SYN looks older than the old \
+                connection: it is refused, and the client has to try again, or hangs if a firewall eats the answer.",
+        recognised_by: "PAWSTimewait rises by 0.1 % or more of the handshakes: SYNs that a socket in TIME_WAIT refused by their \
+                        timestamp; queues and tables have room.",
+        what_to_do: "Let clients close first, or keep connections open: then there is no TIME_WAIT here. Give the NAT more \
+                     addresses or ports, and let it remember a connection for at least the 60 s of TIME_WAIT.",
+        look_alikes: "Thousands in TIME_WAIT without refusals: harmless, a newer SYN takes such a port over. conntrack-full, \
+                      accept-queue-full.",
+    },
+    check: Check::Accuses(check),
+};
+
+/// Each costs its client a round more, or a second, so that one in a thousand is the whole of a p999.
+const MIN_SHARE: f64 = 0.001;
+
+fn check(case: &Case) -> Checked {
+    let h = case.fact::<Handshakes>()?;
+    if h.old_time_wait == 0.0 {
+        return absent("no SYN was refused by an old connection in TIME_WAIT");
+    }
+    let part = share(h.old_time_wait, h.old_time_wait + h.taken);
+    let needed = [Measured::new(h.old_time_wait, MIN_COUNT, "handshakes"), Measured::new(part, MIN_SHARE, "share")];
+    if let Some(seen) = Measured::farthest(needed) {
+        let why = format!(
+            "{} SYNs were refused by old connections in TIME_WAIT, {} of all (a finding needs 10, and 0.1 %)",
+            count(h.old_time_wait),
+            percent(part)
+        );
+        return too_little(seen, why);
+    }
+    let headline =
+        format!("{} of the handshakes were refused by old connections of the same ports in TIME_WAIT", percent(part));
+    found(
+        finding(case, &h, part)?,
+        headline,
+        "let the clients close first, or keep connections open; look at the NAT before it",
+    )
+}
+
+/// What a refusal costs its client at least, in seconds: with the answer to it, a reset, and the next try.
+const EACH: f64 = 0.02;
+
+fn finding(case: &Case, h: &Handshakes, part: f64) -> Result<Finding, Gap> {
+    let counters = case.fact::<Counters>()?;
+    let time_wait = counters.max(sockstat::TIME_WAIT, "TCP").unwrap_or(0.0);
+    Ok(Finding {
+        cause: RULE.cause.into(),
+        // One counter of a namespace, and the rest of the table that is still.
+        confidence: confidence(case, 1),
+        summary: format!(
+            "{} SYNs met an old connection in TIME_WAIT with the same ports and were refused by its timestamp, {} of the \
+             handshakes; {} were taken, {} sockets were in TIME_WAIT",
+            count(h.old_time_wait),
+            percent(part),
+            count(h.taken),
+            count(time_wait)
+        ),
+        subject: Subject { pid: case.recording.meta.target.pids.first().copied(), ..Subject::default() },
+        explains: Explains { share: part, of: "handshakes of its clients".into(), seconds: h.old_time_wait * EACH },
+        evidence: std::iter::once(evidence("sockets in TIME_WAIT", time_wait, "sockets", "", "ss -tan state time-wait | wc -l"))
+            .chain(table(h, Sign::OldTimeWait))
+            .collect(),
+        chain: Vec::new(),
+        remedy: "Keep connections open, or let the clients close them: TIME_WAIT is kept by whoever closes first. If they come \
+                 through a NAT, give it more addresses, and let it keep ended connections as long as this side does (60 s). \
+                 Timestamps off (net.ipv4.tcp_timestamps=0) only change how such SYNs are refused."
+            .into(),
+        check: "nstat -az TcpExtPAWSTimewait stands still under the same load.".into(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::asking::{found, silent};
+    use super::RULE;
+
+    fn text(refused: u32, taken: u32) -> String {
+        format!(
+            "meta length_ns=4e9
+             counter source=proc/net/netstat entity=TcpExt name=PAWSTimewait value=0
+             counter t_ns=9 source=proc/net/netstat entity=TcpExt name=PAWSTimewait value={refused}
+             counter source=proc/net/snmp entity=Tcp name=PassiveOpens value=0
+             counter t_ns=9 source=proc/net/snmp entity=Tcp name=PassiveOpens value={taken}
+             counter source=proc/net/sockstat entity=TCP name=tw value=13946"
+        )
+    }
+
+    #[test]
+    fn syns_that_time_wait_refuses() {
+        let finding = found(&RULE, &text(200, 9800));
+        assert_eq!((finding.explains.share, finding.confidence.as_str()), (0.02, "medium"));
+        assert!(finding.summary.ends_with("14 thousand sockets were in TIME_WAIT"), "{}", finding.summary);
+    }
+
+    #[test]
+    fn many_in_time_wait_are_harmless() {
+        assert_eq!(silent(&RULE, &text(0, 64_000)), "no SYN was refused by an old connection in TIME_WAIT");
+        assert!(silent(&RULE, &text(20, 64_000)).starts_with("20 SYNs were refused"));
+    }
+}
