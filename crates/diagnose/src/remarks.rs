@@ -5,6 +5,7 @@ use crate::case::Case;
 
 pub(crate) mod children;
 pub(crate) mod chosen_polling;
+pub(crate) mod churn;
 pub(crate) mod event_loop;
 pub(crate) mod hidden_queues;
 pub(crate) mod hints;
@@ -30,7 +31,7 @@ pub(crate) struct Remark {
 
 /// What tempers the word that the work is honest and spread out.
 pub(crate) fn at_capacity(case: &Case) -> Vec<Remark> {
-    const ALL: [fn(&Case) -> Option<Remark>; 8] = [
+    const ALL: [fn(&Case) -> Option<Remark>; 9] = [
         chosen_polling::remark,
         event_loop::remark,
         own_queue::remark,
@@ -38,6 +39,7 @@ pub(crate) fn at_capacity(case: &Case) -> Vec<Remark> {
         hints::handed_around,
         children::remark,
         unnamed::remark,
+        churn::remark,
         time_wait::remark,
     ];
     ALL.into_iter().filter_map(|remark| remark(case)).collect()

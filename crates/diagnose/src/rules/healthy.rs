@@ -9,7 +9,7 @@ use crate::facts::resources::Resources;
 use crate::facts::waiting::Waiting;
 use crate::judgement::full::FULL;
 use crate::ledger::threads::Threads;
-use crate::remarks::{self, Remark, children, response_times, time_wait};
+use crate::remarks::{self, Remark, children, churn, response_times, time_wait};
 use crate::statistics::share;
 use crate::wording::{cores, percent, seconds};
 
@@ -35,7 +35,7 @@ fn check(case: &Case, _: &[Gap]) -> Option<Statement> {
         ns if ns > 0.0 => format!("{} throttled", seconds(ns / 1e9)),
         _ => "none throttled".to_string(),
     };
-    let remarks = [children::remark(case), response_times::tail(case), time_wait::remark(case)];
+    let remarks = [children::remark(case), response_times::tail(case), churn::remark(case), time_wait::remark(case)];
     let remarks: Vec<Remark> = remarks.into_iter().flatten().collect();
     Some(Statement {
         headline: format!("nothing that was measured explains lost time{}", remarks::headlines(&remarks)),
