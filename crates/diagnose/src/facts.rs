@@ -22,6 +22,7 @@ pub mod profile;
 pub mod quality;
 pub mod requests;
 pub mod resources;
+pub mod retransmits;
 pub mod serving;
 pub mod stacks;
 pub mod stopped;

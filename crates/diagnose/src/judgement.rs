@@ -6,7 +6,7 @@ pub(crate) mod errors;
 pub(crate) mod full;
 pub(crate) mod handshakes;
 pub(crate) mod holders;
-pub(crate) mod paths;
 pub(crate) mod meanwhile;
+pub(crate) mod paths;
 pub(crate) mod poller;
 pub(crate) mod standing;

@@ -9,6 +9,7 @@ use super::calls::Calls;
 use super::connections::Connections;
 use super::counters::Counters;
 use super::handshakes::Handshakes;
+use super::retransmits::Retransmits;
 use crate::answer::Gap;
 use crate::case::{Case, Fact};
 use crate::statistics::share;
@@ -77,7 +78,8 @@ impl Fact for Errors {
         all.push(unread(case, &counters));
         let (kills, tracked) = (killed(&counters), handshakes.tracking_drops);
         all.push(Error { kind: Kind::Killed, count: kills, own: Some(kills), of: kills });
-        all.push(Error { kind: Kind::NotTracked, count: tracked, own: None, of: tracked });
+        let begun = tracked + handshakes.taken + handshakes.made;
+        all.push(Error { kind: Kind::NotTracked, count: tracked, own: None, of: begun });
         all.extend(failed(case));
         Ok(Self { all })
     }
@@ -91,9 +93,10 @@ fn of_handshakes(case: &Case, counters: &Counters, h: &Handshakes) -> Vec<Error>
     // Who asks nobody for a connection has none that fails; the half-open ones of its clients belong to another kind.
     let not_made = if asks(case) { None } else { Some(0.0) };
     let (failed, segments) = (tcp(snmp::ATTEMPT_FAILS), tcp(snmp::IN_SEGS));
+    let again = case.fact::<Retransmits>().ok().map(|retransmits| retransmits.own_all());
     let error = |kind, count, own, of| Error { kind, count, own, of };
     vec![
-        error(Kind::SentAgain, h.again, None, h.sent),
+        error(Kind::SentAgain, h.again, again, h.sent),
         error(Kind::QueueFull, h.overflows, h.own_drops, h.overflows + h.taken),
         error(Kind::HalfOpenFull, half_open, None, half_open + h.taken),
         error(Kind::ListenDropped, h.other_drops(), h.own_drops, h.drops + h.taken),

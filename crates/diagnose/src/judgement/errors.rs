@@ -30,10 +30,10 @@ pub(crate) fn floor(kind: Kind) -> Option<f64> {
         // connection.
         Kind::Unread | Kind::SentAgain => Some(0.01),
         // Each costs its client a second, so that one in a thousand is the whole of a p999.
-        Kind::QueueFull | Kind::HalfOpenFull | Kind::ListenDropped | Kind::Damaged => Some(0.001),
+        Kind::QueueFull | Kind::HalfOpenFull | Kind::ListenDropped | Kind::NotTracked | Kind::Damaged => Some(0.001),
         // A health check may be refused, and clients that come and go reset a connection now and then.
         Kind::NotMade => Some(0.05),
-        Kind::NotTracked | Kind::Killed | Kind::Failed(-24 | -23 | -99 | -105 | -12 | -111) => Some(0.0),
+        Kind::Killed | Kind::Failed(-24 | -23 | -99 | -105 | -12 | -111) => Some(0.0),
         Kind::Failed(_) => None,
     }
 }
@@ -66,7 +66,7 @@ fn told(case: &Case, error: &Error) -> Above {
     let (what, see) = words(error.kind);
     let pid = case.recording.meta.target.pids.first().copied().unwrap_or(0).to_string();
     let of = match error.kind {
-        Kind::Failed(_) | Kind::Killed | Kind::NotTracked => String::new(),
+        Kind::Failed(_) | Kind::Killed => String::new(),
         _ => format!(" {} ({})", count(error.of), percent(error.share())),
     };
     Above {
@@ -91,7 +91,9 @@ fn words(kind: Kind) -> (&'static str, &'static str) {
         Kind::ListenDropped => ("handshakes were dropped, of", "nstat -az TcpExtListenDrops TcpExtListenOverflows"),
         Kind::NotMade => ("connections could not be made, beside", "nstat -az TcpAttemptFails TcpActiveOpens"),
         Kind::Damaged => ("segments came damaged, of", "nstat -az TcpInErrs TcpInSegs"),
-        Kind::NotTracked => ("packets were dropped because connection tracking had no entry for them", "conntrack -S"),
+        Kind::NotTracked => {
+            ("packets were dropped by connection tracking, beside connections that were begun:", "conntrack -S")
+        }
         Kind::Killed => {
             ("processes of its cgroup were killed for want of memory", "dmesg | grep -i oom; cat memory.events")
         }

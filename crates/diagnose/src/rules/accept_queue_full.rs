@@ -39,18 +39,22 @@ fn check(case: &Case) -> Checked {
     if handshakes.overflows == 0.0 {
         return absent("no handshake met a full accept queue");
     }
-    let part = share(handshakes.overflows, handshakes.overflows + handshakes.taken);
-    let min_share = floor(Kind::QueueFull).unwrap_or_default();
-    let needed =
-        [Measured::new(handshakes.overflows, MIN_COUNT, "handshakes"), Measured::new(part, min_share, "share")];
-    if let Some(seen) = Measured::farthest(needed) {
-        let why = format!("{met}, {} of all (a finding needs 10, and 0.1 %)", percent(part));
-        return too_little(seen, why);
-    }
-    let listeners = case.fact::<Listeners>()?;
     if handshakes.own_drops == Some(0.0) {
         return explained(format!("{met} of its network namespace, none of them one of its own"));
     }
+    let ours = handshakes.own_drops.map_or(handshakes.overflows, |own| own.min(handshakes.overflows));
+    let part = share(ours, ours + handshakes.taken);
+    let min_share = floor(Kind::QueueFull).unwrap_or_default();
+    let needed = [Measured::new(ours, MIN_COUNT, "handshakes"), Measured::new(part, min_share, "share")];
+    if let Some(seen) = Measured::farthest(needed) {
+        let why = format!(
+            "{met}, {} of them one of its own, {} of all (a finding needs 10, and 0.1 %)",
+            count(ours),
+            percent(part)
+        );
+        return too_little(seen, why);
+    }
+    let listeners = case.fact::<Listeners>()?;
     let first = listeners.all.iter().find(|listener| listener.drops.unwrap_or(0.0) > 0.0 || listener.full > 0.0);
     let Some(listener) = first else {
         let why =

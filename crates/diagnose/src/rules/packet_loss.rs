@@ -7,6 +7,7 @@ use crate::case::Case;
 use crate::facts::connections::Connections;
 use crate::facts::errors::Kind;
 use crate::facts::handshakes::Handshakes;
+use crate::facts::retransmits::Retransmits;
 use crate::judgement::errors::{MIN_COUNT, floor};
 use crate::judgement::handshakes::{Sign, table};
 use crate::statistics::share;
@@ -80,11 +81,19 @@ fn check(case: &Case) -> Checked {
         let seen = Measured::new(kinds as f64, MIN_KINDS as f64, "kinds");
         return too_little(seen, format!("{told}, and not in the several ways that losses show"));
     }
+    let own = case.fact::<Retransmits>().ok();
+    if let Some(own) = own.as_ref().filter(|own| own.own_data() < MIN_COUNT) {
+        return explained(format!("{told}, {} of them on connections of its own that stood", count(own.own_data())));
+    }
     if !has_traffic(case) {
         return explained(format!("{told}, and the target has no TCP connection of its own"));
     }
     let headline = format!("{} of the segments were lost on the way and had to be sent again", percent(part));
-    found(finding(case, &h, part), headline, "find out where: `ip -s link`, `nft list ruleset`, then the other end")
+    found(
+        finding(case, &h, own.as_deref(), part),
+        headline,
+        "find out where: `ip -s link`, `nft list ruleset`, then the other end",
+    )
 }
 
 fn has_traffic(case: &Case) -> bool {
@@ -97,21 +106,22 @@ fn has_traffic(case: &Case) -> bool {
 const OF_DATA: f64 = 0.2;
 const OF_SYN: f64 = 1.0;
 
-fn finding(case: &Case, h: &Handshakes, part: f64) -> Finding {
+fn finding(case: &Case, h: &Handshakes, own: Option<&Retransmits>, part: f64) -> Finding {
     let see = |name: &str| format!("nstat -az {name}");
     Finding {
         cause: RULE.cause.into(),
-        // All of it is counted for the whole network namespace, by one source.
-        confidence: confidence(case, 1),
+        // Counters of the whole network namespace are one source; the target's own connections, in several states, another.
+        confidence: confidence(case, if own.is_some_and(|own| own.own.len() >= MIN_KINDS) { 2 } else { 1 }),
         summary: format!(
             "{} of {} segments of its network namespace were sent again, {}: {} of connections that stood, {} SYNs; an answer \
-             did not come in time {} times",
+             did not come in time {} times{}",
             count(h.again),
             count(h.sent),
             percent(part),
             count(h.data_again()),
             count(h.syn_again),
-            count(h.timeouts)
+            count(h.timeouts),
+            own.map_or(String::new(), |own| format!("; on its own connections, by state: {}", own.words()))
         ),
         subject: Subject::default(),
         explains: Explains {
@@ -162,10 +172,22 @@ mod tests {
         ("TcpExt TCPDSACKRecv", 130),
     ];
 
+    const OWN: &str = "retransmit kind=retransmit state=ESTABLISHED role=accepted port=80 count=90
+        retransmit kind=retransmit state=LAST_ACK role=accepted port=80 count=40";
+
     #[test]
     fn losses_in_all_states() {
         let finding = found(&RULE, &text(LOST));
         assert_eq!((finding.confidence.as_str(), finding.explains.share), ("medium", 0.048));
+        let own = [text(LOST).as_str(), OWN].concat();
+        let finding_of_own = found(&RULE, &own);
+        assert_eq!(finding_of_own.confidence, "high");
+        assert!(
+            finding_of_own.summary.ends_with("by state: ESTABLISHED 90, LAST_ACK 40"),
+            "{}",
+            finding_of_own.summary
+        );
+        assert!(silent(&RULE, &own.replace("port=80", "port=81")).contains("0 of them on connections of its own"));
         assert!(finding.summary.contains("370 of connections that stood, 110 SYNs"), "{}", finding.summary);
     }
 

@@ -3,7 +3,7 @@
 
 use recording::counters::sockstat;
 
-use super::{Check, Checked, Explain, Rule, absent, confidence, evidence, found, too_little};
+use super::{Check, Checked, Explain, Rule, absent, confidence, evidence, explained, found, too_little};
 use crate::answer::{Gap, Measured};
 use crate::case::Case;
 use crate::facts::counters::Counters;
@@ -47,6 +47,12 @@ fn check(case: &Case) -> Checked {
             percent(part)
         );
         return too_little(seen, why);
+    }
+    if !case.recording.meta.target.listen.iter().any(|name| name.starts_with("tcp ")) {
+        let refused = count(h.old_time_wait);
+        return explained(format!(
+            "{refused} SYNs were refused by old connections in TIME_WAIT, but the target takes none"
+        ));
     }
     let headline =
         format!("{} of the handshakes were refused by old connections of the same ports in TIME_WAIT", percent(part));
@@ -96,7 +102,7 @@ mod tests {
 
     fn text(refused: u32, taken: u32) -> String {
         format!(
-            "meta length_ns=4e9
+            "meta length_ns=4e9 target.listen=[\"tcp 0.0.0.0:80\"]
              counter source=proc/net/netstat entity=TcpExt name=PAWSTimewait value=0
              counter t_ns=9 source=proc/net/netstat entity=TcpExt name=PAWSTimewait value={refused}
              counter source=proc/net/snmp entity=Tcp name=PassiveOpens value=0
@@ -116,5 +122,6 @@ mod tests {
     fn many_in_time_wait_are_harmless() {
         assert_eq!(silent(&RULE, &text(0, 64_000)), "no SYN was refused by an old connection in TIME_WAIT");
         assert!(silent(&RULE, &text(20, 64_000)).starts_with("20 SYNs were refused"));
+        assert!(silent(&RULE, &text(200, 9800).replace("tcp 0", "udp 0")).contains("takes none"));
     }
 }

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Segments that were sent again on the target's own connections, by the state of the connection. Counters of a network
+//! namespace do not say whose they were.
+
+use std::collections::BTreeMap;
+
+use recording::tables::Retransmit;
+
+use super::connections::Connections;
+use crate::answer::Gap;
+use crate::case::{Case, Fact};
+
+/// How many, by state as the kernel calls it.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Retransmits {
+    /// At ports at which the target listens, at both ends if both are here, and towards those that it asks.
+    pub own: BTreeMap<String, f64>,
+    /// Of everybody in the namespace.
+    pub all: f64,
+}
+
+impl Fact for Retransmits {
+    fn compute(case: &Case) -> Result<Self, Gap> {
+        let rows = case.recording.rows::<Retransmit>();
+        if rows.is_empty() {
+            return Err(Gap::not_recorded("retransmit", "no segment was seen that was sent again"));
+        }
+        let listen = &case.recording.meta.target.listen;
+        let ports = listen.iter().filter_map(|name| name.strip_prefix("tcp ")?.rsplit_once(':')?.1.parse().ok());
+        let ports: Vec<u32> = ports.collect();
+        let connections = case.fact::<Connections>().ok();
+        let asks = |peer: &str| connections.as_ref().is_some_and(|c| c.peers.iter().any(|(name, _)| name == peer));
+        let mut found = Self::default();
+        for row in rows.iter().filter(|row| row.kind == "retransmit") {
+            found.all += row.count as f64;
+            let is_own = match row.role.as_str() {
+                "accepted" => ports.contains(&row.port),
+                "made" => asks(&row.peer) || is_client(&row.peer, &ports),
+                _ => false,
+            };
+            if is_own {
+                *found.own.entry(row.state.clone()).or_default() += row.count as f64;
+            }
+        }
+        Ok(found)
+    }
+}
+
+/// Whether a connection leads to the target itself, from this host.
+fn is_client(peer: &str, ports: &[u32]) -> bool {
+    let Some((address, port)) = peer.rsplit_once(':') else { return false };
+    let is_here = address.starts_with("127.") || address == "[::1]";
+    is_here && port.parse().is_ok_and(|port| ports.contains(&port))
+}
+
+impl Retransmits {
+    /// Of its own, those of connections that stood.
+    pub fn own_data(&self) -> f64 {
+        self.own.iter().filter(|(state, _)| *state != "SYN_SENT").map(|(_, n)| n).sum()
+    }
+
+    /// All of its own.
+    pub fn own_all(&self) -> f64 {
+        self.own.values().sum()
+    }
+
+    /// In words, the most first: `ESTABLISHED 120, SYN_SENT 98`.
+    pub fn words(&self) -> String {
+        let mut states: Vec<_> = self.own.iter().collect();
+        states.sort_by(|a, b| b.1.total_cmp(a.1));
+        states.iter().map(|(state, n)| format!("{state} {n:.0}")).collect::<Vec<_>>().join(", ")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use recording::text::parse;
+
+    #[test]
+    fn whose_they_are() {
+        let text = "meta target.listen=[\"tcp 0.0.0.0:80\"]
+            connection t_ns=1 role=made peer=10.0.0.9:5432 looks=10 open=3
+            retransmit kind=retransmit state=ESTABLISHED role=accepted port=80 count=7
+            retransmit kind=retransmit state=SYN_SENT role=made peer=127.0.0.1:80 count=5
+            retransmit kind=retransmit state=ESTABLISHED role=made peer=10.0.0.9:5432 count=2
+            retransmit kind=retransmit state=ESTABLISHED role=made peer=10.0.0.8:80 count=90
+            retransmit kind=retransmit state=ESTABLISHED role=accepted port=81 count=90
+            retransmit kind=reset_sent state=ESTABLISHED role=accepted port=80 count=90";
+        let r = Case::new(&parse(text).unwrap()).fact::<Retransmits>().unwrap();
+        assert_eq!((r.own_data(), r.own_all(), r.all), (9.0, 14.0, 194.0));
+        assert_eq!(r.words(), "ESTABLISHED 9, SYN_SENT 5");
+    }
+}
