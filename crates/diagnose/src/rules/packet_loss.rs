@@ -65,8 +65,24 @@ fn check(case: &Case) -> Checked {
     if of_data < MIN_OF_DATA {
         return too_little(Measured::new(of_data, MIN_OF_DATA, "share"), format!("{told}, nearly all of them SYNs"));
     }
+    let own = case.fact::<Retransmits>().ok();
+    if let Some(otherwise) = otherwise(case, &h, own.as_deref()) {
+        return explained(format!("{told}{otherwise}"));
+    }
+    let kinds = [h.syn_again, h.timeouts, h.probes, h.fast].into_iter().filter(|n| *n >= MIN_OF_KIND).count();
+    if kinds < MIN_KINDS {
+        let seen = Measured::new(kinds as f64, MIN_KINDS as f64, "kinds");
+        return too_little(seen, format!("{told}, and not in the several ways that losses show"));
+    }
+    let headline = format!("{} of the segments were lost on the way and had to be sent again", percent(part));
+    let advice = "find out where: `ip -s link`, `nft list ruleset`, then the other end";
+    found(finding(case, &h, own.as_deref(), part), headline, advice)
+}
+
+/// What else explains that segments are sent again, or why that is not the target's matter.
+fn otherwise(case: &Case, h: &Handshakes, own: Option<&Retransmits>) -> Option<String> {
     if h.needless >= h.data_again() * MAX_NEEDLESS {
-        return explained(format!("{told}, but of {} the first copy had arrived", count(h.needless)));
+        return Some(format!(", but of {} the first copy had arrived", count(h.needless)));
     }
     let full = [
         (h.overflows, "handshakes that met a full accept queue"),
@@ -74,26 +90,12 @@ fn check(case: &Case) -> Checked {
         (h.other_drops(), "handshakes that listeners dropped"),
     ];
     if let Some((n, what)) = full.into_iter().find(|(n, _)| *n >= h.again * EXPLAINED) {
-        return explained(format!("{told}; {} {what} explain them", count(n)));
+        return Some(format!("; {} {what} explain them", count(n)));
     }
-    let kinds = [h.syn_again, h.timeouts, h.probes, h.fast].into_iter().filter(|n| *n >= MIN_OF_KIND).count();
-    if kinds < MIN_KINDS {
-        let seen = Measured::new(kinds as f64, MIN_KINDS as f64, "kinds");
-        return too_little(seen, format!("{told}, and not in the several ways that losses show"));
+    if let Some(own) = own.filter(|own| own.own_data() < MIN_COUNT) {
+        return Some(format!(", {} of them on connections of its own that stood", count(own.own_data())));
     }
-    let own = case.fact::<Retransmits>().ok();
-    if let Some(own) = own.as_ref().filter(|own| own.own_data() < MIN_COUNT) {
-        return explained(format!("{told}, {} of them on connections of its own that stood", count(own.own_data())));
-    }
-    if !has_traffic(case) {
-        return explained(format!("{told}, and the target has no TCP connection of its own"));
-    }
-    let headline = format!("{} of the segments were lost on the way and had to be sent again", percent(part));
-    found(
-        finding(case, &h, own.as_deref(), part),
-        headline,
-        "find out where: `ip -s link`, `nft list ruleset`, then the other end",
-    )
+    (!has_traffic(case)).then(|| ", and the target has no TCP connection of its own".to_string())
 }
 
 fn has_traffic(case: &Case) -> bool {
