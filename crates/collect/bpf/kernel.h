@@ -102,6 +102,7 @@ struct sock_common {
 	u16 skc_num;
 	unsigned short skc_family;
 	volatile unsigned char skc_state;
+	unsigned long skc_flags; /* a bit for each `enum sock_flags` */
 	possible_net_t skc_net;
 };
 
@@ -129,6 +130,8 @@ struct sock {
 	struct sock_common __sk_common;
 	u16 sk_protocol;
 	struct socket_wq *sk_wq;
+	struct socket *sk_socket;
+	u8 sk_userlocks; /* which buffers the program has sized itself; a bit field in most kernels */
 	struct bpf_local_storage *sk_bpf_storage; /* NULL where no program keeps anything about it */
 };
 
@@ -144,6 +147,14 @@ struct inet_connection_sock {
 	} icsk_ack;
 };
 
+struct minmax_sample {
+	u32 v;
+};
+
+struct minmax {
+	struct minmax_sample s[3];
+};
+
 struct tcp_sock {
 	struct inet_connection_sock inet_conn;
 	u64 bytes_received;
@@ -157,9 +168,28 @@ struct tcp_sock {
 	u64 tcp_mstamp; /* us, when something was sent or came last */
 	u64 tcp_clock_cache; /* the same in ns, CLOCK_MONOTONIC */
 	u64 delivered_mstamp; /* us, when data that we had sent was acknowledged last */
+	u8 nonagle; /* options that overrule Nagle's algorithm; a bit field */
+	u32 snd_sml; /* end of the last segment that was sent and not full */
+	u32 packets_out; /* segments sent and not acknowledged; of them: */
+	u8 chrono_type; /* what keeps it from sending, since `chrono_start`; a bit field in most kernels */
+	u32 chrono_start; /* jiffies */
+	u32 chrono_stat[3]; /* jiffies in which it had something to send, was held by the peer's window, by its own
+			       buffer */
+	u32 sacked_out;
+	u32 lost_out;
+	u32 retrans_out;
+	u32 snd_cwnd;
+	u32 snd_wnd;
+	u32 max_window; /* the widest that the peer's window was */
+	u32 mss_cache;
+	u32 total_retrans;
+	u32 data_segs_in;
+	u32 srtt_us; /* eighths of a us */
+	struct minmax rtt_min; /* us */
 };
 
 struct socket {
+	unsigned long flags;
 	struct sock *sk;
 };
 

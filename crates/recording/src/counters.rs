@@ -85,7 +85,7 @@ counters! {
         REQ_Q_FULL_DROP = "TCPReqQFullDrop", REQ_Q_FULL_DO_COOKIES = "TCPReqQFullDoCookies",
         ORIG_DATA_SENT = "TCPOrigDataSent", TIMEOUTS = "TCPTimeouts", SYN_RETRANS = "TCPSynRetrans",
         RETRANS_FAIL = "TCPRetransFail", PAWS_TIME_WAIT = "PAWSTimewait", LOSS_PROBES = "TCPLossProbes",
-        FAST_RETRANS = "TCPFastRetrans", DSACK_RECV = "TCPDSACKRecv",
+        FAST_RETRANS = "TCPFastRetrans", DSACK_RECV = "TCPDSACKRecv", DELAYED_ACKS = "DelayedACKs",
     }
     /// By listening socket of the target; queue and backlog are gauges. `DROPS` counts what the socket itself dropped.
     listeners = "proc/net/listeners" { ACCEPT_QUEUE = "accept_queue", BACKLOG = "backlog", DROPS = "drops", }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Looks at the target's connections several times a second: how many there are, and in how many an answer is owed. It is
 //! no ledger of requests (short ones pass between two looks), but it tells a service that answers from one in which
-//! requests stand, whatever runtime keeps them.
+//! requests stand, whatever runtime keeps them, and why bytes stand in its send queues.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::mem::take;
@@ -14,6 +14,8 @@ use crate::collector::{Collector, Kind, Lazy, Shared, SliceEnd, Slot};
 use crate::probes::connections::{Connection, Connections};
 use crate::target::tcp_ports_of;
 use crate::{clock, courtesy};
+
+mod sending;
 
 /// From one look to the next, at least; and at most, where looks are to cost less.
 const SPACING_NS: u64 = 100_000_000;
@@ -59,6 +61,7 @@ struct Looks<'o> {
     /// The first look's time, ns and jiffies, from which the rate of the kernel's clock is told.
     anchor: Option<(u64, u32)>,
     looks: u64,
+    before: sending::Before,
     groups: BTreeMap<Group, tables::Connection>,
 }
 
@@ -72,6 +75,7 @@ impl<'o> Looks<'o> {
             next_ns: clock::monotonic_ns() + SPACING_NS,
             anchor: None,
             looks: 0,
+            before: sending::Before::default(),
             groups: BTreeMap::new(),
         }
     }
@@ -95,14 +99,15 @@ impl<'o> Looks<'o> {
             return;
         };
         let anchor = *self.anchor.get_or_insert((first.at_ns, first.now));
+        let steps = self.before.next(found);
         let Some(jiffy_ns) = jiffy_ns(anchor, (first.at_ns, first.now)) else { return };
         self.looks += 1;
-        for connection in found {
-            self.add(connection, jiffy_ns);
+        for (connection, step) in found.iter().zip(&steps) {
+            self.add(connection, step, jiffy_ns);
         }
     }
 
-    fn add(&mut self, c: &Connection, jiffy_ns: u64) {
+    fn add(&mut self, c: &Connection, step: &sending::Step, jiffy_ns: u64) {
         let accepted = self.ports.contains(&c.local_port.into());
         let last_word = last_word(c, jiffy_ns);
         // What is written is no longer owed, only held; and whoever waits for a client's next bytes owes it nothing.
@@ -120,6 +125,8 @@ impl<'o> Looks<'o> {
         row.unanswered += u64::from(owed_ns.is_some());
         row.late += u64::from(late_ns.is_some());
         row.late_ns += late_ns.unwrap_or(0);
+        sending::add(row, c, jiffy_ns);
+        sending::add_sums(row, step, jiffy_ns);
     }
 
     fn group(&mut self, c: &Connection, accepted: bool) -> &mut tables::Connection {
@@ -253,6 +260,8 @@ mod tests {
             prompt: true,
             heard: true,
             awaited: false,
+            sums: crate::probes::connections::Sums::default(),
+            sending: None,
             local_port: 80,
             remote_port: 5_000,
             peer: IpAddr::V4(Ipv4Addr::LOCALHOST),

@@ -144,6 +144,7 @@ fn of_group(t_ns: u64, group: Group) -> Vec<tables::Exchange> {
         unanswered: group.unanswered,
         more: group.more,
         pushed: group.pushed,
+        nagled: group.nagled,
         ..row("response", group.response)
     };
     let parts = [("read_wait", group.read_wait), ("service", group.service)];

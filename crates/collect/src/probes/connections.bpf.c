@@ -34,8 +34,38 @@ struct connection_row {
 	u32 heard; /* anything ever came */
 	u32 tgid;
 	u32 awaited; /* a thread of the process waits for what comes next here, and for nothing else */
+	u32 limited[3]; /* jiffies in which there was something to send, of that held by the window, by the send buffer
+			 */
+	u32 retransmits; /* segments sent again */
+	u32 segments; /* that came, with data */
+	/* Of one with something unsent or on its way; else zero: */
+	u32 options; /* OPTION_* */
+	u32 partial; /* what was sent last in less than a full segment is not acknowledged */
+	u32 repairing; /* segments held lost, or sent again and not acknowledged */
+	u32 packets; /* segments on their way */
+	u32 cwnd; /* how many may be */
+	u32 mss;
+	u32 window; /* of the other end, bytes */
+	u32 widest; /* that one, at its widest */
+	u32 srtt_us;
+	u32 min_rtt_us;
 	struct port_pair ports;
 };
+
+/* Options in force, and what is known besides; the first three as in `nonagle`. */
+#define OPTION_NODELAY 1
+#define OPTION_CORK 2
+#define OPTION_PUSH 4
+#define OPTION_OWN_SNDBUF 8 /* the program has sized the buffer itself */
+#define OPTION_OWN_RCVBUF 16
+#define OPTION_KEEPALIVE 32
+#define OPTION_NO_ROOM 64 /* whoever writes found the send buffer full */
+
+#define CHRONOS 3 /* kinds, from 1 on; the first is time that nothing limits */
+#define SNDBUF_LOCK 1
+#define RCVBUF_LOCK 2
+#define FLAG_KEEPOPEN 3 /* of a sock */
+#define FLAG_NOSPACE 2 /* of a socket */
 
 /* Who waits for a socket is looked for so far. An epoll stands there too, mostly alone. */
 #define WAITERS 4
@@ -79,6 +109,56 @@ static __always_inline bool is_awaited(struct sock *sk, u32 tgid)
 	return false;
 }
 
+/* For how long it had something to send, and what held it: the kernel's own sums, and what is on since. */
+static __always_inline void read_limits(struct tcp_sock *tcp, struct connection_row *row, bool sends)
+{
+	u32 kind;
+
+	BPF_CORE_READ_INTO(&row->limited, tcp, chrono_stat);
+	row->retransmits = BPF_CORE_READ(tcp, total_retrans);
+	row->segments = BPF_CORE_READ(tcp, data_segs_in);
+	if (!sends)
+		return;
+	kind = BPF_CORE_READ_BITFIELD_PROBED(tcp, chrono_type);
+	if (kind >= 1 && kind <= CHRONOS)
+		row->limited[kind - 1] += row->now - BPF_CORE_READ(tcp, chrono_start);
+}
+
+static __always_inline u32 options_of(struct sock *sk, struct tcp_sock *tcp)
+{
+	u32 options = BPF_CORE_READ_BITFIELD_PROBED(tcp, nonagle) & (OPTION_NODELAY | OPTION_CORK | OPTION_PUSH);
+	u32 locks = BPF_CORE_READ_BITFIELD_PROBED(sk, sk_userlocks);
+
+	if (locks & SNDBUF_LOCK)
+		options |= OPTION_OWN_SNDBUF;
+	if (locks & RCVBUF_LOCK)
+		options |= OPTION_OWN_RCVBUF;
+	if (BPF_CORE_READ(sk, __sk_common.skc_flags) >> FLAG_KEEPOPEN & 1)
+		options |= OPTION_KEEPALIVE;
+	if (BPF_CORE_READ(sk, sk_socket, flags) >> FLAG_NOSPACE & 1)
+		options |= OPTION_NO_ROOM;
+	return options;
+}
+
+/* What may keep it from sending. */
+static __always_inline void read_sending(struct sock *sk, struct tcp_sock *tcp, struct connection_row *row)
+{
+	u32 una = BPF_CORE_READ(tcp, snd_una), small = BPF_CORE_READ(tcp, snd_sml) - una;
+	u32 sacked = BPF_CORE_READ(tcp, sacked_out), lost = BPF_CORE_READ(tcp, lost_out);
+	u32 again = BPF_CORE_READ(tcp, retrans_out);
+
+	row->options = options_of(sk, tcp);
+	row->partial = small > 0 && small <= row->in_flight;
+	row->repairing = lost + again;
+	row->packets = BPF_CORE_READ(tcp, packets_out) + again - sacked - lost;
+	row->cwnd = BPF_CORE_READ(tcp, snd_cwnd);
+	row->mss = BPF_CORE_READ(tcp, mss_cache);
+	row->window = BPF_CORE_READ(tcp, snd_wnd);
+	row->widest = BPF_CORE_READ(tcp, max_window);
+	row->srtt_us = BPF_CORE_READ(tcp, srtt_us) >> 3;
+	row->min_rtt_us = BPF_CORE_READ(tcp, rtt_min.s[0].v);
+}
+
 SEC("iter/task_file")
 int read_connections(struct bpf_iter__task_file *ctx)
 {
@@ -117,6 +197,9 @@ int read_connections(struct bpf_iter__task_file *ctx)
 	row.heard = BPF_CORE_READ(tcp, bytes_received) > 0;
 	row.tgid = BPF_CORE_READ(task, tgid);
 	row.awaited = is_awaited(sk, row.tgid);
+	read_limits(tcp, &row, row.in_flight > 0 || row.unsent > 0);
+	if (row.in_flight > 0 || row.unsent > 0)
+		read_sending(sk, tcp, &row);
 	bpf_seq_write(ctx->meta->seq, &row, sizeof(row));
 	return 0;
 }

@@ -54,12 +54,71 @@ pub struct Connection {
     pub heard: bool,
     /// A thread of the process waits for what comes next here, and for nothing else.
     pub awaited: bool,
+    /// What the kernel has added up since it was opened.
+    pub sums: Sums,
+    /// What keeps it from sending; none where nothing is unsent or on its way.
+    pub sending: Option<Sending>,
     /// Its own port.
     pub local_port: u16,
     /// Its peer's port.
     pub remote_port: u16,
     /// Its peer's address.
     pub peer: IpAddr,
+}
+
+/// What the kernel adds up for a connection.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Sums {
+    /// Jiffies in which there was something to send that nothing but the network held, in which the other end's window held
+    /// it, and in which the writer stood before a full send buffer and all of it was on its way.
+    pub limited: [u32; 3],
+    /// Segments sent again.
+    pub retransmits: u32,
+    /// Segments with data that came.
+    pub segments: u32,
+}
+
+/// The sending side of a connection that has something unsent or on its way.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Sending {
+    /// Options in force, and what is known besides: see [`option`].
+    pub options: u32,
+    /// A segment that was not full is on its way.
+    pub partial: bool,
+    /// Segments that are held lost, or were sent again.
+    pub repairing: u32,
+    /// Segments on their way.
+    pub packets: u32,
+    /// How many may be.
+    pub cwnd: u32,
+    /// A full segment, bytes.
+    pub mss: u32,
+    /// The other end's window, bytes.
+    pub window: u32,
+    /// The same at its widest so far.
+    pub widest: u32,
+    /// Round trip, smoothed, us: with the time that the other end takes to acknowledge.
+    pub srtt_us: u32,
+    /// The shortest round trip of late, us.
+    pub min_rtt_us: u32,
+}
+
+/// Bits of [`Sending::options`].
+pub mod option {
+    /// TCP_NODELAY.
+    pub const NODELAY: u32 = 1;
+    /// TCP_CORK.
+    pub const CORK: u32 = 2;
+    /// What is written is sent at once, this time.
+    pub const PUSH: u32 = 4;
+    /// The program has sized its send buffer itself.
+    pub const OWN_SNDBUF: u32 = 8;
+    /// The program has sized its receive buffer itself.
+    pub const OWN_RCVBUF: u32 = 16;
+    /// SO_KEEPALIVE.
+    pub const KEEPALIVE: u32 = 32;
+    /// Whoever writes found the send buffer full.
+    pub const NO_ROOM: u32 = 64;
 }
 
 /// The C struct `connection_row`.
@@ -80,6 +139,19 @@ struct RawRow {
     heard: u32,
     tgid: u32,
     awaited: u32,
+    limited: [u32; 3],
+    retransmits: u32,
+    segments: u32,
+    options: u32,
+    partial: u32,
+    repairing: u32,
+    packets: u32,
+    cwnd: u32,
+    mss: u32,
+    window: u32,
+    widest: u32,
+    srtt_us: u32,
+    min_rtt_us: u32,
     peer: [u8; 16],
     family: u16,
     local: u16,
@@ -173,9 +245,26 @@ fn connection(raw: RawRow) -> Connection {
         prompt: raw.prompt != 0,
         heard: raw.heard != 0,
         awaited: raw.awaited != 0,
+        sums: Sums { limited: raw.limited, retransmits: raw.retransmits, segments: raw.segments },
+        sending: (raw.in_flight > 0 || raw.unsent > 0).then(|| sending(&raw)),
         local_port: raw.local,
         remote_port: raw.remote,
         peer,
+    }
+}
+
+fn sending(raw: &RawRow) -> Sending {
+    Sending {
+        options: raw.options,
+        partial: raw.partial != 0,
+        repairing: raw.repairing,
+        packets: raw.packets,
+        cwnd: raw.cwnd,
+        mss: raw.mss,
+        window: raw.window,
+        widest: raw.widest,
+        srtt_us: raw.srtt_us,
+        min_rtt_us: raw.min_rtt_us,
     }
 }
 
@@ -187,9 +276,10 @@ mod tests {
     fn rows_are_read_and_torn_ones_left_out() {
         let mut bytes = vec![0; size_of::<RawRow>()];
         bytes[24..28].copy_from_slice(&7u32.to_ne_bytes());
-        bytes[68..72].copy_from_slice(&[127, 0, 0, 1]);
-        bytes[84..86].copy_from_slice(&2u16.to_ne_bytes());
-        bytes[86..88].copy_from_slice(&80u16.to_ne_bytes());
+        let ports = size_of::<RawRow>() - 24;
+        bytes[ports..ports + 4].copy_from_slice(&[127, 0, 0, 1]);
+        bytes[ports + 16..ports + 18].copy_from_slice(&2u16.to_ne_bytes());
+        bytes[ports + 18..ports + 20].copy_from_slice(&80u16.to_ne_bytes());
         let twice = [&bytes[..], &bytes[..], &bytes[..9]].concat();
         let rows = decode(&twice);
         assert_eq!(rows.len(), 1);

@@ -69,6 +69,7 @@ struct group {
 	u64 unanswered; /* closed before an answer */
 	u64 more; /* answered, after more had been asked meanwhile */
 	u64 pushed; /* writes to clients that had asked nothing */
+	u64 nagled; /* writes that Nagle's algorithm keeps until what was sent before is acknowledged */
 };
 
 struct group all_groups[GROUPS]; /* the first is of peers for which there was no group left */
@@ -309,7 +310,8 @@ static __always_inline void answer(struct sock *sk, struct exchange *e, u64 now)
 	e->began = 0;
 }
 
-static __always_inline int written(struct sock *sk)
+/* A connection of the target on which a write begins; NULL = it is another's. */
+static __always_inline struct exchange *written(struct sock *sk)
 {
 	struct exchange_counts *c = this_cpu();
 	struct exchange *e;
@@ -318,30 +320,52 @@ static __always_inline int written(struct sock *sk)
 		c->writes++;
 	e = of_target(sk);
 	if (!e)
-		return 0;
+		return NULL;
 	if (e->accepted)
 		answer(sk, e, bpf_ktime_get_ns());
 	else if (!e->began)
 		begin(e, bpf_ktime_get_ns());
 	else
 		e->more = 1;
-	return 0;
+	return e;
+}
+
+/*
+ * Whether the last part of what is about to be written has to wait for an acknowledgement: no option overrules Nagle's
+ * algorithm, and a segment that was not full is on its way (`tcp_nagle_check`). What waits already is not counted
+ * again.
+ */
+static __always_inline bool will_wait(struct tcp_sock *tcp)
+{
+	u32 una = tcp->snd_una, small = tcp->snd_sml - una;
+
+	if (!tcp->packets_out || tcp->write_seq != tcp->snd_nxt || BPF_CORE_READ_BITFIELD(tcp, nonagle))
+		return false;
+	return small > 0 && small <= tcp->snd_nxt - una;
 }
 
 /* Since 6.16. Further writes of one answer count as pushed: what is told of those is only how many there are. */
 SEC("tp_btf/tcp_sendmsg_locked")
 int BPF_PROG(on_write, struct sock *sk)
 {
-	return written(sk);
+	struct exchange *e = written(sk);
+	struct tcp_sock *tcp;
+
+	if (!e)
+		return 0;
+	tcp = bpf_skc_to_tcp_sock(sk);
+	if (tcp && will_wait(tcp))
+		__sync_fetch_and_add(&its_group(e)->nagled, 1);
+	return 0;
 }
 
 /* Since 6.3, where the other one is not there: once the write is done, and of all protocols. */
 SEC("tp_btf/sock_send_length")
 int BPF_PROG(on_sent, struct sock *sk, int length)
 {
-	if (length <= 0 || sk->sk_protocol != 6)
-		return 0;
-	return written(sk);
+	if (length > 0 && sk->sk_protocol == 6)
+		written(sk);
+	return 0;
 }
 
 SEC("tp_btf/inet_sock_set_state")

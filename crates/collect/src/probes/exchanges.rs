@@ -60,6 +60,8 @@ pub struct Group {
     pub more: u64,
     /// Writes to clients beyond the first of an answer.
     pub pushed: u64,
+    /// Writes that Nagle's algorithm kept until what was sent before was acknowledged.
+    pub nagled: u64,
 }
 
 /// One exchange from end to end; times are CLOCK_MONOTONIC ns.
@@ -279,6 +281,7 @@ fn difference(key: Option<&types::group_key>, now: &types::group, told: &types::
         unanswered: now.unanswered.saturating_sub(told.unanswered),
         more: now.more.saturating_sub(told.more),
         pushed: now.pushed.saturating_sub(told.pushed),
+        nagled: now.nagled.saturating_sub(told.nagled),
     }
 }
 

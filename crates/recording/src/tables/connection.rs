@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Which end of the target's connections was to speak next.
+//! Which end of the target's connections was to speak next, and what kept bytes in their send queues.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -34,4 +34,53 @@ pub struct Connection {
     pub late: u64,
     /// For how long it had been owed in those, ns, added up.
     pub late_ns: u64,
+    /// Of `unsent`, the ones whose bytes Nagle's algorithm held: less than a full segment, without TCP_NODELAY, until what was
+    /// sent before is acknowledged.
+    pub nagle: u64,
+    /// How long ago data had been sent last in those, ns, added up.
+    pub nagle_ns: u64,
+    /// Of `unsent`, by TCP_CORK.
+    pub cork: u64,
+    /// Of `unsent`, by the other end's window.
+    pub rwnd: u64,
+    /// That window in those, bytes, added up.
+    pub window_bytes: u64,
+    /// That window at its widest since the connection was opened, likewise.
+    pub widest_bytes: u64,
+    /// Of `unsent`, by the congestion window.
+    pub cwnd: u64,
+    /// Of `unsent`, by anything else: pacing, the queue of the interface, repairs, a write that went on at that moment. In
+    /// recordings of older versions all of these are 0.
+    pub other: u64,
+    /// The ones with nothing unsent and something on its way, unacknowledged.
+    pub on_its_way: u64,
+    /// Of `unsent` and `on_its_way`, as the next six, the ones whose writer found the send buffer full.
+    pub no_room: u64,
+    /// With TCP_NODELAY.
+    pub nodelay: u64,
+    /// With SO_KEEPALIVE.
+    pub keepalive: u64,
+    /// Whose send buffer the program has sized itself (SO_SNDBUF).
+    pub own_sndbuf: u64,
+    /// Likewise the receive buffer (SO_RCVBUF).
+    pub own_rcvbuf: u64,
+    /// Their round trips as the kernel smoothes them, with the time that the other end takes to acknowledge, ns, added up.
+    pub srtt_ns: u64,
+    /// The shortest round trip that any of them had of late, ns; 0 = none is known.
+    pub min_rtt_ns: u64,
+    /// For how long there was something unsent or unacknowledged, from look to look, over all connections that were looked at,
+    /// ns; the kernel adds it up in jiffies.
+    pub busy_ns: u64,
+    /// Of that, held by the other end's window.
+    pub rwnd_ns: u64,
+    /// Of that, with nothing to send because the writer stood before a full send buffer.
+    pub sndbuf_ns: u64,
+    /// Segments sent again, from look to look.
+    pub retransmits: u64,
+    /// Segments with data that came, likewise.
+    pub segments: u64,
+    /// Of those, in connections that the other end's window held for a quarter of their busy time or longer, so far.
+    pub rwnd_segments: u64,
+    /// Likewise the full send buffer.
+    pub sndbuf_segments: u64,
 }
