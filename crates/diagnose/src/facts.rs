@@ -23,6 +23,7 @@ pub mod quality;
 pub mod requests;
 pub mod resources;
 pub mod retransmits;
+pub mod sending;
 pub mod serving;
 pub mod stacks;
 pub mod stopped;

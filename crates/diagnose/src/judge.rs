@@ -12,6 +12,7 @@ use crate::comparison::{Named, Per, compare};
 use crate::facts::limits::Limits;
 use crate::facts::quality::Quality;
 use crate::facts::requests::Requests;
+use crate::facts::sending::Sending;
 use crate::judgement::paths;
 use crate::ledger::threads::Threads;
 use crate::remarks::{self, Remark, hidden_queues, inner_queues, largest_line, own_clients, slo, unnamed};
@@ -107,7 +108,8 @@ fn judge(case: &Case<'_>) -> Verdict {
 
 fn requests(case: &Case) -> Vec<RequestTimes> {
     let Ok(requests) = case.fact::<Requests>() else { return Vec::new() };
-    RequestTimes::all(&requests, case.fact::<RequestPaths>().ok().as_deref())
+    let (sending, paths) = (case.fact::<Sending>().ok(), case.fact::<RequestPaths>().ok());
+    RequestTimes::all(&requests, sending.as_deref(), paths.as_deref())
 }
 
 /// Answers of the rules so far.

@@ -7,6 +7,8 @@ pub(crate) mod full;
 pub(crate) mod handshakes;
 pub(crate) mod holders;
 pub(crate) mod meanwhile;
+pub(crate) mod limited;
+pub(crate) mod nagle;
 pub(crate) mod paths;
 pub(crate) mod poller;
 pub(crate) mod standing;

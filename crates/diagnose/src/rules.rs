@@ -24,12 +24,15 @@ mod healthy;
 mod hot_code;
 mod memory_pressure;
 mod no_return_path;
+mod nagle_delayed_ack;
 mod not_determined;
 mod packet_loss;
 mod pool_exhausted;
 mod port_exhaustion;
+mod receiver_limited;
 mod run_queue_wait;
 mod runtime_pause;
+mod send_buffer_limited;
 mod sleep_in_path;
 mod slow_dependency;
 mod slow_dns;
@@ -62,6 +65,9 @@ pub(crate) static RULES: &[&Rule] = &[
     &no_return_path::RULE,
     &packet_loss::RULE,
     &runtime_pause::RULE,
+    &nagle_delayed_ack::RULE,
+    &receiver_limited::RULE,
+    &send_buffer_limited::RULE,
     &not_determined::RULE,
     &at_capacity::RULE,
     &healthy::RULE,

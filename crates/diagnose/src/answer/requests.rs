@@ -7,6 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::facts::requests::{Endpoint, Lengths, Requests};
+use crate::facts::sending::{PerExchange, Sending};
 use crate::statistics::{ratio, share};
 use crate::walk::paths::{Group, Part, RequestPaths};
 
@@ -30,6 +31,11 @@ pub struct RequestTimes {
     /// Parts of them: `read_wait` (what had arrived until the target read it) and, where clients ask, `service` (from there to
     /// the answer).
     pub stages: BTreeMap<String, Quantiles>,
+    /// Stages of which only the average is known, seconds for each exchange: `held` (bytes stood in the target's send queue:
+    /// where clients ask, after the answer began and so beyond the response time; else a part of it) and `wire` (all was sent
+    /// and not acknowledged yet; left out where the other end puts acknowledgements off, because it would not be the wire).
+    #[serde(default)]
+    pub on_average: BTreeMap<String, f64>,
     /// What those that were followed from end to end waited for, most first; empty = none were.
     #[serde(default)]
     pub path: Vec<PathPart>,
@@ -71,7 +77,8 @@ impl Quantiles {
 }
 
 impl RequestTimes {
-    fn of(endpoint: &Endpoint) -> Self {
+    fn of(endpoint: &Endpoint, each: Option<PerExchange>) -> Self {
+        let on_average = each.into_iter().flat_map(|each| [("held", Some(each.held)), ("wire", each.wire)]);
         let stages = [("read_wait", &endpoint.read_wait), ("service", &endpoint.service)];
         let stages = stages.into_iter().filter(|(_, lengths)| lengths.count > 0.0);
         Self {
@@ -82,16 +89,18 @@ impl RequestTimes {
             mixed: endpoint.is_mixed(),
             seconds: Quantiles::of(&endpoint.response),
             stages: stages.map(|(name, lengths)| (name.to_string(), Quantiles::of(lengths))).collect(),
+            on_average: on_average.filter_map(|(name, seconds)| Some((name.to_string(), seconds?))).collect(),
             path: Vec::new(),
         }
     }
 
     /// Of each endpoint, in their order.
-    pub(crate) fn all(requests: &Requests, paths: Option<&RequestPaths>) -> Vec<Self> {
+    pub(crate) fn all(requests: &Requests, sending: Option<&Sending>, paths: Option<&RequestPaths>) -> Vec<Self> {
         let path = |endpoint: &Endpoint| paths.and_then(|all| all.ports.iter().find(|at| at.port == endpoint.port));
+        let each = |endpoint: &Endpoint| sending?.per_exchange(requests, endpoint.accepted, &endpoint.name);
         let of = |endpoint: &Endpoint| {
             let path = path(endpoint).filter(|_| endpoint.accepted).map_or_else(Vec::new, |at| parts(&at.all));
-            Self { path, ..Self::of(endpoint) }
+            Self { path, ..Self::of(endpoint, each(endpoint)) }
         };
         requests.endpoints.iter().map(of).collect()
     }

@@ -93,6 +93,8 @@ pub struct Endpoint {
     pub more: f64,
     /// Writes to clients beyond the first of an answer.
     pub pushed: f64,
+    /// Writes of the target's that Nagle's algorithm kept back.
+    pub nagled: f64,
 }
 
 /// Of the exchanges at an endpoint: from this share on, several requests are under way on one connection at once, or they are
@@ -147,6 +149,7 @@ impl Endpoint {
         self.unanswered += row.unanswered as f64;
         self.more += row.more as f64;
         self.pushed += row.pushed as f64;
+        self.nagled += row.nagled as f64;
     }
 }
 
@@ -154,6 +157,20 @@ impl Requests {
     /// The endpoint at which clients ask most.
     pub fn busiest(&self) -> Option<&Endpoint> {
         self.endpoints.first().filter(|endpoint| endpoint.accepted && endpoint.response.count > 0.0)
+    }
+}
+
+impl Requests {
+    /// The exchanges of an endpoint, by its name.
+    pub fn of(&self, accepted: bool, name: &str) -> Option<&Endpoint> {
+        self.endpoints.iter().find(|e| e.accepted == accepted && e.name == name)
+    }
+
+    /// How long the clients waited for usual answers, ns; none where too few of them got any, or what they ask is mixed.
+    pub fn clients_ns(&self) -> Option<f64> {
+        let clients = || self.endpoints.iter().filter(|e| e.accepted && !e.is_mixed());
+        let answered: f64 = clients().map(|e| e.response.count).sum();
+        (answered >= ENOUGH).then(|| clients().map(|e| e.response.usual_ns()).sum())
     }
 }
 
@@ -168,19 +185,16 @@ impl Requests {
     /// How long the target waited for answers of `peer`, for each second that its own clients waited for usual ones of theirs;
     /// none where either cannot be told. Beyond 1, it asks several at once, or not for its clients.
     pub fn part_of_peer(&self, peer: &str) -> Option<f64> {
-        let clients: Vec<&Endpoint> = self.endpoints.iter().filter(|e| e.accepted && !e.is_mixed()).collect();
-        let asked = self.endpoints.iter().find(|e| !e.accepted && e.name == peer)?;
-        let answered: f64 = clients.iter().map(|e| e.response.count).sum();
+        let (clients_ns, asked) = (self.clients_ns()?, self.of(false, peer)?);
         let open = asked.began - asked.response.count - asked.unanswered;
         // What several of its requests share a connection for, is less time than they wait.
-        let told =
-            !asked.is_mixed() && answered >= ENOUGH && asked.response.count >= ENOUGH && open <= asked.began * OPEN;
-        told.then(|| ratio(asked.response.sum_ns, clients.iter().map(|e| e.response.usual_ns()).sum()))
+        let told = !asked.is_mixed() && asked.response.count >= ENOUGH && open <= asked.began * OPEN;
+        told.then(|| ratio(asked.response.sum_ns, clients_ns))
     }
 }
 
 /// The target's listening socket at a port, as it was found.
-fn listener(case: &Case, port: u32) -> String {
+pub(super) fn listener(case: &Case, port: u32) -> String {
     let listen = &case.recording.meta.target.listen;
     let at_port = |socket: &&String| socket.starts_with("tcp ") && socket.ends_with(&format!(":{port}"));
     listen.iter().find(at_port).cloned().unwrap_or_else(|| format!("tcp port {port}"))

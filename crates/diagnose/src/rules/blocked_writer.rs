@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Threads of the target are blocked in writes that nobody takes.
 
-use super::{Check, Checked, Explain, Rule, absent, confidence, evidence, found, too_little};
+use super::{Check, Checked, Explain, Rule, absent, confidence, evidence, explained, found, too_little};
 use crate::answer::Gap;
 use crate::case::Case;
 use crate::facts::stacks::Stacks;
 use crate::facts::waiting::{Waiting, links, little};
+use crate::judgement::limited::{Limit, cause as limited};
 use crate::syscall::{Family, family};
 use crate::verdict::{Explains, Finding, Subject};
 use crate::walk::chains::Chain;
@@ -41,6 +42,14 @@ fn check(case: &Case) -> Checked {
         return too_little(seen, format!("blocked in writes for {why}"));
     }
     let who = &first.links[0].who;
+    let limits = [(Limit::PeersWindow, "receiver-limited"), (Limit::SendBuffer, "send-buffer-limited")];
+    if let Some((_, cause)) =
+        limits.iter().find(|(limit, _)| who.fd_kind == "socket" && limited(case, *limit).is_some())
+    {
+        return explained(format!(
+            "it was blocked in writes to sockets, and what those wait for is known: see {cause}"
+        ));
+    }
     let headline = format!(
         "blocked in {} {} of its active time: {} reads too slowly",
         who.call_words(),

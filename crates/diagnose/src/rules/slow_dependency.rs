@@ -11,6 +11,7 @@ use crate::facts::requests::Requests;
 use crate::facts::stacks::Stacks;
 use crate::facts::unexplained::Unexplained;
 use crate::facts::waiting::{Waiting, links, little, sum, timer, wait_ns};
+use crate::judgement::nagle;
 use crate::judgement::standing::matters;
 use crate::statistics::share;
 use crate::syscall::{Family, family};
@@ -106,10 +107,17 @@ fn check(case: &Case) -> Checked {
     found(finding(case, &waiting, &who, &chains, ns)?, headline, advice(first, timer))
 }
 
-/// Why no client waits for it, if none does.
+/// Why no client waits for it, or it is not to blame, if so.
 fn not_for_clients(case: &Case, (waiting, ns): (&Waiting, f64), chains: &[&Chain], who: &str) -> Option<String> {
     if let Some(why) = waiting.not_for_requests(case, ns) {
         return Some(format!("waiting for {who} was {why}"));
+    }
+    let peer = &chains[0].links[0].who.peer;
+    if let Some(held) = nagle::cause(case).filter(|held| held.endpoint.name == *peer && !peer.is_empty()) {
+        return Some(format!(
+            "for {} of the time that it waited for {who}, part of its own question stood unsent: see nagle-delayed-ack",
+            percent(held.part)
+        ));
     }
     let small = of_answers(case, &chains[0].links[0].who.peer).filter(|part| *part < MIN_OF_ANSWERS)?;
     Some(format!(

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //! How long clients waited for their answers, and the target for those of whom it asked.
 
+use diagnose::case::Case;
 use diagnose::facts::requests::{Endpoint, Requests};
+use diagnose::facts::sending::Sending;
 
 use crate::numbers;
 use crate::section::{Block, Column, Section, Terminal, Tone};
@@ -38,6 +40,7 @@ pub fn view(material: &Material<'_>) -> Option<Section> {
             blocks.push(table("it asks", ["unread p99", ""], asks.get(..most).unwrap_or(&asks)));
         }
         blocks.extend(notes(&asked, seconds, material.case.seconds()));
+        blocks.extend(held(material.case, &requests));
         blocks
     };
     let blocks = draw(usize::MAX);
@@ -82,6 +85,31 @@ fn notes(asked: &[&Endpoint], followed: f64, of: f64) -> Vec<Block> {
     notes.into_iter().map(|text| Block::Text { text, tone: Tone::Plain }).collect()
 }
 
+/// Of an exchange, held in a send queue: less is a write that goes on at the look.
+const WORTH_A_WORD: f64 = 0.001;
+
+/// Where the send queue held bytes, and why.
+fn held(case: &Case, requests: &Requests) -> Vec<Block> {
+    let Ok(sending) = case.fact::<Sending>() else { return Vec::new() };
+    let sentence = |endpoint: &Endpoint| {
+        let each = sending.per_exchange(requests, endpoint.accepted, &endpoint.name)?.held;
+        let reasons = sending.of(endpoint.accepted, &endpoint.name)?.reasons();
+        let (why, part) = reasons.first().filter(|_| each >= WORTH_A_WORD)?;
+        let what = match endpoint.accepted {
+            true => "Beyond that, bytes of an answer at",
+            false => "Of that, bytes of a question to",
+        };
+        Some(format!(
+            "{what} {} stood in its send queue for {} on average, {} of that because of {why}.",
+            endpoint.name.trim_start_matches("tcp "),
+            numbers::seconds(each),
+            numbers::share(*part),
+        ))
+    };
+    let sentences = requests.endpoints.iter().filter_map(sentence);
+    sentences.map(|text| Block::Text { text, tone: Tone::Plain }).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -105,5 +133,20 @@ mod tests {
         assert!(followed.starts_with("Followed for 10.0 s of 40.0 s"), "{followed}");
         assert!(mixed.contains("several requests at once"), "{mixed}");
         assert!(super::super::tests::section(view, "").is_none());
+    }
+
+    #[test]
+    fn what_stood_in_the_send_queue() {
+        let text = "meta length_ns=4e9 target.listen=[\"tcp 0.0.0.0:80\"]
+             exchange_window t_ns=4e9 length_ns=4e9
+             connection t_ns=4e9 role=accepted port=80 looks=40 unsent=20 nagle=15 other=5
+             exchange t_ns=1 role=accepted port=80 stage=response count=100 sum_ns=200e6 length_ns=[2000000] counts=[100]";
+        let section = section(view, text).unwrap();
+        let Some(Block::Text { text, .. }) = section.blocks.last() else { panic!("no note") };
+        assert_eq!(
+            text,
+            "Beyond that, bytes of an answer at 0.0.0.0:80 stood in its send queue for 20.0 ms on average, 75.0 % of that \
+             because of Nagle's algorithm."
+        );
     }
 }

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Whether the other end's window, or the target's own send buffer, limits what the target sends, by the kernel's own sums.
+
+use crate::answer::Measured;
+use crate::case::Case;
+use crate::facts::requests::Requests;
+use crate::facts::sending::{Endpoint, Sending};
+use crate::statistics::{ratio, share};
+
+/// What limits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Limit {
+    PeersWindow,
+    SendBuffer,
+}
+
+impl Limit {
+    /// For how long it held, ns.
+    fn ns(self, endpoint: &Endpoint) -> f64 {
+        match self {
+            Self::PeersWindow => endpoint.rwnd_ns,
+            Self::SendBuffer => endpoint.sndbuf_ns,
+        }
+    }
+
+    /// Segments that came in connections that it held for a quarter of their busy time or longer.
+    fn segments(self, endpoint: &Endpoint) -> f64 {
+        match self {
+            Self::PeersWindow => endpoint.rwnd_segments,
+            Self::SendBuffer => endpoint.sndbuf_segments,
+        }
+    }
+}
+
+/// An endpoint whose transfers are limited.
+pub(crate) struct Limited {
+    /// It.
+    pub endpoint: Endpoint,
+    /// For how long, over all connections, ns.
+    pub ns: f64,
+    /// Of the time in which the target had something to send there or owed an answer.
+    pub part: f64,
+    /// Of the requests there, those that came in connections that are limited.
+    pub of_requests: f64,
+    /// For how long an exchange was, on average, ns; none where none ended.
+    pub each_ns: Option<f64>,
+}
+
+/// What was seen of it.
+pub(crate) enum Seen {
+    Nothing,
+    TooLittle(Limited, Measured),
+    TooShort(Limited, Measured),
+    /// It limits a few connections; most requests know nothing of it.
+    OfFew(Limited),
+    Cause(Limited),
+}
+
+/// Of the time that clients wait and answers take to be sent: a user feels a quarter.
+const MIN_SHARE: f64 = 0.25;
+
+/// Of the window, over all connections.
+const MIN_TIME: f64 = 0.05;
+
+/// Of an exchange, on average: what a user feels begins there.
+const MIN_EACH_NS: f64 = 5e6;
+
+/// Of the requests: with fewer, a few slow clients are beside many others.
+const MOST_REQUESTS: f64 = 0.5;
+
+/// Whatever was seen of it, at the endpoint with most.
+pub(crate) fn look(case: &Case, limit: Limit) -> Seen {
+    let Ok(sending) = case.fact::<Sending>() else { return Seen::Nothing };
+    let most = sending.endpoints.iter().max_by(|a, b| limit.ns(a).total_cmp(&limit.ns(b)));
+    let Some(most) = most.filter(|e| limit.ns(e) > 0.0) else { return Seen::Nothing };
+    let limited = limited(case, limit, most);
+    let needed = [
+        Measured::new(limited.part, MIN_SHARE, "share"),
+        Measured::new(limited.ns / 1e9, case.seconds() * MIN_TIME, "s"),
+    ];
+    if let Some(seen) = Measured::farthest(needed) {
+        return Seen::TooLittle(limited, seen);
+    }
+    if let Some(each_ns) = limited.each_ns.filter(|each_ns| *each_ns < MIN_EACH_NS) {
+        return Seen::TooShort(limited, Measured::new(each_ns / 1e9, MIN_EACH_NS / 1e9, "s"));
+    }
+    if limited.of_requests < MOST_REQUESTS { Seen::OfFew(limited) } else { Seen::Cause(limited) }
+}
+
+/// The endpoint at which it is a cause, if at any.
+pub(crate) fn cause(case: &Case, limit: Limit) -> Option<Limited> {
+    match look(case, limit) {
+        Seen::Cause(limited) => Some(limited),
+        _ => None,
+    }
+}
+
+fn limited(case: &Case, limit: Limit, endpoint: &Endpoint) -> Limited {
+    let ns = limit.ns(endpoint);
+    let requests = case.fact::<Requests>().ok();
+    let asked = requests.as_ref().and_then(|requests| requests.of(endpoint.accepted, &endpoint.name));
+    let scale = requests.as_ref().map_or(0.0, |requests| ratio(case.length_ns(), requests.followed_ns));
+    let (exchanges, waited_ns) =
+        asked.map_or((0.0, 0.0), |asked| (asked.response.count * scale, asked.response.sum_ns * scale));
+    // What the target asks is sent before it is answered; what it answers is sent after that.
+    let all_ns = match endpoint.accepted {
+        true => waited_ns + endpoint.busy_ns,
+        false => waited_ns.max(endpoint.busy_ns),
+    };
+    // A request is a segment, or several; the looks miss connections that come and go between two of them.
+    let all = endpoint.segments.max(exchanges);
+    Limited {
+        ns,
+        part: share(ns, all_ns),
+        of_requests: if all > 0.0 { share(limit.segments(endpoint), all) } else { 1.0 },
+        each_ns: (exchanges > 0.0).then(|| ratio(ns, exchanges)),
+        endpoint: endpoint.clone(),
+    }
+}

@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The target's own send buffer stops what it sends: all of it is on its way, and there is no room for more.
+
+use super::{Check, Checked, Explain, Rule, absent, confidence, evidence, explained, found, too_little, too_short};
+use crate::case::Case;
+use crate::judgement::limited::{Limit, Limited, Seen, look};
+use crate::verdict::{Evidence, Explains, Finding, Subject};
+use crate::wording::{percent, seconds};
+
+pub(super) static RULE: Rule = Rule {
+    cause: "send-buffer-limited",
+    explain: Explain {
+        means: "The target has more to send, both windows have room, and its own send buffer has none: what is on its way \
+                stays in it until it is acknowledged, so that a buffer can send no more than its size in a round trip.",
+        recognised_by: "For a quarter or more of the time in which answers are owed or on their way, the kernel counts the \
+                        connections as held by a full send buffer with nothing left to send in it, most of the requests there \
+                        are in such connections, and each of them for 5 ms or longer.",
+        what_to_do: "Do not set SO_SNDBUF: the kernel then sizes the buffer by what the connection needs. Where it must be \
+                     set, to twice what is on its way in a round trip; where it is not, look at net.ipv4.tcp_wmem.",
+        look_alikes: "receiver-limited: the other end's window has no room, and the buffer fills behind it. A reader or a \
+                      network that is slow: there bytes stand unsent.",
+    },
+    check: Check::Accuses(check),
+};
+
+fn check(case: &Case) -> Checked {
+    match look(case, Limit::SendBuffer) {
+        Seen::Nothing => absent("no connection of the target was held by a full send buffer"),
+        Seen::TooLittle(limited, seen) => too_little(seen, told(&limited)),
+        Seen::TooShort(limited, seen) => too_short(seen, format!("{}, under 5 ms for each exchange", told(&limited))),
+        Seen::OfFew(limited) => explained(format!(
+            "{}, in connections with {} of the requests there",
+            told(&limited),
+            percent(limited.of_requests)
+        )),
+        Seen::Cause(limited) => {
+            let headline =
+                format!("its own send buffer holds what it sends back for {} of the time", percent(limited.part));
+            let advice = match is_own(&limited) {
+                true => "do not set SO_SNDBUF: the kernel sizes the buffer by what is needed",
+                false => "raise the last number of net.ipv4.tcp_wmem",
+            };
+            found(finding(case, &limited), headline, advice)
+        }
+    }
+}
+
+fn told(limited: &Limited) -> String {
+    let endpoint = &limited.endpoint;
+    let place = match endpoint.accepted {
+        true => format!("at {}", endpoint.name.trim_start_matches("tcp ")),
+        false => format!("to {}", endpoint.name),
+    };
+    format!(
+        "its send buffer held what it sends {place} for {}, {} of the time there",
+        seconds(limited.ns / 1e9),
+        percent(limited.part)
+    )
+}
+
+/// Of the connections: the program has sized their buffers itself.
+const MOST: f64 = 0.5;
+
+fn is_own(limited: &Limited) -> bool {
+    limited.endpoint.own_sndbuf() >= MOST
+}
+
+/// Of the connections with something to send, so many without room are a witness of their own.
+const WITNESS: f64 = 0.1;
+
+fn finding(case: &Case, limited: &Limited) -> Finding {
+    let (endpoint, target) = (&limited.endpoint, &case.recording.meta.target);
+    let (who, remedy) = match is_own(limited) {
+        true => (
+            "the program has set its size (SO_SNDBUF), so that it does not grow",
+            "Take the call that sets SO_SNDBUF out: a buffer that the kernel sizes grows with the connection. If it must be \
+             set, to twice the bytes that are on their way in a round trip; each connection may then use that much memory.",
+        ),
+        false => (
+            "the kernel sizes it, within net.ipv4.tcp_wmem",
+            "Raise the last number of net.ipv4.tcp_wmem to twice the bytes that are on their way in a round trip.",
+        ),
+    };
+    let sources = 1 + usize::from(endpoint.no_room() >= WITNESS);
+    Finding {
+        cause: RULE.cause.into(),
+        confidence: confidence(case, sources),
+        summary: format!("{}: {}; {who}", target.comm, told(limited)),
+        subject: Subject {
+            pid: target.pids.first().copied(),
+            comm: Some(target.comm.clone()),
+            socket: Some(endpoint.name.clone()).filter(|_| !endpoint.accepted),
+            ..Subject::default()
+        },
+        explains: Explains {
+            share: limited.part,
+            of: "the time in which answers were owed or being sent".into(),
+            seconds: limited.ns / 1e9,
+        },
+        evidence: rows(limited),
+        remedy: remedy.into(),
+        check: "After the change the same diagnosis shows a smaller share of time held, and the transfers are quicker."
+            .into(),
+        ..Finding::default()
+    }
+}
+
+fn rows(limited: &Limited) -> Vec<Evidence> {
+    let endpoint = &limited.endpoint;
+    vec![
+        evidence("held by a full send buffer", limited.ns / 1e9, "s", "0", "ss -ti  # sndbuf_limited"),
+        evidence("something unsent or unacknowledged", endpoint.busy_ns / 1e9, "s", "", "ss -ti  # busy"),
+        evidence("of those connections, without room for a write", endpoint.no_room(), "share", "few", "ss -tm  # tb"),
+        evidence("of those, sized by SO_SNDBUF", endpoint.own_sndbuf(), "share", "0", ""),
+        evidence("held by the other end's window", endpoint.rwnd_ns / 1e9, "s", "", "ss -ti  # rwnd_limited"),
+        evidence("shortest round trip", endpoint.min_rtt_ns / 1e9, "s", "", "ss -ti  # minrtt"),
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::asking::{found, silent};
+    use super::RULE;
+
+    fn text(connection: &str, exchanges: &str) -> String {
+        format!(
+            "meta length_ns=4e9 target.pids=[7] target.comm=files target.listen=[\"tcp 0.0.0.0:80\"]
+             exchange_window t_ns=4e9 length_ns=4e9
+             connection t_ns=4e9 role=accepted port=80 looks=40 open=40 on_its_way=38 no_room=36 busy_ns=39e8 sndbuf_ns=30e8 {connection}
+             exchange t_ns=4e9 role=accepted port=80 stage=response {exchanges}"
+        )
+    }
+
+    #[test]
+    fn a_buffer_that_the_program_made_small() {
+        let own = found(&RULE, &text("own_sndbuf=38 segments=4 sndbuf_segments=4", "count=4 sum_ns=4e6"));
+        assert!(own.summary.contains("held what it sends at 0.0.0.0:80 for 3.0 s"), "{}", own.summary);
+        assert!(own.remedy.contains("Take the call"), "{}", own.remedy);
+        let kernels = found(&RULE, &text("segments=4 sndbuf_segments=4", "count=4 sum_ns=4e6"));
+        assert!(kernels.remedy.contains("tcp_wmem"), "{}", kernels.remedy);
+    }
+
+    #[test]
+    fn a_window_that_is_full_or_few_transfers() {
+        let window = text("segments=4", "count=4 sum_ns=4e6").replace("sndbuf_ns", "rwnd_ns");
+        assert!(silent(&RULE, &window).contains("no connection"));
+        assert!(silent(&RULE, &text("segments=90 sndbuf_segments=2", "count=90")).contains("2.2 % of the requests"));
+        let crowd = silent(&RULE, &text("segments=90 sndbuf_segments=90", "count=9000"));
+        assert!(crowd.contains("under 5 ms for each"), "{crowd}");
+    }
+}
