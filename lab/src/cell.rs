@@ -22,7 +22,7 @@ use anyhow::{Context, Result, bail};
 
 pub use group::Group;
 pub use keeper::keep;
-pub use net::FAR;
+pub use net::{FAR, FAR_LINE, NEAR, NEAR_LINE};
 pub use program::Program;
 
 use crate::draw::Draw;

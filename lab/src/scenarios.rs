@@ -11,6 +11,12 @@ use crate::scenario::Scenario;
 mod accept_queue;
 #[path = "../scenarios/accept-queue-node/scenario.rs"]
 mod accept_queue_node;
+#[path = "../scenarios/alvin/scenario.rs"]
+mod alvin;
+#[path = "../scenarios/alvin-netns/scenario.rs"]
+mod alvin_netns;
+#[path = "../scenarios/alvin-slow-store/scenario.rs"]
+mod alvin_slow_store;
 #[path = "../scenarios/busy-poll/scenario.rs"]
 pub mod busy_poll;
 #[path = "../scenarios/clumsy-kernel/scenario.rs"]
@@ -97,12 +103,18 @@ mod redis_load;
 mod row_lock;
 #[path = "../scenarios/sleep-in-path/scenario.rs"]
 mod sleep_in_path;
+#[path = "../scenarios/slow-reader/scenario.rs"]
+mod slow_reader;
 #[path = "../scenarios/slow-store/scenario.rs"]
 mod slow_store;
 #[path = "../scenarios/slow-store-netns/scenario.rs"]
 mod slow_store_netns;
 #[path = "../scenarios/small-pool/scenario.rs"]
 mod small_pool;
+#[path = "../scenarios/small-rcvbuf/scenario.rs"]
+mod small_rcvbuf;
+#[path = "../scenarios/small-sndbuf/scenario.rs"]
+mod small_sndbuf;
 #[path = "../scenarios/small-workers/scenario.rs"]
 mod small_workers;
 #[path = "../scenarios/spin-select/scenario.rs"]
@@ -157,6 +169,12 @@ pub static ALL: &[&Scenario] = &[
     &fuse_slow::SCENARIO,
     &stopped::SCENARIO,
     &nagle_held::SCENARIO,
+    &alvin::SCENARIO,
+    &alvin_netns::SCENARIO,
+    &alvin_slow_store::SCENARIO,
+    &slow_reader::SCENARIO,
+    &small_rcvbuf::SCENARIO,
+    &small_sndbuf::SCENARIO,
     &row_lock::SCENARIO,
     &nginx_static::SCENARIO,
     &java_idle_pool::SCENARIO,

@@ -19,7 +19,7 @@ const STORE: u16 = 19242;
 pub static SCENARIO: Scenario = Scenario {
     name: "nagle-held",
     about: "Perl processes whose questions to Redis go out in two small writes",
-    expected: Expected::cause(&["not-determined"]),
+    expected: Expected { comm: Some("perl"), ..Expected::cause(&["nagle-delayed-ack"]) },
     twin: Some(NEUTRAL),
     builds: &[Build::Script("lab/scenarios/nagle-held/teller.pl", "teller.pl")],
     folders: &[],

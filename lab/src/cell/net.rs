@@ -18,6 +18,15 @@ const THIS_THREAD: &str = "/proc/thread-self/ns/net";
 /// Address of the far end of the second network of a cell.
 pub const FAR: Ipv4Addr = Ipv4Addr::new(10, 203, 0, 2);
 
+/// Address of its near end.
+pub const NEAR: Ipv4Addr = Ipv4Addr::new(10, 203, 0, 1);
+
+/// Address of the far end of a line over it, see `lab/delayline`.
+pub const FAR_LINE: Ipv4Addr = Ipv4Addr::new(10, 204, 0, 2);
+
+/// Likewise of the near end.
+pub const NEAR_LINE: Ipv4Addr = Ipv4Addr::new(10, 204, 0, 1);
+
 /// The host's namespace and the cell's; the cell's ends with its last process and this handle. A second namespace behind
 /// a pair of virtual interfaces is made when it is first asked for.
 pub struct Net {
@@ -62,11 +71,11 @@ impl Net {
             unshare(CloneFlags::CLONE_NEWNET).context("failed to make a second network namespace")?;
             File::open(THIS_THREAD).context("failed to open the network namespace")
         })?;
-        let (near, prefix) = (Ipv4Addr::from(u32::from(FAR) - 1), 30);
+        let prefix = 30;
         let handle = format!("/proc/{}/fd/{}", process::id(), far.as_raw_fd());
         let inside = |command: String| self.inside(|| ip(&command));
         inside(format!("link add near type veth peer name far netns {handle}"))?;
-        inside(format!("addr add {near}/{prefix} dev near"))?;
+        inside(format!("addr add {NEAR}/{prefix} dev near"))?;
         inside("link set near up".to_string())?;
         setns(&far, CloneFlags::CLONE_NEWNET).context("failed to enter the second network namespace")?;
         let up = ip("link set lo up")
