@@ -11,7 +11,7 @@ use std::process::id;
 use std::time::{Duration, Instant};
 
 use testing::need;
-use wakewalk_collect::probes::connections::{Connection, Connections};
+use wakewalk_collect::probes::connections::{Connection, Connections, option};
 use wakewalk_collect::probes::ledger::Ledger;
 
 /// Where not even a probe load works there is nothing to test; that is said, not hidden.
@@ -111,4 +111,30 @@ fn what_came_and_was_not_read_or_answered() {
     let many: Vec<u32> = (0..100).chain([id()]).collect();
     assert_eq!(connections.look(&many).unwrap().len(), look().len());
     assert!(connections.look(&[1]).unwrap().is_empty());
+}
+
+#[test]
+fn why_bytes_stand_unsent() {
+    need!(kernel_allows());
+    let (mut a, mut b) = (MaybeUninit::uninit(), MaybeUninit::uninit());
+    let ledger = Ledger::load(&mut a).unwrap();
+    ledger.seed(&[id()]).unwrap();
+    let connections = Connections::load(&mut b, &ledger).unwrap();
+    // An end that reads nothing: its window shuts, and what is more is refused for want of room.
+    let (mut writer, _reader) = pair(Ipv4Addr::LOCALHOST.into());
+    writer.set_nodelay(true).unwrap();
+    writer.set_nonblocking(true).unwrap();
+    while writer.write(&[0; 65_536]).is_ok() {}
+    let (quiet, _other) = pair(Ipv4Addr::LOCALHOST.into());
+    let shut = || of(&connections.look(&[id()]).unwrap(), &writer);
+    let patience = Instant::now() + Duration::from_secs(20);
+    while shut().sums.limited[1] == 0 && Instant::now() < patience {
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    let (c, s) = (shut(), shut().sending.unwrap());
+    assert!(c.unsent > 0 && c.in_flight + c.unsent.min(s.mss) > s.window && s.packets < s.cwnd, "{c:?}");
+    assert!(c.sums.limited[1] > 0 && s.widest >= s.window && s.mss > 500 && s.min_rtt_us < 1_000_000, "{c:?}");
+    assert_eq!(s.options & (option::NODELAY | option::NO_ROOM), option::NODELAY | option::NO_ROOM);
+    assert_eq!(s.options & (option::CORK | option::OWN_SNDBUF | option::KEEPALIVE), 0);
+    assert_eq!(of(&connections.look(&[id()]).unwrap(), &quiet).sending, None);
 }
