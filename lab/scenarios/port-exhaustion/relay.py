@@ -10,6 +10,7 @@ PORT, STORE, KEEPS = int(sys.argv[1]), int(sys.argv[2]), sys.argv[3] == "kept"
 
 
 class Relay(http.server.BaseHTTPRequestHandler):
+    wbufsize = -1  # head and body in one packet, which no delayed ACK can hold up
     protocol_version = "HTTP/1.1"
     store = None
 

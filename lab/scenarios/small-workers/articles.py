@@ -12,6 +12,8 @@ PORT, STORE, THREADS = map(int, sys.argv[1:])
 
 
 class Articles(http.server.BaseHTTPRequestHandler):
+    wbufsize = -1  # head and body in one packet, which no delayed ACK can hold up
+
     def do_GET(self):
         store = self.server  # whoever made this handler has given it its thread's connection
         store.request("GET", "/articles")
