@@ -48,7 +48,7 @@ type IsIt = fn(&Part) -> bool;
 const TOLD: &[(&str, IsIt)] = &[
     ("user-lock-contention", stands_before_peers),
     ("pool-exhausted", |part| part.before || stands_before_peers(part)),
-    ("slow-dependency", |part| any_wait(part, |who| !who.peer.is_empty() && who.fd_kind != DNS)),
+    ("slow-dependency", waits_for_others),
     ("slow-dns", |part| any_wait(part, |who| who.fd_kind == DNS)),
     ("sleep-in-path", |part| any_wait(part, Who::sleeps)),
     ("disk-wait", |part| chain(part).is_some_and(|chain| matches!(chain.end.kind, Kind::Disk | Kind::Kernel))),
@@ -60,6 +60,15 @@ fn chain(part: &Part) -> Option<&Chain> {
 
 fn any_wait(part: &Part, wanted: impl Fn(&Who) -> bool) -> bool {
     chain(part).is_some_and(|chain| chain.links.iter().any(|link| wanted(&link.who)))
+}
+
+/// Whether somebody was asked: through a connection, or another process of this host stands behind the wait, as with a file
+/// system in user space.
+fn waits_for_others(part: &Part) -> bool {
+    let Some(chain) = chain(part) else { return false };
+    let own = chain.links[0].who.pid;
+    let asked = |who: &Who| who.fd_kind != DNS && (!who.peer.is_empty() || who.pid != own);
+    chain.links.iter().any(|link| asked(&link.who)) || !chain.end.name().is_empty() && chain.end.pid != own
 }
 
 /// Whether a thread waited for another one of its kind, as before a lock or for one of a few permits. (One that waits for work

@@ -21,17 +21,29 @@ struct Told {
     is_it: fn(&Part) -> bool,
     /// Requests … for most of their time.
     does: &'static str,
+    /// A cause that says the same more precisely, where it was found.
+    unless: &'static str,
 }
 
 const TOLD: &[Told] = &[
-    Told { cause: "user-lock-contention", is_it: stands_before_peers, does: "wait for each other" },
-    Told { cause: "sleep-in-path", is_it: is_own_sleep, does: "wait until a thread of the service has slept" },
+    Told {
+        cause: "user-lock-contention",
+        is_it: stands_before_peers,
+        does: "wait for each other",
+        unless: "pool-exhausted",
+    },
+    Told {
+        cause: "sleep-in-path",
+        is_it: is_own_sleep,
+        does: "wait until a thread of the service has slept",
+        unless: "",
+    },
 ];
 
 /// What was found, but for causes that were found otherwise.
 pub(crate) fn found(case: &Case, known: impl Fn(&str) -> bool) -> Vec<(Finding, Statement)> {
     let Some(felt) = Felt::of(case) else { return Vec::new() };
-    let unknown = TOLD.iter().filter(|told| !known(told.cause));
+    let unknown = TOLD.iter().filter(|told| !known(told.cause) && !known(told.unless));
     unknown.filter_map(|told| Some(finding(case, &felt, told, felt.most(told.is_it)?))).collect()
 }
 

@@ -22,8 +22,8 @@ pub(super) static RULE: Rule = Rule {
         means: "One thread serves all clients, and now and then it computes for so long that everybody else has to wait \
                 until it comes round again.",
         recognised_by: "Requests that were followed from end to end spent most of their time unread or unanswered while the \
-                        thread that serves them was on a CPU for others, for 10 ms or more each; and the thread is not busy \
-                        all the time.",
+                        thread that serves them was on a CPU for others, for 10 ms or more each; and the thread does not want \
+                        a CPU all the time.",
         what_to_do: "Take the long computation out of the loop: to a worker thread or another process, or in pieces that give \
                      the others a turn.",
         look_alikes: "at-capacity and hot-code: the thread is busy all the time, and quicker turns would not help. \
@@ -55,10 +55,12 @@ fn check(case: &Case) -> Checked {
         return explained(format!("{words}, but several threads serve them"));
     };
     let of_thread = limits.threads.iter().find(|t| (t.pid, t.tid) == (pid, tid));
-    let busy = of_thread.map_or(0.0, |t| t.on_cpu);
-    if busy >= FULL {
-        return explained(format!("{words}, which is {} busy: all of it is load", percent(busy)));
+    // One that wants a CPU all the time has a queue of requests before it, whoever has that CPU.
+    let wants = of_thread.map_or(0.0, |t| t.demand);
+    if wants >= FULL {
+        return explained(format!("{words}, which wants a CPU for {} of the time: all of it is load", percent(wants)));
     }
+    let busy = of_thread.map_or(0.0, |t| t.on_cpu);
     let comm = of_thread.map_or_else(String::new, |t| t.comm.clone());
     let headline = format!(
         "{} wait {} of {} while the one thread that serves them computes for others",
@@ -84,12 +86,12 @@ fn is_others_turn(part: &Part) -> bool {
     part.before && matches!(part.what, What::Awake { kind: Kind::OnCpu | Kind::Short, .. })
 }
 
-/// Where the thread spends most of its CPU time, of its own functions.
+/// Where the thread spends most of its CPU time, if that has a name.
 fn function(case: &Case, thread: (u32, u32)) -> Option<String> {
     let (profile, stacks) = (case.fact::<Profile>().ok()?, case.fact::<Stacks>().ok()?);
     let of_thread = |place: &crate::facts::profile::Place| (place.pid, place.tid) == thread && !place.kernel;
     let functions = profile.functions(&stacks, of_thread);
-    functions.into_iter().filter(|f| f.named).max_by_key(|f| f.credited).map(|f| f.name)
+    functions.into_iter().max_by_key(|f| f.credited).filter(|f| f.named).map(|f| f.name)
 }
 
 fn finding(

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use recording::tables::Wakeup;
+use recording::tables::{Thread, Wakeup};
 
 use super::Kind;
 use super::ends::Ends;
@@ -17,6 +17,8 @@ pub struct Timelines<'r> {
     threads: BTreeMap<u32, Vec<Wait<'r>>>,
     /// Threads outside the target without any row that ended waits themselves.
     restless: BTreeMap<u32, Restless>,
+    /// Of the target's threads: of the time in which each wanted a CPU, the share without one.
+    queued: BTreeMap<u32, f64>,
 }
 
 /// A thread that ended somebody's wait, was followed from then on, and never waited itself: it has always something to do.
@@ -57,7 +59,7 @@ impl<'r> Timelines<'r> {
     pub fn new(case: &Case, rows: &'r [Wakeup], ends: &Ends<'_>) -> Self {
         let threads = by_thread(rows, ends);
         let restless = restless(case, rows, ends, &threads);
-        Self { threads, restless }
+        Self { threads, restless, queued: queued(case) }
     }
 
     /// All waits, by thread.
@@ -100,7 +102,10 @@ impl<'r> Timelines<'r> {
         }
         // After its last row it has not waited for long: it is the one that ended the wait.
         let busy = if waits.is_empty() { self.busy(tid, (at, until)) } else { 1.0 };
-        activity.add(Kind::OnCpu, (until - at) * busy);
+        // No row says how much of it was spent before a CPU; the ledger knows the usual share.
+        let queued = self.queued.get(&tid).copied().unwrap_or(0.0);
+        activity.add(Kind::OnCpu, (until - at) * busy * (1.0 - queued));
+        activity.add(Kind::RunQueue, (until - at) * busy * queued);
         activity.add(Kind::Unseen, (until - at) * (1.0 - busy));
         activity
     }
@@ -130,6 +135,17 @@ impl Activity<'_> {
             self.add(kind, ns * part / sum);
         }
     }
+}
+
+fn queued(case: &Case) -> BTreeMap<u32, f64> {
+    let mut threads: BTreeMap<u32, (f64, f64)> = BTreeMap::new();
+    for row in case.recording.rows::<Thread>() {
+        let (queued, wanted) = threads.entry(row.tid).or_default();
+        let without = (row.run_queue_ns + row.preempted_ns) as f64;
+        *queued += without;
+        *wanted += without + row.cpu_ns as f64;
+    }
+    threads.into_iter().map(|(tid, (queued, wanted))| (tid, share(queued, wanted))).collect()
 }
 
 fn restless(
