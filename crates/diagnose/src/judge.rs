@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The verdict: every rule asked, findings ranked by explained time, the rest ruled out or gaps.
 
+mod by_path;
+
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -16,7 +18,7 @@ use crate::facts::sending::Sending;
 use crate::judgement::paths;
 use crate::ledger::threads::Threads;
 use crate::remarks::{self, Remark, hidden_queues, inner_queues, largest_line, own_clients, slo, unnamed};
-use crate::rules::{Check, NotIt, Outcome, RULES, Statement, by_path};
+use crate::rules::{Check, NotIt, Outcome, RULES, Statement};
 use crate::statistics::ratio;
 use crate::verdict::{Finding, Ledger, Symptom, Verdict};
 use crate::walk::paths::RequestPaths;

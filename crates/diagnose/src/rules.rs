@@ -13,7 +13,6 @@ mod accept_queue_full;
 mod at_capacity;
 mod blocked_writer;
 mod busy_poll;
-pub(crate) mod by_path;
 mod conntrack_full;
 mod cpu_steal;
 mod cpu_throttled;
@@ -187,7 +186,7 @@ fn too_short(each: Measured, why: impl Into<String>) -> Checked {
 
 /// Confidence from the number of independent sources that agree: two make it high, unless more
 /// than 1 % of some evidence was lost or a tenth of the threads' time is not accounted for.
-fn confidence(case: &Case, sources: usize) -> String {
+pub(crate) fn confidence(case: &Case, sources: usize) -> String {
     let clean = case
         .fact::<Quality>()
         .is_ok_and(|q| q.worst_loss < 0.01 && (q.coverage.thread_time == 0.0 || q.coverage.thread_time >= 0.9));
@@ -199,7 +198,13 @@ fn confidence(case: &Case, sources: usize) -> String {
     .to_string()
 }
 
-fn evidence(fact: &str, value: f64, unit: &str, expected: &str, see_yourself: impl Into<String>) -> Evidence {
+pub(crate) fn evidence(
+    fact: &str,
+    value: f64,
+    unit: &str,
+    expected: &str,
+    see_yourself: impl Into<String>,
+) -> Evidence {
     Evidence {
         fact: fact.to_string(),
         // JSON has no other numbers.

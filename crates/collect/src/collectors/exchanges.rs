@@ -38,13 +38,23 @@ struct Exchanges<'o> {
     least_left_out: u64,
     /// None where there are no wakeups.
     bursts: Option<Bursts>,
+    /// Clients asked something in the last slice that was followed. Whom nobody asks has no requests to be told in full.
+    is_asked: bool,
 }
 
 impl<'o> Exchanges<'o> {
     fn start(start: &mut Start<'_, 'o>, slot: Slot<'o>) -> Result<Self> {
         let bursts = start.bursts.take();
         let probe = exchanges::Exchanges::load(slot, start.ledger, bursts.as_ref(), start.listening())?;
-        Ok(Self { probe, from_ns: 0, hits: 0, left_out: 0, least_left_out: 0, bursts: bursts.map(Bursts::new) })
+        Ok(Self {
+            probe,
+            from_ns: 0,
+            hits: 0,
+            left_out: 0,
+            least_left_out: 0,
+            bursts: bursts.map(Bursts::new),
+            is_asked: false,
+        })
     }
 
     /// Goes on after slices that were left out.
@@ -58,7 +68,8 @@ impl<'o> Exchanges<'o> {
 
 impl Collector for Exchanges<'_> {
     fn begin(&mut self, shared: &mut Shared<'_>, _: &mut Writer) -> Result<()> {
-        self.bursts.iter_mut().try_for_each(|bursts| bursts.slice(shared.start_ns, true).map(drop))
+        let is_asked = shared.plan.target.listen.iter().any(|socket| socket.starts_with("tcp "));
+        self.bursts.iter_mut().try_for_each(|bursts| bursts.slice(shared.start_ns, is_asked).map(drop))
     }
 
     /// Writes what was seen, and when; decides about the next slice.
@@ -80,12 +91,13 @@ impl Collector for Exchanges<'_> {
                 self.probe.detach();
             }
             (self.from_ns, self.hits) = (t_ns, hits);
+            self.is_asked = rows.iter().any(|row| row.role == "accepted");
         }
         writer.append(&rows)?;
         writer.append(&windows)?;
         writer.append(&bursts::rows(shared.start_ns, self.probe.requests()?))?;
         if let Some(bursts) = &mut self.bursts {
-            let burst = bursts.slice(shared.start_ns, self.left_out == 0)?;
+            let burst = bursts.slice(shared.start_ns, self.left_out == 0 && self.is_asked)?;
             writer.append(&burst.into_iter().collect::<Vec<_>>())?;
         }
         Ok(())

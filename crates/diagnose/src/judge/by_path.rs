@@ -2,13 +2,12 @@
 //! Causes that requests were seen to wait for, where the time of threads alone tells too little: idle workers beside busy ones,
 //! a few slow requests among many quick ones, a thread of which no wait for a client was seen.
 
-use super::{confidence, evidence};
 use crate::case::Case;
 use crate::facts::requests::Requests;
 use crate::facts::stacks::Stacks;
 use crate::facts::waiting::links;
 use crate::judgement::paths::{Felt, is_own_sleep, stands_before_peers};
-use crate::rules::{Statement, explain};
+use crate::rules::{Statement, confidence, evidence, explain};
 use crate::statistics::ratio;
 use crate::verdict::{Evidence, Explains, Finding, Subject};
 use crate::walk::chains::Chain;
@@ -41,7 +40,7 @@ const TOLD: &[Told] = &[
 ];
 
 /// What was found, but for causes that were found otherwise.
-pub(crate) fn found(case: &Case, known: impl Fn(&str) -> bool) -> Vec<(Finding, Statement)> {
+pub fn found(case: &Case, known: impl Fn(&str) -> bool) -> Vec<(Finding, Statement)> {
     let Some(felt) = Felt::of(case) else { return Vec::new() };
     let unknown = TOLD.iter().filter(|told| !known(told.cause) && !known(told.unless));
     unknown.filter_map(|told| Some(finding(case, &felt, told, felt.most(told.is_it)?))).collect()
@@ -133,7 +132,7 @@ mod tests {
     use crate::diagnose;
 
     /// `number` requests, each read by thread 1 and answered by it so many ms after it came; it sleeps for so long of that.
-    pub(in crate::rules) fn requests(number: u32, length: u32, asleep: u32) -> String {
+    fn requests(number: u32, length: u32, asleep: u32) -> String {
         let mut text = "meta host.arch=x86_64 length_ns=10e9 target.pids=[1] target.listen=[\"tcp 0.0.0.0:80\"]
             process pid=1 listen=[\"tcp 0.0.0.0:80\"]
             thread t_ns=10e9 pid=1 tid=1 comm=worker wall_ns=10e9 cpu_ns=5e8 blocked_ns=95e8
@@ -164,6 +163,23 @@ mod tests {
         assert_eq!(found.verdict, "sleep-in-path", "{found:?}");
         assert!(found.headline.contains("80 % of their response time (20 ms of 25 ms)"), "{}", found.headline);
         assert!(!found.ruled_out.iter().any(|ruled| ruled.cause == "sleep-in-path"));
+    }
+
+    /// A thread beside it takes a request now and then, and sleeps most of the time.
+    #[test]
+    fn a_sleep_that_requests_do_not_wait_for_is_ruled_out() {
+        let mut text = requests(60, 25, 0);
+        for at in (0..90).map(|nth| 50 + nth * 100) {
+            text += &format!(
+                "\nwakeup t_ns={at}e6 pid=1 tid=2 comm=janitor wait_ns=1e6 blocked_ns=1e6 waits=1 syscall=0 family=2 local_port=80 remote_port=9 context=interrupt
+                 wakeup t_ns={}e6 pid=1 tid=2 comm=janitor wait_ns=90e6 blocked_ns=90e6 waits=1 syscall=35 context=interrupt waker_stack=1",
+                at + 95
+            );
+        }
+        let verdict = diagnose(&parse(&text).unwrap());
+        let ruled = verdict.ruled_out.iter().find(|ruled| ruled.cause == "sleep-in-path");
+        let why = ruled.map_or("", |ruled| ruled.why.as_str());
+        assert!(why.contains("followed from end to end spent 0 % of their time on it"), "{why:?} {}", verdict.headline);
     }
 
     #[test]
