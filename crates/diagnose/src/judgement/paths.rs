@@ -44,15 +44,48 @@ const SEVERAL: u64 = 3;
 /// Whether a part of a path is one of a cause.
 type IsIt = fn(&Part) -> bool;
 
+/// A cause that paths tell.
+struct Told {
+    cause: &'static str,
+    is_it: IsIt,
+    /// Of the time of requests: with less, it is none for them.
+    least: f64,
+    /// Whether it is told although a good part of their time was not seen.
+    is_seen: fn(&Case) -> bool,
+}
+
+const fn told(cause: &'static str, is_it: IsIt) -> Told {
+    Told { cause, is_it, least: HARDLY_ANY, is_seen: |_| false }
+}
+
 /// The causes that paths tell, and by which of their parts.
-const TOLD: &[(&str, IsIt)] = &[
-    ("user-lock-contention", stands_before_peers),
-    ("pool-exhausted", |part| part.before || stands_before_peers(part)),
-    ("slow-dependency", waits_for_others),
-    ("slow-dns", |part| any_wait(part, |who| who.fd_kind == DNS)),
-    ("sleep-in-path", |part| any_wait(part, Who::sleeps)),
-    ("disk-wait", |part| chain(part).is_some_and(|chain| matches!(chain.end.kind, Kind::Disk | Kind::Kernel))),
+const TOLD: &[Told] = &[
+    told("user-lock-contention", stands_before_peers),
+    told("pool-exhausted", |part| part.before || stands_before_peers(part)),
+    // Who waits for its turn to ask waits for nobody else yet, although threads wait for the answers to all.
+    Told { least: MIN_SHARE, is_seen: questions_are_apart, ..told("slow-dependency", waits_for_others) },
+    told("slow-dns", |part| any_wait(part, |who| who.fd_kind == DNS)),
+    told("sleep-in-path", |part| any_wait(part, Who::sleeps)),
+    told("disk-wait", |part| chain(part).is_some_and(|chain| matches!(chain.end.kind, Kind::Disk | Kind::Kernel))),
+    // A thread that is ready is seen, whatever the runtime does.
+    Told { is_seen: |_| true, ..told("run-queue-wait", is_ready) },
 ];
+
+/// Whether each question that the target asks has a connection for itself: of several at once none is told.
+fn questions_are_apart(case: &Case) -> bool {
+    let Ok(requests) = case.fact::<Requests>() else { return false };
+    let mut asked = requests.endpoints.iter().filter(|endpoint| !endpoint.accepted).peekable();
+    asked.peek().is_some() && asked.all(|endpoint| !endpoint.is_mixed())
+}
+
+/// Whether somebody was ready and had no CPU: the thread itself, or who stands behind its wait.
+fn is_ready(part: &Part) -> bool {
+    match &part.what {
+        What::Awake { kind, .. } => *kind == Kind::RunQueue,
+        What::Waits(chain) => chain.end.kind == Kind::RunQueue,
+        What::Inside { .. } => false,
+    }
+}
 
 fn chain(part: &Part) -> Option<&Chain> {
     if let What::Waits(chain) = &part.what { Some(chain) } else { None }
@@ -103,12 +136,12 @@ pub(crate) fn telling(case: &Case) -> Option<Arc<RequestPaths>> {
 
 /// Why a cause is none for the requests, if that can be told: they hardly waited for it.
 pub(crate) fn not_for_requests(case: &Case, cause: &str) -> Option<f64> {
-    let told = TOLD.iter().find(|(told, _)| *told == cause)?.1;
+    let told = TOLD.iter().find(|told| told.cause == cause)?;
     let paths = telling(case)?;
     let all = &paths.busiest()?.all;
     let unseen = all.share(|part| matches!(part.what, What::Inside { .. } | What::Awake { kind: Kind::Unseen, .. }));
-    let (part, slow) = (all.share(told), slow(case, &paths).map_or(0.0, |slow| slow.share(told)));
-    (unseen <= MOST_UNSEEN && part.max(slow) < HARDLY_ANY).then_some(part)
+    let (part, slow) = (all.share(told.is_it), slow(case, &paths).map_or(0.0, |slow| slow.share(told.is_it)));
+    ((unseen <= MOST_UNSEEN || (told.is_seen)(case)) && part.max(slow) < told.least).then_some(part)
 }
 
 /// The slow requests, where a few take much longer than most and make a good part of what clients wait.

@@ -134,8 +134,8 @@ fn finding(case: &Case, held: &Held) -> Finding {
         evidence: rows(held),
         remedy: format!(
             "The target holds it, and it can cure it alone: one write for each message (writev, or a buffer that is flushed \
-             once at its end), or TCP_NODELAY. {other} only does what TCP allows: it puts off an acknowledgement for which it \
-             has no data to send along."
+             once at its end), or TCP_NODELAY. That {other} put off an acknowledgement for which there is no data to send \
+             along, TCP allows."
         ),
         check: "At the same load, and at a low one too, the same diagnosis finds nothing held, and answers come sooner by as \
                 much as a hold took."

@@ -78,6 +78,12 @@ impl<'r> Timelines<'r> {
         waits.get(waits.partition_point(|wait| wait.end() <= by).checked_sub(1)?)
     }
 
+    /// The first wait of a thread that ended later.
+    pub fn next_wait(&self, tid: u32, after: f64) -> Option<&Wait<'r>> {
+        let waits = self.waits_of(tid);
+        waits.get(waits.partition_point(|wait| wait.end() <= after))
+    }
+
     /// What thread `tid` did from the span's begin to its end.
     pub fn activity(&self, tid: u32, (from, until): (f64, f64)) -> Activity<'r> {
         let waits = self.waits_of(tid);

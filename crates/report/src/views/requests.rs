@@ -68,7 +68,7 @@ fn notes(asked: &[&Endpoint], followed: f64, of: f64) -> Vec<Block> {
     let mut notes = Vec::new();
     if followed < of * MOST_OF_IT {
         let (followed, of) = (numbers::seconds(followed), numbers::seconds(of));
-        notes.push(format!("Followed for {followed} of {of}: so many exchanges would cost too much all the time."));
+        notes.push(format!("Followed for {followed} of {of}: on this host sockets are read and written so often that it would cost too much all the time."));
     }
     let mixed: Vec<&str> = asked.iter().filter(|e| e.is_mixed()).map(|e| e.name.as_str()).collect();
     if !mixed.is_empty() {

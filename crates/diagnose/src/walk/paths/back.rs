@@ -13,6 +13,9 @@ use crate::walk::walker::Walker;
 use crate::walk::who::{LOOP, PARKED};
 use crate::walk::{End, Kind, Who, kind_of_thread};
 
+/// Address family of Unix sockets, on which questions are not seen.
+const UNIX: u32 = 1;
+
 /// Hops of a path from thread to thread; what lies before counts as unseen.
 const MAX_HOPS: usize = 64;
 
@@ -55,7 +58,11 @@ impl Back<'_, '_> {
         let woken = self.context.timelines.last_wait(at.tid, at.ns).filter(|wait| wait.end() > self.read);
         let since = woken.map_or(self.read, Wait::end);
         if let Some(question) = self.whole.question(at.tid, (self.read, at.ns)).filter(|q| q.read_ns as f64 >= since) {
-            return self.asked(at, question);
+            return if self.is_of_another(at.tid, question) {
+                self.stood(at, question)
+            } else {
+                self.asked(at, question)
+            };
         }
         let Some(wait) = woken else {
             self.ran(at.tid, (self.read, at.ns));
@@ -63,6 +70,23 @@ impl Back<'_, '_> {
         };
         self.ran(at.tid, (since, at.ns));
         self.waited(at.tid, wait)
+    }
+
+    /// Whether the thread answered another client with what it had asked, before it waited again.
+    fn is_of_another(&self, tid: u32, question: &Request) -> bool {
+        let Some(answered) = self.whole.answered_after(tid, question.read_ns) else { return false };
+        let turn_ends =
+            self.context.timelines.next_wait(tid, question.read_ns as f64).map_or(f64::INFINITY, Wait::begin);
+        answered != self.request.t_ns && (answered as f64) < turn_ends
+    }
+
+    /// The request went on when the answer to somebody else's question had come: it stood in a queue inside, as before a pool of
+    /// connections.
+    fn stood(&mut self, at: At, question: &Request) -> At {
+        let read = (question.read_ns as f64).min(at.ns);
+        self.ran(at.tid, (read, at.ns));
+        self.inside(at.tid, (self.read, read));
+        At { tid: self.request.began_tid, ns: self.read }
     }
 
     /// The answer to a question of the target's own came, and the path goes on where that was asked.
@@ -108,6 +132,11 @@ impl Back<'_, '_> {
             // A loop with several requests under way: its timer may have been for another one of them.
             Some(Kind::Timer) if polls && !self.whole.answered_others(row.pid, rest) => {
                 self.blocked(wait, rest, Some(LOOP));
+                start
+            }
+            // The answer to somebody else's question: what this request waited for comes after that, such as its turn to ask.
+            None if is_free && row.family != UNIX && ends.clients.asked_by(row).is_some() => {
+                self.inside(tid, rest);
                 start
             }
             Some(Kind::Timer | Kind::Client | Kind::Packet | Kind::Interrupt | Kind::Kernel | Kind::TcpTimer) => {

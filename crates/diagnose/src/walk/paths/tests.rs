@@ -77,6 +77,34 @@ fn a_loop_that_asks_somebody_else() {
 }
 
 #[test]
+fn a_loop_whose_requests_stand_before_a_pool_of_one_connection() {
+    let made = |began: u32, end: u32| {
+        format!(
+            "request t_ns={end}e6 role=made peer=10.0.0.9:5432 pid=1 began_ns={began}e6 began_tid=1 read_ns={end}e6 ended_tid=1\n"
+        )
+    };
+    let other =
+        "request t_ns=120500e3 role=accepted port=80 pid=1 began_ns=90e6 began_tid=1 read_ns=91e6 ended_tid=1\n";
+    let poll = "syscall=232 family=2 local_port=4000 remote_port=5432 peer=10.0.0.9 context=interrupt waker_stack=2";
+    // Somebody else's answer came at 120 ms, and with its connection this request's question could go out.
+    let rows = [
+        request(1),
+        other.to_string(),
+        made(103, 120),
+        made(121, 149),
+        wait(1, 119.9, 17.0, poll),
+        wait(1, 148.9, 27.0, poll),
+    ];
+    let group = all(&rows.concat());
+    let of = |words: &str| {
+        group.parts.iter().filter(|part| part.words().contains(words)).map(|part| part.ns / 1e6).sum::<f64>()
+    };
+    let parts: Vec<_> = group.parts.iter().map(|part| (part.words(), part.ns)).collect();
+    // Of both requests: the first one's question took 17 ms, the second one's 28, before which it stood for 19.
+    assert!((of("10.0.0.9:5432") - 45.0).abs() < 0.5 && (of("sees no wait") - 19.0).abs() < 0.5, "{parts:?}");
+}
+
+#[test]
 fn the_reader_was_asleep_when_it_came() {
     let late = "request t_ns=150e6 role=accepted port=80 pid=1 began_ns=100e6 began_tid=1 read_ns=149e6 ended_tid=1\n";
     let told = told(&format!("{late}{}", wait(1, 148.0, 60.0, TIMER)));

@@ -17,6 +17,8 @@ pub struct Whole<'r> {
     moments: BTreeMap<u32, Vec<u64>>,
     /// When a process answered any.
     answers: BTreeMap<u32, Vec<u64>>,
+    /// When a thread did.
+    by_thread: BTreeMap<u32, Vec<u64>>,
 }
 
 /// Response time, ns.
@@ -39,11 +41,19 @@ impl<'r> Whole<'r> {
             moments.entry(row.ended_tid).or_default().push(row.t_ns);
         }
         let mut answers: BTreeMap<u32, Vec<u64>> = BTreeMap::new();
-        asked.iter().for_each(|row| answers.entry(row.pid).or_default().push(row.t_ns));
-        moments.values_mut().chain(answers.values_mut()).for_each(|times| times.sort_unstable());
+        let mut by_thread: BTreeMap<u32, Vec<u64>> = BTreeMap::new();
+        for row in &asked {
+            answers.entry(row.pid).or_default().push(row.t_ns);
+            by_thread.entry(row.ended_tid).or_default().push(row.t_ns);
+        }
+        moments
+            .values_mut()
+            .chain(answers.values_mut())
+            .chain(by_thread.values_mut())
+            .for_each(|times| times.sort_unstable());
         let mut asked: Vec<&Request> = asked.into_iter().filter(|row| in_burst(row)).collect();
         asked.sort_by_key(|row| row.t_ns);
-        Self { asked, questions, moments, answers }
+        Self { asked, questions, moments, answers, by_thread }
     }
 
     /// The question of which a thread read the answer last within a span, if it was asked then too.
@@ -57,6 +67,12 @@ impl<'r> Whole<'r> {
     /// When a thread last had to do with some request of a client within a span, both ends left out.
     pub fn moment(&self, tid: u32, span: (f64, f64)) -> Option<f64> {
         last_within(self.moments.get(&tid)?, span)
+    }
+
+    /// When a thread first answered a client at some time or after it.
+    pub fn answered_after(&self, tid: u32, ns: u64) -> Option<u64> {
+        let times = self.by_thread.get(&tid)?;
+        times.get(times.partition_point(|at| *at < ns)).copied()
     }
 
     /// Whether a process answered other requests within a span.
