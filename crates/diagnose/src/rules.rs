@@ -7,7 +7,7 @@
 use crate::answer::{Gap, Measured, Reason};
 use crate::case::Case;
 use crate::facts::quality::Quality;
-use crate::verdict::{Evidence, Finding};
+use crate::verdict::{Finding, evidence};
 
 mod accept_queue_full;
 mod at_capacity;
@@ -196,23 +196,6 @@ pub(crate) fn confidence(case: &Case, sources: usize) -> String {
         _ => "medium",
     }
     .to_string()
-}
-
-pub(crate) fn evidence(
-    fact: &str,
-    value: f64,
-    unit: &str,
-    expected: &str,
-    see_yourself: impl Into<String>,
-) -> Evidence {
-    Evidence {
-        fact: fact.to_string(),
-        // JSON has no other numbers.
-        value: if value.is_finite() { value } else { 0.0 },
-        unit: unit.to_string(),
-        expected: expected.to_string(),
-        see_yourself: see_yourself.into(),
-    }
 }
 
 /// Asking one rule about a recording written as text.

@@ -161,6 +161,24 @@ pub struct Evidence {
     pub see_yourself: String,
 }
 
+/// What was measured, its value and unit, what a healthy service would show, and a command that shows the same.
+pub(crate) fn evidence(
+    fact: &str,
+    value: f64,
+    unit: &str,
+    expected: &str,
+    see_yourself: impl Into<String>,
+) -> Evidence {
+    Evidence {
+        fact: fact.to_string(),
+        // JSON has no other numbers.
+        value: if value.is_finite() { value } else { 0.0 },
+        unit: unit.to_string(),
+        expected: expected.to_string(),
+        see_yourself: see_yourself.into(),
+    }
+}
+
 /// One link of a chain.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Link {

@@ -54,7 +54,7 @@ impl Lengths {
 
     /// Time in those that are not much longer than half of them, ns: a few long polls take more than all other answers.
     fn usual_ns(&self) -> f64 {
-        let most_ns = self.quantile_ns(0.5) * MUCH_LONGER;
+        let most_ns = much_longer_ns(self.quantile_ns(0.5));
         let usual = self.bins.iter().filter(|(length_ns, _)| **length_ns as f64 <= most_ns);
         usual.map(|(length_ns, count)| *length_ns as f64 * *count as f64).sum()
     }
@@ -67,8 +67,18 @@ impl Lengths {
     }
 }
 
-/// Of answers, than half of them: such are another kind.
-const MUCH_LONGER: f64 = 10.0;
+/// An answer that takes so long is late, as the looks at connections count them, ns.
+pub const LATE_NS: f64 = 10e6;
+
+/// The length from which on answers are slow beside the others, ns: late, and much longer than half of them.
+pub fn slow_from_ns(half_ns: f64) -> f64 {
+    LATE_NS.max(much_longer_ns(half_ns))
+}
+
+/// The length from which on answers are much longer than half of them, ns: such are another kind.
+fn much_longer_ns(half_ns: f64) -> f64 {
+    half_ns * 10.0
+}
 
 /// One port at which clients ask, or one peer that the target asks.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -113,6 +123,8 @@ impl Endpoint {
 pub struct Requests {
     /// For how long they were followed, ns.
     pub followed_ns: f64,
+    /// Length of the capture, ns.
+    length_ns: f64,
     /// Those with clients first, the busiest first.
     pub endpoints: Vec<Endpoint>,
 }
@@ -133,7 +145,8 @@ impl Fact for Requests {
         let mut endpoints: Vec<Endpoint> = by.into_values().collect();
         endpoints.sort_by(|a, b| b.accepted.cmp(&a.accepted).then(b.response.count.total_cmp(&a.response.count)));
         let windows = case.recording.rows::<tables::ExchangeWindow>();
-        Ok(Self { followed_ns: windows.iter().map(|w| w.length_ns as f64).sum(), endpoints })
+        let followed_ns = windows.iter().map(|w| w.length_ns as f64).sum();
+        Ok(Self { followed_ns, length_ns: case.length_ns(), endpoints })
     }
 }
 
@@ -164,6 +177,11 @@ impl Requests {
     /// The exchanges of an endpoint, by its name.
     pub fn of(&self, accepted: bool, name: &str) -> Option<&Endpoint> {
         self.endpoints.iter().find(|e| e.accepted == accepted && e.name == name)
+    }
+
+    /// What one exchange that was followed stands for in the whole capture.
+    pub fn scale(&self) -> f64 {
+        ratio(self.length_ns, self.followed_ns)
     }
 
     /// How long the clients waited for usual answers, ns; none where too few of them got any, or what they ask is mixed.

@@ -254,7 +254,7 @@ impl Sending {
         if self.looks < ENOUGH_LOOKS || asked.response.count < ENOUGH_EXCHANGES {
             return None;
         }
-        let all = asked.response.count * ratio(sent.length_ns, requests.followed_ns);
+        let all = asked.response.count * requests.scale();
         let each = |ns: f64| ratio(ns, all) / 1e9;
         let wire = sent.is_acknowledged_at_once().then(|| each(sent.on_its_way_ns()));
         Some(PerExchange { held: each(sent.held_ns()), wire })

@@ -3,7 +3,7 @@
 //! are sent again.
 
 use crate::facts::handshakes::Handshakes;
-use crate::verdict::Evidence;
+use crate::verdict::{Evidence, evidence};
 
 /// A counter that one of the reasons moves, and the others do not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,22 +41,13 @@ pub(crate) fn table(h: &Handshakes, this: Sign) -> Vec<Evidence> {
         (Sign::NotTracked, "without an entry of conntrack", h.tracking_drops, "cat /proc/net/stat/nf_conntrack"),
         (Sign::DataAgain, "sent again that are no SYN", h.data_again(), "nstat -az TcpRetransSegs TcpExtTCPSynRetrans"),
     ];
-    let told = rows.into_iter().map(|(sign, fact, value, see)| Evidence {
-        fact: if sign == this { format!("{fact} <- this one") } else { fact.to_string() },
-        value,
-        unit: "segments".into(),
-        expected: if sign == this { "0".into() } else { format!("more if it were {}", sign.cause()) },
-        see_yourself: see.into(),
+    let told = rows.into_iter().map(|(sign, fact, value, see)| match sign == this {
+        true => evidence(&format!("{fact} <- this one"), value, "segments", "0", see),
+        false => evidence(fact, value, "segments", &format!("more if it were {}", sign.cause()), see),
     });
-    let mut all: Vec<Evidence> = told.collect();
-    all.push(Evidence {
-        fact: "SYNs sent again from here".into(),
-        value: h.syn_again,
-        unit: "segments".into(),
-        expected: "near 0".into(),
-        see_yourself: "nstat -az TcpExtTCPSynRetrans".into(),
-    });
-    all
+    let syns =
+        evidence("SYNs sent again from here", h.syn_again, "segments", "near 0", "nstat -az TcpExtTCPSynRetrans");
+    told.chain([syns]).collect()
 }
 
 #[cfg(test)]

@@ -6,6 +6,8 @@ use crate::case::Case;
 use crate::facts::requests::Requests;
 use crate::facts::sending::{Endpoint, Sending};
 use crate::statistics::{ratio, share};
+use crate::verdict::{Explains, Finding, Subject};
+use crate::wording::{percent, seconds};
 
 /// What limits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,6 +46,41 @@ pub(crate) struct Limited {
     pub of_requests: f64,
     /// For how long an exchange was, on average, ns; none where none ended.
     pub each_ns: Option<f64>,
+}
+
+impl Limited {
+    /// For how long what held what the target sends, and where, in words.
+    pub(crate) fn told(&self, what: &str) -> String {
+        let place = match self.endpoint.accepted {
+            true => format!("at {}", self.endpoint.name.trim_start_matches("tcp ")),
+            false => format!("to {}", self.endpoint.name),
+        };
+        format!(
+            "{what} held what it sends {place} for {}, {} of the time there",
+            seconds(self.ns / 1e9),
+            percent(self.part)
+        )
+    }
+
+    /// What is the same in a finding of either limit.
+    pub(crate) fn finding(&self, cause: &str) -> Finding {
+        Finding {
+            cause: cause.into(),
+            subject: Subject {
+                socket: Some(self.endpoint.name.clone()).filter(|_| !self.endpoint.accepted),
+                ..Subject::default()
+            },
+            explains: Explains {
+                share: self.part,
+                of: "the time in which answers were owed or being sent".into(),
+                seconds: self.ns / 1e9,
+            },
+            check:
+                "After the change the same diagnosis shows a smaller share of time held, and the transfers are quicker."
+                    .into(),
+            ..Finding::default()
+        }
+    }
 }
 
 /// What was seen of it.
@@ -99,7 +136,7 @@ fn limited(case: &Case, limit: Limit, endpoint: &Endpoint) -> Limited {
     let ns = limit.ns(endpoint);
     let requests = case.fact::<Requests>().ok();
     let asked = requests.as_ref().and_then(|requests| requests.of(endpoint.accepted, &endpoint.name));
-    let scale = requests.as_ref().map_or(0.0, |requests| ratio(case.length_ns(), requests.followed_ns));
+    let scale = requests.as_ref().map_or(0.0, |requests| requests.scale());
     let (exchanges, waited_ns) =
         asked.map_or((0.0, 0.0), |asked| (asked.response.count * scale, asked.response.sum_ns * scale));
     // What the target asks is sent before it is answered; what it answers is sent after that.

@@ -117,7 +117,7 @@ fn judge(case: &Case, held: Held) -> Seen {
 fn held(case: &Case, endpoint: &Endpoint) -> Held {
     let requests = case.fact::<Requests>().ok();
     let asked = requests.as_ref().and_then(|requests| requests.of(endpoint.accepted, &endpoint.name));
-    let scale = requests.as_ref().map_or(0.0, |requests| ratio(case.length_ns(), requests.followed_ns));
+    let scale = requests.as_ref().map_or(0.0, |requests| requests.scale());
     let ns = endpoint.nagle_held_ns();
     // What the target asks is answered after it was sent; what it answers is sent after that.
     let after_ns = if endpoint.accepted { endpoint.held_ns() } else { 0.0 };
@@ -139,6 +139,5 @@ fn held(case: &Case, endpoint: &Endpoint) -> Held {
 /// Whether it is a part of what the target's clients wait for. A target that has none waits itself.
 fn is_of_answers(case: &Case, held: &Held) -> bool {
     let Ok(requests) = case.fact::<Requests>() else { return true };
-    let scale = ratio(case.length_ns(), requests.followed_ns);
-    requests.clients_ns().is_none_or(|ns| held.ns >= ns * scale * MIN_OF_ANSWERS)
+    requests.clients_ns().is_none_or(|ns| held.ns >= ns * requests.scale() * MIN_OF_ANSWERS)
 }

@@ -4,8 +4,8 @@
 use super::{Check, Checked, Explain, Rule, absent, confidence, evidence, explained, found, too_little, too_short};
 use crate::case::Case;
 use crate::judgement::limited::{Limit, Limited, Seen, look};
-use crate::verdict::{Evidence, Explains, Finding, Subject};
-use crate::wording::{count, percent, seconds};
+use crate::verdict::{Evidence, Finding};
+use crate::wording::{count, percent};
 
 pub(super) static RULE: Rule = Rule {
     cause: "receiver-limited",
@@ -38,19 +38,7 @@ fn check(case: &Case) -> Checked {
 }
 
 fn told(limited: &Limited) -> String {
-    format!(
-        "the other end's window held what it sends {} for {}, {} of the time there",
-        place(limited),
-        seconds(limited.ns / 1e9),
-        percent(limited.part)
-    )
-}
-
-fn place(limited: &Limited) -> String {
-    match limited.endpoint.accepted {
-        true => format!("at {}", limited.endpoint.name.trim_start_matches("tcp ")),
-        false => format!("to {}", limited.endpoint.name),
-    }
+    limited.told("the other end's window")
 }
 
 /// Of its widest, a window that shuts: what was sent stands unread.
@@ -126,20 +114,11 @@ fn finding(case: &Case, limited: &Limited) -> Finding {
     // The kernel's sums are one source; what the looks found is another.
     let sources = 1 + usize::from(endpoint.rwnd_looks() >= MIN_LOOKS);
     Finding {
-        cause: RULE.cause.into(),
         confidence: confidence(case, sources),
         summary: format!("{}; {cause}", capital(&told(limited))),
-        subject: Subject { socket: Some(endpoint.name.clone()).filter(|_| !endpoint.accepted), ..Subject::default() },
-        explains: Explains {
-            share: limited.part,
-            of: "the time in which answers were owed or being sent".into(),
-            seconds: limited.ns / 1e9,
-        },
         evidence: rows(limited),
         remedy: remedy.into(),
-        check: "After the change the same diagnosis shows a smaller share of time held, and the transfers are quicker."
-            .into(),
-        ..Finding::default()
+        ..limited.finding(RULE.cause)
     }
 }
 

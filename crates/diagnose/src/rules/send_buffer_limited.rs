@@ -4,8 +4,8 @@
 use super::{Check, Checked, Explain, Rule, absent, confidence, evidence, explained, found, too_little, too_short};
 use crate::case::Case;
 use crate::judgement::limited::{Limit, Limited, Seen, look};
-use crate::verdict::{Evidence, Explains, Finding, Subject};
-use crate::wording::{percent, seconds};
+use crate::verdict::{Evidence, Finding, Subject};
+use crate::wording::percent;
 
 pub(super) static RULE: Rule = Rule {
     cause: "send-buffer-limited",
@@ -46,16 +46,7 @@ fn check(case: &Case) -> Checked {
 }
 
 fn told(limited: &Limited) -> String {
-    let endpoint = &limited.endpoint;
-    let place = match endpoint.accepted {
-        true => format!("at {}", endpoint.name.trim_start_matches("tcp ")),
-        false => format!("to {}", endpoint.name),
-    };
-    format!(
-        "its send buffer held what it sends {place} for {}, {} of the time there",
-        seconds(limited.ns / 1e9),
-        percent(limited.part)
-    )
+    limited.told("its send buffer")
 }
 
 /// Of the connections: the program has sized their buffers itself.
@@ -82,26 +73,14 @@ fn finding(case: &Case, limited: &Limited) -> Finding {
         ),
     };
     let sources = 1 + usize::from(endpoint.no_room() >= WITNESS);
+    let same = limited.finding(RULE.cause);
     Finding {
-        cause: RULE.cause.into(),
         confidence: confidence(case, sources),
         summary: format!("{}: {}; {who}", target.comm, told(limited)),
-        subject: Subject {
-            pid: target.pids.first().copied(),
-            comm: Some(target.comm.clone()),
-            socket: Some(endpoint.name.clone()).filter(|_| !endpoint.accepted),
-            ..Subject::default()
-        },
-        explains: Explains {
-            share: limited.part,
-            of: "the time in which answers were owed or being sent".into(),
-            seconds: limited.ns / 1e9,
-        },
+        subject: Subject { pid: target.pids.first().copied(), comm: Some(target.comm.clone()), ..same.subject.clone() },
         evidence: rows(limited),
         remedy: remedy.into(),
-        check: "After the change the same diagnosis shows a smaller share of time held, and the transfers are quicker."
-            .into(),
-        ..Finding::default()
+        ..same
     }
 }
 
