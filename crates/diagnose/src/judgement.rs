@@ -12,3 +12,4 @@ pub(crate) mod nagle;
 pub(crate) mod paths;
 pub(crate) mod poller;
 pub(crate) mod standing;
+pub(crate) mod tail;

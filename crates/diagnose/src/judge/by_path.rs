@@ -3,16 +3,14 @@
 //! a few slow requests among many quick ones, a thread of which no wait for a client was seen.
 
 use crate::case::Case;
-use crate::facts::requests::Requests;
 use crate::facts::stacks::Stacks;
 use crate::facts::waiting::links;
 use crate::judgement::paths::{Felt, is_own_sleep, stands_before_peers};
-use crate::rules::{Statement, confidence, evidence, explain};
-use crate::statistics::ratio;
-use crate::verdict::{Evidence, Explains, Finding, Subject};
+use crate::rules::{Statement, confidence, explain};
+use crate::verdict::{Finding, Link, Subject};
 use crate::walk::chains::Chain;
 use crate::walk::paths::{Part, What};
-use crate::wording::{count, percent, seconds};
+use crate::wording::{percent, seconds};
 
 /// A cause that paths tell by themselves.
 struct Told {
@@ -47,38 +45,26 @@ pub fn found(case: &Case, known: impl Fn(&str) -> bool) -> Vec<(Finding, Stateme
 }
 
 fn finding(case: &Case, felt: &Felt, told: &Told, part: f64) -> (Finding, Statement) {
-    let (mean_ns, group) = (felt.mean_ns(), felt.group());
-    let length = |ns: f64| seconds(ns / 1e9);
-    let whose = if felt.of_slow { "the slow requests" } else { "requests" };
     let headline = format!(
-        "{whose} {} for {} of their response time ({} of {})",
+        "{} {} for {} of their response time ({} of {})",
+        felt.whose(),
         told.does,
         percent(part),
-        length(mean_ns * part),
-        length(mean_ns)
+        seconds(felt.mean_ns() * part / 1e9),
+        seconds(felt.mean_ns() / 1e9)
     );
-    let chain = longest(felt, told.is_it);
+    let longest = longest(felt, told.is_it);
     let stacks = case.fact::<Stacks>().ok();
-    let chain = chain.zip(stacks.as_deref()).map_or_else(Vec::new, |(chain, stacks)| links(chain, stacks));
+    let chain = longest.zip(stacks.as_deref()).map_or_else(Vec::new, |(chain, stacks)| links(chain, stacks));
     let first = chain.first().cloned().unwrap_or_default();
     let place = first.stack.first().map_or(String::new(), |function| format!(", in {function}"));
     let finding = Finding {
         cause: told.cause.into(),
         confidence: confidence(case, 1),
-        summary: format!(
-            "Of {} {whose} that were followed from end to end, the response time was {} on average; for {} of it they {}{place}",
-            count(group.requests as f64),
-            length(mean_ns),
-            percent(part),
-            told.does
-        ),
-        subject: subject(felt, told.is_it),
-        explains: Explains {
-            share: part,
-            of: format!("response time of {whose}"),
-            seconds: part * waited_s(case, felt),
-        },
-        evidence: measured(felt, part),
+        summary: format!("{}; for {} of it they {}{place}", felt.words(), percent(part), told.does),
+        subject: subject(longest),
+        explains: felt.explains(case, part),
+        evidence: felt.evidence("of it, spent on this", part),
         chain,
         remedy: explain(told.cause).map_or(String::new(), |words| words.what_to_do.to_string()),
         check: "The response times fall by this part at the same load.".into(),
@@ -86,25 +72,9 @@ fn finding(case: &Case, felt: &Felt, told: &Told, part: f64) -> (Finding, Statem
     (finding, Statement::short(headline, advice(&first)))
 }
 
-fn measured(felt: &Felt, part: f64) -> Vec<Evidence> {
-    vec![
-        evidence("followed from end to end", felt.group().requests as f64, "requests", "", ""),
-        evidence("their response time, on average", felt.mean_ns() / 1e9, "s", "", ""),
-        evidence("of it, spent on this", part * 100.0, "%", "a small part", ""),
-    ]
-}
-
-fn advice(first: &crate::verdict::Link) -> String {
+fn advice(first: &Link) -> String {
     let place = first.stack.first().map_or(String::new(), |function| format!(" of {function}"));
     format!("look at the {}{place} in {}", first.waits_on, first.who)
-}
-
-/// All that its clients waited for answers, or for slow ones, s.
-fn waited_s(case: &Case, felt: &Felt) -> f64 {
-    let Ok(requests) = case.fact::<Requests>() else { return 0.0 };
-    let Some(times) = requests.busiest().map(|busiest| &busiest.response) else { return 0.0 };
-    let part = if felt.of_slow { ratio(felt.group().ns, felt.all().ns) } else { 1.0 };
-    times.sum_ns * part / 1e9
 }
 
 /// The chain with most of it.
@@ -115,8 +85,8 @@ fn longest(felt: &Felt, is_it: fn(&Part) -> bool) -> Option<&Chain> {
     })
 }
 
-fn subject(felt: &Felt, is_it: fn(&Part) -> bool) -> Subject {
-    let who = longest(felt, is_it).map(|chain| &chain.links[0].who);
+fn subject(chain: Option<&Chain>) -> Subject {
+    let who = chain.map(|chain| &chain.links[0].who);
     Subject {
         pid: who.map(|who| who.pid),
         comm: who.map(|who| who.comm.clone()),

@@ -9,16 +9,18 @@ use std::sync::Arc;
 
 use recording::tables::Request;
 
+use super::tail;
 use crate::case::Case;
-use crate::facts::requests::Requests;
+use crate::facts::requests::{LATE_NS, Requests};
 use crate::facts::waiting::Waiting;
-use crate::remarks::response_times;
 use crate::statistics::{ratio, share};
+use crate::verdict::{Evidence, Explains, evidence};
 use crate::walk::Kind;
 use crate::walk::chains::Chain;
 use crate::walk::hand_offs::{HAND_OFF, LOCK};
-use crate::walk::paths::{FELT_NS, Group, Part, Paths, RequestPaths, What};
+use crate::walk::paths::{Group, Part, Paths, RequestPaths, What};
 use crate::walk::{DNS, Who};
+use crate::wording::{count, seconds};
 
 /// Requests followed, from which on shares say something.
 const ENOUGH: u64 = 50;
@@ -127,7 +129,8 @@ pub(crate) fn telling(case: &Case) -> Option<Arc<RequestPaths>> {
     let (paths, requests) = (case.fact::<RequestPaths>().ok()?, case.fact::<Requests>().ok()?);
     let (busiest, times) = (paths.busiest()?, requests.busiest()?);
     let longest = busiest.worst.ns * MUCH_LONGER;
-    let tells = busiest.all.requests >= ENOUGH
+    let tells = busiest.port == times.port
+        && busiest.all.requests >= ENOUGH
         && !times.is_mixed()
         && times.response.share_of_time_from(longest) <= MOST_LONGER
         && case.fact::<Waiting>().is_ok_and(|waiting| !waiting.other_clients);
@@ -147,21 +150,22 @@ pub(crate) fn not_for_requests(case: &Case, cause: &str) -> Option<f64> {
 /// The slow requests, where a few take much longer than most and make a good part of what clients wait.
 fn slow<'p>(case: &Case, paths: &'p RequestPaths) -> Option<&'p Group> {
     let slow = &paths.busiest()?.tail;
-    (slow.requests >= SEVERAL && response_times::tail(case).is_some()).then_some(slow)
+    let matters = || tail::of(case.fact::<Requests>().ok()?.busiest()?);
+    (slow.requests >= SEVERAL && matters().is_some()).then_some(slow)
 }
 
 /// Requests whose time somebody feels, and what most of it went to.
 pub(crate) struct Felt {
     paths: Arc<RequestPaths>,
     /// Only the slow ones.
-    pub of_slow: bool,
+    of_slow: bool,
 }
 
 impl Felt {
     /// All requests, if they take long, or the slow ones.
     pub(crate) fn of(case: &Case) -> Option<Self> {
         let paths = telling(case)?;
-        let long = |group: &Group| ratio(group.ns, group.requests as f64) >= FELT_NS as f64;
+        let long = |group: &Group| ratio(group.ns, group.requests as f64) >= LATE_NS;
         let all = paths.busiest().is_some_and(|busiest| long(&busiest.half));
         let of_slow = !all && slow(case, &paths).is_some_and(long);
         (all || of_slow).then_some(Self { paths, of_slow })
@@ -174,11 +178,6 @@ impl Felt {
     /// Them.
     pub(crate) fn group(&self) -> &Group {
         if self.of_slow { &self.paths().tail } else { &self.paths().all }
-    }
-
-    /// All that were followed.
-    pub(crate) fn all(&self) -> &Group {
-        &self.paths().all
     }
 
     /// The thread that gave so large a share of their answers, if one did.
@@ -194,6 +193,38 @@ impl Felt {
     /// How long each took on average, ns.
     pub(crate) fn mean_ns(&self) -> f64 {
         ratio(self.group().ns, self.group().requests as f64)
+    }
+
+    /// They, in words.
+    pub(crate) fn whose(&self) -> &'static str {
+        if self.of_slow { "slow requests" } else { "requests" }
+    }
+
+    /// Of how many of them it is known, and how long they took, in words.
+    pub(crate) fn words(&self) -> String {
+        format!(
+            "Of {} {} that were followed from end to end, the response time was {} on average",
+            count(self.group().requests as f64),
+            self.whose(),
+            seconds(self.mean_ns() / 1e9)
+        )
+    }
+
+    /// What a part of their time is, of all that clients waited there in the window.
+    pub(crate) fn explains(&self, case: &Case, part: f64) -> Explains {
+        let waited = |requests: Arc<Requests>| Some(requests.busiest()?.response.sum_ns * requests.scale() / 1e9);
+        let waited = case.fact::<Requests>().ok().and_then(waited).unwrap_or(0.0);
+        let of_all = if self.of_slow { share(self.group().ns, self.paths().all.ns) } else { 1.0 };
+        Explains { share: part, of: format!("response time of {}", self.whose()), seconds: waited * of_all * part }
+    }
+
+    /// What a finding rests on.
+    pub(crate) fn evidence(&self, what: &str, part: f64) -> Vec<Evidence> {
+        vec![
+            evidence("followed from end to end", self.group().requests as f64, "requests", "", ""),
+            evidence("their response time, on average", self.mean_ns() / 1e9, "s", "", ""),
+            evidence(what, part * 100.0, "%", "a small part", ""),
+        ]
     }
 
     /// The part of their time that a cause took, if it took most.

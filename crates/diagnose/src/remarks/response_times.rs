@@ -4,8 +4,9 @@
 use super::Remark;
 use crate::case::Case;
 use crate::facts::requests::Requests;
+use crate::judgement::tail;
 use crate::statistics::share;
-use crate::walk::paths::{ANOTHER_KIND, FELT_NS, RequestPaths};
+use crate::walk::paths::RequestPaths;
 use crate::wording::{percent, seconds};
 
 /// What is said of the endpoint at which clients ask most, where enough of them did.
@@ -23,12 +24,6 @@ pub(crate) fn sentence(case: &Case) -> Option<String> {
     ))
 }
 
-/// Of the time that all clients wait.
-const MUCH: f64 = 0.25;
-
-/// Slow ones: of fewer, each may be chance.
-const SEVERAL: f64 = 5.0;
-
 /// Of the time that all requests take.
 const MOSTLY: f64 = 0.5;
 
@@ -37,13 +32,9 @@ const MOSTLY: f64 = 0.5;
 pub(crate) fn tail(case: &Case) -> Option<Remark> {
     let requests = case.fact::<Requests>().ok()?;
     let busiest = requests.busiest()?;
+    let slow = tail::of(busiest)?;
     let half_ns = busiest.response.quantile_ns(0.5);
-    let from_ns = (FELT_NS as f64).max(half_ns * ANOTHER_KIND as f64);
-    let (slow, part) = (busiest.response.count_from(from_ns), busiest.response.share_of_time_from(from_ns));
-    if slow < SEVERAL || part < MUCH {
-        return None;
-    }
-    let (of_all, from) = (percent(share(slow, busiest.response.count)), seconds(from_ns / 1e9));
+    let (of_all, from) = (percent(share(slow.count, busiest.response.count)), seconds(slow.from_ns / 1e9));
     let unread = share(busiest.read_wait.sum_ns, busiest.response.sum_ns) >= MOSTLY;
     let held = match unread {
         true => {
@@ -58,7 +49,7 @@ pub(crate) fn tail(case: &Case) -> Option<Remark> {
         detail: format!(
             "{of_all} of the answers at {} took {from} or longer, which is {} of all the time that its clients waited. {held}.{}",
             busiest.name.trim_start_matches("tcp "),
-            percent(part),
+            percent(slow.part),
             followed(case).unwrap_or_default()
         ),
     })

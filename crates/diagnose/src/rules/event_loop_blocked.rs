@@ -2,19 +2,17 @@
 //! One thread serves all clients, and they wait while it is busy with the request of another.
 
 use super::{Check, Checked, Explain, Rule, absent, confidence, evidence, explained, found, too_little};
-use crate::answer::{Gap, Measured};
+use crate::answer::Measured;
 use crate::case::Case;
 use crate::facts::limits::Limits;
-use crate::facts::profile::Profile;
-use crate::facts::requests::Requests;
+use crate::facts::profile::{Place, Profile};
 use crate::facts::stacks::Stacks;
 use crate::judgement::full::FULL;
 use crate::judgement::paths::Felt;
-use crate::statistics::share;
-use crate::verdict::{Explains, Finding, Subject};
+use crate::verdict::{Finding, Subject};
 use crate::walk::Kind;
 use crate::walk::paths::{Part, What};
-use crate::wording::{count, percent, seconds, short};
+use crate::wording::{percent, seconds, short};
 
 pub(super) static RULE: Rule = Rule {
     cause: "event-loop-blocked",
@@ -64,21 +62,17 @@ fn check(case: &Case) -> Checked {
     let comm = of_thread.map_or_else(String::new, |t| t.comm.clone());
     let headline = format!(
         "{} wait {} of {} while the one thread that serves them computes for others",
-        whose(&felt),
+        felt.whose(),
         seconds(felt.mean_ns() * part / 1e9),
         seconds(felt.mean_ns() / 1e9)
     );
     let function = function(case, (pid, tid));
     let place = function.as_deref().map_or("what it computes for long".to_string(), short);
     found(
-        finding(case, &felt, (pid, tid, comm), (part, busy), function)?,
+        finding(case, &felt, (pid, tid, comm), (part, busy), function),
         headline,
         format!("take {place} out of the loop"),
     )
-}
-
-fn whose(felt: &Felt) -> &'static str {
-    if felt.of_slow { "slow requests" } else { "requests" }
 }
 
 /// Whether the thread computed for another request, before this one's turn came.
@@ -89,7 +83,7 @@ fn is_others_turn(part: &Part) -> bool {
 /// Where the thread spends most of its CPU time, if that has a name.
 fn function(case: &Case, thread: (u32, u32)) -> Option<String> {
     let (profile, stacks) = (case.fact::<Profile>().ok()?, case.fact::<Stacks>().ok()?);
-    let of_thread = |place: &crate::facts::profile::Place| (place.pid, place.tid) == thread && !place.kernel;
+    let of_thread = |place: &Place| (place.pid, place.tid) == thread && !place.kernel;
     let functions = profile.functions(&stacks, of_thread);
     functions.into_iter().max_by_key(|f| f.credited).filter(|f| f.named).map(|f| f.name)
 }
@@ -100,38 +94,25 @@ fn finding(
     (pid, tid, comm): (u32, u32, String),
     (part, busy): (f64, f64),
     function: Option<String>,
-) -> Result<Finding, Gap> {
-    let requests = case.fact::<Requests>()?;
-    let waited = requests.busiest().map_or(0.0, |busiest| busiest.response.sum_ns / 1e9);
-    let of_slow = if felt.of_slow { share(felt.group().ns, felt.all().ns) } else { 1.0 };
+) -> Finding {
     let mostly = function.map_or(String::new(), |name| format!(" Most of its CPU time is in {}.", short(&name)));
-    Ok(Finding {
+    let mut measured = felt.evidence("of it, while the thread computed for others", part);
+    measured.push(evidence("the thread, on a CPU", busy * 100.0, "%", "", format!("pidstat -t -p {pid} 1")));
+    Finding {
         cause: RULE.cause.into(),
         confidence: confidence(case, 2),
         summary: format!(
-            "Of {} {} that were followed from end to end, the response time was {} on average; for {} of it thread {comm} \
-             (tid {tid}), which serves all, computed for others.{mostly}",
-            count(felt.group().requests as f64),
-            whose(felt),
-            seconds(felt.mean_ns() / 1e9),
+            "{}; for {} of it thread {comm} (tid {tid}), which serves all, computed for others.{mostly}",
+            felt.words(),
             percent(part)
         ),
         subject: Subject { pid: Some(pid), tid: Some(tid), comm: Some(comm), ..Subject::default() },
-        explains: Explains {
-            share: part,
-            of: format!("response time of {}", whose(felt)),
-            seconds: waited * of_slow * part,
-        },
-        evidence: vec![
-            evidence("followed from end to end", felt.group().requests as f64, "requests", "", ""),
-            evidence("their response time, on average", felt.mean_ns() / 1e9, "s", "", ""),
-            evidence("of it, while the thread computed for others", part * 100.0, "%", "a small part", ""),
-            evidence("the thread, on a CPU", busy * 100.0, "%", "", format!("pidstat -t -p {pid} 1")),
-        ],
+        explains: felt.explains(case, part),
+        evidence: measured,
         remedy: RULE.explain.what_to_do.into(),
         check: "The slowest answers come down to what their own work takes, at the same load.".into(),
         ..Finding::default()
-    })
+    }
 }
 
 #[cfg(test)]

@@ -23,8 +23,10 @@ use super::timelines::Timelines;
 use super::{Walk, chains};
 use crate::answer::Gap;
 use crate::case::{Case, Fact};
+use crate::facts::requests::slow_from_ns;
 use crate::facts::stacks::Stacks;
 use crate::statistics::share;
+use back::Back;
 use tree::Tree;
 pub use tree::{Part, What};
 use whole::Whole;
@@ -54,7 +56,7 @@ pub struct Paths {
     pub half: Group,
     /// The slowest one in a hundred.
     pub slow: Group,
-    /// Those that take much longer than half of them, and so long that somebody feels it.
+    /// Those that are slow beside the others.
     pub tail: Group,
     /// The slowest.
     pub worst: Group,
@@ -101,31 +103,26 @@ impl Fact for RequestPaths {
         for request in whole.asked.iter().rev().take(MOST) {
             by_port.entry(request.port).or_default().push(request);
         }
-        let of = |(port, requests)| paths(&walk, &context, &whole, port, requests);
+        let mut back = Back::new(&context, &whole);
+        let of = |(port, requests)| paths(&walk, &mut back, port, requests);
         let mut ports: Vec<Paths> = by_port.into_iter().map(of).collect();
         ports.sort_by_key(|paths| std::cmp::Reverse(paths.all.requests));
         Ok(Self { ports })
     }
 }
 
-/// Longer is felt, ns.
-pub const FELT_NS: u64 = 10_000_000;
-
-/// Longer than half of the answers, so many times, is another kind of answer.
-pub const ANOTHER_KIND: u64 = 10;
-
 /// How far around the middle requests are taken for usual ones, of all.
 const AROUND: f64 = 0.1;
 
-fn paths(walk: &Walk, context: &Context<'_, '_>, whole: &Whole<'_>, port: u32, mut requests: Vec<&Request>) -> Paths {
+fn paths(walk: &Walk, back: &mut Back<'_, '_>, port: u32, mut requests: Vec<&Request>) -> Paths {
     requests.sort_by_key(|request| whole::length_ns(request));
     let number = requests.len();
     let at = |part: f64| (number as f64 * part) as usize;
-    let much_longer = FELT_NS.max(whole::length_ns(requests[number / 2]) * ANOTHER_KIND);
-    let tail = requests.partition_point(|request| whole::length_ns(request) < much_longer);
-    let group = |from: usize, until: usize| {
+    let slow_from_ns = slow_from_ns(whole::length_ns(requests[number / 2]) as f64);
+    let tail = requests.partition_point(|request| (whole::length_ns(request) as f64) < slow_from_ns);
+    let mut group = |from: usize, until: usize| {
         let mut tree = Tree::default();
-        requests[from..until].iter().for_each(|request| back::walk(context, whole, request, &mut tree));
+        requests[from..until].iter().for_each(|request| back.walk(request, &mut tree));
         tree.group(|nodes| chains::of_nodes(walk, nodes))
     };
     Paths {

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //! One request, walked backwards.
 
-use recording::tables::Request;
+use std::collections::BTreeMap;
+
+use recording::tables::{Request, Thread};
 
 use super::tree::Tree;
 use super::whole::{Whole, length_ns};
-use crate::case::Case;
 use crate::syscall::{Family, family};
 use crate::walk::context::Context;
 use crate::walk::waits::Wait;
@@ -26,33 +27,54 @@ struct At {
     ns: f64,
 }
 
-struct Back<'a, 'r> {
+/// What all walks need.
+pub struct Back<'a, 'r> {
     context: &'a Context<'a, 'r>,
     whole: &'a Whole<'r>,
-    request: &'a Request,
-    tree: &'a mut Tree,
+    /// One for all: its bound on steps is one for the whole recording.
+    walker: Walker<'a, 'r>,
+    /// Process and name of each thread, as the ledger has them.
+    names: BTreeMap<u32, (u32, String)>,
+}
+
+impl<'a, 'r> Back<'a, 'r> {
+    pub fn new(context: &'a Context<'a, 'r>, whole: &'a Whole<'r>) -> Self {
+        let rows = context.case.recording.rows::<Thread>();
+        let names = rows.iter().map(|row| (row.tid, (row.pid, kind_of_thread(&row.comm)))).collect();
+        Self { context, whole, walker: Walker::new(context), names }
+    }
+
+    /// Adds the parts of a request.
+    pub fn walk(&mut self, request: &Request, tree: &mut Tree) {
+        tree.begin(length_ns(request) as f64);
+        let end = request.t_ns as f64;
+        let read = (request.read_ns as f64).min(end);
+        let (context, whole) = (self.context, self.whole);
+        let mut path = OnePath { all: self, context, whole, request, tree, read };
+        let mut at = At { tid: request.ended_tid, ns: end };
+        for _ in 0..MAX_HOPS {
+            if at.ns <= read {
+                break;
+            }
+            at = path.step(at);
+        }
+        path.inside(at.tid, (read, at.ns));
+        path.is_at(request.began_tid, (request.began_ns as f64, read), true);
+    }
+}
+
+/// The walk of one request.
+struct OnePath<'p, 'a, 'r> {
+    all: &'p mut Back<'a, 'r>,
+    context: &'a Context<'a, 'r>,
+    whole: &'a Whole<'r>,
+    request: &'p Request,
+    tree: &'p mut Tree,
     /// When what was asked was read.
     read: f64,
 }
 
-/// Adds the parts of a request.
-pub fn walk<'r>(context: &Context<'_, 'r>, whole: &Whole<'r>, request: &Request, tree: &mut Tree) {
-    tree.begin(length_ns(request) as f64);
-    let end = request.t_ns as f64;
-    let read = (request.read_ns as f64).min(end);
-    let mut back = Back { context, whole, request, tree, read };
-    let mut at = At { tid: request.ended_tid, ns: end };
-    for _ in 0..MAX_HOPS {
-        if at.ns <= read {
-            break;
-        }
-        at = back.step(at);
-    }
-    back.inside(at.tid, (read, at.ns));
-    back.is_at(request.began_tid, (request.began_ns as f64, read), true);
-}
-
-impl Back<'_, '_> {
+impl OnePath<'_, '_, '_> {
     /// Explains the time before `at`, back to where somebody else had the request or the same thread began to wait.
     fn step(&mut self, at: At) -> At {
         let woken = self.context.timelines.last_wait(at.tid, at.ns).filter(|wait| wait.end() > self.read);
@@ -104,7 +126,7 @@ impl Back<'_, '_> {
         let node = self.tree.side(false).waits.entry(who).or_default();
         (node.ns, node.waits, node.number) = (node.ns + ns, node.waits + 1, node.number + 1.0);
         match waiter {
-            Some(wait) => Walker::new(self.context).follow(wait.row, (began, came), ns, node),
+            Some(wait) => self.all.walker.follow(wait.row, (began, came), ns, node),
             None => node.end(unseen(question.pid), ns),
         }
         At { tid: question.began_tid, ns: began.max(self.read) }
@@ -159,7 +181,7 @@ impl Back<'_, '_> {
             who.fd_kind = kind.to_string();
         }
         let node = self.context.book_on(who, wait.row, ns, waits);
-        Walker::new(self.context).follow(wait.row, span, ns, node);
+        self.all.walker.follow(wait.row, span, ns, node);
     }
 
     /// A thread was awake; before it last had to do with another request, it was not at this one, unless it had read it by then.
@@ -185,7 +207,7 @@ impl Back<'_, '_> {
         }
         for part in activity.waits {
             let node = self.context.book(part.row, part.length(), &mut side.waits);
-            Walker::new(self.context).follow(part.row, part.span, part.length(), node);
+            self.all.walker.follow(part.row, part.span, part.length(), node);
         }
     }
 
@@ -195,16 +217,12 @@ impl Back<'_, '_> {
     }
 
     fn thread(&self, tid: u32) -> (u32, String) {
-        let known = self.context.timelines.waits_of(tid).first().map(|wait| (wait.row.pid, wait.row.comm.as_str()));
-        let (pid, comm) = known.unwrap_or_else(|| named(self.context.case, tid, self.request.pid));
-        (pid, kind_of_thread(comm))
+        if let Some(known) = self.all.names.get(&tid) {
+            return known.clone();
+        }
+        let waits = self.context.timelines.waits_of(tid).first();
+        waits.map_or((self.request.pid, String::new()), |wait| (wait.row.pid, kind_of_thread(&wait.row.comm)))
     }
-}
-
-/// A thread's process and name, as the ledger has it.
-fn named<'c>(case: &'c Case, tid: u32, pid: u32) -> (u32, &'c str) {
-    let rows = case.recording.rows::<recording::tables::Thread>();
-    rows.iter().find(|row| row.tid == tid).map_or((pid, ""), |row| (row.pid, row.comm.as_str()))
 }
 
 fn unseen(pid: u32) -> End {
