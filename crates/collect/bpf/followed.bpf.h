@@ -8,14 +8,13 @@
 #pragma once
 
 #include "target.bpf.h"
+#include "listening.bpf.h"
 
 /* Threads outside the target that are followed at once, at most; set by user space. */
 const volatile u32 most_followed = 4096;
 
 /* Calls that wait for something to come in; set by user space. */
 const volatile bool asks[CALLS];
-/* Ports at which clients ask the target, a bit each; kept by user space. */
-u64 listening[1024];
 
 /* Whether the target accepted this end of a connection; of Unix sockets the one that has a name. As the walk tells it.
  */
@@ -23,7 +22,7 @@ static __always_inline bool is_our_end(u16 family, u16 own, u16 peer)
 {
 	if (family == AF_UNIX)
 		return own && !peer;
-	return family && listening[own >> 6] >> (own & 63) & 1;
+	return family && is_listening(own);
 }
 
 /* A thread whose waits are looked at. */

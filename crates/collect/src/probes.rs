@@ -61,6 +61,13 @@ pub trait Probe {
     fn detach(&mut self);
 }
 
+/// Says to a program (`bpf/listening.bpf.h`) at which more ports somebody listens.
+pub(crate) fn mark_listening(listening: &mut [u64; 1024], ports: impl IntoIterator<Item = u16>) {
+    for port in ports {
+        listening[usize::from(port >> 6)] |= 1 << (port & 63);
+    }
+}
+
 /// How much of a probe's maps is made: a whole one, or the given part of one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Room {

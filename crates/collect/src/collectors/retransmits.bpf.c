@@ -11,6 +11,7 @@
 #include <bpf/bpf_tracing.h>
 
 #include "socket.bpf.h"
+#include "listening.bpf.h"
 
 #define TCP_CLOSE 7
 #define TCP_LISTEN 10
@@ -56,13 +57,7 @@ struct {
 const volatile u32 network; /* number of the network namespace */
 const volatile bool tells_error; /* the kernel says whether a segment could be sent again */
 const volatile bool tells_reason; /* and why it resets */
-u64 listening[1024]; /* ports at which somebody listens, a bit each; kept by user space */
 u32 own_groups; /* in this slice; user space begins anew with each */
-
-static __always_inline bool is_listening(u16 port)
-{
-	return listening[port >> 6] >> (port & 63) & 1;
-}
 
 static __always_inline bool add_to(struct retransmit_key *key, bool make)
 {
@@ -126,6 +121,7 @@ static __always_inline u16 own_port(const struct sock *sk, u8 state)
 /* Counts what happened to a connection, if it is of the network namespace. */
 static __always_inline void of_connection(const struct sock *sk, struct retransmit_key *key)
 {
+	struct port_pair ports = {};
 	u16 own;
 
 	if (BPF_CORE_READ(sk, __sk_common.skc_net.net, ns.inum) != network)
@@ -137,12 +133,10 @@ static __always_inline void of_connection(const struct sock *sk, struct retransm
 		key->port = own;
 	} else {
 		key->role = MADE;
-		key->family = BPF_CORE_READ(sk, __sk_common.skc_family);
-		key->port = __builtin_bswap16(BPF_CORE_READ(sk, __sk_common.skc_dport));
-		if (key->family == AF_INET)
-			bpf_core_read(key->peer, 4, &sk->__sk_common.skc_daddr);
-		else
-			bpf_core_read(key->peer, 16, &sk->__sk_common.skc_v6_daddr);
+		ports_of_sock((struct sock *)sk, &ports);
+		key->family = ports.family;
+		key->port = ports.remote;
+		__builtin_memcpy(key->peer, ports.peer, sizeof(key->peer));
 	}
 	add(key);
 }

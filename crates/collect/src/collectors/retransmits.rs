@@ -16,7 +16,7 @@ use recording::tables::{Process, Retransmit};
 
 use crate::collector::{Collector, Kept, Kind, Shared, SliceEnd, Slot};
 use crate::courtesy;
-use crate::probes::{Probe, kernel_map, kernel_types, refusal, run_stats};
+use crate::probes::{Probe, kernel_map, kernel_types, mark_listening, refusal, run_stats};
 use crate::samplers::Scope;
 use crate::target::tcp_ports_of;
 
@@ -87,9 +87,7 @@ impl<'o> Retransmits<'o> {
 
     fn listen(&mut self, ports: impl IntoIterator<Item = u16>) {
         let Some(bss) = self.skel.maps.bss_data.as_deref_mut() else { return };
-        for port in ports {
-            bss.listening[usize::from(port >> 6)] |= 1 << (port & 63);
-        }
+        mark_listening(&mut bss.listening, ports);
     }
 
     /// What was counted since the last call, as rows of the slice that ends at `t_ns`.

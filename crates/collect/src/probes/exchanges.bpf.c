@@ -17,6 +17,7 @@
 #include "socket.bpf.h"
 #include "histogram.bpf.h"
 #include "burst.bpf.h"
+#include "listening.bpf.h"
 #include "arrival.bpf.h"
 
 #define TCP_CLOSE 7
@@ -75,7 +76,6 @@ struct group {
 struct group all_groups[GROUPS]; /* the first is of peers for which there was no group left */
 u32 last_group; /* number of the last one that is used */
 u32 stretch; /* number of the time in which connections are followed: between two of them, nobody knows what was said */
-u64 listening[1024]; /* ports at which somebody listens, a bit each; kept by user space */
 
 /* One exchange that ended in a burst. */
 struct request {
@@ -120,11 +120,6 @@ static __always_inline struct exchange_counts *this_cpu(void)
 }
 
 /* --- groups --------------------------------------------------------------------------------- */
-
-static __always_inline bool is_asked_at(u16 port)
-{
-	return listening[port >> 6] >> (port & 63) & 1;
-}
 
 /* The number of a group; 0 = there are too many. */
 static __noinline u32 group_of(const struct group_key *key)
@@ -173,7 +168,7 @@ static __noinline struct exchange *meet(struct sock *sk)
 		c->kept++;
 	ports_of_sock(sk, &ports);
 	key.port = ports.local;
-	key.accepted = is_asked_at(key.port);
+	key.accepted = is_listening(key.port);
 	if (!key.accepted) {
 		key.port = ports.remote;
 		key.family = ports.family;
@@ -204,11 +199,15 @@ static __always_inline struct exchange *of_target(struct sock *sk)
 /* Tells all of an exchange that ends, in a burst. */
 static __always_inline void show(struct sock *sk, struct exchange *e, u64 read, u64 ended, u64 now)
 {
-	struct exchange_counts *c = this_cpu();
+	struct exchange_counts *c;
 	struct task_struct *task;
 	struct request *row;
 
-	if (!c || !in_burst(now))
+	/* First: mostly none is on. */
+	if (!in_burst(now))
+		return;
+	c = this_cpu();
+	if (!c)
 		return;
 	row = bpf_ringbuf_reserve(&requests, sizeof(*row), 0);
 	if (!row) {

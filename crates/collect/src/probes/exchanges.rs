@@ -15,7 +15,7 @@ use plain::Plain;
 
 use super::ledger::Ledger;
 use super::wakeups::Bursts;
-use super::{Probe, kernel_map, kernel_types, refusal, run_stats};
+use super::{Probe, kernel_map, kernel_types, mark_listening, refusal, run_stats};
 use crate::collector::Kept;
 use crate::courtesy;
 
@@ -166,9 +166,7 @@ impl<'o> Exchanges<'o> {
     /// Says at which more ports somebody listens. A connection that was met before stays what it was taken for.
     pub fn listen(&mut self, ports: impl IntoIterator<Item = u16>) {
         let Some(bss) = self.skel.maps.bss_data.as_deref_mut() else { return };
-        for port in ports {
-            bss.listening[usize::from(port >> 6)] |= 1 << (port & 63);
-        }
+        mark_listening(&mut bss.listening, ports);
     }
 
     /// What is new since the last call, by group; groups without anything new are left out.

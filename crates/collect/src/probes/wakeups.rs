@@ -14,7 +14,9 @@ use plain::Plain;
 use recording::tables::Gap;
 
 use super::ledger::Ledger;
-use super::{Probe, Room, comm_of_chars, kernel_map, kernel_types, refusal, run_stats, shapes, user_stack};
+use super::{
+    Probe, Room, comm_of_chars, kernel_map, kernel_types, mark_listening, refusal, run_stats, shapes, user_stack,
+};
 use crate::collector::Kept;
 use crate::{courtesy, host};
 
@@ -220,9 +222,7 @@ impl<'o> Wakeups<'o> {
     pub fn listen<'s>(&mut self, sockets: impl IntoIterator<Item = &'s String>) {
         let Some(bss) = self.skel.maps.bss_data.as_deref_mut() else { return };
         let port = |socket: &String| socket.rsplit(':').next()?.split_whitespace().next()?.parse::<u16>().ok();
-        for port in sockets.into_iter().filter_map(port) {
-            bss.listening[usize::from(port >> 6)] |= 1 << (port & 63);
-        }
+        mark_listening(&mut bss.listening, sockets.into_iter().filter_map(port));
     }
 
     /// Wakeups since the last call.

@@ -73,6 +73,9 @@ impl Lines {
         share(self.user_ns, self.user_ns + self.kernel_ns + self.kernel_in_wait_calls_ns)
     }
 
+    /// Public names of the lines of time on a CPU.
+    pub const ON_CPU: [&str; 4] = ["user", "kernel", "kernel_in_wait_calls", "cpu_unsplit"];
+
     /// Every line that has time, by its public name, ns.
     pub fn named(&self) -> Vec<(&'static str, f64)> {
         let mut lines = vec![

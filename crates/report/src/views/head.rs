@@ -3,6 +3,7 @@
 //!
 //! Not a section: each format gives it its best place, the first lines or the top card.
 
+use diagnose::ledger::threads::Lines;
 use diagnose::verdict::{Verdict, Window};
 
 use crate::numbers;
@@ -114,8 +115,7 @@ fn how_much(verdict: &Verdict) -> String {
 
 /// CPUs that the target had on average.
 fn cores(verdict: &Verdict) -> f64 {
-    const ON_CPU: [&str; 4] = ["user", "kernel", "kernel_in_wait_calls", "cpu_unsplit"];
-    let on_cpu = ON_CPU.iter().filter_map(|line| verdict.ledger.threads.get(*line));
+    let on_cpu = Lines::ON_CPU.iter().filter_map(|line| verdict.ledger.threads.get(*line));
     on_cpu.sum::<f64>() / verdict.window.seconds.max(1e-9)
 }
 

@@ -1,0 +1,10 @@
+/* SPDX-License-Identifier: (GPL-2.0-only OR Apache-2.0) */
+/* Ports at which somebody listens: who is at such an end of a connection accepted it. */
+#pragma once
+
+u64 listening[1024]; /* a bit each; kept by user space */
+
+static __always_inline bool is_listening(u16 port)
+{
+	return listening[port >> 6] >> (port & 63) & 1;
+}
