@@ -10,12 +10,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use recording::counters::{
     self, cgroup_cpu, diskstats, net_dev, netstat, pid, pressure, snmp, softnet_stat, speed, stat,
 };
-use recording::tables::{Call, CallWindow, Counter, Exchange, ExchangeWindow, Sample, Thread};
+use recording::tables::{Call, CallWindow, Counter, Exchange, Sample, Thread};
 
 use super::functions::{Key, Names, own};
 use crate::answer::Gap;
 use crate::case::Case;
 use crate::facts::calls::{is_empty, is_found};
+use crate::facts::requests::Requests;
 use crate::syscall::{Family, family, result_tells};
 
 /// More slices than this are joined: an hour needs no finer ones, and resampling has its price.
@@ -170,8 +171,7 @@ impl Slices {
     }
 
     fn answers(&mut self, case: &Case<'_>) {
-        let followed_ns: f64 = case.recording.rows::<ExchangeWindow>().iter().map(|w| w.length_ns as f64).sum();
-        if followed_ns < case.length_ns() * FOLLOWED {
+        if case.fact::<Requests>().is_ok_and(|requests| requests.followed_ns < case.length_ns() * FOLLOWED) {
             return;
         }
         let rows = case.recording.rows::<Exchange>().iter();
