@@ -10,8 +10,9 @@ use std::time::Duration;
 
 use recording::Recording;
 
-use crate::answer::{Gap, length_ns};
+use crate::answer::{Gap, Unseen, length_ns};
 use crate::comparison::result::Comparison;
+use crate::comparison::{Named, Per, compare};
 
 /// Typed numbers computed from a case: no thresholds, no opinion.
 pub trait Fact: Send + Sync + Sized + 'static {
@@ -22,12 +23,25 @@ pub trait Fact: Send + Sync + Sized + 'static {
     fn compute(case: &Case) -> Result<Self, Gap>;
 }
 
+/// What else is asked of a recording.
+#[derive(Default)]
+pub struct Question<'a> {
+    /// With which recording it is compared, so that rules know what grew.
+    pub baseline: Option<Named<'a>>,
+    /// The operation that makes both comparable.
+    pub per: Per,
+    /// The response time that the owner promises.
+    pub slo: Option<Duration>,
+}
+
 /// One question about one recording.
 pub struct Case<'r> {
     /// The evidence.
     pub recording: &'r Recording,
     /// How it differs from a baseline, where there is one.
     pub comparison: Option<Comparison>,
+    /// Why it cannot be compared with the baseline that was given.
+    pub(crate) not_compared: Option<Gap>,
     /// The response time that its owner promises.
     pub slo: Option<Duration>,
     facts: Mutex<BTreeMap<TypeId, Arc<dyn Any + Send + Sync>>>,
@@ -36,7 +50,18 @@ pub struct Case<'r> {
 impl<'r> Case<'r> {
     /// A case about the whole recording.
     pub fn new(recording: &'r Recording) -> Self {
-        Case { recording, comparison: None, slo: None, facts: Mutex::default() }
+        Self::asked(recording, &Question::default())
+    }
+
+    /// A case about the whole recording, with more to be asked. A baseline that cannot be compared is a gap.
+    pub fn asked(recording: &'r Recording, question: &Question<'_>) -> Self {
+        let now = Named { recording, label: "this recording".into() };
+        let compared = question.baseline.as_ref().map(|baseline| compare(baseline, &now, question.per));
+        let (comparison, not_compared) = match compared.transpose() {
+            Ok(comparison) => (comparison, None),
+            Err(refused) => (None, Some(Gap::new("baseline", Unseen::NotComparable, refused.0))),
+        };
+        Case { recording, comparison, not_compared, slo: question.slo, facts: Mutex::default() }
     }
 
     /// The fact of this type, computed on the first call.

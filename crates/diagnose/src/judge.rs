@@ -4,13 +4,11 @@
 mod by_path;
 
 use std::collections::BTreeMap;
-use std::time::Duration;
 
 use recording::{Recording, tables};
 
-use crate::answer::{Gap, Host, Reason, RequestTimes, RuledOut, SCHEMA, TOOL, Target, Unseen, Window};
+use crate::answer::{Gap, Host, Reason, RequestTimes, RuledOut, SCHEMA, TOOL, Target, Window};
 use crate::case::Case;
-use crate::comparison::{Named, Per, compare};
 use crate::facts::limits::Limits;
 use crate::facts::quality::Quality;
 use crate::facts::requests::Requests;
@@ -30,42 +28,18 @@ pub fn diagnose(recording: &Recording) -> Verdict {
     judge(&Case::new(recording))
 }
 
-/// What else is asked of a recording.
-#[derive(Default)]
-pub struct Question<'a> {
-    /// With which recording it is compared, so that rules know what grew.
-    pub baseline: Option<Named<'a>>,
-    /// The operation that makes both comparable.
-    pub per: Per,
-    /// The response time that the owner promises.
-    pub slo: Option<Duration>,
-}
-
-/// The same with more to be asked. A pair that cannot be compared is a gap.
-pub fn diagnose_with(recording: &Recording, question: &Question<'_>) -> Verdict {
-    let now = Named { recording, label: "this recording".into() };
-    let comparison = question.baseline.as_ref().map(|baseline| compare(baseline, &now, question.per));
-    let (comparison, refused) = match comparison.transpose() {
-        Ok(comparison) => (comparison, None),
-        Err(refused) => (None, Some(Gap::new("baseline", Unseen::NotComparable, refused.0))),
-    };
-    let mut case = Case::new(recording);
-    (case.comparison, case.slo) = (comparison, question.slo);
-    let mut verdict = judge(&case);
-    verdict.gaps.extend(refused);
-    verdict
-}
-
-/// Counts the capture's cost anew, for a recording to which rows of table `cost` came after the verdict was made. A verdict
-/// that is made of the recording later has the same.
-pub fn recount_cost(verdict: &mut Verdict, recording: &Recording) {
-    let all_ns: f64 = recording.rows::<tables::Cost>().iter().map(|c| c.cpu_ns as f64).sum();
+/// Adds to the capture's cost what making the verdict cost, which is known once it is made. A verdict that is made of the
+/// recording later, with that row in it, says the same.
+pub fn add_cost(verdict: &mut Verdict, recording: &Recording, more: &tables::Cost) {
+    let rows = recording.rows::<tables::Cost>().iter().chain([more]);
+    let all_ns: f64 = rows.map(|c| c.cpu_ns as f64).sum();
     let cost = &mut verdict.cost;
     cost.cpu_seconds = all_ns / 1e9;
     cost.share_of_machine = ratio(cost.cpu_seconds, verdict.window.seconds * f64::from(recording.meta.host.cpus));
 }
 
-fn judge(case: &Case<'_>) -> Verdict {
+/// The verdict of a case: the same as [`diagnose`] for whoever asks more, or goes on asking the case for facts.
+pub fn judge(case: &Case<'_>) -> Verdict {
     let recording = case.recording;
     let mut asked = Asked::default();
     // A recording of the whole host names no target whose time could be explained.
@@ -85,6 +59,7 @@ fn judge(case: &Case<'_>) -> Verdict {
     asked.gaps.extend(hidden_queues::gap_of(case));
     asked.gaps.extend(slo::unseen(case));
     asked.gaps.dedup();
+    asked.gaps.extend(case.not_compared.clone());
     Verdict {
         schema: SCHEMA,
         tool: TOOL.to_string(),

@@ -24,8 +24,8 @@ pub mod walk;
 mod wording;
 pub mod words;
 
-pub use case::{Case, Fact};
-pub use judge::{Question, diagnose, diagnose_with, recount_cost};
+pub use case::{Case, Fact, Question};
+pub use judge::{add_cost, diagnose, judge};
 pub use part::{Part, cut};
 pub use rules::{Explain, causes, explain};
 pub use words::words;

@@ -43,16 +43,13 @@ impl Recording {
         writer.seal(&self.meta)
     }
 
-    /// Adds rows that could not be known before it was read, such as what reading it cost; in its folder too, if it is kept.
+    /// Adds rows in the folder that it was read from, which could not be known before, such as what reading it cost.
     ///
     /// # Errors
     /// The disk is full.
-    pub fn amend<T: Table + Send + Sync>(&mut self, dir: Option<&Path>, rows: Vec<T>) -> Result<()> {
-        self.tables.extend(rows);
-        match dir {
-            Some(dir) => write::amend(dir, &mut self.meta, self.tables.rows::<T>()),
-            None => Ok(()),
-        }
+    pub fn amend<T: Table + Send + Sync>(&self, dir: &Path, rows: &[T]) -> Result<()> {
+        let all: Vec<&T> = self.rows::<T>().iter().chain(rows).collect();
+        write::amend(dir, self.meta.clone(), &all)
     }
 
     /// Appends all its rows to a recording that is being written.

@@ -160,10 +160,10 @@ fn properties(bytes: u64) -> Result<WriterProperties> {
 }
 
 /// Adds rows to a table that is sealed. A reader finds the recording whole at every step of it.
-pub(crate) fn amend<T: Table>(dir: &Path, meta: &mut Meta, rows: &[T]) -> Result<()> {
+pub(crate) fn amend<T: Table>(dir: &Path, mut meta: Meta, rows: &[&T]) -> Result<()> {
     let name = format!("{}.{SEALED}", T::NAME);
     meta.files.remove(&name);
-    write_meta(dir, meta)?;
+    write_meta(dir, &meta)?;
     let mut stream = Stream::create::<T>(dir)?;
     let failed = |e: anyhow::Error| disk::failed(&format!("add to table `{}`", T::NAME), dir, e);
     let batch = serde_arrow::to_record_batch(&stream.fields, &rows).map_err(|e| failed(e.into()))?;
@@ -172,7 +172,7 @@ pub(crate) fn amend<T: Table>(dir: &Path, meta: &mut Meta, rows: &[T]) -> Result
     drop(stream);
     let sum = seal_table(dir, T::NAME).map_err(failed)?;
     meta.files.insert(name, sum);
-    write_meta(dir, meta)
+    write_meta(dir, &meta)
 }
 
 /// Writes the first description. Of two captures into one folder at the same moment only one can make

@@ -37,13 +37,13 @@ fn sealed_and_unsealed_read_the_same() {
 fn rows_that_come_after_the_seal_are_read_too() {
     let dir = tempfile::tempdir().unwrap();
     write(dir.path()).seal(&Meta { length_ns: 5, ..Meta::default() }).unwrap();
-    let mut recording = open(dir.path()).unwrap();
-    recording.amend(Some(dir.path()), vec![sample(4, None)]).unwrap();
-    recording.amend(Some(dir.path()), vec![Thread { tid: 9, ..Thread::default() }]).unwrap();
+    let first = open(dir.path()).unwrap();
+    first.amend(dir.path(), &[sample(4, None)]).unwrap();
+    open(dir.path()).unwrap().amend(dir.path(), &[Thread { tid: 9, ..Thread::default() }]).unwrap();
     let again = open(dir.path()).unwrap();
-    assert_eq!(again.rows::<Sample>(), recording.rows::<Sample>());
+    assert_eq!(again.rows::<Sample>()[..3], *first.rows::<Sample>());
     assert_eq!((again.rows::<Sample>().len(), again.rows::<Thread>()[0].tid), (4, 9));
-    assert!(again.meta == recording.meta && again.meta.sealed && again.meta.length_ns == 5);
+    assert!(again.meta.sealed && again.meta.length_ns == 5);
     assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 4, "three tables and the description");
 }
 

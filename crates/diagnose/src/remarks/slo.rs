@@ -60,11 +60,11 @@ mod tests {
 
     use recording::text::parse;
 
-    use crate::{Question, diagnose_with};
+    use crate::{Case, Question, judge};
 
     fn judged(slo_ms: u64, text: &str) -> crate::verdict::Verdict {
         let question = Question { slo: Some(Duration::from_millis(slo_ms)), ..Question::default() };
-        diagnose_with(&parse(text).unwrap(), &question)
+        judge(&Case::asked(&parse(text).unwrap(), &question))
     }
 
     const TEXT: &str = "meta host.arch=x86_64 length_ns=1e9 target.pids=[1] target.listen=[\"tcp 0.0.0.0:80\"]

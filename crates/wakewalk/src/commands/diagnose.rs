@@ -34,7 +34,8 @@ pub fn run(args: &args::Diagnose) -> Result<()> {
     match &plan.source {
         Source::Saved(dir) => {
             let (recording, _) = parts::open(dir, args.at)?;
-            draw(args, &recording, baseline, &judge(args, &recording, baseline))
+            let case = case(args, &recording, baseline);
+            draw(args, &case, baseline, &diagnose::judge(&case))
         }
         Source::Running(target) => live(args, baseline, |dir| capture(&plan, target, None, dir)),
         Source::Started(command) => {
@@ -45,9 +46,9 @@ pub fn run(args: &args::Diagnose) -> Result<()> {
     }
 }
 
-fn judge(args: &args::Diagnose, recording: &Recording, baseline: Option<&Baseline>) -> Verdict {
+fn case<'r>(args: &args::Diagnose, recording: &'r Recording, baseline: Option<&Baseline>) -> Case<'r> {
     let question = Question { baseline: baseline.map(Baseline::named), per: Per::Auto, slo: args.slo };
-    diagnose::diagnose_with(recording, &question)
+    Case::asked(recording, &question)
 }
 
 /// A capture always goes through a recording on disk; without --save it is gone afterwards. The verdict is made beside the
@@ -61,11 +62,15 @@ fn live(
     let dir = args.save.as_deref().or(temporary.as_ref().map(TempDir::path)).context("no folder to record in")?;
     let afterwards = capture(dir)?;
     courtesy::during(courtesy::PATIENCE, || {
-        let mut recording = recording::open(dir)?;
-        let mut verdict = judge(args, &recording, baseline);
-        recording.amend(args.save.as_deref(), vec![afterwards.so_far()])?;
-        diagnose::recount_cost(&mut verdict, &recording);
-        draw(args, &recording, baseline, &verdict)
+        let recording = recording::open(dir)?;
+        let case = case(args, &recording, baseline);
+        let mut verdict = diagnose::judge(&case);
+        let cost = afterwards.so_far();
+        diagnose::add_cost(&mut verdict, &recording, &cost);
+        if let Some(dir) = &args.save {
+            recording.amend(dir, &[cost])?;
+        }
+        draw(args, &case, baseline, &verdict)
     })
 }
 
@@ -130,16 +135,15 @@ fn capture(plan: &Plan, target: &Target, started: Option<Started>, dir: &Path) -
     .inspect_err(|_| remove_unsealed(dir))
 }
 
-fn sections(recording: &Recording, baseline: Option<&Baseline>, verdict: &Verdict) -> Vec<Section> {
-    let case = Case::new(recording);
+fn sections(case: &Case<'_>, baseline: Option<&Baseline>, verdict: &Verdict) -> Vec<Section> {
     let before = baseline.map(|baseline| Case::new(&baseline.recording));
     let compared = before.as_ref().zip(verdict.comparison.as_ref());
-    let compared = compared.map(|(before, comparison)| Compared { comparison, cases: [before, &case] });
-    report::sections(&Material::new(verdict, &case), compared.as_ref())
+    let compared = compared.map(|(before, comparison)| Compared { comparison, cases: [before, case] });
+    report::sections(&Material::new(verdict, case), compared.as_ref())
 }
 
-fn draw(args: &args::Diagnose, recording: &Recording, baseline: Option<&Baseline>, verdict: &Verdict) -> Result<()> {
-    let sections = sections(recording, baseline, verdict);
+fn draw(args: &args::Diagnose, case: &Case<'_>, baseline: Option<&Baseline>, verdict: &Verdict) -> Result<()> {
+    let sections = sections(case, baseline, verdict);
     print(args, verdict, &sections).context("failed to print the verdict")?;
     // The verdict first: a page that cannot be written must not cost it.
     if let Some(file) = &args.html {

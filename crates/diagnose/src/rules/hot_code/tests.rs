@@ -281,7 +281,7 @@ fn quiet(score: f64) -> recording::Recording {
 
 fn against(baseline: &recording::Recording, now: &recording::Recording) -> crate::verdict::Verdict {
     let baseline = crate::comparison::Named { recording: baseline, label: "before".into() };
-    crate::diagnose_with(now, &crate::Question { baseline: Some(baseline), ..crate::Question::default() })
+    crate::judge(&crate::Case::asked(now, &crate::Question { baseline: Some(baseline), ..crate::Question::default() }))
 }
 
 #[test]
