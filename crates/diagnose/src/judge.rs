@@ -79,6 +79,7 @@ pub fn judge(case: &Case<'_>) -> Verdict {
         coverage: quality.as_ref().map_or_else(Default::default, |q| q.coverage.clone()),
         cost: quality.as_ref().map_or_else(Default::default, |q| q.cost.clone()),
         slo: slo::held(case),
+        timeline: Vec::new(),
         comparison: case.comparison.clone(),
     }
 }

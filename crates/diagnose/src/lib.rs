@@ -19,6 +19,7 @@ pub mod rules;
 mod runtimes;
 mod statistics;
 pub mod syscall;
+pub mod timeline;
 pub mod verdict;
 pub mod walk;
 mod wording;

@@ -55,6 +55,9 @@ pub struct Verdict {
     /// Whether a promised response time was kept; left out where none was given, or no answer was seen.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub slo: Option<Slo>,
+    /// The verdict of each part, where they were asked for.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub timeline: Vec<Moment>,
     /// How it differs from the baseline; left out where none was given.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub comparison: Option<Comparison>,
@@ -84,6 +87,27 @@ pub struct Slo {
     pub missed: f64,
     /// At most one in a hundred did.
     pub kept: bool,
+}
+
+/// What a part of a recording says by itself.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Moment {
+    /// Where it begins, seconds from the window's start.
+    pub from: f64,
+    /// Where it ends.
+    pub to: f64,
+    /// Its verdict, as for the whole.
+    pub verdict: String,
+    /// That in one line.
+    pub headline: String,
+    /// What its first finding explains, 0 to 1; null where nothing was found.
+    pub share: Option<f64>,
+    /// CPUs that the target used.
+    pub cores: f64,
+    /// Response time at the endpoint at which clients ask most, seconds; null where no request was seen.
+    pub p50: Option<f64>,
+    /// The same that 99 % of the answers kept.
+    pub p99: Option<f64>,
 }
 
 /// One cause that was found.

@@ -23,6 +23,7 @@ mod ruled_out;
 mod series;
 pub(crate) mod thread_names;
 mod threads;
+mod timeline;
 mod waits;
 mod walk;
 
@@ -52,7 +53,7 @@ impl<'a> Material<'a> {
 pub type View = fn(&Material<'_>) -> Option<Section>;
 
 /// What was found: the views with which the report begins.
-const FOUND: &[View] = &[requests::view, paths::view, ledger::view, evidence::view, also::view];
+const FOUND: &[View] = &[timeline::view, requests::view, paths::view, ledger::view, evidence::view, also::view];
 
 /// What it was found in, in the order of the report.
 const FOUND_IN: &[View] = &[

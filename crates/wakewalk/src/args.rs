@@ -74,6 +74,10 @@ pub struct Diagnose {
     #[arg(long, value_name = "FROM..TO", value_parser = part,
         conflicts_with_all = ["pid", "port", "unit", "cgroup", "comm", "command"])]
     pub at: Option<Part>,
+    /// Also give the verdict of each part of this length, such as 10s: when it began, and when it was over.
+    #[arg(long, value_name = "TIME", value_parser = length,
+        conflicts_with_all = ["pid", "port", "unit", "cgroup", "comm", "command"])]
+    pub every: Option<Duration>,
     /// Also compare with this recording of the same service: what has changed since.
     #[arg(long, value_name = "DIR")]
     pub baseline: Option<PathBuf>,

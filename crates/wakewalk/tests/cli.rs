@@ -152,6 +152,9 @@ fn a_saved_recording_replays_to_the_same_bytes() {
         refused(&["diagnose", "--from", saved.to_str().unwrap(), "--at", "7s..9s"]).contains("nothing between 7.0 s")
     );
     assert!(refused(&["diagnose", "--pid", "1", "--at", "0s..1s"]).contains("--from"));
+    let moments = verdict(&["--from", saved.to_str().unwrap(), "--every", "1s"]).timeline;
+    assert!(moments.first().is_some_and(|first| first.from == 0.0 && first.to > 0.5), "{moments:?}");
+    assert!(refused(&["diagnose", "--from", saved.to_str().unwrap(), "--every", "1ms"]).contains("take 1s or more"));
 }
 
 #[test]

@@ -11,6 +11,7 @@ use collect::courtesy;
 use collect::probes::Room;
 use collect::target::Target;
 use diagnose::comparison::{self, Named, Per};
+use diagnose::timeline::timeline;
 use diagnose::verdict::Verdict;
 use diagnose::{Case, Question};
 use recording::{Meta, Recording, Writer};
@@ -35,7 +36,11 @@ pub fn run(args: &args::Diagnose) -> Result<()> {
         Source::Saved(dir) => {
             let (recording, _) = parts::open(dir, args.at)?;
             let case = case(args, &recording, baseline);
-            draw(args, &case, baseline, &diagnose::judge(&case))
+            let mut verdict = diagnose::judge(&case);
+            if let Some(every) = args.every {
+                verdict.timeline = timeline(&recording, every, args.slo).context("failed to make the timeline")?;
+            }
+            draw(args, &case, baseline, &verdict)
         }
         Source::Running(target) => live(args, baseline, |dir| capture(&plan, target, None, dir)),
         Source::Started(command) => {

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+//! When it began: the verdict of each part of a recording, one after the other.
+
+use std::fmt;
+use std::time::Duration;
+
+use recording::Recording;
+
+use crate::answer::RequestTimes;
+use crate::case::{Case, Question};
+use crate::facts::limits::Limits;
+use crate::judge;
+use crate::part::{Part, cut};
+use crate::verdict::Moment;
+
+/// Verdicts that one reader looks through, and that are made in seconds.
+const MOST: u32 = 500;
+
+/// Why there is no timeline, as a sentence.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TooMany(String);
+
+impl fmt::Display for TooMany {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for TooMany {}
+
+/// The verdicts of parts of `every` length, to the nearest slices. Each is made of its part alone, as if nothing else had been
+/// recorded.
+///
+/// # Errors
+/// There would be too many; the sentence says which length would do.
+pub fn timeline(recording: &Recording, every: Duration, slo: Option<Duration>) -> Result<Vec<Moment>, TooMany> {
+    let whole = Duration::from_nanos(recording.meta.length_ns);
+    if every.is_zero() || every < whole / MOST {
+        let (seconds, least) = (whole.as_secs(), (whole / MOST).as_secs() + 1);
+        return Err(TooMany(format!(
+            "parts of {every:?} of a recording of {seconds} s are more than the {MOST} that one timeline has; take \
+             {least}s or more"
+        )));
+    }
+    let step = u64::try_from(every.as_nanos()).unwrap_or(u64::MAX).max(1);
+    let starts = (0..recording.meta.length_ns).step_by(usize::try_from(step).unwrap_or(usize::MAX));
+    Ok(starts.filter_map(|from_ns| moment(recording, from_ns, from_ns.saturating_add(step), slo)).collect())
+}
+
+/// `None` = no slice of the recording lies mostly in this part.
+fn moment(recording: &Recording, from_ns: u64, to_ns: u64, slo: Option<Duration>) -> Option<Moment> {
+    let (part, from_ns) = cut(recording, Part { from_ns, to_ns }).ok()?;
+    let case = Case::asked(&part, &Question { slo, ..Question::default() });
+    let verdict = judge(&case);
+    let asked = verdict.requests.iter().filter(|r| r.role == "accepted").max_by_key(|r| r.exchanges);
+    let seconds = |at: fn(&RequestTimes) -> f64| asked.map(at);
+    Some(Moment {
+        from: from_ns as f64 / 1e9,
+        to: (from_ns + part.meta.length_ns) as f64 / 1e9,
+        share: verdict.findings.first().map(|finding| finding.explains.share),
+        verdict: verdict.verdict,
+        headline: verdict.headline,
+        cores: case.fact::<Limits>().map_or(0.0, |limits| limits.cores),
+        p50: seconds(|r| r.seconds.p50),
+        p99: seconds(|r| r.seconds.p99),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use recording::text::parse;
+
+    use super::*;
+
+    const TEXT: &str =
+        "meta host.arch=x86_64 host.cpus=2 length_ns=4e9 target.pids=[1] target.listen=[\"tcp 0.0.0.0:80\"]
+        thread t_ns=1e9 pid=1 tid=1 wall_ns=1e9 cpu_ns=1e8 blocked_ns=9e8
+        thread t_ns=2e9 pid=1 tid=1 wall_ns=1e9 cpu_ns=1e8 blocked_ns=9e8
+        thread t_ns=3e9 pid=1 tid=1 wall_ns=1e9 cpu_ns=1e8 run_queue_ns=9e8
+        thread t_ns=4e9 pid=1 tid=1 wall_ns=1e9 cpu_ns=1e8 run_queue_ns=9e8
+        exchange t_ns=3e9 role=accepted port=80 stage=response count=10 sum_ns=2e9 length_ns=[200000000] counts=[10]";
+
+    #[test]
+    fn each_part_has_its_own() {
+        let moments = timeline(&parse(TEXT).unwrap(), Duration::from_secs(2), None).unwrap();
+        let when: Vec<_> = moments.iter().map(|m| (m.from, m.to)).collect();
+        assert_eq!(when, [(0.0, 2.0), (2.0, 4.0)]);
+        assert!(moments[0].p99.is_none() && moments[1].p99.is_some_and(|p99| (0.1..0.3).contains(&p99)));
+        assert!(moments.iter().all(|m| (m.cores - 0.1).abs() < 0.02), "{moments:?}");
+    }
+
+    #[test]
+    fn too_many_are_refused() {
+        let long = parse("meta length_ns=600e9").unwrap();
+        let refused = timeline(&long, Duration::from_secs(1), None).err().unwrap();
+        assert!(refused.0.ends_with("take 2s or more"), "{}", refused.0);
+        assert_eq!(timeline(&long, Duration::from_secs(2), None), Ok(vec![]));
+    }
+}
