@@ -18,6 +18,14 @@ fn main() -> io::Result<()> {
     write(&corpora.join("proc"), collect::fuzzing::seeds_of_proc())?;
     let events = (0..4_u8).flat_map(|kind| [128, 1024, 8192].map(|length| [vec![kind], vec![1; length]].concat()));
     write(&corpora.join("events"), events.collect())?;
+    let asked: [&[u8]; 5] = [
+        b"GET /a/4711?b=c HTTP/1.1\r\n",
+        b"*2\r\n$3\r\nGET\r\n$1\r\nk\r\n",
+        b"Q\0\0\0\x1bselect 1 from accounts\0",
+        b"P\0\0\0\x1ds1\0update t set a = $1\0\0\0",
+        b"\x10\0\0\0\x03select 1 from t",
+    ];
+    write(&corpora.join("labels"), asked.map(<[u8]>::to_vec).into())?;
     let maps = [b"m".to_vec(), fs::read("/proc/self/maps")?].concat();
     let map = b"p10 20 JS:*spin /srv/a b.js:3\n1000 8 main\n".to_vec();
     let elf = [b"e".to_vec(), fs::read(program)?].concat();

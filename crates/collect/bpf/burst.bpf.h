@@ -18,6 +18,15 @@ struct {
 	__type(value, struct burst);
 } bursts SEC(".maps");
 
+/* Whether a burst is on; that does not use an event up. */
+static __always_inline bool burst_is_on(void)
+{
+	u32 zero = 0;
+	struct burst *b = bpf_map_lookup_elem(&bursts, &zero);
+
+	return b && b->left > 0;
+}
+
 /* Whether the event that happens `now` is to be told in full. */
 static __always_inline bool in_burst(u64 now)
 {

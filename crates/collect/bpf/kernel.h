@@ -132,6 +132,7 @@ struct sock {
 	struct socket_wq *sk_wq;
 	struct socket *sk_socket;
 	u8 sk_userlocks; /* which buffers the program has sized itself; a bit field in most kernels */
+	void *sk_user_data; /* of whoever in the kernel uses the socket besides, as a map of sockets does */
 	struct bpf_local_storage *sk_bpf_storage; /* NULL where no program keeps anything about it */
 };
 
@@ -141,6 +142,7 @@ struct inet_sock {
 };
 
 struct inet_connection_sock {
+	const void *icsk_ulp_ops; /* a layer above TCP, as TLS in the kernel is */
 	struct {
 		u8 pingpong; /* above zero while what came is answered within a few jiffies */
 		u32 lrcvtime; /* jiffies at which data came last */
@@ -158,6 +160,7 @@ struct minmax {
 struct tcp_sock {
 	struct inet_connection_sock inet_conn;
 	u64 bytes_received;
+	u64 bytes_sent;
 	u32 rcv_nxt;
 	u32 rcv_wup; /* rcv_nxt when something was sent last */
 	u32 copied_seq; /* up to where the program has read */

@@ -42,6 +42,8 @@ pub struct Plan {
     pub length: Duration,
     /// When to count system calls.
     pub calls: CallCounting,
+    /// Whether requests are labelled by their first bytes.
+    pub labels: bool,
     /// `/`, but for tests.
     pub root: PathBuf,
     /// Name and version of the program, for the recording.

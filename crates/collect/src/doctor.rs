@@ -151,6 +151,7 @@ fn probes() -> Vec<Facility> {
         target: Resolved::default(),
         length: Duration::ZERO,
         calls: CallCounting::Never,
+        labels: false,
         root: "/".into(),
         tool: String::new(),
         room: Room::Whole,

@@ -30,6 +30,11 @@ pub fn events(bytes: &[u8]) {
     }
 }
 
+/// The first bytes of a request, as whoever asks sends them.
+pub fn labels(bytes: &[u8]) {
+    crate::labels::check(bytes);
+}
+
 /// A sample of this process, wherever the bytes say that its thread was.
 fn samples(bytes: &[u8]) {
     let Some(mut raw) = profile::parse(bytes) else { return };
@@ -78,6 +83,11 @@ mod tests {
     #[test]
     fn what_fuzzing_found_in_events() {
         found("events", super::events);
+    }
+
+    #[test]
+    fn what_fuzzing_found_in_labels() {
+        found("labels", super::labels);
     }
 
     #[test]

@@ -17,6 +17,7 @@ pub mod host;
 pub mod host_processes;
 pub mod host_watch;
 pub mod inventory;
+pub mod labels;
 pub mod namespace;
 mod priority;
 pub mod privileges;

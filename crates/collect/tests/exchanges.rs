@@ -3,16 +3,19 @@
 //! `kernel_allows`.
 
 #![allow(clippy::unwrap_used)]
+#![allow(unsafe_code)] // one system call that no safe library here makes
 
-use std::io::{Read, Write};
+use std::fs::File;
+use std::io::{IoSliceMut, Read, Write};
 use std::mem::MaybeUninit;
 use std::net::{Ipv4Addr, Ipv6Addr, TcpListener, TcpStream};
+use std::os::fd::{AsFd, AsRawFd};
 use std::process::id;
 use std::thread::{scope, sleep};
 use std::time::Duration;
 
 use testing::need;
-use wakewalk_collect::probes::exchanges::{Exchanges, Group};
+use wakewalk_collect::probes::exchanges::{Exchanges, Group, Request};
 use wakewalk_collect::probes::ledger::Ledger;
 
 /// Where not even a probe load works there is nothing to test; that is said, not hidden.
@@ -32,7 +35,7 @@ fn seen(listener: &TcpListener, work: impl FnOnce()) -> [Group; 2] {
     let (mut a, mut b) = (MaybeUninit::uninit(), MaybeUninit::uninit());
     let ledger = Ledger::load(&mut a).unwrap();
     let port = listener.local_addr().unwrap().port();
-    let mut exchanges = Exchanges::load(&mut b, &ledger, None, [port]).unwrap();
+    let mut exchanges = Exchanges::load(&mut b, &ledger, None, [port], false).unwrap();
     ledger.seed(&[id()]).unwrap();
     work();
     let all = exchanges.fresh().unwrap();
@@ -112,4 +115,95 @@ fn streams_and_ends_without_an_answer() {
     });
     assert_eq!((accepted.began, accepted.response.count, accepted.more, accepted.pushed), (2, 1, 1, 2), "{accepted:?}");
     assert_eq!((accepted.unanswered, made.began, made.response.count), (1, 2, 1), "{made:?}");
+}
+
+/// Ways in which programs read, by the calls that they make.
+fn ways() -> [(&'static str, fn(&TcpStream) -> usize); 4] {
+    fn read(stream: &TcpStream) -> usize {
+        File::from(stream.as_fd().try_clone_to_owned().unwrap()).read(&mut [0; 512]).unwrap()
+    }
+    fn readv(stream: &TcpStream) -> usize {
+        let (mut head, mut rest) = ([0; 200], [0; 300]);
+        let mut file = File::from(stream.as_fd().try_clone_to_owned().unwrap());
+        file.read_vectored(&mut [IoSliceMut::new(&mut head), IoSliceMut::new(&mut rest)]).unwrap()
+    }
+    fn recv(mut stream: &TcpStream) -> usize {
+        stream.read(&mut [0; 512]).unwrap()
+    }
+    fn recvmsg(stream: &TcpStream) -> usize {
+        let mut bytes = [0_u8; 512];
+        let mut piece = libc::iovec { iov_base: bytes.as_mut_ptr().cast(), iov_len: bytes.len() };
+        // SAFETY: an all-zero message is valid; it names one piece of memory, which outlives the call.
+        let mut message: libc::msghdr = unsafe { std::mem::zeroed() };
+        (message.msg_iov, message.msg_iovlen) = (&raw mut piece, 1);
+        // SAFETY: as above.
+        let read = unsafe { libc::recvmsg(stream.as_raw_fd(), &raw mut message, 0) };
+        usize::try_from(read).unwrap()
+    }
+    [("read", read), ("readv", readv), ("recv", recv), ("recvmsg", recvmsg)]
+}
+
+/// What is told of the openings at a listener while `work` goes on: of clients' questions, and of the target's own.
+fn openings(listener: &TcpListener, with: bool, work: impl FnOnce()) -> [Vec<String>; 2] {
+    let (mut a, mut b) = (MaybeUninit::uninit(), MaybeUninit::uninit());
+    let ledger = Ledger::load(&mut a).unwrap();
+    let address = listener.local_addr().unwrap();
+    let exchanges = Exchanges::load(&mut b, &ledger, None, [address.port()], with).unwrap();
+    ledger.seed(&[id()]).unwrap();
+    work();
+    let all = exchanges.requests().unwrap();
+    let of = |accepted: bool| {
+        let here = |request: &&Request| {
+            request.accepted == accepted && (accepted && request.port == address.port() || request.peer == address)
+        };
+        let text = |request: &Request| String::from_utf8(request.opening.as_ref()?.bytes().to_vec()).ok();
+        all.iter().filter(here).filter_map(text).collect()
+    };
+    [of(true), of(false)]
+}
+
+#[test]
+fn openings_by_every_way_to_read() {
+    need!(kernel_allows());
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+    let question = |way: &str| format!("GET /{way} HTTP/1.1\r\nHost: {}\r\n\r\n", "x".repeat(200));
+    let work = || {
+        for (way, read) in ways() {
+            let (mut asking, mut accepted) = pair(&listener);
+            for _ in 0..2 {
+                asking.write_all(question(way).as_bytes()).unwrap();
+                assert_eq!(read(&accepted), question(way).len());
+                accepted.write_all(b"answered").unwrap();
+                asking.read_exact(&mut [0; 8]).unwrap();
+            }
+        }
+    };
+    let expected: Vec<String> =
+        ways().iter().flat_map(|(way, _)| [&question(way)[..128]; 2].map(String::from)).collect();
+    assert_eq!(openings(&listener, true, work), [expected.clone(), expected]);
+    let none: [Vec<String>; 2] = openings(&listener, false, work);
+    assert_eq!(none, [Vec::<String>::new(), Vec::new()], "nothing is read unless it is wanted");
+}
+
+/// A head of a few bytes and then the rest; and a question that comes in two parts into room for more.
+#[test]
+fn openings_in_parts() {
+    need!(kernel_allows());
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+    let [accepted, made] = openings(&listener, true, || {
+        let (mut asking, mut accepted) = pair(&listener);
+        asking.write_all(b"headrest").unwrap();
+        accepted.read_exact(&mut [0; 4]).unwrap();
+        accepted.read_exact(&mut [0; 4]).unwrap();
+        accepted.write_all(b"answered").unwrap();
+        asking.read_exact(&mut [0; 8]).unwrap();
+        for part in [b"part one", b"part two"] {
+            asking.write_all(part).unwrap();
+            assert_eq!(accepted.read(&mut [b'!'; 64]).unwrap(), 8);
+        }
+        accepted.write_all(b"answered").unwrap();
+        asking.read_exact(&mut [0; 8]).unwrap();
+    });
+    assert_eq!(accepted, ["headrest", "part one"], "only what was read, and never what lies behind it");
+    assert_eq!(made, ["headrest", "part one"]);
 }

@@ -8,8 +8,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use recording::tables::{
-    Burst, Call, CallExample, CallLatency, CallWindow, Connection, Counter, Exchange, ExchangeWindow, Frame, Gap, Loss,
-    Neighbour, Process, Request, Retransmit, Sample, Setting, Stack, Thread, Wait, WaitStack, Wakeup,
+    Burst, Call, CallExample, CallLatency, CallWindow, Connection, Counter, Exchange, ExchangeWindow, Frame, Gap,
+    Label, Loss, Neighbour, Process, Request, Retransmit, Sample, Setting, Stack, Thread, Wait, WaitStack, Wakeup,
 };
 use recording::{Meta, Recording, Table, Tables};
 
@@ -55,6 +55,7 @@ pub fn cut(recording: &Recording, part: Part) -> Result<(Recording, u64), NoPart
     cutter.slices(|row: &mut Connection| &mut row.t_ns);
     cutter.slices(|row: &mut Exchange| &mut row.t_ns);
     cutter.slices(|row: &mut ExchangeWindow| &mut row.t_ns);
+    cutter.slices(|row: &mut Label| &mut row.t_ns);
     cutter.slices(|row: &mut Retransmit| &mut row.t_ns);
     cutter.slices(|row: &mut Burst| &mut row.t_ns);
     cutter.slices(|row: &mut Loss| &mut row.t_ns);

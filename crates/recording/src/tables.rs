@@ -61,6 +61,7 @@ tables! {
     connection::Connection,
     exchange::Exchange,
     exchange_window::ExchangeWindow,
+    label::Label,
     retransmit::Retransmit,
     request::Request,
     burst::Burst,

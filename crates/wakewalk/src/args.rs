@@ -85,6 +85,10 @@ pub struct Diagnose {
     /// healthy of which more than one in a hundred does.
     #[arg(long, value_name = "TIME", value_parser = length)]
     pub slo: Option<Duration>,
+    /// Label requests by their first bytes, to show which are slow: HTTP/1 method and path (without query and ids), Redis
+    /// command, SQL verb and table. No other byte is kept; TLS and other protocols have no labels.
+    #[arg(long, conflicts_with = "from")]
+    pub requests: bool,
     /// When to count system calls; each count taxes all processes for 30 ms.
     #[arg(long, value_enum, default_value_t = Counting::Auto, value_name = "WHEN")]
     pub calls: Counting,

@@ -35,6 +35,8 @@ pub struct Plan {
     pub length: Duration,
     /// When to count system calls.
     pub calls: CallCounting,
+    /// Whether requests are labelled.
+    pub labels: bool,
 }
 
 /// Name and version, for recordings and verdicts.
@@ -61,7 +63,7 @@ pub fn diagnose(args: &args::Diagnose) -> Result<Plan> {
     if let Some(file) = &args.html {
         check_html(file)?;
     }
-    Ok(Plan { source, length: args.length, calls })
+    Ok(Plan { source, length: args.length, calls, labels: args.requests })
 }
 
 fn source(target: &args::TargetArgs) -> Source {

@@ -2,6 +2,7 @@
 //! Exchanges by slice: how long clients waited for the target, and the target for those that it asks.
 
 mod bursts;
+mod labels;
 
 use anyhow::Result;
 use recording::Writer;
@@ -12,6 +13,7 @@ use crate::probes::Probe;
 use crate::probes::exchanges::{self, Group, Histogram};
 use crate::target::tcp_ports_of;
 use bursts::Bursts;
+use labels::Labels;
 
 /// Runs of the hooks in a second, on average, that nobody notices: some 4 ms of CPU time. A service with more of them is
 /// followed for a slice, and then left alone for some: whole slices, because in a shorter time long exchanges do not end.
@@ -38,6 +40,10 @@ struct Exchanges<'o> {
     least_left_out: u64,
     /// None where there are no wakeups.
     bursts: Option<Bursts>,
+    /// None where no labels are wanted.
+    labels: Option<Labels>,
+    /// Rows of the slice so far.
+    requests: Vec<tables::Request>,
     /// Clients asked something in the last slice that was followed. Whom nobody asks has no requests to be told in full.
     is_asked: bool,
 }
@@ -45,7 +51,7 @@ struct Exchanges<'o> {
 impl<'o> Exchanges<'o> {
     fn start(start: &mut Start<'_, 'o>, slot: Slot<'o>) -> Result<Self> {
         let bursts = start.bursts.take();
-        let probe = exchanges::Exchanges::load(slot, start.ledger, bursts.as_ref(), start.listening())?;
+        let probe = exchanges::Exchanges::load(slot, start.ledger, bursts.as_ref(), start.listening(), start.plan.labels)?;
         Ok(Self {
             probe,
             from_ns: 0,
@@ -53,6 +59,8 @@ impl<'o> Exchanges<'o> {
             left_out: 0,
             least_left_out: 0,
             bursts: bursts.map(Bursts::new),
+            labels: start.plan.labels.then(Labels::default),
+            requests: Vec::new(),
             is_asked: false,
         })
     }
@@ -66,10 +74,33 @@ impl<'o> Exchanges<'o> {
     }
 }
 
+impl Exchanges<'_> {
+    /// Empties the ring.
+    fn take(&mut self, start_ns: u64) -> Result<()> {
+        for request in self.probe.requests()? {
+            let label = self.labels.as_mut().map_or_else(String::new, |labels| labels.add(&request));
+            if request.told {
+                self.requests.push(bursts::row(start_ns, request, label));
+            }
+        }
+        Ok(())
+    }
+}
+
 impl Collector for Exchanges<'_> {
     fn begin(&mut self, shared: &mut Shared<'_>, _: &mut Writer) -> Result<()> {
         let is_asked = shared.plan.target.listen.iter().any(|socket| socket.starts_with("tcp "));
         self.bursts.iter_mut().try_for_each(|bursts| bursts.slice(shared.start_ns, is_asked).map(drop))
+    }
+
+    fn drain(&mut self, shared: &mut Shared<'_>) -> Result<()> {
+        if self.labels.is_some() {
+            self.take(shared.start_ns)?;
+        }
+        if let Some(labels) = &mut self.labels {
+            self.probe.open_every(labels.pace());
+        }
+        Ok(())
     }
 
     /// Writes what was seen, and when; decides about the next slice.
@@ -95,7 +126,11 @@ impl Collector for Exchanges<'_> {
         }
         writer.append(&rows)?;
         writer.append(&windows)?;
-        writer.append(&bursts::rows(shared.start_ns, self.probe.requests()?))?;
+        self.take(shared.start_ns)?;
+        writer.append(&std::mem::take(&mut self.requests))?;
+        if let Some(labels) = &mut self.labels {
+            writer.append(&labels.rows(t_ns))?;
+        }
         if let Some(bursts) = &mut self.bursts {
             let burst = bursts.slice(shared.start_ns, self.left_out == 0 && self.is_asked)?;
             writer.append(&burst.into_iter().collect::<Vec<_>>())?;

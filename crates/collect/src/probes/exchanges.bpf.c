@@ -17,128 +17,17 @@
 #include "socket.bpf.h"
 #include "histogram.bpf.h"
 #include "burst.bpf.h"
+#include "group.bpf.h"
+#include "opening.bpf.h"
+#include "exchange.bpf.h"
 #include "listening.bpf.h"
 #include "arrival.bpf.h"
 
 #define TCP_CLOSE 7
-#define GROUPS 64
-#define FOR_PORTS 16 /* groups that only ports at which clients ask may have */
 /* Bytes that come so long after the first were read, ns, are more than the rest of one request. */
 #define LATER 100000
 
-enum stage { STAGE_WHOLE, STAGE_READ_WAIT, STAGE_SERVICE, STAGES };
-
-/* What is under way on one connection. */
-struct exchange {
-	u64 began; /* its first byte arrived or, where the target asks, was written; 0 = none is under way */
-	u64 read; /* its first byte was read */
-	u32 copied; /* up to where the program had read */
-	u32 stretch; /* in which that was */
-	u32 tid; /* of the thread that read what was asked, or asked */
-	u16 group;
-	u8 accepted; /* a client asks */
-	u8 more; /* further bytes came later, or were written, before the answer */
-};
-
-struct {
-	__uint(type, BPF_MAP_TYPE_SK_STORAGE);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__type(key, int);
-	__type(value, struct exchange);
-} exchanges SEC(".maps");
-
-/* One port of the target's at which clients ask, or one peer that the target asks; the number of its group. */
-struct group_key {
-	u8 peer[16]; /* zero where clients ask */
-	u16 family;
-	u16 port; /* own, or the peer's */
-	u32 accepted;
-};
-LAYOUT_OF(group_key);
-
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, GROUPS);
-	__type(key, struct group_key);
-	__type(value, u32);
-} groups SEC(".maps");
-
-/* What happened in a group since the start. */
-struct group {
-	struct histogram stages[STAGES];
-	u64 began;
-	u64 unanswered; /* closed before an answer */
-	u64 more; /* answered, after more had been asked meanwhile */
-	u64 pushed; /* writes to clients that had asked nothing */
-	u64 nagled; /* writes that Nagle's algorithm keeps until what was sent before is acknowledged */
-};
-
-struct group all_groups[GROUPS]; /* the first is of peers for which there was no group left */
-u32 last_group; /* number of the last one that is used */
 u32 stretch; /* number of the time in which connections are followed: between two of them, nobody knows what was said */
-
-/* One exchange that ended in a burst. */
-struct request {
-	u64 began; /* as above */
-	u64 read; /* a client's question, or the answer to the target's */
-	u64 ended; /* the answer was written, or arrived */
-	u32 tgid;
-	u32 began_tid; /* who read the question, or asked */
-	u32 ended_tid; /* who wrote the answer, or read it */
-	u32 accepted;
-	struct port_pair ports;
-};
-LAYOUT_OF(request);
-
-struct {
-	__uint(type, BPF_MAP_TYPE_RINGBUF);
-	__uint(max_entries, 256 << 10);
-} requests SEC(".maps");
-
-struct exchange_counts {
-	u64 reads; /* hits, bystanders' too */
-	u64 writes;
-	u64 states;
-	u64 kept; /* connections */
-	u64 lost; /* connections without room */
-	u64 requests; /* told in full */
-	u64 requests_lost; /* no room in the ring */
-};
-
-struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, 1);
-	__type(key, u32);
-	__type(value, struct exchange_counts);
-} exchange_counts SEC(".maps");
-
-static __always_inline struct exchange_counts *this_cpu(void)
-{
-	u32 zero = 0;
-
-	return bpf_map_lookup_elem(&exchange_counts, &zero);
-}
-
-/* --- groups --------------------------------------------------------------------------------- */
-
-/* The number of a group; 0 = there are too many. */
-static __noinline u32 group_of(const struct group_key *key)
-{
-	u32 *known = bpf_map_lookup_elem(&groups, key), mine;
-
-	if (known)
-		return *known;
-	if (last_group >= GROUPS - 1 - (key->accepted ? 0 : FOR_PORTS))
-		return 0;
-	mine = __sync_fetch_and_add(&last_group, 1) + 1;
-	if (mine >= GROUPS)
-		return 0;
-	if (bpf_map_update_elem(&groups, key, &mine, BPF_NOEXIST)) {
-		known = bpf_map_lookup_elem(&groups, key); /* another CPU was faster */
-		return known ? *known : 0;
-	}
-	return mine;
-}
 
 static __always_inline struct group *its_group(const struct exchange *e)
 {
@@ -190,61 +79,82 @@ static __always_inline struct exchange *of_target(struct sock *sk)
 	if (e && e->stretch != stretch) {
 		e->stretch = stretch;
 		e->began = 0;
+		if (with_openings)
+			e->opening = OPENING_UNSEEN;
 	}
 	return e;
 }
 
 /* --- hooks ---------------------------------------------------------------------------------- */
 
-/* Tells all of an exchange that ends, in a burst. */
-static __always_inline void show(struct sock *sk, struct exchange *e, u64 read, u64 ended, u64 now)
+/* Tells an exchange with its opening. */
+static __noinline void show_opened(struct sock *sk, struct exchange *e, u64 read, u64 ended, bool told)
 {
-	struct exchange_counts *c;
-	struct task_struct *task;
-	struct request *row;
+	struct opening *o = bpf_sk_storage_get(&openings, sk, NULL, 0);
+	struct opened_request *row;
 
-	/* First: mostly none is on. */
-	if (!in_burst(now))
+	if (!o || (!o->weight && !told))
 		return;
-	c = this_cpu();
-	if (!c)
+	row = row_of(sizeof(*row));
+	if (!row)
 		return;
-	row = bpf_ringbuf_reserve(&requests, sizeof(*row), 0);
-	if (!row) {
-		c->requests_lost++;
-		return;
-	}
-	c->requests++;
-	task = bpf_get_current_task_btf();
-	row->began = e->began;
-	row->read = read;
-	row->ended = ended;
-	row->tgid = task->tgid;
-	row->began_tid = e->tid;
-	row->ended_tid = task->pid;
-	row->accepted = e->accepted;
-	__builtin_memset(&row->ports, 0, sizeof(row->ports));
-	ports_of_sock(sk, &row->ports);
+	fill(&row->request, sk, e, read, ended);
+	row->weight = o->weight;
+	row->group = e->group;
+	row->told = told;
+	row->length = o->length;
+	__builtin_memcpy(row->bytes, o->bytes, OPENING);
 	bpf_ringbuf_submit(row, BPF_RB_NO_WAKEUP);
 }
 
-static __always_inline void begin(struct exchange *e, u64 at)
+/* Tells all of an exchange that ends, in a burst; or of one that is labelled, always. */
+static __always_inline void show(struct sock *sk, struct exchange *e, u64 read, u64 ended, u64 now)
+{
+	/* First: mostly none is on. */
+	bool told = in_burst(now);
+	struct request *row;
+
+	if (with_openings && (e->opening == OPENING_WANTED || e->opening == OPENING_KEPT))
+		show_opened(sk, e, read, ended, told);
+	else if (told && (row = row_of(sizeof(*row)))) {
+		fill(row, sk, e, read, ended);
+		bpf_ringbuf_submit(row, BPF_RB_NO_WAKEUP);
+	}
+}
+
+static __always_inline void begin(struct sock *sk, struct exchange *e, u64 at)
 {
 	e->began = at;
 	e->more = 0;
 	e->tid = bpf_get_current_task_btf()->pid;
+	if (with_openings)
+		e->opening = begin_opening(sk, e->opening);
 	__sync_fetch_and_add(&its_group(e)->began, 1);
 }
 
+/*
+ * All that was read so far is what the first read of a connection took; where the target has written before, others may
+ * have gone unseen.
+ */
+static __always_inline void know_start(struct exchange *e, struct tcp_sock *tcp)
+{
+	if (e->opening != OPENING_UNSEEN || e->copied || tcp->bytes_sent)
+		return;
+	e->copied = tcp->rcv_nxt - (u32)tcp->bytes_received;
+	e->opening = OPENING_NONE;
+}
+
 /* A client's request was read, or more of it. */
-static __always_inline void asked(struct exchange *e, struct tcp_sock *tcp, u64 now)
+static __always_inline void asked(struct sock *sk, struct exchange *e, struct tcp_sock *tcp, u32 bytes, u64 now)
 {
 	if (!e->began) {
-		begin(e, arrival(tcp, now));
+		begin(sk, e, arrival(tcp, now));
 		e->read = now;
 	} else if (now - e->read > LATER) {
 		e->more = 1;
 	}
+	if (with_openings && e->opening == OPENING_WANTED)
+		e->opening = keep_opening(sk, bytes);
 }
 
 /* What the target had asked for was read. */
@@ -272,7 +182,7 @@ int BPF_PROG(on_read, struct sock *sk)
 	struct exchange_counts *c = this_cpu();
 	struct tcp_sock *tcp;
 	struct exchange *e;
-	u32 copied;
+	u32 copied, bytes;
 
 	if (c)
 		c->reads++;
@@ -280,12 +190,15 @@ int BPF_PROG(on_read, struct sock *sk)
 	tcp = bpf_skc_to_tcp_sock(sk);
 	if (!e || !tcp)
 		return 0;
+	if (with_openings)
+		know_start(e, tcp);
 	copied = tcp->copied_seq;
-	if (copied == e->copied)
+	bytes = copied - e->copied;
+	if (!bytes)
 		return 0; /* only looked at */
 	e->copied = copied;
 	if (e->accepted)
-		asked(e, tcp, bpf_ktime_get_ns());
+		asked(sk, e, tcp, bytes, bpf_ktime_get_ns());
 	else
 		got_answer(sk, e, tcp, bpf_ktime_get_ns());
 	return 0;
@@ -309,6 +222,16 @@ static __always_inline void answer(struct sock *sk, struct exchange *e, u64 now)
 	e->began = 0;
 }
 
+/* The target asks. Its first write is taken alone: the hook comes for each part of a long one. */
+static __always_inline void ask(struct sock *sk, struct exchange *e, u64 now)
+{
+	begin(sk, e, now);
+	if (!with_openings || e->opening == OPENING_NONE)
+		return;
+	keep_opening(sk, OPENING);
+	e->opening = OPENING_KEPT;
+}
+
 /* A connection of the target on which a write begins; NULL = it is another's. */
 static __always_inline struct exchange *written(struct sock *sk)
 {
@@ -323,7 +246,7 @@ static __always_inline struct exchange *written(struct sock *sk)
 	if (e->accepted)
 		answer(sk, e, bpf_ktime_get_ns());
 	else if (!e->began)
-		begin(e, bpf_ktime_get_ns());
+		ask(sk, e, bpf_ktime_get_ns());
 	else
 		e->more = 1;
 	return e;

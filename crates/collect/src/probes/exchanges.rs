@@ -19,23 +19,15 @@ use super::{Probe, kernel_map, kernel_types, mark_listening, refusal, run_stats}
 use crate::collector::Kept;
 use crate::courtesy;
 
+mod histogram;
 mod skel {
     #![allow(missing_docs, clippy::all, clippy::pedantic, clippy::unwrap_used, clippy::expect_used)]
     include!(concat!(env!("OUT_DIR"), "/exchanges.skel.rs"));
 }
 
+pub use histogram::Histogram;
+use histogram::middle_ns;
 use skel::types;
-
-/// Lengths of time, each within 3 %.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Histogram {
-    /// How many.
-    pub count: u64,
-    /// Added up, ns.
-    pub sum_ns: u64,
-    /// Length, ns, and how many were so long.
-    pub bins: Vec<(u64, u64)>,
-}
 
 /// Exchanges at one port or with one peer since the last call.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -85,12 +77,38 @@ pub struct Request {
     pub ended_ns: u64,
     /// Thread that answered, or read the answer.
     pub ended_tid: u32,
+    /// It ended in a burst.
+    pub told: bool,
+    /// Its first bytes, where they were wanted of it.
+    pub opening: Option<Opening>,
+}
+
+/// The first bytes of what was asked.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Opening {
+    /// How many exchanges it stands for; 0 = it was taken for the burst alone.
+    pub weight: u32,
+    /// Its port or peer is told apart from others.
+    pub is_apart: bool,
+    /// How many bytes there are; none = they could not be read.
+    pub length: usize,
+    /// They.
+    pub bytes: [u8; 128],
+}
+
+impl Opening {
+    /// The bytes.
+    pub fn bytes(&self) -> &[u8] {
+        &self.bytes[..self.length.min(self.bytes.len())]
+    }
 }
 
 // SAFETY: integers only, and no padding that is read: any bytes are valid. Generated from the C source.
 unsafe impl Plain for types::group_key {}
 // SAFETY: as above.
 unsafe impl Plain for types::request {}
+// SAFETY: as above.
+unsafe impl Plain for types::opened_request {}
 // SAFETY: as above.
 unsafe impl Plain for types::exchange_counts {}
 
@@ -106,7 +124,7 @@ pub struct Exchanges<'o> {
 
 impl<'o> Exchanges<'o> {
     /// Loads the programs beside a ledger, whose threads' connections they look at, and attaches them. `bursts` are those of
-    /// the wakeups; at `ports` somebody listens.
+    /// the wakeups; at `ports` somebody listens. With openings, requests get their first bytes.
     ///
     /// # Errors
     /// The kernel refuses, or shows no writes to sockets (before 6.3).
@@ -115,6 +133,7 @@ impl<'o> Exchanges<'o> {
         ledger: &Ledger<'_>,
         bursts: Option<&Bursts>,
         ports: impl IntoIterator<Item = u16>,
+        with_openings: bool,
     ) -> Result<Self> {
         let mut open = refusal::open(skel::ExchangesSkelBuilder::default(), storage, "the programs of exchanges")?;
         open.maps.threads.reuse_fd(ledger.threads().as_fd()).context("failed to share the map of threads")?;
@@ -123,6 +142,7 @@ impl<'o> Exchanges<'o> {
         }
         if let Some(rodata) = open.maps.rodata_data.as_deref_mut() {
             rodata.task_type = kernel_types::task();
+            rodata.with_openings = with_openings;
         }
         let has_write = kernel_types::has_hook("tcp_sendmsg_locked");
         if !has_write && !kernel_types::has_hook("sock_send_length") {
@@ -197,7 +217,14 @@ impl<'o> Exchanges<'o> {
         Ok(all)
     }
 
-    /// Exchanges that ended in bursts since the last call.
+    /// Takes the opening of one exchange in so many, at random; of those in bursts, that of each.
+    pub fn open_every(&mut self, exchanges: u32) {
+        if let Some(bss) = self.skel.maps.bss_data.as_deref_mut() {
+            bss.opening_every = exchanges;
+        }
+    }
+
+    /// Exchanges that ended in bursts since the last call, and those whose opening was taken.
     ///
     /// # Errors
     /// The ring fails.
@@ -311,9 +338,17 @@ fn collected<'o>(map: &dyn MapCore) -> Result<(Requests, RingBuffer<'o>)> {
 
 /// One record of the ring; `None` = it is too short.
 pub(crate) fn parse(bytes: &[u8]) -> Option<Request> {
-    let raw: types::request = kernel_map::row(bytes)?;
+    let Some(raw) = kernel_map::row::<types::opened_request>(bytes) else {
+        return Some(request(&kernel_map::row(bytes)?));
+    };
+    let opening =
+        Opening { weight: raw.weight, is_apart: raw.group > 0, length: raw.length as usize, bytes: raw.bytes };
+    Some(Request { told: raw.told != 0, opening: Some(opening), ..request(&raw.request) })
+}
+
+fn request(raw: &types::request) -> Request {
     let accepted = raw.accepted != 0;
-    Some(Request {
+    Request {
         accepted,
         port: if accepted { raw.ports.local } else { 0 },
         peer: SocketAddr::new(ip(raw.ports.family, raw.ports.peer), raw.ports.remote),
@@ -323,32 +358,21 @@ pub(crate) fn parse(bytes: &[u8]) -> Option<Request> {
         read_ns: raw.read,
         ended_ns: raw.ended,
         ended_tid: raw.ended_tid,
-    })
+        told: true,
+        opening: None,
+    }
 }
 
-/// The middle of a bin of `bpf/histogram.bpf.h`, ns.
-fn middle_ns(bin: usize) -> u64 {
-    let bin = bin as u64;
-    let (from_us, length_us) = match bin >> 4 {
-        0 => (bin, 1),
-        doubling => ((16 + (bin & 15)) << (doubling - 1), 1 << (doubling - 1)),
-    };
-    (from_us << 10) + (length_us << 9)
+/// A request at port 80, for tests.
+#[cfg(test)]
+pub(crate) fn nobody() -> Request {
+    let raw = types::request { accepted: 1, ..types::request::default() };
+    Request { port: 80, ..request(&raw) }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn bins_lie_side_by_side() {
-        assert_eq!((middle_ns(0), middle_ns(15), middle_ns(16), middle_ns(17)), (512, 15_872, 16_896, 17_920));
-        assert_eq!(middle_ns(32), (32 << 10) + 1024);
-        for bin in 0..383 {
-            let (this, next) = (middle_ns(bin) as f64, middle_ns(bin + 1) as f64);
-            assert!(next > this && (bin < 16 || next / this < 1.07), "{bin}: {this} {next}");
-        }
-    }
 
     #[test]
     fn what_is_new_is_told_once() {

@@ -27,4 +27,6 @@ pub struct Request {
     pub read_ns: u64,
     /// Thread that wrote the answer, or read it.
     pub ended_tid: u32,
+    /// What was asked, as in table `label`; empty = it has no label, or none was wanted.
+    pub label: String,
 }

@@ -120,6 +120,7 @@ fn capture(plan: &Plan, target: &Target, started: Option<Started>, dir: &Path) -
         target: resolved,
         length: plan.length,
         calls: plan.calls,
+        labels: plan.labels,
         root: root.to_path_buf(),
         tool: TOOL.into(),
         room: Room::Whole,

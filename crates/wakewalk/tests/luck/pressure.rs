@@ -68,6 +68,7 @@ fn capture(target: &Running, room: Room) -> (Recording, Verdict) {
         target: Target::Pid(target.0.id()).resolve(&root).unwrap(),
         length: Duration::from_secs(2),
         calls: CallCounting::Never,
+        labels: false,
         root,
         tool: "wakewalk test".into(),
         room,

@@ -62,6 +62,7 @@ fn a_storm_of_wakeups_is_bounded_and_told() {
         target: Target::Pid(target.0.id()).resolve(&root).unwrap(),
         length: Duration::from_secs(SECONDS),
         calls: CallCounting::Never,
+        labels: false,
         root,
         tool: "wakewalk test".into(),
         room: Room::Whole,

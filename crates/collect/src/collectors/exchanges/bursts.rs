@@ -40,19 +40,19 @@ impl Bursts {
     }
 }
 
-/// Rows of requests.
-pub fn rows(start_ns: u64, requests: Vec<Request>) -> Vec<tables::Request> {
+/// The row of a request.
+pub fn row(start_ns: u64, request: Request, label: String) -> tables::Request {
     let after_start = |ns: u64| ns.saturating_sub(start_ns);
-    let row = |r: Request| tables::Request {
-        t_ns: after_start(r.ended_ns),
-        role: if r.accepted { "accepted" } else { "made" }.into(),
-        port: r.port.into(),
-        peer: r.peer.to_string(),
-        pid: r.tgid,
-        began_ns: after_start(r.began_ns),
-        began_tid: r.began_tid,
-        read_ns: after_start(r.read_ns),
-        ended_tid: r.ended_tid,
-    };
-    requests.into_iter().map(row).collect()
+    tables::Request {
+        t_ns: after_start(request.ended_ns),
+        role: if request.accepted { "accepted" } else { "made" }.into(),
+        port: request.port.into(),
+        peer: request.peer.to_string(),
+        pid: request.tgid,
+        began_ns: after_start(request.began_ns),
+        began_tid: request.began_tid,
+        read_ns: after_start(request.read_ns),
+        ended_tid: request.ended_tid,
+        label,
+    }
 }

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: (GPL-2.0-only OR Apache-2.0) */
+/* What is kept of the exchange on a connection, and the rows in which single ones are told. */
+#pragma once
+
+/* What is under way on one connection. */
+struct exchange {
+	u64 began; /* its first byte arrived or, where the target asks, was written; 0 = none is under way */
+	u64 read; /* its first byte was read */
+	u32 copied; /* up to where the program had read */
+	u32 stretch; /* in which that was */
+	u32 tid; /* of the thread that read what was asked, or asked */
+	u8 group;
+	u8 accepted; /* a client asks */
+	u8 more; /* further bytes came later, or were written, before the answer */
+	u8 opening; /* enum opening_state */
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_SK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, struct exchange);
+} exchanges SEC(".maps");
+
+/* One exchange that ended in a burst. */
+struct request {
+	u64 began; /* as above */
+	u64 read; /* a client's question, or the answer to the target's */
+	u64 ended; /* the answer was written, or arrived */
+	u32 tgid;
+	u32 began_tid; /* who read the question, or asked */
+	u32 ended_tid; /* who wrote the answer, or read it */
+	u32 accepted;
+	struct port_pair ports;
+};
+LAYOUT_OF(request);
+
+/* One of which the opening is told too. */
+struct opened_request {
+	struct request request;
+	u32 weight; /* how many exchanges it stands for */
+	u32 group;
+	u32 told; /* it ended in a burst */
+	u32 length;
+	u8 bytes[OPENING];
+};
+LAYOUT_OF(opened_request);
+
+struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, 256 << 10);
+} requests SEC(".maps");
+
+struct exchange_counts {
+	u64 reads; /* hits, bystanders' too */
+	u64 writes;
+	u64 states;
+	u64 kept; /* connections */
+	u64 lost; /* connections without room */
+	u64 requests; /* told in full */
+	u64 requests_lost; /* no room in the ring */
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__type(value, struct exchange_counts);
+} exchange_counts SEC(".maps");
+
+static __always_inline struct exchange_counts *this_cpu(void)
+{
+	u32 zero = 0;
+
+	return bpf_map_lookup_elem(&exchange_counts, &zero);
+}
+
+static __always_inline void fill(struct request *row, struct sock *sk, struct exchange *e, u64 read, u64 ended)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+
+	row->began = e->began;
+	row->read = read;
+	row->ended = ended;
+	row->tgid = task->tgid;
+	row->began_tid = e->tid;
+	row->ended_tid = task->pid;
+	row->accepted = e->accepted;
+	__builtin_memset(&row->ports, 0, sizeof(row->ports));
+	ports_of_sock(sk, &row->ports);
+}
+
+/* Room for a row of the ring, which is counted; NULL = there is none. */
+static __always_inline void *row_of(u64 size)
+{
+	struct exchange_counts *c = this_cpu();
+	void *row = bpf_ringbuf_reserve(&requests, size, 0);
+
+	if (c && row)
+		c->requests++;
+	else if (c)
+		c->requests_lost++;
+	return row;
+}

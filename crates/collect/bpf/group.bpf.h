@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: (GPL-2.0-only OR Apache-2.0) */
+/* Groups of connections: a port of the target's at which clients ask, or a peer that the target asks. */
+#pragma once
+
+#define GROUPS 64
+#define FOR_PORTS 16 /* groups that only ports at which clients ask may have */
+
+enum stage { STAGE_WHOLE, STAGE_READ_WAIT, STAGE_SERVICE, STAGES };
+
+/* One port of the target's at which clients ask, or one peer that the target asks; the number of its group. */
+struct group_key {
+	u8 peer[16]; /* zero where clients ask */
+	u16 family;
+	u16 port; /* own, or the peer's */
+	u32 accepted;
+};
+LAYOUT_OF(group_key);
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, GROUPS);
+	__type(key, struct group_key);
+	__type(value, u32);
+} groups SEC(".maps");
+
+/* What happened in a group since the start. */
+struct group {
+	struct histogram stages[STAGES];
+	u64 began;
+	u64 unanswered; /* closed before an answer */
+	u64 more; /* answered, after more had been asked meanwhile */
+	u64 pushed; /* writes to clients that had asked nothing */
+	u64 nagled; /* writes that Nagle's algorithm keeps until what was sent before is acknowledged */
+};
+
+struct group all_groups[GROUPS]; /* the first is of peers for which there was no group left */
+u32 last_group; /* number of the last one that is used */
+
+/* The number of a group; 0 = there are too many. */
+static __noinline u32 group_of(const struct group_key *key)
+{
+	u32 *known = bpf_map_lookup_elem(&groups, key), mine;
+
+	if (known)
+		return *known;
+	if (last_group >= GROUPS - 1 - (key->accepted ? 0 : FOR_PORTS))
+		return 0;
+	mine = __sync_fetch_and_add(&last_group, 1) + 1;
+	if (mine >= GROUPS)
+		return 0;
+	if (bpf_map_update_elem(&groups, key, &mine, BPF_NOEXIST)) {
+		known = bpf_map_lookup_elem(&groups, key); /* another CPU was faster */
+		return known ? *known : 0;
+	}
+	return mine;
+}

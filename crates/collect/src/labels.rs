@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+//! What a request is called, told from the first bytes of it: method and path, command, verb and table. Never what follows a
+//! `?`, no value, no key, no header; what looks like an id is left out. Bytes that are none of the protocols that are known
+//! get no label.
+
+mod http;
+mod redis;
+mod sql;
+
+/// Characters of a label, at most.
+pub const MOST: usize = 64;
+
+/// What stands for an id in a label.
+const ANY: char = '*';
+
+/// What stands for what was cut off.
+const CUT: char = '…';
+
+/// What the first bytes of a request tell.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Named {
+    /// `http`, `http2`, `redis`, `postgresql`, `mysql`, `tls`, `unknown`, or `unread`: its bytes could not be read.
+    pub protocol: &'static str,
+    /// `GET /items/*`, `HGETALL`, `SELECT orders`; empty where there is none.
+    pub label: String,
+}
+
+/// Names a request by its first bytes.
+pub fn of(opening: &[u8]) -> Named {
+    let named = |protocol, label: String| Named { protocol, label };
+    let readers: [(&str, Reader); 5] = [
+        ("http", http::label),
+        ("redis", redis::array),
+        ("postgresql", sql::postgresql),
+        ("mysql", sql::mysql),
+        ("redis", redis::line),
+    ];
+    let found = readers.into_iter().find_map(|(protocol, read)| Some(named(protocol, shortened(&read(opening)?))));
+    found.unwrap_or_else(|| named(nameless(opening), String::new()))
+}
+
+/// The protocol of what has no label.
+fn nameless(opening: &[u8]) -> &'static str {
+    match opening {
+        [] => "unread",
+        // A handshake, or what is said after one.
+        [0x14..=0x17, 3, 0..=4, ..] => "tls",
+        _ if opening.starts_with(b"PRI * HTTP/2.0") => "http2",
+        _ => "unknown",
+    }
+}
+
+/// Reads a label out of a request of one protocol; none = it is not of that one.
+type Reader = fn(&[u8]) -> Option<String>;
+
+/// The label, cut to [`MOST`] characters.
+fn shortened(label: &str) -> String {
+    if label.chars().count() <= MOST {
+        return label.to_owned();
+    }
+    label.chars().take(MOST - 1).chain([CUT]).collect()
+}
+
+/// A word in which runs of three digits and more are left out: years, numbers, parts of names that count up.
+fn without_numbers(word: &str) -> String {
+    const LONG: usize = 3;
+    let mut all = String::new();
+    let mut rest = word;
+    while !rest.is_empty() {
+        let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
+        let others = rest[digits..].bytes().take_while(|byte| !byte.is_ascii_digit()).count();
+        if digits >= LONG {
+            all.push(ANY);
+        } else {
+            all.push_str(&rest[..digits]);
+        }
+        all.push_str(&rest[digits..digits + others]);
+        rest = &rest[digits + others..];
+    }
+    all
+}
+
+/// That a label keeps what this module promises, for tests.
+#[cfg(any(test, fuzzing))]
+pub(crate) fn check(opening: &[u8]) {
+    let Named { protocol, label } = of(opening);
+    assert!(label.chars().count() <= MOST && !label.chars().any(char::is_control), "{label:?}");
+    assert!(label.is_empty() || label.is_ascii() || label.replace(CUT, "").is_ascii(), "{label:?}");
+    // What follows the question mark has no say in it.
+    if let Some(mark) = opening.iter().position(|byte| *byte == b'?').filter(|_| protocol == "http") {
+        assert!(!label.contains('?') && of(&opening[..=mark]).label == label, "{label:?}");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_has_no_label() {
+        let of = |bytes: &[u8]| {
+            let Named { protocol, label } = of(bytes);
+            assert_eq!(label, "");
+            protocol
+        };
+        assert_eq!((of(b""), of(b"\x16\x03\x01\x02\x00\x01"), of(b"\x17\x03\x03\x00\x20")), ("unread", "tls", "tls"));
+        assert_eq!(of(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"), "http2");
+        for other in [&b"\0\0\0\x10question"[..], b"question", b"HELO there\r\n", b"GET", b"\xff\xfe\xfd", b"Q", b"*"] {
+            assert_eq!(of(other), "unknown", "{other:?}");
+        }
+    }
+
+    /// Beginnings of every protocol, with bytes exchanged, cut off and put in: no panic, no long label, nothing after a `?`.
+    #[test]
+    fn any_bytes_give_a_label_within_bounds() {
+        let seeds: [&[u8]; 8] = [
+            b"GET /a/b/4711/c?secret=1 HTTP/1.1\r\nHost: x\r\n\r\n",
+            b"POST http://host/path/00000000-0000-0000-0000-000000000000?x HTTP/1.0\r\n",
+            b"*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$1\r\nv\r\n",
+            b"HGETALL key\r\n",
+            b"Q\0\0\0\x40select * from \"a\".b where c = 'it''s ? from d' and e in (select 1 from f)\0",
+            b"P\0\0\0\x40name\0update only shop.items_2024 set a = $1\0\0\x01",
+            b"\x30\0\0\0\x03insert into `orders` values (1, \"x\")",
+            b"\x12\0\0\0\x17\x01\0\0\0\0\x01\0\0\0\0\x01\x03\x00",
+        ];
+        let mut random = fastrand::Rng::with_seed(7);
+        for _ in 0..50_000 {
+            let mut bytes = random.choice(seeds).unwrap().to_vec();
+            for _ in 0..random.usize(0..6) {
+                let at = random.usize(0..=bytes.len());
+                match random.u8(0..4) {
+                    0 => bytes.truncate(at),
+                    1 => bytes.insert(at, *random.choice(b"?/*'\"`\\ \r\n\0.$(;-").unwrap()),
+                    2 => bytes.splice(at..at, random.choice(seeds).unwrap().iter().copied()).for_each(drop),
+                    _ => bytes.iter_mut().skip(at).take(1).for_each(|byte| *byte = random.u8(..)),
+                }
+            }
+            check(&bytes[..bytes.len().min(128)]);
+        }
+    }
+
+    #[test]
+    fn numbers_are_left_out_of_words() {
+        let words = ["v2", "item-4711.json", "2024", "a12b345", ""].map(without_numbers);
+        assert_eq!(words, ["v2", "item-*.json", "*", "a12b*", ""]);
+    }
+}
