@@ -13,6 +13,7 @@ pub mod file_systems;
 pub mod handshakes;
 pub mod host;
 pub mod kernel_locks;
+pub mod labels;
 pub mod limits;
 pub mod listeners;
 pub mod memory;

@@ -9,6 +9,7 @@ use recording::{Recording, tables};
 
 use crate::answer::{Gap, Host, Reason, RequestTimes, RuledOut, SCHEMA, TOOL, Target, Window};
 use crate::case::Case;
+use crate::facts::labels::Labels;
 use crate::facts::limits::Limits;
 use crate::facts::quality::Quality;
 use crate::facts::requests::Requests;
@@ -87,7 +88,8 @@ pub fn judge(case: &Case<'_>) -> Verdict {
 fn requests(case: &Case) -> Vec<RequestTimes> {
     let Ok(requests) = case.fact::<Requests>() else { return Vec::new() };
     let (sending, paths) = (case.fact::<Sending>().ok(), case.fact::<RequestPaths>().ok());
-    RequestTimes::all(&requests, sending.as_deref(), paths.as_deref())
+    let labels = case.fact::<Labels>().ok();
+    RequestTimes::all(&requests, sending.as_deref(), paths.as_deref(), labels.as_deref())
 }
 
 /// Answers of the rules so far.

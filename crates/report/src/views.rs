@@ -11,6 +11,7 @@ mod also;
 mod calls;
 mod capture;
 mod coverage;
+mod endpoints;
 pub(crate) mod evidence;
 mod gaps;
 mod ledger;
@@ -53,7 +54,8 @@ impl<'a> Material<'a> {
 pub type View = fn(&Material<'_>) -> Option<Section>;
 
 /// What was found: the views with which the report begins.
-const FOUND: &[View] = &[timeline::view, requests::view, paths::view, ledger::view, evidence::view, also::view];
+const FOUND: &[View] =
+    &[timeline::view, requests::view, endpoints::view, paths::view, ledger::view, evidence::view, also::view];
 
 /// What it was found in, in the order of the report.
 const FOUND_IN: &[View] = &[

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::facts::labels::{Labelled, Labels, Place};
 use crate::facts::requests::{Endpoint, Lengths, Requests};
 use crate::facts::sending::{PerExchange, Sending};
 use crate::statistics::{ratio, share};
@@ -39,6 +40,43 @@ pub struct RequestTimes {
     /// What those that were followed from end to end waited for, most first; empty = none were.
     #[serde(default)]
     pub path: Vec<PathPart>,
+    /// By what was asked, the slowest first; only of a capture with `--requests`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub endpoints: Vec<LabelTimes>,
+    /// Share of exchanges without a label, by why: `tls`, `http2`, `unknown` (another protocol), `unread` (the bytes could not be
+    /// read); likewise.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub unlabelled: BTreeMap<String, f64>,
+    /// The slowest of those that were followed from end to end, if it has a label.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub slowest: Option<Slowest>,
+}
+
+/// Requests of one label.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
+pub struct LabelTimes {
+    /// Method and path without query and ids, command, or verb and table: `GET /items/*`, `HGETALL`, `SELECT orders`; `others` =
+    /// more than are told apart.
+    pub label: String,
+    /// `http`, `redis`, `postgresql` or `mysql`.
+    pub protocol: String,
+    /// Answered, of those that were followed.
+    pub exchanges: u64,
+    /// Of these, the ones that were looked at: where there are many, some are picked at random.
+    pub sampled: u64,
+    /// Response times, each within 3 %.
+    pub seconds: Quantiles,
+    /// Of the time of all requests of the endpoint, 0 to 1.
+    pub share: f64,
+}
+
+/// A single request.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
+pub struct Slowest {
+    /// What was asked.
+    pub label: String,
+    /// Its response time.
+    pub seconds: f64,
 }
 
 /// A part of the time from the arrival of requests to their answers.
@@ -90,17 +128,42 @@ impl RequestTimes {
             seconds: Quantiles::of(&endpoint.response),
             stages: stages.map(|(name, lengths)| (name.to_string(), Quantiles::of(lengths))).collect(),
             on_average: on_average.filter_map(|(name, seconds)| Some((name.to_string(), seconds?))).collect(),
-            path: Vec::new(),
+            ..Self::default()
         }
     }
 
+    /// The same, with the times by label.
+    fn labelled(self, labels: Option<&Place>) -> Self {
+        let Some(place) = labels else { return self };
+        let of = |labelled: &Labelled| LabelTimes {
+            label: labelled.label.clone(),
+            protocol: labelled.protocol.clone(),
+            exchanges: labelled.lengths.count as u64,
+            sampled: labelled.seen as u64,
+            seconds: Quantiles::of(&labelled.lengths),
+            share: place.share_of_time(labelled),
+        };
+        let unlabelled = place.unlabelled.iter().map(|(why, count)| (why.clone(), share(*count, place.count)));
+        Self { endpoints: place.labels.iter().map(of).collect(), unlabelled: unlabelled.collect(), ..self }
+    }
+
     /// Of each endpoint, in their order.
-    pub(crate) fn all(requests: &Requests, sending: Option<&Sending>, paths: Option<&RequestPaths>) -> Vec<Self> {
+    pub(crate) fn all(
+        requests: &Requests,
+        sending: Option<&Sending>,
+        paths: Option<&RequestPaths>,
+        labels: Option<&Labels>,
+    ) -> Vec<Self> {
         let path = |endpoint: &Endpoint| paths.and_then(|all| all.ports.iter().find(|at| at.port == endpoint.port));
         let each = |endpoint: &Endpoint| sending?.per_exchange(requests, endpoint.accepted, &endpoint.name);
         let of = |endpoint: &Endpoint| {
-            let path = path(endpoint).filter(|_| endpoint.accepted).map_or_else(Vec::new, |at| parts(&at.all));
-            Self { path, ..Self::of(endpoint, each(endpoint)) }
+            let paths = path(endpoint).filter(|_| endpoint.accepted);
+            let times = Self {
+                path: paths.map_or_else(Vec::new, |at| parts(&at.all)),
+                slowest: paths.and_then(|at| slowest(&at.worst)),
+                ..Self::of(endpoint, each(endpoint))
+            };
+            times.labelled(labels.and_then(|labels| labels.of(endpoint.accepted, &endpoint.name)))
         };
         requests.endpoints.iter().map(of).collect()
     }
@@ -108,6 +171,11 @@ impl RequestTimes {
 
 /// Of the time of requests: what is less is left out.
 const LEAST_SHARE: f64 = 0.001;
+
+fn slowest(worst: &Group) -> Option<Slowest> {
+    let (label, _) = worst.labels.first()?;
+    Some(Slowest { label: label.clone(), seconds: worst.ns / 1e9 })
+}
 
 fn parts(group: &Group) -> Vec<PathPart> {
     let of = |part: &Part| PathPart {

@@ -20,10 +20,10 @@ pub struct Lengths {
 }
 
 impl Lengths {
-    fn add(&mut self, row: &tables::Exchange) {
-        self.count += row.count as f64;
-        self.sum_ns += row.sum_ns as f64;
-        for (length_ns, count) in row.length_ns.iter().zip(&row.counts) {
+    pub(super) fn add(&mut self, count: u64, sum_ns: u64, length_ns: &[u64], counts: &[u64]) {
+        self.count += count as f64;
+        self.sum_ns += sum_ns as f64;
+        for (length_ns, count) in length_ns.iter().zip(counts) {
             let bin = self.bins.entry(*length_ns).or_default();
             *bin = bin.saturating_add(*count);
         }
@@ -152,11 +152,14 @@ impl Fact for Requests {
 
 impl Endpoint {
     fn add(&mut self, row: &tables::Exchange) {
-        match row.stage.as_str() {
-            "response" => self.response.add(row),
-            "read_wait" => self.read_wait.add(row),
-            "service" => self.service.add(row),
-            _ => {}
+        let lengths = match row.stage.as_str() {
+            "response" => Some(&mut self.response),
+            "read_wait" => Some(&mut self.read_wait),
+            "service" => Some(&mut self.service),
+            _ => None,
+        };
+        if let Some(lengths) = lengths {
+            lengths.add(row.count, row.sum_ns, &row.length_ns, &row.counts);
         }
         self.began += row.began as f64;
         self.unanswered += row.unanswered as f64;

@@ -43,6 +43,8 @@ pub struct Group {
     pub ns: f64,
     /// What it went to, most first; adds up to `ns`.
     pub parts: Vec<Part>,
+    /// What was asked, by how many of them, most first; empty where they have no labels.
+    pub labels: Vec<(String, u64)>,
 }
 
 /// The paths of requests at one port.
@@ -123,7 +125,8 @@ fn paths(walk: &Walk, back: &mut Back<'_, '_>, port: u32, mut requests: Vec<&Req
     let mut group = |from: usize, until: usize| {
         let mut tree = Tree::default();
         requests[from..until].iter().for_each(|request| back.walk(request, &mut tree));
-        tree.group(|nodes| chains::of_nodes(walk, nodes))
+        let group = tree.group(|nodes| chains::of_nodes(walk, nodes));
+        Group { labels: labels(&requests[from..until]), ..group }
     };
     Paths {
         port,
@@ -133,4 +136,13 @@ fn paths(walk: &Walk, back: &mut Back<'_, '_>, port: u32, mut requests: Vec<&Req
         tail: group(tail, number),
         worst: group(number - 1, number),
     }
+}
+
+/// What they asked, most first.
+fn labels(requests: &[&Request]) -> Vec<(String, u64)> {
+    let mut by: BTreeMap<&str, u64> = BTreeMap::new();
+    requests.iter().filter(|r| !r.label.is_empty()).for_each(|r| *by.entry(&r.label).or_default() += 1);
+    let mut labels: Vec<(String, u64)> = by.into_iter().map(|(label, count)| (label.to_string(), count)).collect();
+    labels.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+    labels
 }

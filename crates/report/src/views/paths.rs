@@ -60,10 +60,23 @@ fn line(words: &str, ns: [f64; 3], groups: [&Group; 3]) -> Vec<String> {
 }
 
 fn note(paths: &Paths) -> Block {
-    let text = format!(
+    let mut text = format!(
         "Of {} requests at port {}, each followed from its arrival back from its answer; mean time each.",
         numbers::number(paths.all.requests as f64),
         paths.port
     );
+    let labels = [("Usual ones", &paths.half), ("The slowest 1 %", &paths.slow), ("The slowest", &paths.worst)];
+    let told = labels.map(|(who, group)| Some(format!("{who}: {}", asked(group)?)));
+    let told: Vec<String> = told.into_iter().flatten().collect();
+    if !told.is_empty() {
+        text = format!("{text} {}.", told.join("; "));
+    }
     Block::Text { text, tone: Tone::Plain }
+}
+
+/// What most of a group asked.
+fn asked(group: &Group) -> Option<String> {
+    let (label, count) = group.labels.first()?;
+    let part = *count as f64 / group.requests.max(1) as f64;
+    Some(if part < 1.0 { format!("{} {label}", numbers::share(part)) } else { label.clone() })
 }

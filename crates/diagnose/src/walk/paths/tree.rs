@@ -95,7 +95,7 @@ impl Tree {
         let inside = self.inside.into_iter().map(|((pid, comm), ns)| (What::Inside { pid, comm }, ns));
         parts.extend(inside.map(|(what, ns)| Part { what, before: false, ns }));
         parts.sort_by(|a, b| b.ns.total_cmp(&a.ns));
-        Group { requests: self.requests, ns: self.ns, parts }
+        Group { requests: self.requests, ns: self.ns, parts, labels: Vec::new() }
     }
 }
 
