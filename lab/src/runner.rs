@@ -120,7 +120,9 @@ impl Runner<'_> {
             save: Some(self.paths.recording(&name)),
             group: cell.group("observer")?.path().to_path_buf(),
         };
-        let verdict = probe.diagnose(&aim)?;
+        let is_labelled = scenario.truth(side).is_some_and(|truth| truth.slow.is_some());
+        let options: &[&str] = if is_labelled { &["--requests"] } else { &[] };
+        let verdict = probe.diagnose_with(&aim, options)?;
         let disturbance = watch.finish(&cell.own_pids())?;
         // Load that ended early would have left the service idle under our eyes.
         cell.check_running()?;

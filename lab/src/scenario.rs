@@ -106,14 +106,31 @@ pub struct Expected {
     pub line: Option<&'static str>,
     /// A cause that must be among the findings too: a link in the middle, behind the root.
     pub also: Option<&'static str>,
+    /// What is asked where answers are slow, `GET /reports/*`: its label must come first, and take [`APART`] times as long as the
+    /// next one; [`NONE_APART`] = no label may. With either, requests are labelled (`--requests`).
+    pub slow: Option<&'static str>,
 }
+
+/// No label is slow beside the others.
+pub const NONE_APART: &str = "";
+
+/// How much longer half of the slow requests take than half of the next ones.
+const APART: f64 = 3.0;
 
 /// Of all threads' time: idle threads have most of it.
 const MIN_LINE: f64 = 0.03;
 
 /// Nobody is at fault. Whether the service is also at its limit depends on how fast the host is.
-pub const NEUTRAL: Expected =
-    Expected { verdicts: NOBODY, comm: None, syscall: None, function: None, end: None, line: None, also: None };
+pub const NEUTRAL: Expected = Expected {
+    verdicts: NOBODY,
+    comm: None,
+    syscall: None,
+    function: None,
+    end: None,
+    line: None,
+    also: None,
+    slow: None,
+};
 
 const NOBODY: &[&str] = &["healthy", "at-capacity"];
 
@@ -123,7 +140,7 @@ const NEUTRAL_ONES: &[&str] = &["healthy", "at-capacity", "not-determined"];
 impl Expected {
     /// One right cause.
     pub const fn cause(verdicts: &'static [&'static str]) -> Self {
-        Self { verdicts, comm: None, syscall: None, function: None, end: None, line: None, also: None }
+        Self { verdicts, comm: None, syscall: None, function: None, end: None, line: None, also: None, slow: None }
     }
 
     /// For the score table.
@@ -136,7 +153,7 @@ impl Expected {
         if !self.verdicts.contains(&verdict.verdict.as_str()) {
             return Some(format!("expected {}, the verdict is {}", self.label(), verdict.verdict));
         }
-        if let Some(objection) = self.line_objection(verdict) {
+        if let Some(objection) = self.line_objection(verdict).or_else(|| self.slow_objection(verdict)) {
             return Some(objection);
         }
         let first = verdict.findings.first();
@@ -158,6 +175,21 @@ impl Expected {
         let little = got < wall * MIN_LINE;
         little.then(|| {
             format!("ledger line {line} is {got:.2} s of {wall:.2} s, expected {:.0} % at least", MIN_LINE * 100.0)
+        })
+    }
+
+    fn slow_objection(&self, verdict: &Verdict) -> Option<String> {
+        let wanted = self.slow?;
+        let Some(asked) = verdict.requests.iter().find(|times| times.role == "accepted" && !times.endpoints.is_empty())
+        else {
+            return Some("no request has a label".into());
+        };
+        let half = |at: usize| asked.endpoints.get(at).map_or(0.0, |times| times.seconds.p50);
+        let first = &asked.endpoints[0].label;
+        let is_apart = half(0) >= half(1) * APART;
+        let is_right = if wanted == NONE_APART { !is_apart } else { is_apart && first == wanted };
+        (!is_right).then(|| {
+            format!("half of {first} take {:.5} s, of the next {:.5} s, expected {wanted:?}", half(0), half(1))
         })
     }
 
@@ -238,6 +270,28 @@ mod tests {
         };
         assert_eq!(expected.objection(&v(2.0)), None);
         assert!(expected.objection(&v(0.1)).unwrap().contains("ledger line stopped is 0.10 s of 10.00 s"));
+    }
+
+    #[test]
+    fn the_slow_label_has_to_come_first_and_apart() {
+        let v = |labels: &[(&str, f64)]| {
+            let times = |(label, p50): &(&str, f64)| {
+                let seconds = serde_json::json!({"p50": p50, "p90": 0.0, "p99": 0.0, "p999": 0.0, "mean": 0.0});
+                serde_json::json!({"label": label, "protocol": "http", "exchanges": 9, "sampled": 9, "seconds": seconds, "share": 0.1})
+            };
+            let seconds = serde_json::json!({"p50": 0.0, "p90": 0.0, "p99": 0.0, "p999": 0.0, "mean": 0.0});
+            let endpoints: Vec<_> = labels.iter().map(times).collect();
+            verdict(serde_json::json!({"verdict": "healthy", "requests": [{"role": "accepted", "endpoint": "tcp 1",
+                "exchanges": 9, "unanswered": 0, "mixed": false, "seconds": seconds, "stages": {}, "endpoints": endpoints}]}))
+        };
+        let slow = Expected { slow: Some("GET /slow"), ..NEUTRAL };
+        assert_eq!(slow.objection(&v(&[("GET /slow", 0.03), ("GET /", 0.001)])), None);
+        assert!(slow.objection(&v(&[("GET /", 0.03), ("GET /slow", 0.001)])).is_some());
+        assert!(slow.objection(&v(&[("GET /slow", 0.002), ("GET /", 0.001)])).is_some());
+        assert_eq!(slow.objection(&v(&[])).unwrap(), "no request has a label");
+        let none = Expected { slow: Some(NONE_APART), ..NEUTRAL };
+        assert_eq!(none.objection(&v(&[("GET /slow", 0.002), ("GET /", 0.001)])), None);
+        assert!(none.objection(&v(&[("GET /slow", 0.03), ("GET /", 0.001)])).is_some());
     }
 
     #[test]

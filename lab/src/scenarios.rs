@@ -97,12 +97,16 @@ mod port_exhaustion;
 mod prefork_behind_proxy;
 #[path = "../scenarios/queue-workers/scenario.rs"]
 mod queue_workers;
+#[path = "../scenarios/redis-keys/scenario.rs"]
+mod redis_keys;
 #[path = "../scenarios/redis-load/scenario.rs"]
 mod redis_load;
 #[path = "../scenarios/row-lock/scenario.rs"]
 mod row_lock;
 #[path = "../scenarios/sleep-in-path/scenario.rs"]
 mod sleep_in_path;
+#[path = "../scenarios/slow-endpoint/scenario.rs"]
+mod slow_endpoint;
 #[path = "../scenarios/slow-reader/scenario.rs"]
 mod slow_reader;
 #[path = "../scenarios/slow-store/scenario.rs"]
@@ -151,6 +155,8 @@ pub static ALL: &[&Scenario] = &[
     &loop_sleeps::SCENARIO,
     &loop_held::SCENARIO,
     &queue_workers::SCENARIO,
+    &slow_endpoint::SCENARIO,
+    &redis_keys::SCENARIO,
     &accept_queue::SCENARIO,
     &accept_queue_node::SCENARIO,
     &clumsy_kernel::SCENARIO,
