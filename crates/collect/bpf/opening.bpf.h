@@ -12,6 +12,11 @@
 
 const volatile bool with_openings = false;
 u32 opening_every; /* of so many exchanges one is labelled, at random; 0 = each. Set by user space. */
+u32 openings_begun; /* labelled since user space looked last */
+
+#define A_STEP 256 /* after so many without a look of user space, which may be late, one in twice as many is labelled  \
+		    */
+#define MOST_STEPS 8
 
 /* What is known of the opening of a connection's exchange. */
 enum opening_state {
@@ -77,10 +82,18 @@ static __always_inline bool first_piece(struct piece *piece)
 	return !bpf_probe_read_user(piece, sizeof(*piece), (void *)list);
 }
 
+/* Of how many exchanges one is labelled now. */
+static __always_inline u32 pace(void)
+{
+	u32 steps = openings_begun / A_STEP;
+
+	return (opening_every ?: 1) << (steps < MOST_STEPS ? steps : MOST_STEPS);
+}
+
 /* Whether an exchange that begins is to be labelled. */
 static __noinline u8 begin_opening(struct sock *sk, u8 before)
 {
-	u32 every = opening_every ?: 1, weight = bpf_get_prandom_u32() % every ? 0 : every;
+	u32 every = pace(), weight = bpf_get_prandom_u32() % every ? 0 : every;
 	struct opening *o;
 
 	if (!weight && !burst_is_on())
@@ -90,6 +103,8 @@ static __noinline u8 begin_opening(struct sock *sk, u8 before)
 		return OPENING_NONE;
 	o->weight = weight;
 	o->length = 0;
+	if (weight)
+		__sync_fetch_and_add(&openings_begun, 1);
 	return before == OPENING_UNSEEN ? OPENING_KEPT : OPENING_WANTED;
 }
 

@@ -117,8 +117,11 @@ fn streams_and_ends_without_an_answer() {
     assert_eq!((accepted.unanswered, made.began, made.response.count), (1, 2, 1), "{made:?}");
 }
 
+/// Reads what has come; says how much.
+type ReadIt = fn(&TcpStream) -> usize;
+
 /// Ways in which programs read, by the calls that they make.
-fn ways() -> [(&'static str, fn(&TcpStream) -> usize); 4] {
+fn ways() -> [(&'static str, ReadIt); 4] {
     fn read(stream: &TcpStream) -> usize {
         File::from(stream.as_fd().try_clone_to_owned().unwrap()).read(&mut [0; 512]).unwrap()
     }

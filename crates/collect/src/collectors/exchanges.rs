@@ -97,7 +97,8 @@ impl Collector for Exchanges<'_> {
         if self.labels.is_some() {
             self.take(shared.start_ns)?;
         }
-        if let Some(labels) = &mut self.labels {
+        // A slice that is left out says nothing of how many there are.
+        if let Some(labels) = self.labels.as_mut().filter(|_| self.left_out == 0) {
             self.probe.open_every(labels.pace());
         }
         Ok(())

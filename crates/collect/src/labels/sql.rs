@@ -144,7 +144,8 @@ fn after(words: &mut Words<'_>, wanted: &str) -> Option<String> {
             }
             Word::Name(found) if found.eq_ignore_ascii_case(wanted.as_bytes()) => {
                 let is_it = brackets.last() != Some(&false) && !before.eq_ignore_ascii_case(b"DISTINCT");
-                if let Some(name) = is_it.then(|| name(&mut words.clone())).flatten() {
+                let mut ahead = *words;
+                if let Some(name) = is_it.then(|| name(&mut ahead)).flatten() {
                     return Some(name);
                 }
             }
@@ -167,7 +168,7 @@ fn name(words: &mut Words<'_>) -> Option<String> {
     let mut word = words.find(|word| !between(word))?;
     while let Word::Name(part) | Word::Quoted(part) = word {
         parts.push(plain(part));
-        let mut ahead = words.clone();
+        let mut ahead = *words;
         let next = (ahead.next(), ahead.next());
         match next {
             (Some(Word::Other(b'.')), Some(part)) if parts.len() < MOST_PARTS => (word, *words) = (part, ahead),

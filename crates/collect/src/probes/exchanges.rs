@@ -112,6 +112,9 @@ unsafe impl Plain for types::opened_request {}
 // SAFETY: as above.
 unsafe impl Plain for types::exchange_counts {}
 
+/// Bytes of the ring where requests are told with their openings.
+const LARGE_RING: u32 = 1 << 20;
+
 /// The loaded and attached probe.
 pub struct Exchanges<'o> {
     skel: skel::ExchangesSkel<'o>,
@@ -143,6 +146,10 @@ impl<'o> Exchanges<'o> {
         if let Some(rodata) = open.maps.rodata_data.as_deref_mut() {
             rodata.task_type = kernel_types::task();
             rodata.with_openings = with_openings;
+        }
+        if with_openings {
+            // Room for all that the kernel may label, at its slowing pace, before a look that comes late.
+            open.maps.requests.set_max_entries(LARGE_RING).context("failed to size the ring of requests")?;
         }
         let has_write = kernel_types::has_hook("tcp_sendmsg_locked");
         if !has_write && !kernel_types::has_hook("sock_send_length") {
@@ -220,7 +227,7 @@ impl<'o> Exchanges<'o> {
     /// Takes the opening of one exchange in so many, at random; of those in bursts, that of each.
     pub fn open_every(&mut self, exchanges: u32) {
         if let Some(bss) = self.skel.maps.bss_data.as_deref_mut() {
-            bss.opening_every = exchanges;
+            (bss.opening_every, bss.openings_begun) = (exchanges, 0);
         }
     }
 

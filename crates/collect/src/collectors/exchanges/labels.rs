@@ -8,8 +8,8 @@ use recording::tables;
 use crate::labels::{self, Named};
 use crate::probes::exchanges::{Histogram, Opening, Request};
 
-/// Exchanges that are labelled between two looks at the ring, which come every 50 ms: some 1 ms of CPU time a second, and a
-/// fifth of the ring.
+/// Exchanges that are labelled between two looks at the ring, which come every 50 ms: some 2 ms of CPU time a second, and a
+/// twentieth of the ring.
 const A_LOOK: u32 = 200;
 /// Of so many exchanges one is labelled, at the least.
 const MOST_SKIPPED: u32 = 1 << 16;
