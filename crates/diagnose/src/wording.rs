@@ -44,7 +44,7 @@ pub fn seconds(value: f64) -> String {
         v if v >= 99.5 => format!("{v:.0} s"),
         v if v >= 0.9995 => format!("{v:.1} s"),
         v if v >= 0.000_999_5 => format!("{:.0} ms", v * 1e3),
-        v => format!("{:.0} us", v * 1e6),
+        v => format!("{:.0} µs", v * 1e6),
     }
 }
 
@@ -87,7 +87,7 @@ mod tests {
             [percent(-0.0), percent(0.004), percent(0.37), percent(0.9994), percent(0.99999), percent(1.0)],
             ["0 %", "0.4 %", "37 %", "99.9 %", ">99.99 %", "100 %"]
         );
-        assert_eq!([seconds(9.14), seconds(0.0123), seconds(0.00002)], ["9.1 s", "12 ms", "20 us"]);
+        assert_eq!([seconds(9.14), seconds(0.0123), seconds(0.00002)], ["9.1 s", "12 ms", "20 µs"]);
         assert_eq!(
             [count(1_397_534.0), count(52_100.0), count(832.0), count(3.25)],
             ["1.40 million", "52 thousand", "832", "3.2"]

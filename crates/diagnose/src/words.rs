@@ -42,8 +42,46 @@ static WORDS: &[Word] = &[
         "in hand",
         "A request that has come, or an answer that is owed: some of it was sent and the last word is the other side's.",
     ),
+    (
+        "unread, service",
+        "Of a response time: until the target read the request, and from there to the first byte of the answer.",
+    ),
+    (
+        "p50, p99",
+        "Half of the answers took no longer than this; 99 of a hundred took no longer than that. Until the first byte of the \
+         answer, at the endpoint that is named.",
+    ),
+    ("held", "Bytes of an answer that were written and stood in the target's own send queue."),
+    ("before its turn", "The request lay unread meanwhile: the thread that read it later was at something else."),
+    (
+        "inside",
+        "The request was with the program, and none of its threads waited for anything for its sake: it stood in a queue of the \
+         program or of its runtime (goroutines, coroutines, tasks, promises), which the kernel does not see.",
+    ),
+    (
+        "the interpreter's lock",
+        "Python's GIL, Ruby's GVL: it lets one thread of a process run at a time, whatever the number of CPUs.",
+    ),
+    (
+        "its turn",
+        "In brackets behind a call: a wait for what other threads of the same kind hand around, such as a lock or a connection \
+         of a pool.",
+    ),
+    (
+        "its own timer",
+        "Nobody ended the wait: the time ran out that whoever waits had set itself (a sleep, a timeout).",
+    ),
     ("upstream, dependency", "Whom the target itself asks: a database, another service."),
     ("chain", "A wait, who ended it, what that one waited for meanwhile, and so on, to where it ends."),
+    (
+        "accept queue",
+        "Connections that the kernel has made for the target and that it has not taken with accept() yet.",
+    ),
+    ("TIME_WAIT", "A connection that was closed from this end; the kernel keeps its ports for a minute."),
+    (
+        "network namespace",
+        "The network stack of a container, or of the host: its counters are those of all processes in it.",
+    ),
     ("wait calls", "System calls that ask whether there is something to do: epoll_wait, poll, select, a receive."),
     ("(under 25 %)", "In brackets behind a number: what it would have to reach, so that this is the cause."),
     (

@@ -72,6 +72,12 @@ impl Recording {
 /// There is none, it is of a newer version, or a sealed table is damaged; the sentence says which.
 pub fn open(dir: &Path) -> Result<Recording> {
     let path = dir.join("meta.json");
+    if !dir.is_dir() {
+        bail!("`{}` holds no recording: there is no such folder; name one that --save wrote", dir.display());
+    }
+    if !path.exists() {
+        bail!("`{}` holds no recording: no meta.json is in it; name a folder that --save wrote", dir.display());
+    }
     let text = disk::read(&path, MAX_META_BYTES).with_context(|| {
         format!("`{}` holds no recording (no readable meta.json); name a folder that --save wrote", dir.display())
     })?;

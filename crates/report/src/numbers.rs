@@ -22,6 +22,8 @@ pub fn seconds(seconds: f64) -> String {
     let size = seconds.abs();
     match size {
         0.0 => "0 s".to_owned(),
+        // Shorter than anything that a clock tells: a mean over many that were nothing.
+        s if s < 1e-9 => "<1 ns".to_owned(),
         s if s < 1e-6 => format!("{} ns", significant(seconds * 1e9)),
         s if s < 1e-3 => format!("{} µs", significant(seconds * 1e6)),
         s if s < 0.995 => format!("{} ms", significant(seconds * 1e3)),
@@ -84,7 +86,8 @@ fn significant(value: f64) -> String {
         v if v >= 9.995 => format!("{value:.1}"),
         v if v >= 0.0995 || v == 0.0 => format!("{value:.2}"),
         v if v >= 0.000_95 => format!("{value:.4}"),
-        _ => format!("{value:.1e}"),
+        _ if value < 0.0 => ">-0.001".to_owned(),
+        _ => "<0.001".to_owned(),
     }
 }
 
@@ -130,6 +133,7 @@ mod tests {
     fn durations_take_the_unit_that_fits() {
         let cases = [
             (0.0, "0 s"),
+            (1.2e-19, "<1 ns"),
             (147e-9, "147 ns"),
             (1.5e-6, "1.50 µs"),
             (0.02, "20.0 ms"),

@@ -184,5 +184,15 @@ fn parts(group: &Group) -> Vec<PathPart> {
         seconds: ratio(part.ns, group.requests as f64) / 1e9,
         before_turn: part.before,
     };
-    group.parts.iter().map(of).filter(|part| part.share >= LEAST_SHARE).collect()
+    let mut merged: Vec<PathPart> = Vec::new();
+    for part in group.parts.iter().map(of) {
+        // Chains that differ in their middle have the same words.
+        match merged.iter_mut().find(|known| known.what == part.what) {
+            Some(known) => (known.share, known.seconds) = (known.share + part.share, known.seconds + part.seconds),
+            None => merged.push(part),
+        }
+    }
+    merged.retain(|part| part.share >= LEAST_SHARE);
+    merged.sort_by(|a, b| b.share.total_cmp(&a.share));
+    merged
 }

@@ -88,7 +88,7 @@ mod tests {
             );
             tail(&Case::new(&parse(&text).unwrap())).map(|remark| remark.headline)
         };
-        assert_eq!(tail(50, 200_000_000).unwrap(), "1.0 % of the answers take 10 ms or longer, half 500 us at most");
+        assert_eq!(tail(50, 200_000_000).unwrap(), "1.0 % of the answers take 10 ms or longer, half 500 µs at most");
         assert!(tail(4, 200_000_000).is_none(), "too few");
         assert!(tail(50, 9_000_000).is_none(), "nobody feels it");
         assert!(tail(25, 12_000_000).is_none(), "a small part of the time");

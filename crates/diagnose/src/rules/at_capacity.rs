@@ -210,7 +210,7 @@ mod tests {
         let s = stated(&RULE, &text, &[]).unwrap();
         assert!(s.headline.contains("the CPUs it may use are 98 % busy"), "{}", s.headline);
         assert!(
-            s.detail.contains("17 us of CPU time for each call that received something, 100 thousand a second"),
+            s.detail.contains("17 µs of CPU time for each call that received something, 100 thousand a second"),
             "{}",
             s.detail
         );
@@ -271,7 +271,7 @@ mod tests {
         let packets = "counter source=proc/net/snmp entity=Tcp name=InSegs value=0
             counter t_ns=1e9 source=proc/net/snmp entity=Tcp name=InSegs value=20000\n";
         let s = stated(&RULE, &(cpus(0.98) + packets + &thread(1, 0.95, 0.0) + &thread(2, 0.95, 0.0)), &[]).unwrap();
-        let words = "That is 95 us of CPU time for each packet that arrived by TCP, 20 thousand a second by the kernel's counter InSegs";
+        let words = "That is 95 µs of CPU time for each packet that arrived by TCP, 20 thousand a second by the kernel's counter InSegs";
         assert!(s.detail.contains(words), "{}", s.detail);
     }
 

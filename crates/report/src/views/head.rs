@@ -123,6 +123,12 @@ fn cores(verdict: &Verdict) -> f64 {
 fn answers(verdict: &Verdict) -> Option<String> {
     let busiest = verdict.requests.first().filter(|r| r.role == "accepted" && r.exchanges > 0)?;
     let (p50, p99) = (numbers::seconds(busiest.seconds.p50), numbers::seconds(busiest.seconds.p99));
+    // The times end with the first byte of an answer.
+    let held = busiest.on_average.get("held").copied().unwrap_or(0.0);
+    if held > busiest.seconds.p50 {
+        let held = numbers::seconds(held);
+        return Some(format!("first bytes of answers in {p50} (p50), {p99} (p99), held back for {held} on average"));
+    }
     Some(format!("answers in {p50} (p50), {p99} (p99)"))
 }
 

@@ -81,9 +81,9 @@ fn lengths(short: f64, long: f64) -> String {
 
 #[test]
 fn hand_overs_that_no_request_feels() {
-    // Half of the demand behind a proxy on full CPUs, 50 us at a time.
+    // Half of the demand behind a proxy on full CPUs, 50 µs at a time.
     let why = silent(&RULE, &(machine(1.0, 7.0, 7.0) + &lengths(0.9, 0.05) + &waits(1.0, 1.0)));
-    assert!(why.contains("in waits of under 131 us") && why.contains("it was 2.5 % (under 20 %)"), "{why}");
+    assert!(why.contains("in waits of under 131 µs") && why.contains("it was 2.5 % (under 20 %)"), "{why}");
     // The same time in waits of 2 ms and more.
     let f = found(&RULE, &(machine(1.0, 7.9, 7.9) + &lengths(0.05, 0.9) + &waits(1.0, 1.0)));
     assert!(f.summary.contains("950 ms of it (48 %) while nginx"), "{}", f.summary);
