@@ -55,6 +55,8 @@ mod hidden_queue;
 mod hot_code;
 #[path = "../scenarios/hot-jit/scenario.rs"]
 mod hot_jit;
+#[path = "../scenarios/interpreter-lock/scenario.rs"]
+mod interpreter_lock;
 #[path = "../scenarios/io-uring/scenario.rs"]
 mod io_uring;
 #[path = "../scenarios/java-idle-pool/scenario.rs"]
@@ -152,6 +154,7 @@ pub static ALL: &[&Scenario] = &[
     &gc_pause_node::SCENARIO,
     &three_tiers::SCENARIO,
     &hidden_queue::SCENARIO,
+    &interpreter_lock::SCENARIO,
     &loop_sleeps::SCENARIO,
     &loop_held::SCENARIO,
     &queue_workers::SCENARIO,

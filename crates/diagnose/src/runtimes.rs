@@ -9,6 +9,7 @@ pub mod code;
 pub mod collectors;
 pub mod event_loops;
 pub mod hints;
+pub mod interpreter_locks;
 pub mod interpreters;
 pub mod jit;
 pub mod opaque;

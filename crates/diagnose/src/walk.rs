@@ -28,12 +28,13 @@ use recording::tables::Wakeup;
 use crate::answer::Gap;
 use crate::case::{Case, Fact};
 use crate::facts::stacks::Stacks;
+use crate::runtimes::interpreter_locks::InterpreterLock;
 use chains::Chain;
 use clients::Clients;
 use context::Context;
 use ends::Ends;
 pub use ends::{End, Kind};
-use hand_offs::{HAND_OFF, HandOffs, TIMED};
+use hand_offs::{HAND_OFF, HandOffs, INTERPRETER, TIMED};
 use idleness::Idleness;
 use timelines::Timelines;
 use wait_sites::WaitSites;
@@ -84,6 +85,8 @@ pub struct Walk {
     pub chains: Vec<Chain>,
     /// How much of its threads' waiting was idleness.
     pub idleness: Idleness,
+    /// For how long threads were on a CPU while others stood before the lock of their interpreter, ns.
+    pub had_interpreter: BTreeMap<(u32, u32), f64>,
     /// User stacks with which the target waits, and how often each was seen.
     sites: WaitSites,
     hand_offs: HandOffs,
@@ -103,6 +106,16 @@ impl Walk {
     /// Whether a thread of the target serves one client at a time.
     pub fn serves_one(&self, tid: u32) -> bool {
         self.hand_offs.serves(tid)
+    }
+
+    /// The lock of an interpreter before which threads of the target were seen.
+    pub fn interpreter_lock(&self) -> Option<&'static InterpreterLock> {
+        self.sites.interpreter()
+    }
+
+    /// Whether a wait of one thread for another is most likely one for that lock, where the address does not tell.
+    pub fn mostly_interpreter(&self) -> bool {
+        self.sites.mostly_interpreter()
     }
 
     /// Whether a thread of the target waited for its turn.
@@ -144,7 +157,7 @@ impl Fact for Walk {
         let stacks = case.fact::<Stacks>()?;
         let (ends, clients) = (Ends::new(case, &stacks)?, case.fact::<Clients>()?);
         let (target, sites) = (target_pids(case), WaitSites::new(case, &stacks));
-        let hand_offs = HandOffs::new(case, &clients, &target);
+        let hand_offs = HandOffs::new(case, &clients, &target, sites.interpreters().to_vec());
         let mut walk = Walk { target, sites, hand_offs, ..Walk::default() };
         let context = Context {
             case,
@@ -162,6 +175,9 @@ impl Fact for Walk {
             let (row, ns) = (wait.row, wait.ns * stride as f64);
             walk.walked_ns += ns;
             walk.idleness.book(&context, row, ns);
+            if context.right(row) == Some(INTERPRETER) {
+                had_interpreter(&context, wait, stride as f64, &mut walk.had_interpreter);
+            }
             let node = context.book(row, ns, &mut walk.waits);
             // What one thread of the target hands to another is a wait of that other one, and counted there.
             let within = row.context == "thread" && walk.target.contains(&row.waker_pid);
@@ -174,6 +190,13 @@ impl Fact for Walk {
         walk.idleness.settle();
         walk.chains = chains::of(&walk);
         Ok(walk)
+    }
+}
+
+/// Books who may have had the lock of an interpreter while a thread stood before it.
+fn had_interpreter(context: &Context<'_, '_>, wait: &Wait<'_>, times: f64, had: &mut BTreeMap<(u32, u32), f64>) {
+    for holder in context.meanwhile(wait.row, (wait.begin(), wait.end())) {
+        *had.entry((wait.row.pid, holder.tid)).or_default() += holder.on_cpu_ns * times;
     }
 }
 

@@ -8,6 +8,7 @@ use crate::facts::waiting::links;
 use crate::judgement::paths::{Felt, is_own_sleep, stands_before_peers};
 use crate::rules::{Statement, confidence, explain};
 use crate::verdict::{Finding, Link, Subject};
+use crate::walk::Walk;
 use crate::walk::chains::Chain;
 use crate::walk::paths::{Part, What};
 use crate::wording::{percent, seconds};
@@ -40,7 +41,10 @@ const TOLD: &[Told] = &[
 /// What was found, but for causes that were found otherwise.
 pub fn found(case: &Case, known: impl Fn(&str) -> bool) -> Vec<(Finding, Statement)> {
     let Some(felt) = Felt::of(case) else { return Vec::new() };
-    let unknown = TOLD.iter().filter(|told| !known(told.cause) && !known(told.unless));
+    // One waits for another in an interpreter that runs one at a time.
+    let in_turn = case.fact::<Walk>().is_ok_and(|walk| walk.mostly_interpreter());
+    let told = TOLD.iter().filter(|told| !in_turn || told.cause != "user-lock-contention");
+    let unknown = told.filter(|told| !known(told.cause) && !known(told.unless));
     unknown.filter_map(|told| Some(finding(case, &felt, told, felt.most(told.is_it)?))).collect()
 }
 

@@ -17,9 +17,9 @@ use crate::statistics::{ratio, share};
 use crate::verdict::{Evidence, Explains, evidence};
 use crate::walk::Kind;
 use crate::walk::chains::Chain;
-use crate::walk::hand_offs::{HAND_OFF, LOCK};
+use crate::walk::hand_offs::{HAND_OFF, INTERPRETER, LOCK};
 use crate::walk::paths::{Group, Part, Paths, RequestPaths, What};
-use crate::walk::{DNS, Who};
+use crate::walk::{DNS, Walk, Who};
 use crate::wording::{count, seconds};
 
 /// Requests followed, from which on shares say something.
@@ -41,7 +41,7 @@ const MOST_UNSEEN: f64 = 0.25;
 const MIN_SHARE: f64 = 0.5;
 
 /// Slow ones, of which a share says something.
-const SEVERAL: u64 = 3;
+pub(crate) const SEVERAL: u64 = 3;
 
 /// Whether a part of a path is one of a cause.
 type IsIt = fn(&Part) -> bool;
@@ -113,10 +113,18 @@ pub(crate) fn stands_before_peers(part: &Part) -> bool {
     let first = &chain.links[0].who;
     let same = |pid: u32, comm: &str| (pid, comm) == (first.pid, first.comm.as_str());
     match chain.links.get(1) {
+        // Threads that compute in turn are one load.
+        _ if first.fd_kind == INTERPRETER => false,
         _ if [LOCK, HAND_OFF].contains(&first.fd_kind.as_str()) => true,
         Some(next) => first.peer.is_empty() && same(next.who.pid, &next.who.comm),
         None => chain.end.kind == Kind::OnCpu && first.peer.is_empty() && same(chain.end.pid, &chain.end.comm),
     }
+}
+
+/// The share of the time of requests in which their thread stood before the lock of its interpreter.
+pub(crate) fn before_interpreter(walk: &Walk, group: &Group) -> f64 {
+    let is_it = |part: &Part| chain(part).is_some_and(|chain| chain.links[0].who.fd_kind == INTERPRETER);
+    group.share(|part| is_it(part) || walk.mostly_interpreter() && stands_before_peers(part))
 }
 
 /// Whether the thread that had the request, or that would have taken it, slept by itself.

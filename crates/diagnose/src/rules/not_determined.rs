@@ -3,6 +3,7 @@
 
 use super::{Check, Explain, Rule, Statement, slow_dependency};
 
+mod interpreter;
 mod standing;
 
 use crate::answer::Gap;
@@ -25,7 +26,7 @@ pub(super) static RULE: Rule = Rule {
                 most of its time, for several things that no single cause stands behind.",
         recognised_by: "The recording is very short, ledger lines cover less than 90 % of the threads' time, a tenth of \
                         some events was lost, or a cause could not be looked at. Or requests stand unanswered for what nobody \
-                        sees, or while threads stand before a lock of the kernel, errors were counted, or somebody stopped it. Or: waits are more than two thirds of a \
+                        sees, or while threads stand before a lock of the kernel or of their interpreter, errors were counted, or somebody stopped it. Or: waits are more than two thirds of a \
                         service's active time, and no cause has enough of them.",
         what_to_do: "Read what is missing, run wakewalk doctor to see what this kernel allows, and record again for \
                      longer.",
@@ -62,7 +63,8 @@ fn check(case: &Case, gaps: &[Gap]) -> Option<Statement> {
     }
     let missing = missing(case, gaps);
     if missing.is_empty() {
-        return held(case).or_else(|| failing(case)).or_else(|| scattered(case)).or_else(|| standing::check(case));
+        let asked = [held, failing, scattered, standing::check];
+        return asked.into_iter().find_map(|check| check(case));
     }
     if let ([_], [gap]) = (&missing[..], gaps) {
         match gap.what.as_str() {

@@ -10,9 +10,9 @@ use crate::facts::waiting::{Waiting, called_from, links, little, wait_ns};
 use crate::judgement::holders::is_lock;
 use crate::runtimes::collectors::Collector;
 use crate::verdict::{Explains, Finding, Subject};
-use crate::walk::Kind;
 use crate::walk::chains::Chain;
 use crate::walk::hand_offs::{HAND_OFF, LOCK};
+use crate::walk::{Kind, Walk};
 use crate::wording::{percent, seconds};
 
 pub(super) static RULE: Rule = Rule {
@@ -45,7 +45,8 @@ const MIN_WAIT_NS: f64 = 1e6;
 
 fn check(case: &Case) -> Checked {
     let waiting = case.fact::<Waiting>()?;
-    let one_holder = is_lock(&*case.fact::<Contended>()?);
+    // In an interpreter that runs one thread at a time, each waits for another.
+    let one_holder = is_lock(&*case.fact::<Contended>()?) && !case.fact::<Walk>()?.mostly_interpreter();
     let is_lock = |chain: &Chain| match chain.links[0].who.fd_kind.as_str() {
         LOCK => true,
         HAND_OFF => one_holder,
@@ -76,9 +77,20 @@ fn check(case: &Case) -> Checked {
     if let Some(why) = waiting.not_for_requests(case, ns) {
         return explained(format!("waiting for locks was {why}"));
     }
+    let stranger = stranger(case, first)?;
+    let whose = stranger.as_ref().map_or(String::new(), |name| format!(" ({name}, another service)"));
     let headline =
-        format!("waits for locks {} of its active time, while the holder {}", percent(part), holder_does(first));
-    found(finding(case, &waiting, first, ns)?, headline, advice(first))
+        format!("waits for locks {} of its active time, while the holder{whose} {}", percent(part), holder_does(first));
+    let advice = stranger.map_or(advice(first).to_string(), |name| {
+        format!("look at {name}, which holds the lock: it should hold it for less")
+    });
+    found(finding(case, &waiting, first, ns)?, headline, advice)
+}
+
+/// The holder, if it is none of the target's processes: locks on files are between services.
+fn stranger(case: &Case, chain: &Chain) -> Result<Option<String>, Gap> {
+    let (pid, comm) = holder(chain);
+    Ok((pid != 0 && !case.fact::<Walk>()?.target.contains(&pid)).then(|| format!("{comm}/{pid}")))
 }
 
 /// Whether it ends in a thread that collects garbage: then it waited for the collection, and locks of the runtime handed that
@@ -118,6 +130,15 @@ fn remedy(chain: &Chain, holder: &str) -> String {
             holder_does(chain)
         ),
     }
+}
+
+/// The same where the holder is another service.
+fn remedy_of_stranger(chain: &Chain, name: &str) -> String {
+    format!(
+        "{name} is none of the target's processes, and while it holds the lock it {}. It is the one to change: move that out of \
+         the lock. The target can only stop sharing it, or ask for it without waiting and do without.",
+        holder_does(chain)
+    )
 }
 
 /// Process and thread name of the holder.
@@ -164,7 +185,7 @@ fn finding(case: &Case, waiting: &Waiting, first: &Chain, ns: f64) -> Result<Fin
             evidence("CPU demand", waiting.demand_ns / 1e9, "s", "most of active time", ""),
         ],
         chain: links(first, &stacks),
-        remedy: remedy(first, &comm),
+        remedy: stranger(case, first)?.map_or(remedy(first, &comm), |name| remedy_of_stranger(first, &name)),
         check: "After the change the ledger's line of that wait and the share of lock waits fall at the same load."
             .into(),
     })
@@ -194,6 +215,17 @@ mod tests {
         assert_eq!(finding.chain.len(), 3);
     }
 
+    /// A lock on a file, which another service holds.
+    #[test]
+    fn a_holder_that_is_none_of_the_target() {
+        let other = text(2)
+            .replace("syscall=202 args=[64,128,2,0]", "syscall=73 path=/run/lock")
+            .replace("waker_pid=1", "waker_pid=7")
+            .replace("pid=1 tid=2", "pid=7 tid=2");
+        let finding = found(&RULE, &other);
+        assert!(finding.remedy.starts_with("w/7 is none of the target's processes"), "{}", finding.remedy);
+    }
+
     #[test]
     fn a_collection_that_threads_wait_for_by_way_of_locks() {
         let collecting = text(2)
@@ -217,7 +249,7 @@ mod tests {
     #[test]
     fn a_short_lock_is_handed_around() {
         let short = text(2).replace("wait_ns=20e6", "wait_ns=1e5").replace("wait_ns=19e6", "wait_ns=9e4");
-        assert!(silent(&RULE, &short).contains("100 us at a time (under 1 ms)"));
+        assert!(silent(&RULE, &short).contains("100 µs at a time (under 1 ms)"));
     }
 
     /// Workers that take turns to wait for the next connection.

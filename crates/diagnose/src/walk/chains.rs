@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use super::hand_offs::{HAND_OFF, LOCK};
+use super::hand_offs::{HAND_OFF, INTERPRETER, LOCK};
 use super::{DNS, End, Kind, Node, PARKED, Walk, Who};
 use crate::statistics::{ratio, share};
 
@@ -68,6 +68,7 @@ impl Chain {
             (LOCK, Kind::Short) => return Nature::Untold,
             (LOCK | DNS, _) => return Nature::Waiting,
             // Threads that compute in turn are one load for the CPU, as with the lock of an interpreter.
+            (INTERPRETER, _) => return Nature::HandOver,
             (HAND_OFF, _) => return if first { Nature::HandOver } else { Nature::Waiting },
             _ => {}
         }

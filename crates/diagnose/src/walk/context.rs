@@ -7,13 +7,24 @@ use recording::tables::Wakeup;
 
 use super::Node;
 use super::ends::{Ends, Kind};
-use super::hand_offs::{self, HAND_OFF, HandOffs, LOCK, TIMED};
+use super::hand_offs::{self, HAND_OFF, HandOffs, INTERPRETER, LOCK, TIMED};
 use super::timelines::Timelines;
 use super::wait_sites::WaitSites;
 use super::who::{DNS, PARKED, SLEEP, Who, kind_of_thread};
 use crate::case::Case;
 
 const DNS_PORT: u32 = 53;
+
+/// Of a process with an interpreter, looked at for who has its lock.
+const MOST_THREADS: usize = 64;
+
+/// A thread that may have had the lock of an interpreter.
+pub struct Holder<'a> {
+    pub tid: u32,
+    pub comm: &'a str,
+    pub on_cpu_ns: f64,
+    pub queued_ns: f64,
+}
 
 pub struct Context<'a, 'r> {
     pub case: &'a Case<'r>,
@@ -91,6 +102,18 @@ impl Context<'_, '_> {
         self.hand_offs.right(self.case, row)
     }
 
+    /// What other threads of its process did while one stood before the lock of their interpreter: whoever had it was on a CPU
+    /// or ready for one. Who gave it away at last had it for the last moment only.
+    pub fn meanwhile(&self, row: &Wakeup, span: (f64, f64)) -> Vec<Holder<'_>> {
+        let others = self.timelines.threads_of(row.pid).filter(|(tid, _)| *tid != row.tid).take(MOST_THREADS);
+        let holder = |(tid, comm)| {
+            let active = self.timelines.activity(tid, span).active;
+            let of = |kind| active.get(&kind).copied().unwrap_or(0.0);
+            Holder { tid, comm, on_cpu_ns: of(Kind::OnCpu), queued_ns: of(Kind::RunQueue) }
+        };
+        others.map(holder).filter(|holder| holder.on_cpu_ns + holder.queued_ns > 0.0).collect()
+    }
+
     /// How many threads were seen to wait for the right that a wait was for.
     pub fn queue(&self, row: &Wakeup) -> usize {
         self.hand_offs.queue(self.case, row)
@@ -103,7 +126,7 @@ impl Context<'_, '_> {
             // Locks on files are handed around between processes, each with a descriptor of its own.
             (Some(LOCK), Some(LOCK)) if !a.path.is_empty() => a.path == b.path,
             (Some(LOCK), Some(LOCK)) => a.pid == b.pid && a.args.first() == b.args.first(),
-            (Some(HAND_OFF), Some(HAND_OFF)) => a.pid == b.pid,
+            (Some(HAND_OFF), Some(HAND_OFF)) | (Some(INTERPRETER), Some(INTERPRETER)) => a.pid == b.pid,
             _ => false,
         }
     }

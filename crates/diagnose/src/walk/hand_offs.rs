@@ -22,6 +22,8 @@ pub const LOCK: &str = "lock";
 pub const TIMED: &str = "timed";
 /// Likewise for something that another thread hands on when it is done with it.
 pub const HAND_OFF: &str = "turn";
+/// Likewise for the lock of an interpreter, which lets one thread of a process run at a time.
+pub const INTERPRETER: &str = "interpreter";
 
 /// Tells waits for rights.
 #[derive(Clone, Debug, Default)]
@@ -29,9 +31,25 @@ pub struct HandOffs {
     serving: BTreeSet<u32>,
     /// Of these, the ones that waited for another of them.
     queued: BTreeSet<u32>,
+    /// Where locks of interpreters are.
+    interpreters: Vec<At>,
     /// Threads of a process that were seen to wait for each lock, by its address; 0 = for what is handed on.
     before: BTreeMap<(u32, u64), BTreeSet<u32>>,
 }
+
+/// Where a lock of an interpreter is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct At {
+    /// Process.
+    pub pid: u32,
+    /// In its memory.
+    pub address: u64,
+    /// So far around it, too.
+    pub wide: u64,
+}
+
+/// The lock of an interpreter is a mutex and one or two condition variables in a row, each a few words that threads sleep on.
+pub const WIDE: u64 = 128;
 
 /// Reads of clients' connections, of all waits in reads and futex: a thread that serves one client at a time reads once a
 /// request, and takes a few locks for it. Threads that a runtime hands its work to block in a read by accident.
@@ -39,9 +57,9 @@ const MIN_READS: f64 = 0.02;
 
 impl HandOffs {
     /// Learns which threads block in reads of their clients, and who stands before what.
-    pub fn new(case: &Case, clients: &Clients, target: &BTreeSet<u32>) -> Self {
+    pub fn new(case: &Case, clients: &Clients, target: &BTreeSet<u32>, interpreters: Vec<At>) -> Self {
         let rows = || case.recording.rows::<Wakeup>().iter().filter(|row| target.contains(&row.pid));
-        let mut hand_offs = Self { serving: serving(case, clients, rows()), ..Self::default() };
+        let mut hand_offs = Self { serving: serving(case, clients, rows()), interpreters, ..Self::default() };
         hand_offs.queued = rows().filter(|row| hand_offs.is_between_serving(case, row)).map(|row| row.tid).collect();
         for row in rows() {
             if let Some(right) = hand_offs.right(case, row) {
@@ -60,7 +78,14 @@ impl HandOffs {
     fn is_between_serving(&self, case: &Case, row: &Wakeup) -> bool {
         let of_two = row.context == "thread" && row.tid != row.waker_tid;
         let serve = self.serving.contains(&row.tid) && self.serving.contains(&row.waker_tid);
-        of_two && serve && is_futex(case, row.syscall)
+        of_two && serve && is_futex(case, row.syscall) && !self.is_interpreters(case, row)
+    }
+
+    /// Whether a wait was for the lock of an interpreter.
+    fn is_interpreters(&self, case: &Case, row: &Wakeup) -> bool {
+        let Some(&address) = row.args.first().filter(|_| !self.interpreters.is_empty()) else { return false };
+        let is_near = |at: &At| at.pid == row.pid && at.address.abs_diff(address) <= at.wide;
+        is_futex(case, row.syscall) && self.interpreters.iter().any(is_near)
     }
 
     /// Whether there are threads that serve one client at a time.
@@ -75,6 +100,9 @@ impl HandOffs {
 
     /// The right that a wait was for, if it was for one.
     pub fn right(&self, case: &Case, row: &Wakeup) -> Option<&'static str> {
+        if self.is_interpreters(case, row) {
+            return Some(INTERPRETER);
+        }
         if is_lock(case, row.syscall, &row.args) || is_file_lock(case, row) {
             return Some(LOCK);
         }

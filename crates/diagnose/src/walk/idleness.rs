@@ -12,6 +12,7 @@ use recording::tables::Wakeup;
 
 use super::context::Context;
 use super::ends::Kind;
+use super::hand_offs::INTERPRETER;
 use super::who::PARKED;
 
 /// Steps until the shares stand still, for chains of as many threads.
@@ -78,6 +79,9 @@ fn is_idle(context: &Context<'_, '_>, row: &Wakeup) -> bool {
     let who = context.who(row);
     if who.fd_kind == PARKED {
         return true;
+    }
+    if who.fd_kind == INTERPRETER {
+        return false;
     }
     match context.ends.of(row).map(|end| end.kind) {
         Some(Kind::Client | Kind::Signal) => true,

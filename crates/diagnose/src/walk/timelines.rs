@@ -72,6 +72,16 @@ impl<'r> Timelines<'r> {
         self.threads.get(&tid).map_or(&[][..], Vec::as_slice)
     }
 
+    /// The threads of a process that ever waited, and their names.
+    pub fn threads_of(&self, pid: u32) -> impl Iterator<Item = (u32, &str)> {
+        let first = |(tid, waits): (&u32, &'_ Vec<Wait<'r>>)| Some((*tid, waits.first()?.row));
+        self.threads
+            .iter()
+            .filter_map(first)
+            .filter(move |(_, row)| row.pid == pid)
+            .map(|(tid, row)| (tid, row.comm.as_str()))
+    }
+
     /// The last wait of a thread that ended by then.
     pub fn last_wait(&self, tid: u32, by: f64) -> Option<&Wait<'r>> {
         let waits = self.waits_of(tid);

@@ -3,12 +3,13 @@
 
 use std::collections::BTreeMap;
 
-use recording::tables::{WaitStack, Wakeup};
+use recording::tables::{Sample, WaitStack, Wakeup};
 
-use super::hand_offs::{self, LOCK, TIMED};
+use super::hand_offs::{self, At, LOCK, TIMED, WIDE};
 use super::who::{SLEEP, Who, kind_of_thread};
 use crate::case::Case;
 use crate::facts::stacks::Stacks;
+use crate::runtimes::interpreter_locks::{self, InterpreterLock};
 use crate::runtimes::parking;
 use crate::syscall::{Family, family};
 
@@ -43,6 +44,11 @@ pub struct WaitSites {
     resolving: Vec<u32>,
     sleeping: Vec<u32>,
     parking: Vec<u32>,
+    /// Locks of interpreters.
+    interpreters: Vec<At>,
+    interpreter: Option<&'static InterpreterLock>,
+    /// Stacks of waits in futex, and those of them that stood before that lock.
+    futex: (u64, u64),
 }
 
 impl WaitSites {
@@ -66,11 +72,50 @@ impl WaitSites {
             let before = Before { t_ns: row.t_ns, syscall: row.syscall, stack: row.stack };
             codes.before.entry(row.tid).or_default().push(before);
         }
+        codes.find_interpreters(case, stacks);
         codes.before.values_mut().for_each(|thread| thread.sort_by_key(|before| before.t_ns));
         codes.resolving = codes.with(stacks, RESOLVERS);
         codes.sleeping = codes.with(stacks, SLEEPS);
         codes.parking = codes.all().filter(|id| parking::parks(stacks.user(*id))).collect();
         codes
+    }
+
+    /// Locks of interpreters, by the stacks of those that wait in futex, and of those that were sampled in that call.
+    fn find_interpreters(&mut self, case: &Case, stacks: &Stacks) {
+        let waits = case.recording.rows::<WaitStack>().iter().filter(|row| !row.wakes);
+        let waits = waits.map(|row| (row.pid, row.syscall, &row.args, row.stack));
+        let samples = case.recording.rows::<Sample>().iter().filter(|row| row.kernel);
+        let samples = samples.map(|row| (row.pid, row.syscall, &row.args, row.stack));
+        for (pid, syscall, args, stack) in waits.chain(samples) {
+            let Some(&address) = args.first().filter(|_| family(&case.syscall(syscall)) == Family::Futex) else {
+                continue;
+            };
+            self.futex.0 += 1;
+            let Some(lock) = interpreter_locks::of(stacks.user(stack)) else { continue };
+            self.futex.1 += 1;
+            self.interpreter = Some(lock);
+            let at = At { pid, address, wide: if lock.alone { WIDE } else { 0 } };
+            let tells = lock.alone || interpreter_locks::is_mutex(stacks.user(stack));
+            if tells && !self.interpreters.contains(&at) {
+                self.interpreters.push(at);
+            }
+        }
+    }
+
+    /// Whether threads that sleep in futex mostly stand before the lock of their interpreter, where the address does not tell.
+    pub fn mostly_interpreter(&self) -> bool {
+        let is_shared = self.interpreter.is_some_and(|lock| !lock.alone);
+        is_shared && self.futex.1 * 2 >= self.futex.0
+    }
+
+    /// Where locks of interpreters are.
+    pub fn interpreters(&self) -> &[At] {
+        &self.interpreters
+    }
+
+    /// What that lock is called.
+    pub fn interpreter(&self) -> Option<&'static InterpreterLock> {
+        self.interpreter
     }
 
     /// Stacks with a function of a list.

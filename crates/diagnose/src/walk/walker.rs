@@ -4,9 +4,12 @@
 use recording::tables::Wakeup;
 
 use super::Node;
-use super::context::Context;
+use super::context::{Context, Holder};
 use super::ends::{End, Kind};
+use super::hand_offs::INTERPRETER;
+use super::kind_of_thread;
 use super::timelines::Part;
+use crate::statistics::share;
 
 /// Hops of a chain; longer ones end as unseen.
 const MAX_DEPTH: usize = 16;
@@ -39,9 +42,31 @@ impl<'a, 'r> Walker<'a, 'r> {
 
     /// Explains a wait by what happened in the span.
     pub fn follow(&mut self, row: &Wakeup, span: (f64, f64), ns: f64, node: &mut Node) {
+        if self.context.right(row) == Some(INTERPRETER) {
+            return self.took_turns(row, span, ns, node);
+        }
         match self.context.ends.of(row) {
             Some(end) => node.end(end, ns),
             None => self.explain(row, span, ns, node),
+        }
+    }
+
+    /// Spreads a wait for the lock of an interpreter over those who may have had it, as far as they were awake: what such a
+    /// thread waits for itself, it waits for without the lock.
+    fn took_turns(&self, row: &Wakeup, span: (f64, f64), ns: f64, node: &mut Node) {
+        let holders = self.context.meanwhile(row, span);
+        let sum = |of: fn(&Holder<'_>) -> f64| holders.iter().map(of).sum::<f64>();
+        let (on_cpu, queued) = (sum(|h| h.on_cpu_ns), sum(|h| h.queued_ns));
+        // Several may be ready at once, of whom one has the lock.
+        let rest = queued.min((span.1 - span.0 - on_cpu).max(0.0));
+        let end = |kind, comm: &str| End { kind, pid: row.pid, comm: kind_of_thread(comm), detail: String::new() };
+        if on_cpu + rest <= 0.0 {
+            return node.end(end(Kind::Unseen, &row.comm), ns);
+        }
+        for holder in &holders {
+            let each = ns / (on_cpu + rest);
+            node.end(end(Kind::OnCpu, holder.comm), holder.on_cpu_ns * each);
+            node.end(end(Kind::RunQueue, holder.comm), share(holder.queued_ns, queued) * rest * each);
         }
     }
 

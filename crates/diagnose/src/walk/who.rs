@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Whose waits are added up.
 
-use super::hand_offs::HAND_OFF;
+use super::hand_offs::{HAND_OFF, INTERPRETER, TIMED};
 use crate::syscall::{Family, family};
 
 /// Threads of one kind in one process, in one system call for one thing.
@@ -13,7 +13,7 @@ pub struct Who {
     pub comm: String,
     /// System call; `none` outside one.
     pub call: String,
-    /// Kind of the file that is waited for; [`LOCK`](super::hand_offs::LOCK), [`HAND_OFF`], [`DNS`], [`SLEEP`] or
+    /// Kind of the file that is waited for; [`LOCK`](super::hand_offs::LOCK), [`HAND_OFF`], [`INTERPRETER`], [`DNS`], [`SLEEP`] or
     /// [`TIMED`](super::hand_offs::TIMED) where it is one of those.
     pub fd_kind: String,
     /// Whom the target asked through that file: the other end of a connection that it made itself; empty = nobody, or a
@@ -39,6 +39,8 @@ impl Who {
         match (self.fd_kind.as_str(), self.peer.as_str(), self.path.as_str()) {
             ("" | "anon", "", "") => call.to_string(),
             (HAND_OFF, ..) => format!("{call} (its turn)"),
+            (INTERPRETER, ..) => format!("{call} (the interpreter's lock)"),
+            (TIMED, ..) => format!("{call} (with a timeout)"),
             (SLEEP, ..) => format!("a sleep ({call})"),
             (LOOP, ..) => format!("{call} (a timer of its loop)"),
             (PARKED, ..) => format!("{call} (a worker without work)"),
@@ -89,5 +91,6 @@ mod tests {
         assert_eq!(who("dns", "10.0.0.2:53", ""), "poll (DNS server 10.0.0.2:53)");
         assert_eq!(who("file", "", "/var/lib/journal"), "poll (/var/lib/journal)");
         assert_eq!(who("turn", "", ""), "poll (its turn)");
+        assert_eq!(who("interpreter", "", ""), "poll (the interpreter's lock)");
     }
 }

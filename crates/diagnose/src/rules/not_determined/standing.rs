@@ -2,19 +2,23 @@
 //! Requests that stand in the target for long, and no rule has a cause for it.
 
 use super::super::{Check, Statement, at_capacity};
-use super::MIN_WAIT_NS;
+use super::{MIN_WAIT_NS, interpreter};
 use crate::case::Case;
 use crate::facts::kernel_locks::KernelLocks;
 use crate::facts::unexplained::Unexplained;
 use crate::judgement::standing::{MIN_REST, MIN_SHARE, matters};
 use crate::remarks::{hidden_queues, response_times};
-use crate::statistics::ratio;
-use crate::wording::seconds;
+use crate::statistics::{ratio, share};
+use crate::walk::paths::{RequestPaths, What};
+use crate::wording::{percent, seconds};
 
 /// The statement about them. A service that is at a limit has a queue, and says so itself.
 pub(super) fn check(case: &Case) -> Option<Statement> {
     if matches!(at_capacity::RULE.check, Check::Neutral(check) if check(case, &[]).is_some()) {
         return None;
+    }
+    if let Some(said) = interpreter::check(case) {
+        return Some(said);
     }
     let requests = case.fact::<Unexplained>().ok()?;
     before_kernel_lock(&requests, case).or_else(|| unexplained(&requests, case))
@@ -55,19 +59,38 @@ fn unexplained(requests: &Unexplained, case: &Case) -> Option<Statement> {
         known.iter().filter(|(n, _)| *n >= 0.05).map(|(n, what)| format!("{what} explain {n:.1}")).collect();
     let known = if known.is_empty() { "nothing that was measured explains any".to_string() } else { known.join(", ") };
     let hidden = hidden_queues::look(case);
+    let rest = match waits_of_slow(case) {
+        Some((part, words)) => format!(
+            "Of the time of slow requests that were followed, {} was: {words}. Who should have ended that wait is not seen",
+            percent(part)
+        ),
+        None => format!("The rest stands in queues inside the process, where the kernel sees nothing: {}", hidden.what),
+    };
     Some(Statement {
         headline: format!("{:.1} requests at a time stand unanswered, and what for is not seen", requests.late),
         advice: format!("look inside: {}", hidden.look),
         detail: format!(
             "On average {:.1} connections had been waiting for their answer for 10 ms or longer ({} at the look); {known}. \
-             The rest stands in queues inside the process, where the kernel sees nothing: {}. Long polls and uploads look \
-             the same.{}",
+             {rest}. Long polls and uploads look the same. (With under {MIN_REST} of them at a time, or under {} of all that \
+             wait so long, the verdict would be healthy.){}",
             requests.late,
             seconds(requests.late_ns / 1e9),
-            hidden.what,
+            percent(MIN_SHARE),
             response_times::sentence(case).unwrap_or_default(),
         ),
     })
+}
+
+/// Of the time of slow requests: most of it.
+const MOSTLY: f64 = 0.5;
+
+/// The wait in which slow requests spent most of their time, and how much that was, where a thread had them in hand.
+fn waits_of_slow(case: &Case) -> Option<(f64, String)> {
+    let paths = case.fact::<RequestPaths>().ok()?;
+    let slow = &paths.busiest()?.slow;
+    let most = slow.parts.first().filter(|part| matches!(part.what, What::Waits(_)))?;
+    let part = share(most.ns, slow.ns);
+    (part >= MOSTLY).then(|| (part, most.words()))
 }
 
 #[cfg(test)]
