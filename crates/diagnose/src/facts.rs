@@ -21,6 +21,7 @@ pub mod neighbours;
 pub mod polling;
 pub mod profile;
 pub mod quality;
+pub mod readers;
 pub mod requests;
 pub mod resources;
 pub mod retransmits;

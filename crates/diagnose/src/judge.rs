@@ -54,9 +54,7 @@ pub fn judge(case: &Case<'_>) -> Verdict {
     let quality = case.fact::<Quality>().ok();
     asked.gaps.extend(quality.iter().flat_map(|q| q.gaps.clone()));
     asked.gaps.extend(unnamed::function_names(case));
-    // A pool that was found is not unseen.
-    let found = asked.findings.iter().any(|(finding, _)| finding.cause == "pool-exhausted");
-    asked.gaps.extend(inner_queues::unseen(case).filter(|_| !found));
+    asked.unseen_pools(case);
     asked.gaps.extend(hidden_queues::gap_of(case));
     asked.gaps.extend(slo::unseen(case));
     asked.gaps.dedup();
@@ -134,6 +132,14 @@ impl Asked {
 
     fn rule_out(&mut self, cause: &str, NotIt { why, could_be, reason, measured }: NotIt) {
         self.ruled_out.push(RuledOut { cause: cause.to_string(), why, could_be, reason, measured });
+    }
+
+    /// A pool that may be empty where nobody sees it: then it is not ruled out. One that was found is not unseen.
+    fn unseen_pools(&mut self, case: &Case) {
+        let found = |gap: &Gap| self.findings.iter().any(|(finding, _)| Some(&finding.cause) == gap.cause.as_ref());
+        let Some(gap) = inner_queues::unseen(case).filter(|gap| !found(gap)) else { return };
+        self.ruled_out.retain(|ruled| Some(&ruled.cause) != gap.cause.as_ref());
+        self.gaps.push(gap);
     }
 
     /// The verdict's cause, and what it says.

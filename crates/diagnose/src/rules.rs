@@ -8,6 +8,7 @@ use crate::answer::{Gap, Measured, Reason};
 use crate::case::Case;
 use crate::facts::quality::Quality;
 use crate::verdict::{Finding, evidence};
+pub(crate) use pool_exhausted::readers;
 
 mod accept_queue_full;
 mod at_capacity;

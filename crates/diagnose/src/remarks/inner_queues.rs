@@ -4,6 +4,7 @@
 use crate::answer::{Gap, Unseen};
 use crate::case::Case;
 use crate::facts::waiting::Waiting;
+use crate::rules::readers;
 use crate::walk::Walk;
 
 /// That a pool inside the program cannot be seen, where that could be half of an answer: clients ask the target, the target
@@ -11,7 +12,8 @@ use crate::walk::Walk;
 pub(crate) fn unseen(case: &Case) -> Option<Gap> {
     let (walk, waiting) = (case.fact::<Walk>().ok()?, case.fact::<Waiting>().ok()?);
     let asks = waiting.chains.iter().any(|chain| !chain.links[0].who.peer.is_empty());
-    (waiting.serves && asks && !walk.has_serving_threads()).then(|| {
+    // Threads that take one request at a time are a pool that is seen.
+    (waiting.serves && asks && !walk.has_serving_threads() && readers::pool(case).is_none()).then(|| {
         let gap = Gap::new(
             "pool-exhausted",
             Unseen::InsideTheProgram,

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Requests wait because all connections of a pool, or all workers, are taken.
 
+pub(crate) mod readers;
+
 use super::{COULD_BE, Check, Checked, Explain, Rule, absent, confidence, evidence, explained, found, not_it};
 use crate::answer::{Gap, Reason, Unseen};
 use crate::case::Case;
@@ -21,7 +23,8 @@ pub(super) static RULE: Rule = Rule {
                 connections, is taken. Those that hold them wait for something else; the CPU has room.",
         recognised_by: "Threads that serve clients wait for one another, and several of them at once, the same number all \
                         the time, wait for what the pool leads to. Or the accept queue is hardly ever empty while every \
-                        thread that accepts is at work and waits.",
+                        thread that accepts is at work and waits. Or requests lie unread while each of the threads that \
+                        take them one at a time waits with another one in hand.",
         what_to_do: "Make what the holders wait for quicker: it stands in the chain. If that has room for more at once, \
                      make the pool larger; else the queue only moves.",
         look_alikes: "slow-dependency: all who ask it wait for it, nobody stands before it in a queue of the target. \
@@ -54,6 +57,9 @@ fn check(case: &Case) -> Checked {
     }
     if are_taken(&workers) {
         return of_workers(case, &workers, &waiting);
+    }
+    if let Some(found) = readers::check(case) {
+        return Ok(found);
     }
     let queue = format!("{:.1} connections stood in the accept queue on average", workers.queue);
     // A queue that is always there is never innocent; only a CPU that they have or want explains it without a pool.

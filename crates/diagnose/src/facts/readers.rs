@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Threads that read requests, and whether each keeps the one that it has until it is answered: a pool of workers does, an
+//! event loop and a runtime's tasks do not.
+
+use std::collections::BTreeMap;
+
+use recording::tables::Request;
+
+use super::requests::Requests;
+use crate::answer::Gap;
+use crate::case::{Case, Fact};
+use crate::statistics::share;
+
+/// Who reads requests at the port where clients ask most.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Readers {
+    /// Requests that were followed.
+    pub requests: usize,
+    /// Threads that read some of them.
+    pub threads: usize,
+    /// Share of the requests that the thread that read them answered, too.
+    pub kept: f64,
+    /// Share of the requests that were read while the same thread had another one in hand.
+    pub beside: f64,
+}
+
+impl Fact for Readers {
+    fn compute(case: &Case) -> Result<Self, Gap> {
+        let requests = case.fact::<Requests>()?;
+        let port = requests.busiest().map_or(0, |busiest| busiest.port);
+        let rows = case.recording.rows::<Request>().iter().filter(|row| row.role == "accepted" && row.port == port);
+        let mut threads: BTreeMap<u32, Vec<&Request>> = BTreeMap::new();
+        rows.for_each(|row| threads.entry(row.began_tid).or_default().push(row));
+        let (mut all, mut kept, mut beside) = (0, 0, 0);
+        for of_thread in threads.values_mut() {
+            of_thread.sort_by_key(|row| row.read_ns);
+            all += of_thread.len();
+            kept += of_thread.iter().filter(|row| row.ended_tid == row.began_tid).count();
+            beside += of_thread.windows(2).filter(|pair| pair[1].read_ns < pair[0].t_ns).count();
+        }
+        let of_all = |count: usize| share(count as f64, all as f64);
+        Ok(Self { requests: all, threads: threads.len(), kept: of_all(kept), beside: of_all(beside) })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use recording::text::parse;
+
+    #[test]
+    fn one_at_a_time_or_several() {
+        let readers = |second: &str| {
+            let text = format!(
+                "exchange role=accepted port=80 stage=response count=2
+                 request t_ns=30e6 role=accepted port=80 pid=1 began_ns=10e6 began_tid=1 read_ns=10e6 ended_tid=1
+                 request {second}"
+            );
+            (*Case::new(&parse(&text).unwrap()).fact::<Readers>().unwrap()).clone()
+        };
+        let pool = readers("t_ns=40e6 role=accepted port=80 pid=1 began_ns=11e6 began_tid=2 read_ns=12e6 ended_tid=2");
+        assert_eq!((pool.threads, pool.kept, pool.beside), (2, 1.0, 0.0));
+        let event_loop =
+            readers("t_ns=40e6 role=accepted port=80 pid=1 began_ns=11e6 began_tid=1 read_ns=12e6 ended_tid=3");
+        assert_eq!((event_loop.threads, event_loop.kept, event_loop.beside), (1, 0.5, 0.5));
+    }
+}

@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+//! A pool of threads that take requests one at a time: requests lie unread while each of the threads has one in hand and
+//! waits for something else.
+
+use super::super::{Outcome, Statement, confidence, evidence};
+use super::{MIN_WAIT_NS, RULE};
+use crate::case::Case;
+use crate::facts::readers::Readers;
+use crate::facts::requests::Requests;
+use crate::facts::stacks::Stacks;
+use crate::facts::waiting::links;
+use crate::judgement::paths::{is_own_sleep, telling};
+use crate::statistics::{ratio, share};
+use crate::verdict::{Explains, Finding, Subject};
+use crate::walk::chains::{Chain, Nature};
+use crate::walk::paths::{Part, What};
+use crate::wording::{percent, seconds};
+
+/// Of the response time: a quarter of it would be gone with more threads.
+const MIN_UNREAD: f64 = 0.25;
+
+/// Requests followed, from which on it is known how threads take them.
+const ENOUGH: usize = 50;
+
+/// Of the requests, at the edges of what was followed.
+const FEW: f64 = 0.05;
+
+/// The threads, if each keeps a request until it is answered, and there are several.
+pub(crate) fn pool(case: &Case) -> Option<Readers> {
+    let readers = case.fact::<Readers>().ok()?;
+    let keep = readers.requests >= ENOUGH && readers.kept >= 1.0 - FEW && readers.beside <= FEW;
+    (readers.threads > 1 && keep).then(|| (*readers).clone())
+}
+
+/// What requests lay unread for: the thread that read them later waited with another one in hand.
+fn is_taken(part: &Part) -> bool {
+    let What::Waits(chain) = &part.what else { return false };
+    part.before && chain.nature() == Nature::Waiting && !is_own_sleep(part)
+}
+
+/// The finding, if requests lie unread for long.
+pub(super) fn check(case: &Case) -> Option<Outcome> {
+    let (readers, paths, requests) = (pool(case)?, telling(case)?, case.fact::<Requests>().ok()?);
+    let (all, times) = (&paths.busiest()?.all, requests.busiest()?);
+    let part = all.share(is_taken);
+    let unread = share(times.read_wait.sum_ns, times.response.sum_ns);
+    let each_ns = ratio(all.ns, all.requests as f64) * part;
+    if part.min(unread) < MIN_UNREAD || each_ns < MIN_WAIT_NS {
+        return None;
+    }
+    let chain = all.parts.iter().filter(|part| is_taken(part)).find_map(|part| match &part.what {
+        What::Waits(chain) => Some(&**chain),
+        _ => None,
+    })?;
+    let who = &chain.links[0].who;
+    let headline = format!(
+        "requests lie unread for {} of their time: all {} threads are taken, in {}",
+        percent(part),
+        readers.threads,
+        who.call_words()
+    );
+    let seconds_of = times.response.sum_ns * requests.scale() / 1e9 * part;
+    let explains = Explains { share: part, of: "response time of requests".into(), seconds: seconds_of };
+    let finding = finding(case, chain, explains, &readers, each_ns)?;
+    let advice = "see what they wait for: a larger pool helps only if that has room for more at once";
+    Some(Outcome::Found(Box::new(finding), Statement::short(headline, advice)))
+}
+
+fn finding(case: &Case, chain: &Chain, explains: Explains, readers: &Readers, each_ns: f64) -> Option<Finding> {
+    let (who, stacks) = (&chain.links[0].who, case.fact::<Stacks>().ok()?);
+    let measured = vec![
+        evidence("threads that take requests, one at a time each", readers.threads as f64, "threads", "", ""),
+        evidence("requests that were followed", readers.requests as f64, "requests", "", ""),
+        evidence("unread while those waited, on average", each_ns / 1e9, "s", "near 0", "ss -tn  # Recv-Q"),
+    ];
+    Some(Finding {
+        cause: RULE.cause.into(),
+        confidence: confidence(case, 2),
+        summary: format!(
+            "Requests lay unread for {} on average, {} of their response time, while each of the {} threads that take them had \
+             another one in hand and waited in {}",
+            seconds(each_ns / 1e9),
+            percent(explains.share),
+            readers.threads,
+            who.call_words()
+        ),
+        subject: Subject {
+            pid: Some(who.pid),
+            comm: Some(who.comm.clone()),
+            syscall: Some(who.call.clone()),
+            ..Subject::default()
+        },
+        explains,
+        evidence: measured,
+        chain: links(chain, &stacks),
+        remedy: "If what the threads wait for can do more at once, make the pool larger; if it is at its own limit, a larger \
+                 pool only moves the queue there, and it has to become quicker or be asked less."
+            .into(),
+        check: "Requests are read as soon as they come, and the response time falls by this part at the same load.".into(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::asking::{found, silent};
+    use super::super::RULE;
+
+    /// Two threads take requests of 60 ms each from a queue and ask a database; each lies unread for `unread` ms of that.
+    fn queue(unread: u32) -> String {
+        let mut text = "meta host.arch=x86_64 length_ns=4e9 target.pids=[1] target.listen=[\"tcp 0.0.0.0:80\"]
+            process pid=1 listen=[\"tcp 0.0.0.0:80\"]
+            thread t_ns=4e9 pid=1 tid=1 comm=w wall_ns=8e9 cpu_ns=1e8 blocked_ns=79e8
+            frame id=1 symbol=net_rx_action module=kernel kind=kernel
+            stack id=1 frames=[1]
+            burst t_ns=4e9 length_ns=4e9\n"
+            .to_string();
+        let (length, busy) = (60, 60 - unread);
+        for nth in 0..60 {
+            for tid in 1..3 {
+                let read = 100 + nth * busy;
+                let (began, end) = (read - unread, read + busy);
+                text += &format!(
+                    "request t_ns={end}e6 role=accepted port=80 pid=1 began_ns={began}e6 began_tid={tid} read_ns={read}e6 ended_tid={tid}
+                     wakeup t_ns={}e6 pid=1 tid={tid} comm=w wait_ns={}e6 blocked_ns={}e6 since_ns={read}e6 waits=1 syscall=0 family=2 local_port=40{tid} remote_port=5432 peer=10.0.0.9 context=interrupt waker_stack=1\n",
+                    end - 1,
+                    busy - 1,
+                    busy - 1
+                );
+            }
+        }
+        text + &format!(
+            "exchange role=accepted port=80 stage=response count=120 sum_ns={}e6 length_ns=[{length}000000] counts=[120]
+             exchange role=accepted port=80 stage=read_wait count=120 sum_ns={}e6 length_ns=[{unread}000000] counts=[120]
+             exchange_window t_ns=4e9 length_ns=4e9",
+            120 * length,
+            120 * unread
+        )
+    }
+
+    #[test]
+    fn all_threads_have_one_in_hand() {
+        let finding = found(&RULE, &queue(30));
+        assert!(finding.summary.contains("each of the 2 threads that take them"), "{}", finding.summary);
+        assert!((finding.explains.share - 0.5).abs() < 0.05, "{:?}", finding.explains);
+    }
+
+    #[test]
+    fn requests_that_are_read_at_once() {
+        silent(&RULE, &queue(3));
+    }
+}
