@@ -7,6 +7,7 @@ use recording::tables::{Request, Thread};
 
 use super::tree::Tree;
 use super::whole::{Whole, length_ns};
+use crate::statistics::ratio;
 use crate::syscall::{Family, family};
 use crate::walk::context::Context;
 use crate::walk::waits::Wait;
@@ -35,13 +36,44 @@ pub struct Back<'a, 'r> {
     walker: Walker<'a, 'r>,
     /// Process and name of each thread, as the ledger has them.
     names: BTreeMap<u32, (u32, String)>,
+    /// Of each process, its threads, and the share of its time that each was on a CPU.
+    threads: BTreeMap<u32, BTreeMap<u32, f64>>,
 }
+
+/// Of a process with more threads it is not asked whether they computed meanwhile.
+const MOST_THREADS: usize = 64;
+
+/// Spans for which that is asked, ns: a shorter one explains nothing.
+const WORTH_NS: f64 = 1e6;
+
+/// Of a span, on a CPU in any of the threads: a runtime that moves a task from one to another loses some of it.
+const ALL_THE_TIME: f64 = 0.8;
 
 impl<'a, 'r> Back<'a, 'r> {
     pub fn new(context: &'a Context<'a, 'r>, whole: &'a Whole<'r>) -> Self {
         let rows = context.case.recording.rows::<Thread>();
         let names = rows.iter().map(|row| (row.tid, (row.pid, kind_of_thread(&row.comm)))).collect();
-        Self { context, whole, walker: Walker::new(context), names }
+        let mut threads: BTreeMap<u32, BTreeMap<u32, f64>> = BTreeMap::new();
+        for row in rows {
+            let used = threads.entry(row.pid).or_default().entry(row.tid).or_default();
+            *used += ratio(row.cpu_ns as f64, context.case.length_ns());
+        }
+        Self { context, whole, walker: Walker::new(context), names, threads }
+    }
+
+    /// Whether threads of a process were on a CPU for all of a span.
+    fn computes(&self, pid: u32, span: (f64, f64)) -> bool {
+        let length = span.1 - span.0;
+        let Some(threads) = self.threads.get(&pid).filter(|t| t.len() <= MOST_THREADS && length >= WORTH_NS) else {
+            return false;
+        };
+        let timelines = self.context.timelines;
+        let on_cpu = |(tid, used): (&u32, &f64)| match timelines.waits_of(*tid) {
+            // It never waited: the ledger knows how much it ran.
+            [] => length * used,
+            _ => timelines.activity(*tid, span).active.get(&Kind::OnCpu).copied().unwrap_or(0.0),
+        };
+        threads.iter().map(on_cpu).sum::<f64>() >= length * ALL_THE_TIME
     }
 
     /// Adds the parts of a request.
@@ -213,7 +245,8 @@ impl OnePath<'_, '_, '_> {
 
     fn inside(&mut self, tid: u32, (from, until): (f64, f64)) {
         let (pid, comm) = self.thread(tid);
-        self.tree.inside(pid, &comm, until - from);
+        let computing = self.all.computes(pid, (from, until));
+        self.tree.inside(pid, comm, computing, until - from);
     }
 
     fn thread(&self, tid: u32) -> (u32, String) {

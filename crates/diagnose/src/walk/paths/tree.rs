@@ -28,6 +28,8 @@ pub enum What {
         pid: u32,
         /// Thread that answered.
         comm: String,
+        /// Threads of the process were on a CPU all the time: a runtime may have carried on with the request in another one.
+        computing: bool,
     },
 }
 
@@ -52,7 +54,7 @@ pub struct Tree {
     ns: f64,
     /// What was done for the request, and what the thread was at before it came to it.
     sides: [Side; 2],
-    inside: BTreeMap<(u32, String), f64>,
+    inside: BTreeMap<(u32, String, bool), f64>,
 }
 
 /// One of both.
@@ -74,10 +76,10 @@ impl Tree {
         &mut self.sides[usize::from(before)]
     }
 
-    /// Time in which the kernel saw nothing that the request waited for.
-    pub fn inside(&mut self, pid: u32, comm: &str, ns: f64) {
+    /// Time in which the kernel saw nothing that the request waited for, and whether threads of the process computed then.
+    pub fn inside(&mut self, pid: u32, comm: String, computing: bool, ns: f64) {
         if ns > 0.0 {
-            *self.inside.entry((pid, comm.to_string())).or_default() += ns;
+            *self.inside.entry((pid, comm, computing)).or_default() += ns;
         }
     }
 
@@ -92,7 +94,8 @@ impl Tree {
             });
             parts.extend(awake.chain(waits).map(|(what, ns)| Part { what, before, ns }));
         }
-        let inside = self.inside.into_iter().map(|((pid, comm), ns)| (What::Inside { pid, comm }, ns));
+        let inside = |(pid, comm, computing)| What::Inside { pid, comm, computing };
+        let inside = self.inside.into_iter().map(|(at, ns)| (inside(at), ns));
         parts.extend(inside.map(|(what, ns)| Part { what, before: false, ns }));
         parts.sort_by(|a, b| b.ns.total_cmp(&a.ns));
         Group { requests: self.requests, ns: self.ns, parts, labels: Vec::new() }
@@ -106,7 +109,8 @@ impl Part {
             What::Awake { kind: Kind::OnCpu, pid, comm } => format!("{comm}/{pid} on a CPU"),
             What::Awake { kind, pid, comm } => format!("{comm}/{pid}: {}", kind.words()),
             What::Waits(chain) => waits(chain),
-            What::Inside { pid, comm } => format!("inside {comm}/{pid}, where the kernel sees no wait"),
+            What::Inside { pid, comm, computing: true } => format!("inside {comm}/{pid}, while its threads computed"),
+            What::Inside { pid, comm, .. } => format!("inside {comm}/{pid}, where the kernel sees no wait"),
         };
         if self.before { format!("before its turn: {what}") } else { what }
     }
@@ -115,14 +119,15 @@ impl Part {
 /// The first link, and where the last one ends.
 fn waits(chain: &Chain) -> String {
     let (first, last) = (&chain.links[0].who, chain.links.last());
+    let another = |name: String| if name == first.name() { "another of its threads".to_string() } else { name };
     let end = match last.filter(|_| chain.links.len() > 1) {
-        Some(last) if last.who.sleeps() => format!("{} in a sleep of its own", last.who.name()),
-        Some(last) => format!("{}: {}", last.who.name(), chain.end.words()),
+        Some(last) if last.who.sleeps() => format!("{} in a sleep of its own", another(last.who.name())),
+        Some(last) => format!("{}: {}", another(last.who.name()), chain.end.words()),
         None if (first.sleeps() || first.fd_kind == LOOP) && chain.end.kind == Kind::Timer => {
             return format!("{} in {}", first.name(), first.call_words());
         }
         None if chain.end.name().is_empty() => chain.end.words(),
-        None => format!("{}: {}", chain.end.name(), chain.end.words()),
+        None => format!("{}: {}", another(chain.end.name()), chain.end.words()),
     };
     format!("{} in {} < {end}", first.name(), first.call_words())
 }
