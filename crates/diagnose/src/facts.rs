@@ -22,6 +22,7 @@ pub mod polling;
 pub mod profile;
 pub mod quality;
 pub mod readers;
+pub mod refused;
 pub mod requests;
 pub mod resources;
 pub mod retransmits;

@@ -9,12 +9,15 @@ pub(crate) mod churn;
 pub(crate) mod event_loop;
 pub(crate) mod hidden_queues;
 pub(crate) mod hints;
+pub(crate) mod idle;
 pub(crate) mod inner_queues;
 pub(crate) mod largest_line;
+pub(crate) mod neighbours;
 pub(crate) mod own_clients;
 pub(crate) mod own_queue;
 pub(crate) mod response_times;
 pub(crate) mod slo;
+pub(crate) mod standing;
 pub(crate) mod time_wait;
 pub(crate) mod unnamed;
 

@@ -9,6 +9,7 @@ use super::calls::Calls;
 use super::connections::Connections;
 use super::counters::Counters;
 use super::handshakes::Handshakes;
+use super::refused::Refused;
 use super::retransmits::Retransmits;
 use crate::answer::Gap;
 use crate::case::{Case, Fact};
@@ -90,8 +91,6 @@ fn of_handshakes(case: &Case, counters: &Counters, h: &Handshakes) -> Vec<Error>
     let more = |key: Key| counters.delta(key, "TcpExt").unwrap_or(0.0);
     let half_open = h.half_open_drops + more(netstat::REQ_Q_FULL_DO_COOKIES);
     let attempts = h.made + h.taken;
-    // Who asks nobody for a connection has none that fails; the half-open ones of its clients belong to another kind.
-    let not_made = if asks(case) { None } else { Some(0.0) };
     let (failed, segments) = (tcp(snmp::ATTEMPT_FAILS), tcp(snmp::IN_SEGS));
     let again = case.fact::<Retransmits>().ok().map(|retransmits| retransmits.own_all());
     let error = |kind, count, own, of| Error { kind, count, own, of };
@@ -100,9 +99,23 @@ fn of_handshakes(case: &Case, counters: &Counters, h: &Handshakes) -> Vec<Error>
         error(Kind::QueueFull, h.overflows, h.own_drops, h.overflows + h.taken),
         error(Kind::HalfOpenFull, half_open, None, half_open + h.taken),
         error(Kind::ListenDropped, h.other_drops(), h.own_drops, h.drops + h.taken),
-        error(Kind::NotMade, failed, not_made, attempts),
+        error(Kind::NotMade, failed, not_made(case, failed), attempts),
         error(Kind::Damaged, tcp(snmp::IN_ERRS), None, segments),
     ]
+}
+
+/// Calls that the windows should have met: of so many, that all were missed is no chance.
+const SURELY_MET: f64 = 4.0;
+
+/// Of the connections that could not be made, those that may have been the target's; none = all of them.
+fn not_made(case: &Case, failed: f64) -> Option<f64> {
+    // Who asks nobody for a connection has none that fails; the half-open ones of its clients belong to another kind.
+    if !asks(case) {
+        return Some(0.0);
+    }
+    let refused = case.fact::<Refused>().ok()?;
+    let is_neighbours = refused.seen == 0 && refused.expected >= SURELY_MET;
+    is_neighbours.then(|| (failed - refused.by_others).max(0.0))
 }
 
 /// Whether the target was ever seen to ask for a connection.

@@ -6,11 +6,14 @@ use recording::tables::{Sample, WaitStack};
 
 use crate::answer::{Gap, Unseen};
 use crate::case::Case;
+use crate::facts::requests::{LATE_NS, Requests};
 use crate::facts::stacks::Stacks;
 use crate::facts::unexplained::Unexplained;
 use crate::facts::waiting::Waiting;
 use crate::judgement::standing::{MIN_SHARE, matters};
 use crate::runtimes::opaque::{self, Opaque};
+use crate::statistics::share;
+use crate::wording::percent;
 
 /// What may wait unseen, and how to see it.
 pub(crate) struct Hidden {
@@ -43,9 +46,7 @@ pub(crate) fn gap_of(case: &Case) -> Option<Gap> {
     }
     let so_far = match case.fact::<Unexplained>() {
         Ok(u) if !matters(&u) => match u.late {
-            few if few < HARDLY_ANY => {
-                "; no answer was owed for 10 ms or longer, so little can have been lost there".into()
-            }
+            few if few < HARDLY_ANY => few_late(case),
             late if u.rest() < late * MIN_SHARE => format!(
                 "; {late:.1} answers at a time were owed for 10 ms or longer, and what was measured explains them"
             ),
@@ -59,6 +60,25 @@ pub(crate) fn gap_of(case: &Case) -> Option<Gap> {
     let Hidden { what, look } = look(case);
     let why = format!("{what} wait where the kernel sees nothing ({}){so_far}; to see them: {look}", runtime.name);
     Some(Gap::new("queues inside the program", Unseen::InsideTheProgram, why))
+}
+
+/// What can have been lost there, where hardly any answer was owed for long when it was looked: looks are ten a second, and
+/// answers that took long are counted one by one.
+fn few_late(case: &Case) -> String {
+    let requests = case.fact::<Requests>().ok();
+    let late = requests.as_ref().and_then(|requests| {
+        let times = &requests.busiest()?.response;
+        Some((share(times.count_from(LATE_NS), times.count), times.share_of_time_from(LATE_NS)))
+    });
+    match late.filter(|(number, _)| *number > 0.0) {
+        Some((number, time)) => format!(
+            "; {} of the answers took 10 ms or longer, {} of all the time that clients waited: hardly more than that can have been \
+             lost there",
+            percent(number),
+            percent(time)
+        ),
+        None => "; no answer was owed for 10 ms or longer, so little can have been lost there".into(),
+    }
 }
 
 /// The runtime of the target, told by the functions in its samples and waits.

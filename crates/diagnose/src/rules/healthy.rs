@@ -9,7 +9,7 @@ use crate::facts::resources::Resources;
 use crate::facts::waiting::Waiting;
 use crate::judgement::full::FULL;
 use crate::ledger::threads::Threads;
-use crate::remarks::{self, Remark, children, churn, response_times, time_wait};
+use crate::remarks::{self, Remark, children, churn, idle, neighbours, response_times, standing, time_wait};
 use crate::statistics::share;
 use crate::wording::{cores, percent, seconds};
 
@@ -28,6 +28,9 @@ pub(super) static RULE: Rule = Rule {
     check: Check::Neutral(check),
 };
 
+const REMARKS: [fn(&Case) -> Option<Remark>; 6] =
+    [children::remark, response_times::tail, standing::remark, churn::remark, time_wait::remark, neighbours::remark];
+
 fn check(case: &Case, _: &[Gap]) -> Option<Statement> {
     let limits = case.fact::<Limits>().ok()?;
     let ledger = case.fact::<Threads>().ok()?;
@@ -35,14 +38,16 @@ fn check(case: &Case, _: &[Gap]) -> Option<Statement> {
         ns if ns > 0.0 => format!("{} throttled", seconds(ns / 1e9)),
         _ => "none throttled".to_string(),
     };
-    let remarks = [children::remark(case), response_times::tail(case), churn::remark(case), time_wait::remark(case)];
-    let remarks: Vec<Remark> = remarks.into_iter().flatten().collect();
+    let remarks: Vec<Remark> = REMARKS.iter().filter_map(|remark| remark(case)).collect();
+    let is_idle = idle::is_idle(case);
+    let found = if is_idle { idle::headline(case) } else { "nothing that was measured explains lost time".to_string() };
+    let advised = remarks.iter().find_map(|remark| remark.advice.clone());
     Some(Statement {
-        headline: format!("nothing that was measured explains lost time{}", remarks::headlines(&remarks)),
-        advice: remarks
-            .iter()
-            .find_map(|remark| remark.advice.clone())
-            .unwrap_or_else(|| advice(next_limit(case, &limits), &limits)),
+        headline: format!("{found}{}", remarks::headlines(&remarks)),
+        advice: advised.unwrap_or_else(|| match is_idle {
+            true => idle::advice(case),
+            false => advice(next_limit(case, &limits), &limits),
+        }),
         detail: format!(
             "It used {}, was runnable without a CPU for {}, {held}. {}{}",
             cores(limits.cores),
@@ -180,6 +185,10 @@ mod tests {
     fn idle_or_unknown() {
         let idle = "thread t_ns=1e9 pid=1 tid=1 wall_ns=1e9 blocked_ns=1e9";
         assert!(stated(&RULE, idle, &[]).unwrap().advice.contains("idle"));
+        let named = format!("meta length_ns=1e9 target.named=\"--port 80\"\n{idle}\nwakeup");
+        let said = stated(&RULE, &named, &[]).unwrap();
+        assert!(said.headline.starts_with("idle, so there was nothing to judge: no request was seen"), "{said:?}");
+        assert!(said.advice.contains("`sudo wakewalk diagnose --port 80 --for 60s`"), "{said:?}");
         assert_eq!(stated(&RULE, "", &[]), None);
     }
 }
