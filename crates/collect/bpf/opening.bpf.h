@@ -14,8 +14,7 @@ const volatile bool with_openings = false;
 u32 opening_every; /* of so many exchanges one is labelled, at random; 0 = each. Set by user space. */
 u32 openings_begun; /* labelled since user space looked last */
 
-#define A_STEP 256 /* after so many without a look of user space, which may be late, one in twice as many is labelled  \
-		    */
+#define A_STEP 256 /* after so many, one in twice as many is labelled: the next look may be late */
 #define MOST_STEPS 8
 
 /* What is known of the opening of a connection's exchange. */
