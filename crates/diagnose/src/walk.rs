@@ -157,7 +157,7 @@ impl Fact for Walk {
         let stacks = case.fact::<Stacks>()?;
         let (ends, clients) = (Ends::new(case, &stacks)?, case.fact::<Clients>()?);
         let (target, sites) = (target_pids(case), WaitSites::new(case, &stacks));
-        let hand_offs = HandOffs::new(case, &clients, &target, sites.interpreters().to_vec());
+        let hand_offs = HandOffs::new(case, &clients, &target, &sites);
         let mut walk = Walk { target, sites, hand_offs, ..Walk::default() };
         let context = Context {
             case,

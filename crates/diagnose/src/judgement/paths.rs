@@ -17,7 +17,7 @@ use crate::statistics::{ratio, share};
 use crate::verdict::{Evidence, Explains, evidence};
 use crate::walk::Kind;
 use crate::walk::chains::Chain;
-use crate::walk::hand_offs::{HAND_OFF, INTERPRETER, LOCK};
+use crate::walk::hand_offs::{HAND_OFF, INTERPRETER, LOCK, TIMED};
 use crate::walk::paths::{Group, Part, Paths, RequestPaths, What};
 use crate::walk::{DNS, Walk, Who};
 use crate::wording::{count, seconds};
@@ -123,8 +123,12 @@ pub(crate) fn stands_before_peers(part: &Part) -> bool {
 
 /// The share of the time of requests in which their thread stood before the lock of its interpreter.
 pub(crate) fn before_interpreter(walk: &Walk, group: &Group) -> f64 {
-    let is_it = |part: &Part| chain(part).is_some_and(|chain| chain.links[0].who.fd_kind == INTERPRETER);
-    group.share(|part| is_it(part) || walk.mostly_interpreter() && stands_before_peers(part))
+    // Where no address tells, a wait with a request in hand that its own timer ended is one for that lock too.
+    let timed = |chain: &Chain| chain.links[0].who.fd_kind == TIMED && chain.end.kind == Kind::Timer;
+    let is_it = |chain: &Chain| {
+        chain.links[0].who.fd_kind == INTERPRETER || walk.mostly_interpreter() && chain.links.len() == 1 && timed(chain)
+    };
+    group.share(|part| chain(part).is_some_and(is_it))
 }
 
 /// Whether the thread that had the request, or that would have taken it, slept by itself.

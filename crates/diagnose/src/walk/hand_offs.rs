@@ -12,6 +12,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use recording::tables::Wakeup;
 
 use super::clients::Clients;
+use super::wait_sites::WaitSites;
 use crate::case::Case;
 use crate::statistics::share;
 use crate::syscall::{Family, family};
@@ -33,6 +34,8 @@ pub struct HandOffs {
     queued: BTreeSet<u32>,
     /// Where locks of interpreters are.
     interpreters: Vec<At>,
+    /// Whether threads that end each other's waits mostly hand such a lock on, where no address tells.
+    in_turn: bool,
     /// Threads of a process that were seen to wait for each lock, by its address; 0 = for what is handed on.
     before: BTreeMap<(u32, u64), BTreeSet<u32>>,
 }
@@ -57,9 +60,10 @@ const MIN_READS: f64 = 0.02;
 
 impl HandOffs {
     /// Learns which threads block in reads of their clients, and who stands before what.
-    pub fn new(case: &Case, clients: &Clients, target: &BTreeSet<u32>, interpreters: Vec<At>) -> Self {
+    pub fn new(case: &Case, clients: &Clients, target: &BTreeSet<u32>, sites: &WaitSites) -> Self {
         let rows = || case.recording.rows::<Wakeup>().iter().filter(|row| target.contains(&row.pid));
-        let mut hand_offs = Self { serving: serving(case, clients, rows()), interpreters, ..Self::default() };
+        let (interpreters, in_turn) = (sites.interpreters().to_vec(), sites.mostly_interpreter());
+        let mut hand_offs = Self { serving: serving(case, clients, rows()), interpreters, in_turn, ..Self::default() };
         hand_offs.queued = rows().filter(|row| hand_offs.is_between_serving(case, row)).map(|row| row.tid).collect();
         for row in rows() {
             if let Some(right) = hand_offs.right(case, row) {
@@ -106,7 +110,8 @@ impl HandOffs {
         if is_lock(case, row.syscall, &row.args) || is_file_lock(case, row) {
             return Some(LOCK);
         }
-        (self.is_between_serving(case, row) && self.queued.contains(&row.waker_tid)).then_some(HAND_OFF)
+        let handed = self.is_between_serving(case, row) && self.queued.contains(&row.waker_tid);
+        handed.then_some(if self.in_turn { INTERPRETER } else { HAND_OFF })
     }
 }
 

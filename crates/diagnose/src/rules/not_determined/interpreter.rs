@@ -90,7 +90,7 @@ fn holder(case: &Case, walk: &Walk) -> Holder {
     let limits = case.fact::<Limits>().ok();
     let comm = limits.and_then(|l| l.threads.iter().find(|t| (t.pid, t.tid) == thread).map(|t| t.comm.clone()));
     let name = format!("thread {} (tid {})", comm.unwrap_or_default(), thread.1);
-    let place = hottest(case, Some(thread)).map_or(String::new(), |name| format!(" in {name}"));
+    let place = hottest(case, Some(thread)).map_or(String::new(), |name| format!(", in {name}"));
     let idle_handed = case.fact::<Serving>().is_ok_and(|serving| !serving.has(thread));
     let beside = if idle_handed { ", and it was not seen to read or write anything" } else { "" };
     Holder {
