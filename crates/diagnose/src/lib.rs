@@ -10,6 +10,7 @@ pub mod answer;
 pub mod case;
 pub mod comparison;
 pub mod facts;
+pub mod hops;
 mod judge;
 mod judgement;
 pub mod ledger;

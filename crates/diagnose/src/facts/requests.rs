@@ -42,6 +42,17 @@ impl Lengths {
         0.0
     }
 
+    /// Lengths that were met, ascending, ns, and the share of all that are not longer.
+    pub fn shares(&self) -> Vec<(f64, f64)> {
+        let all: f64 = self.bins.values().map(|count| *count as f64).sum();
+        let mut below = 0.0;
+        let mut share_of = |(length_ns, count): (&u64, &u64)| {
+            below += *count as f64;
+            (*length_ns as f64, share(below, all))
+        };
+        self.bins.iter().map(&mut share_of).collect()
+    }
+
     /// On average, ns.
     pub fn mean_ns(&self) -> f64 {
         ratio(self.sum_ns, self.count)
@@ -241,6 +252,7 @@ mod tests {
         assert_eq!((busiest.name.as_str(), busiest.response.count, busiest.began), ("tcp 0.0.0.0:80", 100.0, 91.0));
         let at = |part| busiest.response.quantile_ns(part) / 1e6;
         assert_eq!((at(0.5), at(0.98), at(0.99), at(1.0)), (1.0, 1.0, 51.0, 51.0));
+        assert_eq!(busiest.response.shares(), [(1e6, 0.98), (51e6, 1.0)]);
         assert_eq!((busiest.response.mean_ns(), busiest.service.count, busiest.is_mixed()), (2e6, 10.0, false));
         assert!((busiest.response.share_of_time_from(5e6) - 0.51).abs() < 1e-9);
         assert_eq!((requests.endpoints[1].name.as_str(), requests.endpoints[1].accepted), ("10.0.0.9:1", false));

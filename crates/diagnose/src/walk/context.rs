@@ -47,12 +47,17 @@ impl Context<'_, '_> {
         node.ns += ns;
         node.waits += 1;
         node.number += ns / row.wait_ns.max(1) as f64;
+        self.book_places(row, ns, node);
+        node
+    }
+
+    /// Books where in its code somebody waited.
+    pub fn book_places(&self, row: &Wakeup, ns: f64, node: &mut Node) {
         *node.stacks.entry(row.stack).or_default() += ns;
         let code = self.sites.of(row);
         if code != 0 {
             *node.codes.entry(code).or_default() += ns;
         }
-        node
     }
 
     /// Who waits in a row, and in what.

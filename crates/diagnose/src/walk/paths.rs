@@ -8,6 +8,7 @@
 //! own.
 
 mod back;
+mod exemplars;
 #[cfg(test)]
 mod tests;
 mod tree;
@@ -27,6 +28,7 @@ use crate::facts::requests::slow_from_ns;
 use crate::facts::stacks::Stacks;
 use crate::statistics::share;
 use back::Back;
+pub use exemplars::{Exemplar, Step};
 use tree::Tree;
 pub use tree::{Part, What};
 use whole::Whole;
@@ -62,6 +64,8 @@ pub struct Paths {
     pub tail: Group,
     /// The slowest.
     pub worst: Group,
+    /// A few of them one by one.
+    pub exemplars: Vec<Exemplar>,
 }
 
 /// The paths by port, the one with most requests first.
@@ -131,10 +135,11 @@ fn paths(walk: &Walk, back: &mut Back<'_, '_>, port: u32, mut requests: Vec<&Req
     Paths {
         port,
         all: group(0, number),
-        half: group(at(0.5 - AROUND), at(0.5 + AROUND).max(1)),
+        half: group(at(0.5 - AROUND), at(0.5 + AROUND).max(at(0.5 - AROUND) + 1)),
         slow: group(at(0.99).min(number - 1), number),
         tail: group(tail, number),
         worst: group(number - 1, number),
+        exemplars: exemplars::of(walk, back, &requests),
     }
 }
 

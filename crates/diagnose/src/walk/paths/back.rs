@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use recording::tables::{Request, Thread};
 
-use super::tree::Tree;
+use super::tree::Book;
 use super::whole::{Whole, length_ns};
 use crate::statistics::ratio;
 use crate::syscall::{Family, family};
@@ -76,13 +76,13 @@ impl<'a, 'r> Back<'a, 'r> {
         threads.iter().map(on_cpu).sum::<f64>() >= length * ALL_THE_TIME
     }
 
-    /// Adds the parts of a request.
-    pub fn walk(&mut self, request: &Request, tree: &mut Tree) {
-        tree.begin(length_ns(request) as f64);
+    /// Books the parts of a request.
+    pub fn walk(&mut self, request: &Request, book: &mut dyn Book) {
+        book.begin(length_ns(request) as f64);
         let end = request.t_ns as f64;
         let read = (request.read_ns as f64).min(end);
         let (context, whole) = (self.context, self.whole);
-        let mut path = OnePath { all: self, context, whole, request, tree, read };
+        let mut path = OnePath { all: self, context, whole, request, book, read };
         let mut at = At { tid: request.ended_tid, ns: end };
         for _ in 0..MAX_HOPS {
             if at.ns <= read {
@@ -101,7 +101,7 @@ struct OnePath<'p, 'a, 'r> {
     context: &'a Context<'a, 'r>,
     whole: &'a Whole<'r>,
     request: &'p Request,
-    tree: &'p mut Tree,
+    book: &'p mut dyn Book,
     /// When what was asked was read.
     read: f64,
 }
@@ -155,10 +155,13 @@ impl OnePath<'_, '_, '_> {
         let call = waiter.map_or("none".to_string(), |wait| self.context.case.syscall(wait.row.syscall));
         let who = Who { pid, comm, call, fd_kind: "socket".into(), peer: question.peer.clone(), path: String::new() };
         let ns = came - began;
-        let node = self.tree.side(false).waits.entry(who).or_default();
+        let node = self.book.at(at.tid, (began, came)).side(false).waits.entry(who).or_default();
         (node.ns, node.waits, node.number) = (node.ns + ns, node.waits + 1, node.number + 1.0);
         match waiter {
-            Some(wait) => self.all.walker.follow(wait.row, (began, came), ns, node),
+            Some(wait) => {
+                self.context.book_places(wait.row, ns, node);
+                self.all.walker.follow(wait.row, (began, came), ns, node);
+            }
             None => node.end(unseen(question.pid), ns),
         }
         At { tid: question.began_tid, ns: began.max(self.read) }
@@ -207,7 +210,7 @@ impl OnePath<'_, '_, '_> {
     /// Books a wait of which the span belongs to the request.
     fn blocked(&mut self, wait: &Wait<'_>, span: (f64, f64), kind: Option<&str>) {
         let ns = span.1 - span.0;
-        let waits = &mut self.tree.side(false).waits;
+        let waits = &mut self.book.at(wait.row.tid, span).side(false).waits;
         let mut who = self.context.who(wait.row);
         if let Some(kind) = kind {
             who.fd_kind = kind.to_string();
@@ -233,12 +236,12 @@ impl OnePath<'_, '_, '_> {
         }
         let activity = self.context.timelines.activity(tid, span);
         let (pid, comm) = self.thread(tid);
-        let side = self.tree.side(before);
         for (kind, ns) in activity.active {
-            *side.awake.entry((kind, pid, comm.clone())).or_default() += ns;
+            *self.book.at(tid, span).side(before).awake.entry((kind, pid, comm.clone())).or_default() += ns;
         }
         for part in activity.waits {
-            let node = self.context.book(part.row, part.length(), &mut side.waits);
+            let waits = &mut self.book.at(tid, part.span).side(before).waits;
+            let node = self.context.book(part.row, part.length(), waits);
             self.all.walker.follow(part.row, part.span, part.length(), node);
         }
     }
@@ -246,7 +249,7 @@ impl OnePath<'_, '_, '_> {
     fn inside(&mut self, tid: u32, (from, until): (f64, f64)) {
         let (pid, comm) = self.thread(tid);
         let computing = self.all.computes(pid, (from, until));
-        self.tree.inside(pid, comm, computing, until - from);
+        self.book.at(tid, (from, until)).inside(pid, comm, computing, until - from);
     }
 
     fn thread(&self, tid: u32) -> (u32, String) {

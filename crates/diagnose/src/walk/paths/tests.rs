@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 
 use recording::text::parse;
 
-use super::{Group, RequestPaths};
+use super::{Group, RequestPaths, Step};
 use crate::case::Case;
 
 const HEAD: &str = "meta host.arch=x86_64 length_ns=1e9 target.pids=[1]
@@ -165,5 +165,26 @@ fn parts_add_up_whatever_happened() {
             let sum: f64 = group.parts.iter().map(|part| part.ns).sum();
             assert!((sum - group.ns).abs() <= group.ns * 1e-6 + 1.0, "seed {seed}: {sum} {}", group.ns);
         }
+        for one in paths.ports.iter().flat_map(|p| &p.exemplars) {
+            let sum: f64 = one.steps.iter().map(Step::ns).sum();
+            let (ns, within) =
+                (one.answered_ns, |step: &Step| step.from_ns >= -1.0 && step.until_ns <= one.answered_ns + 1.0);
+            assert!((sum - ns).abs() <= ns * 1e-6 + 1.0, "seed {seed}: {sum} {ns}");
+            assert!(one.steps.iter().all(within), "seed {seed}: {one:?}");
+        }
     }
+}
+
+#[test]
+fn steps_of_one_request_add_up_and_follow_on_each_other() {
+    let rows = format!("{}{}{}", request(1), wait(1, 100.0, 50.0, PACKET), wait(1, 149.0, 40.0, TIMER));
+    let recording = parse(&format!("{HEAD}{rows}")).unwrap();
+    let paths = Case::new(&recording).fact::<RequestPaths>().unwrap();
+    let [one] = &paths.busiest().unwrap().exemplars[..] else { panic!("not one") };
+    assert_eq!((one.is_usual, one.began_ns, one.read_ns, one.answered_ns), (false, 100e6, 1e6, 50e6));
+    let told: Vec<(f64, f64, String)> =
+        one.steps.iter().map(|s| (s.from_ns / 1e6, s.until_ns / 1e6, s.parts[0].words())).collect();
+    let words = ["before its turn: t1/1 on a CPU", "t1/1 on a CPU", "t1/1 in nanosleep", "t1/1 on a CPU"];
+    assert_eq!(told.iter().map(|step| step.2.as_str()).collect::<Vec<_>>(), words, "{told:?}");
+    assert_eq!((told[2].0, told[2].1), (9.0, 49.0));
 }

@@ -64,13 +64,27 @@ pub struct Side {
     pub waits: BTreeMap<Who, Node>,
 }
 
-impl Tree {
+/// Where the walk of a request puts its parts.
+pub trait Book {
     /// Begins a request of some length.
-    pub fn begin(&mut self, ns: f64) {
+    fn begin(&mut self, ns: f64);
+
+    /// The sums that what a thread did in a span belongs to. Where it was awake, its waits lie within the span.
+    fn at(&mut self, tid: u32, span: (f64, f64)) -> &mut Tree;
+}
+
+impl Book for Tree {
+    fn begin(&mut self, ns: f64) {
         self.requests += 1;
         self.ns += ns;
     }
 
+    fn at(&mut self, _tid: u32, _span: (f64, f64)) -> &mut Tree {
+        self
+    }
+}
+
+impl Tree {
     /// What a thread did before it came to the request, or for it.
     pub fn side(&mut self, before: bool) -> &mut Side {
         &mut self.sides[usize::from(before)]
