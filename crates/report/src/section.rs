@@ -2,11 +2,14 @@
 //! The neutral tree between views and formats: a view builds sections, a format draws them.
 //! It holds finished numbers and words; a format decides on colour, width and shape only.
 
+pub mod pictures;
+
 use std::mem::take;
 
 use serde::Serialize;
 
 use crate::printable;
+use pictures::{Distribution, Sortable, Stacked, Timeline};
 
 /// A part of the report with a heading.
 #[derive(Clone, Debug, Serialize)]
@@ -159,6 +162,14 @@ pub enum Block {
         /// Buckets in order: label and count.
         buckets: Vec<(String, f64)>,
     },
+    /// Bars of several parts each.
+    Stacked(Stacked),
+    /// Shares of all, by length.
+    Distribution(Distribution),
+    /// A table that a page sorts.
+    Sortable(Sortable),
+    /// Single things over time.
+    Timeline(Timeline),
 }
 
 /// A column of a table.
@@ -289,6 +300,10 @@ impl Block {
                 [title, unit].into_iter().for_each(make_printable);
                 buckets.iter_mut().for_each(|(label, _)| make_printable(label));
             }
+            Block::Stacked(bars) => bars.make_printable(),
+            Block::Distribution(distribution) => distribution.make_printable(),
+            Block::Sortable(table) => table.make_printable(),
+            Block::Timeline(timeline) => timeline.make_printable(),
         }
     }
 }

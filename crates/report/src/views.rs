@@ -13,7 +13,9 @@ mod capture;
 mod coverage;
 mod endpoints;
 pub(crate) mod evidence;
+mod exemplars;
 mod gaps;
+mod hops;
 mod ledger;
 mod neighbours;
 mod paths;
@@ -22,6 +24,8 @@ mod requests;
 pub(crate) mod resources;
 mod ruled_out;
 mod series;
+mod sockets;
+mod stages;
 pub(crate) mod thread_names;
 mod threads;
 mod timeline;
@@ -55,7 +59,7 @@ pub type View = fn(&Material<'_>) -> Option<Section>;
 
 /// What was found: the views with which the report begins.
 const FOUND: &[View] =
-    &[timeline::view, requests::view, endpoints::view, paths::view, ledger::view, evidence::view, also::view];
+    &[timeline::view, requests::view, stages::view, endpoints::view, hops::view, paths::view, exemplars::view, ledger::view, evidence::view, also::view];
 
 /// What it was found in, in the order of the report.
 const FOUND_IN: &[View] = &[
@@ -65,6 +69,7 @@ const FOUND_IN: &[View] = &[
     calls::view,
     neighbours::view,
     resources::view,
+    sockets::view,
     waits::view,
     series::view,
     ruled_out::view,

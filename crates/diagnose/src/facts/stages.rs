@@ -22,7 +22,7 @@ pub enum Stage {
     Peer,
     /// There or on the way: which, cannot be told.
     PeerOrWire,
-    /// It has arrived, and nobody has read it.
+    /// It has arrived on an accepted connection, and nobody has read it.
     ReadWait,
     /// It was read, and the answer has not begun.
     Service,
@@ -90,8 +90,11 @@ fn accept(listeners: &Listeners, name: &str, seconds_each: f64) -> Option<f64> {
     told.then_some(listener.queue * seconds_each)
 }
 
+/// A client sends at once: while its connection stands in the accept queue, what it asks lies unread, and both are one time.
 fn asked(endpoint: &Endpoint, accept: Option<f64>, held: Option<f64>, wire: Option<f64>) -> Vec<(Stage, f64)> {
     let (unread, service) = (endpoint.read_wait.mean_ns() / 1e9, endpoint.service.mean_ns() / 1e9);
+    let accept = accept.map(|accept| accept.min(unread));
+    let unread = unread - accept.unwrap_or(0.0);
     let stages = [
         (Stage::Accept, accept),
         (Stage::ReadWait, Some(unread)),
@@ -125,7 +128,7 @@ mod tests {
 
     const TEXT: &str = "meta length_ns=4e9 target.listen=[\"tcp 0.0.0.0:80\"]
         exchange_window t_ns=4e9 length_ns=4e9
-        counter source=proc/net/listeners entity=\"tcp 0.0.0.0:80\" name=accept_queue value=2
+        counter source=proc/net/listeners entity=\"tcp 0.0.0.0:80\" name=accept_queue value=0.1
         connection t_ns=4e9 role=accepted port=80 looks=40 unsent=20 on_its_way=10 srtt_ns=3e7 min_rtt_ns=1e6
         connection t_ns=4e9 role=made peer=10.0.0.9:1 looks=40 unsent=10 on_its_way=10 srtt_ns=2e8 min_rtt_ns=1e6
         exchange role=accepted port=80 stage=response count=100 sum_ns=3e9
@@ -140,12 +143,12 @@ mod tests {
         let stages = Case::new(&recording).fact::<Stages>().unwrap();
         let [asked, made] = &stages.endpoints[..] else { panic!("{stages:?}") };
         let ms = |of: &OfEndpoint| of.stages.iter().map(|(s, at)| (*s, (at * 1e4).round() / 10.0)).collect::<Vec<_>>();
-        // Two stood in the accept queue for 4 s: 80 ms for each of 100.
+        // One in ten looks one stood in the accept queue, for 4 s: 4 ms for each of 100, in which it lay unread.
         assert_eq!(
             ms(asked),
             [
-                (Stage::Accept, 80.0),
-                (Stage::ReadWait, 10.0),
+                (Stage::Accept, 4.0),
+                (Stage::ReadWait, 6.0),
                 (Stage::Service, 20.0),
                 (Stage::Held, 20.0),
                 (Stage::Wire, 10.0)

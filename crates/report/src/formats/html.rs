@@ -8,6 +8,8 @@
 mod blocks;
 mod charts;
 mod data;
+mod pictures;
+mod timeline;
 
 use diagnose::comparison::result::Comparison;
 use diagnose::verdict::Verdict;
@@ -148,6 +150,10 @@ fn draw_block(at: &str, block: &Block) -> String {
         Block::Flame { title, unit, legend, root } => charts::flame(at, title, unit, legend, root),
         Block::Series { title, unit, lines, .. } => charts::series(at, title, unit, lines),
         Block::Histogram { title, unit, buckets } => charts::histogram(title, unit, buckets),
+        Block::Stacked(bars) => pictures::stacked(bars),
+        Block::Distribution(distribution) => pictures::distribution(at, distribution),
+        Block::Sortable(table) => pictures::sortable(at, table),
+        Block::Timeline(timeline) => timeline::timeline(timeline),
     }
 }
 

@@ -7,6 +7,7 @@
 mod brief;
 mod charts;
 mod pen;
+mod pictures;
 mod table;
 
 use std::io::{self, Write};
@@ -168,5 +169,9 @@ fn draw_block(pen: &mut Pen<'_, impl Write>, block: &Block) -> io::Result<()> {
         Block::Flame { title, unit, root, .. } => charts::flame(pen, title, unit, root),
         Block::Series { title, unit, lines, .. } => charts::series(pen, title, unit, lines),
         Block::Histogram { title, unit, buckets } => charts::histogram(pen, title, unit, buckets),
+        Block::Stacked(bars) => pictures::stacked(pen, bars),
+        Block::Distribution(distribution) => pictures::distribution(pen, distribution),
+        Block::Sortable(table) => table::draw(pen, &table.title, &table.columns, &table.texts()),
+        Block::Timeline(timeline) => pictures::timeline(pen, timeline),
     }
 }

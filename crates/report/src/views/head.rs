@@ -3,6 +3,8 @@
 //!
 //! Not a section: each format gives it its best place, the first lines or the top card.
 
+use std::collections::BTreeMap;
+
 use diagnose::ledger::threads::Lines;
 use diagnose::verdict::{Verdict, Window};
 
@@ -96,19 +98,19 @@ fn how_much(verdict: &Verdict) -> String {
             let symptom = if symptom.is_empty() { String::new() } else { format!("; {}", symptom.join(", ")) };
             // Those are no time.
             if ["connections", "handshakes", "segments", "datagrams"].iter().any(|what| explains.of.contains(what)) {
-                return format!("{share} of {} in {window}{symptom}", explains.of);
+                return format!("{share} of {} in {window}{symptom}{}", explains.of, spent(verdict));
             }
             // Several threads at once have more time than the window is long.
             let many = explains.seconds > verdict.window.seconds && !explains.of.contains("response time");
             let of_threads = if many { " of thread time" } else { "" };
-            format!("{share} of {} ({time}{of_threads}) in {window}{symptom}", explains.of)
+            format!("{share} of {} ({time}{of_threads}) in {window}{symptom}{}", explains.of, spent(verdict))
         }
         (None, measured) => {
             let known = numbers::share(verdict.coverage.thread_time);
             let symptom: Vec<String> = answers(verdict).into_iter().chain(measured).collect();
             let symptom =
                 if symptom.is_empty() { "no answer to a client was seen".to_owned() } else { symptom.join(", ") };
-            format!("{symptom} over {window}; {known} of thread time is accounted for")
+            format!("{symptom} over {window}{}; {known} of thread time is accounted for", spent(verdict))
         }
     }
 }
@@ -130,6 +132,40 @@ fn answers(verdict: &Verdict) -> Option<String> {
         return Some(format!("first bytes of answers in {p50} (p50), {p99} (p99), held back for {held} on average"));
     }
     Some(format!("answers in {p50} (p50), {p99} (p99)"))
+}
+
+/// Of the response time, from which on it matters that a request lay unread.
+const MUCH_UNREAD: f64 = 0.2;
+
+/// Likewise that its answer could not be sent.
+const MUCH_HELD: f64 = 0.2;
+
+/// Where most of the time of those answers went.
+fn spent(verdict: &Verdict) -> String {
+    let Some(busiest) = verdict.requests.first().filter(|r| r.role == "accepted" && r.seconds.mean > 0.0) else {
+        return String::new();
+    };
+    let of_stage = |name: &str| busiest.stages.get(name).map_or(0.0, |stage| stage.mean / busiest.seconds.mean);
+    let unread = of_stage("read_wait");
+    // Where a wait stands says where; what it ends at is told below.
+    let mut places: BTreeMap<&str, f64> = BTreeMap::new();
+    for part in &busiest.path {
+        *places.entry(part.what.split(" < ").next().unwrap_or_default()).or_default() += part.share;
+    }
+    let (part, what) = match places.into_iter().max_by(|a, b| a.1.total_cmp(&b.1)) {
+        Some((what, part)) => (part, what),
+        None if unread >= MUCH_UNREAD => (unread, "unread, before the target takes it"),
+        None => (of_stage("service"), "from its read to the answer"),
+    };
+    let mut words = String::new();
+    if part > 0.0 {
+        words = format!("; {} of the response time: {what}", numbers::share(part.min(1.0)));
+    }
+    let held = busiest.on_average.get("held").copied().unwrap_or(0.0);
+    if held >= busiest.seconds.mean * MUCH_HELD {
+        words += &format!("; after that, its bytes stand in the send queue for {} on average", numbers::seconds(held));
+    }
+    words
 }
 
 fn context(verdict: &Verdict) -> Vec<String> {

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //! What requests waited for, from their arrival to the answer: usual ones, slow ones and the slowest, side by side.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use diagnose::walk::paths::{Group, Paths, RequestPaths};
+use diagnose::walk::Kind;
+use diagnose::walk::paths::{Group, Part, Paths, RequestPaths, What};
 
 use crate::numbers;
 use crate::section::{Block, Column, Section, Terminal, Tone};
@@ -13,24 +14,61 @@ use super::Material;
 /// Of the time of a group of requests; what is less in all of them is added up in one row.
 const LEAST_SHARE: f64 = 0.02;
 
-/// Rows in the short form.
-const SHORT: usize = 6;
+/// Lines of the table on a terminal of 80 columns, without its head: what does not fit is added up in the last one.
+const LINES: usize = 8;
+
+/// Columns that it has for words there.
+const WORDS: usize = 44;
 
 /// The critical path, by what the time went to.
 pub fn view(material: &Material<'_>) -> Option<Section> {
     let paths = material.case.fact::<RequestPaths>().ok()?;
     let busiest = paths.busiest()?;
-    let draw = |most: usize| vec![table(busiest, most), note(busiest)];
-    let section = Section::new("paths", "What requests waited for", draw(usize::MAX), Terminal::All);
-    Some(section.kept_as(draw(SHORT)))
+    let groups = [&busiest.half, &busiest.slow, &busiest.worst];
+    let short = short(groups);
+    let mut blocks = vec![table(groups, "", &short, LINES), note(busiest)];
+    let on_terminal = blocks[..1].to_vec();
+    // The page has each part by its full name.
+    blocks.push(table(groups, "All of it, by thread", &Part::words, usize::MAX).folded());
+    let section = Section::new("paths", "What requests waited for", blocks, Terminal::First(2));
+    Some(section.kept_as(on_terminal))
 }
 
-fn table(paths: &Paths, most: usize) -> Block {
-    let groups = [&paths.half, &paths.slow, &paths.worst];
+/// Words for little room: without the name that all have, and without the kernel function that tells a timer.
+fn short(groups: [&Group; 3]) -> impl Fn(&Part) -> String {
+    let names: BTreeSet<String> = groups.iter().flat_map(|group| &group.parts).map(name).collect();
+    let one = names.into_iter().collect::<Vec<_>>();
+    let one = if let [name] = &one[..] { name.clone() } else { String::new() };
+    move |part| {
+        let mut words = part.words();
+        if let What::Waits(chain) = &part.what
+            && matches!(chain.end.kind, Kind::Timer | Kind::TcpTimer | Kind::RunQueue | Kind::OnCpu)
+            && let Some(start) = words.strip_suffix(&format!(" ({})", chain.end.detail))
+        {
+            words = start.to_owned();
+        }
+        if one.is_empty() {
+            return words;
+        }
+        let of_it = [(format!("inside {one}, "), "inside, "), (format!("{one} in "), ""), (format!("{one}: "), "")];
+        let of_it = of_it.into_iter().chain([(format!("{one} on "), "on ")]);
+        of_it.fold(words, |words, (long, short)| words.replacen(&long, short, 1))
+    }
+}
+
+/// Whose part it is.
+fn name(part: &Part) -> String {
+    match &part.what {
+        What::Awake { pid, comm, .. } | What::Inside { pid, comm } => format!("{comm}/{pid}"),
+        What::Waits(chain) => chain.links[0].who.name(),
+    }
+}
+
+fn table(groups: [&Group; 3], title: &str, words: &dyn Fn(&Part) -> String, lines: usize) -> Block {
     let mut rows: BTreeMap<String, [f64; 3]> = BTreeMap::new();
     for (at, group) in groups.iter().enumerate() {
         for part in &group.parts {
-            rows.entry(part.words()).or_default()[at] += part.ns;
+            rows.entry(words(part)).or_default()[at] += part.ns;
         }
     }
     let share = |ns: &[f64; 3]| {
@@ -39,7 +77,15 @@ fn table(paths: &Paths, most: usize) -> Block {
     };
     let mut rows: Vec<(String, [f64; 3])> = rows.into_iter().collect();
     rows.sort_by(|a, b| share(&b.1).total_cmp(&share(&a.1)));
-    let told = rows.iter().take_while(|(_, ns)| share(ns) >= LEAST_SHARE).count().min(most);
+    // The first line is the whole, the last one the rest.
+    let mut room = lines.saturating_sub(2);
+    let fits = |(words, ns): &&(String, [f64; 3])| {
+        let needs = words.chars().count().div_ceil(WORDS);
+        let fits = share(ns) >= LEAST_SHARE && needs <= room;
+        room = room.saturating_sub(needs);
+        fits
+    };
+    let told = rows.iter().take_while(fits).count();
     let rest = rows.split_off(told);
     let mut table = vec![line("from the arrival to the answer", groups.map(|group| group.ns), groups)];
     table.extend(rows.into_iter().map(|(words, ns)| line(&words, ns, groups)));
@@ -50,12 +96,14 @@ fn table(paths: &Paths, most: usize) -> Block {
     let heads = ["", "usual", "slowest 1 %", "slowest"];
     let columns =
         heads.iter().enumerate().map(|(at, head)| if at == 0 { Column::left(head) } else { Column::right(head) });
-    Block::Table { title: String::new(), columns: columns.collect(), rows: table }
+    Block::Table { title: title.to_owned(), columns: columns.collect(), rows: table }
 }
 
 /// Mean time a request, by group.
 fn line(words: &str, ns: [f64; 3], groups: [&Group; 3]) -> Vec<String> {
-    let mean = ns.iter().zip(groups).map(|(ns, group)| numbers::seconds(ns / group.requests.max(1) as f64 / 1e9));
+    // What is less than a nanosecond is left over from adding up.
+    let mean = |(ns, group): (&f64, &Group)| (ns / group.requests.max(1) as f64).round() / 1e9;
+    let mean = ns.iter().zip(groups).map(mean).map(numbers::seconds);
     std::iter::once(words.to_owned()).chain(mean).collect()
 }
 

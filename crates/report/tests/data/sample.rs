@@ -8,6 +8,9 @@ use wakewalk_report::flame::{Frame, LEGEND};
 use wakewalk_report::section::{Block, Column, FlameNode, Line, Section, Terminal};
 use wakewalk_report::views::Material;
 
+#[path = "requests.rs"]
+mod requests;
+
 const STACKS: &str = include_str!("busy-poll.stacks");
 
 /// Names that a hostile process may have: markup, the end of a script, terminal escapes, direction marks.
@@ -21,8 +24,9 @@ pub struct Sample {
     pub sections: Vec<Section>,
 }
 
-/// The busy-poll story, a healthy service, and a target that tries to break out of the report by its names.
-pub fn samples() -> Result<Vec<Sample>, serde_json::Error> {
+/// The busy-poll story, a healthy service, a service whose requests were followed, and targets that try to break out of the
+/// report by their names.
+pub fn samples() -> anyhow::Result<Vec<Sample>> {
     let busy: Verdict = serde_json::from_str(include_str!("busy-poll.json"))?;
     let healthy: Verdict = serde_json::from_str(include_str!("healthy.json"))?;
     let hostile = hostile(&busy);
@@ -30,7 +34,17 @@ pub fn samples() -> Result<Vec<Sample>, serde_json::Error> {
         sample("busy-poll", busy, facts(&[])),
         sample("healthy", healthy, Vec::new()),
         sample("hostile", hostile, facts(HOSTILE)),
+        recorded("requests", "shop")?,
+        recorded("requests-hostile", r#""\u001b[2J<script>alert(1)</script>\u202e""#)?,
     ])
+}
+
+/// All of it from a recording: the verdict too.
+fn recorded(name: &'static str, target: &str) -> anyhow::Result<Sample> {
+    let recording = requests::recorded(target)?;
+    let verdict = diagnose::diagnose(&recording);
+    let sections = wakewalk_report::sections(&Material::new(&verdict, &Case::new(&recording)), None);
+    Ok(Sample { name, verdict, sections })
 }
 
 fn sample(name: &'static str, verdict: Verdict, facts: Vec<Section>) -> Sample {

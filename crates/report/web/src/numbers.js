@@ -17,3 +17,15 @@ export function quantity(value, unit) {
   });
   return `${number} ${unit}`.trim();
 }
+
+// A length of time with three digits, in the unit that fits it.
+export function duration(seconds) {
+  const units = [
+    [1, "s"],
+    [1e-3, "ms"],
+    [1e-6, "µs"],
+    [1e-9, "ns"],
+  ];
+  const [size, unit] = units.find(([size]) => seconds >= size * 0.9995) ?? units[3];
+  return `${Number((seconds / size).toPrecision(3))} ${unit}`;
+}

@@ -69,7 +69,7 @@ pub fn histogram(title: &str, unit: &str, buckets: &[(String, f64)]) -> String {
     figure("histogram", title, &table(&rows))
 }
 
-fn figure(class: &str, title: &str, content: &str) -> String {
+pub(super) fn figure(class: &str, title: &str, content: &str) -> String {
     format!("<figure class=\"{class}\"><figcaption>{}</figcaption>\n{content}\n</figure>", html(title))
 }
 
@@ -194,6 +194,6 @@ fn series_row(line: &Line, unit: &str) -> String {
     format!("<tr><th scope=\"row\">{}</th>{}</tr>", html(&line.label), cells.concat())
 }
 
-fn ratio(part: f64, whole: f64) -> f64 {
+pub(super) fn ratio(part: f64, whole: f64) -> f64 {
     if whole > 0.0 { part / whole } else { 0.0 }
 }

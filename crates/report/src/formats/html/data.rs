@@ -30,8 +30,11 @@ fn section(section: &Section) -> Result<Value, serde_json::Error> {
 }
 
 fn block(block: &Block) -> Result<Value, serde_json::Error> {
-    let Block::Flame { title, unit, legend, root } = block else {
-        return serde_json::to_value(block);
+    let (title, unit, legend, root) = match block {
+        Block::Flame { title, unit, legend, root } => (title, unit, legend, root),
+        // All of it is in the page; the script draws none.
+        Block::Timeline(timeline) => return Ok(json!({ "kind": "timeline", "title": timeline.title })),
+        _ => return serde_json::to_value(block),
     };
     let mut strings = Strings::default();
     let root = strings.pack(root);

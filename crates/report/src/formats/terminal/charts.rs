@@ -33,7 +33,7 @@ fn bar(share: f64, width: usize) -> String {
 }
 
 /// Columns for the names and for the bars of a chart whose numbers take `numbers` columns.
-fn share_out(page: usize, longest_label: usize, numbers: usize) -> (usize, usize) {
+pub(super) fn share_out(page: usize, longest_label: usize, numbers: usize) -> (usize, usize) {
     let room = page.saturating_sub(2 + 2 + 2 + numbers);
     let label = longest_label.min(LONGEST_LABEL).min(room.saturating_sub(SHORTEST_BAR));
     (label, room - label)
