@@ -58,8 +58,18 @@ impl<'a> Material<'a> {
 pub type View = fn(&Material<'_>) -> Option<Section>;
 
 /// What was found: the views with which the report begins.
-const FOUND: &[View] =
-    &[timeline::view, requests::view, stages::view, endpoints::view, hops::view, paths::view, exemplars::view, ledger::view, evidence::view, also::view];
+const FOUND: &[View] = &[
+    timeline::view,
+    requests::view,
+    stages::view,
+    endpoints::view,
+    hops::view,
+    paths::view,
+    exemplars::view,
+    ledger::view,
+    evidence::view,
+    also::view,
+];
 
 /// What it was found in, in the order of the report.
 const FOUND_IN: &[View] = &[

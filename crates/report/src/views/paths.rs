@@ -59,7 +59,7 @@ fn short(groups: [&Group; 3]) -> impl Fn(&Part) -> String {
 /// Whose part it is.
 fn name(part: &Part) -> String {
     match &part.what {
-        What::Awake { pid, comm, .. } | What::Inside { pid, comm } => format!("{comm}/{pid}"),
+        What::Awake { pid, comm, .. } | What::Inside { pid, comm, .. } => format!("{comm}/{pid}"),
         What::Waits(chain) => chain.links[0].who.name(),
     }
 }

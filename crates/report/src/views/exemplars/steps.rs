@@ -56,7 +56,7 @@ impl Teller<'_, '_> {
     fn name(&self, one: &Exemplar, tid: u32) -> String {
         let of = one.steps.iter().filter(|step| step.tid == tid).flat_map(|step| &step.parts);
         let named = of.map(|part| match &part.what {
-            What::Awake { pid, comm, .. } | What::Inside { pid, comm } => format!("{comm}/{pid}"),
+            What::Awake { pid, comm, .. } | What::Inside { pid, comm, .. } => format!("{comm}/{pid}"),
             What::Waits(chain) => chain.links[0].who.name(),
         });
         let name = named.into_iter().next();
