@@ -44,7 +44,7 @@ fn note(hops: &Hops) -> Block {
 
 /// What the page has besides.
 fn in_numbers(hops: &[Hop]) -> Block {
-    let heads = ["hop", "own, mean", "all, p99", "wire, mean", "segments sent again"];
+    let heads = ["hop", "own, mean", "all, p99", "wire, mean", "sent again"];
     let columns =
         heads.iter().enumerate().map(|(at, head)| if at == 0 { Column::left(head) } else { Column::right(head) });
     let row = |hop: &Hop| {
@@ -52,7 +52,7 @@ fn in_numbers(hops: &[Hop]) -> Block {
         let sent_again = hop.retransmits.map(numbers::number).unwrap_or_default();
         [vec![hop.name.clone()], times.to_vec(), vec![sent_again]].concat()
     };
-    let title = "In numbers".to_owned();
+    let title = "In numbers (sent again: segments)".to_owned();
     let told = hops.iter().filter(|hop| hop.role != Role::Around);
     Block::Table { title, columns: columns.collect(), rows: told.map(row).collect() }
 }

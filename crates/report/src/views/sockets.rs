@@ -27,7 +27,7 @@ const COLUMNS: &[Told] = &[
     ("no delay", |g| part(g.nodelay)),
     ("keep alive", |g| part(g.keepalive)),
     ("accept queue", |g| of_listener(g, |l| Some(l.queue), average)),
-    ("of", |g| of_listener(g, |l| l.backlog, |n| count(Some(n)))),
+    ("backlog", |g| of_listener(g, |l| l.backlog, |n| count(Some(n)))),
     ("dropped there", |g| of_listener(g, |l| l.drops, |n| count(Some(n)))),
 ];
 

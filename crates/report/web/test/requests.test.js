@@ -99,7 +99,7 @@ const column = (page, nth) => page.locator(`#sockets tbody tr > :nth-child(${nth
 
 check("sockets are sorted by a press on a head, and with the keyboard", "requests", async (page) => {
   assert.deepEqual(await column(page, 3), ["8", "12", "3"]);
-  const open = page.locator("#sockets").getByRole("button", { name: "open" });
+  const open = page.locator("#sockets").getByRole("button", { name: "open", exact: true });
   await open.click();
   assert.deepEqual(await column(page, 3), ["12", "8", "3"]);
   const head = page.locator("#sockets th[aria-sort]");
