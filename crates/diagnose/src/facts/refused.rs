@@ -79,7 +79,7 @@ mod tests {
              call_window length_ns=1e8
              call pid=1 tid=1 syscall=42 result=-115 count=2
              call pid=1 tid=1 syscall=42 result=0 count=3";
-        let refused = Case::new(&parse(&text).unwrap()).fact::<Refused>().unwrap();
+        let refused = Case::new(&parse(text).unwrap()).fact::<Refused>().unwrap();
         assert_eq!((refused.by_asked, refused.by_others, refused.other.as_str()), (5.0, 200.0, "10.0.0.8:1"));
         assert_eq!((refused.expected, refused.seen), (20.0, 2));
     }
