@@ -61,7 +61,6 @@ struct connection_row {
 #define OPTION_KEEPALIVE 32
 #define OPTION_NO_ROOM 64 /* whoever writes found the send buffer full */
 
-#define CHRONOS 3 /* kinds, from 1 on; the first is time that nothing limits */
 #define SNDBUF_LOCK 1
 #define RCVBUF_LOCK 2
 #define FLAG_KEEPOPEN 3 /* of a sock */
@@ -112,7 +111,7 @@ static __always_inline bool is_awaited(struct sock *sk, u32 tgid)
 /* For how long it had something to send, and what held it: the kernel's own sums, and what is on since. */
 static __always_inline void read_limits(struct tcp_sock *tcp, struct connection_row *row, bool sends)
 {
-	u32 kind;
+	u32 kind, since;
 
 	BPF_CORE_READ_INTO(&row->limited, tcp, chrono_stat);
 	row->retransmits = BPF_CORE_READ(tcp, total_retrans);
@@ -120,8 +119,11 @@ static __always_inline void read_limits(struct tcp_sock *tcp, struct connection_
 	if (!sends)
 		return;
 	kind = BPF_CORE_READ_BITFIELD_PROBED(tcp, chrono_type);
-	if (kind >= 1 && kind <= CHRONOS)
-		row->limited[kind - 1] += row->now - BPF_CORE_READ(tcp, chrono_start);
+	since = row->now - BPF_CORE_READ(tcp, chrono_start);
+	/* By constant places: older verifiers do not see how far `kind` reaches. */
+	row->limited[0] += kind == 1 ? since : 0;
+	row->limited[1] += kind == 2 ? since : 0;
+	row->limited[2] += kind == 3 ? since : 0;
 }
 
 static __always_inline u32 options_of(struct sock *sk, struct tcp_sock *tcp)
