@@ -19,6 +19,8 @@ mod alvin_netns;
 mod alvin_slow_store;
 #[path = "../scenarios/busy-poll/scenario.rs"]
 pub mod busy_poll;
+#[path = "../scenarios/churn/scenario.rs"]
+mod churn;
 #[path = "../scenarios/clumsy-kernel/scenario.rs"]
 mod clumsy_kernel;
 #[path = "../scenarios/clumsy-kernel-nat/scenario.rs"]
@@ -33,6 +35,10 @@ mod dns_stall;
 mod fd_limit;
 #[path = "../scenarios/flock/scenario.rs"]
 mod flock;
+#[path = "../scenarios/frozen-clients/scenario.rs"]
+mod frozen_clients;
+#[path = "../scenarios/frozen-service/scenario.rs"]
+mod frozen_service;
 #[path = "../scenarios/fsync/scenario.rs"]
 mod fsync;
 #[path = "../scenarios/fuse-slow/scenario.rs"]
@@ -111,6 +117,10 @@ mod sleep_in_path;
 mod slow_endpoint;
 #[path = "../scenarios/slow-reader/scenario.rs"]
 mod slow_reader;
+#[path = "../scenarios/slow-start/scenario.rs"]
+mod slow_start;
+#[path = "../scenarios/slow-start-idle/scenario.rs"]
+mod slow_start_idle;
 #[path = "../scenarios/slow-store/scenario.rs"]
 mod slow_store;
 #[path = "../scenarios/slow-store-netns/scenario.rs"]
@@ -184,6 +194,11 @@ pub static ALL: &[&Scenario] = &[
     &slow_reader::SCENARIO,
     &small_rcvbuf::SCENARIO,
     &small_sndbuf::SCENARIO,
+    &slow_start::SCENARIO,
+    &slow_start_idle::SCENARIO,
+    &churn::SCENARIO,
+    &frozen_clients::SCENARIO,
+    &frozen_service::SCENARIO,
     &row_lock::SCENARIO,
     &nginx_static::SCENARIO,
     &java_idle_pool::SCENARIO,
@@ -218,10 +233,15 @@ fn full_load(cell: &mut Cell, port: u16, path: &str, connections: u64) -> Result
 
 /// Asks for a path so many times a second, over some connections, until the cell is closed; needs [`WEBLOAD`].
 fn steady_load(cell: &mut Cell, port: u16, path: &str, rate: u64, connections: u64) -> Result<()> {
+    steady_client(cell, port, path, rate, connections).map(drop)
+}
+
+/// The same; returns the client's process.
+fn steady_client(cell: &mut Cell, port: u16, path: &str, rate: u64, connections: u64) -> Result<u32> {
     let url = format!("http://127.0.0.1:{port}{path}");
     let (rate, connections) = (rate.to_string(), connections.to_string());
     let load = Program::built("webload").args(["-url", &url, "-rate", &rate, "-connections", &connections]);
-    cell.start(load.on_cpus(LOAD_CPU).in_group("load")).map(drop)
+    cell.start(load.on_cpus(LOAD_CPU).in_group("load"))
 }
 
 #[cfg(test)]

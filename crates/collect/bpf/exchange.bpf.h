@@ -11,7 +11,8 @@ struct exchange {
 	u32 tid; /* of the thread that read what was asked, or asked */
 	u8 group;
 	u8 accepted; /* a client asks */
-	u8 more; /* further bytes came later, or were written, before the answer */
+	u8 more : 1; /* further bytes came later, or were written, before the answer */
+	u8 first : 1; /* nothing was said on the connection yet */
 	u8 opening; /* enum opening_state */
 };
 

@@ -5,7 +5,7 @@
 #define GROUPS 64
 #define FOR_PORTS 16 /* groups that only ports at which clients ask may have */
 
-enum stage { STAGE_WHOLE, STAGE_READ_WAIT, STAGE_SERVICE, STAGES };
+enum stage { STAGE_WHOLE, STAGE_READ_WAIT, STAGE_SERVICE, STAGE_FIRST_READ, STAGES };
 
 /* One port of the target's at which clients ask, or one peer that the target asks; the number of its group. */
 struct group_key {

@@ -42,6 +42,7 @@ struct super_block {
 
 struct inode {
 	unsigned short i_mode;
+	unsigned long i_ino;
 	struct super_block *i_sb;
 };
 
@@ -131,6 +132,7 @@ struct sock {
 	u16 sk_protocol;
 	struct socket_wq *sk_wq;
 	struct socket *sk_socket;
+	u32 sk_ack_backlog; /* of a listener: how many stand in its accept queue */
 	u8 sk_userlocks; /* which buffers the program has sized itself; a bit field in most kernels */
 	void *sk_user_data; /* of whoever in the kernel uses the socket besides, as a map of sockets does */
 	struct bpf_local_storage *sk_bpf_storage; /* NULL where no program keeps anything about it */
@@ -147,6 +149,11 @@ struct inet_connection_sock {
 		u8 pingpong; /* above zero while what came is answered within a few jiffies */
 		u32 lrcvtime; /* jiffies at which data came last */
 	} icsk_ack;
+};
+
+/* A listener of it has its accept queue in its first subflow. */
+struct mptcp_sock {
+	struct sock *first;
 };
 
 struct minmax_sample {
@@ -187,6 +194,9 @@ struct tcp_sock {
 	u32 mss_cache;
 	u32 total_retrans;
 	u32 data_segs_in;
+	u32 data_segs_out;
+	u64 bytes_acked;
+	u32 snd_ssthresh;
 	u32 srtt_us; /* eighths of a us */
 	struct minmax rtt_min; /* us */
 };

@@ -73,7 +73,7 @@ fn who_waits_for_the_next_bytes() {
     let epoll = watched(&ours[5]);
     let expected = [true, true, false, false, false, false, false];
     let seen = || -> Vec<bool> {
-        let found = connections.look(&[id()]).unwrap();
+        let found = connections.look(&[id()]).unwrap().connections;
         ours.iter().map(|stream| of(&found, stream).awaited).collect()
     };
     // Until the threads stand there.
@@ -97,7 +97,7 @@ fn what_came_and_was_not_read_or_answered() {
     let (mut asking, mut accepted) = pair(Ipv4Addr::LOCALHOST.into());
     let (quiet, _other) = pair(Ipv6Addr::LOCALHOST.into());
     asking.write_all(b"question").unwrap();
-    let look = || connections.look(&[id()]).unwrap();
+    let look = || connections.look(&[id()]).unwrap().connections;
     let found = look();
     assert_eq!((of(&found, &accepted).unread, of(&found, &accepted).heard), (8, true));
     assert_eq!((of(&found, &quiet).unread, of(&found, &quiet).heard), (0, false));
@@ -109,8 +109,8 @@ fn what_came_and_was_not_read_or_answered() {
     assert_eq!(of(&found, &asking).unread, 6);
     // By one walk over the whole host as well, and nothing of processes that are not watched.
     let many: Vec<u32> = (0..100).chain([id()]).collect();
-    assert_eq!(connections.look(&many).unwrap().len(), look().len());
-    assert!(connections.look(&[1]).unwrap().is_empty());
+    assert_eq!(connections.look(&many).unwrap().connections.len(), look().len());
+    assert!(connections.look(&[1]).unwrap().connections.is_empty());
 }
 
 #[test]
@@ -126,7 +126,7 @@ fn why_bytes_stand_unsent() {
     writer.set_nonblocking(true).unwrap();
     while writer.write(&[0; 65_536]).is_ok() {}
     let (quiet, _other) = pair(Ipv4Addr::LOCALHOST.into());
-    let shut = || of(&connections.look(&[id()]).unwrap(), &writer);
+    let shut = || of(&connections.look(&[id()]).unwrap().connections, &writer);
     let patience = Instant::now() + Duration::from_secs(20);
     while shut().sums.limited[1] == 0 && Instant::now() < patience {
         std::thread::sleep(Duration::from_millis(10));
@@ -136,5 +136,27 @@ fn why_bytes_stand_unsent() {
     assert!(c.sums.limited[1] > 0 && s.widest >= s.window && s.mss > 500 && s.min_rtt_us < 1_000_000, "{c:?}");
     assert_eq!(s.options & (option::NODELAY | option::NO_ROOM), option::NODELAY | option::NO_ROOM);
     assert_eq!(s.options & (option::CORK | option::OWN_SNDBUF | option::KEEPALIVE), 0);
-    assert_eq!(of(&connections.look(&[id()]).unwrap(), &quiet).sending, None);
+    assert_eq!(of(&connections.look(&[id()]).unwrap().connections, &quiet).sending, None);
+}
+
+/// Connections that nobody has accepted yet, and a look at a listener that is there twice.
+#[test]
+fn who_stands_in_an_accept_queue() {
+    need!(kernel_allows());
+    let (mut a, mut b) = (MaybeUninit::uninit(), MaybeUninit::uninit());
+    let ledger = Ledger::load(&mut a).unwrap();
+    ledger.seed(&[id()]).unwrap();
+    let connections = Connections::load(&mut b, &ledger).unwrap();
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+    let address = listener.local_addr().unwrap();
+    let _again = listener.try_clone().unwrap();
+    let queued = || -> Vec<u32> {
+        let listeners = connections.look(&[id()]).unwrap().listeners;
+        listeners.iter().filter(|l| l.port == address.port()).map(|l| l.queued).collect()
+    };
+    assert_eq!(queued(), [0]);
+    let _clients: Vec<_> = (0..3).map(|_| TcpStream::connect(address).unwrap()).collect();
+    assert_eq!(queued(), [3]);
+    let _taken = listener.accept().unwrap();
+    assert_eq!(queued(), [2]);
 }

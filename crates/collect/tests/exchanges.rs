@@ -74,14 +74,38 @@ fn lengths_and_their_parts() {
         let listener = TcpListener::bind((address, 0)).unwrap();
         let [accepted, made] = seen(&listener, || ask(&listener, 8, (20, 30)));
         assert_eq!((accepted.response.count, accepted.began, made.response.count), (8, 8, 8), "{accepted:?} {made:?}");
-        assert_eq!(accepted.response.sum_ns, accepted.read_wait.sum_ns + accepted.service.sum_ns);
+        let parts = [&accepted.first_read, &accepted.read_wait, &accepted.service].map(|stage| stage.sum_ns);
+        assert_eq!(accepted.response.sum_ns, parts.iter().sum::<u64>());
         assert!(accepted.service.sum_ns >= 8 * 30 * MS, "{accepted:?}");
         // The sleep before the first read may have begun before the first question came.
         assert!(accepted.read_wait.sum_ns >= 7 * 19 * MS, "{accepted:?}");
+        assert_eq!((accepted.read_wait.count, accepted.first_read.count), (7, 1), "{accepted:?}");
         assert!(made.response.sum_ns >= accepted.service.sum_ns && made.read_wait.count == 8, "{made:?}");
         let middle = accepted.service.bins.iter().map(|(ns, count)| ns * count).sum::<u64>();
         assert!(middle.abs_diff(accepted.service.sum_ns) * 25 < middle, "bins are within 3 %: {accepted:?}");
     }
+}
+
+/// A request that stood in the accept queue: it had come before anybody took its connection.
+#[test]
+fn what_stands_before_accept() {
+    need!(kernel_allows());
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+    let [accepted, _] = seen(&listener, || {
+        for _ in 0..3 {
+            let mut asking = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+            asking.write_all(b"question").unwrap();
+            sleep(Duration::from_millis(100));
+            let (mut taken, _) = listener.accept().unwrap();
+            taken.read_exact(&mut [0; 8]).unwrap();
+            taken.write_all(b"answered").unwrap();
+            asking.read_exact(&mut [0; 8]).unwrap();
+        }
+    });
+    assert_eq!((accepted.first_read.count, accepted.read_wait.count), (3, 0), "{accepted:?}");
+    // The kernel keeps the arrival to a jiffy or two where it has acknowledged it late.
+    assert!(accepted.first_read.sum_ns >= 270 * MS, "{accepted:?}");
+    assert!(accepted.response.sum_ns >= accepted.first_read.sum_ns, "{accepted:?}");
 }
 
 /// The kernel's own late acknowledgement, after 40 ms, is taken for no arrival.

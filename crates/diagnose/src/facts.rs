@@ -32,6 +32,7 @@ pub mod sockets;
 pub mod stacks;
 pub mod stages;
 pub mod stopped;
+pub mod traffic;
 pub mod unexplained;
 pub mod waiting;
 pub mod workers;

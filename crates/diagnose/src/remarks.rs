@@ -18,7 +18,6 @@ pub(crate) mod own_queue;
 pub(crate) mod response_times;
 pub(crate) mod slo;
 pub(crate) mod standing;
-pub(crate) mod time_wait;
 pub(crate) mod unnamed;
 
 /// Something to say beside a verdict.
@@ -34,7 +33,7 @@ pub(crate) struct Remark {
 
 /// What tempers the word that the work is honest and spread out.
 pub(crate) fn at_capacity(case: &Case) -> Vec<Remark> {
-    const ALL: [fn(&Case) -> Option<Remark>; 9] = [
+    const ALL: [fn(&Case) -> Option<Remark>; 8] = [
         chosen_polling::remark,
         event_loop::remark,
         own_queue::remark,
@@ -43,7 +42,6 @@ pub(crate) fn at_capacity(case: &Case) -> Vec<Remark> {
         children::remark,
         unnamed::remark,
         churn::remark,
-        time_wait::remark,
     ];
     ALL.into_iter().filter_map(|remark| remark(case)).collect()
 }

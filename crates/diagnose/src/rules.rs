@@ -14,6 +14,7 @@ mod accept_queue_full;
 mod at_capacity;
 mod blocked_writer;
 mod busy_poll;
+mod connection_churn;
 mod conntrack_full;
 mod cpu_steal;
 mod cpu_throttled;
@@ -36,7 +37,9 @@ mod send_buffer_limited;
 mod sleep_in_path;
 mod slow_dependency;
 mod slow_dns;
+mod slow_start;
 mod time_wait_collision;
+mod traffic_stopped;
 mod udp_receive_drops;
 mod user_lock_contention;
 
@@ -68,6 +71,9 @@ pub(crate) static RULES: &[&Rule] = &[
     &nagle_delayed_ack::RULE,
     &receiver_limited::RULE,
     &send_buffer_limited::RULE,
+    &slow_start::RULE,
+    &connection_churn::RULE,
+    &traffic_stopped::RULE,
     &not_determined::RULE,
     &at_capacity::RULE,
     &healthy::RULE,

@@ -2,7 +2,8 @@
 """A server of large answers, and clients that read them.
 
     files.py serve PORT SIZE SNDBUF                       answers each question with so many bytes
-    files.py ask HOST PORT CONNECTIONS GAP_MS RCVBUF PACE   asks again so long after an answer; reads so many bytes a ms
+    files.py ask HOST PORT CONNECTIONS GAP_MS RCVBUF PACE FRESH   asks again so long after an answer; reads so many bytes a
+                                          ms; FRESH is 1 where each question has a connection of its own
 
 A buffer of 0 is left to the kernel, a pace of 0 is as fast as it comes.
 """
@@ -45,16 +46,23 @@ def read(connection, pace):
             time.sleep(len(part) / pace / 1e3)
 
 
-def ask(host, port, connections, gap_ms, rcvbuf, pace):
-    def each():
+def ask(host, port, connections, gap_ms, rcvbuf, pace, fresh):
+    def connected():
         connection = socket.socket()
         if rcvbuf:
             connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, rcvbuf)
         connection.connect((host, port))
+        return connection
+
+    def each():
+        connection = connected()
         while True:
             connection.sendall(b"again\n")
             read(connection, pace)
             time.sleep(gap_ms / 1e3)
+            if fresh:
+                connection.close()
+                connection = connected()
 
     for _ in range(connections):
         threading.Thread(target=each, daemon=True).start()

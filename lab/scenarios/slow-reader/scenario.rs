@@ -34,7 +34,7 @@ pub static SCENARIO: Scenario = Scenario {
 fn stage(cell: &mut Cell, side: Side) -> Result<Aim> {
     let pace = if side == Side::Fault { cell.draw.number("bytes_a_ms", 1_000, 500..=3_000) } else { 0 };
     let size = cell.draw.number("kilobytes", 3_000, 2_000..=5_000) * 1_000;
-    let answers = Answers { size, sndbuf: 0, rcvbuf: 0, pace };
+    let answers = Answers { size, pace, ..Answers::default() };
     transfers(cell, PORT, &answers, Ipv4Addr::LOCALHOST)
 }
 
@@ -44,6 +44,16 @@ pub(super) struct Answers {
     pub sndbuf: u64,
     pub rcvbuf: u64,
     pub pace: u64,
+    /// From an answer to the next question.
+    pub gap_ms: u64,
+    /// Each question has a connection of its own.
+    pub fresh: bool,
+}
+
+impl Default for Answers {
+    fn default() -> Self {
+        Self { size: 0, sndbuf: 0, rcvbuf: 0, pace: 0, gap_ms: 200, fresh: false }
+    }
 }
 
 /// Starts a server and clients that reach it at `host`.
@@ -54,8 +64,9 @@ pub(super) fn transfers(cell: &mut Cell, port: u16, answers: &Answers, host: Ipv
     let pid = cell.start(Program::installed(PYTHON).named("server").args(args).on_cpus(SERVICE_CPU))?;
     cell.wait_for_port(port)?;
     let connections = cell.draw.number("connections", 3, 2..=5).to_string();
-    let (rcvbuf, pace) = (answers.rcvbuf.to_string(), answers.pace.to_string());
-    let args = ["files.py", "ask", &host.to_string(), &port.to_string(), &connections, "200", &rcvbuf, &pace];
+    let numbers = [answers.gap_ms, answers.rcvbuf, answers.pace, u64::from(answers.fresh)].map(|n| n.to_string());
+    let [gap_ms, rcvbuf, pace, fresh] = &numbers;
+    let args = ["files.py", "ask", &host.to_string(), &port.to_string(), &connections, gap_ms, rcvbuf, pace, fresh];
     let client = Program::installed(PYTHON).named("client").args(args).on_cpus(LOAD_CPU).in_group("load");
     cell.start(if host == NEAR_LINE { client.far() } else { client })?;
     cell.stop.sleep(Duration::from_secs(3))?;

@@ -25,6 +25,6 @@ fn stage(cell: &mut Cell, side: Side) -> Result<Aim> {
     slow_reader::long_line(cell)?;
     let sndbuf = if side == Side::Fault { cell.draw.number("sndbuf", 8_192, 4_096..=12_288) } else { 0 };
     let size = cell.draw.number("kilobytes", 300, 200..=600) * 1_000;
-    let answers = Answers { size, sndbuf, rcvbuf: 0, pace: 0 };
+    let answers = Answers { size, sndbuf, ..Answers::default() };
     slow_reader::transfers(cell, PORT, &answers, NEAR_LINE)
 }

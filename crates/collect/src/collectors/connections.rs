@@ -11,7 +11,7 @@ use recording::Writer;
 use recording::tables::{self, Gap, Process};
 
 use crate::collector::{Collector, Kind, Lazy, Shared, SliceEnd, Slot};
-use crate::probes::connections::{Connection, Connections};
+use crate::probes::connections::{Connection, Connections, Look};
 use crate::target::tcp_ports_of;
 use crate::{clock, courtesy};
 
@@ -93,7 +93,18 @@ impl<'o> Looks<'o> {
         rows
     }
 
-    fn see(&mut self, found: &[Connection]) {
+    fn see(&mut self, found: &Look) {
+        let looks = self.looks;
+        self.see_connections(&found.connections);
+        if self.looks == looks {
+            return;
+        }
+        for listener in found.listeners.iter().filter(|listener| listener.queued > 0) {
+            self.group((listener.port.into(), String::new())).queued += u64::from(listener.queued);
+        }
+    }
+
+    fn see_connections(&mut self, found: &[Connection]) {
         let Some(first) = found.first() else {
             self.looks += 1;
             return;
@@ -118,22 +129,21 @@ impl<'o> Looks<'o> {
             _ => None,
         };
         let late_ns = owed_ns.filter(|ns| *ns >= LATE_NS);
-        let row = self.group(c, accepted);
+        let row = self.group(match accepted {
+            true => (c.local_port.into(), String::new()),
+            false => (0, std::net::SocketAddr::new(c.peer, c.remote_port).to_string()),
+        });
         row.open += 1;
         row.unread += u64::from(c.unread > 0);
         row.unsent += u64::from(c.unsent > 0);
         row.unanswered += u64::from(owed_ns.is_some());
         row.late += u64::from(late_ns.is_some());
         row.late_ns += late_ns.unwrap_or(0);
-        sending::add(row, c, jiffy_ns);
+        sending::add(row, c, step, jiffy_ns);
         sending::add_sums(row, step, jiffy_ns);
     }
 
-    fn group(&mut self, c: &Connection, accepted: bool) -> &mut tables::Connection {
-        let mut key: Group = match accepted {
-            true => (c.local_port.into(), String::new()),
-            false => (0, std::net::SocketAddr::new(c.peer, c.remote_port).to_string()),
-        };
+    fn group(&mut self, mut key: Group) -> &mut tables::Connection {
         if self.groups.len() >= MAX_PEERS && !self.groups.contains_key(&key) {
             key = (0, "others".to_string());
         }
@@ -240,6 +250,7 @@ mod tests {
     use std::net::{IpAddr, Ipv4Addr};
 
     use super::*;
+    use crate::probes::connections::Listener;
 
     const JIFFY: u64 = 4_000_000;
 
@@ -261,6 +272,7 @@ mod tests {
             heard: true,
             awaited: false,
             sums: crate::probes::connections::Sums::default(),
+            cwnd: 10,
             sending: None,
             local_port: 80,
             remote_port: 5_000,
@@ -304,14 +316,24 @@ mod tests {
         let mut looks = Looks::new(&mut storage, [80]);
         let made = Connection { local_port: 9_999, remote_port: 5_432, ..connection(9, 5) };
         let held = Connection { unsent: 9, remote_port: 5_001, ..connection(5, 9) };
-        looks.see(&[connection(5, 9), held, made]);
+        looks.see_connections(&[connection(5, 9), held, made]);
         assert!(looks.rows(1).is_empty(), "the clock's rate is not known yet");
         let later = |c: Connection| Connection { at_ns: c.at_ns + 1_000_000_000, now: c.now + 250, ..c };
-        looks.see(&[connection(5, 9), held, made].map(later));
+        looks.see_connections(&[connection(5, 9), held, made].map(later));
         let rows = looks.rows(7);
         let told: Vec<_> = rows.iter().map(|r| (r.role.as_str(), r.peer.as_str(), r.open, r.late, r.unsent)).collect();
         assert_eq!(told, [("made", "127.0.0.1:5432", 1, 1, 0), ("accepted", "", 2, 1, 1)]);
         assert_eq!((rows[0].looks, rows[0].t_ns, rows[1].late_ns), (1, 7, 1_020_000_000));
+    }
+
+    #[test]
+    fn who_stands_in_accept_queues() {
+        let mut storage = MaybeUninit::uninit();
+        let mut looks = Looks::new(&mut storage, [80]);
+        let listener = |queued| Listener { port: 80, inode: 1 + u64::from(queued), queued };
+        looks.see(&Look { connections: Vec::new(), listeners: [0, 3, 4].map(listener).to_vec() });
+        let rows = looks.rows(1);
+        assert_eq!((rows.len(), rows[0].role.as_str(), rows[0].queued, rows[0].open), (1, "accepted", 7, 0));
     }
 
     #[test]
@@ -328,7 +350,7 @@ mod tests {
         let mut looks = Looks::new(&mut storage, [80]);
         looks.anchor = Some((0, 0));
         let made = |port: u16| Connection { local_port: 9_999, remote_port: port, ..connection(9, 5) };
-        looks.see(&(1..=1_000).map(made).collect::<Vec<_>>());
+        looks.see_connections(&(1..=1_000).map(made).collect::<Vec<_>>());
         let rows = looks.rows(1);
         assert_eq!((rows.len(), rows.iter().map(|row| row.open).sum::<u64>()), (MAX_PEERS + 1, 1_000));
     }

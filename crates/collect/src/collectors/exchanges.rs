@@ -195,7 +195,7 @@ fn of_group(t_ns: u64, group: Group) -> Vec<tables::Exchange> {
         nagled: group.nagled,
         ..row("response", group.response)
     };
-    let parts = [("read_wait", group.read_wait), ("service", group.service)];
+    let parts = [("first_read", group.first_read), ("read_wait", group.read_wait), ("service", group.service)];
     let parts = parts.into_iter().filter(|(_, h)| h.count > 0).map(|(stage, h)| row(stage, h));
     std::iter::once(whole).chain(parts).collect()
 }

@@ -15,14 +15,17 @@
 #include "socket.bpf.h"
 
 #define IPPROTO_TCP 6
+#define IPPROTO_MPTCP 262
 #define TCP_ESTABLISHED 1
 #define TCP_CLOSE_WAIT 8
+#define TCP_LISTEN 10
 
-/* One connection as it stands; what it means is told in user space. */
+/* One connection as it stands, or a listener; what it means is told in user space. */
 struct connection_row {
 	u64 at; /* CLOCK_MONOTONIC, ns */
 	u64 touched_us; /* when something was sent or came last, CLOCK_MONOTONIC */
 	u64 delivered_us; /* when our data was acknowledged last, likewise */
+	u64 inode; /* of a listener, by which descriptors of one are known; else 0 */
 	u32 now; /* jiffies */
 	u32 received_at; /* jiffies at which data came last */
 	u32 sent_at; /* jiffies at which data was sent last */
@@ -38,17 +41,21 @@ struct connection_row {
 			 */
 	u32 retransmits; /* segments sent again */
 	u32 segments; /* that came, with data */
+	u32 cwnd; /* segments that may be on their way */
 	/* Of one with something unsent or on its way; else zero: */
 	u32 options; /* OPTION_* */
 	u32 partial; /* what was sent last in less than a full segment is not acknowledged */
 	u32 repairing; /* segments held lost, or sent again and not acknowledged */
 	u32 packets; /* segments on their way */
-	u32 cwnd; /* how many may be */
 	u32 mss;
 	u32 window; /* of the other end, bytes */
 	u32 widest; /* that one, at its widest */
 	u32 srtt_us;
 	u32 min_rtt_us;
+	u32 slow_start; /* the congestion window has met no limit of the network yet */
+	u32 acked; /* bytes that were acknowledged so far; all ones = more than it can hold */
+	u32 queued; /* of a listener: connections in its accept queue */
+	u32 zero;
 	struct port_pair ports;
 };
 
@@ -148,17 +155,57 @@ static __always_inline void read_sending(struct sock *sk, struct tcp_sock *tcp, 
 	u32 una = BPF_CORE_READ(tcp, snd_una), small = BPF_CORE_READ(tcp, snd_sml) - una;
 	u32 sacked = BPF_CORE_READ(tcp, sacked_out), lost = BPF_CORE_READ(tcp, lost_out);
 	u32 again = BPF_CORE_READ(tcp, retrans_out);
+	u64 acked;
 
 	row->options = options_of(sk, tcp);
 	row->partial = small > 0 && small <= row->in_flight;
 	row->repairing = lost + again;
 	row->packets = BPF_CORE_READ(tcp, packets_out) + again - sacked - lost;
-	row->cwnd = BPF_CORE_READ(tcp, snd_cwnd);
 	row->mss = BPF_CORE_READ(tcp, mss_cache);
 	row->window = BPF_CORE_READ(tcp, snd_wnd);
 	row->widest = BPF_CORE_READ(tcp, max_window);
 	row->srtt_us = BPF_CORE_READ(tcp, srtt_us) >> 3;
 	row->min_rtt_us = BPF_CORE_READ(tcp, rtt_min.s[0].v);
+	row->slow_start = row->cwnd < BPF_CORE_READ(tcp, snd_ssthresh);
+	acked = BPF_CORE_READ(tcp, bytes_acked);
+	row->acked = acked < ~0U ? acked : ~0U;
+}
+
+/* What is known of a connection. */
+static __always_inline void read_connection(struct sock *sk, u32 tgid, struct connection_row *row)
+{
+	struct tcp_sock *tcp = (struct tcp_sock *)sk;
+
+	row->now = (u32)bpf_jiffies64();
+	row->touched_us = BPF_CORE_READ(tcp, tcp_mstamp);
+	row->delivered_us = BPF_CORE_READ(tcp, delivered_mstamp);
+	row->received_at = BPF_CORE_READ(tcp, inet_conn.icsk_ack.lrcvtime);
+	row->sent_at = BPF_CORE_READ(tcp, lsndtime);
+	row->unread = BPF_CORE_READ(tcp, rcv_nxt) - BPF_CORE_READ(tcp, copied_seq);
+	row->unsaid = BPF_CORE_READ(tcp, rcv_nxt) - BPF_CORE_READ(tcp, rcv_wup);
+	row->in_flight = BPF_CORE_READ(tcp, snd_nxt) - BPF_CORE_READ(tcp, snd_una);
+	row->unsent = BPF_CORE_READ(tcp, write_seq) - BPF_CORE_READ(tcp, snd_nxt);
+	row->prompt = BPF_CORE_READ(tcp, inet_conn.icsk_ack.pingpong) > 0;
+	row->heard = BPF_CORE_READ(tcp, bytes_received) > 0;
+	row->tgid = tgid;
+	row->awaited = is_awaited(sk, tgid);
+	row->cwnd = BPF_CORE_READ(tcp, snd_cwnd);
+	read_limits(tcp, row, row->in_flight > 0 || row->unsent > 0);
+	if (row->in_flight > 0 || row->unsent > 0)
+		read_sending(sk, tcp, row);
+}
+
+/* The TCP socket that has the state of one; NULL = it is something else. */
+static __always_inline struct sock *tcp_of(struct file *file)
+{
+	struct socket *socket = BPF_CORE_READ(file, private_data);
+	struct sock *sk = BPF_CORE_READ(socket, sk);
+	u16 protocol = BPF_CORE_READ(sk, sk_protocol);
+
+	if (protocol == IPPROTO_MPTCP && bpf_core_field_exists(struct mptcp_sock, first) &&
+	    BPF_CORE_READ(sk, __sk_common.skc_state) == TCP_LISTEN)
+		return BPF_CORE_READ((struct mptcp_sock *)sk, first);
+	return protocol == IPPROTO_TCP ? sk : NULL;
 }
 
 SEC("iter/task_file")
@@ -167,41 +214,27 @@ int read_connections(struct bpf_iter__task_file *ctx)
 	struct task_struct *task = ctx->task;
 	struct file *file = ctx->file;
 	struct connection_row row = {};
-	struct tcp_sock *tcp;
-	struct socket *socket;
 	struct sock *sk;
 	u8 state;
 
 	if (!task || !file || !watched(task) || kind_of_file(file) != FD_SOCKET)
 		return 0;
-	socket = BPF_CORE_READ(file, private_data);
-	sk = BPF_CORE_READ(socket, sk);
-	if (BPF_CORE_READ(sk, sk_protocol) != IPPROTO_TCP)
+	sk = tcp_of(file);
+	if (!sk)
 		return 0;
 	state = BPF_CORE_READ(sk, __sk_common.skc_state);
-	if (state != TCP_ESTABLISHED && state != TCP_CLOSE_WAIT)
+	if (state != TCP_ESTABLISHED && state != TCP_CLOSE_WAIT && state != TCP_LISTEN)
 		return 0;
-	ports_of(file, &row.ports);
+	ports_of_sock(sk, &row.ports);
 	if (row.ports.family != AF_INET && row.ports.family != AF_INET6)
 		return 0;
-	tcp = (struct tcp_sock *)sk;
 	row.at = bpf_ktime_get_ns();
-	row.now = (u32)bpf_jiffies64();
-	row.touched_us = BPF_CORE_READ(tcp, tcp_mstamp);
-	row.delivered_us = BPF_CORE_READ(tcp, delivered_mstamp);
-	row.received_at = BPF_CORE_READ(tcp, inet_conn.icsk_ack.lrcvtime);
-	row.sent_at = BPF_CORE_READ(tcp, lsndtime);
-	row.unread = BPF_CORE_READ(tcp, rcv_nxt) - BPF_CORE_READ(tcp, copied_seq);
-	row.unsaid = BPF_CORE_READ(tcp, rcv_nxt) - BPF_CORE_READ(tcp, rcv_wup);
-	row.in_flight = BPF_CORE_READ(tcp, snd_nxt) - BPF_CORE_READ(tcp, snd_una);
-	row.unsent = BPF_CORE_READ(tcp, write_seq) - BPF_CORE_READ(tcp, snd_nxt);
-	row.prompt = BPF_CORE_READ(tcp, inet_conn.icsk_ack.pingpong) > 0;
-	row.heard = BPF_CORE_READ(tcp, bytes_received) > 0;
-	row.tgid = BPF_CORE_READ(task, tgid);
-	row.awaited = is_awaited(sk, row.tgid);
-	read_limits(tcp, &row, row.in_flight > 0 || row.unsent > 0);
-	if (row.in_flight > 0 || row.unsent > 0)
-		read_sending(sk, tcp, &row);
+	if (state == TCP_LISTEN) {
+		row.inode = BPF_CORE_READ(file, f_inode, i_ino);
+		row.queued = BPF_CORE_READ(sk, sk_ack_backlog);
+	} else {
+		read_connection(sk, BPF_CORE_READ(task, tgid), &row);
+	}
 	bpf_seq_write(ctx->meta->seq, &row, sizeof(row));
 	return 0;
 }

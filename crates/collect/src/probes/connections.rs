@@ -56,6 +56,8 @@ pub struct Connection {
     pub awaited: bool,
     /// What the kernel has added up since it was opened.
     pub sums: Sums,
+    /// Congestion window, segments.
+    pub cwnd: u32,
     /// What keeps it from sending; none where nothing is unsent or on its way.
     pub sending: Option<Sending>,
     /// Its own port.
@@ -64,6 +66,26 @@ pub struct Connection {
     pub remote_port: u16,
     /// Its peer's address.
     pub peer: IpAddr,
+}
+
+/// A listener at the moment of a look.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Listener {
+    /// Its port.
+    pub port: u16,
+    /// What tells it from others at the same port.
+    pub inode: u64,
+    /// Connections in its accept queue.
+    pub queued: u32,
+}
+
+/// What a look found.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Look {
+    /// Connections, sorted by their ports.
+    pub connections: Vec<Connection>,
+    /// Listeners, sorted by their ports.
+    pub listeners: Vec<Listener>,
 }
 
 /// What the kernel adds up for a connection.
@@ -101,6 +123,10 @@ pub struct Sending {
     pub srtt_us: u32,
     /// The shortest round trip of late, us.
     pub min_rtt_us: u32,
+    /// The congestion window has met no limit of the network yet.
+    pub slow_start: bool,
+    /// Bytes that were acknowledged since the connection was opened, as far as they fit.
+    pub acked: u32,
 }
 
 /// Bits of [`Sending::options`].
@@ -128,6 +154,7 @@ struct RawRow {
     at: u64,
     touched_us: u64,
     delivered_us: u64,
+    inode: u64,
     now: u32,
     received_at: u32,
     sent_at: u32,
@@ -142,16 +169,20 @@ struct RawRow {
     limited: [u32; 3],
     retransmits: u32,
     segments: u32,
+    cwnd: u32,
     options: u32,
     partial: u32,
     repairing: u32,
     packets: u32,
-    cwnd: u32,
     mss: u32,
     window: u32,
     widest: u32,
     srtt_us: u32,
     min_rtt_us: u32,
+    slow_start: u32,
+    acked: u32,
+    queued: u32,
+    nothing: u32,
     peer: [u8; 16],
     family: u16,
     local: u16,
@@ -184,7 +215,7 @@ impl<'o> Connections<'o> {
     ///
     /// # Errors
     /// The iterator fails. A process that has ended has no connections.
-    pub fn look(&self, pids: &[u32]) -> Result<Vec<Connection>> {
+    pub fn look(&self, pids: &[u32]) -> Result<Look> {
         let walked: Vec<u32> = if pids.len() <= ONE_BY_ONE { pids.to_vec() } else { vec![0] };
         let mut bytes = Vec::new();
         for pid in walked {
@@ -216,13 +247,18 @@ impl<'o> Connections<'o> {
     }
 }
 
-/// Rows as the iterator writes them, one after the other. A descriptor that was duplicated is one connection.
-pub(crate) fn decode(bytes: &[u8]) -> Vec<Connection> {
-    let mut rows: Vec<Connection> =
-        bytes.chunks_exact(size_of::<RawRow>()).filter_map(kernel_map::row).map(connection).collect();
-    rows.sort_by_key(|c| (c.local_port, c.remote_port, c.peer, c.pid));
-    rows.dedup_by_key(|c| (c.local_port, c.remote_port, c.peer));
-    rows
+/// Rows as the iterator writes them, one after the other. A descriptor that was duplicated is one connection, or listener.
+pub(crate) fn decode(bytes: &[u8]) -> Look {
+    let rows = bytes.chunks_exact(size_of::<RawRow>()).filter_map(kernel_map::row::<RawRow>);
+    let (listeners, connections): (Vec<RawRow>, Vec<RawRow>) = rows.partition(|raw| raw.inode > 0);
+    let mut connections: Vec<Connection> = connections.into_iter().map(connection).collect();
+    connections.sort_by_key(|c| (c.local_port, c.remote_port, c.peer, c.pid));
+    connections.dedup_by_key(|c| (c.local_port, c.remote_port, c.peer));
+    let listener = |raw: RawRow| Listener { port: raw.local, inode: raw.inode, queued: raw.queued };
+    let mut listeners: Vec<Listener> = listeners.into_iter().map(listener).collect();
+    listeners.sort_unstable();
+    listeners.dedup_by_key(|l| (l.port, l.inode));
+    Look { connections, listeners }
 }
 
 fn connection(raw: RawRow) -> Connection {
@@ -246,6 +282,7 @@ fn connection(raw: RawRow) -> Connection {
         heard: raw.heard != 0,
         awaited: raw.awaited != 0,
         sums: Sums { limited: raw.limited, retransmits: raw.retransmits, segments: raw.segments },
+        cwnd: raw.cwnd,
         sending: (raw.in_flight > 0 || raw.unsent > 0).then(|| sending(&raw)),
         local_port: raw.local,
         remote_port: raw.remote,
@@ -265,6 +302,8 @@ fn sending(raw: &RawRow) -> Sending {
         widest: raw.widest,
         srtt_us: raw.srtt_us,
         min_rtt_us: raw.min_rtt_us,
+        slow_start: raw.slow_start != 0,
+        acked: raw.acked,
     }
 }
 
@@ -275,14 +314,16 @@ mod tests {
     #[test]
     fn rows_are_read_and_torn_ones_left_out() {
         let mut bytes = vec![0; size_of::<RawRow>()];
-        bytes[24..28].copy_from_slice(&7u32.to_ne_bytes());
+        bytes[32..36].copy_from_slice(&7u32.to_ne_bytes());
         let ports = size_of::<RawRow>() - 24;
         bytes[ports..ports + 4].copy_from_slice(&[127, 0, 0, 1]);
         bytes[ports + 16..ports + 18].copy_from_slice(&2u16.to_ne_bytes());
         bytes[ports + 18..ports + 20].copy_from_slice(&80u16.to_ne_bytes());
-        let twice = [&bytes[..], &bytes[..], &bytes[..9]].concat();
-        let rows = decode(&twice);
-        assert_eq!(rows.len(), 1);
+        let mut listener = bytes.clone();
+        (listener[24], listener[ports - 8]) = (9, 3);
+        let twice = [&bytes[..], &bytes[..], &listener[..], &listener[..], &bytes[..9]].concat();
+        let Look { connections: rows, listeners } = decode(&twice);
+        assert_eq!((rows.len(), &listeners[..]), (1, &[Listener { port: 80, inode: 9, queued: 3 }][..]));
         assert_eq!((rows[0].now, rows[0].local_port, rows[0].peer.to_string().as_str()), (7, 80, "127.0.0.1"));
     }
 }

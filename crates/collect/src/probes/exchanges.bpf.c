@@ -42,6 +42,7 @@ static __noinline struct exchange *meet(struct sock *sk)
 	struct port_pair ports = {};
 	struct group_key key = {};
 	struct exchange_counts *c;
+	struct tcp_sock *tcp;
 	struct exchange *e;
 
 	if (!watched(bpf_get_current_task_btf()))
@@ -65,6 +66,8 @@ static __noinline struct exchange *meet(struct sock *sk)
 	}
 	e->accepted = key.accepted;
 	e->group = group_of(&key);
+	tcp = bpf_skc_to_tcp_sock(sk);
+	e->first = tcp && !tcp->data_segs_out;
 	return e;
 }
 
@@ -211,15 +214,18 @@ static __always_inline void answer(struct sock *sk, struct exchange *e, u64 now)
 
 	if (!e->began) {
 		__sync_fetch_and_add(&g->pushed, 1);
+		e->first = 0;
 		return;
 	}
 	count_length(&g->stages[STAGE_WHOLE], now - e->began);
-	count_length(&g->stages[STAGE_READ_WAIT], e->read - e->began);
+	/* Until its first read nothing tells when a connection was accepted. */
+	count_length(&g->stages[e->first ? STAGE_FIRST_READ : STAGE_READ_WAIT], e->read - e->began);
 	count_length(&g->stages[STAGE_SERVICE], now - e->read);
 	show(sk, e, e->read, now, now);
 	if (e->more)
 		__sync_fetch_and_add(&g->more, 1);
 	e->began = 0;
+	e->first = 0;
 }
 
 /* The target asks. Its first write is taken alone: the hook comes for each part of a long one. */

@@ -40,8 +40,10 @@ pub struct Group {
     pub peer: Option<SocketAddr>,
     /// From what was asked to the answer.
     pub response: Histogram,
-    /// From an arrival to its read.
+    /// From an arrival to its read; of connections that are accepted, but for their first.
     pub read_wait: Histogram,
+    /// The first exchange of a connection that was accepted: from its arrival to the first read.
+    pub first_read: Histogram,
     /// From the read to the answer.
     pub service: Histogram,
     /// Exchanges that began.
@@ -293,7 +295,7 @@ impl Probe for Exchanges<'_> {
 }
 
 fn difference(key: Option<&types::group_key>, now: &types::group, told: &types::group) -> Group {
-    let [response, read_wait, service] = [0, 1, 2].map(|stage| {
+    let [response, read_wait, service, first_read] = [0, 1, 2, 3].map(|stage| {
         let (now, told) = (&now.stages[stage], &told.stages[stage]);
         let bins = now.bins.iter().zip(&told.bins).enumerate();
         let bins = bins.map(|(at, (now, told))| (middle_ns(at), u64::from(now.wrapping_sub(*told))));
@@ -308,6 +310,7 @@ fn difference(key: Option<&types::group_key>, now: &types::group, told: &types::
         peer: key.filter(|_| !accepted).map(address),
         response,
         read_wait,
+        first_read,
         service,
         began: now.began.saturating_sub(told.began),
         unanswered: now.unanswered.saturating_sub(told.unanswered),

@@ -30,7 +30,8 @@ pub struct RequestTimes {
     /// Response times, each within 3 %.
     pub seconds: Quantiles,
     /// Parts of them: `read_wait` (what had arrived until the target read it) and, where clients ask, `service` (from there to
-    /// the answer).
+    /// the answer). Where connections stand in the accept queue, `accept` is the `read_wait` of the first request of each: until
+    /// it was accepted and read.
     pub stages: BTreeMap<String, Quantiles>,
     /// Stages of which only the average is known, seconds for each exchange: `held` (bytes stood in the target's send queue:
     /// where clients ask, after the answer began and so beyond the response time; else a part of it) and `wire` (all was sent
@@ -115,10 +116,12 @@ impl Quantiles {
 }
 
 impl RequestTimes {
-    fn of(endpoint: &Endpoint, each: Option<PerExchange>) -> Self {
+    fn of(endpoint: &Endpoint, queued: bool, each: Option<PerExchange>) -> Self {
         let on_average = each.into_iter().flat_map(|each| [("held", Some(each.held)), ("wire", each.wire)]);
-        let stages = [("read_wait", &endpoint.read_wait), ("service", &endpoint.service)];
-        let stages = stages.into_iter().filter(|(_, lengths)| lengths.count > 0.0);
+        let waits = if queued { &endpoint.later_read } else { &endpoint.read_wait };
+        let first = queued.then_some(("accept", &endpoint.first_read));
+        let stages = first.into_iter().chain([("read_wait", waits), ("service", &endpoint.service)]);
+        let stages = stages.filter(|(_, lengths)| lengths.count > 0.0);
         Self {
             role: if endpoint.accepted { "accepted" } else { "made" }.into(),
             endpoint: endpoint.name.clone(),
@@ -161,7 +164,7 @@ impl RequestTimes {
             let times = Self {
                 path: paths.map_or_else(Vec::new, |at| parts(&at.all)),
                 slowest: paths.and_then(|at| slowest(&at.worst)),
-                ..Self::of(endpoint, each(endpoint))
+                ..Self::of(endpoint, requests.stood_in_queue(endpoint), each(endpoint))
             };
             times.labelled(labels.and_then(|labels| labels.of(endpoint.accepted, &endpoint.name)))
         };

@@ -20,8 +20,6 @@ pub struct Listener {
     pub backlog: Option<f64>,
     /// Share of the window in which the queue was as long as it may be.
     pub full: f64,
-    /// Share of the window in which somebody stood there.
-    pub stands: f64,
     /// Handshakes that it dropped, for whatever reason; none = not recorded.
     pub drops: Option<f64>,
 }
@@ -51,14 +49,12 @@ fn listener(case: &Case, counters: &Counters, name: &str) -> Listener {
     let backlog = counters.last(listeners::BACKLOG, name);
     let is_full = |queue: f64| backlog.is_some_and(|backlog| queue >= backlog.max(1.0));
     let of_time = |key| counters.share_of_time(key, name, case.length_ns(), is_full);
-    let queue = counters.mean(listeners::ACCEPT_QUEUE, name, case.length_ns()).unwrap_or_default();
     Listener {
         name: name.to_string(),
-        queue: queue.value,
+        queue: counters.mean(listeners::ACCEPT_QUEUE, name, case.length_ns()).unwrap_or_default().value,
         most: counters.max(listeners::ACCEPT_QUEUE, name).unwrap_or(0.0),
         backlog,
         full: of_time(listeners::ACCEPT_QUEUE).unwrap_or(0.0),
-        stands: queue.above_zero,
         drops: counters.delta(listeners::DROPS, name),
     }
 }

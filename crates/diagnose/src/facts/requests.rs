@@ -104,6 +104,12 @@ pub struct Endpoint {
     pub response: Lengths,
     /// What had arrived until it was read.
     pub read_wait: Lengths,
+    /// Of that, in the first exchange of each connection that clients made: it may have stood in the accept queue.
+    pub first_read: Lengths,
+    /// Of it, in all others.
+    pub later_read: Lengths,
+    /// For how long connections stood in the accept queue there, over all of them, ns.
+    pub queued_ns: f64,
     /// From the read to the answer; of those that clients began.
     pub service: Lengths,
     /// Exchanges that began.
@@ -116,6 +122,15 @@ pub struct Endpoint {
     pub pushed: f64,
     /// Writes of the target's that Nagle's algorithm kept back.
     pub nagled: f64,
+}
+
+/// By Little's law: as many connections as stood in the accept queue of a port on average, for all of the capture, ns.
+fn queued_ns(case: &Case, port: u32) -> f64 {
+    let rows = case.recording.rows::<tables::Connection>();
+    let looks: BTreeMap<u64, u64> = rows.iter().map(|row| (row.t_ns, row.looks)).collect();
+    let looks: f64 = looks.values().map(|looks| *looks as f64).sum();
+    let at_port = rows.iter().filter(|row| row.role == "accepted" && row.port == port);
+    ratio(at_port.map(|row| row.queued as f64).sum::<f64>(), looks) * case.length_ns()
 }
 
 /// Of the exchanges at an endpoint: from this share on, several requests are under way on one connection at once, or they are
@@ -154,6 +169,7 @@ impl Fact for Requests {
             by.entry((accepted, row.port, row.peer.as_str())).or_insert_with(fresh).add(row);
         }
         let mut endpoints: Vec<Endpoint> = by.into_values().collect();
+        endpoints.iter_mut().filter(|e| e.accepted).for_each(|e| e.queued_ns = queued_ns(case, e.port));
         endpoints.sort_by(|a, b| b.accepted.cmp(&a.accepted).then(b.response.count.total_cmp(&a.response.count)));
         let windows = case.recording.rows::<tables::ExchangeWindow>();
         let followed_ns = windows.iter().map(|w| w.length_ns as f64).sum();
@@ -163,14 +179,13 @@ impl Fact for Requests {
 
 impl Endpoint {
     fn add(&mut self, row: &tables::Exchange) {
-        let lengths = match row.stage.as_str() {
-            "response" => Some(&mut self.response),
-            "read_wait" => Some(&mut self.read_wait),
-            "service" => Some(&mut self.service),
-            _ => None,
-        };
-        if let Some(lengths) = lengths {
-            lengths.add(row.count, row.sum_ns, &row.length_ns, &row.counts);
+        let add = |lengths: &mut Lengths| lengths.add(row.count, row.sum_ns, &row.length_ns, &row.counts);
+        match row.stage.as_str() {
+            "response" => add(&mut self.response),
+            "first_read" => [&mut self.read_wait, &mut self.first_read].into_iter().for_each(add),
+            "read_wait" => [&mut self.read_wait, &mut self.later_read].into_iter().for_each(add),
+            "service" => add(&mut self.service),
+            _ => {}
         }
         self.began += row.began as f64;
         self.unanswered += row.unanswered as f64;
@@ -188,6 +203,13 @@ impl Requests {
 }
 
 impl Requests {
+    /// Whether the first requests of connections stood mostly in the accept queue until they were read, and not beside others
+    /// that had been accepted.
+    pub fn stood_in_queue(&self, endpoint: &Endpoint) -> bool {
+        let first_ns = endpoint.first_read.sum_ns * self.scale();
+        first_ns > 0.0 && endpoint.queued_ns >= first_ns * MOSTLY_QUEUED
+    }
+
     /// The exchanges of an endpoint, by its name.
     pub fn of(&self, accepted: bool, name: &str) -> Option<&Endpoint> {
         self.endpoints.iter().find(|e| e.accepted == accepted && e.name == name)
@@ -205,6 +227,10 @@ impl Requests {
         (answered >= ENOUGH).then(|| clients().map(|e| e.response.usual_ns()).sum())
     }
 }
+
+/// Of the time until the first read: a connection that stands there may not have sent anything yet, and a look meets only a
+/// part of them, so that more than half cannot be asked for.
+const MOSTLY_QUEUED: f64 = 0.5;
 
 /// Exchanges from which on sums say something.
 const ENOUGH: f64 = 20.0;
@@ -273,6 +299,26 @@ mod tests {
         assert_eq!(part(&format!("began=90{polls}")), Some(0.8), "long polls wait for nobody");
         assert_eq!(part("began=200"), None, "it holds many open");
         assert_eq!(part("began=90 more=30"), None, "several share a connection");
+    }
+
+    #[test]
+    fn who_stood_in_the_accept_queue() {
+        let stood = |queued: u32| {
+            let text = format!(
+                "meta length_ns=4e9
+                 exchange_window t_ns=2e9 length_ns=2e9
+                 connection t_ns=4e9 role=accepted port=80 looks=40 queued={queued}
+                 exchange role=accepted port=80 stage=response count=20 sum_ns=4e9 length_ns=[200000000] counts=[20]
+                 exchange role=accepted port=80 stage=first_read count=10 sum_ns=1e9 length_ns=[100000000] counts=[10]
+                 exchange role=accepted port=80 stage=read_wait count=10 sum_ns=1e7 length_ns=[1000000] counts=[10]"
+            );
+            let requests = Case::new(&parse(&text).unwrap()).fact::<Requests>().unwrap();
+            let e = &requests.endpoints[0];
+            assert_eq!((e.read_wait.count, e.first_read.count, e.later_read.count), (20.0, 10.0, 10.0));
+            requests.stood_in_queue(e)
+        };
+        // First reads took 2 s in the whole capture.
+        assert_eq!((stood(20), stood(9), stood(0)), (true, false, false));
     }
 
     #[test]

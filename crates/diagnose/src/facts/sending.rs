@@ -19,6 +19,8 @@ struct Counted {
     cork: u64,
     rwnd: u64,
     cwnd: u64,
+    slow_start: u64,
+    restarted: u64,
     other: u64,
     on_its_way: u64,
     no_room: u64,
@@ -39,6 +41,8 @@ pub struct Endpoint {
     window_bytes: f64,
     widest_bytes: f64,
     srtt_ns: f64,
+    slow_start_cwnd: f64,
+    slow_start_unsent: f64,
     /// The shortest round trip of late, ns; 0 = unknown.
     pub min_rtt_ns: f64,
     /// There was something unsent or unacknowledged, over all connections, ns.
@@ -69,6 +73,8 @@ impl Endpoint {
             (&mut c.cork, row.cork),
             (&mut c.rwnd, row.rwnd),
             (&mut c.cwnd, row.cwnd),
+            (&mut c.slow_start, row.slow_start),
+            (&mut c.restarted, row.restarted),
             (&mut c.other, row.other),
             (&mut c.on_its_way, row.on_its_way),
             (&mut c.no_room, row.no_room),
@@ -83,6 +89,8 @@ impl Endpoint {
             (&mut self.window_bytes, row.window_bytes),
             (&mut self.widest_bytes, row.widest_bytes),
             (&mut self.srtt_ns, row.srtt_ns),
+            (&mut self.slow_start_cwnd, row.slow_start_cwnd),
+            (&mut self.slow_start_unsent, row.slow_start_unsent),
             (&mut self.busy_ns, row.busy_ns),
             (&mut self.rwnd_ns, row.rwnd_ns),
             (&mut self.sndbuf_ns, row.sndbuf_ns),
@@ -162,6 +170,27 @@ impl Endpoint {
     /// Where the other end's window held bytes: that window in bytes on average, and as a share of its widest.
     pub fn window(&self) -> (f64, f64) {
         (ratio(self.window_bytes, self.counted.rwnd as f64), ratio(self.window_bytes, self.widest_bytes))
+    }
+
+    /// Connections found with bytes that the congestion window held where it begins, or begins again, over all looks.
+    pub fn slow_start_looks(&self) -> f64 {
+        (self.counted.slow_start + self.counted.restarted) as f64
+    }
+
+    /// For how long it held them, over all connections, ns.
+    pub fn slow_start_ns(&self) -> f64 {
+        self.time_ns(self.counted.slow_start + self.counted.restarted)
+    }
+
+    /// Of those, the share in which it begins again.
+    pub fn restarts(&self) -> f64 {
+        share(self.counted.restarted as f64, self.slow_start_looks())
+    }
+
+    /// The congestion window in those, segments, and what stood behind it, bytes, on average.
+    pub fn slow_start_window(&self) -> (f64, f64) {
+        let each = |sum: f64| ratio(sum, self.slow_start_looks());
+        (each(self.slow_start_cwnd), each(self.slow_start_unsent))
     }
 
     /// Connections found with bytes that the other end's window held, over all looks.

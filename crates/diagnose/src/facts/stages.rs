@@ -2,7 +2,6 @@
 //! The stages of an exchange on average, by port and peer: before it is accepted, unread, in service, held in a send queue, on
 //! the wire. Averages add up; percentiles do not.
 
-use super::listeners::Listeners;
 use super::requests::{Endpoint, Requests};
 use super::sending::Sending;
 use crate::answer::Gap;
@@ -63,15 +62,14 @@ pub struct Stages {
 impl Fact for Stages {
     fn compute(case: &Case) -> Result<Self, Gap> {
         let requests = case.fact::<Requests>()?;
-        let (sending, listeners) = (case.fact::<Sending>().ok(), case.fact::<Listeners>().ok());
+        let sending = case.fact::<Sending>().ok();
         let of = |endpoint: &Endpoint| {
             let each = sending.as_ref().and_then(|s| s.per_exchange(&requests, endpoint.accepted, &endpoint.name));
             let (held, wire) = (each.map(|each| each.held), each.and_then(|each| each.wire));
-            let all = endpoint.response.count * requests.scale();
-            let accept =
-                listeners.as_ref().and_then(|listeners| accept(listeners, &endpoint.name, case.seconds() / all));
-            let stages =
-                if endpoint.accepted { asked(endpoint, accept, held, wire) } else { made(endpoint, held, wire) };
+            let stages = match endpoint.accepted {
+                true => asked(endpoint, accept(&requests, endpoint), held, wire),
+                false => made(endpoint, held, wire),
+            };
             let (name, exchanges) = (endpoint.name.clone(), endpoint.response.count);
             OfEndpoint { accepted: endpoint.accepted, name, exchanges, stages }
         };
@@ -80,14 +78,13 @@ impl Fact for Stages {
     }
 }
 
-/// Of the window, in which somebody stood in the accept queue: it is read once a second, and less is chance.
-const MIN_STANDS: f64 = 0.25;
-
-/// Little's law: who stands in the accept queue on average, for so many seconds an exchange.
-fn accept(listeners: &Listeners, name: &str, seconds_each: f64) -> Option<f64> {
-    let listener = listeners.all.iter().find(|listener| listener.name == name)?;
-    let told = listener.most <= 0.0 || listener.stands >= MIN_STANDS;
-    told.then_some(listener.queue * seconds_each)
+/// Seconds of an exchange in which its connection stood in the accept queue; none where some stood there beside others that
+/// had been accepted.
+fn accept(requests: &Requests, endpoint: &Endpoint) -> Option<f64> {
+    if requests.stood_in_queue(endpoint) {
+        return Some(ratio(endpoint.first_read.sum_ns, endpoint.response.count) / 1e9);
+    }
+    (endpoint.queued_ns == 0.0).then_some(0.0)
 }
 
 /// A client sends at once: while its connection stands in the accept queue, what it asks lies unread, and both are one time.
@@ -128,11 +125,11 @@ mod tests {
 
     const TEXT: &str = "meta length_ns=4e9 target.listen=[\"tcp 0.0.0.0:80\"]
         exchange_window t_ns=4e9 length_ns=4e9
-        counter source=proc/net/listeners entity=\"tcp 0.0.0.0:80\" name=accept_queue value=0.1
-        connection t_ns=4e9 role=accepted port=80 looks=40 unsent=20 on_its_way=10 srtt_ns=3e7 min_rtt_ns=1e6
+        connection t_ns=4e9 role=accepted port=80 looks=40 queued=4 unsent=20 on_its_way=10 srtt_ns=3e7 min_rtt_ns=1e6
         connection t_ns=4e9 role=made peer=10.0.0.9:1 looks=40 unsent=10 on_its_way=10 srtt_ns=2e8 min_rtt_ns=1e6
         exchange role=accepted port=80 stage=response count=100 sum_ns=3e9
-        exchange role=accepted port=80 stage=read_wait count=100 sum_ns=1e9
+        exchange role=accepted port=80 stage=read_wait count=90 sum_ns=6e8
+        exchange role=accepted port=80 stage=first_read count=10 sum_ns=4e8
         exchange role=accepted port=80 stage=service count=100 sum_ns=2e9
         exchange role=made peer=10.0.0.9:1 stage=response count=50 sum_ns=2e9
         exchange role=made peer=10.0.0.9:1 stage=read_wait count=50 sum_ns=5e7";
@@ -160,10 +157,11 @@ mod tests {
     }
 
     #[test]
-    fn one_that_stood_there_by_chance_tells_nothing() {
-        let counters = "counter t_ns=1 source=proc/net/listeners entity=\"tcp 0.0.0.0:80\" name=accept_queue value=0\n";
-        let recording = parse(&format!("{TEXT}\n{counters}")).unwrap();
-        let stages = Case::new(&recording).fact::<Stages>().unwrap();
-        assert_eq!(stages.endpoints[0].of(Stage::Accept), None);
+    fn queues_beside_connections_that_were_accepted_tell_nothing() {
+        let accept = |queued: &str| {
+            let recording = parse(&TEXT.replace("queued=4", queued)).unwrap();
+            Case::new(&recording).fact::<Stages>().unwrap().endpoints[0].of(Stage::Accept)
+        };
+        assert_eq!((accept("queued=1"), accept("queued=0")), (None, Some(0.0)));
     }
 }

@@ -7,6 +7,7 @@ use crate::case::Case;
 use crate::facts::stacks::Stacks;
 use crate::facts::waiting::{Waiting, links, little};
 use crate::judgement::limited::{Limit, cause as limited};
+use crate::judgement::slow_start;
 use crate::syscall::{Family, family};
 use crate::verdict::{Explains, Finding, Subject};
 use crate::walk::chains::Chain;
@@ -42,10 +43,7 @@ fn check(case: &Case) -> Checked {
         return too_little(seen, format!("blocked in writes for {why}"));
     }
     let who = &first.links[0].who;
-    let limits = [(Limit::PeersWindow, "receiver-limited"), (Limit::SendBuffer, "send-buffer-limited")];
-    if let Some((_, cause)) =
-        limits.iter().find(|(limit, _)| who.fd_kind == "socket" && limited(case, *limit).is_some())
-    {
+    if let Some(cause) = known(case).filter(|_| who.fd_kind == "socket") {
         return explained(format!(
             "it was blocked in writes to sockets, and what those wait for is known: see {cause}"
         ));
@@ -57,6 +55,13 @@ fn check(case: &Case) -> Checked {
         reader(first)
     );
     found(finding(case, &waiting, first, ns)?, headline, format!("look at {}, or write without waiting", reader(first)))
+}
+
+/// What writes to sockets wait for, where it has a name.
+fn known(case: &Case) -> Option<&'static str> {
+    let limits = [(Limit::PeersWindow, "receiver-limited"), (Limit::SendBuffer, "send-buffer-limited")];
+    let limit = limits.into_iter().find(|(limit, _)| limited(case, *limit).is_some());
+    limit.map(|(_, cause)| cause).or_else(|| slow_start::cause(case).map(|_| "slow-start"))
 }
 
 fn is_write(chain: &Chain) -> bool {

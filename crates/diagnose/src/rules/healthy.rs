@@ -9,7 +9,7 @@ use crate::facts::resources::Resources;
 use crate::facts::waiting::Waiting;
 use crate::judgement::full::FULL;
 use crate::ledger::threads::Threads;
-use crate::remarks::{self, Remark, children, churn, idle, neighbours, response_times, standing, time_wait};
+use crate::remarks::{self, Remark, children, churn, idle, neighbours, response_times, standing};
 use crate::statistics::share;
 use crate::wording::{cores, percent, seconds};
 
@@ -28,8 +28,8 @@ pub(super) static RULE: Rule = Rule {
     check: Check::Neutral(check),
 };
 
-const REMARKS: [fn(&Case) -> Option<Remark>; 6] =
-    [children::remark, response_times::tail, standing::remark, churn::remark, time_wait::remark, neighbours::remark];
+const REMARKS: [fn(&Case) -> Option<Remark>; 5] =
+    [children::remark, response_times::tail, standing::remark, churn::remark, neighbours::remark];
 
 fn check(case: &Case, _: &[Gap]) -> Option<Statement> {
     let limits = case.fact::<Limits>().ok()?;

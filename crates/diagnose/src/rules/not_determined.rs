@@ -8,6 +8,7 @@ mod standing;
 
 use crate::answer::Gap;
 use crate::case::Case;
+use crate::facts::connections::Connections;
 use crate::facts::host::HostRank;
 use crate::facts::quality::Quality;
 use crate::facts::stopped::Stopped;
@@ -131,8 +132,22 @@ fn held(case: &Case) -> Option<Statement> {
         headline: format!("held for {part} of its thread time: {words}"),
         advice: "find out who holds it and why, and diagnose again when it runs".into(),
         detail: format!(
-            "The target was held for {part} of its threads' time by {words}: clients waited for that long too."
+            "The target was held for {part} of its threads' time by {words}: clients waited for that long too.{}",
+            unread(case).unwrap_or_default()
         ),
+    })
+}
+
+/// That clients went on asking: it is not the traffic that stopped.
+fn unread(case: &Case) -> Option<String> {
+    let connections = case.fact::<Connections>().ok()?;
+    let held = &connections.accepted;
+    (held.unread > 0.0).then(|| {
+        format!(
+            " Bytes lay unread in {:.1} of the {:.1} connections of its clients on average: they went on asking, and it is the \
+             target that stood still.",
+            held.unread, held.open
+        )
     })
 }
 

@@ -75,6 +75,17 @@ pub struct Connection {
     pub rwnd_ns: u64,
     /// Of that, with nothing to send because the writer stood before a full send buffer.
     pub sndbuf_ns: u64,
+    /// Of `cwnd`, the ones in slow start: the window has met no limit of the network, nothing was sent again, and no more was
+    /// acknowledged since the connection was opened than about that window.
+    pub slow_start: u64,
+    /// Likewise, but the window had been twice as wide or wider before: it was made small again after a pause.
+    pub restarted: u64,
+    /// The congestion window in both of these, segments, added up.
+    pub slow_start_cwnd: u64,
+    /// Bytes that stood unsent in both of these, added up.
+    pub slow_start_unsent: u64,
+    /// Connections that stood in the accept queue of the port, over all looks; beside `open`.
+    pub queued: u64,
     /// Segments sent again, from look to look.
     pub retransmits: u64,
     /// Segments with data that came, likewise.

@@ -20,7 +20,8 @@ pub struct Exchange {
     pub peer: String,
     /// `response`: of an accepted one from the arrival of its first byte to the first write of the answer, of one that the
     /// target began from its first write to the arrival of the answer's first byte. `read_wait`: what had arrived until it
-    /// was read. `service`: of an accepted one, from the read to the answer.
+    /// was read. `first_read`: the same of the first exchange on a connection that a client made, where nothing tells when the
+    /// target accepted it; then it is not in `read_wait`. `service`: of an accepted one, from the read to the answer.
     pub stage: String,
     /// Exchanges that ended in this slice.
     pub count: u64,

@@ -40,6 +40,7 @@ pub fn view(material: &Material<'_>) -> Option<Section> {
             blocks.push(table("it asks", ["unread p99", ""], asks.get(..most).unwrap_or(&asks)));
         }
         blocks.extend(notes(&asked, seconds, material.case.seconds()));
+        blocks.extend(asked.iter().filter(|e| requests.stood_in_queue(e)).map(|e| queued(e)));
         blocks.extend(held(material.case, &requests));
         blocks
     };
@@ -83,6 +84,19 @@ fn notes(asked: &[&Endpoint], followed: f64, of: f64) -> Vec<Block> {
         notes.push(format!("{} were closed before an answer.", numbers::number(unanswered)));
     }
     notes.into_iter().map(|text| Block::Text { text, tone: Tone::Plain }).collect()
+}
+
+/// That requests stood in the accept queue.
+fn queued(endpoint: &Endpoint) -> Block {
+    let at = |part| numbers::seconds(endpoint.first_read.quantile_ns(part) / 1e9);
+    let text = format!(
+        "At {}, the first request of a connection lay unread for {} (p50), {} (p99): in the accept queue, until its connection was \
+         taken.",
+        endpoint.name.trim_start_matches("tcp "),
+        at(0.5),
+        at(0.99),
+    );
+    Block::Text { text, tone: Tone::Plain }
 }
 
 /// Of an exchange, held in a send queue: less is a write that goes on at the look.
@@ -133,6 +147,21 @@ mod tests {
         assert!(followed.starts_with("Followed for 10.0 s of 40.0 s"), "{followed}");
         assert!(mixed.contains("several requests at once"), "{mixed}");
         assert!(super::super::tests::section(view, "").is_none());
+    }
+
+    #[test]
+    fn what_stood_in_the_accept_queue() {
+        let text = "meta length_ns=4e9 target.listen=[\"tcp 0.0.0.0:80\"]
+             exchange_window t_ns=4e9 length_ns=4e9
+             connection t_ns=4e9 role=accepted port=80 looks=40 queued=80
+             exchange t_ns=1 role=accepted port=80 stage=response count=100 sum_ns=9e9 length_ns=[90000000] counts=[100]
+             exchange t_ns=1 role=accepted port=80 stage=first_read count=100 sum_ns=8e9 length_ns=[80000000] counts=[100]";
+        let section = section(view, text).unwrap();
+        let Some(Block::Text { text, .. }) = section.blocks.last() else { panic!("no note") };
+        assert!(
+            text.starts_with("At 0.0.0.0:80, the first request of a connection lay unread for 80.0 ms (p50)"),
+            "{text}"
+        );
     }
 
     #[test]

@@ -39,8 +39,31 @@ pub(super) fn held(c: &Connection, s: &Sending) -> Option<Held> {
     Some(if small && s.partial && !overruled { Held::Nagle } else { Held::Other })
 }
 
+/// A window in slow start grows by what is acknowledged: of a connection that begins, so many windows were at most.
+const GROWN: u32 = 2;
+
+/// Segments of the first window (RFC 6928). One that never was wider has not been needed so far.
+const FIRST: u32 = 10;
+
+/// A window that is so many times narrower than before, with nothing sent again, was made small after a pause.
+const SHRUNK: u32 = 2;
+
+/// Adds a look at a connection that is held by its congestion window, if it is in slow start.
+fn add_slow_start(row: &mut tables::Connection, c: &Connection, s: &Sending, step: &Step) {
+    let begins = s.acked <= s.cwnd.saturating_mul(s.mss).saturating_mul(GROWN);
+    let is_new = c.sums.retransmits == 0 && (begins || s.cwnd.max(step.widest_cwnd) <= FIRST);
+    let is_restarted = !is_new && step.widest_cwnd >= s.cwnd.saturating_mul(SHRUNK);
+    if !s.slow_start || s.repairing > 0 || !is_new && !is_restarted {
+        return;
+    }
+    row.slow_start += u64::from(is_new);
+    row.restarted += u64::from(is_restarted);
+    row.slow_start_cwnd += u64::from(s.cwnd);
+    row.slow_start_unsent += u64::from(c.unsent);
+}
+
 /// Adds what a look shows of the sending side.
-pub(super) fn add(row: &mut tables::Connection, c: &Connection, jiffy_ns: u64) {
+pub(super) fn add(row: &mut tables::Connection, c: &Connection, step: &Step, jiffy_ns: u64) {
     let Some(s) = c.sending else { return };
     match held(c, &s) {
         None => row.on_its_way += 1,
@@ -54,7 +77,10 @@ pub(super) fn add(row: &mut tables::Connection, c: &Connection, jiffy_ns: u64) {
             row.window_bytes += u64::from(s.window);
             row.widest_bytes += u64::from(s.widest);
         }
-        Some(Held::CongestionWindow) => row.cwnd += 1,
+        Some(Held::CongestionWindow) => {
+            row.cwnd += 1;
+            add_slow_start(row, c, &s, step);
+        }
         Some(Held::Other) => row.other += 1,
     }
     let has = |bit: u32| u64::from(s.options & bit > 0);
@@ -76,6 +102,8 @@ pub(super) fn add(row: &mut tables::Connection, c: &Connection, jiffy_ns: u64) {
 pub(super) struct Step {
     since: Sums,
     so_far: [u32; 3],
+    /// The congestion window at its widest since something was sent again, as far as looks met it.
+    widest_cwnd: u32,
 }
 
 /// Of the time in which a connection had something to send, one part in so many is what a user feels: then it is limited.
@@ -110,6 +138,7 @@ struct Known {
     key: Key,
     sums: Sums,
     so_far: [u32; 3],
+    widest_cwnd: u32,
 }
 
 /// The look before. There are as many as connections in it, so that nothing has to be bounded or forgotten.
@@ -128,20 +157,25 @@ impl Before {
         let of = |c: &Connection| {
             while before.next_if(|known| known.key < key(c)).is_some() {}
             let then = before.next_if(|known| known.key == key(c));
-            passed.map_or_else(Step::default, |passed| step(then, c.sums, passed))
+            passed.map_or_else(Step::default, |passed| step(then, c, passed))
         };
         let steps: Vec<Step> = found.iter().map(of).collect();
         let known = found.iter().zip(&steps);
-        self.known = known.map(|(c, step)| Known { key: key(c), sums: c.sums, so_far: step.so_far }).collect();
+        let known = known.map(|(c, step)| Known { key: key(c), sums: c.sums, so_far: step.so_far, widest_cwnd: step.widest_cwnd });
+        self.known = known.collect();
         steps
     }
 }
 
 /// The difference, no longer than the time between. Of a connection that was not there, or was another one at the same
 /// ports, all that it has.
-fn step(then: Option<Known>, now: Sums, passed: u32) -> Step {
+fn step(then: Option<Known>, c: &Connection, passed: u32) -> Step {
+    let now = c.sums;
     let is_same = |then: &Known| then.sums.segments <= now.segments && then.sums.retransmits <= now.retransmits;
-    let (then, mut so_far) = then.filter(is_same).map_or_else(Default::default, |known| (known.sums, known.so_far));
+    let then = then.filter(is_same);
+    let wider = then.as_ref().filter(|then| then.sums.retransmits == now.retransmits);
+    let widest_cwnd = wider.map_or(0, |then| then.widest_cwnd).max(c.cwnd);
+    let (then, mut so_far) = then.map_or_else(Default::default, |known| (known.sums, known.so_far));
     let mut limited = now.limited;
     for ((now, then), so_far) in limited.iter_mut().zip(then.limited).zip(&mut so_far) {
         *now = now.saturating_sub(then).min(passed);
@@ -149,7 +183,7 @@ fn step(then: Option<Known>, now: Sums, passed: u32) -> Step {
     }
     let since =
         Sums { limited, retransmits: now.retransmits - then.retransmits, segments: now.segments - then.segments };
-    Step { since, so_far }
+    Step { since, so_far, widest_cwnd }
 }
 
 #[cfg(test)]
@@ -169,6 +203,8 @@ mod tests {
         widest: 64_000,
         srtt_us: 20_000,
         min_rtt_us: 50,
+        slow_start: true,
+        acked: 0,
     };
 
     fn connection(local_port: u16, sums: Sums, now: u32) -> Connection {
@@ -188,6 +224,7 @@ mod tests {
             heard: true,
             awaited: false,
             sums,
+            cwnd: 10,
             sending: Some(FREE),
             local_port,
             remote_port: 9,
@@ -218,11 +255,30 @@ mod tests {
     fn a_look_is_added_up() {
         let mut row = tables::Connection::default();
         let held = connection(80, Sums::default(), 100);
-        add(&mut row, &held, 4_000_000);
-        add(&mut row, &Connection { unsent: 0, ..held }, 4_000_000);
-        add(&mut row, &Connection { sending: None, ..held }, 4_000_000);
+        add(&mut row, &held, &Step::default(), 4_000_000);
+        add(&mut row, &Connection { unsent: 0, ..held }, &Step::default(), 4_000_000);
+        add(&mut row, &Connection { sending: None, ..held }, &Step::default(), 4_000_000);
         assert_eq!((row.nagle, row.nagle_ns, row.on_its_way), (1, 20_000_000, 1));
         assert_eq!((row.srtt_ns, row.min_rtt_ns), (40_000_000, 50_000));
+    }
+
+    #[test]
+    fn windows_that_begin_or_begin_again() {
+        let seen = |acked: u32, widest_cwnd: u32, change: fn(&mut Connection, &mut Sending)| {
+            let mut c = Connection { unsent: 50_000, ..connection(80, Sums::default(), 100) };
+            let mut s = Sending { cwnd: 20, packets: 20, acked, ..FREE };
+            change(&mut c, &mut s);
+            let mut row = tables::Connection::default();
+            add(&mut row, &Connection { sending: Some(s), ..c }, &Step { widest_cwnd, ..Step::default() }, 4_000_000);
+            (row.cwnd, row.slow_start, row.restarted, row.slow_start_cwnd)
+        };
+        assert_eq!(seen(10_000, 20, |_, _| ()), (1, 1, 0, 20));
+        assert_eq!(seen(900_000, 80, |_, _| ()), (1, 0, 1, 20), "after a pause");
+        assert_eq!(seen(900_000, 30, |_, _| ()), (1, 0, 0, 0), "as wide as the way");
+        assert_eq!(seen(10_000, 20, |_, s| s.slow_start = false), (1, 0, 0, 0), "it met a limit");
+        assert_eq!(seen(10_000, 20, |c, _| c.sums.retransmits = 1), (1, 0, 0, 0), "a segment was lost");
+        let never_needed = seen(900_000, 10, |_, s| (s.cwnd, s.packets) = (10, 10));
+        assert_eq!(never_needed, (1, 1, 0, 10));
     }
 
     #[test]

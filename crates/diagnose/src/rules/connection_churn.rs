@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Clients make a connection for each request, and a good part of the CPU time goes to taking and closing them.
+
+use super::{Check, Checked, Explain, Rule, absent, confidence, evidence, found, too_little};
+use crate::answer::Measured;
+use crate::case::Case;
+use crate::judgement::churn::{Churn, look};
+use crate::verdict::{Evidence, Explains, Finding, Subject};
+use crate::wording::{cores, count, percent};
+
+pub(super) static RULE: Rule = Rule {
+    cause: "connection-churn",
+    explain: Explain {
+        means: "Clients make a new connection for each request. Taking and closing them costs the target more than is worth \
+                it, and each client a round trip and the first, narrow congestion window.",
+        recognised_by: "Seven of ten requests or more are the first on their connection, and the calls that take and close \
+                        connections are a quarter or more of the target's CPU time, and a tenth of a CPU or more.",
+        what_to_do: "Keep connections open: HTTP keep-alive in the client and in every proxy between (nginx: `keepalive` in \
+                     the upstream, `proxy_http_version 1.1`), a pool of connections in a client library.",
+        look_alikes: "at-capacity with kept connections. Short connections that cost little: they are harmless, and so are the \
+                      thousands of sockets in TIME_WAIT that they leave. port-exhaustion: there no port is left for a new one.",
+    },
+    check: Check::Accuses(check),
+};
+
+/// Of its CPU time: a user who keeps connections open feels a quarter more room.
+const MIN_SHARE: f64 = 0.25;
+
+/// A tenth of a CPU: to save less is nobody's first step, however large a part of little it is.
+const MIN_CORES: f64 = 0.1;
+
+fn check(case: &Case) -> Checked {
+    let Some(churn) = look(case) else {
+        return absent("no client was seen to ask it for anything over TCP");
+    };
+    if !churn.is_churn() {
+        let taken = count(churn.taken);
+        return absent(format!("{taken} connections were taken for {} requests", count(churn.requests)));
+    }
+    let needed = [Measured::new(churn.part, MIN_SHARE, "share"), Measured::new(churn.cores, MIN_CORES, "cores")];
+    if let Some(seen) = Measured::farthest(needed) {
+        let why = format!(
+            "{} connections, one for each request, cost {} of its CPU time, {} (a finding needs 25 %, and 0.10 cores)",
+            count(churn.taken),
+            percent(churn.part),
+            cores(churn.cores)
+        );
+        return too_little(seen, why);
+    }
+    let headline =
+        format!("a connection for each request: {} of its CPU time takes and closes them", percent(churn.part));
+    found(finding(case, &churn), headline, "keep connections open, in the clients and in each proxy between")
+}
+
+fn finding(case: &Case, churn: &Churn) -> Finding {
+    Finding {
+        cause: RULE.cause.into(),
+        // Connections are counted by the stack, and requests by the sockets; samples say what they cost.
+        confidence: confidence(case, 2),
+        summary: format!(
+            "{} connections were taken for {} requests: to take and to close them is {} of its CPU time, {}",
+            count(churn.taken),
+            count(churn.requests),
+            percent(churn.part),
+            cores(churn.cores)
+        ),
+        subject: Subject::default(),
+        explains: Explains {
+            share: churn.part,
+            of: "on-CPU time".into(),
+            seconds: churn.cores * case.seconds(),
+        },
+        evidence: rows(churn),
+        chain: Vec::new(),
+        remedy: "Keep connections open: HTTP keep-alive in the clients and in every proxy between, a pool in a client library. \
+                 Where clients cannot, several processes that accept (SO_REUSEPORT) spread the cost, and do not save it."
+            .into(),
+        check: "nstat -az TcpPassiveOpens grows by far less than the requests, and the service uses less CPU at the same load."
+            .into(),
+    }
+}
+
+fn rows(churn: &Churn) -> Vec<Evidence> {
+    vec![
+        evidence(
+            "connections taken",
+            churn.taken,
+            "connections",
+            "far fewer than requests",
+            "nstat -az TcpPassiveOpens",
+        ),
+        evidence("requests", churn.requests, "requests", "", ""),
+        evidence(
+            "CPU time in accept, close and the like",
+            churn.part * 100.0,
+            "%",
+            "under 25",
+            "perf trace -s -p PID  # accept4, close",
+        ),
+        evidence("in TIME_WAIT, at most", churn.time_wait, "sockets", "harmless by itself", "ss -s"),
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::asking::{found, silent};
+    use super::RULE;
+
+    /// A service that uses so much of a CPU, of which so many of a hundred samples are in close().
+    fn text(first: u32, cpu_ns: f64, in_close: u32) -> String {
+        format!(
+            "meta host.arch=x86_64 length_ns=1e9 target.pids=[1]
+             thread t_ns=1e9 pid=1 tid=1 wall_ns=1e9 cpu_ns={cpu_ns} blocked_ns=1e8
+             counter source=proc/net/snmp entity=Tcp name=PassiveOpens value=0
+             counter t_ns=9 source=proc/net/snmp entity=Tcp name=PassiveOpens value=9000
+             counter source=proc/net/sockstat entity=TCP name=tw value=13946
+             exchange_window t_ns=1e9 length_ns=1e9
+             exchange t_ns=1e9 role=accepted port=80 stage=response count=9000 sum_ns=9e8 length_ns=[100000] counts=[9000]
+             exchange t_ns=1e9 role=accepted port=80 stage=first_read count={first}
+             sample pid=1 tid=1 kernel=true syscall=3 weight={in_close}
+             sample pid=1 tid=1 kernel=true syscall=1 weight={}",
+            100 - in_close
+        )
+    }
+
+    #[test]
+    fn short_connections_that_cost() {
+        let finding = found(&RULE, &text(8900, 8e8, 40));
+        assert!(finding.summary.contains("9000 connections were taken for 9000 requests"), "{}", finding.summary);
+        assert!((finding.explains.seconds - 0.32).abs() < 1e-9, "{:?}", finding.explains);
+    }
+
+    #[test]
+    fn short_connections_that_are_harmless() {
+        let small = silent(&RULE, &text(8900, 8e8, 10));
+        assert!(small.contains("one for each request, cost 10 % of its CPU time"), "{small}");
+        assert!(silent(&RULE, &text(8900, 1e8, 40)).contains("0.04 cores"), "a large part of little");
+    }
+
+    #[test]
+    fn connections_that_are_kept_and_nobody_who_asks() {
+        let kept = silent(&RULE, &text(90, 8e8, 40));
+        assert!(kept.contains("connections were taken for 9000 requests"), "{kept}");
+        assert!(silent(&RULE, "meta length_ns=1e9").contains("no client"));
+    }
+}

@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Answers take round trips because a connection begins with a narrow congestion window, or begins again after a pause.
+
+use recording::tables::Setting;
+
+use super::{Check, Checked, Explain, Rule, absent, confidence, evidence, found, too_little, too_short};
+use crate::case::Case;
+use crate::facts::sending::Endpoint;
+use crate::judgement::churn;
+use crate::judgement::slow_start::{Held, Seen, look};
+use crate::statistics::ratio;
+use crate::verdict::{Evidence, Explains, Finding, Subject};
+use crate::wording::{count, percent, seconds};
+
+pub(super) static RULE: Rule = Rule {
+    cause: "slow-start",
+    explain: Explain {
+        means: "A connection may have ten segments or so on their way at first, and twice as many after each round trip. What is \
+                larger than that waits for acknowledgements, although the network would take it: on a new connection, or on \
+                one that was idle, where the kernel makes the window small again.",
+        recognised_by: "For a quarter or more of the time in which answers are owed or on their way, bytes stand before a \
+                        congestion window that has met no limit of the network: nothing was sent again, and the connection is \
+                        new, or the window had been wider before a pause. A round trip takes a millisecond or more, and what \
+                        stands so takes 5 ms of each exchange or more.",
+        what_to_do: "Keep connections open, and warm: a pool, HTTP keep-alive or HTTP/2. After pauses: sysctl \
+                     net.ipv4.tcp_slow_start_after_idle=0. Smaller or compressed answers need fewer rounds. On a network of \
+                     one's own: `ip route change ... initcwnd 30`.",
+        look_alikes: "packet-loss: there the window is small because segments were lost. receiver-limited and \
+                      send-buffer-limited: another window, or a buffer. A long transfer that fills the way. A slow answer.",
+    },
+    check: Check::Accuses(check),
+};
+
+fn check(case: &Case) -> Checked {
+    match look(case) {
+        Seen::Nothing => absent("no bytes were seen to stand before the window of a connection that begins"),
+        Seen::TooLittle(held, seen) => too_little(seen, told(&held)),
+        Seen::ShortWay(held, rtt) => {
+            let trip = seconds(rtt.value);
+            too_short(rtt, format!("{}, where a round trip takes {trip}", told(&held)))
+        }
+        Seen::TooShort(held, each) => too_short(each, format!("{}, under 5 ms for each exchange", told(&held))),
+        Seen::Cause(held) => accuse(case, &held),
+    }
+}
+
+fn place(endpoint: &Endpoint) -> String {
+    match endpoint.accepted {
+        true => format!("at {}", endpoint.name.trim_start_matches("tcp ")),
+        false => format!("to {}", endpoint.name),
+    }
+}
+
+fn told(held: &Held) -> String {
+    format!(
+        "windows of connections that begin held what it sends {} for {}, {} of the time there",
+        place(&held.endpoint),
+        seconds(held.ns / 1e9),
+        percent(held.part)
+    )
+}
+
+/// Why windows are narrow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Why {
+    NewConnections,
+    Pauses,
+}
+
+fn why(held: &Held) -> Why {
+    if held.endpoint.restarts() > 0.5 { Why::Pauses } else { Why::NewConnections }
+}
+
+fn accuse(case: &Case, held: &Held) -> Checked {
+    let part = percent(held.part);
+    let (headline, advice) = match why(held) {
+        Why::NewConnections => (
+            format!("what it sends stands for {part} of the time before the first windows of new connections"),
+            "keep connections open, so that their windows have grown when an answer comes",
+        ),
+        Why::Pauses => (
+            format!("what it sends stands for {part} of the time: windows begin again after each pause"),
+            "set net.ipv4.tcp_slow_start_after_idle=0, or send something in pauses",
+        ),
+    };
+    found(finding(case, held), headline, advice)
+}
+
+/// Whether something else says the same: how many connections are new, or what the kernel does after pauses.
+fn is_confirmed(case: &Case, held: &Held) -> bool {
+    match why(held) {
+        Why::NewConnections => held.endpoint.accepted && churn::look(case).is_some_and(|churn| churn.one_each),
+        Why::Pauses => {
+            let is_on = |s: &Setting| s.name == "net.ipv4.tcp_slow_start_after_idle" && s.value == "1";
+            case.recording.rows::<Setting>().iter().any(is_on)
+        }
+    }
+}
+
+fn finding(case: &Case, held: &Held) -> Finding {
+    let (endpoint, rtt_ns) = (&held.endpoint, held.endpoint.min_rtt_ns);
+    let (cwnd, unsent) = endpoint.slow_start_window();
+    let rounds = held.each_ns.map_or(String::new(), |ns| {
+        format!(
+            ": {} of each exchange, {:.1} round trips of {}",
+            seconds(ns / 1e9),
+            ratio(ns, rtt_ns),
+            seconds(rtt_ns / 1e9)
+        )
+    });
+    let (which, remedy) = match why(held) {
+        Why::NewConnections => (
+            "the connections are new, and their windows had not grown yet",
+            "Keep connections open (a pool, keep-alive, HTTP/2): their windows stay as wide as they have grown. Or send less: \
+             compress answers. On a network of one's own a wider first window helps (`ip route change ... initcwnd 30`).",
+        ),
+        Why::Pauses => (
+            "the windows had been wider, and the kernel made them small again after a pause",
+            "sysctl net.ipv4.tcp_slow_start_after_idle=0 keeps them as they have grown; so does traffic in the pauses.",
+        ),
+    };
+    Finding {
+        cause: RULE.cause.into(),
+        confidence: confidence(case, 1 + usize::from(is_confirmed(case, held))),
+        summary: format!(
+            "Bytes that it sends {} stood for {}, {} of the time there, before congestion windows of {cwnd:.0} segments, {} \
+             bytes behind them{rounds}; nothing was sent again, and {which}",
+            place(endpoint),
+            seconds(held.ns / 1e9),
+            percent(held.part),
+            count(unsent)
+        ),
+        subject: Subject { socket: Some(endpoint.name.clone()).filter(|_| !endpoint.accepted), ..Subject::default() },
+        explains: Explains {
+            share: held.part,
+            of: "the time in which answers were owed or being sent".into(),
+            seconds: held.ns / 1e9,
+        },
+        evidence: rows(held),
+        chain: Vec::new(),
+        remedy: remedy.into(),
+        check:
+            "After the change the same diagnosis shows fewer bytes before congestion windows, and answers end sooner."
+                .into(),
+    }
+}
+
+fn rows(held: &Held) -> Vec<Evidence> {
+    let endpoint = &held.endpoint;
+    let (cwnd, unsent) = endpoint.slow_start_window();
+    vec![
+        evidence("held by a window that begins", held.ns / 1e9, "s", "a small part", ""),
+        evidence("looks that found it so", endpoint.slow_start_looks(), "looks", "few", ""),
+        evidence("the congestion window there", cwnd, "segments", "what the answer needs", "ss -ti  # cwnd"),
+        evidence("unsent behind it", unsent, "bytes", "0", "ss -ti  # notsent"),
+        evidence("shortest round trip", endpoint.min_rtt_ns / 1e9, "s", "", "ss -ti  # minrtt"),
+        evidence("segments sent again there", endpoint.retransmits, "segments", "0", "ss -ti  # retrans"),
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::asking::{found, silent};
+    use super::RULE;
+
+    /// Answers over 20 ms; 40 looks of 4 s, of which so many found bytes before a congestion window.
+    fn text(connection: &str, exchange: &str) -> String {
+        format!(
+            "meta length_ns=4e9 target.listen=[\"tcp 0.0.0.0:80\"]
+             exchange_window t_ns=4e9 length_ns=4e9
+             connection t_ns=4e9 role=accepted port=80 looks=40 open=80 unsent=20 cwnd=20 on_its_way=10 min_rtt_ns=20e6 {connection}
+             exchange t_ns=4e9 role=accepted port=80 stage=response {exchange}"
+        )
+    }
+
+    const NEW: &str = "slow_start=20 slow_start_cwnd=400 slow_start_unsent=1e6";
+
+    #[test]
+    fn new_connections() {
+        let finding = found(&RULE, &text(NEW, "count=40 sum_ns=4e7"));
+        assert!(finding.summary.contains("windows of 20 segments"), "{}", finding.summary);
+        assert!(finding.summary.contains("50 ms of each exchange, 2.5 round trips of 20 ms"), "{}", finding.summary);
+        assert_eq!((finding.confidence.as_str(), finding.explains.seconds), ("medium", 2.0));
+        let confirmed = "\ncounter source=proc/net/snmp entity=Tcp name=PassiveOpens value=0
+             counter t_ns=9 source=proc/net/snmp entity=Tcp name=PassiveOpens value=41
+             exchange t_ns=4e9 role=accepted port=80 stage=first_read count=39
+             sample pid=1 tid=1 kernel=true syscall=3 weight=9";
+        let finding = found(&RULE, &(text(NEW, "count=40 sum_ns=4e7") + confirmed));
+        assert_eq!(finding.confidence, "high");
+    }
+
+    #[test]
+    fn after_pauses() {
+        let again = text("restarted=20 slow_start_cwnd=200 slow_start_unsent=1e6", "count=40 sum_ns=4e7");
+        let finding = found(&RULE, &again);
+        assert!(finding.summary.contains("made them small again after a pause"), "{}", finding.summary);
+        let set = format!("{again}\nsetting area=sysctl name=net.ipv4.tcp_slow_start_after_idle value=\"1\"");
+        assert_eq!(found(&RULE, &set).confidence, "high");
+    }
+
+    #[test]
+    fn a_way_that_is_full_and_one_that_loses() {
+        assert!(silent(&RULE, &text("", "count=40 sum_ns=4e7")).contains("no bytes were seen"), "as wide as the way");
+        let few = text("slow_start=2 slow_start_cwnd=20 retransmits=90", "count=40 sum_ns=4e7");
+        assert!(silent(&RULE, &few).contains("6.6 %"), "{}", silent(&RULE, &few));
+    }
+
+    #[test]
+    fn small_answers_slow_ones_and_short_ways() {
+        let small = silent(&RULE, &text(NEW, "count=4000 sum_ns=4e7"));
+        assert!(small.contains("under 5 ms for each exchange"), "{small}");
+        let slow = silent(&RULE, &text(NEW, "count=40 sum_ns=4e10"));
+        assert!(slow.contains("4.7 % of the time there"), "{slow}");
+        let short = text(NEW, "count=40 sum_ns=4e7").replace("min_rtt_ns=20e6", "min_rtt_ns=5e4");
+        assert!(silent(&RULE, &short).contains("a round trip takes 50 µs"));
+    }
+}
