@@ -119,7 +119,7 @@ mod tests {
         let labels: Vec<&str> = bars.bars.iter().map(|bar| bar.label.as_str()).collect();
         assert_eq!(labels, ["0.0.0.0:80", "it asks 10.0.0.9:1"]);
         let parts: Vec<(&str, f64)> = bars.bars[0].parts.iter().map(|p| (p.label.as_str(), p.value)).collect();
-        assert_eq!(parts, [("read wait", 0.01), ("service", 0.02), ("held", 0.02)]);
+        assert_eq!(parts, [("accept", 0.0), ("read wait", 0.01), ("service", 0.02), ("held", 0.02)]);
         let Block::Distribution(curves) = &section.blocks[1] else { panic!("no curves") };
         assert_eq!(curves.curves[0].points, [[0.02, 0.5], [0.03, 0.95], [0.09, 1.0]]);
         assert_eq!(curves.curves.len(), 3, "one length only is no curve");
