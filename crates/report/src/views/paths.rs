@@ -3,8 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use diagnose::walk::Kind;
-use diagnose::walk::paths::{Group, Part, Paths, RequestPaths, What};
+use diagnose::walk::paths::{Group, Part, Paths, RequestPaths};
 
 use crate::numbers;
 use crate::section::{Block, Column, Section, Terminal, Tone};
@@ -34,34 +33,11 @@ pub fn view(material: &Material<'_>) -> Option<Section> {
     Some(section.kept_as(on_terminal))
 }
 
-/// Words for little room: without the name that all have, and without the kernel function that tells a timer.
+/// Words for little room: where all parts are of one, its name says nothing.
 fn short(groups: [&Group; 3]) -> impl Fn(&Part) -> String {
-    let names: BTreeSet<String> = groups.iter().flat_map(|group| &group.parts).map(name).collect();
-    let one = names.into_iter().collect::<Vec<_>>();
-    let one = if let [name] = &one[..] { name.clone() } else { String::new() };
-    move |part| {
-        let mut words = part.words();
-        if let What::Waits(chain) = &part.what
-            && matches!(chain.end.kind, Kind::Timer | Kind::TcpTimer | Kind::RunQueue | Kind::OnCpu)
-            && let Some(start) = words.strip_suffix(&format!(" ({})", chain.end.detail))
-        {
-            words = start.to_owned();
-        }
-        if one.is_empty() {
-            return words;
-        }
-        let of_it = [(format!("inside {one}, "), "inside, "), (format!("{one} in "), ""), (format!("{one}: "), "")];
-        let of_it = of_it.into_iter().chain([(format!("{one} on "), "on ")]);
-        of_it.fold(words, |words, (long, short)| words.replacen(&long, short, 1))
-    }
-}
-
-/// Whose part it is.
-fn name(part: &Part) -> String {
-    match &part.what {
-        What::Awake { pid, comm, .. } | What::Inside { pid, comm, .. } => format!("{comm}/{pid}"),
-        What::Waits(chain) => chain.links[0].who.name(),
-    }
+    let names: BTreeSet<String> = groups.iter().flat_map(|group| &group.parts).map(Part::who).collect();
+    let of_all = if names.len() == 1 { names.into_iter().next().unwrap_or_default() } else { String::new() };
+    move |part| part.short_words(&of_all)
 }
 
 fn table(groups: [&Group; 3], title: &str, words: &dyn Fn(&Part) -> String, lines: usize) -> Block {

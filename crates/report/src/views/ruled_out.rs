@@ -17,14 +17,24 @@ pub fn view(material: &Material<'_>) -> Option<Section> {
         let columns = vec![Column::left("cause"), Column::left("why not")];
         blocks.push(Block::Table { title: String::new(), columns, rows: rows(&could_be) });
     }
+    let mut short = blocks.clone();
     if !others.is_empty() {
         let names: Vec<&str> = others.iter().map(|ruled| ruled.cause.as_str()).collect();
-        let text = format!("Nothing, or next to nothing, was seen of {}.", and(&names));
-        blocks.push(Block::Text { text, tone: Tone::Plain });
+        blocks.push(unseen(&and(&names)));
+        // Five lines of names carry no verdict.
+        short.push(unseen(&if names.len() > FEW { format!("{} other causes", names.len()) } else { and(&names) }));
         let columns = vec![Column::left("cause"), Column::left("what was seen")];
         blocks.push(Block::Folded { title: "What was seen of them".to_owned(), columns, rows: rows(&others) });
     }
-    (!blocks.is_empty()).then(|| Section::new("ruled-out", "Ruled out", blocks, Terminal::All).kept())
+    (!blocks.is_empty()).then(|| Section::new("ruled-out", "Ruled out", blocks, Terminal::All).kept_as(short))
+}
+
+/// Names that the short form lists.
+const FEW: usize = 6;
+
+fn unseen(whom: &str) -> Block {
+    let text = format!("Nothing, or next to nothing, was seen of {whom}.");
+    Block::Text { text, tone: Tone::Plain }
 }
 
 /// Causes with the same reason share a row.

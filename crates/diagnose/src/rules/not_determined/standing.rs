@@ -5,6 +5,7 @@ use super::super::{Check, Statement, at_capacity};
 use super::{MIN_WAIT_NS, interpreter};
 use crate::case::Case;
 use crate::facts::kernel_locks::KernelLocks;
+use crate::facts::requests::{Endpoint, Requests};
 use crate::facts::unexplained::Unexplained;
 use crate::judgement::standing::{MIN_REST, MIN_SHARE, matters};
 use crate::remarks::{hidden_queues, response_times};
@@ -24,18 +25,27 @@ pub(super) fn check(case: &Case) -> Option<Statement> {
     before_kernel_lock(&requests, case).or_else(|| unexplained(&requests, case))
 }
 
-/// While threads stand before a lock of the kernel, for so long at a time that a request feels it. Who holds it is mostly on a
-/// CPU then, so that the walk ends there; and a lock that is never free is no limit that a load is a share of.
+/// Of the time of all requests, as long as that before a lock, if all who stood there had one in hand.
+const MOST_OF_THEIRS: f64 = 0.5;
+
+/// Of each request, on average: less nobody looks for.
+const OF_EACH_NS: f64 = 1e6;
+
+/// While threads stand before a lock of the kernel, for so long at a time that a request feels it, or for most of the time of all
+/// requests. Who holds it is mostly on a CPU then, so that the walk ends there; and a lock that is never free is no limit that a
+/// load is a share of.
 fn before_kernel_lock(requests: &Unexplained, case: &Case) -> Option<Statement> {
     let locks = case.fact::<KernelLocks>().ok()?;
     let most = locks.waits.first()?;
     let (at_a_time, each_ns) = (ratio(most.ns, case.length_ns()), ratio(most.ns, most.count as f64));
-    if requests.late < MIN_REST || at_a_time < requests.late * MIN_SHARE || each_ns < MIN_WAIT_NS {
+    let is_late = requests.late >= MIN_REST && at_a_time >= requests.late * MIN_SHARE && each_ns >= MIN_WAIT_NS;
+    if !is_late && !is_most_of_all(case, most.ns) {
         return None;
     }
     let (words, each) = (locks.words()?, seconds(each_ns / 1e9));
+    let what = if is_late { "stand unanswered" } else { "are in hand" };
     Some(Statement {
-        headline: format!("requests stand unanswered while {at_a_time:.1} threads at a time were {words}"),
+        headline: format!("requests {what} while {at_a_time:.1} threads at a time were {words}"),
         advice: "see below who has the CPU meanwhile; `sudo perf lock contention -ab -- sleep 5` shows who waits"
             .into(),
         detail: format!(
@@ -46,6 +56,15 @@ fn before_kernel_lock(requests: &Unexplained, case: &Case) -> Option<Statement> 
             response_times::sentence(case).unwrap_or_default(),
         ),
     })
+}
+
+/// Whether so much time of threads is most of what all clients waited for their answers, and worth a look for each.
+fn is_most_of_all(case: &Case, ns: f64) -> bool {
+    let Ok(requests) = case.fact::<Requests>() else { return false };
+    let accepted = || requests.endpoints.iter().filter(|endpoint| endpoint.accepted);
+    let sum = |of: fn(&Endpoint) -> f64| accepted().map(of).sum::<f64>() * requests.scale();
+    let (waited_ns, answers) = (sum(|e| e.response.sum_ns), sum(|e| e.response.count));
+    answers > 0.0 && ns >= waited_ns * MOST_OF_THEIRS && ns >= answers * OF_EACH_NS
 }
 
 /// While nothing that is known holds them.
@@ -123,5 +142,28 @@ mod tests {
         assert!(said.detail.contains("wanted in vm_mmap_pgoff, for 10 ms at a time"), "{}", said.detail);
         let short = standing(1).map(|said| said.headline).unwrap_or_default();
         assert!(!short.contains("memory map"), "a millisecond is not what they stand for: {short}");
+    }
+
+    /// Quicker requests, of which most of the time is before the lock, a few ms at a time.
+    #[test]
+    fn most_of_the_time_of_requests_that_are_not_late() {
+        let text = |requests: u64, sum: &str| {
+            format!(
+                "meta host.arch=x86_64 length_ns=1e9 target.pids=[1]
+                 frame id=1 symbol=rwsem_down_write_slowpath module=kernel kind=kernel
+                 frame id=2 symbol=vm_mmap_pgoff module=kernel kind=kernel
+                 stack id=1 frames=[1,2] complete=true
+                 thread t_ns=1e9 pid=1 tid=1 wall_ns=8e9 cpu_ns=8e8 blocked_ns=72e8
+                 wait t_ns=1e9 pid=1 tid=1 syscall=9 state=2 stack=1 count=1000 total_ns=2e9 max_ns=2e7
+                 connection t_ns=1e9 role=accepted port=80 looks=10 open=160 late=1 late_ns=1e7
+                 exchange_window t_ns=1e9 length_ns=1e9
+                 exchange t_ns=1e9 role=accepted port=80 stage=response count={requests} sum_ns={sum} length_ns=[6000000] counts=[{requests}]"
+            )
+        };
+        let said = |text: String| stated(&super::super::RULE, &text, &[]).map(|said| said.headline).unwrap_or_default();
+        let most = said(text(400, "24e8"));
+        assert!(most.starts_with("requests are in hand while 2.0 threads at a time were standing before"), "{most}");
+        assert!(!said(text(4000, "240e8")).contains("memory map"), "a small part of theirs");
+        assert!(!said(text(4000, "24e8")).contains("memory map"), "half a millisecond each");
     }
 }

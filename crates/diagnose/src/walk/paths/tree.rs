@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use super::Group;
 use crate::walk::chains::Chain;
 use crate::walk::who::LOOP;
-use crate::walk::{Kind, Node, Who};
+use crate::walk::{End, Kind, Node, Who};
 
 /// What a part of a path was.
 #[derive(Clone, Debug, PartialEq)]
@@ -117,31 +117,54 @@ impl Tree {
 }
 
 impl Part {
+    /// Whose part it is, as `nginx/17`.
+    pub fn who(&self) -> String {
+        match &self.what {
+            What::Awake { pid, comm, .. } | What::Inside { pid, comm, .. } => format!("{comm}/{pid}"),
+            What::Waits(chain) => chain.links[0].who.name(),
+        }
+    }
+
     /// What it was, in words.
     pub fn words(&self) -> String {
+        self.told("", End::words)
+    }
+
+    /// The same for little room: without the name of whom all parts are, and without the kernel's function that tells a timer.
+    pub fn short_words(&self, of_all: &str) -> String {
+        self.told(of_all, |end| match end.kind {
+            Kind::Timer | Kind::TcpTimer | Kind::RunQueue | Kind::OnCpu => end.kind.words().to_string(),
+            _ => end.words(),
+        })
+    }
+
+    fn told(&self, known: &str, end_words: fn(&End) -> String) -> String {
+        let name = Some(self.who()).filter(|name| name != known);
+        let of = |between: &str| name.as_ref().map_or(String::new(), |name| format!("{name}{between}"));
+        let inside = name.as_ref().map_or(String::new(), |name| format!(" {name}"));
         let what = match &self.what {
-            What::Awake { kind: Kind::OnCpu, pid, comm } => format!("{comm}/{pid} on a CPU"),
-            What::Awake { kind, pid, comm } => format!("{comm}/{pid}: {}", kind.words()),
-            What::Waits(chain) => waits(chain),
-            What::Inside { pid, comm, computing: true } => format!("inside {comm}/{pid}, while its threads computed"),
-            What::Inside { pid, comm, .. } => format!("inside {comm}/{pid}, where the kernel sees no wait"),
+            What::Awake { kind: Kind::OnCpu, .. } => format!("{}on a CPU", of(" ")),
+            What::Awake { kind, .. } => format!("{}{}", of(": "), kind.words()),
+            What::Waits(chain) => format!("{}{}", of(" in "), waits(chain, end_words)),
+            What::Inside { computing: true, .. } => format!("inside{inside}, while its threads computed"),
+            What::Inside { .. } => format!("inside{inside}, where the kernel sees no wait"),
         };
         if self.before { format!("before its turn: {what}") } else { what }
     }
 }
 
-/// The first link, and where the last one ends.
-fn waits(chain: &Chain) -> String {
+/// The call of the first link, and where the last one ends.
+fn waits(chain: &Chain, end_words: fn(&End) -> String) -> String {
     let (first, last) = (&chain.links[0].who, chain.links.last());
     let another = |name: String| if name == first.name() { "another of its threads".to_string() } else { name };
     let end = match last.filter(|_| chain.links.len() > 1) {
         Some(last) if last.who.sleeps() => format!("{} in a sleep of its own", another(last.who.name())),
-        Some(last) => format!("{}: {}", another(last.who.name()), chain.end.words()),
+        Some(last) => format!("{}: {}", another(last.who.name()), end_words(&chain.end)),
         None if (first.sleeps() || first.fd_kind == LOOP) && chain.end.kind == Kind::Timer => {
-            return format!("{} in {}", first.name(), first.call_words());
+            return first.call_words();
         }
-        None if chain.end.name().is_empty() => chain.end.words(),
-        None => format!("{}: {}", another(chain.end.name()), chain.end.words()),
+        None if chain.end.name().is_empty() => end_words(&chain.end),
+        None => format!("{}: {}", another(chain.end.name()), end_words(&chain.end)),
     };
-    format!("{} in {} < {end}", first.name(), first.call_words())
+    format!("{} < {end}", first.call_words())
 }

@@ -54,12 +54,8 @@ impl Teller<'_, '_> {
 
     /// A thread of the request's by its name, as its steps have it.
     fn name(&self, one: &Exemplar, tid: u32) -> String {
-        let of = one.steps.iter().filter(|step| step.tid == tid).flat_map(|step| &step.parts);
-        let named = of.map(|part| match &part.what {
-            What::Awake { pid, comm, .. } | What::Inside { pid, comm, .. } => format!("{comm}/{pid}"),
-            What::Waits(chain) => chain.links[0].who.name(),
-        });
-        let name = named.into_iter().next();
+        let mut parts = one.steps.iter().filter(|step| step.tid == tid).flat_map(|step| &step.parts);
+        let name = parts.next().map(Part::who);
         name.map_or_else(|| format!("thread {tid}"), |name| format!("{name} (thread {tid})"))
     }
 
