@@ -6,6 +6,7 @@ use crate::answer::{Gap, Measured, Reason};
 use crate::case::Case;
 use crate::facts::cpus::{Cpus, Lengths, Neighbour};
 use crate::facts::quality::Quality;
+use crate::facts::requests::Requests;
 use crate::ledger::threads::{Lines, Threads};
 use crate::statistics::{ratio, share};
 use crate::verdict::{Explains, Finding, Subject};
@@ -91,6 +92,9 @@ fn check(case: &Case) -> Checked {
         let seen = Measured::new(share(felt.ns, lines.demand_ns()), MIN_FELT, "share");
         return too_short(seen, felt.too_short(behind_others, lines));
     }
+    if let Some(p99_ns) = quick_answers_ns(case) {
+        return too_short(Measured::new(p99_ns / 1e9, FELT_NS / 1e9, "s"), not_by_requests(&felt, p99_ns));
+    }
     if let Some(why) = chance(&cpus, &felt, lines) {
         return explained(why);
     }
@@ -149,6 +153,26 @@ impl Felt {
             percent(share(self.ns, lines.demand_ns())),
         )
     }
+}
+
+/// Answers from which on percentiles say something.
+const ENOUGH_ANSWERS: f64 = 1000.0;
+
+/// In what time 99 of a hundred clients have their answers, where that is less than one wait that a request would feel: those
+/// who wait so long have no request in hand then, as a pool's spare threads.
+fn quick_answers_ns(case: &Case) -> Option<f64> {
+    let requests = case.fact::<Requests>().ok()?;
+    let busiest = requests.busiest().filter(|b| b.response.count >= ENOUGH_ANSWERS && !b.is_mixed())?;
+    Some(busiest.response.quantile_ns(0.99)).filter(|p99_ns| *p99_ns < FELT_NS)
+}
+
+fn not_by_requests(felt: &Felt, p99_ns: f64) -> String {
+    format!(
+        "threads stood behind other processes for {} in waits of 1 ms or more, but requests did not: 99 % of the answers took {} \
+         or less",
+        seconds(felt.ns / 1e9),
+        seconds(p99_ns / 1e9)
+    )
 }
 
 /// That CPUs were not short, and threads only happened to meet, if so.

@@ -40,6 +40,21 @@ fn a_noisy_neighbour_is_named() {
     assert!(!f.remedy.contains("affinity"), "the whole machine is full: {}", f.remedy);
 }
 
+/// Spare threads of a pool stand behind others for long, and whoever has a request in hand does not.
+#[test]
+fn long_waits_of_threads_without_a_request() {
+    let with = |longest: u64| {
+        let answers = format!(
+            "exchange_window t_ns=4e9 length_ns=4e9
+             exchange t_ns=4e9 role=accepted port=80 stage=response count=9000 sum_ns=9e8 \
+             length_ns=[100000,{longest}] counts=[8000,1000]\n"
+        );
+        machine(2.2, 8.0, 8.0) + HOGS + &waits(2.2, 9.1) + &answers
+    };
+    assert!(silent(&RULE, &with(700_000)).contains("requests did not: 99 % of the answers took"));
+    found(&RULE, &with(7_000_000));
+}
+
 #[test]
 fn the_ceiling_is_the_affinity() {
     let f = found(&RULE, &(machine(2.2, 7.9, 0.4) + HOGS + &waits(2.2, 9.1)));
