@@ -87,16 +87,8 @@ fn check(case: &Case) -> Checked {
         let seen = Measured::new(share(behind_others, lines.demand_ns()), MIN_SHARE, "share");
         return not_it(Reason::TooLittle, Some(seen), true, not_behind_others(lines, behind_others));
     }
-    let felt = Felt::new(&cpus, &ledger, behind_others);
-    if share(felt.ns, lines.demand_ns()) < MIN_FELT {
-        let seen = Measured::new(share(felt.ns, lines.demand_ns()), MIN_FELT, "share");
-        return too_short(seen, felt.too_short(behind_others, lines));
-    }
-    if let Some(p99_ns) = quick_answers_ns(case) {
-        return too_short(Measured::new(p99_ns / 1e9, FELT_NS / 1e9, "s"), not_by_requests(&felt, p99_ns));
-    }
-    if let Some(why) = chance(&cpus, &felt, lines) {
-        return explained(why);
+    if let Some(not_felt) = not_felt(case, &cpus, &ledger, behind_others) {
+        return not_felt;
     }
     let advice = match ceiling(&cpus) {
         Some(_) => "widen its affinity or cpuset: other CPUs have room",
@@ -106,6 +98,21 @@ fn check(case: &Case) -> Checked {
     let part = share(behind_others, lines.demand_ns());
     let headline = format!("ready, but without a CPU for {} of its CPU demand{first}", percent(part));
     found(finding(case, &cpus, lines, others, behind_others), headline, advice)
+}
+
+/// Why no request feels the waiting behind others, or why it is chance, if so.
+fn not_felt(case: &Case, cpus: &Cpus, ledger: &Threads, behind_others: f64) -> Option<Checked> {
+    let (lines, felt) = (&ledger.total, Felt::new(cpus, ledger, behind_others));
+    let part = share(felt.ns, lines.demand_ns());
+    if part < MIN_FELT {
+        let why = felt.too_short(behind_others, lines);
+        return Some(too_short(Measured::new(part, MIN_FELT, "share"), why));
+    }
+    if let Some(p99_ns) = quick_answers_ns(case) {
+        let seen = Measured::new(p99_ns / 1e9, FELT_NS / 1e9, "s");
+        return Some(too_short(seen, not_by_requests(&felt, p99_ns)));
+    }
+    chance(cpus, &felt, lines).map(explained)
 }
 
 fn not_behind_others(lines: &Lines, explained: f64) -> String {

@@ -98,16 +98,9 @@ fn is_confirmed(case: &Case, held: &Held) -> bool {
 }
 
 fn finding(case: &Case, held: &Held) -> Finding {
-    let (endpoint, rtt_ns) = (&held.endpoint, held.endpoint.min_rtt_ns);
+    let endpoint = &held.endpoint;
     let (cwnd, unsent) = endpoint.slow_start_window();
-    let rounds = held.each_ns.map_or(String::new(), |ns| {
-        format!(
-            ": {} of each exchange, {:.1} round trips of {}",
-            seconds(ns / 1e9),
-            ratio(ns, rtt_ns),
-            seconds(rtt_ns / 1e9)
-        )
-    });
+    let rounds = rounds(held);
     let (which, remedy) = match why(held) {
         Why::NewConnections => (
             "the connections are new, and their windows had not grown yet",
@@ -143,6 +136,19 @@ fn finding(case: &Case, held: &Held) -> Finding {
             "After the change the same diagnosis shows fewer bytes before congestion windows, and answers end sooner."
                 .into(),
     }
+}
+
+/// How many round trips an exchange waits for.
+fn rounds(held: &Held) -> String {
+    let rtt_ns = held.endpoint.min_rtt_ns;
+    held.each_ns.map_or(String::new(), |ns| {
+        format!(
+            ": {} of each exchange, {:.1} round trips of {}",
+            seconds(ns / 1e9),
+            ratio(ns, rtt_ns),
+            seconds(rtt_ns / 1e9)
+        )
+    })
 }
 
 fn rows(held: &Held) -> Vec<Evidence> {
