@@ -5,6 +5,7 @@ use std::fmt;
 use std::time::Duration;
 
 use recording::Recording;
+use recording::tables::{Exchange, ExchangeWindow};
 
 use crate::answer::RequestTimes;
 use crate::case::{Case, Question};
@@ -61,9 +62,18 @@ fn moment(recording: &Recording, from_ns: u64, to_ns: u64, slo: Option<Duration>
         verdict: verdict.verdict,
         headline: verdict.headline,
         cores: case.fact::<Limits>().map_or(0.0, |limits| limits.cores),
+        rate: rate(&case),
         p50: seconds(|r| r.seconds.p50),
         p99: seconds(|r| r.seconds.p99),
     })
+}
+
+/// A silence is told from a time in which nobody looked.
+fn rate(case: &Case) -> Option<f64> {
+    let followed_ns: f64 = case.recording.rows::<ExchangeWindow>().iter().map(|window| window.length_ns as f64).sum();
+    let began =
+        case.recording.rows::<Exchange>().iter().filter(|row| row.role == "accepted").map(|row| row.began as f64);
+    (followed_ns > 0.0).then(|| began.sum::<f64>() * 1e9 / followed_ns)
 }
 
 #[cfg(test)]
@@ -78,13 +88,15 @@ mod tests {
         thread t_ns=2e9 pid=1 tid=1 wall_ns=1e9 cpu_ns=1e8 blocked_ns=9e8
         thread t_ns=3e9 pid=1 tid=1 wall_ns=1e9 cpu_ns=1e8 run_queue_ns=9e8
         thread t_ns=4e9 pid=1 tid=1 wall_ns=1e9 cpu_ns=1e8 run_queue_ns=9e8
-        exchange t_ns=3e9 role=accepted port=80 stage=response count=10 sum_ns=2e9 length_ns=[200000000] counts=[10]";
+        exchange_window t_ns=1e9 length_ns=1e9\nexchange_window t_ns=3e9 length_ns=1e9
+        exchange t_ns=3e9 role=accepted port=80 stage=response began=12 count=10 sum_ns=2e9 length_ns=[200000000] counts=[10]";
 
     #[test]
     fn each_part_has_its_own() {
         let moments = timeline(&parse(TEXT).unwrap(), Duration::from_secs(2), None).unwrap();
         let when: Vec<_> = moments.iter().map(|m| (m.from, m.to)).collect();
         assert_eq!(when, [(0.0, 2.0), (2.0, 4.0)]);
+        assert_eq!((moments[0].rate, moments[1].rate), (Some(0.0), Some(12.0)));
         assert!(moments[0].p99.is_none() && moments[1].p99.is_some_and(|p99| (0.1..0.3).contains(&p99)));
         assert!(moments.iter().all(|m| (m.cores - 0.1).abs() < 0.02), "{moments:?}");
     }

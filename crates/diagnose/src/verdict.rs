@@ -104,6 +104,8 @@ pub struct Moment {
     pub share: Option<f64>,
     /// CPUs that the target used.
     pub cores: f64,
+    /// Requests a second that clients began there, of those that were followed; null where connections were not.
+    pub rate: Option<f64>,
     /// Response time at the endpoint at which clients ask most, seconds; null where no request was seen.
     pub p50: Option<f64>,
     /// The same that 99 % of the answers kept.

@@ -55,7 +55,7 @@ fn check(case: &Case) -> Checked {
 fn finding(case: &Case, churn: &Churn) -> Finding {
     Finding {
         cause: RULE.cause.into(),
-        // Connections are counted by the stack, and requests by the sockets; samples say what they cost.
+        // Which requests are first ones is counted at the sockets; samples say what connections cost.
         confidence: confidence(case, 2),
         summary: format!(
             "{} connections were taken for {} requests: to take and to close them is {} of its CPU time, {}",
@@ -75,8 +75,7 @@ fn finding(case: &Case, churn: &Churn) -> Finding {
         remedy: "Keep connections open: HTTP keep-alive in the clients and in every proxy between, a pool in a client library. \
                  Where clients cannot, several processes that accept (SO_REUSEPORT) spread the cost, and do not save it."
             .into(),
-        check: "nstat -az TcpPassiveOpens grows by far less than the requests, and the service uses less CPU at the same load."
-            .into(),
+        check: "The target calls accept4 far less often than it answers, and uses less CPU at the same load.".into(),
     }
 }
 
@@ -87,7 +86,7 @@ fn rows(churn: &Churn) -> Vec<Evidence> {
             churn.taken,
             "connections",
             "far fewer than requests",
-            "nstat -az TcpPassiveOpens",
+            "perf trace -s -p PID  # accept4",
         ),
         evidence("requests", churn.requests, "requests", "", ""),
         evidence(
@@ -126,7 +125,7 @@ mod tests {
     #[test]
     fn short_connections_that_cost() {
         let finding = found(&RULE, &text(8900, 8e8, 40));
-        assert!(finding.summary.contains("9000 connections were taken for 9000 requests"), "{}", finding.summary);
+        assert!(finding.summary.contains("8900 connections were taken for 9000 requests"), "{}", finding.summary);
         assert!((finding.explains.seconds - 0.32).abs() < 1e-9, "{:?}", finding.explains);
     }
 

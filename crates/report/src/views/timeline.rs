@@ -45,16 +45,17 @@ fn table(moments: &[&Moment]) -> Block {
             format!("{:.0}–{:.0} s", moment.from, moment.to),
             moment.verdict.clone(),
             moment.share.map_or(String::new(), numbers::share),
+            moment.rate.map_or(String::new(), |rate| numbers::number(rate.round())),
             time(moment.p50),
             time(moment.p99),
             numbers::quantity(moment.cores, "cores"),
         ]
     };
     let [when, verdict] = ["when", "verdict"].map(Column::left);
-    let [share, p50, p99, cores] = ["share", "p50", "p99", "used"].map(Column::right);
+    let [share, rate, p50, p99, cores] = ["share", "requests/s", "p50", "p99", "used"].map(Column::right);
     Block::Table {
         title: String::new(),
-        columns: vec![when, verdict, share, p50, p99, cores],
+        columns: vec![when, verdict, share, rate, p50, p99, cores],
         rows: moments.iter().map(row).collect(),
     }
 }
