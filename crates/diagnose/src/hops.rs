@@ -10,6 +10,7 @@ use crate::case::Case;
 use crate::facts::requests::{Endpoint, Requests};
 use crate::facts::sending::{Endpoint as Sent, Sending};
 use crate::facts::stages::{Stage, Stages};
+use crate::rules::slow_dependency;
 use crate::statistics::{ratio, share};
 use crate::verdict::{Finding, Verdict};
 use crate::walk::paths::{Group, Part, RequestPaths, What};
@@ -20,9 +21,6 @@ const MOST: usize = 12;
 
 /// Of the response time: a peer with less is none that anybody waits for, with more it is a witness at least.
 const MUCH: f64 = 0.5;
-
-/// What a peer takes at a time, s, from which on it is more than what is expected of it: as with `slow-dependency`.
-const LONG: f64 = 5e-3;
 
 /// Of the response time: less needs no word.
 const WORTH_A_WORD: f64 = 0.05;
@@ -271,7 +269,7 @@ impl Teller<'_> {
         let own = self.stage(endpoint, Stage::Peer).or_else(|| self.stage(endpoint, Stage::PeerOrWire));
         // A question that was not sent yet is no time of the peer's.
         let its = of_time.unwrap_or(0.0) * own.map_or(1.0, |own| share(own, mean));
-        let much = its >= MUCH && mean >= LONG && self.verdict.verdict != "healthy";
+        let much = its >= MUCH && mean >= slow_dependency::MIN_WAIT_NS / 1e9 && self.verdict.verdict != "healthy";
         Hop {
             role: Role::Upstream,
             name: endpoint.name.clone(),

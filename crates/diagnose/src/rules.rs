@@ -35,7 +35,7 @@ mod run_queue_wait;
 mod runtime_pause;
 mod send_buffer_limited;
 mod sleep_in_path;
-mod slow_dependency;
+pub(crate) mod slow_dependency;
 mod slow_dns;
 mod slow_start;
 mod time_wait_collision;

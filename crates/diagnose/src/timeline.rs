@@ -5,11 +5,11 @@ use std::fmt;
 use std::time::Duration;
 
 use recording::Recording;
-use recording::tables::{Exchange, ExchangeWindow};
 
 use crate::answer::RequestTimes;
 use crate::case::{Case, Question};
 use crate::facts::limits::Limits;
+use crate::facts::traffic::windows;
 use crate::judge;
 use crate::part::{Part, cut};
 use crate::verdict::Moment;
@@ -70,10 +70,10 @@ fn moment(recording: &Recording, from_ns: u64, to_ns: u64, slo: Option<Duration>
 
 /// A silence is told from a time in which nobody looked.
 fn rate(case: &Case) -> Option<f64> {
-    let followed_ns: f64 = case.recording.rows::<ExchangeWindow>().iter().map(|window| window.length_ns as f64).sum();
-    let began =
-        case.recording.rows::<Exchange>().iter().filter(|row| row.role == "accepted").map(|row| row.began as f64);
-    (followed_ns > 0.0).then(|| began.sum::<f64>() * 1e9 / followed_ns)
+    let windows = windows(case);
+    let (followed_ns, began) =
+        windows.iter().fold((0.0, 0.0), |(ns, all), (_, length, began)| (ns + length, all + began));
+    (followed_ns > 0.0).then(|| began * 1e9 / followed_ns)
 }
 
 #[cfg(test)]

@@ -82,8 +82,8 @@ impl Fact for Traffic {
     }
 }
 
-/// Times in which exchanges were followed: end, length and how many began.
-fn windows(case: &Case) -> Vec<(u64, f64, f64)> {
+/// Times in which exchanges were followed: end, ns, length, ns, and how many clients began.
+pub fn windows(case: &Case) -> Vec<(u64, f64, f64)> {
     let mut began: BTreeMap<u64, f64> = BTreeMap::new();
     for row in case.recording.rows::<tables::Exchange>().iter().filter(|row| row.role == "accepted") {
         *began.entry(row.t_ns).or_default() += row.began as f64;

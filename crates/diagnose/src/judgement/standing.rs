@@ -6,6 +6,9 @@ use crate::facts::unexplained::Unexplained;
 /// Requests: half of one is always there or not.
 pub(crate) const MIN_REST: f64 = 0.5;
 
+/// Requests at a time that are nearly none.
+pub(crate) const HARDLY_ANY: f64 = 0.05;
+
 /// Of all that stood for long.
 pub(crate) const MIN_SHARE: f64 = 0.25;
 

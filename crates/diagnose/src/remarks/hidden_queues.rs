@@ -10,7 +10,7 @@ use crate::facts::requests::{LATE_NS, Requests};
 use crate::facts::stacks::Stacks;
 use crate::facts::unexplained::Unexplained;
 use crate::facts::waiting::Waiting;
-use crate::judgement::standing::{MIN_SHARE, matters};
+use crate::judgement::standing::{HARDLY_ANY, MIN_SHARE, matters};
 use crate::runtimes::opaque::{self, Opaque};
 use crate::statistics::share;
 use crate::wording::percent;
@@ -34,9 +34,6 @@ pub(crate) fn look(case: &Case) -> Hidden {
         },
     }
 }
-
-/// Answers at a time that are nearly none.
-const HARDLY_ANY: f64 = 0.05;
 
 /// The gap that every target has whose runtime keeps such queues and that serves somebody; with what the connections say.
 pub(crate) fn gap_of(case: &Case) -> Option<Gap> {

@@ -5,10 +5,7 @@
 use super::Remark;
 use crate::case::Case;
 use crate::facts::unexplained::Unexplained;
-use crate::judgement::standing::{MIN_REST, matters};
-
-/// At a time: nearly none.
-const HARDLY_ANY: f64 = 0.05;
+use crate::judgement::standing::{HARDLY_ANY, MIN_REST, matters};
 
 /// What there is to say about them.
 pub(crate) fn remark(case: &Case) -> Option<Remark> {

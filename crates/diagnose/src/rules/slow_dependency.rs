@@ -46,7 +46,7 @@ const MIN_TIME_UNASKED: f64 = 0.5;
 
 /// One wait, on average: a database or a service in the same data centre that answers within a few ms does what is expected
 /// of it, and what a user feels begins there.
-const MIN_WAIT_NS: f64 = 5e6;
+pub(crate) const MIN_WAIT_NS: f64 = 5e6;
 
 /// Of the waiting, with an end that nobody saw.
 const MAX_UNSEEN: f64 = 0.5;
