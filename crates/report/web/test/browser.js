@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Sample pages and a browser to open them in.
 import { chromium } from "playwright-core";
+import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { after, before, test } from "node:test";
 import { pathToFileURL } from "node:url";
 
 const ARGS = [
@@ -55,4 +57,27 @@ export async function open(browser, url, options = {}) {
 // The data that the page carries.
 export function data(page) {
   return page.evaluate(() => JSON.parse(document.getElementById("data").textContent));
+}
+
+// Writes the sample pages before the tests of a file, and removes them after. `check` runs a check on an opened page, then asserts
+// that the page stayed silent; `openSample` opens one.
+export function onSamplePages() {
+  let pages, browser;
+  before(async () => {
+    pages = samplePages();
+    browser = await launch();
+  });
+  after(async () => {
+    await browser?.close();
+    pages?.remove();
+  });
+  const openSample = (sample, options) => open(browser, pages.url(sample), options);
+  const check = (name, sample, steps, options) =>
+    test(name, async () => {
+      const { page, seen, close } = await openSample(sample, options);
+      await steps(page);
+      assert.deepEqual(seen, { console: [], errors: [], requests: [pages.url(sample)], dialogs: [] });
+      await close();
+    });
+  return { check, openSample };
 }

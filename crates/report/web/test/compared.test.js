@@ -1,31 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The page of a comparison in a browser: its sentences, its numbers, and the differential flame graph.
 import assert from "node:assert/strict";
-import { after, before, test } from "node:test";
-import { data, launch, open, samplePages } from "./browser.js";
+import { data, onSamplePages } from "./browser.js";
 
-let pages, browser;
-
-before(async () => {
-  pages = samplePages();
-  browser = await launch();
-});
-
-after(async () => {
-  await browser?.close();
-  pages?.remove();
-});
-
-// Runs a check on an opened page, then asserts that the page stayed silent.
-function check(name, sample, steps, options) {
-  test(name, async () => {
-    const url = pages.url(sample);
-    const { page, seen, close } = await open(browser, url, options);
-    await steps(page);
-    assert.deepEqual(seen, { console: [], errors: [], requests: [url], dialogs: [] });
-    await close();
-  });
-}
+const { check } = onSamplePages();
 
 const text = (page, selector) => page.locator(selector).first().innerText();
 const frame = (page, name) => page.locator(`#compared-flame g.frame[name="${name}"]`).first();

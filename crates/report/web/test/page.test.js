@@ -2,31 +2,10 @@
 // The page in a browser: it draws, its controls work, its numbers are those of its data, and it neither
 // complains nor fetches nor runs what a hostile name holds.
 import assert from "node:assert/strict";
-import { after, before, test } from "node:test";
-import { data, launch, open, samplePages } from "./browser.js";
+import { test } from "node:test";
+import { data, onSamplePages } from "./browser.js";
 
-let pages, browser;
-
-before(async () => {
-  pages = samplePages();
-  browser = await launch();
-});
-
-after(async () => {
-  await browser?.close();
-  pages?.remove();
-});
-
-// Runs a check on an opened page, then asserts that the page stayed silent.
-function check(name, sample, steps, options) {
-  test(name, async () => {
-    const url = pages.url(sample);
-    const { page, seen, close } = await open(browser, url, options);
-    await steps(page);
-    assert.deepEqual(seen, { console: [], errors: [], requests: [url], dialogs: [] });
-    await close();
-  });
-}
+const { check, openSample } = onSamplePages();
 
 const text = (page, selector) => page.locator(selector).first().innerText();
 const flame = (section) => section.blocks.find((block) => block.kind === "flame");
@@ -272,7 +251,7 @@ check("hostile names are text and run nothing", "hostile", async (page) => {
 });
 
 test("even a script that got in could not run or fetch", async () => {
-  const { page, seen, close } = await open(browser, pages.url("busy-poll"));
+  const { page, seen, close } = await openSample("busy-poll");
   const refused = [];
   page.on("requestfailed", (request) => refused.push(`${request.url()} ${request.failure().errorText}`));
   await page.evaluate(() => {

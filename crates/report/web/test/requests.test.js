@@ -2,30 +2,9 @@
 // Requests on the page in a browser: distributions answer the pointer, requests open into their steps, and the table of sockets
 // sorts, with the keyboard too.
 import assert from "node:assert/strict";
-import { after, before, test } from "node:test";
-import { data, launch, open, samplePages } from "./browser.js";
+import { data, onSamplePages } from "./browser.js";
 
-let pages, browser;
-
-before(async () => {
-  pages = samplePages();
-  browser = await launch();
-});
-
-after(async () => {
-  await browser?.close();
-  pages?.remove();
-});
-
-function check(name, sample, steps, options) {
-  test(name, async () => {
-    const url = pages.url(sample);
-    const { page, seen, close } = await open(browser, url, options);
-    await steps(page);
-    assert.deepEqual(seen, { console: [], errors: [], requests: [url], dialogs: [] });
-    await close();
-  });
-}
+const { check } = onSamplePages();
 
 const block = async (page, id, kind) => {
   const { sections } = await data(page);
