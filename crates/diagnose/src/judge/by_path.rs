@@ -2,11 +2,14 @@
 //! Causes that requests were seen to wait for, where the time of threads alone tells too little: idle workers beside busy ones,
 //! a few slow requests among many quick ones, a thread of which no wait for a client was seen.
 
+use std::collections::BTreeSet;
+
 use crate::case::Case;
+use crate::facts::requests::Requests;
 use crate::facts::stacks::Stacks;
 use crate::facts::waiting::links;
-use crate::judgement::paths::{Felt, is_own_sleep, stands_before_peers};
-use crate::rules::{Statement, confidence, explain};
+use crate::judgement::paths::{Felt, asks_a_peer, is_own_sleep, stands_before_peers};
+use crate::rules::{Statement, confidence, explain, slow_dependency};
 use crate::verdict::{Finding, Link, Subject};
 use crate::walk::Walk;
 use crate::walk::chains::Chain;
@@ -18,25 +21,49 @@ struct Told {
     cause: &'static str,
     is_it: fn(&Part) -> bool,
     /// Requests … for most of their time.
-    does: &'static str,
-    /// A cause that says the same more precisely, where it was found.
-    unless: &'static str,
+    does: fn(Option<&Chain>) -> String,
+    /// Whether something speaks against it, of the chains with that part of the time.
+    doubted: fn(&Case, &[&Chain]) -> bool,
+    /// Causes that say the same more precisely, where they were found.
+    unless: &'static [&'static str],
 }
 
 const TOLD: &[Told] = &[
     Told {
         cause: "user-lock-contention",
         is_it: stands_before_peers,
-        does: "wait for each other",
-        unless: "pool-exhausted",
+        does: |_| "wait for each other".into(),
+        doubted: |_, _| false,
+        unless: &["pool-exhausted"],
     },
     Told {
         cause: "sleep-in-path",
         is_it: is_own_sleep,
-        does: "wait until a thread of the service has slept",
-        unless: "",
+        does: |_| "wait until a thread of the service has slept".into(),
+        doubted: |_, _| false,
+        unless: &[],
+    },
+    Told {
+        cause: "slow-dependency",
+        is_it: asks_a_peer,
+        does: |chain| format!("wait for {}", chain.map_or_else(String::new, slow_dependency::who)),
+        doubted: |case, chains| slow_dependency::is_doubted(case, chains) || !asked_for_as_long(case, chains),
+        unless: &["pool-exhausted", "nagle-delayed-ack", "send-buffer-limited", "packet-loss"],
     },
 ];
+
+/// Of what the paths say, what the sockets have to say too.
+const AS_LONG: f64 = 0.5;
+
+/// Whether the sockets saw the target wait for those peers for about so long: paths are put together from times of different
+/// connections.
+fn asked_for_as_long(case: &Case, chains: &[&Chain]) -> bool {
+    let Ok(requests) = case.fact::<Requests>() else { return false };
+    let peers: BTreeSet<&str> = chains.iter().map(|chain| chain.links[0].who.peer.as_str()).collect();
+    let asked = requests.endpoints.iter().filter(|e| !e.accepted && peers.contains(e.name.as_str()));
+    let waited: f64 = asked.map(|e| e.response.sum_ns).sum();
+    waited * requests.scale() >= chains.iter().map(|chain| chain.ns).sum::<f64>() * AS_LONG
+}
 
 /// What was found, but for causes that were found otherwise.
 pub fn found(case: &Case, known: impl Fn(&str) -> bool) -> Vec<(Finding, Statement)> {
@@ -44,36 +71,48 @@ pub fn found(case: &Case, known: impl Fn(&str) -> bool) -> Vec<(Finding, Stateme
     // One waits for another in an interpreter that runs one at a time.
     let in_turn = case.fact::<Walk>().is_ok_and(|walk| walk.mostly_interpreter());
     let told = TOLD.iter().filter(|told| !in_turn || told.cause != "user-lock-contention");
-    let unknown = told.filter(|told| !known(told.cause) && !known(told.unless));
-    unknown.filter_map(|told| Some(finding(case, &felt, told, felt.most(told.is_it)?))).collect()
+    let unknown = told.filter(|told| !known(told.cause) && !told.unless.iter().any(|cause| known(cause)));
+    let found = |told: &Told| {
+        let (part, chains) = (felt.most(told.is_it)?, chains(&felt, told.is_it));
+        (!(told.doubted)(case, &chains)).then(|| finding(case, &felt, told, (part, &chains)))
+    };
+    unknown.filter_map(found).collect()
 }
 
-fn finding(case: &Case, felt: &Felt, told: &Told, part: f64) -> (Finding, Statement) {
+fn finding(case: &Case, felt: &Felt, told: &Told, (part, chains): (f64, &[&Chain])) -> (Finding, Statement) {
+    let longest = chains.first().copied();
+    let does = (told.does)(longest);
     let headline = format!(
-        "{} {} for {} of their response time ({} of {})",
+        "{} {does} for {} of their response time ({} of {})",
         felt.whose(),
-        told.does,
         percent(part),
         seconds(felt.mean_ns() * part / 1e9),
         seconds(felt.mean_ns() / 1e9)
     );
-    let longest = longest(felt, told.is_it);
     let stacks = case.fact::<Stacks>().ok();
     let chain = longest.zip(stacks.as_deref()).map_or_else(Vec::new, |(chain, stacks)| links(chain, stacks));
     let first = chain.first().cloned().unwrap_or_default();
     let place = first.stack.first().map_or(String::new(), |function| format!(", in {function}"));
+    let asked = longest.filter(|_| told.cause == "slow-dependency");
+    let next = asked.map(|chain| slow_dependency::next(chain, stacks.as_deref()));
+    let (advised, remedy) = next.unwrap_or_else(|| (advice(&first), explained(told.cause)));
     let finding = Finding {
         cause: told.cause.into(),
-        confidence: confidence(case, 1),
-        summary: format!("{}; for {} of it they {}{place}", felt.words(), percent(part), told.does),
-        subject: subject(longest),
+        // What is asked, the sockets saw too.
+        confidence: confidence(case, if asked.is_some() { 2 } else { 1 }),
+        summary: format!("{}; for {} of it they {does}{place}", felt.words(), percent(part)),
+        subject: asked.map_or_else(|| subject(longest), slow_dependency::subject),
         explains: felt.explains(case, part),
         evidence: felt.evidence("of it, spent on this", part),
         chain,
-        remedy: explain(told.cause).map_or(String::new(), |words| words.what_to_do.to_string()),
+        remedy,
         check: "The response times fall by this part at the same load.".into(),
     };
-    (finding, Statement::short(headline, advice(&first)))
+    (finding, Statement::short(headline, advised))
+}
+
+fn explained(cause: &str) -> String {
+    explain(cause).map_or(String::new(), |words| words.what_to_do.to_string())
 }
 
 fn advice(first: &Link) -> String {
@@ -81,12 +120,10 @@ fn advice(first: &Link) -> String {
     format!("look at the {}{place} in {}", first.waits_on, first.who)
 }
 
-/// The chain with most of it.
-fn longest(felt: &Felt, is_it: fn(&Part) -> bool) -> Option<&Chain> {
-    felt.group().parts.iter().filter(|part| is_it(part)).find_map(|part| match &part.what {
-        What::Waits(chain) => Some(&**chain),
-        _ => None,
-    })
+/// The chains of a part of the time, those with most of it first.
+fn chains<'f>(felt: &'f Felt, is_it: fn(&Part) -> bool) -> Vec<&'f Chain> {
+    let chain = |part: &'f Part| if let What::Waits(chain) = &part.what { Some(&**chain) } else { None };
+    felt.group().parts.iter().filter(|part| is_it(part)).filter_map(chain).collect()
 }
 
 fn subject(chain: Option<&Chain>) -> Subject {
@@ -154,6 +191,58 @@ mod tests {
         let ruled = verdict.ruled_out.iter().find(|ruled| ruled.cause == "sleep-in-path");
         let why = ruled.map_or("", |ruled| ruled.why.as_str());
         assert!(why.contains("followed from end to end spent 0 % of their time on it"), "{why:?} {}", verdict.headline);
+    }
+
+    /// Requests of 82 ms one after the other that ask a host for `asked` ms of it, among quick ones that are in nobody's way. Its
+    /// loop turns once more before it answers, when the connection is closed.
+    fn asking(asked: u32, by_sockets: u32) -> String {
+        let mut text = "meta host.arch=x86_64 length_ns=10e9 target.pids=[1] target.listen=[\"tcp 0.0.0.0:80\"]
+            process pid=1 listen=[\"tcp 0.0.0.0:80\"]
+            thread t_ns=10e9 pid=1 tid=1 comm=loop wall_ns=10e9 cpu_ns=9e8 blocked_ns=91e8
+            burst t_ns=10e9 length_ns=10e9
+            exchange_window t_ns=10e9 length_ns=10e9
+            frame id=1 symbol=net_rx_action module=kernel kind=kernel
+            stack id=1 frames=[1]\n"
+            .to_string();
+        for at in (0..100).map(|nth| 10 + nth * 90) {
+            let (until, end) = (at + 1 + asked, at + 82);
+            text += &format!(
+                "request t_ns={end}e6 role=accepted port=80 pid=1 began_ns={at}e6 began_tid=1 read_ns={at}e6 ended_tid=1
+                 request t_ns={until}e6 role=made peer=10.0.0.9:5432 pid=1 began_ns={}e6 began_tid=1 read_ns={until}e6 ended_tid=1
+                 wakeup t_ns={until}e6 pid=1 tid=1 comm=loop wait_ns=5e6 blocked_ns=5e6 since_ns={at}e6 waits=1 syscall=232 family=2 local_port=4000 remote_port=5432 peer=10.0.0.9 context=interrupt waker_stack=1
+                 wakeup t_ns={}e5 pid=1 tid=1 comm=loop wait_ns=3e5 blocked_ns=3e5 since_ns={until}e6 waits=1 syscall=232 family=2 local_port=4000 remote_port=5432 peer=10.0.0.9 context=interrupt waker_stack=1\n",
+                at + 1,
+                until * 10 + 4
+            );
+            for quick in (0..4).map(|nth| at + 10 + nth * 15) {
+                text += &format!(
+                    "request t_ns={quick}e6 role=accepted port=80 pid=1 began_ns={}e5 began_tid=1 read_ns={}e5 ended_tid=1\n",
+                    quick * 10 - 2,
+                    quick * 10 - 1
+                );
+            }
+        }
+        text + &format!(
+            "exchange role=accepted port=80 stage=response count=500 sum_ns=828e7 length_ns=[200000,82000000] counts=[400,100]
+             exchange role=made peer=10.0.0.9:5432 stage=response count={by_sockets} sum_ns={}e6 length_ns=[1] counts=[{by_sockets}] began={by_sockets}",
+            by_sockets * asked
+        )
+    }
+
+    #[test]
+    fn a_loop_that_serves_others_while_requests_wait_for_a_peer() {
+        let found = diagnose(&parse(&asking(80, 100)).unwrap());
+        assert_eq!(found.verdict, "slow-dependency", "{} {:?}", found.headline, found.ruled_out);
+        assert!(found.headline.contains("slow requests wait for 10.0.0.9:5432 for 9"), "{}", found.headline);
+        assert_eq!(found.findings[0].subject.socket.as_deref(), Some("10.0.0.9:5432"));
+        assert!(!found.ruled_out.iter().any(|ruled| ruled.cause == "slow-dependency"));
+    }
+
+    #[test]
+    fn a_peer_that_is_a_part_of_their_time_or_that_the_sockets_know_less_of() {
+        let verdict = |text: String| diagnose(&parse(&text).unwrap()).verdict;
+        assert_ne!(verdict(asking(20, 100)), "slow-dependency", "its answers come long before those of the target");
+        assert_ne!(verdict(asking(80, 20)), "slow-dependency", "it was asked for less");
     }
 
     #[test]

@@ -106,6 +106,13 @@ fn waits_for_others(part: &Part) -> bool {
     chain.links.iter().any(|link| asked(&link.who)) || !chain.end.name().is_empty() && chain.end.pid != own
 }
 
+/// Whether the thread that had the request waited for an answer over a connection; the time in which its turn to ask had not come
+/// is none.
+pub(crate) fn asks_a_peer(part: &Part) -> bool {
+    let of_peer = |who: &Who| who.fd_kind != DNS && !who.peer.is_empty();
+    !part.before && chain(part).is_some_and(|chain| of_peer(&chain.links[0].who))
+}
+
 /// Whether a thread waited for another one of its kind, as before a lock or for one of a few permits. (One that waits for work
 /// that it gave away waits for a thread of another kind.)
 pub(crate) fn stands_before_peers(part: &Part) -> bool {
@@ -149,6 +156,11 @@ pub(crate) fn telling(case: &Case) -> Option<Arc<RequestPaths>> {
     tells.then_some(paths)
 }
 
+/// Whether a cause is something that threads wait for, so that requests may be seen not to.
+pub(crate) fn are_waits(cause: &str) -> bool {
+    TOLD.iter().any(|told| told.cause == cause)
+}
+
 /// Why a cause is none for the requests, if that can be told: they hardly waited for it.
 pub(crate) fn not_for_requests(case: &Case, cause: &str) -> Option<f64> {
     let told = TOLD.iter().find(|told| told.cause == cause)?;
@@ -157,6 +169,15 @@ pub(crate) fn not_for_requests(case: &Case, cause: &str) -> Option<f64> {
     let unseen = all.share(|part| matches!(part.what, What::Inside { .. } | What::Awake { kind: Kind::Unseen, .. }));
     let (part, slow) = (all.share(told.is_it), slow(case, &paths).map_or(0.0, |slow| slow.share(told.is_it)));
     ((unseen <= MOST_UNSEEN || (told.is_seen)(case)) && part.max(slow) < told.least).then_some(part)
+}
+
+/// The label whose requests have most of the CPU time that requests take, and how much of it, if one has most.
+pub(crate) fn label_on_cpu(case: &Case) -> Option<(String, f64)> {
+    let paths = case.fact::<RequestPaths>().ok()?;
+    let busiest = paths.busiest()?;
+    let first = &busiest.labels.first().filter(|_| busiest.labels.len() > 1)?.label;
+    let part = busiest.on_cpu(first)?;
+    (part >= MIN_SHARE).then(|| (first.clone(), part))
 }
 
 /// The slow requests, where a few take much longer than most and make a good part of what clients wait.

@@ -148,6 +148,24 @@ fn doubt(case: &Case, who: &str, chains: &[&Chain], ns: f64) -> Option<String> {
         .then(|| format!("{waited}, and what that one did meanwhile was not seen: {}", look_there(chains[0])))
 }
 
+/// Whom a chain waits for first: process, or address.
+pub(crate) fn who(chain: &Chain) -> String {
+    let name = chain.links.get(1).map_or_else(|| chain.end.name(), |link| link.who.name());
+    if name.is_empty() { chain.links[0].who.peer.clone() } else { name }
+}
+
+/// Whether something speaks for whoever is asked in these chains, of which the first has most of the time.
+pub(crate) fn is_doubted(case: &Case, chains: &[&Chain]) -> bool {
+    let Some(first) = chains.first() else { return true };
+    doubt(case, &who(first), chains, sum(chains.iter().copied())).is_some()
+}
+
+/// The next step and the remedy, for a chain.
+pub(crate) fn next(chain: &Chain, stacks: Option<&Stacks>) -> (String, String) {
+    let timer = stacks.and_then(|stacks| timer(chain, stacks));
+    (advice(chain, timer), remedy(chain, timer))
+}
+
 /// In how many of the connections to a peer in which an answer was owed, part of the question stood unsent, if in many.
 fn held_back(case: &Case, peer: &str) -> Option<f64> {
     let held_back = case.fact::<Connections>().ok()?.held_back(peer);
@@ -286,10 +304,7 @@ fn finding(
             percent(waiting.share(ns)),
             what_it_does(first)
         ),
-        subject: Subject {
-            socket: Some(first.links[0].who.peer.clone()).filter(|peer| !peer.is_empty()),
-            ..subject(first)
-        },
+        subject: subject(first),
         explains: Explains { share: waiting.share(ns), of: "active time".into(), seconds: ns / 1e9 },
         evidence: rows(waiting, who, first, (ns, followed), of_answers),
         chain: links(first, &stacks),
@@ -299,8 +314,13 @@ fn finding(
     })
 }
 
-/// Where the chain ends: who computes, or the last one who waits.
-fn subject(chain: &Chain) -> Subject {
+/// Where the chain ends, who computes or the last one who waits, and through which connection it was asked.
+pub(crate) fn subject(chain: &Chain) -> Subject {
+    let socket = Some(chain.links[0].who.peer.clone()).filter(|peer| !peer.is_empty());
+    Subject { socket, ..at_end(chain) }
+}
+
+fn at_end(chain: &Chain) -> Subject {
     let (end, last) = (&chain.end, chain.links.last().filter(|_| chain.links.len() > 1));
     match (end.kind, last) {
         (Kind::OnCpu | Kind::RunQueue | Kind::Unseen, _) => {

@@ -9,6 +9,7 @@
 
 mod back;
 mod exemplars;
+mod owned;
 #[cfg(test)]
 mod tests;
 mod tree;
@@ -21,7 +22,7 @@ use recording::tables::{Request, Wakeup};
 use super::context::Context;
 use super::ends::Ends;
 use super::timelines::Timelines;
-use super::{Walk, chains};
+use super::{Kind, Walk, chains};
 use crate::answer::Gap;
 use crate::case::{Case, Fact};
 use crate::facts::requests::slow_from_ns;
@@ -64,8 +65,29 @@ pub struct Paths {
     pub tail: Group,
     /// The slowest.
     pub worst: Group,
+    /// By what was asked, where they have labels; those first that had most CPU time.
+    pub labels: Vec<OfLabel>,
     /// A few of them one by one.
     pub exemplars: Vec<Exemplar>,
+}
+
+impl Paths {
+    /// Of the CPU time of all requests with a label, what those with this one have; none where none were followed.
+    pub fn on_cpu(&self, label: &str) -> Option<f64> {
+        let of = self.labels.iter().find(|of| of.label == label)?;
+        Some(share(of.on_cpu_ns, self.labels.iter().map(|of| of.on_cpu_ns).sum()))
+    }
+}
+
+/// Requests of one label.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct OfLabel {
+    /// `GET /items/*`.
+    pub label: String,
+    /// How many.
+    pub requests: u64,
+    /// For how long threads were on a CPU for them, ns.
+    pub on_cpu_ns: f64,
 }
 
 /// The paths by port, the one with most requests first.
@@ -139,8 +161,26 @@ fn paths(walk: &Walk, back: &mut Back<'_, '_>, port: u32, mut requests: Vec<&Req
         slow: group(at(0.99).min(number - 1), number),
         tail: group(tail, number),
         worst: group(number - 1, number),
+        labels: by_label(walk, back, &requests),
         exemplars: exemplars::of(walk, back, &requests),
     }
+}
+
+/// The CPU time of each label.
+fn by_label(walk: &Walk, back: &mut Back<'_, '_>, requests: &[&Request]) -> Vec<OfLabel> {
+    let mut trees: BTreeMap<&str, Tree> = BTreeMap::new();
+    for request in requests.iter().filter(|request| !request.label.is_empty()) {
+        back.walk(request, trees.entry(&request.label).or_default());
+    }
+    let of = |(label, tree): (&str, Tree)| {
+        let group = tree.group(|nodes| chains::of_nodes(walk, nodes));
+        let on_cpu = |part: &&Part| !part.before && matches!(part.what, What::Awake { kind: Kind::OnCpu, .. });
+        let on_cpu_ns = group.parts.iter().filter(on_cpu).map(|part| part.ns).sum();
+        OfLabel { label: label.to_string(), requests: group.requests, on_cpu_ns }
+    };
+    let mut labels: Vec<OfLabel> = trees.into_iter().map(of).collect();
+    labels.sort_by(|a, b| b.on_cpu_ns.total_cmp(&a.on_cpu_ns));
+    labels
 }
 
 /// What they asked, most first.

@@ -109,6 +109,9 @@ struct OnePath<'p, 'a, 'r> {
 impl OnePath<'_, '_, '_> {
     /// Explains the time before `at`, back to where somebody else had the request or the same thread began to wait.
     fn step(&mut self, at: At) -> At {
+        if let Some(question) = self.whole.own_question(self.request, (self.read, at.ns)) {
+            return self.asked(At { tid: question.ended_tid, ..at }, question);
+        }
         let woken = self.context.timelines.last_wait(at.tid, at.ns).filter(|wait| wait.end() > self.read);
         let since = woken.map_or(self.read, Wait::end);
         if let Some(question) = self.whole.question(at.tid, (self.read, at.ns)).filter(|q| q.read_ns as f64 >= since) {

@@ -145,6 +145,10 @@ impl Part {
         let what = match &self.what {
             What::Awake { kind: Kind::OnCpu, .. } => format!("{}on a CPU", of(" ")),
             What::Awake { kind, .. } => format!("{}{}", of(": "), kind.words()),
+            // What a client sent ends its wait at once: that is no wait of the request's.
+            What::Waits(chain) if chain.end.kind == Kind::Client && chain.links.len() == 1 => {
+                format!("{}{}", of(": "), if self.before { "waking up" } else { "more of what the client sends" })
+            }
             What::Waits(chain) => format!("{}{}", of(" in "), waits(chain, end_words)),
             What::Inside { computing: true, .. } => format!("inside{inside}, while its threads computed"),
             What::Inside { .. } => format!("inside{inside}, where the kernel sees no wait"),

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use recording::tables::{Burst, Request};
 
+use super::owned::Owned;
 use crate::case::Case;
 
 /// Requests and questions, by who had to do with them.
@@ -13,6 +14,8 @@ pub struct Whole<'r> {
     pub asked: Vec<&'r Request>,
     /// Questions of the target's, by the thread that read the answer, in the order of that.
     questions: BTreeMap<u32, Vec<&'r Request>>,
+    /// The same, by whom they were asked for.
+    owned: Owned<'r>,
     /// When a thread read or answered any request of a client.
     moments: BTreeMap<u32, Vec<u64>>,
     /// When a process answered any.
@@ -32,6 +35,7 @@ impl<'r> Whole<'r> {
         let in_burst =
             |request: &Request| bursts.iter().any(|(from, to)| *from <= request.began_ns && request.t_ns <= *to);
         let (asked, made): (Vec<&Request>, Vec<&Request>) = rows.iter().partition(|row| row.role == "accepted");
+        let owned = Owned::new(&asked, &made);
         let mut questions: BTreeMap<u32, Vec<&Request>> = BTreeMap::new();
         made.into_iter().for_each(|row| questions.entry(row.ended_tid).or_default().push(row));
         questions.values_mut().for_each(|of_thread| of_thread.sort_by_key(|row| row.read_ns));
@@ -53,7 +57,7 @@ impl<'r> Whole<'r> {
             .for_each(|times| times.sort_unstable());
         let mut asked: Vec<&Request> = asked.into_iter().filter(|row| in_burst(row)).collect();
         asked.sort_by_key(|row| row.t_ns);
-        Self { asked, questions, moments, answers, by_thread }
+        Self { asked, questions, owned, moments, answers, by_thread }
     }
 
     /// The question of which a thread read the answer last within a span, if it was asked then too.
@@ -62,6 +66,11 @@ impl<'r> Whole<'r> {
         let next = of_thread.partition_point(|row| row.read_ns as f64 <= until);
         let last = of_thread.get(next.checked_sub(1)?)?;
         (last.began_ns as f64 >= from && last.read_ns as f64 > from).then_some(*last)
+    }
+
+    /// The last question of a request of which the answer was read within a span, if it was asked then too.
+    pub fn own_question(&self, request: &Request, span: (f64, f64)) -> Option<&'r Request> {
+        self.owned.last(request, span)
     }
 
     /// When a thread last had to do with some request of a client within a span, both ends left out.
