@@ -33,8 +33,12 @@ mod cpu_quota;
 mod dns_stall;
 #[path = "../scenarios/fd-limit/scenario.rs"]
 mod fd_limit;
+#[path = "../scenarios/few-slow/scenario.rs"]
+mod few_slow;
 #[path = "../scenarios/flock/scenario.rs"]
 mod flock;
+#[path = "../scenarios/fresh-upstream/scenario.rs"]
+mod fresh_upstream;
 #[path = "../scenarios/frozen-clients/scenario.rs"]
 mod frozen_clients;
 #[path = "../scenarios/frozen-service/scenario.rs"]
@@ -55,6 +59,8 @@ mod gc_pause_node;
 mod go_json_saturated;
 #[path = "../scenarios/go-small-gc/scenario.rs"]
 mod go_small_gc;
+#[path = "../scenarios/hanging-requests/scenario.rs"]
+mod hanging_requests;
 #[path = "../scenarios/hidden-queue/scenario.rs"]
 mod hidden_queue;
 #[path = "../scenarios/hot-code/scenario.rs"]
@@ -163,6 +169,7 @@ pub static ALL: &[&Scenario] = &[
     &gc_pause_java::SCENARIO,
     &gc_pause_node::SCENARIO,
     &three_tiers::SCENARIO,
+    &hanging_requests::SCENARIO,
     &hidden_queue::SCENARIO,
     &interpreter_lock::SCENARIO,
     &loop_sleeps::SCENARIO,
@@ -184,6 +191,7 @@ pub static ALL: &[&Scenario] = &[
     &dns_stall::SCENARIO,
     &major_faults::SCENARIO,
     &mmap_lock::SCENARIO,
+    &few_slow::SCENARIO,
     &flock::SCENARIO,
     &fuse_slow::SCENARIO,
     &stopped::SCENARIO,
@@ -197,6 +205,7 @@ pub static ALL: &[&Scenario] = &[
     &slow_start::SCENARIO,
     &slow_start_idle::SCENARIO,
     &churn::SCENARIO,
+    &fresh_upstream::SCENARIO,
     &frozen_clients::SCENARIO,
     &frozen_service::SCENARIO,
     &row_lock::SCENARIO,

@@ -11,6 +11,7 @@ pub mod errors;
 pub mod file_locks;
 pub mod file_systems;
 pub mod handshakes;
+pub mod hanging;
 pub mod host;
 pub mod kernel_locks;
 pub mod labels;

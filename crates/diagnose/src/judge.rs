@@ -7,16 +7,17 @@ use std::collections::BTreeMap;
 
 use recording::{Recording, tables};
 
-use crate::answer::{Gap, Host, Reason, RequestTimes, RuledOut, SCHEMA, TOOL, Target, Window};
+use crate::answer::{Gap, HangingTimes, Host, Reason, RequestTimes, RuledOut, SCHEMA, TOOL, Target, Window};
 use crate::case::Case;
+use crate::facts::hanging::AllHanging;
 use crate::facts::labels::Labels;
 use crate::facts::limits::Limits;
 use crate::facts::quality::Quality;
 use crate::facts::requests::Requests;
 use crate::facts::sending::Sending;
-use crate::judgement::paths;
+use crate::judgement::{hanging, paths};
 use crate::ledger::threads::Threads;
-use crate::remarks::{self, Remark, hidden_queues, inner_queues, largest_line, own_clients, slo, unnamed};
+use crate::remarks::{self, Remark, hidden_queues, inner_queues, largest_line, own_clients, slo, slow_label, unnamed};
 use crate::rules::{Check, NotIt, Outcome, RULES, Statement};
 use crate::statistics::ratio;
 use crate::verdict::{Finding, Ledger, Symptom, Verdict};
@@ -48,6 +49,7 @@ pub fn judge(case: &Case<'_>) -> Verdict {
         asked.accusing(case);
     }
     let (mut verdict, mut statement) = asked.outcome(case);
+    name_slow(case, &verdict, &mut statement);
     if let Some(missed) = slo::missed(case) {
         verdict = slo::tell(case, missed, verdict, &mut statement);
     }
@@ -83,11 +85,24 @@ pub fn judge(case: &Case<'_>) -> Verdict {
     }
 }
 
+/// Adds which requests are slow, where something is wrong and they have labels.
+fn name_slow(case: &Case, verdict: &str, statement: &mut Statement) {
+    if let Some(slow) = slow_label::headline(case).filter(|_| verdict != "healthy") {
+        statement.headline += &format!("; {slow}");
+    }
+}
+
 fn requests(case: &Case) -> Vec<RequestTimes> {
     let Ok(requests) = case.fact::<Requests>() else { return Vec::new() };
     let (sending, paths) = (case.fact::<Sending>().ok(), case.fact::<RequestPaths>().ok());
     let labels = case.fact::<Labels>().ok();
-    RequestTimes::all(&requests, sending.as_deref(), paths.as_deref(), labels.as_deref())
+    let mut times = RequestTimes::all(&requests, sending.as_deref(), paths.as_deref(), labels.as_deref());
+    let all = case.fact::<AllHanging>().ok();
+    for (times, endpoint) in times.iter_mut().zip(&requests.endpoints).filter(|(_, endpoint)| endpoint.accepted) {
+        let at_port = all.as_ref().and_then(|all| all.ports.get(&endpoint.port));
+        times.hanging = at_port.filter(|at| hanging::are_many(at)).map(HangingTimes::of);
+    }
+    times
 }
 
 /// Answers of the rules so far.
@@ -117,16 +132,17 @@ impl Asked {
         self.ruled_out.sort_by_key(|ruled| !ruled.could_be);
     }
 
-    /// A finding stands unless requests were seen not to wait for it.
+    /// A finding stands unless requests were seen not to wait for it, or those that hang are not explained by it.
     fn found(&mut self, case: &Case, finding: Finding, said: Statement) {
-        let Some(part) = paths::not_for_requests(case, &finding.cause) else {
+        let followed = paths::not_for_requests(case, &finding.cause).map(|part| {
+            let part = percent(part);
+            format!("threads waited for it, but requests that were followed from end to end spent {part} of their time on it")
+        });
+        let hang = || hanging::not_for(case, &finding).filter(|_| paths::are_waits(&finding.cause));
+        let Some(why) = followed.or_else(hang) else {
             return self.findings.push((finding, said));
         };
-        let why = format!(
-            "threads waited for it, but requests that were followed from end to end spent {} of their time on it: {}",
-            percent(part),
-            said.headline
-        );
+        let why = format!("{why}: {}", said.headline);
         self.rule_out(&finding.cause, NotIt { why, could_be: true, reason: Reason::Explained, measured: None });
     }
 

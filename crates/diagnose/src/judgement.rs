@@ -6,6 +6,7 @@ pub(crate) mod churn;
 pub(crate) mod errors;
 pub(crate) mod full;
 pub(crate) mod handshakes;
+pub(crate) mod hanging;
 pub(crate) mod holders;
 pub(crate) mod limited;
 pub(crate) mod meanwhile;

@@ -17,6 +17,7 @@ pub(crate) mod own_clients;
 pub(crate) mod own_queue;
 pub(crate) mod response_times;
 pub(crate) mod slo;
+pub(crate) mod slow_label;
 pub(crate) mod standing;
 pub(crate) mod unnamed;
 

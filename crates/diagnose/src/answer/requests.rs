@@ -6,11 +6,12 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::facts::hanging::Hanging;
 use crate::facts::labels::{Labelled, Labels, Place};
 use crate::facts::requests::{Endpoint, Lengths, Requests};
 use crate::facts::sending::{PerExchange, Sending};
 use crate::statistics::{ratio, share};
-use crate::walk::paths::{Group, Part, RequestPaths};
+use crate::walk::paths::{Group, Part, Paths, RequestPaths};
 
 /// The exchanges at one port of the target's, or with one peer that it asks. An exchange lasts from the first byte of what is
 /// asked to the first byte of the answer: mostly one request, of a pipeline several.
@@ -24,6 +25,10 @@ pub struct RequestTimes {
     pub exchanges: u64,
     /// Closed before an answer.
     pub unanswered: u64,
+    /// Requests that got no answer in the window, for so long that response times do not tell how clients fare; left out = hardly
+    /// any. Long polls and what clients send without wanting an answer look the same.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hanging: Option<HangingTimes>,
     /// Several requests are often under way on one connection at once, or they are uploads: then the times are those of the
     /// whole of it.
     pub mixed: bool,
@@ -53,6 +58,21 @@ pub struct RequestTimes {
     pub slowest: Option<Slowest>,
 }
 
+/// Requests without an answer.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
+pub struct HangingTimes {
+    /// At a time, on average.
+    pub connections: f64,
+    /// For how long their clients had waited, on average over the looks at them.
+    pub seconds: f64,
+}
+
+impl HangingTimes {
+    pub(crate) fn of(hanging: &Hanging) -> Self {
+        Self { connections: hanging.connections, seconds: hanging.owed_ns / 1e9 }
+    }
+}
+
 /// Requests of one label.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 pub struct LabelTimes {
@@ -69,6 +89,9 @@ pub struct LabelTimes {
     pub seconds: Quantiles,
     /// Of the time of all requests of the endpoint, 0 to 1.
     pub share: f64,
+    /// Of the CPU time of all labelled requests that were followed from end to end, 0 to 1; left out where none were.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cpu_share: Option<f64>,
 }
 
 /// A single request.
@@ -136,8 +159,9 @@ impl RequestTimes {
     }
 
     /// The same, with the times by label.
-    fn labelled(self, labels: Option<&Place>) -> Self {
+    fn labelled(self, labels: Option<&Place>, paths: Option<&Paths>) -> Self {
         let Some(place) = labels else { return self };
+        let on_cpu = |label: &str| paths.and_then(|paths| paths.on_cpu(label));
         let of = |labelled: &Labelled| LabelTimes {
             label: labelled.label.clone(),
             protocol: labelled.protocol.clone(),
@@ -145,6 +169,7 @@ impl RequestTimes {
             sampled: labelled.seen as u64,
             seconds: Quantiles::of(&labelled.lengths),
             share: place.share_of_time(labelled),
+            cpu_share: on_cpu(&labelled.label),
         };
         let unlabelled = place.unlabelled.iter().map(|(why, count)| (why.clone(), share(*count, place.count)));
         Self { endpoints: place.labels.iter().map(of).collect(), unlabelled: unlabelled.collect(), ..self }
@@ -166,7 +191,7 @@ impl RequestTimes {
                 slowest: paths.and_then(|at| slowest(&at.worst)),
                 ..Self::of(endpoint, requests.stood_in_queue(endpoint), each(endpoint))
             };
-            times.labelled(labels.and_then(|labels| labels.of(endpoint.accepted, &endpoint.name)))
+            times.labelled(labels.and_then(|labels| labels.of(endpoint.accepted, &endpoint.name)), paths)
         };
         requests.endpoints.iter().map(of).collect()
     }

@@ -12,7 +12,7 @@ use crate::statistics::{ratio, share};
 
 /// Exchanges of a label that were looked at, from which on their mean says something: of fewer, one that was unlucky would
 /// come first.
-const ENOUGH: f64 = 5.0;
+pub(crate) const ENOUGH: f64 = 5.0;
 
 /// All requests of one label.
 #[derive(Clone, Debug, Default)]

@@ -53,6 +53,11 @@ impl Lengths {
         self.bins.iter().map(&mut share_of).collect()
     }
 
+    /// Lengths, ns, and how many are of each.
+    pub fn counts(&self) -> impl Iterator<Item = (f64, f64)> + '_ {
+        self.bins.iter().map(|(length_ns, count)| (*length_ns as f64, *count as f64))
+    }
+
     /// On average, ns.
     pub fn mean_ns(&self) -> f64 {
         ratio(self.sum_ns, self.count)

@@ -44,7 +44,11 @@ pub(crate) fn tail(case: &Case) -> Option<Remark> {
         false => "They are another kind of request, or something inside the service holds a few of them",
     };
     Some(Remark {
-        headline: format!("{of_all} of the answers take {from} or longer, half {} at most", seconds(half_ns / 1e9)),
+        headline: format!(
+            "{of_all} of the answers take {from} or longer ({} on average), half {} at most",
+            seconds(slow.mean_ns / 1e9),
+            seconds(half_ns / 1e9)
+        ),
         advice: Some(format!("find out what the answers that take {from} or longer have in common")),
         detail: format!(
             "{of_all} of the answers at {} took {from} or longer, which is {} of all the time that its clients waited. {held}.{}",
@@ -88,7 +92,10 @@ mod tests {
             );
             tail(&Case::new(&parse(&text).unwrap())).map(|remark| remark.headline)
         };
-        assert_eq!(tail(50, 200_000_000).unwrap(), "1.0 % of the answers take 10 ms or longer, half 500 µs at most");
+        assert_eq!(
+            tail(50, 200_000_000).unwrap(),
+            "1.0 % of the answers take 10 ms or longer (200 ms on average), half 500 µs at most"
+        );
         assert!(tail(4, 200_000_000).is_none(), "too few");
         assert!(tail(50, 9_000_000).is_none(), "nobody feels it");
         assert!(tail(25, 12_000_000).is_none(), "a small part of the time");

@@ -8,7 +8,7 @@ use crate::facts::limits::Limits;
 use crate::facts::profile::{Place, Profile};
 use crate::facts::stacks::Stacks;
 use crate::judgement::full::FULL;
-use crate::judgement::paths::Felt;
+use crate::judgement::paths::{Felt, label_on_cpu};
 use crate::verdict::{Finding, Subject};
 use crate::walk::Kind;
 use crate::walk::paths::{Part, What};
@@ -67,11 +67,14 @@ fn check(case: &Case) -> Checked {
         seconds(felt.mean_ns() / 1e9)
     );
     let function = function(case, (pid, tid));
-    let place = function.as_deref().map_or("what it computes for long".to_string(), short);
+    let place = function.clone().unwrap_or_else(|| "what it computes for long".to_string());
+    let asked = label_on_cpu(case).map_or_else(String::new, |(label, part)| {
+        format!(": {label} has {} of the CPU time that requests take", percent(part))
+    });
     found(
         finding(case, &felt, (pid, tid, comm), (part, busy), function),
         headline,
-        format!("take {place} out of the loop"),
+        format!("take {place} out of the loop{asked}"),
     )
 }
 

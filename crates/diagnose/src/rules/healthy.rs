@@ -40,7 +40,7 @@ fn check(case: &Case, _: &[Gap]) -> Option<Statement> {
     };
     let remarks: Vec<Remark> = REMARKS.iter().filter_map(|remark| remark(case)).collect();
     let is_idle = idle::is_idle(case);
-    let found = if is_idle { idle::headline(case) } else { "nothing that was measured explains lost time".to_string() };
+    let found = if is_idle { idle::headline(case) } else { "no cause of lost time was found".to_string() };
     let advised = remarks.iter().find_map(|remark| remark.advice.clone());
     Some(Statement {
         headline: format!("{found}{}", remarks::headlines(&remarks)),
@@ -93,11 +93,15 @@ fn advice(next: Option<Next>, limits: &Limits) -> String {
     };
     // No multiple of this load is promised: a service that waits for a lock has no room at all.
     match by_target {
-        part if part >= 0.5 => format!("next limit of what was measured: {what}, {} used{quota}", percent(used)),
+        part if part >= 0.5 => format!("nothing now; what fills up first is {what}, {} used{quota}", percent(used)),
         part if used >= FULL => {
-            format!("{what} are {} used, and {} of that is its use{quota}", percent(used), percent(part))
+            format!("nothing here; {what} are {} used, but {} of that is its use{quota}", percent(used), percent(part))
         }
-        part => format!("next limit: {what}, {} used, {} of that by it{quota}", percent(used), percent(part)),
+        part => format!(
+            "nothing now; what fills up first is {what}, {} used, {} of that by it{quota}",
+            percent(used),
+            percent(part)
+        ),
     }
 }
 
@@ -143,7 +147,7 @@ mod tests {
             "{}",
             s.detail
         );
-        assert_eq!(s.advice, "next limit of what was measured: thread loop (tid 1), 25 % used");
+        assert_eq!(s.advice, "nothing now; what fills up first is thread loop (tid 1), 25 % used");
     }
 
     #[test]
@@ -162,7 +166,7 @@ mod tests {
             counter source=proc/stat entity=cpu0 name=user_ns value=0\ncounter t_ns=9 source=proc/stat entity=cpu0 name=user_ns value=8e8
             counter source=proc/stat entity=cpu0 name=idle_ns value=0\ncounter t_ns=9 source=proc/stat entity=cpu0 name=idle_ns value=2e8";
         let advice = stated(&RULE, text, &[]).unwrap().advice;
-        assert_eq!(advice, "next limit: the CPUs it may use, 80 % used, 1.2 % of that by it");
+        assert_eq!(advice, "nothing now; what fills up first is the CPUs it may use, 80 % used, 1.2 % of that by it");
     }
 
     #[test]
@@ -176,7 +180,7 @@ mod tests {
         };
         assert_eq!(
             stated(&RULE, &text(2e7), &[]).unwrap().advice,
-            "next limit of what was measured: thread loop (tid 1), 2.0 % used; its CPU quota of 2.00 CPUs, 1.0 % used"
+            "nothing now; what fills up first is thread loop (tid 1), 2.0 % used; its CPU quota of 2.00 CPUs, 1.0 % used"
         );
         assert!(stated(&RULE, &text(0.0), &[]).unwrap().advice.ends_with("; its CPU quota of 2.00 CPUs, 0 % used"));
     }

@@ -3,6 +3,7 @@
 
 use super::{Check, Explain, Rule, Statement, slow_dependency};
 
+mod few;
 mod interpreter;
 mod standing;
 
@@ -13,7 +14,7 @@ use crate::facts::host::HostRank;
 use crate::facts::quality::Quality;
 use crate::facts::stopped::Stopped;
 use crate::facts::waiting::{Waiting, little, wait_ns};
-use crate::judgement::errors;
+use crate::judgement::{errors, hanging};
 use crate::ledger::threads::Threads;
 use crate::statistics::share;
 use crate::walk::DNS;
@@ -64,7 +65,7 @@ fn check(case: &Case, gaps: &[Gap]) -> Option<Statement> {
     }
     let missing = missing(case, gaps);
     if missing.is_empty() {
-        let asked = [held, failing, scattered, standing::check];
+        let asked = [held, failing, hanging, scattered, standing::check, few::check];
         return asked.into_iter().find_map(|check| check(case));
     }
     if let ([_], [gap]) = (&missing[..], gaps) {
@@ -166,6 +167,11 @@ fn failing(case: &Case) -> Option<Statement> {
             others.collect::<String>()
         ),
     })
+}
+
+/// Requests that hang: what little its threads did meanwhile says nothing of them.
+fn hanging(case: &Case) -> Option<Statement> {
+    hanging::unexplained(case).and_then(|_| standing::check(case))
 }
 
 /// A service that waited most of the time, but for several things, of which none was enough for an accusation.

@@ -50,7 +50,7 @@ static KNOWN: &[Opaque] = &[
     Opaque {
         name: "Node.js",
         what: "callbacks and promises that wait for their turn or for somebody",
-        look: "node --cpu-prof, or kill -USR1 PID and chrome://inspect",
+        look: "kill -USR1 PID, then chrome://inspect (its profiler, and async stack traces at a breakpoint)",
         signs: &[("node::", ""), ("uv_run", "node"), ("v8::", "node")],
     },
     Opaque {

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Response times by what was asked, the slowest first, where labels were wanted.
 
+use std::ops::Range;
+
 use diagnose::facts::labels::{Labelled, Labels, Place};
+use diagnose::walk::paths::{Paths, RequestPaths};
 
 use crate::numbers;
 use crate::section::{Block, Column, Section, Terminal, Tone};
@@ -20,49 +23,56 @@ const FEW: f64 = 0.01;
 pub fn view(material: &Material<'_>) -> Option<Section> {
     let labels = material.case.fact::<Labels>().ok()?;
     let seconds = material.case.fact::<diagnose::facts::requests::Requests>().ok()?.followed_ns / 1e9;
+    let paths = material.case.fact::<RequestPaths>().ok();
+    let cpu = paths.as_ref().and_then(|paths| paths.busiest()).filter(|paths| !paths.labels.is_empty());
     let draw = |places: usize, most: usize| -> Vec<Block> {
-        labels.places.iter().take(places).flat_map(|place| of(place, seconds, most)).collect()
+        labels.places.iter().take(places).flat_map(|place| of(place, cpu, seconds, most)).collect()
     };
     let mut blocks = draw(usize::MAX, LONG);
     let told = blocks.len();
     let more = labels.places.iter().filter(|place| place.labels.len() > LONG);
-    blocks.extend(more.map(|place| table(place, seconds, LONG, usize::MAX).folded()));
+    blocks.extend(more.map(|place| table(place, cpu, seconds, LONG..usize::MAX).folded()));
     let section = Section::new("endpoints", "Slow by endpoint", blocks, Terminal::First(told));
     Some(section.kept_as(draw(SHORT.0, SHORT.1)))
 }
 
-fn of(place: &Place, seconds: f64, most: usize) -> Vec<Block> {
+fn of(place: &Place, cpu: Option<&Paths>, seconds: f64, most: usize) -> Vec<Block> {
     let mut blocks = Vec::new();
     if !place.labels.is_empty() {
-        blocks.push(table(place, seconds, 0, most));
+        blocks.push(table(place, cpu, seconds, 0..most));
     }
     blocks.extend(note(place));
     blocks
 }
 
-fn table(place: &Place, seconds: f64, from: usize, most: usize) -> Block {
+fn table(place: &Place, cpu: Option<&Paths>, seconds: f64, range: Range<usize>) -> Block {
+    let cpu = cpu.filter(|paths| place.accepted && place.name.ends_with(&format!(":{}", paths.port)));
     let name = place.name.trim_start_matches("tcp ");
-    let title = if place.accepted { format!("asked at {name}") } else { format!("it asks {name}") };
-    let heads = [title.as_str(), "a second", "mean", "p50", "p99", "of the time"];
-    let columns = heads.iter().enumerate().map(|(at, head)| match at {
+    let title = if place.accepted { name.to_owned() } else { format!("it asks {name}") };
+    let heads = [title.as_str(), "a second", "p50", "p99", "mean", "of waits", "of CPU"];
+    let heads = heads.iter().take(if cpu.is_some() { heads.len() } else { heads.len() - 1 });
+    let columns = heads.enumerate().map(|(at, head)| match at {
         0 => Column::left(head),
         _ => Column::right(head),
     });
-    let rows = place.labels.iter().skip(from).take(most).map(|labelled| row(place, labelled, seconds));
+    let rows = place.labels.get(range.start..range.end.min(place.labels.len())).unwrap_or_default();
+    let rows = rows.iter().map(|labelled| row(place, cpu, labelled, seconds));
     Block::Table { title: String::new(), columns: columns.collect(), rows: rows.collect() }
 }
 
-fn row(place: &Place, labelled: &Labelled, seconds: f64) -> Vec<String> {
+fn row(place: &Place, cpu: Option<&Paths>, labelled: &Labelled, seconds: f64) -> Vec<String> {
     let time = |ns: f64| numbers::seconds(ns / 1e9);
     let lengths = &labelled.lengths;
-    vec![
+    let on_cpu = |paths: &Paths| paths.on_cpu(&labelled.label).map_or_else(String::new, numbers::share);
+    let cells = [
         labelled.label.clone(),
         numbers::number((lengths.count / seconds.max(1e-9) * 10.0).round() / 10.0),
-        time(lengths.mean_ns()),
         time(lengths.quantile_ns(0.5)),
         time(lengths.quantile_ns(0.99)),
+        time(lengths.mean_ns()),
         numbers::share(place.share_of_time(labelled)),
-    ]
+    ];
+    cells.into_iter().chain(cpu.map(on_cpu)).collect()
 }
 
 /// What the table rests on, and what is not in it.
@@ -115,7 +125,7 @@ mod tests {
              label t_ns=1 role=accepted port=80 protocol=tls seen=25 count=50 sum_ns=100e6 length_ns=[2000000] counts=[50]";
         let section = section(view, text).unwrap();
         let table = &tables(&section)[0];
-        assert_eq!(table[0][0], "asked at 0.0.0.0:80");
+        assert_eq!(table[0][0], "0.0.0.0:80");
         assert_eq!(table[1], ["GET /slow", "5", "20.0 ms", "20.0 ms", "20.0 ms", "50.0 %"]);
         assert_eq!(table[2][0], "GET /fast");
         let Some(Block::Text { text, .. }) = section.blocks.last() else { panic!("no note") };

@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use diagnose::ledger::threads::Lines;
-use diagnose::verdict::{Verdict, Window};
+use diagnose::verdict::{Explains, Verdict, Window};
 
 use crate::numbers;
 use crate::printable;
@@ -83,6 +83,7 @@ fn how_much(verdict: &Verdict) -> String {
     let size = numbers::quantity(symptom.value, &symptom.unit);
     let measured = match symptom.kind.as_str() {
         "" | "none-seen" => None,
+        "response-time" if cores(verdict) < FEW_CORES => None,
         "response-time" => Some(format!("it used {}", numbers::quantity(cores(verdict), "cores"))),
         "cpu" => Some(match symptom.baseline {
             None => format!("it used {size}"),
@@ -90,30 +91,42 @@ fn how_much(verdict: &Verdict) -> String {
         }),
         kind => Some(format!("{} is {size}", kind.replace('-', " "))),
     };
-    match (verdict.findings.first(), measured) {
-        (Some(finding), measured) => {
-            let explains = &finding.explains;
-            let (share, time) = (numbers::share(explains.share), numbers::seconds(explains.seconds));
-            let symptom: Vec<String> = answers(verdict).into_iter().chain(measured).collect();
+    let symptom: Vec<String> = answers(verdict).into_iter().chain(measured).collect();
+    match verdict.findings.first() {
+        Some(finding) => {
             let symptom = if symptom.is_empty() { String::new() } else { format!("; {}", symptom.join(", ")) };
-            // Those are no time.
-            if ["connections", "handshakes", "segments", "datagrams"].iter().any(|what| explains.of.contains(what)) {
-                return format!("{share} of {} in {window}{symptom}{}", explains.of, spent(verdict));
-            }
-            // Several threads at once have more time than the window is long.
-            let many = explains.seconds > verdict.window.seconds && !explains.of.contains("response time");
-            let of_threads = if many { " of thread time" } else { "" };
-            format!("{share} of {} ({time}{of_threads}) in {window}{symptom}{}", explains.of, spent(verdict))
+            format!("{} in {window}{symptom}{}", explained(verdict, &finding.explains), hanging(verdict))
         }
-        (None, measured) => {
-            let known = numbers::share(verdict.coverage.thread_time);
-            let symptom: Vec<String> = answers(verdict).into_iter().chain(measured).collect();
+        None => {
+            let known = match verdict.coverage.thread_time {
+                most if most >= NEARLY_ALL => String::new(),
+                part => format!("; {} of thread time is accounted for", numbers::share(part)),
+            };
             let symptom =
                 if symptom.is_empty() { "no answer to a client was seen".to_owned() } else { symptom.join(", ") };
-            format!("{symptom} over {window}{}; {known} of thread time is accounted for", spent(verdict))
+            format!("{symptom} over {window}{}{}{known}", hanging(verdict), spent(verdict))
         }
     }
 }
+
+/// How much a finding explains, of what.
+fn explained(verdict: &Verdict, explains: &Explains) -> String {
+    let (share, time) = (numbers::share(explains.share), numbers::seconds(explains.seconds));
+    // Those are no time.
+    if ["connections", "handshakes", "segments", "datagrams"].iter().any(|what| explains.of.contains(what)) {
+        return format!("{share} of {}", explains.of);
+    }
+    // Several threads at once have more time than the window is long.
+    let many = explains.seconds > verdict.window.seconds && !explains.of.contains("response time");
+    let of_threads = if many { " of thread time" } else { "" };
+    format!("{share} of {} ({time}{of_threads})", explains.of)
+}
+
+/// CPUs that are no part of why answers take long, and of which none is worth a word beside them.
+const FEW_CORES: f64 = 0.1;
+
+/// Of the time of threads: with less, what was not seen comes before what was.
+const NEARLY_ALL: f64 = 0.95;
 
 /// CPUs that the target had on average.
 fn cores(verdict: &Verdict) -> f64 {
@@ -132,6 +145,17 @@ fn answers(verdict: &Verdict) -> Option<String> {
         return Some(format!("first bytes of answers in {p50} (p50), {p99} (p99), held back for {held} on average"));
     }
     Some(format!("answers in {p50} (p50), {p99} (p99)"))
+}
+
+/// That some got none, which is in no response time.
+fn hanging(verdict: &Verdict) -> String {
+    let all = || verdict.requests.iter().filter_map(|times| times.hanging.as_ref());
+    let connections: f64 = all().map(|hanging| hanging.connections).sum();
+    let longest = all().map(|hanging| hanging.seconds).fold(0.0, f64::max);
+    if connections == 0.0 {
+        return String::new();
+    }
+    format!("; but {connections:.1} requests at a time got no answer, for {} so far", numbers::seconds(longest))
 }
 
 /// Of the response time, from which on it matters that a request lay unread.

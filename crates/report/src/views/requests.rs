@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! How long clients waited for their answers, and the target for those of whom it asked.
 
+use diagnose::answer::RequestTimes;
 use diagnose::case::Case;
 use diagnose::facts::requests::{Endpoint, Requests};
 use diagnose::facts::sending::Sending;
@@ -39,6 +40,7 @@ pub fn view(material: &Material<'_>) -> Option<Section> {
         if !asks.is_empty() {
             blocks.push(table("it asks", ["unread p99", ""], asks.get(..most).unwrap_or(&asks)));
         }
+        blocks.extend(hanging(material));
         blocks.extend(notes(&asked, seconds, material.case.seconds()));
         blocks.extend(asked.iter().filter(|e| requests.stood_in_queue(e)).map(|e| queued(e)));
         blocks.extend(held(material.case, &requests));
@@ -62,6 +64,21 @@ fn row(endpoint: &Endpoint, seconds: f64) -> Vec<String> {
         time(endpoint.read_wait.quantile_ns(0.99)),
         service,
     ]
+}
+
+/// That the times know nothing of some.
+fn hanging(material: &Material<'_>) -> Vec<Block> {
+    let sentence = |times: &RequestTimes| {
+        let hanging = times.hanging.as_ref()?;
+        Some(format!(
+            "At {}, {:.1} requests at a time got no answer, for {} so far on average: they are in none of these times.",
+            times.endpoint.trim_start_matches("tcp "),
+            hanging.connections,
+            numbers::seconds(hanging.seconds)
+        ))
+    };
+    let sentences = material.verdict.requests.iter().filter_map(sentence);
+    sentences.map(|text| Block::Text { text, tone: Tone::Bad }).collect()
 }
 
 /// What to keep in mind about them.

@@ -54,7 +54,8 @@ fn bars(endpoints: &[&OfEndpoint]) -> Block {
         };
         let name = of.name.trim_start_matches("tcp ");
         let label = if of.accepted { name.to_owned() } else { format!("it asks {name}") };
-        StackedBar { label, parts: of.stages.iter().map(part).collect() }
+        let parts = of.stages.iter().filter(|(_, seconds)| *seconds > 0.0).map(part);
+        StackedBar { label, parts: parts.collect() }
     };
     let title = "On average".to_owned();
     Block::Stacked(Stacked { title, unit: "s".to_owned(), bars: endpoints.iter().map(bar).collect() })
@@ -119,7 +120,7 @@ mod tests {
         let labels: Vec<&str> = bars.bars.iter().map(|bar| bar.label.as_str()).collect();
         assert_eq!(labels, ["0.0.0.0:80", "it asks 10.0.0.9:1"]);
         let parts: Vec<(&str, f64)> = bars.bars[0].parts.iter().map(|p| (p.label.as_str(), p.value)).collect();
-        assert_eq!(parts, [("accept", 0.0), ("read wait", 0.01), ("service", 0.02), ("held", 0.02)]);
+        assert_eq!(parts, [("read wait", 0.01), ("service", 0.02), ("held", 0.02)]);
         let Block::Distribution(curves) = &section.blocks[1] else { panic!("no curves") };
         assert_eq!(curves.curves[0].points, [[0.02, 0.5], [0.03, 0.95], [0.09, 1.0]]);
         assert_eq!(curves.curves.len(), 3, "one length only is no curve");

@@ -7,6 +7,7 @@ use crate::case::Case;
 use crate::facts::kernel_locks::KernelLocks;
 use crate::facts::requests::{Endpoint, Requests};
 use crate::facts::unexplained::Unexplained;
+use crate::judgement::hanging;
 use crate::judgement::standing::{MIN_REST, MIN_SHARE, matters};
 use crate::remarks::{hidden_queues, response_times};
 use crate::statistics::{ratio, share};
@@ -85,8 +86,10 @@ fn unexplained(requests: &Unexplained, case: &Case) -> Option<Statement> {
         ),
         None => format!("The rest stands in queues inside the process, where the kernel sees nothing: {}", hidden.what),
     };
+    let so_far =
+        hanging::unexplained(case).map_or_else(String::new, |(_, ns)| format!(", for {} so far", seconds(ns / 1e9)));
     Some(Statement {
-        headline: format!("{:.1} requests at a time stand unanswered, and what for is not seen", requests.late),
+        headline: format!("{:.1} requests at a time stand unanswered{so_far}, and what for is not seen", requests.late),
         advice: format!("look inside: {}", hidden.look),
         detail: format!(
             "On average {:.1} connections had been waiting for their answer for 10 ms or longer ({} at the look); {known}. \

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Requests that got no answer while anybody watched. Response times know only of answers: what hangs is in none of them.
+
+use std::collections::BTreeMap;
+
+use recording::tables;
+
+use super::connections::Connections;
+use super::requests::{LATE_NS, Lengths, Requests};
+use crate::answer::Gap;
+use crate::case::{Case, Fact};
+use crate::statistics::ratio;
+
+/// At one port of the target's, averages over all looks.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Hanging {
+    /// Connections in which an answer was owed for 10 ms or longer.
+    pub late: f64,
+    /// Of these, the ones that are none of the answers seen.
+    pub connections: f64,
+    /// For how long it had been owed in those that were late, ns.
+    pub owed_ns: f64,
+}
+
+/// By port.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct AllHanging {
+    /// Them.
+    pub ports: BTreeMap<u32, Hanging>,
+}
+
+impl Fact for AllHanging {
+    fn compute(case: &Case) -> Result<Self, Gap> {
+        let looks = case.fact::<Connections>()?.looks;
+        let mut ports: BTreeMap<u32, Hanging> = BTreeMap::new();
+        for row in case.recording.rows::<tables::Connection>().iter().filter(|row| row.role == "accepted") {
+            let port = ports.entry(row.port).or_default();
+            port.late += row.late as f64;
+            port.owed_ns += row.late_ns as f64;
+        }
+        let requests = case.fact::<Requests>().ok();
+        for (port, hanging) in &mut ports {
+            hanging.owed_ns = ratio(hanging.owed_ns, hanging.late);
+            hanging.late = ratio(hanging.late, looks);
+            let answered = requests.iter().flat_map(|r| r.endpoints.iter().map(|e| (e, r.scale())));
+            let answered = answered.filter(|(endpoint, _)| endpoint.accepted && endpoint.port == *port);
+            let seen: f64 = answered.map(|(endpoint, scale)| late_at_a_time(&endpoint.response, scale, case)).sum();
+            hanging.connections = (hanging.late - seen).max(0.0);
+        }
+        Ok(Self { ports })
+    }
+}
+
+/// How many requests were late at a time on average, by the answers that came. An answer of a good part of the window is seen
+/// only if it began early enough, and stands for those that did not.
+fn late_at_a_time(answers: &Lengths, scale: f64, case: &Case) -> f64 {
+    let (window_ns, all) = (case.length_ns(), answers.counts());
+    let late = all.filter(|(length_ns, _)| *length_ns > LATE_NS);
+    let at_a_time = |(length_ns, count): (f64, f64)| {
+        let seen = (1.0 - ratio(length_ns, window_ns)).max(LEAST_SEEN);
+        count * scale * ratio(length_ns - LATE_NS, window_ns) / seen
+    };
+    late.map(at_a_time).sum()
+}
+
+/// Of answers as long as the window, hardly one is seen: more is not made of it.
+const LEAST_SEEN: f64 = 0.1;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use recording::text::parse;
+
+    /// Eight connections that have been late for so long on average, beside some answers of one length.
+    fn of(owed_ms: u64, answers: u64, each_ms: u64) -> Hanging {
+        let text = format!(
+            "meta length_ns=4e9
+             exchange_window t_ns=4e9 length_ns=4e9
+             connection t_ns=4e9 role=accepted port=80 looks=40 open=640 late=320 late_ns={}
+             exchange role=accepted port=80 stage=response count={answers} sum_ns=1 length_ns=[{}] counts=[{answers}]",
+            owed_ms * 320_000_000,
+            each_ms * 1_000_000
+        );
+        let recording = parse(&text).unwrap();
+        Case::new(&recording).fact::<AllHanging>().unwrap().ports[&80]
+    }
+
+    #[test]
+    fn what_the_answers_do_not_know_of() {
+        let quick = of(2000, 5000, 1);
+        assert_eq!((quick.late, quick.connections, quick.owed_ns), (8.0, 8.0, 2e9));
+    }
+
+    /// Slow answers that come, some of them too late for the window, are late for as long.
+    #[test]
+    fn what_they_know_of() {
+        // 4 a second of 2 s, 8 at a time: half of them begin too late.
+        let slow = of(1000, 8, 2000);
+        assert!(slow.connections < 0.1 && slow.late == 8.0, "{slow:?}");
+    }
+}

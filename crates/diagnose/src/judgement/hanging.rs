@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Whether requests hang that nothing explains; and whether what threads waited for could be why.
+
+use crate::case::Case;
+use crate::facts::hanging::{AllHanging, Hanging};
+use crate::facts::requests::{Endpoint, LATE_NS, Requests};
+use crate::facts::unexplained::Unexplained;
+use crate::judgement::standing::{MIN_REST, matters};
+use crate::statistics::ratio;
+use crate::verdict::Finding;
+use crate::wording::seconds;
+
+/// Of the time of requests that hang: what takes less is not why.
+const MIN_SHARE: f64 = 0.25;
+
+/// Of those that are late: with less, they may be the answers that were seen.
+const MOST_OF_LATE: f64 = 0.5;
+
+/// What somebody waits for in vain, ns: whoever waits for a slow answer of less still gets it.
+const IN_VAIN_NS: f64 = 1e9;
+
+/// Whether so many hang at a port for so long that response times do not tell how its clients fare.
+pub(crate) fn are_many(at: &Hanging) -> bool {
+    at.connections >= MIN_REST && at.connections >= at.late * MOST_OF_LATE && at.owed_ns >= IN_VAIN_NS
+}
+
+/// At all such ports together: how many at a time, and for how long on average, ns.
+pub(crate) fn told(hanging: &AllHanging) -> Option<(f64, f64)> {
+    let told = || hanging.ports.values().filter(|at| are_many(at));
+    let connections: f64 = told().map(|at| at.connections).sum();
+    let owed_ns: f64 = told().map(|at| at.owed_ns * at.connections).sum();
+    (connections > 0.0).then(|| (connections, ratio(owed_ns, connections)))
+}
+
+/// How many hang at a time, and for how long on average, ns, if that is not explained.
+pub(crate) fn unexplained(case: &Case) -> Option<(f64, f64)> {
+    let hanging = told(&*case.fact::<AllHanging>().ok()?)?;
+    case.fact::<Unexplained>().is_ok_and(|all| matters(&all)).then_some(hanging)
+}
+
+/// That a cause for which threads waited is none for the clients: those who get answers get them quickly, and the others wait
+/// for many times longer than threads waited for it.
+pub(crate) fn not_for(case: &Case, finding: &Finding) -> Option<String> {
+    let (connections, owed_ns) = unexplained(case)?;
+    let waited = connections * case.seconds();
+    let p99_ns = slowest_p99_ns(case);
+    if finding.explains.seconds >= waited * MIN_SHARE || p99_ns >= LATE_NS {
+        return None;
+    }
+    let answered = match p99_ns {
+        0.0 => "no answer was seen".to_string(),
+        ns => format!("99 % of the answers that came took {} or less", seconds(ns / 1e9)),
+    };
+    Some(format!(
+        "threads waited for it for {} in all, but {connections:.1} requests at a time got no answer for {} so far, and {answered}",
+        seconds(finding.explains.seconds),
+        seconds(owed_ns / 1e9),
+    ))
+}
+
+/// The longest of 99 in a hundred answers to clients, at the port where they are slowest, ns.
+fn slowest_p99_ns(case: &Case) -> f64 {
+    let Ok(requests) = case.fact::<Requests>() else { return 0.0 };
+    let p99 = |endpoint: &Endpoint| endpoint.response.quantile_ns(0.99);
+    requests.endpoints.iter().filter(|endpoint| endpoint.accepted).map(p99).fold(0.0, f64::max)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::verdict::Explains;
+
+    /// A thread that waited for a timer of its own for 300 ms, beside connections that owe an answer for two seconds.
+    #[test]
+    fn what_threads_waited_for_a_little_is_not_why_requests_hang() {
+        let why = |connections: u64, p99_ms: u64| {
+            let text = format!(
+                "meta host.arch=x86_64 length_ns=4e9 target.pids=[1]
+                 thread t_ns=4e9 pid=1 tid=1 wall_ns=4e9 cpu_ns=1e7 blocked_ns=399e7
+                 exchange_window t_ns=4e9 length_ns=4e9
+                 exchange role=accepted port=80 stage=response count=90 sum_ns=1 length_ns=[{p99_ms}000000] counts=[90]
+                 connection t_ns=4e9 role=accepted port=80 looks=40 open=640 late={} late_ns={}",
+                connections * 40,
+                connections * 80_000_000_000
+            );
+            let recording = recording::text::parse(&text).unwrap();
+            let finding = Finding { explains: Explains { seconds: 0.3, ..Explains::default() }, ..Finding::default() };
+            not_for(&Case::new(&recording), &finding)
+        };
+        let said = why(8, 3).unwrap();
+        assert!(
+            said.contains("8.0 requests at a time got no answer for 2.0 s so far, and 99 % of the answers"),
+            "{said}"
+        );
+        assert_eq!((why(8, 40), why(0, 3)), (None, None), "answers are slow too; nothing hangs");
+    }
+
+    #[test]
+    fn for_long_and_not_among_the_answers() {
+        let are_many = |late, connections, owed_ns| are_many(&Hanging { late, connections, owed_ns });
+        assert!(are_many(8.0, 8.0, 2e9));
+        assert!(!are_many(8.0, 8.0, 2e8), "slow, not in vain");
+        assert!(!are_many(8.0, 2.0, 2e9) && !are_many(0.3, 0.3, 9e9));
+    }
+}
