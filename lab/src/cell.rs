@@ -144,6 +144,18 @@ impl Cell {
         self.finish(nft, READY_LIMIT).map(drop)
     }
 
+    /// Gives the near end of the line to [`FAR`] a queue, in words of `tc qdisc`.
+    ///
+    /// # Errors
+    /// `tc` is missing (Debian package iproute2), or does not like them.
+    pub fn shape(&mut self, queue: &str) -> Result<()> {
+        // The line is there from when it is first used.
+        self.net.far(|| Ok(()))?;
+        let args = ["qdisc", "add", "dev", "near", "root"].into_iter().chain(queue.split(' '));
+        let tc = self.start(Program::installed("tc").args(args))?;
+        self.finish(tc, READY_LIMIT).map(drop)
+    }
+
     /// Copies something that was built into the cell's folder.
     ///
     /// # Errors

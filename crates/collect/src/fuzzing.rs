@@ -57,7 +57,10 @@ fn slices(bytes: &[u8]) {
 pub fn proc(bytes: &[u8]) {
     let Some((choice, content)) = bytes.split_first() else { return };
     match usize::from(*choice) {
-        0 => sockets::decode(content),
+        0 => {
+            sockets::decode(content);
+            crate::samplers::decode(content);
+        }
         n => root::read_with(n - 1, content),
     }
 }

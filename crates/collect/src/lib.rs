@@ -19,6 +19,7 @@ pub mod host_watch;
 pub mod inventory;
 pub mod labels;
 pub mod namespace;
+mod netlink;
 mod priority;
 pub mod privileges;
 pub mod probes;

@@ -22,6 +22,7 @@ mod netstat;
 mod nf_conntrack;
 mod pid;
 mod pressure;
+mod qdisc;
 mod reread;
 mod scope;
 mod sockstat;
@@ -144,6 +145,7 @@ fn all(scope: &Scope) -> Vec<Box<dyn Sampler>> {
         Box::new(diskstats::sampler(scope)),
         Box::new(net_dev::sampler(scope)),
         Box::new(link::Link::default()),
+        Box::new(qdisc::sampler(scope)),
         Box::new(netstat::snmp(scope)),
         Box::new(netstat::netstat(scope)),
         Box::new(sockstat::sampler(scope)),
@@ -159,6 +161,12 @@ fn all(scope: &Scope) -> Vec<Box<dyn Sampler>> {
         Box::new(cgroup_pids::sampler(scope)),
         Box::new(cgroup_freezer::sampler(scope)),
     ]
+}
+
+/// For fuzzing: one answer of netlink.
+#[cfg(any(test, fuzzing))]
+pub(crate) fn decode(bytes: &[u8]) {
+    qdisc::decode(bytes);
 }
 
 #[cfg(test)]

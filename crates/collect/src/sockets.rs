@@ -10,7 +10,6 @@ use std::io::{self, BufRead, BufReader};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 
-use crate::namespace;
 use crate::proc::Proc;
 use diag::Diag;
 
@@ -68,14 +67,7 @@ pub enum Source {
 impl Source {
     /// For the namespace that `pid` (a number or `self`) is in.
     pub fn of(proc: &Proc, pid: &str) -> Self {
-        let diag = if proc.root() != Path::new("/") {
-            Err(io::ErrorKind::Unsupported.into()) // another root is not this kernel
-        } else if proc.namespace(pid, "net") == proc.namespace("self", "net") {
-            Diag::open()
-        } else {
-            namespace::inside(&proc.path(format!("{pid}/ns/net")), Diag::open)
-        };
-        diag.map_or_else(|_| Self::Text { dir: proc.path(format!("{pid}/net")) }, Self::Diag)
+        Diag::of(proc, pid).map_or_else(|_| Self::Text { dir: proc.path(format!("{pid}/net")) }, Self::Diag)
     }
 
     /// TCP listeners.
@@ -213,7 +205,7 @@ fn address(text: &str) -> Option<SocketAddr> {
 /// For fuzzing: one answer of netlink.
 #[cfg(any(test, fuzzing))]
 pub(crate) fn decode(bytes: &[u8]) {
-    let _ = diag::parse(bytes, &mut |message| diag::read(message)); // torn answers are errors
+    diag::read(bytes);
 }
 
 #[cfg(test)]

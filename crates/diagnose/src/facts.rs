@@ -16,6 +16,7 @@ pub mod host;
 pub mod kernel_locks;
 pub mod labels;
 pub mod limits;
+pub mod links;
 pub mod listeners;
 pub mod memory;
 pub mod neighbours;

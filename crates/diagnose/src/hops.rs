@@ -142,7 +142,7 @@ fn accused(finding: &Finding) -> Accused {
         ("slow-dependency" | "slow-dns", None) => {
             Accused::Around(finding.chain.first().map_or_else(String::new, |link| link.waits_on.clone()))
         }
-        ("packet-loss" | "no-return-path" | "conntrack-full" | "time-wait-collision", _) => {
+        ("packet-loss" | "no-return-path" | "conntrack-full" | "time-wait-collision" | "link-saturated", _) => {
             Accused::Around("the network between them".to_string())
         }
         ("cpu-steal" | "run-queue-wait" | "memory-pressure" | "disk-wait", _) => {

@@ -23,6 +23,7 @@ mod event_loop_blocked;
 mod fd_exhausted;
 mod healthy;
 mod hot_code;
+mod link_saturated;
 mod memory_pressure;
 mod nagle_delayed_ack;
 mod no_return_path;
@@ -71,6 +72,7 @@ pub(crate) static RULES: &[&Rule] = &[
     &nagle_delayed_ack::RULE,
     &receiver_limited::RULE,
     &send_buffer_limited::RULE,
+    &link_saturated::RULE,
     &slow_start::RULE,
     &connection_churn::RULE,
     &traffic_stopped::RULE,

@@ -68,7 +68,7 @@ pub(super) fn transfers(cell: &mut Cell, port: u16, answers: &Answers, host: Ipv
     let [gap_ms, rcvbuf, pace, fresh] = &numbers;
     let args = ["files.py", "ask", &host.to_string(), &port.to_string(), &connections, gap_ms, rcvbuf, pace, fresh];
     let client = Program::installed(PYTHON).named("client").args(args).on_cpus(LOAD_CPU).in_group("load");
-    cell.start(if host == NEAR_LINE { client.far() } else { client })?;
+    cell.start(if host == Ipv4Addr::LOCALHOST { client } else { client.far() })?;
     cell.stop.sleep(Duration::from_secs(3))?;
     Ok(Aim::Pid(pid))
 }

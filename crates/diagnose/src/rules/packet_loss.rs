@@ -7,6 +7,7 @@ use crate::case::Case;
 use crate::facts::connections::Connections;
 use crate::facts::errors::Kind;
 use crate::facts::handshakes::Handshakes;
+use crate::facts::links::Links;
 use crate::facts::retransmits::Retransmits;
 use crate::judgement::errors::{MIN_COUNT, floor};
 use crate::judgement::handshakes::{Sign, table};
@@ -25,7 +26,7 @@ pub(super) static RULE: Rule = Rule {
         what_to_do: "Find out where: counters of the interface (ip -s link, ethtool -S), rules of the packet filter with a drop, \
                      the switch, the other end. On the way within this host, the tracepoint skb:kfree_skb names the place.",
         look_alikes: "accept-queue-full, conntrack-full, time-wait-collision, no-return-path: mostly SYNs are sent again, and a \
-                      counter of theirs rises. Needless repetitions on a starved host, whose first copies arrived (DSACK).",
+                      counter of theirs rises. link-saturated: a queue on this host drops them. Needless repetitions on a starved host, whose first copies arrived (DSACK).",
     },
     check: Check::Accuses(check),
 };
@@ -84,7 +85,9 @@ fn otherwise(case: &Case, h: &Handshakes, own: Option<&Retransmits>) -> Option<S
     if h.needless >= h.data_again() * MAX_NEEDLESS {
         return Some(format!(", but of {} the first copy had arrived", count(h.needless)));
     }
+    let queue_drops = case.fact::<Links>().map_or(0.0, |links| links.all.iter().map(|link| link.drops).sum());
     let full = [
+        (queue_drops, "packets that the queue of an interface dropped"),
         (h.overflows, "handshakes that met a full accept queue"),
         (h.tracking_drops, "drops of connection tracking"),
         (h.other_drops(), "handshakes that listeners dropped"),

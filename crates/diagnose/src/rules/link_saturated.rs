@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: Apache-2.0
+//! More wants to leave through a network interface than it carries: what the target sends stands in its queue.
+
+use super::{Check, Checked, Explain, Rule, absent, confidence, evidence, explained, found, too_little, too_short};
+use crate::answer::Measured;
+use crate::case::Case;
+use crate::facts::links::{Link, Links};
+use crate::facts::requests::Requests;
+use crate::facts::sending::{Endpoint, Sending};
+use crate::statistics::share;
+use crate::verdict::{Evidence, Explains, Finding, Subject};
+use crate::wording::{count, percent, seconds, word};
+
+pub(super) static RULE: Rule = Rule {
+    cause: "link-saturated",
+    explain: Explain {
+        means: "A network interface of the target is at its limit, of the line or of a shaper: what is sent through it stands in \
+                its queue first, and is dropped where that is full.",
+        recognised_by: "For half of the looks or more, bytes stand in the queue of an interface, for 5 ms or longer by the rate at \
+                        which they leave it; the queue had to hold them back or dropped some, or the interface is at its speed; \
+                        and round trips of the target's connections are as long, while they had something to send for a quarter \
+                        of the time or more.",
+        what_to_do: "Send less (compression, smaller answers, caches nearer to the clients), or carry more: a faster interface, a \
+                     higher rate of the shaper. A queue that is long and fair (fq_codel) keeps small answers quick meanwhile.",
+        look_alikes: "receiver-limited, send-buffer-limited: an end of the connection holds, and no queue stands between. \
+                      packet-loss: what is lost, is lost on the way, and not by a queue of this host.",
+    },
+    check: Check::Accuses(check),
+};
+
+/// Of the looks.
+const MIN_QUEUED: f64 = 0.5;
+
+/// Looks, one a second: fewer may meet one burst.
+const MIN_LOOKS: f64 = 3.0;
+
+/// What a user feels begins there.
+const MIN_DELAY_NS: f64 = 5e6;
+
+/// How often a second a shaper held something back, or of its speed, from which on an interface is at its limit. A queue that
+/// spaces packets of its own accord (fq) holds some too.
+const HELD_BACK: f64 = 10.0;
+const AT_SPEED: f64 = 0.9;
+
+/// Of the queue's delay: a connection whose round trips take less does not go through it.
+const OF_DELAY: f64 = 0.5;
+
+/// Of the time that clients wait and answers take to be sent.
+const MIN_SHARE: f64 = 0.25;
+
+fn check(case: &Case) -> Checked {
+    let Ok(links) = case.fact::<Links>() else { return absent("no interface of its network was seen to keep a queue") };
+    let Some(link) = links.all.iter().filter(|link| is_at_limit(link)).max_by(|a, b| by_delay(a, b)) else {
+        return absent("no interface held back or dropped what was to be sent");
+    };
+    let told = format!(
+        "bytes stood in the queue of {} for {} of the looks, for {} each; {} left it",
+        link.name,
+        percent(link.queued),
+        seconds(link.delay_ns() / 1e9),
+        rate(link.sent)
+    );
+    let needed =
+        [Measured::new(link.queued, MIN_QUEUED, "share"), Measured::new(link.looks * link.queued, MIN_LOOKS, "looks")];
+    if let Some(seen) = Measured::farthest(needed) {
+        return too_little(seen, told);
+    }
+    if link.delay_ns() < MIN_DELAY_NS {
+        return too_short(Measured::new(link.delay_ns() / 1e9, MIN_DELAY_NS / 1e9, "s"), told);
+    }
+    let Some(through) = Through::of(case, link) else {
+        return explained(format!("{told}, and no connection of the target goes through it"));
+    };
+    if through.part() < MIN_SHARE {
+        let why = format!("{told}, but the target sent through it for {} of the time", percent(through.part()));
+        return too_little(Measured::new(through.part(), MIN_SHARE, "share"), why);
+    }
+    let headline = format!(
+        "{} is full: what is sent stands in its queue for {}, and leaves at {}",
+        link.name,
+        seconds(link.delay_ns() / 1e9),
+        rate(link.sent)
+    );
+    let advice = format!("send less, or raise the limit: `tc -s qdisc show dev {}` shows a shaper", word(&link.name));
+    found(finding(case, link, &through), headline, advice)
+}
+
+fn by_delay(a: &Link, b: &Link) -> std::cmp::Ordering {
+    a.delay_ns().total_cmp(&b.delay_ns())
+}
+
+/// Whether it had something wait because it could not carry more.
+fn is_at_limit(link: &Link) -> bool {
+    link.overlimits >= HELD_BACK || link.drops > 0.0 || link.utilization.is_some_and(|used| used >= AT_SPEED)
+}
+
+/// What the target sent through an interface.
+struct Through {
+    /// For how long it had something unsent or unacknowledged that no end of the connection held, over all connections, ns.
+    ns: f64,
+    /// For how long answers were owed or being sent there, ns.
+    all_ns: f64,
+    /// The longest of their round trips on average, ns.
+    srtt_ns: f64,
+    retransmits: f64,
+}
+
+impl Through {
+    fn of(case: &Case, link: &Link) -> Option<Self> {
+        let sending = case.fact::<Sending>().ok()?;
+        let through: Vec<&Endpoint> =
+            sending.endpoints.iter().filter(|endpoint| endpoint.srtt_ns() >= link.delay_ns() * OF_DELAY).collect();
+        let sum = |of: fn(&Endpoint) -> f64| through.iter().map(|endpoint| of(endpoint)).sum::<f64>();
+        let waited_ns: f64 = through.iter().map(|endpoint| waited_ns(case, endpoint)).sum();
+        (!through.is_empty()).then(|| Self {
+            ns: sum(|e| (e.busy_ns - e.rwnd_ns - e.sndbuf_ns).max(0.0)),
+            all_ns: waited_ns + sum(|e| e.busy_ns),
+            srtt_ns: through.iter().map(|endpoint| endpoint.srtt_ns()).fold(0.0, f64::max),
+            retransmits: sum(|e| e.retransmits),
+        })
+    }
+
+    fn part(&self) -> f64 {
+        share(self.ns, self.all_ns)
+    }
+}
+
+/// For how long clients waited for the beginning of their answers; what the target asks it sends while it waits.
+fn waited_ns(case: &Case, endpoint: &Endpoint) -> f64 {
+    let Ok(requests) = case.fact::<Requests>() else { return 0.0 };
+    let asked = requests.of(true, &endpoint.name).filter(|_| endpoint.accepted);
+    asked.map_or(0.0, |asked| asked.response.sum_ns * requests.scale())
+}
+
+/// Bytes a second, as lines are told.
+fn rate(bytes: f64) -> String {
+    let bits = bytes * 8.0;
+    match bits {
+        many if many >= 1e9 => format!("{:.1} Gbit/s", many / 1e9),
+        some if some >= 1e6 => format!("{:.1} Mbit/s", some / 1e6),
+        few => format!("{:.0} kbit/s", few / 1e3),
+    }
+}
+
+fn finding(case: &Case, link: &Link, through: &Through) -> Finding {
+    let part = through.part();
+    Finding {
+        cause: RULE.cause.into(),
+        // The queue is one source, the round trips of the target's connections another.
+        confidence: confidence(case, 2),
+        summary: format!(
+            "What left through {} stood in its queue for {} on average, and round trips of the target's connections took {}; {} \
+             left it, and its queue dropped {} packets",
+            link.name,
+            seconds(link.delay_ns() / 1e9),
+            seconds(through.srtt_ns / 1e9),
+            rate(link.sent),
+            count(link.drops)
+        ),
+        subject: Subject { socket: Some(link.name.clone()), ..Subject::default() },
+        explains: Explains {
+            share: part,
+            of: "the time in which answers were owed or being sent".into(),
+            seconds: through.ns / 1e9,
+        },
+        evidence: rows(link, through),
+        remedy: RULE.explain.what_to_do.into(),
+        check: "With less to send, or a higher limit, the same diagnosis finds the queue empty, and round trips are shorter."
+            .into(),
+        ..Finding::default()
+    }
+}
+
+fn rows(link: &Link, through: &Through) -> Vec<Evidence> {
+    let see = format!("tc -s qdisc show dev {}", word(&link.name));
+    let mut rows = vec![
+        evidence("looks at which bytes stood in the queue", link.queued, "share", "few", &*see),
+        evidence("they stood there for", link.delay_ns() / 1e9, "s", "under 5 ms", ""),
+        evidence("left the queue", link.sent, "bytes/s", "", ""),
+        evidence("dropped by the queue", link.drops, "packets", "0", see),
+        evidence("round trips of the target's connections", through.srtt_ns / 1e9, "s", "", "ss -ti  # rtt"),
+        evidence("segments sent again", through.retransmits, "segments", "0", "ss -ti  # retrans"),
+    ];
+    rows.extend(link.utilization.map(|used| evidence("of the interface's speed", used, "share", "under 90 %", "")));
+    rows
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::asking::{found, silent};
+    use super::RULE;
+
+    /// An interface whose queue is looked at each second, and a server that sends through it.
+    fn text(backlog: u64, overlimits: u64, srtt_ns: u64) -> String {
+        let mut text = format!(
+            "meta length_ns=6e9 target.pids=[7] target.comm=files target.listen=[\"tcp 0.0.0.0:80\"]
+             exchange_window t_ns=6e9 length_ns=6e9
+             connection t_ns=6e9 role=accepted port=80 looks=60 open=180 unsent=150 on_its_way=20 busy_ns=16e9 srtt_ns={}
+             exchange t_ns=6e9 role=accepted port=80 stage=response count=30 sum_ns=3e8\n",
+            srtt_ns * 170
+        );
+        for t in 0..=6_u64 {
+            for (name, value) in [
+                ("backlog_bytes", backlog),
+                ("sent_bytes", t * 2_500_000),
+                ("overlimits", t * overlimits),
+                ("drops", 0),
+            ] {
+                text += &format!("counter t_ns={t}e9 source=netlink/qdisc entity=eth0 name={name} value={value}\n");
+            }
+        }
+        text
+    }
+
+    #[test]
+    fn what_is_sent_stands_in_the_queue() {
+        let finding = found(&RULE, &text(250_000, 900, 120_000_000));
+        assert!(finding.summary.contains("stood in its queue for 100 ms"), "{}", finding.summary);
+        assert!(finding.summary.contains("20.0 Mbit/s left it"), "{}", finding.summary);
+        assert!(finding.explains.share > 0.9, "{:?}", finding.explains);
+    }
+
+    #[test]
+    fn a_short_queue_one_that_spaces_packets_or_another_way() {
+        assert!(silent(&RULE, &text(5_000, 900, 120_000_000)).contains("2 ms each"));
+        assert!(silent(&RULE, &text(250_000, 0, 120_000_000)).contains("no interface held back"));
+        assert!(silent(&RULE, &text(250_000, 900, 100_000)).contains("no connection of the target goes through it"));
+        assert!(silent(&RULE, "meta length_ns=6e9").contains("no interface of its network"));
+    }
+}
