@@ -21,6 +21,8 @@ mod alvin_slow_store;
 pub mod busy_poll;
 #[path = "../scenarios/churn/scenario.rs"]
 mod churn;
+#[path = "../scenarios/churn-own/scenario.rs"]
+mod churn_own;
 #[path = "../scenarios/clumsy-kernel/scenario.rs"]
 mod clumsy_kernel;
 #[path = "../scenarios/clumsy-kernel-nat/scenario.rs"]
@@ -73,6 +75,8 @@ mod interpreter_lock;
 mod io_uring;
 #[path = "../scenarios/java-idle-pool/scenario.rs"]
 mod java_idle_pool;
+#[path = "../scenarios/link-saturated/scenario.rs"]
+mod link_saturated;
 #[path = "../scenarios/lock-convoy/scenario.rs"]
 mod lock_convoy;
 #[path = "../scenarios/lock-convoy-java/scenario.rs"]
@@ -202,9 +206,11 @@ pub static ALL: &[&Scenario] = &[
     &slow_reader::SCENARIO,
     &small_rcvbuf::SCENARIO,
     &small_sndbuf::SCENARIO,
+    &link_saturated::SCENARIO,
     &slow_start::SCENARIO,
     &slow_start_idle::SCENARIO,
     &churn::SCENARIO,
+    &churn_own::SCENARIO,
     &fresh_upstream::SCENARIO,
     &frozen_clients::SCENARIO,
     &frozen_service::SCENARIO,

@@ -44,6 +44,8 @@ pub struct Plan {
     pub calls: CallCounting,
     /// Whether requests are labelled by their first bytes.
     pub labels: bool,
+    /// The response time that the owner promises, for whoever reads the recording.
+    pub slo: Option<Duration>,
     /// `/`, but for tests.
     pub root: PathBuf,
     /// Name and version of the program, for the recording.
@@ -83,6 +85,7 @@ pub fn run(
     back.forward(|| seed(plan, &loaded.ledger))?;
     let mut meta =
         Meta { tool: plan.tool.clone(), kind: "target".into(), started, start_ns, host, target, ..Meta::default() };
+    meta.slo_ns = plan.slo.map_or(0, |slo| u64::try_from(slo.as_nanos()).unwrap_or(u64::MAX));
     meta.target.sample_hz = loaded.sample_hz;
     meta.target.stack_bytes = loaded.stack_bytes;
     writer.describe(&meta)?;

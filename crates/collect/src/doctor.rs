@@ -152,6 +152,7 @@ fn probes() -> Vec<Facility> {
         length: Duration::ZERO,
         calls: CallCounting::Never,
         labels: false,
+        slo: None,
         root: "/".into(),
         tool: String::new(),
         room: Room::Whole,

@@ -28,8 +28,16 @@ fn everybody_tells_what_it_took_and_gives_up_what_it_can() {
     need!(kernel_allows());
     let root = std::path::PathBuf::from("/");
     let (target, length) = (Target::Pid(id()).resolve(&root).unwrap(), Duration::from_secs(5));
-    let plan =
-        Plan { target, length, calls: CallCounting::Auto, labels: false, root, tool: "test".into(), room: Room::Whole };
+    let plan = Plan {
+        target,
+        length,
+        calls: CallCounting::Auto,
+        labels: false,
+        slo: None,
+        root,
+        tool: "test".into(),
+        room: Room::Whole,
+    };
     let mut slots = slots();
     let mut slots = slots.iter_mut();
     let ledger = Ledger::load(slots.next().unwrap()).unwrap();

@@ -30,7 +30,7 @@ pub struct Question<'a> {
     pub baseline: Option<Named<'a>>,
     /// The operation that makes both comparable.
     pub per: Per,
-    /// The response time that the owner promises.
+    /// The response time that the owner promises; none = what was promised when it was recorded.
     pub slo: Option<Duration>,
 }
 
@@ -61,7 +61,9 @@ impl<'r> Case<'r> {
             Ok(comparison) => (comparison, None),
             Err(refused) => (None, Some(Gap::new("baseline", Unseen::NotComparable, refused.0))),
         };
-        Case { recording, comparison, not_compared, slo: question.slo, facts: Mutex::default() }
+        let kept = (recording.meta.slo_ns > 0).then(|| Duration::from_nanos(recording.meta.slo_ns));
+        let slo = question.slo.or(kept);
+        Case { recording, comparison, not_compared, slo, facts: Mutex::default() }
     }
 
     /// The fact of this type, computed on the first call.

@@ -26,6 +26,8 @@ pub struct Meta {
     pub sealed: bool,
     /// Why the window ended: `time`, `interrupted`, `target exited`, or `budget: …`.
     pub ended: String,
+    /// The response time that its owner promised when it was captured (`--slo`), ns; 0 = none.
+    pub slo_ns: u64,
     /// The machine.
     pub host: Host,
     /// What was observed.

@@ -37,6 +37,8 @@ pub struct Plan {
     pub calls: CallCounting,
     /// Whether requests are labelled.
     pub labels: bool,
+    /// The response time that the owner promises.
+    pub slo: Option<Duration>,
 }
 
 /// Name and version, for recordings and verdicts.
@@ -63,7 +65,7 @@ pub fn diagnose(args: &args::Diagnose) -> Result<Plan> {
     if let Some(file) = &args.html {
         check_html(file)?;
     }
-    Ok(Plan { source, length: args.length, calls, labels: args.requests })
+    Ok(Plan { source, length: args.length, calls, labels: args.requests, slo: args.slo })
 }
 
 fn source(target: &args::TargetArgs) -> Source {

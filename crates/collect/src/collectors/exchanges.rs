@@ -51,7 +51,8 @@ struct Exchanges<'o> {
 impl<'o> Exchanges<'o> {
     fn start(start: &mut Start<'_, 'o>, slot: Slot<'o>) -> Result<Self> {
         let bursts = start.bursts.take();
-        let probe = exchanges::Exchanges::load(slot, start.ledger, bursts.as_ref(), start.listening(), start.plan.labels)?;
+        let probe =
+            exchanges::Exchanges::load(slot, start.ledger, bursts.as_ref(), start.listening(), start.plan.labels)?;
         Ok(Self {
             probe,
             from_ns: 0,

@@ -3,8 +3,8 @@
 
 use super::Remark;
 use crate::case::Case;
-use crate::judgement::churn;
-use crate::wording::{count, percent};
+use crate::judgement::churn::{self, Side};
+use crate::wording::percent;
 
 /// Of its CPU time: less is not where the time goes.
 const WORTH: f64 = 0.1;
@@ -16,9 +16,9 @@ pub(crate) fn remark(case: &Case) -> Option<Remark> {
         headline: String::new(),
         advice: None,
         detail: format!(
-            "Its clients make a connection for each request, {} in all: taking and closing them is {} of its CPU time, which \
-             connections that are kept open would save.",
-            count(churn.taken),
+            "{}: {} and closing them is {} of its CPU time, which connections that are kept open would save.",
+            churn.words(),
+            if churn.side == Side::Own { "making" } else { "taking" },
             percent(churn.part)
         ),
     })
@@ -46,7 +46,10 @@ mod tests {
     #[test]
     fn a_connection_for_each_request() {
         let said = of(900, 440, 100).unwrap();
-        assert!(said.contains("880 in all: taking and closing them is 50 % of its CPU time"), "{said}");
+        assert!(
+            said.contains("880 connections were taken for 900 requests: taking and closing them is 50 % of its CPU"),
+            "{said}"
+        );
         assert_eq!((of(900, 300, 100), of(900, 440, 5)), (None, None));
         assert_eq!((of(1000, 30, 100), of(1000, 0, 100)), (None, None), "kept; others of the namespace take more");
     }

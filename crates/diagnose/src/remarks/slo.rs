@@ -80,6 +80,14 @@ mod tests {
     }
 
     #[test]
+    fn a_recording_keeps_the_promise_that_it_was_made_for() {
+        let text = TEXT.replace("length_ns=1e9", "length_ns=1e9 slo_ns=50000000");
+        let recording = parse(&text).unwrap();
+        assert!(crate::diagnose(&recording).headline.contains("take longer than 50 ms"));
+        assert!(judged(200, &text).slo.unwrap().kept, "another one was asked");
+    }
+
+    #[test]
     fn one_that_is_kept_or_cannot_be_told() {
         let kept = judged(100, TEXT);
         assert!(kept.slo.unwrap().kept && !kept.headline.contains("take longer"), "{}", kept.headline);

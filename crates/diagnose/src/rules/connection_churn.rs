@@ -4,16 +4,16 @@
 use super::{Check, Checked, Explain, Rule, absent, confidence, evidence, found, too_little};
 use crate::answer::Measured;
 use crate::case::Case;
-use crate::judgement::churn::{Churn, look};
+use crate::judgement::churn::{Churn, Side, look};
 use crate::verdict::{Evidence, Explains, Finding, Subject};
 use crate::wording::{cores, count, percent};
 
 pub(super) static RULE: Rule = Rule {
     cause: "connection-churn",
     explain: Explain {
-        means: "Clients make a new connection for each request. Taking and closing them costs the target more than is worth \
-                it, and each client a round trip and the first, narrow congestion window.",
-        recognised_by: "Seven of ten requests or more are the first on their connection, and the calls that take and close \
+        means: "Clients make a new connection for each request, or the target for each question of its own. Making, taking and \
+                closing them costs more than is worth it, and each request a round trip and the first, narrow congestion window.",
+        recognised_by: "Seven of ten requests or more are the first on their connection, and the calls that take or make and close \
                         connections are a quarter or more of the target's CPU time, and a tenth of a CPU or more.",
         what_to_do: "Keep connections open: HTTP keep-alive in the client and in every proxy between (nginx: `keepalive` in \
                      the upstream, `proxy_http_version 1.1`), a pool of connections in a client library.",
@@ -34,8 +34,7 @@ fn check(case: &Case) -> Checked {
         return absent("no client was seen to ask it for anything over TCP");
     };
     if !churn.is_churn() {
-        let taken = count(churn.taken);
-        return absent(format!("{taken} connections were taken for {} requests", count(churn.requests)));
+        return absent(churn.words());
     }
     let needed = [Measured::new(churn.part, MIN_SHARE, "share"), Measured::new(churn.cores, MIN_CORES, "cores")];
     if let Some(seen) = Measured::farthest(needed) {
@@ -47,9 +46,18 @@ fn check(case: &Case) -> Checked {
         );
         return too_little(seen, why);
     }
-    let headline =
-        format!("a connection for each request: {} of its CPU time takes and closes them", percent(churn.part));
-    found(finding(case, &churn), headline, "keep connections open, in the clients and in each proxy between")
+    let part = percent(churn.part);
+    let (headline, advice) = match churn.side {
+        Side::Clients => (
+            format!("a connection for each request: {part} of its CPU time takes and closes them"),
+            "keep connections open, in the clients and in each proxy between",
+        ),
+        Side::Own => (
+            format!("it makes a connection for each question of its own: {part} of its CPU time makes and closes them"),
+            "keep connections to those that it asks open: keep-alive, or a pool of connections",
+        ),
+    };
+    found(finding(case, &churn), headline, advice)
 }
 
 fn finding(case: &Case, churn: &Churn) -> Finding {
@@ -58,9 +66,9 @@ fn finding(case: &Case, churn: &Churn) -> Finding {
         // Which requests are first ones is counted at the sockets; samples say what connections cost.
         confidence: confidence(case, 2),
         summary: format!(
-            "{} connections were taken for {} requests: to take and to close them is {} of its CPU time, {}",
-            count(churn.taken),
-            count(churn.requests),
+            "{}: to {} and to close them is {} of its CPU time, {}",
+            churn.words(),
+            if churn.side == Side::Own { "make" } else { "take" },
             percent(churn.part),
             cores(churn.cores)
         ),
@@ -75,26 +83,27 @@ fn finding(case: &Case, churn: &Churn) -> Finding {
         remedy: "Keep connections open: HTTP keep-alive in the clients and in every proxy between, a pool in a client library. \
                  Where clients cannot, several processes that accept (SO_REUSEPORT) spread the cost, and do not save it."
             .into(),
-        check: "The target calls accept4 far less often than it answers, and uses less CPU at the same load.".into(),
+        check: "The target calls accept4, or connect, far less often than it answers, and uses less CPU at the same load."
+            .into(),
     }
 }
 
 fn rows(churn: &Churn) -> Vec<Evidence> {
     vec![
         evidence(
-            "connections taken",
+            "connections that lived for one request",
             churn.taken,
             "connections",
             "far fewer than requests",
-            "perf trace -s -p PID  # accept4",
+            "perf trace -s -p PID  # accept4, connect",
         ),
         evidence("requests", churn.requests, "requests", "", ""),
         evidence(
-            "CPU time in accept, close and the like",
+            "CPU time in accept, connect, close and the like",
             churn.part * 100.0,
             "%",
             "under 25",
-            "perf trace -s -p PID  # accept4, close",
+            "perf trace -s -p PID  # accept4, connect, close",
         ),
         evidence("in TIME_WAIT, at most", churn.time_wait, "sockets", "harmless by itself", "ss -s"),
     ]
@@ -134,6 +143,23 @@ mod tests {
         let small = silent(&RULE, &text(8900, 8e8, 10));
         assert!(small.contains("one for each request, cost 10 % of its CPU time"), "{small}");
         assert!(silent(&RULE, &text(8900, 1e8, 40)).contains("0.04 cores"), "a large part of little");
+    }
+
+    /// A proxy whose clients keep their connections, and that makes one for each question of its own.
+    #[test]
+    fn connections_of_its_own_for_one_question_each() {
+        let own = |opened: u32| {
+            text(90, 8e8, 0)
+                + &format!(
+                    "\nsample pid=1 tid=1 kernel=true syscall=42 weight=60
+                     counter source=proc/net/snmp entity=Tcp name=ActiveOpens value=0
+                     counter t_ns=9 source=proc/net/snmp entity=Tcp name=ActiveOpens value={opened}
+                     exchange t_ns=1e9 role=made peer=10.0.0.9:1 stage=response count=5000 sum_ns=9e8"
+                )
+        };
+        let finding = found(&RULE, &own(20_000));
+        assert!(finding.summary.starts_with("5000 connections were made for 5000 questions"), "{}", finding.summary);
+        assert!(silent(&RULE, &own(900)).contains("connections were"), "kept");
     }
 
     #[test]

@@ -121,6 +121,7 @@ fn capture(plan: &Plan, target: &Target, started: Option<Started>, dir: &Path) -
         length: plan.length,
         calls: plan.calls,
         labels: plan.labels,
+        slo: plan.slo,
         root: root.to_path_buf(),
         tool: TOOL.into(),
         room: Room::Whole,

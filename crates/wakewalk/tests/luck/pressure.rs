@@ -69,6 +69,7 @@ fn capture(target: &Running, room: Room) -> (Recording, Verdict) {
         length: Duration::from_secs(2),
         calls: CallCounting::Never,
         labels: false,
+        slo: None,
         root,
         tool: "wakewalk test".into(),
         room,

@@ -63,6 +63,7 @@ fn a_storm_of_wakeups_is_bounded_and_told() {
         length: Duration::from_secs(SECONDS),
         calls: CallCounting::Never,
         labels: false,
+        slo: None,
         root,
         tool: "wakewalk test".into(),
         room: Room::Whole,

@@ -161,7 +161,12 @@ impl Before {
         };
         let steps: Vec<Step> = found.iter().map(of).collect();
         let known = found.iter().zip(&steps);
-        let known = known.map(|(c, step)| Known { key: key(c), sums: c.sums, so_far: step.so_far, widest_cwnd: step.widest_cwnd });
+        let known = known.map(|(c, step)| Known {
+            key: key(c),
+            sums: c.sums,
+            so_far: step.so_far,
+            widest_cwnd: step.widest_cwnd,
+        });
         self.known = known.collect();
         steps
     }

@@ -116,7 +116,12 @@ mod tests {
         let mut bytes = [0; 128];
         bytes[..text.len()].copy_from_slice(text.as_bytes());
         let opening = Opening { weight, is_apart: true, length: text.len(), bytes };
-        Request { opening: Some(opening), began_ns: 5, ended_ns: 5 + ms * 1_000_000, ..crate::probes::exchanges::nobody() }
+        Request {
+            opening: Some(opening),
+            began_ns: 5,
+            ended_ns: 5 + ms * 1_000_000,
+            ..crate::probes::exchanges::nobody()
+        }
     }
 
     #[test]
@@ -128,7 +133,8 @@ mod tests {
         assert_eq!(labels.add(&request("GET /burst HTTP/1.1\r\n", 1, 0)), "GET /burst", "told, and counted nowhere");
         labels.add(&request("\x17\x03\x03\0\x20", 1, 1));
         let rows = labels.rows(9);
-        let told: Vec<_> = rows.iter().map(|row| (row.label.as_str(), row.seen, row.count, row.sum_ns / 1_000_000)).collect();
+        let told: Vec<_> =
+            rows.iter().map(|row| (row.label.as_str(), row.seen, row.count, row.sum_ns / 1_000_000)).collect();
         assert_eq!(said, "GET /slow");
         assert_eq!(told, [("GET /fast", 1, 2, 2), ("GET /slow", 2, 6, 360), ("", 1, 1, 1)]);
         assert_eq!((rows[0].role.as_str(), rows[0].port, rows[2].protocol.as_str()), ("accepted", 80, "tls"));
