@@ -93,6 +93,8 @@ mod loop_sleeps;
 mod loss;
 #[path = "../scenarios/major-faults/scenario.rs"]
 mod major_faults;
+#[path = "../scenarios/many-questions/scenario.rs"]
+mod many_questions;
 #[path = "../scenarios/many-small-polls/scenario.rs"]
 mod many_small_polls;
 #[path = "../scenarios/mmap-lock/scenario.rs"]
@@ -212,6 +214,7 @@ pub static ALL: &[&Scenario] = &[
     &churn::SCENARIO,
     &churn_own::SCENARIO,
     &fresh_upstream::SCENARIO,
+    &many_questions::SCENARIO,
     &frozen_clients::SCENARIO,
     &frozen_service::SCENARIO,
     &row_lock::SCENARIO,

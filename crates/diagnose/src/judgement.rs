@@ -11,6 +11,7 @@ pub(crate) mod holders;
 pub(crate) mod limited;
 pub(crate) mod meanwhile;
 pub(crate) mod nagle;
+pub(crate) mod often;
 pub(crate) mod paths;
 pub(crate) mod poller;
 pub(crate) mod slow_start;

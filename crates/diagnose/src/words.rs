@@ -53,6 +53,17 @@ static WORDS: &[Word] = &[
     ),
     ("held", "Bytes of an answer that were written and stood in the target's own send queue."),
     ("before its turn", "The request lay unread meanwhile: the thread that read it later was at something else."),
+    ("waking up", "The request was there, and the thread that waited for it was on its way to a CPU."),
+    (
+        "got no answer, for … so far",
+        "Connections on which an answer had been owed for 10 ms or longer, and that are none of the answers seen; how long ago \
+         their requests had come, on average over the looks. They are in no response time.",
+    ),
+    (
+        "of waits, of CPU",
+        "Shares of one kind of request: of the time that clients waited, and of the CPU time that threads had for requests. \
+         What has the CPU of a loop makes all others wait.",
+    ),
     (
         "inside",
         "The request was with the program, and none of its threads waited for anything for its sake: it stood in a queue of the \

@@ -8,6 +8,7 @@ use crate::case::Case;
 use crate::facts::requests::Requests;
 use crate::facts::stacks::Stacks;
 use crate::facts::waiting::links;
+use crate::judgement::often::Often;
 use crate::judgement::paths::{Felt, asks_a_peer, is_own_sleep, stands_before_peers};
 use crate::rules::{Statement, confidence, explain, slow_dependency};
 use crate::verdict::{Finding, Link, Subject};
@@ -48,7 +49,7 @@ const TOLD: &[Told] = &[
         is_it: asks_a_peer,
         does: |chain| format!("wait for {}", chain.map_or_else(String::new, slow_dependency::who)),
         doubted: |case, chains| slow_dependency::is_doubted(case, chains) || !asked_for_as_long(case, chains),
-        unless: &["pool-exhausted", "nagle-delayed-ack", "send-buffer-limited", "packet-loss"],
+        unless: &["pool-exhausted", "nagle-delayed-ack", "send-buffer-limited", "packet-loss", "link-saturated"],
     },
 ];
 
@@ -56,11 +57,11 @@ const TOLD: &[Told] = &[
 const AS_LONG: f64 = 0.5;
 
 /// Whether the sockets saw the target wait for those peers for about so long: paths are put together from times of different
-/// connections.
+/// connections. Where several questions share a connection, neither tells.
 fn asked_for_as_long(case: &Case, chains: &[&Chain]) -> bool {
     let Ok(requests) = case.fact::<Requests>() else { return false };
     let peers: BTreeSet<&str> = chains.iter().map(|chain| chain.links[0].who.peer.as_str()).collect();
-    let asked = requests.endpoints.iter().filter(|e| !e.accepted && peers.contains(e.name.as_str()));
+    let asked = requests.endpoints.iter().filter(|e| !e.accepted && !e.is_mixed() && peers.contains(e.name.as_str()));
     let waited: f64 = asked.map(|e| e.response.sum_ns).sum();
     waited * requests.scale() >= chains.iter().map(|chain| chain.ns).sum::<f64>() * AS_LONG
 }
@@ -96,6 +97,13 @@ fn finding(case: &Case, felt: &Felt, told: &Told, (part, chains): (f64, &[&Chain
     let asked = longest.filter(|_| told.cause == "slow-dependency");
     let next = asked.map(|chain| slow_dependency::next(chain, stacks.as_deref()));
     let (advised, remedy) = next.unwrap_or_else(|| (advice(&first), explained(told.cause)));
+    let often = asked.and_then(|chain| Often::of(case, &chain.links[0].who.peer, felt.number(case)));
+    let (headline, advised) = match (often, asked) {
+        (Some(often), Some(chain)) => {
+            (format!("{headline}, {}", often.words()), often.advice(&slow_dependency::who(chain)))
+        }
+        _ => (headline, advised),
+    };
     let finding = Finding {
         cause: told.cause.into(),
         // What is asked, the sockets saw too.

@@ -208,6 +208,13 @@ impl Felt {
         &self.paths.ports[0]
     }
 
+    /// How many there were in all, followed or not, as far as requests were seen.
+    pub(crate) fn number(&self, case: &Case) -> Option<f64> {
+        let requests = case.fact::<Requests>().ok()?;
+        let busiest = requests.busiest()?;
+        if self.of_slow { tail::of(busiest).map(|slow| slow.count) } else { Some(busiest.response.count) }
+    }
+
     /// Them.
     pub(crate) fn group(&self) -> &Group {
         if self.of_slow { &self.paths().tail } else { &self.paths().all }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The evidence does not carry a verdict. Says what is missing, and what to run to get it.
 
-use super::{Check, Explain, Rule, Statement, slow_dependency};
+use super::{Check, Explain, Rule, Statement, at_capacity, slow_dependency};
 
 mod few;
 mod interpreter;
@@ -167,6 +167,11 @@ fn failing(case: &Case) -> Option<Statement> {
             others.collect::<String>()
         ),
     })
+}
+
+/// Whether a service is at a limit: then it has a queue, and says so itself.
+fn is_at_capacity(case: &Case) -> bool {
+    matches!(at_capacity::RULE.check, Check::Neutral(check) if check(case, &[]).is_some())
 }
 
 /// Requests that hang: what little its threads did meanwhile says nothing of them.

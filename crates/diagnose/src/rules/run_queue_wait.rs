@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The target was runnable, and another process had its CPU.
 
+mod clients;
+
 use super::{COULD_BE, Check, Checked, Explain, Rule, confidence, evidence, explained, found, not_it, too_short};
 use crate::answer::{Gap, Measured, Reason};
 use crate::case::Case;
@@ -23,7 +25,8 @@ pub(super) static RULE: Rule = Rule {
                      others away. If the target is pinned to full CPUs while others are idle, widen its affinity.",
         look_alikes: "cpu-throttled: a quota held it, nr_throttled grows. cpu-steal: the hypervisor ran somebody else. \
                       at-capacity: the target's own threads queue behind each other. Hand-overs between a client, a \
-                      proxy and a worker on the same CPUs: many waits of some ten microseconds, which no request feels.",
+                      proxy and a worker on the same CPUs: many waits of some ten microseconds, which no request feels. Its \
+                      own clients on the same CPUs: what both need is the load.",
     },
     check: Check::Accuses(check),
 };
@@ -112,7 +115,7 @@ fn not_felt(case: &Case, cpus: &Cpus, ledger: &Threads, behind_others: f64) -> O
         let seen = Measured::new(p99_ns / 1e9, FELT_NS / 1e9, "s");
         return Some(too_short(seen, not_by_requests(&felt, p99_ns)));
     }
-    chance(cpus, &felt, lines).map(explained)
+    clients::are_the_load(case, cpus).or_else(|| chance(cpus, &felt, lines)).map(explained)
 }
 
 fn not_behind_others(lines: &Lines, explained: f64) -> String {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The service waits for another process or host, more than for anything else.
 
+mod words;
+
 use std::collections::BTreeMap;
 
 use super::{Check, Checked, Explain, Rule, absent, confidence, evidence, explained, found, too_little, too_short};
@@ -12,6 +14,7 @@ use crate::facts::stacks::Stacks;
 use crate::facts::unexplained::Unexplained;
 use crate::facts::waiting::{Waiting, links, little, sum, timer, wait_ns};
 use crate::judgement::nagle;
+use crate::judgement::often::Often;
 use crate::judgement::standing::matters;
 use crate::statistics::share;
 use crate::syscall::{Family, family};
@@ -20,6 +23,9 @@ use crate::walk::chains::Chain;
 use crate::walk::{DNS, Kind};
 use crate::wording::{percent, plural, seconds};
 
+pub(crate) use words::next;
+use words::{advice, remedy, what_it_does};
+
 pub(super) static RULE: Rule = Rule {
     cause: "slow-dependency",
     explain: Explain {
@@ -27,8 +33,10 @@ pub(super) static RULE: Rule = Rule {
                 time.",
         recognised_by: "Its waits end when another process writes to a connection that the target made itself. What that \
                         process did meanwhile is followed, through further processes, to where it ends. Such waits are \
-                        two thirds or more of its active time without what it waited for a CPU.",
-        what_to_do: "Look at the end of the chain: that is where the time goes. Making the target faster changes nothing.",
+                        two thirds or more of its active time without what it waited for a CPU; or requests of 10 ms or longer \
+                        that were followed spend half of their time so, and the sockets saw as much.",
+        what_to_do: "Look at the end of the chain: that is where the time goes. Making the target faster changes nothing. \
+                     Where it is asked many times for one request, ask for all at once: each answer may be quick.",
         look_alikes: "An idle service, whose waits end when a client asks for something: it waits for nobody. \
                       user-lock-contention and disk-wait: the waits end inside the target, or at a disk.",
     },
@@ -44,7 +52,7 @@ const MIN_TIME: f64 = 0.02;
 /// The same for a target that serves no client.
 const MIN_TIME_UNASKED: f64 = 0.5;
 
-/// One wait, on average: a database or a service in the same data centre that answers within a few ms does what is expected
+/// One wait, on average, where there is not one after the other for each request: a database or a service in the same data centre that answers within a few ms does what is expected
 /// of it, and what a user feels begins there.
 pub(crate) const MIN_WAIT_NS: f64 = 5e6;
 
@@ -81,19 +89,9 @@ fn check(case: &Case) -> Checked {
             (Some(seen), format!("waiting for {who} was {why}, the wait for a CPU apart")),
         );
     }
-    let waits: u64 = chains.iter().map(|c| c.waits).sum();
-    if waits < MIN_WAITS {
-        let seen = Measured::new(waits as f64, MIN_WAITS as f64, "waits");
-        return too_little(seen, format!("only {} for {who} (under {MIN_WAITS})", plural(waits as usize, "long wait")));
-    }
-    let length_ns = wait_ns(&chains);
-    if length_ns < MIN_WAIT_NS {
-        let length = seconds(length_ns / 1e9);
-        let why = format!(
-            "it waited for {who} {} of its active time, but for {length} at a time (under 5 ms)",
-            percent(part)
-        );
-        return too_short(Measured::new(length_ns / 1e9, MIN_WAIT_NS / 1e9, "s"), why);
+    let often = Often::of(case, &chains[0].links[0].who.peer, None);
+    if let Some(few_or_short) = few_or_short(&chains, &who, (part, often.as_ref())) {
+        return few_or_short;
     }
     if let Some(why) = not_for_clients(case, (&waiting, ns), &chains, &who) {
         return explained(why);
@@ -103,8 +101,28 @@ fn check(case: &Case) -> Checked {
     }
     let first = chains[0];
     let timer = timer(first, &*case.fact()?);
-    let headline = format!("waits for {who} {} of its active time, {}", percent(part), what_it_does(first));
-    found(finding(case, &waiting, &who, &chains, ns)?, headline, advice(first, timer))
+    let (how, advised) = match often {
+        Some(often) => (often.words(), often.advice(&who)),
+        None => (what_it_does(first), advice(first, timer)),
+    };
+    let headline = format!("waits for {who} {} of its active time, {how}", percent(part));
+    found(finding(case, &waiting, &who, &chains, ns)?, headline, advised)
+}
+
+/// Why those waits are not worth a finding, if so: too few were picked, or each is short and not one of many for a request.
+fn few_or_short(chains: &[&Chain], who: &str, (part, often): (f64, Option<&Often>)) -> Option<Checked> {
+    let waits: u64 = chains.iter().map(|c| c.waits).sum();
+    if waits < MIN_WAITS {
+        let seen = Measured::new(waits as f64, MIN_WAITS as f64, "waits");
+        let why = format!("only {} for {who} (under {MIN_WAITS})", plural(waits as usize, "long wait"));
+        return Some(too_little(seen, why));
+    }
+    let length_ns = wait_ns(chains);
+    (length_ns < MIN_WAIT_NS && !often.is_some_and(Often::is_felt)).then(|| {
+        let (part, length) = (percent(part), seconds(length_ns / 1e9));
+        let why = format!("it waited for {who} {part} of its active time, but for {length} at a time (under 5 ms)");
+        too_short(Measured::new(length_ns / 1e9, MIN_WAIT_NS / 1e9, "s"), why)
+    })
 }
 
 /// Why no client waits for it, or it is not to blame, if so.
@@ -158,12 +176,6 @@ pub(crate) fn who(chain: &Chain) -> String {
 pub(crate) fn is_doubted(case: &Case, chains: &[&Chain]) -> bool {
     let Some(first) = chains.first() else { return true };
     doubt(case, &who(first), chains, sum(chains.iter().copied())).is_some()
-}
-
-/// The next step and the remedy, for a chain.
-pub(crate) fn next(chain: &Chain, stacks: Option<&Stacks>) -> (String, String) {
-    let timer = stacks.and_then(|stacks| timer(chain, stacks));
-    (advice(chain, timer), remedy(chain, timer))
 }
 
 /// In how many of the connections to a peer in which an answer was owed, part of the question stood unsent, if in many.
@@ -248,38 +260,6 @@ fn asked(waiting: &Waiting, chain: &Chain) -> Option<String> {
     was_asked.then_some(name)
 }
 
-/// The end in a few words, as a relative clause.
-fn what_it_does(chain: &Chain) -> String {
-    let (last, end) = (last(chain), chain.end.name());
-    match chain.end.kind {
-        Kind::OnCpu => format!("where {end} computes"),
-        Kind::RunQueue => format!("where {end} has no CPU"),
-        Kind::Timer if chain.links.len() == 1 => "until it gave up".to_string(),
-        Kind::Timer => format!("where {last} waits for its own timer"),
-        Kind::Packet => "over the network".to_string(),
-        Kind::Unseen => "where nothing more was seen".to_string(),
-        kind => format!("where {last} waits for {}", kind.words()),
-    }
-}
-
-/// The last one who waits.
-fn last(chain: &Chain) -> String {
-    chain.links.last().map_or(String::new(), |l| l.who.name())
-}
-
-fn advice(chain: &Chain, timer: Option<&str>) -> String {
-    let (peer, last) = (&chain.links[0].who.peer, last(chain));
-    match chain.end.kind {
-        Kind::OnCpu => format!("diagnose {}: that is where the time goes", chain.end.name()),
-        Kind::Unseen => format!("diagnose {}: it answers, and what it did before was not seen", chain.end.name()),
-        _ if chain.links.len() == 1 && !peer.is_empty() => format!("go on at {peer}: the time goes there"),
-        Kind::Timer => {
-            format!("look at the {} in {last}: the chain ends there", timer.unwrap_or("sleep or timeout"))
-        }
-        _ => format!("look at {last}: the chain ends there"),
-    }
-}
-
 fn finding(
     case: &Case,
     waiting: &Waiting,
@@ -361,36 +341,6 @@ fn rows(
         evidence("of that waiting, in the first chain", first.ns / ns, "share", "", ""),
     ];
     rows.into_iter().chain(of_answers).collect()
-}
-
-fn remedy(chain: &Chain, timer: Option<&str>) -> String {
-    const OTHERWISE: &str =
-        "If it cannot be made faster, ask it less often, or do not wait for it (cache, parallel calls).";
-    let (peer, last) = (&chain.links[0].who.peer, last(chain));
-    if chain.end.kind == Kind::Unseen {
-        let (who, pid) = (chain.end.name(), chain.end.pid);
-        return format!("{who} answers late: `wakewalk diagnose --pid {pid}` says why. {OTHERWISE}");
-    }
-    if chain.links.len() == 1 && chain.end.kind != Kind::OnCpu && !peer.is_empty() {
-        return format!("{peer} answers late: run wakewalk on that host or service. {OTHERWISE}");
-    }
-    let end = match chain.end.kind {
-        Kind::OnCpu => {
-            let (who, pid) = (chain.end.name(), chain.end.pid);
-            return format!("{who} computes while it is waited for: `wakewalk diagnose --pid {pid}` says what.");
-        }
-        Kind::Timer => match timer {
-            Some(timer) => {
-                return format!("{last} waits for {timer} before it answers: find that in its code. {OTHERWISE}");
-            }
-            None => "sleeps or waits for a timeout of its own while it is waited for: find that timer in its code",
-        },
-        Kind::Disk => "waits for a disk while it is waited for",
-        Kind::RunQueue => "is ready and has no CPU: give it one",
-        Kind::Packet => "waits for another host: go on there",
-        _ => "is where the chain ends",
-    };
-    format!("{last} {end}. {OTHERWISE}")
 }
 
 #[cfg(test)]

@@ -2,6 +2,7 @@
 //! A few answers take much longer than the others, most of what clients wait is theirs, and nothing that was measured holds them.
 
 use super::super::Statement;
+use super::is_at_capacity;
 use crate::case::Case;
 use crate::facts::labels::Labels;
 use crate::facts::requests::Requests;
@@ -24,7 +25,7 @@ pub(super) fn check(case: &Case) -> Option<Statement> {
     tail::of(requests.busiest()?).filter(|slow| slow.part >= MOST_WAIT_FOR_THEM)?;
     let paths = telling(case)?;
     let unseen = Some(&paths.busiest()?.tail).filter(|group| group.requests >= SEVERAL).map(unseen)?;
-    let said = response_times::tail(case).filter(|_| unseen >= MOSTLY)?;
+    let said = response_times::tail(case).filter(|_| unseen >= MOSTLY && !is_at_capacity(case))?;
     let hidden = hidden_queues::look(case);
     // What is asked is the first thing that they may have in common.
     let again = if case.fact::<Labels>().is_ok() { "" } else { " (with --requests, what they ask is told)" };

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Requests that stand in the target for long, and no rule has a cause for it.
 
-use super::super::{Check, Statement, at_capacity};
-use super::{MIN_WAIT_NS, interpreter};
+use super::super::Statement;
+use super::{MIN_WAIT_NS, interpreter, is_at_capacity};
 use crate::case::Case;
 use crate::facts::kernel_locks::KernelLocks;
 use crate::facts::requests::{Endpoint, Requests};
@@ -14,9 +14,9 @@ use crate::statistics::{ratio, share};
 use crate::walk::paths::{RequestPaths, What};
 use crate::wording::{percent, seconds};
 
-/// The statement about them. A service that is at a limit has a queue, and says so itself.
+/// The statement about them.
 pub(super) fn check(case: &Case) -> Option<Statement> {
-    if matches!(at_capacity::RULE.check, Check::Neutral(check) if check(case, &[]).is_some()) {
+    if is_at_capacity(case) {
         return None;
     }
     if let Some(said) = interpreter::check(case) {

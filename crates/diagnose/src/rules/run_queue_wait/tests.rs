@@ -55,6 +55,33 @@ fn long_waits_of_threads_without_a_request() {
     found(&RULE, &with(7_000_000));
 }
 
+/// Both neighbours ask the target for something, again and again; or they do not.
+#[test]
+fn its_own_clients_are_its_load_while_usual_requests_are_quick() {
+    let with = |port: u32, half: u64| {
+        let mut text = machine(2.2, 8.0, 8.0).replacen("meta ", "meta host.arch=x86_64 target.pids=[1] ", 1)
+            + "process pid=1 listen=[\"tcp 0.0.0.0:80\"]\n"
+            + HOGS
+            + &waits(2.2, 9.1);
+        text += &format!(
+            "exchange_window t_ns=4e9 length_ns=4e9
+             exchange t_ns=4e9 role=accepted port=80 stage=response count=9000 sum_ns=9e9 \
+             length_ns=[{half},9000000] counts=[8000,1000]\n"
+        );
+        for (at, pid) in (1..=20).zip([50, 51].into_iter().cycle()) {
+            text += &format!(
+                "wakeup t_ns={at}e6 pid=1 tid=1 wait_ns=1e5 blocked_ns=1e5 syscall=232 context=thread waker_pid={pid} \
+                 waker_tid={pid} waker_remote_port={port}\n"
+            );
+        }
+        text
+    };
+    let why = silent(&RULE, &with(80, 200_000));
+    assert!(why.contains("100 % of the time behind other processes was behind its own clients"), "{why}");
+    found(&RULE, &with(80, 2_000_000));
+    found(&RULE, &with(999, 200_000));
+}
+
 #[test]
 fn the_ceiling_is_the_affinity() {
     let f = found(&RULE, &(machine(2.2, 7.9, 0.4) + HOGS + &waits(2.2, 9.1)));

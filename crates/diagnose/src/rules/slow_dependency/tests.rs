@@ -113,6 +113,21 @@ fn a_database_that_takes_a_millisecond_is_no_culprit() {
     assert!(silent(&RULE, &quick(recording(TIMER, BUSY))).contains("1 ms at a time (under 5 ms)"));
 }
 
+/// Answers of a millisecond, of which each request needs one after the other.
+#[test]
+fn many_quick_answers_for_one_request() {
+    let quick = over_connection(CLIENT).replace("wait_ns=20e6", "wait_ns=1e6").replace("wait_ns=19e6", "wait_ns=9e5");
+    let sockets = |asked: u32| {
+        format!(
+            "{quick}\nexchange role=accepted port=80 stage=response count=40 sum_ns=800e6 length_ns=[20000000] counts=[40] began=40
+             exchange role=made peer=127.0.0.1:90 stage=response count={asked} sum_ns={asked}e6 length_ns=[1000000] counts=[{asked}] began={asked}"
+        )
+    };
+    let finding = found(&RULE, &sockets(760));
+    assert!(finding.summary.contains("waited for store/2"), "{}", finding.summary);
+    assert!(silent(&RULE, &sockets(300)).contains("1 ms at a time (under 5 ms)"));
+}
+
 #[test]
 fn clients_are_no_dependency() {
     let text = recording("", BUSY).replace("waker_remote_port=555", "waker_remote_port=80");

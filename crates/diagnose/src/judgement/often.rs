@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Whether the target asks somebody many times for one request: then each answer may be quick, and all together are what clients
+//! wait for.
+
+use crate::case::Case;
+use crate::facts::requests::{LATE_NS, Requests};
+use crate::statistics::ratio;
+use crate::wording::{count, seconds};
+
+/// Questions for one request: a few are usual.
+const MANY: f64 = 5.0;
+
+/// How often a peer is asked for each request.
+pub(crate) struct Often {
+    /// On average.
+    pub times: f64,
+    /// How long each answer takes, on average, ns.
+    pub each_ns: f64,
+}
+
+impl Often {
+    /// The peer that is asked so, if it is; of so many requests, or of all at the port where clients ask most.
+    pub(crate) fn of(case: &Case, peer: &str, requests: Option<f64>) -> Option<Self> {
+        let all = case.fact::<Requests>().ok()?;
+        let asked = all.of(false, peer).filter(|asked| !asked.is_mixed())?;
+        let requests = requests.or_else(|| Some(all.busiest()?.response.count))?;
+        let often = Self { times: ratio(asked.response.count, requests), each_ns: asked.response.mean_ns() };
+        (often.times >= MANY).then_some(often)
+    }
+
+    /// Whether a request feels all of them, one after the other.
+    pub(crate) fn is_felt(&self) -> bool {
+        self.times * self.each_ns >= LATE_NS
+    }
+
+    /// For a headline.
+    pub(crate) fn words(&self) -> String {
+        format!("asked {} times for each request, {} at a time", count(self.times.round()), seconds(self.each_ns / 1e9))
+    }
+
+    /// What to do about it first.
+    pub(crate) fn advice(&self, peer: &str) -> String {
+        format!("ask {peer} for all at once (a join, a batch, a cache) instead of {} times", count(self.times.round()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use recording::text::parse;
+
+    #[test]
+    fn many_questions_for_one_request() {
+        let often = |asked: u32| {
+            let text = format!(
+                "exchange role=accepted port=80 stage=response count=100 sum_ns=4e9 length_ns=[40000000] counts=[100]
+                 exchange role=made peer=10.0.0.9:1 stage=response count={asked} sum_ns={}e6 length_ns=[1000000] counts=[{asked}]",
+                asked
+            );
+            Often::of(&Case::new(&parse(&text).unwrap()), "10.0.0.9:1", None)
+        };
+        let said = often(3000).unwrap();
+        assert_eq!(said.words(), "asked 30 times for each request, 1 ms at a time");
+        assert!(said.advice("10.0.0.9:1").contains("instead of 30 times"));
+        assert!(said.is_felt() && !often(600).unwrap().is_felt() && often(300).is_none());
+    }
+}

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+//! That whoever has the CPU is a client of the target on the same host: what the two of them need together is the load, and not a
+//! neighbour's doing, as long as a usual request does not feel it.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use recording::tables::Wakeup;
+
+use super::{ENOUGH_ANSWERS, FELT_NS};
+use crate::case::Case;
+use crate::facts::cpus::Cpus;
+use crate::facts::requests::Requests;
+use crate::statistics::share;
+use crate::walk::Walk;
+use crate::walk::clients::Clients;
+use crate::wording::{percent, seconds};
+
+/// Of the time behind others.
+const MOSTLY: f64 = 0.8;
+
+/// Waits of the target that it ended by asking for something: fewer may be chance.
+const ENOUGH: u64 = 5;
+
+/// Why it is no neighbour's doing, if so.
+pub(super) fn are_the_load(case: &Case, cpus: &Cpus) -> Option<String> {
+    let clients = pids(case)?;
+    let all: f64 = cpus.neighbours.iter().map(|n| n.delayed_ns).sum();
+    let behind: f64 = cpus.neighbours.iter().filter(|n| clients.contains(&n.pid)).map(|n| n.delayed_ns).sum();
+    let requests = case.fact::<Requests>().ok()?;
+    let busiest = requests.busiest().filter(|b| b.response.count >= ENOUGH_ANSWERS && !b.is_mixed())?;
+    let half_ns = busiest.response.quantile_ns(0.5);
+    let first = cpus.neighbours.iter().find(|n| clients.contains(&n.pid))?;
+    (share(behind, all) >= MOSTLY && half_ns < FELT_NS).then(|| {
+        format!(
+            "{} of the time behind other processes was behind its own clients on this host, first {} (pid {}): their asking is \
+             its load, and half of the answers took {} or less. Run them elsewhere to see the service alone",
+            percent(share(behind, all)),
+            first.name(),
+            first.pid,
+            seconds(half_ns / 1e9)
+        )
+    })
+}
+
+/// Processes that asked the target for something.
+fn pids(case: &Case) -> Option<BTreeSet<u32>> {
+    let (walk, clients) = (case.fact::<Walk>().ok()?, case.fact::<Clients>().ok()?);
+    let asked = |row: &&Wakeup| {
+        walk.target.contains(&row.pid) && row.context == "thread" && !walk.target.contains(&row.waker_pid)
+    };
+    let mut by: BTreeMap<u32, u64> = BTreeMap::new();
+    let rows = case.recording.rows::<Wakeup>().iter().filter(asked).filter(|row| clients.ended(case, row));
+    rows.for_each(|row| *by.entry(row.waker_pid).or_default() += 1);
+    Some(by.into_iter().filter(|(_, times)| *times >= ENOUGH).map(|(pid, _)| pid).collect())
+}

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+//! What a chain that ends elsewhere says in words, and what to do about it.
+
+use crate::facts::stacks::Stacks;
+use crate::facts::waiting::timer;
+use crate::walk::Kind;
+use crate::walk::chains::Chain;
+
+/// The end in a few words, as a relative clause.
+pub(super) fn what_it_does(chain: &Chain) -> String {
+    let (last, end) = (last(chain), chain.end.name());
+    match chain.end.kind {
+        Kind::OnCpu => format!("where {end} computes"),
+        Kind::RunQueue => format!("where {end} has no CPU"),
+        Kind::Timer if chain.links.len() == 1 => "until it gave up".to_string(),
+        Kind::Timer => format!("where {last} waits for its own timer"),
+        Kind::Packet => "over the network".to_string(),
+        Kind::Unseen => "where nothing more was seen".to_string(),
+        kind => format!("where {last} waits for {}", kind.words()),
+    }
+}
+
+/// The last one who waits.
+fn last(chain: &Chain) -> String {
+    chain.links.last().map_or(String::new(), |l| l.who.name())
+}
+
+pub(super) fn advice(chain: &Chain, timer: Option<&str>) -> String {
+    let (peer, last) = (&chain.links[0].who.peer, last(chain));
+    match chain.end.kind {
+        Kind::OnCpu => format!("diagnose {}: that is where the time goes", chain.end.name()),
+        Kind::Unseen => format!("diagnose {}: it answers, and what it did before was not seen", chain.end.name()),
+        _ if chain.links.len() == 1 && !peer.is_empty() => format!("go on at {peer}: the time goes there"),
+        Kind::Timer => {
+            format!("look at the {} in {last}: the chain ends there", timer.unwrap_or("sleep or timeout"))
+        }
+        _ => format!("look at {last}: the chain ends there"),
+    }
+}
+
+/// The next step and the remedy, for a chain.
+pub(crate) fn next(chain: &Chain, stacks: Option<&Stacks>) -> (String, String) {
+    let timer = stacks.and_then(|stacks| timer(chain, stacks));
+    (advice(chain, timer), remedy(chain, timer))
+}
+
+pub(super) fn remedy(chain: &Chain, timer: Option<&str>) -> String {
+    const OTHERWISE: &str =
+        "If it cannot be made faster, ask it less often, or do not wait for it (cache, parallel calls).";
+    let (peer, last) = (&chain.links[0].who.peer, last(chain));
+    if chain.end.kind == Kind::Unseen {
+        let (who, pid) = (chain.end.name(), chain.end.pid);
+        return format!("{who} answers late: `wakewalk diagnose --pid {pid}` says why. {OTHERWISE}");
+    }
+    if chain.links.len() == 1 && chain.end.kind != Kind::OnCpu && !peer.is_empty() {
+        return format!("{peer} answers late: run wakewalk on that host or service. {OTHERWISE}");
+    }
+    let end = match chain.end.kind {
+        Kind::OnCpu => {
+            let (who, pid) = (chain.end.name(), chain.end.pid);
+            return format!("{who} computes while it is waited for: `wakewalk diagnose --pid {pid}` says what.");
+        }
+        Kind::Timer => match timer {
+            Some(timer) => {
+                return format!("{last} waits for {timer} before it answers: find that in its code. {OTHERWISE}");
+            }
+            None => "sleeps or waits for a timeout of its own while it is waited for: find that timer in its code",
+        },
+        Kind::Disk => "waits for a disk while it is waited for",
+        Kind::RunQueue => "is ready and has no CPU: give it one",
+        Kind::Packet => "waits for another host: go on there",
+        _ => "is where the chain ends",
+    };
+    format!("{last} {end}. {OTHERWISE}")
+}
