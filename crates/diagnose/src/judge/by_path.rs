@@ -35,7 +35,8 @@ const TOLD: &[Told] = &[
         is_it: stands_before_peers,
         does: |_| "wait for each other".into(),
         doubted: |_, _| false,
-        unless: &["pool-exhausted"],
+        // A collector that stops all threads has them wait for each other too.
+        unless: &["pool-exhausted", "runtime-pause"],
     },
     Told {
         cause: "sleep-in-path",
