@@ -3,9 +3,10 @@
 //! its CPU time goes to taking and closing connections. The twin closes them too, and is asked a few hundred times a second:
 //! that is harmless.
 
+use std::fs;
 use std::time::Duration;
 
-use anyhow::Result;
+use anyhow::{Context as _, Result};
 
 use super::{SERVICE_CPU, WEBLOAD, full_load, steady_load};
 use crate::cell::{Cell, Program};
@@ -25,10 +26,7 @@ pub static SCENARIO: Scenario = Scenario {
 };
 
 fn stage(cell: &mut Cell, side: Side) -> Result<Aim> {
-    let conf = cell.write("nginx.conf", &configuration(&cell.dir().display().to_string()))?;
-    let nginx = Program::installed("nginx").args(["-p", ".", "-c"]).args([conf]);
-    cell.start(nginx.on_cpus(SERVICE_CPU))?;
-    cell.wait_for_port(PORT)?;
+    nginx(cell, "nginx", (PORT, SERVICE_CPU), "keepalive_timeout 0;", "return 200 \"here\\n\";")?;
     let connections = cell.draw.number("connections", 64, 16..=200);
     let rate = cell.draw.number("rate", 300, 100..=600);
     match side {
@@ -39,12 +37,24 @@ fn stage(cell: &mut Cell, side: Side) -> Result<Aim> {
     Ok(Aim::Port(PORT))
 }
 
-fn configuration(dir: &str) -> String {
-    format!(
+/// Starts one with a worker and a folder of its own, some directives and what its server does.
+pub(super) fn nginx(
+    cell: &mut Cell,
+    name: &str,
+    (port, cpus): (u16, &[usize]),
+    more: &str,
+    serves: &str,
+) -> Result<()> {
+    let dir = cell.dir().join(name).display().to_string();
+    fs::create_dir_all(&dir).with_context(|| format!("failed to make `{dir}`"))?;
+    let text = format!(
         "daemon off;\nuser root;\nworker_processes 1;\npid {dir}/nginx.pid;\nerror_log {dir}/error.log;\n\
-         events {{ worker_connections 512; }}\n\
+         events {{ worker_connections 1024; }}\n\
          http {{\n  access_log off;\n  client_body_temp_path {dir}/body;\n  proxy_temp_path {dir}/proxy;\n\
          \x20 fastcgi_temp_path {dir}/fastcgi;\n  uwsgi_temp_path {dir}/uwsgi;\n  scgi_temp_path {dir}/scgi;\n\
-         \x20 keepalive_timeout 0;\n  server {{ listen 127.0.0.1:{PORT}; return 200 \"here\\n\"; }}\n}}\n"
-    )
+         \x20 keepalive_requests 100000000;\n  {more}\n  server {{ listen 127.0.0.1:{port}; {serves} }}\n}}\n"
+    );
+    let conf = cell.write(&format!("{name}.conf"), &text)?;
+    cell.start(Program::installed("nginx").named(name).args(["-p", ".", "-c"]).args([conf]).on_cpus(cpus))?;
+    cell.wait_for_port(port)
 }
