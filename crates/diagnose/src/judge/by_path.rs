@@ -25,6 +25,8 @@ struct Told {
     does: fn(Option<&Chain>) -> String,
     /// Whether something speaks against it, of the chains with that part of the time.
     doubted: fn(&Case, &[&Chain]) -> bool,
+    /// It is somebody else who is asked: what the end of the chain does says what to do, and the sockets are a second witness.
+    asks: bool,
     /// Causes that say the same more precisely, where they were found.
     unless: &'static [&'static str],
 }
@@ -35,6 +37,7 @@ const TOLD: &[Told] = &[
         is_it: stands_before_peers,
         does: |_| "wait for each other".into(),
         doubted: |_, _| false,
+        asks: false,
         // A collector that stops all threads has them wait for each other too.
         unless: &["pool-exhausted", "runtime-pause"],
     },
@@ -43,6 +46,7 @@ const TOLD: &[Told] = &[
         is_it: is_own_sleep,
         does: |_| "wait until a thread of the service has slept".into(),
         doubted: |_, _| false,
+        asks: false,
         unless: &[],
     },
     Told {
@@ -50,6 +54,7 @@ const TOLD: &[Told] = &[
         is_it: asks_a_peer,
         does: |chain| format!("wait for {}", chain.map_or_else(String::new, slow_dependency::who)),
         doubted: |case, chains| slow_dependency::is_doubted(case, chains) || !asked_for_as_long(case, chains),
+        asks: true,
         unless: &["pool-exhausted", "nagle-delayed-ack", "send-buffer-limited", "packet-loss", "link-saturated"],
     },
 ];
@@ -95,7 +100,7 @@ fn finding(case: &Case, felt: &Felt, told: &Told, (part, chains): (f64, &[&Chain
     let chain = longest.zip(stacks.as_deref()).map_or_else(Vec::new, |(chain, stacks)| links(chain, stacks));
     let first = chain.first().cloned().unwrap_or_default();
     let place = first.stack.first().map_or(String::new(), |function| format!(", in {function}"));
-    let asked = longest.filter(|_| told.cause == "slow-dependency");
+    let asked = longest.filter(|_| told.asks);
     let next = asked.map(|chain| slow_dependency::next(chain, stacks.as_deref()));
     let (advised, remedy) = next.unwrap_or_else(|| (advice(&first), explained(told.cause)));
     let often = asked.and_then(|chain| Often::of(case, &chain.links[0].who.peer, felt.number(case)));

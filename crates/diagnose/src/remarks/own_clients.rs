@@ -20,9 +20,8 @@ const ENOUGH: usize = 10;
 /// That most requests come from processes of the target itself.
 pub(crate) fn remark(case: &Case) -> Option<Remark> {
     let (walk, clients) = (case.fact::<Walk>().ok()?, case.fact::<Clients>().ok()?);
-    let asked = |row: &&Wakeup| walk.target.contains(&row.pid) && row.context == "thread" && clients.ended(case, row);
     let by_own = |row: &Wakeup| row.waker_pid != row.pid && walk.target.contains(&row.waker_pid);
-    let all: Vec<&Wakeup> = case.recording.rows::<Wakeup>().iter().filter(asked).collect();
+    let all = clients.askings(case);
     let own = all.iter().copied().filter(|row| by_own(row)).count();
     let part = share(own as f64, all.len() as f64);
     (own >= ENOUGH && part >= MOST).then(|| Remark {

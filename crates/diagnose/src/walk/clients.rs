@@ -76,6 +76,12 @@ impl Clients {
         asked || reads || serves_files || call == Family::Accept
     }
 
+    /// Waits of the target that processes of this host ended by asking it for something.
+    pub fn askings<'r>(&self, case: &Case<'r>) -> Vec<&'r Wakeup> {
+        let of_target = |row: &&Wakeup| self.target.contains(&row.pid) && row.context == "thread";
+        case.recording.rows::<Wakeup>().iter().filter(of_target).filter(|row| self.ended(case, row)).collect()
+    }
+
     /// Whether some client of the target came by another way than a TCP connection: a Unix socket, or datagrams.
     pub fn come_otherwise(&self, case: &Case) -> bool {
         let asks = |row: &&Wakeup| self.target.contains(&row.pid) && self.ended(case, row);

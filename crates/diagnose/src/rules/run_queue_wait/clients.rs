@@ -4,8 +4,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use recording::tables::Wakeup;
-
 use super::{ENOUGH_ANSWERS, FELT_NS};
 use crate::case::Case;
 use crate::facts::cpus::Cpus;
@@ -45,11 +43,8 @@ pub(super) fn are_the_load(case: &Case, cpus: &Cpus) -> Option<String> {
 /// Processes that asked the target for something.
 fn pids(case: &Case) -> Option<BTreeSet<u32>> {
     let (walk, clients) = (case.fact::<Walk>().ok()?, case.fact::<Clients>().ok()?);
-    let asked = |row: &&Wakeup| {
-        walk.target.contains(&row.pid) && row.context == "thread" && !walk.target.contains(&row.waker_pid)
-    };
     let mut by: BTreeMap<u32, u64> = BTreeMap::new();
-    let rows = case.recording.rows::<Wakeup>().iter().filter(asked).filter(|row| clients.ended(case, row));
-    rows.for_each(|row| *by.entry(row.waker_pid).or_default() += 1);
+    let others = clients.askings(case).into_iter().filter(|row| !walk.target.contains(&row.waker_pid));
+    others.for_each(|row| *by.entry(row.waker_pid).or_default() += 1);
     Some(by.into_iter().filter(|(_, times)| *times >= ENOUGH).map(|(pid, _)| pid).collect())
 }
