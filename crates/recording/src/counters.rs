@@ -87,10 +87,9 @@ counters! {
         RETRANS_FAIL = "TCPRetransFail", PAWS_TIME_WAIT = "PAWSTimewait", LOSS_PROBES = "TCPLossProbes",
         FAST_RETRANS = "TCPFastRetrans", DSACK_RECV = "TCPDSACKRecv", DELAYED_ACKS = "DelayedACKs",
     }
-    /// By interface; the two of `backlog` are gauges.
+    /// By interface; the backlog is a gauge.
     qdisc = "netlink/qdisc" {
-        BACKLOG_BYTES = "backlog_bytes", BACKLOG_PACKETS = "backlog_packets", SENT_BYTES = "sent_bytes",
-        SENT_PACKETS = "sent_packets", DROPS = "drops", OVERLIMITS = "overlimits",
+        BACKLOG_BYTES = "backlog_bytes", SENT_BYTES = "sent_bytes", DROPS = "drops", OVERLIMITS = "overlimits",
     }
     /// By listening socket of the target; queue and backlog are gauges. `DROPS` counts what the socket itself dropped.
     listeners = "proc/net/listeners" { ACCEPT_QUEUE = "accept_queue", BACKLOG = "backlog", DROPS = "drops", }

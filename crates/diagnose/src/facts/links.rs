@@ -13,7 +13,7 @@ use crate::statistics::ratio;
 pub struct Link {
     /// `eth0`.
     pub name: String,
-    /// Share of the looks, one a second, at which something stood in its queue; the first, at the start of a capture, apart.
+    /// Share of the looks, one a second, at which something stood in its queue.
     pub queued: f64,
     /// Looks.
     pub looks: f64,

@@ -50,7 +50,7 @@ const MIN_SHARE: f64 = 0.25;
 
 fn check(case: &Case) -> Checked {
     let Ok(links) = case.fact::<Links>() else { return absent("no interface of its network was seen to keep a queue") };
-    let Some(link) = links.all.iter().filter(|link| is_at_limit(link)).max_by(|a, b| by_delay(a, b)) else {
+    let Some(link) = links.all.iter().find(|link| is_at_limit(link)) else {
         return absent("no interface held back or dropped what was to be sent");
     };
     let told = format!(
@@ -83,10 +83,6 @@ fn check(case: &Case) -> Checked {
     );
     let advice = format!("send less, or raise the limit: `tc -s qdisc show dev {}` shows a shaper", word(&link.name));
     found(finding(case, link, &through), headline, advice)
-}
-
-fn by_delay(a: &Link, b: &Link) -> std::cmp::Ordering {
-    a.delay_ns().total_cmp(&b.delay_ns())
 }
 
 /// Whether it had something wait because it could not carry more.

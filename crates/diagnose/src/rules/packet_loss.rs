@@ -26,7 +26,8 @@ pub(super) static RULE: Rule = Rule {
         what_to_do: "Find out where: counters of the interface (ip -s link, ethtool -S), rules of the packet filter with a drop, \
                      the switch, the other end. On the way within this host, the tracepoint skb:kfree_skb names the place.",
         look_alikes: "accept-queue-full, conntrack-full, time-wait-collision, no-return-path: mostly SYNs are sent again, and a \
-                      counter of theirs rises. link-saturated: a queue on this host drops them. Needless repetitions on a starved host, whose first copies arrived (DSACK).",
+                      counter of theirs rises. link-saturated: a queue on this host drops them. Needless repetitions on a starved \
+                      host, whose first copies arrived (DSACK).",
     },
     check: Check::Accuses(check),
 };

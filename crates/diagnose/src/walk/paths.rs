@@ -161,8 +161,9 @@ fn paths(walk: &Walk, back: &mut Back<'_, '_>, port: u32, mut requests: Vec<&Req
         slow: group(at(0.99).min(number - 1), number),
         tail: group(tail, number),
         worst: group(number - 1, number),
-        labels: by_label(walk, back, &requests),
         exemplars: exemplars::of(walk, back, &requests),
+        // Last: all walks of a recording share one bound on their steps.
+        labels: by_label(walk, back, &requests),
     }
 }
 

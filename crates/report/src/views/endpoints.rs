@@ -3,8 +3,8 @@
 
 use std::ops::Range;
 
+use diagnose::answer::RequestTimes;
 use diagnose::facts::labels::{Labelled, Labels, Place};
-use diagnose::walk::paths::{Paths, RequestPaths};
 
 use crate::numbers;
 use crate::section::{Block, Column, Section, Terminal, Tone};
@@ -23,20 +23,24 @@ const FEW: f64 = 0.01;
 pub fn view(material: &Material<'_>) -> Option<Section> {
     let labels = material.case.fact::<Labels>().ok()?;
     let seconds = material.case.fact::<diagnose::facts::requests::Requests>().ok()?.followed_ns / 1e9;
-    let paths = material.case.fact::<RequestPaths>().ok();
-    let cpu = paths.as_ref().and_then(|paths| paths.busiest()).filter(|paths| !paths.labels.is_empty());
+    let cpu = |place: &Place| {
+        let is_it =
+            |times: &&RequestTimes| (times.role == "accepted", &times.endpoint) == (place.accepted, &place.name);
+        let labels = material.verdict.requests.iter().find(is_it).map_or(&[][..], |times| &times.endpoints);
+        labels.iter().map(|label| label.cpu_share).collect::<Vec<_>>()
+    };
     let draw = |places: usize, most: usize| -> Vec<Block> {
-        labels.places.iter().take(places).flat_map(|place| of(place, cpu, seconds, most)).collect()
+        labels.places.iter().take(places).flat_map(|place| of(place, &cpu(place), seconds, most)).collect()
     };
     let mut blocks = draw(usize::MAX, LONG);
     let told = blocks.len();
     let more = labels.places.iter().filter(|place| place.labels.len() > LONG);
-    blocks.extend(more.map(|place| table(place, cpu, seconds, LONG..usize::MAX).folded()));
+    blocks.extend(more.map(|place| table(place, &cpu(place), seconds, LONG..usize::MAX).folded()));
     let section = Section::new("endpoints", "Slow by endpoint", blocks, Terminal::First(told));
     Some(section.kept_as(draw(SHORT.0, SHORT.1)))
 }
 
-fn of(place: &Place, cpu: Option<&Paths>, seconds: f64, most: usize) -> Vec<Block> {
+fn of(place: &Place, cpu: &[Option<f64>], seconds: f64, most: usize) -> Vec<Block> {
     let mut blocks = Vec::new();
     if !place.labels.is_empty() {
         blocks.push(table(place, cpu, seconds, 0..most));
@@ -45,34 +49,34 @@ fn of(place: &Place, cpu: Option<&Paths>, seconds: f64, most: usize) -> Vec<Bloc
     blocks
 }
 
-fn table(place: &Place, cpu: Option<&Paths>, seconds: f64, range: Range<usize>) -> Block {
-    let cpu = cpu.filter(|paths| place.accepted && place.name.ends_with(&format!(":{}", paths.port)));
+fn table(place: &Place, cpu: &[Option<f64>], seconds: f64, range: Range<usize>) -> Block {
+    // Labels in the order of the verdict's, of which none has a share where no request was followed.
+    let is_known = cpu.iter().any(Option::is_some);
     let name = place.name.trim_start_matches("tcp ");
     let title = if place.accepted { name.to_owned() } else { format!("it asks {name}") };
     let heads = [title.as_str(), "a second", "p50", "p99", "mean", "of waits", "of CPU"];
-    let heads = heads.iter().take(if cpu.is_some() { heads.len() } else { heads.len() - 1 });
+    let heads = heads.iter().take(if is_known { heads.len() } else { heads.len() - 1 });
     let columns = heads.enumerate().map(|(at, head)| match at {
         0 => Column::left(head),
         _ => Column::right(head),
     });
-    let rows = place.labels.get(range.start..range.end.min(place.labels.len())).unwrap_or_default();
-    let rows = rows.iter().map(|labelled| row(place, cpu, labelled, seconds));
+    let shown = place.labels.iter().enumerate().take(range.end).skip(range.start);
+    let share = |at: usize| is_known.then(|| cpu.get(at).copied().flatten().map_or_else(String::new, numbers::share));
+    let rows = shown.map(|(at, labelled)| row(place, labelled, seconds).into_iter().chain(share(at)).collect());
     Block::Table { title: String::new(), columns: columns.collect(), rows: rows.collect() }
 }
 
-fn row(place: &Place, cpu: Option<&Paths>, labelled: &Labelled, seconds: f64) -> Vec<String> {
+fn row(place: &Place, labelled: &Labelled, seconds: f64) -> Vec<String> {
     let time = |ns: f64| numbers::seconds(ns / 1e9);
     let lengths = &labelled.lengths;
-    let on_cpu = |paths: &Paths| paths.on_cpu(&labelled.label).map_or_else(String::new, numbers::share);
-    let cells = [
+    vec![
         labelled.label.clone(),
         numbers::number((lengths.count / seconds.max(1e-9) * 10.0).round() / 10.0),
         time(lengths.quantile_ns(0.5)),
         time(lengths.quantile_ns(0.99)),
         time(lengths.mean_ns()),
         numbers::share(place.share_of_time(labelled)),
-    ];
-    cells.into_iter().chain(cpu.map(on_cpu)).collect()
+    ]
 }
 
 /// What the table rests on, and what is not in it.

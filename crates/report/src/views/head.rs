@@ -151,11 +151,14 @@ fn answers(verdict: &Verdict) -> Option<String> {
 fn hanging(verdict: &Verdict) -> String {
     let all = || verdict.requests.iter().filter_map(|times| times.hanging.as_ref());
     let connections: f64 = all().map(|hanging| hanging.connections).sum();
-    let longest = all().map(|hanging| hanging.seconds).fold(0.0, f64::max);
+    let waited: f64 = all().map(|hanging| hanging.seconds * hanging.connections).sum();
     if connections == 0.0 {
         return String::new();
     }
-    format!("; but {connections:.1} requests at a time got no answer, for {} so far", numbers::seconds(longest))
+    format!(
+        "; but {connections:.1} requests at a time got no answer, for {} so far",
+        numbers::seconds(waited / connections)
+    )
 }
 
 /// Of the response time, from which on it matters that a request lay unread.

@@ -68,8 +68,8 @@ mod tests {
             exchange_window t_ns=5e9 length_ns=5e9
             frame id=2 symbol=net_rx_action module=kernel kind=kernel
             stack id=2 frames=[2]
-            exchange role=accepted port=80 stage=response count=408 sum_ns=24.8e8 length_ns=[200000,300000000] counts=[400,8]\n"
-            .replace("24.8e8", "248e7");
+            exchange role=accepted port=80 stage=response count=408 sum_ns=248e7 length_ns=[200000,300000000] counts=[400,8]\n"
+            .to_string();
         text += "\n";
         for at in 0..60_u64 {
             let ms = 10 + at * 70;
