@@ -10,6 +10,13 @@ use crate::facts::quality::Quality;
 use crate::verdict::{Finding, evidence};
 pub(crate) use pool_exhausted::readers;
 
+/// What `docs/causes` says of a cause: one text for who reads documents and for `wakewalk explain`.
+macro_rules! explain {
+    ($cause:literal) => {
+        include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/causes/", $cause, ".md"))
+    };
+}
+
 mod accept_queue_full;
 mod at_capacity;
 mod blocked_writer;
@@ -132,23 +139,47 @@ pub(crate) enum Check {
 pub(crate) struct Rule {
     /// Its public, stable id.
     pub cause: &'static str,
-    /// What people should know about it.
-    pub explain: Explain,
+    /// What people should know about it: its page of `docs/causes`.
+    pub explain: &'static str,
     /// The opinion.
     pub check: Check,
 }
 
+impl Rule {
+    /// What people should know about it.
+    pub(crate) fn explained(&self) -> Explain {
+        Explain::read(self.explain)
+    }
+
+    /// A finding of this cause, with as much confidence as so many independent sources earn. What it says is to be filled in.
+    pub(crate) fn finding(&self, case: &Case, sources: usize) -> Finding {
+        Finding { cause: self.cause.into(), confidence: confidence(case, sources), ..Finding::default() }
+    }
+}
+
 /// A cause in words, for `wakewalk explain`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Explain {
     /// What it means.
-    pub means: &'static str,
+    pub means: String,
     /// How it is recognised.
-    pub recognised_by: &'static str,
+    pub recognised_by: String,
     /// What to do about it.
-    pub what_to_do: &'static str,
+    pub what_to_do: String,
     /// What it must not be mistaken for.
-    pub look_alikes: &'static str,
+    pub look_alikes: String,
+}
+
+impl Explain {
+    /// Reads a page: a title, and four paragraphs under headings of their own.
+    fn read(page: &str) -> Self {
+        let mut paragraphs = page.split("\n## ").skip(1).map(|section| {
+            let (_, paragraph) = section.split_once('\n').unwrap_or_default();
+            paragraph.split_whitespace().collect::<Vec<_>>().join(" ")
+        });
+        let mut next = || paragraphs.next().unwrap_or_default();
+        Self { means: next(), recognised_by: next(), what_to_do: next(), look_alikes: next() }
+    }
 }
 
 /// Ids of all causes that this version can name.
@@ -157,8 +188,8 @@ pub fn causes() -> Vec<&'static str> {
 }
 
 /// The explanation of a cause; none if this version does not know it.
-pub fn explain(cause: &str) -> Option<&'static Explain> {
-    RULES.iter().find(|r| r.cause == cause).map(|r| &r.explain)
+pub fn explain(cause: &str) -> Option<Explain> {
+    RULES.iter().find(|r| r.cause == cause).map(|r| r.explained())
 }
 
 /// Of what makes a finding: less is what any service does, and no reader wonders about it.
@@ -266,6 +297,9 @@ mod tests {
             for text in [e.means, e.recognised_by, e.what_to_do, e.look_alikes] {
                 assert!(text.len() > 20 && text.ends_with('.'), "{cause}: {text}");
             }
+            let page = RULES.iter().find(|r| r.cause == cause).unwrap().explain;
+            assert_eq!(page.lines().next(), Some(&*format!("# {cause}")));
+            assert_eq!(page.lines().filter(|line| line.starts_with('#')).count(), 5, "{cause}: a title, four headings");
             assert_eq!(causes().iter().filter(|c| **c == cause).count(), 1);
         }
         assert!(explain("nonsense").is_none());

@@ -43,4 +43,6 @@ fn rules() {
         assert!(wakewalk_diagnose::explain(&cause).is_some());
     }
     assert_eq!(wakewalk_diagnose::causes().len(), files("rules").len());
+    let pages = fs::read_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/causes")).unwrap();
+    assert_eq!(pages.count(), wakewalk_diagnose::causes().len(), "docs/causes has a page of no rule");
 }

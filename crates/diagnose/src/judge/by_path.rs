@@ -126,7 +126,7 @@ fn finding(case: &Case, felt: &Felt, told: &Told, (part, chains): (f64, &[&Chain
 }
 
 fn explained(cause: &str) -> String {
-    explain(cause).map_or(String::new(), |words| words.what_to_do.to_string())
+    explain(cause).map_or(String::new(), |words| words.what_to_do)
 }
 
 fn advice(first: &Link) -> String {

@@ -2,7 +2,7 @@
 //! Handshakes are dropped because the accept queue of a listener is full. A link in the middle: why nobody takes connections
 //! from it is the cause.
 
-use super::{Check, Checked, Explain, Rule, absent, confidence, evidence, explained, found, too_little};
+use super::{Check, Checked, Rule, absent, evidence, explained, found, too_little};
 use crate::answer::{Gap, Measured, Unseen};
 use crate::case::Case;
 use crate::facts::errors::Kind;
@@ -16,22 +16,8 @@ use crate::statistics::share;
 use crate::verdict::{Evidence, Explains, Finding, Link, Subject};
 use crate::wording::{count, percent, plural};
 
-pub(super) static RULE: Rule = Rule {
-    cause: "accept-queue-full",
-    explain: Explain {
-        means: "Clients are turned away before the target sees them: the queue of finished handshakes that wait for accept() \
-                is full, and the kernel drops what comes. Each such client tries again after a second or more.",
-        recognised_by: "ListenOverflows of the network namespace rises, by one in a thousand handshakes or more, and the \
-                        target's own listener dropped them, or its queue was seen as long as it may be.",
-        what_to_do: "Find out why connections are not taken: the finding says what the threads that accept do meanwhile, and \
-                     another cause that explains it comes first. A longer backlog (listen(), net.core.somaxconn) only helps \
-                     against bursts; else more clients wait longer.",
-        look_alikes: "pool-exhausted: they stand in the queue, but it has room. conntrack-full, time-wait-collision and \
-                      no-return-path: SYNs are lost without ListenOverflows. Another process of the same network namespace \
-                      whose queue is full.",
-    },
-    check: Check::Accuses(check),
-};
+pub(super) static RULE: Rule =
+    Rule { cause: "accept-queue-full", explain: explain!("accept-queue-full"), check: Check::Accuses(check) };
 
 fn check(case: &Case) -> Checked {
     let handshakes = case.fact::<Handshakes>()?;
@@ -84,8 +70,6 @@ fn finding(case: &Case, handshakes: &Handshakes, listener: &Listener) -> Result<
         stack: Vec::new(),
     };
     Ok(Finding {
-        cause: RULE.cause.into(),
-        confidence: confidence(case, if agree { 2 } else { 1 }),
         summary: format!(
             "{} handshakes met a full accept queue at {}, beside {} connections that were taken: {queue} stood in it on \
              average, {} may; {}",
@@ -109,6 +93,7 @@ fn finding(case: &Case, handshakes: &Handshakes, listener: &Listener) -> Result<
             .into(),
         check: "nstat -az TcpExtListenOverflows stands still under the same load, and ss -ltn shows Recv-Q below Send-Q."
             .into(),
+        ..RULE.finding(case, if agree { 2 } else { 1 })
     })
 }
 

@@ -4,7 +4,7 @@
 use recording::counters::snmp;
 use recording::tables;
 
-use super::{Check, Explain, Rule, Statement};
+use super::{Check, Rule, Statement};
 use crate::answer::Gap;
 use crate::case::Case;
 use crate::facts::calls::Calls;
@@ -17,20 +17,8 @@ use crate::runtimes::Part;
 use crate::statistics::{ratio, share};
 use crate::wording::{count, percent, seconds};
 
-pub(super) static RULE: Rule = Rule {
-    cause: "at-capacity",
-    explain: Explain {
-        means: "The CPUs, the quota or the one thread that the service runs in are full of honest work: nothing is \
-                wasted, nobody else is in the way, and no single function stands out.",
-        recognised_by: "Allowed CPUs, quota or the main thread are 90 % busy or more, mostly with the target itself, and \
-                        no other cause was found.",
-        what_to_do: "Add CPUs (or threads, if one thread is the limit), or make each operation cheaper: the cost of one \
-                     operation and the largest costs are named.",
-        look_alikes: "hot-code: one function holds 40 % or more. busy-poll: the time is spent on nothing. \
-                      run-queue-wait: others fill the CPUs.",
-    },
-    check: Check::Neutral(check),
-};
+pub(super) static RULE: Rule =
+    Rule { cause: "at-capacity", explain: explain!("at-capacity"), check: Check::Neutral(check) };
 
 /// The service's work is in one thread from here on.
 const MOST: f64 = 0.6;

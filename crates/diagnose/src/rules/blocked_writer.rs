@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Threads of the target are blocked in writes that nobody takes.
 
-use super::{Check, Checked, Explain, Rule, absent, confidence, evidence, explained, found, too_little};
+use super::{Check, Checked, Rule, absent, evidence, explained, found, too_little};
 use crate::answer::Gap;
 use crate::case::Case;
 use crate::facts::stacks::Stacks;
@@ -13,19 +13,8 @@ use crate::verdict::{Explains, Finding, Subject};
 use crate::walk::chains::Chain;
 use crate::wording::{percent, seconds};
 
-pub(super) static RULE: Rule = Rule {
-    cause: "blocked-writer",
-    explain: Explain {
-        means: "Threads of the target are blocked while they write to a pipe, a terminal or a socket that is full: whoever \
-                reads from it is slower than they write.",
-        recognised_by: "Waits in write or send on a pipe, terminal or socket, ended by another process that reads from it, \
-                        for half or more of the target's active time.",
-        what_to_do: "Make the reader faster, write less (log levels), or write without waiting: a buffer that drops, a \
-                     thread of its own for the log, a larger pipe.",
-        look_alikes: "disk-wait: a file on a disk is never full in this way.",
-    },
-    check: Check::Accuses(check),
-};
+pub(super) static RULE: Rule =
+    Rule { cause: "blocked-writer", explain: explain!("blocked-writer"), check: Check::Accuses(check) };
 
 const MIN_SHARE: f64 = 0.5;
 
@@ -85,8 +74,6 @@ fn finding(case: &Case, waiting: &Waiting, first: &Chain, ns: f64) -> Result<Fin
     let part = waiting.share(ns);
     let who = &first.links[0].who;
     Ok(Finding {
-        cause: RULE.cause.into(),
-        confidence: confidence(case, 1),
         summary: format!(
             "{} was blocked in {} for {} of thread time, {} of the target's active time, until {} had read",
             who.comm,
@@ -119,6 +106,7 @@ fn finding(case: &Case, waiting: &Waiting, first: &Chain, ns: f64) -> Result<Fin
             reader(first)
         ),
         check: "After the change the wait in that write is gone from the chain.".into(),
+        ..RULE.finding(case, 1)
     })
 }
 

@@ -8,7 +8,7 @@ mod words;
 
 use words::{advice, besides, does, headline, name, not_waiting, remedy};
 
-use super::{COULD_BE, Check, Checked, Explain, Rule, absent, confidence, evidence, found, not_it};
+use super::{COULD_BE, Check, Checked, Rule, absent, evidence, found, not_it};
 use crate::answer::{Gap, Measured, Reason, Unseen};
 use crate::case::Case;
 use crate::facts::limits::Limits;
@@ -19,26 +19,8 @@ use crate::syscall::{Family, family};
 use crate::verdict::{Evidence, Explains, Finding, Subject};
 use crate::wording::{cores, count, percent, plural};
 
-pub(super) static RULE: Rule = Rule {
-    cause: "busy-poll",
-    explain: Explain {
-        means: "A thread calls epoll_wait, poll, select, recv, sched_yield or a tiny sleep again and again although \
-                nothing has happened, and burns a CPU with it. Its CPU time does not follow the load.",
-        recognised_by: "Most of the thread's asking calls return at once with nothing (0, EAGAIN), with a timeout of 0 \
-                        or nearly; there are many for each call that finds something; and the empty calls with the loop \
-                        around them are a quarter or more of the CPU time. Many threads that each ask a little are \
-                        summed up by process and call.",
-        what_to_do: "Block until something happens or until the next deadline: pass that time, or -1, as the timeout. \
-                     A floor of 1 ms is the quick cure: it costs up to 1 ms of delay and up to 1000 wake-ups a second. \
-                     Where an event loop asks (libuv, asyncio, libevent), mend the program above it: it always has work \
-                     queued, such as setImmediate, call_soon or a timer without delay that schedules itself again.",
-        look_alikes: "A poll loop that finds work at nearly every call (a saturated proxy, busy polling by choice at \
-                      full use), a language runtime that asks again for a while before its threads sleep (Go, Erlang, OpenMP), \
-                      an idle pool, a program that polls by choice on a CPU of its own. Timeout 0 alone proves nothing. What \
-                      io_uring_enter returns does not tell whether anything was found.",
-    },
-    check: Check::Accuses(check),
-};
+pub(super) static RULE: Rule =
+    Rule { cause: "busy-poll", explain: explain!("busy-poll"), check: Check::Accuses(check) };
 
 /// Of the target's CPU time: a quarter is worth a change of the code.
 const MIN_SHARE: f64 = 0.25;
@@ -228,9 +210,7 @@ fn finding(case: &Case, s: &Spin, threads: usize, wasted_cores: f64, part: f64) 
     let unconsumed = s.counted.as_ref().is_some_and(|a| a.unconsumed > 0.0);
     let what = does(unconsumed, s.threads);
     Finding {
-        cause: RULE.cause.into(),
         // An event that nobody takes has one witness: the calls that are missing.
-        confidence: confidence(case, if unconsumed { 1 } else { sources(s) }),
         summary: format!(
             "{}{others} {what}: {}, and that is {} of the target's {}{caller}{}",
             name(case, s),
@@ -250,11 +230,11 @@ fn finding(case: &Case, s: &Spin, threads: usize, wasted_cores: f64, part: f64) 
         },
         explains: Explains { share: part, of: "on-CPU time".into(), seconds: wasted_cores * case.seconds() },
         evidence: rows(case, s, wasted_cores),
-        chain: Vec::new(),
         remedy: remedy(s, unconsumed),
         check: "Run wakewalk again under the same load: the empty calls for each useful one fall to a few, CPU time \
                 follows the load, and throughput is unhurt."
             .into(),
+        ..RULE.finding(case, if unconsumed { 1 } else { sources(s) })
     }
 }
 

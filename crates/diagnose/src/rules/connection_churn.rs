@@ -1,27 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Clients make a connection for each request, and a good part of the CPU time goes to taking and closing them.
 
-use super::{Check, Checked, Explain, Rule, absent, confidence, evidence, found, too_little};
+use super::{Check, Checked, Rule, absent, evidence, found, too_little};
 use crate::answer::Measured;
 use crate::case::Case;
 use crate::judgement::churn::{Churn, Side, look};
-use crate::verdict::{Evidence, Explains, Finding, Subject};
+use crate::verdict::{Evidence, Explains, Finding};
 use crate::wording::{cores, count, percent};
 
-pub(super) static RULE: Rule = Rule {
-    cause: "connection-churn",
-    explain: Explain {
-        means: "Clients make a new connection for each request, or the target for each question of its own. Making, taking and \
-                closing them costs more than is worth it, and each request a round trip and the first, narrow congestion window.",
-        recognised_by: "Seven of ten requests or more are the first on their connection, and the calls that take or make and close \
-                        connections are a quarter or more of the target's CPU time, and a tenth of a CPU or more.",
-        what_to_do: "Keep connections open: HTTP keep-alive in the client and in every proxy between (nginx: `keepalive` in \
-                     the upstream, `proxy_http_version 1.1`), a pool of connections in a client library.",
-        look_alikes: "at-capacity with kept connections. Short connections that cost little: they are harmless, and so are the \
-                      thousands of sockets in TIME_WAIT that they leave. port-exhaustion: there no port is left for a new one.",
-    },
-    check: Check::Accuses(check),
-};
+pub(super) static RULE: Rule =
+    Rule { cause: "connection-churn", explain: explain!("connection-churn"), check: Check::Accuses(check) };
 
 /// Of its CPU time: a user who keeps connections open feels a quarter more room.
 const MIN_SHARE: f64 = 0.25;
@@ -62,9 +50,7 @@ fn check(case: &Case) -> Checked {
 
 fn finding(case: &Case, churn: &Churn) -> Finding {
     Finding {
-        cause: RULE.cause.into(),
         // Which requests are first ones is counted at the sockets; samples say what connections cost.
-        confidence: confidence(case, 2),
         summary: format!(
             "{}: to {} and to close them is {} of its CPU time, {}",
             churn.words(),
@@ -72,19 +58,18 @@ fn finding(case: &Case, churn: &Churn) -> Finding {
             percent(churn.part),
             cores(churn.cores)
         ),
-        subject: Subject::default(),
         explains: Explains {
             share: churn.part,
             of: "on-CPU time".into(),
             seconds: churn.cores * case.seconds(),
         },
         evidence: rows(churn),
-        chain: Vec::new(),
         remedy: "Keep connections open: HTTP keep-alive in the clients and in every proxy between, a pool in a client library. \
                  Where clients cannot, several processes that accept (SO_REUSEPORT) spread the cost, and do not save it."
             .into(),
         check: "The target calls accept4, or connect, far less often than it answers, and uses less CPU at the same load."
             .into(),
+        ..RULE.finding(case, 2)
     }
 }
 

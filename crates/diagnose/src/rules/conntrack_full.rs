@@ -3,7 +3,7 @@
 
 use recording::counters::{conntrack, sockstat};
 
-use super::{Check, Checked, Explain, Rule, absent, confidence, evidence, found, too_little};
+use super::{Check, Checked, Rule, absent, evidence, found, too_little};
 use crate::answer::{Gap, Measured};
 use crate::case::Case;
 use crate::facts::counters::Counters;
@@ -11,25 +11,11 @@ use crate::facts::handshakes::Handshakes;
 use crate::judgement::errors::{MIN_COUNT, TABLE_FULL};
 use crate::judgement::handshakes::{Sign, table};
 use crate::statistics::share;
-use crate::verdict::{Evidence, Explains, Finding, Subject};
+use crate::verdict::{Evidence, Explains, Finding};
 use crate::wording::{count, percent};
 
-pub(super) static RULE: Rule = Rule {
-    cause: "conntrack-full",
-    explain: Explain {
-        means: "The kernel remembers each connection that passes its firewall or NAT, also for a while after its end, and the \
-                table for that is full. What would begin another connection is dropped, so that new clients hang while old \
-                connections go on.",
-        recognised_by: "As many entries as there may be, and the drop counter of connection tracking in the target's network \
-                        namespace rises. The counts close: drops are first SYNs and their repetitions.",
-        what_to_do: "Raise net.netfilter.nf_conntrack_max (and nf_conntrack_buckets), keep entries for a shorter time \
-                     (nf_conntrack_tcp_timeout_time_wait, 120 s by default), keep connections open instead of one for each \
-                     request, or exempt this traffic from tracking (notrack).",
-        look_alikes: "A table that is nearly full and drops nothing. Thousands of sockets in TIME_WAIT, which are harmless as \
-                      long as ports and this table have room. accept-queue-full, packet-loss.",
-    },
-    check: Check::Accuses(check),
-};
+pub(super) static RULE: Rule =
+    Rule { cause: "conntrack-full", explain: explain!("conntrack-full"), check: Check::Accuses(check) };
 
 fn check(case: &Case) -> Checked {
     let h = case.fact::<Handshakes>()?;
@@ -58,9 +44,7 @@ fn finding(case: &Case, h: &Handshakes, used: f64) -> Result<Finding, Gap> {
     let most = counters.last(conntrack::MAX, "").unwrap_or(0.0);
     let place = if gets_out(h) { "as they came in or passed" } else { "on their way out of this host" };
     Ok(Finding {
-        cause: RULE.cause.into(),
         // The number of entries, and the drops.
-        confidence: confidence(case, 2),
         summary: format!(
             "Connection tracking had {} of {} entries in use and dropped {} packets {place}; {} connections were taken \
              meanwhile",
@@ -69,19 +53,18 @@ fn finding(case: &Case, h: &Handshakes, used: f64) -> Result<Finding, Gap> {
             count(h.tracking_drops),
             count(h.taken)
         ),
-        subject: Subject::default(),
         explains: Explains {
             share: share(h.tracking_drops, h.tracking_drops + h.taken),
             of: "connections that clients began".into(),
             seconds: h.tracking_drops * EACH,
         },
         evidence: evidence_of(&counters, h, (used, most)),
-        chain: Vec::new(),
         remedy: "Raise net.netfilter.nf_conntrack_max (an entry takes some 300 bytes) and nf_conntrack_buckets with it, or \
                  shorten net.netfilter.nf_conntrack_tcp_timeout_time_wait: so many connections as the limit can be begun in \
                  each such time. Connections that are kept open need one entry for many requests."
             .into(),
         check: "The drop column stands still under the same load, and nf_conntrack_count stays below nf_conntrack_max.".into(),
+        ..RULE.finding(case, 2)
     })
 }
 

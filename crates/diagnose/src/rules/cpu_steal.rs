@@ -1,29 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The hypervisor ran somebody else while this machine wanted its CPUs.
 
-use super::{Check, Checked, Explain, Rule, confidence, evidence, found, not_it, too_little};
+use super::{Check, Checked, Rule, evidence, found, not_it, too_little};
 use crate::answer::{Gap, Measured, Reason};
 use crate::case::Case;
 use crate::facts::cpus::{CpuTime, Cpus};
 use crate::ledger::threads::{Lines, Threads};
 use crate::statistics::{ratio, share};
-use crate::verdict::{Explains, Finding, Subject};
+use crate::verdict::{Explains, Finding};
 use crate::wording::{cpu_list, percent, seconds};
 
-pub(super) static RULE: Rule = Rule {
-    cause: "cpu-steal",
-    explain: Explain {
-        means: "This is a virtual machine, and its host gave the physical CPUs to somebody else while the target's \
-                CPUs had work to do.",
-        recognised_by: "Steal time of the allowed CPUs in /proc/stat is 10 % or more of the time that they had work, \
-                        and the target was one of those who had.",
-        what_to_do: "Nothing inside this machine helps: move to a host with less overcommitment, to dedicated CPUs, or \
-                     off a burstable instance type whose credits are used up.",
-        look_alikes: "run-queue-wait: there a process of this machine ran instead. A noisy neighbour inside the machine \
-                      causes no steal time.",
-    },
-    check: Check::Accuses(check),
-};
+pub(super) static RULE: Rule =
+    Rule { cause: "cpu-steal", explain: explain!("cpu-steal"), check: Check::Accuses(check) };
 
 /// One part in ten: less than that is the usual noise of shared hosts, and interrupts of the
 /// hypervisor itself are counted as steal too.
@@ -83,8 +71,6 @@ fn finding(case: &Case, cpus: &Cpus, time: &CpuTime, lines: &Lines, lost_ns: f64
     let stolen = share(time.steal_ns, time.steal_ns + time.busy_ns());
     let part = share(lost_ns, lines.demand_ns() + lines.interrupted_ns);
     Finding {
-        cause: RULE.cause.into(),
-        confidence: confidence(case, sources),
         summary: format!(
             "The hypervisor ran somebody else for {} of the time that {} had work; that cost the target {}, {} of \
              its CPU demand",
@@ -93,19 +79,18 @@ fn finding(case: &Case, cpus: &Cpus, time: &CpuTime, lines: &Lines, lost_ns: f64
             seconds(lost_ns / 1e9),
             percent(part)
         ),
-        subject: Subject::default(),
         explains: Explains { share: part, of: "CPU demand".into(), seconds: lost_ns / 1e9 },
         evidence: vec![
             evidence("steal time of the allowed CPUs", time.steal_ns / 1e9, "s", "0", "vmstat 1  # column st"),
             evidence("share of the time that they had work", stolen * 100.0, "%", "under 10", "mpstat -P ALL 1"),
             evidence("on a CPU but not charged to the target", lines.interrupted_ns / 1e9, "s", "near 0", ""),
         ],
-        chain: Vec::new(),
         remedy:
             "Move the machine to a host with less overcommitment or to dedicated CPUs; nothing inside it helps. On \
                  burstable instance types, look at the CPU credits first."
                 .into(),
         check: "After the move column st of vmstat 1 stays under 1 under the same load.".into(),
+        ..RULE.finding(case, sources)
     }
 }
 

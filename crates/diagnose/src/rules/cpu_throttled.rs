@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! A cgroup's CPU quota held the target: it wanted to run, and was not allowed to.
 
-use super::{COULD_BE, Check, Checked, Explain, Rule, absent, confidence, evidence, found, not_it};
+use super::{COULD_BE, Check, Checked, Rule, absent, evidence, found, not_it};
 use crate::answer::{Gap, Measured, Reason};
 use crate::case::Case;
 use crate::facts::cpus::{Cpus, Quota};
@@ -11,20 +11,8 @@ use crate::statistics::share;
 use crate::verdict::{Evidence, Explains, Finding, Subject};
 use crate::wording::{count, percent, seconds, word};
 
-pub(super) static RULE: Rule = Rule {
-    cause: "cpu-throttled",
-    explain: Explain {
-        means: "The target is in a cgroup with a CPU quota, used it up before the enforcement period (usually 100 ms) \
-                was over, and all its threads stood still until the next period.",
-        recognised_by: "The group's nr_throttled and throttled time grow in the window, and the thread ledger has \
-                        throttled time: at least 5 % of its CPU demand.",
-        what_to_do: "Raise the quota to what the target wants to use, or remove it and use a weight instead; or let \
-                     the target use less at a time: as many threads as the quota has CPUs (GOMAXPROCS, worker counts).",
-        look_alikes: "run-queue-wait looks the same from inside, but nr_throttled stays 0. A quota that is set and \
-                      never hit is innocent.",
-    },
-    check: Check::Accuses(check),
-};
+pub(super) static RULE: Rule =
+    Rule { cause: "cpu-throttled", explain: explain!("cpu-throttled"), check: Check::Accuses(check) };
 
 /// From one part in twenty on: with 100 ms periods, every second then has a stop of tens of ms,
 /// which every percentile above the median shows.
@@ -102,8 +90,6 @@ fn finding(case: &Case, quota: Option<&Quota>, held_ns: f64, demand_ns: f64, sou
     // Demand as if nothing else had changed: a floor, since waiting work may bring more.
     let wanted = share(held_ns, demand_ns) / (1.0 - part).max(0.01) * limit.unwrap_or(0.0) + limit.unwrap_or(0.0);
     Finding {
-        cause: RULE.cause.into(),
-        confidence: confidence(case, sources),
         summary: format!(
             "{name} held the target's threads for {}, {} of their CPU demand{periods}",
             seconds(held_ns / 1e9),
@@ -112,7 +98,6 @@ fn finding(case: &Case, quota: Option<&Quota>, held_ns: f64, demand_ns: f64, sou
         subject: Subject { cgroup: Some(group.to_string()), ..Subject::default() },
         explains: Explains { share: part, of: "CPU demand".into(), seconds: held_ns / 1e9 },
         evidence: rows(quota, group, held_ns, part),
-        chain: Vec::new(),
         remedy: match limit {
             Some(limit) => format!(
                 "Raise the quota of {group} well above {limit:.2} CPUs (cpu.max, or cpu.cfs_quota_us on cgroup v1): held \
@@ -127,6 +112,7 @@ fn finding(case: &Case, quota: Option<&Quota>, held_ns: f64, demand_ns: f64, sou
             "After the change nr_throttled of the group stands still under the same load, and the ledger's throttled \
                 line is 0."
                 .into(),
+        ..RULE.finding(case, sources)
     }
 }
 

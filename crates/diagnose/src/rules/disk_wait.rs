@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Threads of the target wait for a disk.
 
-use super::{Check, Checked, Explain, Rule, confidence, evidence, explained, found, too_little};
+use super::{Check, Checked, Rule, evidence, explained, found, too_little};
 use crate::answer::Gap;
 use crate::case::Case;
 use crate::facts::memory::Memory;
@@ -21,23 +21,8 @@ mod background;
 
 use background::{Background, in_requests};
 
-pub(super) static RULE: Rule = Rule {
-    cause: "disk-wait",
-    explain: Explain {
-        means: "Threads of the target that take part in requests are blocked in reads, writes or fsync of files until a disk \
-                is done, for half or more of the target's active time.",
-        recognised_by: "The ledger's line `blocked_disk`: waits that the kernel counts as I/O, or for the journal of a disk's \
-                        file system; and page faults that wait for a disk while memory is not short. Threads that work by \
-                        a timer of their own, and for which no other thread waits, are said apart. The call and its file \
-                        are named; who else writes stands in the resource table.",
-        what_to_do: "Do it less often (batch the fsyncs), beside the request instead of in it, or on a faster or less busy \
-                     disk.",
-        look_alikes: "Locks of the kernel, and files that a program (FUSE) or another host (NFS) serves: the same task state, \
-                      but no disk; the ledger has lines of their own. memory-pressure: page faults wait for the disk as well, because a memory limit is met. A pipe or \
-                      terminal that nobody reads: blocked-writer.",
-    },
-    check: Check::Accuses(check),
-};
+pub(super) static RULE: Rule =
+    Rule { cause: "disk-wait", explain: explain!("disk-wait"), check: Check::Accuses(check) };
 
 const MIN_SHARE: f64 = 0.5;
 
@@ -136,8 +121,6 @@ fn finding(
     let of_process = pid.map_or(String::new(), |pid| format!(" -p {pid}"));
     let trace = first.map_or("fsync,fdatasync,read,write,pread64,pwrite64", |c| &c.links[0].who.call);
     Ok(Finding {
-        cause: RULE.cause.into(),
-        confidence: confidence(case, 1 + usize::from(first.is_some() && part >= MIN_SHARE + ERROR)),
         summary: format!(
             "The target was blocked on a disk for {} of thread time, {} of its active time, mostly in {call}{}",
             seconds(ns / 1e9),
@@ -161,6 +144,7 @@ fn finding(
         chain: first.map_or_else(Vec::new, |c| links(c, &stacks)),
         remedy: Use::of(first).remedy().into(),
         check: "After the change the ledger's line `blocked_disk` falls at the same load.".into(),
+        ..RULE.finding(case, 1 + usize::from(first.is_some() && part >= MIN_SHARE + ERROR))
     })
 }
 

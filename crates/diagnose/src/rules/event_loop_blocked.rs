@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! One thread serves all clients, and they wait while it is busy with the request of another.
 
-use super::{Check, Checked, Explain, Rule, absent, confidence, evidence, explained, found, too_little};
+use super::{Check, Checked, Rule, absent, evidence, explained, found, too_little};
 use crate::answer::Measured;
 use crate::case::Case;
 use crate::facts::limits::Limits;
@@ -14,21 +14,8 @@ use crate::walk::Kind;
 use crate::walk::paths::{Part, What};
 use crate::wording::{percent, seconds, short};
 
-pub(super) static RULE: Rule = Rule {
-    cause: "event-loop-blocked",
-    explain: Explain {
-        means: "One thread serves all clients, and now and then it computes for so long that everybody else has to wait \
-                until it comes round again.",
-        recognised_by: "Requests that were followed from end to end spent most of their time unread or unanswered while the \
-                        thread that serves them was on a CPU for others, for 10 ms or more each; and the thread does not want \
-                        a CPU all the time.",
-        what_to_do: "Take the long computation out of the loop: to a worker thread or another process, or in pieces that give \
-                     the others a turn.",
-        look_alikes: "at-capacity and hot-code: the thread is busy all the time, and quicker turns would not help. \
-                      run-queue-wait: the thread is ready and has no CPU. An upstream that is slow keeps no loop busy.",
-    },
-    check: Check::Accuses(check),
-};
+pub(super) static RULE: Rule =
+    Rule { cause: "event-loop-blocked", explain: explain!("event-loop-blocked"), check: Check::Accuses(check) };
 
 /// Of the answers, by one thread: then it serves all.
 const ONE_SERVES: f64 = 0.9;
@@ -102,8 +89,6 @@ fn finding(
     let mut measured = felt.evidence("of it, while the thread computed for others", part);
     measured.push(evidence("the thread, on a CPU", busy * 100.0, "%", "", format!("pidstat -t -p {pid} 1")));
     Finding {
-        cause: RULE.cause.into(),
-        confidence: confidence(case, 2),
         summary: format!(
             "{}; for {} of it thread {comm} (tid {tid}), which serves all, computed for others.{mostly}",
             felt.words(),
@@ -112,9 +97,9 @@ fn finding(
         subject: Subject { pid: Some(pid), tid: Some(tid), comm: Some(comm), ..Subject::default() },
         explains: felt.explains(case, part),
         evidence: measured,
-        remedy: RULE.explain.what_to_do.into(),
+        remedy: RULE.explained().what_to_do,
         check: "The slowest answers come down to what their own work takes, at the same load.".into(),
-        ..Finding::default()
+        ..RULE.finding(case, 2)
     }
 }
 

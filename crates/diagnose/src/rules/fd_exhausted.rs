@@ -3,7 +3,7 @@
 
 use recording::counters::pid;
 
-use super::{Check, Checked, Explain, Rule, absent, confidence, evidence, explained, found, too_little};
+use super::{Check, Checked, Rule, absent, evidence, explained, found, too_little};
 use crate::answer::Measured;
 use crate::case::Case;
 use crate::facts::counters::Counters;
@@ -13,20 +13,8 @@ use crate::judgement::errors::MIN_COUNT;
 use crate::verdict::{Explains, Finding, Subject};
 use crate::wording::{count, percent};
 
-pub(super) static RULE: Rule = Rule {
-    cause: "fd-exhausted",
-    explain: Explain {
-        means: "The process has as many descriptors open as its limit allows. accept(), open() and connect() fail with EMFILE, so \
-                that new clients wait in the accept queue although nobody is busy; a loop that asks again at once burns a CPU.",
-        recognised_by: "The number of its open descriptors is its soft limit for most of the window, and somebody wants \
-                        another: connections stand in the accept queue, or calls were counted that failed with EMFILE.",
-        what_to_do: "Raise the limit (LimitNOFILE= of the unit, ulimit -n), close idle connections sooner, or look for a leak: \
-                     ls -l /proc/PID/fd shows of what there are most.",
-        look_alikes: "busy-poll: accept() that fails and is asked again is one, but the descriptors are its root. \
-                      pool-exhausted: the workers are taken, descriptors are left.",
-    },
-    check: Check::Accuses(check),
-};
+pub(super) static RULE: Rule =
+    Rule { cause: "fd-exhausted", explain: explain!("fd-exhausted"), check: Check::Accuses(check) };
 
 /// Of the window, with all descriptors in use: one that is closed now and then is taken at once.
 const MIN_FULL: f64 = 0.5;
@@ -100,9 +88,7 @@ fn finding(case: &Case, files: &Files, workers: &Workers, (stands, failed): (boo
         if failed > 0.0 { format!("; {} counted calls failed with EMFILE", count(failed)) } else { String::new() };
     let see = |what: &str| what.replace("PID", &files.pid);
     Finding {
-        cause: RULE.cause.into(),
         // The table of descriptors is one source; the queue, or the calls, the other.
-        confidence: confidence(case, 2),
         summary: format!(
             "Process {} had {} descriptors open, its limit, for {} of the window{queue}{calls}",
             files.pid,
@@ -124,13 +110,13 @@ fn finding(case: &Case, files: &Files, workers: &Workers, (stands, failed): (boo
             evidence("in the accept queue, on average", workers.queue, "connections", "near 0", "ss -ltn  # Recv-Q"),
             evidence("counted calls that failed with EMFILE", failed, "calls", "0", see("strace -f -Z -c -p PID")),
         ],
-        chain: Vec::new(),
         remedy: see(
             "Raise the limit: LimitNOFILE= in the unit, ulimit -n before it starts, prlimit --pid PID --nofile= while it runs. \
              If the number grows for ever, something is not closed: ls -l /proc/PID/fd shows of what there are most. A timeout \
              for idle connections gives descriptors back.",
         ),
         check: see("ls /proc/PID/fd | wc -l stays below the limit under the same load, and the accept queue is empty."),
+        ..RULE.finding(case, 2)
     }
 }
 

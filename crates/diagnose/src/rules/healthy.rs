@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Nothing above a threshold explains lost time. Accuses nobody; names the next limit.
 
-use super::{Check, Explain, Rule, Statement};
+use super::{Check, Rule, Statement};
 use crate::answer::Gap;
 use crate::case::Case;
 use crate::facts::limits::Limits;
@@ -13,20 +13,7 @@ use crate::remarks::{self, Remark, children, churn, idle, neighbours, response_t
 use crate::statistics::share;
 use crate::wording::{cores, percent, seconds};
 
-pub(super) static RULE: Rule = Rule {
-    cause: "healthy",
-    explain: Explain {
-        means: "Everything that this version measures was looked at, and nothing explains lost time: the target got a \
-                CPU when it wanted one, and what it used was work.",
-        recognised_by: "All other causes are ruled out with their numbers, the thread ledger covers the time, no error counter \
-                        of its network stack moved beyond its floor, nobody held it, and hardly any answer to a client was \
-                        owed for 10 ms or longer without a reason that was seen.",
-        what_to_do: "Nothing now. The next limit is named: what fills up first when the load grows.",
-        look_alikes: "not-determined: there, something could not be looked at. One that waits within an event loop for \
-                      answers while it serves others looks idle for part of that time; see the blocked lines.",
-    },
-    check: Check::Neutral(check),
-};
+pub(super) static RULE: Rule = Rule { cause: "healthy", explain: explain!("healthy"), check: Check::Neutral(check) };
 
 const REMARKS: [fn(&Case) -> Option<Remark>; 5] =
     [children::remark, response_times::tail, standing::remark, churn::remark, neighbours::remark];

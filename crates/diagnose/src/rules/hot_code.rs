@@ -9,7 +9,7 @@ mod advice;
 mod growth;
 
 use self::advice::Advice;
-use super::{Check, Checked, Explain, NotIt, Outcome, Rule, confidence, evidence, explained, found, not_it};
+use super::{Check, Checked, NotIt, Outcome, Rule, evidence, explained, found, not_it};
 use crate::answer::{Measured, Reason};
 use crate::case::Case;
 use crate::facts::limits::Limits;
@@ -25,24 +25,7 @@ use crate::statistics::{ratio, share, share_error};
 use crate::verdict::{Explains, Finding, Subject};
 use crate::wording::{percent, plural, short};
 
-pub(super) static RULE: Rule = Rule {
-    cause: "hot-code",
-    explain: Explain {
-        means: "A thread, the allowed CPUs or the quota are full, and one function's own instructions take most of that \
-                time: the service is as fast as this function.",
-        recognised_by: "User time is most of the busy time, and one function holds 40 % or more of it by self time, with \
-                        the time of memcpy-like helpers credited to the function that called them. A function without a \
-                        name is told by its address, with confidence medium. Or, against a baseline: CPU time per operation \
-                        rose for certain, and one function\u{2019}s own work is 40 % or more of the rise.",
-        what_to_do: "Make this function cheaper or call it less: a better algorithm, a cache, work done once instead of \
-                     for each request. Spread it over more threads only if it is work: a spin lock, a retry or a loop that \
-                     looks whether something is there gets worse by that, and should block instead.",
-        look_alikes: "at-capacity: a function that is on most stacks but whose own time is small (a handler, a loop). \
-                      Spinning in a lock, garbage collection, an interpreter's loop, busy-poll, time in the kernel, a \
-                      poll-mode driver (DPDK and its like), which is full by choice.",
-    },
-    check: Check::Accuses(check),
-};
+pub(super) static RULE: Rule = Rule { cause: "hot-code", explain: explain!("hot-code"), check: Check::Accuses(check) };
 
 /// Two fifths of the busy time: then halving this one function frees a fifth of the resource.
 const MIN_SHARE: f64 = 0.40;
@@ -231,8 +214,6 @@ impl<'a> Scope<'a> {
         // function has a name and fullness is measured.
         let sources = if top.named && self.full.certain && top.part == Part::Own { 2 } else { 1 };
         Finding {
-            cause: RULE.cause.into(),
-            confidence: confidence(case, sources),
             summary: format!(
                 "{}{} takes {} of the busy time by its own work, and {} {} busy{}{}{}",
                 top.name,
@@ -258,9 +239,9 @@ impl<'a> Scope<'a> {
                 seconds: of_target * limits.cores * case.seconds(),
             },
             evidence: self.rows(case, top),
-            chain: Vec::new(),
             remedy: remedy(top, of_target, said),
             check: "After the change the function's share falls, and the same load needs less CPU time.".into(),
+            ..RULE.finding(case, sources)
         }
     }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! More wants to leave through a network interface than it carries: what the target sends stands in its queue.
 
-use super::{Check, Checked, Explain, Rule, absent, confidence, evidence, explained, found, too_little, too_short};
+use super::{Check, Checked, Rule, absent, evidence, explained, found, too_little, too_short};
 use crate::answer::Measured;
 use crate::case::Case;
 use crate::facts::links::{Link, Links};
@@ -11,22 +11,8 @@ use crate::statistics::share;
 use crate::verdict::{Evidence, Explains, Finding, Subject};
 use crate::wording::{count, percent, seconds, word};
 
-pub(super) static RULE: Rule = Rule {
-    cause: "link-saturated",
-    explain: Explain {
-        means: "A network interface of the target is at its limit, of the line or of a shaper: what is sent through it stands in \
-                its queue first, and is dropped where that is full.",
-        recognised_by: "For half of the looks or more, bytes stand in the queue of an interface, for 5 ms or longer by the rate at \
-                        which they leave it; the queue had to hold them back or dropped some, or the interface is at its speed; \
-                        and round trips of the target's connections are as long, while they had something to send for a quarter \
-                        of the time or more.",
-        what_to_do: "Send less (compression, smaller answers, caches nearer to the clients), or carry more: a faster interface, a \
-                     higher rate of the shaper. A queue that is long and fair (fq_codel) keeps small answers quick meanwhile.",
-        look_alikes: "receiver-limited, send-buffer-limited: an end of the connection holds, and no queue stands between. \
-                      packet-loss: what is lost, is lost on the way, and not by a queue of this host.",
-    },
-    check: Check::Accuses(check),
-};
+pub(super) static RULE: Rule =
+    Rule { cause: "link-saturated", explain: explain!("link-saturated"), check: Check::Accuses(check) };
 
 /// Of the looks.
 const MIN_QUEUED: f64 = 0.5;
@@ -141,9 +127,7 @@ fn rate(bytes: f64) -> String {
 fn finding(case: &Case, link: &Link, through: &Through) -> Finding {
     let part = through.part();
     Finding {
-        cause: RULE.cause.into(),
         // The queue is one source, the round trips of the target's connections another.
-        confidence: confidence(case, 2),
         summary: format!(
             "What left through {} stood in its queue for {} on average, and round trips of the target's connections took {}; {} \
              left it, and its queue dropped {} packets",
@@ -160,10 +144,10 @@ fn finding(case: &Case, link: &Link, through: &Through) -> Finding {
             seconds: through.ns / 1e9,
         },
         evidence: rows(link, through),
-        remedy: RULE.explain.what_to_do.into(),
+        remedy: RULE.explained().what_to_do,
         check: "With less to send, or a higher limit, the same diagnosis finds the queue empty, and round trips are shorter."
             .into(),
-        ..Finding::default()
+        ..RULE.finding(case, 2)
     }
 }
 

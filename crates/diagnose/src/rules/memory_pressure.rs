@@ -1,28 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Memory is short: threads wait for pages that were taken away, or look for some to free.
 
-use super::{Check, Checked, Explain, Rule, confidence, evidence, explained, found, too_little};
+use super::{Check, Checked, Rule, evidence, explained, found, too_little};
 use crate::case::Case;
 use crate::facts::memory::{Memory, Shortage};
 use crate::facts::waiting::{Waiting, little};
 use crate::verdict::{Explains, Finding, Subject};
 use crate::wording::{count, percent, seconds};
 
-pub(super) static RULE: Rule = Rule {
-    cause: "memory-pressure",
-    explain: Explain {
-        means: "The target or the host has too little memory: pages that the target uses are taken away and read again, \
-                and its threads free pages before they get one.",
-        recognised_by: "A third or more of the target's active time goes to page faults that wait for a \
-                        page, or to freeing pages (direct reclaim), while a cgroup met its memory limit or the host \
-                        freed pages under pressure.",
-        what_to_do: "Give it more memory (the cgroup's limit, the host's memory), or make it use less: smaller caches and \
-                     heaps, fewer processes.",
-        look_alikes: "disk-wait: files are read for the first time, and no limit is met. runtime-pause: a language \
-                      runtime collects garbage in a heap that is too small; the kernel has memory left.",
-    },
-    check: Check::Accuses(check),
-};
+pub(super) static RULE: Rule =
+    Rule { cause: "memory-pressure", explain: explain!("memory-pressure"), check: Check::Accuses(check) };
 
 /// A third of active time: with room for its pages a service loses next to nothing.
 const MIN_SHARE: f64 = 0.33;
@@ -53,8 +40,6 @@ fn finding(case: &Case, memory: &Memory, shortage: &Shortage, (lost, part): (f64
     let pid = case.recording.meta.target.pids.first().copied();
     let see = format!("grep -i pgmajfault /proc/vmstat; ps -o maj_flt,rss,comm -p {}", pid.unwrap_or(0));
     Finding {
-        cause: RULE.cause.into(),
-        confidence: confidence(case, 2),
         summary: format!(
             "The target lost {}, {} of its active time, to page faults ({}) and to freeing pages ({}); \
              {} was met {} times",
@@ -74,13 +59,13 @@ fn finding(case: &Case, memory: &Memory, shortage: &Shortage, (lost, part): (f64
             evidence("major faults", memory.major_faults, "faults", "few", ""),
             evidence(&format!("{} was met", shortage.of), shortage.times, "times", "0", shortage.counted_in.clone()),
         ],
-        chain: Vec::new(),
         remedy: format!(
             "Raise {}, or make the target smaller: caches, heap, number of processes. What it uses all the time has to fit; \
              a faster disk only hides part of it.",
             shortage.of
         ),
         check: "Major faults and the ledger's line `blocked_page_fault` fall to near 0 at the same load.".into(),
+        ..RULE.finding(case, 2)
     }
 }
 

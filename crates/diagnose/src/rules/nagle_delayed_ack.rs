@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Small writes without TCP_NODELAY stand in the target's send queue until an acknowledgement comes that the other end puts off.
 
-use super::{Check, Checked, Explain, Rule, absent, confidence, evidence, explained, found, too_little, too_short};
+use super::{Check, Checked, Rule, absent, evidence, explained, found, too_little, too_short};
 use crate::answer::{Gap, Measured};
 use crate::case::Case;
 use crate::facts::waiting::Waiting;
@@ -10,23 +10,8 @@ use crate::statistics::ratio;
 use crate::verdict::{Evidence, Explains, Finding, Subject};
 use crate::wording::{count, percent, seconds};
 
-pub(super) static RULE: Rule = Rule {
-    cause: "nagle-delayed-ack",
-    explain: Explain {
-        means: "The target writes a message in two or more small pieces. Nagle's algorithm, which TCP_NODELAY turns off, keeps \
-                a later piece in the target's send queue until the one before is acknowledged; the other end has nothing to \
-                answer yet and puts its acknowledgement off, by 40 ms on Linux. Both ends wait for each other.",
-        recognised_by: "Connections stand with less than a full segment unsent, no option that overrules the algorithm, room in \
-                        both windows, and a segment that was not full on its way, for 20 ms or longer each and for a quarter or \
-                        more of the time that whoever asks there waits. The writes that met it explain that time.",
-        what_to_do: "Send each message in one write (writev, a buffer that is flushed once), or set TCP_NODELAY where the \
-                     connection is made. At low load it hurts most: then no later message carries the rest along.",
-        look_alikes: "A slow answer: there the smoothed round trip is long too, because the acknowledgement travels with the \
-                      answer, but nothing stands unsent. receiver-limited and send-buffer-limited: the window or the buffer is \
-                      full. Lost segments, which are sent again. An option that is not set, where each message is one write.",
-    },
-    check: Check::Accuses(check),
-};
+pub(super) static RULE: Rule =
+    Rule { cause: "nagle-delayed-ack", explain: explain!("nagle-delayed-ack"), check: Check::Accuses(check) };
 
 fn check(case: &Case) -> Checked {
     match look(case) {
@@ -113,8 +98,6 @@ fn finding(case: &Case, held: &Held) -> Finding {
         false => format!("the time that it waits for {}", endpoint.name),
     };
     Finding {
-        cause: RULE.cause.into(),
-        confidence: confidence(case, sources),
         summary: format!(
             "{} writes {} in pieces, without TCP_NODELAY: the later ones stood in its own send queue for {} in all, {} of \
              {whole}, some {} each, until {other} acknowledged the first one",
@@ -140,7 +123,7 @@ fn finding(case: &Case, held: &Held) -> Finding {
         check: "At the same load, and at a low one too, the same diagnosis finds nothing held, and answers come sooner by as \
                 much as a hold took."
             .into(),
-        ..Finding::default()
+        ..RULE.finding(case, sources)
     }
 }
 

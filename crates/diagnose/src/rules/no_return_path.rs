@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Handshakes come, and the listener drops them although its queue has room: no route leads back to the client.
 
-use super::{Check, Checked, Explain, Rule, absent, confidence, evidence, explained, found, too_little};
+use super::{Check, Checked, Rule, absent, evidence, explained, found, too_little};
 use crate::answer::{Gap, Measured, Unseen};
 use crate::case::Case;
 use crate::facts::errors::Kind;
@@ -13,20 +13,8 @@ use crate::statistics::share;
 use crate::verdict::{Explains, Finding, Subject};
 use crate::wording::{count, percent};
 
-pub(super) static RULE: Rule = Rule {
-    cause: "no-return-path",
-    explain: Explain {
-        means: "SYNs of some clients reach the target, and its answer has nowhere to go: the routing table has no way back to \
-                their addresses. To them the service hangs; all others are served.",
-        recognised_by: "The target's listener drops handshakes while its accept queue has room: ListenDrops rises, \
-                        ListenOverflows does not, and as much in the socket's own counter.",
-        what_to_do: "ip route get ADDRESS of a client says whether there is a way: add the route, or the source NAT on the way in \
-                     that is missing.",
-        look_alikes: "accept-queue-full: ListenDrops rises with ListenOverflows. Too many half-open connections \
-                      (TCPReqQFullDrop), and a host without memory for sockets, drop handshakes too.",
-    },
-    check: Check::Accuses(check),
-};
+pub(super) static RULE: Rule =
+    Rule { cause: "no-return-path", explain: explain!("no-return-path"), check: Check::Accuses(check) };
 
 /// Of the drops, met by a full queue: then that is what is the matter.
 const MAX_OVERFLOWS: f64 = 0.1;
@@ -73,8 +61,6 @@ fn finding(case: &Case, h: &Handshakes, own: f64) -> Result<Finding, Gap> {
     let listeners = case.fact::<Listeners>()?;
     let name = listeners.all.first().map_or("", |listener| listener.name.as_str());
     Ok(Finding {
-        cause: RULE.cause.into(),
-        confidence: confidence(case, if own >= h.drops * AGREE { 2 } else { 1 }),
         summary: format!(
             "{name} dropped {} handshakes while its accept queue had room, beside {} connections that were taken: what is left \
              as a reason is that no route leads back",
@@ -86,11 +72,11 @@ fn finding(case: &Case, h: &Handshakes, own: f64) -> Result<Finding, Gap> {
         evidence: std::iter::once(evidence("dropped by its listeners", own, "handshakes", "0", "ss -ltnm  # d in skmem"))
             .chain(table(h, Sign::ListenDropped))
             .collect(),
-        chain: Vec::new(),
         remedy: "Compare the addresses of clients that hang (tcpdump -n 'tcp[tcpflags] & tcp-syn != 0') with the routing table: \
                  ip route get ADDRESS. Add the route, or repair the address translation that should have hidden these addresses."
             .into(),
         check: "nstat -az TcpExtListenDrops stands still while those clients connect.".into(),
+        ..RULE.finding(case, if own >= h.drops * AGREE { 2 } else { 1 })
     })
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The evidence does not carry a verdict. Says what is missing, and what to run to get it.
 
-use super::{Check, Explain, Rule, Statement, at_capacity, slow_dependency};
+use super::{Check, Rule, Statement, at_capacity, slow_dependency};
 
 mod few;
 mod interpreter;
@@ -21,21 +21,8 @@ use crate::walk::DNS;
 use crate::walk::clients::Clients;
 use crate::wording::{percent, plural, seconds, word};
 
-pub(super) static RULE: Rule = Rule {
-    cause: "not-determined",
-    explain: Explain {
-        means: "Too much of the evidence is missing to name a cause, and to say that there is none; or the target waits \
-                most of its time, for several things that no single cause stands behind.",
-        recognised_by: "The recording is very short, ledger lines cover less than 90 % of the threads' time, a tenth of \
-                        some events was lost, or a cause could not be looked at. Or requests stand unanswered for what nobody \
-                        sees, or while threads stand before a lock of the kernel or of their interpreter, errors were counted, or somebody stopped it. Or: waits are more than two thirds of a \
-                        service's active time, and no cause has enough of them.",
-        what_to_do: "Read what is missing, run wakewalk doctor to see what this kernel allows, and record again for \
-                     longer.",
-        look_alikes: "healthy: there, everything was looked at and ruled out.",
-    },
-    check: Check::Neutral(check),
-};
+pub(super) static RULE: Rule =
+    Rule { cause: "not-determined", explain: explain!("not-determined"), check: Check::Neutral(check) };
 
 /// Below, a tenth of the threads' time is unaccounted for, and a cause could be all of it.
 const MIN_COVERAGE: f64 = 0.9;

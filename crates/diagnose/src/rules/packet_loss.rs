@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The network loses packets: connections that stand have to send again, whatever state they are in.
 
-use super::{Check, Checked, Explain, Rule, absent, confidence, evidence, explained, found, too_little};
+use super::{Check, Checked, Rule, absent, evidence, explained, found, too_little};
 use crate::answer::Measured;
 use crate::case::Case;
 use crate::facts::connections::Connections;
@@ -12,25 +12,11 @@ use crate::facts::retransmits::Retransmits;
 use crate::judgement::errors::{MIN_COUNT, floor};
 use crate::judgement::handshakes::{Sign, table};
 use crate::statistics::share;
-use crate::verdict::{Explains, Finding, Subject};
+use crate::verdict::{Explains, Finding};
 use crate::wording::{count, percent};
 
-pub(super) static RULE: Rule = Rule {
-    cause: "packet-loss",
-    explain: Explain {
-        means: "Packets are lost on the way, and have to be sent again. Each loss costs a request at least 200 ms where nothing \
-                follows the lost packet, and a second where it began a connection.",
-        recognised_by: "1 % or more of all segments of the target's network namespace were sent again, a fifth of them or more of \
-                        connections that stood already; by timeouts, loss probes and fast retransmissions, of which at least two \
-                        are seen; and no full queue or table explains them.",
-        what_to_do: "Find out where: counters of the interface (ip -s link, ethtool -S), rules of the packet filter with a drop, \
-                     the switch, the other end. On the way within this host, the tracepoint skb:kfree_skb names the place.",
-        look_alikes: "accept-queue-full, conntrack-full, time-wait-collision, no-return-path: mostly SYNs are sent again, and a \
-                      counter of theirs rises. link-saturated: a queue on this host drops them. Needless repetitions on a starved \
-                      host, whose first copies arrived (DSACK).",
-    },
-    check: Check::Accuses(check),
-};
+pub(super) static RULE: Rule =
+    Rule { cause: "packet-loss", explain: explain!("packet-loss"), check: Check::Accuses(check) };
 
 /// Of a kind of repetition, so many at least: one alone may be chance.
 const MIN_OF_KIND: f64 = 3.0;
@@ -115,9 +101,7 @@ const OF_SYN: f64 = 1.0;
 fn finding(case: &Case, h: &Handshakes, own: Option<&Retransmits>, part: f64) -> Finding {
     let see = |name: &str| format!("nstat -az {name}");
     Finding {
-        cause: RULE.cause.into(),
         // Counters of the whole network namespace are one source; the target's own connections, in several states, another.
-        confidence: confidence(case, if own.is_some_and(|own| own.own.len() >= MIN_KINDS) { 2 } else { 1 }),
         summary: format!(
             "{} of {} segments of its network namespace were sent again, {}: {} of connections that stood, {} SYNs; an answer \
              did not come in time {} times{}",
@@ -129,7 +113,6 @@ fn finding(case: &Case, h: &Handshakes, own: Option<&Retransmits>, part: f64) ->
             count(h.timeouts),
             own.map_or(String::new(), |own| format!("; on its own connections, by state: {}", own.words()))
         ),
-        subject: Subject::default(),
         explains: Explains {
             share: part,
             of: "segments sent".into(),
@@ -146,11 +129,11 @@ fn finding(case: &Case, h: &Handshakes, own: Option<&Retransmits>, part: f64) ->
         .into_iter()
         .chain(table(h, Sign::DataAgain))
         .collect(),
-        chain: Vec::new(),
         remedy: "Find the place and repair it: drops of the interface (ip -s link, ethtool -S), a rule of the packet filter \
                  (nft list ruleset), a link that is full, the other end. Connections that are kept open lose no handshakes."
             .into(),
         check: "nstat -az TcpRetransSegs grows by less than 1 % of TcpOutSegs under the same load.".into(),
+        ..RULE.finding(case, if own.is_some_and(|own| own.own.len() >= MIN_KINDS) { 2 } else { 1 })
     }
 }
 

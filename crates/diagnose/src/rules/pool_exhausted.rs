@@ -3,7 +3,7 @@
 
 pub(crate) mod readers;
 
-use super::{COULD_BE, Check, Checked, Explain, Rule, absent, confidence, evidence, explained, found, not_it};
+use super::{COULD_BE, Check, Checked, Rule, absent, evidence, explained, found, not_it};
 use crate::answer::{Gap, Reason, Unseen};
 use crate::case::Case;
 use crate::facts::contended::Contended;
@@ -16,22 +16,8 @@ use crate::walk::Kind;
 use crate::walk::chains::Chain;
 use crate::wording::{percent, seconds};
 
-pub(super) static RULE: Rule = Rule {
-    cause: "pool-exhausted",
-    explain: Explain {
-        means: "Requests stand in a queue inside the target because each of its few workers, or of its pooled \
-                connections, is taken. Those that hold them wait for something else; the CPU has room.",
-        recognised_by: "Threads that serve clients wait for one another, and several of them at once, the same number all \
-                        the time, wait for what the pool leads to. Or the accept queue is hardly ever empty while every \
-                        thread that accepts is at work and waits. Or requests lie unread while each of the threads that \
-                        take them one at a time waits with another one in hand.",
-        what_to_do: "Make what the holders wait for quicker: it stands in the chain. If that has room for more at once, \
-                     make the pool larger; else the queue only moves.",
-        look_alikes: "slow-dependency: all who ask it wait for it, nobody stands before it in a queue of the target. \
-                      user-lock-contention: one holder at a time. Threads of a pool that have nothing to do.",
-    },
-    check: Check::Accuses(check),
-};
+pub(super) static RULE: Rule =
+    Rule { cause: "pool-exhausted", explain: explain!("pool-exhausted"), check: Check::Accuses(check) };
 
 /// Half of active time.
 const MIN_SHARE: f64 = 0.5;
@@ -226,8 +212,6 @@ fn finding(case: &Case, chain: Option<&Chain>, explains: Explains, summary: Stri
         None => String::new(),
     };
     Ok(Finding {
-        cause: RULE.cause.into(),
-        confidence: confidence(case, 2),
         summary,
         subject: Subject {
             pid: holder.map(|who| who.pid),
@@ -242,7 +226,7 @@ fn finding(case: &Case, chain: Option<&Chain>, explains: Explains, summary: Stri
              larger pool only moves the queue there, and it has to become quicker or be asked less."
         ),
         check: "The queue is gone at the same load, and the same diagnosis names another limit or none.".into(),
-        ..Finding::default()
+        ..RULE.finding(case, 2)
     })
 }
 

@@ -3,7 +3,7 @@
 
 use recording::counters::local_ports;
 
-use super::{Check, Checked, Explain, Rule, absent, confidence, evidence, explained, found, too_little};
+use super::{Check, Checked, Rule, absent, evidence, explained, found, too_little};
 use crate::answer::Measured;
 use crate::case::Case;
 use crate::facts::connections::Connections;
@@ -14,23 +14,8 @@ use crate::statistics::share;
 use crate::verdict::{Explains, Finding, Subject};
 use crate::wording::{count, percent};
 
-pub(super) static RULE: Rule = Rule {
-    cause: "port-exhaustion",
-    explain: Explain {
-        means: "Each connection to one destination needs a local port of its own, also for a minute after its end if this side \
-                closes first (TIME_WAIT). All of the range are in use: connect() fails at once with EADDRNOTAVAIL, and no packet \
-                leaves.",
-        recognised_by: "Connections and sockets in TIME_WAIT towards one destination hold 95 % or more of \
-                        net.ipv4.ip_local_port_range for most of the window, and the target asks for connections there, or its \
-                        counted calls failed with EADDRNOTAVAIL.",
-        what_to_do: "Keep connections open and use them again (a pool, HTTP keep-alive). Else let the other end close first, \
-                     widen net.ipv4.ip_local_port_range, set net.ipv4.tcp_tw_reuse=1, or spread over more addresses of either \
-                     end.",
-        look_alikes: "conntrack-full and packet-loss: there SYNs leave and are lost. Many sockets in TIME_WAIT while ports are \
-                      left: harmless.",
-    },
-    check: Check::Accuses(check),
-};
+pub(super) static RULE: Rule =
+    Rule { cause: "port-exhaustion", explain: explain!("port-exhaustion"), check: Check::Accuses(check) };
 
 /// Of the range: a port that becomes free is taken at once by one of those that wait for it.
 const NEARLY_ALL: f64 = 0.95;
@@ -106,8 +91,6 @@ fn finding(case: &Case, ports: &Ports, (failed, sources): (f64, usize)) -> Findi
     let see = format!("ss -tan dst {} | wc -l", ports.destination);
     let ended = format!("ss -tan state time-wait dst {} | wc -l", ports.destination);
     Finding {
-        cause: RULE.cause.into(),
-        confidence: confidence(case, sources),
         summary: format!(
             "{} of {} local ports were in use towards {}, {} of them by connections that have ended (TIME_WAIT); nearly all for {} \
              of the window{calls}",
@@ -126,12 +109,12 @@ fn finding(case: &Case, ports: &Ports, (failed, sources): (f64, usize)) -> Findi
             evidence("of the window, nearly all in use", ports.full * 100.0, "%", "0", ""),
             evidence("counted calls that failed with EADDRNOTAVAIL", failed, "calls", "0", "strace -f -Z -e trace=connect -p PID"),
         ],
-        chain: Vec::new(),
         remedy: "Keep connections open and use them again: a pool, HTTP keep-alive. If each request must have its own, let the \
                  other end close first, or widen net.ipv4.ip_local_port_range and set net.ipv4.tcp_tw_reuse=1, after which a port \
                  is free again a second after its end. A second address of either end doubles the ports."
             .into(),
         check: "ss -s shows few sockets in TIME_WAIT, and no connect() fails, under the same load.".into(),
+        ..RULE.finding(case, sources)
     }
 }
 

@@ -1,27 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The other end's window stops what the target sends: whoever reads there is slow, or its buffer is small.
 
-use super::{Check, Checked, Explain, Rule, absent, confidence, evidence, explained, found, too_little, too_short};
+use super::{Check, Checked, Rule, absent, confidence, evidence, explained, found, too_little, too_short};
 use crate::case::Case;
 use crate::judgement::limited::{Limit, Limited, Seen, look};
 use crate::verdict::{Evidence, Finding};
 use crate::wording::{count, percent};
 
-pub(super) static RULE: Rule = Rule {
-    cause: "receiver-limited",
-    explain: Explain {
-        means: "The target has data to send, the network would take it, and the other end's window does not: whoever reads \
-                there does not keep up, or has a receive buffer too small for the length of the way.",
-        recognised_by: "For a quarter or more of the time in which answers are owed or on their way, the kernel counts the \
-                        connections as held by the other end's window, most of the requests there are in such connections, and \
-                        each of them for 5 ms or longer.",
-        what_to_do: "A window that shuts: make the reader quicker, or send it less. One that is always small: do not set \
-                     SO_RCVBUF at the other end, or set it to what is on its way in a round trip.",
-        look_alikes: "send-buffer-limited: the target's own buffer is full. Losses and the congestion window. A slow client \
-                      beside many others, which only waits itself.",
-    },
-    check: Check::Accuses(check),
-};
+pub(super) static RULE: Rule =
+    Rule { cause: "receiver-limited", explain: explain!("receiver-limited"), check: Check::Accuses(check) };
 
 fn check(case: &Case) -> Checked {
     match look(case, Limit::PeersWindow) {

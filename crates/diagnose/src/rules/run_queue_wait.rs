@@ -3,7 +3,7 @@
 
 mod clients;
 
-use super::{COULD_BE, Check, Checked, Explain, Rule, confidence, evidence, explained, found, not_it, too_short};
+use super::{COULD_BE, Check, Checked, Rule, evidence, explained, found, not_it, too_short};
 use crate::answer::{Gap, Measured, Reason};
 use crate::case::Case;
 use crate::facts::cpus::{Cpus, Lengths, Neighbour};
@@ -14,22 +14,8 @@ use crate::statistics::{ratio, share};
 use crate::verdict::{Explains, Finding, Subject};
 use crate::wording::{cores, cpu_list, percent, seconds};
 
-pub(super) static RULE: Rule = Rule {
-    cause: "run-queue-wait",
-    explain: Explain {
-        means: "Threads of the target were ready to run and stood in a CPU's queue while other processes ran there.",
-        recognised_by: "The target was runnable without running for a quarter or more of its CPU demand, in \
-                        waits of a millisecond or more each, no quota held it, the hypervisor did not steal it, other \
-                        processes ran until it got its CPU, and the CPUs that it may use were short.",
-        what_to_do: "Give the target CPUs of its own (cpuset, affinity), more weight (cpu.weight, nice), or move the \
-                     others away. If the target is pinned to full CPUs while others are idle, widen its affinity.",
-        look_alikes: "cpu-throttled: a quota held it, nr_throttled grows. cpu-steal: the hypervisor ran somebody else. \
-                      at-capacity: the target's own threads queue behind each other. Hand-overs between a client, a \
-                      proxy and a worker on the same CPUs: many waits of some ten microseconds, which no request feels. Its \
-                      own clients on the same CPUs: what both need is the load.",
-    },
-    check: Check::Accuses(check),
-};
+pub(super) static RULE: Rule =
+    Rule { cause: "run-queue-wait", explain: explain!("run-queue-wait"), check: Check::Accuses(check) };
 
 /// A quarter of the demand, behind others alone: wake-up latency, fair turns with a client on the
 /// same CPUs and the noise of a busy but healthy machine stay below (11 to 23 % were measured on
@@ -224,8 +210,6 @@ fn finding(case: &Case, cpus: &Cpus, lines: &Lines, others: f64, explained: f64)
     let part = share(explained, lines.demand_ns());
     let ceiling = ceiling(cpus);
     Finding {
-        cause: RULE.cause.into(),
-        confidence: confidence(case, usize::from(by_switches) + usize::from(by_counters)),
         summary: format!(
             "The target was runnable without a CPU for {}, {} of its CPU demand, {} of it ({}) while {} ran{}",
             seconds(lines.waiting_for_cpu_ns() / 1e9),
@@ -243,12 +227,12 @@ fn finding(case: &Case, cpus: &Cpus, lines: &Lines, others: f64, explained: f64)
         },
         explains: Explains { share: part, of: "CPU demand".into(), seconds: explained / 1e9 },
         evidence: rows(case, cpus, lines, others),
-        chain: Vec::new(),
         remedy: remedy(cpus, ceiling),
         check:
             "After the change the ledger's run_queue and preempted lines fall under a tenth of the demand at the same \
                 load."
                 .into(),
+        ..RULE.finding(case, usize::from(by_switches) + usize::from(by_counters))
     }
 }
 

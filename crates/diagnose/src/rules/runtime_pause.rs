@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{Check, Checked, Explain, Rule, absent, confidence, evidence, explained, found, too_little};
+use super::{Check, Checked, Rule, absent, evidence, explained, found, too_little};
 use crate::answer::{Gap, Measured};
 use crate::case::Case;
 use crate::facts::limits::Limits;
@@ -15,21 +15,8 @@ use crate::statistics::{ratio, share};
 use crate::verdict::{Explains, Finding, Subject};
 use crate::wording::{cores, percent, seconds};
 
-pub(super) static RULE: Rule = Rule {
-    cause: "runtime-pause",
-    explain: Explain {
-        means: "The language runtime collects garbage for a large part of the CPU time that the service has; it stops the \
-                program's threads for some of it, and makes them help for more.",
-        recognised_by: "Two fifths or more of the on-CPU samples are inside the collector: by its entry functions (Go, V8, \
-                        Python) or by its threads (Java); and the program stood still or helped for a tenth of them, or \
-                        wanted the CPUs that the collector took.",
-        what_to_do: "Allocate less, keep fewer objects with pointers, or give the runtime more memory before it collects.",
-        look_alikes: "A healthy collector of a small heap runs often as well, but for a quarter of the CPU time at most. One that \
-                      works beside the program on CPUs that nobody wants takes many samples and delays nobody. hot-code: \
-                      allocation itself is the program's own work.",
-    },
-    check: Check::Accuses(check),
-};
+pub(super) static RULE: Rule =
+    Rule { cause: "runtime-pause", explain: explain!("runtime-pause"), check: Check::Accuses(check) };
 
 /// Go plans with a quarter of the CPUs while it collects, and takes idle ones beside that: a small healthy heap that is
 /// collected all the time was measured at 26 %, other healthy services below 10 %, one without room for its heap at 55 %.
@@ -109,8 +96,6 @@ fn finding(case: &Case, collector: &Collector, (part, paused): (f64, f64), ledge
     let meta = &case.recording.meta.target;
     let spent = part * ledger.total.cpu_ns / 1e9;
     Finding {
-        cause: RULE.cause.into(),
-        confidence: confidence(case, 1),
         summary: format!(
             "The garbage collector of {} takes {} of the on-CPU time, {} in the window; for {} of the on-CPU time the program \
              stood still or did the collector's work",
@@ -126,13 +111,13 @@ fn finding(case: &Case, collector: &Collector, (part, paused): (f64, f64), ledge
             evidence("of all, with the program stopped or helping", paused, "share", "near 0", ""),
             evidence("CPU time of the target", ledger.total.cpu_ns / 1e9, "s", "", ""),
         ],
-        chain: Vec::new(),
         remedy: format!(
             "Make it collect less often: {}. Allocating less in each request and keeping fewer objects that hold pointers \
              takes the work away instead of putting it off.",
             collector.less_often
         ),
         check: "After the change the same diagnosis shows a small share of samples inside the collector.".into(),
+        ..RULE.finding(case, 1)
     }
 }
 

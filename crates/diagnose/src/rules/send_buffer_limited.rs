@@ -1,27 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The target's own send buffer stops what it sends: all of it is on its way, and there is no room for more.
 
-use super::{Check, Checked, Explain, Rule, absent, confidence, evidence, explained, found, too_little, too_short};
+use super::{Check, Checked, Rule, absent, confidence, evidence, explained, found, too_little, too_short};
 use crate::case::Case;
 use crate::judgement::limited::{Limit, Limited, Seen, look};
 use crate::verdict::{Evidence, Finding, Subject};
 use crate::wording::percent;
 
-pub(super) static RULE: Rule = Rule {
-    cause: "send-buffer-limited",
-    explain: Explain {
-        means: "The target has more to send, both windows have room, and its own send buffer has none: what is on its way \
-                stays in it until it is acknowledged, so that a buffer can send no more than its size in a round trip.",
-        recognised_by: "For a quarter or more of the time in which answers are owed or on their way, the kernel counts the \
-                        connections as held by a full send buffer with nothing left to send in it, most of the requests there \
-                        are in such connections, and each of them for 5 ms or longer.",
-        what_to_do: "Do not set SO_SNDBUF: the kernel then sizes the buffer by what the connection needs. Where it must be \
-                     set, to twice what is on its way in a round trip; where it is not, look at net.ipv4.tcp_wmem.",
-        look_alikes: "receiver-limited: the other end's window has no room, and the buffer fills behind it. A reader or a \
-                      network that is slow: there bytes stand unsent.",
-    },
-    check: Check::Accuses(check),
-};
+pub(super) static RULE: Rule =
+    Rule { cause: "send-buffer-limited", explain: explain!("send-buffer-limited"), check: Check::Accuses(check) };
 
 fn check(case: &Case) -> Checked {
     match look(case, Limit::SendBuffer) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Threads that serve clients sleep between taking a request and answering it.
 
-use super::{Check, Checked, Explain, Rule, absent, confidence, evidence, found, too_little};
+use super::{Check, Checked, Rule, absent, evidence, found, too_little};
 use crate::answer::Gap;
 use crate::case::Case;
 use crate::facts::connections::Connections;
@@ -16,20 +16,8 @@ use crate::verdict::{Explains, Finding, Subject};
 use crate::walk::{SLEEP, Walk, Who, kind_of_thread};
 use crate::wording::{percent, plural, seconds, short};
 
-pub(super) static RULE: Rule = Rule {
-    cause: "sleep-in-path",
-    explain: Explain {
-        means: "A thread that serves clients goes to sleep by itself, for a fixed time, before it answers.",
-        recognised_by: "The same thread takes requests from clients and is blocked in a call that only waits for time to \
-                        pass (nanosleep and its like, or the sleep of a language runtime, told by its code), for half or \
-                        more of the target's active time.",
-        what_to_do: "Find the sleep in the code that serves requests: a poll with a delay, a retry, a rate limit. Wait for \
-                     the event itself instead.",
-        look_alikes: "A thread that does only housekeeping may sleep as it likes. An event loop that waits for its next \
-                      timer with poll or epoll is idle, as far as its waits can tell.",
-    },
-    check: Check::Accuses(check),
-};
+pub(super) static RULE: Rule =
+    Rule { cause: "sleep-in-path", explain: explain!("sleep-in-path"), check: Check::Accuses(check) };
 
 /// Half of active time.
 const MIN_SHARE: f64 = 0.5;
@@ -109,8 +97,6 @@ fn finding(
     let sleeps: u64 = serving.iter().map(|t| t.sleeps).sum();
     let clients: u64 = serving.iter().map(|t| t.clients).sum();
     Finding {
-        cause: RULE.cause.into(),
-        confidence: confidence(case, 1),
         summary: format!(
             "{} that {} clients slept for {}, {} of the target's active time, in {}{from}",
             plural(serving.len(), "thread"),
@@ -139,12 +125,12 @@ fn finding(
             evidence("sleeps that were picked", sleeps as f64, "waits", "0", ""),
             evidence("waits of the same threads that a client ended", clients as f64, "waits", "", ""),
         ],
-        chain: Vec::new(),
         remedy:
             "Remove the sleep, or wait for what it waits for: a condition, a readiness, a change. A limit on the rate \
                  belongs before a request is taken."
                 .into(),
         check: "After the change the thread ledger's line `blocked_sleep` is near 0 for these threads.".into(),
+        ..RULE.finding(case, 1)
     }
 }
 

@@ -5,7 +5,7 @@ mod words;
 
 use std::collections::BTreeMap;
 
-use super::{Check, Checked, Explain, Rule, absent, confidence, evidence, explained, found, too_little, too_short};
+use super::{Check, Checked, Rule, absent, evidence, explained, found, too_little, too_short};
 use crate::answer::{Gap, Measured, Unseen};
 use crate::case::Case;
 use crate::facts::connections::Connections;
@@ -26,22 +26,8 @@ use crate::wording::{percent, plural, seconds};
 pub(crate) use words::next;
 use words::{advice, remedy, what_it_does};
 
-pub(super) static RULE: Rule = Rule {
-    cause: "slow-dependency",
-    explain: Explain {
-        means: "The target waits for answers of another process or host that it asked itself, most of its active \
-                time.",
-        recognised_by: "Its waits end when another process writes to a connection that the target made itself. What that \
-                        process did meanwhile is followed, through further processes, to where it ends. Such waits are \
-                        two thirds or more of its active time without what it waited for a CPU; or requests of 10 ms or longer \
-                        that were followed spend half of their time so, and the sockets saw as much.",
-        what_to_do: "Look at the end of the chain: that is where the time goes. Making the target faster changes nothing. \
-                     Where it is asked many times for one request, ask for all at once: each answer may be quick.",
-        look_alikes: "An idle service, whose waits end when a client asks for something: it waits for nobody. \
-                      user-lock-contention and disk-wait: the waits end inside the target, or at a disk.",
-    },
-    check: Check::Accuses(check),
-};
+pub(super) static RULE: Rule =
+    Rule { cause: "slow-dependency", explain: explain!("slow-dependency"), check: Check::Accuses(check) };
 
 /// Twice as long waiting as everything else: a service that calls others waits for a good part of the time when all is well.
 const MIN_SHARE: f64 = 0.66;
@@ -276,8 +262,6 @@ fn finding(
         + usize::from(followed >= ns * 0.8 && first.links.len() > 1)
         + usize::from(of_answers.is_some_and(|part| part >= MOST_OF_ANSWERS));
     Ok(Finding {
-        cause: RULE.cause.into(),
-        confidence: confidence(case, sources),
         summary: format!(
             "The target waited for {who} for {} of thread time, {} of its active time, {}",
             seconds(ns / 1e9),
@@ -291,6 +275,7 @@ fn finding(
         remedy: remedy(first, timer(first, &stacks)),
         check: "After the change the same diagnosis shows a smaller share of waiting for it, and more requests served."
             .into(),
+        ..RULE.finding(case, sources)
     })
 }
 

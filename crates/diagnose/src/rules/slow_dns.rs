@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Threads of the target wait for names to be looked up.
 
-use super::{Check, Checked, Explain, Rule, absent, confidence, evidence, explained, found, too_little, too_short};
+use super::{Check, Checked, Rule, absent, evidence, explained, found, too_little, too_short};
 use crate::answer::{Gap, Measured};
 use crate::case::Case;
 use crate::facts::stacks::Stacks;
@@ -12,18 +12,7 @@ use crate::walk::clients::Clients;
 use crate::walk::{DNS, Kind};
 use crate::wording::{percent, seconds};
 
-pub(super) static RULE: Rule = Rule {
-    cause: "slow-dns",
-    explain: Explain {
-        means: "Threads of the target wait for the names of other hosts to be looked up, for half or more of its active time.",
-        recognised_by: "Waits on a socket to port 53, or inside the functions of a resolver, of 5 ms and more each; \
-                        those that end by the resolver's own timeout were never answered.",
-        what_to_do: "Look at the DNS server and at the order of servers in /etc/resolv.conf; keep looked-up names and open \
-                     connections instead of asking for each request.",
-        look_alikes: "slow-dependency: the name is known, and the service behind it is slow.",
-    },
-    check: Check::Accuses(check),
-};
+pub(super) static RULE: Rule = Rule { cause: "slow-dns", explain: explain!("slow-dns"), check: Check::Accuses(check) };
 
 /// Half of active time.
 const MIN_SHARE: f64 = 0.5;
@@ -81,8 +70,6 @@ fn finding(case: &Case, waiting: &Waiting, chains: &[&Chain], (ns, part): (f64, 
     let unanswered = sum(chains.iter().copied().filter(|c| c.end.kind == Kind::Timer && c.links.len() == 1));
     let see = format!("strace -f -T -e trace=poll,sendto,sendmmsg,recvfrom -p {}", who.pid);
     Ok(Finding {
-        cause: RULE.cause.into(),
-        confidence: confidence(case, 1 + usize::from(!who.peer.is_empty())),
         summary: format!(
             "Threads of the target waited for names to be looked up for {} of thread time, {} of its active time, {}{}",
             seconds(ns / 1e9),
@@ -107,6 +94,7 @@ fn finding(case: &Case, waiting: &Waiting, chains: &[&Chain], (ns, part): (f64, 
         chain: links(chains[0], &stacks),
         remedy: remedy(unanswered),
         check: "The waits on port 53 are gone from the chain, at the same load.".into(),
+        ..RULE.finding(case, 1 + usize::from(!who.peer.is_empty()))
     })
 }
 

@@ -3,7 +3,7 @@
 
 use recording::tables::Setting;
 
-use super::{Check, Checked, Explain, Rule, absent, confidence, evidence, found, too_little, too_short};
+use super::{Check, Checked, Rule, absent, evidence, found, too_little, too_short};
 use crate::case::Case;
 use crate::facts::sending::Endpoint;
 use crate::judgement::churn;
@@ -12,24 +12,8 @@ use crate::statistics::ratio;
 use crate::verdict::{Evidence, Explains, Finding, Subject};
 use crate::wording::{count, percent, seconds};
 
-pub(super) static RULE: Rule = Rule {
-    cause: "slow-start",
-    explain: Explain {
-        means: "A connection may have ten segments or so on their way at first, and twice as many after each round trip. What is \
-                larger than that waits for acknowledgements, although the network would take it: on a new connection, or on \
-                one that was idle, where the kernel makes the window small again.",
-        recognised_by: "For a quarter or more of the time in which answers are owed or on their way, bytes stand before a \
-                        congestion window that has met no limit of the network: nothing was sent again, and the connection is \
-                        new, or the window had been wider before a pause. A round trip takes a millisecond or more, and what \
-                        stands so takes 5 ms of each exchange or more.",
-        what_to_do: "Keep connections open, and warm: a pool, HTTP keep-alive or HTTP/2. After pauses: sysctl \
-                     net.ipv4.tcp_slow_start_after_idle=0. Smaller or compressed answers need fewer rounds. On a network of \
-                     one's own: `ip route change ... initcwnd 30`.",
-        look_alikes: "packet-loss: there the window is small because segments were lost. receiver-limited and \
-                      send-buffer-limited: another window, or a buffer. A long transfer that fills the way. A slow answer.",
-    },
-    check: Check::Accuses(check),
-};
+pub(super) static RULE: Rule =
+    Rule { cause: "slow-start", explain: explain!("slow-start"), check: Check::Accuses(check) };
 
 fn check(case: &Case) -> Checked {
     match look(case) {
@@ -113,8 +97,6 @@ fn finding(case: &Case, held: &Held) -> Finding {
         ),
     };
     Finding {
-        cause: RULE.cause.into(),
-        confidence: confidence(case, 1 + usize::from(is_confirmed(case, held))),
         summary: format!(
             "Bytes that it sends {} stood for {}, {} of the time there, before congestion windows of {cwnd:.0} segments, {} \
              bytes behind them{rounds}; nothing was sent again, and {which}",
@@ -130,11 +112,11 @@ fn finding(case: &Case, held: &Held) -> Finding {
             seconds: held.ns / 1e9,
         },
         evidence: rows(held),
-        chain: Vec::new(),
         remedy: remedy.into(),
         check:
             "After the change the same diagnosis shows fewer bytes before congestion windows, and answers end sooner."
                 .into(),
+        ..RULE.finding(case, 1 + usize::from(is_confirmed(case, held)))
     }
 }
 

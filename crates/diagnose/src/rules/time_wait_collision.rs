@@ -3,7 +3,7 @@
 
 use recording::counters::sockstat;
 
-use super::{Check, Checked, Explain, Rule, absent, confidence, evidence, explained, found, too_little};
+use super::{Check, Checked, Rule, absent, evidence, explained, found, too_little};
 use crate::answer::{Gap, Measured};
 use crate::case::Case;
 use crate::facts::counters::Counters;
@@ -15,21 +15,8 @@ use crate::statistics::share;
 use crate::verdict::{Explains, Finding, Subject};
 use crate::wording::{count, percent};
 
-pub(super) static RULE: Rule = Rule {
-    cause: "time-wait-collision",
-    explain: Explain {
-        means: "Several clients come from one address (NAT, a load balancer), and their ports are used again while this side still \
-                keeps the old connection in TIME_WAIT. Their clocks differ, so that a new SYN looks older than the old \
-                connection: it is refused, and the client has to try again, or hangs if a firewall eats the answer.",
-        recognised_by: "PAWSTimewait rises by 0.1 % or more of the handshakes: SYNs that a socket in TIME_WAIT refused by their \
-                        timestamp; queues and tables have room.",
-        what_to_do: "Let clients close first, or keep connections open: then there is no TIME_WAIT here. Give the NAT more \
-                     addresses or ports, and let it remember a connection for at least the 60 s of TIME_WAIT.",
-        look_alikes: "Thousands in TIME_WAIT without refusals: harmless, a newer SYN takes such a port over. conntrack-full, \
-                      accept-queue-full.",
-    },
-    check: Check::Accuses(check),
-};
+pub(super) static RULE: Rule =
+    Rule { cause: "time-wait-collision", explain: explain!("time-wait-collision"), check: Check::Accuses(check) };
 
 /// Each costs its client a round more, or a second, so that one in a thousand is the whole of a p999.
 const MIN_SHARE: f64 = 0.001;
@@ -73,9 +60,7 @@ fn finding(case: &Case, h: &Handshakes, part: f64) -> Result<Finding, Gap> {
     let counters = case.fact::<Counters>()?;
     let time_wait = counters.max(sockstat::TIME_WAIT, "TCP").unwrap_or(0.0);
     Ok(Finding {
-        cause: RULE.cause.into(),
         // One counter of a namespace, and the rest of the table that is still.
-        confidence: confidence(case, 1),
         summary: format!(
             "{} SYNs met an old connection in TIME_WAIT with the same ports and were refused by its timestamp, {} of the \
              handshakes; {} were taken, {} sockets were in TIME_WAIT",
@@ -89,12 +74,12 @@ fn finding(case: &Case, h: &Handshakes, part: f64) -> Result<Finding, Gap> {
         evidence: std::iter::once(evidence("sockets in TIME_WAIT", time_wait, "sockets", "", "ss -tan state time-wait | wc -l"))
             .chain(table(h, Sign::OldTimeWait))
             .collect(),
-        chain: Vec::new(),
         remedy: "Keep connections open, or let the clients close them: TIME_WAIT is kept by whoever closes first. If they come \
                  through a NAT, give it more addresses, and let it keep ended connections as long as this side does (60 s). \
                  Timestamps off (net.ipv4.tcp_timestamps=0) only change how such SYNs are refused."
             .into(),
         check: "nstat -az TcpExtPAWSTimewait stands still under the same load.".into(),
+        ..RULE.finding(case, 1)
     })
 }
 

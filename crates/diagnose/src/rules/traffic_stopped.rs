@@ -2,31 +2,18 @@
 //! Clients that asked all the time ask nothing any more, although they are connected: whoever asks stands still, and the target
 //! is well.
 
-use super::{Check, Checked, Explain, Rule, absent, confidence, evidence, explained, found, too_little};
+use super::{Check, Checked, Rule, absent, evidence, explained, found, too_little};
 use crate::answer::Measured;
 use crate::case::Case;
 use crate::facts::handshakes::Handshakes;
 use crate::facts::stopped::Stopped;
 use crate::facts::traffic::Traffic;
 use crate::statistics::share;
-use crate::verdict::{Evidence, Explains, Finding, Subject};
+use crate::verdict::{Evidence, Explains, Finding};
 use crate::wording::{count, percent, seconds};
 
-pub(super) static RULE: Rule = Rule {
-    cause: "traffic-stopped",
-    explain: Explain {
-        means: "Requests came all the time, and then no more until the end of the window, while the clients' connections stand \
-                open. The target owes nobody anything: whoever asks, or what is before them, stands still.",
-        recognised_by: "Slices with a steady rate, then a second or more without one request where twenty were due; half of \
-                        the connections or more are still there; in them nothing lies unread, no answer is owed, no connection \
-                        stands in an accept queue, and nobody stopped the target.",
-        what_to_do: "Look at the clients, and at what is before them: a client that is stopped or hangs, a proxy, a load \
-                     balancer that took this service out, a network that was parted (the connections look open here).",
-        look_alikes: "A target that is stopped or frozen: there bytes lie unread and connections stand in the accept queue. \
-                      A service that few ask, or in bursts. Clients that are done: they close their connections.",
-    },
-    check: Check::Accuses(check),
-};
+pub(super) static RULE: Rule =
+    Rule { cause: "traffic-stopped", explain: explain!("traffic-stopped"), check: Check::Accuses(check) };
 
 /// Requests that were due in the silence: none of twenty is no chance, whatever law they come by.
 const MIN_DUE: f64 = 20.0;
@@ -101,9 +88,7 @@ fn accuse(case: &Case, traffic: &Traffic) -> Checked {
 
 fn finding(case: &Case, t: &Traffic) -> Finding {
     Finding {
-        cause: RULE.cause.into(),
         // Requests are counted at the reads; that no data came is the sockets' own count.
-        confidence: confidence(case, 1 + usize::from(t.segments == 0.0)),
         summary: format!(
             "{}, where {} were due; {:.1} connections of clients stand open, {:.1} did before. Nothing lies unread in them and \
              no answer is owed: the target waits for its clients",
@@ -112,18 +97,17 @@ fn finding(case: &Case, t: &Traffic) -> Finding {
             t.open,
             t.open_before
         ),
-        subject: Subject::default(),
         explains: Explains {
             share: share(t.ns, case.length_ns()),
             of: "the window".into(),
             seconds: t.ns / 1e9,
         },
         evidence: rows(t),
-        chain: Vec::new(),
         remedy: "Find who asks: `ss -tnp state established` shows the other ends. See there whether the process runs, and what it \
                  waits for. Connections whose other end is gone for good look the same here until keep-alive ends them."
             .into(),
         check: "Requests come again, at the rate of before.".into(),
+        ..RULE.finding(case, 1 + usize::from(t.segments == 0.0))
     }
 }
 

@@ -3,7 +3,7 @@
 
 use recording::counters::udp_sockets;
 
-use super::{Check, Checked, Explain, Rule, absent, confidence, evidence, explained, found, too_little};
+use super::{Check, Checked, Rule, absent, evidence, explained, found, too_little};
 use crate::answer::{Gap, Measured, Unseen};
 use crate::case::Case;
 use crate::facts::counters::Counters;
@@ -14,21 +14,8 @@ use crate::statistics::share;
 use crate::verdict::{Explains, Finding, Link, Subject};
 use crate::wording::{count, percent};
 
-pub(super) static RULE: Rule = Rule {
-    cause: "udp-receive-drops",
-    explain: Explain {
-        means: "Datagrams came, and the kernel dropped them because the socket's buffer was full: the target read them more \
-                slowly than they came. Nobody tells the sender.",
-        recognised_by: "A UDP socket of the target counts drops itself, and they are 1 % or more of the datagrams that came to its \
-                        network namespace. What the thread that reads does meanwhile is in the chain.",
-        what_to_do: "Make the reader come back sooner: hand work over instead of doing it between two reads, read several at \
-                     once (recvmmsg), spread the socket over threads (SO_REUSEPORT). Against bursts alone: a larger SO_RCVBUF \
-                     and net.core.rmem_max.",
-        look_alikes: "Datagrams to another process of the same network namespace. Datagrams that the network lost: those are \
-                      counted nowhere here.",
-    },
-    check: Check::Accuses(check),
-};
+pub(super) static RULE: Rule =
+    Rule { cause: "udp-receive-drops", explain: explain!("udp-receive-drops"), check: Check::Accuses(check) };
 
 /// A socket and what it did not take.
 struct Socket {
@@ -100,8 +87,6 @@ fn finding(case: &Case, error: &Error, socket: &Socket) -> Result<(Finding, Stri
     let agree = (error.count - error.at_most()).abs() <= error.count * MAX_APART || socket.full() >= NEARLY_FULL;
     let reader = if meanwhile.words.is_empty() { String::new() } else { format!("; meanwhile {}", meanwhile.words) };
     let finding = Finding {
-        cause: RULE.cause.into(),
-        confidence: confidence(case, if agree { 2 } else { 1 }),
         summary: format!(
             "{} dropped {} datagrams because its buffer was full, {} of the {} that came{reader}",
             socket.name,
@@ -128,6 +113,7 @@ fn finding(case: &Case, error: &Error, socket: &Socket) -> Result<(Finding, Stri
                  net.core.rmem_max) only carries bursts over."
             .into(),
         check: "ss -uanm shows d0 for the socket, and UdpRcvbufErrors stands still, under the same load.".into(),
+        ..RULE.finding(case, if agree { 2 } else { 1 })
     };
     Ok((finding, meanwhile.words))
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Threads of the target wait for a lock that another of its threads holds.
 
-use super::{Check, Checked, Explain, Rule, absent, confidence, evidence, explained, found, too_little, too_short};
+use super::{Check, Checked, Rule, absent, evidence, explained, found, too_little, too_short};
 use crate::answer::{Gap, Measured};
 use crate::case::Case;
 use crate::facts::contended::Contended;
@@ -15,23 +15,8 @@ use crate::walk::hand_offs::{HAND_OFF, LOCK};
 use crate::walk::{Kind, Walk};
 use crate::wording::{percent, seconds};
 
-pub(super) static RULE: Rule = Rule {
-    cause: "user-lock-contention",
-    explain: Explain {
-        means: "Threads of the target stand before a lock (a mutex) that another thread holds, for more than half of its active \
-                time.",
-        recognised_by: "Waits in futex on a lock that is marked as contended, ended by a thread of the same process; what \
-                        the holder did meanwhile (ran, slept, waited for a disk or another service) is followed. Locks of \
-                        a language runtime (Java) are told by threads that serve clients and end each other's waits, \
-                        where the holder waits too.",
-        what_to_do: "Hold the lock for less: take what the holder does out of it (I/O, sleeping, logging), split the lock, \
-                     or let readers share it.",
-        look_alikes: "Idle worker pools wait in futex too, for work: on a condition variable, which is no lock. \
-                      pool-exhausted: several hold one at once. Locks of goroutines never reach the kernel and are not \
-                      seen by this. runtime-pause: threads wait for a collection by way of the runtime's own locks.",
-    },
-    check: Check::Accuses(check),
-};
+pub(super) static RULE: Rule =
+    Rule { cause: "user-lock-contention", explain: explain!("user-lock-contention"), check: Check::Accuses(check) };
 
 /// Of active time: more than everything else that the target did.
 const MIN_SHARE: f64 = 0.5;
@@ -156,8 +141,6 @@ fn finding(case: &Case, waiting: &Waiting, first: &Chain, ns: f64) -> Result<Fin
     let waiter = &first.links[0].who;
     let from = called_from(&*case.fact()?, waiter, &stacks);
     Ok(Finding {
-        cause: RULE.cause.into(),
-        confidence: confidence(case, 1),
         summary: format!(
             "{} threads of the target stood before locks for {} of thread time, {} of the target's active time{from}; \
              the holder ({comm}) {}",
@@ -188,6 +171,7 @@ fn finding(case: &Case, waiting: &Waiting, first: &Chain, ns: f64) -> Result<Fin
         remedy: stranger(case, first)?.map_or(remedy(first, &comm), |name| remedy_of_stranger(first, &name)),
         check: "After the change the ledger's line of that wait and the share of lock waits fall at the same load."
             .into(),
+        ..RULE.finding(case, 1)
     })
 }
 

@@ -93,10 +93,10 @@ pub fn explanation(cause: &str, explain: &Explain, width: usize) -> String {
 fn draw_explanation(pen: &mut Pen<'_, impl Write>, cause: &str, explain: &Explain) -> io::Result<()> {
     pen.text(cause, BOLD, "", "")?;
     let parts = [
-        ("What it means", explain.means),
-        ("How it is recognised", explain.recognised_by),
-        ("Do", explain.what_to_do),
-        ("What looks like it and is not", explain.look_alikes),
+        ("What it means", &explain.means),
+        ("How it is recognised", &explain.recognised_by),
+        ("Do", &explain.what_to_do),
+        ("What looks like it and is not", &explain.look_alikes),
     ];
     for (title, text) in parts {
         pen.blank()?;

@@ -14,8 +14,8 @@ pub fn run(args: &args::Explain) -> Result<()> {
         // What another program reads has no width to fit.
         let columns = if std::io::stdout().is_terminal() { super::diagnose::width() - 17 } else { usize::MAX };
         for cause in diagnose::causes() {
-            let means = diagnose::explain(cause).map_or("", |e| e.means);
-            writeln!(out, "{cause:<16} {}", beginning(means, columns))?;
+            let means = diagnose::explain(cause).map_or(String::new(), |e| e.means);
+            writeln!(out, "{cause:<16} {}", beginning(&means, columns))?;
         }
         return Ok(());
     };
@@ -26,7 +26,7 @@ pub fn run(args: &args::Explain) -> Result<()> {
     let Some(text) = diagnose::explain(cause) else {
         bail!("no cause is called `{cause}`");
     };
-    write!(out, "{}", report::formats::terminal::explanation(cause, text, super::diagnose::width()))?;
+    write!(out, "{}", report::formats::terminal::explanation(cause, &text, super::diagnose::width()))?;
     Ok(())
 }
 

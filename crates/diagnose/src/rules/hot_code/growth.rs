@@ -5,7 +5,7 @@
 use super::{MIN_SHARE, RULE, not_its_own};
 use crate::case::Case;
 use crate::comparison::result::{Comparison, Difference, Function};
-use crate::rules::{Statement, confidence, evidence};
+use crate::rules::{Statement, evidence};
 use crate::runtimes::{self, Part};
 use crate::statistics::share;
 use crate::verdict::{Evidence, Explains, Finding, Subject};
@@ -59,8 +59,6 @@ fn finding(case: &Case, c: &Comparison, most: &Function, cpu: &Difference) -> Fi
     let sources = if named && c.operation.id != "second" { 2 } else { 1 };
     let per = &c.operation.name;
     Finding {
-        cause: RULE.cause.into(),
-        confidence: confidence(case, sources),
         summary: format!(
             "{} in {} takes {} more CPU time per {per} than in the baseline, which is {} of the rise",
             most.name,
@@ -75,12 +73,12 @@ fn finding(case: &Case, c: &Comparison, most: &Function, cpu: &Difference) -> Fi
         },
         explains: Explains { share: of_all, of: "on-CPU time".into(), seconds: of_all * c.b.cores * case.seconds() },
         evidence: rows(c, most, cpu),
-        chain: Vec::new(),
         remedy: format!(
             "See what changed in {} between the two sides ({}). If the change is meant, this is its price; else take it back.",
             most.name, c.besides
         ),
         check: "After the change `wakewalk diff` against the same baseline shows no difference.".into(),
+        ..RULE.finding(case, sources)
     }
 }
 

@@ -2,7 +2,7 @@
 //! A pool of threads that take requests one at a time: requests lie unread while each of the threads has one in hand and
 //! waits for something else.
 
-use super::super::{Outcome, Statement, confidence, evidence};
+use super::super::{Outcome, Statement, evidence};
 use super::{MIN_WAIT_NS, RULE};
 use crate::case::Case;
 use crate::facts::readers::Readers;
@@ -74,8 +74,6 @@ fn finding(case: &Case, chain: &Chain, explains: Explains, readers: &Readers, ea
         evidence("unread while those waited, on average", each_ns / 1e9, "s", "near 0", "ss -tn  # Recv-Q"),
     ];
     Some(Finding {
-        cause: RULE.cause.into(),
-        confidence: confidence(case, 2),
         summary: format!(
             "Requests lay unread for {} on average, {} of their response time, while each of the {} threads that take them had \
              another one in hand and waited in {}",
@@ -97,6 +95,7 @@ fn finding(case: &Case, chain: &Chain, explains: Explains, readers: &Readers, ea
                  pool only moves the queue there, and it has to become quicker or be asked less."
             .into(),
         check: "Requests are read as soon as they come, and the response time falls by this part at the same load.".into(),
+        ..RULE.finding(case, 2)
     })
 }
 
