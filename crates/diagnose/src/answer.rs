@@ -11,7 +11,7 @@ pub(crate) use about::length_ns;
 pub use about::{Host, Target, Window};
 pub(crate) use gap::WORTH_A_WORD;
 pub use gap::{Gap, Unseen};
-pub use requests::{HangingTimes, Quantiles, RequestTimes};
+pub use requests::{HangingTimes, PathPart, Quantiles, RequestTimes};
 pub use ruled_out::{Measured, Reason, RuledOut};
 
 /// Version of the JSON contract of verdicts, comparisons and looks at a host.

@@ -16,6 +16,7 @@ use crate::facts::quality::Quality;
 use crate::facts::requests::Requests;
 use crate::facts::sending::Sending;
 use crate::judgement::{hanging, paths};
+use crate::ledger::connections::Lives;
 use crate::ledger::threads::Threads;
 use crate::remarks::{self, Remark, hidden_queues, inner_queues, largest_line, own_clients, slo, slow_label, unnamed};
 use crate::rules::{Check, NotIt, Outcome, RULES, Statement};
@@ -240,7 +241,10 @@ fn ledger(case: &Case) -> Ledger {
         threads.extend(ledger.total.named().into_iter().map(|(line, ns)| (line.to_string(), ns / 1e9)));
         threads.insert("wall".to_string(), ledger.total.wall_ns / 1e9);
     }
-    Ledger { threads, connections: BTreeMap::new() }
+    let lives = case.fact::<Lives>();
+    let lives = lives.iter().flat_map(|lives| lives.lines.iter());
+    let connections = lives.filter(|(_, ns)| **ns > 0.0).map(|(line, ns)| ((*line).to_string(), ns / 1e9));
+    Ledger { threads, connections: connections.collect() }
 }
 
 #[cfg(test)]

@@ -9,7 +9,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use crate::answer::{
-    Gap, Host, Measured, Quantiles, Reason, RequestTimes, RuledOut, SCHEMA, Target, Unseen, Window,
+    Gap, Host, Measured, PathPart, Quantiles, Reason, RequestTimes, RuledOut, SCHEMA, Target, Unseen, Window,
 };
 use crate::comparison::result::Comparison;
 
@@ -224,7 +224,9 @@ pub struct Ledger {
     /// Sum over the target's threads: `user`, `kernel`, `run_queue`, `preempted`, `throttled`,
     /// `blocked_socket_read` …, `wall`.
     pub threads: BTreeMap<String, f64>,
-    /// Not measured by this version: empty.
+    /// Sum over the target's TCP connections, by who had to act next: `accepted_queued`, `accepted_read_wait`,
+    /// `accepted_service`, `accepted_client` …, `made_peer`, `made_idle` …; `accepted_open` and `made_open` are the sums of
+    /// their kinds. Empty where none were seen.
     pub connections: BTreeMap<String, f64>,
 }
 

@@ -23,6 +23,10 @@ pub struct Held {
     pub late: f64,
     /// For how long it had been owed in those, on average, ns.
     pub late_ns: f64,
+    /// With everything sent and something not acknowledged yet.
+    pub on_its_way: f64,
+    /// In the accept queue; beside the open ones.
+    pub queued: f64,
 }
 
 /// What looks at the target's connections found.
@@ -82,12 +86,15 @@ impl Held {
         self.unanswered += row.unanswered as f64;
         self.late += row.late as f64;
         self.late_ns += row.late_ns as f64;
+        self.on_its_way += row.on_its_way as f64;
+        self.queued += row.queued as f64;
     }
 
     /// Sums to averages.
     fn divide(&mut self, looks: f64) {
         self.late_ns = ratio(self.late_ns, self.late);
-        for sum in [&mut self.open, &mut self.unread, &mut self.unsent, &mut self.unanswered, &mut self.late] {
+        let Self { open, unread, unsent, unanswered, late, late_ns: _, on_its_way, queued } = self;
+        for sum in [open, unread, unsent, unanswered, late, on_its_way, queued] {
             *sum = ratio(*sum, looks);
         }
     }
