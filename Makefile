@@ -1,7 +1,7 @@
 # Two commands matter: `make demo` and `make test`. `make help` lists the others.
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test bench bench-diff lab lab-fixtures lab-verdicts chains zoo languages kernels deb story-002 fuzz lint fmt schema \
+.PHONY: help build demo test bench bench-diff lab lab-fixtures lab-verdicts chains scripted zoo languages kernels deb story-002 fuzz lint fmt schema \
 	install-deps
 
 TARGET := $(or $(CARGO_TARGET_DIR),target)
@@ -42,6 +42,9 @@ zoo: ## diagnose some forty healthy real servers at idle, 30 and 80 % of their l
 	@scripts/install-deps.sh zoo
 	scripts/build.sh
 	$(LAB) zoo $(SERVER) $(if $(LOADS),--loads $(LOADS)) $(if $(ROUNDS),--rounds $(ROUNDS)) $(if $(README),--readme)
+
+scripted: build ## score what is said of requests whose script is known (4 minutes); README=1 as in docs/requests.md
+	$(LAB) scripted $(if $(README),--readme)
 
 languages: build ## how good stacks are for each language, from the last `make lab`; README=1 as in docs/walk.md
 	$(LAB) languages $(if $(README),--readme)

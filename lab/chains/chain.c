@@ -13,18 +13,13 @@
 #include <netinet/tcp.h>
 #include <poll.h>
 #include <signal.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
-#include <sys/mman.h>
-#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
+
+#include "script.h"
 
 #define MOST_HOPS 16
 
@@ -44,36 +39,6 @@ struct link {
 	struct way ask, answer;
 };
 
-static uint64_t state;
-
-static unsigned draw(unsigned below)
-{
-	state = state * 6364136223846793005ULL + 1442695040888963407ULL;
-	return (unsigned)(state >> 33) % below;
-}
-
-static void die(const char *what)
-{
-	perror(what);
-	exit(1);
-}
-
-static uint64_t now_us(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000 + t.tv_nsec / 1000;
-}
-
-static void spin(uint64_t us)
-{
-	uint64_t until = now_us() + us;
-
-	while (now_us() < until)
-		;
-}
-
 /* A connected pair of TCP sockets on the loopback; returns the listener. */
 static int tcp_pair(int ends[2])
 {
@@ -91,15 +56,6 @@ static int tcp_pair(int ends[2])
 	for (int i = 0; i < 2; i++)
 		setsockopt(ends[i], IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
 	return listener;
-}
-
-static void *shared(size_t bytes)
-{
-	void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-
-	if (memory == MAP_FAILED)
-		die("mmap");
-	return memory;
 }
 
 static void make_link(struct link *link, enum kind kind)
@@ -186,13 +142,10 @@ static const char *const root_names[] = {"cpu", "timer", "timer"};
 /* What the last one does while everybody waits. */
 static void be_slow(enum root root, uint64_t us)
 {
-	struct timespec left = {.tv_nsec = us * 1000};
-
 	if (root == CPU)
 		spin(us);
 	else if (root == SLEEP)
-		while (nanosleep(&left, &left))
-			;
+		rest(us);
 	else
 		poll(NULL, 0, us / 1000);
 }
@@ -246,28 +199,6 @@ static void disturb(const pid_t *pids, unsigned count, unsigned percent, uint64_
 	}
 }
 
-/*
- * Starts a process that is nobody's child, as the first one's children would belong to its target. They end with the
- * group that the lab keeps them in.
- */
-static pid_t start(const char *name, pid_t *pid)
-{
-	pid_t child = fork();
-
-	if (child < 0)
-		die("fork");
-	if (child) {
-		waitpid(child, NULL, 0);
-		return *pid;
-	}
-	if ((child = fork())) {
-		*pid = child;
-		_exit(child < 0);
-	}
-	prctl(PR_SET_NAME, name);
-	return 0;
-}
-
 int main(int argc, char **argv)
 {
 	struct sigaction interrupted = {.sa_handler = ignore}; /* no SA_RESTART: calls return EINTR */
@@ -279,10 +210,8 @@ int main(int argc, char **argv)
 
 	if (argc != 4 || (hops = atoi(argv[2])) < 1 || hops > MOST_HOPS)
 		return 2;
-	state = strtoull(argv[1], NULL, 10) * 2654435761u + 1;
+	draw_from(argv[1]);
 	percent = atoi(argv[3]);
-	for (int i = 0; i < 8; i++) /* neighbouring seeds begin alike */
-		draw(2);
 	root = draw(ROOTS);
 	us = 4000 + 1000 * draw(12);
 	pids[0] = getpid();

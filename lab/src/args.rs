@@ -42,6 +42,15 @@ pub enum Action {
         #[arg(long)]
         readme: bool,
     },
+    /// Diagnose services whose requests follow a drawn script, and score what is said that they waited for.
+    Scripted {
+        /// So many scripts.
+        #[arg(long, default_value_t = 30)]
+        count: usize,
+        /// Put the score into docs/requests.md.
+        #[arg(long)]
+        readme: bool,
+    },
     /// Say how good stacks are for each language, from the recordings of the last run.
     Languages {
         /// Put the table into docs/walk.md.

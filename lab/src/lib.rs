@@ -26,6 +26,7 @@ pub mod runner;
 pub mod scenario;
 pub mod scenarios;
 pub mod score;
+pub mod scripted;
 pub mod stop;
 pub mod story;
 pub mod zoo;

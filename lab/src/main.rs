@@ -12,7 +12,9 @@ use lab::paths::Paths;
 use lab::runner::Runner;
 use lab::score::Score;
 use lab::stop::Stop;
-use lab::{bench, cell, chains, diff_bench, enter, fixtures, kernels, languages, pick, probe, scenarios, story, zoo};
+use lab::{
+    bench, cell, chains, diff_bench, enter, fixtures, kernels, languages, pick, probe, scenarios, scripted, story, zoo,
+};
 
 fn main() -> ExitCode {
     match run(Args::parse()) {
@@ -32,14 +34,12 @@ fn run(args: Args) -> Result<ExitCode> {
         Action::Bench { list: true, .. } => bench::list().for_each(|(name, about)| println!("{name:18} {about}")),
         Action::Bench { names, pairs, readme, skip_peers, .. } => {
             let (paths, stop) = (Paths::find(args.wakewalk)?, Stop::listen()?);
-            let whole = bench::run(&Bench { paths: &paths, stop: &stop, pairs, skip_peers }, &names, readme)?;
-            return Ok(ExitCode::from(u8::from(!whole)));
+            return bench::run(&Bench { paths: &paths, stop: &stop, pairs, skip_peers }, &names, readme).map(judged);
         }
         Action::Ask(ask) => bench::client::ask(&ask, &Stop::listen()?)?,
         Action::Zoo(options) if options.list => zoo::list().for_each(|(name, about)| println!("{name:18} {about}")),
         Action::Zoo(options) => {
-            let nobody = zoo::run(&options, &Paths::find(args.wakewalk)?, &Stop::listen()?)?;
-            return Ok(ExitCode::from(u8::from(!nobody)));
+            return zoo::run(&options, &Paths::find(args.wakewalk)?, &Stop::listen()?).map(judged);
         }
         Action::Run(options) => return score(&Paths::find(args.wakewalk)?, &options),
         Action::Fixtures { scenario, verdicts } => {
@@ -48,8 +48,10 @@ fn run(args: Args) -> Result<ExitCode> {
             made.iter().for_each(|dir| println!("{}", dir.display()));
         }
         Action::Chains { each, readme } => {
-            let whole = chains::run(each, readme, &Paths::find(args.wakewalk)?, &Stop::listen()?)?;
-            return Ok(ExitCode::from(u8::from(!whole)));
+            return chains::run(each, readme, &Paths::find(args.wakewalk)?, &Stop::listen()?).map(judged);
+        }
+        Action::Scripted { count, readme } => {
+            return scripted::run(count, readme, &Paths::find(args.wakewalk)?, &Stop::listen()?).map(judged);
         }
         Action::Languages { readme } => languages::run(readme, &Paths::find(args.wakewalk)?)?,
         Action::Kernels => {
@@ -66,13 +68,18 @@ fn run(args: Args) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
+/// 1 where something is not as it should be.
+fn judged(well: bool) -> ExitCode {
+    ExitCode::from(u8::from(!well))
+}
+
 fn bench_diff(paths: &Paths, options: &BenchDiffArgs) -> Result<ExitCode> {
     if !options.judge_only {
         let (service, runs, seconds, same_only) = (options.service, options.runs, options.seconds, options.same_only);
         diff_bench::record(&diff_bench::Plan { service, runs, seconds, same_only }, paths, &Stop::listen()?)?;
     }
     let held = diff_bench::judge(options.service, paths)?;
-    Ok(ExitCode::from(u8::from(!held)))
+    Ok(judged(held))
 }
 
 /// What parameters are drawn by in each round; none = they are as usual.

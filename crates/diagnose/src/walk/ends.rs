@@ -87,9 +87,10 @@ impl End {
         Self { kind, pid: row.waker_pid, comm: row.waker_comm.clone(), detail: detail.into() }
     }
 
-    /// Name and process id of who did it; empty where it is nobody's doing.
+    /// Name and process id of who did it; empty where it is nobody's doing, or nobody knows whose.
     pub fn name(&self) -> String {
         match self.kind {
+            _ if self.pid == 0 => String::new(),
             Kind::OnCpu | Kind::RunQueue | Kind::Short | Kind::Unseen => format!("{}/{}", self.comm, self.pid),
             _ => String::new(),
         }

@@ -7,6 +7,7 @@
 //! request add up to its response time. What the kernel does not see (one task of a runtime waits for another) is a part of its
 //! own.
 
+mod answerers;
 mod back;
 mod exemplars;
 mod owned;

@@ -12,6 +12,9 @@ use crate::case::Case;
 use crate::facts::cpus::Cpus;
 use crate::statistics::share;
 
+/// Clocks and counters of one moment differ by less, ns.
+pub const AT_ONCE_NS: f64 = 50e3;
+
 /// Waits by thread, in the order of time.
 pub struct Timelines<'r> {
     threads: BTreeMap<u32, Vec<Wait<'r>>>,
@@ -19,6 +22,8 @@ pub struct Timelines<'r> {
     restless: BTreeMap<u32, Restless>,
     /// Of the target's threads: of the time in which each wanted a CPU, the share without one.
     queued: BTreeMap<u32, f64>,
+    /// Likewise the share of all their time in which they wanted one.
+    awake: BTreeMap<u32, f64>,
 }
 
 /// A thread that ended somebody's wait, was followed from then on, and never waited itself: it has always something to do.
@@ -59,7 +64,8 @@ impl<'r> Timelines<'r> {
     pub fn new(case: &Case, rows: &'r [Wakeup], ends: &Ends<'_>) -> Self {
         let threads = by_thread(rows, ends);
         let restless = restless(case, rows, ends, &threads);
-        Self { threads, restless, queued: queued(case) }
+        let (queued, awake) = wanted(case);
+        Self { threads, restless, queued, awake }
     }
 
     /// All waits, by thread.
@@ -94,6 +100,11 @@ impl<'r> Timelines<'r> {
         waits.get(waits.partition_point(|wait| wait.end() <= after))
     }
 
+    /// Whether a thread was awake at some time, as far as is known.
+    pub fn is_awake(&self, tid: u32, at: f64) -> bool {
+        self.next_wait(tid, at).is_none_or(|wait| wait.begin() > at - AT_ONCE_NS)
+    }
+
     /// What thread `tid` did from the span's begin to its end.
     pub fn activity(&self, tid: u32, (from, until): (f64, f64)) -> Activity<'r> {
         let waits = self.waits_of(tid);
@@ -126,8 +137,12 @@ impl<'r> Timelines<'r> {
         activity
     }
 
-    /// Share of a span in which a thread without any row was on a CPU, as far as is known.
+    /// Share of a span in which a thread without any row was on a CPU or wanted one, as far as is known. One of the target's
+    /// never waited: that can be told by its ledger.
     fn busy(&self, tid: u32, (from, until): (f64, f64)) -> f64 {
+        if let Some(share) = self.awake.get(&tid) {
+            return *share;
+        }
         self.restless.get(&tid).map_or(0.0, |thread| thread.busy * share(until - thread.met.max(from), until - from))
     }
 }
@@ -153,15 +168,20 @@ impl Activity<'_> {
     }
 }
 
-fn queued(case: &Case) -> BTreeMap<u32, f64> {
-    let mut threads: BTreeMap<u32, (f64, f64)> = BTreeMap::new();
+/// By thread of the target: of the time in which it wanted a CPU, the share without one; of all its time, the share in which
+/// it wanted one.
+fn wanted(case: &Case) -> (BTreeMap<u32, f64>, BTreeMap<u32, f64>) {
+    let mut threads: BTreeMap<u32, (f64, f64, f64)> = BTreeMap::new();
     for row in case.recording.rows::<Thread>() {
-        let (queued, wanted) = threads.entry(row.tid).or_default();
+        let (queued, wanted, wall) = threads.entry(row.tid).or_default();
         let without = (row.run_queue_ns + row.preempted_ns) as f64;
         *queued += without;
         *wanted += without + row.cpu_ns as f64;
+        *wall += row.wall_ns as f64;
     }
-    threads.into_iter().map(|(tid, (queued, wanted))| (tid, share(queued, wanted))).collect()
+    let queued = threads.iter().map(|(tid, (queued, wanted, _))| (*tid, share(*queued, *wanted)));
+    let awake = threads.iter().map(|(tid, (_, wanted, wall))| (*tid, share(*wanted, *wall)));
+    (queued.collect(), awake.collect())
 }
 
 fn restless(

@@ -36,6 +36,9 @@ impl Who {
     /// What it waits in, in words.
     pub fn call_words(&self) -> String {
         let call = if self.call == "none" { "a page fault" } else { &self.call };
+        if self.asks_meanwhile() {
+            return format!("a question to {}", self.peer);
+        }
         match (self.fd_kind.as_str(), self.peer.as_str(), self.path.as_str()) {
             ("" | "anon", "", "") => call.to_string(),
             (HAND_OFF, ..) => format!("{call} (its turn)"),
@@ -50,6 +53,11 @@ impl Who {
             (_, "", path) => format!("{call} ({path})"),
             (_, peer, _) => format!("{call} ({peer})"),
         }
+    }
+
+    /// Whether it had asked a peer and was at something else when the answer came: no wait of its own tells of that time.
+    fn asks_meanwhile(&self) -> bool {
+        self.call == "none" && !self.peer.is_empty()
     }
 
     /// Whether it only lets time pass.
@@ -87,6 +95,11 @@ mod tests {
             Who { call, fd_kind: text(fd_kind), peer: text(peer), path: text(path), ..Who::default() }.call_words()
         };
         assert_eq!(who("", "", ""), "poll");
+        let none = |peer: &str| Who { call: "none".into(), peer: peer.into(), ..Who::default() }.call_words();
+        assert_eq!(
+            (none("10.0.0.7:5432").as_str(), none("").as_str()),
+            ("a question to 10.0.0.7:5432", "a page fault")
+        );
         assert_eq!(who("socket", "10.0.0.7:5432", ""), "poll (10.0.0.7:5432)");
         assert_eq!(who("dns", "10.0.0.2:53", ""), "poll (DNS server 10.0.0.2:53)");
         assert_eq!(who("file", "", "/var/lib/journal"), "poll (/var/lib/journal)");

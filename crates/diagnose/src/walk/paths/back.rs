@@ -5,11 +5,13 @@ use std::collections::BTreeMap;
 
 use recording::tables::{Request, Thread};
 
+use super::answerers::Answerers;
 use super::tree::Book;
 use super::whole::{Whole, length_ns};
 use crate::statistics::ratio;
 use crate::syscall::{Family, family};
 use crate::walk::context::Context;
+use crate::walk::timelines::AT_ONCE_NS;
 use crate::walk::waits::Wait;
 use crate::walk::walker::Walker;
 use crate::walk::who::{LOOP, PARKED};
@@ -34,6 +36,7 @@ pub struct Back<'a, 'r> {
     whole: &'a Whole<'r>,
     /// One for all: its bound on steps is one for the whole recording.
     walker: Walker<'a, 'r>,
+    answerers: Answerers<'a>,
     /// Process and name of each thread, as the ledger has them.
     names: BTreeMap<u32, (u32, String)>,
     /// Of each process, its threads, and the share of its time that each was on a CPU.
@@ -45,6 +48,9 @@ const MOST_THREADS: usize = 64;
 
 /// Spans for which that is asked, ns: a shorter one explains nothing.
 const WORTH_NS: f64 = 1e6;
+
+/// Of the time that a question takes: its answer is there within so much of it, from its first segment to its last.
+const AT_ONCE: f64 = 0.05;
 
 /// Of a span, on a CPU in any of the threads: a runtime that moves a task from one to another loses some of it.
 const ALL_THE_TIME: f64 = 0.8;
@@ -58,7 +64,8 @@ impl<'a, 'r> Back<'a, 'r> {
             let used = threads.entry(row.pid).or_default().entry(row.tid).or_default();
             *used += ratio(row.cpu_ns as f64, context.case.length_ns());
         }
-        Self { context, whole, walker: Walker::new(context), names, threads }
+        let (walker, answerers) = (Walker::new(context), Answerers::new(context));
+        Self { context, whole, walker, answerers, names, threads }
     }
 
     /// Whether threads of a process were on a CPU for all of a span.
@@ -153,7 +160,7 @@ impl OnePath<'_, '_, '_> {
         let came = came.clamp(began, read);
         self.ran(at.tid, (read, at.ns));
         self.is_at(at.tid, (came, read), true);
-        let waiter = self.context.timelines.last_wait(at.tid, read).filter(|wait| wait.end() > began);
+        let waiter = awaited(self.context, at.tid, (began, came));
         let (pid, comm) = self.thread(at.tid);
         let call = waiter.map_or("none".to_string(), |wait| self.context.case.syscall(wait.row.syscall));
         let who = Who { pid, comm, call, fd_kind: "socket".into(), peer: question.peer.clone(), path: String::new() };
@@ -165,7 +172,10 @@ impl OnePath<'_, '_, '_> {
                 self.context.book_places(wait.row, ns, node);
                 self.all.walker.follow(wait.row, (began, came), ns, node);
             }
-            None => node.end(unseen(question.pid), ns),
+            None => match self.all.answerers.of(self.context, &question.peer, came) {
+                Some(row) => self.all.walker.follow(row, (began, came), ns, node),
+                None => node.end(UNSEEN, ns),
+            },
         }
         At { tid: question.began_tid, ns: began.max(self.read) }
     }
@@ -176,8 +186,8 @@ impl OnePath<'_, '_, '_> {
         let row = wait.row;
         let polls = family(&case.syscall(row.syscall)) == Family::Poll && !hand_offs.serves(tid);
         let is_free = polls || self.context.who(row).fd_kind == PARKED;
-        // Who read the request was awake then, whatever the scheduler's counters, which are a bit behind, make of it.
-        let begin = if tid == self.request.began_tid { wait.begin().max(self.read) } else { wait.begin() };
+        // Who read or wrote something was awake then, whatever the scheduler's counters, which are a bit behind, make of it.
+        let begin = self.whole.seen_awake(tid, (wait.begin(), wait.end())).unwrap_or(wait.begin());
         if begin >= self.read && !is_free {
             self.blocked(wait, (begin, wait.end()), None);
             return At { tid, ns: begin };
@@ -264,6 +274,15 @@ impl OnePath<'_, '_, '_> {
     }
 }
 
-fn unseen(pid: u32) -> End {
-    End { kind: Kind::Unseen, pid, comm: String::new(), detail: String::new() }
+/// The wait of a thread that the answer to a question ended; none where the thread was awake when it came. It comes in several
+/// segments, of which the first ends the wait and the last says when; what a client sent meanwhile ends one for itself.
+fn awaited<'a>(context: &Context<'a, '_>, tid: u32, (began, came): (f64, f64)) -> Option<&'a Wait<'a>> {
+    let since = came - ((came - began) * AT_ONCE).max(AT_ONCE_NS);
+    let waits = context.timelines.waits_of(tid);
+    let before = &waits[..waits.partition_point(|wait| wait.begin() < came)];
+    let mut near = before.iter().rev().take_while(|wait| wait.end() >= since);
+    near.find(|wait| context.ends.of(wait.row).is_none_or(|end| end.kind != Kind::Client))
 }
+
+/// Nobody knows what whoever was asked did.
+const UNSEEN: End = End { kind: Kind::Unseen, pid: 0, comm: String::new(), detail: String::new() };

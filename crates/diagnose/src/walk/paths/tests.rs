@@ -77,6 +77,70 @@ fn a_loop_that_asks_somebody_else() {
 }
 
 #[test]
+fn a_sleep_that_begins_before_the_answer_was_read_by_counters_alone() {
+    let made =
+        "request t_ns=110e6 role=made peer=10.0.0.9:5432 pid=1 began_ns=102e6 began_tid=1 read_ns=110e6 ended_tid=1\n";
+    let read = "syscall=0 family=2 local_port=4000 remote_port=5432 peer=10.0.0.9 context=interrupt waker_stack=2";
+    let rows = [request(1), made.to_string(), wait(1, 109.9, 5.0, read), wait(1, 149.0, 39.05, TIMER)];
+    let told = told(&rows.concat());
+    assert_eq!((told[0].0.as_str(), told[0].1), ("t1/1 in nanosleep", 39.0));
+    assert_eq!((told[1].0.contains("10.0.0.9:5432"), told[1].1), (true, 8.0), "{told:?}");
+}
+
+#[test]
+fn an_answer_that_came_while_the_loop_computed_for_others() {
+    let made =
+        "request t_ns=130e6 role=made peer=10.0.0.9:5432 pid=1 began_ns=110e6 began_tid=1 read_ns=149e6 ended_tid=1\n";
+    // What ended its only wait meanwhile was a client.
+    let told = told(&format!("{}{made}{}", request(1), wait(1, 120.0, 5.0, PACKET)));
+    assert_eq!(told[0].1, 20.0, "{told:?}");
+    assert_eq!(told[0].0, "t1/1 in a question to 10.0.0.9:5432 < not recorded any further");
+    assert!(told[1].0.starts_with("before its turn: t1/1") && told[1].1 == 19.0, "{told:?}");
+}
+
+#[test]
+fn who_was_awake_when_it_came_has_answered() {
+    let made = |began: u32, came: u32, read: u32| {
+        format!(
+            "request t_ns={came}e6 role=made peer=10.0.0.9:5432 pid=1 began_ns={began}e6 began_tid=1 read_ns={read}e6 ended_tid=1\n"
+        )
+    };
+    let by = |tid: u32| {
+        format!(
+            "syscall=232 family=2 local_port=4000 remote_port=5432 peer=10.0.0.9 context=thread waker_pid=9 waker_tid={tid} waker_comm=store waker_syscall=1"
+        )
+    };
+    // Two of the store's threads have answered before; when this answer comes, while the loop computes, one of them sleeps.
+    let store =
+        |tid: u32, at: f64, ms: f64| wait(tid, at, ms, TIMER).replace("pid=1", "pid=9").replace("comm=t", "comm=s");
+    let rows = |asleep: f64| {
+        let rows = [
+            request(1),
+            made(103, 130, 149),
+            wait(1, 50.0, 5.0, &by(21)),
+            wait(1, 60.0, 5.0, &by(22)),
+            wait(1, 120.0, 5.0, PACKET),
+            store(21, 129.9, 20.0),
+            store(22, 140.0, asleep),
+        ];
+        rows.concat()
+    };
+    let one = told(&rows(30.0));
+    assert!(
+        one.iter().any(|(words, ms)| words.contains("a question to 10.0.0.9:5432 < s21/9") && *ms > 15.0),
+        "{one:?}"
+    );
+    let both = told(&rows(5.0));
+    assert!(both[0].0.contains("a question to 10.0.0.9:5432 < not recorded"), "{both:?}");
+}
+
+#[test]
+fn a_loop_that_never_waits_is_on_a_cpu() {
+    let told = told(&format!("{}thread t_ns=1e9 pid=1 tid=1 comm=t1 wall_ns=1e9 cpu_ns=1e9\nwakeup\n", request(1)));
+    assert_eq!((told[0].0.as_str(), told[0].1), ("t1/1 on a CPU", 49.0), "{told:?}");
+}
+
+#[test]
 fn a_loop_whose_requests_stand_before_a_pool_of_one_connection() {
     let made = |began: u32, end: u32| {
         format!(

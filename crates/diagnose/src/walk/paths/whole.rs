@@ -22,6 +22,8 @@ pub struct Whole<'r> {
     answers: BTreeMap<u32, Vec<u64>>,
     /// When a thread did.
     by_thread: BTreeMap<u32, Vec<u64>>,
+    /// When a thread was awake for certain: it read or wrote something of any of these.
+    awake: BTreeMap<u32, Vec<u64>>,
 }
 
 /// Response time, ns.
@@ -34,6 +36,7 @@ impl<'r> Whole<'r> {
         let bursts = joined(case.recording.rows::<Burst>());
         let in_burst =
             |request: &Request| bursts.iter().any(|(from, to)| *from <= request.began_ns && request.t_ns <= *to);
+        let awake = awake(rows);
         let (asked, made): (Vec<&Request>, Vec<&Request>) = rows.iter().partition(|row| row.role == "accepted");
         let owned = Owned::new(&asked, &made);
         let mut questions: BTreeMap<u32, Vec<&Request>> = BTreeMap::new();
@@ -57,7 +60,7 @@ impl<'r> Whole<'r> {
             .for_each(|times| times.sort_unstable());
         let mut asked: Vec<&Request> = asked.into_iter().filter(|row| in_burst(row)).collect();
         asked.sort_by_key(|row| row.t_ns);
-        Self { asked, questions, owned, moments, answers, by_thread }
+        Self { asked, questions, owned, moments, answers, by_thread, awake }
     }
 
     /// The question of which a thread read the answer last within a span, if it was asked then too.
@@ -78,6 +81,11 @@ impl<'r> Whole<'r> {
         last_within(self.moments.get(&tid)?, span)
     }
 
+    /// When a thread was last seen awake within a span, both ends left out.
+    pub fn seen_awake(&self, tid: u32, span: (f64, f64)) -> Option<f64> {
+        last_within(self.awake.get(&tid)?, span)
+    }
+
     /// When a thread first answered a client at some time or after it.
     pub fn answered_after(&self, tid: u32, ns: u64) -> Option<u64> {
         let times = self.by_thread.get(&tid)?;
@@ -88,6 +96,19 @@ impl<'r> Whole<'r> {
     pub fn answered_others(&self, pid: u32, span: (f64, f64)) -> bool {
         self.answers.get(&pid).is_some_and(|times| last_within(times, span).is_some())
     }
+}
+
+/// When each thread read or wrote something.
+fn awake(rows: &[Request]) -> BTreeMap<u32, Vec<u64>> {
+    let mut awake: BTreeMap<u32, Vec<u64>> = BTreeMap::new();
+    for row in rows {
+        let is_asked = row.role == "accepted";
+        let (began, ended) = if is_asked { (row.read_ns, row.t_ns) } else { (row.began_ns, row.read_ns) };
+        awake.entry(row.began_tid).or_default().push(began);
+        awake.entry(row.ended_tid).or_default().push(ended);
+    }
+    awake.values_mut().for_each(|times| times.sort_unstable());
+    awake
 }
 
 fn last_within(times: &[u64], (from, until): (f64, f64)) -> Option<f64> {
