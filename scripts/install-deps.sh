@@ -43,6 +43,7 @@ perf             linux-perf
 strace           strace
 bpftrace         bpftrace
 offcputime       libbpf-tools
+tcpdump          tcpdump
 LIST
   [ "${1-}" != zoo ] || cat <<'LIST'
 haproxy          haproxy

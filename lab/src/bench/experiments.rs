@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The list of experiments. One is a file of this folder and two lines here.
 
+mod agreement;
 mod busy_poll;
 mod forks;
 mod nginx;
@@ -15,8 +16,11 @@ use super::Experiment;
 /// All of them, in the order in which they run.
 pub static ALL: &[&Experiment] = &[
     &nginx::EXPERIMENT,
+    &nginx::FRESH,
+    &nginx::BESIDE_IDLE,
     &redis::EXPERIMENT,
     &response_time::EXPERIMENT,
+    &agreement::EXPERIMENT,
     &sched_pipe::EXPERIMENT,
     &ping_pong::EXPERIMENT,
     &busy_poll::EXPERIMENT,

@@ -42,6 +42,8 @@ enum Target {
     Pid,
     /// `-p PID` only.
     RunningPid,
+    /// It is started in the network namespace of the process.
+    Namespace,
     /// A script in which `TARGET` stands for a condition on the process.
     Script(&'static str),
 }
@@ -51,6 +53,12 @@ const OFF_CPU: &str = "tracepoint:sched:sched_switch /TARGET/ { @left[tid] = nse
     tracepoint:sched:sched_switch /@left[args->next_pid]/ { \
     @off_us[@stack[args->next_pid]] = sum((nsecs - @left[args->next_pid]) / 1000); delete(@left[args->next_pid]); }";
 const CALLS: &str = "tracepoint:raw_syscalls:sys_enter /TARGET/ { @calls[args->id] = count(); }";
+
+/// From a read of a request to the write of its answer, which is what can be had without kprobes.
+const ANSWERS: &str = "tracepoint:syscalls:sys_exit_recvfrom,tracepoint:syscalls:sys_exit_read \
+    /TARGET && args->ret > 0/ { @read[tid] = nsecs; } \
+    tracepoint:syscalls:sys_enter_writev,tracepoint:syscalls:sys_enter_write,tracepoint:syscalls:sys_enter_sendto \
+    /@read[tid]/ { @us = hist((nsecs - @read[tid]) / 1000); delete(@read[tid]); }";
 
 /// All of them.
 pub static ALL: &[Peer] = &[
@@ -110,6 +118,20 @@ pub static ALL: &[Peer] = &[
         settle: Duration::from_millis(1500),
         slows: 2,
     },
+    Peer {
+        name: "bpftrace, response times by system calls",
+        command: &["bpftrace", "-o", "bpftrace.txt", "-e"],
+        target: Target::Script(ANSWERS),
+        settle: Duration::from_millis(1500),
+        slows: 2,
+    },
+    Peer {
+        name: "tcpdump, 96 bytes of each packet",
+        command: &["tcpdump", "-Z", "root", "-i", "any", "-s", "96", "-w", "packets.pcap"],
+        target: Target::Namespace,
+        settle: Duration::from_millis(500),
+        slows: 2,
+    },
 ];
 
 /// A tool at work.
@@ -128,6 +150,10 @@ impl Peer {
         let mut args: Vec<OsString> = self.command.iter().map(Into::into).collect();
         match self.target {
             Target::Everything => {}
+            Target::Namespace => {
+                let into = ["nsenter", "-n", "-t", &pid.to_string()].map(OsString::from);
+                args.splice(0..0, into);
+            }
             Target::Pid | Target::RunningPid => args.extend(["-p".into(), pid.to_string().into()]),
             Target::Script(script) => args.push(script.replace("TARGET", &format!("pid == {pid}")).into()),
         }
@@ -138,7 +164,7 @@ impl Peer {
 
     /// Whether it can start the program that it watches.
     pub fn starts_programs(&self) -> bool {
-        self.target != Target::RunningPid
+        ![Target::RunningPid, Target::Namespace].contains(&self.target)
     }
 
     /// The command that runs `program`, known to the kernel as `comm`, under the tool.
