@@ -6,6 +6,9 @@
 struct exchange {
 	u64 began; /* its first byte arrived or, where the target asks, was written; 0 = none is under way */
 	u64 read; /* its first byte was read */
+	u64 written; /* a write began last; 0 = none was seen */
+	u64 apart_ns; /* before each of the next, since the write before it, added up */
+	u32 apart; /* writes that nobody had asked for, and that came some time after others, since the last answer */
 	u32 copied; /* up to where the program had read */
 	u32 stretch; /* in which that was */
 	u32 tid; /* of the thread that read what was asked, or asked */

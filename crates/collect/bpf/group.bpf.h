@@ -30,6 +30,10 @@ struct group {
 	u64 unanswered; /* closed before an answer */
 	u64 more; /* answered, after more had been asked meanwhile */
 	u64 pushed; /* writes to clients that had asked nothing */
+	u64 continued; /* answers that followed writes which nobody had asked for, and which came some time after others */
+	u64 apart; /* those writes */
+	u64 apart_ns; /* before each of them, since the write before it */
+	u64 continued_ns; /* before those answers, likewise */
 	u64 nagled; /* writes that Nagle's algorithm keeps until what was sent before is acknowledged */
 };
 

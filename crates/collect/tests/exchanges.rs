@@ -141,6 +141,34 @@ fn streams_and_ends_without_an_answer() {
     assert_eq!((accepted.unanswered, made.began, made.response.count), (1, 2, 1), "{made:?}");
 }
 
+/// What is written in a rhythm of its own, and what is asked meanwhile; and an answer in several parts.
+#[test]
+fn what_goes_on_whoever_asks() {
+    need!(kernel_allows());
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+    let [streamed, _] = seen(&listener, || {
+        let (mut asking, mut accepted) = pair(&listener);
+        for part in 0..40 {
+            if part % 10 == 9 {
+                asking.write_all(b"question").unwrap();
+                accepted.read_exact(&mut [0; 8]).unwrap();
+            }
+            sleep(Duration::from_millis(4));
+            accepted.write_all(b"one part").unwrap();
+            asking.read_exact(&mut [0; 8]).unwrap();
+        }
+    });
+    assert_eq!((streamed.response.count, streamed.pushed), (4, 36), "{streamed:?}");
+    // The very first has none before it.
+    assert_eq!((streamed.continued, streamed.apart), (4, 35), "{streamed:?}");
+    let each = |ns: u64, count: u64| ns / count;
+    assert!(each(streamed.continued_ns, 4) >= 4 * MS && each(streamed.apart_ns, 35) >= 4 * MS, "{streamed:?}");
+
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+    let [answered, _] = seen(&listener, || ask(&listener, 5, (1, 1)));
+    assert_eq!((answered.response.count, answered.continued, answered.apart), (5, 0, 0), "{answered:?}");
+}
+
 /// Reads what has come; says how much.
 type ReadIt = fn(&TcpStream) -> usize;
 

@@ -193,6 +193,10 @@ fn of_group(t_ns: u64, group: Group) -> Vec<tables::Exchange> {
         unanswered: group.unanswered,
         more: group.more,
         pushed: group.pushed,
+        continued: group.continued,
+        continued_ns: group.continued_ns,
+        apart: group.apart,
+        apart_ns: group.apart_ns,
         nagled: group.nagled,
         ..row("response", group.response)
     };

@@ -24,7 +24,10 @@
 #include "arrival.bpf.h"
 
 #define TCP_CLOSE 7
-/* Bytes that come so long after the first were read, ns, are more than the rest of one request. */
+/*
+ * Bytes that come so long after the first were read, ns, are more than the rest of one request; and a write that comes
+ * so long after the one before it is more than the rest of one answer.
+ */
 #define LATER 100000
 
 u32 stretch; /* number of the time in which connections are followed: between two of them, nobody knows what was said */
@@ -82,6 +85,9 @@ static __always_inline struct exchange *of_target(struct sock *sk)
 	if (e && e->stretch != stretch) {
 		e->stretch = stretch;
 		e->began = 0;
+		e->written = 0;
+		e->apart = 0;
+		e->apart_ns = 0;
 		if (with_openings)
 			e->opening = OPENING_UNSEEN;
 	}
@@ -207,16 +213,43 @@ int BPF_PROG(on_read, struct sock *sk)
 	return 0;
 }
 
-/* An answer to a client begins. */
-static __always_inline void answer(struct sock *sk, struct exchange *e, u64 now)
+/* A write that nobody asked for: the next part of an answer, or of a stream. */
+static __always_inline void push(struct exchange *e, u64 since)
+{
+	__sync_fetch_and_add(&its_group(e)->pushed, 1);
+	e->first = 0;
+	if (since > LATER) {
+		e->apart++;
+		e->apart_ns += since;
+	}
+}
+
+/* An answer in the midst of such writes: whether it comes in their rhythm is told by the times before it and them. */
+static __always_inline void go_on(struct exchange *e, u64 since)
 {
 	struct group *g = its_group(e);
 
+	__sync_fetch_and_add(&g->continued, 1);
+	__sync_fetch_and_add(&g->continued_ns, since);
+	__sync_fetch_and_add(&g->apart, e->apart);
+	__sync_fetch_and_add(&g->apart_ns, e->apart_ns);
+	e->apart = 0;
+	e->apart_ns = 0;
+}
+
+/* An answer to a client begins. */
+static __always_inline void answer(struct sock *sk, struct exchange *e, u64 now)
+{
+	u64 since = e->written ? now - e->written : 0;
+	struct group *g = its_group(e);
+
+	e->written = now;
 	if (!e->began) {
-		__sync_fetch_and_add(&g->pushed, 1);
-		e->first = 0;
+		push(e, since);
 		return;
 	}
+	if (e->apart)
+		go_on(e, since);
 	count_length(&g->stages[STAGE_WHOLE], now - e->began);
 	/* Until its first read nothing tells when a connection was accepted. */
 	count_length(&g->stages[e->first ? STAGE_FIRST_READ : STAGE_READ_WAIT], e->read - e->began);

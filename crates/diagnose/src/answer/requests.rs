@@ -17,7 +17,8 @@ use crate::walk::paths::{Group, Part, Paths, RequestPaths};
 /// asked to the first byte of the answer: mostly one request, of a pipeline several.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 pub struct RequestTimes {
-    /// `accepted` (clients ask the target) or `made` (the target asks).
+    /// `accepted` (clients ask the target), `made` (the target asks), or `stream`: the target writes in a rhythm of its own, and
+    /// what comes after something that a client sends is the next part, no answer. Then all times are left out or 0.
     pub role: String,
     /// The listening socket, `tcp 0.0.0.0:8080`; else the address that is asked.
     pub endpoint: String,
@@ -158,6 +159,11 @@ impl RequestTimes {
         }
     }
 
+    fn of_stream(stream: &Endpoint) -> Self {
+        let (role, endpoint, exchanges) = ("stream".into(), stream.name.clone(), stream.response.count as u64);
+        Self { role, endpoint, exchanges, ..Self::default() }
+    }
+
     /// The same, with the times by label.
     fn labelled(self, labels: Option<&Place>, paths: Option<&Paths>) -> Self {
         let Some(place) = labels else { return self };
@@ -193,7 +199,7 @@ impl RequestTimes {
             };
             times.labelled(labels.and_then(|labels| labels.of(endpoint.accepted, &endpoint.name)), paths)
         };
-        requests.endpoints.iter().map(of).collect()
+        requests.endpoints.iter().map(of).chain(requests.streams.iter().map(Self::of_stream)).collect()
     }
 }
 

@@ -4,6 +4,7 @@
 
 use recording::tables;
 
+use super::requests::Requests;
 use crate::answer::Gap;
 use crate::case::{Case, Fact};
 use crate::statistics::{ratio, share};
@@ -53,9 +54,14 @@ impl Fact for Connections {
         slices.dedup();
         let looks = slices.iter().map(|(_, looks)| *looks as f64).sum();
         let mut all = Self { looks, ..Self::default() };
+        let requests = case.fact::<Requests>().ok();
         for row in rows {
             if row.role == "accepted" {
-                all.accepted.add(row);
+                let streams = requests.as_ref().is_some_and(|requests| requests.streams_at(row.port));
+                match streams {
+                    true => all.accepted.add(&owing_nothing(row)),
+                    false => all.accepted.add(row),
+                }
                 continue;
             }
             all.made.add(row);
@@ -70,6 +76,11 @@ impl Fact for Connections {
         all.peers.sort_by(|a, b| b.1.unanswered.total_cmp(&a.1.unanswered));
         Ok(all)
     }
+}
+
+/// The same of a port at which the target streams: whoever sends something there waits for no answer.
+fn owing_nothing(row: &tables::Connection) -> tables::Connection {
+    tables::Connection { unanswered: 0, late: 0, late_ns: 0, ..row.clone() }
 }
 
 impl Held {

@@ -32,13 +32,15 @@ pub struct AllHanging {
 impl Fact for AllHanging {
     fn compute(case: &Case) -> Result<Self, Gap> {
         let looks = case.fact::<Connections>()?.looks;
+        let requests = case.fact::<Requests>().ok();
+        let streams = |port| requests.as_ref().is_some_and(|requests| requests.streams_at(port));
         let mut ports: BTreeMap<u32, Hanging> = BTreeMap::new();
-        for row in case.recording.rows::<tables::Connection>().iter().filter(|row| row.role == "accepted") {
+        let accepted = case.recording.rows::<tables::Connection>().iter().filter(|row| row.role == "accepted");
+        for row in accepted.filter(|row| !streams(row.port)) {
             let port = ports.entry(row.port).or_default();
             port.late += row.late as f64;
             port.owed_ns += row.late_ns as f64;
         }
-        let requests = case.fact::<Requests>().ok();
         for (port, hanging) in &mut ports {
             hanging.owed_ns = ratio(hanging.owed_ns, hanging.late);
             hanging.late = ratio(hanging.late, looks);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! How long exchanges took on the target's connections: those that clients began, and those that the target began itself.
 
+mod lengths;
+
 use std::collections::BTreeMap;
 
 use recording::tables;
@@ -8,93 +10,7 @@ use recording::tables;
 use crate::answer::Gap;
 use crate::case::{Case, Fact};
 use crate::statistics::{ratio, share};
-
-/// Lengths of time, each known within 3 %.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Lengths {
-    /// How many.
-    pub count: f64,
-    /// Added up, ns.
-    pub sum_ns: f64,
-    bins: BTreeMap<u64, u64>,
-}
-
-impl Lengths {
-    pub(super) fn add(&mut self, count: u64, sum_ns: u64, length_ns: &[u64], counts: &[u64]) {
-        self.count += count as f64;
-        self.sum_ns += sum_ns as f64;
-        for (length_ns, count) in length_ns.iter().zip(counts) {
-            let bin = self.bins.entry(*length_ns).or_default();
-            *bin = bin.saturating_add(*count);
-        }
-    }
-
-    /// The length that a share of all are not longer than, ns; 0 where there is none.
-    pub fn quantile_ns(&self, part: f64) -> f64 {
-        let all: f64 = self.bins.values().map(|count| *count as f64).sum();
-        let mut below = 0.0;
-        for (length_ns, count) in &self.bins {
-            below += *count as f64;
-            if below >= all * part {
-                return *length_ns as f64;
-            }
-        }
-        0.0
-    }
-
-    /// Lengths that were met, ascending, ns, and the share of all that are not longer.
-    pub fn shares(&self) -> Vec<(f64, f64)> {
-        let all: f64 = self.bins.values().map(|count| *count as f64).sum();
-        let mut below = 0.0;
-        let mut share_of = |(length_ns, count): (&u64, &u64)| {
-            below += *count as f64;
-            (*length_ns as f64, share(below, all))
-        };
-        self.bins.iter().map(&mut share_of).collect()
-    }
-
-    /// Lengths, ns, and how many are of each.
-    pub fn counts(&self) -> impl Iterator<Item = (f64, f64)> + '_ {
-        self.bins.iter().map(|(length_ns, count)| (*length_ns as f64, *count as f64))
-    }
-
-    /// On average, ns.
-    pub fn mean_ns(&self) -> f64 {
-        ratio(self.sum_ns, self.count)
-    }
-
-    /// How many are of this length or longer.
-    pub fn count_from(&self, from_ns: f64) -> f64 {
-        self.bins.iter().filter(|(length_ns, _)| **length_ns as f64 >= from_ns).map(|(_, count)| *count as f64).sum()
-    }
-
-    /// Time in those that are not much longer than half of them, ns: a few long polls take more than all other answers.
-    fn usual_ns(&self) -> f64 {
-        let most_ns = much_longer_ns(self.quantile_ns(0.5));
-        let usual = self.bins.iter().filter(|(length_ns, _)| **length_ns as f64 <= most_ns);
-        usual.map(|(length_ns, count)| *length_ns as f64 * *count as f64).sum()
-    }
-
-    /// Share of all their time that is in those of this length or longer.
-    pub fn share_of_time_from(&self, from_ns: f64) -> f64 {
-        let time = |(length_ns, count): (&u64, &u64)| *length_ns as f64 * *count as f64;
-        let all: f64 = self.bins.iter().map(time).sum();
-        share(self.bins.iter().filter(|(length_ns, _)| **length_ns as f64 >= from_ns).map(time).sum(), all)
-    }
-}
-
-/// An answer that takes so long is late, as the looks at connections count them, ns.
-pub const LATE_NS: f64 = 10e6;
-
-/// The length from which on answers are slow beside the others, ns: late, and much longer than half of them.
-pub fn slow_from_ns(half_ns: f64) -> f64 {
-    LATE_NS.max(much_longer_ns(half_ns))
-}
-
-/// The length from which on answers are much longer than half of them, ns: such are another kind.
-fn much_longer_ns(half_ns: f64) -> f64 {
-    half_ns * 10.0
-}
+pub use lengths::{LATE_NS, Lengths, slow_from_ns};
 
 /// One port at which clients ask, or one peer that the target asks.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -127,6 +43,28 @@ pub struct Endpoint {
     pub pushed: f64,
     /// Writes of the target's that Nagle's algorithm kept back.
     pub nagled: f64,
+    /// Answers that followed such pushed writes.
+    continued: Written,
+    /// Those writes.
+    apart: Written,
+}
+
+/// Writes, and how long each came after the one before it.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+struct Written {
+    count: f64,
+    sum_ns: f64,
+}
+
+impl Written {
+    fn add(&mut self, count: u64, sum_ns: u64) {
+        self.count += count as f64;
+        self.sum_ns += sum_ns as f64;
+    }
+
+    fn mean_ns(self) -> f64 {
+        ratio(self.sum_ns, self.count)
+    }
 }
 
 /// By Little's law: as many connections as stood in the accept queue of a port on average, for all of the capture, ns.
@@ -142,7 +80,31 @@ fn queued_ns(case: &Case, port: u32) -> f64 {
 /// uploads, and their times are those of the whole of it.
 const SEVERAL_AT_ONCE: f64 = 0.2;
 
+/// Of the answers: nearly all of them come in the midst of a stream. The first on each connection does not.
+const STREAMED: f64 = 0.8;
+
+/// Writes that nobody asked for, between two answers: of an answer in two or three parts that is not said.
+const PUSHES: f64 = 3.0;
+
+/// The time before an answer over that before other writes: in one rhythm they are alike, and in one that is drawn by chance,
+/// whoever asks falls into the longer pauses, which are twice as long.
+const RHYTHM: f64 = 2.0;
+
 impl Endpoint {
+    /// Whether the target writes in a rhythm of its own, whatever clients send meanwhile: a stream of media, of events. What comes
+    /// after their bytes is its next part, and no answer.
+    fn is_stream(&self) -> bool {
+        self.continued.count >= self.response.count * STREAMED
+            && self.continued.count > 0.0
+            && self.apart.count >= self.continued.count * PUSHES
+            && self.continued.mean_ns() <= self.apart.mean_ns() * RHYTHM
+    }
+
+    /// Between two writes of a stream, on average, ns.
+    pub fn rhythm_ns(&self) -> f64 {
+        self.apart.mean_ns()
+    }
+
     /// Whether what is counted as one exchange is often more than one request, or a long one.
     pub fn is_mixed(&self) -> bool {
         share(self.more, self.response.count) >= SEVERAL_AT_ONCE
@@ -158,6 +120,8 @@ pub struct Requests {
     length_ns: f64,
     /// Those with clients first, the busiest first.
     pub endpoints: Vec<Endpoint>,
+    /// Ports at which the target streams: nobody waits for an answer there.
+    pub streams: Vec<Endpoint>,
 }
 
 impl Fact for Requests {
@@ -173,12 +137,12 @@ impl Fact for Requests {
             let fresh = || Endpoint { accepted, port: row.port, name: name(), ..Endpoint::default() };
             by.entry((accepted, row.port, row.peer.as_str())).or_insert_with(fresh).add(row);
         }
-        let mut endpoints: Vec<Endpoint> = by.into_values().collect();
+        let (streams, mut endpoints): (Vec<_>, Vec<_>) = by.into_values().partition(Endpoint::is_stream);
         endpoints.iter_mut().filter(|e| e.accepted).for_each(|e| e.queued_ns = queued_ns(case, e.port));
         endpoints.sort_by(|a, b| b.accepted.cmp(&a.accepted).then(b.response.count.total_cmp(&a.response.count)));
         let windows = case.recording.rows::<tables::ExchangeWindow>();
         let followed_ns = windows.iter().map(|w| w.length_ns as f64).sum();
-        Ok(Self { followed_ns, length_ns: case.length_ns(), endpoints })
+        Ok(Self { followed_ns, length_ns: case.length_ns(), endpoints, streams })
     }
 }
 
@@ -197,6 +161,8 @@ impl Endpoint {
         self.more += row.more as f64;
         self.pushed += row.pushed as f64;
         self.nagled += row.nagled as f64;
+        self.continued.add(row.continued, row.continued_ns);
+        self.apart.add(row.apart, row.apart_ns);
     }
 }
 
@@ -213,6 +179,11 @@ impl Requests {
     pub fn stood_in_queue(&self, endpoint: &Endpoint) -> bool {
         let first_ns = endpoint.first_read.sum_ns * self.scale();
         first_ns > 0.0 && endpoint.queued_ns >= first_ns * MOSTLY_QUEUED
+    }
+
+    /// Whether the target streams at one of its ports.
+    pub fn streams_at(&self, port: u32) -> bool {
+        self.streams.iter().any(|stream| stream.port == port)
     }
 
     /// The exchanges of an endpoint, by its name.
@@ -304,6 +275,25 @@ mod tests {
         assert_eq!(part(&format!("began=90{polls}")), Some(0.8), "long polls wait for nobody");
         assert_eq!(part("began=200"), None, "it holds many open");
         assert_eq!(part("began=90 more=30"), None, "several share a connection");
+    }
+
+    #[test]
+    fn writes_in_one_rhythm_are_a_stream() {
+        let streams = |answers: u32, more: &str| {
+            let text = format!(
+                "exchange role=accepted port=80 stage=response count={answers} sum_ns=2e9 length_ns=[20000000] counts=[{answers}] {more}"
+            );
+            let requests = Case::new(&parse(&text).unwrap()).fact::<Requests>().unwrap();
+            assert_eq!(requests.endpoints.len() + requests.streams.len(), 1);
+            requests.streams_at(80)
+        };
+        let each_20_ms = "continued=96 continued_ns=1920000000 apart=864 apart_ns=17280000000";
+        assert!(streams(100, each_20_ms));
+        assert!(!streams(100, ""), "one write for each");
+        assert!(!streams(200, each_20_ms), "half of them are answers like others");
+        assert!(!streams(100, "continued=96 continued_ns=1920000000 apart=200 apart_ns=4000000000"), "in three parts");
+        // Ten parts a millisecond apart, each time 20 ms after the last: a client asked, and waited for them.
+        assert!(!streams(100, "continued=96 continued_ns=1920000000 apart=864 apart_ns=864000000"));
     }
 
     #[test]

@@ -13,7 +13,9 @@ const HOUSEHOLD_CORES: f64 = 0.02;
 /// Whether there was nothing to judge: no request, hardly any CPU time, and nothing that it waited for.
 pub(crate) fn is_idle(case: &Case) -> bool {
     let (Ok(limits), Ok(waiting)) = (case.fact::<Limits>(), case.fact::<Waiting>()) else { return false };
-    let asked = case.fact::<Requests>().is_ok_and(|requests| requests.endpoints.iter().any(|e| e.began > 0.0));
+    let asked = case
+        .fact::<Requests>()
+        .is_ok_and(|requests| requests.endpoints.iter().chain(&requests.streams).any(|e| e.began + e.pushed > 0.0));
     !asked
         && !waiting.serves
         && limits.cores < HOUSEHOLD_CORES

@@ -31,7 +31,7 @@ pub struct Exchange {
     pub length_ns: Vec<u64>,
     /// How many were so long, for each of `length_ns`.
     pub counts: Vec<u64>,
-    /// Exchanges that began in this slice; this column and the next four only with `response`.
+    /// Exchanges that began in this slice; this column and all that follow only with `response`.
     pub began: u64,
     /// Those whose connection was closed before an answer.
     pub unanswered: u64,
@@ -40,6 +40,15 @@ pub struct Exchange {
     pub more: u64,
     /// Writes to clients beyond the first of an answer, or without any question: streams, pushes.
     pub pushed: u64,
+    /// Answers on connections on which such writes came since the answer before, each of them 0.1 ms or longer after the write
+    /// before it.
+    pub continued: u64,
+    /// Before those answers, since the write before each, ns, added up.
+    pub continued_ns: u64,
+    /// Those writes.
+    pub apart: u64,
+    /// Before those writes, likewise.
+    pub apart_ns: u64,
     /// Writes of either kind that began while Nagle's algorithm held small ones back: the socket has no TCP_NODELAY, and a
     /// segment that was not full was on its way. 0 also where the kernel has no hook at which a write begins (before 6.16).
     pub nagled: u64,

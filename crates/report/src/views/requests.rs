@@ -40,6 +40,7 @@ pub fn view(material: &Material<'_>) -> Option<Section> {
         if !asks.is_empty() {
             blocks.push(table("it asks", ["unread p99", ""], asks.get(..most).unwrap_or(&asks)));
         }
+        blocks.extend(requests.streams.iter().map(|stream| streamed(stream, seconds)));
         blocks.extend(hanging(material));
         blocks.extend(notes(&asked, seconds, material.case.seconds()));
         blocks.extend(asked.iter().filter(|e| requests.stood_in_queue(e)).map(|e| queued(e)));
@@ -47,7 +48,7 @@ pub fn view(material: &Material<'_>) -> Option<Section> {
         blocks
     };
     let blocks = draw(usize::MAX);
-    (!asked.is_empty() || !asks.is_empty())
+    (!asked.is_empty() || !asks.is_empty() || !requests.streams.is_empty())
         .then(|| Section::new("requests", "Response times", blocks, Terminal::All).kept_as(draw(SHORT)))
 }
 
@@ -57,13 +58,30 @@ fn row(endpoint: &Endpoint, seconds: f64) -> Vec<String> {
     let service = if endpoint.accepted { time(endpoint.service.quantile_ns(0.99)) } else { String::new() };
     vec![
         endpoint.name.trim_start_matches("tcp ").to_owned(),
-        numbers::number((response.count / seconds.max(1e-9) * 10.0).round() / 10.0),
+        a_second(response.count, seconds),
         time(response.quantile_ns(0.5)),
         time(response.quantile_ns(0.99)),
         time(response.quantile_ns(0.999)),
         time(endpoint.read_wait.quantile_ns(0.99)),
         service,
     ]
+}
+
+/// That the target streams, where nobody waits for answers.
+fn streamed(stream: &Endpoint, seconds: f64) -> Block {
+    let text = format!(
+        "At {} it streams: {} writes a second, {} apart on a connection, whether or not a client has sent something, which {} a \
+         second did. That is no request, and has no response time.",
+        stream.name.trim_start_matches("tcp "),
+        a_second(stream.response.count + stream.pushed, seconds),
+        numbers::seconds(stream.rhythm_ns() / 1e9),
+        a_second(stream.response.count, seconds),
+    );
+    Block::Text { text, tone: Tone::Plain }
+}
+
+fn a_second(count: f64, seconds: f64) -> String {
+    numbers::number((count / seconds.max(1e-9) * 10.0).round() / 10.0)
 }
 
 /// That the times know nothing of some.
@@ -164,6 +182,19 @@ mod tests {
         assert!(followed.starts_with("Followed for 10.0 s of 40.0 s"), "{followed}");
         assert!(mixed.contains("several requests at once"), "{mixed}");
         assert!(super::super::tests::section(view, "").is_none());
+    }
+
+    #[test]
+    fn a_stream_has_no_response_times() {
+        let text = "meta length_ns=4e9 target.listen=[\"tcp 0.0.0.0:80\"]
+             exchange_window t_ns=4e9 length_ns=4e9
+             exchange t_ns=1 role=accepted port=80 stage=response count=96 sum_ns=1.9e9 length_ns=[20000000] counts=[96] pushed=704 continued=92 continued_ns=1840000000 apart=704 apart_ns=14080000000";
+        let section = section(view, text).unwrap();
+        let [Block::Text { text, .. }] = &section.blocks[..] else { panic!("more than a sentence") };
+        assert!(
+            text.starts_with("At 0.0.0.0:80 it streams: 200 writes a second, 20.0 ms apart on a connection"),
+            "{text}"
+        );
     }
 
     #[test]

@@ -7,6 +7,7 @@ use recording::tables::{Burst, Request};
 
 use super::owned::Owned;
 use crate::case::Case;
+use crate::facts::requests::Requests;
 
 /// Requests and questions, by who had to do with them.
 pub struct Whole<'r> {
@@ -37,7 +38,10 @@ impl<'r> Whole<'r> {
         let in_burst =
             |request: &Request| bursts.iter().any(|(from, to)| *from <= request.began_ns && request.t_ns <= *to);
         let awake = awake(rows);
-        let (asked, made): (Vec<&Request>, Vec<&Request>) = rows.iter().partition(|row| row.role == "accepted");
+        let requests = case.fact::<Requests>().ok();
+        let streams = |row: &Request| requests.as_ref().is_some_and(|requests| requests.streams_at(row.port));
+        let (mut asked, made): (Vec<&Request>, Vec<&Request>) = rows.iter().partition(|row| row.role == "accepted");
+        asked.retain(|row| !streams(row));
         let owned = Owned::new(&asked, &made);
         let mut questions: BTreeMap<u32, Vec<&Request>> = BTreeMap::new();
         made.into_iter().for_each(|row| questions.entry(row.ended_tid).or_default().push(row));

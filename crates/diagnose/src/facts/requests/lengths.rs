@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Lengths of time, and which of them are long beside the others.
+
+use std::collections::BTreeMap;
+
+use crate::statistics::{ratio, share};
+
+/// Lengths of time, each known within 3 %.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Lengths {
+    /// How many.
+    pub count: f64,
+    /// Added up, ns.
+    pub sum_ns: f64,
+    bins: BTreeMap<u64, u64>,
+}
+
+impl Lengths {
+    pub(in crate::facts) fn add(&mut self, count: u64, sum_ns: u64, length_ns: &[u64], counts: &[u64]) {
+        self.count += count as f64;
+        self.sum_ns += sum_ns as f64;
+        for (length_ns, count) in length_ns.iter().zip(counts) {
+            let bin = self.bins.entry(*length_ns).or_default();
+            *bin = bin.saturating_add(*count);
+        }
+    }
+
+    /// The length that a share of all are not longer than, ns; 0 where there is none.
+    pub fn quantile_ns(&self, part: f64) -> f64 {
+        let all: f64 = self.bins.values().map(|count| *count as f64).sum();
+        let mut below = 0.0;
+        for (length_ns, count) in &self.bins {
+            below += *count as f64;
+            if below >= all * part {
+                return *length_ns as f64;
+            }
+        }
+        0.0
+    }
+
+    /// Lengths that were met, ascending, ns, and the share of all that are not longer.
+    pub fn shares(&self) -> Vec<(f64, f64)> {
+        let all: f64 = self.bins.values().map(|count| *count as f64).sum();
+        let mut below = 0.0;
+        let mut share_of = |(length_ns, count): (&u64, &u64)| {
+            below += *count as f64;
+            (*length_ns as f64, share(below, all))
+        };
+        self.bins.iter().map(&mut share_of).collect()
+    }
+
+    /// Lengths, ns, and how many are of each.
+    pub fn counts(&self) -> impl Iterator<Item = (f64, f64)> + '_ {
+        self.bins.iter().map(|(length_ns, count)| (*length_ns as f64, *count as f64))
+    }
+
+    /// On average, ns.
+    pub fn mean_ns(&self) -> f64 {
+        ratio(self.sum_ns, self.count)
+    }
+
+    /// How many are of this length or longer.
+    pub fn count_from(&self, from_ns: f64) -> f64 {
+        self.bins.iter().filter(|(length_ns, _)| **length_ns as f64 >= from_ns).map(|(_, count)| *count as f64).sum()
+    }
+
+    /// Time in those that are not much longer than half of them, ns: a few long polls take more than all other answers.
+    pub(super) fn usual_ns(&self) -> f64 {
+        let most_ns = much_longer_ns(self.quantile_ns(0.5));
+        let usual = self.bins.iter().filter(|(length_ns, _)| **length_ns as f64 <= most_ns);
+        usual.map(|(length_ns, count)| *length_ns as f64 * *count as f64).sum()
+    }
+
+    /// Share of all their time that is in those of this length or longer.
+    pub fn share_of_time_from(&self, from_ns: f64) -> f64 {
+        let time = |(length_ns, count): (&u64, &u64)| *length_ns as f64 * *count as f64;
+        let all: f64 = self.bins.iter().map(time).sum();
+        share(self.bins.iter().filter(|(length_ns, _)| **length_ns as f64 >= from_ns).map(time).sum(), all)
+    }
+}
+
+/// An answer that takes so long is late, as the looks at connections count them, ns.
+pub const LATE_NS: f64 = 10e6;
+
+/// The length from which on answers are slow beside the others, ns: late, and much longer than half of them.
+pub fn slow_from_ns(half_ns: f64) -> f64 {
+    LATE_NS.max(much_longer_ns(half_ns))
+}
+
+/// The length from which on answers are much longer than half of them, ns: such are another kind.
+fn much_longer_ns(half_ns: f64) -> f64 {
+    half_ns * 10.0
+}
