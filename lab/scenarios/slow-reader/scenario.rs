@@ -3,6 +3,7 @@
 //! server's send queues. The twin's clients read as fast as it comes.
 
 use std::net::Ipv4Addr;
+use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use anyhow::Result;
@@ -48,11 +49,13 @@ pub(super) struct Answers {
     pub gap_ms: u64,
     /// Each question has a connection of its own.
     pub fresh: bool,
+    /// How many ask at once: usually, and between which bounds.
+    pub connections: (u64, RangeInclusive<u64>),
 }
 
 impl Default for Answers {
     fn default() -> Self {
-        Self { size: 0, sndbuf: 0, rcvbuf: 0, pace: 0, gap_ms: 200, fresh: false }
+        Self { size: 0, sndbuf: 0, rcvbuf: 0, pace: 0, gap_ms: 200, fresh: false, connections: (3, 2..=5) }
     }
 }
 
@@ -63,7 +66,8 @@ pub(super) fn transfers(cell: &mut Cell, port: u16, answers: &Answers, host: Ipv
     let args = ["files.py", "serve", &port.to_string(), &size, &sndbuf];
     let pid = cell.start(Program::installed(PYTHON).named("server").args(args).on_cpus(SERVICE_CPU))?;
     cell.wait_for_port(port)?;
-    let connections = cell.draw.number("connections", 3, 2..=5).to_string();
+    let (usual, bounds) = answers.connections.clone();
+    let connections = cell.draw.number("connections", usual, bounds).to_string();
     let numbers = [answers.gap_ms, answers.rcvbuf, answers.pace, u64::from(answers.fresh)].map(|n| n.to_string());
     let [gap_ms, rcvbuf, pace, fresh] = &numbers;
     let args = ["files.py", "ask", &host.to_string(), &port.to_string(), &connections, gap_ms, rcvbuf, pace, fresh];

@@ -28,7 +28,10 @@ fn stage(cell: &mut Cell, side: Side) -> Result<Aim> {
     cell.write_inside(AFTER_IDLE, if side == Side::Fault { "1" } else { "0" })?;
     slow_reader::long_line(cell)?;
     let size = cell.draw.number("kilobytes", 200, 150..=300) * 1_000;
-    // Several times the time after which the kernel takes a segment for lost, some 0.2 s: each of those halves the window.
-    let gap_ms = cell.draw.number("pause_ms", 700, 600..=1_000);
-    slow_reader::transfers(cell, PORT, &Answers { size, gap_ms, ..Answers::default() }, NEAR_LINE)
+    // Four times the time after which the kernel takes a segment for lost, some 0.2 s, and more: each of those halves the window,
+    // and after three of them what it costs is hardly the quarter that is felt.
+    let gap_ms = cell.draw.number("pause_ms", 1_000, 900..=1_300);
+    // With fewer there are hardly ten answers in a capture, and what looks tell of them is too little.
+    let connections = (8, 6..=10);
+    slow_reader::transfers(cell, PORT, &Answers { size, gap_ms, connections, ..Answers::default() }, NEAR_LINE)
 }
