@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What users of a service feel of a diagnosis: response times at 70 % of what the service can do, open loop.
+//! What users of a service feel of a diagnosis: response times while its CPU is busy for 70 % of the time, open loop.
 //!
 //! The replies are made costly (compressed, many elements, JSON), so that the service is at its limit long before the
 //! client is. Each run has a diagnosis between two halves without one. A percentile of response times is a matter of the
@@ -28,7 +28,7 @@ const NGINX_PORT: u16 = 19142;
 const REDIS_PORT: u16 = 19162;
 const NODE_PORT: u16 = 19172;
 const CONNECTIONS: usize = 64;
-/// Share of the service's limit at which it is asked.
+/// Share of the time in which the service's CPU is busy.
 const LOAD: f64 = 0.7;
 /// Length of a capture, and of the time without one beside it.
 const SECONDS: f64 = 8.0;
@@ -38,9 +38,8 @@ const WARM_SECONDS: f64 = 0.5;
 const AROUND_SECONDS: f64 = 3.0;
 /// How long a diagnosis still counts after its process has ended: the kernel takes programs off in the background.
 const AFTERMATH: Duration = Duration::from_millis(250);
-/// Nine of ten answers come within this time from a service that is not overrun, ns; else it is asked for less, in steps.
-const WELL_NS: f64 = 10e6;
-const STEP: f64 = 0.85;
+/// How near the share of time in which the CPU is busy comes to the load that is wanted, and after so many steps at last.
+const NEAR: f64 = 0.02;
 const MAX_STEPS: usize = 8;
 /// Length of a stretch, and how much slower than usual half of its requests are if it was felt.
 const BIN_NS: u64 = 50_000_000;
@@ -71,6 +70,8 @@ static PLACES: [Place; 2] = [
 struct Felt {
     slow_pct: f64,
     bins: f64,
+    /// Of these: before the capture's window, in it, and after it.
+    phases: [f64; 3],
     bins_alone: f64,
     p99_us: (f64, f64),
     p50_us: (f64, f64),
@@ -147,7 +148,14 @@ fn rows(what: &str, place: &Place, limit: f64, done: &Rounds<Felt>) -> Vec<Row> 
     let values = |number: fn(&Felt) -> f64| done.rounds.iter().flatten().map(number).collect::<Vec<f64>>();
     let pairs = |number: fn(&Felt) -> (f64, f64)| done.rounds.iter().flatten().map(number).collect::<Vec<_>>();
     let median = |values: Vec<f64>| crate::bench::statistics::median(&values);
-    let alone = format!("without a diagnosis, in as much time: {:.0}", median(values(|f| f.bins_alone)));
+    let [before, within, after] = [0, 1, 2].map(|at| {
+        let values = done.rounds.iter().flatten().map(|f| f.phases[at]).collect();
+        median(values)
+    });
+    let alone = format!(
+        "{before:.0} before its window, {within:.0} in it, {after:.0} after it; without a diagnosis, in as much time: {:.0}",
+        median(values(|f| f.bins_alone))
+    );
     let client = format!(
         "limit {limit:.0}/s, answered {:.0}/s; the client was late by p99 {:.0} us without, {:.0} us with",
         median(values(|f| f.per_second)),
@@ -170,27 +178,47 @@ fn rows(what: &str, place: &Place, limit: f64, done: &Rounds<Felt>) -> Vec<Row> 
     rows.into_iter().map(|row| done.sign(row)).collect()
 }
 
-/// What the service can do, answers a second: as many as a closed loop gets, or less if an open one at the load that is
-/// measured finds that too much to be served well. Where both share a CPU a closed loop brings its requests in bunches,
-/// which is cheaper.
+/// What the service can do, answers a second: as many as come at the load that is wanted, over that. A closed loop tells where
+/// to begin. It is no measure itself: it brings requests in bunches, which are cheaper, the more so where both share a CPU.
 fn limit(cell: &mut Cell, place: &Place, ask: &Ask) -> Result<f64> {
-    let answers = asked(cell, place, ask)?;
-    let mut limit = answers.len() as f64 / ask.seconds;
+    let client = start(cell, place, ask)?;
+    cell.finish(client, Duration::from_secs(30))?;
+    let mut limit = client::read_diary(&ask.diary)?.len() as f64 / ask.seconds;
     for _ in 0..MAX_STEPS {
-        let answers = asked(cell, place, &Ask { rate: limit * LOAD, ..ask.clone() })?;
-        let mut took: Vec<u32> = answers.iter().map(|answer| answer.took_ns).collect();
-        if client::percentile(&mut took, 0.9).is_some_and(|ns| ns <= WELL_NS) {
+        let rate = limit * LOAD;
+        let busy = busy(cell, place, &Ask { rate, ..ask.clone() })?;
+        if (busy - LOAD).abs() <= NEAR {
             break;
         }
-        limit *= STEP;
+        limit = rate / busy;
     }
     Ok(limit)
 }
 
-fn asked(cell: &mut Cell, place: &Place, ask: &Ask) -> Result<Vec<Answer>> {
+/// Share of the time in which the service's CPU is busy.
+fn busy(cell: &mut Cell, place: &Place, ask: &Ask) -> Result<f64> {
     let client = start(cell, place, ask)?;
+    cell.stop.sleep(Duration::from_secs_f64(WARM_SECONDS))?;
+    let before = jiffies(SERVICE_CPU)?;
+    cell.stop.sleep(Duration::from_secs_f64(ask.seconds - 2.0 * WARM_SECONDS))?;
+    let after = jiffies(SERVICE_CPU)?;
     cell.finish(client, Duration::from_secs(30))?;
-    client::read_diary(&ask.diary)
+    Ok((after.0 - before.0) / (after.1 - before.1).max(1.0))
+}
+
+/// Jiffies in which CPUs were busy, and all of theirs, since the boot.
+fn jiffies(cpus: &[usize]) -> Result<(f64, f64)> {
+    let stat = fs::read_to_string("/proc/stat").context("failed to read /proc/stat")?;
+    let (mut busy, mut all) = (0.0, 0.0);
+    for cpu in cpus {
+        let name = format!("cpu{cpu} ");
+        let line = stat.lines().find_map(|line| line.strip_prefix(&name)).context("/proc/stat lacks a CPU")?;
+        // user nice system idle iowait irq softirq steal; guests are in the first two.
+        let numbers: Vec<f64> = line.split_whitespace().take(8).filter_map(|number| number.parse().ok()).collect();
+        let sum: f64 = numbers.iter().sum();
+        (busy, all) = (busy + sum - numbers.iter().skip(3).take(2).sum::<f64>(), all + sum);
+    }
+    Ok((busy, all))
 }
 
 /// A diagnosis between two halves of the same length without one.
@@ -201,12 +229,14 @@ fn felt(bench: &Bench<'_>, cell: &mut Cell, place: &Place, ask: &Ask, pid: u32) 
     cell.stop.sleep(Duration::from_secs_f64(SECONDS / 2.0))?;
     let from = now_ns()?;
     let target: Vec<OsString> = Aim::Pid(pid).args().into();
-    Observer::start(bench.paths, cell, &target, SECONDS)?.finish(Duration::from_secs_f64(SECONDS))?;
+    let ended = Observer::start(bench.paths, cell, &target, SECONDS)?.wait(Duration::from_secs_f64(SECONDS))?;
     cell.stop.sleep(AFTERMATH)?;
     let until = now_ns()?;
     cell.finish(client, Duration::from_secs(30))?;
-    let answers = client::read_diary(&ask.diary)?;
-    summary(&answers, begin, (from, until)).context("the client got no answer")
+    // Only now: reading takes CPU time as well.
+    let (observed, answers) = (ended.read()?, client::read_diary(&ask.diary)?);
+    let window = (observed.from_ns, observed.until_ns);
+    summary(&answers, begin, (from, until), window).context("the client got no answer")
 }
 
 fn start(cell: &mut Cell, place: &Place, ask: &Ask) -> Result<u32> {
@@ -215,8 +245,9 @@ fn start(cell: &mut Cell, place: &Place, ask: &Ask) -> Result<u32> {
     cell.start(client.on_cpus(place.load).in_group("load"))
 }
 
-/// Of the answers to what the plan wanted from `begin` on, those between `from` and `until` against the others.
-fn summary(answers: &[Answer], begin: u64, (from, until): (u64, u64)) -> Option<Felt> {
+/// Of the answers to what the plan wanted from `begin` on, those between `from` and `until` against the others; the capture's
+/// window lies between these.
+fn summary(answers: &[Answer], begin: u64, (from, until): (u64, u64), window: (u64, u64)) -> Option<Felt> {
     let counts = answers.iter().filter(|a| begin <= a.wanted_ns);
     let (with, alone): (Vec<&Answer>, Vec<&Answer>) = counts.partition(|a| from <= a.wanted_ns && a.wanted_ns < until);
     let took = |answers: &[&Answer], share| client::percentile(&mut column(answers, |a| a.took_ns), share);
@@ -224,10 +255,13 @@ fn summary(answers: &[Answer], begin: u64, (from, until): (u64, u64)) -> Option<
     let (p50, p99) = (took(&alone, 0.5)?, took(&alone, 0.99)?);
     let slow = with.iter().filter(|a| f64::from(a.took_ns) > p99).count();
     let longer = with.len() as f64 / alone.len() as f64;
+    let felt = felt_bins(&with, p50);
+    let phase = |from, until| felt.iter().filter(|bin| (from..until).contains(*bin)).count() as f64;
     Some(Felt {
         slow_pct: slow as f64 * 100.0 / with.len() as f64,
-        bins: felt_bins(&with, p50) as f64,
-        bins_alone: felt_bins(&alone, p50) as f64 * longer,
+        bins: felt.len() as f64,
+        phases: [phase(0, window.0), phase(window.0, window.1), phase(window.1, u64::MAX)],
+        bins_alone: felt_bins(&alone, p50).len() as f64 * longer,
         p99_us: (p99 / 1e3, took(&with, 0.99)? / 1e3),
         p50_us: (p50 / 1e3, took(&with, 0.5)? / 1e3),
         lag_p99_us: (lag(&alone)? / 1e3, lag(&with)? / 1e3),
@@ -239,14 +273,14 @@ fn column(answers: &[&Answer], number: fn(&Answer) -> u32) -> Vec<u32> {
     answers.iter().map(|a| number(a)).collect()
 }
 
-/// Stretches in which half of the requests were slower than `FELT` times `usual_ns`.
-fn felt_bins(answers: &[&Answer], usual_ns: f64) -> usize {
+/// When stretches began in which half of the requests were slower than `FELT` times `usual_ns`.
+fn felt_bins(answers: &[&Answer], usual_ns: f64) -> Vec<u64> {
     let mut bins: BTreeMap<u64, Vec<u32>> = BTreeMap::new();
     for answer in answers {
         bins.entry(answer.wanted_ns / BIN_NS).or_default().push(answer.took_ns);
     }
     let is_felt = |took: &mut Vec<u32>| client::percentile(took, 0.5).is_some_and(|median| median > FELT * usual_ns);
-    bins.values_mut().map(is_felt).filter(|felt| *felt).count()
+    bins.iter_mut().filter_map(|(bin, took)| is_felt(took).then_some(bin * BIN_NS)).collect()
 }
 
 /// Text that does not compress to nothing: words by a fixed sequence.
@@ -289,11 +323,11 @@ mod tests {
         all.extend(answers(1040..1059, usual));
         all.extend(answers(1059..1060, |_| 16_000));
         all.extend(answers(1060..1100, usual));
-        let felt = summary(&all, BEGIN, (BIN_NS * 1040, BIN_NS * 1060)).unwrap();
-        assert_eq!((felt.bins, felt.bins_alone), (1.0, 0.0));
+        let felt = summary(&all, BEGIN, (BIN_NS * 1040, BIN_NS * 1060), (BIN_NS * 1042, BIN_NS * 1058)).unwrap();
+        assert_eq!((felt.bins, felt.phases, felt.bins_alone), (1.0, [0.0, 0.0, 1.0], 0.0));
         // One bin of twenty, and of each other bin nobody or its slowest.
         assert!((4.9..6.1).contains(&felt.slow_pct), "{}", felt.slow_pct);
         assert_eq!((felt.p50_us, felt.lag_p99_us), ((5.0, 5.0), (2.0, 2.0)));
-        assert!(summary(&all, BEGIN, (1, 2)).is_none(), "nobody asked then");
+        assert!(summary(&all, BEGIN, (1, 2), (1, 2)).is_none(), "nobody asked then");
     }
 }
