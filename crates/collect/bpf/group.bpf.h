@@ -30,7 +30,7 @@ struct group {
 	u64 unanswered; /* closed before an answer */
 	u64 more; /* answered, after more had been asked meanwhile */
 	u64 pushed; /* writes to clients that had asked nothing */
-	u64 continued; /* answers that followed writes which nobody had asked for, and which came some time after others */
+	u64 continued; /* answers after writes that nobody had asked for, and that came some time after others */
 	u64 apart; /* those writes */
 	u64 apart_ns; /* before each of them, since the write before it */
 	u64 continued_ns; /* before those answers, likewise */
