@@ -27,13 +27,18 @@ struct {
 	__type(value, struct delayed);
 } delayers SEC(".maps");
 
-static __always_inline u32 delay_class(u64 ns)
+/*
+ * The class goes through memory: there the verifier forgets which of the twelve it was, and does not follow all that
+ * comes after once for each.
+ */
+static __always_inline u32 delay_class(u64 ns, struct counts *c)
 {
 	u32 class = 0;
 
 	for (u64 rest = ns >> SHORTEST_DELAY; rest && class < DELAY_CLASSES - 1; rest >>= 1)
 		class ++;
-	return class;
+	*(volatile u64 *)&c->delay_class = class;
+	return *(volatile u64 *)&c->delay_class;
 }
 
 static __always_inline void add_delay_behind(u32 tgid, u64 ns, u32 class, struct counts *c)
@@ -63,7 +68,7 @@ static __always_inline void add_delay(struct thread_state *t, u64 ns)
 	if (!c)
 		return;
 	c->delays++;
-	class = delay_class(ns);
+	class = delay_class(ns, c);
 	add_delay_behind(t->before, ns - earlier, class, c);
 	if (earlier)
 		add_delay_behind(0, earlier, class, c);
