@@ -90,6 +90,10 @@ const PUSHES: f64 = 3.0;
 /// whoever asks falls into the longer pauses, which are twice as long.
 const RHYTHM: f64 = 2.0;
 
+/// Of the time between two writes: what a client sends at any moment is followed by the next one after half of it, on average. A
+/// download that is asked for when the last one is there is answered sooner, although its parts come in the rhythm of the line.
+const NOT_ASKED_FOR: f64 = 0.25;
+
 impl Endpoint {
     /// Whether the target writes in a rhythm of its own, whatever clients send meanwhile: a stream of media, of events. What comes
     /// after their bytes is its next part, and no answer.
@@ -97,7 +101,8 @@ impl Endpoint {
         self.continued.count >= self.response.count * STREAMED
             && self.continued.count > 0.0
             && self.apart.count >= self.continued.count * PUSHES
-            && self.continued.mean_ns() <= self.apart.mean_ns() * RHYTHM
+            && self.continued.mean_ns() <= self.rhythm_ns() * RHYTHM
+            && self.response.mean_ns() >= self.rhythm_ns() * NOT_ASKED_FOR
     }
 
     /// Between two writes of a stream, on average, ns.
@@ -291,6 +296,8 @@ mod tests {
         assert!(streams(100, each_20_ms));
         assert!(!streams(100, ""), "one write for each");
         assert!(!streams(200, each_20_ms), "half of them are answers like others");
+        let parts = "continued=96 continued_ns=48e8 apart=864 apart_ns=864e8";
+        assert!(!streams(100, parts), "parts of a download, 100 ms apart, each answered after 20 ms");
         assert!(!streams(100, "continued=96 continued_ns=1920000000 apart=200 apart_ns=4000000000"), "in three parts");
         // Ten parts a millisecond apart, each time 20 ms after the last: a client asked, and waited for them.
         assert!(!streams(100, "continued=96 continued_ns=1920000000 apart=864 apart_ns=864000000"));

@@ -69,6 +69,8 @@ static PLACES: [Place; 2] = [
 /// What requests felt during a diagnosis, and without one.
 struct Felt {
     slow_pct: f64,
+    /// The same of each half without a diagnosis against the other, on average: what the host does by itself.
+    slow_alone_pct: f64,
     bins: f64,
     /// Of these: before the capture's window, in it, and after it.
     phases: [f64; 3],
@@ -166,6 +168,11 @@ fn rows(what: &str, place: &Place, limit: f64, done: &Rounds<Felt>) -> Vec<Row> 
         Row::value(format!("{what}: requests slower than 99 % were without"), "%", &values(|f| f.slow_pct))
             .goal(Goal::AtMost(place.slow_at_most)),
         Row::value(
+            format!("{what}: the same of one half without a diagnosis, against the other"),
+            "%",
+            &values(|f| f.slow_alone_pct),
+        ),
+        Row::value(
             format!("{what}: 50 ms with a median of over three times the usual one"),
             "of them",
             &values(|f| f.bins),
@@ -253,12 +260,15 @@ fn summary(answers: &[Answer], begin: u64, (from, until): (u64, u64), window: (u
     let took = |answers: &[&Answer], share| client::percentile(&mut column(answers, |a| a.took_ns), share);
     let lag = |answers: &[&Answer]| client::percentile(&mut column(answers, |a| a.lag_ns), 0.99);
     let (p50, p99) = (took(&alone, 0.5)?, took(&alone, 0.99)?);
-    let slow = with.iter().filter(|a| f64::from(a.took_ns) > p99).count();
     let longer = with.len() as f64 / alone.len() as f64;
     let felt = felt_bins(&with, p50);
+    let (before, after): (Vec<&Answer>, Vec<&Answer>) = alone.iter().partition(|a| a.wanted_ns < from);
+    let beyond = |half: &[&Answer], other: &[&Answer]| Some(slower_pct(half, took(other, 0.99)?));
+    let slow_alone_pct = (beyond(&before, &after)? + beyond(&after, &before)?) / 2.0;
     let phase = |from, until| felt.iter().filter(|bin| (from..until).contains(*bin)).count() as f64;
     Some(Felt {
-        slow_pct: slow as f64 * 100.0 / with.len() as f64,
+        slow_pct: slower_pct(&with, p99),
+        slow_alone_pct,
         bins: felt.len() as f64,
         phases: [phase(0, window.0), phase(window.0, window.1), phase(window.1, u64::MAX)],
         bins_alone: felt_bins(&alone, p50).len() as f64 * longer,
@@ -267,6 +277,12 @@ fn summary(answers: &[Answer], begin: u64, (from, until): (u64, u64), window: (u
         lag_p99_us: (lag(&alone)? / 1e3, lag(&with)? / 1e3),
         per_second: with.len() as f64 / ((until - from) as f64 / 1e9),
     })
+}
+
+/// Percent of the answers that took longer.
+fn slower_pct(answers: &[&Answer], than_ns: f64) -> f64 {
+    let slower = answers.iter().filter(|a| f64::from(a.took_ns) > than_ns).count();
+    slower as f64 * 100.0 / answers.len() as f64
 }
 
 fn column(answers: &[&Answer], number: fn(&Answer) -> u32) -> Vec<u32> {
@@ -328,6 +344,7 @@ mod tests {
         // One bin of twenty, and of each other bin nobody or its slowest.
         assert!((4.9..6.1).contains(&felt.slow_pct), "{}", felt.slow_pct);
         assert_eq!((felt.p50_us, felt.lag_p99_us), ((5.0, 5.0), (2.0, 2.0)));
+        assert_eq!(felt.slow_alone_pct, 1.0, "both halves are alike");
         assert!(summary(&all, BEGIN, (1, 2), (1, 2)).is_none(), "nobody asked then");
     }
 }
