@@ -4,8 +4,10 @@
 //! Decided by what the empty calls and the loop around them cost, never by how many there are:
 //! 28,000 empty polls a second that sleep in between use 2 % of a CPU and are nobody's fault.
 
+mod polite;
 mod words;
 
+use polite::Room;
 use words::{advice, besides, does, headline, name, not_waiting, remedy};
 
 use super::{COULD_BE, Check, Checked, Rule, absent, evidence, found, not_it};
@@ -63,26 +65,33 @@ fn check(case: &Case) -> Checked {
         }
         Err(why) => return Err(why),
     };
-    match convicted(&polling, limits.cores * case.length_ns(), case.length_ns()) {
+    let room = polite::room(case);
+    let excused = |s: &Spin| room.is_some() && polite::gives_way(s);
+    match convicted(&polling, limits.cores * case.length_ns(), case.length_ns(), &excused) {
         Some((worst, threads, wasted_ns)) => {
             let wasted_cores = ratio(wasted_ns, case.length_ns());
             let part = share(wasted_ns, limits.cores * case.length_ns());
             found(finding(case, worst, threads, wasted_cores, part), headline(worst), advice(worst))
         }
-        None => match polling.threads.iter().find(|s| is_suspect(s)) {
+        None => match polling.threads.iter().find(|s| is_suspect(s) && !excused(s)) {
             Some(s) => Err(Gap::new(RULE.cause, Unseen::Undecided, suspicion(s))),
-            None => innocent(&polling, limits.cores * case.length_ns(), case.length_ns()),
+            None => innocent(&polling, limits.cores * case.length_ns(), case.length_ns(), room.as_ref()),
         },
     }
 }
 
 /// Who asks in vain, how many threads that is, and what it costs, ns; nobody if that is not worth a word.
-fn convicted(polling: &Polling, all_ns: f64, length_ns: f64) -> Option<(&Spin, usize, f64)> {
+fn convicted<'a>(
+    polling: &'a Polling,
+    all_ns: f64,
+    length_ns: f64,
+    excused: &dyn Fn(&Spin) -> bool,
+) -> Option<(&'a Spin, usize, f64)> {
     let sum = |spins: &[&Spin]| spins.iter().map(|s| s.wasted_ns).sum::<f64>();
     let over =
         |wasted: f64, (part, cores): (f64, f64)| share(wasted, all_ns) >= part && ratio(wasted, length_ns) >= cores;
     let (by_runtime, own): (Vec<&Spin>, Vec<&Spin>) =
-        polling.threads.iter().filter(|s| is_spinning(s)).partition(|s| s.runtime.is_some());
+        polling.threads.iter().filter(|s| is_spinning(s) && !excused(s)).partition(|s| s.runtime.is_some());
     let all_waste = |s: &&Spin| s.wasted_share() >= ALL_WASTE.0 && ratio(s.wasted_ns, length_ns) >= ALL_WASTE.1;
     if over(sum(&own), (MIN_SHARE, MIN_CORES)) || own.iter().any(all_waste) {
         return Some(match together(polling, &own) {
@@ -90,7 +99,9 @@ fn convicted(polling: &Polling, all_ns: f64, length_ns: f64) -> Option<(&Spin, u
             None => (own[0], own.len(), sum(&own)),
         });
     }
-    let is_site = |s: &&Spin| is_spinning(s) && over(s.wasted_ns, if s.runtime.is_some() { RUNTIME } else { TOGETHER });
+    let is_site = |s: &&Spin| {
+        is_spinning(s) && !excused(s) && over(s.wasted_ns, if s.runtime.is_some() { RUNTIME } else { TOGETHER })
+    };
     if let Some(site) = polling.sites.iter().find(is_site) {
         return Some((site, site.threads, site.wasted_ns));
     }
@@ -140,8 +151,8 @@ fn suspicion(s: &Spin) -> String {
 }
 
 /// Nobody polls in vain; `all_ns` is the target's CPU time.
-fn innocent(polling: &Polling, all_ns: f64, length_ns: f64) -> Checked {
-    let why = innocence(polling, length_ns);
+fn innocent(polling: &Polling, all_ns: f64, length_ns: f64, room: Option<&Room>) -> Checked {
+    let why = innocence(polling, length_ns, room);
     let Some(s) = polling.threads.first().filter(|s| s.wasted_ns > 0.0) else { return absent(why) };
     let wasted = ratio(s.wasted_ns, length_ns);
     let could_be = (s.wasted_share() / MIN_SHARE).min(wasted / MIN_CORES) >= COULD_BE;
@@ -167,7 +178,7 @@ fn innocent(polling: &Polling, all_ns: f64, length_ns: f64) -> Checked {
     }
 }
 
-fn innocence(polling: &Polling, length_ns: f64) -> String {
+fn innocence(polling: &Polling, length_ns: f64, room: Option<&Room>) -> String {
     let Some(s) = polling.threads.first().filter(|s| s.wasted_ns > 0.0) else {
         return "no thread spends CPU time on calls that find nothing".to_string();
     };
@@ -189,10 +200,11 @@ fn innocence(polling: &Polling, length_ns: f64) -> String {
     let own_way = s.runtime.map_or(String::new(), |r| {
         let all: f64 = polling.threads.iter().filter(|s| s.runtime == Some(r)).map(|s| s.wasted_ns).sum();
         format!(
-            "; this is how {} waits, {} in all of its threads: to spin less, {}",
+            "; this is how {} waits, {} in all of its threads: to spin less, {}{}",
             r.runtime,
             cores(ratio(all, length_ns)),
-            r.knob
+            r.knob,
+            room.filter(|_| polite::gives_way(s)).map_or(String::new(), Room::words)
         )
     });
     format!("empty calls cost thread {} (tid {}) {} at most{enough}{calls}{own_way}", s.comm, s.tid, cores(wasted))
