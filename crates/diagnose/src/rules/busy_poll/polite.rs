@@ -44,3 +44,30 @@ impl Room {
         )
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::RULE;
+    use super::super::tests::erlang;
+    use crate::rules::asking::{found, silent};
+
+    /// Schedulers that yield most of a CPU away while clients get their answers.
+    #[test]
+    fn who_gives_way_takes_nothing_while_there_is_room() {
+        let beside = |idle: u32, answer_ms: u32| {
+            erlang(0.9, 10.0)
+                + &format!(
+                    "exchange_window t_ns=10e9 length_ns=10e9
+                     exchange role=accepted port=80 stage=response count=900 sum_ns=1e9 length_ns=[{answer_ms}000000] counts=[900]
+                     counter source=proc/stat entity=cpu0 name=user_ns value=0\ncounter source=proc/stat entity=cpu0 name=idle_ns value=0
+                     counter t_ns=10e9 source=proc/stat entity=cpu0 name=user_ns value={}
+                     counter t_ns=10e9 source=proc/stat entity=cpu0 name=idle_ns value={idle}\n",
+                    1000 - idle
+                )
+        };
+        let why = silent(&RULE, &beside(400, 2));
+        assert!(why.contains("goes first: the CPUs were 60 % in use, and 99 % of the answers took 2 ms"), "{why}");
+        found(&RULE, &beside(40, 2)); // full CPUs
+        found(&RULE, &beside(400, 20)); // slow answers
+    }
+}

@@ -344,52 +344,27 @@ fn many_threads_that_ask_a_little_are_summed_up() {
     silent(&RULE, &crowd(80, 1 << 29, 90_000_000, 0)); // half a second is a wait
 }
 
+/// A scheduler of Erlang's that yields for so many cores, of a target that has used `all` CPU seconds.
+pub(super) fn erlang(cores: f64, all: f64) -> String {
+    reactor(all - cores * 10.0, 5)
+        + &format!(
+            "thread t_ns=10e9 pid=1 tid=9 comm=erts_dcpus_1 wall_ns=10e9 cpu_ns={} blocked_ns=1e9
+             frame id=31 symbol=\"\" module=beam.smp kind=native offset=64\nframe id=32 symbol=sched_yield module=libc.so.6 kind=native
+             stack id=31 frames=[1,32,31]
+             sample pid=1 tid=9 comm=erts_dcpus_1 kernel=true syscall=24 args=[0,0,0,0,0,0] stack=31 weight=90
+             sample pid=1 tid=9 comm=erts_dcpus_1 syscall=-1 stack=31 weight=5
+             call_window id=1 kind=results length_ns=5e8
+             call window=1 pid=1 tid=9 syscall=24 argument_kind=none result=0 count=6000\n",
+            (cores * 10e9).round()
+        )
+}
+
 #[test]
 fn a_runtimes_own_spin_is_a_remark_until_it_matters() {
-    let erlang = |cores: f64, all: f64| {
-        reactor(all - cores * 10.0, 5)
-            + &format!(
-                "thread t_ns=10e9 pid=1 tid=9 comm=erts_dcpus_1 wall_ns=10e9 cpu_ns={} blocked_ns=1e9
-                 frame id=31 symbol=\"\" module=beam.smp kind=native offset=64\nframe id=32 symbol=sched_yield module=libc.so.6 kind=native
-                 stack id=31 frames=[1,32,31]
-                 sample pid=1 tid=9 comm=erts_dcpus_1 kernel=true syscall=24 args=[0,0,0,0,0,0] stack=31 weight=90
-                 sample pid=1 tid=9 comm=erts_dcpus_1 syscall=-1 stack=31 weight=5
-                 call_window id=1 kind=results length_ns=5e8
-                 call window=1 pid=1 tid=9 syscall=24 argument_kind=none result=0 count=6000\n",
-                (cores * 10e9).round()
-            )
-    };
     let why = silent(&RULE, &erlang(0.05, 1.6));
     assert!(why.contains("Erlang's scheduler waits") && why.contains("+sbwt none"), "{why}");
     let f = found(&RULE, &erlang(0.9, 10.0));
     assert!(f.remedy.contains("+sbwt none") && f.summary.contains("This is how Erlang"), "{}", f.remedy);
-}
-
-/// Schedulers that yield most of a CPU away while clients get their answers.
-#[test]
-fn who_gives_way_takes_nothing_while_there_is_room() {
-    let erlang = |idle: u32, answer_ms: u32, call: u32| {
-        reactor(1.0, 5)
-            + &format!(
-                "thread t_ns=10e9 pid=1 tid=9 comm=erts_dcpus_1 wall_ns=10e9 cpu_ns=9e9 blocked_ns=1e9
-                 frame id=31 symbol=\"\" module=beam.smp kind=native offset=64\nframe id=32 symbol=sched_yield module=libc.so.6 kind=native
-                 stack id=31 frames=[1,32,31]
-                 sample pid=1 tid=9 comm=erts_dcpus_1 kernel=true syscall={call} args=[4,0,0,0,0,0] stack=31 weight=90
-                 sample pid=1 tid=9 comm=erts_dcpus_1 syscall=-1 stack=31 weight=5
-                 call_window id=1 kind=results length_ns=5e8
-                 call window=1 pid=1 tid=9 syscall={call} argument_kind=none result=0 count=6000
-                 exchange_window t_ns=10e9 length_ns=10e9
-                 exchange role=accepted port=80 stage=response count=900 sum_ns=1e9 length_ns=[{answer_ms}000000] counts=[900]
-                 counter t_ns=0 source=proc/stat entity=cpu0 name=user_ns value=0\ncounter t_ns=0 source=proc/stat entity=cpu0 name=idle_ns value=0
-                 counter t_ns=10e9 source=proc/stat entity=cpu0 name=user_ns value={}
-                 counter t_ns=10e9 source=proc/stat entity=cpu0 name=idle_ns value={idle}\n",
-                1000 - idle
-            )
-    };
-    let why = silent(&RULE, &erlang(400, 2, 24));
-    assert!(why.contains("goes first: the CPUs were 60 % in use, and 99 % of the answers took 2 ms"), "{why}");
-    found(&RULE, &erlang(40, 2, 24));
-    found(&RULE, &erlang(400, 20, 24));
 }
 
 #[test]
