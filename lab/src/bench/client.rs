@@ -126,7 +126,11 @@ pub fn ask(args: &Ask, stop: &Stop) -> Result<()> {
 impl Client {
     fn connect(args: &Ask) -> Result<Self> {
         let read = |path: &PathBuf| fs::read(path).with_context(|| format!("failed to read `{}`", path.display()));
-        let (request, hello) = (read(&args.request)?, args.hello.iter().map(read).collect::<Result<Vec<_>>>()?);
+        let (mut request, hello) = (read(&args.request)?, args.hello.iter().map(read).collect::<Result<Vec<_>>>()?);
+        let numbered = request.windows(NUMBER.len()).position(|bytes| bytes == NUMBER);
+        if let Some(at) = numbered {
+            put_number(&mut request, at, 0); // the length of a reply is that of one to a number
+        }
         let replies = match args.http {
             true => Replies::Http,
             false => Replies::Alike(reply_length(&args.to, &hello, &request)?),
@@ -138,7 +142,7 @@ impl Client {
         let mut client = Self {
             to: args.to.clone(),
             hello,
-            numbered: request.windows(NUMBER.len()).position(|bytes| bytes == NUMBER),
+            numbered,
             number: 0,
             request,
             replies,
@@ -169,7 +173,7 @@ impl Client {
             let connection = &mut self.connections[token];
             if let Some(at) = self.numbered {
                 self.number = (self.number + 1) % 10_000;
-                self.request[at..at + NUMBER.len()].copy_from_slice(format!("{:04}", self.number).as_bytes());
+                put_number(&mut self.request, at, self.number);
             }
             connection.reply.clear();
             (connection.busy, connection.wanted_ns, connection.sent_ns) = (true, wanted_ns, now_ns()?);
@@ -252,6 +256,10 @@ impl Client {
 
 fn is_closed(error: &std::io::Error) -> bool {
     matches!(error.kind(), ErrorKind::BrokenPipe | ErrorKind::ConnectionReset | ErrorKind::ConnectionAborted)
+}
+
+fn put_number(request: &mut [u8], at: usize, number: usize) {
+    request[at..at + NUMBER.len()].copy_from_slice(format!("{number:04}").as_bytes());
 }
 
 /// Length of a reply: what comes until there is silence.
