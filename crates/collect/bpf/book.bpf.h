@@ -31,9 +31,9 @@ struct {
  * The class goes through memory: there the verifier forgets which of the twelve it was, and does not follow all that
  * comes after once for each.
  */
-static __always_inline u32 delay_class(u64 ns, struct counts *c)
+static __always_inline u64 delay_class(u64 ns, struct counts *c)
 {
-	u32 class = 0;
+	u64 class = 0;
 
 	for (u64 rest = ns >> SHORTEST_DELAY; rest && class < DELAY_CLASSES - 1; rest >>= 1)
 		class ++;
@@ -41,10 +41,12 @@ static __always_inline u32 delay_class(u64 ns, struct counts *c)
 	return *(volatile u64 *)&c->delay_class;
 }
 
-static __always_inline void add_delay_behind(u32 tgid, u64 ns, u32 class, struct counts *c)
+static __always_inline void add_delay_behind(u32 tgid, u64 ns, u64 class, struct counts *c)
 {
 	struct delayed *row = bpf_map_lookup_elem(&delayers, &tgid), first = {};
 
+	/* Linux 6.1 does not carry the bound of a number over a call: it is asked here each time. */
+	barrier_var(class);
 	if (class >= DELAY_CLASSES)
 		return;
 	if (row) {
@@ -60,7 +62,7 @@ static __always_inline void add_delay(struct thread_state *t, u64 ns)
 {
 	struct counts *c;
 	u64 earlier = t->earlier < ns ? t->earlier : ns;
-	u32 class;
+	u64 class;
 
 	if (ns < delay_worth_ns || !t->before)
 		return;
