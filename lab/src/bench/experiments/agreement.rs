@@ -73,17 +73,24 @@ fn run(bench: &Bench<'_>) -> Result<Vec<Row>> {
         if bench.stop.check().is_err() {
             break;
         }
-        let mut cell = Cell::open("bench-agreement", bench.paths, bench.stop)?;
-        let pid = (service.start)(&mut cell)?;
-        let request = cell.write("request", service.request)?;
-        let seconds = WARM.as_secs_f64() + SECONDS + AROUND_SECONDS;
-        let (to, diary, http) = (Address::Tcp(PORT), cell.dir().join("diary"), service.http);
-        let ask =
-            Ask { to, rate: service.rate, connections: CONNECTIONS, seconds, hello: Vec::new(), request, http, diary };
-        let done = rounds::measure(bench.rounds(), &mut cell, &[()], |cell, ()| compared(bench, cell, &ask, pid))?;
-        rows.extend(judged(service, &done));
+        // What one service refuses is no reason to lose what was measured of the others.
+        match measure(bench, service) {
+            Ok(measured) => rows.extend(measured),
+            Err(error) => rows.push(Row::refused(service.name, &format!("{error:#}"))),
+        }
     }
     Ok(rows)
+}
+
+fn measure(bench: &Bench<'_>, service: &Service) -> Result<Vec<Row>> {
+    let mut cell = Cell::open("bench-agreement", bench.paths, bench.stop)?;
+    let pid = (service.start)(&mut cell)?;
+    let request = cell.write("request", service.request)?;
+    let seconds = WARM.as_secs_f64() + SECONDS + AROUND_SECONDS;
+    let (to, diary, http) = (Address::Tcp(PORT), cell.dir().join("diary"), service.http);
+    let ask = Ask { to, rate: service.rate, connections: CONNECTIONS, seconds, hello: Vec::new(), request, http, diary };
+    let done = rounds::measure(bench.rounds(), &mut cell, &[()], |cell, ()| compared(bench, cell, &ask, pid))?;
+    Ok(judged(service, &done))
 }
 
 fn judged(service: &Service, done: &Rounds<Seen>) -> Vec<Row> {

@@ -4,7 +4,9 @@
 //! The replies are made costly (compressed, many elements, JSON), so that the service is at its limit long before the
 //! client is. Each run has a diagnosis between two halves without one. A percentile of response times is a matter of the
 //! worst moments, and noisy; so what counts are the requests slower than the 99th percentile of the same run without a
-//! diagnosis (one in a hundred, by definition), and stretches of 50 ms in which half of the requests were slow.
+//! diagnosis (one in a hundred, by definition), and stretches of 50 ms in which half of the requests were slow. A host has
+//! such moments by itself: one half without a diagnosis is held against the other in the same way, and what is judged is by
+//! how much a diagnosis is more than that, run by run.
 
 use std::collections::BTreeMap;
 use std::env;
@@ -57,13 +59,13 @@ pub static EXPERIMENT: Experiment = Experiment {
 struct Place {
     name: &'static str,
     load: &'static [usize],
-    /// Percent of the requests.
-    slow_at_most: f64,
+    /// Percent of the requests, beyond what the host does by itself.
+    slow_more_at_most: f64,
 }
 
 static PLACES: [Place; 2] = [
-    Place { name: "no CPU to spare", load: LOAD_CPU, slow_at_most: 1.5 },
-    Place { name: "a CPU to spare", load: SERVICE_CPU, slow_at_most: 1.1 },
+    Place { name: "no CPU to spare", load: LOAD_CPU, slow_more_at_most: 0.5 },
+    Place { name: "a CPU to spare", load: SERVICE_CPU, slow_more_at_most: 0.1 },
 ];
 
 /// What requests felt during a diagnosis, and without one.
@@ -92,16 +94,24 @@ struct Service {
 fn run(bench: &Bench<'_>) -> Result<Vec<Row>> {
     let mut rows = Vec::new();
     for start in [nginx, redis, node] {
-        if bench.stop.check().is_err() {
-            break;
-        }
-        let mut cell = Cell::open("bench-response", bench.paths, bench.stop)?;
-        let service = start(&mut cell)?;
         for place in &PLACES {
-            rows.extend(compare(bench, &mut cell, &service, place)?);
+            if bench.stop.check().is_err() {
+                return Ok(rows);
+            }
+            // What one service refuses is no reason to lose what was measured of the others.
+            match measure(bench, start, place) {
+                Ok(measured) => rows.extend(measured),
+                Err(error) => rows.push(Row::refused(place.name, &format!("{error:#}"))),
+            }
         }
     }
     Ok(rows)
+}
+
+fn measure(bench: &Bench<'_>, start: fn(&mut Cell) -> Result<Service>, place: &Place) -> Result<Vec<Row>> {
+    let mut cell = Cell::open("bench-response", bench.paths, bench.stop)?;
+    let service = start(&mut cell)?;
+    compare(bench, &mut cell, &service, place)
 }
 
 fn nginx(cell: &mut Cell) -> Result<Service> {
@@ -165,20 +175,22 @@ fn rows(what: &str, place: &Place, limit: f64, done: &Rounds<Felt>) -> Vec<Row> 
         median(values(|f| f.lag_p99_us.1)),
     );
     let rows = [
-        Row::value(format!("{what}: requests slower than 99 % were without"), "%", &values(|f| f.slow_pct))
-            .goal(Goal::AtMost(place.slow_at_most)),
+        Row::value(format!("{what}: requests slower than 99 % were without"), "%", &values(|f| f.slow_pct)),
         Row::value(
             format!("{what}: the same of one half without a diagnosis, against the other"),
             "%",
             &values(|f| f.slow_alone_pct),
         ),
+        Row::value(format!("{what}: by how much that is more"), "points", &values(|f| f.slow_pct - f.slow_alone_pct))
+            .goal(Goal::AtMost(place.slow_more_at_most)),
         Row::value(
             format!("{what}: 50 ms with a median of over three times the usual one"),
             "of them",
             &values(|f| f.bins),
         )
-        .goal(Goal::AtMost(0.0))
         .note(alone),
+        Row::value(format!("{what}: by how many these are more"), "of them", &values(|f| f.bins - f.bins_alone))
+            .goal(Goal::AtMost(0.0)),
         Row::ratio(format!("{what}: p99"), "us", &pairs(|f| f.p99_us)).note(client),
         Row::ratio(format!("{what}: p50"), "us", &pairs(|f| f.p50_us)),
     ];
