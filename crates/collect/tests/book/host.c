@@ -16,6 +16,7 @@
 
 #define SEC(name)
 #define __ksym
+#define barrier_var(var) asm volatile("" : "+r"(var))
 #define __weak __attribute__((weak))
 #define __uint(name, value) int(*name)[value]
 #define __type(name, value) value *name

@@ -7,7 +7,7 @@ mod together;
 use super::cpus::Cpus;
 use crate::answer::Gap;
 use crate::case::{Case, Fact};
-use crate::ledger::threads::{ThreadLedger, Threads};
+use crate::ledger::threads::{Slice, ThreadLedger, Threads};
 use crate::statistics::{ratio, share};
 
 /// A thread's use of the one CPU that it can use at a time.
@@ -41,8 +41,8 @@ pub struct Limits {
     pub quota: Option<f64>,
     /// CPUs' worth of work of the target.
     pub cores: f64,
-    /// Share of slices in which the target used between 0.985 and 1.05 CPUs: a service of many threads that only ever
-    /// runs one at a time (a global lock, one busy goroutine) leaves no gap.
+    /// Share of slices in which the target used between 0.985 and 1.05 CPUs, if all of them together did: a service of many
+    /// threads that only ever runs one at a time (a global lock, one busy goroutine) leaves no gap.
     pub one_at_a_time: f64,
     /// Share of the samples in user mode in which another thread was sampled on another CPU at the same moment: a pool
     /// that happens to use one CPU has many, a lock leaves next to none. None where too few samples can tell.
@@ -91,12 +91,14 @@ fn by_demand(ledger: &Threads, length_ns: f64) -> Vec<ThreadUse> {
 }
 
 fn one_at_a_time(ledger: &Threads) -> f64 {
-    let busy = |s: &&crate::ledger::threads::Slice| (0.985..=1.05).contains(&ratio(s.cpu_ns, s.length_ns));
-    // Two slices are no pattern.
-    if ledger.slices.len() < 4 {
+    let is_one = |cpu_ns: f64, length_ns: f64| (0.985..=1.05).contains(&ratio(cpu_ns, length_ns));
+    let sum = |of: fn(&Slice) -> f64| ledger.slices.iter().map(of).sum::<f64>();
+    // Two slices are no pattern; and a slice may be off by what the host did, all of them together are not.
+    if ledger.slices.len() < 4 || !is_one(sum(|s| s.cpu_ns), sum(|s| s.length_ns)) {
         return 0.0;
     }
-    share(ledger.slices.iter().filter(busy).count() as f64, ledger.slices.len() as f64)
+    let steady = ledger.slices.iter().filter(|s| is_one(s.cpu_ns, s.length_ns)).count();
+    share(steady as f64, ledger.slices.len() as f64)
 }
 
 #[cfg(test)]
@@ -122,6 +124,16 @@ mod tests {
         let threads: Vec<(u32, f64, f64)> = limits.threads.iter().map(|t| (t.tid, t.on_cpu, t.demand)).collect();
         assert_eq!(threads, [(1, 0.6, 0.9), (2, 0.4, 0.4)], "the short-lived thread is no limit");
         assert_eq!(limits.one_at_a_time, 1.0);
+        let slices = |cores: [f64; 4]| {
+            let row = |(nth, cores): (usize, f64)| {
+                format!("thread t_ns={}e9 pid=1 tid=1 wall_ns=1e9 cpu_ns={}\n", nth + 1, cores * 1e9)
+            };
+            let text: String = cores.into_iter().enumerate().map(row).collect();
+            let recording = parse(&format!("meta length_ns=4e9\n{text}")).unwrap();
+            Case::new(&recording).fact::<Limits>().unwrap().one_at_a_time
+        };
+        assert_eq!(slices([1.015, 0.984, 0.994, 0.997]), 0.75, "the host took a little of one");
+        assert_eq!(slices([1.0, 0.9, 1.0, 1.0]), 0.0, "gaps are none of a lock's");
         assert_eq!((limits.allowed_cpus, limits.quota), (None, None));
     }
 }

@@ -17,7 +17,7 @@ pub(crate) const FULL: f64 = 0.9;
 const MIN_ON_CPU: f64 = 0.5;
 
 /// Share of slices at one CPU before a service of many threads counts as running one at a time.
-const STEADY: f64 = 0.8;
+const STEADY: f64 = 0.75;
 
 /// Share of samples with another thread at the same moment up to which threads may be said to run one at a time. Measured:
 /// Ruby threads under their interpreter's lock 0 %, one goroutine that spins 3 %; a Java pool at 0.8 cores of two 39 %,
