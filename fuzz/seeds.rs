@@ -26,6 +26,12 @@ fn main() -> io::Result<()> {
         b"\x10\0\0\0\x03select 1 from t",
     ];
     write(&corpora.join("labels"), asked.map(<[u8]>::to_vec).into())?;
+    let answers: [&[u8]; 3] = [
+        b"\x03HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\nok",
+        b"\x07HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2;x\r\nok\r\n0\r\nA: b\r\n\r\n",
+        b"\x01HTTP/1.0 100 Continue\r\n\r\nHTTP/1.1 204 No Content\r\n\r\n",
+    ];
+    write(&corpora.join("replies"), answers.map(<[u8]>::to_vec).into())?;
     let maps = [b"m".to_vec(), fs::read("/proc/self/maps")?].concat();
     let map = b"p10 20 JS:*spin /srv/a b.js:3\n1000 8 main\n".to_vec();
     let elf = [b"e".to_vec(), fs::read(program)?].concat();

@@ -11,7 +11,7 @@ cd "$(dirname "$0")/.."
 seconds=${FUZZ_SECONDS:-60}
 dir=$(realpath -m "${CARGO_TARGET_DIR:-target}/fuzz")
 host=x86_64-unknown-linux-gnu
-targets=${*:-recording events labels elf proc}
+targets=${*:-recording events labels elf proc replies}
 
 # Overflow and debug assertions are in fuzz/Cargo.toml. With --target, build scripts stay as they are.
 flags="--cfg fuzzing -Cpasses=sancov-module"
@@ -34,7 +34,7 @@ trap 'rm -rf "$scratch"' EXIT
 failed=0
 for target in $targets; do
   echo "== $target, $seconds s"
-  mkdir -p "$dir/found/$target"
+  mkdir -p "$dir/found/$target" "fuzz/regressions/$target"
   if ! TMPDIR=$scratch "$bin/$target" -max_total_time="$seconds" -timeout=10 -rss_limit_mb=1024 -max_len=65536 \
     -print_final_stats=1 -artifact_prefix="$dir/found/$target/" "$dir/corpus/$target" "fuzz/regressions/$target" \
     >"$dir/$target.log" 2>&1; then

@@ -8,6 +8,7 @@ pub mod compared;
 pub mod flame;
 pub mod formats;
 pub mod host;
+pub mod load;
 pub mod numbers;
 pub mod printable;
 pub mod section;

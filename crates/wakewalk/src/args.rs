@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //! What was typed. Nothing here touches the system; `plan` turns it into what will be done.
 
+#[path = "args/load.rs"]
+pub mod load;
+
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -29,6 +32,8 @@ pub enum Command {
     Diagnose(Diagnose),
     /// Compare two recordings, or two parts of one: what changed, by how much, and what else did.
     Diff(Diff),
+    /// Load a service by a plan that does not wait for answers, and say what the numbers are worth.
+    Load(load::Load),
     /// Say what this kernel allows, and what each missing facility costs.
     Doctor(Doctor),
     /// Explain a cause: what it means, how it is recognised, what to do, what looks like it.

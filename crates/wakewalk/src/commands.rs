@@ -6,4 +6,5 @@ pub mod diff;
 pub mod doctor;
 pub mod explain;
 pub mod host;
+pub mod load;
 pub mod wait_and_become;

@@ -13,7 +13,7 @@ use collect::target::{Resolved, Target};
 use crate::args::{self, Counting};
 
 /// The shortest capture that can tell anything: one slice.
-const SHORTEST: Duration = Duration::from_secs(1);
+pub const SHORTEST: Duration = Duration::from_secs(1);
 /// The longest: a capture is a look, not a monitor.
 const LONGEST: Duration = Duration::from_secs(3600);
 
@@ -92,7 +92,7 @@ pub fn check_length(length: Duration) -> Result<()> {
 }
 
 /// Without these no probe loads; whether the target needs more is known once it is found.
-fn check_privileges() -> Result<()> {
+pub fn check_privileges() -> Result<()> {
     let missing = privileges::missing(&PROBES);
     if missing.is_empty() {
         return Ok(());

@@ -5,25 +5,31 @@
 #![allow(clippy::unwrap_used)]
 
 use std::fs;
+use std::io::{Read, Write};
+use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
+use std::thread;
 
 use collect::doctor::Health;
 use diagnose::comparison::result::Comparison;
 use diagnose::verdict::Verdict;
 use report::host::Look;
+use report::load::{Answer, SweepAnswer};
 use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, Schema};
 use serde_json::Value;
 use testing::{given, need};
 
 /// Each command that prints JSON: name of its schema, and the schema.
-fn contracts() -> [(&'static str, Schema); 4] {
+fn contracts() -> [(&'static str, Schema); 6] {
     [
         ("diagnose", schema::<Verdict>()),
         ("diff", schema::<Comparison>()),
         ("host", schema::<Look>()),
         ("doctor", schema::<Health>()),
+        ("load", schema::<Answer>()),
+        ("sweep", schema::<SweepAnswer>()),
     ]
 }
 
@@ -87,6 +93,19 @@ fn close(schema: &mut Value) {
     }
 }
 
+/// A web server that says yes to all; its address.
+fn server() -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    thread::spawn(move || {
+        for mut stream in listener.incoming().flatten() {
+            let _ = stream.read(&mut [0; 4096]);
+            let _ = stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
+        }
+    });
+    format!("http://127.0.0.1:{port}/")
+}
+
 /// What the JSON in `dir` violates, one line each.
 fn violations(dir: &Path) -> Result<String, String> {
     const VALIDATE: &str = "import glob, json, sys\ntry: from jsonschema import Draft202012Validator as V\n\
@@ -129,6 +148,9 @@ fn every_command_keeps_its_contract() {
     answer("diagnose", fixtures.len(), &["diagnose", "--from", &busy, "--baseline", &calm, "--json"]);
     answer("host", 0, &["--for", "1s", "--json"]);
     answer("doctor", 0, &["doctor", "--json"]);
+    let address = server();
+    answer("load", 0, &["load", &address, "--rate", "50", "--for", "1s", "--slo", "1s", "--json"]);
+    answer("sweep", 0, &["load", &address, "--sweep", "20..30", "--for", "1s", "--json"]);
     let wrong = need!(violations(dir.path()));
     assert!(wrong.is_empty(), "{wrong}");
 }

@@ -42,11 +42,11 @@ pub fn run(args: &args::Diagnose) -> Result<()> {
             }
             draw(args, &case, baseline, &verdict)
         }
-        Source::Running(target) => live(args, baseline, |dir| capture(&plan, target, None, dir)),
+        Source::Running(target) => live(args, baseline, |dir| capture(&plan, target, None, dir, &mut || {})),
         Source::Started(command) => {
             let started = Started::new(command)?;
             let target = Target::Pid(started.pid());
-            live(args, baseline, |dir| capture(&plan, &target, Some(started), dir))
+            live(args, baseline, |dir| capture(&plan, &target, Some(started), dir, &mut || {}))
         }
     }
 }
@@ -106,7 +106,14 @@ fn remove_unsealed(dir: &Path) {
     }
 }
 
-fn capture(plan: &Plan, target: &Target, started: Option<Started>, dir: &Path) -> Result<Afterwards> {
+/// Captures a target into a folder; `begun` is called again and again once the window is open.
+pub(super) fn capture(
+    plan: &Plan,
+    target: &Target,
+    started: Option<Started>,
+    dir: &Path,
+    begun: &mut dyn FnMut(),
+) -> Result<Afterwards> {
     let stop = stop::on_signal()?;
     let root = Path::new("/");
     let mut resolved = courtesy::in_slices(courtesy::PATIENCE, || target.resolve(root))?;
@@ -136,6 +143,7 @@ fn capture(plan: &Plan, target: &Target, started: Option<Started>, dir: &Path) -
         if let Some(started) = &mut started {
             started.go();
         }
+        begun();
         line.show(p.elapsed, p.length, p.doing);
     })
     // Half a recording would stand in the way of the next one.

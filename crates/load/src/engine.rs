@@ -1,0 +1,383 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The loop: it sends by the plan, whether or not answers come, and counts each answer's time from the moment that the
+//! plan named. (A generator that waits for answers pauses with the service, and never sees the bad part.)
+
+use std::collections::VecDeque;
+use std::mem::MaybeUninit;
+use std::net::SocketAddr;
+use std::os::fd::OwnedFd;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result};
+use rustix::event::{Timespec, epoll};
+use rustix::io::Errno;
+
+use crate::arrivals::Arrivals;
+use crate::connection::{Connection, State};
+use crate::plan::{Plan, Rate};
+use crate::reply::Progress;
+use crate::run::{Failure, Run};
+
+/// Events that one look takes.
+const EVENTS: usize = 256;
+/// How much of a reply one read takes.
+const BUFFER: usize = 64 << 10;
+/// How often the caller is told how far it is.
+const TELL: Duration = Duration::from_millis(100);
+/// So many failures without a single answer, and nobody is there to be loaded.
+const HOPELESS: u64 = 200;
+
+pub(crate) struct Engine<'a> {
+    plan: &'a Plan,
+    to: SocketAddr,
+    epoll: OwnedFd,
+    start: Instant,
+    connections: Vec<Connection>,
+    free: VecDeque<usize>,
+    /// When the requests were due that found no connection free.
+    waiting: VecDeque<Duration>,
+    /// When requests that are under way fail, and pauses end: the moment, the connection, its request.
+    deadlines: VecDeque<(Duration, usize, u64)>,
+    pauses: VecDeque<(Duration, usize, u64)>,
+    opened: usize,
+    run: Run,
+    buffer: Vec<u8>,
+}
+
+impl<'a> Engine<'a> {
+    pub(crate) fn new(plan: &'a Plan) -> Result<Self> {
+        let to = plan.to.resolve()?;
+        let epoll = epoll::create(epoll::CreateFlags::CLOEXEC).context("failed to make an epoll instance")?;
+        Ok(Self {
+            plan,
+            to,
+            epoll,
+            start: Instant::now(),
+            connections: (0..plan.connections).map(|_| Connection::default()).collect(),
+            free: (0..plan.connections).collect(),
+            waiting: VecDeque::new(),
+            deadlines: VecDeque::new(),
+            pauses: VecDeque::new(),
+            opened: 0,
+            run: Run::of(plan),
+            buffer: vec![0; BUFFER],
+        })
+    }
+
+    /// Opens all connections before the first request, so that handshakes are no part of the first answers.
+    fn prepare(&mut self) -> Result<()> {
+        if self.plan.new_connections {
+            return Ok(());
+        }
+        for token in 0..self.connections.len() {
+            if let Err(failure) = self.open(token) {
+                self.connections[token].close();
+                self.count(failure, Duration::ZERO);
+                break;
+            }
+        }
+        let is_opening = |it: &Self| it.connections.iter().any(|each| each.state == State::Connecting);
+        while is_opening(self) && self.now() < self.plan.timeout {
+            self.look(Duration::from_millis(10))?;
+        }
+        self.run.failures.clear();
+        self.run.seconds.clear();
+        Ok(())
+    }
+
+    /// Sends until the plan ends or `stop` says so, then waits for what is under way.
+    pub(crate) fn run(mut self, stop: &dyn Fn() -> bool, tell: &mut dyn FnMut(Duration, &Run)) -> Result<Run> {
+        self.prepare()?;
+        self.start = Instant::now();
+        let mut arrivals = match self.plan.rate {
+            Rate::PerSecond(rate) => Some(Arrivals::new(rate, self.plan.spread)),
+            Rate::Max => None,
+        };
+        let mut told = Duration::ZERO;
+        let mut end = self.plan.length;
+        loop {
+            let now = self.now();
+            if now < end && (stop() || self.is_hopeless()) {
+                (end, self.run.ended_early) = (now, true);
+            }
+            self.expire(now);
+            if now < end {
+                self.send_due(arrivals.as_mut(), end);
+            } else if self.is_done() || self.run.ended_early {
+                break;
+            }
+            let next = arrivals.as_ref().map_or(end, |arrivals| arrivals.next().min(end));
+            self.look(self.pause(now, if now < end { next } else { now + TELL }))?;
+            if now >= told + TELL {
+                told = now;
+                tell(now, &self.run);
+            }
+        }
+        (self.run.length, self.run.seen) = (end, end);
+        Ok(self.run)
+    }
+
+    fn now(&self) -> Duration {
+        self.start.elapsed()
+    }
+
+    fn is_hopeless(&self) -> bool {
+        self.run.failed() >= HOPELESS && self.run.statuses.is_empty() && self.run.answered() == 0
+    }
+
+    fn is_done(&self) -> bool {
+        self.waiting.is_empty() && !self.connections.iter().any(|connection| connection.busy)
+    }
+
+    /// How long to wait for events at most.
+    fn pause(&self, now: Duration, next: Duration) -> Duration {
+        let first = |queue: &VecDeque<(Duration, usize, u64)>| queue.front().map_or(Duration::MAX, |entry| entry.0);
+        let due = next.min(first(&self.deadlines)).min(first(&self.pauses));
+        due.saturating_sub(now).min(TELL)
+    }
+
+    /// Sends what is due, and what has waited, as long as connections are free.
+    fn send_due(&mut self, arrivals: Option<&mut Arrivals>, end: Duration) {
+        if let Some(arrivals) = arrivals {
+            while let Some(due) = arrivals.take(self.now()).filter(|due| *due < end) {
+                self.run.lag.add(self.now().saturating_sub(due));
+                self.run.due += 1;
+                self.run.second(due).due += 1;
+                self.waiting.push_back(due);
+                self.send_waiting();
+            }
+        } else {
+            // One try each: a connection that fails at once is free again at once.
+            for _ in 0..self.free.len() {
+                let now = self.now();
+                self.run.due += 1;
+                self.run.second(now).due += 1;
+                self.waiting.push_back(now);
+                self.send_waiting();
+            }
+        }
+    }
+
+    fn send_waiting(&mut self) {
+        for _ in 0..self.free.len() {
+            let Some(due) = self.waiting.pop_front() else { break };
+            if let Some(token) = self.free.pop_front() {
+                self.send(token, due);
+            }
+        }
+    }
+
+    fn send(&mut self, token: usize, due: Duration) {
+        let now = self.now();
+        self.run.sent += 1;
+        self.run.second(due).sent += 1;
+        let connection = &mut self.connections[token];
+        (connection.busy, connection.due, connection.sent) = (true, due, now);
+        connection.requests += 1;
+        self.deadlines.push_back((due + self.plan.timeout, token, connection.requests));
+        self.begin(token);
+    }
+
+    /// Begins to write a connection's request; on a new connection where there is none.
+    fn begin(&mut self, token: usize) {
+        let connection = &mut self.connections[token];
+        connection.reply.begin(self.plan.request.reply);
+        if connection.state == State::Closed {
+            if let Err(failure) = self.open(token) {
+                self.fail(token, failure);
+            }
+            return;
+        }
+        connection.state = State::Writing(0, 0);
+        self.write(token);
+    }
+
+    fn open(&mut self, token: usize) -> Result<(), Failure> {
+        let sources = &self.plan.sources;
+        let from = (!sources.is_empty()).then(|| sources[self.opened % sources.len()]);
+        (self.opened, self.run.connections) = (self.opened + 1, self.run.connections + 1);
+        let connection = &mut self.connections[token];
+        connection.open(self.to, from)?;
+        let socket = connection.socket().ok_or(Failure::Other)?;
+        // Each change is told once, so that no connection costs a call to say what is waited for.
+        let flags = epoll::EventFlags::IN | epoll::EventFlags::OUT | epoll::EventFlags::RDHUP | epoll::EventFlags::ET;
+        epoll::add(&self.epoll, socket, epoll::EventData::new_u64(token as u64), flags).map_err(|_| Failure::Other)
+    }
+
+    fn write(&mut self, token: usize) {
+        let connection = &mut self.connections[token];
+        match connection.write(&self.plan.request) {
+            Err(failure) => self.retry_or_fail(token, failure),
+            Ok(()) if matches!(connection.state, State::Thinking(_)) => {
+                let entry = (self.start.elapsed() + self.plan.request.think, token, connection.requests);
+                self.pauses.push_back(entry);
+            }
+            Ok(()) => {}
+        }
+    }
+
+    /// Takes what has happened, and waits for it up to `pause`.
+    fn look(&mut self, pause: Duration) -> Result<()> {
+        let timeout = Timespec { tv_sec: pause.as_secs() as i64, tv_nsec: i64::from(pause.subsec_nanos()) };
+        let mut events = [MaybeUninit::<epoll::Event>::uninit(); EVENTS];
+        let events = match epoll::wait(&self.epoll, &mut events, Some(&timeout)) {
+            Err(Errno::INTR) => return Ok(()),
+            ready => ready.context("failed to wait for answers")?.0,
+        };
+        for event in events {
+            let (flags, data) = (event.flags, event.data);
+            self.on_event(data.u64() as usize, flags);
+        }
+        Ok(())
+    }
+
+    fn on_event(&mut self, token: usize, flags: epoll::EventFlags) {
+        let connection = &mut self.connections[token];
+        if connection.state == State::Connecting {
+            if !flags.intersects(epoll::EventFlags::OUT | epoll::EventFlags::ERR | epoll::EventFlags::HUP) {
+                return;
+            }
+            match connection.connected() {
+                Err(failure) => return self.fail(token, failure),
+                Ok(()) if connection.busy => connection.state = State::Writing(0, 0),
+                Ok(()) => connection.state = State::Idle,
+            }
+        }
+        if matches!(connection.state, State::Writing(..)) {
+            self.write(token);
+        }
+        let ends = epoll::EventFlags::RDHUP | epoll::EventFlags::HUP | epoll::EventFlags::ERR;
+        if flags.intersects(epoll::EventFlags::IN | ends) {
+            self.read(token, flags.intersects(ends));
+        }
+    }
+
+    /// Reads what is there; to the very end if the other end has closed the connection.
+    fn read(&mut self, token: usize, to_the_end: bool) {
+        while self.connections[token].socket().is_some() {
+            let connection = &mut self.connections[token];
+            let got = match connection.read(&mut self.buffer) {
+                Ok(None) => return,
+                Ok(Some(0)) => return self.closed(token),
+                Ok(Some(got)) => got,
+                Err(failure) => return self.retry_or_fail(token, failure),
+            };
+            if !connection.busy {
+                // Said without being asked: a farewell, or a protocol that greets.
+                return self.closed(token);
+            }
+            let first = connection.reply.is_empty();
+            if first && connection.state != State::Waiting && !matches!(connection.state, State::Writing(..)) {
+                return self.fail(token, Failure::Garbage);
+            }
+            match connection.reply.add(&self.buffer[..got]) {
+                Progress::Partial => {}
+                Progress::Garbage => return self.fail(token, Failure::Garbage),
+                Progress::Whole => self.answered(token, connection_ends(self.plan, &self.connections[token])),
+                Progress::Last => self.answered(token, true),
+            }
+            if got < self.buffer.len() && !to_the_end {
+                return;
+            }
+        }
+    }
+
+    fn answered(&mut self, token: usize, closes: bool) {
+        let now = self.now();
+        let connection = &mut self.connections[token];
+        let (latency, service) = (now.saturating_sub(connection.due), now.saturating_sub(connection.sent));
+        let (due, status, bytes) = (connection.due, connection.reply.status, connection.reply.bytes);
+        connection.busy = false;
+        connection.answers += 1;
+        if closes {
+            connection.close();
+        } else {
+            connection.state = State::Idle;
+        }
+        if status != 0 {
+            *self.run.statuses.entry(status).or_default() += 1;
+        }
+        if status >= 400 {
+            self.run.refusals.add(latency);
+            self.count(Failure::Status, due);
+        } else {
+            self.run.add_answer(due, (latency, service), bytes, now <= self.plan.length);
+        }
+        self.free.push_back(token);
+        self.send_waiting();
+    }
+
+    /// The other end has closed the connection.
+    fn closed(&mut self, token: usize) {
+        let connection = &mut self.connections[token];
+        if !connection.busy {
+            self.run.closed_idle += 1;
+            return connection.close();
+        }
+        match connection.reply.close() {
+            Progress::Last => self.answered(token, true),
+            _ => self.retry_or_fail(token, Failure::Closed),
+        }
+    }
+
+    /// A service closes connections that it finds idle; a request that crossed that is sent again.
+    fn retry_or_fail(&mut self, token: usize, failure: Failure) {
+        let connection = &mut self.connections[token];
+        let crossed = connection.answers > 0 && connection.reply.is_empty();
+        if connection.busy && crossed && matches!(failure, Failure::Closed | Failure::Reset) {
+            self.run.closed_idle += 1;
+            connection.close();
+            return self.begin(token);
+        }
+        self.fail(token, failure);
+    }
+
+    /// A request, or a handshake that was for none, has failed.
+    fn fail(&mut self, token: usize, failure: Failure) {
+        let connection = &mut self.connections[token];
+        connection.close();
+        if !std::mem::take(&mut connection.busy) {
+            return;
+        }
+        let due = connection.due;
+        self.count(failure, due);
+        self.free.push_back(token);
+    }
+
+    fn count(&mut self, failure: Failure, due: Duration) {
+        *self.run.failures.entry(failure).or_default() += 1;
+        self.run.second(due).failed += 1;
+    }
+
+    /// Ends pauses, and gives up what has waited too long, under way or for a connection.
+    fn expire(&mut self, now: Duration) {
+        while let Some((_, token, request)) = pop_due(&mut self.pauses, |entry| entry.0 <= now) {
+            let connection = &mut self.connections[token];
+            if let (true, State::Thinking(nth)) = (connection.requests == request, connection.state) {
+                connection.state = State::Writing(nth, 0);
+                self.write(token);
+            }
+        }
+        while let Some((_, token, request)) = pop_due(&mut self.deadlines, |entry| entry.0 <= now) {
+            if self.connections[token].busy && self.connections[token].requests == request {
+                self.fail(token, Failure::Timeout);
+            }
+        }
+        let timeout = self.plan.timeout;
+        while let Some(due) = pop_due(&mut self.waiting, |due| *due + timeout <= now) {
+            self.count(Failure::Timeout, due);
+        }
+        self.send_waiting();
+    }
+}
+
+/// Whether a connection ends although the other end would keep it: each request has its own, or the answer came before
+/// all of the request was sent.
+fn connection_ends(plan: &Plan, connection: &Connection) -> bool {
+    plan.new_connections || connection.state != State::Waiting
+}
+
+/// The first of a queue, if it is due.
+fn pop_due<T>(queue: &mut VecDeque<T>, is_due: impl Fn(&T) -> bool) -> Option<T> {
+    if queue.front().is_some_and(is_due) { queue.pop_front() } else { None }
+}

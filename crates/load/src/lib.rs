@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+//! An open-loop load generator: it sends by a plan, whether or not answers come, counts each answer from the moment at
+//! which its request should have been sent, and says what its own numbers are worth.
+
+mod address;
+mod arrivals;
+mod connection;
+mod engine;
+#[cfg(any(test, fuzzing))]
+pub mod fuzzing;
+mod limits;
+mod observed;
+mod phases;
+mod plan;
+mod reasons;
+mod reply;
+mod run;
+mod sweep;
+
+mod verdict;
+
+use std::time::Duration;
+
+use anyhow::Result;
+
+pub use address::{Address, Protocol};
+pub use arrivals::Spread;
+pub use observed::{cpus, observed};
+pub use plan::{Plan, Rate, Request};
+pub use run::{Failure, Lengths, Run, Second};
+pub use sweep::{CpuLine, Knee, Step, Sweep, Tried, sweep};
+
+pub use reasons::{time, words};
+pub use verdict::{Client, Meanwhile, Percentiles, Phase, Promise, Reason, Verdict, Word, judge};
+
+/// Loads a service by a plan. `stop` ends it early; `tell` hears ten times a second how far it is.
+///
+/// # Errors
+/// The address is not known, this host cannot open as many connections, or nobody answered at all.
+pub fn run(plan: &Plan, stop: &dyn Fn() -> bool, tell: &mut dyn FnMut(Duration, &Run)) -> Result<Run> {
+    limits::allow(plan)?;
+    let engine = engine::Engine::new(plan)?;
+    let before = limits::Spent::now();
+    let mut run = engine.run(stop, tell)?;
+    let spent = limits::Spent::now();
+    run.cpu = spent.cpu.saturating_sub(before.cpu);
+    run.waited_for_cpu = spent.waited.saturating_sub(before.waited);
+    limits::somebody_answered(plan, &run)?;
+    Ok(run)
+}

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+//! What this host allows a load, and what the load took of it.
+
+use std::fs;
+use std::net::{SocketAddr, TcpListener};
+use std::num::NonZeroU64;
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail, ensure};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use rustix::thread::set_current_timer_slack;
+use rustix::time::{ClockId, clock_gettime};
+
+use crate::plan::Plan;
+use crate::run::{Failure, Run};
+
+/// Descriptors beside those of connections.
+const OTHERS: u64 = 64;
+
+/// Makes room for a plan, or says what is missing.
+pub(crate) fn allow(plan: &Plan) -> Result<()> {
+    let need = plan.connections as u64 + OTHERS;
+    let limit = getrlimit(Resource::Nofile);
+    if limit.current.is_some_and(|current| current < need) {
+        if let Some(most) = limit.maximum.filter(|most| *most < need) {
+            bail!(
+                "{} connections need {need} open files, and this process may have {most}; `ulimit -Hn {need}` as root, or \
+                 --connections {}",
+                plan.connections,
+                most.saturating_sub(OTHERS)
+            );
+        }
+        let raised = Rlimit { current: Some(need), maximum: limit.maximum };
+        setrlimit(Resource::Nofile, raised).with_context(|| format!("failed to allow {need} open files"))?;
+    }
+    for source in &plan.sources {
+        TcpListener::bind(SocketAddr::new(*source, 0)).with_context(|| {
+            format!("{source} is no address of this host; `ip address add {source}/32 dev lo` makes it one")
+        })?;
+    }
+    // A wakeup is not to be put off to save power: 50 us by default. Without it the lag says so.
+    let _ = set_current_timer_slack(NonZeroU64::new(1));
+    Ok(())
+}
+
+/// A load that nobody answered measures nothing.
+pub(crate) fn somebody_answered(plan: &Plan, run: &Run) -> Result<()> {
+    if run.answered() > 0 || !run.statuses.is_empty() || run.sent == 0 {
+        return Ok(());
+    }
+    let to = format!("{}:{}", plan.to.host, plan.to.port);
+    let worst = run.failures.iter().max_by_key(|entry| entry.1).map(|entry| *entry.0);
+    let why = match worst {
+        Some(Failure::Refused) => "nobody listens there; `ss -ltn` shows who does".into(),
+        Some(Failure::Reset | Failure::Closed) => {
+            "the connection was closed without an answer: another protocol, or TLS?".into()
+        }
+        Some(Failure::Timeout) => format!("no answer within {:?}; --timeout gives it longer", plan.timeout),
+        Some(Failure::Garbage) if plan.is_http() => "what came was no HTTP/1.1; tcp:// sends plain bytes".into(),
+        Some(Failure::Garbage) => "the answer was longer than --reply says".into(),
+        Some(Failure::NoPort) => "no local port was left; --source-addresses has more of them".into(),
+        Some(Failure::NoDescriptor) => "no file descriptor was left".into(),
+        Some(Failure::Unreachable) => "there is no route to it".into(),
+        Some(Failure::Status | Failure::Other) => "the kernel refused the connection".into(),
+        None => "it was ended before an answer came".into(),
+    };
+    ensure!(run.answered() > 0, "{to} did not answer any of {} requests: {why}", run.sent);
+    Ok(())
+}
+
+/// CPU time of the calling thread, and how long it waited for one.
+pub(crate) struct Spent {
+    pub(crate) cpu: Duration,
+    pub(crate) waited: Duration,
+}
+
+impl Spent {
+    pub(crate) fn now() -> Self {
+        let cpu = clock_gettime(ClockId::ThreadCPUTime);
+        let text = fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
+        let waited = text.split_whitespace().nth(1).and_then(|ns| ns.parse().ok()).unwrap_or_default();
+        let cpu = Duration::new(cpu.tv_sec.unsigned_abs(), u32::try_from(cpu.tv_nsec).unwrap_or_default());
+        Self { cpu, waited: Duration::from_nanos(waited) }
+    }
+}

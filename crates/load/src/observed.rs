@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Somebody else's load, from a recording of the generator: what it did as the kernel saw it, whatever it prints.
+//!
+//! Lengths are those from the first write of a request to the first byte of its answer. A generator that waits for answers
+//! does not ask while its service stands still, so that nobody's wait is counted but those of the requests that were under
+//! way: such waits are corrected as if each connection had gone on to ask in its own rhythm.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use anyhow::{Result, ensure};
+use recording::Recording;
+use recording::tables::{Connection, Exchange, ExchangeWindow, Retransmit, Thread};
+
+use crate::run::{Failure, Run};
+
+/// So many times the usual time between two requests on one connection: it stood still, and did not only vary.
+const STOOD_STILL: u64 = 10;
+/// Requests that one such wait stands for at most.
+const MOST_OMITTED: u64 = 100_000;
+/// Of the time: connections on which a request was under way, if their generator asks as answers come.
+const BUSY: f64 = 0.8;
+
+/// What a generator did.
+///
+/// # Errors
+/// No TCP exchange of it was seen.
+pub fn observed(recording: &Recording, who: &str) -> Result<Run> {
+    let rows: Vec<&Exchange> = recording.rows().iter().filter(|row: &&Exchange| row.role == "made").collect();
+    let responses: Vec<&Exchange> = rows.into_iter().filter(|row| row.stage == "response").collect();
+    ensure!(
+        responses.iter().any(|row| row.count > 0),
+        "`{who}` got no answer over TCP: what it asked over UDP, Unix sockets or not at all is not seen; `wakewalk doctor` \
+         says whether this kernel shows response times"
+    );
+    let mut run = Run { who: format!("`{who}`"), ..Run::default() };
+    let rhythm = rhythm_ns(&responses);
+    for row in &responses {
+        add(&mut run, row, rhythm);
+    }
+    (run.length, run.seen) = lengths(recording, &responses);
+    run.sent = run.due;
+    run.in_time = run.answered();
+    threads(&mut run, recording);
+    failures(&mut run, recording);
+    run.is_closed = is_closed(recording, &responses, run.seen);
+    Ok(run)
+}
+
+/// CPUs that the target of a recording used.
+pub fn cpus(recording: &Recording) -> f64 {
+    let cpu_ns: u64 = recording.rows::<Thread>().iter().map(|row| row.cpu_ns).sum();
+    cpu_ns as f64 / recording.meta.length_ns.max(1) as f64
+}
+
+/// Half of a slice, ns.
+const HALF_SLICE_NS: u64 = 500_000_000;
+
+/// The second in which a slice lies: rows name its end, which is a little later than that of the second.
+fn second_of(t_ns: u64) -> u64 {
+    t_ns.saturating_sub(HALF_SLICE_NS) / 1_000_000_000
+}
+
+/// The usual time between two requests on one connection, if it asks as answers come: the mean answer of the median second,
+/// ns.
+fn rhythm_ns(responses: &[&Exchange]) -> u64 {
+    let mut seconds: BTreeMap<u64, (u64, u64)> = BTreeMap::new();
+    for row in responses {
+        let second = seconds.entry(second_of(row.t_ns)).or_default();
+        *second = (second.0 + row.sum_ns, second.1 + row.count);
+    }
+    let mut means: Vec<u64> = seconds.values().filter_map(|(sum, count)| sum.checked_div(*count)).collect();
+    means.sort_unstable();
+    means.get(means.len() / 2).copied().unwrap_or_default().max(1)
+}
+
+fn add(run: &mut Run, row: &Exchange, rhythm_ns: u64) {
+    let due = Duration::from_secs(second_of(row.t_ns));
+    run.due += row.began;
+    let unanswered = row.unanswered;
+    if unanswered > 0 {
+        *run.failures.entry(Failure::Closed).or_default() += unanswered;
+    }
+    let second = run.second(due);
+    (second.due, second.sent, second.failed) =
+        (second.due + row.began, second.sent + row.began, second.failed + unanswered);
+    for (length_ns, count) in row.length_ns.iter().zip(&row.counts) {
+        second.service.add_many(Duration::from_nanos(*length_ns), *count);
+        second.latency.add_many(Duration::from_nanos(*length_ns), *count);
+        if *length_ns < STOOD_STILL * rhythm_ns {
+            continue;
+        }
+        let omitted = (length_ns / rhythm_ns).min(MOST_OMITTED);
+        for nth in 1..omitted {
+            second.latency.add_many(Duration::from_nanos(length_ns - nth * rhythm_ns), *count);
+        }
+    }
+}
+
+/// From the first slice with an answer to the end of the last, and for how long of it exchanges were followed: where there
+/// are very many, they are for some slices only.
+fn lengths(recording: &Recording, responses: &[&Exchange]) -> (Duration, Duration) {
+    let with = responses.iter().filter(|row| row.count > 0).map(|row| row.t_ns);
+    let (first, last) = (with.clone().min().unwrap_or_default(), with.max().unwrap_or_default());
+    let windows = recording.rows::<ExchangeWindow>();
+    let its = windows.iter().find(|row| row.t_ns == first).map_or(2 * HALF_SLICE_NS, |row| row.length_ns);
+    let begin = first.saturating_sub(its);
+    let within = windows.iter().filter(|row| (first..=last).contains(&row.t_ns)).map(|row| row.length_ns);
+    let (length, seen) = (last.saturating_sub(begin), within.sum::<u64>());
+    let at_least = |ns: u64| Duration::from_nanos(ns).max(Duration::from_millis(1));
+    (at_least(length), at_least(if windows.is_empty() { length } else { seen }))
+}
+
+/// What the thread that computed most took, and how long it waited for a CPU or was held by a quota.
+fn threads(run: &mut Run, recording: &Recording) {
+    let mut threads: BTreeMap<(u32, u32), [u64; 2]> = BTreeMap::new();
+    for row in recording.rows::<Thread>() {
+        let sums = threads.entry((row.pid, row.tid)).or_default();
+        sums[0] += row.cpu_ns;
+        sums[1] += row.run_queue_ns + row.preempted_ns + row.throttled_ns;
+    }
+    let busiest = threads.values().max_by_key(|sums| sums[0] + sums[1]).copied().unwrap_or_default();
+    [run.cpu, run.waited_for_cpu] = busiest.map(Duration::from_nanos);
+}
+
+/// Connections that were refused or reset.
+fn failures(run: &mut Run, recording: &Recording) {
+    for row in recording.rows::<Retransmit>().iter().filter(|row| row.kind == "reset_received") {
+        let failure = if row.state == "SYN_SENT" { Failure::Refused } else { Failure::Reset };
+        *run.failures.entry(failure).or_default() += row.count;
+        run.second(Duration::from_secs(second_of(row.t_ns))).failed += row.count;
+    }
+}
+
+/// Whether nearly all of its connections had a request under way, all the time.
+fn is_closed(recording: &Recording, responses: &[&Exchange], length: Duration) -> bool {
+    let rows = recording.rows::<Connection>().iter().filter(|row| row.role == "made");
+    let looks: BTreeMap<u64, u64> = rows.clone().map(|row| (row.t_ns, row.looks)).collect();
+    let open: u64 = rows.map(|row| row.open).sum();
+    let open = open as f64 / looks.values().sum::<u64>().max(1) as f64;
+    let under_way = responses.iter().map(|row| row.sum_ns).sum::<u64>() as f64 / length.as_nanos().max(1) as f64;
+    open > 0.0 && under_way > BUSY * open
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::verdict::{Word, judge};
+    use recording::text::parse;
+
+    fn generator(rows: &str) -> Run {
+        observed(&parse(&format!("meta length_ns=10e9\n{rows}")).unwrap(), "ab").unwrap()
+    }
+
+    fn seconds(range: std::ops::RangeInclusive<u64>, count: u64, length_ns: u64) -> String {
+        let row = |second: u64| {
+            format!(
+                "exchange t_ns={second}000000000 role=made peer=127.0.0.1:80 stage=response count={count} began={count} \
+                 sum_ns={} length_ns=[{length_ns}] counts=[{count}]\n",
+                count * length_ns
+            )
+        };
+        range.map(row).collect()
+    }
+
+    #[test]
+    fn a_generator_that_waited_through_a_freeze_is_corrected() {
+        let rows = seconds(1..=10, 1000, 1_000_000)
+            + "exchange t_ns=5000000000 role=made peer=127.0.0.1:80 stage=response count=1 began=1 sum_ns=1000000000 \
+               length_ns=[1000000000] counts=[1]\n";
+        let verdict = judge(&generator(&rows), None);
+        let [naive, corrected] = [verdict.seconds, verdict.corrected].map(|it| it.p99.unwrap());
+        assert!(naive < 0.0011, "{naive}");
+        assert!((0.85..0.95).contains(&corrected), "{corrected}: of 11,000 those in a second that stood still");
+        assert!(verdict.reasons.iter().any(|reason| reason.code == "coordinated-omission"), "{:?}", verdict.reasons);
+    }
+
+    #[test]
+    fn a_full_thread_limits_its_own_load() {
+        let rows = seconds(1..=10, 1000, 1_000_000)
+            + "thread pid=7 tid=8 comm=ab wall_ns=10e9 cpu_ns=9.8e9 run_queue_ns=1e8\n";
+        let verdict = judge(&generator(&rows), None);
+        assert_eq!((verdict.verdict, verdict.reasons[0].code.as_str()), (Word::ClientLimited, "client-cpu"));
+        let starved = seconds(1..=10, 1000, 1_000_000)
+            + "thread pid=7 tid=8 comm=ab wall_ns=10e9 cpu_ns=3e9 throttled_ns=6.5e9\n";
+        let verdict = judge(&generator(&starved), None);
+        assert_eq!((verdict.verdict, verdict.reasons[0].code.as_str()), (Word::ClientLimited, "client-starved"));
+    }
+
+    #[test]
+    fn a_load_that_collapses_is_two() {
+        let rows = seconds(1..=3, 5000, 1_000_000) + &seconds(4..=10, 50, 400_000_000);
+        let verdict = judge(&generator(&rows), None);
+        assert_eq!(verdict.phases.len(), 2, "{:?}", verdict.phases);
+        assert!(parse("meta length_ns=1").is_ok_and(|recording| observed(&recording, "ab").is_err()));
+    }
+}

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Stretches of a load in which it went differently: fast for two seconds and slow from then on is no slow service and no
+//! fast one, and a mean over both is neither.
+
+use std::ops::Range;
+
+use crate::run::{Lengths, Second};
+
+/// The shortest stretch, in pieces; whatever is shorter is a bad moment, which percentiles show.
+const SHORTEST: usize = 2;
+/// Pieces that a load is cut into at most: a second each, or more of a long load.
+const PIECES: usize = 120;
+/// By how much a further stretch has to describe the pieces better, in units of what is a difference.
+const WORTH: f64 = 2.0;
+/// By how much the usual response time, and the answers to what was due, differ at least; and the share of failures.
+const SLOWER: f64 = 1.5;
+const FEWER: f64 = 1.25;
+const FAILING: f64 = 0.05;
+
+/// What a piece is like, in units of what is a difference.
+type Trait = [f64; 3];
+
+/// The stretches, in seconds from the start; one if all of it went alike.
+pub(crate) fn stretches(seconds: &[Second]) -> Vec<Range<usize>> {
+    let size = seconds.len().div_ceil(PIECES).max(1);
+    let traits: Vec<Trait> = seconds.chunks(size).map(traits_of).collect();
+    let mut found: Vec<Range<usize>> = Vec::new();
+    for part in best_parts(&traits) {
+        match found.last_mut() {
+            Some(last) if !differ(&traits[last.clone()], &traits[part.clone()]) => last.end = part.end,
+            _ => found.push(part),
+        }
+    }
+    found.into_iter().map(|part| part.start * size..(part.end * size).min(seconds.len())).collect()
+}
+
+fn traits_of(piece: &[Second]) -> Trait {
+    let mut latency = Lengths::default();
+    piece.iter().for_each(|second| latency.add_all(&second.latency));
+    let usual = latency.quantile(0.5).unwrap_or(0.0).max(1e-6);
+    let [due, failed] = [|s: &Second| s.due, |s: &Second| s.failed].map(|of| piece.iter().map(of).sum::<u64>() as f64);
+    let answered = piece.iter().map(|second| second.service.count()).sum::<u64>() as f64;
+    // Of what was due: at low rates the number of answers is chance.
+    let kept = (answered + 1.0) / (due + 1.0);
+    [usual.ln() / SLOWER.ln(), kept.ln() / FEWER.ln(), failed / (answered + failed).max(1.0) / FAILING]
+}
+
+/// The parts in which pieces are most alike, each part worth its being told: the best of all ways, from the start on.
+fn best_parts(traits: &[Trait]) -> Vec<Range<usize>> {
+    // By the end of the last part: what all parts so far cost, and where the last one begins.
+    let mut best = vec![(0.0, 0)];
+    for end in 1..=traits.len() {
+        let starts = (0..=end.saturating_sub(SHORTEST)).filter(|start| *start == 0 || *start >= SHORTEST);
+        let cost =
+            |start: usize| best[start].0 + WORTH + (0..3).map(|nth| spread(&traits[start..end], nth)).sum::<f64>();
+        let cheapest = starts.map(|start| (cost(start), start)).min_by(|a, b| a.0.total_cmp(&b.0));
+        best.push(cheapest.unwrap_or_default());
+    }
+    let (mut parts, mut end) = (Vec::new(), traits.len());
+    while end > 0 {
+        let start = best[end].1;
+        parts.insert(0, start..end);
+        end = start;
+    }
+    parts
+}
+
+/// Whether two parts differ in anything, usually by a unit.
+fn differ(before: &[Trait], after: &[Trait]) -> bool {
+    (0..3).any(|nth| (median(before, nth) - median(after, nth)).abs() >= 1.0)
+}
+
+fn spread(part: &[Trait], nth: usize) -> f64 {
+    let middle = median(part, nth);
+    part.iter().map(|each| (each[nth] - middle).abs()).sum()
+}
+
+fn median(part: &[Trait], nth: usize) -> f64 {
+    let mut values: Vec<f64> = part.iter().map(|each| each[nth]).collect();
+    values.sort_by(f64::total_cmp);
+    values.get(values.len() / 2).copied().unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+
+    fn second(answers: u64, ms: u64, failed: u64) -> Second {
+        let mut second = Second { failed, due: 100, ..Second::default() };
+        (0..answers).for_each(|nth| {
+            second.latency.add(Duration::from_micros(ms * 1000 + nth % 7));
+            second.service.add(Duration::from_micros(ms * 1000));
+        });
+        second
+    }
+
+    #[test]
+    fn what_goes_alike_is_one() {
+        let whole = 0..20;
+        let alike: Vec<Second> = (0..20).map(|nth| second(95 + nth % 10, 10 + nth % 3, 0)).collect();
+        assert_eq!(stretches(&alike), vec![whole.clone()]);
+        assert!(stretches(&[]).is_empty());
+        let mut bad_moment = alike;
+        bad_moment[7] = second(100, 900, 0);
+        assert_eq!(stretches(&bad_moment), vec![whole], "one bad second is no phase");
+    }
+
+    #[test]
+    fn a_service_that_slows_down_loses_answers_or_fails() {
+        let of = |parts: &[(usize, u64, u64, u64)]| {
+            let seconds =
+                parts.iter().flat_map(|(n, answers, ms, failed)| (0..*n).map(|_| second(*answers, *ms, *failed)));
+            stretches(&seconds.collect::<Vec<_>>())
+        };
+        assert_eq!(of(&[(3, 100, 1, 0), (9, 100, 20, 0)]), [0..3, 3..12]);
+        assert_eq!(of(&[(3, 100, 5, 0), (9, 30, 5, 0)]), [0..3, 3..12]);
+        assert_eq!(of(&[(5, 100, 5, 0), (5, 80, 5, 20)]), [0..5, 5..10]);
+        assert_eq!(of(&[(4, 100, 1, 0), (4, 100, 20, 0), (4, 100, 1, 0)]), [0..4, 4..8, 8..12]);
+        assert_eq!(of(&[(600, 100, 1, 0), (3000, 100, 20, 0)]), [0..600, 600..3600]);
+    }
+}

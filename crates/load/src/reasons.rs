@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Why the numbers of a load are not what they seem.
+
+use crate::run::{Failure, Run};
+use crate::verdict::{Percentiles, Phase, Reason, Verdict};
+
+/// The client's own lateness, of what it measures, beyond which it measures itself; shorter ones are never felt.
+const LAG_SHARE: f64 = 0.1;
+const LAG: f64 = 100e-6;
+/// Of a CPU: a client that needs so much of it is at its limit.
+const FULL: f64 = 0.9;
+/// Of what was due: so much without an answer is more than a few bad moments.
+const MISSING: f64 = 0.05;
+/// Of what was sent: failures that change what the rest says.
+const FAILED: f64 = 0.01;
+/// How much longer requests take from when they were due than from when they were sent, if they wait for a connection.
+const QUEUED: f64 = 2.0;
+/// And by how much at least, s.
+const WAITED: f64 = 1e-3;
+
+fn reason(code: &str, sentence: String) -> Vec<Reason> {
+    vec![Reason { code: code.into(), sentence }]
+}
+
+/// Whether it noticed too late that requests were due.
+fn late(verdict: &Verdict, run: &Run) -> Vec<Reason> {
+    let client = &verdict.client;
+    let measured = verdict.corrected.p99.or(verdict.corrected.p90).or(verdict.corrected.p50);
+    let (share, lag) = match (client.lag.p99, client.lag.p90) {
+        (Some(lag), _) => ("one request in a hundred", lag),
+        (None, lag) => ("one request in ten", lag.unwrap_or_default()),
+    };
+    if let Some(measured) = measured.filter(|measured| lag > LAG && lag > LAG_SHARE * measured) {
+        let starved = if client.waited_for_cpu > LAG_SHARE {
+            format!(": it waited for a CPU in {:.0} % of the time", client.waited_for_cpu * 100.0)
+        } else {
+            String::new()
+        };
+        let sentence =
+            format!("{} noticed {share} {} too late, and answers took {}{starved}", run.who, time(lag), time(measured));
+        return reason("late", sentence);
+    }
+    Vec::new()
+}
+
+/// Why the client could not do what it should.
+pub(crate) fn client_limits(verdict: &Verdict, run: &Run) -> Vec<Reason> {
+    let mut reasons = Vec::new();
+    let client = &verdict.client;
+    reasons.extend(late(verdict, run));
+    if client.cpus > FULL {
+        let sentence = format!("{} computed for {:.0} % of the time in one thread", run.who, client.cpus * 100.0);
+        reasons.extend(reason("client-cpu", sentence));
+    } else if client.cpus + client.waited_for_cpu > FULL && client.waited_for_cpu > LAG_SHARE {
+        let sentence = format!(
+            "{} wanted a CPU for {:.0} % of the time in one thread, and did not get one for {:.0} %",
+            run.who,
+            (client.cpus + client.waited_for_cpu) * 100.0,
+            client.waited_for_cpu * 100.0
+        );
+        reasons.extend(reason("client-starved", sentence));
+    }
+    for (failure, what) in [(Failure::NoPort, "local port"), (Failure::NoDescriptor, "file descriptor")] {
+        let count = run.failures.get(&failure).copied().unwrap_or_default();
+        if count as f64 > FAILED * run.sent as f64 {
+            let code = if failure == Failure::NoPort { "no-port" } else { "no-descriptor" };
+            let remedy = match failure {
+                Failure::NoPort => {
+                    "; --source-addresses takes more addresses, without --new-connections fewer are needed"
+                }
+                _ => "",
+            };
+            reasons.extend(reason(code, format!("{count} requests found no {what}{remedy}")));
+        }
+    }
+    reasons
+}
+
+/// Whether there is too little to say anything.
+pub(crate) fn too_few(verdict: &Verdict) -> Vec<Reason> {
+    if verdict.corrected.p99.is_some() {
+        return Vec::new();
+    }
+    let counted = verdict.answered;
+    let more = match verdict.rate {
+        rate if rate > 0.0 => format!(", which is --for {:.0}s at this rate", (1000.0 / rate).ceil()),
+        _ => String::new(),
+    };
+    reason("few-answers", format!("{counted} answers; a p99 needs 1,000{more}"))
+}
+
+/// What the numbers seem to say and do not.
+pub(crate) fn misleads(verdict: &Verdict, run: &Run) -> Vec<Reason> {
+    let mut reasons = Vec::new();
+    let failed = run.failed() as f64 / run.due.max(1) as f64;
+    if failed > FAILED {
+        let worst = run.failures.iter().max_by_key(|entry| entry.1).map_or("", |entry| words(*entry.0));
+        let sentence =
+            format!("{:.1} % of requests failed, most of them {worst}; they are in no percentile", failed * 100.0);
+        reasons.extend(reason("errors", sentence));
+    }
+    let kept = verdict.rate * verdict.length / run.due.max(1) as f64;
+    let waited = match (verdict.corrected.p50, verdict.seconds.p50) {
+        (Some(due), Some(sent)) => due > QUEUED * sent && due - sent > WAITED,
+        _ => false,
+    };
+    if let Some(planned) = verdict.planned.filter(|_| kept < 1.0 - MISSING && failed < MISSING) {
+        let sentence = format!(
+            "{} of {planned:.0} requests a second were answered: the rest queues up for as long as the load lasts, so that \
+             response times are as long as it is",
+            rounded(verdict.rate)
+        );
+        reasons.extend(reason("over-capacity", sentence));
+    } else if verdict.planned.is_some() && waited {
+        let sentence = format!(
+            "half of the requests waited for one of the {} connections to be free; --connections gives more",
+            run.pool
+        );
+        reasons.extend(reason("connections", sentence));
+    }
+    if verdict.phases.len() > 1 && !verdict.phases.iter().any(|phase| phase.is_warm_up) {
+        reasons.extend(reason("phases", in_phases(&verdict.phases)));
+    }
+    reasons
+}
+
+/// What is to be known, without being wrong.
+pub(crate) fn remarks(verdict: &Verdict, run: &Run) -> Vec<Reason> {
+    let mut remarks = Vec::new();
+    if let Some(warm) = verdict.phases.iter().find(|phase| phase.is_warm_up) {
+        let sentence = format!("the first {} s were different and are left out as a warm-up", warm.to);
+        remarks.extend(reason("warm-up", sentence));
+    }
+    if run.is_closed {
+        let sentence = "each connection waited for its answer before it asked again: this finds a limit; clients who come by \
+                        themselves wait longer, which --rate shows";
+        remarks.extend(reason("closed-loop", sentence.into()));
+    }
+    let both = |name, of: fn(&Percentiles) -> Option<f64>| Some((name, of(&verdict.seconds)?, of(&verdict.corrected)?));
+    let percentiles = [both("p99", |it| it.p99), both("p90", |it| it.p90)].into_iter().flatten();
+    let mut omitted = percentiles.filter(|(_, sent, due)| *due > QUEUED * sent && due - sent > WAITED);
+    if let Some((name, sent, due)) = omitted.next() {
+        let sentence =
+            format!("who counts from when a request was sent gets a {name} of {} instead of {}", time(sent), time(due));
+        remarks.extend(reason("coordinated-omission", sentence));
+    }
+    if run.is_sampled() {
+        let sentence = format!(
+            "there were so many requests that they were followed for {:.1} of {:.1} s; counts are of that time",
+            run.seen.as_secs_f64(),
+            run.length.as_secs_f64()
+        );
+        remarks.extend(reason("sampled", sentence));
+    }
+    if run.ended_early {
+        remarks.extend(reason("ended-early", format!("it was ended after {:.1} s", verdict.length)));
+    }
+    remarks
+}
+
+fn in_phases(phases: &[Phase]) -> String {
+    let one = |phase: &Phase| {
+        let usual = phase.corrected.p50.map_or("no answers".into(), |p50| format!("p50 {}", time(p50)));
+        format!("{} to {} s: {}/s, {usual}", phase.from, phase.to, rounded(phase.rate))
+    };
+    let all: Vec<String> = phases.iter().map(one).collect();
+    format!("it did not go alike all the time ({}); a percentile over both is neither", all.join("; "))
+}
+
+/// A failure in words.
+pub fn words(failure: Failure) -> &'static str {
+    match failure {
+        Failure::Refused => "connections refused",
+        Failure::Reset => "connections reset",
+        Failure::Closed => "connections closed before the answer was whole",
+        Failure::Timeout => "without an answer in time",
+        Failure::NoPort => "without a local port",
+        Failure::NoDescriptor => "without a file descriptor",
+        Failure::Garbage => "answers that were none",
+        Failure::Unreachable => "unreachable",
+        Failure::Status => "answers of 400 and more",
+        Failure::Other => "other errors",
+    }
+}
+
+fn rounded(rate: f64) -> String {
+    if rate < 10.0 { format!("{rate:.1}") } else { format!("{rate:.0}") }
+}
+
+/// A length of time, in the unit that fits it.
+pub fn time(seconds: f64) -> String {
+    match seconds {
+        s if s < 999.5e-6 => format!("{:.0} us", s * 1e6),
+        s if s < 9.95e-3 => format!("{:.2} ms", s * 1e3),
+        s if s < 0.9995 => format!("{:.0} ms", s * 1e3),
+        s => format!("{s:.2} s"),
+    }
+}

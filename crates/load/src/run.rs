@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: Apache-2.0
+//! What came of a load: every answer in a histogram, every failure by its kind, second by second.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use hdrhistogram::Histogram;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::plan::{Plan, Rate};
+
+/// The longest length that is told from longer ones.
+const LONGEST_NS: u64 = 3_600_000_000_000;
+/// The shortest lengths that are told from each other.
+const SHORTEST_NS: u64 = 1000;
+
+/// Lengths of time, each right to one in a hundred and at least to 1 us. They grow with the longest, so that those of a
+/// second take some 10 kB.
+#[derive(Clone, Debug)]
+pub struct Lengths(Histogram<u64>);
+
+impl Default for Lengths {
+    #[allow(clippy::expect_used, reason = "the bounds are constants, which the library accepts or not in every run")]
+    fn default() -> Self {
+        let mut lengths = Histogram::new_with_bounds(SHORTEST_NS, 2 * SHORTEST_NS, 2).expect("bounds of lengths");
+        lengths.auto(true);
+        Self(lengths)
+    }
+}
+
+impl Lengths {
+    /// Adds one.
+    pub fn add(&mut self, length: Duration) {
+        let ns = u64::try_from(length.as_nanos()).unwrap_or(LONGEST_NS).min(LONGEST_NS);
+        // It grows with what it is given.
+        let _ = self.0.record(ns);
+    }
+
+    /// Adds so many of one length.
+    pub fn add_many(&mut self, length: Duration, count: u64) {
+        let ns = u64::try_from(length.as_nanos()).unwrap_or(LONGEST_NS).min(LONGEST_NS);
+        let _ = self.0.record_n(ns, count); // as above
+    }
+
+    /// Adds those of another.
+    pub fn add_all(&mut self, other: &Self) {
+        // It grows with what is added, so that nothing can be out of its range.
+        let _ = self.0.add(&other.0);
+    }
+
+    /// How many.
+    pub fn count(&self) -> u64 {
+        self.0.len()
+    }
+
+    /// The length under which a share of them lies, s; none where there are none.
+    pub fn quantile(&self, share: f64) -> Option<f64> {
+        (!self.0.is_empty()).then(|| self.0.value_at_quantile(share) as f64 / 1e9)
+    }
+
+    /// How many are longer.
+    pub fn longer_than(&self, limit: Duration) -> u64 {
+        let limit = u64::try_from(limit.as_nanos()).unwrap_or(LONGEST_NS);
+        self.count() - self.0.count_between(0, limit)
+    }
+
+    /// Lengths in s and the share of all that are no longer, as a curve of at most some hundred points.
+    pub fn curve(&self) -> Vec<(f64, f64)> {
+        let points = self.0.iter_quantiles(5);
+        points.map(|point| (point.value_iterated_to() as f64 / 1e9, point.quantile_iterated_to())).collect()
+    }
+}
+
+/// Why a request has no answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Failure {
+    /// The connection was refused.
+    Refused,
+    /// The other end reset the connection.
+    Reset,
+    /// It closed the connection before the answer was whole.
+    Closed,
+    /// No answer, or no connection, within the timeout.
+    Timeout,
+    /// No local port was left for the connection.
+    NoPort,
+    /// No file descriptor was left.
+    NoDescriptor,
+    /// What came was no reply.
+    Garbage,
+    /// The network or the host cannot be reached.
+    Unreachable,
+    /// The answer says that it is none: an HTTP status of 400 and more.
+    Status,
+    /// Another error of the system.
+    Other,
+}
+
+/// One second of a load.
+#[derive(Clone, Debug, Default)]
+pub struct Second {
+    /// Requests that were due.
+    pub due: u64,
+    /// Requests that were sent.
+    pub sent: u64,
+    /// Answers: from the moment at which a request was due until its answer was whole.
+    pub latency: Lengths,
+    /// The same from the moment at which it was sent.
+    pub service: Lengths,
+    /// Requests without one.
+    pub failed: u64,
+}
+
+/// What came of a load.
+#[derive(Clone, Debug, Default)]
+pub struct Run {
+    /// Who loaded: this program, or a generator by its name.
+    pub who: String,
+    /// Requests a second that were planned; none = they were sent as answers came, or somebody else's plan is not known.
+    pub planned: Option<f64>,
+    /// Connections that there could be at most; 0 = not known.
+    pub pool: usize,
+    /// From the moment at which a request was due until this program noticed: its own fault alone.
+    pub lag: Lengths,
+    /// Answers that say that they are none, from when they were due; never among the others.
+    pub refusals: Lengths,
+    /// Failures.
+    pub failures: BTreeMap<Failure, u64>,
+    /// Replies by HTTP status.
+    pub statuses: BTreeMap<u16, u64>,
+    /// Requests that were due, and those that were sent.
+    pub due: u64,
+    /// Sent.
+    pub sent: u64,
+    /// Connections that were opened.
+    pub connections: u64,
+    /// Connections that the other end closed between two requests.
+    pub closed_idle: u64,
+    /// Answers that came while requests were still sent.
+    pub in_time: u64,
+    /// Bytes of replies.
+    pub bytes: u64,
+    /// The shortest and the longest reply, bytes.
+    pub sizes: Option<(u64, u64)>,
+    /// Second by second, by when requests were due.
+    pub seconds: Vec<Second>,
+    /// How long requests were sent.
+    pub length: Duration,
+    /// For how long of that requests were counted.
+    pub seen: Duration,
+    /// CPU time of this program's loop; of a generator its busiest thread's.
+    pub cpu: Duration,
+    /// How long the loop waited for a CPU.
+    pub waited_for_cpu: Duration,
+    /// Whether it was a closed loop.
+    pub is_closed: bool,
+    /// Whether somebody ended it early.
+    pub ended_early: bool,
+}
+
+impl Run {
+    /// Nothing yet, of a plan.
+    pub(crate) fn of(plan: &Plan) -> Self {
+        let planned = match plan.rate {
+            Rate::PerSecond(rate) => Some(rate),
+            Rate::Max => None,
+        };
+        let who = "this program".into();
+        Self { who, planned, pool: plan.connections, is_closed: planned.is_none(), ..Self::default() }
+    }
+
+    /// Answers that are ones.
+    pub fn answered(&self) -> u64 {
+        // Not by `latency`: there a wait may stand for those who were not let ask.
+        self.seconds.iter().map(|second| second.service.count()).sum()
+    }
+
+    /// Whether requests were counted for a part of the time only.
+    pub(crate) fn is_sampled(&self) -> bool {
+        self.seen < self.length.mul_f64(0.95)
+    }
+
+    /// Requests without.
+    pub fn failed(&self) -> u64 {
+        self.failures.values().sum()
+    }
+
+    /// Answers a second, while requests were sent.
+    pub fn rate(&self) -> f64 {
+        self.in_time as f64 / self.seen.as_secs_f64().max(1e-9)
+    }
+
+    /// Adds an answer; `in_time` = it came while requests were still sent.
+    pub(crate) fn add_answer(&mut self, due: Duration, times: (Duration, Duration), bytes: u64, in_time: bool) {
+        let (latency, service) = times;
+        let second = self.second(due);
+        second.latency.add(latency);
+        second.service.add(service);
+        self.in_time += u64::from(in_time);
+        self.bytes += bytes;
+        let (least, most) = self.sizes.unwrap_or((bytes, bytes));
+        self.sizes = Some((least.min(bytes), most.max(bytes)));
+    }
+
+    pub(crate) fn second(&mut self, due: Duration) -> &mut Second {
+        let at = due.as_secs() as usize;
+        if self.seconds.len() <= at {
+            self.seconds.resize_with(at + 1, Second::default);
+        }
+        &mut self.seconds[at]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lengths() {
+        let mut lengths = Lengths::default();
+        assert_eq!(lengths.quantile(0.5), None);
+        (1..=1000).for_each(|ms| lengths.add(Duration::from_millis(ms)));
+        let p99 = lengths.quantile(0.99).unwrap();
+        assert!((0.98..1.0).contains(&p99), "{p99}");
+        let longer = lengths.longer_than(Duration::from_millis(900));
+        assert!((90..=110).contains(&longer), "{longer}");
+        let curve = lengths.curve();
+        assert!(curve.is_sorted_by_key(|point| point.1) && curve.len() < 200, "{}", curve.len());
+        lengths.add(Duration::MAX);
+        assert_eq!(lengths.count(), 1001);
+    }
+}

@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The generator against servers that do what servers do on bad days.
+
+#![allow(clippy::unwrap_used)]
+
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use load::{Failure, Plan, Rate, Request, Run, Spread, Verdict, Word, judge};
+
+/// A server that does `each` with a connection; its port.
+fn server(each: impl Fn(TcpStream) + Send + Sync + Clone + 'static) -> u16 {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    thread::spawn(move || {
+        for stream in listener.incoming().flatten() {
+            let each = each.clone();
+            thread::spawn(move || each(stream));
+        }
+    });
+    port
+}
+
+/// Answers each request by `answer`, until the client is gone.
+fn answering(answer: impl Fn() -> &'static str + Send + Sync + Clone + 'static) -> u16 {
+    server(move |mut stream| {
+        let mut buffer = [0; 4096];
+        while let Ok(got) = stream.read(&mut buffer) {
+            if got == 0 || stream.write_all(answer().as_bytes()).is_err() {
+                return;
+            }
+        }
+    })
+}
+
+const OK: &str = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
+
+fn plan(port: u16, rate: Rate, seconds: f64) -> Plan {
+    let to: load::Address = format!("http://127.0.0.1:{port}/").parse().unwrap();
+    Plan {
+        request: Request::http(&to, "GET", &[], b"", false),
+        to,
+        rate,
+        spread: Spread::Uniform,
+        length: Duration::from_secs_f64(seconds),
+        connections: 32,
+        new_connections: false,
+        sources: Vec::new(),
+        timeout: Duration::from_secs(10),
+    }
+}
+
+fn run(plan: &Plan) -> (Run, Verdict) {
+    let run = load::run(plan, &|| false, &mut |_, _| {}).unwrap();
+    let verdict = judge(&run, None);
+    (run, verdict)
+}
+
+#[test]
+fn every_request_of_the_plan_is_sent_and_answered_once() {
+    let port = answering(|| OK);
+    let kept = plan(port, Rate::PerSecond(500.0), 2.0);
+    let own = Plan { new_connections: true, request: Request::http(&kept.to, "GET", &[], b"", true), ..kept.clone() };
+    for (plan, connections) in [(kept, 32..=32), (own, 999..=1000)] {
+        let (run, verdict) = run(&plan);
+        assert!((999..=1000).contains(&run.due), "{}", run.due);
+        assert_eq!((run.sent, run.answered(), run.failed()), (run.due, run.due, 0), "{:?}", run.failures);
+        assert!(connections.contains(&run.connections), "{}", run.connections);
+        assert_eq!(verdict.statuses.get(&200), Some(&run.due));
+        assert!(verdict.seconds.p99.is_none(), "999 answers are too few for it");
+        assert_eq!(verdict.sizes, Some((OK.len() as u64, OK.len() as u64)));
+    }
+}
+
+#[test]
+fn a_closed_loop_sends_when_answers_come() {
+    let (run, verdict) = run(&plan(answering(|| OK), Rate::Max, 1.0));
+    assert!(run.answered() > 1000 && verdict.planned.is_none(), "{}", run.answered());
+    assert!(verdict.reasons.iter().any(|reason| reason.code == "closed-loop"));
+    assert_eq!(run.lag.count(), 0);
+}
+
+#[test]
+fn who_waits_through_a_freeze_is_counted() {
+    for new_connections in [false, true] {
+        let start = Instant::now();
+        let frozen = Duration::from_millis(1000)..Duration::from_millis(2000);
+        let port = answering(move || {
+            let now = start.elapsed();
+            if frozen.contains(&now) {
+                thread::sleep(frozen.end - now);
+            }
+            OK
+        });
+        let (run, verdict) = run(&Plan { new_connections, ..plan(port, Rate::PerSecond(400.0), 3.0) });
+        // Those due in the freeze wait until it ends; those due in its last tenth less than that.
+        let long = Duration::from_millis(100);
+        let waited = run.seconds.iter().map(|second| second.latency.longer_than(long)).sum::<u64>();
+        assert!((300..=460).contains(&waited), "{waited} waited, of some 360");
+        let sent = run.seconds.iter().map(|second| second.service.longer_than(long)).sum::<u64>();
+        assert!(sent <= 32, "{sent}: only one for each connection was sent then");
+        assert!(verdict.reasons.iter().any(|reason| reason.code == "coordinated-omission"), "{:?}", verdict.reasons);
+    }
+}
+
+#[test]
+fn a_refusal_is_no_quick_answer() {
+    let port = answering(|| "HTTP/1.1 503 Busy\r\nContent-Length: 0\r\n\r\n");
+    let (run, verdict) = run(&plan(port, Rate::PerSecond(300.0), 1.0));
+    assert_eq!((run.answered(), run.failures.get(&Failure::Status)), (0, Some(&run.due)));
+    assert_eq!((verdict.corrected.p50, verdict.verdict), (None, Word::NotEnoughData));
+    assert!(verdict.refusals.p50.is_some() && verdict.reasons.iter().any(|reason| reason.code == "errors"));
+}
+
+#[test]
+fn connections_that_a_service_closes_are_opened_anew() {
+    let port = answering(|| "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 0\r\n\r\n");
+    let (run, _) = run(&plan(port, Rate::PerSecond(300.0), 1.0));
+    assert_eq!((run.answered(), run.failed()), (run.due, 0), "{:?}", run.failures);
+    // Without saying so: the next request crosses the end of the connection, and is sent again.
+    let port = server(|mut stream| {
+        let _ = stream.read(&mut [0; 4096]).and_then(|_| stream.write_all(OK.as_bytes()));
+    });
+    let (run, _) = self::run(&plan(port, Rate::PerSecond(300.0), 1.0));
+    assert_eq!((run.answered(), run.failed()), (run.due, 0), "{:?}", run.failures);
+}
+
+#[test]
+fn what_is_no_answer_is_counted_by_its_kind() {
+    let half = server(|mut stream| {
+        let _ = stream
+            .read(&mut [0; 4096])
+            .and_then(|_| stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nab"));
+    });
+    let mute = server(|mut stream| drop(stream.read_to_end(&mut Vec::new())));
+    let garbage = answering(|| "SSH-2.0-OpenSSH_9.2\r\n\r\n");
+    for (port, failure) in [(half, "closed without an answer"), (mute, "no answer within"), (garbage, "no HTTP/1.1")] {
+        let plan = Plan { timeout: Duration::from_millis(300), ..plan(port, Rate::PerSecond(100.0), 0.5) };
+        let error = load::run(&plan, &|| false, &mut |_, _| {}).unwrap_err().to_string();
+        assert!(error.contains(failure), "{error}");
+    }
+}
+
+#[test]
+fn nobody_there() {
+    let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let begun = Instant::now();
+    let error = load::run(&plan(port, Rate::PerSecond(1000.0), 60.0), &|| false, &mut |_, _| {}).unwrap_err();
+    assert!(error.to_string().contains("nobody listens there"), "{error}");
+    assert!(begun.elapsed() < Duration::from_secs(30), "it does not go on for a minute");
+    let lost = Plan { to: "http://no-such-host.invalid/".parse().unwrap(), ..plan(1, Rate::Max, 1.0) };
+    let error = load::run(&lost, &|| false, &mut |_, _| {}).unwrap_err().to_string();
+    assert!(error.contains("is not known here"), "{error}");
+}
+
+#[test]
+fn more_than_the_service_can_do_is_told() {
+    // One at a time, 2 ms each: 500 a second at most.
+    let one = std::sync::Arc::new(std::sync::Mutex::new(()));
+    let port = answering(move || {
+        let _turn = one.lock().unwrap();
+        thread::sleep(Duration::from_millis(2));
+        OK
+    });
+    let plan = plan(port, Rate::PerSecond(1500.0), 2.0);
+    let (run, verdict) = run(&plan);
+    assert!(verdict.rate < 520.0, "{}", verdict.rate);
+    assert!(verdict.verdict == Word::Misleading, "{:?}", verdict.reasons);
+    assert!(verdict.reasons.iter().any(|reason| reason.code == "over-capacity"), "{:?}", verdict.reasons);
+    assert_eq!(run.answered() + run.failed(), run.due, "none is forgotten");
+}
+
+#[test]
+fn messages_of_plain_bytes_in_several_writes() {
+    let port = server(|mut stream| {
+        let mut message = [0; 100];
+        while stream.read_exact(&mut message).is_ok() && stream.write_all(b"1234567").is_ok() {}
+    });
+    let to: load::Address = format!("tcp://127.0.0.1:{port}").parse().unwrap();
+    let request = Request::tcp(&[20, 80], Duration::from_millis(5), 7);
+    let plan = Plan { to, request, ..plan(port, Rate::PerSecond(200.0), 1.0) };
+    let (run, _) = run(&plan);
+    assert_eq!((run.answered(), run.failed()), (run.due, 0), "{:?}", run.failures);
+    let quick =
+        run.answered() - run.seconds.iter().map(|s| s.service.longer_than(Duration::from_millis(5))).sum::<u64>();
+    assert_eq!(quick, 0, "the pause before the second write is part of each");
+}
+
+#[test]
+fn a_load_can_be_ended_early() {
+    let start = Instant::now();
+    let plan = plan(answering(|| OK), Rate::PerSecond(200.0), 60.0);
+    let run = load::run(&plan, &|| start.elapsed() > Duration::from_millis(700), &mut |_, _| {}).unwrap();
+    assert!(run.ended_early && run.length < Duration::from_secs(30) && run.answered() > 50, "{:?}", run.length);
+}

@@ -1,0 +1,324 @@
+// SPDX-License-Identifier: Apache-2.0
+//! What `wakewalk load` says: the verdict on the numbers before the numbers.
+
+use std::io::{self, Write};
+
+use load::{Meanwhile, Percentiles, Phase, Step, Sweep, Verdict, Word, time, words};
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use crate::formats::terminal;
+use crate::numbers;
+use crate::section::{Block, Column, Section, Terminal, Tone};
+
+/// Version of the contract of `load`.
+const SCHEMA: u32 = 1;
+
+/// What `wakewalk load --json` prints.
+#[derive(Serialize, JsonSchema)]
+pub struct Answer {
+    /// Version of this contract.
+    schema: u32,
+    /// Always `load`.
+    kind: &'static str,
+    /// Name and version of the program.
+    tool: String,
+    /// Whom it loaded, or the command that loaded.
+    load: String,
+    /// The verdict and its numbers.
+    #[serde(flatten)]
+    verdict: Verdict,
+    /// What the service did meanwhile; none = it was not diagnosed.
+    service: Option<Meanwhile>,
+}
+
+/// What `wakewalk load --sweep --json` prints.
+#[derive(Serialize, JsonSchema)]
+pub struct SweepAnswer {
+    /// Version of this contract.
+    schema: u32,
+    /// Always `sweep`.
+    kind: &'static str,
+    /// Name and version of the program.
+    tool: String,
+    /// Whom it loaded.
+    load: String,
+    /// Its loads and what they say.
+    #[serde(flatten)]
+    sweep: Sweep,
+}
+
+impl Answer {
+    /// Of one load.
+    pub fn new(tool: &str, load: String, verdict: Verdict, service: Option<Meanwhile>) -> Self {
+        Self { schema: SCHEMA, kind: "load", tool: tool.into(), load, verdict, service }
+    }
+}
+
+impl SweepAnswer {
+    /// Of one load after another.
+    pub fn new(tool: &str, load: String, sweep: Sweep) -> Self {
+        Self { schema: SCHEMA, kind: "sweep", tool: tool.into(), load, sweep }
+    }
+}
+
+/// Draws the verdict on one load, no line wider than `width` columns.
+///
+/// # Errors
+/// When `out` cannot be written.
+pub fn draw(answer: &Answer, width: usize, out: &mut dyn Write) -> io::Result<()> {
+    let verdict = &answer.verdict;
+    let mut sections = vec![headline(&answer.load, verdict), response_times(verdict)];
+    sections.extend(failures(verdict));
+    sections.extend(phases(&verdict.phases));
+    sections.push(client(verdict));
+    sections.extend(answer.service.as_ref().map(service));
+    terminal::sections(&sections, width, &mut &mut *out)
+}
+
+/// Draws a sweep, no line wider than `width` columns.
+///
+/// # Errors
+/// When `out` cannot be written.
+pub fn draw_sweep(answer: &SweepAnswer, width: usize, out: &mut dyn Write) -> io::Result<()> {
+    let sweep = &answer.sweep;
+    let (text, tone) = match sweep.knee {
+        Some(knee) => {
+            let text = format!(
+                "{:.0} requests a second are answered, {:.0} are not: the limit lies between.",
+                knee.sustained, knee.not_sustained
+            );
+            (text, Tone::Good)
+        }
+        None => ("The limit was not found.".into(), Tone::Warn),
+    };
+    let mut blocks = vec![Block::Text { text, tone }];
+    if !sweep.findings.is_empty() {
+        blocks.push(Block::List { items: sweep.findings.iter().map(|finding| finding.sentence.clone()).collect() });
+    }
+    let mut steps: Vec<&Step> = sweep.steps.iter().collect();
+    steps.sort_by(|a, b| a.rate.total_cmp(&b.rate));
+    let is_diagnosed = steps.iter().any(|step| step.service.is_some());
+    let mut columns: Vec<Column> = ["asked/s", "answered/s", "p50", "p90", "p99", "failed"].map(Column::right).into();
+    if is_diagnosed {
+        columns.extend([Column::right("CPUs"), Column::left("the service")]);
+    }
+    columns.push(Column::left(""));
+    let step = |step: &Step| row_of_step(step, is_diagnosed);
+    let table = Block::Table { title: String::new(), columns, rows: steps.into_iter().map(step).collect() };
+    let legend = "From when requests were due; - where there are too few answers for a percentile.";
+    let sections = [
+        section("sweep", format!("Sweep of {}", answer.load), blocks),
+        section("loads", "Loads".into(), vec![table, dim(legend)]),
+    ];
+    terminal::sections(&sections, width, &mut &mut *out)
+}
+
+fn row_of_step(step: &Step, is_diagnosed: bool) -> Vec<String> {
+    let verdict = &step.verdict;
+    let failed: u64 = verdict.errors.values().sum();
+    let note = match (verdict.verdict, step.sustained) {
+        (Word::ClientLimited, _) => "client-limited",
+        (_, false) => "over the limit",
+        (Word::Misleading, true) => "misleading",
+        _ => "",
+    };
+    let [p50, p90, p99] = [verdict.corrected.p50, verdict.corrected.p90, verdict.corrected.p99].map(percentile);
+    let mut cells = vec![rate(step.rate), rate(verdict.rate), p50, p90, p99, failed.to_string()];
+    match &step.service {
+        Some(service) => cells.extend([format!("{:.2}", service.cpus), service.verdict.clone()]),
+        None if is_diagnosed => cells.extend([String::new(), String::new()]),
+        None => {}
+    }
+    cells.push(note.into());
+    cells
+}
+
+fn section(id: &'static str, title: String, blocks: Vec<Block>) -> Section {
+    Section::new(id, title, blocks, Terminal::All)
+}
+
+fn dim(text: &str) -> Block {
+    Block::Text { text: text.into(), tone: Tone::Dim }
+}
+
+fn headline(load: &str, verdict: &Verdict) -> Section {
+    let (word, tone) = match verdict.verdict {
+        Word::Valid => ("valid: these numbers are the service's.", Tone::Good),
+        Word::ClientLimited => ("client-limited: these numbers are the generator's, not the service's.", Tone::Bad),
+        Word::Misleading => {
+            ("misleading: these numbers are true, and say something else than they seem to.", Tone::Warn)
+        }
+        Word::NotEnoughData => ("not enough data: too few answers to say how long they take.", Tone::Warn),
+    };
+    let asked = verdict.planned.map_or(String::new(), |planned| format!("{}/s asked, ", rate(planned)));
+    let numbers = format!(
+        "{asked}{}/s answered for {}; {} of {} requests.",
+        rate(verdict.rate),
+        numbers::seconds(verdict.length),
+        verdict.answered,
+        verdict.due
+    );
+    let mut blocks = vec![Block::Text { text: word.into(), tone }, Block::Text { text: numbers, tone: Tone::Plain }];
+    if !verdict.reasons.is_empty() {
+        blocks.push(Block::List { items: verdict.reasons.iter().map(|reason| reason.sentence.clone()).collect() });
+    }
+    section("verdict", format!("Load: {load}"), blocks)
+}
+
+fn response_times(verdict: &Verdict) -> Section {
+    let row = |name: &str, of: &Percentiles| {
+        let cells = [of.p50, of.p90, of.p99, of.p999, of.longest].map(percentile);
+        [vec![name.to_string()], cells.to_vec()].concat()
+    };
+    let mut rows =
+        vec![row("from when it was due", &verdict.corrected), row("from when it was sent", &verdict.seconds)];
+    if verdict.refusals.longest.is_some() {
+        rows.push(row("answers of 400 and more", &verdict.refusals));
+    }
+    let heads = ["p50", "p90", "p99", "p99.9", "longest"].map(Column::right);
+    let columns = [Column::left("until the answer was whole")].into_iter().chain(heads).collect();
+    let mut blocks = vec![Block::Table { title: String::new(), columns, rows }];
+    if let Some(slo) = verdict.slo {
+        let text = format!(
+            "{} of the requests took longer than {} or have no answer.",
+            numbers::share(slo.broken),
+            time(slo.seconds)
+        );
+        blocks.push(Block::Text { text, tone: if slo.broken > 0.01 { Tone::Bad } else { Tone::Good } });
+    }
+    if verdict.verdict == Word::ClientLimited {
+        blocks.push(dim("Slow answers are not shown: what the generator itself adds is largest there."));
+    }
+    section("times", "Response times".into(), blocks)
+}
+
+fn failures(verdict: &Verdict) -> Option<Section> {
+    if verdict.errors.is_empty() {
+        return None;
+    }
+    let mut rows: Vec<Vec<String>> =
+        verdict.errors.iter().map(|(failure, count)| vec![words(*failure).into(), count.to_string()]).collect();
+    let refused = verdict.statuses.iter().filter(|entry| *entry.0 >= 400);
+    rows.extend(refused.map(|(status, count)| vec![format!("  status {status}"), count.to_string()]));
+    let columns = vec![Column::left("requests that failed"), Column::right("count")];
+    Some(section("failures", "Failures".into(), vec![Block::Table { title: String::new(), columns, rows }]))
+}
+
+fn phases(phases: &[Phase]) -> Option<Section> {
+    if phases.len() < 2 {
+        return None;
+    }
+    let row = |phase: &Phase| {
+        let note = if phase.is_warm_up { "warm-up, left out" } else { "" };
+        let span = format!("{} to {} s", phase.from, phase.to);
+        let [p50, p99] = [phase.corrected.p50, phase.corrected.p99].map(percentile);
+        vec![span, rate(phase.rate), phase.failed.to_string(), p50, p99, note.into()]
+    };
+    let heads = ["answered/s", "failed", "p50", "p99"].map(Column::right);
+    let columns = [Column::left("phase")].into_iter().chain(heads).chain([Column::left("")]).collect();
+    let table = Block::Table { title: String::new(), columns, rows: phases.iter().map(row).collect() };
+    Some(section("phases", "It did not go alike all the time".into(), vec![table]))
+}
+
+fn client(verdict: &Verdict) -> Section {
+    let client = &verdict.client;
+    let late = client
+        .lag
+        .p99
+        .or(client.lag.p50)
+        .map_or(String::new(), |lag| format!("one request in a hundred was noticed {} late or more; ", time(lag)));
+    let text = format!(
+        "{late}{:.2} CPUs, {} for each request, {} of the time waiting for one{}.",
+        client.cpus,
+        time(client.cpu_per_request),
+        numbers::share(client.waited_for_cpu),
+        if verdict.connections > 0 { format!("; {} connections", verdict.connections) } else { String::new() }
+    );
+    section("client", "The generator".into(), vec![Block::Text { text, tone: Tone::Plain }])
+}
+
+fn service(service: &Meanwhile) -> Section {
+    let headline = format!("{}: {}", service.verdict, service.headline);
+    let mut texts = vec![headline, format!("It used {:.2} CPUs.", service.cpus)];
+    if !service.advice.is_empty() {
+        texts.insert(1, service.advice.clone());
+    }
+    let blocks = texts.into_iter().map(|text| Block::Text { text, tone: Tone::Plain }).collect();
+    section("service", "The service meanwhile".into(), blocks)
+}
+
+fn percentile(seconds: Option<f64>) -> String {
+    seconds.map_or("-".into(), time)
+}
+
+fn rate(rate: f64) -> String {
+    if rate < 10.0 { format!("{rate:.1}") } else { format!("{rate:.0}") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use load::{Failure, Run, Tried, judge, sweep};
+    use std::time::Duration;
+
+    fn run() -> Run {
+        let mut run = Run { who: "this program".into(), planned: Some(100.0), pool: 4, ..Run::default() };
+        (run.due, run.sent, run.length, run.seen) = (2000, 2000, Duration::from_secs(20), Duration::from_secs(20));
+        run.in_time = 2000;
+        for second in 0..20 {
+            let mut each = load::Second { due: 100, sent: 100, ..load::Second::default() };
+            (0..100).for_each(|nth| each.latency.add(Duration::from_micros(if second < 8 { 900 } else { 9000 } + nth)));
+            (0..100).for_each(|nth| each.service.add(Duration::from_micros(800 + nth)));
+            run.seconds.push(each);
+        }
+        run
+    }
+
+    fn drawn(verdict: Verdict) -> String {
+        let service =
+            Meanwhile { verdict: "busy-poll".into(), headline: "it polls".into(), advice: "wait".into(), cpus: 1.5 };
+        let mut out = Vec::new();
+        draw(&Answer::new("wakewalk", "http://h/".into(), verdict, Some(service)), 80, &mut out).unwrap();
+        String::from_utf8(out).unwrap()
+    }
+
+    #[test]
+    fn the_verdict_comes_first_and_phases_are_shown() {
+        let text = drawn(judge(&run(), Some(Duration::from_millis(5))));
+        assert!(text.find("misleading").unwrap() < text.find("Response times").unwrap(), "{text}");
+        for part in ["8 to 20 s", "60.0 %", "busy-poll: it polls", "1.50 CPUs", "It did not go alike"] {
+            assert!(text.contains(part), "`{part}` is missing: {text}");
+        }
+        assert!(!text.contains("Failures"));
+    }
+
+    #[test]
+    fn failures_have_their_kinds() {
+        let mut run = run();
+        run.failures = [(Failure::Refused, 30), (Failure::Status, 70)].into();
+        run.statuses = [(200, 1900), (503, 70)].into();
+        let text = drawn(judge(&run, None));
+        for part in ["connections refused", "answers of 400 and more", "status 503", "5.0 % of requests failed"] {
+            assert!(text.contains(part), "`{part}` is missing: {text}");
+        }
+        assert!(!text.contains("status 200"));
+    }
+
+    #[test]
+    fn a_sweep_is_a_table_by_rate() {
+        let mut load = |rate: f64| {
+            let mut verdict = judge(&run(), None);
+            (verdict.rate, verdict.due, verdict.length, verdict.verdict) =
+                (rate.min(150.0), (rate * 20.0) as u64, 20.0, Word::Valid);
+            Ok(Some(Tried { verdict, service: None }))
+        };
+        let swept = sweep(50.0, 400.0, &mut load).unwrap();
+        let mut out = Vec::new();
+        draw_sweep(&SweepAnswer::new("wakewalk", "http://h/".into(), swept), 80, &mut out).unwrap();
+        let text = String::from_utf8(out).unwrap();
+        assert!(text.contains("the limit lies between") && text.contains("over the limit"), "{text}");
+        let [low, high] = ["\n       50 ", "\n      200 "].map(|rate| text.find(rate));
+        assert!(low < high, "{text}");
+    }
+}

@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: Apache-2.0
+//! `wakewalk load`: loads a service, and says what the numbers are worth.
+
+use std::fs;
+use std::io::Write as _;
+use std::net::{IpAddr, Ipv4Addr};
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc;
+use std::thread;
+use std::time::Duration;
+
+use anyhow::{Context, Result, anyhow, bail, ensure};
+use collect::capture::CallCounting;
+use collect::target::Target;
+use diagnose::Case;
+use load::{Address, Meanwhile, Plan, Protocol, Rate, Request, Tried, Verdict};
+use report::load::{Answer, SweepAnswer};
+
+use crate::args::load::{Load, Sources, Whom};
+use crate::commands::wait_and_become::Started;
+use crate::plan::{self, TOOL, check_length};
+use crate::progress::Line;
+use crate::{scratch, stop};
+
+/// How long requests are sent, where nothing is said.
+const LENGTH: Duration = Duration::from_secs(10);
+/// The same at each load of a sweep.
+const STEP: Duration = Duration::from_secs(5);
+/// When somebody else's generator is ended.
+const LONGEST: Duration = Duration::from_secs(600);
+
+/// The largest body that is sent.
+const LARGEST_BODY: u64 = 16 << 20;
+
+/// Runs the command.
+pub fn run(args: &Load) -> Result<()> {
+    if let Some(length) = args.length {
+        check_length(length)?;
+    }
+    if !args.command.is_empty() {
+        return generator(args);
+    }
+    let to = args.to.as_ref().context("no address")?;
+    let plan = plan(args, to)?;
+    let stop = stop::on_signal()?;
+    match args.sweep {
+        None => {
+            let tried = tried(&plan, args, &stop)?;
+            let answer = Answer::new(TOOL, to.to_string(), tried.verdict, tried.service);
+            print(args, &answer, |width, out| report::load::draw(&answer, width, out))
+        }
+        Some((from, to)) => {
+            let mut step = |rate| step(&plan, args, rate, &stop);
+            let swept = load::sweep(from, to, &mut step)?;
+            ensure!(!swept.steps.is_empty(), "it was ended before the first load was over");
+            let answer = SweepAnswer::new(TOOL, to.to_string(), swept);
+            print(args, &answer, |width, out| report::load::draw_sweep(&answer, width, out))
+        }
+    }
+}
+
+fn print(
+    args: &Load,
+    answer: &impl serde::Serialize,
+    draw: impl FnOnce(usize, &mut dyn std::io::Write) -> std::io::Result<()>,
+) -> Result<()> {
+    let mut out = anstream::stdout().lock();
+    if args.json {
+        writeln!(out, "{}", serde_json::to_string_pretty(answer).context("failed to write JSON")?)?;
+    } else {
+        draw(super::diagnose::width(), &mut out)?;
+    }
+    Ok(out.flush()?)
+}
+
+fn load(plan: &Plan, slo: Option<Duration>, stop: &AtomicBool, tell: &dyn Fn(Duration)) -> Result<Verdict> {
+    let is_stopped = || stop.load(Ordering::Relaxed);
+    let run = load::run(plan, &is_stopped, &mut |elapsed, _| tell(elapsed))?;
+    Ok(load::judge(&run, slo))
+}
+
+/// One load of a sweep; none = somebody ended it.
+fn step(plan: &Plan, args: &Load, rate: f64, stop: &AtomicBool) -> Result<Option<Tried>> {
+    let tried = tried(&Plan { rate: Rate::PerSecond(rate), ..plan.clone() }, args, stop)?;
+    Ok((!stop.load(Ordering::Relaxed)).then_some(tried))
+}
+
+/// One load, and where it is asked for, what the service did meanwhile.
+fn tried(plan: &Plan, args: &Load, stop: &AtomicBool) -> Result<Tried> {
+    let Some(whom) = args.diagnose else {
+        let line = Line::new(plan.length);
+        let verdict = load(plan, args.slo, stop, &|elapsed| line.show(elapsed, plan.length, "loading"))?;
+        return Ok(Tried { verdict, service: None });
+    };
+    plan::check_privileges()?;
+    let target = match whom {
+        Whom::Loaded => Target::Port(plan.to.port),
+        Whom::Pid(pid) => Target::Pid(pid),
+        Whom::Port(port) => Target::Port(port),
+    };
+    let dir = scratch::folder()?;
+    let verdict = beside(plan, args, &target, dir.path(), stop)?;
+    let recording = recording::open(dir.path())?;
+    let found = diagnose::judge(&Case::new(&recording));
+    let (headline, advice, cpus) = (found.headline, found.advice, load::cpus(&recording));
+    Ok(Tried { verdict, service: Some(Meanwhile { verdict: found.verdict, headline, advice, cpus }) })
+}
+
+/// Loads while it captures. The load waits for the window: that the probes are loaded is not to be felt in it.
+fn beside(plan: &Plan, args: &Load, target: &Target, dir: &Path, stop: &AtomicBool) -> Result<Verdict> {
+    let capture = plan::Plan {
+        source: plan::Source::Running(target.clone()),
+        length: plan.length.max(plan::SHORTEST),
+        calls: CallCounting::Auto,
+        labels: false,
+        slo: args.slo,
+    };
+    thread::scope(|scope| {
+        let (go, gone) = mpsc::channel();
+        let loader = scope.spawn(move || match gone.recv() {
+            Ok(()) => load(plan, args.slo, stop, &|_| {}),
+            Err(_) => bail!("the service could not be diagnosed"),
+        });
+        let mut go = Some(go);
+        let captured = super::diagnose::capture(&capture, target, None, dir, &mut || {
+            go.take().map(|go| go.send(()));
+        });
+        drop(go);
+        let loaded = loader.join().map_err(|_| anyhow!("the load has failed"))?;
+        captured.and(loaded)
+    })
+}
+
+/// Somebody else's generator, as the kernel saw it.
+fn generator(args: &Load) -> Result<()> {
+    plan::check_privileges()?;
+    let started = Started::new(&args.command)?;
+    let (target, name, command) = (Target::Pid(started.pid()), started.name(), started.command().to_string());
+    let capture = plan::Plan {
+        source: plan::Source::Started(args.command.clone()),
+        length: args.length.unwrap_or(LONGEST),
+        calls: CallCounting::Never,
+        labels: false,
+        slo: args.slo,
+    };
+    let dir = scratch::folder()?;
+    super::diagnose::capture(&capture, &target, Some(started), dir.path(), &mut || {})?;
+    let run = load::observed(&recording::open(dir.path())?, &name)?;
+    let answer = Answer::new(TOOL, command, load::judge(&run, args.slo), None);
+    print(args, &answer, |width, out| report::load::draw(&answer, width, out))
+}
+
+fn plan(args: &Load, to: &Address) -> Result<Plan> {
+    let usual = if args.sweep.is_some() { STEP } else { LENGTH };
+    Ok(Plan {
+        request: request(args, to)?,
+        sources: sources(args, to)?,
+        to: to.clone(),
+        rate: args.rate.unwrap_or(Rate::Max),
+        spread: args.arrivals.into(),
+        length: args.length.unwrap_or(usual),
+        connections: args.connections as usize,
+        new_connections: args.new_connections,
+        timeout: args.timeout,
+    })
+}
+
+fn request(args: &Load, to: &Address) -> Result<Request> {
+    if to.protocol == Protocol::Tcp {
+        ensure!(!args.writes.is_empty(), "a tcp:// message has no size yet: --writes 100 is one of 100 bytes");
+        let reply = args.reply.context("how long an answer is, is not known: --reply BYTES says it")?;
+        return Ok(Request::tcp(&args.writes, args.think, reply));
+    }
+    ensure!(args.writes.is_empty() && args.reply.is_none(), "--writes and --reply are for tcp://");
+    let body = match &args.body {
+        None => Vec::new(),
+        Some(file) => {
+            let read = || format!("failed to read `{}`", file.display());
+            let length = fs::metadata(file).with_context(read)?.len();
+            ensure!(length <= LARGEST_BODY, "`{}` is longer than {LARGEST_BODY} bytes", file.display());
+            fs::read(file).with_context(read)?
+        }
+    };
+    Ok(Request::http(to, &args.method, &args.header, &body, args.new_connections))
+}
+
+/// Source addresses; those of loopback begin behind the one that everybody uses.
+fn sources(args: &Load, to: &Address) -> Result<Vec<IpAddr>> {
+    match &args.source_addresses {
+        None => Ok(Vec::new()),
+        Some(Sources::Named(addresses)) => Ok(addresses.clone()),
+        Some(Sources::Loopback(count)) => {
+            let to = to.resolve()?.ip();
+            if !(to.is_ipv4() && to.is_loopback()) {
+                bail!("{to} is not on loopback: name the addresses that connections shall come from");
+            }
+            let first = u32::from(Ipv4Addr::new(127, 0, 0, 2));
+            Ok((0..*count).map(|nth| IpAddr::V4(Ipv4Addr::from(first + nth))).collect())
+        }
+    }
+}

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+//! `wakewalk load` from the outside: what it prints, and what it says to what cannot be done.
+
+#![allow(clippy::unwrap_used)]
+
+use std::io::{Read, Write};
+use std::net::TcpListener;
+use std::process::{Command, Output, Stdio};
+use std::thread;
+
+use serde_json::Value;
+use testing::{given, need};
+
+fn wakewalk(args: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_wakewalk")).args(args).stdin(Stdio::null()).output().unwrap()
+}
+
+/// Whether probes load here.
+fn kernel_allows() -> Result<(), &'static str> {
+    let health: Value = serde_json::from_slice(&wakewalk(&["doctor", "--json"]).stdout).unwrap();
+    given(health["bpf"] == true, "wakewalk doctor says that BPF cannot be used here")
+}
+
+/// A small web server; its address.
+fn server() -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    thread::spawn(move || {
+        for mut stream in listener.incoming().flatten() {
+            thread::spawn(move || {
+                let mut buffer = [0; 4096];
+                while stream.read(&mut buffer).is_ok_and(|got| got > 0) {
+                    if stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok").is_err() {
+                        return;
+                    }
+                }
+            });
+        }
+    });
+    format!("http://127.0.0.1:{port}/")
+}
+
+#[test]
+fn a_load_says_what_its_numbers_are_worth_within_80_columns() {
+    let out = wakewalk(&["load", &server(), "--rate", "200", "--for", "2s", "--slo", "1s"]);
+    let text = String::from_utf8(out.stdout).unwrap();
+    assert_eq!(out.status.code(), Some(0), "{}", String::from_utf8_lossy(&out.stderr));
+    for part in ["a p99 needs 1,000", "from when it was due", "took longer than 1.00 s", "The generator"] {
+        assert!(text.contains(part), "`{part}` is missing:\n{text}");
+    }
+    assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+}
+
+#[test]
+fn a_sweep_has_all_its_loads_as_json() {
+    let out = wakewalk(&["load", &server(), "--sweep", "20..40", "--for", "1s", "--json"]);
+    let sweep: Value = serde_json::from_slice(&out.stdout).unwrap();
+    assert_eq!((out.status.code(), &sweep["kind"]), (Some(0), &"sweep".into()));
+    let rates: Vec<f64> =
+        sweep["steps"].as_array().unwrap().iter().map(|step| step["rate"].as_f64().unwrap()).collect();
+    assert_eq!(rates, [20.0, 40.0, 40.0, 20.0], "up, and down again");
+    assert_eq!(sweep["findings"][0]["code"], "not-reached");
+}
+
+#[test]
+fn what_cannot_be_done_is_said_in_a_sentence() {
+    let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let nobody = format!("http://127.0.0.1:{port}/");
+    for (args, why) in [
+        (&["load", &nobody, "--rate", "100", "--for", "1s"][..], "nobody listens there"),
+        (&["load", "http://no-such-host.invalid/", "--rate", "5"], "is not known here"),
+        (&["load", "https://localhost/", "--rate", "5"], "TLS is not spoken"),
+        (&["load", &nobody, "--rate", "0"], "a rate is a number"),
+        (&["load", &nobody, "--sweep", "50..5"], "it goes up"),
+        (&["load", &nobody, "--rate", "5", "--sweep", "5..50"], "cannot be used with"),
+        (&["load", &nobody], "--rate"),
+        (&["load"], "URL"),
+        (&["load", "tcp://127.0.0.1:1", "--rate", "5"], "--writes"),
+        (&["load", "tcp://127.0.0.1:1", "--rate", "5", "--writes", "9"], "--reply"),
+        (&["load", &nobody, "--rate", "5", "--source-addresses", "192.0.2.1"], "no address of this host"),
+        (&["load", &nobody, "--rate", "5", "--connections", "900000"], "open files"),
+        (&["load", &nobody, "--rate", "5", "--body", "/nowhere"], "failed to read `/nowhere`"),
+        (&["load", "--", "/no/such/generator"], "there is no such program"),
+    ] {
+        let out = wakewalk(args);
+        let said = String::from_utf8_lossy(&out.stderr);
+        assert_eq!((out.status.code(), out.stdout.len()), (Some(2), 0), "{args:?}: {said}");
+        assert!(said.contains(why), "{args:?}: {said}");
+    }
+}
+
+#[test]
+fn another_generator_is_counted_by_what_the_kernel_saw() {
+    need!(kernel_allows());
+    let (own, to) = (env!("CARGO_BIN_EXE_wakewalk"), server());
+    let generator = [own, "load", &to, "--rate", "300", "--arrivals", "uniform", "--for", "4s", "--json"];
+    let out = wakewalk(&[&["load", "--json", "--"], &generator[..]].concat());
+    let said = String::from_utf8(out.stderr).unwrap();
+    let seen: Value = serde_json::from_slice(&out.stdout).unwrap_or_else(|error| panic!("{error}: {said}"));
+    let own: Value = serde_json::from_str(&said[said.find('{').unwrap()..=said.rfind('}').unwrap()]).unwrap();
+    let [seen_answers, answers] = [&seen, &own].map(|answer| answer["answered"].as_f64().unwrap());
+    assert!((seen_answers - answers).abs() <= 0.02 * answers, "the kernel saw {seen_answers} of {answers}");
+    // The kernel's ends with the first byte, before the generator has run again.
+    let [seen_p50, p50] = [&seen, &own].map(|answer| answer["seconds"]["p50"].as_f64().unwrap());
+    assert!(seen_p50 <= 1.05 * p50, "{seen_p50} of {p50}");
+    assert!((250.0..350.0).contains(&seen["rate"].as_f64().unwrap()), "{}", seen["rate"]);
+}
+
+#[test]
+fn the_service_is_diagnosed_while_it_is_loaded() {
+    need!(kernel_allows());
+    let out = wakewalk(&["load", &server(), "--rate", "200", "--for", "2s", "--diagnose", "--json"]);
+    let said = String::from_utf8_lossy(&out.stderr).into_owned();
+    let answer: Value = serde_json::from_slice(&out.stdout).unwrap_or_else(|error| panic!("{error}: {said}"));
+    assert!(answer["service"]["verdict"].is_string() && answer["service"]["cpus"].as_f64().unwrap() > 0.0, "{answer}");
+    let nobody = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let out = wakewalk(&["load", &format!("http://127.0.0.1:{nobody}/"), "--rate", "200", "--for", "1s", "--diagnose"]);
+    assert_eq!((out.status.code(), out.stdout.len()), (Some(2), 0), "{}", String::from_utf8_lossy(&out.stderr));
+}
