@@ -4,6 +4,8 @@
 mod agreement;
 mod busy_poll;
 mod forks;
+mod generator;
+mod knee;
 mod nginx;
 mod ping_pong;
 mod redis;
@@ -26,6 +28,8 @@ pub static ALL: &[&Experiment] = &[
     &busy_poll::EXPERIMENT,
     &threads::EXPERIMENT,
     &forks::EXPERIMENT,
+    &generator::EXPERIMENT,
+    &knee::EXPERIMENT,
 ];
 
 /// The CPU that services are kept on.

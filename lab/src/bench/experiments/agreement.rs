@@ -88,7 +88,8 @@ fn measure(bench: &Bench<'_>, service: &Service) -> Result<Vec<Row>> {
     let request = cell.write("request", service.request)?;
     let seconds = WARM.as_secs_f64() + SECONDS + AROUND_SECONDS;
     let (to, diary, http) = (Address::Tcp(PORT), cell.dir().join("diary"), service.http);
-    let ask = Ask { to, rate: service.rate, connections: CONNECTIONS, seconds, hello: Vec::new(), request, http, diary };
+    let ask =
+        Ask { to, rate: service.rate, connections: CONNECTIONS, seconds, hello: Vec::new(), request, http, diary };
     let done = rounds::measure(bench.rounds(), &mut cell, &[()], |cell, ()| compared(bench, cell, &ask, pid))?;
     Ok(judged(service, &done))
 }

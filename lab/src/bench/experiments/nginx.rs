@@ -17,7 +17,7 @@ use crate::bench::service::{self, Service, Wanted};
 use crate::bench::{Bench, Experiment};
 use crate::cell::{Cell, Program};
 
-const PORT: u16 = 19141;
+pub(super) const PORT: u16 = 19141;
 /// For idle connections to be there.
 const LIMIT: Duration = Duration::from_secs(30);
 /// Connections that nobody uses: as many as the usual limit of open files leaves room for at either end.
@@ -80,7 +80,7 @@ fn run(bench: &Bench<'_>, load: &Load) -> Result<Vec<Row>> {
     Ok(rows)
 }
 
-fn start(cell: &mut Cell) -> Result<Service> {
+pub(super) fn start(cell: &mut Cell) -> Result<Service> {
     let pages = cell.dir().join("pages");
     fs::create_dir_all(&pages).context("failed to make the folder of pages")?;
     fs::write(pages.join("index.html"), "<p>A small page.</p>\n".repeat(50)).context("failed to write a page")?;
@@ -122,7 +122,7 @@ fn worker(main: u32) -> Result<u32> {
 }
 
 /// Requests answered, by nginx's own page.
-fn requests(cell: &Cell) -> Result<u64> {
+pub(super) fn requests(cell: &Cell) -> Result<u64> {
     parse_status(&status(cell)?).context("nginx's status page shows no counts")
 }
 
