@@ -7,51 +7,72 @@ use std::time::Duration;
 /// How requests are spread over time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Spread {
-    /// Gaps are exponential, as between visitors who do not know of each other.
+    /// At random moments, as visitors come who do not know of each other, but as many in each second: what a plan asks is
+    /// what was wanted, and no phase of a run is the plan's own.
     #[default]
     Poisson,
     /// All gaps are the same.
     Uniform,
 }
 
-/// The moments at which requests are due, ns from the start. The same rate has the same plan in every run, so that two
-/// runs differ in the service only.
+/// The moments at which requests are due, from the start. The same rate has the same plan in every run, so that two runs
+/// differ in the service only.
 #[derive(Debug)]
 pub struct Arrivals {
-    mean_ns: f64,
-    next_ns: f64,
     spread: Spread,
     random: fastrand::Rng,
+    /// A second, or what one request takes at lower rates, ns; and the requests in it.
+    block_ns: f64,
+    in_block: usize,
+    blocks: usize,
+    /// Those of the block that are left, the last one first.
+    left_ns: Vec<f64>,
 }
 
 impl Arrivals {
     /// `rate` a second.
     pub fn new(rate: f64, spread: Spread) -> Self {
-        let mut arrivals = Self { mean_ns: 1e9 / rate, next_ns: 0.0, spread, random: fastrand::Rng::with_seed(1) };
-        arrivals.advance();
+        let in_block = rate.round().max(1.0);
+        let mut arrivals = Self {
+            spread,
+            random: fastrand::Rng::with_seed(1),
+            block_ns: 1e9 * in_block / rate,
+            in_block: in_block as usize,
+            blocks: 0,
+            left_ns: Vec::new(),
+        };
+        arrivals.fill();
         arrivals
     }
 
     /// The next moment.
     pub fn next(&self) -> Duration {
-        Duration::from_nanos(self.next_ns as u64)
+        Duration::from_nanos(self.left_ns.last().map_or(u64::MAX, |ns| *ns as u64))
     }
 
     /// The next moment, if it has come; the one after it is next then.
     pub fn take(&mut self, now: Duration) -> Option<Duration> {
         let next = self.next();
-        (next <= now).then(|| {
-            self.advance();
-            next
-        })
+        if next > now {
+            return None;
+        }
+        self.left_ns.pop();
+        if self.left_ns.is_empty() {
+            self.fill();
+        }
+        Some(next)
     }
 
-    fn advance(&mut self) {
-        self.next_ns += match self.spread {
-            Spread::Uniform => self.mean_ns,
-            // 1 - u lies in (0, 1], where the logarithm is finite.
-            Spread::Poisson => -(1.0 - self.random.f64()).ln() * self.mean_ns,
+    /// The next block.
+    fn fill(&mut self) {
+        let (begin, count) = (self.blocks as f64 * self.block_ns, self.in_block);
+        let gap = self.block_ns / count as f64;
+        self.left_ns = match self.spread {
+            Spread::Uniform => (0..count).map(|nth| begin + nth as f64 * gap).collect(),
+            Spread::Poisson => (0..count).map(|_| begin + self.random.f64() * self.block_ns).collect(),
         };
+        self.left_ns.sort_by(|a, b| b.total_cmp(a));
+        self.blocks += 1;
     }
 }
 
@@ -66,10 +87,11 @@ mod tests {
     #[test]
     fn rates_are_kept_and_plans_are_always_the_same() {
         let [one, other] = [(); 2].map(|()| within(&mut Arrivals::new(10_000.0, Spread::Poisson), 10));
-        assert!((99_000..101_000).contains(&one.len()) && one.is_sorted(), "{}", one.len());
+        assert!(one.len() == 100_000 && one.is_sorted(), "{}", one.len());
         assert_eq!(one, other);
         let uniform = within(&mut Arrivals::new(1000.0, Spread::Uniform), 2);
-        assert_eq!((uniform.len(), uniform[0]), (2000, Duration::from_millis(1)));
+        assert_eq!((uniform[0], uniform[1]), (Duration::ZERO, Duration::from_millis(1)));
+        assert_eq!(within(&mut Arrivals::new(0.5, Spread::Poisson), 20).len(), 10, "one in two seconds");
     }
 
     #[test]

@@ -52,10 +52,11 @@ pub(crate) fn somebody_answered(plan: &Plan, run: &Run) -> Result<()> {
     let worst = run.failures.iter().max_by_key(|entry| entry.1).map(|entry| *entry.0);
     let why = match worst {
         Some(Failure::Refused) => "nobody listens there; `ss -ltn` shows who does".into(),
-        Some(Failure::Reset | Failure::Closed) => {
-            "the connection was closed without an answer: another protocol, or TLS?".into()
-        }
-        Some(Failure::Timeout) => format!("no answer within {:?}; --timeout gives it longer", plan.timeout),
+        Some(Failure::Reset | Failure::Closed) => "connections were closed before an answer was whole".into(),
+        Some(Failure::Timeout) => format!(
+            "no answer was whole within {:?}; a stream never is, for others --timeout gives more time",
+            plan.timeout
+        ),
         Some(Failure::Garbage) if plan.is_http() => "what came was no HTTP/1.1; tcp:// sends plain bytes".into(),
         Some(Failure::Garbage) => "the answer was longer than --reply says".into(),
         Some(Failure::NoPort) => "no local port was left; --source-addresses has more of them".into(),

@@ -25,24 +25,32 @@ const BUSY: f64 = 0.8;
 ///
 /// # Errors
 /// No TCP exchange of it was seen.
-pub fn observed(recording: &Recording, who: &str) -> Result<Run> {
+pub fn observed(recording: &Recording) -> Result<Run> {
     let rows: Vec<&Exchange> = recording.rows().iter().filter(|row: &&Exchange| row.role == "made").collect();
     let responses: Vec<&Exchange> = rows.into_iter().filter(|row| row.stage == "response").collect();
+    let who = busiest(recording).map_or("the generator".to_string(), |(comm, _)| format!("`{comm}`"));
+    let lasted = recording.meta.length_ns as f64 / 1e9;
     ensure!(
         responses.iter().any(|row| row.count > 0),
-        "`{who}` got no answer over TCP: what it asked over UDP, Unix sockets or not at all is not seen; `wakewalk doctor` \
-         says whether this kernel shows response times"
+        "{who} got no answer over TCP within {lasted:.1} s: what it asked over UDP, Unix sockets or not at all is not seen; \
+         `wakewalk doctor` says whether this kernel shows response times"
     );
-    let mut run = Run { who: format!("`{who}`"), ..Run::default() };
+    let mut run = Run { who, ..Run::default() };
     let rhythm = rhythm_ns(&responses);
+    // A generator that has had enough closes its connections with requests under way; none of them has failed.
+    let last = responses.iter().map(|row| row.t_ns).max().unwrap_or_default();
     for row in &responses {
-        add(&mut run, row, rhythm);
+        add(&mut run, row, rhythm, row.t_ns == last);
     }
-    (run.length, run.seen) = lengths(recording, &responses);
+    run.length = Duration::from_nanos(recording.meta.length_ns.max(1));
+    run.seen = seen(recording).unwrap_or(run.length);
+    run.steady = steady(recording, &responses);
     run.sent = run.due;
     run.in_time = run.answered();
-    threads(&mut run, recording);
-    failures(&mut run, recording);
+    if let Some((_, spent)) = busiest(recording) {
+        [run.cpu, run.waited_for_cpu] = spent.map(Duration::from_nanos);
+    }
+    failures(&mut run, recording, last);
     run.is_closed = is_closed(recording, &responses, run.seen);
     Ok(run)
 }
@@ -74,10 +82,10 @@ fn rhythm_ns(responses: &[&Exchange]) -> u64 {
     means.get(means.len() / 2).copied().unwrap_or_default().max(1)
 }
 
-fn add(run: &mut Run, row: &Exchange, rhythm_ns: u64) {
+fn add(run: &mut Run, row: &Exchange, rhythm_ns: u64, is_last: bool) {
     let due = Duration::from_secs(second_of(row.t_ns));
     run.due += row.began;
-    let unanswered = row.unanswered;
+    let unanswered = if is_last { 0 } else { row.unanswered };
     if unanswered > 0 {
         *run.failures.entry(Failure::Closed).or_default() += unanswered;
     }
@@ -97,35 +105,40 @@ fn add(run: &mut Run, row: &Exchange, rhythm_ns: u64) {
     }
 }
 
-/// From the first slice with an answer to the end of the last, and for how long of it exchanges were followed: where there
-/// are very many, they are for some slices only.
-fn lengths(recording: &Recording, responses: &[&Exchange]) -> (Duration, Duration) {
-    let with = responses.iter().filter(|row| row.count > 0).map(|row| row.t_ns);
-    let (first, last) = (with.clone().min().unwrap_or_default(), with.max().unwrap_or_default());
+/// For how long exchanges were followed: where there are very many, they are for some slices only.
+fn seen(recording: &Recording) -> Option<Duration> {
     let windows = recording.rows::<ExchangeWindow>();
-    let its = windows.iter().find(|row| row.t_ns == first).map_or(2 * HALF_SLICE_NS, |row| row.length_ns);
-    let begin = first.saturating_sub(its);
-    let within = windows.iter().filter(|row| (first..=last).contains(&row.t_ns)).map(|row| row.length_ns);
-    let (length, seen) = (last.saturating_sub(begin), within.sum::<u64>());
-    let at_least = |ns: u64| Duration::from_nanos(ns).max(Duration::from_millis(1));
-    (at_least(length), at_least(if windows.is_empty() { length } else { seen }))
+    let ns: u64 = windows.iter().map(|row| row.length_ns).sum();
+    (ns > 0).then_some(Duration::from_nanos(ns))
 }
 
-/// What the thread that computed most took, and how long it waited for a CPU or was held by a quota.
-fn threads(run: &mut Run, recording: &Recording) {
-    let mut threads: BTreeMap<(u32, u32), [u64; 2]> = BTreeMap::new();
+/// Answers in the slices between the first and the last with any, and their time: in those two the generator began and ended.
+fn steady(recording: &Recording, responses: &[&Exchange]) -> Option<(u64, Duration)> {
+    let with = responses.iter().filter(|row| row.count > 0).map(|row| row.t_ns);
+    let (first, last) = (with.clone().min()?, with.max()?);
+    let inner = |t_ns: u64| first < t_ns && t_ns < last;
+    let windows = recording.rows::<ExchangeWindow>().iter().filter(|row| inner(row.t_ns));
+    let ns: u64 = windows.map(|row| row.length_ns).sum();
+    let answers = responses.iter().filter(|row| inner(row.t_ns)).map(|row| row.count).sum();
+    (ns >= 2 * HALF_SLICE_NS).then_some((answers, Duration::from_nanos(ns)))
+}
+
+/// The thread that wanted most of a CPU: its name; what it took, and how long it waited for a CPU or was held by a quota, ns.
+fn busiest(recording: &Recording) -> Option<(&str, [u64; 2])> {
+    let mut threads: BTreeMap<(u32, u32), (&str, [u64; 2])> = BTreeMap::new();
     for row in recording.rows::<Thread>() {
-        let sums = threads.entry((row.pid, row.tid)).or_default();
+        let (comm, sums) = threads.entry((row.pid, row.tid)).or_default();
+        *comm = &row.comm;
         sums[0] += row.cpu_ns;
         sums[1] += row.run_queue_ns + row.preempted_ns + row.throttled_ns;
     }
-    let busiest = threads.values().max_by_key(|sums| sums[0] + sums[1]).copied().unwrap_or_default();
-    [run.cpu, run.waited_for_cpu] = busiest.map(Duration::from_nanos);
+    threads.into_values().max_by_key(|(_, sums)| sums[0] + sums[1])
 }
 
 /// Connections that were refused or reset.
-fn failures(run: &mut Run, recording: &Recording) {
-    for row in recording.rows::<Retransmit>().iter().filter(|row| row.kind == "reset_received") {
+fn failures(run: &mut Run, recording: &Recording, last: u64) {
+    let received = recording.rows::<Retransmit>().iter().filter(|row| row.kind == "reset_received");
+    for row in received.filter(|row| row.t_ns < last || row.state == "SYN_SENT") {
         let failure = if row.state == "SYN_SENT" { Failure::Refused } else { Failure::Reset };
         *run.failures.entry(failure).or_default() += row.count;
         run.second(Duration::from_secs(second_of(row.t_ns))).failed += row.count;
@@ -149,7 +162,7 @@ mod tests {
     use recording::text::parse;
 
     fn generator(rows: &str) -> Run {
-        observed(&parse(&format!("meta length_ns=10e9\n{rows}")).unwrap(), "ab").unwrap()
+        observed(&parse(&format!("meta length_ns=10e9\n{rows}")).unwrap()).unwrap()
     }
 
     fn seconds(range: std::ops::RangeInclusive<u64>, count: u64, length_ns: u64) -> String {
@@ -192,6 +205,6 @@ mod tests {
         let rows = seconds(1..=3, 5000, 1_000_000) + &seconds(4..=10, 50, 400_000_000);
         let verdict = judge(&generator(&rows), None);
         assert_eq!(verdict.phases.len(), 2, "{:?}", verdict.phases);
-        assert!(parse("meta length_ns=1").is_ok_and(|recording| observed(&recording, "ab").is_err()));
+        assert!(parse("meta length_ns=1").is_ok_and(|recording| observed(&recording).is_err()));
     }
 }

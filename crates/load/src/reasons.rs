@@ -9,6 +9,8 @@ const LAG_SHARE: f64 = 0.1;
 const LAG: f64 = 100e-6;
 /// Of a CPU: a client that needs so much of it is at its limit.
 const FULL: f64 = 0.9;
+/// Of a CPU, what it wanted at least if it matters that it did not get it.
+const STARVED: f64 = 0.5;
 /// Of what was due: so much without an answer is more than a few bad moments.
 const MISSING: f64 = 0.05;
 /// Of what was sent: failures that change what the rest says.
@@ -25,19 +27,20 @@ fn reason(code: &str, sentence: String) -> Vec<Reason> {
 /// Whether it noticed too late that requests were due.
 fn late(verdict: &Verdict, run: &Run) -> Vec<Reason> {
     let client = &verdict.client;
-    let measured = verdict.corrected.p99.or(verdict.corrected.p90).or(verdict.corrected.p50);
+    let known = [("a p99", verdict.corrected.p99), ("a p90", verdict.corrected.p90), ("a p50", verdict.corrected.p50)];
+    let measured = known.into_iter().find_map(|(name, seconds)| Some((name, seconds?)));
     let (share, lag) = match (client.lag.p99, client.lag.p90) {
         (Some(lag), _) => ("one request in a hundred", lag),
         (None, lag) => ("one request in ten", lag.unwrap_or_default()),
     };
-    if let Some(measured) = measured.filter(|measured| lag > LAG && lag > LAG_SHARE * measured) {
+    if let Some((name, measured)) = measured.filter(|(_, measured)| lag > LAG && lag > LAG_SHARE * measured) {
         let starved = if client.waited_for_cpu > LAG_SHARE {
             format!(": it waited for a CPU in {:.0} % of the time", client.waited_for_cpu * 100.0)
         } else {
             String::new()
         };
         let sentence =
-            format!("{} noticed {share} {} too late, and answers took {}{starved}", run.who, time(lag), time(measured));
+            format!("{} noticed {share} {} too late, beside {name} of {}{starved}", run.who, time(lag), time(measured));
         return reason("late", sentence);
     }
     Vec::new()
@@ -51,7 +54,7 @@ pub(crate) fn client_limits(verdict: &Verdict, run: &Run) -> Vec<Reason> {
     if client.cpus > FULL {
         let sentence = format!("{} computed for {:.0} % of the time in one thread", run.who, client.cpus * 100.0);
         reasons.extend(reason("client-cpu", sentence));
-    } else if client.cpus + client.waited_for_cpu > FULL && client.waited_for_cpu > LAG_SHARE {
+    } else if client.cpus + client.waited_for_cpu > STARVED && client.waited_for_cpu > LAG_SHARE {
         let sentence = format!(
             "{} wanted a CPU for {:.0} % of the time in one thread, and did not get one for {:.0} %",
             run.who,
@@ -89,14 +92,30 @@ pub(crate) fn too_few(verdict: &Verdict) -> Vec<Reason> {
     reason("few-answers", format!("{counted} answers; a p99 needs 1,000{more}"))
 }
 
+/// Of all that was due, what failed for another reason than the client's own; enough of it comes before all that the client
+/// did not do well.
+pub(crate) fn fails(run: &Run) -> bool {
+    let own = [Failure::NoPort, Failure::NoDescriptor];
+    let failed = run.failures.iter().filter(|entry| !own.contains(entry.0)).map(|entry| *entry.1).sum::<u64>();
+    failed as f64 > MISSING * run.due.max(1) as f64
+}
+
+/// Most of the failures, in words.
+fn worst(run: &Run) -> String {
+    let status = run.statuses.iter().filter(|entry| *entry.0 >= 400).max_by_key(|entry| entry.1);
+    match (run.failures.iter().max_by_key(|entry| entry.1).map(|entry| *entry.0), status) {
+        (Some(Failure::Status), Some((status, _))) => format!("most of them with status {status}"),
+        (Some(failure), _) => format!("most of them {}", words(failure)),
+        (None, _) => String::new(),
+    }
+}
+
 /// What the numbers seem to say and do not.
 pub(crate) fn misleads(verdict: &Verdict, run: &Run) -> Vec<Reason> {
     let mut reasons = Vec::new();
     let failed = run.failed() as f64 / run.due.max(1) as f64;
     if failed > FAILED {
-        let worst = run.failures.iter().max_by_key(|entry| entry.1).map_or("", |entry| words(*entry.0));
-        let sentence =
-            format!("{:.1} % of requests failed, most of them {worst}; they are in no percentile", failed * 100.0);
+        let sentence = format!("{:.1} % of requests failed, {}; they are in no percentile", failed * 100.0, worst(run));
         reasons.extend(reason("errors", sentence));
     }
     let kept = verdict.rate * verdict.length / run.due.max(1) as f64;
@@ -104,7 +123,7 @@ pub(crate) fn misleads(verdict: &Verdict, run: &Run) -> Vec<Reason> {
         (Some(due), Some(sent)) => due > QUEUED * sent && due - sent > WAITED,
         _ => false,
     };
-    if let Some(planned) = verdict.planned.filter(|_| kept < 1.0 - MISSING && failed < MISSING) {
+    if let Some(planned) = verdict.planned.filter(|_| run.due > 0 && kept < 1.0 - MISSING && failed < MISSING) {
         let sentence = format!(
             "{} of {planned:.0} requests a second were answered: the rest queues up for as long as the load lasts, so that \
              response times are as long as it is",
@@ -130,6 +149,11 @@ pub(crate) fn remarks(verdict: &Verdict, run: &Run) -> Vec<Reason> {
     if let Some(warm) = verdict.phases.iter().find(|phase| phase.is_warm_up) {
         let sentence = format!("the first {} s were different and are left out as a warm-up", warm.to);
         remarks.extend(reason("warm-up", sentence));
+    }
+    if !run.sees_answers {
+        let sentence =
+            "whether answers were whole, and what they said, is not seen; what the generator says of errors counts";
+        remarks.extend(reason("answers-not-seen", sentence.into()));
     }
     if run.is_closed {
         let sentence = "each connection waited for its answer before it asked again: this finds a limit; clients who come by \
@@ -190,7 +214,7 @@ fn rounded(rate: f64) -> String {
 /// A length of time, in the unit that fits it.
 pub fn time(seconds: f64) -> String {
     match seconds {
-        s if s < 999.5e-6 => format!("{:.0} us", s * 1e6),
+        s if s < 999.5e-6 => format!("{:.0} µs", s * 1e6),
         s if s < 9.95e-3 => format!("{:.2} ms", s * 1e3),
         s if s < 0.9995 => format!("{:.0} ms", s * 1e3),
         s => format!("{s:.2} s"),

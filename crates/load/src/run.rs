@@ -148,6 +148,10 @@ pub struct Run {
     pub seconds: Vec<Second>,
     /// How long requests were sent.
     pub length: Duration,
+    /// Whether what was sent back was looked at: that an answer was whole, and what it said.
+    pub sees_answers: bool,
+    /// Answers in the seconds that lie wholly within the load, and their time, where only seconds are known.
+    pub steady: Option<(u64, Duration)>,
     /// For how long of that requests were counted.
     pub seen: Duration,
     /// CPU time of this program's loop; of a generator its busiest thread's.
@@ -168,7 +172,14 @@ impl Run {
             Rate::Max => None,
         };
         let who = "this program".into();
-        Self { who, planned, pool: plan.connections, is_closed: planned.is_none(), ..Self::default() }
+        Self {
+            who,
+            planned,
+            pool: plan.connections,
+            sees_answers: true,
+            is_closed: planned.is_none(),
+            ..Self::default()
+        }
     }
 
     /// Answers that are ones.
@@ -189,6 +200,9 @@ impl Run {
 
     /// Answers a second, while requests were sent.
     pub fn rate(&self) -> f64 {
+        if let Some((answers, time)) = self.steady {
+            return answers as f64 / time.as_secs_f64();
+        }
         self.in_time as f64 / self.seen.as_secs_f64().max(1e-9)
     }
 

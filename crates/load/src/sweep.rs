@@ -99,6 +99,22 @@ pub fn sweep(from: f64, to: f64, load: &mut Try<'_>) -> Result<Sweep> {
     Ok(sweep)
 }
 
+impl Step {
+    /// Why the first load of a sweep was not sustained.
+    fn too_many_already(&self) -> Reason {
+        match self.verdict.reasons.iter().find(|reason| reason.code == "errors") {
+            Some(errors) => Reason {
+                code: "fails-from-the-start".into(),
+                sentence: format!("already at {:.0} a second {}: no question of load", self.rate, errors.sentence),
+            },
+            None => Reason {
+                code: "over-from-the-start".into(),
+                sentence: format!("{:.0} a second were too many already; begin lower", self.rate),
+            },
+        }
+    }
+}
+
 impl Sweep {
     /// Tries a load, once more if it was not sustained: that may have been a bad moment; false = somebody ended it.
     fn settle(&mut self, rate: f64, load: &mut Try<'_>) -> Result<bool> {
@@ -112,7 +128,7 @@ impl Sweep {
             self.ended_early = true;
             return Ok(false);
         };
-        self.steps.push(Step { rate, sustained: is_sustained(rate, &verdict), verdict, service });
+        self.steps.push(Step { rate, sustained: is_sustained(&verdict), verdict, service });
         Ok(true)
     }
 
@@ -177,6 +193,9 @@ impl Sweep {
     fn findings_of(&self) -> Vec<Reason> {
         let reason = |code: &str, sentence: String| Reason { code: code.into(), sentence };
         let mut findings = Vec::new();
+        if self.ended_early {
+            findings.push(reason("ended-early", format!("it was ended after {} loads", self.steps.len())));
+        }
         if let Some(step) = self.steps.iter().find(|step| step.verdict.verdict == Word::ClientLimited) {
             let why = step.verdict.reasons.first().map_or("", |reason| reason.sentence.as_str());
             findings.push(reason(
@@ -184,13 +203,11 @@ impl Sweep {
                 format!("at {:.0} a second the client was at its limit: {why}", step.rate),
             ));
         } else if let Some(first) = self.steps.first().filter(|step| !step.sustained) {
-            findings.push(reason(
-                "over-from-the-start",
-                format!("{:.0} a second were too many already; begin lower", first.rate),
-            ));
+            findings.push(first.too_many_already());
         } else if self.knee.is_none() && !self.ended_early {
             findings.push(reason("not-reached", "the limit was not reached; sweep further".into()));
         }
+        findings.extend(self.accused());
         if let Some((low, high, [slow, quick])) = self.quicker_when_loaded() {
             let sentence = format!(
                 "answers are slower at lower load: p50 {} at {low:.0} a second, {} at {high:.0}, each time; what does not \
@@ -213,6 +230,21 @@ impl Sweep {
             findings.push(reason("cpu-floor", sentence));
         }
         findings
+    }
+
+    /// What the service is accused of at the lowest load that it did not sustain, else at the highest that it did.
+    fn accused(&self) -> Option<Reason> {
+        let knee = self.knee?;
+        let at = |rate: f64| self.steps.iter().filter(move |step| step.rate == rate);
+        let all = at(knee.not_sustained)
+            .chain(at(knee.sustained))
+            .filter_map(|step| Some((step.rate, step.service.as_ref()?)));
+        let neutral = ["healthy", "not-determined"];
+        let (rate, service) =
+            all.clone().find(|(_, service)| !neutral.contains(&service.verdict.as_str())).or(all.clone().next())?;
+        let sentence =
+            format!("at {rate:.0} a second the service is diagnosed {}: {}", service.verdict, service.headline);
+        Some(Reason { code: "service".into(), sentence })
     }
 
     fn most_cpus(&self) -> f64 {
@@ -260,12 +292,11 @@ impl Sweep {
     }
 }
 
-fn is_sustained(rate: f64, verdict: &Verdict) -> bool {
+fn is_sustained(verdict: &Verdict) -> bool {
     let own = [Failure::NoPort, Failure::NoDescriptor];
     let failed: u64 = verdict.errors.iter().filter(|entry| !own.contains(entry.0)).map(|entry| *entry.1).sum();
-    // The plan draws how many are due; at low rates that is not the rate by itself.
     let due = verdict.due.max(1) as f64;
-    let kept = verdict.rate * verdict.length / due.min(rate * verdict.length).max(1.0);
+    let kept = verdict.rate * verdict.length / due;
     verdict.verdict != Word::ClientLimited
         && kept >= KEPT - 2.0 / due
         && failed as f64 <= FAILED * due
@@ -331,7 +362,8 @@ mod tests {
             let sweep = sweep(5.0, 40_000.0, &mut load).unwrap();
             let line = sweep.cpu.unwrap();
             assert!((line.floor - floor).abs() < 1e-6 && (line.seconds_per_request - 1e-3).abs() < 1e-9, "{line:?}");
-            assert_eq!(codes(&sweep), expected);
+            let found: Vec<&str> = codes(&sweep).into_iter().filter(|code| *code != "service").collect();
+            assert_eq!(found, expected);
         }
     }
 

@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::phases;
-use crate::reasons::{client_limits, misleads, remarks, too_few};
+use crate::reasons::{client_limits, fails, misleads, remarks, too_few};
 use crate::run::{Failure, Lengths, Run, Second};
 
 /// Answers beyond a percentile without which it is chance.
@@ -139,6 +139,10 @@ pub struct Verdict {
     pub connections: u64,
     /// The shortest and the longest answer, bytes.
     pub sizes: Option<(u64, u64)>,
+    /// Each connection waited for its answer before it asked again.
+    pub is_closed: bool,
+    /// Whether answers were seen whole, with what they say; else lengths end at their first byte.
+    pub sees_answers: bool,
     /// Stretches in which it went differently.
     pub phases: Vec<Phase>,
     /// The client.
@@ -177,10 +181,30 @@ fn together(seconds: &[Second]) -> (Lengths, Lengths) {
 
 /// Judges a load.
 pub fn judge(run: &Run, slo: Option<Duration>) -> Verdict {
+    let mut verdict = counted(run, slo);
+    let (client, few, misleading) = (client_limits(&verdict, run), too_few(&verdict), misleads(&verdict, run));
+    let (fails, is_limited, remarks) = (fails(run), !client.is_empty(), remarks(&verdict, run));
+    verdict.verdict = match (client.is_empty(), few.is_empty(), misleading.is_empty()) {
+        _ if fails => Word::Misleading,
+        (false, ..) => Word::ClientLimited,
+        (_, false, _) => Word::NotEnoughData,
+        (_, _, false) => Word::Misleading,
+        _ => Word::Valid,
+    };
+    verdict.reasons =
+        if fails { [misleading, client, few, remarks].concat() } else { [client, few, misleading, remarks].concat() };
+    if is_limited {
+        verdict.withhold();
+    }
+    verdict
+}
+
+/// All numbers, without an opinion but what is a warm-up.
+fn counted(run: &Run, slo: Option<Duration>) -> Verdict {
     let phases = phases_of(run);
     let from = phases.first().filter(|first| first.is_warm_up).map_or(0, |first| first.to as usize);
     let (latency, service) = together(run.seconds.get(from..).unwrap_or_default());
-    let mut verdict = Verdict {
+    Verdict {
         verdict: Word::Valid,
         reasons: Vec::new(),
         planned: run.planned,
@@ -196,25 +220,13 @@ pub fn judge(run: &Run, slo: Option<Duration>) -> Verdict {
         statuses: run.statuses.clone(),
         connections: run.connections,
         sizes: run.sizes,
+        is_closed: run.is_closed,
+        sees_answers: run.sees_answers,
         phases,
         client: client(run),
         slo: slo.map(|slo| promise(slo, run)),
         curve: latency.curve(),
-    };
-    let client = client_limits(&verdict, run);
-    let few = too_few(&verdict);
-    let misleading = misleads(&verdict, run);
-    verdict.verdict = match (client.is_empty(), few.is_empty(), misleading.is_empty()) {
-        (false, ..) => Word::ClientLimited,
-        (_, false, _) => Word::NotEnoughData,
-        (_, _, false) => Word::Misleading,
-        _ => Word::Valid,
-    };
-    verdict.reasons = [client, few, misleading, remarks(&verdict, run)].concat();
-    if verdict.verdict == Word::ClientLimited {
-        verdict.withhold();
     }
-    verdict
 }
 
 impl Verdict {

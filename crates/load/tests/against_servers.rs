@@ -61,15 +61,15 @@ fn run(plan: &Plan) -> (Run, Verdict) {
 #[test]
 fn every_request_of_the_plan_is_sent_and_answered_once() {
     let port = answering(|| OK);
-    let kept = plan(port, Rate::PerSecond(500.0), 2.0);
+    let kept = plan(port, Rate::PerSecond(500.0), 1.9);
     let own = Plan { new_connections: true, request: Request::http(&kept.to, "GET", &[], b"", true), ..kept.clone() };
-    for (plan, connections) in [(kept, 32..=32), (own, 999..=1000)] {
+    for (plan, connections) in [(kept, 32..=32), (own, 949..=951)] {
         let (run, verdict) = run(&plan);
-        assert!((999..=1000).contains(&run.due), "{}", run.due);
+        assert!((949..=951).contains(&run.due), "{}", run.due);
         assert_eq!((run.sent, run.answered(), run.failed()), (run.due, run.due, 0), "{:?}", run.failures);
         assert!(connections.contains(&run.connections), "{}", run.connections);
         assert_eq!(verdict.statuses.get(&200), Some(&run.due));
-        assert!(verdict.seconds.p99.is_none(), "999 answers are too few for it");
+        assert!(verdict.seconds.p99.is_none(), "so many answers are too few for it");
         assert_eq!(verdict.sizes, Some((OK.len() as u64, OK.len() as u64)));
     }
 }
@@ -110,7 +110,7 @@ fn a_refusal_is_no_quick_answer() {
     let port = answering(|| "HTTP/1.1 503 Busy\r\nContent-Length: 0\r\n\r\n");
     let (run, verdict) = run(&plan(port, Rate::PerSecond(300.0), 1.0));
     assert_eq!((run.answered(), run.failures.get(&Failure::Status)), (0, Some(&run.due)));
-    assert_eq!((verdict.corrected.p50, verdict.verdict), (None, Word::NotEnoughData));
+    assert_eq!((verdict.corrected.p50, verdict.verdict), (None, Word::Misleading));
     assert!(verdict.refusals.p50.is_some() && verdict.reasons.iter().any(|reason| reason.code == "errors"));
 }
 
@@ -136,7 +136,9 @@ fn what_is_no_answer_is_counted_by_its_kind() {
     });
     let mute = server(|mut stream| drop(stream.read_to_end(&mut Vec::new())));
     let garbage = answering(|| "SSH-2.0-OpenSSH_9.2\r\n\r\n");
-    for (port, failure) in [(half, "closed without an answer"), (mute, "no answer within"), (garbage, "no HTTP/1.1")] {
+    for (port, failure) in
+        [(half, "closed before an answer was whole"), (mute, "no answer was whole within"), (garbage, "no HTTP/1.1")]
+    {
         let plan = Plan { timeout: Duration::from_millis(300), ..plan(port, Rate::PerSecond(100.0), 0.5) };
         let error = load::run(&plan, &|| false, &mut |_, _| {}).unwrap_err().to_string();
         assert!(error.contains(failure), "{error}");

@@ -3,7 +3,7 @@
 
 use std::io::{self, Write};
 
-use load::{Meanwhile, Percentiles, Phase, Step, Sweep, Verdict, Word, time, words};
+use load::{Failure, Meanwhile, Percentiles, Phase, Step, Sweep, Verdict, Word, time, words};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -96,39 +96,63 @@ pub fn draw_sweep(answer: &SweepAnswer, width: usize, out: &mut dyn Write) -> io
     if !sweep.findings.is_empty() {
         blocks.push(Block::List { items: sweep.findings.iter().map(|finding| finding.sentence.clone()).collect() });
     }
-    let mut steps: Vec<&Step> = sweep.steps.iter().collect();
-    steps.sort_by(|a, b| a.rate.total_cmp(&b.rate));
-    let is_diagnosed = steps.iter().any(|step| step.service.is_some());
-    let mut columns: Vec<Column> = ["asked/s", "answered/s", "p50", "p90", "p99", "failed"].map(Column::right).into();
-    if is_diagnosed {
-        columns.extend([Column::right("CPUs"), Column::left("the service")]);
-    }
-    columns.push(Column::left(""));
-    let step = |step: &Step| row_of_step(step, is_diagnosed);
-    let table = Block::Table { title: String::new(), columns, rows: steps.into_iter().map(step).collect() };
-    let legend = "From when requests were due; - where there are too few answers for a percentile.";
-    let sections = [
-        section("sweep", format!("Sweep of {}", answer.load), blocks),
-        section("loads", "Loads".into(), vec![table, dim(legend)]),
-    ];
+    let sections =
+        [section("sweep", format!("Sweep of {}", answer.load), blocks), section("loads", "Loads".into(), loads(sweep))];
     terminal::sections(&sections, width, &mut &mut *out)
 }
 
-fn row_of_step(step: &Step, is_diagnosed: bool) -> Vec<String> {
+/// A row for each load, and what it means.
+fn loads(sweep: &Sweep) -> Vec<Block> {
+    let mut steps: Vec<&Step> = sweep.steps.iter().collect();
+    steps.sort_by(|a, b| a.rate.total_cmp(&b.rate));
+    let shown = Shown {
+        diagnosed: steps.iter().any(|step| step.service.is_some()),
+        failed: steps.iter().any(|step| step.verdict.errors.values().sum::<u64>() > 0),
+    };
+    let mut columns: Vec<Column> = ["asked/s", "answered/s", "p50", "p99"].map(Column::right).into();
+    columns.extend(shown.failed.then(|| Column::right("failed")));
+    if shown.diagnosed {
+        columns.extend([Column::right("its CPUs"), Column::left("the service")]);
+    }
+    columns.push(Column::left(""));
+    let step = |step: &Step| row_of_step(step, &shown);
+    let table = Block::Table { title: String::new(), columns, rows: steps.into_iter().map(step).collect() };
+    let lag = sweep
+        .steps
+        .iter()
+        .filter_map(|step| step.verdict.client.lag.p99.or(step.verdict.client.lag.p90))
+        .fold(0.0, f64::max);
+    let legend = format!(
+        "From when requests were due; - where fewer than ten answers lie beyond. Sustained: 97 % of what was due is answered while \
+         it is asked, and at most 1 % fails; else `over`, or `client` where the generator was at its limit. The generator \
+         was up to {} late (p99, of few requests p90).",
+        time(lag)
+    );
+    vec![table, dim(&legend)]
+}
+
+/// Columns that not every sweep has.
+struct Shown {
+    diagnosed: bool,
+    failed: bool,
+}
+
+fn row_of_step(step: &Step, shown: &Shown) -> Vec<String> {
     let verdict = &step.verdict;
-    let failed: u64 = verdict.errors.values().sum();
     let note = match (verdict.verdict, step.sustained) {
-        (Word::ClientLimited, _) => "client-limited",
-        (_, false) => "over the limit",
-        (Word::Misleading, true) => "misleading",
+        (Word::ClientLimited, _) => "client",
+        (_, false) => "over",
         _ => "",
     };
-    let [p50, p90, p99] = [verdict.corrected.p50, verdict.corrected.p90, verdict.corrected.p99].map(percentile);
-    let mut cells = vec![rate(step.rate), rate(verdict.rate), p50, p90, p99, failed.to_string()];
-    match &step.service {
-        Some(service) => cells.extend([format!("{:.2}", service.cpus), service.verdict.clone()]),
-        None if is_diagnosed => cells.extend([String::new(), String::new()]),
-        None => {}
+    let [p50, p99] = [verdict.corrected.p50, verdict.corrected.p99].map(percentile);
+    let mut cells = vec![rate(step.rate), rate(verdict.rate), p50, p99];
+    if shown.failed {
+        cells.push(verdict.errors.values().sum::<u64>().to_string());
+    }
+    if shown.diagnosed {
+        let service = step.service.as_ref();
+        cells.push(service.map_or(String::new(), |service| format!("{:.2}", service.cpus)));
+        cells.push(service.map_or(String::new(), |service| service.verdict.clone()));
     }
     cells.push(note.into());
     cells
@@ -144,12 +168,15 @@ fn dim(text: &str) -> Block {
 
 fn headline(load: &str, verdict: &Verdict) -> Section {
     let (word, tone) = match verdict.verdict {
+        Word::Valid if !verdict.sees_answers => {
+            ("valid, as far as the kernel sees: these times are the service's.", Tone::Good)
+        }
         Word::Valid => ("valid: these numbers are the service's.", Tone::Good),
-        Word::ClientLimited => ("client-limited: these numbers are the generator's, not the service's.", Tone::Bad),
+        Word::ClientLimited => ("client-limited: what is slow here is the generator, not the service.", Tone::Bad),
         Word::Misleading => {
             ("misleading: these numbers are true, and say something else than they seem to.", Tone::Warn)
         }
-        Word::NotEnoughData => ("not enough data: too few answers to say how long they take.", Tone::Warn),
+        Word::NotEnoughData => ("not enough data: too few answers for a p99; what is shown stands.", Tone::Warn),
     };
     let asked = verdict.planned.map_or(String::new(), |planned| format!("{}/s asked, ", rate(planned)));
     let numbers = format!(
@@ -160,6 +187,14 @@ fn headline(load: &str, verdict: &Verdict) -> Section {
         verdict.due
     );
     let mut blocks = vec![Block::Text { text: word.into(), tone }, Block::Text { text: numbers, tone: Tone::Plain }];
+    if let Some(slo) = verdict.slo {
+        let text = format!(
+            "{} of the requests took longer than {} or have no answer.",
+            numbers::share(slo.broken),
+            time(slo.seconds)
+        );
+        blocks.push(Block::Text { text, tone: if slo.broken > 0.01 { Tone::Bad } else { Tone::Good } });
+    }
     if !verdict.reasons.is_empty() {
         blocks.push(Block::List { items: verdict.reasons.iter().map(|reason| reason.sentence.clone()).collect() });
     }
@@ -171,22 +206,20 @@ fn response_times(verdict: &Verdict) -> Section {
         let cells = [of.p50, of.p90, of.p99, of.p999, of.longest].map(percentile);
         [vec![name.to_string()], cells.to_vec()].concat()
     };
-    let mut rows =
-        vec![row("from when it was due", &verdict.corrected), row("from when it was sent", &verdict.seconds)];
+    let mut rows = vec![row("from when it was sent", &verdict.seconds)];
+    if verdict.planned.is_some() || verdict.reasons.iter().any(|reason| reason.code == "coordinated-omission") {
+        rows.insert(0, row("from when it was due", &verdict.corrected));
+    }
     if verdict.refusals.longest.is_some() {
         rows.push(row("answers of 400 and more", &verdict.refusals));
     }
     let heads = ["p50", "p90", "p99", "p99.9", "longest"].map(Column::right);
-    let columns = [Column::left("until the answer was whole")].into_iter().chain(heads).collect();
+    let columns =
+        [Column::left(if verdict.sees_answers { "until the answer was whole" } else { "until the answer began" })]
+            .into_iter()
+            .chain(heads)
+            .collect();
     let mut blocks = vec![Block::Table { title: String::new(), columns, rows }];
-    if let Some(slo) = verdict.slo {
-        let text = format!(
-            "{} of the requests took longer than {} or have no answer.",
-            numbers::share(slo.broken),
-            time(slo.seconds)
-        );
-        blocks.push(Block::Text { text, tone: if slo.broken > 0.01 { Tone::Bad } else { Tone::Good } });
-    }
     if verdict.verdict == Word::ClientLimited {
         blocks.push(dim("Slow answers are not shown: what the generator itself adds is largest there."));
     }
@@ -199,8 +232,12 @@ fn failures(verdict: &Verdict) -> Option<Section> {
     }
     let mut rows: Vec<Vec<String>> =
         verdict.errors.iter().map(|(failure, count)| vec![words(*failure).into(), count.to_string()]).collect();
+    // Told by status instead.
+    if let Some(word) = verdict.errors.contains_key(&Failure::Status).then(|| words(Failure::Status)) {
+        rows.retain(|row| row[0] != word);
+    }
     let refused = verdict.statuses.iter().filter(|entry| *entry.0 >= 400);
-    rows.extend(refused.map(|(status, count)| vec![format!("  status {status}"), count.to_string()]));
+    rows.extend(refused.map(|(status, count)| vec![format!("status {status}"), count.to_string()]));
     let columns = vec![Column::left("requests that failed"), Column::right("count")];
     Some(section("failures", "Failures".into(), vec![Block::Table { title: String::new(), columns, rows }]))
 }
@@ -259,7 +296,7 @@ fn rate(rate: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use load::{Failure, Run, Tried, judge, sweep};
+    use load::{Run, Tried, judge, sweep};
     use std::time::Duration;
 
     fn run() -> Run {
@@ -299,7 +336,7 @@ mod tests {
         run.failures = [(Failure::Refused, 30), (Failure::Status, 70)].into();
         run.statuses = [(200, 1900), (503, 70)].into();
         let text = drawn(judge(&run, None));
-        for part in ["connections refused", "answers of 400 and more", "status 503", "5.0 % of requests failed"] {
+        for part in ["connections refused", "status 503", "5.0 % of requests failed"] {
             assert!(text.contains(part), "`{part}` is missing: {text}");
         }
         assert!(!text.contains("status 200"));
@@ -317,7 +354,7 @@ mod tests {
         let mut out = Vec::new();
         draw_sweep(&SweepAnswer::new("wakewalk", "http://h/".into(), swept), 80, &mut out).unwrap();
         let text = String::from_utf8(out).unwrap();
-        assert!(text.contains("the limit lies between") && text.contains("over the limit"), "{text}");
+        assert!(text.contains("the limit lies between") && text.contains("over"), "{text}");
         let [low, high] = ["\n       50 ", "\n      200 "].map(|rate| text.find(rate));
         assert!(low < high, "{text}");
     }

@@ -17,7 +17,7 @@ pub struct Load {
     #[arg(value_name = "URL", required_unless_present = "command", conflicts_with = "command")]
     pub to: Option<Address>,
     /// Requests a second, whether or not answers come; `max` = the next one when an answer is there, to find the limit.
-    #[arg(long, value_name = "RATE", value_parser = rate, required_unless_present_any = ["sweep", "command"],
+    #[arg(long, value_name = "RATE", value_parser = rate, allow_hyphen_values = true, required_unless_present_any = ["sweep", "command"],
         conflicts_with_all = ["sweep", "command"])]
     pub rate: Option<Rate>,
     /// One load after another, from few requests a second to more than the service can do, such as 5..40000: finds the limit.
@@ -131,7 +131,7 @@ fn rate(text: &str) -> Result<Rate, String> {
 /// Requests a second that can be meant.
 fn number(text: &str) -> Result<f64, String> {
     let number = text.parse().ok().filter(|rate| (0.1..=1e7).contains(rate));
-    number.ok_or_else(|| "a rate is a number of requests a second from 0.1 on, such as 1000".to_string())
+    number.ok_or_else(|| "a rate is a number of requests a second from 0.1 to 10,000,000, such as 1000".to_string())
 }
 
 fn range(text: &str) -> Result<(f64, f64), String> {

@@ -50,9 +50,9 @@ pub fn run(args: &Load) -> Result<()> {
             let answer = Answer::new(TOOL, to.to_string(), tried.verdict, tried.service);
             print(args, &answer, |width, out| report::load::draw(&answer, width, out))
         }
-        Some((from, to)) => {
+        Some((from, until)) => {
             let mut step = |rate| step(&plan, args, rate, &stop);
-            let swept = load::sweep(from, to, &mut step)?;
+            let swept = load::sweep(from, until, &mut step)?;
             ensure!(!swept.steps.is_empty(), "it was ended before the first load was over");
             let answer = SweepAnswer::new(TOOL, to.to_string(), swept);
             print(args, &answer, |width, out| report::load::draw_sweep(&answer, width, out))
@@ -136,7 +136,7 @@ fn beside(plan: &Plan, args: &Load, target: &Target, dir: &Path, stop: &AtomicBo
 fn generator(args: &Load) -> Result<()> {
     plan::check_privileges()?;
     let started = Started::new(&args.command)?;
-    let (target, name, command) = (Target::Pid(started.pid()), started.name(), started.command().to_string());
+    let (target, command) = (Target::Pid(started.pid()), started.command().to_string());
     let capture = plan::Plan {
         source: plan::Source::Started(args.command.clone()),
         length: args.length.unwrap_or(LONGEST),
@@ -146,7 +146,7 @@ fn generator(args: &Load) -> Result<()> {
     };
     let dir = scratch::folder()?;
     super::diagnose::capture(&capture, &target, Some(started), dir.path(), &mut || {})?;
-    let run = load::observed(&recording::open(dir.path())?, &name)?;
+    let run = load::observed(&recording::open(dir.path())?)?;
     let answer = Answer::new(TOOL, command, load::judge(&run, args.slo), None);
     print(args, &answer, |width, out| report::load::draw(&answer, width, out))
 }
