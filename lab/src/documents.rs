@@ -18,6 +18,16 @@ pub fn put(document: &Path, begin: &str, text: &str) -> Result<()> {
     fs::write(document, fill(&old, begin, text)?).with_context(|| format!("failed to write `{}`", document.display()))
 }
 
+/// The text behind the mark.
+///
+/// # Errors
+/// The document has no such mark, or no end of the output.
+pub fn between<'a>(document: &'a str, begin: &str) -> Result<&'a str> {
+    let (_, rest) = document.split_once(begin).with_context(|| format!("the document has no line `{begin}`"))?;
+    let (text, _) = rest.split_once(END).with_context(|| format!("the document has no line `{END}`"))?;
+    Ok(text)
+}
+
 /// The document with new text behind the mark.
 ///
 /// # Errors

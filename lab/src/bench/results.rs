@@ -116,20 +116,32 @@ impl Results {
         let count = |holds| self.rows.iter().filter(|r| r.goal.is_some() && r.holds == holds).count();
         let repeats: usize = self.rows.iter().map(|r| r.repeats).max().unwrap_or(0);
         format!(
-            "{} goals hold, {} do not, {} could not be judged; at most {repeats} pairs of one comparison were repeated because the host was disturbed",
+            "{}{SUMS}{} do not, {} could not be judged; at most {repeats} pairs of one comparison were repeated because the host was disturbed",
             count(Some(true)),
             count(Some(false)),
             count(None)
         )
     }
 
-    /// Puts the table between the marks of a document.
+    /// Puts the table between the marks of a document, whose own tables of experiments that are not among these stay: they
+    /// may have been measured on another machine.
     ///
     /// # Errors
     /// The document has no marks, or cannot be written.
     pub fn put_into(&self, document: &Path) -> Result<()> {
-        documents::put(document, BEGIN, &self.table())
+        let old = fs::read_to_string(document).with_context(|| format!("failed to read `{}`", document.display()))?;
+        let kept = kept(documents::between(&old, BEGIN)?, |name| self.runs.iter().any(|run| run.experiment == name));
+        documents::put(document, BEGIN, &format!("{}\n{kept}", self.table()))
     }
+}
+
+/// The tables of a document but those that are measured anew.
+fn kept(document: &str, is_new: impl Fn(&str) -> bool) -> String {
+    let tables = document.split("\n`").skip(1);
+    let own = tables.filter(|table| table.split('`').next().is_some_and(|name| !is_new(name)));
+    // What the last one is followed by are sums over all that was there.
+    let lines = |table: &str| table.lines().filter(|line| !line.contains(SUMS)).collect::<Vec<_>>().join("\n");
+    own.map(|table| format!("\n`{}\n", lines(table).trim_end())).collect()
 }
 
 fn title(run: &Run) -> String {
@@ -141,6 +153,9 @@ fn title(run: &Run) -> String {
         run.seconds / 60.0
     )
 }
+
+/// By which the line of sums is known.
+const SUMS: &str = " goals hold, ";
 
 const HEAD: &str = "| what | without | with | ratio or value | 95 % interval | goal | holds |\n\
                     |---|---:|---:|---:|---|---|---|\n";
@@ -198,6 +213,14 @@ mod tests {
         results.add(run("redis"), Err(anyhow::anyhow!("no redis")), ORDER);
         results.add(run("nginx"), Ok(vec![fair, poor, Row::refused("tool", "no kprobes\nhere")]), ORDER);
         results
+    }
+
+    #[test]
+    fn tables_of_a_document_stay_until_they_are_measured_anew() {
+        let document =
+            "\nLinux\n\n`a` at 1, 2 pairs:\n\n| x |\n\n`b` at 1, 2 pairs:\n\n| y |\n\n3 goals hold, 0 do not\n";
+        assert_eq!(kept(document, |name| name == "a"), "\n`b` at 1, 2 pairs:\n\n| y |\n");
+        assert_eq!(kept(document, |_| true), "");
     }
 
     #[test]
