@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // A service whose limit is a pool: `pool.js PORT HELD MS`, each request holds one of HELD for MS.
-const http = require("http");
+'use strict';
+
+const http = require('http');
 const [port, held, ms] = process.argv.slice(2).map(Number);
 const waiting = [];
 let free = held;
@@ -8,7 +10,7 @@ let free = held;
 function take(response) {
   free--;
   setTimeout(() => {
-    response.end("done\n");
+    response.end('done\n');
     free++;
     if (waiting.length > 0) take(waiting.shift());
   }, ms);
@@ -16,4 +18,4 @@ function take(response) {
 
 const server = http.createServer((request, response) => (free > 0 ? take(response) : waiting.push(response)));
 server.keepAliveTimeout = 0;
-server.listen(port, "127.0.0.1");
+server.listen(port, '127.0.0.1');

@@ -70,9 +70,9 @@ impl<'a> Engine<'a> {
             return Ok(());
         }
         for token in 0..self.connections.len() {
-            if let Err(failure) = self.open(token) {
+            if self.open(token).is_err() {
+                // Whoever wants to send over it opens it once more, and that failure counts.
                 self.connections[token].close();
-                self.count(failure, Duration::ZERO);
                 break;
             }
         }
@@ -80,8 +80,6 @@ impl<'a> Engine<'a> {
         while is_opening(self) && self.now() < self.plan.timeout {
             self.look(Duration::from_millis(10))?;
         }
-        self.run.failures.clear();
-        self.run.seconds.clear();
         Ok(())
     }
 
@@ -311,7 +309,6 @@ impl<'a> Engine<'a> {
     fn closed(&mut self, token: usize) {
         let connection = &mut self.connections[token];
         if !connection.busy {
-            self.run.closed_idle += 1;
             return connection.close();
         }
         match connection.reply.close() {
@@ -325,7 +322,6 @@ impl<'a> Engine<'a> {
         let connection = &mut self.connections[token];
         let crossed = connection.answers > 0 && connection.reply.is_empty();
         if connection.busy && crossed && matches!(failure, Failure::Closed | Failure::Reset) {
-            self.run.closed_idle += 1;
             connection.close();
             return self.begin(token);
         }

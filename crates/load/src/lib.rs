@@ -30,7 +30,7 @@ pub use plan::{Plan, Rate, Request};
 pub use run::{Failure, Lengths, Run, Second};
 pub use sweep::{CpuLine, Knee, Step, Sweep, Tried, sweep};
 
-pub use reasons::{time, words};
+pub use reasons::{rounded, words};
 pub use verdict::{Client, Meanwhile, Percentiles, Phase, Promise, Reason, Verdict, Word, judge};
 
 /// Loads a service by a plan. `stop` ends it early; `tell` hears ten times a second how far it is.

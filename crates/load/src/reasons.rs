@@ -14,7 +14,7 @@ const STARVED: f64 = 0.5;
 /// Of what was due: so much without an answer is more than a few bad moments.
 const MISSING: f64 = 0.05;
 /// Of what was sent: failures that change what the rest says.
-const FAILED: f64 = 0.01;
+pub(crate) const FAILED: f64 = 0.01;
 /// How much longer requests take from when they were due than from when they were sent, if they wait for a connection.
 const QUEUED: f64 = 2.0;
 /// And by how much at least, s.
@@ -95,9 +95,7 @@ pub(crate) fn too_few(verdict: &Verdict) -> Vec<Reason> {
 /// Of all that was due, what failed for another reason than the client's own; enough of it comes before all that the client
 /// did not do well.
 pub(crate) fn fails(run: &Run) -> bool {
-    let own = [Failure::NoPort, Failure::NoDescriptor];
-    let failed = run.failures.iter().filter(|entry| !own.contains(entry.0)).map(|entry| *entry.1).sum::<u64>();
-    failed as f64 > MISSING * run.due.max(1) as f64
+    run.failed_there() as f64 > MISSING * run.due.max(1) as f64
 }
 
 /// Most of the failures, in words.
@@ -207,7 +205,8 @@ pub fn words(failure: Failure) -> &'static str {
     }
 }
 
-fn rounded(rate: f64) -> String {
+/// A rate, to the whole request from ten a second on.
+pub fn rounded(rate: f64) -> String {
     if rate < 10.0 { format!("{rate:.1}") } else { format!("{rate:.0}") }
 }
 

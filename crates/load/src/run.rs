@@ -98,6 +98,13 @@ pub enum Failure {
     Other,
 }
 
+impl Failure {
+    /// Whether it is the client's own: its host had no port or no descriptor left.
+    pub(crate) const fn is_own(self) -> bool {
+        matches!(self, Self::NoPort | Self::NoDescriptor)
+    }
+}
+
 /// One second of a load.
 #[derive(Clone, Debug, Default)]
 pub struct Second {
@@ -136,12 +143,8 @@ pub struct Run {
     pub sent: u64,
     /// Connections that were opened.
     pub connections: u64,
-    /// Connections that the other end closed between two requests.
-    pub closed_idle: u64,
     /// Answers that came while requests were still sent.
     pub in_time: u64,
-    /// Bytes of replies.
-    pub bytes: u64,
     /// The shortest and the longest reply, bytes.
     pub sizes: Option<(u64, u64)>,
     /// Second by second, by when requests were due.
@@ -193,6 +196,11 @@ impl Run {
         self.seen < self.length.mul_f64(0.95)
     }
 
+    /// Requests that failed for another reason than the client's own.
+    pub(crate) fn failed_there(&self) -> u64 {
+        self.failures.iter().filter(|entry| !entry.0.is_own()).map(|entry| *entry.1).sum()
+    }
+
     /// Requests without.
     pub fn failed(&self) -> u64 {
         self.failures.values().sum()
@@ -213,7 +221,6 @@ impl Run {
         second.latency.add(latency);
         second.service.add(service);
         self.in_time += u64::from(in_time);
-        self.bytes += bytes;
         let (least, most) = self.sizes.unwrap_or((bytes, bytes));
         self.sizes = Some((least.min(bytes), most.max(bytes)));
     }

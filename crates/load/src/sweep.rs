@@ -6,8 +6,7 @@ use anyhow::Result;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::reasons::time;
-use crate::run::Failure;
+use crate::reasons::{FAILED, time};
 use crate::verdict::{Meanwhile, Reason, Verdict, Word};
 
 /// From one step to the next.
@@ -16,8 +15,6 @@ const FACTOR: f64 = 2.0;
 const NEAR: f64 = 1.05;
 /// Of what was asked, what has to be answered while it was asked.
 const KEPT: f64 = 0.97;
-/// Of the requests that may fail, or break a promise.
-const FAILED: f64 = 0.01;
 /// How much longer answers take at the lower of two loads, each time, if it is a paradox.
 const LONGER: f64 = 1.3;
 /// Differences that nobody feels, s.
@@ -293,8 +290,7 @@ impl Sweep {
 }
 
 fn is_sustained(verdict: &Verdict) -> bool {
-    let own = [Failure::NoPort, Failure::NoDescriptor];
-    let failed: u64 = verdict.errors.iter().filter(|entry| !own.contains(entry.0)).map(|entry| *entry.1).sum();
+    let failed: u64 = verdict.errors.iter().filter(|entry| !entry.0.is_own()).map(|entry| *entry.1).sum();
     let due = verdict.due.max(1) as f64;
     let kept = verdict.rate * verdict.length / due;
     verdict.verdict != Word::ClientLimited

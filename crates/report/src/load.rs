@@ -3,7 +3,7 @@
 
 use std::io::{self, Write};
 
-use load::{Failure, Meanwhile, Percentiles, Phase, Step, Sweep, Verdict, Word, time, words};
+use load::{Failure, Meanwhile, Percentiles, Phase, Step, Sweep, Verdict, Word, rounded, words};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -126,7 +126,7 @@ fn loads(sweep: &Sweep) -> Vec<Block> {
         "From when requests were due; - where fewer than ten answers lie beyond. Sustained: 97 % of what was due is answered while \
          it is asked, and at most 1 % fails; else `over`, or `client` where the generator was at its limit. The generator \
          was up to {} late (p99, of few requests p90).",
-        time(lag)
+        numbers::seconds(lag)
     );
     vec![table, dim(&legend)]
 }
@@ -145,7 +145,7 @@ fn row_of_step(step: &Step, shown: &Shown) -> Vec<String> {
         _ => "",
     };
     let [p50, p99] = [verdict.corrected.p50, verdict.corrected.p99].map(percentile);
-    let mut cells = vec![rate(step.rate), rate(verdict.rate), p50, p99];
+    let mut cells = vec![rounded(step.rate), rounded(verdict.rate), p50, p99];
     if shown.failed {
         cells.push(verdict.errors.values().sum::<u64>().to_string());
     }
@@ -178,10 +178,10 @@ fn headline(load: &str, verdict: &Verdict) -> Section {
         }
         Word::NotEnoughData => ("not enough data: too few answers for a p99; what is shown stands.", Tone::Warn),
     };
-    let asked = verdict.planned.map_or(String::new(), |planned| format!("{}/s asked, ", rate(planned)));
+    let asked = verdict.planned.map_or(String::new(), |planned| format!("{}/s asked, ", rounded(planned)));
     let numbers = format!(
         "{asked}{}/s answered for {}; {} of {} requests.",
-        rate(verdict.rate),
+        rounded(verdict.rate),
         numbers::seconds(verdict.length),
         verdict.answered,
         verdict.due
@@ -191,7 +191,7 @@ fn headline(load: &str, verdict: &Verdict) -> Section {
         let text = format!(
             "{} of the requests took longer than {} or have no answer.",
             numbers::share(slo.broken),
-            time(slo.seconds)
+            numbers::seconds(slo.seconds)
         );
         blocks.push(Block::Text { text, tone: if slo.broken > 0.01 { Tone::Bad } else { Tone::Good } });
     }
@@ -250,7 +250,7 @@ fn phases(phases: &[Phase]) -> Option<Section> {
         let note = if phase.is_warm_up { "warm-up, left out" } else { "" };
         let span = format!("{} to {} s", phase.from, phase.to);
         let [p50, p99] = [phase.corrected.p50, phase.corrected.p99].map(percentile);
-        vec![span, rate(phase.rate), phase.failed.to_string(), p50, p99, note.into()]
+        vec![span, rounded(phase.rate), phase.failed.to_string(), p50, p99, note.into()]
     };
     let heads = ["answered/s", "failed", "p50", "p99"].map(Column::right);
     let columns = [Column::left("phase")].into_iter().chain(heads).chain([Column::left("")]).collect();
@@ -260,15 +260,13 @@ fn phases(phases: &[Phase]) -> Option<Section> {
 
 fn client(verdict: &Verdict) -> Section {
     let client = &verdict.client;
-    let late = client
-        .lag
-        .p99
-        .or(client.lag.p50)
-        .map_or(String::new(), |lag| format!("one request in a hundred was noticed {} late or more; ", time(lag)));
+    let late = client.lag.p99.or(client.lag.p50).map_or(String::new(), |lag| {
+        format!("one request in a hundred was noticed {} late or more; ", numbers::seconds(lag))
+    });
     let text = format!(
         "{late}{:.2} CPUs, {} for each request, {} of the time waiting for one{}.",
         client.cpus,
-        time(client.cpu_per_request),
+        numbers::seconds(client.cpu_per_request),
         numbers::share(client.waited_for_cpu),
         if verdict.connections > 0 { format!("; {} connections", verdict.connections) } else { String::new() }
     );
@@ -286,11 +284,7 @@ fn service(service: &Meanwhile) -> Section {
 }
 
 fn percentile(seconds: Option<f64>) -> String {
-    seconds.map_or("-".into(), time)
-}
-
-fn rate(rate: f64) -> String {
-    if rate < 10.0 { format!("{rate:.1}") } else { format!("{rate:.0}") }
+    seconds.map_or("-".into(), numbers::seconds)
 }
 
 #[cfg(test)]
