@@ -111,7 +111,7 @@ impl<'a> Engine<'a> {
                 tell(now, &self.run);
             }
         }
-        (self.run.length, self.run.seen) = (end, end);
+        (self.run.length, self.run.seen, self.run.lasted) = (end, end, self.now());
         Ok(self.run)
     }
 

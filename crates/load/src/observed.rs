@@ -43,6 +43,7 @@ pub fn observed(recording: &Recording) -> Result<Run> {
         add(&mut run, row, rhythm, row.t_ns == last);
     }
     run.length = Duration::from_nanos(recording.meta.length_ns.max(1));
+    run.lasted = run.length;
     run.seen = seen(recording).unwrap_or(run.length);
     run.steady = steady(recording, &responses);
     run.sent = run.due;

@@ -155,6 +155,8 @@ pub struct Run {
     pub sees_answers: bool,
     /// Answers in the seconds that lie wholly within the load, and their time, where only seconds are known.
     pub steady: Option<(u64, Duration)>,
+    /// The same and the wait for the last answers: the time that CPU time is of.
+    pub lasted: Duration,
     /// For how long of that requests were counted.
     pub seen: Duration,
     /// CPU time of this program's loop; of a generator its busiest thread's.

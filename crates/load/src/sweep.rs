@@ -9,6 +9,8 @@ use serde::{Deserialize, Serialize};
 use crate::reasons::{FAILED, time};
 use crate::verdict::{Meanwhile, Reason, Verdict, Word};
 
+/// What keeps a client from sending more.
+const CLIENT: [&str; 4] = ["client-cpu", "client-starved", "no-port", "no-descriptor"];
 /// From one step to the next.
 const FACTOR: f64 = 2.0;
 /// How near the two sides of a knee come.
@@ -115,7 +117,7 @@ impl Step {
 impl Sweep {
     /// Tries a load, once more if it was not sustained: that may have been a bad moment; false = somebody ended it.
     fn settle(&mut self, rate: f64, load: &mut Try<'_>) -> Result<bool> {
-        let is_over = |step: &Step| !step.sustained && step.verdict.verdict != Word::ClientLimited;
+        let is_over = |step: &Step| !step.sustained && !is_client_full(&step.verdict);
         Ok(self.step(rate, load)? && (!self.steps.last().is_some_and(is_over) || self.step(rate, load)?))
     }
 
@@ -179,7 +181,7 @@ impl Sweep {
     fn sides(&self) -> Option<Knee> {
         let ever = |rate: f64| self.steps.iter().any(|step| step.rate == rate && step.sustained);
         let over = self.steps.iter().filter(|step| !ever(step.rate)).min_by(|a, b| a.rate.total_cmp(&b.rate))?;
-        if over.verdict.verdict == Word::ClientLimited {
+        if is_client_full(&over.verdict) {
             return None;
         }
         let below = self.steps.iter().filter(|step| step.sustained && step.rate < over.rate);
@@ -193,7 +195,7 @@ impl Sweep {
         if self.ended_early {
             findings.push(reason("ended-early", format!("it was ended after {} loads", self.steps.len())));
         }
-        if let Some(step) = self.steps.iter().find(|step| step.verdict.verdict == Word::ClientLimited) {
+        if let Some(step) = self.steps.iter().find(|step| is_client_full(&step.verdict)) {
             let why = step.verdict.reasons.first().map_or("", |reason| reason.sentence.as_str());
             findings.push(reason(
                 "client-limited",
@@ -289,11 +291,17 @@ impl Sweep {
     }
 }
 
+/// Whether the client could not send more. That it was late says something of response times, and nothing of a limit.
+fn is_client_full(verdict: &Verdict) -> bool {
+    verdict.verdict == Word::ClientLimited
+        && verdict.reasons.iter().any(|reason| CLIENT.contains(&reason.code.as_str()))
+}
+
 fn is_sustained(verdict: &Verdict) -> bool {
     let failed: u64 = verdict.errors.iter().filter(|entry| !entry.0.is_own()).map(|entry| *entry.1).sum();
     let due = verdict.due.max(1) as f64;
     let kept = verdict.rate * verdict.length / due;
-    verdict.verdict != Word::ClientLimited
+    !is_client_full(verdict)
         && kept >= KEPT - 2.0 / due
         && failed as f64 <= FAILED * due
         && verdict.slo.is_none_or(|slo| slo.broken <= FAILED)
@@ -368,7 +376,9 @@ mod tests {
         let mut load = |rate: f64| {
             let mut verdict = crate::judge(&crate::Run::default(), None);
             (verdict.rate, verdict.length, verdict.due) = (rate, 5.0, (rate * 5.0) as u64);
-            verdict.verdict = if rate > 100.0 { Word::ClientLimited } else { Word::Valid };
+            verdict.verdict = Word::ClientLimited;
+            let code = if rate > 100.0 { "client-cpu" } else { "late" };
+            verdict.reasons = vec![Reason { code: code.into(), sentence: String::new() }];
             Ok(Some(Tried { verdict, service: None }))
         };
         let sweep = sweep(5.0, 1000.0, &mut load).unwrap();

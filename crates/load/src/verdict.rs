@@ -240,7 +240,7 @@ impl Verdict {
 }
 
 fn client(run: &Run) -> Client {
-    let length = run.length.as_secs_f64().max(1e-9);
+    let length = run.lasted.as_secs_f64().max(1e-9);
     Client {
         lag: Percentiles::of(&run.lag),
         cpus: run.cpu.as_secs_f64() / length,

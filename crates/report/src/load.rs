@@ -124,7 +124,7 @@ fn loads(sweep: &Sweep) -> Vec<Block> {
         .fold(0.0, f64::max);
     let legend = format!(
         "From when requests were due; - where fewer than ten answers lie beyond. Sustained: 97 % of what was due is answered while \
-         it is asked, and at most 1 % fails; else `over`, or `client` where the generator was at its limit. The generator \
+         it is asked, and at most 1 % fails; else `over`, or `client` and `late` where the generator was. The generator \
          was up to {} late (p99, of few requests p90).",
         numbers::seconds(lag)
     );
@@ -140,7 +140,8 @@ struct Shown {
 fn row_of_step(step: &Step, shown: &Shown) -> Vec<String> {
     let verdict = &step.verdict;
     let note = match (verdict.verdict, step.sustained) {
-        (Word::ClientLimited, _) => "client",
+        (Word::ClientLimited, true) => "late",
+        (Word::ClientLimited, false) => "client",
         (_, false) => "over",
         _ => "",
     };
