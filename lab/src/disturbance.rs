@@ -83,8 +83,8 @@ impl Watch {
 
     fn inside_ticks(&self, now: &HashMap<u32, Process>, inside: impl Fn(u32, &Process) -> bool) -> f64 {
         let used = now.iter().filter(|(pid, p)| inside(**pid, p)).map(|(pid, p)| {
-            let before = self.processes.get(pid).filter(|b| b.started == p.started).map_or(0, |b| b.ticks);
-            p.ticks.saturating_sub(before)
+            let before = self.processes.get(pid).filter(|b| b.started == p.started).map_or(0, |b| b.all_ticks());
+            p.all_ticks().saturating_sub(before)
         });
         used.sum::<u64>() as f64
     }
@@ -112,7 +112,7 @@ mod tests {
 
     #[test]
     fn a_reused_process_id_counts_from_its_own_start() {
-        let process = |ticks, started| Process { kernel_thread: false, ticks, started };
+        let process = |ticks, started| Process { kernel_thread: false, ticks, children_ticks: 0, started };
         let before = HashMap::from([(1, process(100, 5)), (2, process(50, 6))]);
         let now = HashMap::from([(1, process(130, 5)), (2, process(7, 99)), (3, process(1000, 7))]);
         let watch = Watch { began: Instant::now(), host: Host::default(), processes: before, children_s: 0.0 };

@@ -20,8 +20,17 @@ pub struct Process {
     pub kernel_thread: bool,
     /// User and system time, ticks.
     pub ticks: u64,
+    /// The same of its children that have ended and were waited for, ticks.
+    pub children_ticks: u64,
     /// Start, to tell a new process with an old number.
     pub started: u64,
+}
+
+impl Process {
+    /// CPU time of the process and of what it started and waited for, as a shell does, ticks.
+    pub fn all_ticks(&self) -> u64 {
+        self.ticks + self.children_ticks
+    }
 }
 
 /// CPU time of the host by `/proc/stat`, ticks over all CPUs.
@@ -61,7 +70,12 @@ fn parse_process(stat: &str) -> Option<Process> {
     // The name in parentheses may hold blanks and parentheses.
     let fields: Vec<&str> = stat.rsplit_once(") ")?.1.split(' ').collect();
     let field = |number: usize| fields.get(number - 3)?.trim().parse::<u64>().ok(); // as proc(5) counts
-    Some(Process { kernel_thread: field(9)? & KERNEL_THREAD != 0, ticks: field(14)? + field(15)?, started: field(22)? })
+    Some(Process {
+        kernel_thread: field(9)? & KERNEL_THREAD != 0,
+        ticks: field(14)? + field(15)?,
+        children_ticks: field(16)? + field(17)?,
+        started: field(22)?,
+    })
 }
 
 fn parse_host(stat: &str) -> Option<Host> {
@@ -76,8 +90,11 @@ mod tests {
 
     #[test]
     fn a_process_whose_name_has_blanks_and_parentheses() {
-        let stat = "7 (a) b (c)) S 1 7 7 0 -1 2097152 0 0 0 0 5 6 0 0 20 0 1 0 4242 0 0";
-        assert_eq!(parse_process(stat), Some(Process { kernel_thread: true, ticks: 11, started: 4242 }));
+        let stat = "7 (a) b (c)) S 1 7 7 0 -1 2097152 0 0 0 0 5 6 1 2 20 0 1 0 4242 0 0";
+        assert_eq!(
+            parse_process(stat),
+            Some(Process { kernel_thread: true, ticks: 11, children_ticks: 3, started: 4242 })
+        );
     }
 
     #[test]

@@ -6,7 +6,7 @@
  *   threaded PORT plain            nothing
  *   threaded PORT locked US        it waits so long for the auditor while it holds the mutex
  *   threaded PORT unlocked US      it waits so long before it takes the mutex
- *   threaded PORT journal FILE     each booking is written and synced
+ *   threaded PORT journal FILE BYTES    each booking is written, in records of this length, and synced
  *   threaded PORT log FILE BYTES   each request is logged, in lines of this length
  *   threaded PORT index FILE MEGABYTES    instead: it looks at pages all over an index, which it maps into memory
  */
@@ -107,7 +107,8 @@ static void keep(unsigned account, uint64_t sum)
 	int length = snprintf(line, sizeof(line), "%u %llu\n", account, (unsigned long long)sum);
 
 	if (!strcmp(mode, "journal")) {
-		if (write(file, line, length) != length || fsync(file))
+		memset(line + length, '.', line_bytes - length);
+		if (write(file, line, line_bytes) != line_bytes || fsync(file))
 			die("journal");
 	} else if (!strcmp(mode, "log")) {
 		memset(line + length, '.', line_bytes - length);
@@ -161,9 +162,9 @@ int main(int argc, char **argv)
 	if (!strcmp(mode, "journal") || !strcmp(mode, "log"))
 		if (argc < 4 || (file = open(argv[3], O_WRONLY | O_APPEND | O_CREAT, 0644)) < 0)
 			die("open");
-	if (!strcmp(mode, "log"))
+	if (file >= 0)
 		line_bytes = argc > 4 ? atol(argv[4]) : 200;
-	if (line_bytes > 8192 || (!strcmp(mode, "log") && line_bytes < 64))
+	if (line_bytes > 8192 || (file >= 0 && line_bytes < 64))
 		return 2;
 	setsockopt(listener, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
 	if (bind(listener, (void *)&at, sizeof(at)) || listen(listener, 128))

@@ -12,6 +12,9 @@ use crate::scenario::{Aim, Expected, NEUTRAL, Scenario, Side};
 
 const PORT: u16 = 19133;
 
+/// Length of a record, bytes: so long that the fastest disk does not keep up with the CPU.
+const RECORD: &str = "4096";
+
 /// The scenario.
 pub static SCENARIO: Scenario = Scenario {
     name: "fsync",
@@ -26,7 +29,7 @@ pub static SCENARIO: Scenario = Scenario {
 fn stage(cell: &mut Cell, side: Side) -> Result<Aim> {
     let mut args = vec![PORT.to_string(), "plain".to_string()];
     if side == Side::Fault {
-        args = vec![PORT.to_string(), "journal".into(), "journal".into()];
+        args = vec![PORT.to_string(), "journal".into(), "journal".into(), RECORD.into()];
         let write = "while :; do dd if=/dev/zero of=other bs=64k count=64 conv=fsync status=none; done";
         cell.start(Program::installed("sh").named("writer").args(["-c", write]).on_cpus(LOAD_CPU).in_group("load"))?;
     }
