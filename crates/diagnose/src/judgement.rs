@@ -18,3 +18,4 @@ pub(crate) mod slow_start;
 pub(crate) mod standing;
 pub(crate) mod tail;
 pub(crate) mod time_wait;
+pub(crate) mod turns;

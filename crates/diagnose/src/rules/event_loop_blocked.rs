@@ -9,10 +9,11 @@ use crate::facts::profile::{Place, Profile};
 use crate::facts::stacks::Stacks;
 use crate::judgement::full::FULL;
 use crate::judgement::paths::{Felt, label_on_cpu};
+use crate::judgement::turns::Turns;
 use crate::verdict::{Finding, Subject};
 use crate::walk::Kind;
 use crate::walk::paths::{Part, What};
-use crate::wording::{percent, seconds, short};
+use crate::wording::{count, percent, seconds, short};
 
 pub(super) static RULE: Rule =
     Rule { cause: "event-loop-blocked", explain: explain!("event-loop-blocked"), check: Check::Accuses(check) };
@@ -44,6 +45,14 @@ fn check(case: &Case) -> Checked {
     let wants = of_thread.map_or(0.0, |t| t.demand);
     if wants >= FULL {
         return explained(format!("{words}, which wants a CPU for {} of the time: all of it is load", percent(wants)));
+    }
+    let turns = of_thread.and_then(|t| Turns::of(case, &felt, t, is_others_turn));
+    if let Some(short) = turns.filter(Turns::are_short) {
+        return explained(format!(
+            "{words}, some {} of them each, at {} of CPU time an answer: a queue of short ones",
+            count(short.others),
+            seconds(short.each_ns / 1e9)
+        ));
     }
     let busy = of_thread.map_or(0.0, |t| t.on_cpu);
     let comm = of_thread.map_or_else(String::new, |t| t.comm.clone());
@@ -115,6 +124,7 @@ mod tests {
              process pid=1 listen=[\"tcp 0.0.0.0:80\"]
              thread t_ns=10e9 pid=1 tid=1 comm=node wall_ns=10e9 cpu_ns={cpu_ns} blocked_ns=1e9
              burst t_ns=10e9 length_ns=10e9
+             exchange_window t_ns=10e9 length_ns=10e9
              wakeup
              exchange role=accepted port=80 stage=response count=180 sum_ns=9e9 length_ns=[{held}000000] counts=[180]\n"
         );
@@ -137,6 +147,22 @@ mod tests {
     fn one_thread_computes_while_all_wait() {
         let finding = found(&RULE, &text(30, "4e9", 1));
         assert!(finding.explains.share > 0.9 && finding.summary.contains("which serves all"), "{finding:?}");
+    }
+
+    /// The thread is kept from its CPU now and then, and answers all that came meanwhile one after the other.
+    #[test]
+    fn a_queue_of_short_ones_is_none_that_computes_for_long() {
+        let counted = "count=5400 sum_ns=11e9 length_ns=[1000000,30000000] counts=[5220,180]";
+        let one = text(30, "4e9", 1);
+        let mut queue = one.split_once("count=180").unwrap().0.to_string() + counted + "\n";
+        queue += one.split_once("counts=[180]\n").unwrap().1;
+        for at in (0..90u32).flat_map(|nth| (1..59).map(move |other| 20 + nth * 100 + other)) {
+            queue += &format!(
+                "request t_ns={at}e6 role=accepted port=80 pid=1 began_ns={at}e6 began_tid=1 read_ns={at}e6 ended_tid=1\n"
+            );
+        }
+        let why = silent(&RULE, &queue);
+        assert!(why.ends_with("some 28 of them each, at 741 µs of CPU time an answer: a queue of short ones"), "{why}");
     }
 
     #[test]
