@@ -44,6 +44,8 @@ pub struct Plan {
     pub calls: CallCounting,
     /// Whether requests are labelled by their first bytes.
     pub labels: bool,
+    /// Whom it observes.
+    pub role: Role,
     /// The response time that the owner promises, for whoever reads the recording.
     pub slo: Option<Duration>,
     /// `/`, but for tests.
@@ -52,6 +54,16 @@ pub struct Plan {
     pub tool: String,
     /// Room in the kernel's tables: all that they were made for, but in tests of what happens when they are full.
     pub room: Room,
+}
+
+/// Whom a capture observes, and so what its hooks may cost.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Role {
+    /// A service that people use: nobody may notice.
+    #[default]
+    Service,
+    /// A load generator, of which each second counts.
+    Generator,
 }
 
 /// How far a capture is.

@@ -10,7 +10,7 @@ use anyhow::{Context, Result};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::capture::{CallCounting, Plan};
+use crate::capture::{CallCounting, Plan, Role};
 use crate::collector::{Kind, Shared, Start};
 use crate::collectors::{ALL, slots};
 use crate::privileges::{self, Capability, EXTRAS, OTHERS, PROBES};
@@ -152,6 +152,7 @@ fn probes() -> Vec<Facility> {
         length: Duration::ZERO,
         calls: CallCounting::Never,
         labels: false,
+        role: Role::Service,
         slo: None,
         root: "/".into(),
         tool: String::new(),

@@ -11,7 +11,7 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use testing::need;
-use wakewalk_collect::capture::{Account, CallCounting, Plan};
+use wakewalk_collect::capture::{Account, CallCounting, Plan, Role};
 use wakewalk_collect::clock;
 use wakewalk_collect::collector::{Shared, Start};
 use wakewalk_collect::collectors::{Spent, Team, slots};
@@ -33,6 +33,7 @@ fn everybody_tells_what_it_took_and_gives_up_what_it_can() {
         length,
         calls: CallCounting::Auto,
         labels: false,
+        role: Role::Service,
         slo: None,
         root,
         tool: "test".into(),

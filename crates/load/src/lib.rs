@@ -10,6 +10,7 @@ mod engine;
 pub mod fuzzing;
 mod limits;
 mod observed;
+mod opening;
 mod phases;
 mod plan;
 mod reasons;
@@ -30,7 +31,8 @@ pub use plan::{Plan, Rate, Request};
 pub use run::{Failure, Lengths, Run, Second};
 pub use sweep::{CpuLine, Knee, Step, Sweep, Tried, sweep};
 
-pub use reasons::{rounded, words};
+pub use opening::Opening;
+pub use reasons::{is_between, rounded, words};
 pub use verdict::{Client, Meanwhile, Percentiles, Phase, Promise, Reason, Verdict, Word, judge};
 
 /// Loads a service by a plan. `stop` ends it early; `tell` hears ten times a second how far it is.

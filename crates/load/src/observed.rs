@@ -5,14 +5,16 @@
 //! does not ask while its service stands still, so that nobody's wait is counted but those of the requests that were under
 //! way: such waits are corrected as if each connection had gone on to ask in its own rhythm.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use anyhow::{Result, ensure};
 use recording::Recording;
 use recording::tables::{Connection, Exchange, ExchangeWindow, Retransmit, Thread};
 
+use crate::opening::Opening;
 use crate::run::{Failure, Run};
+use crate::verdict::Reason;
 
 /// So many times the usual time between two requests on one connection: it stood still, and did not only vary.
 const STOOD_STILL: u64 = 10;
@@ -21,11 +23,11 @@ const MOST_OMITTED: u64 = 100_000;
 /// Of the time: connections on which a request was under way, if their generator asks as answers come.
 const BUSY: f64 = 0.8;
 
-/// What a generator did.
+/// What a generator did, and what stood between it and its service, if something did.
 ///
 /// # Errors
 /// No TCP exchange of it was seen.
-pub fn observed(recording: &Recording) -> Result<Run> {
+pub fn observed(recording: &Recording, between: Option<Reason>) -> Result<Run> {
     let rows: Vec<&Exchange> = recording.rows().iter().filter(|row: &&Exchange| row.role == "made").collect();
     let responses: Vec<&Exchange> = rows.into_iter().filter(|row| row.stage == "response").collect();
     let who = busiest(recording).map_or("the generator".to_string(), |(comm, _)| format!("`{comm}`"));
@@ -35,14 +37,23 @@ pub fn observed(recording: &Recording) -> Result<Run> {
         "{who} got no answer over TCP within {lasted:.1} s: what it asked over UDP, Unix sockets or not at all is not seen; \
          `wakewalk doctor` says whether this kernel shows response times"
     );
-    let mut run = Run { who, ..Run::default() };
+    let length = Duration::from_nanos(recording.meta.length_ns.max(1));
+    let mut run = Run { who, length, ..Run::default() };
     let rhythm = rhythm_ns(&responses);
     // A generator that has had enough closes its connections with requests under way; none of them has failed.
     let last = responses.iter().map(|row| row.t_ns).max().unwrap_or_default();
     for row in &responses {
         add(&mut run, row, rhythm, row.t_ns == last);
     }
-    run.length = Duration::from_nanos(recording.meta.length_ns.max(1));
+    run.opening = Opening::of(recording);
+    run.connections = run.opening.asked;
+    let until = run.length.as_secs().checked_sub(1).filter(|_| between.is_some()).or(run.opening.standing().max());
+    // No answer came then, and still it went on.
+    if let Some(second) = until {
+        run.second(Duration::from_secs(second));
+    }
+    run.between = between;
+    run.followed = followed(recording);
     run.lasted = run.length;
     run.seen = seen(recording).unwrap_or(run.length);
     run.steady = steady(recording, &responses);
@@ -66,7 +77,7 @@ pub fn cpus(recording: &Recording) -> f64 {
 const HALF_SLICE_NS: u64 = 500_000_000;
 
 /// The second in which a slice lies: rows name its end, which is a little later than that of the second.
-fn second_of(t_ns: u64) -> u64 {
+pub(crate) fn second_of(t_ns: u64) -> u64 {
     t_ns.saturating_sub(HALF_SLICE_NS) / 1_000_000_000
 }
 
@@ -104,6 +115,12 @@ fn add(run: &mut Run, row: &Exchange, rhythm_ns: u64, is_last: bool) {
             second.latency.add_many(Duration::from_nanos(length_ns - nth * rhythm_ns), *count);
         }
     }
+}
+
+/// The seconds in which exchanges were followed.
+fn followed(recording: &Recording) -> Option<BTreeSet<u64>> {
+    let windows = recording.rows::<ExchangeWindow>();
+    (!windows.is_empty()).then(|| windows.iter().map(|row| second_of(row.t_ns)).collect())
 }
 
 /// For how long exchanges were followed: where there are very many, they are for some slices only.
@@ -163,7 +180,7 @@ mod tests {
     use recording::text::parse;
 
     fn generator(rows: &str) -> Run {
-        observed(&parse(&format!("meta length_ns=10e9\n{rows}")).unwrap()).unwrap()
+        observed(&parse(&format!("meta length_ns=10e9\n{rows}")).unwrap(), None).unwrap()
     }
 
     fn seconds(range: std::ops::RangeInclusive<u64>, count: u64, length_ns: u64) -> String {
@@ -206,6 +223,6 @@ mod tests {
         let rows = seconds(1..=3, 5000, 1_000_000) + &seconds(4..=10, 50, 400_000_000);
         let verdict = judge(&generator(&rows), None);
         assert_eq!(verdict.phases.len(), 2, "{:?}", verdict.phases);
-        assert!(parse("meta length_ns=1").is_ok_and(|recording| observed(&recording).is_err()));
+        assert!(parse("meta length_ns=1").is_ok_and(|recording| observed(&recording, None).is_err()));
     }
 }

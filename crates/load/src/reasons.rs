@@ -17,6 +17,9 @@ const MISSING: f64 = 0.05;
 pub(crate) const FAILED: f64 = 0.01;
 /// How much longer requests take from when they were due than from when they were sent, if they wait for a connection.
 const QUEUED: f64 = 2.0;
+/// Connections of one client that no visitor makes, and how many there are for each request if each has its own.
+const MANY_CONNECTIONS: f64 = 1000.0;
+const EACH: f64 = 0.9;
 /// And by how much at least, s.
 const WAITED: f64 = 1e-3;
 
@@ -108,9 +111,32 @@ fn worst(run: &Run) -> String {
     }
 }
 
+/// Causes that lie in the network stack between a client and its service: neither one's own speed.
+const BETWEEN: [&str; 7] = [
+    "conntrack-full",
+    "time-wait-collision",
+    "no-return-path",
+    "port-exhaustion",
+    "accept-queue-full",
+    "packet-loss",
+    "link-saturated",
+];
+
+/// Whether a cause, by its id, is neither the client's nor the service's own speed.
+pub fn is_between(cause: &str) -> bool {
+    BETWEEN.contains(&cause)
+}
+
 /// What the numbers seem to say and do not.
 pub(crate) fn misleads(verdict: &Verdict, run: &Run) -> Vec<Reason> {
-    let mut reasons = Vec::new();
+    let mut reasons: Vec<Reason> = run.between.iter().cloned().collect();
+    if let Some(ceiling) = run.opening.ceiling {
+        let sentence = format!(
+            "{ceiling} connections a second were asked for again, as many as there are at a time: each stood for TCP's timer of \
+             1 s, and no service is measured by that; with another number of connections the ceiling moves"
+        );
+        reasons.extend(reason("ceiling", sentence));
+    }
     let failed = run.failed() as f64 / run.due.max(1) as f64;
     if failed > FAILED {
         let sentence = format!("{:.1} % of requests failed, {}; they are in no percentile", failed * 100.0, worst(run));
@@ -148,6 +174,7 @@ pub(crate) fn remarks(verdict: &Verdict, run: &Run) -> Vec<Reason> {
         let sentence = format!("the first {} s were different and are left out as a warm-up", warm.to);
         remarks.extend(reason("warm-up", sentence));
     }
+    remarks.extend(connection_each(verdict, run));
     if !run.sees_answers {
         let sentence =
             "whether answers were whole, and what they said, is not seen; what the generator says of errors counts";
@@ -178,6 +205,19 @@ pub(crate) fn remarks(verdict: &Verdict, run: &Run) -> Vec<Reason> {
         remarks.extend(reason("ended-early", format!("it was ended after {:.1} s", verdict.length)));
     }
     remarks
+}
+
+/// Whether each request had a connection of its own.
+fn connection_each(verdict: &Verdict, run: &Run) -> Vec<Reason> {
+    let asked = run.opening.asked as f64;
+    if asked < MANY_CONNECTIONS || asked < EACH * verdict.due as f64 {
+        return Vec::new();
+    }
+    let sentence = format!(
+        "{asked:.0} connections were asked for, one for each request, all by one client: thousands of clients, or clients that \
+         keep theirs, are another load"
+    );
+    reason("connection-each", sentence)
 }
 
 fn in_phases(phases: &[Phase]) -> String {

@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //! What came of a load: every answer in a histogram, every failure by its kind, second by second.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use hdrhistogram::Histogram;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::opening::Opening;
 use crate::plan::{Plan, Rate};
+use crate::verdict::Reason;
 
 /// The longest length that is told from longer ones.
 const LONGEST_NS: u64 = 3_600_000_000_000;
@@ -137,6 +139,10 @@ pub struct Run {
     pub failures: BTreeMap<Failure, u64>,
     /// Replies by HTTP status.
     pub statuses: BTreeMap<u16, u64>,
+    /// How connections were opened, where somebody else did.
+    pub opening: Opening,
+    /// What stood between client and service.
+    pub between: Option<Reason>,
     /// Requests that were due, and those that were sent.
     pub due: u64,
     /// Sent.
@@ -159,6 +165,8 @@ pub struct Run {
     pub lasted: Duration,
     /// For how long of that requests were counted.
     pub seen: Duration,
+    /// In which seconds, where it was not all of them.
+    pub followed: Option<BTreeSet<u64>>,
     /// CPU time of this program's loop; of a generator its busiest thread's.
     pub cpu: Duration,
     /// How long the loop waited for a CPU.

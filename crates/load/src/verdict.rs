@@ -106,6 +106,13 @@ pub struct Meanwhile {
     pub cpus: f64,
 }
 
+impl Meanwhile {
+    /// What it is accused of, as a reason.
+    pub fn as_reason(&self) -> Reason {
+        Reason { code: self.verdict.clone(), sentence: format!("{}: {}: {}", self.verdict, self.headline, self.advice) }
+    }
+}
+
 /// The verdict on a load.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Verdict {
@@ -264,7 +271,8 @@ fn promise(slo: Duration, run: &Run) -> Promise {
 fn phases_of(run: &Run) -> Vec<Phase> {
     // What was due in the last second may have been cut.
     let whole = (run.length.as_secs() as usize).min(run.seconds.len());
-    let counted = (0..whole).filter(|second| !run.is_sampled() || run.seconds[*second].due > 0);
+    let is_followed = |second: &usize| run.followed.as_ref().is_none_or(|all| all.contains(&(*second as u64)));
+    let counted = (0..whole).filter(is_followed);
     let counted: Vec<usize> = counted.collect();
     let seconds: Vec<Second> = counted.iter().map(|second| run.seconds[*second].clone()).collect();
     let stretches = phases::stretches(&seconds);

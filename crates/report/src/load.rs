@@ -180,9 +180,11 @@ fn headline(load: &str, verdict: &Verdict) -> Section {
         Word::NotEnoughData => ("not enough data: too few answers for a p99; what is shown stands.", Tone::Warn),
     };
     let asked = verdict.planned.map_or(String::new(), |planned| format!("{}/s asked, ", rounded(planned)));
+    // Of a load that was two, a rate is of neither.
+    let went_alike = verdict.phases.iter().filter(|phase| !phase.is_warm_up).count() < 2;
+    let rate = if went_alike { format!("{}/s ", rounded(verdict.rate)) } else { String::new() };
     let numbers = format!(
-        "{asked}{}/s answered for {}; {} of {} requests.",
-        rounded(verdict.rate),
+        "{asked}{rate}answered for {}; {} of {} requests.",
         numbers::seconds(verdict.length),
         verdict.answered,
         verdict.due

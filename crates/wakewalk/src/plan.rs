@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Result, bail};
-use collect::capture::CallCounting;
+use collect::capture::{CallCounting, Role};
 use collect::privileges::{self, OTHERS, PROBES};
 use collect::proc::Proc;
 use collect::target::{Resolved, Target};
@@ -15,7 +15,7 @@ use crate::args::{self, Counting};
 /// The shortest capture that can tell anything: one slice.
 pub const SHORTEST: Duration = Duration::from_secs(1);
 /// The longest: a capture is a look, not a monitor.
-const LONGEST: Duration = Duration::from_secs(3600);
+pub const LONGEST: Duration = Duration::from_secs(3600);
 
 /// Where the recording comes from.
 pub enum Source {
@@ -37,6 +37,8 @@ pub struct Plan {
     pub calls: CallCounting,
     /// Whether requests are labelled.
     pub labels: bool,
+    /// Whom it observes.
+    pub role: Role,
     /// The response time that the owner promises.
     pub slo: Option<Duration>,
 }
@@ -65,7 +67,7 @@ pub fn diagnose(args: &args::Diagnose) -> Result<Plan> {
     if let Some(file) = &args.html {
         check_html(file)?;
     }
-    Ok(Plan { source, length: args.length, calls, labels: args.requests, slo: args.slo })
+    Ok(Plan { source, length: args.length, calls, labels: args.requests, role: Role::Service, slo: args.slo })
 }
 
 fn source(target: &args::TargetArgs) -> Source {

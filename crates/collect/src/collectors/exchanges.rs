@@ -8,6 +8,7 @@ use anyhow::Result;
 use recording::Writer;
 use recording::tables::{self, Process};
 
+use crate::capture::Role;
 use crate::collector::{Collector, Kind, Shared, SliceEnd, Slot, Start};
 use crate::probes::Probe;
 use crate::probes::exchanges::{self, Group, Histogram};
@@ -18,6 +19,8 @@ use labels::Labels;
 /// Runs of the hooks in a second, on average, that nobody notices: some 4 ms of CPU time. A service with more of them is
 /// followed for a slice, and then left alone for some: whole slices, because in a shorter time long exchanges do not end.
 const HITS: u64 = 25_000;
+/// The same of a load generator, some 4 % of its CPU time: nobody waits for it, and what it did second by second is the question.
+const HITS_OF_GENERATOR: u64 = 250_000;
 /// Slices that are left out at once, at most.
 const MOST_LEFT_OUT: u64 = 9;
 
@@ -34,6 +37,8 @@ struct Exchanges<'o> {
     probe: exchanges::Exchanges<'o>,
     from_ns: u64,
     hits: u64,
+    /// Runs in a second above which slices are left out.
+    most_hits: u64,
     /// Slices that are still to be left out; 0 = this one is followed.
     left_out: u64,
     /// After each that is followed, at least so many are left out.
@@ -57,6 +62,10 @@ impl<'o> Exchanges<'o> {
             probe,
             from_ns: 0,
             hits: 0,
+            most_hits: match start.plan.role {
+                Role::Service => HITS,
+                Role::Generator => HITS_OF_GENERATOR,
+            },
             left_out: 0,
             least_left_out: 0,
             bursts: bursts.map(Bursts::new),
@@ -119,7 +128,8 @@ impl Collector for Exchanges<'_> {
             windows.push(tables::ExchangeWindow { t_ns, length_ns });
             rows.extend(self.probe.fresh()?.into_iter().flat_map(|group| of_group(t_ns, group)));
             let hits = self.probe.hits()?;
-            self.left_out = slices_to_leave(hits.saturating_sub(self.hits), length_ns).max(self.least_left_out);
+            let runs = hits.saturating_sub(self.hits);
+            self.left_out = slices_to_leave(runs, length_ns, self.most_hits).max(self.least_left_out);
             if self.left_out > 0 {
                 self.probe.detach();
             }
@@ -164,10 +174,10 @@ fn more_left_out(slices: u64) -> u64 {
     (slices * 2 + 1).min(MOST_LEFT_OUT)
 }
 
-/// How many slices are left out after one of this length with so many runs.
-fn slices_to_leave(hits: u64, length_ns: u64) -> u64 {
+/// How many slices are left out after one of this length with so many runs, of which there may be `most` a second.
+fn slices_to_leave(hits: u64, length_ns: u64, most: u64) -> u64 {
     let a_second = (hits as f64 * 1e9 / (length_ns.max(1) as f64)) as u64;
-    (a_second / HITS).min(MOST_LEFT_OUT)
+    (a_second / most).min(MOST_LEFT_OUT)
 }
 
 fn of_group(t_ns: u64, group: Group) -> Vec<tables::Exchange> {
@@ -211,9 +221,10 @@ mod tests {
 
     #[test]
     fn whoever_says_much_is_left_alone_for_a_while() {
-        let after = |hits| slices_to_leave(hits, 1_000_000_000);
+        let after = |hits| slices_to_leave(hits, 1_000_000_000, HITS);
         assert_eq!((after(0), after(24_000), after(60_000), after(10_000_000)), (0, 0, 2, 9));
-        assert_eq!(slices_to_leave(60_000, 2_000_000_000), 1);
+        assert_eq!(slices_to_leave(60_000, 2_000_000_000, HITS), 1);
+        assert_eq!(slices_to_leave(60_000, 1_000_000_000, HITS_OF_GENERATOR), 0);
     }
 
     #[test]

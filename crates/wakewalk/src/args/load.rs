@@ -63,8 +63,7 @@ pub struct Load {
     #[arg(long, value_name = "BYTES", value_parser = clap::value_parser!(u64).range(1..))]
     pub reply: Option<u64>,
     /// Also diagnose the service at the same time: whoever listens on the URL's port, or `=PID`, `=port:PORT`.
-    #[arg(long, value_name = "WHOM", num_args = 0..=1, require_equals = true, default_missing_value = "", value_parser = whom,
-        conflicts_with = "command")]
+    #[arg(long, value_name = "WHOM", num_args = 0..=1, require_equals = true, default_missing_value = "", value_parser = whom)]
     pub diagnose: Option<Whom>,
     /// Print JSON.
     #[arg(long)]

@@ -4,6 +4,7 @@
 use std::fs;
 use std::io::Write as _;
 use std::path::Path;
+use std::sync::atomic::AtomicBool;
 
 use anyhow::{Context, Result};
 use collect::capture::{self, Afterwards};
@@ -42,11 +43,13 @@ pub fn run(args: &args::Diagnose) -> Result<()> {
             }
             draw(args, &case, baseline, &verdict)
         }
-        Source::Running(target) => live(args, baseline, |dir| capture(&plan, target, None, dir, &mut || {})),
+        Source::Running(target) => {
+            live(args, baseline, |dir| capture(&plan, target, None, dir, &*stop::on_signal()?, &mut || {}))
+        }
         Source::Started(command) => {
             let started = Started::new(command)?;
             let target = Target::Pid(started.pid());
-            live(args, baseline, |dir| capture(&plan, &target, Some(started), dir, &mut || {}))
+            live(args, baseline, |dir| capture(&plan, &target, Some(started), dir, &*stop::on_signal()?, &mut || {}))
         }
     }
 }
@@ -106,15 +109,16 @@ fn remove_unsealed(dir: &Path) {
     }
 }
 
-/// Captures a target into a folder; `begun` is called again and again once the window is open.
+/// Captures a target into a folder until its time is over or `stop` is set; `begun` is called again and again once the window
+/// is open.
 pub(super) fn capture(
     plan: &Plan,
     target: &Target,
     started: Option<Started>,
     dir: &Path,
+    stop: &AtomicBool,
     begun: &mut dyn FnMut(),
 ) -> Result<Afterwards> {
-    let stop = stop::on_signal()?;
     let root = Path::new("/");
     let mut resolved = courtesy::in_slices(courtesy::PATIENCE, || target.resolve(root))?;
     if let Some(started) = &started {
@@ -128,6 +132,7 @@ pub(super) fn capture(
         length: plan.length,
         calls: plan.calls,
         labels: plan.labels,
+        role: plan.role,
         slo: plan.slo,
         root: root.to_path_buf(),
         tool: TOOL.into(),
@@ -139,7 +144,7 @@ pub(super) fn capture(
     let line = Line::new(plan.length);
     let writer = Writer::create(dir, &Meta { tool: TOOL.into(), ..Meta::default() })?;
     let mut started = started;
-    capture::run(&capture_plan, writer, &stop, &mut |p| {
+    capture::run(&capture_plan, writer, stop, &mut |p| {
         if let Some(started) = &mut started {
             started.go();
         }

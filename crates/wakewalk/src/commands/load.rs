@@ -4,17 +4,17 @@
 use std::fs;
 use std::io::Write as _;
 use std::net::{IpAddr, Ipv4Addr};
-use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow, bail, ensure};
-use collect::capture::CallCounting;
+use collect::capture::{CallCounting, Role};
 use collect::target::Target;
 use diagnose::Case;
-use load::{Address, Meanwhile, Plan, Protocol, Rate, Request, Tried, Verdict};
+use load::{Address, Meanwhile, Plan, Protocol, Rate, Reason, Request, Tried, Verdict};
+use recording::Recording;
 use report::load::{Answer, SweepAnswer};
 
 use crate::args::load::{Load, Sources, Whom};
@@ -99,56 +99,87 @@ fn tried(plan: &Plan, args: &Load, stop: &AtomicBool) -> Result<Tried> {
         Whom::Pid(pid) => Target::Pid(pid),
         Whom::Port(port) => Target::Port(port),
     };
-    let dir = scratch::folder()?;
-    let verdict = beside(plan, args, &target, dir.path(), stop)?;
+    let length = plan.length.max(plan::SHORTEST);
+    // The load waits for the window: that the probes are loaded is not to be felt in it.
+    let (verdict, service) = beside(&target, length, args.slo, || load(plan, args.slo, stop, &|_| {}))?;
+    Ok(Tried { verdict, service: Some(service) })
+}
+
+/// What the service does while `work` goes on: it is captured from before until `length` is over, or the work.
+fn beside<T>(
+    target: &Target,
+    length: Duration,
+    slo: Option<Duration>,
+    work: impl FnOnce() -> Result<T>,
+) -> Result<(T, Meanwhile)> {
+    let source = plan::Source::Running(target.clone());
+    let (calls, role) = (CallCounting::Auto, Role::Service);
+    let capture = plan::Plan { source, length, calls, labels: false, role, slo };
+    let (dir, over) = (scratch::folder()?, AtomicBool::new(false));
+    let done = thread::scope(|scope| {
+        let (open, opened) = mpsc::channel();
+        let (dir, over) = (dir.path(), &over);
+        let capturing = scope.spawn(move || {
+            // Dropped when the window is open, or never will be.
+            let mut open = Some(open);
+            super::diagnose::capture(&capture, target, None, dir, over, &mut || {
+                let _ = open.take().map(|open| open.send(())); // who waited for it is gone: it will be over soon
+            })
+        });
+        let done = opened.recv().is_ok().then(work);
+        over.store(true, Ordering::Relaxed);
+        let captured = capturing.join().map_err(|_| anyhow!("the service could not be observed"))?;
+        captured.and(done.context("the service could not be observed")?)
+    })?;
     let recording = recording::open(dir.path())?;
     let found = diagnose::judge(&Case::new(&recording));
     let (headline, advice, cpus) = (found.headline, found.advice, load::cpus(&recording));
-    Ok(Tried { verdict, service: Some(Meanwhile { verdict: found.verdict, headline, advice, cpus }) })
-}
-
-/// Loads while it captures. The load waits for the window: that the probes are loaded is not to be felt in it.
-fn beside(plan: &Plan, args: &Load, target: &Target, dir: &Path, stop: &AtomicBool) -> Result<Verdict> {
-    let capture = plan::Plan {
-        source: plan::Source::Running(target.clone()),
-        length: plan.length.max(plan::SHORTEST),
-        calls: CallCounting::Auto,
-        labels: false,
-        slo: args.slo,
-    };
-    thread::scope(|scope| {
-        let (go, gone) = mpsc::channel();
-        let loader = scope.spawn(move || match gone.recv() {
-            Ok(()) => load(plan, args.slo, stop, &|_| {}),
-            Err(_) => bail!("the service could not be diagnosed"),
-        });
-        let mut go = Some(go);
-        let captured = super::diagnose::capture(&capture, target, None, dir, &mut || {
-            go.take().map(|go| go.send(()));
-        });
-        drop(go);
-        let loaded = loader.join().map_err(|_| anyhow!("the load has failed"))?;
-        captured.and(loaded)
-    })
+    Ok((done, Meanwhile { verdict: found.verdict, headline, advice, cpus }))
 }
 
 /// Somebody else's generator, as the kernel saw it.
 fn generator(args: &Load) -> Result<()> {
     plan::check_privileges()?;
-    let started = Started::new(&args.command)?;
+    let (stop, started) = (stop::on_signal()?, Started::new(&args.command)?);
     let (target, command) = (Target::Pid(started.pid()), started.command().to_string());
+    let (length, dir) = (args.length.unwrap_or(LONGEST), scratch::folder()?);
     let capture = plan::Plan {
         source: plan::Source::Started(args.command.clone()),
-        length: args.length.unwrap_or(LONGEST),
+        length,
         calls: CallCounting::Never,
         labels: false,
+        role: Role::Generator,
         slo: args.slo,
     };
-    let dir = scratch::folder()?;
-    super::diagnose::capture(&capture, &target, Some(started), dir.path(), &mut || {})?;
-    let run = load::observed(&recording::open(dir.path())?)?;
-    let answer = Answer::new(TOOL, command, load::judge(&run, args.slo), None);
+    let capture = || super::diagnose::capture(&capture, &target, Some(started), dir.path(), &stop, &mut || {});
+    let service = match args.diagnose {
+        None => capture().map(|_| None)?,
+        Some(whom) => {
+            let service = match whom {
+                Whom::Loaded => {
+                    bail!("whom COMMAND loads is not known: --diagnose=PID or --diagnose=port:PORT says it")
+                }
+                Whom::Pid(pid) => Target::Pid(pid),
+                Whom::Port(port) => Target::Port(port),
+            };
+            Some(beside(&service, plan::LONGEST, args.slo, capture)?.1)
+        }
+    };
+    let recording = recording::open(dir.path())?;
+    // Where the generator's sockets are in other namespaces, as those of clients behind a gateway, only the service sees it.
+    let seen_there = service.as_ref().filter(|service| load::is_between(&service.verdict));
+    let between = between(&recording).or_else(|| seen_there.map(Meanwhile::as_reason));
+    let run = load::observed(&recording, between)?;
+    let answer = Answer::new(TOOL, command, load::judge(&run, args.slo), service);
     print(args, &answer, |width, out| report::load::draw(&answer, width, out))
+}
+
+/// What stood between a generator and its service, if it is accused of something that is neither one's.
+fn between(recording: &Recording) -> Option<Reason> {
+    let found = diagnose::judge(&Case::new(recording));
+    let finding = found.findings.into_iter().find(|finding| load::is_between(&finding.cause))?;
+    let what_to_do = if found.verdict == finding.cause { format!(": {}", found.advice) } else { String::new() };
+    Some(Reason { sentence: format!("{}: {}{what_to_do}", finding.cause, finding.summary), code: finding.cause })
 }
 
 fn plan(args: &Load, to: &Address) -> Result<Plan> {

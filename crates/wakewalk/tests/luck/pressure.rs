@@ -10,7 +10,7 @@ use std::sync::atomic::AtomicBool;
 use std::thread::{sleep, spawn};
 use std::time::Duration;
 
-use collect::capture::{CallCounting, Plan, run};
+use collect::capture::{CallCounting, Plan, Role, run};
 use collect::probes::Room;
 use collect::target::Target;
 use diagnose::verdict::Verdict;
@@ -69,6 +69,7 @@ fn capture(target: &Running, room: Room) -> (Recording, Verdict) {
         length: Duration::from_secs(2),
         calls: CallCounting::Never,
         labels: false,
+        role: Role::Service,
         slo: None,
         root,
         tool: "wakewalk test".into(),

@@ -9,7 +9,7 @@ use std::sync::atomic::AtomicBool;
 use std::thread::spawn;
 use std::time::Duration;
 
-use collect::capture::{CallCounting, Plan, run};
+use collect::capture::{CallCounting, Plan, Role, run};
 use collect::probes::Room;
 use collect::target::Target;
 use recording::tables::{Cost, Loss, Wakeup};
@@ -63,6 +63,7 @@ fn a_storm_of_wakeups_is_bounded_and_told() {
         length: Duration::from_secs(SECONDS),
         calls: CallCounting::Never,
         labels: false,
+        role: Role::Service,
         slo: None,
         root,
         tool: "wakewalk test".into(),
