@@ -59,6 +59,8 @@ pub enum Action {
     },
     /// Boot the kernels that the package manager offers, and try the binary on each.
     Kernels,
+    /// Load services of which the truth is known, and judge what `wakewalk load` says.
+    Loads(crate::loads::LoadsArgs),
     /// Retell a story: symptom, verdict, fix, before and after.
     Story {
         /// Number of the story.

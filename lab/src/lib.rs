@@ -18,6 +18,8 @@ pub mod enter;
 pub mod fixtures;
 pub mod kernels;
 pub mod languages;
+pub mod loader;
+pub mod loads;
 pub mod paths;
 pub mod pick;
 pub mod probe;
@@ -30,3 +32,8 @@ pub mod scripted;
 pub mod stop;
 pub mod story;
 pub mod zoo;
+
+/// Whether a run has to be whole, so that a skip for want of the kernel is a failure.
+pub fn is_ci() -> bool {
+    std::env::var("CI").is_ok_and(|value| !["", "0", "false"].contains(&value.as_str()))
+}

@@ -13,7 +13,8 @@ use lab::runner::Runner;
 use lab::score::Score;
 use lab::stop::Stop;
 use lab::{
-    bench, cell, chains, diff_bench, enter, fixtures, kernels, languages, pick, probe, scenarios, scripted, story, zoo,
+    bench, cell, chains, diff_bench, enter, fixtures, kernels, languages, loads, pick, probe, scenarios, scripted,
+    story, zoo,
 };
 
 fn main() -> ExitCode {
@@ -40,6 +41,9 @@ fn run(args: Args) -> Result<ExitCode> {
         Action::Zoo(options) if options.list => zoo::list().for_each(|(name, about)| println!("{name:18} {about}")),
         Action::Zoo(options) => {
             return zoo::run(&options, &Paths::find(args.wakewalk)?, &Stop::listen()?).map(judged);
+        }
+        Action::Loads(options) => {
+            return loads::run(&options, &Paths::find(args.wakewalk)?, &Stop::listen()?).map(judged);
         }
         Action::Run(options) => return score(&Paths::find(args.wakewalk)?, &options),
         Action::Fixtures { scenario, verdicts } => {
@@ -94,10 +98,6 @@ fn seeds(options: &RunArgs) -> Vec<Option<u64>> {
     (0..variants).map(|n| Some(first.wrapping_add(n))).collect()
 }
 
-fn is_ci() -> bool {
-    std::env::var("CI").is_ok_and(|value| !["", "0", "false"].contains(&value.as_str()))
-}
-
 fn score(paths: &Paths, options: &RunArgs) -> Result<ExitCode> {
     let picked = match options.changed {
         true => pick::changed_and_rotating(&paths.repository, 2)?,
@@ -112,7 +112,7 @@ fn score(paths: &Paths, options: &RunArgs) -> Result<ExitCode> {
     if refused {
         println!("SKIPPED: this kernel refuses BPF altogether (wakewalk doctor says why); {} scenarios", picked.len());
         // A run that has to be whole proves nothing without the kernel.
-        anyhow::ensure!(!is_ci(), "in CI the lab needs a kernel that takes BPF programs, and root");
+        anyhow::ensure!(!lab::is_ci(), "in CI the lab needs a kernel that takes BPF programs, and root");
     } else {
         let stop = Stop::listen()?;
         for seed in seeds(options) {

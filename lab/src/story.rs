@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Stories, retold on the machine at hand: the symptom, the diagnosis, the fix, before and after.
 
+mod alvin;
+mod clumsy;
 mod go_epoll;
 mod measure;
 
@@ -15,21 +17,33 @@ use crate::stop::Stop;
 
 pub use go_epoll::demo;
 
+/// A story: its number, its folder, and how it is told.
+type Story = (&'static str, &'static str, fn(&Paths, &Stop) -> Result<String>);
+
+const STORIES: [Story; 3] = [
+    ("001", "001-clumsy-kernel", clumsy::tell),
+    ("002", "002-go-epoll", go_epoll::tell),
+    ("004", "004-alvin", alvin::tell),
+];
+
 /// Where a story's README takes its output.
-const BEGIN: &str = "<!-- output of `make story-002`: begin -->";
+fn begin(number: &str) -> String {
+    format!("<!-- output of `make story-{number}`: begin -->")
+}
 
 /// Tells a story; with `readme` its README gets the output.
 ///
 /// # Errors
 /// There is no such story, or a step of it failed.
 pub fn tell(number: &str, readme: bool, paths: &Paths, stop: &Stop) -> Result<()> {
-    if number != "002" {
-        bail!("there is no story {number}; there is 002");
-    }
-    let told = go_epoll::tell(paths, stop)?;
+    let Some((_, folder, tell)) = STORIES.iter().find(|story| story.0 == number) else {
+        let numbers = STORIES.map(|story| story.0).join(", ");
+        bail!("there is no story {number}; there are {numbers}");
+    };
+    let told = tell(paths, stop)?;
     if readme {
-        let file = paths.repository.join("stories/002-go-epoll/README.md");
-        documents::put(&file, BEGIN, &format!("```\n{}\n```", told.trim()))?;
+        let file = paths.repository.join("stories").join(folder).join("README.md");
+        documents::put(&file, &begin(number), &format!("```\n{}\n```", told.trim()))?;
     }
     Ok(())
 }
@@ -45,6 +59,15 @@ impl Teller {
     }
 }
 
+/// A number with its unit, short enough for a table.
+fn amount(value: f64, unit: &str) -> String {
+    match unit {
+        "s" if value < 1.0 => format!("{:.1} ms", value * 1e3),
+        "%" | "s" => format!("{value:.1} {unit}"),
+        _ => format!("{value:.0} {unit}"),
+    }
+}
+
 /// The page's folder, made.
 fn make_parent(file: &Path) -> Result<()> {
     let parent = file.parent().unwrap_or(Path::new("."));
@@ -56,8 +79,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_readme_of_the_story_has_the_marks() {
-        let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../stories/002-go-epoll/README.md");
-        assert!(documents::fill(&fs::read_to_string(file).unwrap(), BEGIN, "x").is_ok());
+    fn the_readme_of_each_story_has_the_marks() {
+        for (number, folder, _) in STORIES {
+            let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../stories").join(folder).join("README.md");
+            assert!(documents::fill(&fs::read_to_string(file).unwrap(), &begin(number), "x").is_ok(), "{folder}");
+        }
     }
 }

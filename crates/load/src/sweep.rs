@@ -19,11 +19,13 @@ const NEAR: f64 = 1.05;
 const KEPT: f64 = 0.97;
 /// How much longer answers take at the lower of two loads, each time, if it is a paradox.
 const LONGER: f64 = 1.3;
-/// Differences that nobody feels, s.
-const FELT: f64 = 200e-6;
+/// Differences that are no paradox, s: cold caches, idle states of CPUs and timers cost what sleeps longer so much.
+const FELT: f64 = 1e-3;
 /// CPUs that a service takes without being asked, and their share of the most that it took, if that is worth a word.
 const FLOOR: f64 = 0.05;
 const FLOOR_SHARE: f64 = 0.3;
+/// Verdicts that accuse nobody.
+const NEUTRAL: [&str; 2] = ["healthy", "not-determined"];
 /// Of the most answers a second, what is left at a higher load if it falls.
 const FALLS: f64 = 0.9;
 
@@ -208,9 +210,15 @@ impl Sweep {
         }
         findings.extend(self.accused());
         if let Some((low, high, [slow, quick])) = self.quicker_when_loaded() {
+            let why = self.accused_at(low).map_or_else(
+                || {
+                    "what does not happen when requests follow closely is worth a `wakewalk diagnose` at the lower load"
+                        .into()
+                },
+                |service| format!("there the service is diagnosed {}: {}", service.verdict, service.headline),
+            );
             let sentence = format!(
-                "answers are slower at lower load: p50 {} at {low:.0} a second, {} at {high:.0}, each time; what does not \
-                 happen when requests follow closely is worth a `wakewalk diagnose` at the lower load",
+                "answers are slower at lower load: p50 {} at {low:.0} a second, {} at {high:.0}, each time; {why}",
                 time(slow),
                 time(quick)
             );
@@ -231,6 +239,16 @@ impl Sweep {
         findings
     }
 
+    /// What the service is accused of at a load, or at the one above it.
+    fn accused_at(&self, rate: f64) -> Option<&Meanwhile> {
+        let near = |step: &&Step| (rate..=FACTOR * rate).contains(&step.rate);
+        let mut near: Vec<&Step> = self.steps.iter().filter(near).collect();
+        near.sort_by(|a, b| a.rate.total_cmp(&b.rate));
+        near.into_iter()
+            .filter_map(|step| step.service.as_ref())
+            .find(|service| !NEUTRAL.contains(&service.verdict.as_str()))
+    }
+
     /// What the service is accused of at the lowest load that it did not sustain, else at the highest that it did.
     fn accused(&self) -> Option<Reason> {
         let knee = self.knee?;
@@ -238,9 +256,8 @@ impl Sweep {
         let all = at(knee.not_sustained)
             .chain(at(knee.sustained))
             .filter_map(|step| Some((step.rate, step.service.as_ref()?)));
-        let neutral = ["healthy", "not-determined"];
         let (rate, service) =
-            all.clone().find(|(_, service)| !neutral.contains(&service.verdict.as_str())).or(all.clone().next())?;
+            all.clone().find(|(_, service)| !NEUTRAL.contains(&service.verdict.as_str())).or(all.clone().next())?;
         let sentence =
             format!("at {rate:.0} a second the service is diagnosed {}: {}", service.verdict, service.headline);
         Some(Reason { code: "service".into(), sentence })

@@ -40,7 +40,8 @@ fn stage(cell: &mut Cell, side: Side) -> Result<Aim> {
     let rate = cell.draw.number("rate", 600, 500..=900) / clients;
     let url = format!("http://10.203.0.1:{PORT}/");
     let (clients, rate) = (clients.to_string(), rate.to_string());
-    let nat = Program::installed(PYTHON).args(["nat.py", &clients, "./webload", &url, &rate, "16"]);
+    let ask = ["./webload", "-url", &url, "-rate", &rate, "-connections", "16"];
+    let nat = Program::installed(PYTHON).args(["nat.py", &clients, "loose"]).args(ask);
     cell.start(nat.far().in_group("load"))?;
     // So long that most ports have been used.
     cell.stop.sleep(Duration::from_secs(6))?;

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Services whose limit is known, by a lock, a pool, their only thread, a rate limiter, and a service that they ask: a sweep finds
+//! it.
+
+use std::time::Duration;
+
+use anyhow::Result;
+
+use super::{Given, LOAD_CPU, LoadScenario, SERVICE_CPU, Truth};
+use crate::builds::Build;
+use crate::cell::{Cell, Program};
+
+const PORT: u16 = 19510;
+const STORE: u16 = 19511;
+const THREADED: Build = Build::C("lab/threaded/threaded.c", "threaded");
+
+/// A sweep around the limit.
+fn sweep(limit: f64, more: &str) -> Given {
+    let args = format!(
+        "http://127.0.0.1:{PORT}/ --sweep {:.0}..{:.0} --for 3s --timeout 2s{more}",
+        (limit / 8.0).max(1.0),
+        limit * 3.0
+    );
+    Given::new(&args, Duration::from_secs(180), Truth { limit: Some(limit), ..Truth::default() })
+}
+
+/// All wait for one lock.
+pub static LOCK: LoadScenario = LoadScenario {
+    name: "knee-lock",
+    about: "a threaded C service whose threads wait for one mutex",
+    builds: &[THREADED],
+    has_twin: false,
+    stage: |cell, _, _| {
+        let held_us = cell.draw.number("held_us", 4000, 3000..=10_000);
+        start(cell, Program::built("threaded").args([PORT.to_string(), "locked".into(), held_us.to_string()]))?;
+        Ok(sweep(1e6 / (held_us + WAKING_US) as f64, ""))
+    },
+};
+
+/// What a sleep takes longer than asked, and the hand-over of a lock to a thread that sleeps before it, us.
+const WAKING_US: u64 = 120;
+
+/// All wait for one of a few permits.
+pub static POOL: LoadScenario = LoadScenario {
+    name: "knee-pool",
+    about: "a Node service whose requests need one of a few permits",
+    builds: &[Build::Script("lab/bench/pool.js", "pool.js")],
+    has_twin: false,
+    stage: |cell, _, _| {
+        cell.bring("pool.js")?;
+        let (permits, ms) = (cell.draw.number("permits", 8, 2..=12), cell.draw.number("ms", 20, 10..=50));
+        let args = ["pool.js".to_string(), PORT.to_string(), permits.to_string(), ms.to_string()];
+        start(cell, Program::installed("node").args(args))?;
+        // A timer of Node.js goes by whole milliseconds, and rings within the next one.
+        Ok(sweep(permits as f64 * 1e3 / (ms as f64 + 0.5), ""))
+    },
+};
+
+/// Its one thread computes.
+pub static COMPUTING: LoadScenario = LoadScenario {
+    name: "knee-cpu",
+    about: "a Node service whose one thread computes for each request",
+    builds: &[Build::Script("lab/scenarios/loop-held/reports.js", "reports.js")],
+    has_twin: false,
+    stage: |cell, _, _| {
+        cell.bring("reports.js")?;
+        let ms = cell.draw.number("ms", 5, 4..=20);
+        let args = ["reports.js".to_string(), PORT.to_string(), "1".into(), ms.to_string(), "at-once".into()];
+        start(cell, Program::installed("node").args(args))?;
+        Ok(sweep(1e3 / (ms as f64 + 0.15), ""))
+    },
+};
+
+/// It refuses what comes too fast.
+pub static RATE_LIMIT: LoadScenario = LoadScenario {
+    name: "knee-rate-limit",
+    about: "an nginx that refuses what is beyond a rate",
+    builds: &[],
+    has_twin: false,
+    stage: |cell, _, _| {
+        let rate = cell.draw.number("rate", 200, 100..=400);
+        let config = format!(
+            "daemon off; master_process off; pid nginx.pid; error_log stderr crit; events {{}}
+             http {{ access_log off; limit_req_zone $server_name zone=all:1m rate={rate}r/s;
+             server {{ listen 127.0.0.1:{PORT}; limit_req zone=all burst=5 nodelay; location / {{ return 200 'ok'; }} }} }}\n"
+        );
+        let config = cell.write("nginx.conf", &config)?;
+        let prefix = cell.dir().to_path_buf();
+        start(
+            cell,
+            Program::installed("nginx").args([
+                "-p".into(),
+                prefix.into_os_string(),
+                "-c".into(),
+                config.into_os_string(),
+            ]),
+        )?;
+        Ok(sweep(rate as f64, " --arrivals uniform"))
+    },
+};
+
+/// It asks a service that does one at a time.
+pub static UPSTREAM: LoadScenario = LoadScenario {
+    name: "knee-upstream",
+    about: "an nginx before a service whose threads wait for one mutex",
+    builds: &[THREADED],
+    has_twin: false,
+    stage: |cell, _, _| {
+        let held_us = cell.draw.number("held_us", 5000, 3000..=10_000);
+        let store = Program::built("threaded").named("store");
+        let store = store.args([STORE.to_string(), "locked".into(), held_us.to_string()]);
+        cell.start(store.on_cpus(LOAD_CPU))?;
+        cell.wait_for_port(STORE)?;
+        let config = format!(
+            "daemon off; master_process off; pid nginx.pid; error_log stderr crit; events {{ worker_connections 1024; }}
+             http {{ access_log off; proxy_temp_path temp; client_body_temp_path body; fastcgi_temp_path fastcgi;
+             uwsgi_temp_path uwsgi; scgi_temp_path scgi;
+             upstream store {{ server 127.0.0.1:{STORE}; keepalive 64; }}
+             server {{ listen 127.0.0.1:{PORT}; location / {{ proxy_http_version 1.1; proxy_set_header Connection '';
+             proxy_pass http://store; }} }} }}\n"
+        );
+        let config = cell.write("nginx.conf", &config)?;
+        let prefix = cell.dir().to_path_buf();
+        start(
+            cell,
+            Program::installed("nginx").args([
+                "-p".into(),
+                prefix.into_os_string(),
+                "-c".into(),
+                config.into_os_string(),
+            ]),
+        )?;
+        Ok(sweep(1e6 / (held_us + WAKING_US) as f64, ""))
+    },
+};
+
+fn start(cell: &mut Cell, program: Program) -> Result<()> {
+    cell.start(program.on_cpus(SERVICE_CPU))?;
+    cell.wait_for_port(PORT)
+}

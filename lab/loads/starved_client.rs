@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+//! A generator that does not get the CPU that it wants, by a quota or because two busy loops have its CPU too: what it measures
+//! is itself. The twin has its CPU for itself.
+
+use std::time::Duration;
+
+use anyhow::Result;
+
+use super::{Given, LOAD_CPU, LoadScenario, SERVICE_CPU, Truth};
+use crate::builds::Build;
+use crate::cell::{Cell, Program};
+use crate::paths::Paths;
+use crate::scenario::Side;
+
+const PORT: u16 = 19502;
+
+/// The load.
+pub static SCENARIO: LoadScenario = LoadScenario {
+    name: "starved-client",
+    about: "a generator that does not get its CPU",
+    builds: &[Build::C("lab/threaded/threaded.c", "threaded")],
+    has_twin: true,
+    stage,
+};
+
+fn stage(cell: &mut Cell, _: &Paths, side: Side) -> Result<Given> {
+    let service = Program::built("threaded").args([PORT.to_string().as_str(), "plain"]);
+    cell.start(service.on_cpus(SERVICE_CPU))?;
+    cell.wait_for_port(PORT)?;
+    let (by_quota, connections) = (cell.draw.number("by_quota", 0, 0..=1), cell.draw.number("connections", 8, 4..=32));
+    let group = cell.group("starved")?;
+    if side == Side::Fault && by_quota == 1 {
+        group.set_quota(20)?;
+    } else if side == Side::Fault {
+        for nth in 0..2 {
+            let busy = Program::installed("sh").named(&format!("busy{nth}")).args(["-c", "while :; do :; done"]);
+            cell.start(busy.on_cpus(LOAD_CPU).in_group("neighbour"))?;
+        }
+    }
+    let starved: &[&str] = &["client-starved"];
+    let truth = match side {
+        Side::Fault => Truth { verdict: "client-limited", has: starved, ..Truth::default() },
+        Side::Twin => Truth { has_not: starved, ..Truth::default() },
+    };
+    let given = Given::new("--", Duration::from_secs(12), truth);
+    let wrk = format!("exec wrk -t1 -c{connections} -d6s http://127.0.0.1:{PORT}/");
+    let script = format!("echo $$ > {}/cgroup.procs; {wrk}", group.path().display());
+    Ok(Given { args: vec!["--".into(), "sh".into(), "-c".into(), script], ..given })
+}

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+//! What `wakewalk load` said, held against the truth.
+
+use serde_json::Value;
+
+/// How far from the truth a limit may be told. Sweeps come within a twentieth; the rest is that a service's own time per request
+/// is not exactly what it was written for.
+const NEAR: f64 = 0.1;
+/// How far a percentile.
+const CLOSE: f64 = 0.03;
+
+/// What has to be said of a load.
+#[derive(Clone, Debug, Default)]
+pub struct Truth {
+    /// The verdict; empty = a sweep has none.
+    pub verdict: &'static str,
+    /// Codes that have to be among its reasons, or a sweep's findings.
+    pub has: &'static [&'static str],
+    /// Codes that must not be.
+    pub has_not: &'static [&'static str],
+    /// Where a sweep's limit lies, requests a second.
+    pub limit: Option<f64>,
+    /// The 99th percentile from when requests were due, s.
+    pub p99: Option<f64>,
+    /// What the service is accused of at one of the loads, or meanwhile.
+    pub service: Option<&'static str>,
+}
+
+impl Truth {
+    /// What is wrong with what was said; none = it is right.
+    pub fn objection(&self, said: &Value) -> Option<String> {
+        let codes = codes(said);
+        if !self.verdict.is_empty() && said["verdict"] != self.verdict {
+            return Some(format!(
+                "expected {}, the verdict is {}: {}",
+                self.verdict,
+                said["verdict"],
+                codes.join(", ")
+            ));
+        }
+        if let Some(code) = self.has.iter().find(|code| !codes.contains(code)) {
+            return Some(format!("{code} is missing among {}", codes.join(", ")));
+        }
+        if let Some(code) = self.has_not.iter().find(|code| codes.contains(code)) {
+            return Some(format!("{code} is not true"));
+        }
+        if let Some(service) = self.service.filter(|service| !accused(said).contains(service)) {
+            return Some(format!("the service is {}, expected {service}", accused(said).join(", ")));
+        }
+        self.limit.and_then(|limit| far_from(limit, said)).or_else(|| self.p99.and_then(|p99| other_p99(p99, said)))
+    }
+}
+
+/// Codes of reasons and findings.
+pub fn codes(said: &Value) -> Vec<&str> {
+    let lists = ["reasons", "findings"].into_iter().filter_map(|list| said[list].as_array()).flatten();
+    lists.filter_map(|reason| reason["code"].as_str()).collect()
+}
+
+/// What the service was diagnosed.
+fn accused(said: &Value) -> Vec<&str> {
+    let steps = said["steps"].as_array().into_iter().flatten();
+    steps.chain([said]).filter_map(|step| step["service"]["verdict"].as_str()).collect()
+}
+
+fn far_from(limit: f64, said: &Value) -> Option<String> {
+    let side = |name: &str| said["knee"][name].as_f64();
+    let (Some(sustained), Some(not)) = (side("sustained"), side("not_sustained")) else {
+        return Some(format!("no limit was found, it is {limit:.0}/s: {}", said["findings"]));
+    };
+    let is_near = sustained <= limit * (1.0 + NEAR) && not >= limit * (1.0 - NEAR);
+    (!is_near).then(|| format!("the limit is told to lie from {sustained:.0} to {not:.0}/s, it is {limit:.0}/s"))
+}
+
+fn other_p99(p99: f64, said: &Value) -> Option<String> {
+    let told = said["corrected"]["p99"].as_f64().unwrap_or(0.0);
+    ((told - p99).abs() > CLOSE * p99).then(|| format!("the p99 is told to be {told:.3} s, it is {p99:.3} s"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn what_is_not_said_or_not_true_is_an_objection() {
+        let truth = Truth { verdict: "misleading", has: &["errors"], has_not: &["late"], ..Truth::default() };
+        let said =
+            |verdict: &str, code: &str| json!({"verdict": verdict, "reasons": [{"code": "errors"}, {"code": code}]});
+        assert_eq!(truth.objection(&said("misleading", "x")), None);
+        assert!(truth.objection(&said("valid", "x")).unwrap().contains("expected misleading"));
+        assert_eq!(truth.objection(&said("misleading", "late")).unwrap(), "late is not true");
+        assert!(truth.objection(&json!({"verdict": "misleading"})).unwrap().contains("errors is missing"));
+    }
+
+    #[test]
+    fn limits_percentiles_and_the_service() {
+        let truth = Truth { limit: Some(200.0), service: Some("busy-poll"), ..Truth::default() };
+        let swept = |low: f64, high: f64| json!({"knee": {"sustained": low, "not_sustained": high}, "steps": [{"service": {"verdict": "busy-poll"}}]});
+        assert_eq!(truth.objection(&swept(195.0, 205.0)), None);
+        assert!(truth.objection(&swept(240.0, 250.0)).unwrap().contains("it is 200/s"));
+        assert!(truth.objection(&json!({})).unwrap().contains("expected busy-poll"));
+        let truth = Truth { p99: Some(0.92), ..Truth::default() };
+        assert_eq!(truth.objection(&json!({"corrected": {"p99": 0.93}})), None);
+        assert!(truth.objection(&json!({"corrected": {"p99": 0.01}})).is_some());
+    }
+}
