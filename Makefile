@@ -1,7 +1,7 @@
 # Two commands matter: `make demo` and `make test`. `make help` lists the others.
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test bench bench-diff lab lab-fixtures lab-verdicts chains scripted zoo languages kernels deb story-002 fuzz lint fmt schema \
+.PHONY: help build demo test bench bench-diff lab lab-fixtures lab-verdicts chains scripted loads zoo languages kernels deb story-001 story-002 story-004 fuzz lint fmt schema \
 	install-deps
 
 TARGET := $(or $(CARGO_TARGET_DIR),target)
@@ -26,6 +26,10 @@ bench: ## what wakewalk costs, beside other tools (over an hour, quiet host); NA
 
 lab: build ## run the lab; SCENARIO=busy-poll runs one, TIMES=3 each three times, VARIANTS=3 SEED=42 with drawn parameters
 	$(LAB) run $(SCENARIO) $(if $(TIMES),--times $(TIMES)) $(if $(VARIANTS),--variants $(VARIANTS)) $(if $(SEED),--seed $(SEED))
+	$(if $(SCENARIO),,$(LAB) loads $(if $(VARIANTS),--variants $(VARIANTS)) $(if $(SEED),--seed $(SEED)))
+
+loads: build ## judge what `wakewalk load` says of loads whose truth is known (10 minutes); LOAD=freeze runs one, VARIANTS=3 SEED=42 as above
+	$(LAB) loads $(LOAD) $(if $(VARIANTS),--variants $(VARIANTS)) $(if $(SEED),--seed $(SEED))
 
 lab-fixtures: build ## run the lab and keep its recordings as golden fixtures; SCENARIO= as above
 	$(LAB) run $(SCENARIO) --for 4
@@ -58,8 +62,14 @@ deb: build ## make target/wakewalk_VERSION_ARCH.deb
 bench-diff: build ## judge `wakewalk diff`: false alarms and power on 10 + 10 runs of a real service (8 minutes, wants silence)
 	$(LAB) bench-diff
 
-story-002: build ## retell story 002; README=1 puts the output into its README
+story-001: build ## retell story 001, the benchmark that collapsed (3 minutes); README=1 puts the output into its README
+	$(LAB) story 001 $(if $(README),--readme)
+
+story-002: build ## retell story 002, the CPU that did not follow the load; README=1 as above
 	$(LAB) story 002 $(if $(README),--readme)
+
+story-004: build ## retell story 004, slower at low load (5 minutes); README=1 as above
+	$(LAB) story 004 $(if $(README),--readme)
 
 fuzz: install-deps ## fuzz each reader of foreign bytes for a minute; SECONDS=10 and TARGETS=elf change that
 	FUZZ_SECONDS=$(or $(SECONDS),60) scripts/fuzz.sh $(TARGETS)

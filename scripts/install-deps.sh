@@ -24,6 +24,7 @@ redis-server     redis-server
 redis-benchmark  redis-tools
 mariadbd         mariadb-server-core
 wrk              wrk
+ab               apache2-utils
 /usr/bin/python3 python3
 /usr/lib/python3/dist-packages/fusepy.py python3-fusepy
 /usr/lib/python3/dist-packages/jsonschema python3-jsonschema

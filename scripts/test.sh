@@ -106,6 +106,10 @@ count_closing $? lab
 step variants 8 "$target/release/lab" run --rotating 2 --variants 1 --seed "$(git rev-list --count HEAD)"
 count_closing $? variants
 
+# What `wakewalk load` says of two loads whose truth is known.
+step loads 8 "$target/release/lab" loads --rotating 2
+count_closing $? loads
+
 # Two of the healthy servers, at one load: whose turn it is goes by the number of commits, which is printed.
 step zoo 4 "$target/release/lab" zoo --rotating
 count_closing $? zoo
@@ -115,7 +119,7 @@ grep -h '^test result:' "$logs/rust.log" | sort | uniq -c
 grep -hE '^# (tests|pass|fail|skipped)' "$logs/page.log"
 grep -hE ' \.\.\. ignored' "$logs/rust.log" | grep -v 'ignored, not a test: '
 sort -u "$logs/skips"
-grep -h '^SKIPPED' "$logs"/{kernels,lab,variants}.log
+grep -h '^SKIPPED' "$logs"/{kernels,lab,variants,loads}.log
 echo "$helpers functions among the Rust tests are processes that tests start; they are not counted"
 echo "$(((SECONDS - began) / 60)) minutes"
 echo "$passed passed, $failed failed, $skipped skipped"

@@ -41,7 +41,7 @@ fn stage(cell: &mut Cell, _: &Paths, side: Side) -> Result<Given> {
     let truth = match side {
         Side::Fault => Truth {
             verdict: "misleading",
-            has: &["conntrack-full", "ceiling", "phases"],
+            has: &["conntrack-full", "ceiling"],
             service: Some("conntrack-full"),
             ..Truth::default()
         },

@@ -106,13 +106,6 @@ pub struct Meanwhile {
     pub cpus: f64,
 }
 
-impl Meanwhile {
-    /// What it is accused of, as a reason.
-    pub fn as_reason(&self) -> Reason {
-        Reason { code: self.verdict.clone(), sentence: format!("{}: {}: {}", self.verdict, self.headline, self.advice) }
-    }
-}
-
 /// The verdict on a load.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Verdict {
@@ -190,16 +183,21 @@ fn together(seconds: &[Second]) -> (Lengths, Lengths) {
 pub fn judge(run: &Run, slo: Option<Duration>) -> Verdict {
     let mut verdict = counted(run, slo);
     let (client, few, misleading) = (client_limits(&verdict, run), too_few(&verdict), misleads(&verdict, run));
-    let (fails, is_limited, remarks) = (fails(run), !client.is_empty(), remarks(&verdict, run));
+    // Then whether the client did well is no question any more.
+    let is_between = fails(run) || run.between.is_some();
+    let (is_limited, remarks) = (!client.is_empty(), remarks(&verdict, run));
     verdict.verdict = match (client.is_empty(), few.is_empty(), misleading.is_empty()) {
-        _ if fails => Word::Misleading,
+        _ if is_between => Word::Misleading,
         (false, ..) => Word::ClientLimited,
         (_, false, _) => Word::NotEnoughData,
         (_, _, false) => Word::Misleading,
         _ => Word::Valid,
     };
-    verdict.reasons =
-        if fails { [misleading, client, few, remarks].concat() } else { [client, few, misleading, remarks].concat() };
+    verdict.reasons = if is_between {
+        [misleading, client, few, remarks].concat()
+    } else {
+        [client, few, misleading, remarks].concat()
+    };
     if is_limited {
         verdict.withhold();
     }

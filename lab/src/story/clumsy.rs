@@ -18,7 +18,7 @@ use crate::score::aligned;
 use crate::stop::Stop;
 
 /// Connections that the packet filter of the story's host can track.
-const ENTRIES: u64 = 10_000;
+const ENTRIES: u64 = 20_000;
 /// What ab is asked for.
 const AB: &str = "-t 9 -n 9999999";
 /// ab looks at its clock only when something comes, and TCP waits longer each time.

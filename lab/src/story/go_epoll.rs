@@ -21,7 +21,7 @@ use crate::scenarios::busy_poll::{BUILDS, serve, watch};
 use crate::score::aligned;
 use crate::stop::Stop;
 
-const VIEWERS: [usize; 3] = [0, 4, 32];
+const VIEWERS: [usize; 4] = [0, 4, 16, 32];
 /// Viewers while wakewalk looks.
 const USUAL: usize = 4;
 
@@ -35,6 +35,7 @@ pub fn tell(paths: &Paths, stop: &Stop) -> Result<String> {
     let pid = serve(&mut cell, "eager")?;
     let before = sweep(&mut cell, pid)?;
     teller.say(symptom_table(&before));
+    teller.say(format!("CPU as a line over the number of viewers: {}", line(&before)));
 
     teller.say(format!("2. The diagnosis: wakewalk diagnose --pid {pid} --for 10s"));
     let recording = paths.recording("story-002");
@@ -46,7 +47,10 @@ pub fn tell(paths: &Paths, stop: &Stop) -> Result<String> {
     teller.say(
         "3. The fix, twice: a floor of 1 ms (-poll=floor), and waiting until the next chunk is due (-poll=deadline)",
     );
-    teller.say(comparison_table(&fix(before, paths, stop)?));
+    let rows = fix(before, paths, stop)?;
+    teller.say(comparison_table(&rows));
+    let lines: Vec<String> = rows.iter().map(|(poll, readings)| format!("{poll}: {}", line(readings))).collect();
+    teller.say(format!("CPU as a line over the number of viewers:\n  {}", lines.join("\n  ")));
 
     teller.say("4. The judgement: wakewalk diff, before and after each fix, under the same load");
     judged::tell(&mut teller, &recording, paths)?;
@@ -163,6 +167,16 @@ fn comparison_table(rows: &[(&str, Vec<Reading>)]) -> String {
         }));
     }
     aligned(&lines)
+}
+
+/// What it takes without a viewer, and for each: CPU that follows the load has little of the former.
+fn line(readings: &[Reading]) -> String {
+    let count = readings.len() as f64;
+    let mean = |of: fn(&Reading) -> f64| readings.iter().map(of).sum::<f64>() / count;
+    let (viewers, cpu) = (mean(|r| r.viewers as f64), mean(|r| r.cpu_pct));
+    let spread: f64 = readings.iter().map(|r| (r.viewers as f64 - viewers).powi(2)).sum();
+    let slope = readings.iter().map(|r| (r.viewers as f64 - viewers) * (r.cpu_pct - cpu)).sum::<f64>() / spread;
+    format!("a floor of {:.1} %, and {slope:.2} % for each", cpu - slope * viewers)
 }
 
 fn stream(reading: &Reading, show: impl Fn(&Streams) -> String) -> String {

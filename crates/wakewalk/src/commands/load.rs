@@ -4,6 +4,7 @@
 use std::fs;
 use std::io::Write as _;
 use std::net::{IpAddr, Ipv4Addr};
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc;
 use std::thread;
@@ -14,7 +15,6 @@ use collect::capture::{CallCounting, Role};
 use collect::target::Target;
 use diagnose::Case;
 use load::{Address, Meanwhile, Plan, Protocol, Rate, Reason, Request, Tried, Verdict};
-use recording::Recording;
 use report::load::{Answer, SweepAnswer};
 
 use crate::args::load::{Load, Sources, Whom};
@@ -102,7 +102,26 @@ fn tried(plan: &Plan, args: &Load, stop: &AtomicBool) -> Result<Tried> {
     let length = plan.length.max(plan::SHORTEST);
     // The load waits for the window: that the probes are loaded is not to be felt in it.
     let (verdict, service) = beside(&target, length, args.slo, || load(plan, args.slo, stop, &|_| {}))?;
-    Ok(Tried { verdict, service: Some(service) })
+    Ok(Tried { verdict, service: Some(service.meanwhile()) })
+}
+
+/// What a service was diagnosed.
+struct Diagnosed {
+    verdict: diagnose::verdict::Verdict,
+    /// CPUs that it used.
+    cpus: f64,
+}
+
+impl Diagnosed {
+    fn of(dir: &Path) -> Result<Self> {
+        let recording = recording::open(dir)?;
+        Ok(Self { verdict: diagnose::judge(&Case::new(&recording)), cpus: load::cpus(&recording) })
+    }
+
+    fn meanwhile(self) -> Meanwhile {
+        let Self { verdict: found, cpus } = self;
+        Meanwhile { verdict: found.verdict, headline: found.headline, advice: found.advice, cpus }
+    }
 }
 
 /// What the service does while `work` goes on: it is captured from before until `length` is over, or the work.
@@ -111,7 +130,7 @@ fn beside<T>(
     length: Duration,
     slo: Option<Duration>,
     work: impl FnOnce() -> Result<T>,
-) -> Result<(T, Meanwhile)> {
+) -> Result<(T, Diagnosed)> {
     let source = plan::Source::Running(target.clone());
     let (calls, role) = (CallCounting::Auto, Role::Service);
     let capture = plan::Plan { source, length, calls, labels: false, role, slo };
@@ -131,10 +150,7 @@ fn beside<T>(
         let captured = capturing.join().map_err(|_| anyhow!("the service could not be observed"))?;
         captured.and(done.context("the service could not be observed")?)
     })?;
-    let recording = recording::open(dir.path())?;
-    let found = diagnose::judge(&Case::new(&recording));
-    let (headline, advice, cpus) = (found.headline, found.advice, load::cpus(&recording));
-    Ok((done, Meanwhile { verdict: found.verdict, headline, advice, cpus }))
+    Ok((done, Diagnosed::of(dir.path())?))
 }
 
 /// Somebody else's generator, as the kernel saw it.
@@ -165,21 +181,20 @@ fn generator(args: &Load) -> Result<()> {
             Some(beside(&service, plan::LONGEST, args.slo, capture)?.1)
         }
     };
-    let recording = recording::open(dir.path())?;
+    let own = Diagnosed::of(dir.path())?;
     // Where the generator's sockets are in other namespaces, as those of clients behind a gateway, only the service sees it.
-    let seen_there = service.as_ref().filter(|service| load::is_between(&service.verdict));
-    let between = between(&recording).or_else(|| seen_there.map(Meanwhile::as_reason));
-    let run = load::observed(&recording, between)?;
-    let answer = Answer::new(TOOL, command, load::judge(&run, args.slo), service);
+    let between = [Some(&own), service.as_ref()].into_iter().flatten().find_map(|seen| between(&seen.verdict));
+    let run = load::observed(&recording::open(dir.path())?, between)?;
+    let answer = Answer::new(TOOL, command, load::judge(&run, args.slo), service.map(Diagnosed::meanwhile));
     print(args, &answer, |width, out| report::load::draw(&answer, width, out))
 }
 
-/// What stood between a generator and its service, if it is accused of something that is neither one's.
-fn between(recording: &Recording) -> Option<Reason> {
-    let found = diagnose::judge(&Case::new(recording));
-    let finding = found.findings.into_iter().find(|finding| load::is_between(&finding.cause))?;
+/// What stood between a generator and its service, if one of them is accused of something that is neither one's.
+fn between(found: &diagnose::verdict::Verdict) -> Option<Reason> {
+    let finding = found.findings.iter().find(|finding| load::is_between(&finding.cause))?;
     let what_to_do = if found.verdict == finding.cause { format!(": {}", found.advice) } else { String::new() };
-    Some(Reason { sentence: format!("{}: {}{what_to_do}", finding.cause, finding.summary), code: finding.cause })
+    let sentence = format!("{}: {}{what_to_do}", finding.cause, finding.summary);
+    Some(Reason { code: finding.cause.clone(), sentence })
 }
 
 fn plan(args: &Load, to: &Address) -> Result<Plan> {
