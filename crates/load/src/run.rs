@@ -67,7 +67,7 @@ impl Lengths {
 
     /// Lengths in s and the share of all that are no longer, as a curve of at most some hundred points.
     pub fn curve(&self) -> Vec<(f64, f64)> {
-        let points = self.0.iter_quantiles(5);
+        let points = self.0.iter_quantiles(10);
         points.map(|point| (point.value_iterated_to() as f64 / 1e9, point.quantile_iterated_to())).collect()
     }
 }
