@@ -3,7 +3,7 @@
 import uPlot from "uplot";
 import { element } from "./dom.js";
 import { duration, share } from "./numbers.js";
-import { colour } from "./theme.js";
+import { colour, grade } from "./theme.js";
 
 const HEIGHT_PX = 240;
 
@@ -33,7 +33,7 @@ function ticks(least, most) {
   return tens.length > 2 ? tens : within(powers.flatMap((ten) => [ten, 2 * ten, 5 * ten]));
 }
 
-function options(place, { curves }) {
+function options(place, { curves, graded }) {
   const axis = {
     stroke: colour("--dim", place),
     grid: { stroke: colour("--line", place), width: 1 },
@@ -41,7 +41,7 @@ function options(place, { curves }) {
   };
   const series = curves.map(({ label }, i) => ({
     label,
-    stroke: colour(`--line-${i}`, place),
+    stroke: graded ? grade(i / Math.max(1, curves.length - 1), place) : colour(`--line-${i}`, place),
     // Where one stage is all of it, both are seen.
     width: i === 0 ? 3.5 : 1.5,
     points: { show: false },
