@@ -49,6 +49,7 @@ fn lengths(answer: &Answer, moments: &[&Moment]) -> Block {
         look: Look::Line,
     };
     let mut traces = vec![trace("p50", |it| it.p50), trace("p99", |it| it.p99)];
+    traces.retain(|trace| trace.points.iter().any(|point| point[1].is_finite()));
     if let (Some(slo), Some(last)) = (answer.verdict.slo, moments.last()) {
         let label = format!("promised: {}", numbers::seconds(slo.seconds));
         let points = vec![[0.0, slo.seconds], [last.from as f64, slo.seconds]];

@@ -89,10 +89,10 @@ fn to_do(answer: &Answer) -> String {
     match &answer.service {
         Some(service) if !service.advice.is_empty() => sentence(&service.advice),
         _ if verdict.planned.is_some() => {
-            "Nothing about the load. --sweep finds where the limit is, --diagnose what the service does meanwhile."
+            "Nothing: the load was sound. --sweep finds where the limit is, --diagnose what the service does meanwhile."
                 .into()
         }
-        _ => "Nothing about the load.".into(),
+        _ => "Nothing: the load was sound.".into(),
     }
 }
 
