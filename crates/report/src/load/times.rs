@@ -21,16 +21,16 @@ pub fn part(answer: &Answer) -> Option<Section> {
     let told = blocks.len();
     let points: Vec<[f64; 2]> = verdict.curve.iter().map(|(length, share)| [*length, *share]).collect();
     if points.len() > 1 {
-        let curve = Curve { label: "answers".into(), points, known: Some(known(verdict)) };
+        let curve = Curve { label: "answers".into(), points, known: Some(known(verdict.answered as f64)) };
         let title = "Share of the answers that take at most so long, from when they were due".into();
         blocks.push(Block::Distribution(Distribution { title, curves: vec![curve], graded: false }));
     }
     Some(Section::new("times", "Response times", blocks, Terminal::First(told)))
 }
 
-/// The share of its answers up to which a length is more than chance.
-pub(super) fn known(verdict: &Verdict) -> f64 {
-    1.0 - BEYOND / verdict.answered.max(1) as f64
+/// The share of so many answers up to which a length is more than chance.
+pub(super) fn known(answers: f64) -> f64 {
+    1.0 - BEYOND / answers.max(1.0)
 }
 
 fn table(verdict: &Verdict) -> Block {

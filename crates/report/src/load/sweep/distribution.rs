@@ -28,9 +28,8 @@ fn curve(tries: &[&Step]) -> Curve {
         let of = |step: &&Step| step.verdict.answered as f64 * not_longer(&step.verdict.curve, length);
         tries.iter().map(of).sum::<f64>() / all.max(1.0)
     };
-    let known = tries.iter().map(|step| times::known(&step.verdict)).fold(0.0, f64::max);
     let points = lengths.into_iter().map(|length| [length, share(length)]).collect();
-    Curve { label: format!("{}/s", rounded(tries[0].rate)), points, known: Some(known) }
+    Curve { label: format!("{}/s", rounded(tries[0].rate)), points, known: Some(times::known(all)) }
 }
 
 fn not_longer(curve: &[(f64, f64)], length: f64) -> f64 {
