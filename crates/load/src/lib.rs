@@ -4,6 +4,7 @@
 
 mod address;
 mod arrivals;
+mod by_second;
 mod connection;
 mod engine;
 #[cfg(any(test, fuzzing))]
@@ -26,6 +27,7 @@ use anyhow::Result;
 
 pub use address::{Address, Protocol};
 pub use arrivals::Spread;
+pub use by_second::Moment;
 pub use observed::{cpus, observed};
 pub use plan::{Plan, Rate, Request};
 pub use run::{Failure, Lengths, Run, Second};

@@ -69,8 +69,8 @@ impl Lengths {
 
     /// Lengths in s and the share of all that are no longer, as a curve of at most some hundred points.
     pub fn curve(&self) -> Vec<(f64, f64)> {
-        let points = self.0.iter_quantiles(5);
-        points.map(|point| (point.value_iterated_to() as f64 / 1e9, point.quantile_iterated_to())).collect()
+        let points = self.0.iter_quantiles(10);
+        points.map(|point| (point.value_iterated_to() as f64 / 1e9, point.quantile())).collect()
     }
 }
 
@@ -259,6 +259,11 @@ mod tests {
         assert!((90..=110).contains(&longer), "{longer}");
         let curve = lengths.curve();
         assert!(curve.is_sorted_by_key(|point| point.1) && curve.len() < 200, "{}", curve.len());
+        let half = curve.iter().find(|point| point.1 >= 0.5).unwrap();
+        assert!(
+            (half.0 - lengths.quantile(0.5).unwrap()).abs() < 0.01,
+            "the curve and the percentile are one: {half:?}"
+        );
         lengths.add(Duration::MAX);
         assert_eq!(lengths.count(), 1001);
     }

@@ -7,6 +7,7 @@ use std::time::Duration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::by_second::{Moment, by_second};
 use crate::phases;
 use crate::reasons::{client_limits, fails, misleads, remarks, too_few};
 use crate::run::{Failure, Lengths, Run, Second};
@@ -151,6 +152,8 @@ pub struct Verdict {
     pub slo: Option<Promise>,
     /// Share of the answers (second number) that took no longer than so many seconds (first number) from when they were due.
     pub curve: Vec<(f64, f64)>,
+    /// Second by second, by when requests were due, in at most 600 rows.
+    pub by_second: Vec<Moment>,
 }
 
 impl Percentiles {
@@ -170,7 +173,7 @@ impl Percentiles {
 }
 
 /// All of some seconds together, from when requests were due, and from when they were sent.
-fn together(seconds: &[Second]) -> (Lengths, Lengths) {
+pub(crate) fn together(seconds: &[Second]) -> (Lengths, Lengths) {
     let (mut latency, mut service) = (Lengths::default(), Lengths::default());
     for second in seconds {
         latency.add_all(&second.latency);
@@ -231,6 +234,7 @@ fn counted(run: &Run, slo: Option<Duration>) -> Verdict {
         client: client(run),
         slo: slo.map(|slo| promise(slo, run)),
         curve: latency.curve(),
+        by_second: by_second(run),
     }
 }
 
@@ -241,6 +245,7 @@ impl Verdict {
             (percentiles.p99, percentiles.p999, percentiles.longest) = (None, None, None);
         }
         self.curve.clear();
+        self.by_second.iter_mut().for_each(|moment| moment.p99 = None);
     }
 }
 

@@ -12,7 +12,10 @@ use diagnose::Case;
 use diagnose::comparison::{Named, Per, compare};
 use wakewalk_report::compared::{self, Compared};
 use wakewalk_report::formats::{html, json, terminal};
+use wakewalk_report::load::{Answer, SweepAnswer, sections, sweep_sections};
 
+#[path = "../tests/data/loads.rs"]
+mod loads;
 #[path = "../tests/data/compared.rs"]
 mod recordings;
 #[path = "../tests/data/sample.rs"]
@@ -31,7 +34,19 @@ fn main() -> anyhow::Result<()> {
         fs::write(file("html"), html::page(&sample.verdict, &sample.sections)?)?;
     }
     comparison(folder, "compared", "svc")?;
-    comparison(folder, "compared-hostile", r#""\u001b[2J<script>alert(1)</script>\u202e""#)
+    comparison(folder, "compared-hostile", r#""\u001b[2J<script>alert(1)</script>\u202e""#)?;
+    loaded(folder, "", "http://shop:8080/")?;
+    loaded(folder, "-hostile", "\u{1b}[2J<script>alert(1)</script>\u{202e}")
+}
+
+/// A load and a sweep.
+fn loaded(folder: &Path, kind: &str, name: &str) -> anyhow::Result<()> {
+    let service = Some(loads::service(name, 400.0));
+    let load = Answer::new("wakewalk", name.to_owned(), loads::slowing(), service);
+    fs::write(folder.join(format!("load{kind}.html")), html::load_page(&load, &sections(&load))?)?;
+    let swept = SweepAnswer::new("wakewalk", name.to_owned(), loads::swept(name)?);
+    fs::write(folder.join(format!("sweep{kind}.html")), html::sweep_page(&swept, &sweep_sections(&swept))?)?;
+    Ok(())
 }
 
 /// A comparison in which one function grew, one shrank, one went and one came.

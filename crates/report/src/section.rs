@@ -3,6 +3,7 @@
 //! It holds finished numbers and words; a format decides on colour, width and shape only.
 
 pub mod pictures;
+pub mod plot;
 
 use std::mem::take;
 
@@ -10,6 +11,7 @@ use serde::Serialize;
 
 use crate::printable;
 use pictures::{Distribution, Sortable, Stacked, Timeline};
+use plot::Plot;
 
 /// A part of the report with a heading.
 #[derive(Clone, Debug, Serialize)]
@@ -170,6 +172,8 @@ pub enum Block {
     Sortable(Sortable),
     /// Single things over time.
     Timeline(Timeline),
+    /// Points and lines over a number.
+    Plot(Plot),
 }
 
 /// A column of a table.
@@ -304,6 +308,7 @@ impl Block {
             Block::Distribution(distribution) => distribution.make_printable(),
             Block::Sortable(table) => table.make_printable(),
             Block::Timeline(timeline) => timeline.make_printable(),
+            Block::Plot(plot) => plot.make_printable(),
         }
     }
 }

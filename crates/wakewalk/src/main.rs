@@ -3,6 +3,7 @@
 
 mod args;
 mod commands;
+mod page;
 mod parts;
 mod plan;
 mod progress;

@@ -63,6 +63,23 @@ fn a_sweep_has_all_its_loads_as_json() {
 }
 
 #[test]
+fn a_page_has_a_load_and_one_that_does_not_fit_does_not_cost_it() {
+    let dir = tempfile::tempdir().unwrap();
+    let page = dir.path().join("page.html");
+    let (to, page) = (server(), page.to_str().unwrap());
+    for plan in [&["--rate", "50", "--for", "2s"][..], &["--sweep", "20..40", "--for", "1s"]] {
+        let out = wakewalk(&[&["load", &to, "--html", page], plan].concat());
+        assert_eq!(out.status.code(), Some(0), "{}", String::from_utf8_lossy(&out.stderr));
+        let written = std::fs::read_to_string(page).unwrap();
+        assert!(written.ends_with("</html>\n") && written.contains(&to), "{plan:?}");
+    }
+    let out = wakewalk(&["load", &to, "--rate", "50", "--for", "1s", "--full", "--html", "/dev/full"]);
+    let said = String::from_utf8_lossy(&out.stderr);
+    assert!(out.status.code() == Some(2) && said.contains("failed to write the page `/dev/full`"), "{said}");
+    assert!(String::from_utf8_lossy(&out.stdout).contains("The generator"), "the verdict is there");
+}
+
+#[test]
 fn what_cannot_be_done_is_said_in_a_sentence() {
     let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     let nobody = format!("http://127.0.0.1:{port}/");
@@ -81,6 +98,8 @@ fn what_cannot_be_done_is_said_in_a_sentence() {
         (&["load", &nobody, "--rate", "5", "--connections", "900000"], "open files"),
         (&["load", &nobody, "--rate", "5", "--body", "/nowhere"], "failed to read `/nowhere`"),
         (&["load", "--", "/no/such/generator"], "there is no such program"),
+        (&["load", &nobody, "--rate", "5", "--html", "/no/such/folder/page.html"], "folder that exists"),
+        (&["load", &nobody, "--rate", "5", "--json", "--full"], "cannot be used with"),
     ] {
         let out = wakewalk(args);
         let said = String::from_utf8_lossy(&out.stderr);

@@ -9,6 +9,8 @@ mod blocks;
 mod charts;
 mod data;
 mod pictures;
+mod plot;
+mod scale;
 mod timeline;
 
 use diagnose::comparison::result::Comparison;
@@ -16,6 +18,7 @@ use diagnose::verdict::Verdict;
 use serde::Serialize;
 
 use crate::compared;
+use crate::load;
 use crate::printable::html;
 use crate::section::{Block, Section, Tone};
 use crate::views::head::{Head, head};
@@ -41,6 +44,23 @@ pub fn page(verdict: &Verdict, sections: &[Section]) -> anyhow::Result<String> {
 pub fn comparison_page(comparison: &Comparison, sections: &[Section]) -> anyhow::Result<String> {
     let (head, target, tool) = (compared::head(comparison), &comparison.b.target.comm, &comparison.tool);
     draw_page(&Answer { name: "comparison", head, target, tool }, comparison, sections)
+}
+
+/// The page of a load.
+///
+/// # Errors
+/// When the data cannot be expressed as JSON.
+pub fn load_page(load: &load::Answer, sections: &[Section]) -> anyhow::Result<String> {
+    draw_page(&Answer { name: "load", head: load::head(load), target: &load.load, tool: &load.tool }, load, sections)
+}
+
+/// The page of one load after another.
+///
+/// # Errors
+/// When the data cannot be expressed as JSON.
+pub fn sweep_page(swept: &load::SweepAnswer, sections: &[Section]) -> anyhow::Result<String> {
+    let head = load::sweep_head(swept);
+    draw_page(&Answer { name: "sweep", head, target: &swept.load, tool: &swept.tool }, swept, sections)
 }
 
 /// What a page is about.
@@ -96,7 +116,7 @@ fn draw_head(head: &Head) -> String {
     let figure = head
         .figure
         .as_ref()
-        .map(|(share, of)| format!(r#"<p class="figure"><strong>{}</strong> of {}</p>"#, html(share), html(of)));
+        .map(|(number, what)| format!(r#"<p class="figure"><strong>{}</strong> {}</p>"#, html(number), html(what)));
     let context: Vec<String> = head.context.iter().map(|part| format!("<li>{}</li>", html(part))).collect();
     format!(
         r#"<section id="verdict" class="verdict {tone}" aria-labelledby="headline">
@@ -154,6 +174,7 @@ fn draw_block(at: &str, block: &Block) -> String {
         Block::Distribution(distribution) => pictures::distribution(at, distribution),
         Block::Sortable(table) => pictures::sortable(at, table),
         Block::Timeline(timeline) => timeline::timeline(timeline),
+        Block::Plot(plot) => plot::plot(plot),
     }
 }
 

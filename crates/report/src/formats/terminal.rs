@@ -173,5 +173,6 @@ fn draw_block(pen: &mut Pen<'_, impl Write>, block: &Block) -> io::Result<()> {
         Block::Distribution(distribution) => pictures::distribution(pen, distribution),
         Block::Sortable(table) => table::draw(pen, &table.title, &table.columns, &table.texts()),
         Block::Timeline(timeline) => pictures::timeline(pen, timeline),
+        Block::Plot(plot) => pictures::plot(pen, plot),
     }
 }

@@ -66,6 +66,8 @@ pub struct Distribution {
     pub title: String,
     /// One or more of them.
     pub curves: Vec<Curve>,
+    /// Whether they are of one thing from less to more of it: then their colours go from one to the other.
+    pub graded: bool,
 }
 
 /// One of them.
@@ -75,6 +77,8 @@ pub struct Curve {
     pub label: String,
     /// Lengths, ascending, s, each with the share of all that are not longer.
     pub points: Vec<[f64; 2]>,
+    /// The share up to which a length of it is more than chance; none = all. The longest is known in any case.
+    pub known: Option<f64>,
 }
 
 impl Curve {
@@ -83,6 +87,12 @@ impl Curve {
     pub fn quantile(&self, part: f64) -> f64 {
         let last = self.points.last().map_or(0.0, |point| point[0]);
         self.points.iter().find(|point| point[1] >= part).map_or(last, |point| point[0])
+    }
+
+    /// Whether that length is more than chance.
+    #[must_use]
+    pub fn knows(&self, part: f64) -> bool {
+        part >= 1.0 || self.known.is_none_or(|known| part <= known)
     }
 }
 

@@ -38,7 +38,7 @@ pub struct Head {
     pub what: String,
     /// How much of the time.
     pub how_much: String,
-    /// The one number to remember, and the whole that it is of; none where nothing is accused.
+    /// The one number to remember, and what it is, `of thread time`; none where there is no such number.
     pub figure: Option<(String, String)>,
     /// What to do.
     pub to_do: String,
@@ -51,7 +51,8 @@ pub struct Head {
 pub fn head(verdict: &Verdict) -> Head {
     let confidence = verdict.findings.first().map(|f| format!("{} confidence", f.confidence));
     let clean = |text: &str| printable::text(text).into_owned();
-    let figure = verdict.findings.first().map(|f| (numbers::share(f.explains.share), clean(&f.explains.of)));
+    let figure =
+        verdict.findings.first().map(|f| (numbers::share(f.explains.share), format!("of {}", clean(&f.explains.of))));
     Head {
         labels: &LABELS,
         figure,

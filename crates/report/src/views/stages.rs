@@ -76,7 +76,7 @@ fn distribution(endpoint: &Endpoint) -> Option<Block> {
     let lengths = [(response, &endpoint.response), ("read wait", &endpoint.read_wait), ("service", &endpoint.service)];
     let curve = |(label, lengths): (&str, &Lengths)| {
         let points = thinned(&lengths.shares());
-        (points.len() > 1).then(|| Curve { label: label.to_owned(), points })
+        (points.len() > 1).then(|| Curve { label: label.to_owned(), points, known: None })
     };
     let curves: Vec<Curve> = lengths.into_iter().filter_map(curve).collect();
     let name = endpoint.name.trim_start_matches("tcp ");
@@ -84,7 +84,7 @@ fn distribution(endpoint: &Endpoint) -> Option<Block> {
         true => format!("Answers at {name}: share of all that take at most so long"),
         false => format!("Answers of {name}: share of all that take at most so long"),
     };
-    (!curves.is_empty()).then_some(Block::Distribution(Distribution { title, curves }))
+    (!curves.is_empty()).then_some(Block::Distribution(Distribution { title, curves, graded: false }))
 }
 
 /// Fewer points, in s; the ends stay.

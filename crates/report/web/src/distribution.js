@@ -3,7 +3,7 @@
 import uPlot from "uplot";
 import { element } from "./dom.js";
 import { duration, share } from "./numbers.js";
-import { colour } from "./theme.js";
+import { colour, grade } from "./theme.js";
 
 const HEIGHT_PX = 240;
 
@@ -22,18 +22,22 @@ export function joined(curves) {
   return [lengths, ...curves.map(at)];
 }
 
-// Whole powers of ten; where there are fewer than two of them, also twos and fives.
-function ticks(least, most) {
+// Room for the words of a tick.
+const TICK_PX = 56;
+
+// Whole powers of ten; where there are few of them, and room, also twos and fives.
+function ticks(least, most, room) {
   const powers = [];
   for (let power = Math.floor(Math.log10(least)); power <= Math.ceil(Math.log10(most)); power++) {
     powers.push(10 ** power);
   }
   const within = (all) => all.filter((tick) => tick >= least * 0.999 && tick <= most * 1.001);
   const tens = within(powers);
-  return tens.length > 2 ? tens : within(powers.flatMap((ten) => [ten, 2 * ten, 5 * ten]));
+  const all = within(powers.flatMap((ten) => [ten, 2 * ten, 5 * ten]));
+  return tens.length > 2 || (tens.length > 1 && all.length * TICK_PX > room) ? tens : all;
 }
 
-function options(place, { curves }) {
+function options(place, { curves, graded }) {
   const axis = {
     stroke: colour("--dim", place),
     grid: { stroke: colour("--line", place), width: 1 },
@@ -41,7 +45,7 @@ function options(place, { curves }) {
   };
   const series = curves.map(({ label }, i) => ({
     label,
-    stroke: colour(`--line-${i}`, place),
+    stroke: graded ? grade(i / Math.max(1, curves.length - 1), place) : colour(`--line-${i}`, place),
     // Where one stage is all of it, both are seen.
     width: i === 0 ? 3.5 : 1.5,
     points: { show: false },
@@ -59,7 +63,7 @@ function options(place, { curves }) {
       {
         ...axis,
         size: 30,
-        splits: (_plot, _axis, least, most) => ticks(least, most),
+        splits: (plot, _axis, least, most) => ticks(least, most, plot.width),
         filter: (_plot, splits) => splits,
         values: (_plot, splits) => splits.map((split) => duration(split)),
       },

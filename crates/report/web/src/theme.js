@@ -30,8 +30,17 @@ export function addThemeButton(bar) {
 
 // The value that a CSS colour has now: a canvas does not know variables.
 export function colour(name, within) {
+  return resolved(`var(${name})`, within);
+}
+
+// A colour between those of the least and of the most, 0 to 1.
+export function grade(part, within) {
+  return resolved(`color-mix(in oklab, var(--grade-most) ${part * 100}%, var(--grade-least))`, within);
+}
+
+function resolved(colour, within) {
   const probe = element("span");
-  probe.style.color = `var(${name})`;
+  probe.style.color = colour;
   within.append(probe);
   const value = getComputedStyle(probe).color;
   probe.remove();

@@ -68,6 +68,12 @@ pub struct Load {
     /// Print JSON.
     #[arg(long)]
     pub json: bool,
+    /// Show on the terminal also how it went second by second, of a sweep what the generator took at each load.
+    #[arg(long, conflicts_with = "json")]
+    pub full: bool,
+    /// Also write it as one self-contained page, with curves.
+    #[arg(long, value_name = "FILE")]
+    pub html: Option<PathBuf>,
     /// Start this generator (ab, wrk, k6, any) and say what its numbers are worth, from what the kernel saw of it; its output goes
     /// to standard error.
     #[arg(last = true, value_name = "COMMAND")]

@@ -26,7 +26,7 @@ use crate::args;
 use crate::commands::wait_and_become::Started;
 use crate::plan::{self, Plan, Source, TOOL};
 use crate::progress::Line;
-use crate::{parts, say, scratch, stop};
+use crate::{page, parts, say, scratch, stop};
 
 /// Runs the command.
 pub fn run(args: &args::Diagnose) -> Result<()> {
@@ -167,10 +167,7 @@ fn draw(args: &args::Diagnose, case: &Case<'_>, baseline: Option<&Baseline>, ver
     print(args, verdict, &sections).context("failed to print the verdict")?;
     // The verdict first: a page that cannot be written must not cost it.
     if let Some(file) = &args.html {
-        let page = formats::html::page(verdict, &sections)?;
-        fs::write(file, page)
-            .inspect_err(|_| remove_half(file))
-            .with_context(|| format!("failed to write the page `{}`", file.display()))?;
+        page::write(file, &formats::html::page(verdict, &sections)?)?;
     }
     for (what, path) in [("page", &args.html), ("recording", &args.save)] {
         if let Some(path) = path {
@@ -190,13 +187,6 @@ fn print(args: &args::Diagnose, verdict: &Verdict, sections: &[Section]) -> Resu
         formats::terminal::draw_brief(verdict, sections, width(), &mut out)?;
     }
     Ok(out.flush()?)
-}
-
-/// Half a page is none; but it may be a device that was written to.
-fn remove_half(page: &Path) {
-    if page.is_file() {
-        let _ = fs::remove_file(page); // the error that is on its way says more
-    }
 }
 
 /// Columns to fill: those of the terminal, but lines over 100 are hard to read.

@@ -1,17 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //! `wakewalk diff`: two recordings, or two parts of one, compared. Needs no privilege.
 
-use std::fs;
 use std::io::Write as _;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use diagnose::Case;
 use diagnose::comparison::{self, Named};
 use recording::Recording;
 use report::compared::{self, Compared};
 use report::formats;
 
-use crate::{args, parts, plan, say};
+use crate::{args, page, parts, plan, say};
 
 /// Runs the command. Any answer is a success, also that nothing differs.
 pub fn run(args: &args::Diff) -> Result<()> {
@@ -30,8 +29,7 @@ pub fn run(args: &args::Diff) -> Result<()> {
         formats::terminal::report(&compared::head(&comparison), &sections, super::diagnose::width(), &mut out)?;
     }
     if let Some(file) = &args.html {
-        let page = formats::html::comparison_page(&comparison, &sections)?;
-        fs::write(file, page).with_context(|| format!("failed to write the page `{}`", file.display()))?;
+        page::write(file, &formats::html::comparison_page(&comparison, &sections)?)?;
         say::sentence("page", &file.display().to_string());
     }
     Ok(())

@@ -15,13 +15,14 @@ use collect::capture::{CallCounting, Role};
 use collect::target::Target;
 use diagnose::Case;
 use load::{Address, Meanwhile, Plan, Protocol, Rate, Reason, Request, Tried, Verdict};
+use report::formats::html;
 use report::load::{Answer, SweepAnswer};
 
 use crate::args::load::{Load, Sources, Whom};
 use crate::commands::wait_and_become::Started;
-use crate::plan::{self, TOOL, check_length};
+use crate::plan::{self, TOOL, check_html, check_length};
 use crate::progress::Line;
-use crate::{scratch, stop};
+use crate::{page, say, scratch, stop};
 
 /// How long requests are sent, where nothing is said.
 const LENGTH: Duration = Duration::from_secs(10);
@@ -38,6 +39,9 @@ pub fn run(args: &Load) -> Result<()> {
     if let Some(length) = args.length {
         check_length(length)?;
     }
+    if let Some(file) = &args.html {
+        check_html(file)?;
+    }
     if !args.command.is_empty() {
         return generator(args);
     }
@@ -47,17 +51,35 @@ pub fn run(args: &Load) -> Result<()> {
     match args.sweep {
         None => {
             let tried = tried(&plan, args, &stop)?;
-            let answer = Answer::new(TOOL, to.to_string(), tried.verdict, tried.service);
-            print(args, &answer, |width, out| report::load::draw(&answer, width, out))
+            say_load(args, &Answer::new(TOOL, to.to_string(), tried.verdict, tried.service))
         }
         Some((from, until)) => {
             let mut step = |rate| step(&plan, args, rate, &stop);
             let swept = load::sweep(from, until, &mut step)?;
             ensure!(!swept.steps.is_empty(), "it was ended before the first load was over");
-            let answer = SweepAnswer::new(TOOL, to.to_string(), swept);
-            print(args, &answer, |width, out| report::load::draw_sweep(&answer, width, out))
+            say_sweep(args, &SweepAnswer::new(TOOL, to.to_string(), swept))
         }
     }
+}
+
+/// The verdict first: a page that cannot be written must not cost it.
+fn say_load(args: &Load, answer: &Answer) -> Result<()> {
+    print(args, answer, |width, out| report::load::draw(answer, args.full, width, out))?;
+    write_page(args, || html::load_page(answer, &report::load::sections(answer)))
+}
+
+/// The same of a sweep.
+fn say_sweep(args: &Load, answer: &SweepAnswer) -> Result<()> {
+    print(args, answer, |width, out| report::load::draw_sweep(answer, args.full, width, out))?;
+    write_page(args, || html::sweep_page(answer, &report::load::sweep_sections(answer)))
+}
+
+fn write_page(args: &Load, page: impl FnOnce() -> Result<String>) -> Result<()> {
+    if let Some(file) = &args.html {
+        page::write(file, &page()?)?;
+        say::sentence("page", &file.display().to_string());
+    }
+    Ok(())
 }
 
 fn print(
@@ -185,8 +207,8 @@ fn generator(args: &Load) -> Result<()> {
     // Where the generator's sockets are in other namespaces, as those of clients behind a gateway, only the service sees it.
     let between = [Some(&own), service.as_ref()].into_iter().flatten().find_map(|seen| between(&seen.verdict));
     let run = load::observed(&recording::open(dir.path())?, between)?;
-    let answer = Answer::new(TOOL, command, load::judge(&run, args.slo), service.map(Diagnosed::meanwhile));
-    print(args, &answer, |width, out| report::load::draw(&answer, width, out))
+    let service = service.map(Diagnosed::meanwhile);
+    say_load(args, &Answer::new(TOOL, command, load::judge(&run, args.slo), service))
 }
 
 /// What stood between a generator and its service, if one of them is accused of something that is neither one's.

@@ -34,6 +34,7 @@ fn block(block: &Block) -> Result<Value, serde_json::Error> {
         Block::Flame { title, unit, legend, root } => (title, unit, legend, root),
         // All of it is in the page; the script draws none.
         Block::Timeline(timeline) => return Ok(json!({ "kind": "timeline", "title": timeline.title })),
+        Block::Plot(plot) => return Ok(json!({ "kind": "plot", "title": plot.title })),
         _ => return serde_json::to_value(block),
     };
     let mut strings = Strings::default();

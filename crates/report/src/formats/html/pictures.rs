@@ -88,6 +88,9 @@ pub fn distribution(at: &str, distribution: &Distribution) -> String {
         .iter()
         .map(|curve| {
             let cell = |(_, part): &(&str, f64)| {
+                if !curve.knows(*part) {
+                    return r#"<td class="number">-</td>"#.to_owned();
+                }
                 let seconds = curve.quantile(*part);
                 let shown = html(&numbers::seconds(seconds));
                 format!(r#"<td class="number"><data value="{seconds}">{shown}</data></td>"#)

@@ -10,6 +10,7 @@ use textwrap::core::display_width;
 use crate::numbers;
 use crate::section::Column;
 use crate::section::pictures::{Distribution, Hue, Piece, Stacked, StackedBar, Timeline};
+use crate::section::plot::{Look, Plot};
 
 use super::charts::share_out;
 use super::pen::{DIM, PLAIN, Pen, clip, pad, paint, wrap};
@@ -94,11 +95,24 @@ pub fn distribution(pen: &mut Pen<'_, impl Write>, distribution: &Distribution) 
         .curves
         .iter()
         .map(|curve| {
-            let at = [0.5, 0.9, 0.99].map(|part| numbers::seconds(curve.quantile(part)));
+            let shown = |part| if curve.knows(part) { numbers::seconds(curve.quantile(part)) } else { "-".to_owned() };
+            let at = [0.5, 0.9, 0.99].map(shown);
             std::iter::once(curve.label.clone()).chain(at).collect()
         })
         .collect();
     table::draw(pen, &distribution.title, &columns, &rows)
+}
+
+/// What was measured, point by point.
+pub fn plot(pen: &mut Pen<'_, impl Write>, plot: &Plot) -> io::Result<()> {
+    let columns = [Column::left(""), Column::right(&plot.x.title), Column::right(&plot.y.title)];
+    let measured = plot.traces.iter().filter(|trace| trace.look != Look::Guide);
+    let row = |label: &String, [x, y]: [f64; 2]| {
+        vec![label.clone(), numbers::quantity(x, plot.x.unit), numbers::quantity(y, plot.y.unit)]
+    };
+    let rows: Vec<Vec<String>> =
+        measured.flat_map(|trace| trace.points.iter().map(|point| row(&trace.label, *point))).collect();
+    table::draw(pen, &plot.title, &columns, &rows)
 }
 
 /// Only how long each took.
