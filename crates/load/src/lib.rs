@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //! An open-loop load generator: it sends by a plan, whether or not answers come, counts each answer from the moment at
-//! which its request should have been sent, and says what its own numbers are worth.
+//! which its request should have been sent, and says what its own numbers are worth. Beside it an endpoint that answers and does
+//! nothing, to stand where a hop stood.
 
 mod address;
+mod answer;
 mod arrivals;
+mod body;
 mod connection;
 mod engine;
 #[cfg(any(test, fuzzing))]
@@ -14,7 +17,9 @@ mod phases;
 mod plan;
 mod reasons;
 mod reply;
+mod requests;
 mod run;
+mod serve;
 mod sweep;
 
 mod verdict;
@@ -24,10 +29,12 @@ use std::time::Duration;
 use anyhow::Result;
 
 pub use address::{Address, Protocol};
+pub use answer::{Answer, has_no_body};
 pub use arrivals::Spread;
 pub use observed::{cpus, observed};
 pub use plan::{Plan, Rate, Request};
 pub use run::{Failure, Lengths, Run, Second};
+pub use serve::{Endpoint, Served, serve};
 pub use sweep::{CpuLine, Knee, Step, Sweep, Tried, sweep};
 
 pub use reasons::{rounded, words};

@@ -3,6 +3,10 @@
 
 #[path = "args/load.rs"]
 pub mod load;
+#[path = "args/message.rs"]
+pub mod message;
+#[path = "args/serve.rs"]
+pub mod serve;
 
 use std::path::PathBuf;
 use std::time::Duration;

@@ -7,4 +7,5 @@ pub mod doctor;
 pub mod explain;
 pub mod host;
 pub mod load;
+pub mod serve;
 pub mod wait_and_become;

@@ -3,6 +3,7 @@
 
 mod args;
 mod commands;
+mod message;
 mod parts;
 mod plan;
 mod progress;

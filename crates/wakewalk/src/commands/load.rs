@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! `wakewalk load`: loads a service, and says what the numbers are worth.
 
-use std::fs;
 use std::io::Write as _;
-use std::net::{IpAddr, Ipv4Addr};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc;
@@ -14,14 +12,14 @@ use anyhow::{Context, Result, anyhow, bail, ensure};
 use collect::capture::CallCounting;
 use collect::target::Target;
 use diagnose::Case;
-use load::{Address, Meanwhile, Plan, Protocol, Rate, Request, Tried, Verdict};
+use load::{Address, Meanwhile, Plan, Rate, Tried, Verdict};
 use report::load::{Answer, SweepAnswer};
 
-use crate::args::load::{Load, Sources, Whom};
+use crate::args::load::{Load, Whom};
 use crate::commands::wait_and_become::Started;
 use crate::plan::{self, TOOL, check_length};
 use crate::progress::Line;
-use crate::{scratch, stop};
+use crate::{message, scratch, stop};
 
 /// How long requests are sent, where nothing is said.
 const LENGTH: Duration = Duration::from_secs(10);
@@ -30,9 +28,6 @@ const STEP: Duration = Duration::from_secs(5);
 /// When somebody else's generator is ended.
 const LONGEST: Duration = Duration::from_secs(600);
 
-/// The largest body that is sent.
-const LARGEST_BODY: u64 = 16 << 20;
-
 /// Runs the command.
 pub fn run(args: &Load) -> Result<()> {
     if let Some(length) = args.length {
@@ -40,6 +35,13 @@ pub fn run(args: &Load) -> Result<()> {
     }
     if !args.command.is_empty() {
         return generator(args);
+    }
+    ensure!(
+        !args.serve.is_nowhere(),
+        "--delay, --request, --status and --nodelay are of an endpoint: --serve names it"
+    );
+    if let Some(at) = &args.serve.at {
+        return super::serve::run(args, at);
     }
     let to = args.to.as_ref().context("no address")?;
     let plan = plan(args, to)?;
@@ -153,50 +155,5 @@ fn generator(args: &Load) -> Result<()> {
 
 fn plan(args: &Load, to: &Address) -> Result<Plan> {
     let usual = if args.sweep.is_some() { STEP } else { LENGTH };
-    Ok(Plan {
-        request: request(args, to)?,
-        sources: sources(args, to)?,
-        to: to.clone(),
-        rate: args.rate.unwrap_or(Rate::Max),
-        spread: args.arrivals.into(),
-        length: args.length.unwrap_or(usual),
-        connections: args.connections as usize,
-        new_connections: args.new_connections,
-        timeout: args.timeout,
-    })
-}
-
-fn request(args: &Load, to: &Address) -> Result<Request> {
-    if to.protocol == Protocol::Tcp {
-        ensure!(!args.writes.is_empty(), "a tcp:// message has no size yet: --writes 100 is one of 100 bytes");
-        let reply = args.reply.context("how long an answer is, is not known: --reply BYTES says it")?;
-        return Ok(Request::tcp(&args.writes, args.think, reply));
-    }
-    ensure!(args.writes.is_empty() && args.reply.is_none(), "--writes and --reply are for tcp://");
-    let body = match &args.body {
-        None => Vec::new(),
-        Some(file) => {
-            let read = || format!("failed to read `{}`", file.display());
-            let length = fs::metadata(file).with_context(read)?.len();
-            ensure!(length <= LARGEST_BODY, "`{}` is longer than {LARGEST_BODY} bytes", file.display());
-            fs::read(file).with_context(read)?
-        }
-    };
-    Ok(Request::http(to, &args.method, &args.header, &body, args.new_connections))
-}
-
-/// Source addresses; those of loopback begin behind the one that everybody uses.
-fn sources(args: &Load, to: &Address) -> Result<Vec<IpAddr>> {
-    match &args.source_addresses {
-        None => Ok(Vec::new()),
-        Some(Sources::Named(addresses)) => Ok(addresses.clone()),
-        Some(Sources::Loopback(count)) => {
-            let to = to.resolve()?.ip();
-            if !(to.is_ipv4() && to.is_loopback()) {
-                bail!("{to} is not on loopback: name the addresses that connections shall come from");
-            }
-            let first = u32::from(Ipv4Addr::new(127, 0, 0, 2));
-            Ok((0..*count).map(|nth| IpAddr::V4(Ipv4Addr::from(first + nth))).collect())
-        }
-    }
+    message::plan(&args.message, to, args.rate.unwrap_or(Rate::Max), args.length.unwrap_or(usual))
 }
