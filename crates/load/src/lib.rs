@@ -19,6 +19,7 @@ mod reasons;
 mod reply;
 mod requests;
 mod run;
+mod saved;
 mod serve;
 mod sweep;
 
@@ -34,6 +35,7 @@ pub use arrivals::Spread;
 pub use observed::{cpus, observed};
 pub use plan::{Plan, Rate, Request};
 pub use run::{Failure, Lengths, Run, Second};
+pub use saved::save;
 pub use serve::{Endpoint, Served, serve};
 pub use sweep::{CpuLine, Knee, Step, Sweep, Tried, sweep};
 

@@ -6,6 +6,7 @@ pub mod diff;
 pub mod doctor;
 pub mod explain;
 pub mod host;
+mod kept;
 pub mod load;
 pub mod serve;
 pub mod wait_and_become;

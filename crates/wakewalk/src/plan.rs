@@ -137,8 +137,11 @@ pub fn check_html(file: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Found out before the capture, not after it.
-fn check_save(dir: &Path) -> Result<()> {
+/// Found out before the capture or the load, not after it.
+///
+/// # Errors
+/// The folder holds something already.
+pub fn check_save(dir: &Path) -> Result<()> {
     if dir.join("meta.json").exists() {
         bail!("`{}` already holds a recording; name another folder for --save or remove it", dir.display());
     }

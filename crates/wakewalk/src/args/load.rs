@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! What was typed after `wakewalk load`.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
@@ -39,6 +40,9 @@ pub struct Load {
     #[arg(long, value_name = "WHOM", num_args = 0..=1, require_equals = true, default_missing_value = "", value_parser = whom,
         conflicts_with = "command")]
     pub diagnose: Option<Whom>,
+    /// Keep what came of it, second by second, as Parquet: tables `load_second` and `load_latency` (SCHEMA.md).
+    #[arg(long, value_name = "DIR", conflicts_with = "serve")]
+    pub save: Option<PathBuf>,
     /// Print JSON.
     #[arg(long)]
     pub json: bool,
