@@ -6,6 +6,7 @@
 mod address;
 mod answer;
 mod arrivals;
+mod beside;
 mod body;
 mod connection;
 mod engine;
@@ -32,6 +33,7 @@ use anyhow::Result;
 pub use address::{Address, Protocol};
 pub use answer::{Answer, has_no_body};
 pub use arrivals::Spread;
+pub use beside::{Answerable, Beside, Effect, Estimate, Pair, beside, replaced_first};
 pub use observed::{cpus, observed};
 pub use plan::{Plan, Rate, Request};
 pub use run::{Failure, Lengths, Run, Second};

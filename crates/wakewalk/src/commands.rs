@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! One file a command.
 
+pub mod bisect;
 pub mod diagnose;
 pub mod diff;
 pub mod doctor;

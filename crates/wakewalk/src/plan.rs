@@ -68,7 +68,8 @@ pub fn diagnose(args: &args::Diagnose) -> Result<Plan> {
     Ok(Plan { source, length: args.length, calls, labels: args.requests, slo: args.slo })
 }
 
-fn source(target: &args::TargetArgs) -> Source {
+/// Where a recording comes from, as it was typed.
+pub fn source(target: &args::TargetArgs) -> Source {
     match target {
         args::TargetArgs { from: Some(dir), .. } => Source::Saved(dir.clone()),
         args::TargetArgs { pid: Some(pid), .. } => Source::Running(Target::Pid(*pid)),

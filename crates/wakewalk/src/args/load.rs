@@ -79,7 +79,7 @@ fn rate(text: &str) -> Result<Rate, String> {
 }
 
 /// Requests a second that can be meant.
-fn number(text: &str) -> Result<f64, String> {
+pub fn number(text: &str) -> Result<f64, String> {
     let number = text.parse().ok().filter(|rate| (0.1..=1e7).contains(rate));
     number.ok_or_else(|| "a rate is a number of requests a second from 0.1 to 10,000,000, such as 1000".to_string())
 }
