@@ -32,6 +32,12 @@ fn main() -> io::Result<()> {
         b"\x01HTTP/1.0 100 Continue\r\n\r\nHTTP/1.1 204 No Content\r\n\r\n",
     ];
     write(&corpora.join("replies"), answers.map(<[u8]>::to_vec).into())?;
+    let requests: [&[u8]; 3] = [
+        b"\x03GET /a HTTP/1.1\r\nHost: b\r\n\r\nHEAD / HTTP/1.0\r\n\r\n",
+        b"\x07PUT / HTTP/1.1\r\nExpect: 100-continue\r\nContent-Length: 2\r\nConnection: close\r\n\r\nok",
+        b"\x01POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n2;x\r\nok\r\n0\r\nA: b\r\n\r\n",
+    ];
+    write(&corpora.join("requests"), requests.map(<[u8]>::to_vec).into())?;
     let maps = [b"m".to_vec(), fs::read("/proc/self/maps")?].concat();
     let map = b"p10 20 JS:*spin /srv/a b.js:3\n1000 8 main\n".to_vec();
     let elf = [b"e".to_vec(), fs::read(program)?].concat();

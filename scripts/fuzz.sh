@@ -11,7 +11,7 @@ cd "$(dirname "$0")/.."
 seconds=${FUZZ_SECONDS:-60}
 dir=$(realpath -m "${CARGO_TARGET_DIR:-target}/fuzz")
 host=x86_64-unknown-linux-gnu
-targets=${*:-recording events labels elf proc replies}
+targets=${*:-recording events labels elf proc replies requests}
 
 # Overflow and debug assertions are in fuzz/Cargo.toml. With --target, build scripts stay as they are.
 flags="--cfg fuzzing -Cpasses=sancov-module"

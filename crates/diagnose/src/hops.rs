@@ -4,7 +4,7 @@
 //! Nothing is judged anew: guilty is whom a finding accuses, and the numbers say why the others are not.
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 use crate::case::Case;
 use crate::facts::requests::{Endpoint, Requests};
@@ -328,7 +328,7 @@ impl Teller<'_> {
 }
 
 /// The peer that a part of a path was spent at with the request in hand.
-fn peer(part: &Part) -> Option<&String> {
+pub(crate) fn peer(part: &Part) -> Option<&String> {
     let What::Waits(chain) = &part.what else { return None };
     if part.before {
         return None;

@@ -7,6 +7,7 @@
 //! [`comparison`] sets one recording against another; [`cut()`] makes a recording of a part of one.
 
 pub mod answer;
+pub mod bisect;
 pub mod case;
 pub mod comparison;
 pub mod facts;

@@ -9,7 +9,8 @@ use std::fmt;
 
 use recording::tables::{
     Burst, Call, CallExample, CallLatency, CallWindow, Connection, Counter, Exchange, ExchangeWindow, Frame, Gap,
-    Label, Loss, Neighbour, Process, Request, Retransmit, Sample, Setting, Stack, Thread, Wait, WaitStack, Wakeup,
+    Label, LoadLatency, LoadSecond, Loss, Neighbour, Process, Request, Retransmit, Sample, Setting, Stack, Thread,
+    Wait, WaitStack, Wakeup,
 };
 use recording::{Meta, Recording, Table, Tables};
 
@@ -59,6 +60,8 @@ pub fn cut(recording: &Recording, part: Part) -> Result<(Recording, u64), NoPart
     cutter.slices(|row: &mut Retransmit| &mut row.t_ns);
     cutter.slices(|row: &mut Burst| &mut row.t_ns);
     cutter.slices(|row: &mut Loss| &mut row.t_ns);
+    cutter.slices(|row: &mut LoadSecond| &mut row.t_ns);
+    cutter.slices(|row: &mut LoadLatency| &mut row.t_ns);
     cutter.moments(|row: &mut Sample| &mut row.t_ns);
     cutter.moments(|row: &mut WaitStack| &mut row.t_ns);
     cutter.wakeups();

@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //! An open-loop load generator: it sends by a plan, whether or not answers come, counts each answer from the moment at
-//! which its request should have been sent, and says what its own numbers are worth.
+//! which its request should have been sent, and says what its own numbers are worth. Beside it an endpoint that answers and does
+//! nothing, to stand where a hop stood.
 
 mod address;
+mod answer;
 mod arrivals;
+mod beside;
+mod body;
 mod by_second;
 mod connection;
 mod engine;
@@ -16,7 +20,10 @@ mod phases;
 mod plan;
 mod reasons;
 mod reply;
+mod requests;
 mod run;
+mod saved;
+mod serve;
 mod sweep;
 
 mod verdict;
@@ -26,11 +33,15 @@ use std::time::Duration;
 use anyhow::Result;
 
 pub use address::{Address, Protocol};
+pub use answer::{Answer, has_no_body};
 pub use arrivals::Spread;
+pub use beside::{Answerable, Beside, Effect, Estimate, Pair, beside, replaced_first};
 pub use by_second::Moment;
 pub use observed::{cpus, observed};
 pub use plan::{Plan, Rate, Request};
 pub use run::{Failure, Lengths, Run, Second};
+pub use saved::save;
+pub use serve::{Endpoint, Served, serve};
 pub use sweep::{CpuLine, Knee, Step, Sweep, Tried, sweep};
 
 pub use opening::Opening;

@@ -38,9 +38,25 @@ pub(crate) fn allow(plan: &Plan) -> Result<()> {
             format!("{source} is no address of this host; `ip address add {source}/32 dev lo` makes it one")
         })?;
     }
-    // A wakeup is not to be put off to save power: 50 us by default. Without it the lag says so.
-    let _ = set_current_timer_slack(NonZeroU64::new(1));
+    be_punctual();
     Ok(())
+}
+
+/// A wakeup is not to be put off to save power: 50 us by default. Without it the lag says so.
+fn be_punctual() {
+    let _ = set_current_timer_slack(NonZeroU64::new(1));
+}
+
+/// Makes room for so many connections that others open, or for as many as this process may have: how many.
+pub(crate) fn room(most: u64) -> u64 {
+    be_punctual();
+    let limit = getrlimit(Resource::Nofile);
+    let wanted = limit.maximum.map_or(most + OTHERS, |allowed| allowed.min(most + OTHERS));
+    let has = limit.current.unwrap_or(u64::MAX);
+    if has < wanted && setrlimit(Resource::Nofile, Rlimit { current: Some(wanted), maximum: limit.maximum }).is_err() {
+        return has.saturating_sub(OTHERS).clamp(1, most);
+    }
+    has.max(wanted).saturating_sub(OTHERS).clamp(1, most)
 }
 
 /// A load that nobody answered measures nothing.

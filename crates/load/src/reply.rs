@@ -2,12 +2,10 @@
 //! Where a reply ends, and whether it is one. Replies come from anybody: nothing of a body is kept, and a head that does
 //! not end is no head.
 
+use crate::body::{At, Body, Headers, MAX_HEADERS, Progress as OfBody};
+
 /// The longest head; longer ones are no HTTP.
 const MAX_HEAD: usize = 64 << 10;
-/// Headers of one head.
-const MAX_HEADERS: usize = 128;
-/// The longest line between two chunks.
-const MAX_CHUNK_LINE: usize = 4096;
 
 /// A reply on its way.
 #[derive(Debug, Default)]
@@ -16,27 +14,12 @@ pub struct Reply {
     pub bytes: u64,
     /// HTTP status; 0 = not known yet, or no HTTP.
     pub status: u16,
-    at: At,
-    /// Head or line that is not whole yet.
+    /// Its body, once the head is whole.
+    body: Option<Body>,
+    /// Head that is not whole yet.
     text: Vec<u8>,
     /// The connection ends after this reply.
     closes: bool,
-}
-
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-enum At {
-    #[default]
-    Head,
-    /// So many bytes of the body are left.
-    Body(u64),
-    /// The line with a chunk's length comes next.
-    ChunkLine,
-    /// So many bytes of the chunk are left, its line break included.
-    Chunk(u64),
-    /// Lines after the last chunk, up to an empty one.
-    Trailer,
-    /// The body ends with the connection.
-    UntilClosed,
 }
 
 /// What the last piece has made of a reply.
@@ -57,7 +40,7 @@ impl Reply {
     pub fn begin(&mut self, expected: Option<u64>) {
         self.text.clear();
         (self.bytes, self.status, self.closes) = (0, 0, false);
-        self.at = expected.map_or(At::Head, At::Body);
+        self.body = expected.map(|bytes| Body::new(At::Bytes(bytes)));
     }
 
     /// Whether nothing of it has come.
@@ -69,23 +52,13 @@ impl Reply {
     pub fn add(&mut self, mut piece: &[u8]) -> Progress {
         self.bytes += piece.len() as u64;
         loop {
-            let done = match self.at {
-                At::Head => self.head(&mut piece),
-                At::Body(left) => {
-                    let taken = take(&mut piece, left);
-                    self.at = At::Body(left - taken);
-                    if left == taken { Some(self.whole(piece)) } else { None }
-                }
-                At::Chunk(left) => {
-                    let taken = take(&mut piece, left);
-                    self.at = if left == taken { At::ChunkLine } else { At::Chunk(left - taken) };
-                    None
-                }
-                At::ChunkLine | At::Trailer => self.line(&mut piece),
-                At::UntilClosed => {
-                    piece = &[];
-                    None
-                }
+            let done = match &mut self.body {
+                None => self.head(&mut piece),
+                Some(body) => match body.take(&mut piece) {
+                    OfBody::Partial => None,
+                    OfBody::Whole => Some(self.whole(piece)),
+                    OfBody::Garbage => Some(Progress::Garbage),
+                },
             };
             match done {
                 Some(progress) => return progress,
@@ -97,7 +70,7 @@ impl Reply {
 
     /// The service has closed the connection: the end of some replies.
     pub fn close(&self) -> Progress {
-        if self.at == At::UntilClosed { Progress::Last } else { Progress::Garbage }
+        if self.body.as_ref().is_some_and(Body::ends_with_connection) { Progress::Last } else { Progress::Garbage }
     }
 
     const fn whole(&self, rest: &[u8]) -> Progress {
@@ -123,7 +96,7 @@ impl Reply {
             _ => return Some(Progress::Garbage),
         };
         let status = response.code.unwrap_or_default();
-        let body = body_of(status, response.headers, response.version == Some(0));
+        let body = body_of(status, &Headers(response.headers), response.version == Some(0));
         *piece = &piece[length - had..];
         self.text.clear();
         if (100..200).contains(&status) {
@@ -131,61 +104,24 @@ impl Reply {
         }
         self.status = status;
         let Some((at, closes)) = body else { return Some(Progress::Garbage) };
-        (self.at, self.closes) = (at, closes);
-        (at == At::Body(0)).then(|| self.whole(piece))
-    }
-
-    /// A line of chunked coding.
-    fn line(&mut self, piece: &mut &[u8]) -> Option<Progress> {
-        let Some(end) = piece.iter().position(|byte| *byte == b'\n') else {
-            self.text.extend_from_slice(&piece[..piece.len().min(MAX_CHUNK_LINE + 1)]);
-            *piece = &[];
-            return (self.text.len() > MAX_CHUNK_LINE).then_some(Progress::Garbage);
-        };
-        self.text.extend_from_slice(&piece[..end.min(MAX_CHUNK_LINE)]);
-        *piece = &piece[end + 1..];
-        let text = std::mem::take(&mut self.text);
-        let line = text.strip_suffix(b"\r").unwrap_or(&text);
-        if self.at == At::Trailer {
-            return line.is_empty().then(|| self.whole(piece));
-        }
-        let size = line.split(|byte| *byte == b';').next().and_then(|size| str::from_utf8(size).ok()).map(str::trim);
-        match size.and_then(|size| u64::from_str_radix(size, 16).ok()) {
-            Some(0) => self.at = At::Trailer,
-            Some(size) => self.at = At::Chunk(size.saturating_add(2)),
-            None => return Some(Progress::Garbage),
-        }
-        None
+        (self.body, self.closes) = (Some(Body::new(at)), closes);
+        (at == At::Bytes(0)).then(|| self.whole(piece))
     }
 }
 
 /// Where a body begins to be, and whether the connection ends after it; none = the head contradicts itself.
-fn body_of(status: u16, headers: &[httparse::Header<'_>], is_old: bool) -> Option<(At, bool)> {
-    let values = |name: &'static str| {
-        let named = headers.iter().filter(move |header| header.name.eq_ignore_ascii_case(name));
-        named.map(|header| str::from_utf8(header.value).unwrap_or_default().trim())
-    };
-    let says = |name, word: &str| {
-        values(name).flat_map(|value| value.split(',')).any(|part| part.trim().eq_ignore_ascii_case(word))
-    };
-    let closes = says("connection", "close") || is_old && !says("connection", "keep-alive");
+fn body_of(status: u16, headers: &Headers<'_>, is_old: bool) -> Option<(At, bool)> {
+    let closes = headers.closes(is_old);
     if matches!(status, 204 | 304) {
-        return Some((At::Body(0), closes));
+        return Some((At::Bytes(0), closes));
     }
-    if says("transfer-encoding", "chunked") {
+    if headers.says("transfer-encoding", "chunked") {
         return Some((At::ChunkLine, closes));
     }
-    match values("content-length").next() {
-        Some(length) => Some((At::Body(length.parse().ok()?), closes)),
+    match headers.values("content-length").next() {
+        Some(length) => Some((At::Bytes(length.parse().ok()?), closes)),
         None => Some((At::UntilClosed, true)),
     }
-}
-
-/// Takes up to `limit` bytes off the piece.
-fn take(piece: &mut &[u8], limit: u64) -> u64 {
-    let taken = piece.len().min(usize::try_from(limit).unwrap_or(usize::MAX));
-    *piece = &piece[taken..];
-    taken as u64
 }
 
 #[cfg(test)]

@@ -67,6 +67,14 @@ impl Lengths {
         self.count() - self.0.count_between(0, limit)
     }
 
+    /// The lengths that were met, the shortest and the longest that are not told apart and how many they were, ns.
+    pub(crate) fn bins(&self) -> impl Iterator<Item = (u64, u64, u64)> + '_ {
+        self.0.iter_recorded().map(|bin| {
+            let at = bin.value_iterated_to();
+            (self.0.lowest_equivalent(at), self.0.highest_equivalent(at), bin.count_at_value())
+        })
+    }
+
     /// Lengths in s and the share of all that are no longer, as a curve of at most some hundred points.
     pub fn curve(&self) -> Vec<(f64, f64)> {
         let points = self.0.iter_quantiles(10);

@@ -157,7 +157,7 @@ pub struct Verdict {
 }
 
 impl Percentiles {
-    fn of(lengths: &Lengths) -> Self {
+    pub(crate) fn of(lengths: &Lengths) -> Self {
         let known = |share: f64| {
             let is_known = lengths.count() as f64 * (1.0 - share) >= BEYOND;
             if is_known { lengths.quantile(share) } else { None }

@@ -14,7 +14,8 @@ pub struct Meta {
     pub schema: u32,
     /// Name and version of the program that wrote it, `wakewalk 0.1.0`.
     pub tool: String,
-    /// `target` (one service) or `host` (the five-second look at everything).
+    /// `target` (one service), `host` (the five-second look at everything) or `load` (what `load --save` keeps: no evidence of
+    /// a service, but what came of a load).
     pub kind: String,
     /// Wall-clock start, RFC 3339, UTC.
     pub started: String,

@@ -70,4 +70,6 @@ tables! {
     gap::Gap,
     loss::Loss,
     cost::Cost,
+    load_second::LoadSecond,
+    load_latency::LoadLatency,
 }

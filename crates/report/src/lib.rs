@@ -4,6 +4,7 @@
 //! `views` turn a verdict into sections, `compared` a comparison, `formats` draw sections. A format never looks at what a
 //! section is about, and a view never knows who draws it.
 
+pub mod bisect;
 pub mod compared;
 pub mod flame;
 pub mod formats;

@@ -1,8 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //! What was typed. Nothing here touches the system; `plan` turns it into what will be done.
 
+#[path = "args/bisect.rs"]
+pub mod bisect;
 #[path = "args/load.rs"]
 pub mod load;
+#[path = "args/message.rs"]
+pub mod message;
+#[path = "args/serve.rs"]
+pub mod serve;
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -34,6 +40,8 @@ pub enum Command {
     Diff(Diff),
     /// Load a service by a plan that does not wait for answers, and say what the numbers are worth.
     Load(load::Load),
+    /// Tell hop by hop who has the time of requests, from one run; or load a service beside itself with one hop replaced.
+    Bisect(bisect::Bisect),
     /// Say what this kernel allows, and what each missing facility costs.
     Doctor(Doctor),
     /// Explain a cause: what it means, how it is recognised, what to do, what looks like it.

@@ -3,6 +3,7 @@
 
 mod args;
 mod commands;
+mod message;
 mod page;
 mod parts;
 mod plan;
@@ -31,6 +32,7 @@ fn main() -> ExitCode {
         Some(Command::Diagnose(args)) => commands::diagnose::run(args),
         Some(Command::Diff(args)) => commands::diff::run(args),
         Some(Command::Load(args)) => commands::load::run(args),
+        Some(Command::Bisect(args)) => commands::bisect::run(args),
         Some(Command::Doctor(args)) => commands::doctor::run(args),
         Some(Command::Explain(args)) => commands::explain::run(args),
         Some(Command::Await(args)) => commands::wait_and_become::run(args),

@@ -4,18 +4,26 @@
 use std::path::Path;
 use std::time::Duration;
 
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Result, ensure};
 use recording::Recording;
 
 use crate::args;
 
-/// Opens a recording and takes a part of it; what it is called says which.
+/// What the recording of a load calls itself.
+pub const LOAD: &str = "load";
+
+/// Opens a recording of a service and takes a part of it; what it is called says which.
 ///
 /// # Errors
-/// There is no recording, or nothing in that part of it.
+/// There is no recording, it is one of a load, or there is nothing in that part of it.
 pub fn open(dir: &Path, part: Option<args::Part>) -> Result<(Recording, String)> {
     let whole = recording::open(dir)?;
     let name = dir.display().to_string();
+    ensure!(
+        whole.meta.kind != LOAD,
+        "`{name}` is what `load --save` kept of a load, not the recording of a service: any reader of Parquet opens its tables \
+         (SCHEMA.md says what is in them)"
+    );
     let Some(part) = part else { return Ok((whole, name)) };
     let ns = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
     let wanted = diagnose::Part { from_ns: ns(part.from), to_ns: part.to.map_or(u64::MAX, ns) };

@@ -70,7 +70,8 @@ pub fn diagnose(args: &args::Diagnose) -> Result<Plan> {
     Ok(Plan { source, length: args.length, calls, labels: args.requests, role: Role::Service, slo: args.slo })
 }
 
-fn source(target: &args::TargetArgs) -> Source {
+/// Where a recording comes from, as it was typed.
+pub fn source(target: &args::TargetArgs) -> Source {
     match target {
         args::TargetArgs { from: Some(dir), .. } => Source::Saved(dir.clone()),
         args::TargetArgs { pid: Some(pid), .. } => Source::Running(Target::Pid(*pid)),
@@ -139,8 +140,11 @@ pub fn check_html(file: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Found out before the capture, not after it.
-fn check_save(dir: &Path) -> Result<()> {
+/// Found out before the capture or the load, not after it.
+///
+/// # Errors
+/// The folder holds something already.
+pub fn check_save(dir: &Path) -> Result<()> {
     if dir.join("meta.json").exists() {
         bail!("`{}` already holds a recording; name another folder for --save or remove it", dir.display());
     }

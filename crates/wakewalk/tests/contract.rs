@@ -14,6 +14,7 @@ use std::thread;
 use collect::doctor::Health;
 use diagnose::comparison::result::Comparison;
 use diagnose::verdict::Verdict;
+use report::bisect::{Answer as Hops, BesideAnswer};
 use report::host::Look;
 use report::load::{Answer, SweepAnswer};
 use schemars::generate::SchemaSettings;
@@ -22,7 +23,7 @@ use serde_json::Value;
 use testing::{given, need};
 
 /// Each command that prints JSON: name of its schema, and the schema.
-fn contracts() -> [(&'static str, Schema); 6] {
+fn contracts() -> [(&'static str, Schema); 8] {
     [
         ("diagnose", schema::<Verdict>()),
         ("diff", schema::<Comparison>()),
@@ -30,6 +31,8 @@ fn contracts() -> [(&'static str, Schema); 6] {
         ("doctor", schema::<Health>()),
         ("load", schema::<Answer>()),
         ("sweep", schema::<SweepAnswer>()),
+        ("bisect", schema::<Hops>()),
+        ("beside", schema::<BesideAnswer>()),
     ]
 }
 
@@ -141,6 +144,7 @@ fn every_command_keeps_its_contract() {
     let fixtures = fixtures();
     for (case, recording) in fixtures.iter().enumerate() {
         answer("diagnose", case, &["diagnose", "--from", recording, "--json"]);
+        answer("bisect", case, &["bisect", "--from", recording, "--json"]);
     }
     let [busy, calm] = ["busy-poll", "busy-poll-twin"].map(|name| format!("lab/fixtures/{name}/recording"));
     let [busy, calm] = [at(&busy), at(&calm)].map(|path| path.to_str().unwrap().to_string());
@@ -151,6 +155,8 @@ fn every_command_keeps_its_contract() {
     let address = server();
     answer("load", 0, &["load", &address, "--rate", "50", "--for", "1s", "--slo", "1s", "--json"]);
     answer("sweep", 0, &["load", &address, "--sweep", "20..30", "--for", "1s", "--json"]);
+    let other = server();
+    answer("beside", 0, &["bisect", &address, "--beside", &other, "--rate", "50", "--for", "1s", "--json"]);
     let wrong = need!(violations(dir.path()));
     assert!(wrong.is_empty(), "{wrong}");
 }

@@ -8,6 +8,7 @@ use std::net::TcpListener;
 use std::process::{Command, Output, Stdio};
 use std::thread;
 
+use recording::tables::{LoadLatency, LoadSecond};
 use serde_json::Value;
 use testing::{given, need};
 
@@ -77,6 +78,30 @@ fn a_page_has_a_load_and_one_that_does_not_fit_does_not_cost_it() {
     let said = String::from_utf8_lossy(&out.stderr);
     assert!(out.status.code() == Some(2) && said.contains("failed to write the page `/dev/full`"), "{said}");
     assert!(String::from_utf8_lossy(&out.stdout).contains("The generator"), "the verdict is there");
+}
+
+#[test]
+fn a_load_is_kept_second_by_second() {
+    let dir = tempfile::tempdir().unwrap();
+    let kept = dir.path().join("kept");
+    let (folder, server) = (kept.to_str().unwrap(), server());
+    let out = wakewalk(&["load", &server, "--sweep", "20..40", "--for", "1s", "--save", folder, "--json"]);
+    assert_eq!(out.status.code(), Some(0), "{}", String::from_utf8_lossy(&out.stderr));
+    let recording = recording::open(&kept).unwrap();
+    let seconds = recording.rows::<LoadSecond>();
+    let rates: Vec<f64> = seconds.iter().filter_map(|row| row.rate).collect();
+    assert_eq!(rates, [20.0, 40.0, 40.0, 20.0], "a row set for each load");
+    assert!(seconds.windows(2).all(|two| two[0].step < two[1].step && two[0].t_ns < two[1].t_ns), "{seconds:?}");
+    for since in ["due", "sent"] {
+        let rows = recording.rows::<LoadLatency>().iter().filter(|row| row.since == since);
+        assert_eq!(rows.map(|row| row.count).sum::<u64>(), seconds.iter().map(|row| row.answered).sum::<u64>());
+    }
+    for args in [&["load", &server, "--rate", "20", "--save", folder][..], &["diagnose", "--from", folder]] {
+        let out = wakewalk(args);
+        let said = String::from_utf8_lossy(&out.stderr);
+        assert_eq!((out.status.code(), out.stdout.len()), (Some(2), 0), "{args:?}: {said}");
+        assert!(said.contains("already holds a recording") || said.contains("kept of a load"), "{args:?}: {said}");
+    }
 }
 
 #[test]

@@ -6,10 +6,10 @@ use recording::text::parse;
 use super::*;
 use crate::verdict::{Explains, Link, Subject};
 
-const STORE: &str = "10.0.0.9:5432";
+pub(crate) const STORE: &str = "10.0.0.9:5432";
 
 /// Three in four ms of each request are the store's.
-fn text() -> String {
+pub(crate) fn text() -> String {
     let mut text =
         "meta host.arch=x86_64 length_ns=1e9 target.comm=svc target.pids=[1] target.listen=[\"tcp 0.0.0.0:80\"]
         process pid=1 listen=[\"tcp 0.0.0.0:80\"]
@@ -44,7 +44,7 @@ fn told(verdict: &str, findings: Vec<Finding>) -> Vec<(Role, String, Blame, Stri
     hops.all.into_iter().map(|hop| (hop.role, hop.name, hop.blame, hop.why)).collect()
 }
 
-fn finding(cause: &str, socket: Option<&str>) -> Finding {
+pub(crate) fn finding(cause: &str, socket: Option<&str>) -> Finding {
     Finding {
         cause: cause.into(),
         subject: Subject { socket: socket.map(str::to_string), ..Subject::default() },

@@ -96,14 +96,14 @@ impl Baseline {
 
 /// Opened, and compared with itself for a try, before the capture: a baseline that is of no use must not cost one.
 fn open_baseline(dir: &Path) -> Result<Baseline> {
-    let baseline = Baseline { recording: recording::open(dir)?, label: dir.display().to_string() };
+    let baseline = Baseline { recording: parts::open(dir, None)?.0, label: dir.display().to_string() };
     comparison::compare(&baseline.named(), &baseline.named(), Per::Auto)
         .context("the baseline cannot be compared with")?;
     Ok(baseline)
 }
 
 /// Removes what a capture that failed has left in its folder, which was empty before.
-fn remove_unsealed(dir: &Path) {
+pub(super) fn remove_unsealed(dir: &Path) {
     if recording::open(dir).is_ok_and(|left| !left.meta.sealed) {
         let _ = fs::remove_dir_all(dir); // the error that is on its way says more
     }

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! `wakewalk load`: loads a service, and says what the numbers are worth.
 
-use std::fs;
 use std::io::Write as _;
-use std::net::{IpAddr, Ipv4Addr};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc;
@@ -14,15 +12,16 @@ use anyhow::{Context, Result, anyhow, bail, ensure};
 use collect::capture::{CallCounting, Role};
 use collect::target::Target;
 use diagnose::Case;
-use load::{Address, Meanwhile, Plan, Protocol, Rate, Reason, Request, Tried, Verdict};
+use load::{Address, Meanwhile, Plan, Rate, Reason, Tried, Verdict};
 use report::formats::html;
 use report::load::{Answer, SweepAnswer};
 
-use crate::args::load::{Load, Sources, Whom};
+use crate::args::load::{Load, Whom};
+use crate::commands::kept::Kept;
 use crate::commands::wait_and_become::Started;
 use crate::plan::{self, TOOL, check_html, check_length};
 use crate::progress::Line;
-use crate::{page, say, scratch, stop};
+use crate::{message, page, say, scratch, stop};
 
 /// How long requests are sent, where nothing is said.
 const LENGTH: Duration = Duration::from_secs(10);
@@ -30,9 +29,6 @@ const LENGTH: Duration = Duration::from_secs(10);
 const STEP: Duration = Duration::from_secs(5);
 /// When somebody else's generator is ended.
 const LONGEST: Duration = Duration::from_secs(600);
-
-/// The largest body that is sent.
-const LARGEST_BODY: u64 = 16 << 20;
 
 /// Runs the command.
 pub fn run(args: &Load) -> Result<()> {
@@ -42,24 +38,44 @@ pub fn run(args: &Load) -> Result<()> {
     if let Some(file) = &args.html {
         check_html(file)?;
     }
+    if let Some(dir) = &args.save {
+        plan::check_save(dir)?;
+    }
+    let kept = Kept::new(args.save.is_some());
     if !args.command.is_empty() {
-        return generator(args);
+        return generator(args, kept);
+    }
+    ensure!(
+        !args.serve.is_nowhere(),
+        "--delay, --request, --status and --nodelay are of an endpoint: --serve names it"
+    );
+    if let Some(at) = &args.serve.at {
+        return super::serve::run(args, at);
     }
     let to = args.to.as_ref().context("no address")?;
     let plan = plan(args, to)?;
     let stop = stop::on_signal()?;
     match args.sweep {
         None => {
-            let tried = tried(&plan, args, &stop)?;
-            say_load(args, &Answer::new(TOOL, to.to_string(), tried.verdict, tried.service))
+            let tried = tried(&plan, args, &kept, &stop)?;
+            say_load(args, &Answer::new(TOOL, to.to_string(), tried.verdict, tried.service))?;
         }
         Some((from, until)) => {
-            let mut step = |rate| step(&plan, args, rate, &stop);
+            let mut step = |rate| step(&plan, args, rate, &kept, &stop);
             let swept = load::sweep(from, until, &mut step)?;
             ensure!(!swept.steps.is_empty(), "it was ended before the first load was over");
-            say_sweep(args, &SweepAnswer::new(TOOL, to.to_string(), swept))
+            say_sweep(args, &SweepAnswer::new(TOOL, to.to_string(), swept))?;
         }
     }
+    save(args, kept, &to.to_string())
+}
+
+/// After the verdict: a disk that is full must not cost it.
+fn save(args: &Load, kept: Kept, named: &str) -> Result<()> {
+    let Some(dir) = &args.save else { return Ok(()) };
+    kept.save(dir, named)?;
+    say::sentence("recording", &dir.display().to_string());
+    Ok(())
 }
 
 /// The verdict first: a page that cannot be written must not cost it.
@@ -96,23 +112,25 @@ fn print(
     Ok(out.flush()?)
 }
 
-fn load(plan: &Plan, slo: Option<Duration>, stop: &AtomicBool, tell: &dyn Fn(Duration)) -> Result<Verdict> {
+fn load(plan: &Plan, args: &Load, kept: &Kept, stop: &AtomicBool, tell: &dyn Fn(Duration)) -> Result<Verdict> {
     let is_stopped = || stop.load(Ordering::Relaxed);
     let run = load::run(plan, &is_stopped, &mut |elapsed, _| tell(elapsed))?;
-    Ok(load::judge(&run, slo))
+    let verdict = load::judge(&run, args.slo);
+    kept.add(run);
+    Ok(verdict)
 }
 
 /// One load of a sweep; none = somebody ended it.
-fn step(plan: &Plan, args: &Load, rate: f64, stop: &AtomicBool) -> Result<Option<Tried>> {
-    let tried = tried(&Plan { rate: Rate::PerSecond(rate), ..plan.clone() }, args, stop)?;
+fn step(plan: &Plan, args: &Load, rate: f64, kept: &Kept, stop: &AtomicBool) -> Result<Option<Tried>> {
+    let tried = tried(&Plan { rate: Rate::PerSecond(rate), ..plan.clone() }, args, kept, stop)?;
     Ok((!stop.load(Ordering::Relaxed)).then_some(tried))
 }
 
 /// One load, and where it is asked for, what the service did meanwhile.
-fn tried(plan: &Plan, args: &Load, stop: &AtomicBool) -> Result<Tried> {
+fn tried(plan: &Plan, args: &Load, kept: &Kept, stop: &AtomicBool) -> Result<Tried> {
     let Some(whom) = args.diagnose else {
         let line = Line::new(plan.length);
-        let verdict = load(plan, args.slo, stop, &|elapsed| line.show(elapsed, plan.length, "loading"))?;
+        let verdict = load(plan, args, kept, stop, &|elapsed| line.show(elapsed, plan.length, "loading"))?;
         return Ok(Tried { verdict, service: None });
     };
     plan::check_privileges()?;
@@ -123,7 +141,7 @@ fn tried(plan: &Plan, args: &Load, stop: &AtomicBool) -> Result<Tried> {
     };
     let length = plan.length.max(plan::SHORTEST);
     // The load waits for the window: that the probes are loaded is not to be felt in it.
-    let (verdict, service) = beside(&target, length, args.slo, || load(plan, args.slo, stop, &|_| {}))?;
+    let (verdict, service) = beside(&target, length, args.slo, || load(plan, args, kept, stop, &|_| {}))?;
     Ok(Tried { verdict, service: Some(service.meanwhile()) })
 }
 
@@ -176,7 +194,7 @@ fn beside<T>(
 }
 
 /// Somebody else's generator, as the kernel saw it.
-fn generator(args: &Load) -> Result<()> {
+fn generator(args: &Load, kept: Kept) -> Result<()> {
     plan::check_privileges()?;
     let (stop, started) = (stop::on_signal()?, Started::new(&args.command)?);
     let (target, command) = (Target::Pid(started.pid()), started.command().to_string());
@@ -208,7 +226,9 @@ fn generator(args: &Load) -> Result<()> {
     let between = [Some(&own), service.as_ref()].into_iter().flatten().find_map(|seen| between(&seen.verdict));
     let run = load::observed(&recording::open(dir.path())?, between)?;
     let service = service.map(Diagnosed::meanwhile);
-    say_load(args, &Answer::new(TOOL, command, load::judge(&run, args.slo), service))
+    say_load(args, &Answer::new(TOOL, command.clone(), load::judge(&run, args.slo), service))?;
+    kept.add(run);
+    save(args, kept, &command)
 }
 
 /// What stood between a generator and its service, if one of them is accused of something that is neither one's.
@@ -221,50 +241,5 @@ fn between(found: &diagnose::verdict::Verdict) -> Option<Reason> {
 
 fn plan(args: &Load, to: &Address) -> Result<Plan> {
     let usual = if args.sweep.is_some() { STEP } else { LENGTH };
-    Ok(Plan {
-        request: request(args, to)?,
-        sources: sources(args, to)?,
-        to: to.clone(),
-        rate: args.rate.unwrap_or(Rate::Max),
-        spread: args.arrivals.into(),
-        length: args.length.unwrap_or(usual),
-        connections: args.connections as usize,
-        new_connections: args.new_connections,
-        timeout: args.timeout,
-    })
-}
-
-fn request(args: &Load, to: &Address) -> Result<Request> {
-    if to.protocol == Protocol::Tcp {
-        ensure!(!args.writes.is_empty(), "a tcp:// message has no size yet: --writes 100 is one of 100 bytes");
-        let reply = args.reply.context("how long an answer is, is not known: --reply BYTES says it")?;
-        return Ok(Request::tcp(&args.writes, args.think, reply));
-    }
-    ensure!(args.writes.is_empty() && args.reply.is_none(), "--writes and --reply are for tcp://");
-    let body = match &args.body {
-        None => Vec::new(),
-        Some(file) => {
-            let read = || format!("failed to read `{}`", file.display());
-            let length = fs::metadata(file).with_context(read)?.len();
-            ensure!(length <= LARGEST_BODY, "`{}` is longer than {LARGEST_BODY} bytes", file.display());
-            fs::read(file).with_context(read)?
-        }
-    };
-    Ok(Request::http(to, &args.method, &args.header, &body, args.new_connections))
-}
-
-/// Source addresses; those of loopback begin behind the one that everybody uses.
-fn sources(args: &Load, to: &Address) -> Result<Vec<IpAddr>> {
-    match &args.source_addresses {
-        None => Ok(Vec::new()),
-        Some(Sources::Named(addresses)) => Ok(addresses.clone()),
-        Some(Sources::Loopback(count)) => {
-            let to = to.resolve()?.ip();
-            if !(to.is_ipv4() && to.is_loopback()) {
-                bail!("{to} is not on loopback: name the addresses that connections shall come from");
-            }
-            let first = u32::from(Ipv4Addr::new(127, 0, 0, 2));
-            Ok((0..*count).map(|nth| IpAddr::V4(Ipv4Addr::from(first + nth))).collect())
-        }
-    }
+    message::plan(&args.message, to, args.rate.unwrap_or(Rate::Max), args.length.unwrap_or(usual))
 }

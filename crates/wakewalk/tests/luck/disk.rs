@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The disk is full: while the capture writes, while it seals, or when the answer is written.
 
+use std::io::{Read, Write};
+use std::net::TcpListener;
 use std::process::{Command, Output, Stdio};
+use std::thread;
 
 use testing::need;
 
@@ -55,6 +58,28 @@ fn a_recording_that_is_not_kept_needs_a_disk_too() {
     let out = on_disk(16, &[&["env", "TMPDIR=/mnt"], &capture[..]].concat());
     says_full(&out, 16);
     assert!(String::from_utf8_lossy(&out.stderr).contains("TMPDIR"));
+}
+
+#[test]
+fn a_load_that_cannot_be_kept_does_not_cost_its_verdict() {
+    need!(can_mount());
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let server = format!("http://127.0.0.1:{}/", listener.local_addr().unwrap().port());
+    thread::spawn(move || {
+        for mut stream in listener.incoming().flatten() {
+            let _ = stream.read(&mut [0; 4096]); // whatever it is
+            let _ = stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
+        }
+    });
+    let load = [WAKEWALK, "load", &server, "--rate", "50", "--for", "1s", "--new-connections", "--json"];
+    let load = [&load[..], &["--save", "/mnt/load"]].concat();
+    let out = on_disk(4, &load);
+    let said = String::from_utf8_lossy(&out.stderr).into_owned();
+    assert!(out.status.code() == Some(2) && said.contains("is full; free some space"), "{said}");
+    assert!(
+        out.stdout.starts_with(b"{") && said.lines().count() == 1,
+        "the verdict is there, and nothing is left: {said}"
+    );
 }
 
 #[test]

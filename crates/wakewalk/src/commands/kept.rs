@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+//! What came of loads, kept as a recording (`load --save`).
+
+use std::path::Path;
+use std::sync::Mutex;
+use std::time::{Duration, Instant, SystemTime};
+
+use anyhow::Result;
+use collect::{clock, host};
+use load::Run;
+use recording::{Meta, Recording, Tables};
+
+use super::diagnose::remove_unsealed;
+use crate::parts::LOAD;
+use crate::plan::TOOL;
+
+/// Loads of one command, in the order in which they were over.
+pub struct Kept {
+    is_wanted: bool,
+    started: SystemTime,
+    start_ns: u64,
+    begun: Instant,
+    runs: Mutex<Vec<(Duration, Run)>>,
+}
+
+impl Kept {
+    /// None yet; only if they are wanted, they are kept.
+    pub fn new(is_wanted: bool) -> Self {
+        let (started, start_ns, begun) = (SystemTime::now(), clock::monotonic_ns(), Instant::now());
+        Self { is_wanted, started, start_ns, begun, runs: Mutex::default() }
+    }
+
+    /// One is over.
+    pub fn add(&self, run: Run) {
+        if let (true, Ok(mut runs)) = (self.is_wanted, self.runs.lock()) {
+            runs.push((self.begun.elapsed().saturating_sub(run.lasted), run));
+        }
+    }
+
+    /// Writes them into a folder, which must hold nothing yet.
+    ///
+    /// # Errors
+    /// It cannot be written to, holds something, or its disk is full.
+    pub fn save(self, dir: &Path, named: &str) -> Result<()> {
+        let runs = self.runs.into_inner().unwrap_or_default();
+        let first = runs.first().map_or(Duration::ZERO, |(began, _)| *began);
+        let mut tables = Tables::default();
+        for (step, (began, run)) in (0..).zip(&runs) {
+            load::save(run, step, began.saturating_sub(first), &mut tables);
+        }
+        let length = runs.last().map_or(Duration::ZERO, |(began, run)| began.saturating_sub(first) + run.length);
+        let ended = if runs.iter().any(|(_, run)| run.ended_early) { "interrupted" } else { "time" };
+        let mut meta = Meta { tool: TOOL.into(), kind: LOAD.into(), ended: ended.into(), ..Meta::default() };
+        meta.started = humantime::format_rfc3339_millis(self.started + first).to_string();
+        let ns = |length: Duration| u64::try_from(length.as_nanos()).unwrap_or(u64::MAX);
+        (meta.start_ns, meta.length_ns) = (self.start_ns.saturating_add(ns(first)), ns(length));
+        meta.host = host::inventory(Path::new("/"));
+        meta.target.named = named.into();
+        // Half of it would stand in the way of the next one.
+        Recording { meta, tables }.save(dir).inspect_err(|_| remove_unsealed(dir))
+    }
+}

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+//! From what was typed about a message to what is sent.
+
+use std::fs;
+use std::net::{IpAddr, Ipv4Addr};
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail, ensure};
+use load::{Address, Plan, Protocol, Rate, Request};
+
+use crate::args::message::{Message, Sources};
+
+/// The largest body that is sent.
+const LARGEST_BODY: u64 = 16 << 20;
+
+/// A load of this message.
+///
+/// # Errors
+/// What the message needs is missing, or cannot be read.
+pub fn plan(message: &Message, to: &Address, rate: Rate, length: Duration) -> Result<Plan> {
+    Ok(Plan {
+        request: request(message, to)?,
+        sources: sources(message, to)?,
+        to: to.clone(),
+        rate,
+        spread: message.arrivals.into(),
+        length,
+        connections: message.connections as usize,
+        new_connections: message.new_connections,
+        timeout: message.timeout,
+    })
+}
+
+fn request(message: &Message, to: &Address) -> Result<Request> {
+    if to.protocol == Protocol::Tcp {
+        ensure!(!message.writes.is_empty(), "a tcp:// message has no size yet: --writes 100 is one of 100 bytes");
+        let reply = message.reply.context("how long an answer is, is not known: --reply BYTES says it")?;
+        return Ok(Request::tcp(&message.writes, message.think, reply));
+    }
+    ensure!(message.writes.is_empty() && message.reply.is_none(), "--writes and --reply are for tcp://");
+    Ok(Request::http(to, &message.method, &message.header, &body(message)?, message.new_connections))
+}
+
+/// The content of `--body`; empty where it is not given.
+///
+/// # Errors
+/// It cannot be read, or is too long.
+pub fn body(message: &Message) -> Result<Vec<u8>> {
+    let Some(file) = &message.body else { return Ok(Vec::new()) };
+    let read = || format!("failed to read `{}`", file.display());
+    let length = fs::metadata(file).with_context(read)?.len();
+    ensure!(length <= LARGEST_BODY, "`{}` is longer than {LARGEST_BODY} bytes", file.display());
+    fs::read(file).with_context(read)
+}
+
+/// Source addresses; those of loopback begin behind the one that everybody uses.
+fn sources(message: &Message, to: &Address) -> Result<Vec<IpAddr>> {
+    match &message.source_addresses {
+        None => Ok(Vec::new()),
+        Some(Sources::Named(addresses)) => Ok(addresses.clone()),
+        Some(Sources::Loopback(count)) => {
+            let to = to.resolve()?.ip();
+            if !(to.is_ipv4() && to.is_loopback()) {
+                bail!("{to} is not on loopback: name the addresses that connections shall come from");
+            }
+            let first = u32::from(Ipv4Addr::new(127, 0, 0, 2));
+            Ok((0..*count).map(|nth| IpAddr::V4(Ipv4Addr::from(first + nth))).collect())
+        }
+    }
+}
