@@ -60,6 +60,8 @@ pub fn run(plan: &Plan, stop: &dyn Fn() -> bool, tell: &mut dyn FnMut(Duration, 
     let spent = limits::Spent::now();
     run.cpu = spent.cpu.saturating_sub(before.cpu);
     run.waited_for_cpu = spent.waited.saturating_sub(before.waited);
-    limits::somebody_answered(plan, &run)?;
+    if !plan.may_be_silent {
+        limits::somebody_answered(plan, &run)?;
+    }
     Ok(run)
 }

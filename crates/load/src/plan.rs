@@ -38,6 +38,8 @@ pub struct Plan {
     pub sources: Vec<IpAddr>,
     /// A request without an answer for so long has failed.
     pub timeout: Duration,
+    /// It is known to answer: that it answers nobody says something of this load.
+    pub may_be_silent: bool,
 }
 
 /// The bytes of a request.

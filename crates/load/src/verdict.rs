@@ -14,6 +14,8 @@ use crate::run::{Failure, Lengths, Run, Second};
 
 /// Answers beyond a percentile without which it is chance.
 const BEYOND: f64 = 10.0;
+/// How long a service is left alone at most, s.
+const LONGEST_REST: f64 = 10.0;
 /// Of a load: a first phase of at most so much is a warm-up.
 const WARM_UP: f64 = 0.25;
 
@@ -239,6 +241,12 @@ fn counted(run: &Run, slo: Option<Duration>) -> Verdict {
 }
 
 impl Verdict {
+    /// For how long the service may still be at what it was asked and did not answer, which is none of what comes next.
+    pub fn left_over(&self) -> Duration {
+        let left = self.sent.saturating_sub(self.answered) as f64;
+        Duration::from_secs_f64((left / self.rate.max(1.0)).min(LONGEST_REST))
+    }
+
     /// What the client adds is largest where answers are slowest: these are not the service's.
     fn withhold(&mut self) {
         for percentiles in [&mut self.seconds, &mut self.corrected] {

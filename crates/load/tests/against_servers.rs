@@ -49,6 +49,7 @@ fn plan(port: u16, rate: Rate, seconds: f64) -> Plan {
         new_connections: false,
         sources: Vec::new(),
         timeout: Duration::from_secs(10),
+        may_be_silent: false,
     }
 }
 

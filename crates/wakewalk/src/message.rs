@@ -28,6 +28,7 @@ pub fn plan(message: &Message, to: &Address, rate: Rate, length: Duration) -> Re
         connections: message.connections as usize,
         new_connections: message.new_connections,
         timeout: message.timeout,
+        may_be_silent: false,
     })
 }
 

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc;
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, anyhow, bail, ensure};
 use collect::capture::{CallCounting, Role};
@@ -61,7 +61,14 @@ pub fn run(args: &Load) -> Result<()> {
             say_load(args, &Answer::new(TOOL, to.to_string(), tried.verdict, tried.service))?;
         }
         Some((from, until)) => {
-            let mut step = |rate| step(&plan, args, rate, &kept, &stop);
+            let (mut plan, mut rest) = (plan, Duration::ZERO);
+            let mut step = |rate| {
+                pause(rest, &stop);
+                let tried = step(&plan, args, rate, &kept, &stop)?;
+                rest = tried.as_ref().map_or(Duration::ZERO, |tried| tried.verdict.left_over());
+                plan.may_be_silent |= tried.as_ref().is_some_and(|tried| tried.verdict.answered > 0);
+                Ok(tried)
+            };
             let swept = load::sweep(from, until, &mut step)?;
             ensure!(!swept.steps.is_empty(), "it was ended before the first load was over");
             say_sweep(args, &SweepAnswer::new(TOOL, to.to_string(), swept))?;
@@ -118,6 +125,13 @@ fn load(plan: &Plan, args: &Load, kept: &Kept, stop: &AtomicBool, tell: &dyn Fn(
     let verdict = load::judge(&run, args.slo);
     kept.add(run);
     Ok(verdict)
+}
+
+fn pause(length: Duration, stop: &AtomicBool) {
+    let until = Instant::now() + length;
+    while Instant::now() < until && !stop.load(Ordering::Relaxed) {
+        thread::sleep(Duration::from_millis(20).min(length));
+    }
 }
 
 /// One load of a sweep; none = somebody ended it.
