@@ -19,6 +19,9 @@ pub const BUILDS: &[Build] = &[Build::Script("stories/001-clumsy-kernel/hello.js
 /// How many connections the host may track.
 const MAX: &str = "/proc/sys/net/netfilter/nf_conntrack_max";
 
+/// For how many seconds it keeps one that was closed.
+const KEPT: &str = "/proc/sys/net/netfilter/nf_conntrack_tcp_timeout_time_wait";
+
 /// Lets in what belongs to a connection, for which the kernel has to know all of them.
 const RULES: &str = "table inet lab {
   chain input { type filter hook input priority 0; policy accept; ct state established,related accept; }
@@ -60,6 +63,8 @@ pub fn serve(cell: &mut Cell, entries: Option<u64>) -> Result<u32> {
     cell.filter(RULES)?;
     let pid = cell.start(Program::installed("node").args(["hello.js", &PORT.to_string()]).on_cpus(SERVICE_CPU))?;
     cell.wait_for_port(PORT)?;
+    // So that room comes while ab still waits for it, which gives up after half a minute and prints nothing.
+    cell.write_inside(KEPT, "10")?;
     if let Some(entries) = entries {
         cell.set_host(MAX, &entries.to_string())?;
     }

@@ -39,7 +39,7 @@ fn stage(cell: &mut Cell, _: &Paths, side: Side) -> Result<Given> {
     };
     let each = cell.draw.number("each", 33, 20..=60);
     let pid = serve(cell)?;
-    let args = format!("--diagnose={pid} -- {}", clients_command(clients, &format!("-c {each} -t 8")));
+    let args = format!("--diagnose={pid} -- {}", clients_command(clients, &format!("ab -q -c {each} -t 8 -n 9999999")));
     Ok(Given { place: Place { far: true, cpus: Vec::new() }, ..Given::new(&args, Duration::from_secs(60), truth) })
 }
 
@@ -56,7 +56,7 @@ pub fn serve(cell: &mut Cell) -> Result<u32> {
     Ok(pid)
 }
 
-/// Runs ab with these options on so many clients behind one address.
-pub fn clients_command(clients: u32, options: &str) -> String {
-    format!("/usr/bin/python3 nat.py {clients} strict ab -q {options} -n 9999999 http://{NEAR}:{PORT}/")
+/// Runs a generator on so many clients behind one address.
+pub fn clients_command(clients: u32, generator: &str) -> String {
+    format!("/usr/bin/python3 nat.py {clients} strict {generator} http://{NEAR}:{PORT}/")
 }

@@ -300,5 +300,12 @@ fn phases_of(run: &Run) -> Vec<Phase> {
             is_warm_up: nth == 0 && many == 2 && length <= WARM_UP * seconds.len() as f64,
         }
     };
-    stretches.into_iter().enumerate().filter(|(_, range)| !range.is_empty()).map(phase).collect()
+    let stretches = stretches.into_iter().enumerate().filter(|(_, range)| !range.is_empty());
+    let mut phases: Vec<Phase> = stretches.map(phase).collect();
+    // What is warm is quicker: one that was quick at first, and then is not, has met something.
+    let quicker = |a: &Phase, b: &Phase| b.corrected.p50.is_some_and(|b| a.corrected.p50.is_none_or(|a| b < a));
+    if let [first, then] = phases.as_mut_slice() {
+        first.is_warm_up &= quicker(first, then);
+    }
+    phases
 }
