@@ -39,9 +39,7 @@ fn run(args: Args) -> Result<ExitCode> {
         }
         Action::Ask(ask) => bench::client::ask(&ask, &Stop::listen()?)?,
         Action::Zoo(options) if options.list => zoo::list().for_each(|(name, about)| println!("{name:18} {about}")),
-        Action::Zoo(options) => {
-            return zoo::run(&options, &Paths::find(args.wakewalk)?, &Stop::listen()?).map(judged);
-        }
+        Action::Zoo(options) => return zoo::run(&options, &Paths::find(args.wakewalk)?, &Stop::listen()?).map(judged),
         Action::Loads(options) => {
             return loads::run(&options, &Paths::find(args.wakewalk)?, &Stop::listen()?).map(judged);
         }

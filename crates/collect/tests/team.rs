@@ -23,14 +23,11 @@ fn kernel_allows() -> anyhow::Result<()> {
     Ledger::load(&mut MaybeUninit::uninit()).map(drop)
 }
 
-#[test]
-fn everybody_tells_what_it_took_and_gives_up_what_it_can() {
-    need!(kernel_allows());
+fn plan() -> Plan {
     let root = std::path::PathBuf::from("/");
-    let (target, length) = (Target::Pid(id()).resolve(&root).unwrap(), Duration::from_secs(5));
-    let plan = Plan {
-        target,
-        length,
+    Plan {
+        target: Target::Pid(id()).resolve(&root).unwrap(),
+        length: Duration::from_secs(5),
         calls: CallCounting::Auto,
         labels: false,
         role: Role::Service,
@@ -38,7 +35,13 @@ fn everybody_tells_what_it_took_and_gives_up_what_it_can() {
         root,
         tool: "test".into(),
         room: Room::Whole,
-    };
+    }
+}
+
+#[test]
+fn everybody_tells_what_it_took_and_gives_up_what_it_can() {
+    need!(kernel_allows());
+    let plan = plan();
     let mut slots = slots();
     let mut slots = slots.iter_mut();
     let ledger = Ledger::load(slots.next().unwrap()).unwrap();

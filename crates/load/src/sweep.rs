@@ -2,11 +2,13 @@
 //! One load after another, from few requests a second to more than the service can answer: where its limit is, and what
 //! it does on the way there that nobody would expect.
 
+mod findings;
+
 use anyhow::Result;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::reasons::{FAILED, time};
+use crate::reasons::FAILED;
 use crate::verdict::{Meanwhile, Reason, Verdict, Word};
 
 /// What keeps a client from sending more.
@@ -17,17 +19,6 @@ const FACTOR: f64 = 2.0;
 const NEAR: f64 = 1.05;
 /// Of what was asked, what has to be answered while it was asked.
 const KEPT: f64 = 0.97;
-/// How much longer answers take at the lower of two loads, each time, if it is a paradox.
-const LONGER: f64 = 1.3;
-/// Differences that are no paradox, s: cold caches, idle states of CPUs and timers cost what sleeps longer so much.
-const FELT: f64 = 1e-3;
-/// CPUs that a service takes without being asked, and their share of the most that it took, if that is worth a word.
-const FLOOR: f64 = 0.05;
-const FLOOR_SHARE: f64 = 0.3;
-/// Verdicts that accuse nobody.
-const NEUTRAL: [&str; 2] = ["healthy", "not-determined"];
-/// Of the most answers a second, what is left at a higher load if it falls.
-const FALLS: f64 = 0.9;
 
 /// One load.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -98,22 +89,6 @@ pub fn sweep(from: f64, to: f64, load: &mut Try<'_>) -> Result<Sweep> {
     sweep.cpu = sweep.cpu_line();
     sweep.findings = sweep.findings_of();
     Ok(sweep)
-}
-
-impl Step {
-    /// Why the first load of a sweep was not sustained.
-    fn too_many_already(&self) -> Reason {
-        match self.verdict.reasons.iter().find(|reason| reason.code == "errors") {
-            Some(errors) => Reason {
-                code: "fails-from-the-start".into(),
-                sentence: format!("already at {:.0} a second {}: no question of load", self.rate, errors.sentence),
-            },
-            None => Reason {
-                code: "over-from-the-start".into(),
-                sentence: format!("{:.0} a second were too many already; begin lower", self.rate),
-            },
-        }
-    }
 }
 
 impl Sweep {
@@ -189,122 +164,6 @@ impl Sweep {
         let below = self.steps.iter().filter(|step| step.sustained && step.rate < over.rate);
         let sustained = below.map(|step| step.rate).max_by(f64::total_cmp)?;
         Some(Knee { sustained, not_sustained: over.rate })
-    }
-
-    fn findings_of(&self) -> Vec<Reason> {
-        let reason = |code: &str, sentence: String| Reason { code: code.into(), sentence };
-        let mut findings = Vec::new();
-        if self.ended_early {
-            findings.push(reason("ended-early", format!("it was ended after {} loads", self.steps.len())));
-        }
-        if let Some(step) = self.steps.iter().find(|step| is_client_full(&step.verdict)) {
-            let why = step.verdict.reasons.first().map_or("", |reason| reason.sentence.as_str());
-            findings.push(reason(
-                "client-limited",
-                format!("at {:.0} a second the client was at its limit: {why}", step.rate),
-            ));
-        } else if let Some(first) = self.steps.first().filter(|step| !step.sustained) {
-            findings.push(first.too_many_already());
-        } else if self.knee.is_none() && !self.ended_early {
-            findings.push(reason("not-reached", "the limit was not reached; sweep further".into()));
-        }
-        findings.extend(self.accused());
-        if let Some((low, high, [slow, quick])) = self.quicker_when_loaded() {
-            let why = self.accused_at(low).map_or_else(
-                || {
-                    "what does not happen when requests follow closely is worth a `wakewalk diagnose` at the lower load"
-                        .into()
-                },
-                |service| format!("there the service is diagnosed {}: {}", service.verdict, service.headline),
-            );
-            let sentence = format!(
-                "answers are slower at lower load: p50 {} at {low:.0} a second, {} at {high:.0}, each time; {why}",
-                time(slow),
-                time(quick)
-            );
-            findings.push(reason("latency-falls", sentence));
-        }
-        if let Some((most, less)) = self.falls_past_the_knee() {
-            let sentence = format!("past its limit it does less: {less:.0} answers a second instead of {most:.0}");
-            findings.push(reason("throughput-falls", sentence));
-        }
-        if let Some(cpu) = self.cpu.filter(|cpu| cpu.floor > FLOOR && cpu.floor > FLOOR_SHARE * self.most_cpus()) {
-            let sentence = format!(
-                "its CPU time does not follow its load: {:.2} CPUs whether or not it is asked, and {} for each request",
-                cpu.floor,
-                time(cpu.seconds_per_request.max(0.0))
-            );
-            findings.push(reason("cpu-floor", sentence));
-        }
-        findings
-    }
-
-    /// What the service is accused of at a load, or at the one above it.
-    fn accused_at(&self, rate: f64) -> Option<&Meanwhile> {
-        let near = |step: &&Step| (rate..=FACTOR * rate).contains(&step.rate);
-        let mut near: Vec<&Step> = self.steps.iter().filter(near).collect();
-        near.sort_by(|a, b| a.rate.total_cmp(&b.rate));
-        near.into_iter()
-            .filter_map(|step| step.service.as_ref())
-            .find(|service| !NEUTRAL.contains(&service.verdict.as_str()))
-    }
-
-    /// What the service is accused of at the lowest load that it did not sustain, else at the highest that it did.
-    fn accused(&self) -> Option<Reason> {
-        let knee = self.knee?;
-        let at = |rate: f64| self.steps.iter().filter(move |step| step.rate == rate);
-        let all = at(knee.not_sustained)
-            .chain(at(knee.sustained))
-            .filter_map(|step| Some((step.rate, step.service.as_ref()?)));
-        let (rate, service) =
-            all.clone().find(|(_, service)| !NEUTRAL.contains(&service.verdict.as_str())).or(all.clone().next())?;
-        let sentence =
-            format!("at {rate:.0} a second the service is diagnosed {}: {}", service.verdict, service.headline);
-        Some(Reason { code: "service".into(), sentence })
-    }
-
-    fn most_cpus(&self) -> f64 {
-        self.steps.iter().filter_map(|step| step.service.as_ref()).map(|service| service.cpus).fold(0.0, f64::max)
-    }
-
-    /// Least squares of CPUs over answers a second.
-    fn cpu_line(&self) -> Option<CpuLine> {
-        let sustained = self.steps.iter().filter(|step| step.sustained);
-        let points: Vec<(f64, f64)> =
-            sustained.filter_map(|step| Some((step.verdict.rate, step.service.as_ref()?.cpus))).collect();
-        let count = points.len() as f64;
-        let mean = |of: fn(&(f64, f64)) -> f64| points.iter().map(of).sum::<f64>() / count;
-        let (rate, cpus) = (mean(|point| point.0), mean(|point| point.1));
-        let spread: f64 = points.iter().map(|point| (point.0 - rate).powi(2)).sum();
-        if points.len() < 3 || spread <= 0.0 {
-            return None;
-        }
-        let slope = points.iter().map(|point| (point.0 - rate) * (point.1 - cpus)).sum::<f64>() / spread;
-        Some(CpuLine { floor: cpus - slope * rate, seconds_per_request: slope })
-    }
-
-    /// Two sustained loads of which the lower one has the slower answers, in each of its tries.
-    fn quicker_when_loaded(&self) -> Option<(f64, f64, [f64; 2])> {
-        let sustained: Vec<&Step> = self.steps.iter().filter(|step| step.sustained).collect();
-        let usual = |rate: f64| {
-            let tries = sustained.iter().filter(move |step| step.rate == rate);
-            tries.filter_map(|step| step.verdict.corrected.p50).collect::<Vec<f64>>()
-        };
-        let least = |values: Vec<f64>| values.into_iter().min_by(f64::total_cmp);
-        let most = |values: Vec<f64>| values.into_iter().max_by(f64::total_cmp);
-        let pairs = sustained.iter().flat_map(|low| sustained.iter().map(move |high| (low.rate, high.rate)));
-        let found = pairs.filter(|(low, high)| low < high).filter_map(|(low, high)| {
-            let (slow, quick) = (least(usual(low))?, most(usual(high))?);
-            (slow > LONGER * quick && slow - quick > FELT).then_some((low, high, [slow, quick]))
-        });
-        found.max_by(|a, b| (a.2[0] / a.2[1]).total_cmp(&(b.2[0] / b.2[1])))
-    }
-
-    fn falls_past_the_knee(&self) -> Option<(f64, f64)> {
-        let best = self.steps.iter().max_by(|a, b| a.verdict.rate.total_cmp(&b.verdict.rate))?;
-        let above = self.steps.iter().filter(|step| step.rate > best.rate);
-        let worst = above.map(|step| step.verdict.rate).min_by(f64::total_cmp)?;
-        (worst < FALLS * best.verdict.rate).then_some((best.verdict.rate, worst))
     }
 }
 

@@ -4,7 +4,7 @@
 use super::{Check, Checked, Rule, absent, evidence, explained, found, too_little};
 use crate::answer::Measured;
 use crate::case::Case;
-use crate::facts::limits::Limits;
+use crate::facts::limits::{Limits, ThreadUse};
 use crate::facts::profile::{Place, Profile};
 use crate::facts::stacks::Stacks;
 use crate::judgement::full::FULL;
@@ -41,18 +41,8 @@ fn check(case: &Case) -> Checked {
         return explained(format!("{words}, but several threads serve them"));
     };
     let of_thread = limits.threads.iter().find(|t| (t.pid, t.tid) == (pid, tid));
-    // One that wants a CPU all the time has a queue of requests before it, whoever has that CPU.
-    let wants = of_thread.map_or(0.0, |t| t.demand);
-    if wants >= FULL {
-        return explained(format!("{words}, which wants a CPU for {} of the time: all of it is load", percent(wants)));
-    }
-    let turns = of_thread.and_then(|t| Turns::of(case, &felt, t, is_others_turn));
-    if let Some(short) = turns.filter(Turns::are_short) {
-        return explained(format!(
-            "{words}, some {} of them each, at {} of CPU time an answer: a queue of short ones",
-            count(short.others),
-            seconds(short.each_ns / 1e9)
-        ));
+    if let Some(queue) = of_thread.and_then(|thread| queue(case, &felt, thread)) {
+        return explained(format!("{words}, {queue}"));
     }
     let busy = of_thread.map_or(0.0, |t| t.on_cpu);
     let comm = of_thread.map_or_else(String::new, |t| t.comm.clone());
@@ -72,6 +62,20 @@ fn check(case: &Case) -> Checked {
         headline,
         format!("take {place} out of the loop{asked}"),
     )
+}
+
+/// Why requests only stand in a queue before the thread, if so.
+fn queue(case: &Case, felt: &Felt, thread: &ThreadUse) -> Option<String> {
+    // One that wants a CPU all the time has a queue of requests before it, whoever has that CPU.
+    if thread.demand >= FULL {
+        return Some(format!("which wants a CPU for {} of the time: all of it is load", percent(thread.demand)));
+    }
+    let short = Turns::of(case, felt, thread, is_others_turn).filter(Turns::are_short)?;
+    Some(format!(
+        "some {} of them each, at {} of CPU time an answer: a queue of short ones",
+        count(short.others),
+        seconds(short.each_ns / 1e9)
+    ))
 }
 
 /// Whether the thread computed for another request, before this one's turn came.

@@ -12,7 +12,7 @@ use anyhow::{Context, Result, anyhow, bail, ensure};
 use collect::capture::{CallCounting, Role};
 use collect::target::Target;
 use diagnose::Case;
-use load::{Address, Meanwhile, Plan, Rate, Reason, Tried, Verdict};
+use load::{Address, Meanwhile, Plan, Rate, Reason, Sweep, Tried, Verdict};
 use report::formats::html;
 use report::load::{Answer, SweepAnswer};
 
@@ -61,20 +61,26 @@ pub fn run(args: &Load) -> Result<()> {
             say_load(args, &Answer::new(TOOL, to.to_string(), tried.verdict, tried.service))?;
         }
         Some((from, until)) => {
-            let (mut plan, mut rest) = (plan, Duration::ZERO);
-            let mut step = |rate| {
-                pause(rest, &stop);
-                let tried = step(&plan, args, rate, &kept, &stop)?;
-                rest = tried.as_ref().map_or(Duration::ZERO, |tried| tried.verdict.left_over());
-                plan.may_be_silent |= tried.as_ref().is_some_and(|tried| tried.verdict.answered > 0);
-                Ok(tried)
-            };
-            let swept = load::sweep(from, until, &mut step)?;
-            ensure!(!swept.steps.is_empty(), "it was ended before the first load was over");
+            let swept = sweep(plan, args, (from, until), &kept, &stop)?;
             say_sweep(args, &SweepAnswer::new(TOOL, to.to_string(), swept))?;
         }
     }
     save(args, kept, &to.to_string())
+}
+
+/// One load after another; what the service was asked and did not answer it may finish first.
+fn sweep(mut plan: Plan, args: &Load, (from, to): (f64, f64), kept: &Kept, stop: &AtomicBool) -> Result<Sweep> {
+    let mut rest = Duration::ZERO;
+    let mut step = |rate| {
+        pause(rest, stop);
+        let tried = step(&plan, args, rate, kept, stop)?;
+        rest = tried.as_ref().map_or(Duration::ZERO, |tried| tried.verdict.left_over());
+        plan.may_be_silent |= tried.as_ref().is_some_and(|tried| tried.verdict.answered > 0);
+        Ok(tried)
+    };
+    let swept = load::sweep(from, to, &mut step)?;
+    ensure!(!swept.steps.is_empty(), "it was ended before the first load was over");
+    Ok(swept)
 }
 
 /// After the verdict: a disk that is full must not cost it.
