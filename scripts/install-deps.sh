@@ -45,6 +45,8 @@ strace           strace
 bpftrace         bpftrace
 offcputime       libbpf-tools
 tcpdump          tcpdump
+h2load           nghttp2-client
+hey              hey
 LIST
   [ "${1-}" != zoo ] || cat <<'LIST'
 haproxy          haproxy

@@ -2,6 +2,8 @@
 //! `wakewalk load` as a generator: what a request costs it beside wrk, how late it sends, and whether it counts who waits
 //! through a service that stands still.
 
+mod others;
+
 use std::time::Duration;
 
 use anyhow::{Context, Result};
@@ -36,36 +38,50 @@ pub static EXPERIMENT: Experiment = Experiment {
     run,
 };
 
+use others::Other;
+
 #[derive(Clone, Copy)]
 enum Generator {
-    Wrk,
+    Other(&'static Other),
     Own,
 }
 
 fn run(bench: &Bench<'_>) -> Result<Vec<Row>> {
     let mut cell = Cell::open("bench-generator", bench.paths, bench.stop)?;
     let nginx = nginx::start(&mut cell)?;
-    let mut rows = vec![closed(bench, &mut cell)?, late(bench, &mut cell)?];
+    let mut rows = Vec::new();
+    for other in others::ALL {
+        let row = closed(bench, &mut cell, other);
+        rows.push(row.unwrap_or_else(|why| Row::refused(format!("generator: {}", other.name), &format!("{why:#}"))));
+    }
+    rows.push(late(bench, &mut cell)?);
     for fresh in [false, true] {
         rows.push(frozen(bench, &mut cell, nginx.pid, fresh)?);
+    }
+    for other in others::ALL {
+        let row = frozen_by(bench, &mut cell, nginx.pid, other);
+        rows.push(
+            row.unwrap_or_else(|why| Row::refused(format!("generator: p99 by {}", other.name), &format!("{why:#}"))),
+        );
     }
     Ok(rows)
 }
 
-fn own(bench: &Bench<'_>, options: &[&str]) -> Program {
-    let program = Program::installed(&bench.paths.wakewalk.to_string_lossy()).named("load").args(["load"]);
-    let url = format!("http://127.0.0.1:{PORT}/index.html");
-    program.args([url]).args(["--json", "--connections", CONNECTIONS]).args(options.iter().copied()).on_cpus(LOAD_CPU)
+fn url() -> String {
+    format!("http://127.0.0.1:{PORT}/index.html")
 }
 
-fn closed(bench: &Bench<'_>, cell: &mut Cell) -> Result<Row> {
-    let done = rounds::measure(bench.rounds(), cell, &[Generator::Wrk, Generator::Own], |cell, which| {
-        let (length, url) = (format!("{SECONDS}s"), format!("http://127.0.0.1:{PORT}/index.html"));
+fn own(bench: &Bench<'_>, options: &[&str]) -> Program {
+    let program = Program::installed(&bench.paths.wakewalk.to_string_lossy()).named("load").args(["load"]);
+    program.args([url()]).args(["--json", "--connections", CONNECTIONS]).args(options.iter().copied()).on_cpus(LOAD_CPU)
+}
+
+fn closed(bench: &Bench<'_>, cell: &mut Cell, other: &'static Other) -> Result<Row> {
+    other.check()?;
+    let done = rounds::measure(bench.rounds(), cell, &[Generator::Other(other), Generator::Own], |cell, which| {
+        let length = format!("{SECONDS}s");
         let program = match which {
-            Generator::Wrk => {
-                let wrk = Program::installed("wrk").args(["-t1", "-c", CONNECTIONS, "-d", &length]);
-                wrk.args([url]).on_cpus(LOAD_CPU)
-            }
+            Generator::Other(other) => other.fast(SECONDS as u64, &url()).on_cpus(LOAD_CPU),
             Generator::Own => own(bench, &["--rate", "max", "--for", &length]),
         };
         let pid = cell.start(program.in_group("load"))?;
@@ -76,8 +92,11 @@ fn closed(bench: &Bench<'_>, cell: &mut Cell) -> Result<Row> {
         cell.finish(pid, LIMIT)?;
         Ok((after.0 - before.0) as f64 / 1e3 / (after.1 - before.1).max(1) as f64)
     })?;
-    let row = Row::ratio("generator: CPU time per request, over wrk's", "us", &done.pairs(0, 1, |us| *us));
-    Ok(done.sign(row.goal(Goal::AtMost(1.0))))
+    let name = format!("generator: CPU time per request, over {}'s", other.name);
+    let row = Row::ratio(name, "us", &done.pairs(0, 1, |us| *us));
+    // The leanest that there is.
+    let is_goal = other.name == "wrk";
+    Ok(done.sign(if is_goal { row.goal(Goal::AtMost(1.0)) } else { row }))
 }
 
 /// Runs ours to its end.
@@ -108,14 +127,7 @@ fn frozen(bench: &Bench<'_>, cell: &mut Cell, pid: u32, fresh: bool) -> Result<R
     options.extend(fresh.then_some("--new-connections"));
     let done = rounds::measure(bench.rounds(), cell, &[()], |cell, ()| {
         let load = cell.start(own(bench, &options).in_group("load"))?;
-        cell.stop.sleep(Duration::from_secs(2))?;
-        let nginx = Pid::from_raw(pid.cast_signed());
-        kill(nginx, Signal::SIGSTOP)?;
-        let stopped = now_ns()?;
-        let slept = cell.stop.sleep(FREEZE);
-        kill(nginx, Signal::SIGCONT)?;
-        let stood_still = (now_ns()? - stopped) as f64 / 1e9;
-        slept?;
+        let stood_still = freeze(cell, pid)?;
         let answer: Value = serde_json::from_str(&cell.finish(load, LIMIT)?).context("no JSON")?;
         Ok((truth(0.99, stood_still) * 1e3, number(&answer, "/corrected/p99")? * 1e3))
     })?;
@@ -124,6 +136,32 @@ fn frozen(bench: &Bench<'_>, cell: &mut Cell, pid: u32, fresh: bool) -> Result<R
     let row =
         Row::ratio(format!("generator: p99 over the truth, a service that stands still for 1 s, {what}"), "ms", &pairs);
     Ok(done.sign(row.goal(Goal::WithinFactor(1.02))))
+}
+
+/// What another one prints of the same.
+fn frozen_by(bench: &Bench<'_>, cell: &mut Cell, pid: u32, other: &'static Other) -> Result<Row> {
+    other.check()?;
+    let done = rounds::measure(bench.rounds(), cell, &[()], |cell, ()| {
+        let load = cell.start(other.steady(FROZEN_SECONDS as u64, &url()).on_cpus(LOAD_CPU).in_group("load"))?;
+        let stood_still = freeze(cell, pid)?;
+        Ok((truth(0.99, stood_still) * 1e3, other.p99_ms(&cell.finish(load, LIMIT)?)?))
+    })?;
+    let pairs: Vec<(f64, f64)> = done.rounds.iter().flatten().copied().collect();
+    let name =
+        format!("generator: the p99 that {} prints, over the truth, a service that stands still for 1 s", other.name);
+    Ok(done.sign(Row::ratio(name, "ms", &pairs)))
+}
+
+/// Stops the service for a while; for how long, s.
+fn freeze(cell: &Cell, pid: u32) -> Result<f64> {
+    cell.stop.sleep(Duration::from_secs(2))?;
+    let service = Pid::from_raw(pid.cast_signed());
+    kill(service, Signal::SIGSTOP)?;
+    let stopped = now_ns()?;
+    let slept = cell.stop.sleep(FREEZE);
+    kill(service, Signal::SIGCONT)?;
+    slept?;
+    Ok((now_ns()? - stopped) as f64 / 1e9)
 }
 
 /// Of requests at equal distances, the length that a share of them is under.
