@@ -10,6 +10,8 @@ use crate::facts::stacks::Stacks;
 use crate::facts::waiting::links;
 use crate::judgement::often::Often;
 use crate::judgement::paths::{Felt, asks_a_peer, is_own_sleep, stands_before_peers};
+use crate::ledger::blocked::symbols;
+use crate::ledger::kernel_lock;
 use crate::rules::{Statement, confidence, explain, slow_dependency};
 use crate::verdict::{Finding, Link, Subject};
 use crate::walk::Walk;
@@ -36,7 +38,7 @@ const TOLD: &[Told] = &[
         cause: "user-lock-contention",
         is_it: stands_before_peers,
         does: |_| "wait for each other".into(),
-        doubted: |_, _| false,
+        doubted: are_before_the_kernel,
         asks: false,
         // A collector that stops all threads has them wait for each other too.
         unless: &["pool-exhausted", "runtime-pause"],
@@ -58,6 +60,14 @@ const TOLD: &[Told] = &[
         unless: &["pool-exhausted", "nagle-delayed-ack", "send-buffer-limited", "packet-loss", "link-saturated"],
     },
 ];
+
+/// Whether they stand before a lock of the kernel, as that of the memory map or of a file: none of the program's own.
+fn are_before_the_kernel(case: &Case, chains: &[&Chain]) -> bool {
+    let Ok(stacks) = case.fact::<Stacks>() else { return false };
+    let is_one = |chain: &&&Chain| kernel_lock::of(&symbols(&stacks, chain.links[0].stack)).is_some();
+    let time = |chains: &mut dyn Iterator<Item = &&Chain>| chains.map(|chain| chain.ns).sum::<f64>();
+    2.0 * time(&mut chains.iter().filter(is_one)) > time(&mut chains.iter())
+}
 
 /// Of what the paths say, what the sockets have to say too.
 const AS_LONG: f64 = 0.5;
