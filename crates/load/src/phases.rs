@@ -37,7 +37,7 @@ pub(crate) fn stretches(seconds: &[Second]) -> Vec<Range<usize>> {
 fn traits_of(piece: &[Second]) -> Trait {
     let mut latency = Lengths::default();
     piece.iter().for_each(|second| latency.add_all(&second.latency));
-    let usual = latency.quantile(0.5).unwrap_or(0.0).max(1e-6);
+    let usual = latency.geometric_mean().unwrap_or(0.0).max(1e-6);
     let [due, failed] = [|s: &Second| s.due, |s: &Second| s.failed].map(|of| piece.iter().map(of).sum::<u64>() as f64);
     let answered = piece.iter().map(|second| second.service.count()).sum::<u64>() as f64;
     // Of what was due: at low rates the number of answers is chance.
@@ -93,6 +93,22 @@ mod tests {
             second.service.add(Duration::from_micros(ms * 1000));
         });
         second
+    }
+
+    /// Half of the answers take 2 ms, half 10 ms, and a little more of the one in some seconds, of the other in others.
+    #[test]
+    fn a_median_that_lies_between_two_kinds_of_answers_is_no_phase() {
+        let second = |nth: u64| {
+            let mut second = Second { due: 100, sent: 100, ..Second::default() };
+            let quick = if nth < 5 { 51 } else { 49 };
+            for (count, ms) in [(quick, 2), (100 - quick, 10)] {
+                second.latency.add_many(Duration::from_millis(ms), count);
+                second.service.add_many(Duration::from_millis(ms), count);
+            }
+            second
+        };
+        let seconds: Vec<Second> = (0..8).map(second).collect();
+        assert_eq!(stretches(&seconds).len(), 1);
     }
 
     #[test]

@@ -89,7 +89,10 @@ pub(crate) fn too_few(verdict: &Verdict) -> Vec<Reason> {
     }
     let counted = verdict.answered;
     let more = match verdict.rate {
-        rate if rate > 0.0 => format!(", which is --for {:.0}s at this rate", (1000.0 / rate).ceil()),
+        // How long somebody else's generator goes on is its own affair.
+        rate if rate > 0.0 && verdict.sees_answers => {
+            format!(", which is --for {:.0}s at this rate", (1000.0 / rate).ceil())
+        }
         _ => String::new(),
     };
     reason("few-answers", format!("{counted} answers; a p99 needs 1,000{more}"))

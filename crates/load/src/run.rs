@@ -61,6 +61,15 @@ impl Lengths {
         (!self.0.is_empty()).then(|| self.0.value_at_quantile(share) as f64 / 1e9)
     }
 
+    /// Their geometric mean, s; none where there are none. Where half of them take one time and half another, it does not jump from
+    /// one to the other as a median does.
+    pub fn geometric_mean(&self) -> Option<f64> {
+        let logarithm = |value: u64| (value.max(1) as f64).ln();
+        let sum: f64 =
+            self.0.iter_recorded().map(|at| logarithm(at.value_iterated_to()) * at.count_at_value() as f64).sum();
+        (!self.0.is_empty()).then(|| (sum / self.count() as f64).exp() / 1e9)
+    }
+
     /// How many are longer.
     pub fn longer_than(&self, limit: Duration) -> u64 {
         let limit = u64::try_from(limit.as_nanos()).unwrap_or(LONGEST_NS);

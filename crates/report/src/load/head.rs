@@ -67,8 +67,7 @@ pub(super) fn word(verdict: &Verdict) -> (&'static str, &'static str, Tone) {
 fn percentiles(verdict: &Verdict) -> String {
     let known = [("p50", verdict.corrected.p50), ("p90", verdict.corrected.p90), ("p99", verdict.corrected.p99)];
     let known = known.iter().filter_map(|(name, value)| Some(format!("{name} {}", numbers::seconds((*value)?))));
-    let since = if verdict.is_closed { "sent" } else { "due" };
-    format!("{}, from when a request was {since}.", known.collect::<Vec<_>>().join(", "))
+    format!("{}, from when a request was due.", known.collect::<Vec<_>>().join(", "))
 }
 
 /// The share that breaks the promise, or of a load that is worth it its p99.

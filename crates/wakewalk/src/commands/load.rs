@@ -57,6 +57,8 @@ pub fn run(args: &Load) -> Result<()> {
     let stop = stop::on_signal()?;
     match args.sweep {
         None => {
+            // Where it is diagnosed, that nobody is answered is no reason to say nothing.
+            let plan = Plan { may_be_silent: args.diagnose.is_some(), ..plan };
             let tried = tried(&plan, args, &kept, &stop)?;
             say_load(args, &Answer::new(TOOL, to.to_string(), tried.verdict, tried.service))?;
         }
@@ -208,7 +210,8 @@ fn beside<T>(
         let done = opened.recv().is_ok().then(work);
         over.store(true, Ordering::Relaxed);
         let captured = capturing.join().map_err(|_| anyhow!("the service could not be observed"))?;
-        captured.and(done.context("the service could not be observed")?)
+        captured?;
+        done.context("the service could not be observed")?
     })?;
     Ok((done, Diagnosed::of(dir.path())?))
 }
