@@ -55,7 +55,7 @@ pub static ALL: &[Other] = &[
     Other {
         name: "fortio",
         fast: |seconds, url| words(&format!("load -quiet -qps 0 -c {CONNECTIONS} -t {seconds}s {url}")),
-        steady: |seconds, url| words(&format!("load -quiet -qps {RATE} -c {CONNECTIONS} -t {seconds}s -p 99 {url}")),
+        steady: |seconds, url| words(&format!("load -qps {RATE} -c {CONNECTIONS} -t {seconds}s -p 99 {url}")),
         p99_ms: |text| Some(after(text, "# target 99%")?.parse::<f64>().ok()? * 1e3),
     },
     Other {
@@ -94,7 +94,9 @@ impl Other {
 
     /// At a rate, where it has one.
     pub fn steady(&self, seconds: u64, url: &str) -> Program {
-        Program::installed(self.program()).named("other").args((self.steady)(seconds, url))
+        // Some print their numbers where others print errors.
+        let command = format!("exec {} {} 2>&1", self.program(), (self.steady)(seconds, url).join(" "));
+        Program::installed("sh").named("other").args(["-c".to_string(), command])
     }
 
     /// The p99 that it printed, ms.
