@@ -82,8 +82,10 @@ pub static RATE_LIMIT: LoadScenario = LoadScenario {
         let config = format!(
             "daemon off; master_process off; pid nginx.pid; error_log stderr crit; events {{}}
              http {{ access_log off; limit_req_zone $server_name zone=all:1m rate={rate}r/s;
-             server {{ listen 127.0.0.1:{PORT}; limit_req zone=all burst=5 nodelay; location / {{ return 200 'ok'; }} }} }}\n"
+             server {{ listen 127.0.0.1:{PORT}; server_name lab; limit_req zone=all burst=5 nodelay; root .; location / {{ try_files /index.html =404; }} }} }}\n"
         );
+        // A `return` would come before the limit is asked.
+        cell.write("index.html", "ok\n")?;
         let config = cell.write("nginx.conf", &config)?;
         let prefix = cell.dir().to_path_buf();
         start(
