@@ -200,6 +200,38 @@ mod tests {
         assert!(!found.ruled_out.iter().any(|ruled| ruled.cause == "sleep-in-path"));
     }
 
+    /// Threads 1 and 2 take turns, and each waits for the other in mmap, with this function of the kernel on its stack.
+    fn before_a_lock(function: &str) -> String {
+        let mut text = "meta host.arch=x86_64 length_ns=10e9 target.pids=[1] target.listen=[\"tcp 0.0.0.0:80\"]
+            process pid=1 listen=[\"tcp 0.0.0.0:80\"]
+            burst t_ns=10e9 length_ns=10e9
+            stack id=1 frames=[1]\n"
+            .to_string();
+        text += &format!("frame id=1 symbol={function} module=kernel kind=kernel\n");
+        for tid in [1, 2] {
+            text += &format!("thread t_ns=10e9 pid=1 tid={tid} comm=worker wall_ns=10e9 cpu_ns=5e8 blocked_ns=95e8\n");
+        }
+        for (nth, at) in (0..60).map(|nth| (nth, 10 + nth * 60)) {
+            let (tid, other) = (1 + nth % 2, 2 - nth % 2);
+            let (end, woken) = (at + 50, at + 45);
+            text += &format!(
+                "request t_ns={end}e6 role=accepted port=80 pid=1 began_ns={at}e6 began_tid={tid} read_ns={at}e6 ended_tid={tid}
+                 wakeup t_ns={woken}e6 pid=1 tid={tid} comm=worker wait_ns=45e6 blocked_ns=45e6 since_ns={at}e6 waits=1 syscall=9 stack=1 context=thread waker_pid=1 waker_tid={other} waker_comm=worker\n"
+            );
+        }
+        text + "exchange role=accepted port=80 stage=response count=60 sum_ns=3e9 length_ns=[50000000] counts=[60]"
+    }
+
+    #[test]
+    fn a_lock_of_the_kernel_is_none_of_the_program_s_own() {
+        let accused = |function: &str| {
+            let found = diagnose(&parse(&before_a_lock(function)).unwrap()).findings;
+            found.iter().any(|finding| finding.cause == "user-lock-contention")
+        };
+        assert!(accused("some_wait"), "requests that wait for each other");
+        assert!(!accused("rwsem_down_write_slowpath"));
+    }
+
     /// A thread beside it takes a request now and then, and sleeps most of the time.
     #[test]
     fn a_sleep_that_requests_do_not_wait_for_is_ruled_out() {
