@@ -2,11 +2,10 @@
 //! `wakewalk bisect`: which hop has the time. From one run, by the ledgers; or by an experiment, a service beside itself with
 //! one hop replaced.
 
-use std::io::Write as _;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Result, bail, ensure};
 use collect::capture::{CallCounting, Role};
 use collect::courtesy;
 use collect::target::Target;
@@ -14,7 +13,6 @@ use diagnose::Case;
 use load::{Address, Pair, Plan, Rate, Verdict, replaced_first};
 use recording::Recording;
 use report::bisect::{Answer, BesideAnswer};
-use report::formats::json;
 
 use crate::args::bisect::Bisect;
 use crate::commands::wait_and_become::Started;
@@ -47,7 +45,7 @@ fn ledgers(args: &Bisect) -> Result<()> {
         let case = Case::new(&recording);
         Answer::new(&case, &diagnose::judge(&case))
     });
-    print(args, &answer, |width, out| report::bisect::draw(&answer, width, out))
+    super::print(args.json, &answer, |width, out| report::bisect::draw(&answer, width, out))
 }
 
 fn recording(args: &Bisect) -> Result<Recording> {
@@ -92,24 +90,10 @@ fn experiment(args: &Bisect, [to, beside]: [&Address; 2], rate: f64) -> Result<(
     }
     drop(line);
     let answer = BesideAnswer::new(TOOL, [to, beside].map(ToString::to_string), rate, load::beside(pairs));
-    print(args, &answer, |width, out| report::bisect::draw_beside(&answer, width, out))
+    super::print(args.json, &answer, |width, out| report::bisect::draw_beside(&answer, width, out))
 }
 
 fn loaded(plan: &Plan, stop: &AtomicBool) -> Result<Verdict> {
     let run = load::run(plan, &|| stop.load(Ordering::Relaxed), &mut |_, _| {})?;
     Ok(load::judge(&run, None))
-}
-
-fn print(
-    args: &Bisect,
-    answer: &impl serde::Serialize,
-    draw: impl FnOnce(usize, &mut dyn std::io::Write) -> std::io::Result<()>,
-) -> Result<()> {
-    let mut out = anstream::stdout().lock();
-    if args.json {
-        write!(out, "{}", json::text(answer)?).context("failed to print the answer")?;
-    } else {
-        draw(super::diagnose::width(), &mut out).context("failed to print the answer")?;
-    }
-    Ok(out.flush()?)
 }

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //! `wakewalk load`: loads a service, and says what the numbers are worth.
 
-use std::io::Write as _;
-use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc;
 use std::thread;
@@ -13,6 +11,7 @@ use collect::capture::{CallCounting, Role};
 use collect::target::Target;
 use diagnose::Case;
 use load::{Address, Meanwhile, Plan, Rate, Reason, Sweep, Tried, Verdict};
+use recording::Recording;
 use report::formats::html;
 use report::load::{Answer, SweepAnswer};
 
@@ -95,13 +94,13 @@ fn save(args: &Load, kept: Kept, named: &str) -> Result<()> {
 
 /// The verdict first: a page that cannot be written must not cost it.
 fn say_load(args: &Load, answer: &Answer) -> Result<()> {
-    print(args, answer, |width, out| report::load::draw(answer, args.full, width, out))?;
+    super::print(args.json, answer, |width, out| report::load::draw(answer, args.full, width, out))?;
     write_page(args, || html::load_page(answer, &report::load::sections(answer)))
 }
 
 /// The same of a sweep.
 fn say_sweep(args: &Load, answer: &SweepAnswer) -> Result<()> {
-    print(args, answer, |width, out| report::load::draw_sweep(answer, args.full, width, out))?;
+    super::print(args.json, answer, |width, out| report::load::draw_sweep(answer, args.full, width, out))?;
     write_page(args, || html::sweep_page(answer, &report::load::sweep_sections(answer)))
 }
 
@@ -111,20 +110,6 @@ fn write_page(args: &Load, page: impl FnOnce() -> Result<String>) -> Result<()> 
         say::sentence("page", &file.display().to_string());
     }
     Ok(())
-}
-
-fn print(
-    args: &Load,
-    answer: &impl serde::Serialize,
-    draw: impl FnOnce(usize, &mut dyn std::io::Write) -> std::io::Result<()>,
-) -> Result<()> {
-    let mut out = anstream::stdout().lock();
-    if args.json {
-        writeln!(out, "{}", serde_json::to_string_pretty(answer).context("failed to write JSON")?)?;
-    } else {
-        draw(super::diagnose::width(), &mut out)?;
-    }
-    Ok(out.flush()?)
 }
 
 fn load(plan: &Plan, args: &Load, kept: &Kept, stop: &AtomicBool, tell: &dyn Fn(Duration)) -> Result<Verdict> {
@@ -175,9 +160,8 @@ struct Diagnosed {
 }
 
 impl Diagnosed {
-    fn of(dir: &Path) -> Result<Self> {
-        let recording = recording::open(dir)?;
-        Ok(Self { verdict: diagnose::judge(&Case::new(&recording)), cpus: load::cpus(&recording) })
+    fn of(recording: &Recording) -> Self {
+        Self { verdict: diagnose::judge(&Case::new(recording)), cpus: load::cpus(recording) }
     }
 
     fn meanwhile(self) -> Meanwhile {
@@ -213,7 +197,7 @@ fn beside<T>(
         captured?;
         done.context("the service could not be observed")?
     })?;
-    Ok((done, Diagnosed::of(dir.path())?))
+    Ok((done, Diagnosed::of(&recording::open(dir.path())?)))
 }
 
 /// Somebody else's generator, as the kernel saw it.
@@ -244,10 +228,11 @@ fn generator(args: &Load, kept: Kept) -> Result<()> {
             Some(beside(&service, plan::LONGEST, args.slo, capture)?.1)
         }
     };
-    let own = Diagnosed::of(dir.path())?;
+    let recording = recording::open(dir.path())?;
+    let own = Diagnosed::of(&recording);
     // Where the generator's sockets are in other namespaces, as those of clients behind a gateway, only the service sees it.
     let between = [Some(&own), service.as_ref()].into_iter().flatten().find_map(|seen| between(&seen.verdict));
-    let run = load::observed(&recording::open(dir.path())?, between)?;
+    let run = load::observed(&recording, between)?;
     let service = service.map(Diagnosed::meanwhile);
     say_load(args, &Answer::new(TOOL, command.clone(), load::judge(&run, args.slo), service))?;
     kept.add(run);
