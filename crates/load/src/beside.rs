@@ -165,7 +165,7 @@ fn missing(name: &str, pairs: &[Pair]) -> String {
     let all = pairs.iter().flat_map(|pair| [&pair.as_it_is, &pair.replaced]);
     if let Some(limited) = all.clone().find(|verdict| verdict.verdict == OfLoad::ClientLimited) {
         let why = limited.reasons.first().map_or("", |reason| reason.sentence.as_str());
-        return format!("the client was at its limit: {why}");
+        return format!("not told: {why}");
     }
     let least = all.map(|verdict| verdict.answered).min().unwrap_or_default();
     format!("too few answers for a {name}: {least} in a load; a longer --for or a higher --rate has more")

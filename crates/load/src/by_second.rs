@@ -40,10 +40,8 @@ pub(crate) fn by_second(run: &Run) -> Vec<Moment> {
 }
 
 fn moment(from: usize, seconds: &[Second], run: &Run) -> Option<Moment> {
-    let followed = |second: &Second| !run.is_sampled() || second.due > 0;
     let length = |nth: usize| (run.length.as_secs_f64() - (from + nth) as f64).clamp(0.0, 1.0);
-    let counted = seconds.iter().enumerate().filter(|(_, second)| followed(second));
-    let long: f64 = counted.map(|(nth, _)| length(nth)).sum();
+    let long: f64 = (0..seconds.len()).filter(|nth| run.is_followed(from + nth)).map(length).sum();
     let (latency, service) = together(seconds);
     let quantile = |share: f64| latency.quantile(share).filter(|_| service.count() >= FEW);
     let [due, failed] = [|s: &Second| s.due, |s: &Second| s.failed].map(|of| seconds.iter().map(of).sum::<u64>());
@@ -99,7 +97,7 @@ mod tests {
     #[test]
     fn seconds_that_were_not_followed_are_not_empty_ones() {
         let mut run = run(Duration::from_secs(4), 20);
-        run.seen = Duration::from_secs(2);
+        run.followed = Some([0, 2].into());
         run.seconds[1] = Second::default();
         run.seconds[3] = Second::default();
         assert_eq!(by_second(&run).iter().map(|it| it.from).collect::<Vec<_>>(), [0, 2]);

@@ -46,7 +46,6 @@ pub fn observed(recording: &Recording, between: Option<Reason>) -> Result<Run> {
         add(&mut run, row, rhythm, row.t_ns == last);
     }
     run.opening = Opening::of(recording);
-    run.connections = run.opening.asked;
     let until = run.length.as_secs().checked_sub(1).filter(|_| between.is_some()).or(run.opening.standing().max());
     // No answer came then, and still it went on.
     if let Some(second) = until {

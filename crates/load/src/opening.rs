@@ -4,11 +4,11 @@
 //! A connection that is asked for in vain is asked for again after a second. Where all of a generator's connections stand there,
 //! it makes as many a second as it has connections, whatever the service could do: a ceiling that is the client's number.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use recording::Recording;
 use recording::counters::snmp;
-use recording::tables::{Connection, Counter, Retransmit};
+use recording::tables::{Connection, Counter, Exchange, Retransmit};
 
 use crate::observed::second_of;
 
@@ -22,9 +22,9 @@ const MOST: f64 = 0.6;
 /// What is known of it.
 #[derive(Clone, Debug, Default)]
 pub struct Opening {
-    /// Connections that were asked for in the generator's network namespace.
+    /// Connections that were asked for in the generator's network namespace, by others there too.
     pub asked: u64,
-    /// Connections that were asked for again, by second.
+    /// Connections to whom it loads that were asked for again, by second.
     pub again: BTreeMap<u64, u64>,
     /// So many of them in each second, which is the number of the connections that there are at a time.
     pub ceiling: Option<u64>,
@@ -34,7 +34,12 @@ impl Opening {
     /// Of a recording of a generator.
     pub fn of(recording: &Recording) -> Self {
         let mut again: BTreeMap<u64, u64> = BTreeMap::new();
-        let made = |row: &&Retransmit| row.kind == "retransmit" && row.role == "made" && row.state == "SYN_SENT";
+        // Others of its network namespace ask others.
+        let own: BTreeSet<&str> =
+            recording.rows::<Exchange>().iter().filter(|row| row.role == "made").map(|row| row.peer.as_str()).collect();
+        let made = |row: &&Retransmit| {
+            row.kind == "retransmit" && row.role == "made" && row.state == "SYN_SENT" && own.contains(row.peer.as_str())
+        };
         for row in recording.rows::<Retransmit>().iter().filter(made) {
             *again.entry(second_of(row.t_ns)).or_default() += row.count;
         }
@@ -86,6 +91,8 @@ mod tests {
             "meta length_ns=9e9
              counter source=proc/net/snmp entity=Tcp name=ActiveOpens value=5
              counter t_ns=9e9 source=proc/net/snmp entity=Tcp name=ActiveOpens value=1005
+             exchange t_ns=1e9 role=made peer=h:80 stage=response count=1
+             retransmit t_ns=1e9 kind=retransmit state=SYN_SENT role=made peer=another:80 count=7
              connection t_ns=1e9 role=made peer=h:80 looks=2 open={}\n",
             2 * open
         );

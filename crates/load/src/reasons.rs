@@ -213,11 +213,14 @@ pub(crate) fn remarks(verdict: &Verdict, run: &Run) -> Vec<Reason> {
 /// Whether each request had a connection of its own.
 fn connection_each(verdict: &Verdict, run: &Run) -> Vec<Reason> {
     let asked = run.opening.asked as f64;
-    if asked < MANY_CONNECTIONS || asked < EACH * verdict.due as f64 {
+    // Requests were counted for a part of the time only, connections for all of it.
+    let requests = verdict.due as f64 * run.length.as_secs_f64() / run.seen.as_secs_f64().max(1e-9);
+    let each = asked / requests.max(1.0);
+    if asked < MANY_CONNECTIONS || !(EACH..=1.0 / EACH).contains(&each) {
         return Vec::new();
     }
     let sentence = format!(
-        "{asked:.0} connections were asked for, one for each request, all by one client: thousands of clients, or clients that \
+        "{asked:.0} connections were asked for where it runs, one for each request, all by one client: thousands of clients, or clients that \
          keep theirs, are another load"
     );
     reason("connection-each", sentence)

@@ -223,6 +223,11 @@ impl Run {
         self.seen < self.length.mul_f64(0.95)
     }
 
+    /// Whether requests of a second were counted.
+    pub(crate) fn is_followed(&self, second: usize) -> bool {
+        self.followed.as_ref().is_none_or(|all| all.contains(&(second as u64)))
+    }
+
     /// Requests that failed for another reason than the client's own.
     pub(crate) fn failed_there(&self) -> u64 {
         self.failures.iter().filter(|entry| !entry.0.is_own()).map(|entry| *entry.1).sum()

@@ -189,16 +189,16 @@ pub fn judge(run: &Run, slo: Option<Duration>) -> Verdict {
     let mut verdict = counted(run, slo);
     let (client, few, misleading) = (client_limits(&verdict, run), too_few(&verdict), misleads(&verdict, run));
     // Then whether the client did well is no question any more.
-    let is_between = fails(run) || run.between.is_some();
+    let is_settled = fails(run) || run.between.is_some();
     let (is_limited, remarks) = (!client.is_empty(), remarks(&verdict, run));
     verdict.verdict = match (client.is_empty(), few.is_empty(), misleading.is_empty()) {
-        _ if is_between => Word::Misleading,
+        _ if is_settled => Word::Misleading,
         (false, ..) => Word::ClientLimited,
         (_, false, _) => Word::NotEnoughData,
         (_, _, false) => Word::Misleading,
         _ => Word::Valid,
     };
-    verdict.reasons = if is_between {
+    verdict.reasons = if is_settled {
         [misleading, client, few, remarks].concat()
     } else {
         [client, few, misleading, remarks].concat()
@@ -282,8 +282,7 @@ fn promise(slo: Duration, run: &Run) -> Promise {
 fn phases_of(run: &Run) -> Vec<Phase> {
     // What was due in the last second may have been cut.
     let whole = (run.length.as_secs() as usize).min(run.seconds.len());
-    let is_followed = |second: &usize| run.followed.as_ref().is_none_or(|all| all.contains(&(*second as u64)));
-    let counted = (0..whole).filter(is_followed);
+    let counted = (0..whole).filter(|second| run.is_followed(*second));
     let counted: Vec<usize> = counted.collect();
     let seconds: Vec<Second> = counted.iter().map(|second| run.seconds[*second].clone()).collect();
     let stretches = phases::stretches(&seconds);

@@ -37,6 +37,21 @@ impl Step {
     }
 }
 
+impl CpuLine {
+    /// By least squares through requests a second and CPUs; none of fewer than three points, or of one load alone.
+    pub fn through(points: &[(f64, f64)]) -> Option<Self> {
+        let count = points.len() as f64;
+        let mean = |of: fn(&(f64, f64)) -> f64| points.iter().map(of).sum::<f64>() / count;
+        let (rate, cpus) = (mean(|point| point.0), mean(|point| point.1));
+        let spread: f64 = points.iter().map(|point| (point.0 - rate).powi(2)).sum();
+        if points.len() < 3 || spread <= 0.0 {
+            return None;
+        }
+        let slope = points.iter().map(|point| (point.0 - rate) * (point.1 - cpus)).sum::<f64>() / spread;
+        Some(Self { floor: cpus - slope * rate, seconds_per_request: slope })
+    }
+}
+
 impl Sweep {
     /// What is to be known.
     pub(super) fn findings_of(&self) -> Vec<Reason> {
@@ -93,15 +108,7 @@ impl Sweep {
         let sustained = self.steps.iter().filter(|step| step.sustained);
         let points: Vec<(f64, f64)> =
             sustained.filter_map(|step| Some((step.verdict.rate, step.service.as_ref()?.cpus))).collect();
-        let count = points.len() as f64;
-        let mean = |of: fn(&(f64, f64)) -> f64| points.iter().map(of).sum::<f64>() / count;
-        let (rate, cpus) = (mean(|point| point.0), mean(|point| point.1));
-        let spread: f64 = points.iter().map(|point| (point.0 - rate).powi(2)).sum();
-        if points.len() < 3 || spread <= 0.0 {
-            return None;
-        }
-        let slope = points.iter().map(|point| (point.0 - rate) * (point.1 - cpus)).sum::<f64>() / spread;
-        Some(CpuLine { floor: cpus - slope * rate, seconds_per_request: slope })
+        CpuLine::through(&points)
     }
 
     /// Two sustained loads of which the lower one has the slower answers, in each of its tries.

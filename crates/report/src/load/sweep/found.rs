@@ -23,7 +23,7 @@ pub fn part(answer: &SweepAnswer) -> Option<Section> {
 pub(super) fn limit(knee: Option<Knee>) -> String {
     knee.map_or("The limit was not found.".into(), |knee| {
         format!(
-            "{:.0} requests a second are answered, {:.0} are not: the limit lies between.",
+            "{:.0} requests a second are sustained, {:.0} are not: the limit lies between.",
             knee.sustained, knee.not_sustained
         )
     })
