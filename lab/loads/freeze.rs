@@ -6,15 +6,16 @@ use std::time::Duration;
 
 use anyhow::Result;
 
-use super::{Given, LoadScenario, SERVICE_CPU, Truth};
+use super::{Given, LoadScenario, Truth};
 use crate::builds::Build;
 use crate::cell::{Cell, Program};
 use crate::paths::Paths;
 use crate::scenario::Side;
+use crate::scenarios::{SERVICE_CPU, THREADED};
 
 const PORT: u16 = 19501;
 const SECONDS: u64 = 8;
-const BUILDS: &[Build] = &[Build::C("lab/threaded/threaded.c", "threaded")];
+const BUILDS: &[Build] = &[THREADED];
 
 /// By our own generator.
 pub static OWN: LoadScenario = LoadScenario {

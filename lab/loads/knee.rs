@@ -6,13 +6,13 @@ use std::time::Duration;
 
 use anyhow::Result;
 
-use super::{Given, LOAD_CPU, LoadScenario, SERVICE_CPU, Truth};
+use super::{Given, LoadScenario, Truth};
 use crate::builds::Build;
 use crate::cell::{Cell, Program};
+use crate::scenarios::{LOAD_CPU, SERVICE_CPU, THREADED};
 
 const PORT: u16 = 19510;
 const STORE: u16 = 19511;
-const THREADED: Build = Build::C("lab/threaded/threaded.c", "threaded");
 
 /// A sweep around the limit.
 fn sweep(limit: f64, more: &str) -> Given {
@@ -79,23 +79,15 @@ pub static RATE_LIMIT: LoadScenario = LoadScenario {
     has_twin: false,
     stage: |cell, _, _| {
         let rate = cell.draw.number("rate", 200, 100..=400);
-        let config = format!(
-            "daemon off; master_process off; pid nginx.pid; error_log stderr crit; events {{}}
-             http {{ access_log off; limit_req_zone $server_name zone=all:1m rate={rate}r/s;
-             server {{ listen 127.0.0.1:{PORT}; server_name lab; limit_req zone=all burst=5 nodelay; root .; location / {{ try_files /index.html =404; }} }} }}\n"
-        );
         // A `return` would come before the limit is asked.
         cell.write("index.html", "ok\n")?;
-        let config = cell.write("nginx.conf", &config)?;
-        let prefix = cell.dir().to_path_buf();
-        start(
+        nginx(
             cell,
-            Program::installed("nginx").args([
-                "-p".into(),
-                prefix.into_os_string(),
-                "-c".into(),
-                config.into_os_string(),
-            ]),
+            &format!(
+                "limit_req_zone $server_name zone=all:1m rate={rate}r/s;
+                 server {{ listen 127.0.0.1:{PORT}; server_name lab; limit_req zone=all burst=5 nodelay; root .;
+                 location / {{ try_files /index.html =404; }} }}"
+            ),
         )?;
         Ok(sweep(rate as f64, " --arrivals uniform"))
     },
@@ -113,28 +105,29 @@ pub static UPSTREAM: LoadScenario = LoadScenario {
         let store = store.args([STORE.to_string(), "locked".into(), held_us.to_string()]);
         cell.start(store.on_cpus(LOAD_CPU))?;
         cell.wait_for_port(STORE)?;
-        let config = format!(
-            "daemon off; master_process off; pid nginx.pid; error_log stderr crit; events {{ worker_connections 1024; }}
-             http {{ access_log off; proxy_temp_path temp; client_body_temp_path body; fastcgi_temp_path fastcgi;
-             uwsgi_temp_path uwsgi; scgi_temp_path scgi;
-             upstream store {{ server 127.0.0.1:{STORE}; keepalive 64; }}
-             server {{ listen 127.0.0.1:{PORT}; location / {{ proxy_http_version 1.1; proxy_set_header Connection '';
-             proxy_pass http://store; }} }} }}\n"
-        );
-        let config = cell.write("nginx.conf", &config)?;
-        let prefix = cell.dir().to_path_buf();
-        start(
+        nginx(
             cell,
-            Program::installed("nginx").args([
-                "-p".into(),
-                prefix.into_os_string(),
-                "-c".into(),
-                config.into_os_string(),
-            ]),
+            &format!(
+                "upstream store {{ server 127.0.0.1:{STORE}; keepalive 64; }}
+                 server {{ listen 127.0.0.1:{PORT}; location / {{ proxy_http_version 1.1; proxy_set_header Connection '';
+                 proxy_pass http://store; }} }}"
+            ),
         )?;
         Ok(sweep(1e6 / (held_us + WAKING_US) as f64, ""))
     },
 };
+
+/// Starts an nginx of one process with these lines of its `http` block.
+fn nginx(cell: &mut Cell, http: &str) -> Result<()> {
+    let config = format!(
+        "daemon off; master_process off; pid nginx.pid; error_log stderr crit; events {{ worker_connections 1024; }}
+         http {{ access_log off; proxy_temp_path temp; client_body_temp_path body; fastcgi_temp_path fastcgi;
+         uwsgi_temp_path uwsgi; scgi_temp_path scgi; {http} }}\n"
+    );
+    let config = cell.write("nginx.conf", &config)?.into_os_string();
+    let prefix = cell.dir().to_path_buf().into_os_string();
+    start(cell, Program::installed("nginx").args(["-p".into(), prefix, "-c".into(), config]))
+}
 
 fn start(cell: &mut Cell, program: Program) -> Result<()> {
     cell.start(program.on_cpus(SERVICE_CPU))?;

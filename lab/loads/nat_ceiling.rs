@@ -7,12 +7,13 @@ use std::time::Duration;
 use anyhow::Result;
 
 use super::ceiling::PORT;
-use super::{Given, LoadScenario, SERVICE_CPU, Truth};
+use super::{Given, LoadScenario, Truth};
 use crate::builds::Build;
 use crate::cell::{Cell, NEAR, Program};
 use crate::loader::Place;
 use crate::paths::Paths;
 use crate::scenario::Side;
+use crate::scenarios::SERVICE_CPU;
 
 /// Files that it is made of.
 pub const BUILDS: &[Build] = &[

@@ -6,11 +6,12 @@ use std::time::Duration;
 
 use anyhow::Result;
 
-use super::{Given, LoadScenario, SERVICE_CPU, Truth};
+use super::{Given, LoadScenario, Truth};
 use crate::builds::Build;
 use crate::cell::{Cell, Program};
 use crate::paths::Paths;
 use crate::scenario::Side;
+use crate::scenarios::SERVICE_CPU;
 
 const PORT: u16 = 19503;
 

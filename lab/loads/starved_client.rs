@@ -6,11 +6,11 @@ use std::time::Duration;
 
 use anyhow::Result;
 
-use super::{Given, LOAD_CPU, LoadScenario, SERVICE_CPU, Truth};
-use crate::builds::Build;
+use super::{Given, LoadScenario, Truth};
 use crate::cell::{Cell, Program};
 use crate::paths::Paths;
 use crate::scenario::Side;
+use crate::scenarios::{LOAD_CPU, SERVICE_CPU, THREADED};
 
 const PORT: u16 = 19502;
 
@@ -18,7 +18,7 @@ const PORT: u16 = 19502;
 pub static SCENARIO: LoadScenario = LoadScenario {
     name: "starved-client",
     about: "a generator that does not get its CPU",
-    builds: &[Build::C("lab/threaded/threaded.c", "threaded")],
+    builds: &[THREADED],
     has_twin: true,
     stage,
 };

@@ -14,6 +14,7 @@ use crate::cell::Cell;
 use crate::loader::Place;
 use crate::paths::Paths;
 use crate::scenario::Side;
+use crate::scenarios::LOAD_CPU;
 
 pub use judge::Truth;
 pub use run::{LoadsArgs, run};
@@ -71,11 +72,6 @@ impl Given {
         Self { place, args: args.split(' ').map(String::from).collect(), length, truth }
     }
 }
-
-/// The CPU that services are kept on, and the one that loads come from.
-pub const SERVICE_CPU: &[usize] = &[0];
-/// As above.
-pub const LOAD_CPU: &[usize] = &[1];
 
 /// All of them.
 pub static ALL: &[&LoadScenario] = &[

@@ -232,15 +232,15 @@ pub static ALL: &[&Scenario] = &[
 ];
 
 /// The CPU that services are kept on, so that their limit is one that the load cannot share.
-const SERVICE_CPU: &[usize] = &[0];
+pub const SERVICE_CPU: &[usize] = &[0];
 /// The CPU that load comes from.
-const LOAD_CPU: &[usize] = &[1];
+pub const LOAD_CPU: &[usize] = &[1];
 /// The distribution's: one that a developer built would leave its path in recordings.
-const PYTHON: &str = "/usr/bin/python3";
+pub const PYTHON: &str = "/usr/bin/python3";
 /// The client that asks at a steady rate.
 const WEBLOAD: Build = Build::Go("lab", "./webload", "webload");
 /// A web service with a thread for each connection, which does different things besides.
-const THREADED: Build = Build::C("lab/threaded/threaded.c", "threaded");
+pub const THREADED: Build = Build::C("lab/threaded/threaded.c", "threaded");
 
 /// Asks for a path as fast as it is answered, over some connections, until the cell is closed.
 fn full_load(cell: &mut Cell, port: u16, path: &str, connections: u64) -> Result<()> {

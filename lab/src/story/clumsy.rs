@@ -11,9 +11,10 @@ use super::Teller;
 use crate::builds;
 use crate::cell::Cell;
 use crate::loader::Place;
+use crate::loads::ceiling;
 use crate::loads::nat_ceiling::{self, clients_command};
-use crate::loads::{LOAD_CPU, ceiling};
 use crate::paths::Paths;
+use crate::scenarios::LOAD_CPU;
 use crate::score::aligned;
 use crate::stop::Stop;
 

@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use diagnose::verdict::{Finding, Verdict};
+use load::CpuLine;
 
 use super::measure::{Reading, Streams, measure};
 use super::{Teller, make_parent};
@@ -171,12 +172,11 @@ fn comparison_table(rows: &[(&str, Vec<Reading>)]) -> String {
 
 /// What it takes without a viewer, and for each: CPU that follows the load has little of the former.
 fn line(readings: &[Reading]) -> String {
-    let count = readings.len() as f64;
-    let mean = |of: fn(&Reading) -> f64| readings.iter().map(of).sum::<f64>() / count;
-    let (viewers, cpu) = (mean(|r| r.viewers as f64), mean(|r| r.cpu_pct));
-    let spread: f64 = readings.iter().map(|r| (r.viewers as f64 - viewers).powi(2)).sum();
-    let slope = readings.iter().map(|r| (r.viewers as f64 - viewers) * (r.cpu_pct - cpu)).sum::<f64>() / spread;
-    format!("a floor of {:.1} %, and {slope:.2} % for each", cpu - slope * viewers)
+    let points: Vec<(f64, f64)> = readings.iter().map(|r| (r.viewers as f64, r.cpu_pct)).collect();
+    let line = CpuLine::through(&points);
+    line.map_or("-".into(), |line| {
+        format!("a floor of {:.1} %, and {:.2} % for each", line.floor, line.seconds_per_request)
+    })
 }
 
 fn stream(reading: &Reading, show: impl Fn(&Streams) -> String) -> String {

@@ -13,8 +13,8 @@ pub struct Other {
     pub name: &'static str,
     /// How it asks as fast as it can: for so many seconds, of an address.
     fast: fn(u64, &str) -> Vec<String>,
-    /// The same at a rate, where it has one; else as fast as it can, and waiting.
-    steady: fn(u64, &str) -> Vec<String>,
+    /// The same at a rate; none = it knows no rates.
+    steady: Option<fn(u64, &str) -> Vec<String>>,
     /// The p99 that it prints, ms.
     p99_ms: fn(&str) -> Option<f64>,
 }
@@ -29,47 +29,47 @@ pub static ALL: &[Other] = &[
     Other {
         name: "wrk",
         fast: |seconds, url| words(&format!("-t1 -c{CONNECTIONS} -d{seconds}s --latency {url}")),
-        steady: |seconds, url| words(&format!("-t1 -c{CONNECTIONS} -d{seconds}s --latency {url}")),
+        steady: None,
         p99_ms: |text| after(text, "99%").and_then(milliseconds),
     },
     Other {
         name: "ab",
         fast: |seconds, url| words(&format!("-k -q -c {CONNECTIONS} -t {seconds} -n 99999999 {url}")),
-        steady: |seconds, url| words(&format!("-k -q -c {CONNECTIONS} -t {seconds} -n 99999999 {url}")),
+        steady: None,
         p99_ms: |text| after(text, "99%")?.parse().ok(),
     },
     Other {
         name: "hey",
         fast: |seconds, url| words(&format!("-c {CONNECTIONS} -z {seconds}s {url}")),
         // A rate of each connection.
-        steady: |seconds, url| words(&format!("-c 10 -q 100 -z {seconds}s {url}")),
+        steady: Some(|seconds, url| words(&format!("-c 10 -q 100 -z {seconds}s {url}"))),
         p99_ms: |text| Some(after(text, "99% in")?.parse::<f64>().ok()? * 1e3),
     },
     Other {
         name: "h2load",
         fast: |seconds, url| words(&format!("--h1 -c {CONNECTIONS} -D {seconds} {url}")),
-        steady: |seconds, url| words(&format!("--h1 -c {CONNECTIONS} -D {seconds} {url}")),
+        steady: None,
         // It prints a mean and a longest.
         p99_ms: |_| None,
     },
     Other {
         name: "fortio",
         fast: |seconds, url| words(&format!("load -quiet -qps 0 -c {CONNECTIONS} -t {seconds}s {url}")),
-        steady: |seconds, url| words(&format!("load -qps {RATE} -c {CONNECTIONS} -t {seconds}s -p 99 {url}")),
+        steady: Some(|seconds, url| words(&format!("load -qps {RATE} -c {CONNECTIONS} -t {seconds}s -p 99 {url}"))),
         p99_ms: |text| Some(after(text, "# target 99%")?.parse::<f64>().ok()? * 1e3),
     },
     Other {
         name: "oha",
         fast: |seconds, url| words(&format!("--no-tui -c {CONNECTIONS} -z {seconds}s {url}")),
-        steady: |seconds, url| words(&format!("--no-tui -q {RATE} -c {CONNECTIONS} -z {seconds}s {url}")),
+        steady: Some(|seconds, url| words(&format!("--no-tui -q {RATE} -c {CONNECTIONS} -z {seconds}s {url}"))),
         p99_ms: |text| oha_p99(text, "99.00%"),
     },
     Other {
         name: "oha, corrected",
         fast: |seconds, url| words(&format!("--no-tui -c {CONNECTIONS} -z {seconds}s {url}")),
-        steady: |seconds, url| {
+        steady: Some(|seconds, url| {
             words(&format!("--no-tui --latency-correction -q {RATE} -c {CONNECTIONS} -z {seconds}s {url}"))
-        },
+        }),
         p99_ms: |text| oha_p99(text, "99.00%"),
     },
 ];
@@ -92,10 +92,11 @@ impl Other {
         Program::installed(self.program()).named("other").args((self.fast)(seconds, url))
     }
 
-    /// At a rate, where it has one.
+    /// At a rate, where it knows rates; else as fast as it can, and waiting.
     pub fn steady(&self, seconds: u64, url: &str) -> Program {
         // Some print their numbers where others print errors.
-        let command = format!("exec {} {} 2>&1", self.program(), (self.steady)(seconds, url).join(" "));
+        let command =
+            format!("exec {} {} 2>&1", self.program(), self.steady.unwrap_or(self.fast)(seconds, url).join(" "));
         Program::installed("sh").named("other").args(["-c".to_string(), command])
     }
 
