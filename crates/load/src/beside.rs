@@ -65,7 +65,7 @@ pub struct Effect {
 /// What came of it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Beside {
-    /// What is said of the hop: guilty if it is of any percentile, innocent if it is of all.
+    /// What is said of the hop: guilty if it is of any percentile, innocent if it is of all that could be told.
     pub word: Answerable,
     /// By percentile.
     pub effects: Vec<Effect>,
@@ -97,10 +97,12 @@ pub fn beside(pairs: Vec<Pair>) -> Beside {
         None => effect(name, &pairs, of),
     };
     let effects = vec![of("p50", |verdict| verdict.corrected.p50), of("p99", |verdict| verdict.corrected.p99)];
-    let all = |word| effects.iter().all(|effect| effect.word == word);
+    // Of a percentile that was not measured nothing is said, and that is shown beside it.
+    let told = || effects.iter().filter(|effect| effect.seconds.is_some());
+    let is_innocent = told().count() > 0 && told().all(|effect| effect.word == Answerable::Innocent);
     let word = match effects.iter().any(|effect| effect.word == Answerable::Guilty) {
         true => Answerable::Guilty,
-        false if all(Answerable::Innocent) => Answerable::Innocent,
+        false if is_innocent => Answerable::Innocent,
         false => Answerable::NotDetermined,
     };
     Beside { word, remarks: remarks(&pairs), effects, pairs }
@@ -252,6 +254,9 @@ mod tests {
         let found = beside(pairs.clone());
         assert_eq!(found.word, Answerable::Guilty, "of the p50");
         assert!(found.effects[1].why.contains("too few answers for a p99: 2000"), "{found:?}");
+        let same: Vec<Pair> =
+            (0..4).map(|_| Pair { as_it_is: verdict(0.02, None), replaced: verdict(0.02, None) }).collect();
+        assert_eq!(beside(same).word, Answerable::Innocent, "of what could be told");
         pairs[2].replaced.errors = [(crate::Failure::Status, 1000)].into();
         let found = beside(pairs);
         assert!(found.word == Answerable::NotDetermined && found.effects[0].why.contains("12.5 %"), "{found:?}");

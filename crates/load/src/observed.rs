@@ -31,12 +31,8 @@ pub fn observed(recording: &Recording, between: Option<Reason>) -> Result<Run> {
     let rows: Vec<&Exchange> = recording.rows().iter().filter(|row: &&Exchange| row.role == "made").collect();
     let responses: Vec<&Exchange> = rows.into_iter().filter(|row| row.stage == "response").collect();
     let who = busiest(recording).map_or("the generator".to_string(), |(comm, _)| format!("`{comm}`"));
-    let lasted = recording.meta.length_ns as f64 / 1e9;
-    ensure!(
-        responses.iter().any(|row| row.count > 0),
-        "{who} got no answer over TCP within {lasted:.1} s: what it asked over UDP, Unix sockets or not at all is not seen; \
-         `wakewalk doctor` says whether this kernel shows response times"
-    );
+    let opening = Opening::of(recording);
+    ensure!(responses.iter().any(|row| row.count > 0), "{who} got no answer over TCP {}", without(recording, &opening));
     let length = Duration::from_nanos(recording.meta.length_ns.max(1));
     let mut run = Run { who, length, ..Run::default() };
     let rhythm = rhythm_ns(&responses);
@@ -45,7 +41,7 @@ pub fn observed(recording: &Recording, between: Option<Reason>) -> Result<Run> {
     for row in &responses {
         add(&mut run, row, rhythm, row.t_ns == last);
     }
-    run.opening = Opening::of(recording);
+    run.opening = opening;
     let until = run.length.as_secs().checked_sub(1).filter(|_| between.is_some()).or(run.opening.standing().max());
     // No answer came then, and still it went on.
     if let Some(second) = until {
@@ -64,6 +60,20 @@ pub fn observed(recording: &Recording, between: Option<Reason>) -> Result<Run> {
     failures(&mut run, recording, last);
     run.is_closed = is_closed(recording, &responses, run.seen);
     Ok(run)
+}
+
+/// For how long nothing was answered, and what may be why.
+fn without(recording: &Recording, opening: &Opening) -> String {
+    let why = match opening.asked {
+        0 => "what it asked over UDP, Unix sockets or not at all is not seen; `wakewalk doctor` says whether this kernel shows \
+              response times"
+            .to_string(),
+        asked => format!(
+            "{asked} connections were asked for where it runs, and none answered; is that address right, and does somebody \
+             listen there?"
+        ),
+    };
+    format!("within {:.1} s: {why}", recording.meta.length_ns as f64 / 1e9)
 }
 
 /// CPUs that the target of a recording used.

@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail};
 use collect::capture::{CallCounting, Role};
 use collect::privileges::{self, OTHERS, PROBES};
 use collect::proc::Proc;
@@ -143,13 +143,18 @@ pub fn check_html(file: &Path) -> Result<()> {
 /// Found out before the capture or the load, not after it.
 ///
 /// # Errors
-/// The folder holds something already.
+/// The folder holds something already, or cannot be made.
 pub fn check_save(dir: &Path) -> Result<()> {
     if dir.join("meta.json").exists() {
         bail!("`{}` already holds a recording; name another folder for --save or remove it", dir.display());
     }
     if std::fs::read_dir(dir).is_ok_and(|mut entries| entries.next().is_some()) {
         bail!("`{}` is not empty; name a new folder for --save", dir.display());
+    }
+    if !dir.exists() {
+        std::fs::create_dir_all(dir)
+            .and_then(|()| std::fs::remove_dir(dir))
+            .with_context(|| format!("`{}` cannot be made; name another folder for --save", dir.display()))?;
     }
     Ok(())
 }

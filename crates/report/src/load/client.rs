@@ -12,7 +12,8 @@ pub fn part(answer: &Answer) -> Option<Section> {
     let client = &verdict.client;
     let lag = [("a hundred", client.lag.p99), ("ten", client.lag.p90)];
     let late = lag.into_iter().find_map(|(many, lag)| {
-        Some(format!("one request in {many} was noticed {} late or more; ", numbers::seconds(lag?)))
+        let lag = lag.filter(|lag| *lag > 0.0)?;
+        Some(format!("one request in {many} was noticed {} late or more; ", numbers::seconds(lag)))
     });
     let late = late.unwrap_or_default();
     let text = format!(

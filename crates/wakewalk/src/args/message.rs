@@ -23,7 +23,7 @@ pub struct Message {
     #[arg(long, value_name = "N|LIST", value_parser = sources)]
     pub source_addresses: Option<Sources>,
     /// A request without an answer for so long has failed.
-    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = length)]
+    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = timeout)]
     pub timeout: Duration,
     /// How requests are spread over time.
     #[arg(long, value_enum, default_value_t = Arrivals::Poisson, value_name = "HOW")]
@@ -79,7 +79,11 @@ fn connections(text: &str) -> Result<u32, String> {
     text.parse()
         .ok()
         .filter(|n| (1..=1_000_000).contains(n))
-        .ok_or_else(|| "a number of connections is 1 or more".into())
+        .ok_or_else(|| "a number of connections is 1 to 1,000,000".into())
+}
+
+fn timeout(text: &str) -> Result<Duration, String> {
+    length(text).and_then(|time| if time.is_zero() { Err("no answer comes within no time".into()) } else { Ok(time) })
 }
 
 fn sources(text: &str) -> Result<Sources, String> {
@@ -125,6 +129,7 @@ mod tests {
     fn values() {
         assert_eq!(sources("3"), Ok(Sources::Loopback(3)));
         assert_eq!(sources("::1, 10.0.0.1").map(|it| matches!(it, Sources::Named(all) if all.len() == 2)), Ok(true));
+        assert!(timeout("0s").is_err() && timeout("1s").is_ok() && connections("0").is_err());
         assert!(method("get").is_err() && method("HEAD").is_err() && sources("x").is_err() && size("0").is_err());
         assert!(header("A: b").is_ok() && header("A b").is_err() && header("A: b\r\nX: y").is_err());
     }
