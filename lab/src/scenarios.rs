@@ -63,6 +63,8 @@ mod go_json_saturated;
 mod go_small_gc;
 #[path = "../scenarios/hanging-requests/scenario.rs"]
 mod hanging_requests;
+#[path = "../scenarios/header-first/scenario.rs"]
+mod header_first;
 #[path = "../scenarios/hidden-queue/scenario.rs"]
 mod hidden_queue;
 #[path = "../scenarios/hot-code/scenario.rs"]
@@ -147,6 +149,8 @@ mod small_sndbuf;
 mod small_workers;
 #[path = "../scenarios/spin-select/scenario.rs"]
 mod spin_select;
+#[path = "../scenarios/stands-still/scenario.rs"]
+mod stands_still;
 #[path = "../scenarios/stopped/scenario.rs"]
 mod stopped;
 #[path = "../scenarios/three-tiers/scenario.rs"]
@@ -198,12 +202,14 @@ pub static ALL: &[&Scenario] = &[
     &major_faults::SCENARIO,
     &mmap_lock::SCENARIO,
     &few_slow::SCENARIO,
+    &stands_still::SCENARIO,
     &flock::SCENARIO,
     &fuse_slow::SCENARIO,
     &stopped::SCENARIO,
     &nagle_held::SCENARIO,
     &alvin::SCENARIO,
     &alvin_netns::SCENARIO,
+    &header_first::SCENARIO,
     &alvin_slow_store::SCENARIO,
     &slow_reader::SCENARIO,
     &small_rcvbuf::SCENARIO,

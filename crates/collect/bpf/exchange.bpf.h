@@ -6,11 +6,13 @@
 struct exchange {
 	u64 began; /* its first byte arrived or, where the target asks, was written; 0 = none is under way */
 	u64 read; /* its first byte was read */
+	u64 rest; /* further bytes of what was asked came, after that; 0 = all were there */
 	u64 written; /* a write began last; 0 = none was seen */
 	u64 apart_ns; /* before each of the next, since the write before it, added up */
 	u32 apart; /* writes that nobody had asked for, and that came some time after others, since the last answer */
 	u32 copied; /* up to where the program had read */
 	u32 stretch; /* in which that was */
+	u32 read_jiffies; /* the jiffy of the read */
 	u32 tid; /* of the thread that read what was asked, or asked */
 	u8 group;
 	u8 accepted; /* a client asks */
@@ -30,6 +32,7 @@ struct {
 struct request {
 	u64 began; /* as above */
 	u64 read; /* a client's question, or the answer to the target's */
+	u64 rest; /* the last bytes of a client's question came, after the first were read; 0 = all were there */
 	u64 ended; /* the answer was written, or arrived */
 	u32 tgid;
 	u32 began_tid; /* who read the question, or asked */
@@ -85,6 +88,7 @@ static __always_inline void fill(struct request *row, struct sock *sk, struct ex
 
 	row->began = e->began;
 	row->read = read;
+	row->rest = e->accepted ? e->rest : 0;
 	row->ended = ended;
 	row->tgid = task->tgid;
 	row->began_tid = e->tid;

@@ -5,7 +5,7 @@
 #define GROUPS 64
 #define FOR_PORTS 16 /* groups that only ports at which clients ask may have */
 
-enum stage { STAGE_WHOLE, STAGE_READ_WAIT, STAGE_SERVICE, STAGE_FIRST_READ, STAGES };
+enum stage { STAGE_WHOLE, STAGE_READ_WAIT, STAGE_SERVICE, STAGE_FIRST_READ, STAGE_REST, STAGES };
 
 /* One port of the target's at which clients ask, or one peer that the target asks; the number of its group. */
 struct group_key {
@@ -34,6 +34,11 @@ struct group {
 	u64 apart; /* those writes */
 	u64 apart_ns; /* before each of them, since the write before it */
 	u64 continued_ns; /* before those answers, likewise */
+	u64 answered; /* a client, last */
+	u64 stood_ns; /* the longest time without an answer to anybody, while somebody waited for one; user space clears
+			 it */
+	u64 stood_until; /* its end */
+	u64 stood; /* requests that waited then */
 	u64 nagled; /* writes that Nagle's algorithm keeps until what was sent before is acknowledged */
 };
 

@@ -86,6 +86,58 @@ fn lengths_and_their_parts() {
     }
 }
 
+/// Three clients wait while nobody is answered, and are answered one after the other then.
+#[test]
+fn nobody_is_answered_for_a_while() {
+    need!(kernel_allows());
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+    let [accepted, _] = seen(&listener, || {
+        let mut pairs: Vec<_> = (0..3).map(|_| pair(&listener)).collect();
+        for pause in [0, 200, 0] {
+            pairs.iter_mut().for_each(|(asking, _)| asking.write_all(b"question").unwrap());
+            sleep(Duration::from_millis(pause));
+            for (asking, accepted) in &mut pairs {
+                accepted.read_exact(&mut [0; 8]).unwrap();
+                accepted.write_all(b"answered").unwrap();
+                asking.read_exact(&mut [0; 8]).unwrap();
+            }
+        }
+    });
+    assert_eq!((accepted.response.count, accepted.stood), (9, 3), "{accepted:?}");
+    assert!(accepted.stood_ns >= 180 * MS && accepted.stood_ns <= accepted.response.sum_ns, "{accepted:?}");
+}
+
+/// The rest of a question comes 30 ms after its first bytes were read, or lies there when they are.
+#[test]
+fn questions_in_parts() {
+    need!(kernel_allows());
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+    let in_parts = |before_read: bool| {
+        seen(&listener, || {
+            let (mut asking, mut accepted) = pair(&listener);
+            for _ in 0..5 {
+                asking.write_all(b"ques").unwrap();
+                if before_read {
+                    asking.write_all(b"tion").unwrap();
+                }
+                accepted.read_exact(&mut [0; 4]).unwrap();
+                sleep(Duration::from_millis(30));
+                if !before_read {
+                    asking.write_all(b"tion").unwrap();
+                }
+                accepted.read_exact(&mut [0; 4]).unwrap();
+                accepted.write_all(b"answered").unwrap();
+                asking.read_exact(&mut [0; 8]).unwrap();
+            }
+        })
+    };
+    let [later, _] = in_parts(false);
+    assert_eq!((later.rest.count, later.more, later.pushed), (5, 5, 0), "{later:?}");
+    assert!(later.rest.sum_ns >= 5 * 30 * MS && later.rest.sum_ns <= later.service.sum_ns, "{later:?}");
+    let [at_once, _] = in_parts(true);
+    assert_eq!((at_once.rest.count, at_once.more), (0, 5), "{at_once:?}");
+}
+
 /// A request that stood in the accept queue: it had come before anybody took its connection.
 #[test]
 fn what_stands_before_accept() {

@@ -252,6 +252,7 @@ impl Teller<'_> {
             (of(on_cpu), "on a CPU"),
             (of(|part| part.before), "before their turn"),
             (of(|part| matches!(part.what, What::Inside { .. })), "inside, where the kernel sees no wait"),
+            (of(|part| matches!(part.what, What::Asking { .. })), "until clients had sent all of it"),
         ];
         let told = parts.iter().filter(|(part, _)| *part >= WORTH_A_WORD);
         let told: Vec<String> = told.map(|(part, what)| format!("{} {what}", percent(*part))).collect();

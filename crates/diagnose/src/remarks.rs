@@ -10,6 +10,7 @@ pub(crate) mod event_loop;
 pub(crate) mod hidden_queues;
 pub(crate) mod hints;
 pub(crate) mod idle;
+pub(crate) mod in_parts;
 pub(crate) mod inner_queues;
 pub(crate) mod largest_line;
 pub(crate) mod neighbours;
@@ -34,7 +35,7 @@ pub(crate) struct Remark {
 
 /// What tempers the word that the work is honest and spread out.
 pub(crate) fn at_capacity(case: &Case) -> Vec<Remark> {
-    const ALL: [fn(&Case) -> Option<Remark>; 8] = [
+    const ALL: [fn(&Case) -> Option<Remark>; 9] = [
         chosen_polling::remark,
         event_loop::remark,
         own_queue::remark,
@@ -43,6 +44,7 @@ pub(crate) fn at_capacity(case: &Case) -> Vec<Remark> {
         children::remark,
         unnamed::remark,
         churn::remark,
+        in_parts::remark,
     ];
     ALL.into_iter().filter_map(|remark| remark(case)).collect()
 }

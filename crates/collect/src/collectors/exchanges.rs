@@ -207,10 +207,17 @@ fn of_group(t_ns: u64, group: Group) -> Vec<tables::Exchange> {
         continued_ns: group.continued_ns,
         apart: group.apart,
         apart_ns: group.apart_ns,
+        stood_ns: group.stood_ns,
+        stood: group.stood,
         nagled: group.nagled,
         ..row("response", group.response)
     };
-    let parts = [("first_read", group.first_read), ("read_wait", group.read_wait), ("service", group.service)];
+    let parts = [
+        ("first_read", group.first_read),
+        ("read_wait", group.read_wait),
+        ("service", group.service),
+        ("rest", group.rest),
+    ];
     let parts = parts.into_iter().filter(|(_, h)| h.count > 0).map(|(stage, h)| row(stage, h));
     std::iter::once(whole).chain(parts).collect()
 }

@@ -134,6 +134,7 @@ static __always_inline void show(struct sock *sk, struct exchange *e, u64 read, 
 static __always_inline void begin(struct sock *sk, struct exchange *e, u64 at)
 {
 	e->began = at;
+	e->rest = 0;
 	e->more = 0;
 	e->tid = bpf_get_current_task_btf()->pid;
 	if (with_openings)
@@ -156,11 +157,19 @@ static __always_inline void know_start(struct exchange *e, struct tcp_sock *tcp)
 /* A client's request was read, or more of it. */
 static __always_inline void asked(struct sock *sk, struct exchange *e, struct tcp_sock *tcp, u32 bytes, u64 now)
 {
+	u64 came;
+
 	if (!e->began) {
 		begin(sk, e, arrival(tcp, now));
 		e->read = now;
+		e->read_jiffies = (u32)bpf_jiffies64();
 	} else if (now - e->read > LATER) {
 		e->more = 1;
+		came = arrival(tcp, now);
+		/* What lay there already was not waited for; the jiffy of the arrival tells, which no acknowledgement
+		 * changes. */
+		if (came > e->read && (s32)(tcp->inet_conn.icsk_ack.lrcvtime - e->read_jiffies) > 0)
+			e->rest = came;
 	}
 	if (with_openings && e->opening == OPENING_WANTED)
 		e->opening = keep_opening(sk, bytes);
@@ -237,6 +246,24 @@ static __always_inline void go_on(struct exchange *e, u64 since)
 	e->apart_ns = 0;
 }
 
+/*
+ * Since when nobody in this group was answered, although this one waited. Answers on two CPUs at once may overlook each
+ * other, which is no standstill.
+ */
+static __always_inline void stood(struct group *g, struct exchange *e, u64 now)
+{
+	u64 since = g->answered > e->began ? g->answered : e->began;
+
+	if (now > since && now - since > g->stood_ns) {
+		g->stood_ns = now - since;
+		g->stood_until = now;
+		g->stood = 0;
+	}
+	if (e->began < g->stood_until)
+		g->stood++;
+	g->answered = now;
+}
+
 /* An answer to a client begins. */
 static __always_inline void answer(struct sock *sk, struct exchange *e, u64 now)
 {
@@ -250,10 +277,13 @@ static __always_inline void answer(struct sock *sk, struct exchange *e, u64 now)
 	}
 	if (e->apart)
 		go_on(e, since);
+	stood(g, e, now);
 	count_length(&g->stages[STAGE_WHOLE], now - e->began);
 	/* Until its first read nothing tells when a connection was accepted. */
 	count_length(&g->stages[e->first ? STAGE_FIRST_READ : STAGE_READ_WAIT], e->read - e->began);
 	count_length(&g->stages[STAGE_SERVICE], now - e->read);
+	if (e->rest)
+		count_length(&g->stages[STAGE_REST], e->rest - e->read);
 	show(sk, e, e->read, now, now);
 	if (e->more)
 		__sync_fetch_and_add(&g->more, 1);

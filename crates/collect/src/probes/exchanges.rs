@@ -48,6 +48,8 @@ pub struct Request {
     pub began_tid: u32,
     /// The question was read, or the answer to it.
     pub read_ns: u64,
+    /// The last bytes of a client's question came, after the first were read; 0 = all were there.
+    pub rest_ns: u64,
     /// The answer was begun, or arrived.
     pub ended_ns: u64,
     /// Thread that answered, or read the answer.
@@ -176,7 +178,7 @@ impl<'o> Exchanges<'o> {
     /// # Errors
     /// The map of groups cannot be read.
     pub fn fresh(&mut self) -> Result<Vec<Group>> {
-        let Some(bss) = self.skel.maps.bss_data.as_deref() else { return Ok(Vec::new()) };
+        let Some(bss) = self.skel.maps.bss_data.as_deref_mut() else { return Ok(Vec::new()) };
         let used = usize::try_from(bss.last_group).unwrap_or(0).min(bss.all_groups.len() - 1);
         self.told.resize(bss.all_groups.len(), types::group::default());
         let mut keys: Vec<Option<types::group_key>> = vec![None; bss.all_groups.len()];
@@ -190,6 +192,8 @@ impl<'o> Exchanges<'o> {
         let mut all = Vec::new();
         for (number, key) in keys.iter().enumerate().take(used + 1) {
             let now = bss.all_groups[number];
+            // The longest since the last call: an answer that comes in between may be left out.
+            bss.all_groups[number].stood_ns = 0;
             let group = difference(key.as_ref(), &now, &self.told[number]);
             self.told[number] = now;
             if group.began + group.unanswered + group.pushed + group.response.count > 0 {
@@ -301,6 +305,7 @@ fn request(raw: &types::request) -> Request {
         began_ns: raw.began,
         began_tid: raw.began_tid,
         read_ns: raw.read,
+        rest_ns: raw.rest,
         ended_ns: raw.ended,
         ended_tid: raw.ended_tid,
         told: true,

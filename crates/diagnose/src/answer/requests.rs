@@ -37,7 +37,8 @@ pub struct RequestTimes {
     pub seconds: Quantiles,
     /// Parts of them: `read_wait` (what had arrived until the target read it) and, where clients ask, `service` (from there to
     /// the answer). Where connections stand in the accept queue, `accept` is the `read_wait` of the first request of each: until
-    /// it was accepted and read.
+    /// it was accepted and read. Where clients send what they ask in parts, `rest` is the part of `service` until the last one had
+    /// arrived, of those that came so.
     pub stages: BTreeMap<String, Quantiles>,
     /// Stages of which only the average is known, seconds for each exchange: `held` (bytes stood in the target's send queue:
     /// where clients ask, after the answer began and so beyond the response time; else a part of it) and `wire` (all was sent
@@ -144,7 +145,8 @@ impl RequestTimes {
         let on_average = each.into_iter().flat_map(|each| [("held", Some(each.held)), ("wire", each.wire)]);
         let waits = if queued { &endpoint.later_read } else { &endpoint.read_wait };
         let first = queued.then_some(("accept", &endpoint.first_read));
-        let stages = first.into_iter().chain([("read_wait", waits), ("service", &endpoint.service)]);
+        let rest = endpoint.is_in_parts().then_some(("rest", &endpoint.rest));
+        let stages = first.into_iter().chain([("read_wait", waits), ("service", &endpoint.service)]).chain(rest);
         let stages = stages.filter(|(_, lengths)| lengths.count > 0.0);
         Self {
             role: if endpoint.accepted { "accepted" } else { "made" }.into(),

@@ -33,6 +33,8 @@ pub struct Endpoint {
     pub queued_ns: f64,
     /// From the read to the answer; of those that clients began.
     pub service: Lengths,
+    /// Of the service, in those that clients sent in parts, until the last of them came.
+    pub rest: Lengths,
     /// Exchanges that began.
     pub began: f64,
     /// Closed before an answer.
@@ -41,12 +43,25 @@ pub struct Endpoint {
     pub more: f64,
     /// Writes to clients beyond the first of an answer.
     pub pushed: f64,
+    /// The longest time without an answer to anybody, while clients waited.
+    pub stood: Stood,
     /// Writes of the target's that Nagle's algorithm kept back.
     pub nagled: f64,
     /// Answers that followed such pushed writes.
     continued: Written,
     /// Those writes.
     apart: Written,
+}
+
+/// A time without an answer to anybody.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Stood {
+    /// Its length, ns.
+    pub ns: f64,
+    /// Requests that waited then.
+    pub requests: u64,
+    /// End of the slice in which it ended, ns.
+    pub t_ns: u64,
 }
 
 /// Writes, and how long each came after the one before it.
@@ -80,6 +95,9 @@ fn queued_ns(case: &Case, port: u32) -> f64 {
 /// uploads, and their times are those of the whole of it.
 const SEVERAL_AT_ONCE: f64 = 0.2;
 
+/// Of the exchanges in which more bytes came: so many further writes are chance, or answers in parts.
+const SEVERAL_ANSWERS: f64 = 0.1;
+
 /// Of the answers: nearly all of them come in the midst of a stream. The first on each connection does not.
 const STREAMED: f64 = 0.8;
 
@@ -112,7 +130,13 @@ impl Endpoint {
 
     /// Whether what is counted as one exchange is often more than one request, or a long one.
     pub fn is_mixed(&self) -> bool {
-        share(self.more, self.response.count) >= SEVERAL_AT_ONCE
+        share(self.more, self.response.count) >= SEVERAL_AT_ONCE && !self.is_in_parts()
+    }
+
+    /// Whether clients send what they ask in parts, one question at a time: further bytes that came belong to the same one. Of
+    /// several questions on one connection, most answers would be writes apart from the first.
+    pub fn is_in_parts(&self) -> bool {
+        self.rest.count > 0.0 && self.apart.count <= self.rest.count * SEVERAL_ANSWERS
     }
 }
 
@@ -159,6 +183,7 @@ impl Endpoint {
             "first_read" => [&mut self.read_wait, &mut self.first_read].into_iter().for_each(add),
             "read_wait" => [&mut self.read_wait, &mut self.later_read].into_iter().for_each(add),
             "service" => add(&mut self.service),
+            "rest" => add(&mut self.rest),
             _ => {}
         }
         self.began += row.began as f64;
@@ -166,6 +191,9 @@ impl Endpoint {
         self.more += row.more as f64;
         self.pushed += row.pushed as f64;
         self.nagled += row.nagled as f64;
+        if row.stood_ns as f64 > self.stood.ns {
+            self.stood = Stood { ns: row.stood_ns as f64, requests: row.stood, t_ns: row.t_ns };
+        }
         self.continued.add(row.continued, row.continued_ns);
         self.apart.add(row.apart, row.apart_ns);
     }

@@ -23,6 +23,8 @@ pub enum Stage {
     PeerOrWire,
     /// It has arrived on an accepted connection, and nobody has read it.
     ReadWait,
+    /// It was read, and the client has not sent all of it.
+    Rest,
     /// It was read, and the answer has not begun.
     Service,
 }
@@ -91,11 +93,13 @@ fn accept(requests: &Requests, endpoint: &Endpoint) -> Option<f64> {
 fn asked(endpoint: &Endpoint, accept: Option<f64>, held: Option<f64>, wire: Option<f64>) -> Vec<(Stage, f64)> {
     let (unread, service) = (endpoint.read_wait.mean_ns() / 1e9, endpoint.service.mean_ns() / 1e9);
     let accept = accept.map(|accept| accept.min(unread));
+    let rest = endpoint.is_in_parts().then(|| ratio(endpoint.rest.sum_ns, endpoint.response.count) / 1e9);
     let unread = unread - accept.unwrap_or(0.0);
     let stages = [
         (Stage::Accept, accept),
         (Stage::ReadWait, Some(unread)),
-        (Stage::Service, Some(service)),
+        (Stage::Rest, rest),
+        (Stage::Service, Some((service - rest.unwrap_or(0.0)).max(0.0))),
         (Stage::Held, held),
         (Stage::Wire, wire),
     ];

@@ -3,6 +3,7 @@
 //! that the kernel does not see: of goroutines, coroutines, monitors, rows of a table.
 
 use super::connections::Connections;
+use super::requests::Requests;
 use super::waiting::Waiting;
 use crate::answer::Gap;
 use crate::case::{Case, Fact};
@@ -20,6 +21,8 @@ pub struct Unexplained {
     pub upstream: f64,
     /// Those that stand behind busy threads, as a queue before a server of that utilization is long.
     pub queued: f64,
+    /// Those of which the client had not sent all.
+    pub asking: f64,
     /// Those whose threads wait for something that is known.
     pub waiting: f64,
 }
@@ -44,15 +47,23 @@ impl Fact for Unexplained {
             late_ns: accepted.late_ns,
             upstream: asked.map(|held| held.late).sum(),
             queued: used.map(|used| (used / (1.0 - used).max(1e-9)).min(MAX_QUEUE)).sum(),
+            asking: asking(case),
             waiting,
         })
     }
 }
 
+/// By Little's law, from what came in parts.
+fn asking(case: &Case) -> f64 {
+    let Ok(requests) = case.fact::<Requests>() else { return 0.0 };
+    let in_parts = requests.endpoints.iter().filter(|e| e.accepted && e.is_in_parts());
+    ratio(in_parts.map(|e| e.rest.sum_ns).sum::<f64>() * requests.scale(), case.length_ns())
+}
+
 impl Unexplained {
     /// Those that nothing explains.
     pub fn rest(&self) -> f64 {
-        (self.late - self.upstream - self.queued - self.waiting).max(0.0)
+        (self.late - self.upstream - self.queued - self.asking - self.waiting).max(0.0)
     }
 }
 

@@ -85,7 +85,7 @@ fn is_ready(part: &Part) -> bool {
     match &part.what {
         What::Awake { kind, .. } => *kind == Kind::RunQueue,
         What::Waits(chain) => chain.end.kind == Kind::RunQueue,
-        What::Inside { .. } => false,
+        What::Inside { .. } | What::Asking { .. } => false,
     }
 }
 

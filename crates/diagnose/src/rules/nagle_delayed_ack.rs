@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Small writes without TCP_NODELAY stand in the target's send queue until an acknowledgement comes that the other end puts off.
 
+mod clients;
+
 use super::{Check, Checked, Rule, absent, evidence, explained, found, too_little, too_short};
 use crate::answer::{Gap, Measured};
 use crate::case::Case;
 use crate::facts::waiting::Waiting;
+use crate::judgement::in_parts;
 use crate::judgement::nagle::{Held, Seen, look};
 use crate::statistics::ratio;
 use crate::verdict::{Evidence, Explains, Finding, Subject};
@@ -14,7 +17,12 @@ pub(super) static RULE: Rule =
     Rule { cause: "nagle-delayed-ack", explain: explain!("nagle-delayed-ack"), check: Check::Accuses(check) };
 
 fn check(case: &Case) -> Checked {
-    match look(case) {
+    let seen = look(case);
+    let asked = in_parts::look(case).filter(in_parts::InParts::waits_for_acknowledgement);
+    if let (Some(asked), false) = (asked, matches!(seen, Seen::Cause(_))) {
+        return clients::accuse(case, &asked);
+    }
+    match seen {
         Seen::Nothing => absent("no connection of the target was found with bytes that Nagle's algorithm held"),
         Seen::NotRecorded => Err(Gap::not_recorded(
             RULE.cause,

@@ -158,6 +158,7 @@ impl<'a> Ends<'a> {
             _ => Some((Kind::Interrupt, String::new())),
         })?;
         let detail = match (kind, row.peer.is_empty()) {
+            (Kind::Packet, false) if row.peer.contains(':') => format!("[{}]:{}", row.peer, row.remote_port),
             (Kind::Packet, false) => format!("{}:{}", row.peer, row.remote_port),
             _ => detail,
         };

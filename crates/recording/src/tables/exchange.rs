@@ -22,6 +22,7 @@ pub struct Exchange {
     /// target began from its first write to the arrival of the answer's first byte. `read_wait`: what had arrived until it
     /// was read. `first_read`: the same of the first exchange on a connection that a client made, where nothing tells when the
     /// target accepted it; then it is not in `read_wait`. `service`: of an accepted one, from the read to the answer.
+    /// `rest`: of that, where further bytes came before the answer, until the last of them came; only of those.
     pub stage: String,
     /// Exchanges that ended in this slice.
     pub count: u64,
@@ -49,6 +50,10 @@ pub struct Exchange {
     pub apart: u64,
     /// Before those writes, likewise.
     pub apart_ns: u64,
+    /// Of an accepted one, the longest time without an answer to anybody at this port while at least one request waited, ns.
+    pub stood_ns: u64,
+    /// Requests that waited then, and were answered after it.
+    pub stood: u64,
     /// Writes of either kind that began while Nagle's algorithm held small ones back: the socket has no TCP_NODELAY, and a
     /// segment that was not full was on its way. 0 also where the kernel has no hook at which a write begins (before 6.16).
     pub nagled: u64,

@@ -25,6 +25,9 @@ pub struct Request {
     pub began_tid: u32,
     /// When what was asked was read or, where the target asks, the answer.
     pub read_ns: u64,
+    /// When the last bytes of what a client asked came, if they came after its first were read; 0 = they did not, or the target
+    /// asks.
+    pub rest_ns: u64,
     /// Thread that wrote the answer, or read it.
     pub ended_tid: u32,
     /// What was asked, as in table `label`; empty = it has no label, or none was wanted.

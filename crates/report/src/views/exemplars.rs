@@ -102,7 +102,7 @@ impl Teller<'_, '_> {
 const KEYS: &[(Hue, &str)] = &[
     (Hue::Work, "on a CPU"),
     (Hue::Queue, "ready without a CPU, or before its turn"),
-    (Hue::Peer, "waits for somebody whom the target asked"),
+    (Hue::Peer, "waits for somebody whom the target asked, or for the rest of the question"),
     (Hue::Held, "waits for a lock, or for another thread of its own"),
     (Hue::Sleep, "sleeps"),
     (Hue::Wire, "waits for a disk, the kernel or the network"),
@@ -114,6 +114,7 @@ fn hue(part: &Part) -> Hue {
         _ if part.before => Hue::Queue,
         What::Awake { kind: Kind::OnCpu, .. } => Hue::Work,
         What::Awake { kind: Kind::RunQueue, .. } => Hue::Queue,
+        What::Asking { .. } => Hue::Peer,
         What::Awake { .. } | What::Inside { .. } => Hue::Unseen,
         What::Waits(chain) => hue_of_wait(chain),
     }

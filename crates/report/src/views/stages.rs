@@ -42,6 +42,7 @@ fn words(stage: Stage) -> (&'static str, Hue) {
         Stage::Peer => ("the peer", Hue::Peer),
         Stage::PeerOrWire => ("the peer and the wire", Hue::Peer),
         Stage::ReadWait => ("read wait", Hue::Queue),
+        Stage::Rest => ("rest of the question", Hue::Peer),
         Stage::Service => ("service", Hue::Work),
     }
 }
@@ -73,12 +74,14 @@ const CLOSE_TAIL: f64 = 0.1;
 
 fn distribution(endpoint: &Endpoint) -> Option<Block> {
     let response = if endpoint.accepted { "response" } else { "until it answers" };
+    let rest = endpoint.is_in_parts().then_some(("rest of the question", &endpoint.rest));
     let lengths = [(response, &endpoint.response), ("read wait", &endpoint.read_wait), ("service", &endpoint.service)];
+    let lengths = lengths.into_iter().chain(rest);
     let curve = |(label, lengths): (&str, &Lengths)| {
         let points = thinned(&lengths.shares());
         (points.len() > 1).then(|| Curve { label: label.to_owned(), points, known: None })
     };
-    let curves: Vec<Curve> = lengths.into_iter().filter_map(curve).collect();
+    let curves: Vec<Curve> = lengths.filter_map(curve).collect();
     let name = endpoint.name.trim_start_matches("tcp ");
     let title = match endpoint.accepted {
         true => format!("Answers at {name}: share of all that take at most so long"),

@@ -52,6 +52,7 @@ pub fn row(start_ns: u64, request: Request, label: String) -> tables::Request {
         began_ns: after_start(request.began_ns),
         began_tid: request.began_tid,
         read_ns: after_start(request.read_ns),
+        rest_ns: after_start(request.rest_ns),
         ended_tid: request.ended_tid,
         label,
     }

@@ -22,6 +22,8 @@ pub struct Group {
     pub read_wait: Histogram,
     /// The first exchange of a connection that was accepted: from its arrival to the first read.
     pub first_read: Histogram,
+    /// Of those that clients sent in parts, from the read of the first one to the arrival of the last.
+    pub rest: Histogram,
     /// From the read to the answer.
     pub service: Histogram,
     /// Exchanges that began.
@@ -40,12 +42,16 @@ pub struct Group {
     pub apart: u64,
     /// Before those writes, likewise, ns.
     pub apart_ns: u64,
+    /// The longest time without an answer to anybody, while somebody waited for one, ns.
+    pub stood_ns: u64,
+    /// Requests that waited then.
+    pub stood: u64,
     /// Writes that Nagle's algorithm kept until what was sent before was acknowledged.
     pub nagled: u64,
 }
 
 pub(super) fn difference(key: Option<&types::group_key>, now: &types::group, told: &types::group) -> Group {
-    let [response, read_wait, service, first_read] = [0, 1, 2, 3].map(|stage| {
+    let [response, read_wait, service, first_read, rest] = [0, 1, 2, 3, 4].map(|stage| {
         let (now, told) = (&now.stages[stage], &told.stages[stage]);
         let bins = now.bins.iter().zip(&told.bins).enumerate();
         let bins = bins.map(|(at, (now, told))| (middle_ns(at), u64::from(now.wrapping_sub(*told))));
@@ -61,6 +67,7 @@ pub(super) fn difference(key: Option<&types::group_key>, now: &types::group, tol
         response,
         read_wait,
         first_read,
+        rest,
         service,
         began: now.began.saturating_sub(told.began),
         unanswered: now.unanswered.saturating_sub(told.unanswered),
@@ -70,6 +77,8 @@ pub(super) fn difference(key: Option<&types::group_key>, now: &types::group, tol
         continued_ns: now.continued_ns.saturating_sub(told.continued_ns),
         apart: now.apart.saturating_sub(told.apart),
         apart_ns: now.apart_ns.saturating_sub(told.apart_ns),
+        stood_ns: now.stood_ns,
+        stood: now.stood,
         nagled: now.nagled.saturating_sub(told.nagled),
     }
 }

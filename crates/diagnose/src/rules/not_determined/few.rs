@@ -50,6 +50,7 @@ fn unseen(group: &Group) -> f64 {
         What::Inside { computing, .. } => !computing,
         What::Awake { kind, .. } => *kind == Kind::Unseen,
         What::Waits(chain) => chain.end.kind == Kind::Unseen,
+        What::Asking { .. } => false,
     })
 }
 

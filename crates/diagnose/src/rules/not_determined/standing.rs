@@ -73,8 +73,12 @@ fn unexplained(requests: &Unexplained, case: &Case) -> Option<Statement> {
     if !matters(requests) {
         return None;
     }
-    let known =
-        [(requests.queued, "busy threads"), (requests.waiting, "known waits"), (requests.upstream, "others' answers")];
+    let known = [
+        (requests.queued, "busy threads"),
+        (requests.waiting, "known waits"),
+        (requests.upstream, "others' answers"),
+        (requests.asking, "questions that their clients had not sent in full"),
+    ];
     let known: Vec<String> =
         known.iter().filter(|(n, _)| *n >= 0.05).map(|(n, what)| format!("{what} explain {n:.1}")).collect();
     let known = if known.is_empty() { "nothing that was measured explains any".to_string() } else { known.join(", ") };

@@ -89,7 +89,8 @@ impl<'a, 'r> Back<'a, 'r> {
         let end = request.t_ns as f64;
         let read = (request.read_ns as f64).min(end);
         let (context, whole) = (self.context, self.whole);
-        let mut path = OnePath { all: self, context, whole, request, book, read };
+        let rest = if whole.is_in_parts(request) { (request.rest_ns as f64).min(end) } else { 0.0 };
+        let mut path = OnePath { all: self, context, whole, request, book, read, rest };
         let mut at = At { tid: request.ended_tid, ns: end };
         for _ in 0..MAX_HOPS {
             if at.ns <= read {
@@ -111,6 +112,8 @@ struct OnePath<'p, 'a, 'r> {
     book: &'p mut dyn Book,
     /// When what was asked was read.
     read: f64,
+    /// When the rest of it came; 0 = that was all.
+    rest: f64,
 }
 
 impl OnePath<'_, '_, '_> {
@@ -259,10 +262,21 @@ impl OnePath<'_, '_, '_> {
         }
     }
 
+    /// Nothing is seen that the request waited for: it was not all there yet, or it is at something that the kernel does not see.
     fn inside(&mut self, tid: u32, (from, until): (f64, f64)) {
         let (pid, comm) = self.thread(tid);
-        let computing = self.all.computes(pid, (from, until));
-        self.book.at(tid, (from, until)).inside(pid, comm, computing, until - from);
+        let rest = self.rest.clamp(from, until);
+        for (span, is_asked) in [((from, rest), false), ((rest, until), true)] {
+            let (computing, ns) = (self.all.computes(pid, span), span.1 - span.0);
+            if ns <= 0.0 {
+                continue;
+            }
+            let tree = self.book.at(tid, span);
+            match is_asked || computing {
+                true => tree.inside(pid, comm.clone(), computing, ns),
+                false => tree.asking(pid, comm.clone(), ns),
+            }
+        }
     }
 
     fn thread(&self, tid: u32) -> (u32, String) {

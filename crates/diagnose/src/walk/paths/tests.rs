@@ -76,6 +76,23 @@ fn a_loop_that_asks_somebody_else() {
     assert_eq!((told[0].1, told[0].0.contains("10.0.0.9:5432")), (30.0, true), "{told:?}");
 }
 
+/// The rest of what was asked comes at 140 ms.
+#[test]
+fn a_client_that_had_not_sent_all_of_it() {
+    let rest = request(1).replace("ended_tid", "rest_ns=140e6 ended_tid");
+    let poll = PACKET.replace("syscall=0", "syscall=232");
+    let asked = |apart: u32| {
+        let exchanges = format!(
+            "exchange role=accepted port=80 stage=response count=9 more=9 sum_ns=45e7 length_ns=[50000000] counts=[9] apart={apart}
+             exchange role=accepted port=80 stage=rest count=9 sum_ns=36e7 length_ns=[40000000] counts=[9]\n"
+        );
+        told(&format!("{exchanges}{rest}{}{}", wait(1, 100.5, 50.0, &poll), wait(1, 140.0, 38.9, &poll)))
+    };
+    assert_eq!(asked(0)[0], ("t1/1: until the client had sent the rest of it".to_string(), 39.0), "{:?}", asked(0));
+    // Several questions on one connection: another one came then.
+    assert!(asked(9)[0].0.starts_with("inside t1/1"), "{:?}", asked(9));
+}
+
 #[test]
 fn a_sleep_that_begins_before_the_answer_was_read_by_counters_alone() {
     let made =

@@ -31,6 +31,13 @@ pub enum What {
         /// Threads of the process were on a CPU all the time: a runtime may have carried on with the request in another one.
         computing: bool,
     },
+    /// The client had not sent all of it.
+    Asking {
+        /// Process.
+        pid: u32,
+        /// Thread that answered.
+        comm: String,
+    },
 }
 
 /// A part of the time of requests.
@@ -55,6 +62,7 @@ pub struct Tree {
     /// What was done for the request, and what the thread was at before it came to it.
     sides: [Side; 2],
     inside: BTreeMap<(u32, String, bool), f64>,
+    asking: BTreeMap<(u32, String), f64>,
 }
 
 /// One of both.
@@ -97,6 +105,13 @@ impl Tree {
         }
     }
 
+    /// Time in which the client had not sent all of what it asks, and nothing was done for it.
+    pub fn asking(&mut self, pid: u32, comm: String, ns: f64) {
+        if ns > 0.0 {
+            *self.asking.entry((pid, comm)).or_default() += ns;
+        }
+    }
+
     /// The sums as a list; `chains` reads those off waits.
     pub fn group(self, chains: impl Fn(&BTreeMap<Who, Node>) -> Vec<Chain>) -> Group {
         let mut parts = Vec::new();
@@ -110,7 +125,8 @@ impl Tree {
         }
         let inside = |(pid, comm, computing)| What::Inside { pid, comm, computing };
         let inside = self.inside.into_iter().map(|(at, ns)| (inside(at), ns));
-        parts.extend(inside.map(|(what, ns)| Part { what, before: false, ns }));
+        let asking = self.asking.into_iter().map(|((pid, comm), ns)| (What::Asking { pid, comm }, ns));
+        parts.extend(inside.chain(asking).map(|(what, ns)| Part { what, before: false, ns }));
         parts.sort_by(|a, b| b.ns.total_cmp(&a.ns));
         Group { requests: self.requests, ns: self.ns, parts, labels: Vec::new() }
     }
@@ -120,7 +136,9 @@ impl Part {
     /// Whose part it is, as `nginx/17`.
     pub fn who(&self) -> String {
         match &self.what {
-            What::Awake { pid, comm, .. } | What::Inside { pid, comm, .. } => format!("{comm}/{pid}"),
+            What::Awake { pid, comm, .. } | What::Inside { pid, comm, .. } | What::Asking { pid, comm } => {
+                format!("{comm}/{pid}")
+            }
             What::Waits(chain) => chain.links[0].who.name(),
         }
     }
@@ -150,6 +168,7 @@ impl Part {
                 format!("{}{}", of(": "), if self.before { "waking up" } else { "more of what the client sends" })
             }
             What::Waits(chain) => format!("{}{}", of(" in "), waits(chain, end_words)),
+            What::Asking { .. } => format!("{}until the client had sent the rest of it", of(": ")),
             What::Inside { computing: true, .. } => format!("inside{inside}, while its threads computed"),
             What::Inside { .. } => format!("inside{inside}, where the kernel sees no wait"),
         };

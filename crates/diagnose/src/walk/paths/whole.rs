@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! What was told in full: requests that began and ended within one burst, and what the target asked meanwhile.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use recording::tables::{Burst, Request};
 
@@ -25,6 +25,8 @@ pub struct Whole<'r> {
     by_thread: BTreeMap<u32, Vec<u64>>,
     /// When a thread was awake for certain: it read or wrote something of any of these.
     awake: BTreeMap<u32, Vec<u64>>,
+    /// Ports at which clients send what they ask in parts.
+    in_parts: BTreeSet<u32>,
 }
 
 /// Response time, ns.
@@ -64,7 +66,9 @@ impl<'r> Whole<'r> {
             .for_each(|times| times.sort_unstable());
         let mut asked: Vec<&Request> = asked.into_iter().filter(|row| in_burst(row)).collect();
         asked.sort_by_key(|row| row.t_ns);
-        Self { asked, questions, owned, moments, answers, by_thread, awake }
+        let in_parts = requests.iter().flat_map(|r| &r.endpoints).filter(|e| e.accepted && e.is_in_parts());
+        let in_parts = in_parts.map(|endpoint| endpoint.port).collect();
+        Self { asked, questions, owned, moments, answers, by_thread, awake, in_parts }
     }
 
     /// The question of which a thread read the answer last within a span, if it was asked then too.
@@ -94,6 +98,11 @@ impl<'r> Whole<'r> {
     pub fn answered_after(&self, tid: u32, ns: u64) -> Option<u64> {
         let times = self.by_thread.get(&tid)?;
         times.get(times.partition_point(|at| *at < ns)).copied()
+    }
+
+    /// Whether what came of a request after its first bytes was the rest of it.
+    pub fn is_in_parts(&self, request: &Request) -> bool {
+        self.in_parts.contains(&request.port)
     }
 
     /// Whether a process answered other requests within a span.

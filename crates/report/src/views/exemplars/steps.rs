@@ -87,7 +87,7 @@ impl Teller<'_, '_> {
         match &part.what {
             What::Waits(chain) => self.of_chain(chain),
             What::Awake { .. } => self.sampled(step, one).into_iter().collect(),
-            What::Inside { .. } => Vec::new(),
+            What::Inside { .. } | What::Asking { .. } => Vec::new(),
         }
     }
 

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Clients that send what they ask in parts: how much of the response time passes until the last part has come, and whether they
+//! wait with it for an acknowledgement that this kernel puts off.
+
+use recording::counters::netstat;
+
+use crate::case::Case;
+use crate::facts::counters::Counters;
+use crate::facts::requests::{Endpoint, Requests};
+use crate::statistics::share;
+
+/// Of the response time: a user feels a quarter.
+const MUCH: f64 = 0.25;
+
+/// Questions in parts: of fewer, each may be chance.
+const SEVERAL: f64 = 10.0;
+
+/// On average, ns: sooner, nobody feels it.
+const FELT_NS: f64 = 5e6;
+
+/// How long Linux puts off an acknowledgement that nothing else calls for, ns: its shortest timer, in ticks of up to
+/// 10 ms, and the way to the client and back.
+const PUT_OFF_NS: std::ops::Range<f64> = 36e6..52e6;
+
+/// Of the parts: nearly all that come after a timer come as late as it.
+const NEARLY_ALL: f64 = 0.8;
+
+/// Of the parts, the acknowledgements that the timer sent: others of this network namespace may have some too.
+const MIN_COUNTED: f64 = 0.5;
+
+/// What clients ask in parts, at the port where most time goes to that.
+pub(crate) struct InParts {
+    /// It.
+    pub endpoint: Endpoint,
+    /// Questions in parts, in the whole window.
+    pub count: f64,
+    /// Of the response time there, until the rest had come.
+    pub part: f64,
+    /// In all, s.
+    pub seconds: f64,
+    /// Of the parts, those that came as late as a timer of this kernel acknowledges the first one.
+    pub after_timer: f64,
+    /// Acknowledgements that this timer sent, in the target's network namespace.
+    pub delayed_acks: Option<f64>,
+}
+
+/// The time that clients take to send what they ask, where it matters.
+pub(crate) fn look(case: &Case) -> Option<InParts> {
+    let requests = case.fact::<Requests>().ok()?;
+    let asked = requests.endpoints.iter().filter(|e| e.accepted && e.is_in_parts());
+    let most = asked.max_by(|a, b| a.rest.sum_ns.total_cmp(&b.rest.sum_ns))?;
+    let counters = case.fact::<Counters>().ok();
+    let scale = requests.scale();
+    let after_timer = most.rest.count_from(PUT_OFF_NS.start) - most.rest.count_from(PUT_OFF_NS.end);
+    let look = InParts {
+        count: most.rest.count * scale,
+        part: share(most.rest.sum_ns, most.response.sum_ns),
+        seconds: most.rest.sum_ns * scale / 1e9,
+        after_timer: share(after_timer, most.rest.count),
+        delayed_acks: counters.and_then(|counters| counters.delta(netstat::DELAYED_ACKS, "TcpExt")),
+        endpoint: most.clone(),
+    };
+    let matters = most.rest.count >= SEVERAL && look.part >= MUCH && most.rest.mean_ns() >= FELT_NS;
+    matters.then_some(look)
+}
+
+impl InParts {
+    /// Whether the rest comes when this kernel has acknowledged the first part, and not before: the client holds it until then.
+    pub(crate) fn waits_for_acknowledgement(&self) -> bool {
+        self.after_timer >= NEARLY_ALL && self.delayed_acks.is_some_and(|acks| acks >= self.count * MIN_COUNTED)
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+    use recording::text::parse;
+
+    /// A hundred answers after 42 ms, of which the rest of the question comes so late; and so many late acknowledgements.
+    pub(crate) fn text(rest_ms: u64, acks: u32, more: &str) -> String {
+        format!(
+            "meta host.arch=x86_64 length_ns=4e9 target.pids=[7] target.comm=shop target.listen=[\"tcp 0.0.0.0:80\"]
+             exchange_window t_ns=4e9 length_ns=4e9
+             counter source=proc/net/netstat entity=TcpExt name=DelayedACKs value=0
+             counter t_ns=4e9 source=proc/net/netstat entity=TcpExt name=DelayedACKs value={acks}
+             exchange t_ns=4e9 role=accepted port=80 stage=response count=100 sum_ns=42e8 length_ns=[42000000] counts=[100] more=100 {more}
+             exchange t_ns=4e9 role=accepted port=80 stage=service count=100 sum_ns=42e8 length_ns=[42000000] counts=[100]
+             exchange t_ns=4e9 role=accepted port=80 stage=rest count=100 sum_ns={} length_ns=[{}] counts=[100]\n",
+            rest_ms * 100_000_000,
+            rest_ms * 1_000_000
+        )
+    }
+
+    #[test]
+    fn a_timer_is_told_by_its_length_and_its_count() {
+        let look = |text: String| {
+            look(&Case::new(&parse(&text).unwrap())).map(|it| (it.waits_for_acknowledgement(), it.endpoint.is_mixed()))
+        };
+        assert_eq!(look(text(41, 98, "")), Some((true, false)));
+        assert_eq!(look(text(41, 9, "")), Some((false, false)), "nobody put an acknowledgement off");
+        assert_eq!(look(text(20, 98, "")), Some((false, false)), "clients that take 20 ms by themselves");
+        assert_eq!(look(text(3, 98, "")), None, "nobody feels it");
+        // Several questions on one connection: their answers are writes apart.
+        assert_eq!(look(text(41, 98, "apart=80 apart_ns=8e8")), None);
+    }
+}

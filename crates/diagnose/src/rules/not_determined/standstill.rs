@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+//! A service that stood still for a while: too short for a share of the window, and everybody waited.
+
+use super::super::Statement;
+use crate::case::Case;
+use crate::judgement::standstill::{Standstill, look};
+use crate::ledger::threads::{Lines, Threads};
+use crate::part::{Part, cut};
+use crate::statistics::ratio;
+use crate::wording::{count, seconds};
+
+/// The statement about it.
+pub(super) fn check(case: &Case) -> Option<Statement> {
+    let seen = look(case)?;
+    let (some, about) = if seen.is_followed { ("", "") } else { ("some ", "about ") };
+    let length = format!("{some}{}", seconds(seen.ns / 1e9));
+    // A slice takes a second.
+    let (from, until) = (((seen.until_ns - seen.ns) / 1e9 - 1.0).max(0.0).floor(), (seen.until_ns / 1e9).ceil());
+    Some(Statement {
+        headline: format!(
+            "for {length} nobody got an answer, while {about}{} requests waited; why is not determined",
+            count(seen.requests as f64)
+        ),
+        advice: format!(
+            "keep a recording with such a time in it (--save DIR), and ask for that part alone: \
+             `wakewalk diagnose --from DIR --at {from:.0}s..{until:.0}s`"
+        ),
+        detail: format!(
+            "Between {from:.0} s and {until:.0} s of the capture nobody was answered at {} for {length}, where {} answers were due{}. \
+             That is a small part of the window, so that its averages show little of it.{}",
+            seen.endpoint,
+            count(seen.due.round()),
+            told_by(&seen),
+            meanwhile(case, (from, until)).unwrap_or_default(),
+        ),
+    })
+}
+
+/// By what it was told.
+fn told_by(seen: &Standstill) -> String {
+    match seen.is_followed {
+        true => format!("; {} requests that stood then were answered after it", count(seen.requests as f64)),
+        false => ", as the looks at its connections tell: exchanges were not followed then".to_string(),
+    }
+}
+
+/// Of a second: less is chance.
+const WORTH_A_WORD: f64 = 0.1;
+
+/// What its threads did then, and otherwise do not: the line of the ledger that grew most.
+fn meanwhile(case: &Case, (from, until): (f64, f64)) -> Option<String> {
+    let (from_ns, to_ns) = ((from * 1e9) as u64, (until * 1e9) as u64);
+    let (part, _) = cut(case.recording, Part { from_ns, to_ns }).ok()?;
+    let (then, whole) = (Case::new(&part).fact::<Threads>().ok()?, case.fact::<Threads>().ok()?);
+    let of =
+        |lines: &Lines, line: &str| lines.named().iter().find(|(name, _)| *name == line).map_or(0.0, |(_, ns)| *ns);
+    let otherwise_ns = case.length_ns() - part.meta.length_ns as f64;
+    let grew = |(line, ns): (&'static str, f64)| {
+        let otherwise = ratio(of(&whole.total, line) - ns, otherwise_ns);
+        (line, ns, ns - otherwise * part.meta.length_ns as f64)
+    };
+    let (line, ns, grown) = then.total.named().into_iter().map(grew).max_by(|a, b| a.2.total_cmp(&b.2))?;
+    let line = line.replacen("blocked_", "blocked: ", 1).replace('_', " ");
+    (grown >= WORTH_A_WORD * 1e9).then(|| {
+        let (ns, usual) = (seconds(ns / 1e9), seconds((ns - grown).max(0.0) / 1e9));
+        format!(" Of the thread time then, {ns} was on the line \"{line}\"; in as long otherwise, {usual}.")
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::asking::stated;
+    use super::super::RULE;
+    use crate::judgement::standstill::tests::text;
+
+    #[test]
+    fn a_second_in_which_nobody_got_an_answer() {
+        let said = stated(&RULE, &text(2400, 2, 920, 4), &[]).unwrap();
+        assert!(said.headline.starts_with("for 920 ms nobody got an answer, while 4 requests waited"), "{said:?}");
+        assert!(said.advice.ends_with("--at 2s..4s`"), "{said:?}");
+        assert!(said.detail.contains("for 920 ms, where 554 answers were due; 4 requests"), "{said:?}");
+        assert!(stated(&RULE, &text(2400, 2, 90, 4), &[]).is_none());
+    }
+}
