@@ -49,6 +49,8 @@ struct opened_request {
 	u32 group;
 	u32 told; /* it ended in a burst */
 	u32 length;
+	u32 answered;
+	u8 answer[ANSWER];
 	u8 bytes[OPENING];
 };
 LAYOUT_OF(opened_request);

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR Apache-2.0) */
 /*
- * Openings: the first bytes of what is asked, from which user space makes a label. They are taken out of the memory of
- * the thread that reads or writes them, within its call and in the hooks that are there anyway: by the time of the hook
- * at a read the kernel has copied them there. Unless they are asked for, the verifier leaves all of it out.
+ * Openings: the first bytes of what is asked, from which user space makes a label, and of its answer, which may say
+ * that it failed. They are taken out of the memory of the thread that reads or writes them, within its call and in the
+ * hooks that are there anyway: by the time of the hook at a read the kernel has copied them there. Unless they are
+ * asked for, the verifier leaves all of it out.
  */
 #pragma once
 
 #define OPENING 128 /* a power of two */
+#define ANSWER 12 /* HTTP/1.1 503 */
 #define MSG_TRUNC 0x20 /* what is read is thrown away */
 #define UNDER_WAY (-38) /* what the register of the result holds until a call ends: -ENOSYS */
 
@@ -28,6 +30,8 @@ enum opening_state {
 struct opening {
 	u32 weight; /* how many exchanges it stands for; 0 = it is told for the burst alone */
 	u32 length;
+	u32 answered; /* bytes of the answer; 0 = they are not known, or too few to say that anything failed */
+	u8 answer[ANSWER];
 	u8 bytes[2 * OPENING]; /* the second half is never used: it shows the verifier that no copy ends beyond */
 };
 
@@ -102,6 +106,7 @@ static __noinline u8 begin_opening(struct sock *sk, u8 before)
 		return OPENING_NONE;
 	o->weight = weight;
 	o->length = 0;
+	o->answered = 0;
 	if (weight)
 		__sync_fetch_and_add(&openings_begun, 1);
 	return before == OPENING_UNSEEN ? OPENING_KEPT : OPENING_WANTED;
@@ -132,4 +137,19 @@ static __noinline u8 keep_opening(struct sock *sk, u64 bytes)
 		return OPENING_KEPT;
 	o->length = at + length;
 	return bytes == piece.length && o->length < OPENING ? OPENING_WANTED : OPENING_KEPT;
+}
+
+/* Keeps how an answer begins, of which so much was just read, or is about to be written. */
+static __noinline int keep_answer(struct sock *sk, u32 bytes)
+{
+	struct opening *o = bpf_sk_storage_get(&openings, sk, NULL, 0);
+	struct tcp_sock *tcp = bpf_skc_to_tcp_sock(sk);
+	struct piece piece = {};
+
+	if (!o || !tcp || tcp->inet_conn.icsk_ulp_ops || sk->sk_user_data || !first_piece(&piece))
+		return 0;
+	if (bytes < ANSWER || piece.length < ANSWER || bpf_probe_read_user(o->answer, ANSWER, (void *)piece.at))
+		return 0;
+	o->answered = ANSWER;
+	return 0;
 }

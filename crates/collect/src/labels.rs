@@ -25,6 +25,47 @@ pub struct Named {
     pub label: String,
 }
 
+/// What the beginning of an answer says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Outcome {
+    /// Nothing: it could not be read, is too short, or of a protocol that is not known.
+    Unknown,
+    /// It is one.
+    Ok,
+    /// Whoever asks is to blame: HTTP 4xx.
+    Refused,
+    /// The service has failed: HTTP 5xx, an error of Redis, PostgreSQL or MySQL.
+    Failed,
+}
+
+impl Outcome {
+    /// As table `label` has it.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Unknown => "",
+            Self::Ok => "ok",
+            Self::Refused => "refused",
+            Self::Failed => "failed",
+        }
+    }
+}
+
+/// What an answer to a request of this protocol says by its first bytes.
+pub fn outcome(protocol: &str, answer: &[u8]) -> Outcome {
+    match (protocol, answer) {
+        (_, [b'H', b'T', b'T', b'P', b'/', b'1', b'.', _, b' ', class, ..]) => match class {
+            b'1'..=b'3' => Outcome::Ok,
+            b'4' => Outcome::Refused,
+            b'5' => Outcome::Failed,
+            _ => Outcome::Unknown,
+        },
+        ("redis", answer) => redis::outcome(answer),
+        ("postgresql", [b'E', ..]) | ("mysql", [_, _, _, _, 0xff, ..]) => Outcome::Failed,
+        ("postgresql" | "mysql", [_, ..]) => Outcome::Ok,
+        _ => Outcome::Unknown,
+    }
+}
+
 /// Names a request by its first bytes.
 pub fn of(opening: &[u8]) -> Named {
     let named = |protocol, label: String| Named { protocol, label };
@@ -95,6 +136,20 @@ pub(crate) fn check(opening: &[u8]) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_answers_say_by_their_protocol() {
+        let of = |protocol, answer: &str| outcome(protocol, answer.as_bytes());
+        assert_eq!(of("http", "HTTP/1.1 503"), Outcome::Failed);
+        assert_eq!((of("http", "HTTP/1.0 404"), of("http", "HTTP/1.1 304")), (Outcome::Refused, Outcome::Ok));
+        assert_eq!((of("redis", "-OOM command"), of("redis", "-MOVED 3999 ")), (Outcome::Failed, Outcome::Ok));
+        assert_eq!((of("redis", "$5\r\nHTTP/\r\n"), of("unknown", "whatever it ")), (Outcome::Ok, Outcome::Unknown));
+        assert_eq!(
+            (of("postgresql", "E\0\0\0gSERROR"), of("postgresql", "T\0\0\0!\0\u{1}id")),
+            (Outcome::Failed, Outcome::Ok)
+        );
+        assert_eq!(outcome("mysql", b"\x17\0\0\x01\xff\x48\x04#HY00"), Outcome::Failed);
+    }
 
     #[test]
     fn what_has_no_label() {

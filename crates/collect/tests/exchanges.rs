@@ -15,7 +15,7 @@ use std::thread::{scope, sleep};
 use std::time::Duration;
 
 use testing::need;
-use wakewalk_collect::probes::exchanges::{Exchanges, Group, Request};
+use wakewalk_collect::probes::exchanges::{Exchanges, Group, Opening, Request};
 use wakewalk_collect::probes::ledger::Ledger;
 
 /// Where not even a probe load works there is nothing to test; that is said, not hidden.
@@ -252,6 +252,16 @@ fn ways() -> [(&'static str, ReadIt); 4] {
 
 /// What is told of the openings at a listener while `work` goes on: of clients' questions, and of the target's own.
 fn openings(listener: &TcpListener, with: bool, work: impl FnOnce()) -> [Vec<String>; 2] {
+    told(listener, with, work, |opening| Some(opening.bytes().to_vec()))
+}
+
+/// The same of some bytes of each.
+fn told(
+    listener: &TcpListener,
+    with: bool,
+    work: impl FnOnce(),
+    bytes: fn(&Opening) -> Option<Vec<u8>>,
+) -> [Vec<String>; 2] {
     let (mut a, mut b) = (MaybeUninit::uninit(), MaybeUninit::uninit());
     let ledger = Ledger::load(&mut a).unwrap();
     let address = listener.local_addr().unwrap();
@@ -263,7 +273,7 @@ fn openings(listener: &TcpListener, with: bool, work: impl FnOnce()) -> [Vec<Str
         let here = |request: &&Request| {
             request.accepted == accepted && (accepted && request.port == address.port() || request.peer == address)
         };
-        let text = |request: &Request| String::from_utf8(request.opening.as_ref()?.bytes().to_vec()).ok();
+        let text = |request: &Request| String::from_utf8(bytes(request.opening.as_ref()?)?).ok();
         all.iter().filter(here).filter_map(text).collect()
     };
     [of(true), of(false)]
@@ -290,6 +300,25 @@ fn openings_by_every_way_to_read() {
     assert_eq!(openings(&listener, true, work), [expected.clone(), expected]);
     let none: [Vec<String>; 2] = openings(&listener, false, work);
     assert_eq!(none, [Vec::<String>::new(), Vec::new()], "nothing is read unless it is wanted");
+}
+
+/// How answers begin, as they are written and as they are read; of one that is too short for a failure nothing.
+#[test]
+fn what_answers_say() {
+    need!(kernel_allows());
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+    let work = || {
+        let (mut asking, mut accepted) = pair(&listener);
+        for answer in ["HTTP/1.1 503 Service Unavailable\r\n\r\n", "+OK\r\n", "HTTP/1.1 200 OK\r\n\r\n"] {
+            asking.write_all(b"question").unwrap();
+            accepted.read_exact(&mut [0; 8]).unwrap();
+            accepted.write_all(answer.as_bytes()).unwrap();
+            assert_eq!(asking.read(&mut [0; 64]).unwrap(), answer.len());
+        }
+    };
+    let answers = told(&listener, true, work, |opening| opening.answer.map(|answer| answer.to_vec()));
+    let expected = ["HTTP/1.1 503", "HTTP/1.1 200"].map(String::from);
+    assert_eq!(answers, [expected.to_vec(), expected.to_vec()]);
 }
 
 /// A head of a few bytes and then the rest; and a question that comes in two parts into room for more.

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use anyhow::{Result, ensure};
 use recording::Recording;
-use recording::tables::{Connection, Exchange, ExchangeWindow, Retransmit, Thread};
+use recording::tables::{Connection, Exchange, ExchangeWindow, Label, Retransmit, Thread};
 
 use crate::opening::Opening;
 use crate::run::{Failure, Run};
@@ -38,9 +38,11 @@ pub fn observed(recording: &Recording, between: Option<Reason>) -> Result<Run> {
     let rhythm = rhythm_ns(&responses);
     // A generator that has had enough closes its connections with requests under way; none of them has failed.
     let last = responses.iter().map(|row| row.t_ns).max().unwrap_or_default();
+    let mut failed = Failed::of(recording);
     for row in &responses {
-        add(&mut run, row, rhythm, row.t_ns == last);
+        add(&mut run, row, &failed.take(row), rhythm, row.t_ns == last);
     }
+    run.sees_errors = recording.rows::<Label>().iter().any(|row| row.role == "made" && !row.outcome.is_empty());
     run.opening = opening;
     let until = run.length.as_secs().checked_sub(1).filter(|_| between.is_some()).or(run.opening.standing().max());
     // No answer came then, and still it went on.
@@ -103,17 +105,45 @@ fn rhythm_ns(responses: &[&Exchange]) -> u64 {
     means.get(means.len() / 2).copied().unwrap_or_default().max(1)
 }
 
-fn add(run: &mut Run, row: &Exchange, rhythm_ns: u64, is_last: bool) {
+/// Answers that say that what was asked has failed, by slice and by whom they came from: how many of each length.
+struct Failed<'r>(BTreeMap<(u64, &'r str), BTreeMap<u64, u64>>);
+
+impl<'r> Failed<'r> {
+    fn of(recording: &'r Recording) -> Self {
+        let mut all: BTreeMap<_, BTreeMap<u64, u64>> = BTreeMap::new();
+        let labels = recording.rows::<Label>().iter().filter(|row| row.role == "made");
+        for row in labels.filter(|row| ["failed", "refused"].contains(&row.outcome.as_str())) {
+            let lengths = all.entry((row.t_ns, row.peer.as_str())).or_default();
+            row.length_ns.iter().zip(&row.counts).for_each(|(ns, count)| *lengths.entry(*ns).or_default() += count);
+        }
+        Self(all)
+    }
+
+    /// Those of a row, each of a length that it has: where one in several was looked at, there may be more or fewer.
+    fn take(&mut self, row: &'r Exchange) -> BTreeMap<u64, u64> {
+        let lengths = self.0.remove(&(row.t_ns, row.peer.as_str())).unwrap_or_default();
+        let counts: BTreeMap<u64, u64> = row.length_ns.iter().copied().zip(row.counts.iter().copied()).collect();
+        let at_most = |(ns, count): (u64, u64)| (ns, count.min(counts.get(&ns).copied().unwrap_or_default()));
+        lengths.into_iter().map(at_most).collect()
+    }
+}
+
+fn add(run: &mut Run, row: &Exchange, failed: &BTreeMap<u64, u64>, rhythm_ns: u64, is_last: bool) {
     let due = Duration::from_secs(second_of(row.t_ns));
     run.due += row.began;
     let unanswered = if is_last { 0 } else { row.unanswered };
     if unanswered > 0 {
         *run.failures.entry(Failure::Closed).or_default() += unanswered;
     }
+    let said: u64 = failed.values().sum();
+    if said > 0 {
+        *run.failures.entry(Failure::Status).or_default() += said;
+    }
     let second = run.second(due);
     (second.due, second.sent, second.failed) =
-        (second.due + row.began, second.sent + row.began, second.failed + unanswered);
+        (second.due + row.began, second.sent + row.began, second.failed + unanswered + said);
     for (length_ns, count) in row.length_ns.iter().zip(&row.counts) {
+        let count = &(count - failed.get(length_ns).copied().unwrap_or_default());
         second.service.add_many(Duration::from_nanos(*length_ns), *count);
         second.latency.add_many(Duration::from_nanos(*length_ns), *count);
         if *length_ns < STOOD_STILL * rhythm_ns {
@@ -225,6 +255,24 @@ mod tests {
             + "thread pid=7 tid=8 comm=ab wall_ns=10e9 cpu_ns=3e9 throttled_ns=6.5e9\n";
         let verdict = judge(&generator(&starved), None);
         assert_eq!((verdict.verdict, verdict.reasons[0].code.as_str()), (Word::ClientLimited, "client-starved"));
+    }
+
+    /// Half of the answers come at once, and say that the service is overloaded.
+    #[test]
+    fn answers_that_failed_are_no_quick_ones() {
+        let second = |nth: u64| {
+            format!(
+                "exchange t_ns={nth}e9 role=made peer=127.0.0.1:80 stage=response count=1000 began=1000 sum_ns=26e8 \
+                 length_ns=[200000,5000000] counts=[500,500]
+                 label t_ns={nth}e9 role=made peer=127.0.0.1:80 protocol=http label=\"GET /\" outcome=failed seen=50 count=500 \
+                 length_ns=[200000] counts=[500]\n"
+            )
+        };
+        let run = generator(&(1..=10).map(second).collect::<String>());
+        let verdict = judge(&run, None);
+        assert_eq!((run.failures[&Failure::Status], verdict.answered), (5000, 5000));
+        assert_eq!((verdict.verdict, verdict.reasons[0].code.as_str()), (Word::Misleading, "errors"));
+        assert!(verdict.corrected.p50.unwrap() > 4e-3, "{:?}", verdict.corrected);
     }
 
     #[test]

@@ -179,8 +179,12 @@ pub(crate) fn remarks(verdict: &Verdict, run: &Run) -> Vec<Reason> {
     }
     remarks.extend(connection_each(verdict, run));
     if !run.sees_answers {
-        let sentence =
-            "whether answers were whole, and what they said, is not seen; what the generator says of errors counts";
+        let sentence = match run.sees_errors {
+            true => "whether answers were whole is not seen; those that report an error count as failed",
+            false => {
+                "whether answers were whole, and what they said, is not seen; what the generator says of errors counts"
+            }
+        };
         remarks.extend(reason("answers-not-seen", sentence.into()));
     }
     if run.is_closed {
@@ -246,7 +250,7 @@ pub fn words(failure: Failure) -> &'static str {
         Failure::NoDescriptor => "without a file descriptor",
         Failure::Garbage => "answers that were none",
         Failure::Unreachable => "unreachable",
-        Failure::Status => "answers of 400 and more",
+        Failure::Status => "answers that report an error",
         Failure::Other => "other errors",
     }
 }

@@ -176,6 +176,8 @@ pub struct Run {
     pub length: Duration,
     /// Whether what was sent back was looked at: that an answer was whole, and what it said.
     pub sees_answers: bool,
+    /// Of another's generator, whether the first bytes of answers said if they report an error.
+    pub sees_errors: bool,
     /// Answers in the seconds that lie wholly within the load, and their time, where only seconds are known.
     pub steady: Option<(u64, Duration)>,
     /// The same and the wait for the last answers: the time that CPU time is of.

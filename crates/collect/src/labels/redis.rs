@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Redis: the command alone, neither its keys nor its values. Of a pipeline, the first.
 
+use super::Outcome;
+
 /// Letters of the longest command.
 const LONGEST: usize = 24;
 
@@ -37,6 +39,18 @@ fn number(bytes: &[u8]) -> Option<(usize, &[u8])> {
 
 fn upper(word: &[u8]) -> String {
     String::from_utf8_lossy(word).to_ascii_uppercase()
+}
+
+/// What an answer says: an error, but for those by which a cluster sends its clients elsewhere, and for a script that is not there
+/// yet, which clients send then.
+pub fn outcome(answer: &[u8]) -> Outcome {
+    const NO_ERRORS: [&[u8]; 3] = [b"-MOVED", b"-ASK ", b"-NOSCRIPT"];
+    match answer {
+        [b'-', ..] if NO_ERRORS.iter().any(|word| answer.starts_with(word)) => Outcome::Ok,
+        [b'-', ..] => Outcome::Failed,
+        [b'+' | b'$' | b':' | b'*' | b'_' | b',' | b'#' | b'%' | b'~' | b'(' | b'=', ..] => Outcome::Ok,
+        _ => Outcome::Unknown,
+    }
 }
 
 #[cfg(test)]

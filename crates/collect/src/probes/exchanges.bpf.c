@@ -112,20 +112,23 @@ static __noinline void show_opened(struct sock *sk, struct exchange *e, u64 read
 	row->group = e->group;
 	row->told = told;
 	row->length = o->length;
+	row->answered = o->answered;
+	__builtin_memcpy(row->answer, o->answer, ANSWER);
 	__builtin_memcpy(row->bytes, o->bytes, OPENING);
 	bpf_ringbuf_submit(row, BPF_RB_NO_WAKEUP);
 }
 
-/* Tells all of an exchange that ends, in a burst; or of one that is labelled, always. */
-static __always_inline void show(struct sock *sk, struct exchange *e, u64 read, u64 ended, u64 now)
+/* Tells all of an exchange that ends with so many bytes, in a burst; or of one that is labelled, always. */
+static __always_inline void show(struct sock *sk, struct exchange *e, u64 read, u64 ended, u32 bytes, u64 now)
 {
 	/* First: mostly none is on. */
 	bool told = in_burst(now);
 	struct request *row;
 
-	if (with_openings && (e->opening == OPENING_WANTED || e->opening == OPENING_KEPT))
+	if (with_openings && (e->opening == OPENING_WANTED || e->opening == OPENING_KEPT)) {
+		keep_answer(sk, bytes);
 		show_opened(sk, e, read, ended, told);
-	else if (told && (row = row_of(sizeof(*row)))) {
+	} else if (told && (row = row_of(sizeof(*row)))) {
 		fill(row, sk, e, read, ended);
 		bpf_ringbuf_submit(row, BPF_RB_NO_WAKEUP);
 	}
@@ -176,7 +179,7 @@ static __always_inline void asked(struct sock *sk, struct exchange *e, struct tc
 }
 
 /* What the target had asked for was read. */
-static __always_inline void got_answer(struct sock *sk, struct exchange *e, struct tcp_sock *tcp, u64 now)
+static __always_inline void got_answer(struct sock *sk, struct exchange *e, struct tcp_sock *tcp, u32 bytes, u64 now)
 {
 	struct group *g = its_group(e);
 	u64 came;
@@ -188,7 +191,7 @@ static __always_inline void got_answer(struct sock *sk, struct exchange *e, stru
 		came = now; /* the answer to what was written before */
 	count_length(&g->stages[STAGE_WHOLE], came - e->began);
 	count_length(&g->stages[STAGE_READ_WAIT], now - came);
-	show(sk, e, now, came, now);
+	show(sk, e, now, came, bytes, now);
 	if (e->more)
 		__sync_fetch_and_add(&g->more, 1);
 	e->began = 0;
@@ -218,7 +221,7 @@ int BPF_PROG(on_read, struct sock *sk)
 	if (e->accepted)
 		asked(sk, e, tcp, bytes, bpf_ktime_get_ns());
 	else
-		got_answer(sk, e, tcp, bpf_ktime_get_ns());
+		got_answer(sk, e, tcp, bytes, bpf_ktime_get_ns());
 	return 0;
 }
 
@@ -284,7 +287,7 @@ static __always_inline void answer(struct sock *sk, struct exchange *e, u64 now)
 	count_length(&g->stages[STAGE_SERVICE], now - e->read);
 	if (e->rest)
 		count_length(&g->stages[STAGE_REST], e->rest - e->read);
-	show(sk, e, e->read, now, now);
+	show(sk, e, e->read, now, ANSWER, now);
 	if (e->more)
 		__sync_fetch_and_add(&g->more, 1);
 	e->began = 0;

@@ -71,6 +71,8 @@ pub struct Opening {
     pub length: usize,
     /// They.
     pub bytes: [u8; 128],
+    /// How the answer begins; none = that could not be read, or is shorter than one that failed.
+    pub answer: Option<[u8; 12]>,
 }
 
 impl Opening {
@@ -290,8 +292,13 @@ pub(crate) fn parse(bytes: &[u8]) -> Option<Request> {
     let Some(raw) = kernel_map::row::<types::opened_request>(bytes) else {
         return Some(request(&kernel_map::row(bytes)?));
     };
-    let opening =
-        Opening { weight: raw.weight, is_apart: raw.group > 0, length: raw.length as usize, bytes: raw.bytes };
+    let opening = Opening {
+        weight: raw.weight,
+        is_apart: raw.group > 0,
+        length: raw.length as usize,
+        bytes: raw.bytes,
+        answer: (raw.answered > 0).then_some(raw.answer),
+    };
     Some(Request { told: raw.told != 0, opening: Some(opening), ..request(&raw.request) })
 }
 

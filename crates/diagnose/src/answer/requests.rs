@@ -91,6 +91,12 @@ pub struct LabelTimes {
     pub seconds: Quantiles,
     /// Of the time of all requests of the endpoint, 0 to 1.
     pub share: f64,
+    /// Of `exchanges`, answers that say that the service failed: HTTP 5xx, errors of Redis, PostgreSQL and MySQL.
+    #[serde(default)]
+    pub failed: u64,
+    /// Of `exchanges`, answers that say that whoever asked is to blame: HTTP 4xx.
+    #[serde(default)]
+    pub refused: u64,
     /// Of the CPU time of all labelled requests that were followed from end to end, 0 to 1; left out where none were.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cpu_share: Option<f64>,
@@ -177,6 +183,8 @@ impl RequestTimes {
             sampled: labelled.seen as u64,
             seconds: Quantiles::of(&labelled.lengths),
             share: place.share_of_time(labelled),
+            failed: labelled.outcomes.failed as u64,
+            refused: labelled.outcomes.refused as u64,
             cpu_share: on_cpu(&labelled.label),
         };
         let unlabelled = place.unlabelled.iter().map(|(why, count)| (why.clone(), share(*count, place.count)));

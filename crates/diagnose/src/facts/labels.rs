@@ -25,6 +25,36 @@ pub struct Labelled {
     pub seen: f64,
     /// The response times of all that they stand for.
     pub lengths: Lengths,
+    /// What their answers say.
+    pub outcomes: Outcomes,
+}
+
+/// Answers by what they say of themselves.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Outcomes {
+    /// All with a label: of those that are too short to say so, or that could not be read, none is taken for a failure.
+    pub all: f64,
+    /// Of them, those that whoever asked is to blame for.
+    pub refused: f64,
+    /// Of them, those that say that the service has failed.
+    pub failed: f64,
+}
+
+impl Outcomes {
+    fn add(&mut self, row: &tables::Label) {
+        let count = row.count as f64;
+        match row.outcome.as_str() {
+            "refused" => self.refused += count,
+            "failed" => self.failed += count,
+            _ => {}
+        }
+        self.all += count;
+    }
+
+    /// Share of those that failed.
+    pub fn failed_share(&self) -> f64 {
+        share(self.failed, self.all)
+    }
 }
 
 /// The labels at one port, or of what one peer is asked.
@@ -44,6 +74,8 @@ pub struct Place {
     pub count: f64,
     /// Their response times, ns.
     pub sum_ns: f64,
+    /// What their answers say.
+    pub outcomes: Outcomes,
 }
 
 /// The labels of the window.
@@ -94,6 +126,8 @@ impl Place {
             }
             let labelled = labels.entry((row.protocol.as_str(), row.label.as_str())).or_default();
             labelled.seen += row.seen as f64;
+            labelled.outcomes.add(row);
+            place.outcomes.add(row);
             labelled.lengths.add(row.count, row.sum_ns, &row.length_ns, &row.counts);
         }
         let named = labels.into_iter().map(|((protocol, label), labelled)| Labelled {
@@ -136,7 +170,7 @@ mod tests {
             "meta target.listen=[\"tcp 0.0.0.0:80\"]
              label t_ns=1 role=accepted port=80 protocol=http label=\"GET /a\" seen=90 count=900 sum_ns=900e6 length_ns=[1000000] counts=[900]
              label t_ns=2 role=accepted port=80 protocol=http label=\"GET /slow\" seen=4 count=4 sum_ns=80e6 length_ns=[20000000] counts=[4]
-             label t_ns=3 role=accepted port=80 protocol=http label=\"GET /slow\" seen=1 count=1 sum_ns=20e6 length_ns=[20000000] counts=[1]
+             label t_ns=3 role=accepted port=80 protocol=http label=\"GET /slow\" outcome=failed seen=1 count=1 sum_ns=20e6 length_ns=[20000000] counts=[1]
              label t_ns=3 role=accepted port=80 protocol=http label=\"GET /once\" seen=1 count=1 sum_ns=90e6 length_ns=[90000000] counts=[1]
              label t_ns=3 role=accepted port=80 protocol=tls seen=5 count=95 sum_ns=10e6 length_ns=[100000] counts=[95]
              label t_ns=3 role=made peer=10.0.0.9:1 protocol=mysql label=\"SELECT t\" seen=5 count=5 sum_ns=5 length_ns=[1] counts=[5]",
@@ -148,6 +182,7 @@ mod tests {
         assert_eq!(order, ["GET /slow", "GET /a", "GET /once"]);
         assert_eq!((clients.labels[0].lengths.quantile_ns(0.5), clients.labels[0].lengths.count), (20e6, 5.0));
         assert!((clients.share_of_time(&clients.labels[0]) - 100.0 / 1100.0).abs() < 1e-9);
+        assert_eq!(clients.outcomes, Outcomes { all: 906.0, refused: 0.0, failed: 1.0 });
         assert!((clients.unlabelled_share() - 95.0 / 1001.0).abs() < 1e-9);
         assert!(labels.of(false, "10.0.0.9:1").is_some() && labels.of(true, "10.0.0.9:1").is_none());
     }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Which errors that the kernel counted are no everyday numbers.
 
+mod answers;
+
 use crate::case::Case;
 use crate::facts::errors::{Error, Errors, Kind};
 use crate::facts::handshakes::Handshakes;
@@ -40,13 +42,15 @@ pub(crate) fn floor(kind: Kind) -> Option<f64> {
 
 /// All that are above their floors, the largest share first.
 pub(crate) fn above(case: &Case) -> Vec<Above> {
-    let Ok(errors) = case.fact::<Errors>() else { return Vec::new() };
+    let errors = case.fact::<Errors>().ok();
     let least = |kind| if kind == Kind::Killed { 1.0 } else { MIN_COUNT };
     let is_above = |error: &&Error| {
         floor(error.kind).is_some_and(|floor| error.at_most() >= least(error.kind) && error.share() >= floor)
     };
-    let mut above: Vec<Above> = errors.all.iter().filter(is_above).map(|error| told(case, error)).collect();
+    let counted = errors.iter().flat_map(|errors| &errors.all);
+    let mut above: Vec<Above> = counted.filter(is_above).map(|error| told(case, error)).collect();
     above.extend(table_full(case));
+    above.extend(answers::failed(case));
     above.sort_by(|a, b| b.share.total_cmp(&a.share));
     above
 }

@@ -94,8 +94,12 @@ impl Sweep {
             .filter_map(|step| Some((step.rate, step.service.as_ref()?)));
         let (rate, service) =
             all.clone().find(|(_, service)| !NEUTRAL.contains(&service.verdict.as_str())).or(all.clone().next())?;
-        let sentence =
-            format!("at {rate:.0} a second the service is diagnosed {}: {}", service.verdict, service.headline);
+        let sentence = match service.verdict.as_str() {
+            "not-determined" => {
+                format!("at {rate:.0} a second, what holds the service is not determined: {}", service.headline)
+            }
+            verdict => format!("at {rate:.0} a second the service is diagnosed {verdict}: {}", service.headline),
+        };
         Some(Reason { code: "service".into(), sentence })
     }
 

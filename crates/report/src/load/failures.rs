@@ -16,11 +16,11 @@ pub fn part(answer: &Answer) -> Option<Section> {
     let mut rows: Vec<Vec<String>> =
         verdict.errors.iter().map(|(failure, count)| vec![words(*failure).into(), count.to_string()]).collect();
     // Told by status instead.
-    if let Some(word) = verdict.errors.contains_key(&Failure::Status).then(|| words(Failure::Status)) {
-        rows.retain(|row| row[0] != word);
+    let refused: Vec<(&u16, &u64)> = verdict.statuses.iter().filter(|entry| *entry.0 >= 400).collect();
+    if !refused.is_empty() {
+        rows.retain(|row| row[0] != words(Failure::Status));
     }
-    let refused = verdict.statuses.iter().filter(|entry| *entry.0 >= 400);
-    rows.extend(refused.map(|(status, count)| vec![format!("status {status}"), count.to_string()]));
+    rows.extend(refused.into_iter().map(|(status, count)| vec![format!("status {status}"), count.to_string()]));
     let columns = vec![Column::left("requests that failed"), Column::right("count")];
     Some(section("failures", "Failures".into(), vec![Block::Table { title: String::new(), columns, rows }]))
 }

@@ -89,6 +89,7 @@ fn note(place: &Place) -> Option<Block> {
             numbers::number(place.one_in().ceil())
         ));
     }
+    notes.extend(failed(place));
     if place.unlabelled_share() > FEW {
         let mut why: Vec<(&String, &f64)> = place.unlabelled.iter().collect();
         why.sort_by(|a, b| b.1.total_cmp(a.1));
@@ -102,6 +103,23 @@ fn note(place: &Place) -> Option<Block> {
         ));
     }
     (!notes.is_empty()).then(|| Block::Text { text: notes.join(" "), tone: Tone::Plain })
+}
+
+/// That answers failed, and to what.
+fn failed(place: &Place) -> Option<String> {
+    let worst = place.labels.iter().max_by(|a, b| a.outcomes.failed.total_cmp(&b.outcomes.failed))?;
+    let all = place.outcomes;
+    (all.failed > 0.0).then(|| {
+        format!(
+            "Of {} answers, {} say that they failed ({}); to {} {} of {}.",
+            numbers::number(all.all),
+            numbers::number(all.failed),
+            numbers::share(all.failed_share()),
+            worst.label,
+            numbers::number(worst.outcomes.failed),
+            numbers::number(worst.outcomes.all),
+        )
+    })
 }
 
 /// Why something has no label.

@@ -210,7 +210,8 @@ fn generator(args: &Load, kept: Kept) -> Result<()> {
         source: plan::Source::Started(args.command.clone()),
         length,
         calls: CallCounting::Never,
-        labels: false,
+        // What its answers say of themselves: one that fails quickly is no quick one.
+        labels: true,
         role: Role::Generator,
         slo: args.slo,
     };

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use recording::tables;
 
-use crate::labels::{self, Named};
+use crate::labels::{self, Named, Outcome};
 use crate::probes::exchanges::{Histogram, Opening, Request};
 
 /// Exchanges that are labelled between two looks at the ring, which come every 50 ms: some 2 ms of CPU time a second, and a
@@ -33,7 +33,7 @@ pub struct Labels {
     /// Labels that were met, by place.
     known: BTreeMap<Place, BTreeSet<String>>,
     /// What was added up in this slice.
-    slice: BTreeMap<(Place, Named), Sum>,
+    slice: BTreeMap<(Place, Named, Outcome), Sum>,
     /// Seen since the last look.
     seen: u32,
     every: u32,
@@ -60,7 +60,8 @@ impl Labels {
         } else if !named.label.is_empty() && !known.contains(&named.label) {
             named.label = OTHERS.into();
         }
-        let sum = self.slice.entry((place, named)).or_default();
+        let outcome = opening.answer.map_or(Outcome::Unknown, |answer| labels::outcome(named.protocol, &answer));
+        let sum = self.slice.entry((place, named, outcome)).or_default();
         sum.seen += 1;
         sum.lengths.add(request.ended_ns.saturating_sub(request.began_ns), u64::from(opening.weight));
     }
@@ -80,7 +81,7 @@ impl Labels {
 
     /// The rows of the slice that ends.
     pub fn rows(&mut self, t_ns: u64) -> Vec<tables::Label> {
-        let row = |(((role, port, peer), named), sum): ((Place, Named), Sum)| {
+        let row = |(((role, port, peer), named, outcome), sum): ((Place, Named, Outcome), Sum)| {
             let (length_ns, counts) = sum.lengths.bins.into_iter().unzip();
             tables::Label {
                 t_ns,
@@ -89,6 +90,7 @@ impl Labels {
                 peer,
                 protocol: named.protocol.into(),
                 label: named.label,
+                outcome: outcome.word().into(),
                 seen: sum.seen,
                 count: sum.lengths.count,
                 sum_ns: sum.lengths.sum_ns,
@@ -115,7 +117,7 @@ mod tests {
     fn request(text: &str, ms: u64, weight: u32) -> Request {
         let mut bytes = [0; 128];
         bytes[..text.len()].copy_from_slice(text.as_bytes());
-        let opening = Opening { weight, is_apart: true, length: text.len(), bytes };
+        let opening = Opening { weight, is_apart: true, length: text.len(), bytes, answer: None };
         Request {
             opening: Some(opening),
             began_ns: 5,
@@ -139,6 +141,19 @@ mod tests {
         assert_eq!(told, [("GET /fast", 1, 2, 2), ("GET /slow", 2, 6, 360), ("", 1, 1, 1)]);
         assert_eq!((rows[0].role.as_str(), rows[0].port, rows[2].protocol.as_str()), ("accepted", 80, "tls"));
         assert!(labels.rows(10).is_empty(), "each is told once");
+    }
+
+    #[test]
+    fn answers_that_failed_are_rows_of_their_own() {
+        let mut labels = Labels::default();
+        for answer in [&b"HTTP/1.1 200"[..], b"HTTP/1.1 503", b"HTTP/1.1 503", b"HTTP/1.1 404"] {
+            let mut asked = request("GET / HTTP/1.1\r\n", 1, 1);
+            asked.opening.as_mut().unwrap().answer = answer.try_into().ok();
+            labels.add(&asked);
+        }
+        let rows = labels.rows(9);
+        let told: Vec<_> = rows.iter().map(|row| (row.label.as_str(), row.outcome.as_str(), row.count)).collect();
+        assert_eq!(told, [("GET /", "ok", 1), ("GET /", "refused", 1), ("GET /", "failed", 2)]);
     }
 
     #[test]

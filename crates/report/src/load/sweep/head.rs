@@ -27,9 +27,6 @@ const FINDINGS: &[(&str, &str)] = &[
     ("ended-early", "Let it run to its end."),
 ];
 
-/// Verdicts that accuse nobody.
-const NEUTRAL: [&str; 2] = ["healthy", "not-determined"];
-
 /// The head of a sweep.
 pub fn head(answer: &SweepAnswer) -> Head {
     let clean = |text: &str| printable::text(text).into_owned();
@@ -70,7 +67,8 @@ fn to_do(sweep: &Sweep, most: Option<&Reason>) -> String {
     let accused = sweep.knee.filter(|_| most.code == "service").and_then(|knee| {
         let near = |step: &&Step| step.rate == knee.not_sustained || step.rate == knee.sustained;
         let services = sweep.steps.iter().filter(near).filter_map(|step| step.service.as_ref());
-        let mut accused = services.filter(|service| !NEUTRAL.contains(&service.verdict.as_str()));
+        // Where nothing was determined, its advice says how to look further.
+        let mut accused = services.filter(|service| service.verdict != "healthy");
         accused.find(|service| most.sentence.contains(&service.headline) && !service.advice.is_empty())
     });
     let words = FINDINGS.iter().find(|(code, _)| *code == most.code).map_or("", |(_, words)| words);
