@@ -71,7 +71,7 @@ fn without(recording: &Recording, opening: &Opening) -> String {
               response times"
             .to_string(),
         asked => format!(
-            "{asked} connections were asked for where it runs, and none answered; is that address right, and does somebody \
+            "it asked for connections ({asked} where it runs), and none answered; is that address right, and does somebody \
              listen there?"
         ),
     };

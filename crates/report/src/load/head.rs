@@ -103,7 +103,8 @@ fn context(answer: &Answer) -> Vec<String> {
     let verdict = &answer.verdict;
     let asked = verdict.planned.map(|planned| format!("{}/s asked", rounded(planned)));
     let answered = super::verdict::rate(verdict).map(|rate| format!("{rate} answered"));
-    let counts = format!("{} of {} requests", verdict.answered, verdict.due);
+    let counts =
+        format!("{} of {} requests", numbers::number(verdict.answered as f64), numbers::number(verdict.due as f64));
     [Some(answer.load.clone()), asked, answered, Some(counts), Some(numbers::seconds(verdict.length))]
         .into_iter()
         .flatten()

@@ -28,8 +28,8 @@ fn numbers_and_reasons(verdict: &Verdict) -> Vec<Block> {
         "{asked}{}answered for {}; {} of {} requests.",
         rate(verdict).map_or(String::new(), |rate| format!("{rate} ")),
         numbers::seconds(verdict.length),
-        verdict.answered,
-        verdict.due
+        numbers::number(verdict.answered as f64),
+        numbers::number(verdict.due as f64)
     );
     let mut blocks = vec![Block::Text { text: numbers, tone: Tone::Plain }];
     if let Some(slo) = verdict.slo {
