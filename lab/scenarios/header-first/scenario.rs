@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! A Node service whose clients post header and body in two small writes, on sockets with the default options: the body stands at
 //! their end until this host acknowledges the header, which it puts off for 40 ms. The service has nothing to do meanwhile. The
-//! clients of the twin send both at once, and some milliseconds apart: they are slow, and nothing holds them.
+//! clients of the twin send both at once, and some milliseconds apart, as long as that timer too: they are slow, and nothing holds
+//! them.
 
 use std::time::Duration;
 
@@ -38,7 +39,7 @@ fn stage(cell: &mut Cell, side: Side) -> Result<Aim> {
     let thought = cell.draw.number("thought_ms", 8, 2..=20);
     let pause = match side {
         Side::Fault => 0,
-        Side::Twin => cell.draw.number("pause_ms", 15, 8..=25),
+        Side::Twin => cell.draw.number("pause_ms", 15, 8..=60),
     };
     let numbers = [u64::from(PORT), clients, thought, pause].map(|number| number.to_string());
     let args = std::iter::once("post.pl").chain(numbers.iter().map(String::as_str));

@@ -2,7 +2,10 @@
 //! Clients that send what they ask in parts: how much of the response time passes until the last part has come, and whether they
 //! wait with it for an acknowledgement that this kernel puts off.
 
+use std::f64::consts::TAU;
+
 use recording::counters::netstat;
+use recording::tables::Request;
 
 use crate::case::Case;
 use crate::facts::counters::Counters;
@@ -42,6 +45,35 @@ pub(crate) struct InParts {
     pub after_timer: f64,
     /// Acknowledgements that this timer sent, in the target's network namespace.
     pub delayed_acks: Option<f64>,
+    /// How much the parts come in step with the ticks of this kernel's timers, 0 to 1; none = too few were followed one by one.
+    pub in_step: Option<f64>,
+}
+
+/// Ticks that Linux is built with, ns: 1000 a second (100 are in step with those too), and 250. Each further one would be another
+/// chance for a client whose requests happen to come in step with it.
+const TICKS_NS: [f64; 2] = [1e6, 4e6];
+
+/// Requests followed one by one, from which on their moments say something.
+const FOLLOWED: usize = 20;
+
+/// Measured: 0.96 and more where a timer acknowledges; 0.3 and less of clients that pause by themselves, and up to 0.75 where one
+/// round of theirs happens to be a multiple of a tick.
+const IN_STEP: f64 = 0.9;
+
+/// Whether parts come in step with the ticks: an acknowledgement that a timer sends leaves at one, and what waits for it comes back
+/// at once. A client that pauses by itself comes at any time between two of them.
+fn in_step(case: &Case, port: u32) -> Option<f64> {
+    let rows = case.recording.rows::<Request>().iter().filter(|r| r.role == "accepted" && r.port == port);
+    let came: Vec<f64> = rows.filter(|row| row.rest_ns > 0).map(|row| row.rest_ns as f64).collect();
+    let most = |most: f64, tick_ns: &f64| most.max(concentration(&came, *tick_ns));
+    (came.len() >= FOLLOWED).then(|| TICKS_NS.iter().fold(0.0, most))
+}
+
+/// How much moments are at the same place between two ticks: the length of the mean of their directions on a circle.
+fn concentration(moments: &[f64], tick_ns: f64) -> f64 {
+    let directions = moments.iter().map(|at| (at % tick_ns) / tick_ns * TAU);
+    let (x, y) = directions.fold((0.0, 0.0), |(x, y), angle| (x + angle.cos(), y + angle.sin()));
+    f64::hypot(x, y) / moments.len() as f64
 }
 
 /// The time that clients take to send what they ask, where it matters.
@@ -57,6 +89,7 @@ pub(crate) fn look(case: &Case) -> Option<InParts> {
         part: share(most.rest.sum_ns, most.response.sum_ns),
         seconds: most.rest.sum_ns * scale / 1e9,
         after_timer: share(after_timer, most.rest.count),
+        in_step: in_step(case, most.port),
         delayed_acks: counters.and_then(|counters| counters.delta(netstat::DELAYED_ACKS, "TcpExt")),
         endpoint: most.clone(),
     };
@@ -67,7 +100,9 @@ pub(crate) fn look(case: &Case) -> Option<InParts> {
 impl InParts {
     /// Whether the rest comes when this kernel has acknowledged the first part, and not before: the client holds it until then.
     pub(crate) fn waits_for_acknowledgement(&self) -> bool {
-        self.after_timer >= NEARLY_ALL && self.delayed_acks.is_some_and(|acks| acks >= self.count * MIN_COUNTED)
+        self.after_timer >= NEARLY_ALL
+            && self.in_step.is_some_and(|in_step| in_step >= IN_STEP)
+            && self.delayed_acks.is_some_and(|acks| acks >= self.count * MIN_COUNTED)
     }
 }
 
@@ -76,9 +111,24 @@ pub(crate) mod tests {
     use super::*;
     use recording::text::parse;
 
-    /// A hundred answers after 42 ms, of which the rest of the question comes so late; and so many late acknowledgements.
+    /// A hundred answers after 42 ms, of which the rest of the question comes so late, at a tick or not; and so many late
+    /// acknowledgements.
     pub(crate) fn text(rest_ms: u64, acks: u32, more: &str) -> String {
-        format!(
+        at_ticks(rest_ms, acks, more, true)
+    }
+
+    fn at_ticks(rest_ms: u64, acks: u32, more: &str, at_ticks: bool) -> String {
+        let apart = if at_ticks { 60_000_000 } else { 60_530_000 };
+        let request = |nth: u64| {
+            let rest = 1_000_000_000 + nth * apart + nth % 3 * 40_000;
+            let (began, ended) = (rest - rest_ms * 1_000_000, rest + 100_000);
+            format!(
+                "request t_ns={ended} role=accepted port=80 pid=7 began_ns={began} read_ns={began} rest_ns={rest} began_tid=7 \
+                 ended_tid=7\n"
+            )
+        };
+        let requests: String = (0..40).map(request).collect();
+        requests + &format!(
             "meta host.arch=x86_64 length_ns=4e9 target.pids=[7] target.comm=shop target.listen=[\"tcp 0.0.0.0:80\"]
              exchange_window t_ns=4e9 length_ns=4e9
              counter source=proc/net/netstat entity=TcpExt name=DelayedACKs value=0
@@ -93,11 +143,13 @@ pub(crate) mod tests {
 
     #[test]
     fn a_timer_is_told_by_its_length_and_its_count() {
+        let paused = at_ticks(41, 98, "", false);
         let look = |text: String| {
             look(&Case::new(&parse(&text).unwrap())).map(|it| (it.waits_for_acknowledgement(), it.endpoint.is_mixed()))
         };
         assert_eq!(look(text(41, 98, "")), Some((true, false)));
         assert_eq!(look(text(41, 9, "")), Some((false, false)), "nobody put an acknowledgement off");
+        assert_eq!(look(paused), Some((false, false)), "clients that take 41 ms by themselves come at any time");
         assert_eq!(look(text(20, 98, "")), Some((false, false)), "clients that take 20 ms by themselves");
         assert_eq!(look(text(3, 98, "")), None, "nobody feels it");
         // Several questions on one connection: their answers are writes apart.

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use recording::tables::Connection;
+use recording::tables::{Connection, ExchangeWindow};
 
 use crate::case::Case;
 use crate::facts::requests::{Endpoint, Requests};
@@ -60,8 +60,13 @@ fn followed(busiest: &Endpoint) -> Option<Standstill> {
 /// Length of a slice, ns.
 const SLICE_NS: f64 = 1e9;
 
+/// Of what is under way at a time, late in most slices: with more, looks meet requests that are always long, now more of them, now
+/// fewer.
+const HARDLY_ANY: f64 = 0.1;
+
 /// By the looks at connections, ten a second: in one slice as many answers are owed for 10 ms or longer as requests are under way at
-/// a time (by Little's law), for a part of it, and in most slices none are. Not all exchanges of a busy service are followed.
+/// a time (by Little's law), for a part of it, and in most slices hardly any. Only of slices in which exchanges were not followed, as
+/// those of a busy service are not all the time.
 fn looked_at(case: &Case, requests: &Requests, busiest: &Endpoint) -> Option<Standstill> {
     let under_way = ratio(busiest.response.sum_ns, requests.followed_ns);
     let mut slices: BTreeMap<u64, f64> = BTreeMap::new();
@@ -72,8 +77,11 @@ fn looked_at(case: &Case, requests: &Requests, busiest: &Endpoint) -> Option<Sta
     }
     let mut late: Vec<f64> = slices.values().copied().collect();
     late.sort_by(f64::total_cmp);
-    let usual = *late.get(late.len() / 2)?;
-    let (t_ns, most) = slices.into_iter().max_by(|a, b| a.1.total_cmp(&b.1))?;
+    let usual = *late.get(late.len() / 2).filter(|late| **late <= under_way * HARDLY_ANY)?;
+    let windows = case.recording.rows::<ExchangeWindow>();
+    let is_followed = |t_ns: u64| windows.iter().any(|window| (window.t_ns.abs_diff(t_ns) as f64) < SLICE_NS / 2.0);
+    let unseen = slices.into_iter().filter(|(t_ns, _)| !is_followed(*t_ns));
+    let (t_ns, most) = unseen.max_by(|a, b| a.1.total_cmp(&b.1))?;
     let ns = ratio(most - usual, under_way).min(1.0) * SLICE_NS;
     let (until_ns, requests) = (t_ns as f64, under_way.round() as u64);
     Some(Standstill { ns, requests, until_ns, is_followed: false, ..Standstill::default() })
@@ -133,6 +141,8 @@ pub(crate) mod tests {
             look(&Case::new(&parse(&text).unwrap())).map(|seen| (seen.ns / 1e6, seen.requests, seen.until_ns / 1e9))
         };
         assert_eq!(look([0, 0, 0, 36, 0, 0, 0, 0], 4), Some((900.0, 4, 4.0)));
+        assert_eq!(look([36, 0, 0, 0, 0, 0, 0, 0], 4), None, "exchanges were followed then, and tell");
+        assert_eq!(look([10, 12, 8, 36, 9, 11, 10, 8], 4), None, "there are always some");
         assert_eq!(look([30, 36, 36, 36, 34, 36, 36, 36], 4), None, "long polls stand all the time");
         assert_eq!(look([0, 0, 0, 8, 0, 0, 0, 0], 4), None, "for a fifth of a second");
         assert_eq!(look([0, 0, 0, 9, 0, 0, 0, 0], 1), None, "one request");

@@ -67,6 +67,13 @@ fn rows(asked: &InParts) -> Vec<Evidence> {
         ),
         evidence("came as late as a timer of this kernel acknowledges", asked.after_timer * 100.0, "%", "", ""),
         evidence(
+            "came in step with the ticks of this kernel's timers",
+            asked.in_step.unwrap_or_default() * 100.0,
+            "%",
+            "clients that pause by themselves come at any time between two ticks",
+            "",
+        ),
+        evidence(
             "acknowledgements that this timer sent",
             acks,
             "",
