@@ -2,7 +2,9 @@
 //! Where things are: the repository, what was built, what runs leave behind.
 
 use std::env;
+use std::fs::{self, File, TryLockError};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use anyhow::{Context, Result, bail};
 
@@ -15,13 +17,15 @@ pub struct Paths {
     pub target: PathBuf,
     /// The wakewalk binary under test.
     pub wakewalk: PathBuf,
+    /// Held as long as anybody has these: two labs at once would read each other's verdicts.
+    _lock: Arc<File>,
 }
 
 impl Paths {
     /// Finds the checkout that the current folder is in.
     ///
     /// # Errors
-    /// The current folder is in none.
+    /// The current folder is in none, or another lab runs there.
     pub fn find(wakewalk: Option<PathBuf>) -> Result<Self> {
         let here = env::current_dir().context("failed to read the current folder")?;
         let Some(repository) = here.ancestors().find(|d| d.join("lab/scenarios").is_dir()) else {
@@ -34,7 +38,8 @@ impl Paths {
         // The two are built together and lie in the same folder, whatever cargo calls it.
         let own = env::current_exe().context("failed to find the lab's own binary")?;
         let wakewalk = wakewalk.unwrap_or_else(|| own.with_file_name("wakewalk"));
-        Ok(Self { repository: repository.to_path_buf(), target, wakewalk })
+        let lock = Arc::new(lock(&target.join("lab"))?);
+        Ok(Self { repository: repository.to_path_buf(), target, wakewalk, _lock: lock })
     }
 
     /// What the lab makes: `target/lab`.
@@ -68,7 +73,33 @@ impl Paths {
     }
 }
 
+/// The lock of a folder, which the kernel takes back when its holder ends, however it ends.
+fn lock(dir: &Path) -> Result<File> {
+    fs::create_dir_all(dir).with_context(|| format!("failed to make `{}`", dir.display()))?;
+    let path = dir.join("lock");
+    let file = File::create(&path).with_context(|| format!("failed to open `{}`", path.display()))?;
+    match file.try_lock() {
+        Ok(()) => Ok(file),
+        Err(TryLockError::WouldBlock) => bail!("another lab runs in `{}`; wait for its end", dir.display()),
+        Err(TryLockError::Error(error)) => Err(error).with_context(|| format!("failed to lock `{}`", path.display())),
+    }
+}
+
 /// Golden recordings of the checkout in `repository`.
 pub fn fixtures(repository: &Path) -> PathBuf {
     repository.join("lab/fixtures")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::lock;
+
+    #[test]
+    fn one_lab_at_a_time() {
+        let dir = tempfile::tempdir().unwrap();
+        let first = lock(dir.path()).unwrap();
+        assert!(lock(dir.path()).unwrap_err().to_string().contains("another lab runs in"));
+        drop(first);
+        assert!(lock(dir.path()).is_ok());
+    }
 }
