@@ -31,6 +31,14 @@ sum() { # log, pattern with one number in it
   grep -Eo "$2" "$logs/$1.log" | grep -Eo '[0-9]+' | paste -sd+ - | sed 's/^$/0/' | bc_or_zero
 }
 
+# The names of what failed, by the log they stand in: the last lines are what people see first.
+failures() {
+  grep -hE '^test .* \.\.\. FAILED$' "$logs/rust.log"
+  grep -hE '^FAIL ' "$logs"/{lint,deb}.log
+  grep -hE '^ *(not ok|✖) ' "$logs/page.log" | sort -u
+  grep -HE '^FAIL |WRONG|wrong: ' "$logs"/{kernels,lab,variants,loads,zoo}.log | sed "s|^$logs/||"
+}
+
 bc_or_zero() {
   read -r terms || terms=0
   echo $((terms))
@@ -121,6 +129,7 @@ grep -hE ' \.\.\. ignored' "$logs/rust.log" | grep -v 'ignored, not a test: '
 sort -u "$logs/skips"
 grep -h '^SKIPPED' "$logs"/{kernels,lab,variants,loads}.log
 echo "$helpers functions among the Rust tests are processes that tests start; they are not counted"
+[ "$failed" != 0 ] && failures
 echo "$(((SECONDS - began) / 60)) minutes"
 echo "$passed passed, $failed failed, $skipped skipped"
 [ "$failed" = 0 ]

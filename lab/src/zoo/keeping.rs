@@ -133,6 +133,9 @@ impl Entry {
         if self.disturbed {
             note = format!("(disturbed) {note}");
         }
+        if matches!(self.found, Found::Somebody | Found::Broken) {
+            note = format!("WRONG: {note}");
+        }
         let of_limit = self.of_limit.map(|share| format!(" ({:.1} % of its limit)", share * 100.0));
         [
             self.server.clone(),
