@@ -7,7 +7,7 @@ u64 anchor_jiffies;
 u64 jiffy_ns; /* 0 = not known yet */
 
 /* The length of a jiffy, from two readings of both clocks. */
-static __noinline u64 learn_jiffy(u64 now)
+__noinline u64 learn_jiffy(u64 now)
 {
 	u64 jiffies = bpf_jiffies64(), passed = now - anchor_ns, rate;
 

@@ -39,7 +39,7 @@ static __always_inline struct file *awaited_file(struct task_struct *task, s32 s
 /* Tells a file's kind, and the ports if it is a socket. */
 static __always_inline u8 look_at(struct file *file, struct port_pair *ports)
 {
-	u8 kind = kind_of_file(file);
+	u8 kind = kind_at((u64)file);
 
 	__builtin_memset(ports, 0, sizeof(*ports));
 	if (kind == FD_SOCKET)

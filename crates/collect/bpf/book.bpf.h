@@ -27,42 +27,39 @@ struct {
 	__type(value, struct delayed);
 } delayers SEC(".maps");
 
-/*
- * The class goes through memory: there the verifier forgets which of the twelve it was, and does not follow all that
- * comes after once for each.
- */
-static __always_inline u64 delay_class(u64 ns, struct counts *c)
+/* A global function: checked once, and not with all that comes after for each of the twelve classes. */
+__noinline u32 delay_class(u64 ns)
 {
-	u64 class = 0;
+	u32 class = 0;
 
 	for (u64 rest = ns >> SHORTEST_DELAY; rest && class < DELAY_CLASSES - 1; rest >>= 1)
 		class ++;
-	*(volatile u64 *)&c->delay_class = class;
-	return *(volatile u64 *)&c->delay_class;
+	return class;
 }
 
-static __always_inline void add_delay_behind(u32 tgid, u64 ns, u64 class, struct counts *c)
-{
-	struct delayed *row = bpf_map_lookup_elem(&delayers, &tgid), first = {};
+static const struct delayed no_delay; /* not on the stack, of which there is little */
 
+static __always_inline void add_delay_behind(u32 tgid, u64 ns, u32 class, struct counts *c)
+{
+	struct delayed *row = bpf_map_lookup_elem(&delayers, &tgid);
+
+	if (!row) {
+		bpf_map_update_elem(&delayers, &tgid, &no_delay, BPF_NOEXIST);
+		row = bpf_map_lookup_elem(&delayers, &tgid);
+	}
 	/* Linux 6.1 does not carry the bound of a number over a call: it is asked here each time. */
 	barrier_var(class);
-	if (class >= DELAY_CLASSES)
-		return;
-	if (row) {
-		__sync_fetch_and_add(&row->by_length[class], ns);
-		return;
-	}
-	first.by_length[class] = ns;
-	if (bpf_map_update_elem(&delayers, &tgid, &first, BPF_NOEXIST))
+	if (!row)
 		c->delays_lost++;
+	else if (class < DELAY_CLASSES)
+		__sync_fetch_and_add(&row->by_length[class], ns);
 }
 
 static __always_inline void add_delay(struct thread_state *t, u64 ns)
 {
 	struct counts *c;
 	u64 earlier = t->earlier < ns ? t->earlier : ns;
-	u64 class;
+	u32 class;
 
 	if (ns < delay_worth_ns || !t->before)
 		return;
@@ -70,7 +67,7 @@ static __always_inline void add_delay(struct thread_state *t, u64 ns)
 	if (!c)
 		return;
 	c->delays++;
-	class = delay_class(ns, c);
+	class = delay_class(ns);
 	add_delay_behind(t->before, ns - earlier, class, c);
 	if (earlier)
 		add_delay_behind(0, earlier, class, c);
@@ -78,10 +75,13 @@ static __always_inline void add_delay(struct thread_state *t, u64 ns)
 
 /* Books the time off the CPU, from off_at to `until`, of which `delay` was waiting for a CPU; returns the blocked part.
  */
-static __always_inline u64 book_off(struct thread_state *t, u64 until, u64 delay)
+__noinline u64 book_off(struct thread_state *t, u64 until, u64 delay)
 {
-	u64 off = until - t->off_at, held;
+	u64 off, held;
 
+	if (!t)
+		return 0; /* the verifier wants to be told */
+	off = until - t->off_at;
 	if (t->off == OFF_THROTTLED) {
 		t->sum.throttled += off;
 		return 0;
@@ -101,11 +101,11 @@ static __always_inline u64 book_off(struct thread_state *t, u64 until, u64 delay
 
 /*
  * CPU time charged before the hook saw the thread arrive: a wakeup that preempts has just read the
- * clock, the switch skips reading it again, so the runtime begins at the wakeup. It is not blocked too.
+ * clock, the switch skips reading it again, so the runtime begins at the wakeup. It is not blocked too. (Global, as
+ * above.)
  */
-static __always_inline u64 charged_early(const struct thread_state *t, u64 now, u64 cpu)
+__noinline u64 charged_early(u64 off, u64 on, u64 cpu)
 {
-	u64 on = now - t->on_at, off = t->on_at - t->off_at;
 	u64 early = cpu > on ? cpu - on : 0;
 
 	return early < off ? early : off;
@@ -145,7 +145,7 @@ static __always_inline void note_arrival(struct task_struct *task, struct thread
 /* Books all since a thread last left its CPU, when it leaves it again; returns the blocked part. */
 static __always_inline u64 book_stay(struct task_struct *task, struct thread_state *t, u64 now, struct counts *c)
 {
-	u64 exec = task->se.sum_exec_runtime, delay = task->sched_info.run_delay, blocked;
+	u64 exec = task->se.sum_exec_runtime, delay = task->sched_info.run_delay, early, blocked;
 
 	c->stays++;
 	if (!t->on_at) {
@@ -156,7 +156,8 @@ static __always_inline u64 book_stay(struct task_struct *task, struct thread_sta
 	} else {
 		t->clock_shift = t->on_at - task->sched_info.last_arrival;
 	}
-	blocked = book_off(t, t->on_at - charged_early(t, now, exec - t->exec), delay - t->delay);
+	early = charged_early(t->on_at - t->off_at, now - t->on_at, exec - t->exec);
+	blocked = book_off(t, t->on_at - early, delay - t->delay);
 	book_on(t, now - t->on_at, exec - t->exec);
 	t->sum.wall += now - t->off_at;
 	t->off_at = now;

@@ -95,3 +95,9 @@ static __always_inline u8 kind_of_file(struct file *file)
 		return BPF_CORE_READ(inode, i_sb, s_magic) == ANON_INODE_MAGIC ? FD_ANON : FD_FILE;
 	}
 }
+
+/* The same of a file whose address was read, which is a number: checked once, as a global function. */
+__noinline u8 kind_at(u64 file)
+{
+	return kind_of_file((void *)file);
+}

@@ -25,7 +25,6 @@ struct counts {
 	u64 snapshots_lost;
 	u64 stacks_in_second; /* asked for in `second` */
 	u64 second;
-	u64 delay_class; /* of the wait that is booked at the moment */
 	struct totals lost; /* ledgers of threads whose exit row was lost */
 };
 

@@ -40,7 +40,8 @@ static __always_inline u32 highest_bit(u64 v)
 	return n + (u32)(v >> 1);
 }
 
-static __always_inline u32 bin_of(u64 ns)
+/* A global function: checked once, and not with all that comes after for each of the ways through it. */
+__noinline u32 bin_of(u64 ns)
 {
 	u64 us = ns >> 10;
 	u32 bit;

@@ -52,18 +52,32 @@ static __always_inline u64 stack_key(const struct kernel_stack *stack)
 	return key ?: 1;
 }
 
-/* Keeps a stack; returns its key, 0 = the map is full. */
-static __always_inline u64 keep_stack(struct kernel_stack *stack, u64 *taken, u64 *lost)
+/*
+ * Keeps the stack that was filled on this CPU; returns its key, 0 = the map is full. A global function: checked once,
+ * and not wherever a stack is taken.
+ */
+__noinline u64 keep_stack(void)
 {
-	u64 key = stack_key(stack);
+	u32 zero = 0;
+	struct kernel_stack *stack = bpf_map_lookup_elem(&scratch, &zero);
+	u64 key;
 
-	(*taken)++;
+	if (!stack)
+		return 0;
+	key = stack_key(stack);
 	if (bpf_map_lookup_elem(&stacks, &key))
 		return key;
-	if (bpf_map_update_elem(&stacks, &key, stack, BPF_ANY)) {
+	return bpf_map_update_elem(&stacks, &key, stack, BPF_ANY) ? 0 : key;
+}
+
+/* The same, counted: `taken` counts stacks, `lost` those that found the map full. */
+static __always_inline u64 count_stack(u64 *taken, u64 *lost)
+{
+	u64 key = keep_stack();
+
+	(*taken)++;
+	if (!key)
 		(*lost)++;
-		return 0;
-	}
 	return key;
 }
 
@@ -77,7 +91,7 @@ static __always_inline u64 take_stack(struct task_struct *task, u64 *taken, u64 
 
 	if (!stack || bpf_get_task_stack(task, stack, sizeof(*stack), 0) <= 0)
 		return 0;
-	return keep_stack(stack, taken, lost);
+	return count_stack(taken, lost);
 }
 
 /*
@@ -90,5 +104,5 @@ static __always_inline u64 take_leaving_stack(void *ctx, u64 *taken, u64 *lost)
 
 	if (!stack || bpf_get_stack(ctx, stack, sizeof(*stack), 0) <= 0)
 		return 0;
-	return keep_stack(stack, taken, lost);
+	return count_stack(taken, lost);
 }

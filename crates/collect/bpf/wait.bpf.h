@@ -52,7 +52,7 @@ static __always_inline void note_wait(struct task_struct *task, struct thread_st
 	switch (subject_of(nr)) {
 	case ONE_FILE:
 		file = file_of(task, regs->di);
-		t->fd_kind = kind_of_file(file);
+		t->fd_kind = kind_at((u64)file);
 		if (t->fd_kind == FD_FILE)
 			t->file_system = file_system_of(file);
 		break;
@@ -76,9 +76,29 @@ static __always_inline u64 told_of_wait(const struct thread_state *t)
 }
 
 /*
- * Adds `part` of a wait that took `whole` so far to its row, and to the number of waits whether it `ended`; `lost`
- * counts waits that find no room.
+ * Adds `part` of a wait that took `whole` so far to its row, and to the number of waits whether it `ended`; false =
+ * there is no room. A global function: checked once, and not with all that comes after for each of the ways through it.
  */
+__noinline bool add_to_wait(const struct wait_key *key, u64 whole, u64 part, bool ended, u32 tgid)
+{
+	struct wait_value first = {.count = ended, .total = part, .max = whole, .tgid = tgid};
+	struct wait_value *row;
+	struct wait_key own;
+
+	if (!key)
+		return false; /* the verifier wants to be told */
+	own = *key; /* Linux 6.1 looks for keys on the function's own stack */
+	row = bpf_map_lookup_elem(&waits, &own);
+	if (!row)
+		return !bpf_map_update_elem(&waits, &own, &first, BPF_NOEXIST);
+	__sync_fetch_and_add(&row->count, ended);
+	__sync_fetch_and_add(&row->total, part);
+	if (whole > row->max)
+		row->max = whole;
+	return true;
+}
+
+/* The same of the wait that a thread is in, or has just ended; `lost` counts waits that find no room. */
 static __always_inline void add_wait(struct task_struct *task, struct thread_state *t, u64 whole, u64 part, bool ended,
 				     u64 now, u64 *lost)
 {
@@ -91,16 +111,7 @@ static __always_inline void add_wait(struct task_struct *task, struct thread_sta
 		.io_wait = t->io_wait,
 		.file_system = t->file_system,
 	};
-	struct wait_value first = {.count = ended, .total = part, .max = whole, .tgid = key.tid ? task->tgid : 0};
-	struct wait_value *row = bpf_map_lookup_elem(&waits, &key);
 
-	if (!row) {
-		if (bpf_map_update_elem(&waits, &key, &first, BPF_NOEXIST))
-			(*lost)++;
-		return;
-	}
-	__sync_fetch_and_add(&row->count, ended);
-	__sync_fetch_and_add(&row->total, part);
-	if (whole > row->max)
-		row->max = whole;
+	if (!add_to_wait(&key, whole, part, ended, key.tid ? task->tgid : 0))
+		(*lost)++;
 }

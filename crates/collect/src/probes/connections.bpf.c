@@ -68,8 +68,9 @@ struct connection_row {
 #define OPTION_KEEPALIVE 32
 #define OPTION_NO_ROOM 64 /* whoever writes found the send buffer full */
 
-#define SNDBUF_LOCK 1
-#define RCVBUF_LOCK 2
+/* Bits, by their places. */
+#define SNDBUF_LOCK 0
+#define RCVBUF_LOCK 1
 #define FLAG_KEEPOPEN 3 /* of a sock */
 #define FLAG_NOSPACE 2 /* of a socket */
 
@@ -93,9 +94,12 @@ static __always_inline bool is_of(void *waiter, u32 tgid)
 /*
  * Whether somebody stands in a read of this connection, or in a poll of it alone: then no request that came here is in
  * hand, whoever spoke last. Not everything that is said wants an answer (a statement is closed, a log line sent).
+ * A global function, as the next ones: checked once, and not with all that comes after for each of the ways through it.
+ * Such a one takes the address of a socket for a number.
  */
-static __always_inline bool is_awaited(struct sock *sk, u32 tgid)
+__noinline bool is_awaited(u64 socket, u32 tgid)
 {
+	struct sock *sk = (void *)socket;
 	struct socket_wq *wq = BPF_CORE_READ(sk, sk_wq);
 	struct list_head *first, *at;
 	int i;
@@ -116,48 +120,54 @@ static __always_inline bool is_awaited(struct sock *sk, u32 tgid)
 }
 
 /* For how long it had something to send, and what held it: the kernel's own sums, and what is on since. */
-static __always_inline void read_limits(struct tcp_sock *tcp, struct connection_row *row, bool sends)
+__noinline int read_limits(u64 socket, struct connection_row *row, bool sends)
 {
+	struct tcp_sock *tcp = (void *)socket;
 	u32 kind, since;
 
+	if (!row)
+		return 0; /* the verifier wants to be told */
 	BPF_CORE_READ_INTO(&row->limited, tcp, chrono_stat);
 	row->retransmits = BPF_CORE_READ(tcp, total_retrans);
 	row->segments = BPF_CORE_READ(tcp, data_segs_in);
 	if (!sends)
-		return;
+		return 0;
 	kind = BPF_CORE_READ_BITFIELD_PROBED(tcp, chrono_type);
 	since = row->now - BPF_CORE_READ(tcp, chrono_start);
 	/* By constant places: older verifiers do not see how far `kind` reaches. */
 	row->limited[0] += kind == 1 ? since : 0;
 	row->limited[1] += kind == 2 ? since : 0;
 	row->limited[2] += kind == 3 ? since : 0;
+	return 0;
 }
+
+/* An option where a bit is set, by shifts: each branch here would double the ways that the verifier follows. */
+#define OPTION_AT(bits, at, option) (((bits) >> (at)&1) * (option))
 
 static __always_inline u32 options_of(struct sock *sk, struct tcp_sock *tcp)
 {
 	u32 options = BPF_CORE_READ_BITFIELD_PROBED(tcp, nonagle) & (OPTION_NODELAY | OPTION_CORK | OPTION_PUSH);
 	u32 locks = BPF_CORE_READ_BITFIELD_PROBED(sk, sk_userlocks);
 
-	if (locks & SNDBUF_LOCK)
-		options |= OPTION_OWN_SNDBUF;
-	if (locks & RCVBUF_LOCK)
-		options |= OPTION_OWN_RCVBUF;
-	if (BPF_CORE_READ(sk, __sk_common.skc_flags) >> FLAG_KEEPOPEN & 1)
-		options |= OPTION_KEEPALIVE;
-	if (BPF_CORE_READ(sk, sk_socket, flags) >> FLAG_NOSPACE & 1)
-		options |= OPTION_NO_ROOM;
+	options |= OPTION_AT(locks, SNDBUF_LOCK, OPTION_OWN_SNDBUF);
+	options |= OPTION_AT(locks, RCVBUF_LOCK, OPTION_OWN_RCVBUF);
+	options |= OPTION_AT(BPF_CORE_READ(sk, __sk_common.skc_flags), FLAG_KEEPOPEN, OPTION_KEEPALIVE);
+	options |= OPTION_AT(BPF_CORE_READ(sk, sk_socket, flags), FLAG_NOSPACE, OPTION_NO_ROOM);
 	return options;
 }
 
 /* What may keep it from sending. */
-static __always_inline void read_sending(struct sock *sk, struct tcp_sock *tcp, struct connection_row *row)
+__noinline int read_sending(u64 socket, struct connection_row *row)
 {
+	struct tcp_sock *tcp = (void *)socket;
 	u32 una = BPF_CORE_READ(tcp, snd_una), small = BPF_CORE_READ(tcp, snd_sml) - una;
 	u32 sacked = BPF_CORE_READ(tcp, sacked_out), lost = BPF_CORE_READ(tcp, lost_out);
 	u32 again = BPF_CORE_READ(tcp, retrans_out);
 	u64 acked;
 
-	row->options = options_of(sk, tcp);
+	if (!row)
+		return 0;
+	row->options = options_of((void *)socket, tcp);
 	row->partial = small > 0 && small <= row->in_flight;
 	row->repairing = lost + again;
 	row->packets = BPF_CORE_READ(tcp, packets_out) + again - sacked - lost;
@@ -169,6 +179,7 @@ static __always_inline void read_sending(struct sock *sk, struct tcp_sock *tcp, 
 	row->slow_start = row->cwnd < BPF_CORE_READ(tcp, snd_ssthresh);
 	acked = BPF_CORE_READ(tcp, bytes_acked);
 	row->acked = acked < ~0U ? acked : ~0U;
+	return 0;
 }
 
 /* What is known of a connection. */
@@ -188,11 +199,11 @@ static __always_inline void read_connection(struct sock *sk, u32 tgid, struct co
 	row->prompt = BPF_CORE_READ(tcp, inet_conn.icsk_ack.pingpong) > 0;
 	row->heard = BPF_CORE_READ(tcp, bytes_received) > 0;
 	row->tgid = tgid;
-	row->awaited = is_awaited(sk, tgid);
+	row->awaited = is_awaited((u64)sk, tgid);
 	row->cwnd = BPF_CORE_READ(tcp, snd_cwnd);
-	read_limits(tcp, row, row->in_flight > 0 || row->unsent > 0);
+	read_limits((u64)sk, row, row->in_flight > 0 || row->unsent > 0);
 	if (row->in_flight > 0 || row->unsent > 0)
-		read_sending(sk, tcp, row);
+		read_sending((u64)sk, row);
 }
 
 /* The TCP socket that has the state of one; NULL = it is something else. */

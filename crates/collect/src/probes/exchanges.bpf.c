@@ -74,11 +74,22 @@ static __noinline struct exchange *meet(struct sock *sk)
 	return e;
 }
 
+const volatile u32 sock_type = 0; /* the kernel's number of struct sock; 0 = not known */
+
+/* Whether anything is kept of a connection: the test of a pointer, as `is_bystander` has it, and as `untrusted` reads.
+ */
+static __always_inline bool is_known(struct sock *sk)
+{
+	if (!sock_type || !bpf_ksym_exists(bpf_rdonly_cast))
+		return sk->sk_bpf_storage;
+	return ((struct sock *)bpf_rdonly_cast(sk, sock_type))->sk_bpf_storage;
+}
+
 static __always_inline struct exchange *of_target(struct sock *sk)
 {
 	struct exchange *e = NULL;
 
-	if (sk->sk_bpf_storage)
+	if (is_known(sk))
 		e = bpf_sk_storage_get(&exchanges, sk, NULL, 0);
 	if (!e)
 		e = meet(sk);
@@ -370,7 +381,7 @@ int BPF_PROG(on_state, struct sock *sk, int before, int now)
 
 	if (c)
 		c->states++;
-	if (now != TCP_CLOSE || !sk->sk_bpf_storage)
+	if (now != TCP_CLOSE || !is_known(sk))
 		return 0;
 	e = bpf_sk_storage_get(&exchanges, sk, NULL, 0);
 	if (e && e->began && e->stretch == stretch) {

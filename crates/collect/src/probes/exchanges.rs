@@ -124,6 +124,7 @@ impl<'o> Exchanges<'o> {
         }
         if let Some(rodata) = open.maps.rodata_data.as_deref_mut() {
             rodata.task_type = kernel_types::task();
+            rodata.sock_type = kernel_types::sock();
             rodata.with_openings = with_openings;
         }
         if with_openings {

@@ -27,6 +27,7 @@ pub struct KernelTypes {
     /// The file, which stands in memory and lasts as long as this process.
     pub path: PathBuf,
     task: u32,
+    sock: u32,
     /// Tracepoints that are there, and how many arguments each has.
     hooks: Vec<(&'static str, u32)>,
     reset_reasons: Vec<String>,
@@ -42,6 +43,11 @@ pub fn get() -> Option<&'static KernelTypes> {
 /// The kernel's number of `struct task_struct`, 0 = not known.
 pub fn task() -> u32 {
     get().map_or(0, |types| types.task)
+}
+
+/// The kernel's number of `struct sock`, 0 = not known.
+pub fn sock() -> u32 {
+    get().map_or(0, |types| types.sock)
 }
 
 /// Whether the kernel has a tracepoint, one of [`HOOKS`]. Where its types cannot be read, it is taken to be of today.
@@ -70,12 +76,13 @@ fn read() -> Option<KernelTypes> {
     let all = fs::read(ALL).ok()?;
     let all = Types::parse(&all)?;
     let task = all.find(STRUCT, b"task_struct")?;
+    let sock = all.find(STRUCT, b"sock")?;
     let hooks = all.hooks();
     let reset_reasons = all.find(ENUM, b"sk_rst_reason").map(|id| all.values(id)).unwrap_or_default();
     let mut file = fs::File::from(memfd_create(c"kernel types", MemfdFlags::CLOEXEC).ok()?);
     file.write_all(&all.keep(&names::NAMES)).ok()?;
     let path = PathBuf::from(format!("/proc/self/fd/{}", file.as_raw_fd()));
-    Some(KernelTypes { path, task, hooks, reset_reasons, _file: file })
+    Some(KernelTypes { path, task, sock, hooks, reset_reasons, _file: file })
 }
 
 // Kinds of a type, of include/uapi/linux/btf.h.

@@ -175,7 +175,7 @@ static __always_inline u64 take_own_stack(void *ctx, bool *interrupt, struct wak
 		inside |= (offset - length) & ~offset; /* the top bit: 0 <= offset < length */
 	}
 	*interrupt = inside >> 63;
-	return keep_stack(stack, &c->stacks, &c->stacks_lost);
+	return count_stack(&c->stacks, &c->stacks_lost);
 }
 
 static __always_inline void fill_sleeper(struct wakeup *row, struct task_struct *task, struct sleeper *s)

@@ -16,6 +16,7 @@
 
 #define SEC(name)
 #define __ksym
+#define __noinline
 #define barrier_var(var) asm volatile("" : "+r"(var))
 #define __weak __attribute__((weak))
 #define __uint(name, value) int(*name)[value]
