@@ -2,26 +2,7 @@
 /* When what is read from a TCP socket had arrived, told by what the socket keeps anyway. */
 #pragma once
 
-u64 anchor_ns;
-u64 anchor_jiffies;
-u64 jiffy_ns; /* 0 = not known yet */
-
-/* The length of a jiffy, from two readings of both clocks. */
-__noinline u64 learn_jiffy(u64 now)
-{
-	u64 jiffies = bpf_jiffies64(), passed = now - anchor_ns, rate;
-
-	if (!anchor_ns) {
-		anchor_jiffies = jiffies;
-		anchor_ns = now;
-		return 0;
-	}
-	if (passed < 100000000)
-		return 0;
-	rate = (jiffies - anchor_jiffies) * 1000000000 / passed;
-	jiffy_ns = rate > 600 ? 1000000 : rate > 275 ? 3333333 : rate > 170 ? 4000000 : 10000000;
-	return jiffy_ns;
-}
+const volatile u64 tick_ns = 0; /* length of a jiffy; set by user space */
 
 /*
  * When what is read had arrived. The socket keeps when something was sent or came last, to the ns; where that was our
@@ -29,14 +10,12 @@ __noinline u64 learn_jiffy(u64 now)
  */
 static __always_inline u64 arrival(struct tcp_sock *tcp, u64 now)
 {
-	u64 at = tcp->tcp_clock_cache, tick = jiffy_ns ?: learn_jiffy(now), age;
+	u64 at = tcp->tcp_clock_cache, age;
 
 	if (!at || at > now)
 		at = now;
-	if (tick) {
-		age = (u64)((u32)bpf_jiffies64() - tcp->inet_conn.icsk_ack.lrcvtime) * tick;
-		if (age > now - at + 2 * tick && age < now)
-			at = now - age;
-	}
+	age = (u64)((u32)bpf_jiffies64() - tcp->inet_conn.icsk_ack.lrcvtime) * tick_ns;
+	if (age > now - at + 2 * tick_ns && age < now)
+		at = now - age;
 	return at;
 }

@@ -3,7 +3,7 @@
 
 use std::time::{Duration, SystemTime};
 
-use rustix::time::{ClockId, clock_gettime};
+use rustix::time::{ClockId, clock_getres, clock_gettime};
 
 /// CLOCK_MONOTONIC in ns: the clock of `bpf_ktime_get_ns`, so that samplers and probes agree.
 pub fn monotonic_ns() -> u64 {
@@ -13,6 +13,11 @@ pub fn monotonic_ns() -> u64 {
 /// Time since the boot, suspended or not: what the kernel dates programs by.
 pub fn since_boot() -> Duration {
     Duration::from_nanos(ns(ClockId::Boottime))
+}
+
+/// Length of the kernel's timer tick (a jiffy) in ns: what its coarse clock resolves.
+pub fn tick_ns() -> u64 {
+    clock_getres(ClockId::MonotonicCoarse).tv_nsec.unsigned_abs() // a tick is no second
 }
 
 /// CPU time of the calling thread in ns.
@@ -41,5 +46,11 @@ mod tests {
     fn monotonic_does_not_go_back() {
         let first = super::monotonic_ns();
         assert!(first > 0 && super::monotonic_ns() >= first);
+    }
+
+    #[test]
+    fn a_tick_is_what_kernels_are_built_with() {
+        let hertz = 1e9 / super::tick_ns() as f64;
+        assert!((24.0..=1_200.0).contains(&hertz), "{hertz}");
     }
 }

@@ -7,6 +7,7 @@ use std::path::Path;
 
 use recording::meta::Host;
 
+use crate::clock;
 use crate::proc::{cpu_list, field, text};
 
 /// What this machine is. Fields that its kernel does not tell stay empty.
@@ -20,6 +21,7 @@ pub fn inventory(root: &Path) -> Host {
         cpus: u32::try_from(online_cpus(root).len()).unwrap_or(u32::MAX),
         memory_bytes: memory_bytes(&line("proc/meminfo")),
         page_bytes: procfs::page_size(),
+        tick_ns: clock::tick_ns(),
         virtualization: virtualization(root),
         boot_id: line("proc/sys/kernel/random/boot_id"),
     }

@@ -64,6 +64,8 @@ pub struct Host {
     pub memory_bytes: u64,
     /// Page size in bytes.
     pub page_bytes: u64,
+    /// Length of the kernel's timer tick in ns, 1e9 / CONFIG_HZ.
+    pub tick_ns: u64,
     /// `none`, or the hypervisor's name where CPUID tells.
     pub virtualization: String,
     /// Boot id, to tell two boots of one host apart.

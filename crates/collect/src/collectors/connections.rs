@@ -26,8 +26,6 @@ const SHARE: u64 = 300;
 const MAX_PEERS: usize = 256;
 /// An answer that is owed for so long is late: a few jiffies, in which the kernel counts.
 const LATE_NS: u64 = 10_000_000;
-/// Rates of the kernel's clock.
-const HERTZ: [u32; 4] = [100, 250, 300, 1000];
 
 /// Who spoke last in a connection, and how long ago, ns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,8 +56,7 @@ struct Looks<'o> {
     ports: BTreeSet<u32>,
     spacing_ns: u64,
     next_ns: u64,
-    /// The first look's time, ns and jiffies, from which the rate of the kernel's clock is told.
-    anchor: Option<(u64, u32)>,
+    tick_ns: u64,
     looks: u64,
     before: sending::Before,
     groups: BTreeMap<Group, tables::Connection>,
@@ -73,7 +70,7 @@ impl<'o> Looks<'o> {
             ports: ports.into_iter().collect(),
             spacing_ns: SPACING_NS,
             next_ns: clock::monotonic_ns() + SPACING_NS,
-            anchor: None,
+            tick_ns: clock::tick_ns(),
             looks: 0,
             before: sending::Before::default(),
             groups: BTreeMap::new(),
@@ -94,33 +91,20 @@ impl<'o> Looks<'o> {
     }
 
     fn see(&mut self, found: &Look) {
-        let looks = self.looks;
-        self.see_connections(&found.connections);
-        if self.looks == looks {
-            return;
+        self.looks += 1;
+        let steps = self.before.next(&found.connections);
+        for (connection, step) in found.connections.iter().zip(&steps) {
+            self.add(connection, step);
         }
         for listener in found.listeners.iter().filter(|listener| listener.queued > 0) {
             self.group((listener.port.into(), String::new())).queued += u64::from(listener.queued);
         }
     }
 
-    fn see_connections(&mut self, found: &[Connection]) {
-        let Some(first) = found.first() else {
-            self.looks += 1;
-            return;
-        };
-        let anchor = *self.anchor.get_or_insert((first.at_ns, first.now));
-        let steps = self.before.next(found);
-        let Some(jiffy_ns) = jiffy_ns(anchor, (first.at_ns, first.now)) else { return };
-        self.looks += 1;
-        for (connection, step) in found.iter().zip(&steps) {
-            self.add(connection, step, jiffy_ns);
-        }
-    }
-
-    fn add(&mut self, c: &Connection, step: &sending::Step, jiffy_ns: u64) {
+    fn add(&mut self, c: &Connection, step: &sending::Step) {
         let accepted = self.ports.contains(&c.local_port.into());
-        let last_word = last_word(c, jiffy_ns);
+        let tick_ns = self.tick_ns;
+        let last_word = last_word(c, tick_ns);
         // What is written is no longer owed, only held; and whoever waits for a client's next bytes owes it nothing.
         let has_done = c.unsent > 0 || c.awaited && c.unread == 0;
         let owed_ns = match (accepted, last_word) {
@@ -139,8 +123,8 @@ impl<'o> Looks<'o> {
         row.unanswered += u64::from(owed_ns.is_some());
         row.late += u64::from(late_ns.is_some());
         row.late_ns += late_ns.unwrap_or(0);
-        sending::add(row, c, step, jiffy_ns);
-        sending::add_sums(row, step, jiffy_ns);
+        sending::add(row, c, step, tick_ns);
+        sending::add_sums(row, step, tick_ns);
     }
 
     fn group(&mut self, mut key: Group) -> &mut tables::Connection {
@@ -206,22 +190,10 @@ impl Collector for Looks<'_> {
     }
 }
 
-/// Length of a jiffy, told by two readings of both clocks; none while they are too near.
-fn jiffy_ns((then_ns, then): (u64, u32), (now_ns, now): (u64, u32)) -> Option<u64> {
-    let passed_ns = now_ns.saturating_sub(then_ns);
-    if passed_ns < SPACING_NS / 2 {
-        return None;
-    }
-    let measured = f64::from(now.wrapping_sub(then)) * 1e9 / passed_ns as f64;
-    let off = |hertz: &u32| (measured / f64::from(*hertz)).ln().abs();
-    let hertz = HERTZ.into_iter().min_by(|a, b| off(a).total_cmp(&off(b)))?;
-    Some(1_000_000_000 / u64::from(hertz))
-}
-
 /// Who spoke last. Request and answer often fall into one jiffy, on a local connection nearly always the answer and the
 /// next request; then it is told by what has been acknowledged alone, and when.
-fn last_word(c: &Connection, jiffy_ns: u64) -> LastWord {
-    let age = |at: u32| u64::from(c.now.wrapping_sub(at)).saturating_mul(jiffy_ns);
+fn last_word(c: &Connection, tick_ns: u64) -> LastWord {
+    let age = |at: u32| u64::from(c.now.wrapping_sub(at)).saturating_mul(tick_ns);
     let (received_ns, sent_ns) = (age(c.received_at), age(c.sent_at));
     if sent_ns != received_ns {
         return if received_ns < sent_ns { LastWord::Theirs(received_ns) } else { LastWord::Ours(sent_ns) };
@@ -234,7 +206,7 @@ fn last_word(c: &Connection, jiffy_ns: u64) -> LastWord {
         return LastWord::Ours(sent_ns);
     }
     let since = |us: u64| c.at_ns.saturating_sub(us.saturating_mul(1_000));
-    let later = |us: u64| since(us) + 2 * jiffy_ns < received_ns;
+    let later = |us: u64| since(us) + 2 * tick_ns < received_ns;
     if later(c.delivered_us) {
         return LastWord::Ours(sent_ns); // the other end acknowledged it after a while, with nothing to say
     }
@@ -303,11 +275,8 @@ mod tests {
         assert_eq!(last_word(&Connection { delivered_us: late, ..ours }, JIFFY), LastWord::Ours(50 * JIFFY));
     }
 
-    #[test]
-    fn the_clocks_rate() {
-        assert_eq!(jiffy_ns((0, 100), (10_000_000, 102)), None);
-        assert_eq!(jiffy_ns((0, 100), (1_000_000_000, 349)), Some(4_000_000));
-        assert_eq!(jiffy_ns((0, u32::MAX), (1_000_000_000, 999)), Some(1_000_000));
+    fn seen(connections: &[Connection]) -> Look {
+        Look { connections: connections.to_vec(), listeners: Vec::new() }
     }
 
     #[test]
@@ -316,14 +285,12 @@ mod tests {
         let mut looks = Looks::new(&mut storage, [80]);
         let made = Connection { local_port: 9_999, remote_port: 5_432, ..connection(9, 5) };
         let held = Connection { unsent: 9, remote_port: 5_001, ..connection(5, 9) };
-        looks.see_connections(&[connection(5, 9), held, made]);
-        assert!(looks.rows(1).is_empty(), "the clock's rate is not known yet");
-        let later = |c: Connection| Connection { at_ns: c.at_ns + 1_000_000_000, now: c.now + 250, ..c };
-        looks.see_connections(&[connection(5, 9), held, made].map(later));
+        looks.tick_ns = JIFFY;
+        looks.see(&seen(&[connection(5, 9), held, made]));
         let rows = looks.rows(7);
         let told: Vec<_> = rows.iter().map(|r| (r.role.as_str(), r.peer.as_str(), r.open, r.late, r.unsent)).collect();
         assert_eq!(told, [("made", "127.0.0.1:5432", 1, 1, 0), ("accepted", "", 2, 1, 1)]);
-        assert_eq!((rows[0].looks, rows[0].t_ns, rows[1].late_ns), (1, 7, 1_020_000_000));
+        assert_eq!((rows[0].looks, rows[0].t_ns, rows[1].late_ns), (1, 7, 20_000_000));
     }
 
     #[test]
@@ -348,9 +315,9 @@ mod tests {
     fn too_many_peers_are_one() {
         let mut storage = MaybeUninit::uninit();
         let mut looks = Looks::new(&mut storage, [80]);
-        looks.anchor = Some((0, 0));
+        looks.tick_ns = JIFFY;
         let made = |port: u16| Connection { local_port: 9_999, remote_port: port, ..connection(9, 5) };
-        looks.see_connections(&(1..=1_000).map(made).collect::<Vec<_>>());
+        looks.see(&seen(&(1..=1_000).map(made).collect::<Vec<_>>()));
         let rows = looks.rows(1);
         assert_eq!((rows.len(), rows.iter().map(|row| row.open).sum::<u64>()), (MAX_PEERS + 1, 1_000));
     }

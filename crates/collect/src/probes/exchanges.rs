@@ -17,7 +17,7 @@ use super::ledger::Ledger;
 use super::wakeups::Bursts;
 use super::{Probe, kernel_map, kernel_types, mark_listening, refusal, run_stats};
 use crate::collector::Kept;
-use crate::courtesy;
+use crate::{clock, courtesy};
 
 mod groups;
 mod histogram;
@@ -125,6 +125,7 @@ impl<'o> Exchanges<'o> {
         if let Some(rodata) = open.maps.rodata_data.as_deref_mut() {
             rodata.task_type = kernel_types::task();
             rodata.sock_type = kernel_types::sock();
+            rodata.tick_ns = clock::tick_ns();
             rodata.with_openings = with_openings;
         }
         if with_openings {

@@ -49,10 +49,6 @@ pub(crate) struct InParts {
     pub in_step: Option<f64>,
 }
 
-/// Ticks that Linux is built with, ns: 1000 a second (100 are in step with those too), and 250. Each further one would be another
-/// chance for a client whose requests happen to come in step with it.
-const TICKS_NS: [f64; 2] = [1e6, 4e6];
-
 /// Requests followed one by one, from which on their moments say something.
 const FOLLOWED: usize = 20;
 
@@ -65,8 +61,8 @@ const IN_STEP: f64 = 0.9;
 fn in_step(case: &Case, port: u32) -> Option<f64> {
     let rows = case.recording.rows::<Request>().iter().filter(|r| r.role == "accepted" && r.port == port);
     let came: Vec<f64> = rows.filter(|row| row.rest_ns > 0).map(|row| row.rest_ns as f64).collect();
-    let most = |most: f64, tick_ns: &f64| most.max(concentration(&came, *tick_ns));
-    (came.len() >= FOLLOWED).then(|| TICKS_NS.iter().fold(0.0, most))
+    let tick_ns = case.recording.meta.host.tick_ns;
+    (came.len() >= FOLLOWED && tick_ns > 0).then(|| concentration(&came, tick_ns as f64))
 }
 
 /// How much moments are at the same place between two ticks: the length of the mean of their directions on a circle.
@@ -129,7 +125,7 @@ pub(crate) mod tests {
         };
         let requests: String = (0..40).map(request).collect();
         requests + &format!(
-            "meta host.arch=x86_64 length_ns=4e9 target.pids=[7] target.comm=shop target.listen=[\"tcp 0.0.0.0:80\"]
+            "meta host.arch=x86_64 host.tick_ns=4000000 length_ns=4e9 target.pids=[7] target.comm=shop target.listen=[\"tcp 0.0.0.0:80\"]
              exchange_window t_ns=4e9 length_ns=4e9
              counter source=proc/net/netstat entity=TcpExt name=DelayedACKs value=0
              counter t_ns=4e9 source=proc/net/netstat entity=TcpExt name=DelayedACKs value={acks}

@@ -63,13 +63,13 @@ fn add_slow_start(row: &mut tables::Connection, c: &Connection, s: &Sending, ste
 }
 
 /// Adds what a look shows of the sending side.
-pub(super) fn add(row: &mut tables::Connection, c: &Connection, step: &Step, jiffy_ns: u64) {
+pub(super) fn add(row: &mut tables::Connection, c: &Connection, step: &Step, tick_ns: u64) {
     let Some(s) = c.sending else { return };
     match held(c, &s) {
         None => row.on_its_way += 1,
         Some(Held::Nagle) => {
             row.nagle += 1;
-            row.nagle_ns += u64::from(c.now.wrapping_sub(c.sent_at)).saturating_mul(jiffy_ns);
+            row.nagle_ns += u64::from(c.now.wrapping_sub(c.sent_at)).saturating_mul(tick_ns);
         }
         Some(Held::Cork) => row.cork += 1,
         Some(Held::PeersWindow) => {
@@ -110,12 +110,12 @@ pub(super) struct Step {
 const FELT: u32 = 4;
 
 /// Adds what the kernel had counted since the look before.
-pub(super) fn add_sums(row: &mut tables::Connection, step: &Step, jiffy_ns: u64) {
+pub(super) fn add_sums(row: &mut tables::Connection, step: &Step, tick_ns: u64) {
     let [free, rwnd, sndbuf] = step.since.limited.map(u64::from);
     let segments = u64::from(step.since.segments);
-    row.busy_ns += (free + rwnd + sndbuf) * jiffy_ns;
-    row.rwnd_ns += rwnd * jiffy_ns;
-    row.sndbuf_ns += sndbuf * jiffy_ns;
+    row.busy_ns += (free + rwnd + sndbuf) * tick_ns;
+    row.rwnd_ns += rwnd * tick_ns;
+    row.sndbuf_ns += sndbuf * tick_ns;
     row.retransmits += u64::from(step.since.retransmits);
     row.segments += segments;
     // A question comes before what its answer meets: so far, not since the look before.
