@@ -12,6 +12,7 @@ use crate::answer::Gap;
 use crate::case::Case;
 use crate::facts::stacks::Stacks;
 use crate::ledger::blocked::{FROZEN, STOPPED, TRACED};
+use crate::syscall::{Family, family};
 
 /// What stands at the end of a chain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -151,8 +152,7 @@ impl<'a> Ends<'a> {
         if self.clients.ended(self.case, row) {
             return Some(End::of_waker(Kind::Client, row, ""));
         }
-        let bystander = row.context == "interrupt";
-        let (kind, detail) = self.told_by_stack(row.waker_stack, bystander).or_else(|| match row.context.as_str() {
+        let (kind, detail) = self.told(row).or_else(|| match row.context.as_str() {
             "thread" => None,
             "kernel thread" => Some((Kind::Kernel, row.waker_comm.clone())),
             _ => Some((Kind::Interrupt, String::new())),
@@ -167,8 +167,7 @@ impl<'a> Ends<'a> {
 
     /// Whether a signal cut the wait of a row short, so that its end says nothing about what was waited for.
     pub fn is_cut_short(&self, row: &Wakeup) -> bool {
-        let told = self.told_by_stack(row.waker_stack, row.context == "interrupt");
-        !is_held(row) && told.is_some_and(|(kind, _)| kind == Kind::Signal)
+        !is_held(row) && self.told(row).is_some_and(|(kind, _)| kind == Kind::Signal)
     }
 
     /// The innermost function that the waker was in, in words; empty where nothing is known.
@@ -179,7 +178,23 @@ impl<'a> Ends<'a> {
         }
     }
 
-    /// What the stack of the waker says, if it is no thread's own doing.
+    /// What the waker's stack says of the end of a wait, if it is no thread's own doing. A signal that was waited for is.
+    fn told(&self, row: &Wakeup) -> Option<Told> {
+        let told = self.told_by_stack(row.waker_stack, row.context == "interrupt");
+        told.filter(|(kind, _)| *kind != Kind::Signal || !self.is_awaited_signal(row))
+    }
+
+    /// Whether a signal is what a wait was for: of the child that ends, where its parent has a handler, it comes first.
+    fn is_awaited_signal(&self, row: &Wakeup) -> bool {
+        let call = self.case.syscall(row.syscall);
+        let of_child = || self.stacks.frames(row.waker_stack).any(|code| code.symbol.starts_with("do_notify_parent"));
+        match family(&call) {
+            Family::Child => of_child(),
+            _ => matches!(call.as_str(), "rt_sigtimedwait" | "rt_sigsuspend" | "pause"),
+        }
+    }
+
+    /// What a stack says, whoever sleeps.
     fn told_by_stack(&self, stack: u32, bystander: bool) -> Option<Told> {
         if let Some(known) = self.known.borrow().get(&(stack, bystander)) {
             return known.clone();

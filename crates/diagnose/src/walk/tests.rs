@@ -98,6 +98,33 @@ fn a_waker_that_ran_is_the_end() {
     assert_eq!(chains[0].end.detail, "until it called write");
 }
 
+/// A shell has a handler for the signal of its children, which wakes it before its `wait4` sees that one ended. It had
+/// waited before, shortly, until the child had its own memory.
+#[test]
+fn a_signal_that_is_waited_for_does_not_cut_the_wait_short() {
+    let ends = |call: u32, symbol: &str| -> Vec<(Kind, u32)> {
+        let rows = format!(
+            "frame id=7 symbol=complete_signal module=kernel kind=kernel
+            frame id=8 symbol={symbol} module=kernel kind=kernel
+            stack id=5 frames=[7,8]
+            wakeup t_ns=300e6 pid=1 tid=1 comm=a wait_ns=100e6 blocked_ns=100e6 syscall=0 context=thread waker_pid=2 waker_tid=2 waker_comm=sh waker_syscall=1
+            wakeup t_ns=202e6 pid=2 tid=2 comm=sh wait_ns=1e6 blocked_ns=1e6 cpu_ns=1e6 syscall=58 context=thread waker_pid=3 waker_tid=3 waker_comm=sh waker_syscall=59
+            wakeup t_ns=299e6 since_ns=202e6 pid=2 tid=2 comm=sh wait_ns=96e6 blocked_ns=96e6 cpu_ns=1e6 syscall={call} context=thread waker_pid=3 waker_tid=3 waker_comm=sleep waker_syscall=231 waker_stack=5
+            wakeup t_ns=298e6 since_ns=201e6 pid=3 tid=3 comm=sleep wait_ns=94e6 blocked_ns=94e6 cpu_ns=1e6 syscall=230 context=interrupt waker_stack=1"
+        );
+        let most = |chain: &&Chain| chain.ns > 50e6;
+        walk(&rows).iter().filter(most).map(|chain| (chain.end.kind, chain.end.pid)).collect()
+    };
+    // wait4, waitid, rt_sigtimedwait and pause.
+    for (call, symbol) in [(61, "do_notify_parent"), (247, "do_notify_parent"), (128, "do_send_sig_info"), (34, "x")] {
+        assert_eq!(ends(call, symbol), [(Kind::Timer, 3)], "{call}");
+    }
+    // Another signal ends a wait for a child, and any signal one for bytes: what for is not said.
+    for (call, symbol) in [(61, "do_send_sig_info"), (0, "do_notify_parent")] {
+        assert_ne!(ends(call, symbol), [(Kind::Timer, 3)], "{call}");
+    }
+}
+
 #[test]
 fn a_waker_that_never_waits_ran_as_much_as_the_clock_says() {
     let answer = |t_ns: u32| {
