@@ -13,6 +13,7 @@ mod ends;
 pub mod hand_offs;
 pub mod idleness;
 pub mod paths;
+pub mod programs;
 #[cfg(test)]
 mod tests;
 mod timelines;
@@ -36,6 +37,7 @@ use ends::Ends;
 pub use ends::{End, Kind};
 use hand_offs::{HAND_OFF, HandOffs, INTERPRETER, TIMED};
 use idleness::Idleness;
+use programs::Programs;
 use timelines::Timelines;
 use wait_sites::WaitSites;
 use waits::Wait;
@@ -90,6 +92,7 @@ pub struct Walk {
     /// User stacks with which the target waits, and how often each was seen.
     sites: WaitSites,
     hand_offs: HandOffs,
+    programs: Programs,
 }
 
 impl Walk {
@@ -158,7 +161,7 @@ impl Fact for Walk {
         let (ends, clients) = (Ends::new(case, &stacks)?, case.fact::<Clients>()?);
         let (target, sites) = (target_pids(case), WaitSites::new(case, &stacks));
         let hand_offs = HandOffs::new(case, &clients, &target, &sites);
-        let mut walk = Walk { target, sites, hand_offs, ..Walk::default() };
+        let mut walk = Walk { target, sites, hand_offs, programs: Programs::new(case), ..Walk::default() };
         let context = Context {
             case,
             ends: &ends,

@@ -14,6 +14,7 @@ use crate::judgement::holders::is_pool;
 use crate::verdict::{Explains, Finding, Subject};
 use crate::walk::Kind;
 use crate::walk::chains::Chain;
+use crate::walk::programs::lasting;
 use crate::wording::{percent, seconds};
 
 pub(super) static RULE: Rule =
@@ -143,7 +144,7 @@ fn of_connections(case: &Case, contended: &Contended, waiting: &Waiting) -> Chec
 fn advice(chain: &Chain, otherwise: &str) -> String {
     match chain.end.kind {
         Kind::OnCpu | Kind::RunQueue => {
-            format!("diagnose {}, whose CPU time all of them wait for: more of them would not help", chain.end.name())
+            format!("{}: all wait for its CPU time, and more of them would not help", chain.end.to_see())
         }
         _ => otherwise.to_string(),
     }
@@ -214,7 +215,7 @@ fn finding(case: &Case, chain: Option<&Chain>, explains: Explains, summary: Stri
     Ok(Finding {
         summary,
         subject: Subject {
-            pid: holder.map(|who| who.pid),
+            pid: holder.and_then(|who| lasting(who.pid)),
             comm: holder.map(|who| who.comm.clone()),
             syscall: holder.map(|who| who.call.clone()),
             ..Subject::default()

@@ -20,6 +20,7 @@ use crate::statistics::share;
 use crate::syscall::{Family, family};
 use crate::verdict::{Evidence, Explains, Finding, Subject};
 use crate::walk::chains::Chain;
+use crate::walk::programs::lasting;
 use crate::walk::{DNS, Kind};
 use crate::wording::{percent, plural, seconds};
 
@@ -179,9 +180,10 @@ pub(super) fn unsent(case: &Case) -> Option<(String, String)> {
 }
 
 fn look_there(chain: &Chain) -> String {
-    match chain.end.pid {
-        0 => "look at the other end".to_string(),
-        pid => format!("`sudo wakewalk diagnose --pid {pid}`"),
+    match (lasting(chain.end.pid), chain.end.name()) {
+        (Some(pid), _) => format!("`sudo wakewalk diagnose --pid {pid}`"),
+        (None, name) if name.is_empty() => "look at the other end".to_string(),
+        (None, name) => format!("look at what {name} does"),
     }
 }
 
@@ -289,10 +291,10 @@ fn at_end(chain: &Chain) -> Subject {
     let (end, last) = (&chain.end, chain.links.last().filter(|_| chain.links.len() > 1));
     match (end.kind, last) {
         (Kind::OnCpu | Kind::RunQueue | Kind::Unseen, _) => {
-            Subject { pid: Some(end.pid), comm: Some(end.comm.clone()), ..Subject::default() }
+            Subject { pid: lasting(end.pid), comm: Some(end.comm.clone()), ..Subject::default() }
         }
         (_, Some(link)) => Subject {
-            pid: Some(link.who.pid),
+            pid: lasting(link.who.pid),
             comm: Some(link.who.comm.clone()),
             syscall: Some(link.who.call.clone()),
             ..Subject::default()

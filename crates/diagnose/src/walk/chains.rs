@@ -92,7 +92,7 @@ pub(super) fn of(walk: &Walk) -> Vec<Chain> {
 /// The same of other waits of the target.
 pub(super) fn of_nodes(walk: &Walk, nodes: &BTreeMap<Who, Node>) -> Vec<Chain> {
     let mut chains = Vec::new();
-    collect(walk, nodes, &mut Vec::new(), &mut chains);
+    collect(walk, &walk.programs.added_up(nodes), &mut Vec::new(), &mut chains);
     chains.sort_by(|a, b| b.ns.total_cmp(&a.ns));
     chains
 }

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use recording::tables::Wakeup;
 
 use super::clients::Clients;
+use super::programs;
 use crate::answer::Gap;
 use crate::case::Case;
 use crate::facts::stacks::Stacks;
@@ -74,7 +75,7 @@ impl Kind {
 pub struct End {
     /// What.
     pub kind: Kind,
-    /// Process that did it; 0 = none, or a bystander.
+    /// Process that did it; 0 = none, a bystander, or one of a program that is started again and again.
     pub pid: u32,
     /// Its thread's command name.
     pub comm: String,
@@ -91,9 +92,17 @@ impl End {
     /// Name and process id of who did it; empty where it is nobody's doing, or nobody knows whose.
     pub fn name(&self) -> String {
         match self.kind {
-            _ if self.pid == 0 => String::new(),
-            Kind::OnCpu | Kind::RunQueue | Kind::Short | Kind::Unseen => format!("{}/{}", self.comm, self.pid),
+            _ if self.comm.is_empty() => String::new(),
+            Kind::OnCpu | Kind::RunQueue | Kind::Short | Kind::Unseen => programs::name(&self.comm, self.pid),
             _ => String::new(),
+        }
+    }
+
+    /// What to do to see what that one does.
+    pub fn to_see(&self) -> String {
+        match programs::lasting(self.pid) {
+            Some(_) => format!("diagnose {}", self.name()),
+            None => format!("profile {}, of which there is a new process each time", self.comm),
         }
     }
 

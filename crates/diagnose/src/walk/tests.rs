@@ -353,3 +353,26 @@ fn a_disk_that_is_done_in_the_call_of_a_client_is_no_request() {
     assert_eq!(walk(&row("syscall=75 fd_kind=file state=2 io_wait=true"))[0].end.kind, Kind::Disk);
     assert_eq!(walk(&row("syscall=0 fd_kind=socket state=1"))[0].end.kind, Kind::Client);
 }
+
+/// A shell that each request starts anew: its processes are one program, and none of them is there to be looked at.
+#[test]
+fn processes_of_one_program_are_added_up() {
+    let request = |n: u32| {
+        let (sh, ends) = (100 + n, 100 * (n + 1));
+        format!(
+            "wakeup t_ns={ends}e6 pid=1 tid=1 comm=a wait_ns=80e6 blocked_ns=80e6 syscall=0 context=thread waker_pid={sh} waker_tid={sh} waker_comm=sh waker_syscall=1
+            wakeup t_ns={ends}e6 since_ns={}e6 pid={sh} tid={sh} comm=sh wait_ns=60e6 blocked_ns=60e6 cpu_ns=20e6 syscall=35 context=interrupt waker_stack=1\n",
+            ends - 90
+        )
+    };
+    let rows: String = (0..4).map(request).collect();
+    let of = |head: &str| walk(&format!("{head}{rows}"));
+    let again = of("process pid=0 instances=4 comm=sh\n");
+    let ends: Vec<(Kind, String, f64)> =
+        again.iter().map(|c| (c.end.kind, c.links.last().unwrap().who.name(), c.ns.round())).collect();
+    assert_eq!(ends, [(Kind::Timer, "sh/*".into(), 240e6), (Kind::OnCpu, "a/1".into(), 80e6)]);
+    assert_eq!((again[0].links[1].length_ns.round(), again[1].end.name().as_str()), (60e6, "sh/*"));
+    // Where nothing was seen to start again, they are told apart.
+    assert_eq!(of("").len(), 8);
+    assert_eq!(of("process pid=0 instances=1 comm=sh\n").len(), 8);
+}

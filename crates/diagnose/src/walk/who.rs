@@ -2,12 +2,13 @@
 //! Whose waits are added up.
 
 use super::hand_offs::{HAND_OFF, INTERPRETER, TIMED};
+use super::programs;
 use crate::syscall::{Family, family};
 
 /// Threads of one kind in one process, in one system call for one thing.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Who {
-    /// Process id.
+    /// Process id; [`AGAIN`](super::programs::AGAIN) = those of a program that is started again and again.
     pub pid: u32,
     /// Threads' command name; a star stands for their numbers.
     pub comm: String,
@@ -67,7 +68,7 @@ impl Who {
 
     /// Name and process id, as `nginx/812`.
     pub fn name(&self) -> String {
-        format!("{}/{}", self.comm, self.pid)
+        programs::name(&self.comm, self.pid)
     }
 }
 

@@ -20,6 +20,9 @@ const ROWS: usize = 5;
 
 const CHAIN_TITLE: &str = "From the wait to its cause";
 
+/// Said of names like `sh/*`.
+const STAR: &str = "/* stands for the processes of a program that is started anew again and again, added up.";
+
 /// Lines of a chain: the middle of a longer one is left out.
 const CHAIN: usize = 8;
 
@@ -41,14 +44,13 @@ fn in_short(finding: &Finding) -> Vec<Block> {
     let mut blocks: Vec<Block> = evidence(&finding.evidence[..shown]).into_iter().collect();
     let more = format!("and {} more measured, with commands to check them", all - shown);
     blocks.extend((all > shown).then_some(Block::Text { text: more, tone: Tone::Dim }));
-    blocks.extend(chain(CHAIN_TITLE, &finding.chain));
+    blocks.extend(whole_chain(finding));
     blocks
 }
 
 /// Measured values, the chain, and the commands that show the same.
 pub(super) fn proof(finding: &Finding) -> Vec<Block> {
-    let chain = chain(CHAIN_TITLE, &finding.chain);
-    let mut blocks: Vec<Block> = evidence(&finding.evidence).into_iter().chain(chain).collect();
+    let mut blocks: Vec<Block> = evidence(&finding.evidence).into_iter().chain(whole_chain(finding)).collect();
     blocks.extend(see_yourself(&finding.evidence));
     blocks
 }
@@ -69,6 +71,13 @@ fn evidence(evidence: &[Evidence]) -> Option<Block> {
     let columns = vec![Column::left("measured"), Column::right("value"), Column::left("healthy")];
     let rows: Vec<_> = evidence.iter().map(row).collect();
     (!rows.is_empty()).then(|| Block::Table { title: String::new(), columns, rows })
+}
+
+/// The chain, and what the star in its names means.
+fn whole_chain(finding: &Finding) -> impl Iterator<Item = Block> {
+    let starts_again = finding.chain.iter().any(|link| link.who.ends_with("/*"));
+    let star = starts_again.then(|| Block::Text { text: STAR.to_owned(), tone: Tone::Dim });
+    chain(CHAIN_TITLE, &finding.chain).into_iter().chain(star)
 }
 
 /// A chain as a table: waits, and what the last one ends at.

@@ -5,6 +5,7 @@ use crate::facts::stacks::Stacks;
 use crate::facts::waiting::timer;
 use crate::walk::Kind;
 use crate::walk::chains::Chain;
+use crate::walk::programs::lasting;
 
 /// The end in a few words, as a relative clause.
 pub(super) fn what_it_does(chain: &Chain) -> String {
@@ -28,8 +29,8 @@ fn last(chain: &Chain) -> String {
 pub(super) fn advice(chain: &Chain, timer: Option<&str>) -> String {
     let (peer, last) = (&chain.links[0].who.peer, last(chain));
     match chain.end.kind {
-        Kind::OnCpu => format!("diagnose {}: that is where the time goes", chain.end.name()),
-        Kind::Unseen => format!("diagnose {}: it answers, and what it did before was not seen", chain.end.name()),
+        Kind::OnCpu => format!("{}: that is where the time goes", chain.end.to_see()),
+        Kind::Unseen => format!("{}: it answers, and what it did before was not seen", chain.end.to_see()),
         _ if chain.links.len() == 1 && !peer.is_empty() => format!("go on at {peer}: the time goes there"),
         Kind::Timer => {
             format!("look at the {} in {last}: the chain ends there", timer.unwrap_or("sleep or timeout"))
@@ -49,16 +50,14 @@ pub(super) fn remedy(chain: &Chain, timer: Option<&str>) -> String {
         "If it cannot be made faster, ask it less often, or do not wait for it (cache, parallel calls).";
     let (peer, last) = (&chain.links[0].who.peer, last(chain));
     if chain.end.kind == Kind::Unseen {
-        let (who, pid) = (chain.end.name(), chain.end.pid);
-        return format!("{who} answers late: `wakewalk diagnose --pid {pid}` says why. {OTHERWISE}");
+        return format!("{} answers late: {} says why. {OTHERWISE}", chain.end.name(), look(chain));
     }
     if chain.links.len() == 1 && chain.end.kind != Kind::OnCpu && !peer.is_empty() {
         return format!("{peer} answers late: run wakewalk on that host or service. {OTHERWISE}");
     }
     let end = match chain.end.kind {
         Kind::OnCpu => {
-            let (who, pid) = (chain.end.name(), chain.end.pid);
-            return format!("{who} computes while it is waited for: `wakewalk diagnose --pid {pid}` says what.");
+            return format!("{} computes while it is waited for: {} says what.", chain.end.name(), look(chain));
         }
         Kind::Timer => match timer {
             Some(timer) => {
@@ -72,4 +71,12 @@ pub(super) fn remedy(chain: &Chain, timer: Option<&str>) -> String {
         _ => "is where the chain ends",
     };
     format!("{last} {end}. {OTHERWISE}")
+}
+
+/// What looks at whoever stands at the end.
+fn look(chain: &Chain) -> String {
+    match lasting(chain.end.pid) {
+        Some(pid) => format!("`wakewalk diagnose --pid {pid}`"),
+        None => format!("a profile of {}, of which there is a new process each time,", chain.end.comm),
+    }
 }

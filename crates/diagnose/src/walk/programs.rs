@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Programs that a service starts again and again, as for each request: what their processes did is added up by program.
+
+use std::borrow::Cow;
+use std::collections::{BTreeMap, BTreeSet};
+
+use recording::tables::Process;
+
+use super::{End, Node, Who, kind_of_thread};
+use crate::case::Case;
+
+/// Stands for the process ids of such a program.
+pub const AGAIN: u32 = 0;
+
+/// The programs of the target that were seen to start again and again.
+#[derive(Clone, Debug, Default)]
+pub struct Programs {
+    names: BTreeSet<String>,
+    /// Processes that were there from the start.
+    lasting: BTreeSet<u32>,
+}
+
+impl Programs {
+    /// Reads them off the processes of a recording.
+    pub fn new(case: &Case) -> Self {
+        let processes = || case.recording.rows::<Process>().iter();
+        let again = processes().filter(|process| process.pid == 0 && process.instances > 1);
+        Self {
+            names: again.map(|process| kind_of_thread(&process.comm)).collect(),
+            lasting: processes().filter(|p| p.pid != 0 && p.started_ns == 0).map(|p| p.pid).collect(),
+        }
+    }
+
+    /// Waits of the target, where those that they lead to are added up by program. Who waits first stays who it is.
+    pub fn added_up<'n>(&self, nodes: &'n BTreeMap<Who, Node>) -> Cow<'n, BTreeMap<Who, Node>> {
+        if self.names.is_empty() {
+            return Cow::Borrowed(nodes);
+        }
+        Cow::Owned(nodes.iter().map(|(who, node)| (who.clone(), self.below(node))).collect())
+    }
+
+    fn below(&self, node: &Node) -> Node {
+        let mut sum = Node { children: BTreeMap::new(), ends: BTreeMap::new(), ..node.clone() };
+        for (end, ns) in &node.ends {
+            let pid = self.pid(end.pid, &end.comm);
+            *sum.ends.entry(End { pid, ..end.clone() }).or_default() += ns;
+        }
+        for (who, child) in &node.children {
+            let pid = self.pid(who.pid, &who.comm);
+            sum.children.entry(Who { pid, ..who.clone() }).or_default().add(self.below(child));
+        }
+        sum
+    }
+
+    fn pid(&self, pid: u32, comm: &str) -> u32 {
+        let again = !self.lasting.contains(&pid) && self.names.contains(&kind_of_thread(comm));
+        if again { AGAIN } else { pid }
+    }
+}
+
+impl Node {
+    fn add(&mut self, other: Node) {
+        self.ns += other.ns;
+        self.waits += other.waits;
+        self.number += other.number;
+        let sum = |sums: &mut BTreeMap<u32, f64>, others: BTreeMap<u32, f64>| {
+            others.into_iter().for_each(|(id, ns)| *sums.entry(id).or_default() += ns);
+        };
+        sum(&mut self.stacks, other.stacks);
+        sum(&mut self.codes, other.codes);
+        other.ends.into_iter().for_each(|(end, ns)| *self.ends.entry(end).or_default() += ns);
+        other.children.into_iter().for_each(|(who, node)| self.children.entry(who).or_default().add(node));
+    }
+}
+
+/// The name of a process, as `nginx/812`; a star stands for the ids of a program that is started again and again.
+pub fn name(comm: &str, pid: u32) -> String {
+    if pid == AGAIN { format!("{comm}/*") } else { format!("{comm}/{pid}") }
+}
+
+/// The process to go to, if it is one.
+pub fn lasting(pid: u32) -> Option<u32> {
+    Some(pid).filter(|pid| *pid != AGAIN)
+}
