@@ -40,7 +40,9 @@ impl Fact for Unexplained {
         let accepted = &connections.accepted;
         let asked = connections.peers.iter().map(|(_, held)| held);
         let asked = asked.filter(|held| held.late_ns <= accepted.late_ns * MUCH_LATER);
-        let used = ledger.threads.iter().map(|thread| share(thread.lines.demand_ns(), thread.lines.wall_ns));
+        // Of the whole window: one that lived for a moment, and computed meanwhile, is no server with a queue.
+        let lasting = ledger.threads.iter().filter(|thread| thread.tid != 0);
+        let used = lasting.map(|thread| share(thread.lines.demand_ns(), case.length_ns()).min(1.0));
         let waiting = case.fact::<Waiting>().map_or(0.0, |waiting| ratio(waiting.waiting_ns, case.length_ns()));
         Ok(Self {
             late: accepted.late,
@@ -95,6 +97,14 @@ mod tests {
     fn a_busy_thread_has_a_queue() {
         let busy = "thread t_ns=1e9 pid=1 tid=1 wall_ns=1e9 cpu_ns=9e8 blocked_ns=1e8";
         assert!(rest(8.0, busy).rest() < 0.1);
+    }
+
+    #[test]
+    fn processes_that_lived_for_a_moment_have_no_queue() {
+        let moment = |tid: u32| format!("thread t_ns=1e9 pid={tid} tid={tid} wall_ns=1e7 cpu_ns=95e5 blocked_ns=5e5");
+        let together = "thread t_ns=1e9 pid=0 tid=0 wall_ns=5e8 cpu_ns=45e7 blocked_ns=5e7";
+        let u = rest(8.0, &format!("{THREAD}\n{}\n{}\n{together}", moment(8), moment(9)));
+        assert!(u.rest() > 7.8, "{u:?}");
     }
 
     #[test]
