@@ -125,6 +125,8 @@ mod redis_keys;
 mod redis_load;
 #[path = "../scenarios/row-lock/scenario.rs"]
 mod row_lock;
+#[path = "../scenarios/shell-out/scenario.rs"]
+mod shell_out;
 #[path = "../scenarios/sleep-in-path/scenario.rs"]
 mod sleep_in_path;
 #[path = "../scenarios/slow-endpoint/scenario.rs"]
@@ -221,6 +223,7 @@ pub static ALL: &[&Scenario] = &[
     &churn_own::SCENARIO,
     &fresh_upstream::SCENARIO,
     &many_questions::SCENARIO,
+    &shell_out::SCENARIO,
     &frozen_clients::SCENARIO,
     &frozen_service::SCENARIO,
     &row_lock::SCENARIO,
