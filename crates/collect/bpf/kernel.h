@@ -177,6 +177,7 @@ struct tcp_sock {
 	u32 lsndtime; /* jiffies at which data was sent last */
 	u64 tcp_mstamp; /* us, when something was sent or came last */
 	u64 tcp_clock_cache; /* the same in ns, CLOCK_MONOTONIC */
+	u64 tcp_wstamp_ns; /* when pacing lets it send next, likewise */
 	u64 delivered_mstamp; /* us, when data that we had sent was acknowledged last */
 	u8 nonagle; /* options that overrule Nagle's algorithm; a bit field */
 	u32 snd_sml; /* end of the last segment that was sent and not full */

@@ -67,6 +67,7 @@ struct connection_row {
 #define OPTION_OWN_RCVBUF 16
 #define OPTION_KEEPALIVE 32
 #define OPTION_NO_ROOM 64 /* whoever writes found the send buffer full */
+#define OPTION_PACED 128 /* pacing lets it send at some later time */
 
 /* Bits, by their places. */
 #define SNDBUF_LOCK 0
@@ -153,6 +154,8 @@ static __always_inline u32 options_of(struct sock *sk, struct tcp_sock *tcp)
 	options |= OPTION_AT(locks, RCVBUF_LOCK, OPTION_OWN_RCVBUF);
 	options |= OPTION_AT(BPF_CORE_READ(sk, __sk_common.skc_flags), FLAG_KEEPOPEN, OPTION_KEEPALIVE);
 	options |= OPTION_AT(BPF_CORE_READ(sk, sk_socket, flags), FLAG_NOSPACE, OPTION_NO_ROOM);
+	if (bpf_core_field_exists(tcp->tcp_wstamp_ns))
+		options |= OPTION_AT(bpf_ktime_get_ns() - BPF_CORE_READ(tcp, tcp_wstamp_ns), 63, OPTION_PACED);
 	return options;
 }
 

@@ -145,6 +145,8 @@ pub mod option {
     pub const KEEPALIVE: u32 = 32;
     /// Whoever writes found the send buffer full.
     pub const NO_ROOM: u32 = 64;
+    /// Pacing lets it send at some later time.
+    pub const PACED: u32 = 128;
 }
 
 /// The C struct `connection_row`.

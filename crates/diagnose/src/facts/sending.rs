@@ -21,6 +21,7 @@ struct Counted {
     cwnd: u64,
     slow_start: u64,
     restarted: u64,
+    paced: u64,
     other: u64,
     on_its_way: u64,
     no_room: u64,
@@ -75,6 +76,7 @@ impl Endpoint {
             (&mut c.cwnd, row.cwnd),
             (&mut c.slow_start, row.slow_start),
             (&mut c.restarted, row.restarted),
+            (&mut c.paced, row.paced),
             (&mut c.other, row.other),
             (&mut c.on_its_way, row.on_its_way),
             (&mut c.no_room, row.no_room),
@@ -206,7 +208,8 @@ impl Endpoint {
             ("TCP_CORK", c.cork),
             ("the other end's window", c.rwnd),
             ("the congestion window", c.cwnd),
-            ("pacing or the interface", c.other),
+            ("pacing", c.paced),
+            ("the interface", c.other),
         ];
         all.retain(|(_, looks)| *looks > 0);
         all.sort_by_key(|(_, looks)| std::cmp::Reverse(*looks));
@@ -310,7 +313,7 @@ mod tests {
         let clients = sending.of(true, "tcp 0.0.0.0:80").unwrap();
         assert_eq!((clients.nagle_held_ns(), clients.nagle_age_ns(), clients.held_ns()), (1.2e9, 2e7, 1.6e9));
         assert_eq!((clients.min_rtt_ns, clients.srtt_ns(), clients.nodelay()), (1e6, 1e7, 0.5));
-        assert_eq!(clients.reasons(), [("Nagle's algorithm", 0.75), ("pacing or the interface", 0.25)]);
+        assert_eq!(clients.reasons(), [("Nagle's algorithm", 0.75), ("the interface", 0.25)]);
         assert_eq!(sending.of(false, "10.0.0.9:1").unwrap().window(), (1000.0, 0.25));
     }
 

@@ -49,8 +49,10 @@ pub struct Connection {
     pub widest_bytes: u64,
     /// Of `unsent`, by the congestion window.
     pub cwnd: u64,
-    /// Of `unsent`, by anything else: pacing, the queue of the interface, repairs, a write that went on at that moment. In
-    /// recordings of older versions all of these are 0.
+    /// Of `unsent`, by pacing: the congestion control spreads what it sends over time, as BBR does.
+    pub paced: u64,
+    /// Of `unsent`, by anything else: the queue of the interface, repairs, a write that went on at that moment. In recordings
+    /// of older versions all of these are 0.
     pub other: u64,
     /// The ones with nothing unsent and something on its way, unacknowledged.
     pub on_its_way: u64,

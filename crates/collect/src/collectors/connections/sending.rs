@@ -15,7 +15,9 @@ pub(super) enum Held {
     Cork,
     PeersWindow,
     CongestionWindow,
-    /// Pacing, the queue of the interface, a write that goes on at this moment.
+    /// The congestion control spreads it over time.
+    Pacing,
+    /// The queue of the interface, a write that goes on at this moment.
     Other,
 }
 
@@ -36,7 +38,10 @@ pub(super) fn held(c: &Connection, s: &Sending) -> Option<Held> {
     }
     // What is being repaired waits for that, whatever the options say.
     let overruled = s.options & (option::NODELAY | option::PUSH) > 0 || s.repairing > 0;
-    Some(if small && s.partial && !overruled { Held::Nagle } else { Held::Other })
+    if small && s.partial && !overruled {
+        return Some(Held::Nagle);
+    }
+    Some(if s.options & option::PACED > 0 { Held::Pacing } else { Held::Other })
 }
 
 /// A window in slow start grows by what is acknowledged: of a connection that begins, so many windows were at most.
@@ -48,7 +53,7 @@ const FIRST: u32 = 10;
 /// A window that is so many times narrower than before, with nothing sent again, was made small after a pause.
 const SHRUNK: u32 = 2;
 
-/// Adds a look at a connection that is held by its congestion window, if it is in slow start.
+/// Adds a look at a connection that is held by its congestion window, or the pace that follows from it, if it is in slow start.
 fn add_slow_start(row: &mut tables::Connection, c: &Connection, s: &Sending, step: &Step) {
     let begins = s.acked <= s.cwnd.saturating_mul(s.mss).saturating_mul(GROWN);
     let is_new = c.sums.retransmits == 0 && (begins || s.cwnd.max(step.widest_cwnd) <= FIRST);
@@ -79,6 +84,10 @@ pub(super) fn add(row: &mut tables::Connection, c: &Connection, step: &Step, tic
         }
         Some(Held::CongestionWindow) => {
             row.cwnd += 1;
+            add_slow_start(row, c, &s, step);
+        }
+        Some(Held::Pacing) => {
+            row.paced += 1;
             add_slow_start(row, c, &s, step);
         }
         Some(Held::Other) => row.other += 1,
@@ -254,6 +263,8 @@ mod tests {
         assert_eq!(why(|_, s| s.window = 50), Some(Held::PeersWindow));
         assert_eq!(why(|c, s| (c.in_flight, s.packets, s.window) = (0, 0, 0)), Some(Held::PeersWindow), "it is shut");
         assert_eq!(why(|c, _| c.unsent = 5_000), Some(Held::Other), "more than a segment");
+        let paced = |c: &mut Connection, s: &mut Sending| (c.unsent, s.options) = (5_000, option::PACED);
+        assert_eq!(why(paced), Some(Held::Pacing));
     }
 
     #[test]
@@ -282,6 +293,8 @@ mod tests {
         assert_eq!(seen(900_000, 30, |_, _| ()), (1, 0, 0, 0), "as wide as the way");
         assert_eq!(seen(10_000, 20, |_, s| s.slow_start = false), (1, 0, 0, 0), "it met a limit");
         assert_eq!(seen(10_000, 20, |c, _| c.sums.retransmits = 1), (1, 0, 0, 0), "a segment was lost");
+        let paced = seen(10_000, 20, |_, s| (s.packets, s.options) = (2, option::PACED));
+        assert_eq!(paced, (0, 1, 0, 20), "it is sent as slowly as the window is narrow");
         let never_needed = seen(900_000, 10, |_, s| (s.cwnd, s.packets) = (10, 10));
         assert_eq!(never_needed, (1, 1, 0, 10));
     }
