@@ -25,7 +25,7 @@ fn check(case: &Case) -> Checked {
     let waiting = case.fact::<Waiting>()?;
     let (chains, ns) = waiting.of(is_write);
     let Some(first) = chains.first() else {
-        return absent("no write of the target to a pipe, terminal or socket had to wait");
+        return absent("no write of the target had to wait for a reader on this host");
     };
     let part = waiting.share(ns);
     if let Some((seen, why)) = little(case, (ns, part), MIN_SHARE, MIN_TIME) {

@@ -136,6 +136,9 @@ const SIGNALS: &[&str] =
 /// Functions in which packets are passed from one interface to another of the same host, by the sender's own thread.
 const LOCAL_PATHS: &[&str] = &["process_backlog", "veth_poll", "loopback_xmit"];
 
+/// Functions by which a program brings packets from somewhere else: a VPN, the network of a container or of a virtual machine.
+const CARRIERS: &[&str] = &["tun_get_user", "tap_get_user"];
+
 /// What a stack tells: the kind of end, and the function that told.
 type Told = (Kind, String);
 
@@ -231,8 +234,7 @@ fn classify(names: &[&str], bystander: bool) -> Option<Told> {
     }
     let receives = find(&["net_rx_action", "__napi_poll", "napi_poll"]).is_some();
     let deferred = bystander || find(&["run_ksoftirqd"]).is_some();
-    if receives && (deferred || find(LOCAL_PATHS).is_none()) {
-        return Some((Kind::Packet, String::new()));
-    }
-    None
+    // Whoever carries packets has no part in what is said with them.
+    let carried = find(CARRIERS).is_some();
+    (carried || receives && (deferred || find(LOCAL_PATHS).is_none())).then(|| (Kind::Packet, String::new()))
 }

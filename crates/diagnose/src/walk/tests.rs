@@ -87,6 +87,18 @@ fn a_disk_a_packet_and_a_client() {
     );
 }
 
+/// A VPN's daemon writes what came into the device: it brought the answer, and did not make anybody wait for it.
+#[test]
+fn who_carries_packets_is_not_waited_for() {
+    let end = |frame: &str| {
+        let rows = "wakeup t_ns=100e6 pid=1 tid=1 comm=a wait_ns=80e6 blocked_ns=80e6 syscall=0 family=2 remote_port=5432 peer=10.0.0.7 context=thread waker_pid=9 waker_tid=9 waker_comm=vpn waker_syscall=1 waker_stack=9";
+        let stack = format!("frame id=9 symbol={frame} module=kernel kind=kernel\nstack id=9 frames=[2,3,4,9]\n");
+        walk(&format!("{stack}{rows}"))[0].end.clone()
+    };
+    assert_eq!((end("tun_get_user").kind, end("tun_get_user").detail.as_str()), (Kind::Packet, "10.0.0.7:5432"));
+    assert_eq!(end("tcp_write_xmit").kind, Kind::Unseen);
+}
+
 #[test]
 fn a_waker_that_ran_is_the_end() {
     let rows = "wakeup t_ns=100e6 pid=1 tid=1 comm=a wait_ns=80e6 blocked_ns=80e6 syscall=0 context=thread waker_pid=2 waker_tid=2 waker_comm=b waker_syscall=1
