@@ -9,7 +9,7 @@ use crate::facts::requests::Requests;
 use crate::facts::stacks::Stacks;
 use crate::facts::waiting::links;
 use crate::judgement::often::Often;
-use crate::judgement::paths::{Felt, asks_a_peer, is_own_sleep, stands_before_peers};
+use crate::judgement::paths::{Felt, asks_a_peer, awaits_a_program, is_own_sleep, stands_before_peers};
 use crate::ledger::blocked::symbols;
 use crate::ledger::kernel_lock;
 use crate::rules::{Statement, confidence, explain, slow_dependency};
@@ -53,7 +53,7 @@ const TOLD: &[Told] = &[
     },
     Told {
         cause: "slow-dependency",
-        is_it: asks_a_peer,
+        is_it: |part| asks_a_peer(part) || awaits_a_program(part),
         does: |chain| format!("wait for {}", chain.map_or_else(String::new, slow_dependency::who)),
         doubted: |case, chains| slow_dependency::is_doubted(case, chains) || !asked_for_as_long(case, chains),
         asks: true,
@@ -73,13 +73,14 @@ fn are_before_the_kernel(case: &Case, chains: &[&Chain]) -> bool {
 const AS_LONG: f64 = 0.5;
 
 /// Whether the sockets saw the target wait for those peers for about so long: paths are put together from times of different
-/// connections. Where several questions share a connection, neither tells.
+/// connections. Where several questions share a connection, neither tells. A program that was started is asked over none.
 fn asked_for_as_long(case: &Case, chains: &[&Chain]) -> bool {
     let Ok(requests) = case.fact::<Requests>() else { return false };
-    let peers: BTreeSet<&str> = chains.iter().map(|chain| chain.links[0].who.peer.as_str()).collect();
+    let over_sockets = || chains.iter().filter(|chain| !chain.links[0].who.peer.is_empty());
+    let peers: BTreeSet<&str> = over_sockets().map(|chain| chain.links[0].who.peer.as_str()).collect();
     let asked = requests.endpoints.iter().filter(|e| !e.accepted && !e.is_mixed() && peers.contains(e.name.as_str()));
     let waited: f64 = asked.map(|e| e.response.sum_ns).sum();
-    waited * requests.scale() >= chains.iter().map(|chain| chain.ns).sum::<f64>() * AS_LONG
+    waited * requests.scale() >= over_sockets().map(|chain| chain.ns).sum::<f64>() * AS_LONG
 }
 
 /// What was found, but for causes that were found otherwise.
@@ -299,6 +300,29 @@ mod tests {
         let verdict = |text: String| diagnose(&parse(&text).unwrap()).verdict;
         assert_ne!(verdict(asking(20, 100)), "slow-dependency", "its answers come long before those of the target");
         assert_ne!(verdict(asking(80, 20)), "slow-dependency", "it was asked for less");
+    }
+
+    /// A loop that starts a program for each request and answers when that has slept; meanwhile it turns for a timer of its own.
+    fn starting(instances: u32) -> String {
+        let mut text = format!("{}\nprocess pid=0 instances={instances} comm=convert\n", requests(0, 82, 0));
+        for (nth, at) in (0..60).map(|nth| (nth, 10 + nth * 90)) {
+            let (turn, woken, end, child) = (at + 30, at + 80, at + 82, 100 + nth);
+            text += &format!(
+                "request t_ns={end}e6 role=accepted port=80 pid=1 began_ns={at}e6 began_tid=1 read_ns={at}e6 ended_tid=1
+                 wakeup t_ns={turn}e6 pid=1 tid=1 comm=loop wait_ns=29e6 blocked_ns=29e6 since_ns={at}e6 waits=1 syscall=232 context=interrupt waker_stack=1
+                 wakeup t_ns={woken}e6 pid=1 tid=1 comm=loop wait_ns=49e6 blocked_ns=49e6 since_ns={turn}e6 waits=1 syscall=232 fd_kind=pipe context=thread waker_pid={child} waker_tid={child} waker_comm=convert
+                 wakeup t_ns={woken}e6 since_ns={at}e6 pid={child} tid={child} comm=convert wait_ns=78e6 blocked_ns=78e6 syscall=35 context=interrupt waker_stack=1\n"
+            );
+        }
+        text + "exchange role=accepted port=80 stage=response count=60 sum_ns=492e7 length_ns=[82000000] counts=[60]"
+    }
+
+    #[test]
+    fn a_program_that_is_started_for_each_request() {
+        let found = diagnose(&parse(&starting(60)).unwrap());
+        assert_eq!(found.verdict, "slow-dependency", "{} {:?}", found.headline, found.ruled_out);
+        assert!(found.headline.contains("wait for convert/* for"), "{}", found.headline);
+        assert_eq!(found.findings[0].explains.of, "response time of requests");
     }
 
     #[test]

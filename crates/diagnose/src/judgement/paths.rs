@@ -19,6 +19,7 @@ use crate::walk::Kind;
 use crate::walk::chains::Chain;
 use crate::walk::hand_offs::{HAND_OFF, INTERPRETER, LOCK, TIMED};
 use crate::walk::paths::{Group, Part, Paths, RequestPaths, What};
+use crate::walk::programs::AGAIN;
 use crate::walk::{DNS, Walk, Who};
 use crate::wording::{count, seconds};
 
@@ -111,6 +112,12 @@ fn waits_for_others(part: &Part) -> bool {
 pub(crate) fn asks_a_peer(part: &Part) -> bool {
     let of_peer = |who: &Who| who.fd_kind != DNS && !who.peer.is_empty();
     !part.before && chain(part).is_some_and(|chain| of_peer(&chain.links[0].who))
+}
+
+/// Whether the thread that had the request, or its loop, waited for a program that is started for each.
+pub(crate) fn awaits_a_program(part: &Part) -> bool {
+    let after_first = |chain: &Chain| chain.links.get(1).is_some_and(|link| link.who.pid == AGAIN);
+    !part.before && chain(part).is_some_and(after_first)
 }
 
 /// Whether a thread waited for another one of its kind, as before a lock or for one of a few permits. (One that waits for work
