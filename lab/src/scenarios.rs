@@ -127,6 +127,8 @@ mod redis_load;
 mod row_lock;
 #[path = "../scenarios/shell-out/scenario.rs"]
 mod shell_out;
+#[path = "../scenarios/shell-out-node/scenario.rs"]
+mod shell_out_node;
 #[path = "../scenarios/sleep-in-path/scenario.rs"]
 mod sleep_in_path;
 #[path = "../scenarios/slow-endpoint/scenario.rs"]
@@ -224,6 +226,7 @@ pub static ALL: &[&Scenario] = &[
     &fresh_upstream::SCENARIO,
     &many_questions::SCENARIO,
     &shell_out::SCENARIO,
+    &shell_out_node::SCENARIO,
     &frozen_clients::SCENARIO,
     &frozen_service::SCENARIO,
     &row_lock::SCENARIO,
