@@ -8,7 +8,6 @@ use recording::tables::{Request, Thread};
 use super::answerers::Answerers;
 use super::tree::Book;
 use super::whole::{Whole, length_ns};
-use crate::statistics::ratio;
 use crate::syscall::{Family, family};
 use crate::walk::context::Context;
 use crate::walk::timelines::AT_ONCE_NS;
@@ -39,8 +38,27 @@ pub struct Back<'a, 'r> {
     answerers: Answerers<'a>,
     /// Process and name of each thread, as the ledger has them.
     names: BTreeMap<u32, (u32, String)>,
-    /// Of each process, its threads, and the share of its time that each was on a CPU.
-    threads: BTreeMap<u32, BTreeMap<u32, f64>>,
+    /// Of each process, its threads, and how long each was on a CPU, slice by slice.
+    threads: BTreeMap<u32, BTreeMap<u32, Vec<Ran>>>,
+}
+
+/// How long a thread was on a CPU in a slice.
+struct Ran {
+    begin: f64,
+    end: f64,
+    ns: f64,
+}
+
+impl Ran {
+    fn new(row: &Thread) -> Self {
+        let end = row.t_ns as f64;
+        Self { begin: end - row.wall_ns as f64, end, ns: row.cpu_ns as f64 }
+    }
+
+    /// How much of it may lie in a span, at most.
+    fn most(&self, (from, until): (f64, f64)) -> f64 {
+        self.ns.min(until.min(self.end) - from.max(self.begin)).max(0.0)
+    }
 }
 
 /// Of a process with more threads it is not asked whether they computed meanwhile.
@@ -59,10 +77,9 @@ impl<'a, 'r> Back<'a, 'r> {
     pub fn new(context: &'a Context<'a, 'r>, whole: &'a Whole<'r>) -> Self {
         let rows = context.case.recording.rows::<Thread>();
         let names = rows.iter().map(|row| (row.tid, (row.pid, kind_of_thread(&row.comm)))).collect();
-        let mut threads: BTreeMap<u32, BTreeMap<u32, f64>> = BTreeMap::new();
+        let mut threads: BTreeMap<u32, BTreeMap<u32, Vec<Ran>>> = BTreeMap::new();
         for row in rows {
-            let used = threads.entry(row.pid).or_default().entry(row.tid).or_default();
-            *used += ratio(row.cpu_ns as f64, context.case.length_ns());
+            threads.entry(row.pid).or_default().entry(row.tid).or_default().push(Ran::new(row));
         }
         let (walker, answerers) = (Walker::new(context), Answerers::new(context));
         Self { context, whole, walker, answerers, names, threads }
@@ -75,10 +92,13 @@ impl<'a, 'r> Back<'a, 'r> {
             return false;
         };
         let timelines = self.context.timelines;
-        let on_cpu = |(tid, used): (&u32, &f64)| match timelines.waits_of(*tid) {
-            // It never waited: the ledger knows how much it ran.
-            [] => length * used,
-            _ => timelines.activity(*tid, span).active.get(&Kind::OnCpu).copied().unwrap_or(0.0),
+        let on_cpu = |(tid, ran): (&u32, &Vec<Ran>)| {
+            // One that never waited has no row, and a wait that goes on has none yet: the ledger knows how much it ran.
+            let most = ran.iter().map(|ran| ran.most(span)).sum::<f64>();
+            match timelines.waits_of(*tid) {
+                [] => most,
+                _ => timelines.activity(*tid, span).active.get(&Kind::OnCpu).map_or(0.0, |ns| ns.min(most)),
+            }
         };
         threads.iter().map(on_cpu).sum::<f64>() >= length * ALL_THE_TIME
     }
