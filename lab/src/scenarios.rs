@@ -89,6 +89,8 @@ mod lock_convoy_rust;
 mod log_to_slow_pipe;
 #[path = "../scenarios/loop-held/scenario.rs"]
 mod loop_held;
+#[path = "../scenarios/loop-pool/scenario.rs"]
+mod loop_pool;
 #[path = "../scenarios/loop-sleeps/scenario.rs"]
 mod loop_sleeps;
 #[path = "../scenarios/loss/scenario.rs"]
@@ -225,6 +227,7 @@ pub static ALL: &[&Scenario] = &[
     &churn_own::SCENARIO,
     &fresh_upstream::SCENARIO,
     &many_questions::SCENARIO,
+    &loop_pool::SCENARIO,
     &shell_out::SCENARIO,
     &shell_out_node::SCENARIO,
     &frozen_clients::SCENARIO,

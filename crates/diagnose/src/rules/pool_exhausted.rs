@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Requests wait because all connections of a pool, or all workers, are taken.
 
+pub(crate) mod questions;
 pub(crate) mod readers;
 
 use super::{COULD_BE, Check, Checked, Rule, absent, evidence, explained, found, not_it};
@@ -45,7 +46,7 @@ fn check(case: &Case) -> Checked {
     if are_taken(&workers) {
         return of_workers(case, &workers, &waiting);
     }
-    if let Some(found) = readers::check(case) {
+    if let Some(found) = readers::check(case).or_else(|| questions::check(case)) {
         return Ok(found);
     }
     let queue = format!("{:.1} connections stood in the accept queue on average", workers.queue);

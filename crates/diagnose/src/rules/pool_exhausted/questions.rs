@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Requests queue inside a program because all connections to somebody whom it asks are taken. Where loops or goroutines serve many
+//! requests each, the kernel sees no such queue; but Little's law tells how many requests were in hand and how many questions under
+//! way, and looks at sockets how many connections there were to ask over.
+
+use super::super::{Outcome, Statement, evidence};
+use super::{RULE, readers};
+use crate::case::Case;
+use crate::facts::connections::Connections;
+use crate::facts::requests::{Endpoint, LATE_NS, Requests};
+use crate::facts::stacks::Stacks;
+use crate::facts::unexplained::Unexplained;
+use crate::facts::waiting::{Waiting, links};
+use crate::statistics::{ratio, share};
+use crate::verdict::{Explains, Finding, Subject};
+use crate::walk::Walk;
+use crate::walk::chains::Chain;
+use crate::walk::paths::{Part, RequestPaths, What};
+use crate::wording::{percent, plural, seconds};
+
+/// Exchanges from which on sums say something.
+const ENOUGH: f64 = 20.0;
+
+/// Questions for one request: with fewer, most requests do without.
+const MOSTLY: f64 = 0.5;
+
+/// Of the connections to whom it asks, on average: then one is hardly ever free.
+const TAKEN: f64 = 0.85;
+
+/// So many deviations of a number that comes by chance may be free on average: with a limit, hardly any is, and without one, a pool is
+/// as large as its largest need was, which is some deviations more than the usual.
+const FREE: f64 = 0.5;
+
+/// Of the requests in hand, in the queue; and of their time, where nothing else is seen.
+const MIN_SHARE: f64 = 0.5;
+
+/// In the queue on average.
+const MIN_QUEUE: f64 = 1.0;
+
+/// A pool of connections of which none is free.
+pub(crate) struct Taken<'r> {
+    /// Whom they lead to.
+    peer: &'r Endpoint,
+    /// How many there are, on average.
+    open: f64,
+    /// Questions under way there, on average.
+    asked: f64,
+    /// Requests in hand, on average.
+    in_hand: f64,
+    /// Of those, in the queue.
+    queued: f64,
+    /// How long each stands there, ns.
+    each_ns: f64,
+}
+
+/// The pool that requests stand before, if there is one.
+pub(crate) fn taken<'r>(case: &Case, requests: &'r Requests) -> Option<Taken<'r>> {
+    let (walk, clients) = (case.fact::<Walk>().ok()?, requests.busiest()?);
+    let tells = !clients.is_mixed() && clients.response.count >= ENOUGH;
+    if !tells || walk.has_serving_threads() || readers::pool(case).is_some() || !stand_inside(case) {
+        return None;
+    }
+    let (connections, known) = (case.fact::<Connections>().ok()?, case.fact::<Unexplained>().ok()?);
+    let at_once = |endpoint: &Endpoint| ratio(endpoint.response.sum_ns, requests.followed_ns);
+    let asked = || requests.endpoints.iter().filter(|e| !e.accepted);
+    let in_hand = ratio(clients.service.sum_ns, requests.followed_ns);
+    let queued = in_hand - asked().map(at_once).sum::<f64>() - known.queued - known.asking;
+    let each_ns = clients.service.mean_ns() * share(queued.max(0.0), in_hand);
+    if queued < MIN_QUEUE || share(queued, in_hand) < MIN_SHARE || each_ns < LATE_NS {
+        return None;
+    }
+    let open = |name: &str| connections.peers.iter().find(|(peer, _)| peer == name).map_or(0.0, |(_, held)| held.open);
+    let pools = asked().filter(|e| !e.is_mixed() && e.response.count >= (clients.response.count * MOSTLY).max(ENOUGH));
+    let pool =
+        |peer: &'r Endpoint| Taken { peer, open: open(&peer.name), asked: at_once(peer), in_hand, queued, each_ns };
+    pools.map(pool).filter(Taken::is_full).max_by(|a, b| a.asked.total_cmp(&b.asked))
+}
+
+/// Whether requests are seen to stand where the kernel sees nothing.
+fn stand_inside(case: &Case) -> bool {
+    let inside = |part: &Part| matches!(part.what, What::Inside { computing: false, .. });
+    let paths = case.fact::<RequestPaths>().ok();
+    paths.as_ref().and_then(|paths| paths.busiest()).is_some_and(|paths| paths.all.share(inside) >= MIN_SHARE)
+}
+
+impl Taken<'_> {
+    fn is_full(&self) -> bool {
+        self.asked >= self.open * TAKEN && self.open - self.asked <= self.asked.sqrt() * FREE
+    }
+
+    fn words(&self) -> String {
+        match self.open.round() as u64 {
+            0 | 1 => format!("its one connection to {} is taken", self.peer.name),
+            number => format!("all {number} connections to {} are taken", self.peer.name),
+        }
+    }
+}
+
+/// The finding, if requests stand before such a pool.
+pub(super) fn check(case: &Case) -> Option<Outcome> {
+    let (requests, waiting) = (case.fact::<Requests>().ok()?, case.fact::<Waiting>().ok()?);
+    let taken = taken(case, &requests)?;
+    let part = share(taken.queued, taken.in_hand);
+    let headline = format!("requests queue inside it for {} of their time: {}", percent(part), taken.words());
+    let advice = format!(
+        "see why an answer from there takes {}: a larger pool helps only if that has room for more at once",
+        seconds(taken.peer.response.mean_ns() / 1e9)
+    );
+    let chain = waiting.chains.iter().find(|chain| chain.links[0].who.peer == taken.peer.name);
+    let finding = finding(case, &taken, chain)?;
+    Some(Outcome::Found(Box::new(finding), Statement::short(headline, advice)))
+}
+
+fn finding(case: &Case, taken: &Taken<'_>, chain: Option<&Chain>) -> Option<Finding> {
+    let (stacks, peer) = (case.fact::<Stacks>().ok()?, taken.peer);
+    let part = share(taken.queued, taken.in_hand);
+    let open = taken.open.round().max(1.0);
+    let to_see = format!("ss -tnp dst {}", peer.name);
+    let who = chain.map(|chain| &chain.links[0].who);
+    Some(Finding {
+        summary: format!(
+            "{:.1} requests were in hand on average, and {:.1} questions to {} under way, over {}: the others, {} of their \
+             time, stood inside the program for {} each, until one was free",
+            taken.in_hand,
+            taken.asked,
+            peer.name,
+            plural(open as usize, "connection"),
+            percent(part),
+            seconds(taken.each_ns / 1e9)
+        ),
+        subject: Subject {
+            pid: who.map(|who| who.pid),
+            comm: who.map(|who| who.comm.clone()),
+            socket: Some(peer.name.clone()),
+            ..Subject::default()
+        },
+        explains: Explains {
+            share: part,
+            of: "response time of requests".into(),
+            seconds: taken.queued * case.seconds(),
+        },
+        evidence: vec![
+            evidence("requests in hand, on average", taken.in_hand, "requests", "about as many as questions", ""),
+            evidence("questions under way, on average", taken.asked, "questions", "fewer than connections", ""),
+            evidence("connections to ask over", taken.open, "connections", "more than questions", to_see),
+            evidence("an answer from there, on average", peer.response.mean_ns() / 1e9, "s", "", ""),
+        ],
+        chain: chain.map_or_else(Vec::new, |chain| links(chain, &stacks)),
+        remedy: format!(
+            "The program itself asks {} for no more at once: the size of a pool, a limit of its client library, a semaphore. If \
+             that has room for more, raise it; if it is at its own limit, a larger pool only moves the queue there, and it has \
+             to become quicker or be asked less.",
+            peer.name
+        ),
+        check: "Requests in hand are about as many as questions under way, and the response time falls by this part."
+            .into(),
+        ..RULE.finding(case, 2)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::asking::{found, silent};
+    use super::super::RULE;
+
+    /// A loop that answers 100 requests in 4 s, each `length` ms after it was read, and asks a database over `open` connections for
+    /// `asked` ms of that, one after the other on each.
+    fn service(length: u32, asked: u32, open: u32) -> String {
+        let mut text = "meta host.arch=x86_64 length_ns=4e9 target.pids=[1] target.listen=[\"tcp 0.0.0.0:80\"]
+            process pid=1 listen=[\"tcp 0.0.0.0:80\"]
+            thread t_ns=4e9 pid=1 tid=1 comm=loop wall_ns=4e9 cpu_ns=1e8 blocked_ns=39e8
+            frame id=1 symbol=net_rx_action module=kernel kind=kernel
+            stack id=1 frames=[1]
+            burst t_ns=4e9 length_ns=4e9
+            exchange_window t_ns=4e9 length_ns=4e9\n"
+            .to_string();
+        for end in (0..80).map(|nth| 790 + nth * 40) {
+            let (began, until) = (end - length, end - 1);
+            text += &format!(
+                "request t_ns={end}e6 role=accepted port=80 pid=1 began_ns={began}e6 began_tid=1 read_ns={began}e6 ended_tid=1
+                 request t_ns={until}e6 role=made peer=10.0.0.9:5432 pid=1 began_ns={}e6 began_tid=1 read_ns={until}e6 ended_tid=1
+                 wakeup t_ns={until}e6 pid=1 tid=1 comm=loop wait_ns=38e6 blocked_ns=38e6 since_ns={}e6 waits=1 syscall=232 family=2 local_port=4000 remote_port=5432 peer=10.0.0.9 context=interrupt waker_stack=1\n",
+                until - asked,
+                until - 38
+            );
+        }
+        let sum = |ms: u32| format!("sum_ns={}e6 length_ns=[{ms}000000] counts=[100]", 100 * ms);
+        let (response, made) = (sum(length), sum(asked));
+        text + &format!(
+            "exchange role=accepted port=80 stage=response count=100 {response}
+             exchange role=accepted port=80 stage=service count=100 {response}
+             exchange role=made peer=10.0.0.9:5432 stage=response count=100 {made}
+             connection t_ns=4e9 role=accepted port=80 looks=40 open=1600 unanswered=760 late=760 late_ns=4e11
+             connection t_ns=4e9 role=made peer=10.0.0.9:5432 looks=40 open={}",
+            open * 40
+        )
+    }
+
+    #[test]
+    fn requests_that_stand_before_a_pool_of_the_program_s_own() {
+        // 760 ms each are 19 in hand, 78 ms each 1.95 questions.
+        let finding = found(&RULE, &service(760, 78, 2));
+        assert_eq!(finding.subject.socket.as_deref(), Some("10.0.0.9:5432"));
+        assert!(
+            finding.summary.contains("19.0 requests were in hand on average, and 1.9 questions"),
+            "{}",
+            finding.summary
+        );
+        assert!((finding.explains.share - 0.897).abs() < 0.01, "{:?}", finding.explains);
+    }
+
+    #[test]
+    fn connections_that_are_free_or_requests_that_ask_at_once() {
+        silent(&RULE, &service(760, 78, 4));
+        silent(&RULE, &service(84, 78, 2));
+    }
+}
