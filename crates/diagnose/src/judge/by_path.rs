@@ -9,7 +9,9 @@ use crate::facts::requests::Requests;
 use crate::facts::stacks::Stacks;
 use crate::facts::waiting::links;
 use crate::judgement::often::Often;
-use crate::judgement::paths::{Felt, asks_a_peer, awaits_a_program, is_own_sleep, stands_before_peers};
+use crate::judgement::paths::{
+    Felt, asks_a_peer, awaits_a_program, collector, is_own_sleep, stands_before_peers, stands_still,
+};
 use crate::ledger::blocked::symbols;
 use crate::ledger::kernel_lock;
 use crate::rules::{Statement, confidence, explain, slow_dependency};
@@ -42,6 +44,14 @@ const TOLD: &[Told] = &[
         asks: false,
         // A collector that stops all threads has them wait for each other too.
         unless: &["pool-exhausted", "runtime-pause"],
+    },
+    Told {
+        cause: "runtime-pause",
+        is_it: stands_still,
+        does: |_| "stand still for the garbage collector".into(),
+        doubted: |_, _| false,
+        asks: false,
+        unless: &[],
     },
     Told {
         cause: "sleep-in-path",
@@ -113,7 +123,9 @@ fn finding(case: &Case, felt: &Felt, told: &Told, (part, chains): (f64, &[&Chain
     let place = first.stack.first().map_or(String::new(), |function| format!(", in {function}"));
     let asked = longest.filter(|_| told.asks);
     let next = asked.map(|chain| slow_dependency::next(chain, stacks.as_deref()));
-    let (advised, remedy) = next.unwrap_or_else(|| (advice(&first), explained(told.cause)));
+    let less_often = || longest.and_then(collector).map(|collector| collector.less_often.to_string());
+    let otherwise = || (less_often().unwrap_or_else(|| advice(&first)), explained(told.cause));
+    let (advised, remedy) = next.unwrap_or_else(otherwise);
     let often = asked.and_then(|chain| Often::of(case, &chain.links[0].who.peer, felt.number(case)));
     let (headline, advised) = match (often, asked) {
         (Some(often), Some(chain)) => {
@@ -300,6 +312,35 @@ mod tests {
         let verdict = |text: String| diagnose(&parse(&text).unwrap()).verdict;
         assert_ne!(verdict(asking(20, 100)), "slow-dependency", "its answers come long before those of the target");
         assert_ne!(verdict(asking(80, 20)), "slow-dependency", "it was asked for less");
+    }
+
+    /// Among quick requests some of 60 ms, whose thread waits for a dispatcher, and that one for this thread of the process.
+    fn held_by(thread: &str) -> String {
+        let mut text = requests(0, 60, 0);
+        for at in (0..60).map(|nth| 10 + nth * 70) {
+            let (end, woken, before) = (at + 60, at + 58, at + 57);
+            text += &format!(
+                "request t_ns={end}e6 role=accepted port=80 pid=1 began_ns={at}e6 began_tid=1 read_ns={woken}e6 ended_tid=1
+                 wakeup t_ns={woken}e6 pid=1 tid=1 comm=worker wait_ns=58e6 blocked_ns=58e6 since_ns={at}e6 waits=1 syscall=202 context=thread waker_pid=1 waker_tid=2 waker_comm=dispatcher
+                 wakeup t_ns={before}e6 pid=1 tid=2 comm=dispatcher wait_ns=56e6 blocked_ns=56e6 since_ns={at}e6 waits=1 syscall=202 context=thread waker_pid=1 waker_tid=3 waker_comm=\"{thread}\"
+                 wakeup t_ns={at}e6 pid=1 tid=3 comm=\"{thread}\" wait_ns=9e6 blocked_ns=9e6 waits=1 syscall=202 context=thread waker_pid=1 waker_tid=1\n"
+            );
+        }
+        text + "exchange role=accepted port=80 stage=response count=60 sum_ns=36e8 length_ns=[60000000] counts=[60]"
+    }
+
+    #[test]
+    fn requests_that_stand_still_for_a_collector() {
+        let found = diagnose(&parse(&held_by("VM Thread")).unwrap());
+        assert_eq!(found.verdict, "runtime-pause", "{} {:?}", found.headline, found.ruled_out);
+        assert!(found.headline.contains("for 9"), "{}", found.headline);
+        let path = &found.requests[0].path[0].what;
+        assert!(path.contains("in futex < VM Thread/1: code on a CPU"), "{path}");
+        assert_ne!(verdict_of(&held_by("planner")), "runtime-pause");
+    }
+
+    fn verdict_of(text: &str) -> String {
+        diagnose(&parse(text).unwrap()).verdict
     }
 
     /// A loop that starts a program for each request and answers when that has slept; meanwhile it turns for a timer of its own.

@@ -5,6 +5,7 @@
 //! one, although the threads' own time tells less of it.
 
 use std::collections::BTreeMap;
+use std::iter;
 use std::sync::Arc;
 
 use recording::tables::Request;
@@ -13,6 +14,7 @@ use super::tail;
 use crate::case::Case;
 use crate::facts::requests::{LATE_NS, Requests};
 use crate::facts::waiting::Waiting;
+use crate::runtimes::collectors::{Collector, Program};
 use crate::statistics::{ratio, share};
 use crate::verdict::{Evidence, Explains, evidence};
 use crate::walk::Kind;
@@ -118,6 +120,18 @@ pub(crate) fn asks_a_peer(part: &Part) -> bool {
 pub(crate) fn awaits_a_program(part: &Part) -> bool {
     let after_first = |chain: &Chain| chain.links.get(1).is_some_and(|link| link.who.pid == AGAIN);
     !part.before && chain(part).is_some_and(after_first)
+}
+
+/// The collector for which the program stood still: its threads computed, or wanted to, and the others waited for that.
+pub(crate) fn collector(chain: &Chain) -> Option<&'static Collector> {
+    let at_work = matches!(chain.end.kind, Kind::OnCpu | Kind::RunQueue);
+    let (collector, program) = Collector::at(&chain.end.comm, iter::empty()).filter(|_| at_work)?;
+    (program == Program::Pauses).then_some(collector)
+}
+
+/// Whether whoever had the request, or should have taken it, stood still for a collector.
+pub(crate) fn stands_still(part: &Part) -> bool {
+    chain(part).is_some_and(|chain| collector(chain).is_some())
 }
 
 /// Whether a thread waited for another one of its kind, as before a lock or for one of a few permits. (One that waits for work

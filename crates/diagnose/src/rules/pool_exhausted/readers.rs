@@ -9,7 +9,7 @@ use crate::facts::readers::Readers;
 use crate::facts::requests::Requests;
 use crate::facts::stacks::Stacks;
 use crate::facts::waiting::links;
-use crate::judgement::paths::{is_own_sleep, telling};
+use crate::judgement::paths::{is_own_sleep, stands_still, telling};
 use crate::statistics::{ratio, share};
 use crate::verdict::{Explains, Finding, Subject};
 use crate::walk::chains::{Chain, Nature};
@@ -32,10 +32,11 @@ pub(crate) fn pool(case: &Case) -> Option<Readers> {
     (readers.threads > 1 && keep).then(|| (*readers).clone())
 }
 
-/// What requests lay unread for: the thread that read them later waited with another one in hand.
+/// What requests lay unread for: the thread that read them later waited with another one in hand. While all threads stand still for
+/// a collector, more of them would too.
 fn is_taken(part: &Part) -> bool {
     let What::Waits(chain) = &part.what else { return false };
-    part.before && chain.nature() == Nature::Waiting && !is_own_sleep(part)
+    part.before && chain.nature() == Nature::Waiting && !is_own_sleep(part) && !stands_still(part)
 }
 
 /// The finding, if requests lie unread for long.

@@ -182,7 +182,11 @@ fn waits(chain: &Chain, end_words: fn(&End) -> String) -> String {
     let another = |name: String| if name == first.name() { "another of its threads".to_string() } else { name };
     let end = match last.filter(|_| chain.links.len() > 1) {
         Some(last) if last.who.sleeps() => format!("{} in a sleep of its own", another(last.who.name())),
-        Some(last) => format!("{}: {}", another(last.who.name()), end_words(&chain.end)),
+        // Whoever ended the last wait was at something, or the last one itself was.
+        Some(last) => {
+            let by = Some(chain.end.name()).filter(|name| !name.is_empty()).unwrap_or_else(|| last.who.name());
+            format!("{}: {}", another(by), end_words(&chain.end))
+        }
         None if (first.sleeps() || first.fd_kind == LOOP) && chain.end.kind == Kind::Timer => {
             return first.call_words();
         }
