@@ -57,6 +57,8 @@ mod gc_pause;
 mod gc_pause_java;
 #[path = "../scenarios/gc-pause-node/scenario.rs"]
 mod gc_pause_node;
+#[path = "../scenarios/gc-tail-java/scenario.rs"]
+mod gc_tail_java;
 #[path = "../scenarios/go-json-saturated/scenario.rs"]
 mod go_json_saturated;
 #[path = "../scenarios/go-small-gc/scenario.rs"]
@@ -228,6 +230,7 @@ pub static ALL: &[&Scenario] = &[
     &fresh_upstream::SCENARIO,
     &many_questions::SCENARIO,
     &loop_pool::SCENARIO,
+    &gc_tail_java::SCENARIO,
     &shell_out::SCENARIO,
     &shell_out_node::SCENARIO,
     &frozen_clients::SCENARIO,
