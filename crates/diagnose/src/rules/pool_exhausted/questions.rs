@@ -21,6 +21,9 @@ use crate::wording::{percent, plural, seconds};
 /// Exchanges from which on sums say something.
 const ENOUGH: f64 = 20.0;
 
+/// Requests followed from end to end, from which on their paths say something.
+const FOLLOWED: u64 = 10;
+
 /// Questions for one request: with fewer, most requests do without.
 const MOSTLY: f64 = 0.5;
 
@@ -80,7 +83,8 @@ pub(crate) fn taken<'r>(case: &Case, requests: &'r Requests) -> Option<Taken<'r>
 fn stand_inside(case: &Case) -> bool {
     let inside = |part: &Part| matches!(part.what, What::Inside { computing: false, .. });
     let paths = case.fact::<RequestPaths>().ok();
-    paths.as_ref().and_then(|paths| paths.busiest()).is_some_and(|paths| paths.all.share(inside) >= MIN_SHARE)
+    let all = paths.as_ref().and_then(|paths| paths.busiest()).map(|paths| &paths.all);
+    all.is_some_and(|all| all.requests >= FOLLOWED && all.share(inside) >= MIN_SHARE)
 }
 
 impl Taken<'_> {
