@@ -6,6 +6,7 @@ mod answers;
 use crate::case::Case;
 use crate::facts::errors::{Error, Errors, Kind};
 use crate::facts::handshakes::Handshakes;
+use crate::facts::refused::Refused;
 use crate::wording::{count, percent};
 
 /// Below, chance decides.
@@ -65,8 +66,27 @@ fn table_full(case: &Case) -> Option<Above> {
     })
 }
 
+/// Of the connections that could not be made, refused by one peer: then it is the one to name.
+const MOSTLY: f64 = 0.8;
+
+/// Who refused connections, where it was one peer.
+fn refused(case: &Case, error: &Error) -> Option<Above> {
+    let refused = case.fact::<Refused>().ok()?;
+    let (peer, number) = &refused.most;
+    let is_it = error.kind == Kind::NotMade && *number >= (error.at_most() * MOSTLY).max(MIN_COUNT);
+    let nobody = if refused.nobody_listens { ", where nobody listens" } else { "" };
+    is_it.then(|| Above {
+        what: format!("{} of {} connections were refused by {peer}{nobody}", count(*number), count(error.of)),
+        share: error.share(),
+        see: format!("nc -vz {}", peer.rsplit_once(':').map_or(peer.clone(), |(host, port)| format!("{host} {port}"))),
+    })
+}
+
 /// In the commands, `PID` stands for the target.
 fn told(case: &Case, error: &Error) -> Above {
+    if let Some(refused) = refused(case, error) {
+        return refused;
+    }
     let (what, see) = words(error.kind);
     let pid = case.recording.meta.target.pids.first().copied().unwrap_or(0).to_string();
     let of = match error.kind {
