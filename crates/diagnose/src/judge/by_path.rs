@@ -126,7 +126,8 @@ fn finding(case: &Case, felt: &Felt, told: &Told, (part, chains): (f64, &[&Chain
     let less_often = || longest.and_then(collector).map(|collector| collector.less_often.to_string());
     let otherwise = || (less_often().unwrap_or_else(|| advice(&first)), explained(told.cause));
     let (advised, remedy) = next.unwrap_or_else(otherwise);
-    let often = asked.and_then(|chain| Often::of(case, &chain.links[0].who.peer, felt.number(case)));
+    let some = felt.number(case).map(|number| (number, felt.mean_ns()));
+    let often = asked.zip(some).and_then(|(chain, some)| Often::of_some(case, &chain.links[0].who.peer, some));
     let (headline, advised) = match (often, asked) {
         (Some(often), Some(chain)) => {
             (format!("{headline}, {}", often.words()), often.advice(&slow_dependency::who(chain)))

@@ -18,14 +18,25 @@ pub(crate) struct Often {
     pub each_ns: f64,
 }
 
+/// Of the time of all answers, in quick ones: else a few that are slow are what is waited for, however many others there are.
+const MOSTLY: f64 = 0.5;
+
 impl Often {
-    /// The peer that is asked so, if it is; of so many requests, or of all at the port where clients ask most.
-    pub(crate) fn of(case: &Case, peer: &str, requests: Option<f64>) -> Option<Self> {
+    /// The peer that is asked so, if it is, at the port where clients ask most.
+    pub(crate) fn of(case: &Case, peer: &str) -> Option<Self> {
+        let all = case.fact::<Requests>().ok()?;
+        let busiest = all.busiest()?;
+        Self::of_some(case, peer, (busiest.response.count, busiest.response.mean_ns()))
+    }
+
+    /// The same of some requests, such as slow ones: how many, and how long each takes. Nobody counts which of them asked; but if it
+    /// is they who ask, and often, each answer takes a small part of their time.
+    pub(crate) fn of_some(case: &Case, peer: &str, (requests, each_ns): (f64, f64)) -> Option<Self> {
         let all = case.fact::<Requests>().ok()?;
         let asked = all.of(false, peer).filter(|asked| !asked.is_mixed())?;
-        let requests = requests.or_else(|| Some(all.busiest()?.response.count))?;
         let often = Self { times: ratio(asked.response.count, requests), each_ns: asked.response.mean_ns() };
-        (often.times >= MANY).then_some(often)
+        let slow = asked.response.share_of_time_from(each_ns / MANY);
+        (often.times >= MANY && slow < MOSTLY).then_some(often)
     }
 
     /// Whether a request feels all of them, one after the other.
@@ -57,11 +68,20 @@ mod tests {
                  exchange role=made peer=10.0.0.9:1 stage=response count={asked} sum_ns={}e6 length_ns=[1000000] counts=[{asked}]",
                 asked
             );
-            Often::of(&Case::new(&parse(&text).unwrap()), "10.0.0.9:1", None)
+            Often::of(&Case::new(&parse(&text).unwrap()), "10.0.0.9:1")
         };
         let said = often(3000).unwrap();
         assert_eq!(said.words(), "asked 30 times for each request, 1 ms at a time");
         assert!(said.advice("10.0.0.9:1").contains("instead of 30 times"));
         assert!(said.is_felt() && !often(600).unwrap().is_felt() && often(300).is_none());
+    }
+
+    /// Each request asks once; one question in 26 is slow, and so is its request.
+    #[test]
+    fn few_slow_answers_are_not_many_questions() {
+        let text = "exchange role=accepted port=80 stage=response count=290 sum_ns=47e8 length_ns=[1800000,401000000] counts=[279,11]
+             exchange role=made peer=10.0.0.9:1 stage=response count=290 sum_ns=47e8 length_ns=[1000000,400000000] counts=[279,11]";
+        let recording = parse(text).unwrap();
+        assert!(Often::of_some(&Case::new(&recording), "10.0.0.9:1", (11.0, 401e6)).is_none());
     }
 }

@@ -104,6 +104,10 @@ fn any_wait(part: &Part, wanted: impl Fn(&Who) -> bool) -> bool {
 /// system in user space.
 fn waits_for_others(part: &Part) -> bool {
     let Some(chain) = chain(part) else { return false };
+    // Who stands before a lock waits for its holder, whoever answers that one.
+    if stands_before_peers(part) {
+        return false;
+    }
     let own = chain.links[0].who.pid;
     let asked = |who: &Who| who.fd_kind != DNS && (!who.peer.is_empty() || who.pid != own);
     chain.links.iter().any(|link| asked(&link.who)) || !chain.end.name().is_empty() && chain.end.pid != own
@@ -208,6 +212,15 @@ fn slow<'p>(case: &Case, paths: &'p RequestPaths) -> Option<&'p Group> {
     (slow.requests >= SEVERAL && matters().is_some()).then_some(slow)
 }
 
+/// The thread that gave so large a share of the answers at a port, if one did.
+pub(crate) fn one_thread(case: &Case, port: u32, least: f64) -> Option<(u32, u32)> {
+    let mut by: BTreeMap<(u32, u32), f64> = BTreeMap::new();
+    let asked = case.recording.rows::<Request>().iter().filter(|r| r.role == "accepted" && r.port == port);
+    asked.for_each(|row| *by.entry((row.pid, row.ended_tid)).or_default() += 1.0);
+    let all: f64 = by.values().sum();
+    by.into_iter().find(|(_, count)| share(*count, all) >= least).map(|(thread, _)| thread)
+}
+
 /// Requests whose time somebody feels, and what most of it went to.
 pub(crate) struct Felt {
     paths: Arc<RequestPaths>,
@@ -243,12 +256,7 @@ impl Felt {
 
     /// The thread that gave so large a share of their answers, if one did.
     pub(crate) fn one_thread(&self, case: &Case, least: f64) -> Option<(u32, u32)> {
-        let mut by: BTreeMap<(u32, u32), f64> = BTreeMap::new();
-        let asked =
-            case.recording.rows::<Request>().iter().filter(|r| r.role == "accepted" && r.port == self.paths().port);
-        asked.for_each(|row| *by.entry((row.pid, row.ended_tid)).or_default() += 1.0);
-        let all: f64 = by.values().sum();
-        by.into_iter().find(|(_, count)| share(*count, all) >= least).map(|(thread, _)| thread)
+        one_thread(case, self.paths().port, least)
     }
 
     /// How long each took on average, ns.

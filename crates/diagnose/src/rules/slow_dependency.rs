@@ -76,7 +76,7 @@ fn check(case: &Case) -> Checked {
             (Some(seen), format!("waiting for {who} was {why}, the wait for a CPU apart")),
         );
     }
-    let often = Often::of(case, &chains[0].links[0].who.peer, None);
+    let often = Often::of(case, &chains[0].links[0].who.peer);
     if let Some(few_or_short) = few_or_short(&chains, &who, (part, often.as_ref())) {
         return few_or_short;
     }
