@@ -27,8 +27,11 @@ const FOLLOWED: u64 = 10;
 /// Questions for one request: with fewer, most requests do without.
 const MOSTLY: f64 = 0.5;
 
-/// Of the connections to whom it asks, on average: then one is hardly ever free.
-const TAKEN: f64 = 0.85;
+/// Of the connections to whom it asks, on average: before fewer no queue is long.
+const TAKEN: f64 = 0.7;
+
+/// Of their time: nobody counts what is left.
+const ALL_THE_TIME: f64 = 0.95;
 
 /// So many deviations of a number that comes by chance may be free on average: with a limit, hardly any is, and without one, a pool is
 /// as large as its largest need was, which is some deviations more than the usual.
@@ -93,9 +96,11 @@ impl Taken<'_> {
     }
 
     fn words(&self) -> String {
+        let taken = share(self.asked, self.open);
+        let part = if taken >= ALL_THE_TIME { String::new() } else { format!(" for {} of the time", percent(taken)) };
         match self.open.round() as u64 {
-            0 | 1 => format!("its one connection to {} is taken", self.peer.name),
-            number => format!("all {number} connections to {} are taken", self.peer.name),
+            0 | 1 => format!("its one connection to {} is taken{part}", self.peer.name),
+            number => format!("all {number} connections to {} are taken{part}", self.peer.name),
         }
     }
 }
