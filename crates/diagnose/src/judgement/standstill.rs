@@ -26,6 +26,8 @@ const SEVERAL: u64 = 3;
 pub(crate) struct Standstill {
     /// Where.
     pub endpoint: String,
+    /// Its port.
+    pub port: u32,
     /// Its length, ns.
     pub ns: f64,
     /// Requests that waited then and were answered after it.
@@ -45,6 +47,7 @@ pub(crate) fn look(case: &Case) -> Option<Standstill> {
     let seen = [followed(busiest), looked_at(case, &requests, busiest)].into_iter().flatten();
     let named = |seen: Standstill| Standstill {
         endpoint: busiest.name.trim_start_matches("tcp ").to_string(),
+        port: busiest.port,
         due: ratio(busiest.response.count, requests.followed_ns) * seen.ns,
         ..seen
     };

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //! One thread serves all clients, and they wait while it is busy with the request of another.
 
-use super::{Check, Checked, Rule, absent, evidence, explained, found, too_little};
+mod stood;
+
+use super::{Check, Checked, Outcome, Rule, absent, evidence, explained, found, too_little};
 use crate::answer::Measured;
 use crate::case::Case;
 use crate::facts::limits::{Limits, ThreadUse};
@@ -25,6 +27,15 @@ const ONE_SERVES: f64 = 0.9;
 const MIN_SHARE: f64 = 0.5;
 
 fn check(case: &Case) -> Checked {
+    match (by_paths(case), stood::check(case)) {
+        (Ok(Outcome::Found(finding, said)), _) => Ok(Outcome::Found(finding, said)),
+        (_, Some(stood)) => Ok(stood),
+        (otherwise, None) => otherwise,
+    }
+}
+
+/// Those that were followed from end to end waited for its turn.
+fn by_paths(case: &Case) -> Checked {
     let Some(felt) = Felt::of(case) else {
         return absent("no answer took 10 ms or longer of which it was seen what for");
     };
