@@ -20,7 +20,7 @@ pub(super) fn headline(c: &Comparison) -> String {
     let Some(cpu) = find(c, "cpu") else { return "there is no CPU time to compare".into() };
     // The load has a line of its own; a mode's part is worth a word only where the whole does not tell.
     let parts: Vec<String> =
-        ["cpu", "polls_per_useful_event"].iter().filter_map(|id| changed(id)).map(sentence).collect();
+        ["response_time", "cpu", "polls_per_useful_event"].iter().filter_map(|id| changed(id)).map(sentence).collect();
     if !parts.is_empty() {
         return parts.join("; ");
     }
@@ -34,7 +34,9 @@ pub(super) fn headline(c: &Comparison) -> String {
     let best = find(c, "cpu_at_equal_speed").unwrap_or(cpu);
     let seen = best.difference.detectable.and_then(|d| best.difference.relative(d));
     let seen = seen.map_or(String::new(), |d| format!("; a change of {} would have been seen", percent(d)));
-    format!("none that the data can show: CPU time {} {}{seen}", per(cpu), unclear(&cpu.difference))
+    let response = find(c, "response_time").map(|m| format!("; response time {}", unclear(&m.difference)));
+    let response = response.unwrap_or_default();
+    format!("none that the data can show: CPU time {} {}{seen}{response}", per(cpu), unclear(&cpu.difference))
 }
 
 /// What changed among the many, the most certain first.

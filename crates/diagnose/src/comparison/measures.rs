@@ -12,7 +12,7 @@ use super::floor::{FOLLOWS_SPEED, Floors};
 use super::functions::Names;
 use super::resample::{Formula, Quantile, Question};
 use super::result::Measure;
-use super::slices::{COUNTERS, Slices, column};
+use super::slices::{COUNTERS, RESPONSE_TIME, RESPONSES, Slices, column};
 
 /// System calls compared at most.
 const CALLS: usize = 12;
@@ -128,6 +128,10 @@ pub(super) fn headline(c: &Columns<'_>, floors: &Floors) -> Vec<Asked> {
         let name = format!("{}s", c.per);
         let rate = Some(ratio(c.operation, seconds, 1.0));
         all.push(by_ratio(measure("operations", "load", "headline", &name, "second"), rate, floors.load, None));
+    }
+    if let (Some(time), Some(answers)) = (c.at(RESPONSE_TIME), c.at(RESPONSES)) {
+        let shown = measure("response_time", "response time", "headline", "s", "");
+        all.push(by_ratio(shown, Some(ratio(time, answers, 1.0)), floors.response, None));
     }
     if let (Some(polls), Some(useful)) = (c.at("polls"), c.at("useful calls")) {
         let shown = measure("polls_per_useful_event", "polls per useful event", "headline", "polls", "useful event");

@@ -51,6 +51,10 @@ pub(super) const COUNTERS: &[(counters::Key, &str)] = &[
 /// Column of answers to clients, where all were followed.
 pub(super) const ANSWERS: &str = "answers";
 
+/// Answers of which it is known how long they took, and how long all of them took together, s.
+pub(super) const RESPONSES: &str = "responses";
+pub(super) const RESPONSE_TIME: &str = "response time";
+
 /// Of a recording: so much of it has to be followed.
 const FOLLOWED: f64 = 0.9;
 
@@ -171,12 +175,19 @@ impl Slices {
     }
 
     fn answers(&mut self, case: &Case<'_>) {
-        if case.fact::<Requests>().is_ok_and(|requests| requests.followed_ns < case.length_ns() * FOLLOWED) {
-            return;
-        }
+        let Ok(requests) = case.fact::<Requests>() else { return };
+        let all = requests.followed_ns >= case.length_ns() * FOLLOWED;
         let rows = case.recording.rows::<Exchange>().iter();
         for row in rows.filter(|row| row.role == "accepted" && row.stage == "response") {
-            self.add(ANSWERS, self.at(row.t_ns), row.count as f64);
+            let (at, count) = (self.at(row.t_ns), row.count as f64);
+            if all {
+                self.add(ANSWERS, at, count);
+            }
+            // Where the target streams, nobody waits for an answer.
+            if !requests.streams_at(row.port) {
+                self.add(RESPONSES, at, count);
+                self.add(RESPONSE_TIME, at, row.sum_ns as f64 / 1e9);
+            }
         }
     }
 
