@@ -13,6 +13,7 @@ pub(crate) mod idle;
 pub(crate) mod in_parts;
 pub(crate) mod inner_queues;
 pub(crate) mod largest_line;
+pub(crate) mod many_questions;
 pub(crate) mod neighbours;
 pub(crate) mod own_clients;
 pub(crate) mod own_queue;

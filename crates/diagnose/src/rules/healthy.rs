@@ -9,14 +9,23 @@ use crate::facts::resources::Resources;
 use crate::facts::waiting::Waiting;
 use crate::judgement::full::FULL;
 use crate::ledger::threads::Threads;
-use crate::remarks::{self, Remark, children, churn, idle, in_parts, neighbours, response_times, standing};
+use crate::remarks::{
+    self, Remark, children, churn, idle, in_parts, many_questions, neighbours, response_times, standing,
+};
 use crate::statistics::share;
 use crate::wording::{cores, percent, seconds};
 
 pub(super) static RULE: Rule = Rule { cause: "healthy", explain: explain!("healthy"), check: Check::Neutral(check) };
 
-const REMARKS: [fn(&Case) -> Option<Remark>; 6] =
-    [children::remark, in_parts::remark, response_times::tail, standing::remark, churn::remark, neighbours::remark];
+const REMARKS: [fn(&Case) -> Option<Remark>; 7] = [
+    children::remark,
+    in_parts::remark,
+    many_questions::remark,
+    response_times::tail,
+    standing::remark,
+    churn::remark,
+    neighbours::remark,
+];
 
 fn check(case: &Case, _: &[Gap]) -> Option<Statement> {
     let limits = case.fact::<Limits>().ok()?;
