@@ -53,7 +53,8 @@ fn check(case: &Case) -> Checked {
         return too_little(Measured::new(files.full, MIN_FULL, "share"), why);
     }
     let workers = case.fact::<Workers>()?;
-    let stands = workers.queue >= MIN_QUEUE && workers.queued >= MIN_QUEUED;
+    // While all are in use: before that, nobody stands there.
+    let stands = workers.queue >= MIN_QUEUE * files.full && workers.queued >= MIN_QUEUED * files.full;
     let failed = case.fact::<Errors>()?.all.iter().find(|e| e.kind == Kind::Failed(TOO_MANY)).map_or(0.0, |e| e.count);
     if !stands && failed < MIN_COUNT {
         return explained(format!("{told}, and nobody was seen to want another: no queue, no call that failed"));
