@@ -17,6 +17,16 @@ use crate::wording::{count, percent};
 pub(super) static RULE: Rule =
     Rule { cause: "udp-receive-drops", explain: explain!("udp-receive-drops"), check: Check::Accuses(check) };
 
+/// A buffer of a few datagrams, bytes, each of which takes a good half of a KiB at least: the kernel's default is some 200 KiB.
+const SMALL: f64 = 16.0 * 1024.0;
+
+const SMALL_REMEDY: &str = "The program has made the buffer smaller than the kernel would: a few datagrams that come together fill \
+                            it, however soon it reads. Leave SO_RCVBUF alone, or set it to what comes in a burst.";
+
+const REMEDY: &str = "Read more often: what the reader does between two reads belongs into another thread. recvmmsg() reads many at \
+                      once, SO_REUSEPORT gives each of several threads a socket of its own. A larger SO_RCVBUF (and \
+                      net.core.rmem_max) only carries bursts over.";
+
 /// A socket and what it did not take.
 struct Socket {
     name: String,
@@ -31,9 +41,18 @@ impl Socket {
         share(self.queue, self.buffer).min(1.0)
     }
 
+    /// Whether it holds a few datagrams, whoever reads them: smaller than any default.
+    fn is_small(&self) -> bool {
+        self.buffer > 0.0 && self.buffer < SMALL
+    }
+
+    fn room(&self) -> String {
+        format!("{:.0} KiB", self.buffer / 1024.0)
+    }
+
     /// Where the datagrams stand.
     fn link(&self, seconds: f64) -> Link {
-        let waits_on = format!("its buffer of {:.0} KiB: {} full", self.buffer / 1024.0, percent(self.full()));
+        let waits_on = format!("its buffer of {}: {} full at a look", self.room(), percent(self.full()));
         Link { who: self.name.clone(), waits_on, seconds, stack: Vec::new() }
     }
 }
@@ -67,8 +86,11 @@ fn check(case: &Case) -> Checked {
     let (finding, words) = finding(case, error, &socket)?;
     let headline =
         format!("{} of {} datagrams were dropped unread at {}", count(error.at_most()), count(error.of), socket.name);
-    let advice =
-        if words.is_empty() { "make its reader come back sooner".into() } else { format!("its reader: {words}") };
+    let advice = match words.is_empty() {
+        _ if socket.is_small() => format!("give it more room (SO_RCVBUF): {} hold a few datagrams", socket.room()),
+        true => "make its reader come back sooner".into(),
+        false => format!("its reader: {words}"),
+    };
     found(finding, headline, advice)
 }
 
@@ -108,10 +130,7 @@ fn finding(case: &Case, error: &Error, socket: &Socket) -> Result<(Finding, Stri
             evidence("its buffer", socket.buffer, "bytes", "", "ss -uanm  # rb in skmem"),
         ],
         chain: std::iter::once(socket.link(case.seconds())).chain(meanwhile.links).collect(),
-        remedy: "Read more often: what the reader does between two reads belongs into another thread. recvmmsg() reads many at \
-                 once, SO_REUSEPORT gives each of several threads a socket of its own. A larger SO_RCVBUF (and \
-                 net.core.rmem_max) only carries bursts over."
-            .into(),
+        remedy: if socket.is_small() { SMALL_REMEDY } else { REMEDY }.into(),
         check: "ss -uanm shows d0 for the socket, and UdpRcvbufErrors stands still, under the same load.".into(),
         ..RULE.finding(case, if agree { 2 } else { 1 })
     };
