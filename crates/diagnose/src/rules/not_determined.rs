@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The evidence does not carry a verdict. Says what is missing, and what to run to get it.
 
+use std::collections::BTreeMap;
+
 use super::{Check, Rule, Statement, at_capacity, slow_dependency};
 
 mod few;
@@ -19,6 +21,7 @@ use crate::judgement::{errors, hanging};
 use crate::ledger::threads::Threads;
 use crate::statistics::share;
 use crate::walk::DNS;
+use crate::walk::chains::Chain;
 use crate::walk::clients::Clients;
 use crate::wording::{percent, plural, seconds, word};
 
@@ -184,13 +187,21 @@ fn scattered(case: &Case) -> Option<Statement> {
     if !waiting.serves || little(case, (ns, part), MAX_WAITING, MIN_WAITING_TIME).is_some() {
         return None;
     }
-    let named = chains.iter().take(3).map(|chain| {
-        let first = &chain.links[0].who;
-        format!("{} in {} for {}", first.name(), first.call_words(), seconds(chain.ns / 1e9))
-    });
+    let calls = by_call(&chains);
+    let named = calls.iter().take(3).map(|(call, ns)| format!("{call} for {}", seconds(ns / 1e9)));
+    let (what, advice) = match calls.first() {
+        Some((call, most)) if *most > ns * MOSTLY => (
+            format!("mostly {call}, and whether requests wait for that is not seen"),
+            "see above what requests waited for; with --full, whom it waited for".to_string(),
+        ),
+        _ => (
+            "for several things of which none is most of it".into(),
+            "follow the largest chains (--full): each is a part of the time, none explains it alone".into(),
+        ),
+    };
     Some(Statement {
-        headline: format!("waits {} of its active time, for several things of which none is most of it", percent(part)),
-        advice: "follow the largest chains: each is a part of the time, none explains it alone".into(),
+        headline: format!("waits {} of its active time, {what}", percent(part)),
+        advice,
         detail: format!(
             "It waited for {}, {} of its active time: {}.",
             seconds(ns / 1e9),
@@ -198,6 +209,21 @@ fn scattered(case: &Case) -> Option<Statement> {
             named.collect::<Vec<_>>().join("; ")
         ),
     })
+}
+
+/// Of the time that it waited: then it is one thing.
+const MOSTLY: f64 = 2.0 / 3.0;
+
+/// In which calls, and for how long, most first.
+fn by_call(chains: &[&Chain]) -> Vec<(String, f64)> {
+    let mut by: BTreeMap<String, f64> = BTreeMap::new();
+    for chain in chains {
+        let first = &chain.links[0].who;
+        *by.entry(format!("{} in {}", first.name(), first.call_words())).or_default() += chain.ns;
+    }
+    let mut calls: Vec<(String, f64)> = by.into_iter().collect();
+    calls.sort_by(|a, b| b.1.total_cmp(&a.1));
+    calls
 }
 
 /// The same look once more, for longer.

@@ -11,7 +11,8 @@ use crate::judgement::hanging;
 use crate::judgement::standing::{MIN_REST, MIN_SHARE, matters};
 use crate::remarks::{hidden_queues, response_times};
 use crate::statistics::{ratio, share};
-use crate::walk::paths::{RequestPaths, What};
+use crate::walk::Kind;
+use crate::walk::paths::{Part, RequestPaths, What};
 use crate::wording::{percent, seconds};
 
 /// The statement about them.
@@ -92,8 +93,10 @@ fn unexplained(requests: &Unexplained, case: &Case) -> Option<Statement> {
     };
     let so_far =
         hanging::unexplained(case).map_or_else(String::new, |(_, ns)| format!(", for {} so far", seconds(ns / 1e9)));
+    let not_seen =
+        || format!("{:.1} requests at a time stand unanswered{so_far}, and what for is not seen", requests.late);
     Some(Statement {
-        headline: format!("{:.1} requests at a time stand unanswered{so_far}, and what for is not seen", requests.late),
+        headline: runs_out(case).unwrap_or_else(not_seen),
         advice: format!("look inside: {}", hidden.look),
         detail: format!(
             "On average {:.1} connections had been waiting for their answer for 10 ms or longer ({} at the look); {known}. \
@@ -105,6 +108,25 @@ fn unexplained(requests: &Unexplained, case: &Case) -> Option<Statement> {
             response_times::sentence(case).unwrap_or_default(),
         ),
     })
+}
+
+/// That requests wait until a time runs out which the target has set itself, in words, if they mostly do: it sleeps, or what it waits
+/// for does not come.
+fn runs_out(case: &Case) -> Option<String> {
+    let paths = case.fact::<RequestPaths>().ok()?;
+    let all = &paths.busiest()?.all;
+    let chain = |part: &'_ Part| match &part.what {
+        What::Waits(chain) if !part.before && chain.links.len() == 1 && chain.end.kind == Kind::Timer => {
+            Some(chain.links[0].who.call_words())
+        }
+        _ => None,
+    };
+    let part = all.share(|part| chain(part).is_some());
+    let call = all.parts.iter().find_map(chain).filter(|_| part >= MOSTLY)?;
+    Some(format!(
+        "requests spend {} of their time in {call} until it times out; what they wait for is not seen",
+        percent(part)
+    ))
 }
 
 /// Of the time of slow requests: most of it.
@@ -149,6 +171,29 @@ mod tests {
         assert!(said.detail.contains("wanted in vm_mmap_pgoff, for 10 ms at a time"), "{}", said.detail);
         let short = standing(1).map(|said| said.headline).unwrap_or_default();
         assert!(!short.contains("memory map"), "a millisecond is not what they stand for: {short}");
+    }
+
+    /// A thread waits with each request in hand for 58 ms, until its own timer ends that.
+    #[test]
+    fn requests_that_wait_until_a_time_runs_out() {
+        let mut text = "meta host.arch=x86_64 length_ns=10e9 target.pids=[1] target.listen=[\"tcp 0.0.0.0:80\"]
+            process pid=1 listen=[\"tcp 0.0.0.0:80\"]
+            thread t_ns=10e9 pid=1 tid=1 comm=worker wall_ns=10e9 cpu_ns=5e8 blocked_ns=95e8
+            burst t_ns=10e9 length_ns=10e9
+            frame id=1 symbol=hrtimer_wakeup module=kernel kind=kernel
+            stack id=1 frames=[1]
+            connection t_ns=10e9 role=accepted port=80 looks=100 open=400 late=300 late_ns=9e9
+            exchange role=accepted port=80 stage=response count=60 sum_ns=36e8 length_ns=[60000000] counts=[60]\n"
+            .to_string();
+        for at in (0..60).map(|nth| 10 + nth * 70) {
+            let (end, woken) = (at + 60, at + 58);
+            text += &format!(
+                "request t_ns={end}e6 role=accepted port=80 pid=1 began_ns={at}e6 began_tid=1 read_ns={at}e6 ended_tid=1
+                 wakeup t_ns={woken}e6 pid=1 tid=1 comm=worker wait_ns=58e6 blocked_ns=58e6 since_ns={at}e6 waits=1 syscall=202 context=interrupt waker_stack=1\n"
+            );
+        }
+        let said = stated(&super::super::RULE, &text, &[]).unwrap();
+        assert!(said.headline.starts_with("requests spend 97 % of their time in futex"), "{said:?}");
     }
 
     /// Quicker requests, of which most of the time is before the lock, a few ms at a time.
