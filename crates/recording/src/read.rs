@@ -72,6 +72,9 @@ impl Recording {
 /// There is none, it is of a newer version, or a sealed table is damaged; the sentence says which.
 pub fn open(dir: &Path) -> Result<Recording> {
     let path = dir.join("meta.json");
+    if dir.is_file() {
+        bail!("`{}` holds no recording: it is a file; name a folder that --save wrote", dir.display());
+    }
     if !dir.is_dir() {
         bail!("`{}` holds no recording: there is no such folder; name one that --save wrote", dir.display());
     }

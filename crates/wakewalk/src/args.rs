@@ -96,7 +96,7 @@ pub struct Diagnose {
     pub baseline: Option<PathBuf>,
     /// The response time that is promised, such as 50ms: the verdict says how many answers take longer, and calls no service
     /// healthy of which more than one in a hundred does.
-    #[arg(long, value_name = "TIME", value_parser = length)]
+    #[arg(long, value_name = "TIME", value_parser = promise)]
     pub slo: Option<Duration>,
     /// Label requests by their first bytes, to show which are slow: HTTP/1 method and path (without query and ids), Redis
     /// command, SQL verb and table. No other byte is kept; TLS and other protocols have no labels.
@@ -222,6 +222,14 @@ fn length(text: &str) -> Result<Duration, String> {
     match text.parse() {
         Ok(seconds) => Ok(Duration::from_secs(seconds)),
         Err(_) => humantime::parse_duration(text).map_err(|_| "a length of time is such as 10s, 1m or 30".to_string()),
+    }
+}
+
+/// A response time: in milliseconds for most, in seconds for some, so that a bare number would be misread.
+fn promise(text: &str) -> Result<Duration, String> {
+    match text.parse::<f64>() {
+        Ok(_) => Err(format!("a response time has a unit: {text}ms, or {text}s")),
+        Err(_) => humantime::parse_duration(text).map_err(|_| "a response time is such as 50ms or 2s".to_string()),
     }
 }
 

@@ -7,9 +7,9 @@ use std::time::Duration;
 use clap::Args;
 use load::{Address, Rate};
 
-use super::length;
 use super::message::Message;
 use super::serve::Serve;
+use super::{length, promise};
 
 /// `wakewalk load`
 #[derive(Debug, Args)]
@@ -28,7 +28,7 @@ pub struct Load {
     #[arg(long = "for", value_name = "TIME", value_parser = length)]
     pub length: Option<Duration>,
     /// The response time that is promised, such as 50ms: how many requests take longer.
-    #[arg(long, value_name = "TIME", value_parser = length)]
+    #[arg(long, value_name = "TIME", value_parser = promise)]
     pub slo: Option<Duration>,
     /// What is sent, and over what.
     #[command(flatten)]
