@@ -219,6 +219,21 @@ mod tests {
     }
 
     #[test]
+    fn a_cold_start_is_no_limit() {
+        let mut tries = 0;
+        let mut load = |rate: f64| {
+            tries += 1;
+            let mut verdict = crate::judge(&crate::Run::default(), None);
+            let answered = if tries == 1 { 1.0 } else { rate.min(1000.0) };
+            (verdict.verdict, verdict.rate, verdict.length, verdict.due) =
+                (Word::Valid, answered, 5.0, (rate * 5.0) as u64);
+            Ok(Some(Tried { verdict, service: None }))
+        };
+        let sweep = sweep(5.0, 40_000.0, &mut load).unwrap();
+        assert!(sweep.knee.is_some() && codes(&sweep).is_empty(), "{:?}", sweep.findings);
+    }
+
+    #[test]
     fn paradoxes_are_named() {
         let held = swept(1000.0, |rate| if rate < 50.0 { 0.040 } else { 0.002 }, |_| 1000.0);
         assert_eq!(codes(&held), ["latency-falls"], "{:?}", held.findings);

@@ -43,6 +43,8 @@ pub struct Stopped {
     pub ns: BTreeMap<How, f64>,
     /// Share of the threads' whole time.
     pub of_wall: f64,
+    /// The process that was stopped by a signal for longest.
+    pub most: Option<u32>,
     /// Share of the window in which a cgroup was found frozen, and which; it tells also of threads that were asleep already
     /// and were not woken for it, whose time stands on other lines.
     pub frozen: Option<(String, f64)>,
@@ -56,9 +58,14 @@ impl Fact for Stopped {
     fn compute(case: &Case) -> Result<Self, Gap> {
         let stacks = case.fact::<Stacks>()?;
         let mut stopped = Self::default();
+        let mut by_signal: BTreeMap<u32, f64> = BTreeMap::new();
         for row in case.recording.rows::<Wait>().iter().filter(|r| of_wait(case, &stacks, r) == Blocked::Stopped) {
             *stopped.ns.entry(how(row.state)).or_default() += row.total_ns as f64;
+            if how(row.state) == How::Stopped && row.pid != 0 {
+                *by_signal.entry(row.pid).or_default() += row.total_ns as f64;
+            }
         }
+        stopped.most = by_signal.into_iter().max_by(|a, b| a.1.total_cmp(&b.1)).map(|(pid, _)| pid);
         let all: f64 = stopped.ns.values().sum();
         stopped.of_wall = case.fact::<Threads>().map_or(0.0, |ledger| share(all, ledger.total.wall_ns));
         stopped.continued_by = continued_by(case);

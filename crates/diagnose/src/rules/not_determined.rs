@@ -122,9 +122,12 @@ fn held(case: &Case) -> Option<Statement> {
     let part = percent(stopped.share());
     Some(Statement {
         headline: format!("held for {part} of its thread time: {words}"),
-        advice: "find out who holds it and why, and diagnose again when it runs".into(),
+        advice: match stopped.most {
+            Some(pid) => format!("find out who stopped process {pid}; `kill -CONT {pid}` lets it go on"),
+            None => "find out who holds it and why, and diagnose again when it runs".into(),
+        },
         detail: format!(
-            "The target was held for {part} of its threads' time by {words}: clients waited for that long too.{}",
+            "The target was held for {part} of its threads' time by {words}: whoever they serve waited for that long.{}",
             unread(case).unwrap_or_default()
         ),
     })

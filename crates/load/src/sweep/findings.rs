@@ -65,7 +65,7 @@ impl Sweep {
                 "client-limited",
                 format!("at {:.0} a second the client was at its limit: {why}", step.rate),
             ));
-        } else if let Some(first) = self.steps.first().filter(|step| !step.sustained) {
+        } else if let Some(first) = self.steps.first().filter(|step| self.is_too_much(step)) {
             findings.push(first.too_many_already());
         } else if self.knee.is_none() && !self.ended_early {
             findings.push(reason("not-reached", "the limit was not reached; sweep further".into()));
@@ -73,6 +73,11 @@ impl Sweep {
         findings.extend(self.accused());
         findings.extend([self.paradox(), self.falls(), self.unasked()].into_iter().flatten());
         findings
+    }
+
+    /// Whether a load was not sustained, and no such one or larger one ever was: once may be a cold start.
+    fn is_too_much(&self, step: &Step) -> bool {
+        !step.sustained && !self.steps.iter().any(|other| other.sustained && other.rate >= step.rate)
     }
 
     /// What the service is accused of at a load, or at the one above it.

@@ -43,11 +43,11 @@ fn see(protocol: &str, name: &str, label: &str) -> String {
     let port = address.rsplit(':').next().unwrap_or_default();
     match protocol {
         "redis" => format!("redis-cli -p {port} info errorstats"),
-        "postgresql" => "psql -c 'select datname, xact_rollback, deadlocks from pg_stat_database'; its log".to_string(),
-        "mysql" => "mysql -e 'select * from performance_schema.events_errors_summary_global_by_error where sum_error_raised > 0'; its log".to_string(),
+        "postgresql" => "psql -c 'select datname, xact_rollback, deadlocks from pg_stat_database'".to_string(),
+        "mysql" => "mysql -e 'select * from performance_schema.events_errors_summary_global_by_error where sum_error_raised > 0'".to_string(),
         _ => {
             let path = label.split_once(' ').map_or("/", |(_, path)| path);
-            format!("curl -si {}; its log", word(&format!("http://{address}{path}")))
+            format!("curl -si {}", word(&format!("http://{address}{path}")))
         }
     }
 }
@@ -72,7 +72,7 @@ mod tests {
     fn one_in_a_hundred_is_too_many() {
         let all = errors(900, 100, "role=accepted protocol=http");
         let what = "100 answers at 0.0.0.0:80 say that they failed, of 1000 (10 %); most of them to GET /b: 100 %";
-        assert_eq!(all, [(what.to_string(), "curl -si http://127.0.0.1:80/b; its log".to_string())]);
+        assert_eq!(all, [(what.to_string(), "curl -si http://127.0.0.1:80/b".to_string())]);
         assert!(errors(9000, 50, "role=accepted protocol=http").is_empty(), "everyday numbers");
         assert!(errors(9, 5, "role=accepted protocol=http").is_empty(), "too few");
     }

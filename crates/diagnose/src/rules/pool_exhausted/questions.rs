@@ -12,7 +12,7 @@ use crate::facts::stacks::Stacks;
 use crate::facts::unexplained::Unexplained;
 use crate::facts::waiting::{Waiting, links};
 use crate::statistics::{ratio, share};
-use crate::verdict::{Explains, Finding, Subject};
+use crate::verdict::{Evidence, Explains, Finding, Subject};
 use crate::walk::Walk;
 use crate::walk::chains::Chain;
 use crate::walk::paths::{Part, RequestPaths, What};
@@ -95,6 +95,17 @@ impl Taken<'_> {
         self.asked >= self.open * TAKEN && self.open - self.asked <= self.asked.sqrt() * FREE
     }
 
+    /// What a finding rests on.
+    fn evidence(&self) -> Vec<Evidence> {
+        let to_see = format!("ss -tnp dst {}", self.peer.name);
+        vec![
+            evidence("requests in hand, on average", self.in_hand, "requests", "about as many as questions", ""),
+            evidence("questions under way, on average", self.asked, "questions", "fewer than connections", ""),
+            evidence("connections to ask over", self.open, "connections", "more than questions", to_see),
+            evidence("an answer from there, on average", self.peer.response.mean_ns() / 1e9, "s", "", ""),
+        ]
+    }
+
     fn words(&self) -> String {
         let taken = share(self.asked, self.open);
         let part = if taken >= ALL_THE_TIME { String::new() } else { format!(" for {} of the time", percent(taken)) };
@@ -124,7 +135,6 @@ fn finding(case: &Case, taken: &Taken<'_>, chain: Option<&Chain>) -> Option<Find
     let (stacks, peer) = (case.fact::<Stacks>().ok()?, taken.peer);
     let part = share(taken.queued, taken.in_hand);
     let open = taken.open.round().max(1.0);
-    let to_see = format!("ss -tnp dst {}", peer.name);
     let who = chain.map(|chain| &chain.links[0].who);
     Some(Finding {
         summary: format!(
@@ -148,12 +158,7 @@ fn finding(case: &Case, taken: &Taken<'_>, chain: Option<&Chain>) -> Option<Find
             of: "response time of requests".into(),
             seconds: taken.queued * case.seconds(),
         },
-        evidence: vec![
-            evidence("requests in hand, on average", taken.in_hand, "requests", "about as many as questions", ""),
-            evidence("questions under way, on average", taken.asked, "questions", "fewer than connections", ""),
-            evidence("connections to ask over", taken.open, "connections", "more than questions", to_see),
-            evidence("an answer from there, on average", peer.response.mean_ns() / 1e9, "s", "", ""),
-        ],
+        evidence: taken.evidence(),
         chain: chain.map_or_else(Vec::new, |chain| links(chain, &stacks)),
         remedy: format!(
             "The program itself asks {} for no more at once: the size of a pool, a limit of its client library, a semaphore. If \
