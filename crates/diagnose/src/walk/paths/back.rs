@@ -81,6 +81,7 @@ impl<'a, 'r> Back<'a, 'r> {
         for row in rows {
             threads.entry(row.pid).or_default().entry(row.tid).or_default().push(Ran::new(row));
         }
+        threads.values_mut().flat_map(BTreeMap::values_mut).for_each(|ran| ran.sort_by(|a, b| a.end.total_cmp(&b.end)));
         let (walker, answerers) = (Walker::new(context), Answerers::new(context));
         Self { context, whole, walker, answerers, names, threads }
     }
@@ -94,7 +95,9 @@ impl<'a, 'r> Back<'a, 'r> {
         let timelines = self.context.timelines;
         let on_cpu = |(tid, ran): (&u32, &Vec<Ran>)| {
             // One that never waited has no row, and a wait that goes on has none yet: the ledger knows how much it ran.
-            let most = ran.iter().map(|ran| ran.most(span)).sum::<f64>();
+            let first = ran.partition_point(|ran| ran.end <= span.0);
+            let within = ran[first..].iter().take_while(|ran| ran.begin < span.1);
+            let most = within.map(|ran| ran.most(span)).sum::<f64>();
             match timelines.waits_of(*tid) {
                 [] => most,
                 _ => timelines.activity(*tid, span).active.get(&Kind::OnCpu).map_or(0.0, |ns| ns.min(most)),
