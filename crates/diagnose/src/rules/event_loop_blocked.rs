@@ -3,7 +3,7 @@
 
 mod stood;
 
-use super::{Check, Checked, Outcome, Rule, absent, evidence, explained, found, too_little};
+use super::{Check, Checked, Rule, absent, evidence, explained, found, too_little};
 use crate::answer::Measured;
 use crate::case::Case;
 use crate::facts::limits::{Limits, ThreadUse};
@@ -27,17 +27,10 @@ const ONE_SERVES: f64 = 0.9;
 const MIN_SHARE: f64 = 0.5;
 
 fn check(case: &Case) -> Checked {
-    match (by_paths(case), stood::check(case)) {
-        (Ok(Outcome::Found(finding, said)), _) => Ok(Outcome::Found(finding, said)),
-        (_, Some(stood)) => Ok(stood),
-        (otherwise, None) => otherwise,
-    }
-}
-
-/// Those that were followed from end to end waited for its turn.
-fn by_paths(case: &Case) -> Checked {
     let Some(felt) = Felt::of(case) else {
-        return absent("no answer took 10 ms or longer of which it was seen what for");
+        // Where requests were followed, what they waited for is known better.
+        let unseen = || absent("no answer took 10 ms or longer of which it was seen what for");
+        return stood::check(case).map_or_else(unseen, Ok);
     };
     let part = felt.group().share(is_others_turn);
     let words = format!(
@@ -102,6 +95,11 @@ fn function(case: &Case, thread: (u32, u32)) -> Option<String> {
     functions.into_iter().max_by_key(|f| f.credited).filter(|f| f.named).map(|f| f.name)
 }
 
+/// In a sentence behind others.
+fn mostly_in(function: Option<&String>) -> String {
+    function.map_or(String::new(), |name| format!(" Most of its CPU time is in {}.", short(name)))
+}
+
 fn finding(
     case: &Case,
     felt: &Felt,
@@ -109,7 +107,7 @@ fn finding(
     (part, busy): (f64, f64),
     function: Option<String>,
 ) -> Finding {
-    let mostly = function.map_or(String::new(), |name| format!(" Most of its CPU time is in {}.", short(&name)));
+    let mostly = mostly_in(function.as_ref());
     let mut measured = felt.evidence("of it, while the thread computed for others", part);
     measured.push(evidence("the thread, on a CPU", busy * 100.0, "%", "", format!("pidstat -t -p {pid} 1")));
     Finding {

@@ -5,13 +5,13 @@
 use recording::tables::Thread;
 
 use super::super::{Outcome, Statement, evidence};
-use super::{ONE_SERVES, RULE, function};
+use super::{ONE_SERVES, RULE, function, mostly_in};
 use crate::case::Case;
 use crate::judgement::paths::one_thread;
 use crate::judgement::standstill::{Standstill, look};
 use crate::statistics::ratio;
 use crate::verdict::{Explains, Finding, Subject};
-use crate::wording::{count, percent, seconds, short};
+use crate::wording::{count, percent, seconds};
 
 /// Of the time without an answer, on a CPU: the rest is what the slices around it have besides.
 const COMPUTED: f64 = 0.7;
@@ -54,7 +54,7 @@ fn finding(
     ((pid, tid), comm, on_cpu_ns): ((u32, u32), String, f64),
     function: Option<String>,
 ) -> Finding {
-    let mostly = function.map_or(String::new(), |name| format!(" Most of its CPU time is in {}.", short(&name)));
+    let mostly = mostly_in(function.as_ref());
     let part = ratio(seen.ns, case.length_ns()).min(1.0);
     Finding {
         summary: format!(
