@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Requests wait because all connections of a pool, or all workers, are taken.
 
-pub(crate) mod questions;
+mod questions;
 pub(crate) mod readers;
 
 use super::{COULD_BE, Check, Checked, Rule, absent, evidence, explained, found, not_it};
@@ -20,6 +20,9 @@ use crate::wording::{percent, seconds};
 
 pub(super) static RULE: Rule =
     Rule { cause: "pool-exhausted", explain: explain!("pool-exhausted"), check: Check::Accuses(check) };
+
+/// Behind what to do if there is room for more at once.
+const AT_ITS_LIMIT: &str = "if it is at its own limit, a larger pool only moves the queue there, and it has to become quicker or be asked less.";
 
 /// Half of active time.
 const MIN_SHARE: f64 = 0.5;
@@ -223,10 +226,7 @@ fn finding(case: &Case, chain: Option<&Chain>, explains: Explains, summary: Stri
         },
         explains,
         chain: chain.map_or_else(Vec::new, |chain| links(chain, &stacks)),
-        remedy: format!(
-            "{root}If what the holders wait for can do more at once, make the pool larger; if it is at its own limit, a \
-             larger pool only moves the queue there, and it has to become quicker or be asked less."
-        ),
+        remedy: format!("{root}If what the holders wait for can do more at once, make the pool larger; {AT_ITS_LIMIT}"),
         check: "The queue is gone at the same load, and the same diagnosis names another limit or none.".into(),
         ..RULE.finding(case, 2)
     })

@@ -4,7 +4,7 @@
 //! way, and looks at sockets how many connections there were to ask over.
 
 use super::super::{Outcome, Statement, evidence};
-use super::{RULE, readers};
+use super::{AT_ITS_LIMIT, RULE, readers};
 use crate::case::Case;
 use crate::facts::connections::Connections;
 use crate::facts::requests::{Endpoint, LATE_NS, Requests};
@@ -44,7 +44,7 @@ const MIN_SHARE: f64 = 0.5;
 const MIN_QUEUE: f64 = 1.0;
 
 /// A pool of connections of which none is free.
-pub(crate) struct Taken<'r> {
+struct Taken<'r> {
     /// Whom they lead to.
     peer: &'r Endpoint,
     /// How many there are, on average.
@@ -60,7 +60,7 @@ pub(crate) struct Taken<'r> {
 }
 
 /// The pool that requests stand before, if there is one.
-pub(crate) fn taken<'r>(case: &Case, requests: &'r Requests) -> Option<Taken<'r>> {
+fn taken<'r>(case: &Case, requests: &'r Requests) -> Option<Taken<'r>> {
     let (walk, clients) = (case.fact::<Walk>().ok()?, requests.busiest()?);
     let tells = !clients.is_mixed() && clients.response.count >= ENOUGH;
     if !tells || walk.has_serving_threads() || readers::pool(case).is_some() || !stand_inside(case) {
@@ -162,8 +162,7 @@ fn finding(case: &Case, taken: &Taken<'_>, chain: Option<&Chain>) -> Option<Find
         chain: chain.map_or_else(Vec::new, |chain| links(chain, &stacks)),
         remedy: format!(
             "The program itself asks {} for no more at once: the size of a pool, a limit of its client library, a semaphore. If \
-             that has room for more, raise it; if it is at its own limit, a larger pool only moves the queue there, and it has \
-             to become quicker or be asked less.",
+             that has room for more, raise it; {AT_ITS_LIMIT}",
             peer.name
         ),
         check: "Requests in hand are about as many as questions under way, and the response time falls by this part."

@@ -3,7 +3,7 @@
 //! waits for something else.
 
 use super::super::{Outcome, Statement, evidence};
-use super::{MIN_WAIT_NS, RULE};
+use super::{AT_ITS_LIMIT, MIN_WAIT_NS, RULE};
 use crate::case::Case;
 use crate::facts::readers::Readers;
 use crate::facts::requests::Requests;
@@ -92,10 +92,9 @@ fn finding(case: &Case, chain: &Chain, explains: Explains, readers: &Readers, ea
         explains,
         evidence: measured,
         chain: links(chain, &stacks),
-        remedy: "If what the threads wait for can do more at once, make the pool larger; if it is at its own limit, a larger \
-                 pool only moves the queue there, and it has to become quicker or be asked less."
+        remedy: format!("If what the threads wait for can do more at once, make the pool larger; {AT_ITS_LIMIT}"),
+        check: "Requests are read as soon as they come, and the response time falls by this part at the same load."
             .into(),
-        check: "Requests are read as soon as they come, and the response time falls by this part at the same load.".into(),
         ..RULE.finding(case, 2)
     })
 }
