@@ -29,6 +29,8 @@ struct Told {
     does: fn(Option<&Chain>) -> String,
     /// Whether something speaks against it, of the chains with that part of the time.
     doubted: fn(&Case, &[&Chain]) -> bool,
+    /// What to do first, where it is more than to look at the wait.
+    advises: fn(&Chain) -> Option<String>,
     /// It is somebody else who is asked: what the end of the chain does says what to do, and the sockets are a second witness.
     asks: bool,
     /// Causes that say the same more precisely, where they were found.
@@ -41,6 +43,7 @@ const TOLD: &[Told] = &[
         is_it: stands_before_peers,
         does: |_| "wait for each other".into(),
         doubted: are_before_the_kernel,
+        advises: |_| None,
         asks: false,
         // A collector that stops all threads has them wait for each other too.
         unless: &["pool-exhausted", "runtime-pause"],
@@ -50,6 +53,7 @@ const TOLD: &[Told] = &[
         is_it: stands_still,
         does: |_| "stand still for the garbage collector".into(),
         doubted: |_, _| false,
+        advises: |chain| collector(chain).map(|collector| collector.less_often.into()),
         asks: false,
         unless: &[],
     },
@@ -58,6 +62,7 @@ const TOLD: &[Told] = &[
         is_it: is_own_sleep,
         does: |_| "wait until a thread of the service has slept".into(),
         doubted: |_, _| false,
+        advises: |_| None,
         asks: false,
         unless: &[],
     },
@@ -66,6 +71,7 @@ const TOLD: &[Told] = &[
         is_it: |part| asks_a_peer(part) || awaits_a_program(part),
         does: |chain| format!("wait for {}", chain.map_or_else(String::new, slow_dependency::who)),
         doubted: |case, chains| slow_dependency::is_doubted(case, chains) || !asked_for_as_long(case, chains),
+        advises: |_| None,
         asks: true,
         unless: &["pool-exhausted", "nagle-delayed-ack", "send-buffer-limited", "packet-loss", "link-saturated"],
     },
@@ -123,8 +129,8 @@ fn finding(case: &Case, felt: &Felt, told: &Told, (part, chains): (f64, &[&Chain
     let place = first.stack.first().map_or(String::new(), |function| format!(", in {function}"));
     let asked = longest.filter(|_| told.asks);
     let next = asked.map(|chain| slow_dependency::next(chain, stacks.as_deref()));
-    let less_often = || longest.and_then(collector).map(|collector| collector.less_often.to_string());
-    let otherwise = || (less_often().unwrap_or_else(|| advice(&first)), explained(told.cause));
+    let advised = || longest.and_then(told.advises).unwrap_or_else(|| advice(&first));
+    let otherwise = || (advised(), explained(told.cause));
     let (advised, remedy) = next.unwrap_or_else(otherwise);
     let some = felt.number(case).map(|number| (number, felt.mean_ns()));
     let often = asked.zip(some).and_then(|(chain, some)| Often::of_some(case, &chain.links[0].who.peer, some));
