@@ -74,11 +74,14 @@ fn refused(case: &Case, error: &Error) -> Option<Above> {
     let refused = case.fact::<Refused>().ok()?;
     let (peer, number) = &refused.most;
     let is_it = error.kind == Kind::NotMade && *number >= (error.at_most() * MOSTLY).max(MIN_COUNT);
+    // An address of IPv6 stands in brackets, which the command does not take.
+    let place = peer.replace(['[', ']'], "");
+    let (host, port) = place.rsplit_once(':')?;
     let nobody = if refused.nobody_listens { ", where nobody listens" } else { "" };
     is_it.then(|| Above {
         what: format!("{} of {} connections were refused by {peer}{nobody}", count(*number), count(error.of)),
         share: error.share(),
-        see: format!("nc -vz {}", peer.rsplit_once(':').map_or(peer.clone(), |(host, port)| format!("{host} {port}"))),
+        see: format!("nc -vz {host} {port}"),
     })
 }
 
