@@ -25,14 +25,19 @@ pub static SCENARIO: Scenario = Scenario {
 };
 
 fn stage(cell: &mut Cell, side: Side) -> Result<Aim> {
-    cell.bring("convert.py")?;
+    convert(cell, side, (PYTHON, "convert.py"), PORT)
+}
+
+/// Starts the service, which this program runs from a script, and its load.
+pub(super) fn convert(cell: &mut Cell, side: Side, (program, script): (&str, &'static str), port: u16) -> Result<Aim> {
+    cell.bring(script)?;
     let sleep_ms = if side == Side::Fault { cell.draw.number("sleep_ms", 50, 30..=150) } else { 0 };
     let seconds = (sleep_ms as f64 / 1e3).to_string();
-    let service = Program::installed(PYTHON).args(["convert.py", &PORT.to_string(), &seconds]);
+    let service = Program::installed(program).args([script, &port.to_string(), &seconds]);
     let pid = cell.start(service.on_cpus(SERVICE_CPU))?;
-    cell.wait_for_port(PORT)?;
+    cell.wait_for_port(port)?;
     let rate = cell.draw.number("rate", 20, 10..=30);
-    steady_load(cell, PORT, "/", rate, 16)?;
+    steady_load(cell, port, "/", rate, 16)?;
     cell.stop.sleep(Duration::from_secs(2))?;
     Ok(Aim::Pid(pid))
 }
