@@ -10,6 +10,7 @@ use crate::case::Case;
 use crate::facts::requests::{Endpoint, Requests};
 use crate::facts::sending::{Endpoint as Sent, Sending};
 use crate::facts::stages::{Stage, Stages};
+use crate::judgement::paths::stands_before_peers;
 use crate::rules::slow_dependency;
 use crate::statistics::{ratio, share};
 use crate::verdict::{Finding, Verdict};
@@ -328,10 +329,11 @@ impl Teller<'_> {
     }
 }
 
-/// The peer that a part of a path was spent at with the request in hand.
+/// The peer that a part of a path was spent at with the request in hand. Before a lock or for one of a few permits it is spent
+/// at the service itself, whomever the holder asks.
 pub(crate) fn peer(part: &Part) -> Option<&String> {
     let What::Waits(chain) = &part.what else { return None };
-    if part.before {
+    if part.before || stands_before_peers(part) {
         return None;
     }
     chain.links.iter().map(|link| &link.who.peer).find(|peer| !peer.is_empty())

@@ -5,6 +5,9 @@ use recording::text::parse;
 
 use super::*;
 use crate::verdict::{Explains, Link, Subject};
+use crate::walk::chains::{self, Chain};
+use crate::walk::hand_offs::LOCK;
+use crate::walk::{End, Kind, Who};
 
 pub(crate) const STORE: &str = "10.0.0.9:5432";
 
@@ -95,4 +98,33 @@ fn a_neutral_verdict_accuses_nobody() {
     let of = |verdict| blames(verdict, Vec::new()).into_iter().map(|hop| hop.1).collect::<Vec<_>>();
     assert_eq!(of("healthy"), [Blame::Innocent; 3]);
     assert_eq!(of("not-determined"), [Blame::Innocent, Blame::NotCleared, Blame::NotCleared]);
+}
+
+/// A wait of threads of one process, one behind the other; the last one asks the store.
+fn asks_through(names: &[&str], first: &str) -> Part {
+    let link = |at: usize, comm: &&str| {
+        let last = at + 1 == names.len();
+        let (fd_kind, peer) = if last { ("tcp", STORE) } else { (first, "") };
+        let who = Who {
+            pid: 1,
+            comm: (*comm).into(),
+            call: "futex".into(),
+            fd_kind: fd_kind.into(),
+            peer: peer.into(),
+            ..Who::default()
+        };
+        chains::Link { who, ns: 1e6, length_ns: 1e6, stack: 0, code: 0 }
+    };
+    let end = End { kind: Kind::Unseen, pid: 0, comm: String::new(), detail: STORE.into() };
+    let links = names.iter().enumerate().map(|(at, comm)| link(at, comm)).collect();
+    let chain = Chain { links, end, answer: 0, ns: 1e6, waits: 1 };
+    Part { what: What::Waits(Box::new(chain)), before: false, ns: 1e6 }
+}
+
+#[test]
+fn a_lock_that_is_held_over_a_question_is_the_services_own() {
+    assert_eq!(peer(&asks_through(&["exec-*"], "")), Some(&STORE.to_string()));
+    assert_eq!(peer(&asks_through(&["loop", "pool-*"], "")), Some(&STORE.to_string()), "it gave the question away");
+    assert_eq!(peer(&asks_through(&["exec-*", "exec-*"], "")), None, "its peer has to be done with its own question");
+    assert_eq!(peer(&asks_through(&["loop", "pool-*"], LOCK)), None);
 }
