@@ -11,7 +11,8 @@ const script = Number(seconds) > 0 ? `sleep ${seconds}; echo converted` : "echo 
 
 http
   .createServer((_, response) => {
-    execFile("/bin/bash", ["-c", script], (error, body) => {
+    // Its standard input is a socket, as under a remote shell's daemon: bash would read the user's start-up files then.
+    execFile("/bin/bash", ["--norc", "-c", script], (error, body) => {
       response.statusCode = error ? 500 : 200;
       response.end(body);
     });

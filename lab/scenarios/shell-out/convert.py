@@ -17,7 +17,7 @@ class Convert(http.server.BaseHTTPRequestHandler):
     wbufsize = -1  # head and body in one packet, which no delayed ACK can hold up
 
     def do_GET(self):
-        body = subprocess.run(["/bin/bash", "-c", SCRIPT], stdout=subprocess.PIPE, check=True).stdout
+        body = subprocess.run(["/bin/bash", "--norc", "-c", SCRIPT], stdout=subprocess.PIPE, check=True).stdout
         self.send_response(200)
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
