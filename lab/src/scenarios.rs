@@ -33,6 +33,8 @@ mod compactor;
 mod cpu_quota;
 #[path = "../scenarios/dns-stall/scenario.rs"]
 mod dns_stall;
+#[path = "../scenarios/endless-loop/scenario.rs"]
+mod endless_loop;
 #[path = "../scenarios/fd-limit/scenario.rs"]
 mod fd_limit;
 #[path = "../scenarios/few-slow/scenario.rs"]
@@ -133,6 +135,8 @@ mod row_lock;
 mod shell_out;
 #[path = "../scenarios/shell-out-node/scenario.rs"]
 mod shell_out_node;
+#[path = "../scenarios/silent-store/scenario.rs"]
+mod silent_store;
 #[path = "../scenarios/sleep-in-path/scenario.rs"]
 mod sleep_in_path;
 #[path = "../scenarios/slow-endpoint/scenario.rs"]
@@ -177,6 +181,8 @@ pub static ALL: &[&Scenario] = &[
     &noisy_neighbour::SCENARIO,
     &slow_store::SCENARIO,
     &slow_store_netns::SCENARIO,
+    &silent_store::SCENARIO,
+    &endless_loop::SCENARIO,
     &sleep_in_path::SCENARIO,
     &lock_convoy::SCENARIO,
     &lock_convoy_rust::SCENARIO,

@@ -8,6 +8,7 @@ pub(crate) mod full;
 pub(crate) mod handshakes;
 pub(crate) mod hanging;
 pub(crate) mod holders;
+pub(crate) mod hung;
 pub(crate) mod in_parts;
 pub(crate) mod limited;
 pub(crate) mod meanwhile;

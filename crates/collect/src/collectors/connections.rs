@@ -123,6 +123,7 @@ impl<'o> Looks<'o> {
         row.unanswered += u64::from(owed_ns.is_some());
         row.late += u64::from(late_ns.is_some());
         row.late_ns += late_ns.unwrap_or(0);
+        row.awaited += u64::from(late_ns.is_some() && !accepted && c.awaited);
         sending::add(row, c, step, tick_ns);
         sending::add_sums(row, step, tick_ns);
     }
@@ -195,6 +196,13 @@ impl Collector for Looks<'_> {
 fn last_word(c: &Connection, tick_ns: u64) -> LastWord {
     let age = |at: u32| u64::from(c.now.wrapping_sub(at)).saturating_mul(tick_ns);
     let (received_ns, sent_ns) = (age(c.received_at), age(c.sent_at));
+    // Both times begin with the connection: one end alone may have spoken, within the jiffy in which it was opened.
+    match (c.heard, c.said) {
+        (true, true) => {}
+        (true, false) => return LastWord::Theirs(received_ns),
+        (false, true) => return LastWord::Ours(sent_ns),
+        (false, false) => return LastWord::Untold,
+    }
     if sent_ns != received_ns {
         return if received_ns < sent_ns { LastWord::Theirs(received_ns) } else { LastWord::Ours(sent_ns) };
     }
@@ -212,7 +220,7 @@ fn last_word(c: &Connection, tick_ns: u64) -> LastWord {
     }
     // Something went over the line later that acknowledged nothing of ours: our own late acknowledgement. Or it was not
     // put off, because this end does not answer at once: then what came within this jiffy came after the answer before.
-    let theirs = later(c.touched_us) || c.heard && !c.prompt;
+    let theirs = later(c.touched_us) || !c.prompt;
     if theirs { LastWord::Theirs(received_ns) } else { LastWord::Untold }
 }
 
@@ -242,6 +250,7 @@ mod tests {
             unsent: 0,
             prompt: true,
             heard: true,
+            said: true,
             awaited: false,
             sums: crate::probes::connections::Sums::default(),
             cwnd: 10,
@@ -266,7 +275,10 @@ mod tests {
         assert_eq!(last_word(&Connection { in_flight: 30, ..quick }, JIFFY), LastWord::Ours(7 * JIFFY));
         let tardy = Connection { prompt: false, ..quick };
         assert_eq!(last_word(&tardy, JIFFY), LastWord::Theirs(7 * JIFFY));
-        assert_eq!(last_word(&Connection { heard: false, ..tardy }, JIFFY), LastWord::Untold, "just opened");
+        let opened = Connection { heard: false, said: false, ..tardy };
+        assert_eq!(last_word(&opened, JIFFY), LastWord::Untold, "just opened");
+        assert_eq!(last_word(&Connection { said: true, ..opened }, JIFFY), LastWord::Ours(7 * JIFFY), "asked at once");
+        assert_eq!(last_word(&Connection { heard: true, ..opened }, JIFFY), LastWord::Theirs(7 * JIFFY));
         // 50 jiffies ago; 40 ms later somebody acknowledged.
         let slow = connection(50, 50);
         let late = 10_000_000 - 160_000;

@@ -55,7 +55,7 @@ struct connection_row {
 	u32 slow_start; /* the congestion window has met no limit of the network yet */
 	u32 acked; /* bytes that were acknowledged so far; all ones = more than it can hold */
 	u32 queued; /* of a listener: connections in its accept queue */
-	u32 zero;
+	u32 said; /* data was ever sent */
 	struct port_pair ports;
 };
 
@@ -201,6 +201,7 @@ static __always_inline void read_connection(struct sock *sk, u32 tgid, struct co
 	row->unsent = BPF_CORE_READ(tcp, write_seq) - BPF_CORE_READ(tcp, snd_nxt);
 	row->prompt = BPF_CORE_READ(tcp, inet_conn.icsk_ack.pingpong) > 0;
 	row->heard = BPF_CORE_READ(tcp, bytes_received) > 0;
+	row->said = BPF_CORE_READ(tcp, data_segs_out) > 0;
 	row->tgid = tgid;
 	row->awaited = is_awaited((u64)sk, tgid);
 	row->cwnd = BPF_CORE_READ(tcp, snd_cwnd);

@@ -52,6 +52,8 @@ pub struct Connection {
     pub prompt: bool,
     /// Anything ever came.
     pub heard: bool,
+    /// Anything was ever sent.
+    pub said: bool,
     /// A thread of the process waits for what comes next here, and for nothing else.
     pub awaited: bool,
     /// What the kernel has added up since it was opened.
@@ -184,7 +186,7 @@ struct RawRow {
     slow_start: u32,
     acked: u32,
     queued: u32,
-    nothing: u32,
+    said: u32,
     peer: [u8; 16],
     family: u16,
     local: u16,
@@ -282,6 +284,7 @@ fn connection(raw: RawRow) -> Connection {
         unsent: raw.unsent,
         prompt: raw.prompt != 0,
         heard: raw.heard != 0,
+        said: raw.said != 0,
         awaited: raw.awaited != 0,
         sums: Sums { limited: raw.limited, retransmits: raw.retransmits, segments: raw.segments },
         cwnd: raw.cwnd,

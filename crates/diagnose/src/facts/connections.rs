@@ -24,6 +24,8 @@ pub struct Held {
     pub late: f64,
     /// For how long it had been owed in those, on average, ns.
     pub late_ns: f64,
+    /// Of those that are late, the ones in whose read a thread of the target stands; only of connections that it made.
+    pub awaited: f64,
     /// With everything sent and something not acknowledged yet.
     pub on_its_way: f64,
     /// In the accept queue; beside the open ones.
@@ -97,6 +99,7 @@ impl Held {
         self.unanswered += row.unanswered as f64;
         self.late += row.late as f64;
         self.late_ns += row.late_ns as f64;
+        self.awaited += row.awaited as f64;
         self.on_its_way += row.on_its_way as f64;
         self.queued += row.queued as f64;
     }
@@ -104,8 +107,8 @@ impl Held {
     /// Sums to averages.
     fn divide(&mut self, looks: f64) {
         self.late_ns = ratio(self.late_ns, self.late);
-        let Self { open, unread, unsent, unanswered, late, late_ns: _, on_its_way, queued } = self;
-        for sum in [open, unread, unsent, unanswered, late, on_its_way, queued] {
+        let Self { open, unread, unsent, unanswered, late, late_ns: _, awaited, on_its_way, queued } = self;
+        for sum in [open, unread, unsent, unanswered, late, awaited, on_its_way, queued] {
             *sum = ratio(*sum, looks);
         }
     }

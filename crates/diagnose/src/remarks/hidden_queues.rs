@@ -2,7 +2,9 @@
 //! Queues inside the program, of its language runtime or its own: requests stand there where the kernel sees nothing. That
 //! is said of every such target, with the means that the runtime itself has to look.
 
-use recording::tables::{Sample, WaitStack};
+use std::collections::BTreeMap;
+
+use recording::tables::{Process, Request, Sample, WaitStack};
 
 use crate::answer::{Gap, Unseen};
 use crate::case::Case;
@@ -25,7 +27,7 @@ pub(crate) struct Hidden {
 
 /// What may stand in the target's own queues.
 pub(crate) fn look(case: &Case) -> Hidden {
-    let pid = case.recording.meta.target.pids.first().map_or("PID".to_string(), u32::to_string);
+    let pid = who_answers(case).map_or("PID".to_string(), |pid| pid.to_string());
     match runtime(case) {
         Some(runtime) => Hidden { what: runtime.what.to_string(), look: runtime.look.replace("PID", &pid) },
         None => Hidden {
@@ -33,6 +35,16 @@ pub(crate) fn look(case: &Case) -> Hidden {
             look: format!("a debugger's stacks of all threads, such as `eu-stack -p {pid}`"),
         },
     }
+}
+
+/// The process that has most of the requests in hand: of a master and its workers, a worker.
+fn who_answers(case: &Case) -> Option<u32> {
+    let mut by_pid: BTreeMap<u32, f64> = BTreeMap::new();
+    for row in case.recording.rows::<Request>().iter().filter(|row| row.role == "accepted") {
+        *by_pid.entry(row.pid).or_default() += row.t_ns.saturating_sub(row.began_ns) as f64;
+    }
+    let most = by_pid.into_iter().max_by(|a, b| a.1.total_cmp(&b.1));
+    most.map(|(pid, _)| pid).or_else(|| case.recording.meta.target.pids.first().copied())
 }
 
 /// The gap that every target has whose runtime keeps such queues and that serves somebody; with what the connections say.
@@ -78,8 +90,17 @@ fn few_late(case: &Case) -> String {
     }
 }
 
-/// The runtime of the target, told by the functions in its samples and waits.
-fn runtime(case: &Case) -> Option<&'static Opaque> {
+/// The runtime of the target, told by the functions in its samples and waits; where it has none, as while it stands still, by its
+/// program.
+pub(crate) fn runtime(case: &Case) -> Option<&'static Opaque> {
+    by_functions(case).or_else(|| {
+        let answers = who_answers(case)?;
+        let process = case.recording.rows::<Process>().iter().find(|row| row.pid == answers)?;
+        opaque::of_program(&process.exe)
+    })
+}
+
+fn by_functions(case: &Case) -> Option<&'static Opaque> {
     let stacks = case.fact::<Stacks>().ok()?;
     let samples = case.recording.rows::<Sample>().iter().map(|row| row.stack);
     let waits = case.recording.rows::<WaitStack>().iter().filter(|row| !row.wakes).map(|row| row.stack);
@@ -118,5 +139,8 @@ mod tests {
         let plain = GO.replace("runtime.findRunnable", "handle");
         assert!(gap_of(&Case::new(&parse(&plain).unwrap())).is_none());
         assert!(look(&Case::new(&parse(&plain).unwrap())).look.contains("eu-stack -p 7"));
+        let worker =
+            format!("{plain}request t_ns=9e8 role=accepted port=80 pid=9 began_ns=1e8 began_tid=9 ended_tid=9\n");
+        assert!(look(&Case::new(&parse(&worker).unwrap())).look.contains("eu-stack -p 9"));
     }
 }

@@ -12,10 +12,14 @@ pub(crate) fn remark(case: &Case) -> Option<Remark> {
     let (part, each) = (percent(asked.part), seconds(asked.endpoint.rest.quantile_ns(0.5) / 1e9));
     Some(Remark {
         headline: format!("{part} of the response time passes until its clients have sent all of what they ask"),
-        advice: Some("look at the clients: they send each question in parts, some time apart".to_string()),
+        advice: Some(
+            "look at the clients: they send each question in parts, some time apart; and whether they may send more at once: \
+             a receive buffer that the service has fixed (SO_RCVBUF) is `rb` in `ss -tmn`"
+                .to_string(),
+        ),
         detail: format!(
             "{} questions at {} came in parts, the last one half of the time {each} or longer after the first had been read: \
-             {part} of the response time there, which is none of this service's.",
+             {part} of the response time there, in which the service had nothing to do for them but to take what came.",
             count(asked.count),
             asked.endpoint.name.trim_start_matches("tcp "),
         ),

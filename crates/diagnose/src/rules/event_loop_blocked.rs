@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! One thread serves all clients, and they wait while it is busy with the request of another.
 
+mod hung;
 mod stood;
 
 use super::{Check, Checked, Rule, absent, evidence, explained, found, too_little};
@@ -30,7 +31,7 @@ fn check(case: &Case) -> Checked {
     let Some(felt) = Felt::of(case) else {
         // Where requests were followed, what they waited for is known better.
         let unseen = || absent("no answer took 10 ms or longer of which it was seen what for");
-        return stood::check(case).map_or_else(unseen, Ok);
+        return stood::check(case).or_else(|| hung::check(case)).map_or_else(unseen, Ok);
     };
     let part = felt.group().share(is_others_turn);
     let words = format!(

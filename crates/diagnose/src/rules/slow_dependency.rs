@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The service waits for another process or host, more than for anything else.
 
+mod hanging;
 mod words;
 
 use std::collections::BTreeMap;
@@ -59,6 +60,9 @@ const MOST_OF_ANSWERS: f64 = 0.5;
 const MIN_WAITS: u64 = 5;
 
 fn check(case: &Case) -> Checked {
+    if let Some(found) = hanging::check(case) {
+        return Ok(found);
+    }
     let waiting = case.fact::<Waiting>()?;
     let Some((who, chains, ns)) = worst(&waiting) else {
         let why = "no wait of the target was ended by a process or host that it had asked";

@@ -15,6 +15,8 @@ pub struct Opaque {
     pub look: &'static str,
     /// Beginnings of functions' names, and part of the program's or library's name; either may be empty.
     signs: &'static [(&'static str, &'static str)],
+    /// Names of programs that are this runtime, without their version: where no function was met.
+    programs: &'static [&'static str],
 }
 
 static KNOWN: &[Opaque] = &[
@@ -23,12 +25,14 @@ static KNOWN: &[Opaque] = &[
         what: "backends before row and table locks",
         look: "psql -c \"select pid, wait_event_type, wait_event, query from pg_stat_activity where state <> 'idle'\"",
         signs: &[("PostgresMain", ""), ("", "postgres"), ("WaitEventSetWait", "")],
+        programs: &["postgres"],
     },
     Opaque {
         name: "MySQL or MariaDB",
         what: "sessions before row and table locks",
         look: "mysql -e 'show full processlist; show engine innodb status'",
         signs: &[("", "mysqld"), ("", "mariadbd")],
+        programs: &["mysqld", "mariadbd"],
     },
     Opaque {
         name: "Go",
@@ -40,48 +44,56 @@ static KNOWN: &[Opaque] = &[
             ("runtime.goexit", ""),
             ("runtime.mstart", ""),
         ],
+        programs: &[],
     },
     Opaque {
         name: "the Java VM",
         what: "threads before monitors and in pools",
         look: "jcmd PID Thread.print",
         signs: &[("", "libjvm")],
+        programs: &["java"],
     },
     Opaque {
         name: "Node.js",
         what: "callbacks and promises that wait for their turn or for somebody",
         look: "kill -USR1 PID, then chrome://inspect (its profiler, and async stack traces at a breakpoint)",
         signs: &[("node::", ""), ("uv_run", "node"), ("v8::", "node")],
+        programs: &["node", "nodejs"],
     },
     Opaque {
         name: "Python",
         what: "coroutines and threads before locks of its own",
         look: "py-spy dump --pid PID",
         signs: &[("_PyEval_EvalFrame", ""), ("PyEval_EvalFrame", ""), ("", "python3"), ("", "libpython3")],
+        programs: &["python", "pypy"],
     },
     Opaque {
         name: "Erlang",
         what: "processes with messages in their boxes",
         look: "observer, or recon:proc_count(message_queue_len, 10) in its shell",
         signs: &[("", "beam.smp")],
+        programs: &["beam.smp"],
     },
     Opaque {
         name: ".NET",
         what: "tasks and threads before monitors",
         look: "dotnet-stack report -p PID",
         signs: &[("", "libcoreclr")],
+        programs: &["dotnet"],
     },
     Opaque {
         name: "Tokio",
         what: "tasks before locks, channels and semaphores",
         look: "tokio-console, or a dump of its tasks",
         signs: &[("tokio::runtime::", "")],
+        programs: &[],
     },
     Opaque {
         name: "Ruby",
         what: "threads before locks of its own",
         look: "rbspy snapshot --pid PID",
         signs: &[("", "libruby"), ("rb_vm_exec", "")],
+        programs: &["ruby"],
     },
 ];
 
@@ -99,6 +111,13 @@ pub fn of<'a>(code: impl IntoIterator<Item = &'a Code>) -> Option<&'static Opaqu
     first.map(|at| &KNOWN[at])
 }
 
+/// The runtime that a program is, by the name of its file: `python3.11` is Python.
+pub fn of_program(exe: &str) -> Option<&'static Opaque> {
+    let file = exe.rsplit('/').next().unwrap_or_default();
+    let name = file.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.' || c == '-');
+    KNOWN.iter().find(|runtime| runtime.programs.contains(&name))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -110,6 +129,16 @@ mod tests {
             Code { symbol, module, offset: 0, kind, source, part: Part::Own }
         };
         of(&frames.iter().map(code).collect::<Vec<_>>()).map(|runtime| runtime.name)
+    }
+
+    #[test]
+    fn told_by_the_program() {
+        let name = |exe| of_program(exe).map(|runtime| runtime.name);
+        assert_eq!([name("/usr/bin/python3.11"), name("/opt/jdk-17/bin/java")], [Some("Python"), Some("the Java VM")]);
+        assert_eq!(
+            [name("/usr/lib/erlang/bin/beam.smp"), name("/usr/bin/nginx"), name("")],
+            [Some("Erlang"), None, None]
+        );
     }
 
     #[test]

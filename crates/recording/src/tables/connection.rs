@@ -34,6 +34,8 @@ pub struct Connection {
     pub late: u64,
     /// For how long it had been owed in those, ns, added up.
     pub late_ns: u64,
+    /// Of `late`, the ones which the target made and in a read of which, or a poll of it alone, one of its threads stands.
+    pub awaited: u64,
     /// Of `unsent`, the ones whose bytes Nagle's algorithm held: less than a full segment, without TCP_NODELAY, until what was
     /// sent before is acknowledged.
     pub nagle: u64,

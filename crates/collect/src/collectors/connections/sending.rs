@@ -236,6 +236,7 @@ mod tests {
             unsent: 100,
             prompt: true,
             heard: true,
+            said: true,
             awaited: false,
             sums,
             cwnd: 10,

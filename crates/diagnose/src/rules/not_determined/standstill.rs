@@ -6,6 +6,7 @@ use crate::case::Case;
 use crate::judgement::standstill::{Standstill, look};
 use crate::ledger::threads::{Lines, Threads};
 use crate::part::{Part, cut};
+use crate::remarks::hidden_queues;
 use crate::statistics::ratio;
 use crate::wording::{count, seconds};
 
@@ -21,10 +22,7 @@ pub(super) fn check(case: &Case) -> Option<Statement> {
             "for {length} nobody got an answer, while {about}{} requests waited; why is not determined",
             count(seen.requests as f64)
         ),
-        advice: format!(
-            "keep a recording with such a time in it (--save DIR), and ask for that part alone: \
-             `wakewalk diagnose --from DIR --at {from:.0}s..{until:.0}s`"
-        ),
+        advice: advice(case, (from, until)),
         detail: format!(
             "Between {from:.0} s and {until:.0} s of the capture nobody was answered at {} for {length}, where {} answers were due{}. \
              That is a small part of the window, so that its averages show little of it.{}",
@@ -34,6 +32,17 @@ pub(super) fn check(case: &Case) -> Option<Statement> {
             meanwhile(case, (from, until)).unwrap_or_default(),
         ),
     })
+}
+
+/// What to do next: ask for that part alone, unless this was it.
+fn advice(case: &Case, (from, until): (f64, f64)) -> String {
+    if until - from >= case.seconds() {
+        return format!("look while it stands still: {}", hidden_queues::look(case).look);
+    }
+    format!(
+        "keep a recording with such a time in it (--save DIR), and ask for that part alone: \
+         `wakewalk diagnose --from DIR --at {from:.0}s..{until:.0}s`"
+    )
 }
 
 /// By what it was told.

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use super::Group;
 use crate::walk::chains::Chain;
+use crate::walk::hand_offs::{HAND_OFF, LOCK};
 use crate::walk::who::LOOP;
 use crate::walk::{End, Kind, Node, Who};
 
@@ -164,7 +165,7 @@ impl Part {
             What::Awake { kind: Kind::OnCpu, .. } => format!("{}on a CPU", of(" ")),
             What::Awake { kind, .. } => format!("{}{}", of(": "), kind.words()),
             // What a client sent ends its wait at once: that is no wait of the request's.
-            What::Waits(chain) if chain.end.kind == Kind::Client && chain.links.len() == 1 => {
+            What::Waits(chain) if is_sent_by_client(chain) => {
                 format!("{}{}", of(": "), if self.before { "waking up" } else { "more of what the client sends" })
             }
             What::Waits(chain) => format!("{}{}", of(" in "), waits(chain, end_words)),
@@ -174,6 +175,13 @@ impl Part {
         };
         if self.before { format!("before its turn: {what}") } else { what }
     }
+}
+
+/// Whether a wait ended with what the thread's own client sent. Before a lock it is the holder who had nothing to do but to wait for
+/// its client.
+fn is_sent_by_client(chain: &Chain) -> bool {
+    let first = &chain.links[0].who.fd_kind;
+    chain.end.kind == Kind::Client && chain.links.len() == 1 && ![LOCK, HAND_OFF].contains(&first.as_str())
 }
 
 /// The call of the first link, and where the last one ends.
@@ -190,6 +198,7 @@ fn waits(chain: &Chain, end_words: fn(&End) -> String) -> String {
         None if (first.sleeps() || first.fd_kind == LOOP) && chain.end.kind == Kind::Timer => {
             return first.call_words();
         }
+        None if chain.end.kind == Kind::Client => "whoever holds it waits for its client".to_string(),
         None if chain.end.name().is_empty() => end_words(&chain.end),
         None => format!("{}: {}", another(chain.end.name()), end_words(&chain.end)),
     };

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Nobody is answered at all, because somebody whom the service asked does not answer it: no wait for that has ended yet.
+
+use super::super::{Outcome, Statement, evidence};
+use super::RULE;
+use crate::case::Case;
+use crate::facts::connections::Held;
+use crate::judgement::hung::{Hung, look, peer};
+use crate::verdict::{Explains, Finding, Subject};
+use crate::wording::seconds;
+
+/// The finding, if there is such a one.
+pub(super) fn check(case: &Case) -> Option<Outcome> {
+    let hung = look(case)?;
+    let (name, held) = peer(case, &hung)?;
+    let (late, owed) = (held.late, seconds(held.late_ns / 1e9));
+    let headline = format!(
+        "{:.1} requests hang: {name} has answered none of {late:.1} questions, for {owed} so far",
+        hung.requests
+    );
+    let advice = format!("find out why it is silent ({}), and limit how long it is waited for", look_there(&name));
+    Some(Outcome::Found(Box::new(finding(case, &hung, &name, &held)), Statement::short(headline, advice)))
+}
+
+/// How to look at whoever was asked.
+fn look_there(name: &str) -> String {
+    let port = name.rsplit_once(':').map_or("", |(_, port)| port);
+    let is_local = name.starts_with("127.") || name.starts_with("[::1]");
+    if is_local { format!("`sudo wakewalk diagnose --port {port}`") } else { "look at the other end".into() }
+}
+
+fn finding(case: &Case, hung: &Hung, name: &str, held: &Held) -> Finding {
+    let stands = match held.awaited {
+        none if none < 0.5 => String::new(),
+        awaited => format!(" In {awaited:.1} of these connections a thread stands in a read."),
+    };
+    Finding {
+        summary: format!(
+            "Nobody was answered for the whole {}, while {:.1} requests waited, for {} so far; for {} {name} has owed the answer to \
+             {:.1} questions, and gave none.{stands}",
+            seconds(case.seconds()),
+            hung.requests,
+            seconds(hung.owed_ns / 1e9),
+            seconds(held.late_ns / 1e9),
+            held.late
+        ),
+        subject: Subject { socket: Some(name.to_string()), ..Subject::default() },
+        explains: Explains {
+            share: 1.0,
+            of: "the response time of those that hang".into(),
+            seconds: hung.requests * case.seconds(),
+        },
+        evidence: vec![
+            evidence("requests without an answer", hung.requests, "at a time", "0", "ss -tn"),
+            evidence(
+                &format!("questions to {name} without one"),
+                held.late,
+                "at a time",
+                "0",
+                format!("ss -tnoi dst {name}"),
+            ),
+            evidence("for how long so far", held.late_ns / 1e9, "s", "as long as an answer takes", ""),
+            evidence("of these, with a thread in their read", held.awaited, "at a time", "", ""),
+        ],
+        remedy: RULE.explained().what_to_do,
+        check: "Requests are answered again, and none hangs.".into(),
+        ..RULE.finding(case, 1 + usize::from(held.awaited >= 1.0) + usize::from(held.late >= hung.requests * 0.5))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::asking::found;
+    use super::*;
+    use crate::judgement::hung::tests::{READ, text};
+
+    #[test]
+    fn whoever_was_asked_is_silent() {
+        let text = text(
+            &[("worker", READ)],
+            "connection t_ns=4e9 role=made peer=127.0.0.1:81 looks=40 open=800 late=800 late_ns=440e10 awaited=800\nwakeup",
+        );
+        let finding = found(&RULE, &text);
+        assert_eq!(finding.subject.socket.as_deref(), Some("127.0.0.1:81"));
+        assert!(finding.summary.contains("In 20.0 of these connections a thread stands"), "{}", finding.summary);
+        let Some(Outcome::Found(_, said)) = check(&Case::new(&recording::text::parse(&text).unwrap())) else {
+            panic!("not found")
+        };
+        assert!(
+            said.headline.contains("127.0.0.1:81 has answered none of 20.0 questions, for 5.5 s so far"),
+            "{said:?}"
+        );
+        assert!(said.advice.contains("diagnose --port 81"), "{said:?}");
+    }
+}
