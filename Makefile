@@ -19,10 +19,10 @@ demo: build ## start a service with a fault, diagnose it, say where the page is
 test: ## everything that CI runs: lint, unit, golden, page, live lab
 	scripts/test.sh
 
-bench: ## what wakewalk costs, beside other tools (over an hour, quiet host); NAME=nginx, PAIRS=8, README=1 as in docs/bench.md
+bench: ## what wakewalk costs, beside other tools (over an hour, quiet host); NAME=nginx, PAIRS=8, README=1 as in docs/bench.md; NAME=versions AGAINST=/old/wakewalk
 	@scripts/install-deps.sh bench
 	scripts/build.sh
-	$(LAB) bench $(NAME) $(if $(PAIRS),--pairs $(PAIRS)) $(if $(README),--readme)
+	$(LAB) bench $(NAME) $(if $(PAIRS),--pairs $(PAIRS)) $(if $(AGAINST),--against $(AGAINST)) $(if $(README),--readme)
 
 lab: build ## run the lab; SCENARIO=busy-poll runs one, TIMES=3 each three times, VARIANTS=3 SEED=42 with drawn parameters
 	$(LAB) run $(SCENARIO) $(if $(TIMES),--times $(TIMES)) $(if $(VARIANTS),--variants $(VARIANTS)) $(if $(SEED),--seed $(SEED))

@@ -87,6 +87,9 @@ pub enum Action {
         /// Without the other tools.
         #[arg(long)]
         skip_peers: bool,
+        /// Another version's wakewalk, for the experiment `versions`.
+        #[arg(long, value_name = "WAKEWALK")]
+        against: Option<PathBuf>,
         /// Put the table into docs/bench.md.
         #[arg(long)]
         readme: bool,

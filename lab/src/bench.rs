@@ -16,6 +16,7 @@ mod service;
 mod statistics;
 
 use std::fs;
+use std::path::PathBuf;
 use std::process::Command;
 use std::time::Instant;
 
@@ -56,6 +57,8 @@ pub struct Bench<'a> {
     pub pairs: usize,
     /// Without the other tools.
     pub skip_peers: bool,
+    /// The wakewalk of another version, to be put beside this one.
+    pub against: Option<PathBuf>,
 }
 
 impl Bench<'_> {

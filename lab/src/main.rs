@@ -33,16 +33,15 @@ fn run(args: Args) -> Result<ExitCode> {
         Action::Keep { dir, groups } => cell::keep(&dir, &groups)?,
         Action::List => scenarios::ALL.iter().for_each(|s| println!("{:18} {}", s.name, s.about)),
         Action::Bench { list: true, .. } => bench::list().for_each(|(name, about)| println!("{name:18} {about}")),
-        Action::Bench { names, pairs, readme, skip_peers, .. } => {
+        Action::Bench { names, pairs, readme, skip_peers, against, .. } => {
             let (paths, stop) = (Paths::find(args.wakewalk)?, Stop::listen()?);
-            return bench::run(&Bench { paths: &paths, stop: &stop, pairs, skip_peers }, &names, readme).map(judged);
+            let bench = Bench { paths: &paths, stop: &stop, pairs, skip_peers, against };
+            return bench::run(&bench, &names, readme).map(judged);
         }
         Action::Ask(ask) => bench::client::ask(&ask, &Stop::listen()?)?,
         Action::Zoo(options) if options.list => zoo::list().for_each(|(name, about)| println!("{name:18} {about}")),
         Action::Zoo(options) => return zoo::run(&options, &Paths::find(args.wakewalk)?, &Stop::listen()?).map(judged),
-        Action::Loads(options) => {
-            return loads::run(&options, &Paths::find(args.wakewalk)?, &Stop::listen()?).map(judged);
-        }
+        Action::Loads(o) => return loads::run(&o, &Paths::find(args.wakewalk)?, &Stop::listen()?).map(judged),
         Action::Run(options) => return score(&Paths::find(args.wakewalk)?, &options),
         Action::Fixtures { scenario, verdicts } => {
             let source = if verdicts { Source::Kept } else { Source::LastRun };

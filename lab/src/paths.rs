@@ -42,6 +42,12 @@ impl Paths {
         Ok(Self { repository: repository.to_path_buf(), target, wakewalk, _lock: lock })
     }
 
+    /// The same with another wakewalk.
+    #[must_use]
+    pub fn with_wakewalk(&self, wakewalk: PathBuf) -> Self {
+        Self { wakewalk, ..self.clone() }
+    }
+
     /// What the lab makes: `target/lab`.
     pub fn lab(&self) -> PathBuf {
         self.target.join("lab")

@@ -12,6 +12,7 @@ mod redis;
 mod response_time;
 mod sched_pipe;
 mod threads;
+mod versions;
 
 use super::Experiment;
 
@@ -30,6 +31,7 @@ pub static ALL: &[&Experiment] = &[
     &forks::EXPERIMENT,
     &generator::EXPERIMENT,
     &knee::EXPERIMENT,
+    &versions::EXPERIMENT,
 ];
 
 /// The CPU that services are kept on.

@@ -193,6 +193,32 @@ impl Observer {
 }
 
 impl Ended {
+    /// From the start of its process to the end, s.
+    pub fn took_s(&self) -> f64 {
+        seconds(self.observer.spawned_ns, self.ended_ns)
+    }
+
+    /// CPU time of the whole process by the kernel's books, s.
+    pub fn cpu_s(&self) -> f64 {
+        self.cpu_s
+    }
+
+    /// Peak resident memory, bytes.
+    pub fn peak_bytes(&self) -> u64 {
+        self.observer.most.peak
+    }
+
+    /// Begin and end of the observed window, CLOCK_MONOTONIC ns. Of another version's recording too, which cannot be read whole.
+    ///
+    /// # Errors
+    /// It kept no such recording.
+    pub fn window(&self) -> Result<(u64, u64)> {
+        let file = self.observer.dir.join("recording/meta.json");
+        let text = fs::read_to_string(&file).with_context(|| format!("wakewalk kept no `{}`", file.display()))?;
+        let meta: Meta = serde_json::from_str(&text).with_context(|| format!("failed to read `{}`", file.display()))?;
+        Ok((meta.start_ns, meta.start_ns + meta.length_ns))
+    }
+
     /// Reads what it printed and kept.
     ///
     /// # Errors

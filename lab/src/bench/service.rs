@@ -12,7 +12,7 @@ use anyhow::{Context, Result};
 use nix::time::clock_getcpuclockid;
 use nix::unistd::Pid;
 
-use super::observed::{Observed, Observer, now_ns};
+use super::observed::{Ended, Observed, Observer, now_ns};
 use super::peers::Peer;
 use super::row::{Goal, Row};
 use super::{Bench, rounds, statistics};
@@ -56,9 +56,11 @@ pub struct Slice {
 }
 
 /// A diagnosis, and the service alone before and after it.
-struct Beside {
-    alone: Slice,
-    with: Slice,
+pub struct Beside {
+    /// Before and after.
+    pub alone: Slice,
+    /// While somebody looks.
+    pub with: Slice,
 }
 
 #[derive(Clone, Copy)]
@@ -93,7 +95,10 @@ impl Service {
 
     /// Measures a whole diagnosis between two halves of the same length without one: a host that steadily gets faster or
     /// slower changes both sides alike then.
-    fn beside(&self, bench: &Bench<'_>, cell: &Cell, seconds: f64) -> Result<Beside> {
+    ///
+    /// # Errors
+    /// As `slice`.
+    pub fn beside(&self, bench: &Bench<'_>, cell: &Cell, seconds: f64) -> Result<(Beside, Ended)> {
         let half = Duration::from_secs_f64(seconds / 2.0);
         let target: Vec<OsString> = Aim::Pid(self.pid).args().into();
         let begin = self.reading(cell)?;
@@ -105,10 +110,14 @@ impl Service {
         let after = self.reading(cell)?;
         cell.stop.sleep(half)?;
         let end = self.reading(cell)?;
-        Ok(Beside {
-            alone: slice(&[(begin, before), (after, end)])?,
-            with: Slice { observed: Some(ended.read()?), ..slice(&[(before, after)])? },
-        })
+        let (alone, with) = (slice(&[(begin, before), (after, end)])?, slice(&[(before, after)])?);
+        Ok((Beside { alone, with }, ended))
+    }
+
+    /// The same, with what the diagnosis says of itself.
+    fn read_beside(&self, bench: &Bench<'_>, cell: &Cell, seconds: f64) -> Result<Beside> {
+        let (Beside { alone, with }, ended) = self.beside(bench, cell, seconds)?;
+        Ok(Beside { alone, with: Slice { observed: Some(ended.read()?), ..with } })
     }
 
     fn reading(&self, cell: &Cell) -> Result<Reading> {
@@ -155,7 +164,7 @@ pub fn compare(
     (seconds, goal): (f64, Option<Wanted>),
 ) -> Result<Vec<Row>> {
     let wanted = if goal.is_some() { bench.fine_rounds() } else { bench.rounds() };
-    let done = rounds::measure(wanted, cell, &[()], |cell, ()| service.beside(bench, cell, seconds))?;
+    let done = rounds::measure(wanted, cell, &[()], |cell, ()| service.read_beside(bench, cell, seconds))?;
     let pairs = |number: fn(&Slice) -> f64| -> Vec<(f64, f64)> {
         done.rounds.iter().flatten().map(|b| (number(&b.alone), number(&b.with))).collect()
     };

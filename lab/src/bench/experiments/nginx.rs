@@ -92,7 +92,7 @@ pub(super) fn start(cell: &mut Cell) -> Result<Service> {
 }
 
 /// Adds the load, and waits until it is steady.
-fn press(cell: &mut Cell, header: &[&str]) -> Result<()> {
+pub(super) fn press(cell: &mut Cell, header: &[&str]) -> Result<()> {
     let url = format!("http://127.0.0.1:{PORT}/index.html");
     let load = Program::installed("wrk").args(["-t1", "-c64", "-d3600s"]).args(header.iter().copied()).args([url]);
     cell.start(load.on_cpus(LOAD_CPU).in_group("load"))?;

@@ -70,11 +70,11 @@ static PLACES: [Place; 2] = [
 ];
 
 /// What requests felt during a diagnosis, and without one.
-struct Felt {
-    slow_pct: f64,
+pub(super) struct Felt {
+    pub(super) slow_pct: f64,
     /// The same of each half without a diagnosis against the other, on average: what the host does by itself.
     slow_alone_pct: f64,
-    bins: f64,
+    pub(super) bins: f64,
     /// Of these: before the capture's window, in it, and after it.
     phases: [f64; 3],
     bins_alone: f64,
@@ -148,13 +148,35 @@ fn node(cell: &mut Cell) -> Result<Service> {
 }
 
 fn compare(bench: &Bench<'_>, cell: &mut Cell, service: &Service, place: &Place) -> Result<Vec<Row>> {
+    let (limit, ask) = plan(cell, service, place)?;
+    let done = rounds::measure(bench.rounds(), cell, &[()], |cell, ()| felt(bench, cell, place, &ask, service.pid))?;
+    Ok(rows(&format!("{} at 70 % load, {}", service.name, place.name), place, limit, &done))
+}
+
+/// What each of several versions of wakewalk lets the same requests feel, where no CPU is to spare: their rounds, by service.
+pub(super) fn versions(bench: &Bench<'_>, versions: &[&Bench<'_>]) -> Result<Vec<(&'static str, Rounds<Felt>)>> {
+    let place = &PLACES[0];
+    let mut all = Vec::new();
+    for start in [nginx, redis, node] {
+        if bench.stop.check().is_err() {
+            break;
+        }
+        let mut cell = Cell::open("bench-response", bench.paths, bench.stop)?;
+        let service = start(&mut cell)?;
+        let (_, ask) = plan(&mut cell, &service, place)?;
+        let felt = |cell: &mut Cell, version: &Bench<'_>| felt(version, cell, place, &ask, service.pid);
+        all.push((service.name, rounds::measure(bench.rounds(), &mut cell, versions, felt)?));
+    }
+    Ok(all)
+}
+
+/// The service's limit, and what is asked of it at the load that is wanted.
+fn plan(cell: &mut Cell, service: &Service, place: &Place) -> Result<(f64, Ask)> {
     let request = cell.write("request", service.request)?;
     let (to, diary, hello) = (Address::Tcp(service.port), cell.dir().join("diary"), Vec::new());
     let ask = Ask { to, rate: 0.0, connections: CONNECTIONS, seconds: 3.0, hello, request, http: false, diary };
     let limit = limit(cell, place, &ask)?;
-    let ask = Ask { rate: limit * LOAD, seconds: WARM_SECONDS + 2.0 * SECONDS + AROUND_SECONDS, ..ask };
-    let done = rounds::measure(bench.rounds(), cell, &[()], |cell, ()| felt(bench, cell, place, &ask, service.pid))?;
-    Ok(rows(&format!("{} at 70 % load, {}", service.name, place.name), place, limit, &done))
+    Ok((limit, Ask { rate: limit * LOAD, seconds: WARM_SECONDS + 2.0 * SECONDS + AROUND_SECONDS, ..ask }))
 }
 
 fn rows(what: &str, place: &Place, limit: f64, done: &Rounds<Felt>) -> Vec<Row> {
@@ -256,8 +278,7 @@ fn felt(bench: &Bench<'_>, cell: &mut Cell, place: &Place, ask: &Ask, pid: u32) 
     let until = now_ns()?;
     cell.finish(client, Duration::from_secs(30))?;
     // Only now: reading takes CPU time as well.
-    let (observed, answers) = (ended.read()?, client::read_diary(&ask.diary)?);
-    let window = (observed.from_ns, observed.until_ns);
+    let (window, answers) = (ended.window()?, client::read_diary(&ask.diary)?);
     summary(&answers, begin, (from, until), window).context("the client got no answer")
 }
 
