@@ -212,6 +212,12 @@ fn slow<'p>(case: &Case, paths: &'p RequestPaths) -> Option<&'p Group> {
     (slow.requests >= SEVERAL && matters().is_some()).then_some(slow)
 }
 
+/// Whether most of what clients wait is for answers that are late, whatever half of them take.
+fn mostly_late(case: &Case) -> bool {
+    let of_late = |requests: Arc<Requests>| Some(requests.busiest()?.response.share_of_time_from(LATE_NS));
+    case.fact::<Requests>().ok().and_then(of_late).is_some_and(|part| part >= MIN_SHARE)
+}
+
 /// The thread that gave so large a share of the answers at a port, if one did.
 pub(crate) fn one_thread(case: &Case, port: u32, least: f64) -> Option<(u32, u32)> {
     let mut by: BTreeMap<(u32, u32), f64> = BTreeMap::new();
@@ -229,13 +235,13 @@ pub(crate) struct Felt {
 }
 
 impl Felt {
-    /// All requests, if they take long, or the slow ones.
+    /// All requests, if they take long, half of them or most of their time; or the slow ones.
     pub(crate) fn of(case: &Case) -> Option<Self> {
         let paths = telling(case)?;
         let long = |group: &Group| ratio(group.ns, group.requests as f64) >= LATE_NS;
         let all = paths.busiest().is_some_and(|busiest| long(&busiest.half));
         let of_slow = !all && slow(case, &paths).is_some_and(long);
-        (all || of_slow).then_some(Self { paths, of_slow })
+        (all || of_slow || mostly_late(case)).then_some(Self { paths, of_slow })
     }
 
     fn paths(&self) -> &Paths {

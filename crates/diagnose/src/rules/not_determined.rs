@@ -7,6 +7,7 @@ use super::{Check, Rule, Statement, at_capacity, slow_dependency};
 
 mod few;
 mod interpreter;
+mod open_transaction;
 mod standing;
 mod standstill;
 
@@ -56,7 +57,16 @@ fn check(case: &Case, gaps: &[Gap]) -> Option<Statement> {
     }
     let missing = missing(case, gaps);
     if missing.is_empty() {
-        let asked = [held, failing, hanging, scattered, standstill::check, standing::check, few::check];
+        let asked = [
+            held,
+            failing,
+            hanging,
+            scattered,
+            standstill::check,
+            open_transaction::check,
+            standing::check,
+            few::check,
+        ];
         return asked.into_iter().find_map(|check| check(case));
     }
     if let ([_], [gap]) = (&missing[..], gaps) {

@@ -7,7 +7,6 @@ use crate::case::Case;
 use crate::facts::kernel_locks::KernelLocks;
 use crate::facts::requests::{Endpoint, Requests};
 use crate::facts::unexplained::Unexplained;
-use crate::judgement::paths::stands_before_peers;
 use crate::judgement::standing::{MIN_REST, MIN_SHARE, matters};
 use crate::judgement::{hanging, hung};
 use crate::remarks::{hidden_queues, response_times};
@@ -77,14 +76,11 @@ fn unexplained(requests: &Unexplained, case: &Case) -> Option<Statement> {
     }
     let known = known(requests);
     let hidden = hidden_queues::look(case);
-    let paths = case.fact::<RequestPaths>().ok();
-    let rest = match paths.as_ref().and_then(|paths| waits_of_slow(paths)) {
-        Some((part, of)) => {
-            let words = of.words();
-            let unseen =
-                if waits_for_holders_client(of) { "" } else { ". Who should have ended that wait is not seen" };
-            format!("Of the time of slow requests that were followed, {} was: {words}{unseen}", percent(part))
-        }
+    let rest = match waits_of_slow(case) {
+        Some((part, words)) => format!(
+            "Of the time of slow requests that were followed, {} was: {words}. Who should have ended that wait is not seen",
+            percent(part)
+        ),
         None => format!("The rest stands in queues inside the process, where the kernel sees nothing: {}", hidden.what),
     };
     let hang = hanging::unexplained(case);
@@ -93,7 +89,7 @@ fn unexplained(requests: &Unexplained, case: &Case) -> Option<Statement> {
     let not_seen =
         || format!("{:.1} requests at a time stand unanswered{so_far}, and what for is not seen", requests.late);
     Some(Statement {
-        headline: runs_out(case).or_else(|| open_transaction(case)).unwrap_or_else(not_seen),
+        headline: runs_out(case).unwrap_or_else(not_seen),
         advice: format!("look inside: {}", hidden.look),
         detail: format!(
             "On average {:.1} connections had been waiting for their answer for 10 ms or longer ({} at the look); {known}. \
@@ -143,31 +139,12 @@ fn runs_out(case: &Case) -> Option<String> {
 const MOSTLY: f64 = 0.5;
 
 /// The wait in which slow requests spent most of their time, and how much that was, where a thread had them in hand.
-fn waits_of_slow(paths: &RequestPaths) -> Option<(f64, &Part)> {
+fn waits_of_slow(case: &Case) -> Option<(f64, String)> {
+    let paths = case.fact::<RequestPaths>().ok()?;
     let slow = &paths.busiest()?.slow;
     let most = slow.parts.first().filter(|part| matches!(part.what, What::Waits(_)))?;
     let part = share(most.ns, slow.ns);
-    (part >= MOSTLY).then_some((part, most))
-}
-
-/// Whether a wait is one before a lock whose holder had nothing to do but to wait for its own client.
-fn waits_for_holders_client(part: &Part) -> bool {
-    let What::Waits(chain) = &part.what else { return false };
-    !part.before && stands_before_peers(part) && chain.end.kind == Kind::Client
-}
-
-/// That slow requests mostly stand before a lock that another client's session keeps, in words: it waits for that client, as in the
-/// middle of a transaction.
-fn open_transaction(case: &Case) -> Option<String> {
-    let paths = case.fact::<RequestPaths>().ok()?;
-    let (part, of) = waits_of_slow(&paths)?;
-    waits_for_holders_client(of).then(|| {
-        format!(
-            "slow requests spend {} of their time before a lock, and whoever holds it waits for its own client (as in a transaction \
-             that is kept open)",
-            percent(part)
-        )
-    })
+    (part >= MOSTLY).then(|| (part, most.words()))
 }
 
 #[cfg(test)]
