@@ -30,6 +30,7 @@ pub mod resources;
 pub mod retransmits;
 pub mod sending;
 pub mod serving;
+pub mod silent;
 pub mod sockets;
 pub mod stacks;
 pub mod stages;

@@ -4,6 +4,7 @@
 
 use super::connections::Connections;
 use super::requests::Requests;
+use super::silent::Silent;
 use super::waiting::Waiting;
 use crate::answer::Gap;
 use crate::case::{Case, Fact};
@@ -38,7 +39,10 @@ impl Fact for Unexplained {
     fn compute(case: &Case) -> Result<Self, Gap> {
         let (connections, ledger) = (case.fact::<Connections>()?, case.fact::<Threads>()?);
         let accepted = &connections.accepted;
-        let asked = connections.peers.iter().map(|(_, held)| held);
+        // Nor is one that says nothing at all, unless somebody waits for it.
+        let silent = case.fact::<Silent>().ok();
+        let is_asked = |name: &str| !silent.as_ref().is_some_and(|silent| silent.is_unawaited(name));
+        let asked = connections.peers.iter().filter(|(name, _)| is_asked(name)).map(|(_, held)| held);
         let asked = asked.filter(|held| held.late_ns <= accepted.late_ns * MUCH_LATER);
         // Of the whole window: one that lived for a moment, and computed meanwhile, is no server with a queue.
         let lasting = ledger.threads.iter().filter(|thread| thread.tid != 0);

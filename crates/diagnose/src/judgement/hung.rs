@@ -1,17 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-//! A service that answers nobody at all: how many wait for it, and in what its threads stand for the whole of the window. Nothing
-//! ends such a wait, so that nothing is known of it but that it goes on.
+//! A service that answers nobody, or not all: how many wait for it in vain, and in what its threads stand for the whole of the window.
+//! Nothing ends such a wait, so that nothing is known of it but that it goes on.
 
 use std::collections::BTreeMap;
 
 use crate::case::Case;
 use crate::facts::connections::{Connections, Held};
 use crate::facts::hanging::AllHanging;
-use crate::facts::requests::{Endpoint, Requests};
+use crate::facts::requests::Requests;
+use crate::facts::silent::Silent;
 use crate::judgement::hanging;
+use crate::judgement::serves::may_serve;
 use crate::ledger::blocked::Blocked;
 use crate::ledger::threads::{ThreadLedger, Threads};
-use crate::wording::plural;
+use crate::wording::{plural, seconds};
 
 /// Of the window, a thread in one state: it never left it. The rest is what the books are off by.
 const ALL_THE_TIME: f64 = 0.95;
@@ -19,8 +21,16 @@ const ALL_THE_TIME: f64 = 0.95;
 /// Requests at a time: one or two may be long polls.
 const SEVERAL: f64 = 3.0;
 
-/// Nobody gets an answer.
+/// What a finding about them explains; paths know only of requests that were answered.
+pub(crate) const OF_HANGING: &str = "response time of those that hang";
+
+/// In a headline that says in what threads stand.
+pub(crate) const ALL_THE_TIME_WORDS: &str = "all the time";
+
+/// Requests that hang.
 pub(crate) struct Hung {
+    /// Others were answered meanwhile.
+    pub others: bool,
     /// Requests that wait for one, and connections in accept queues, on average.
     pub requests: f64,
     /// For how long so far, on average, ns.
@@ -29,45 +39,28 @@ pub(crate) struct Hung {
     pub unread: f64,
 }
 
-/// Whether nobody was answered in the whole window, although several wait.
+/// Whether several requests wait in vain.
 pub(crate) fn look(case: &Case) -> Option<Hung> {
     let (requests, owed_ns) = hanging::told(&*case.fact::<AllHanging>().ok()?)?;
     // Whoever stands in the accept queue has not been met at all.
     let Held { unread, queued, .. } = case.fact::<Connections>().ok()?.accepted;
-    let hung = Hung { requests: requests + queued, owed_ns, unread: unread + queued };
-    (hung.requests >= SEVERAL && answers(case, |endpoint| endpoint.accepted) == 0.0).then_some(hung)
-}
-
-/// Answers that were seen at some endpoints.
-pub(crate) fn answers(case: &Case, which: impl Fn(&Endpoint) -> bool) -> f64 {
-    let Ok(requests) = case.fact::<Requests>() else { return 0.0 };
-    requests.endpoints.iter().filter(|endpoint| which(endpoint)).map(|endpoint| endpoint.response.count).sum()
-}
-
-/// What is owed to the target for about as long as it owes its clients: by whom, and how much of it.
-pub(crate) fn peer(case: &Case, hung: &Hung) -> Option<(String, Held)> {
-    let connections = case.fact::<Connections>().ok()?;
-    let is_it = |(name, held): &&(String, Held)| {
-        let as_long = (hung.owed_ns * LEAST_OF..=hung.owed_ns * MOST_OF).contains(&held.late_ns);
-        // A connection over which something was sent once, and nothing is waited for, looks the same: who stands in a read of it
-        // waits, and so does a service with as many questions under way as it has clients.
-        let is_waited_for = held.awaited >= held.late * MOSTLY || held.late >= (hung.requests * MOSTLY).max(SEVERAL);
-        held.late >= 1.0 && as_long && is_waited_for && answers(case, |e| !e.accepted && e.name == *name) == 0.0
-    };
-    connections.peers.iter().filter(is_it).max_by(|a, b| a.1.late.total_cmp(&b.1.late)).cloned()
+    let others =
+        case.fact::<Requests>().is_ok_and(|r| r.endpoints.iter().any(|e| e.accepted && e.response.count > 0.0));
+    let hung = Hung { others, requests: requests + queued, owed_ns, unread: unread + queued };
+    (hung.requests >= SEVERAL).then_some(hung)
 }
 
 /// The one thread that should read what clients ask, and does not: it computes, or sleeps, all the time. Others of its process are
 /// parked, or wait for something else that would have woken them.
 pub(crate) fn reader(case: &Case, hung: &Hung) -> Option<(ThreadLedger, Stuck)> {
     // The one request that it has in hand was read.
-    if hung.unread + 1.0 < hung.requests * NEARLY_ALL {
+    if hung.others || hung.unread + 1.0 < hung.requests * NEARLY_ALL {
         return None;
     }
     let ledger = case.fact::<Threads>().ok()?;
     let window_ns = case.length_ns();
     let mut found = None;
-    for thread in ledger.threads.iter().filter(|thread| thread.lines.wall_ns > 0.0) {
+    for thread in ledger.threads.iter().filter(|thread| thread.lines.wall_ns > 0.0 && may_serve(case, thread.pid)) {
         match stuck(thread, window_ns) {
             Some(Stuck::Parked) => {}
             Some(stuck) if found.is_none() => found = Some((thread.clone(), stuck)),
@@ -99,34 +92,66 @@ fn stuck(thread: &ThreadLedger, window_ns: f64) -> Option<Stuck> {
     }
 }
 
+/// Threads that stood all the time in something that says more than that they wait: how many, and in what. A futex or a poll says
+/// nothing.
+pub(crate) fn telling(case: &Case, hung: &Hung) -> Option<(usize, Blocked)> {
+    // Of threads in reads, as many as there are connections whose clients ask for nothing wait for these.
+    let accepted = case.fact::<Connections>().ok()?.accepted.clone();
+    let idle = (accepted.open - accepted.late).max(0.0).round() as usize;
+    let beyond_idle = |(line, threads)| match line {
+        Blocked::SocketRead => (line, usize::saturating_sub(threads, idle)),
+        _ => (line, threads),
+    };
+    let says_nothing =
+        |line: &Blocked| matches!(line, Blocked::Futex | Blocked::Poll | Blocked::Accept | Blocked::Other);
+    let lines = all_the_time(case)?.into_iter().map(beyond_idle).filter(|(line, _)| !says_nothing(line));
+    let (line, threads) = lines.max_by_key(|(_, threads)| *threads)?;
+    // Threads of the household sleep too; as many as requests, or a good part, are who has them in hand.
+    (threads as f64 >= (hung.requests * A_GOOD_PART).max(1.0)).then_some((threads, line))
+}
+
+/// Of the requests that hang: a pool of threads has some of them in hand.
+const A_GOOD_PART: f64 = 0.25;
+
 /// In what threads stand all the time, as a sentence: "All the time 28 threads stood in futex, 1 in poll."
 pub(crate) fn where_threads_stand(case: &Case) -> Option<String> {
-    let ledger = case.fact::<Threads>().ok()?;
-    let least = case.length_ns() * ALL_THE_TIME;
-    let mut by_line: BTreeMap<Blocked, usize> = BTreeMap::new();
-    for thread in ledger.threads.iter().filter(|thread| thread.tid != 0) {
-        let most = thread.lines.blocked_ns.iter().find(|(_, ns)| **ns >= least);
-        most.into_iter().for_each(|(line, _)| *by_line.entry(*line).or_default() += 1);
-    }
-    let mut by_line: Vec<(Blocked, usize)> = by_line.into_iter().collect();
-    by_line.sort_by_key(|(_, threads)| std::cmp::Reverse(*threads));
     let words = |line: Blocked| line.line().replacen("blocked_", "", 1).replace('_', " ");
     let told = |(at, (line, threads)): (usize, &(Blocked, usize))| match at {
         0 => format!("{} stood in {}", plural(*threads, "thread"), words(*line)),
         _ => format!("{threads} in {}", words(*line)),
     };
-    let told: Vec<String> = by_line.iter().enumerate().map(told).collect();
+    let told: Vec<String> = all_the_time(case)?.iter().enumerate().map(told).collect();
     (!told.is_empty()).then(|| format!("All the time {}.", told.join(", ")))
 }
 
-/// Of those that hang: most.
-const MOSTLY: f64 = 0.5;
-/// Likewise, of which some may have been read.
-const NEARLY_ALL: f64 = 0.9;
-/// Of the time for which clients have been waiting: the question came out of a request, and several of them at different times.
-const LEAST_OF: f64 = 0.2;
-const MOST_OF: f64 = 1.2;
+/// Who owes answers and gave none, although nothing tells that requests wait for that, as a sentence.
+pub(crate) fn silent(case: &Case) -> Option<String> {
+    let silent = case.fact::<Silent>().ok()?;
+    let most = silent.peers.iter().max_by(|a, b| a.held.late.total_cmp(&b.held.late))?;
+    Some(format!(
+        "{} has owed {:.1} answers for {} so far and gave none; whether requests wait for it is not seen.",
+        most.name,
+        most.held.late,
+        seconds(most.held.late_ns / 1e9)
+    ))
+}
 
+/// In what threads stand all the time, and how many, most first.
+fn all_the_time(case: &Case) -> Option<Vec<(Blocked, usize)>> {
+    let ledger = case.fact::<Threads>().ok()?;
+    let least = case.length_ns() * ALL_THE_TIME;
+    let mut by_line: BTreeMap<Blocked, usize> = BTreeMap::new();
+    for thread in ledger.threads.iter().filter(|thread| thread.tid != 0 && may_serve(case, thread.pid)) {
+        let most = thread.lines.blocked_ns.iter().find(|(_, ns)| **ns >= least);
+        most.into_iter().for_each(|(line, _)| *by_line.entry(*line).or_default() += 1);
+    }
+    let mut by_line: Vec<(Blocked, usize)> = by_line.into_iter().collect();
+    by_line.sort_by_key(|(_, threads)| std::cmp::Reverse(*threads));
+    Some(by_line)
+}
+
+/// Of those that hang: some may have been read.
+const NEARLY_ALL: f64 = 0.9;
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
@@ -189,20 +214,5 @@ pub(crate) mod tests {
         let recording = parse(&text(&[("a", FUTEX), ("b", FUTEX), ("c", EPOLL)], "")).unwrap();
         let said = where_threads_stand(&Case::new(&recording)).unwrap();
         assert_eq!(said, "All the time 2 threads stood in futex, 1 in poll.");
-    }
-
-    #[test]
-    fn who_owes_for_as_long() {
-        let peer = |more: &str| {
-            let made = format!("connection t_ns=4e9 role=made peer=10.0.0.9:1 looks=40 {more}");
-            let recording = parse(&text(&[("worker", READ)], &made)).unwrap();
-            let case = Case::new(&recording);
-            super::peer(&case, &look(&case)?).map(|(name, _)| name)
-        };
-        assert!(peer("open=320 late=320 late_ns=160e10 awaited=320").is_some(), "a pool of eight threads");
-        assert!(peer("open=800 late=720 late_ns=400e10").is_some(), "a loop");
-        assert_eq!(peer("open=40 late=40 late_ns=24e10"), None, "a connection over which logs go, say");
-        assert_eq!(peer("open=320 late=320 late_ns=1600e10 awaited=320"), None, "a subscription of long ago");
-        assert_eq!(peer("open=320 late=320 late_ns=4e10 awaited=320"), None, "asked a moment ago");
     }
 }

@@ -38,7 +38,7 @@ pub(crate) fn look(case: &Case) -> Hidden {
 }
 
 /// The process that has most of the requests in hand: of a master and its workers, a worker.
-fn who_answers(case: &Case) -> Option<u32> {
+pub(crate) fn who_answers(case: &Case) -> Option<u32> {
     let mut by_pid: BTreeMap<u32, f64> = BTreeMap::new();
     for row in case.recording.rows::<Request>().iter().filter(|row| row.role == "accepted") {
         *by_pid.entry(row.pid).or_default() += row.t_ns.saturating_sub(row.began_ns) as f64;

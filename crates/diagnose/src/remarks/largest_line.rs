@@ -4,6 +4,7 @@
 
 use super::Remark;
 use crate::case::Case;
+use crate::judgement::hung;
 use crate::ledger::largest::largest;
 use crate::statistics::ratio;
 use crate::wording::percent;
@@ -21,7 +22,8 @@ const ON_CPU: &[&str] = &["user", "kernel", "kernel_in_wait_calls", "cpu_unsplit
 pub(crate) fn remark(case: &Case, said: &str) -> Option<Remark> {
     let line = largest(case)?;
     let enough = line.of_busy >= MOST && ratio(line.ns, case.length_ns()) >= MIN_THREADS;
-    (enough && !ON_CPU.contains(&line.line) && !said.contains(&line.words)).then(|| Remark {
+    let is_said = said.contains(&line.words) || said.contains(hung::ALL_THE_TIME_WORDS);
+    (enough && !ON_CPU.contains(&line.line) && !is_said).then(|| Remark {
         headline: format!("{} of its active time was {}", percent(line.of_busy), line.words),
         advice: None,
         detail: line.sentence(),

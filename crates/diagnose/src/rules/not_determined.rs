@@ -10,6 +10,7 @@ mod interpreter;
 mod open_transaction;
 mod standing;
 mod standstill;
+mod stuck;
 
 use crate::answer::Gap;
 use crate::case::Case;
@@ -18,8 +19,9 @@ use crate::facts::host::HostRank;
 use crate::facts::quality::Quality;
 use crate::facts::stopped::Stopped;
 use crate::facts::waiting::{Waiting, little, wait_ns};
-use crate::judgement::{errors, hanging};
+use crate::judgement::{errors, hanging, hung};
 use crate::ledger::threads::Threads;
+use crate::remarks::hidden_queues;
 use crate::statistics::share;
 use crate::walk::DNS;
 use crate::walk::chains::Chain;
@@ -72,7 +74,7 @@ fn check(case: &Case, gaps: &[Gap]) -> Option<Statement> {
     if let ([_], [gap]) = (&missing[..], gaps) {
         match gap.what.as_str() {
             "slow-dependency" => return Some(waited(case, gap)),
-            "pool-exhausted" => return Some(not_taken(gap)),
+            "pool-exhausted" => return Some(not_taken(case, gap)),
             _ => {}
         }
     }
@@ -114,11 +116,16 @@ fn waited(case: &Case, gap: &Gap) -> Statement {
 }
 
 /// Clients stand before it, and nobody was seen to take them.
-fn not_taken(gap: &Gap) -> Statement {
+fn not_taken(case: &Case, gap: &Gap) -> Statement {
+    let stand = hung::where_threads_stand(case);
+    let advice = match &stand {
+        Some(_) => format!("look inside: {}", hidden_queues::look(case).look),
+        None => "see below in what its threads are blocked: perhaps in connections of clients that say nothing".into(),
+    };
     Statement {
         headline: "connections stand in the accept queue, and what keeps whoever should take them was not seen".into(),
-        advice: "see below in what its threads are blocked: perhaps in connections of clients that say nothing".into(),
-        detail: format!("{}.", gap.why),
+        advice,
+        detail: format!("{}.{}", gap.why, stand.map_or_else(String::new, |said| format!(" {said}"))),
     }
 }
 

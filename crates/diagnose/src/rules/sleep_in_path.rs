@@ -8,6 +8,7 @@ use crate::facts::connections::Connections;
 use crate::facts::stacks::Stacks;
 use crate::facts::waiting::{Sleeper, Waiting, called_from, callers, little};
 use crate::facts::workers::Workers;
+use crate::judgement::serves::may_serve;
 use crate::ledger::threads::Threads;
 use crate::runtimes::code::Code;
 use crate::statistics::share;
@@ -68,7 +69,9 @@ const MIN_ASLEEP: f64 = 0.5;
 fn keeps_clients_waiting(case: &Case, sleeper: &Sleeper) -> bool {
     let Ok(ledger) = case.fact::<Threads>() else { return false };
     let connections = case.fact::<Connections>().map_or_else(|_| Default::default(), |c| (*c).clone());
-    let Some(thread) = ledger.thread(sleeper.pid, sleeper.tid) else { return false };
+    let Some(thread) = ledger.thread(sleeper.pid, sleeper.tid).filter(|_| may_serve(case, sleeper.pid)) else {
+        return false;
+    };
     let of_process = ledger.threads.iter().filter(|t| t.pid == sleeper.pid).map(|t| t.lines.cpu_ns).sum();
     let wait_for_answers = || connections.tells() && connections.accepted.late >= MIN_LATE;
     let wait_to_be_taken = || case.fact::<Workers>().is_ok_and(|w| w.queue >= MIN_LATE && w.queued >= MIN_QUEUED);

@@ -4,7 +4,7 @@
 use super::super::{Outcome, Statement, evidence};
 use super::{RULE, function, mostly_in};
 use crate::case::Case;
-use crate::judgement::hung::{Hung, Stuck, look, reader};
+use crate::judgement::hung::{Hung, OF_HANGING, Stuck, look, reader};
 use crate::ledger::threads::ThreadLedger;
 use crate::remarks::hidden_queues;
 use crate::verdict::{Explains, Finding, Subject};
@@ -52,11 +52,7 @@ fn finding(case: &Case, hung: &Hung, thread: &ThreadLedger, (does, function): (&
             hung.unread
         ),
         subject: Subject { pid: Some(pid), tid: Some(tid), comm: Some(comm), ..Subject::default() },
-        explains: Explains {
-            share: 1.0,
-            of: "the response time of those that hang".into(),
-            seconds: hung.requests * case.seconds(),
-        },
+        explains: Explains { share: 1.0, of: OF_HANGING.into(), seconds: hung.requests * case.seconds() },
         evidence: vec![
             evidence("requests without an answer", hung.requests, "at a time", "0", "ss -tn  # Recv-Q"),
             evidence("of these unread", hung.unread, "at a time", "0", "ss -tn  # Recv-Q"),

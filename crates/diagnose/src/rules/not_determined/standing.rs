@@ -2,7 +2,7 @@
 //! Requests that stand in the target for long, and no rule has a cause for it.
 
 use super::super::Statement;
-use super::{MIN_WAIT_NS, interpreter, is_at_capacity};
+use super::{MIN_WAIT_NS, interpreter, is_at_capacity, stuck};
 use crate::case::Case;
 use crate::facts::kernel_locks::KernelLocks;
 use crate::facts::requests::{Endpoint, Requests};
@@ -83,14 +83,19 @@ fn unexplained(requests: &Unexplained, case: &Case) -> Option<Statement> {
         ),
         None => format!("The rest stands in queues inside the process, where the kernel sees nothing: {}", hidden.what),
     };
-    let hang = hanging::unexplained(case);
+    let (hang, stands) = (hanging::unexplained(case), stuck::check(case));
     let so_far = hang.map_or_else(String::new, |(_, ns)| format!(", for {} so far", seconds(ns / 1e9)));
-    let stand = hang.and_then(|_| hung::where_threads_stand(case)).map_or_else(String::new, |said| format!(" {said}"));
+    let stand = [hang.and_then(|_| hung::where_threads_stand(case)), hung::silent(case)];
+    let stand: String = stand.into_iter().flatten().map(|said| format!(" {said}")).collect();
     let not_seen =
         || format!("{:.1} requests at a time stand unanswered{so_far}, and what for is not seen", requests.late);
     Some(Statement {
-        headline: runs_out(case).unwrap_or_else(not_seen),
-        advice: format!("look inside: {}", hidden.look),
+        headline: stands
+            .as_ref()
+            .map(|stands| stands.headline.clone())
+            .or_else(|| runs_out(case))
+            .unwrap_or_else(not_seen),
+        advice: stands.map_or_else(|| format!("look inside: {}", hidden.look), |stands| stands.advice),
         detail: format!(
             "On average {:.1} connections had been waiting for their answer for 10 ms or longer ({} at the look); {known}. \
              {rest}.{stand} Long polls and uploads look the same. (With under {MIN_REST} of them at a time, or under {} of all that \

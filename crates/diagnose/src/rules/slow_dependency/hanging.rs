@@ -1,25 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Nobody is answered at all, because somebody whom the service asked does not answer it: no wait for that has ended yet.
+//! Requests hang, all or some, because somebody whom the service asked does not answer it: no wait for that has ended yet.
 
 use super::super::{Outcome, Statement, evidence};
 use super::RULE;
 use crate::case::Case;
-use crate::facts::connections::Held;
-use crate::judgement::hung::{Hung, look, peer};
+use crate::facts::silent::{Awaited, Silent, SilentPeer};
+use crate::judgement::hung::{Hung, OF_HANGING, look};
 use crate::verdict::{Explains, Finding, Subject};
 use crate::wording::seconds;
 
 /// The finding, if there is such a one.
 pub(super) fn check(case: &Case) -> Option<Outcome> {
     let hung = look(case)?;
-    let (name, held) = peer(case, &hung)?;
-    let (late, owed) = (held.late, seconds(held.late_ns / 1e9));
+    let silent = case.fact::<Silent>().ok()?;
+    let peer = silent.most()?;
+    let (name, late, owed) = (&peer.name, peer.held.late, seconds(peer.held.late_ns / 1e9));
     let headline = format!(
         "{:.1} requests hang: {name} has answered none of {late:.1} questions, for {owed} so far",
         hung.requests
     );
-    let advice = format!("find out why it is silent ({}), and limit how long it is waited for", look_there(&name));
-    Some(Outcome::Found(Box::new(finding(case, &hung, &name, &held)), Statement::short(headline, advice)))
+    let advice = format!("find out why it is silent ({}), and limit how long it is waited for", look_there(name));
+    Some(Outcome::Found(Box::new(finding(case, &hung, peer)), Statement::short(headline, advice)))
 }
 
 /// How to look at whoever was asked.
@@ -29,27 +30,22 @@ fn look_there(name: &str) -> String {
     if is_local { format!("`sudo wakewalk diagnose --port {port}`") } else { "look at the other end".into() }
 }
 
-fn finding(case: &Case, hung: &Hung, name: &str, held: &Held) -> Finding {
+fn finding(case: &Case, hung: &Hung, SilentPeer { name, held, awaited }: &SilentPeer) -> Finding {
+    let others = if hung.others { "Others were answered, but" } else { "Nobody was answered, and" };
     let stands = match held.awaited {
         none if none < 0.5 => String::new(),
         awaited => format!(" In {awaited:.1} of these connections a thread stands in a read."),
     };
     Finding {
         summary: format!(
-            "Nobody was answered for the whole {}, while {:.1} requests waited, for {} so far; for {} {name} has owed the answer to \
-             {:.1} questions, and gave none.{stands}",
-            seconds(case.seconds()),
+            "{others} {:.1} requests wait, for {} so far; for {} {name} has owed the answer to {:.1} questions, and gave none.{stands}",
             hung.requests,
             seconds(hung.owed_ns / 1e9),
             seconds(held.late_ns / 1e9),
             held.late
         ),
         subject: Subject { socket: Some(name.to_string()), ..Subject::default() },
-        explains: Explains {
-            share: 1.0,
-            of: "the response time of those that hang".into(),
-            seconds: hung.requests * case.seconds(),
-        },
+        explains: Explains { share: 1.0, of: OF_HANGING.into(), seconds: hung.requests * case.seconds() },
         evidence: vec![
             evidence("requests without an answer", hung.requests, "at a time", "0", "ss -tn"),
             evidence(
@@ -64,7 +60,8 @@ fn finding(case: &Case, hung: &Hung, name: &str, held: &Held) -> Finding {
         ],
         remedy: RULE.explained().what_to_do,
         check: "Requests are answered again, and none hangs.".into(),
-        ..RULE.finding(case, 1 + usize::from(held.awaited >= 1.0) + usize::from(held.late >= hung.requests * 0.5))
+        // By their number alone, connections on which something was ordered for each request look the same.
+        ..RULE.finding(case, if *awaited == Awaited::ByThreads { 2 } else { 1 })
     }
 }
 
