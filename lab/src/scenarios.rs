@@ -135,6 +135,8 @@ mod row_lock;
 mod shell_out;
 #[path = "../scenarios/shell-out-node/scenario.rs"]
 mod shell_out_node;
+#[path = "../scenarios/silent-endpoint/scenario.rs"]
+mod silent_endpoint;
 #[path = "../scenarios/silent-store/scenario.rs"]
 mod silent_store;
 #[path = "../scenarios/sleep-in-path/scenario.rs"]
@@ -182,6 +184,7 @@ pub static ALL: &[&Scenario] = &[
     &slow_store::SCENARIO,
     &slow_store_netns::SCENARIO,
     &silent_store::SCENARIO,
+    &silent_endpoint::SCENARIO,
     &endless_loop::SCENARIO,
     &sleep_in_path::SCENARIO,
     &lock_convoy::SCENARIO,

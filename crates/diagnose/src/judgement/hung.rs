@@ -16,7 +16,7 @@ use crate::ledger::threads::{ThreadLedger, Threads};
 use crate::wording::{plural, seconds};
 
 /// Of the window, a thread in one state: it never left it. The rest is what the books are off by.
-const ALL_THE_TIME: f64 = 0.95;
+pub(crate) const ALL_THE_TIME: f64 = 0.95;
 
 /// Requests at a time: one or two may be long polls.
 const SEVERAL: f64 = 3.0;
@@ -111,7 +111,7 @@ pub(crate) fn telling(case: &Case, hung: &Hung) -> Option<(usize, Blocked)> {
 }
 
 /// Of the requests that hang: a pool of threads has some of them in hand.
-const A_GOOD_PART: f64 = 0.25;
+pub(crate) const A_GOOD_PART: f64 = 0.25;
 
 /// In what threads stand all the time, as a sentence: "All the time 28 threads stood in futex, 1 in poll."
 pub(crate) fn where_threads_stand(case: &Case) -> Option<String> {

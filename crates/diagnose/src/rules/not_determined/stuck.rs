@@ -5,20 +5,39 @@ use recording::tables::Process;
 
 use super::super::Statement;
 use crate::case::Case;
-use crate::judgement::hung::{ALL_THE_TIME_WORDS, look, telling};
+use crate::judgement::hung::{A_GOOD_PART, ALL_THE_TIME, ALL_THE_TIME_WORDS, Hung, look, telling};
+use crate::judgement::serves::may_serve;
 use crate::ledger::blocked::Blocked;
+use crate::ledger::threads::Threads;
 use crate::remarks::hidden_queues;
 use crate::wording::{plural, seconds};
 
 /// The statement about it.
 pub(super) fn check(case: &Case) -> Option<Statement> {
     let hung = look(case)?;
-    let (threads, line) = telling(case, &hung)?;
-    let pid = hidden_queues::who_answers(case).map_or("PID".to_string(), |pid| pid.to_string());
-    let stands = match line {
-        Blocked::Child => {
-            format!("waits for {}", child(case, &pid).unwrap_or_else(|| "a child that does not end".into()))
+    let answers = hidden_queues::who_answers(case)?;
+    let (who, stands, line) = match telling(case, &hung) {
+        Some((threads, line)) => {
+            let who = if threads == 1 { "a thread".into() } else { format!("each of {}", plural(threads, "thread")) };
+            (who, stands(case, line, answers), line)
         }
+        None => (children(case, &hung, answers)?, "run".to_string(), Blocked::Child),
+    };
+    let others = if hung.others { ", others are answered" } else { "" };
+    let owed = seconds(hung.owed_ns / 1e9);
+    Some(Statement::short(
+        format!("{:.1} requests hang, for {owed} so far{others}: {ALL_THE_TIME_WORDS} {who} {stands}", hung.requests),
+        look_there(case, line, answers),
+    ))
+}
+
+/// What a thread does that stands on a line of the ledger.
+fn stands(case: &Case, line: Blocked, answers: u32) -> String {
+    match line {
+        Blocked::Child => match most_common(&started_by(case, answers)) {
+            Some((comm, pid)) => format!("waits for a child that does not end ({comm}, as pid {pid})"),
+            None => "waits for a child that does not end".into(),
+        },
         Blocked::FileLock => "stands before a lock on a file".into(),
         Blocked::Sleep => "sleeps".into(),
         Blocked::SocketRead => "waits for bytes on a socket".into(),
@@ -26,33 +45,42 @@ pub(super) fn check(case: &Case) -> Option<Statement> {
         Blocked::SocketSend => "waits for somebody to take what it sends".into(),
         Blocked::Pipe => "stands at a pipe".into(),
         line => format!("is blocked ({})", line.line().replacen("blocked_", "", 1).replace('_', " ")),
-    };
-    let look_there = match line {
-        Blocked::Child => format!("see what its children do: `ps --ppid {pid} -o pid,stat,wchan:32,args`"),
-        Blocked::FileLock => "see who holds it: `cat /proc/locks` names the process and the file's inode".into(),
-        Blocked::SocketRead | Blocked::SocketSend | Blocked::Connect => {
-            format!("see whose socket that is: `ss -xtnp | grep pid={pid}`; then {}", hidden_queues::look(case).look)
-        }
-        _ => format!("see where in its code: {}", hidden_queues::look(case).look),
-    };
-    let who = if threads == 1 { "a thread".to_string() } else { format!("each of {}", plural(threads, "thread")) };
-    let others = if hung.others { ", others are answered" } else { "" };
-    Some(Statement::short(
-        format!(
-            "{:.1} requests hang, for {} so far{others}: {ALL_THE_TIME_WORDS} {who} {stands}",
-            hung.requests,
-            seconds(hung.owed_ns / 1e9)
-        ),
-        look_there,
-    ))
+    }
 }
 
-/// The program that most of a process's children run, with one of them.
-fn child(case: &Case, pid: &str) -> Option<String> {
-    let children = || case.recording.rows::<Process>().iter().filter(|row| row.ppid.to_string() == pid);
-    let number = |comm: &str| children().filter(|row| row.comm == comm).count();
-    let most = children().max_by_key(|row| number(&row.comm))?;
-    Some(format!("a child that does not end ({}, as pid {})", most.comm, most.pid))
+/// How to see more of it.
+fn look_there(case: &Case, line: Blocked, answers: u32) -> String {
+    let look = hidden_queues::look(case).look;
+    match line {
+        Blocked::Child => format!("see what its children do: `ps --ppid {answers} -o pid,stat,wchan:32,args`"),
+        Blocked::FileLock => "see who holds it: `cat /proc/locks` names the process and the file's inode".into(),
+        Blocked::SocketRead | Blocked::SocketSend | Blocked::Connect => {
+            format!("see whose socket that is: `ss -xtnp | grep pid={answers}`; then {look}")
+        }
+        _ => format!("see where in its code: {look}"),
+    }
+}
+
+/// Programs that an event loop has started and that run all the time, as many as a good part of the requests that hang, in words.
+fn children(case: &Case, hung: &Hung, answers: u32) -> Option<String> {
+    let ledger = case.fact::<Threads>().ok()?;
+    let least = case.length_ns() * ALL_THE_TIME;
+    let lives = |pid: u32| ledger.threads.iter().any(|t| t.pid == pid && t.lines.wall_ns >= least);
+    let all: Vec<&Process> =
+        started_by(case, answers).into_iter().filter(|row| !may_serve(case, row.pid) && lives(row.pid)).collect();
+    let (comm, pid) = most_common(&all)?;
+    (all.len() as f64 >= hung.requests * A_GOOD_PART)
+        .then(|| format!("{} that it has started ({comm}, as pid {pid})", plural(all.len(), "program")))
+}
+
+fn started_by<'r>(case: &Case<'r>, parent: u32) -> Vec<&'r Process> {
+    case.recording.rows::<Process>().iter().filter(|row| row.ppid == parent).collect()
+}
+
+/// The program that most of them are, and one of these.
+fn most_common(processes: &[&Process]) -> Option<(String, u32)> {
+    let number = |comm: &str| processes.iter().filter(|row| row.comm == comm).count();
+    processes.iter().max_by_key(|row| number(&row.comm)).map(|row| (row.comm.clone(), row.pid))
 }
 
 #[cfg(test)]
@@ -73,6 +101,17 @@ mod tests {
         let told = "20.0 requests hang, for 6.0 s so far: all the time each of 5 threads waits for a child that does not end (convert, as pid 7)";
         assert_eq!(child.headline, told);
         assert!(child.advice.contains("ps --ppid 1 "), "{child:?}");
+        let programs = "process pid=1 exe=/svc listen=[\"tcp 0.0.0.0:80\"]\n".to_string()
+            + &(7..13)
+                .map(|pid| {
+                    format!(
+                        "process pid={pid} ppid=1 comm=convert exe=/convert
+                         thread t_ns=4e9 pid={pid} tid={pid} comm=convert wall_ns=4e9 blocked_ns=4e9\n"
+                    )
+                })
+                .collect::<String>();
+        let run = said(&[("loop", EPOLL)], &programs).unwrap().headline;
+        assert!(run.ends_with("all the time 6 programs that it has started (convert, as pid 12) run"), "{run}");
         assert!(said(&[("w", SLEEP)], "").is_none(), "one of the household, beside twenty");
         assert!(said(&[("w", FUTEX), ("loop", EPOLL)], "").is_none());
     }

@@ -38,7 +38,8 @@ fn finding(case: &Case, hung: &Hung, SilentPeer { name, held, awaited }: &Silent
     };
     Finding {
         summary: format!(
-            "{others} {:.1} requests wait, for {} so far; for {} {name} has owed the answer to {:.1} questions, and gave none.{stands}",
+            "{others} {:.1} requests wait, for {} so far; for {} {name} has owed the answer to {:.1} questions, and gave none.{stands} \
+             Long polls that are passed on look the same.",
             hung.requests,
             seconds(hung.owed_ns / 1e9),
             seconds(held.late_ns / 1e9),
