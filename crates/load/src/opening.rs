@@ -14,8 +14,11 @@ use crate::observed::second_of;
 
 /// Seconds of it, from which on a number is a ceiling.
 const ENOUGH_SECONDS: usize = 3;
-/// How far from it a second may be, and from the number of connections.
+/// How far from it a second may be, and by how much it may be less than there are connections.
 const NEAR: f64 = 0.15;
+/// Of the ceiling, connections that were seen open at a time at least: an average over a second is less than there are, where they
+/// came to stand in the middle of it.
+const SEEN_OPEN: f64 = 0.5;
 /// Of the seconds in which connections were asked for again, those that are at the ceiling.
 const MOST: f64 = 0.6;
 
@@ -78,7 +81,8 @@ fn ceiling(again: &BTreeMap<u64, u64>, connections: f64) -> Option<u64> {
     let is_near = |count: f64, to: f64| (count - to).abs() <= NEAR * to;
     let near = counts.iter().filter(|count| is_near(**count as f64, usual as f64)).count();
     let is_one = near >= ENOUGH_SECONDS && near as f64 >= MOST * counts.len() as f64;
-    (is_one && is_near(usual as f64, connections)).then_some(usual)
+    let seen = connections / usual.max(1) as f64;
+    (is_one && (SEEN_OPEN..=1.0 + NEAR).contains(&seen)).then_some(usual)
 }
 
 #[cfg(test)]
@@ -109,7 +113,9 @@ mod tests {
         let all = opening([100, 100, 98, 100, 100, 100], 100);
         assert_eq!((all.asked, all.ceiling, all.standing().count()), (1000, Some(100), 6));
         assert_eq!(opening([333, 331, 333, 333, 0, 333], 333).ceiling, Some(333));
+        assert_eq!(opening([100, 100, 100, 100, 100, 0], 78).ceiling, Some(100), "open for most of a second");
         assert_eq!(opening([100, 100, 98, 100, 100, 100], 333).ceiling, None, "fewer than there are");
+        assert_eq!(opening([100, 100, 98, 100, 100, 100], 20).ceiling, None, "many more than there are");
         assert_eq!(opening([3, 90, 17, 100, 45, 61], 100).ceiling, None, "chance");
     }
 }
