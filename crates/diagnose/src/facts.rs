@@ -29,6 +29,7 @@ pub mod requests;
 pub mod resources;
 pub mod retransmits;
 pub mod sending;
+pub mod servers;
 pub mod serving;
 pub mod silent;
 pub mod sockets;

@@ -16,7 +16,6 @@ pub(crate) mod nagle;
 pub(crate) mod often;
 pub(crate) mod paths;
 pub(crate) mod poller;
-pub(crate) mod serves;
 pub(crate) mod slow_start;
 pub(crate) mod standing;
 pub(crate) mod standstill;

@@ -172,6 +172,21 @@ pub struct Explains {
     pub seconds: f64,
 }
 
+/// The whole where a finding is about requests that got no answer.
+const OF_HANGING: &str = "response time of those that hang";
+
+impl Explains {
+    /// All that those waited who got no answer.
+    pub(crate) fn hanging(seconds: f64) -> Self {
+        Self { share: 1.0, of: OF_HANGING.into(), seconds }
+    }
+
+    /// Whether that is it: what answers tell says nothing of these.
+    pub fn is_of_hanging(&self) -> bool {
+        self.of == OF_HANGING
+    }
+}
+
 /// One piece of evidence.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Evidence {

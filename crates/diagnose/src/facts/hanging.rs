@@ -29,6 +29,19 @@ pub struct AllHanging {
     pub ports: BTreeMap<u32, Hanging>,
 }
 
+/// Requests that have been waiting for so long on average wait in vain, ns: who waits for a slow answer of less still gets it.
+pub const IN_VAIN_NS: f64 = 1e9;
+
+impl AllHanging {
+    /// At several ports together: how many at a time, and for how long on average, ns.
+    pub fn together(&self, which: impl Fn(&Hanging) -> bool) -> (f64, f64) {
+        let ports = || self.ports.values().filter(|at| which(at));
+        let connections: f64 = ports().map(|at| at.connections).sum();
+        let owed_ns: f64 = ports().map(|at| at.owed_ns * at.connections).sum();
+        (connections, ratio(owed_ns, connections))
+    }
+}
+
 impl Fact for AllHanging {
     fn compute(case: &Case) -> Result<Self, Gap> {
         let looks = case.fact::<Connections>()?.looks;

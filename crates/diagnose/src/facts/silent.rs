@@ -5,7 +5,7 @@
 //! of it waits; else there have to be as many questions as requests that hang, and no older ones.
 
 use super::connections::{Connections, Held};
-use super::hanging::AllHanging;
+use super::hanging::{AllHanging, IN_VAIN_NS};
 use super::requests::Requests;
 use crate::answer::Gap;
 use crate::case::{Case, Fact};
@@ -40,9 +40,6 @@ pub struct Silent {
     pub peers: Vec<SilentPeer>,
 }
 
-/// Requests that have been waiting for so long on average hang, ns; before, an answer may just be under way.
-const IN_VAIN_NS: f64 = 1e9;
-
 /// Connections: one may be there for something else.
 const SEVERAL: f64 = 3.0;
 
@@ -67,8 +64,8 @@ impl Fact for Silent {
             let made = requests.iter().flat_map(|r| &r.endpoints).filter(|e| !e.accepted && e.name == name);
             made.map(|endpoint| endpoint.response.count).sum::<f64>()
         };
-        let number: f64 = hanging.ports.values().map(|at| at.connections).sum();
-        let owed_ns = ratio(hanging.ports.values().map(|at| at.connections * at.owed_ns).sum(), number);
+        let (number, owed_ns) = hanging.together(|_| true);
+        // Before, an answer may just be under way.
         let hang = owed_ns >= IN_VAIN_NS;
         let is_silent = |(name, held): &&(String, Held)| hang && held.late > 0.0 && answers(name) == 0.0;
         let told = |(name, held): &(String, Held)| {

@@ -2,11 +2,10 @@
 //! Whether requests hang that nothing explains; and whether what threads waited for could be why.
 
 use crate::case::Case;
-use crate::facts::hanging::{AllHanging, Hanging};
+use crate::facts::hanging::{AllHanging, Hanging, IN_VAIN_NS};
 use crate::facts::requests::{Endpoint, LATE_NS, Requests};
 use crate::facts::unexplained::Unexplained;
 use crate::judgement::standing::{MIN_REST, matters};
-use crate::statistics::ratio;
 use crate::verdict::Finding;
 use crate::wording::seconds;
 
@@ -16,9 +15,6 @@ const MIN_SHARE: f64 = 0.25;
 /// Of those that are late: with less, they may be the answers that were seen.
 const MOST_OF_LATE: f64 = 0.5;
 
-/// What somebody waits for in vain, ns: whoever waits for a slow answer of less still gets it.
-const IN_VAIN_NS: f64 = 1e9;
-
 /// Whether so many hang at a port for so long that response times do not tell how its clients fare.
 pub(crate) fn are_many(at: &Hanging) -> bool {
     at.connections >= MIN_REST && at.connections >= at.late * MOST_OF_LATE && at.owed_ns >= IN_VAIN_NS
@@ -26,10 +22,7 @@ pub(crate) fn are_many(at: &Hanging) -> bool {
 
 /// At all such ports together: how many at a time, and for how long on average, ns.
 pub(crate) fn told(hanging: &AllHanging) -> Option<(f64, f64)> {
-    let told = || hanging.ports.values().filter(|at| are_many(at));
-    let connections: f64 = told().map(|at| at.connections).sum();
-    let owed_ns: f64 = told().map(|at| at.owed_ns * at.connections).sum();
-    (connections > 0.0).then(|| (connections, ratio(owed_ns, connections)))
+    Some(hanging.together(are_many)).filter(|(connections, _)| *connections > 0.0)
 }
 
 /// How many hang at a time, and for how long on average, ns, if that is not explained.

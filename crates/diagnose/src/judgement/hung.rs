@@ -8,11 +8,12 @@ use crate::case::Case;
 use crate::facts::connections::{Connections, Held};
 use crate::facts::hanging::AllHanging;
 use crate::facts::requests::Requests;
+use crate::facts::servers::Servers;
 use crate::facts::silent::Silent;
 use crate::judgement::hanging;
-use crate::judgement::serves::may_serve;
 use crate::ledger::blocked::Blocked;
 use crate::ledger::threads::{ThreadLedger, Threads};
+use crate::verdict::{Evidence, Explains, evidence};
 use crate::wording::{plural, seconds};
 
 /// Of the window, a thread in one state: it never left it. The rest is what the books are off by.
@@ -21,11 +22,11 @@ pub(crate) const ALL_THE_TIME: f64 = 0.95;
 /// Requests at a time: one or two may be long polls.
 const SEVERAL: f64 = 3.0;
 
-/// What a finding about them explains; paths know only of requests that were answered.
-pub(crate) const OF_HANGING: &str = "response time of those that hang";
+/// Of the requests that hang: the one that is in hand was read.
+const NEARLY_ALL: f64 = 0.9;
 
-/// In a headline that says in what threads stand.
-pub(crate) const ALL_THE_TIME_WORDS: &str = "all the time";
+/// Likewise: a pool of threads has some of them in hand.
+pub(crate) const A_GOOD_PART: f64 = 0.25;
 
 /// Requests that hang.
 pub(crate) struct Hung {
@@ -37,6 +38,22 @@ pub(crate) struct Hung {
     pub owed_ns: f64,
     /// Of those, the ones in which what came lies unread.
     pub unread: f64,
+}
+
+impl Hung {
+    /// What a finding about them explains.
+    pub(crate) fn explains(&self, case: &Case) -> Explains {
+        Explains::hanging(self.requests * case.seconds())
+    }
+
+    /// What every finding about them rests on, as its first evidence.
+    pub(crate) fn evidence(&self) -> Vec<Evidence> {
+        vec![
+            evidence("requests without an answer", self.requests, "at a time", "0", "ss -tn"),
+            evidence("of these unread", self.unread, "at a time", "0", "ss -tn  # Recv-Q"),
+            evidence("for how long so far", self.owed_ns / 1e9, "s", "as long as an answer takes", ""),
+        ]
+    }
 }
 
 /// Whether several requests wait in vain.
@@ -57,10 +74,10 @@ pub(crate) fn reader(case: &Case, hung: &Hung) -> Option<(ThreadLedger, Stuck)> 
     if hung.others || hung.unread + 1.0 < hung.requests * NEARLY_ALL {
         return None;
     }
-    let ledger = case.fact::<Threads>().ok()?;
+    let (ledger, servers) = (case.fact::<Threads>().ok()?, case.fact::<Servers>().ok()?);
     let window_ns = case.length_ns();
     let mut found = None;
-    for thread in ledger.threads.iter().filter(|thread| thread.lines.wall_ns > 0.0 && may_serve(case, thread.pid)) {
+    for thread in ledger.threads.iter().filter(|thread| thread.lines.wall_ns > 0.0 && servers.has(thread.pid)) {
         match stuck(thread, window_ns) {
             Some(Stuck::Parked) => {}
             Some(stuck) if found.is_none() => found = Some((thread.clone(), stuck)),
@@ -96,8 +113,8 @@ fn stuck(thread: &ThreadLedger, window_ns: f64) -> Option<Stuck> {
 /// nothing.
 pub(crate) fn telling(case: &Case, hung: &Hung) -> Option<(usize, Blocked)> {
     // Of threads in reads, as many as there are connections whose clients ask for nothing wait for these.
-    let accepted = case.fact::<Connections>().ok()?.accepted.clone();
-    let idle = (accepted.open - accepted.late).max(0.0).round() as usize;
+    let Held { open, late, .. } = case.fact::<Connections>().ok()?.accepted;
+    let idle = (open - late).max(0.0).round() as usize;
     let beyond_idle = |(line, threads)| match line {
         Blocked::SocketRead => (line, usize::saturating_sub(threads, idle)),
         _ => (line, threads),
@@ -110,15 +127,11 @@ pub(crate) fn telling(case: &Case, hung: &Hung) -> Option<(usize, Blocked)> {
     (threads as f64 >= (hung.requests * A_GOOD_PART).max(1.0)).then_some((threads, line))
 }
 
-/// Of the requests that hang: a pool of threads has some of them in hand.
-pub(crate) const A_GOOD_PART: f64 = 0.25;
-
 /// In what threads stand all the time, as a sentence: "All the time 28 threads stood in futex, 1 in poll."
 pub(crate) fn where_threads_stand(case: &Case) -> Option<String> {
-    let words = |line: Blocked| line.line().replacen("blocked_", "", 1).replace('_', " ");
     let told = |(at, (line, threads)): (usize, &(Blocked, usize))| match at {
-        0 => format!("{} stood in {}", plural(*threads, "thread"), words(*line)),
-        _ => format!("{threads} in {}", words(*line)),
+        0 => format!("{} stood in {}", plural(*threads, "thread"), line.words()),
+        _ => format!("{threads} in {}", line.words()),
     };
     let told: Vec<String> = all_the_time(case)?.iter().enumerate().map(told).collect();
     (!told.is_empty()).then(|| format!("All the time {}.", told.join(", ")))
@@ -138,10 +151,10 @@ pub(crate) fn silent(case: &Case) -> Option<String> {
 
 /// In what threads stand all the time, and how many, most first.
 fn all_the_time(case: &Case) -> Option<Vec<(Blocked, usize)>> {
-    let ledger = case.fact::<Threads>().ok()?;
+    let (ledger, servers) = (case.fact::<Threads>().ok()?, case.fact::<Servers>().ok()?);
     let least = case.length_ns() * ALL_THE_TIME;
     let mut by_line: BTreeMap<Blocked, usize> = BTreeMap::new();
-    for thread in ledger.threads.iter().filter(|thread| thread.tid != 0 && may_serve(case, thread.pid)) {
+    for thread in ledger.threads.iter().filter(|thread| thread.tid != 0 && servers.has(thread.pid)) {
         let most = thread.lines.blocked_ns.iter().find(|(_, ns)| **ns >= least);
         most.into_iter().for_each(|(line, _)| *by_line.entry(*line).or_default() += 1);
     }
@@ -150,8 +163,6 @@ fn all_the_time(case: &Case) -> Option<Vec<(Blocked, usize)>> {
     Some(by_line)
 }
 
-/// Of those that hang: some may have been read.
-const NEARLY_ALL: f64 = 0.9;
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;

@@ -108,6 +108,11 @@ impl Blocked {
             Blocked::Unattributed => "blocked_unattributed",
         }
     }
+
+    /// The same for people, behind "blocked": `socket read`.
+    pub fn words(self) -> String {
+        self.line().trim_start_matches("blocked_").replace('_', " ")
+    }
 }
 
 /// Task states, as tables `wait` and `wakeup` have them.

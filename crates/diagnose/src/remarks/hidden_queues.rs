@@ -27,14 +27,20 @@ pub(crate) struct Hidden {
 
 /// What may stand in the target's own queues.
 pub(crate) fn look(case: &Case) -> Hidden {
-    let pid = who_answers(case).map_or("PID".to_string(), |pid| pid.to_string());
-    match runtime(case) {
-        Some(runtime) => Hidden { what: runtime.what.to_string(), look: runtime.look.replace("PID", &pid) },
-        None => Hidden {
-            what: "tasks in a pool or behind a lock of its own".to_string(),
-            look: format!("a debugger's stacks of all threads, such as `eu-stack -p {pid}`"),
-        },
-    }
+    by_its_runtime(case).unwrap_or_else(|| Hidden {
+        what: "tasks in a pool or behind a lock of its own".to_string(),
+        look: format!("a debugger's stacks of all threads, such as `eu-stack -p {}`", pid(case)),
+    })
+}
+
+/// The same by the means that its runtime has, if it is known.
+pub(crate) fn by_its_runtime(case: &Case) -> Option<Hidden> {
+    let runtime = runtime(case)?;
+    Some(Hidden { what: runtime.what.to_string(), look: runtime.look.replace("PID", &pid(case)) })
+}
+
+fn pid(case: &Case) -> String {
+    who_answers(case).map_or("PID".to_string(), |pid| pid.to_string())
 }
 
 /// The process that has most of the requests in hand: of a master and its workers, a worker.
@@ -92,7 +98,7 @@ fn few_late(case: &Case) -> String {
 
 /// The runtime of the target, told by the functions in its samples and waits; where it has none, as while it stands still, by its
 /// program.
-pub(crate) fn runtime(case: &Case) -> Option<&'static Opaque> {
+fn runtime(case: &Case) -> Option<&'static Opaque> {
     by_functions(case).or_else(|| {
         let answers = who_answers(case)?;
         let process = case.recording.rows::<Process>().iter().find(|row| row.pid == answers)?;

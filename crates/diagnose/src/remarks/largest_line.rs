@@ -22,8 +22,9 @@ const ON_CPU: &[&str] = &["user", "kernel", "kernel_in_wait_calls", "cpu_unsplit
 pub(crate) fn remark(case: &Case, said: &str) -> Option<Remark> {
     let line = largest(case)?;
     let enough = line.of_busy >= MOST && ratio(line.ns, case.length_ns()) >= MIN_THREADS;
-    let is_said = said.contains(&line.words) || said.contains(hung::ALL_THE_TIME_WORDS);
-    (enough && !ON_CPU.contains(&line.line) && !is_said).then(|| Remark {
+    // Of requests that hang it is said in what threads stand, and that is another reckoning of the same.
+    let is_said = || said.contains(&line.words) || hung::look(case).is_some_and(|h| hung::telling(case, &h).is_some());
+    (enough && !ON_CPU.contains(&line.line) && !is_said()).then(|| Remark {
         headline: format!("{} of its active time was {}", percent(line.of_busy), line.words),
         advice: None,
         detail: line.sentence(),

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use super::{Check, Rule, Statement, at_capacity, slow_dependency};
 
 mod few;
+mod held;
 mod interpreter;
 mod open_transaction;
 mod standing;
@@ -14,10 +15,8 @@ mod stuck;
 
 use crate::answer::Gap;
 use crate::case::Case;
-use crate::facts::connections::Connections;
 use crate::facts::host::HostRank;
 use crate::facts::quality::Quality;
-use crate::facts::stopped::Stopped;
 use crate::facts::waiting::{Waiting, little, wait_ns};
 use crate::judgement::{errors, hanging, hung};
 use crate::ledger::threads::Threads;
@@ -60,7 +59,7 @@ fn check(case: &Case, gaps: &[Gap]) -> Option<Statement> {
     let missing = missing(case, gaps);
     if missing.is_empty() {
         let asked = [
-            held,
+            held::check,
             failing,
             hanging,
             scattered,
@@ -127,40 +126,6 @@ fn not_taken(case: &Case, gap: &Gap) -> Statement {
         advice,
         detail: format!("{}.{}", gap.why, stand.map_or_else(String::new, |said| format!(" {said}"))),
     }
-}
-
-/// Of its time, stopped: a debugger that looked for a moment explains as much.
-const MAX_HELD: f64 = 0.01;
-
-/// A target that somebody held: what it would have done meanwhile, nobody knows.
-fn held(case: &Case) -> Option<Statement> {
-    let stopped = case.fact::<Stopped>().ok()?;
-    let words = stopped.words().filter(|_| stopped.share() >= MAX_HELD)?;
-    let part = percent(stopped.share());
-    Some(Statement {
-        headline: format!("held for {part} of its thread time: {words}"),
-        advice: match stopped.most {
-            Some(pid) => format!("find out who stopped process {pid}; `kill -CONT {pid}` lets it go on"),
-            None => "find out who holds it and why, and diagnose again when it runs".into(),
-        },
-        detail: format!(
-            "The target was held for {part} of its threads' time by {words}: whoever they serve waited for that long.{}",
-            unread(case).unwrap_or_default()
-        ),
-    })
-}
-
-/// That clients went on asking: it is not the traffic that stopped.
-fn unread(case: &Case) -> Option<String> {
-    let connections = case.fact::<Connections>().ok()?;
-    let held = &connections.accepted;
-    (held.unread > 0.0).then(|| {
-        format!(
-            " Bytes lay unread in {:.1} of the {:.1} connections of its clients on average: they went on asking, and it is the \
-             target that stood still.",
-            held.unread, held.open
-        )
-    })
 }
 
 /// Errors that the kernel counted: whatever the time went to, such a service is not well.

@@ -5,10 +5,10 @@ use super::{Check, Checked, Rule, absent, evidence, found, too_little};
 use crate::answer::Gap;
 use crate::case::Case;
 use crate::facts::connections::Connections;
+use crate::facts::servers::Servers;
 use crate::facts::stacks::Stacks;
 use crate::facts::waiting::{Sleeper, Waiting, called_from, callers, little};
 use crate::facts::workers::Workers;
-use crate::judgement::serves::may_serve;
 use crate::ledger::threads::Threads;
 use crate::runtimes::code::Code;
 use crate::statistics::share;
@@ -69,9 +69,10 @@ const MIN_ASLEEP: f64 = 0.5;
 fn keeps_clients_waiting(case: &Case, sleeper: &Sleeper) -> bool {
     let Ok(ledger) = case.fact::<Threads>() else { return false };
     let connections = case.fact::<Connections>().map_or_else(|_| Default::default(), |c| (*c).clone());
-    let Some(thread) = ledger.thread(sleeper.pid, sleeper.tid).filter(|_| may_serve(case, sleeper.pid)) else {
+    let Some(thread) = ledger.thread(sleeper.pid, sleeper.tid) else { return false };
+    if case.fact::<Servers>().is_ok_and(|servers| !servers.has(sleeper.pid)) {
         return false;
-    };
+    }
     let of_process = ledger.threads.iter().filter(|t| t.pid == sleeper.pid).map(|t| t.lines.cpu_ns).sum();
     let wait_for_answers = || connections.tells() && connections.accepted.late >= MIN_LATE;
     let wait_to_be_taken = || case.fact::<Workers>().is_ok_and(|w| w.queue >= MIN_LATE && w.queued >= MIN_QUEUED);

@@ -96,7 +96,7 @@ fn how_much(verdict: &Verdict) -> String {
     match verdict.findings.first() {
         Some(finding) => {
             let symptom = if symptom.is_empty() { String::new() } else { format!("; {}", symptom.join(", ")) };
-            let hang = if is_of_hanging(&finding.explains) { String::new() } else { hanging(verdict) };
+            let hang = if finding.explains.is_of_hanging() { String::new() } else { hanging(verdict) };
             format!("{} in {window}{symptom}{hang}", explained(verdict, &finding.explains))
         }
         None => {
@@ -161,11 +161,6 @@ fn hanging(verdict: &Verdict) -> String {
         "; but {connections:.1} requests at a time got no answer, for {} so far",
         numbers::seconds(waited / connections)
     )
-}
-
-/// Whether a finding is about requests that hang itself.
-fn is_of_hanging(explains: &Explains) -> bool {
-    explains.of.contains("that hang")
 }
 
 /// Of the response time, from which on it matters that a request lay unread.

@@ -4,10 +4,10 @@
 use super::super::{Outcome, Statement, evidence};
 use super::{RULE, function, mostly_in};
 use crate::case::Case;
-use crate::judgement::hung::{Hung, OF_HANGING, Stuck, look, reader};
+use crate::judgement::hung::{Hung, Stuck, look, reader};
 use crate::ledger::threads::ThreadLedger;
 use crate::remarks::hidden_queues;
-use crate::verdict::{Explains, Finding, Subject};
+use crate::verdict::{Finding, Subject};
 use crate::wording::seconds;
 
 /// The finding, if the thread is known.
@@ -16,7 +16,7 @@ pub(super) fn check(case: &Case) -> Option<Outcome> {
     let (thread, stuck) = reader(case, &hung)?;
     let function = function(case, (thread.pid, thread.tid)).filter(|_| stuck == Stuck::Computes);
     // In an interpreter the function is always the same; its own means tell more.
-    let inside = hidden_queues::runtime(case).map(|_| hidden_queues::look(case).look);
+    let inside = hidden_queues::by_its_runtime(case).map(|hidden| hidden.look);
     let (does, advice) = match (stuck, inside, &function) {
         (Stuck::Computes, Some(look), _) => {
             ("computes all the time", format!("see in what it is that does not end: {look}"))
@@ -43,6 +43,14 @@ fn finding(case: &Case, hung: &Hung, thread: &ThreadLedger, (does, function): (&
     let mostly = mostly_in(function.as_ref());
     let (pid, tid, comm) = (thread.pid, thread.tid, thread.comm.clone());
     let stuck_ns = thread.lines.demand_ns().max(thread.lines.blocked_ns.values().copied().fold(0.0, f64::max));
+    let mut measured = hung.evidence();
+    measured.push(evidence(
+        "the thread, in that state",
+        stuck_ns / 1e9,
+        "s",
+        "",
+        format!("cat /proc/{pid}/task/{tid}/wchan"),
+    ));
     Finding {
         summary: format!(
             "Nobody was answered for the whole {}, while {:.1} requests waited, {:.1} of them unread. Thread {comm} (tid {tid}) {does}; \
@@ -52,13 +60,8 @@ fn finding(case: &Case, hung: &Hung, thread: &ThreadLedger, (does, function): (&
             hung.unread
         ),
         subject: Subject { pid: Some(pid), tid: Some(tid), comm: Some(comm), ..Subject::default() },
-        explains: Explains { share: 1.0, of: OF_HANGING.into(), seconds: hung.requests * case.seconds() },
-        evidence: vec![
-            evidence("requests without an answer", hung.requests, "at a time", "0", "ss -tn  # Recv-Q"),
-            evidence("of these unread", hung.unread, "at a time", "0", "ss -tn  # Recv-Q"),
-            evidence("for how long so far", hung.owed_ns / 1e9, "s", "as long as an answer takes", ""),
-            evidence("the thread, in that state", stuck_ns / 1e9, "s", "", format!("cat /proc/{pid}/task/{tid}/wchan")),
-        ],
+        explains: hung.explains(case),
+        evidence: measured,
         remedy: RULE.explained().what_to_do,
         check: "Requests are answered again, and none hangs.".into(),
         ..RULE.finding(case, 2)

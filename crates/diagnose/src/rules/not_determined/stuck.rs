@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Requests hang while threads stand in one thing all the time: what that is for nobody saw, because it began before and did not end.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use recording::tables::Process;
 
 use super::super::Statement;
 use crate::case::Case;
-use crate::judgement::hung::{A_GOOD_PART, ALL_THE_TIME, ALL_THE_TIME_WORDS, Hung, look, telling};
-use crate::judgement::serves::may_serve;
+use crate::facts::servers::Servers;
+use crate::judgement::hung::{A_GOOD_PART, ALL_THE_TIME, Hung, look, telling};
 use crate::ledger::blocked::Blocked;
 use crate::ledger::threads::Threads;
 use crate::remarks::hidden_queues;
@@ -26,7 +28,7 @@ pub(super) fn check(case: &Case) -> Option<Statement> {
     let others = if hung.others { ", others are answered" } else { "" };
     let owed = seconds(hung.owed_ns / 1e9);
     Some(Statement::short(
-        format!("{:.1} requests hang, for {owed} so far{others}: {ALL_THE_TIME_WORDS} {who} {stands}", hung.requests),
+        format!("{:.1} requests hang, for {owed} so far{others}: all the time {who} {stands}", hung.requests),
         look_there(case, line, answers),
     ))
 }
@@ -44,7 +46,7 @@ fn stands(case: &Case, line: Blocked, answers: u32) -> String {
         Blocked::Connect => "waits for a connection to be made".into(),
         Blocked::SocketSend => "waits for somebody to take what it sends".into(),
         Blocked::Pipe => "stands at a pipe".into(),
-        line => format!("is blocked ({})", line.line().replacen("blocked_", "", 1).replace('_', " ")),
+        line => format!("is blocked ({})", line.words()),
     }
 }
 
@@ -63,11 +65,11 @@ fn look_there(case: &Case, line: Blocked, answers: u32) -> String {
 
 /// Programs that an event loop has started and that run all the time, as many as a good part of the requests that hang, in words.
 fn children(case: &Case, hung: &Hung, answers: u32) -> Option<String> {
-    let ledger = case.fact::<Threads>().ok()?;
+    let (ledger, servers) = (case.fact::<Threads>().ok()?, case.fact::<Servers>().ok()?);
     let least = case.length_ns() * ALL_THE_TIME;
-    let lives = |pid: u32| ledger.threads.iter().any(|t| t.pid == pid && t.lines.wall_ns >= least);
-    let all: Vec<&Process> =
-        started_by(case, answers).into_iter().filter(|row| !may_serve(case, row.pid) && lives(row.pid)).collect();
+    let live: BTreeSet<u32> = ledger.threads.iter().filter(|t| t.lines.wall_ns >= least).map(|t| t.pid).collect();
+    let is_it = |row: &&Process| !servers.has(row.pid) && live.contains(&row.pid);
+    let all: Vec<&Process> = started_by(case, answers).into_iter().filter(is_it).collect();
     let (comm, pid) = most_common(&all)?;
     (all.len() as f64 >= hung.requests * A_GOOD_PART)
         .then(|| format!("{} that it has started ({comm}, as pid {pid})", plural(all.len(), "program")))
@@ -79,8 +81,12 @@ fn started_by<'r>(case: &Case<'r>, parent: u32) -> Vec<&'r Process> {
 
 /// The program that most of them are, and one of these.
 fn most_common(processes: &[&Process]) -> Option<(String, u32)> {
-    let number = |comm: &str| processes.iter().filter(|row| row.comm == comm).count();
-    processes.iter().max_by_key(|row| number(&row.comm)).map(|row| (row.comm.clone(), row.pid))
+    let mut by_comm: BTreeMap<&str, (usize, u32)> = BTreeMap::new();
+    for row in processes {
+        let (number, pid) = by_comm.entry(&row.comm).or_default();
+        (*number, *pid) = (*number + 1, row.pid);
+    }
+    by_comm.into_iter().max_by_key(|(_, (number, _))| *number).map(|(comm, (_, pid))| (comm.to_string(), pid))
 }
 
 #[cfg(test)]

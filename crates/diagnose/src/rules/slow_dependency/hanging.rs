@@ -5,8 +5,8 @@ use super::super::{Outcome, Statement, evidence};
 use super::RULE;
 use crate::case::Case;
 use crate::facts::silent::{Awaited, Silent, SilentPeer};
-use crate::judgement::hung::{Hung, OF_HANGING, look};
-use crate::verdict::{Explains, Finding, Subject};
+use crate::judgement::hung::{Hung, look};
+use crate::verdict::{Finding, Subject};
 use crate::wording::seconds;
 
 /// The finding, if there is such a one.
@@ -36,6 +36,12 @@ fn finding(case: &Case, hung: &Hung, SilentPeer { name, held, awaited }: &Silent
         none if none < 0.5 => String::new(),
         awaited => format!(" In {awaited:.1} of these connections a thread stands in a read."),
     };
+    let see = format!("ss -tnoi dst {name}");
+    let asked = vec![
+        evidence(&format!("questions to {name} without one"), held.late, "at a time", "0", see),
+        evidence("for how long these", held.late_ns / 1e9, "s", "as long as an answer takes", ""),
+        evidence("of these, with a thread in their read", held.awaited, "at a time", "", ""),
+    ];
     Finding {
         summary: format!(
             "{others} {:.1} requests wait, for {} so far; for {} {name} has owed the answer to {:.1} questions, and gave none.{stands} \
@@ -46,19 +52,8 @@ fn finding(case: &Case, hung: &Hung, SilentPeer { name, held, awaited }: &Silent
             held.late
         ),
         subject: Subject { socket: Some(name.to_string()), ..Subject::default() },
-        explains: Explains { share: 1.0, of: OF_HANGING.into(), seconds: hung.requests * case.seconds() },
-        evidence: vec![
-            evidence("requests without an answer", hung.requests, "at a time", "0", "ss -tn"),
-            evidence(
-                &format!("questions to {name} without one"),
-                held.late,
-                "at a time",
-                "0",
-                format!("ss -tnoi dst {name}"),
-            ),
-            evidence("for how long so far", held.late_ns / 1e9, "s", "as long as an answer takes", ""),
-            evidence("of these, with a thread in their read", held.awaited, "at a time", "", ""),
-        ],
+        explains: hung.explains(case),
+        evidence: [hung.evidence(), asked].concat(),
         remedy: RULE.explained().what_to_do,
         check: "Requests are answered again, and none hangs.".into(),
         // By their number alone, connections on which something was ordered for each request look the same.
