@@ -87,9 +87,9 @@ fn awaited(held: &Held, (requests, owed_ns): (f64, f64)) -> Awaited {
 }
 
 impl Silent {
-    /// Whether a peer owes an answer in vain, and nothing tells that anybody waits for it.
-    pub fn is_unawaited(&self, name: &str) -> bool {
-        self.peers.iter().any(|peer| peer.name == name && peer.awaited == Awaited::Untold)
+    /// Whether a peer is one of them.
+    pub fn has(&self, name: &str) -> bool {
+        self.peers.iter().any(|peer| peer.name == name)
     }
 
     /// The one that most is owed by, of those that somebody waits for.

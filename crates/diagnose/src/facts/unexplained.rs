@@ -39,9 +39,9 @@ impl Fact for Unexplained {
     fn compute(case: &Case) -> Result<Self, Gap> {
         let (connections, ledger) = (case.fact::<Connections>()?, case.fact::<Threads>()?);
         let accepted = &connections.accepted;
-        // Nor is one that says nothing at all, unless somebody waits for it.
+        // One that says nothing at all explains no more than itself: whether requests hang for it is asked where it is accused.
         let silent = case.fact::<Silent>().ok();
-        let is_asked = |name: &str| !silent.as_ref().is_some_and(|silent| silent.is_unawaited(name));
+        let is_asked = |name: &str| !silent.as_ref().is_some_and(|silent| silent.has(name));
         let asked = connections.peers.iter().filter(|(name, _)| is_asked(name)).map(|(_, held)| held);
         let asked = asked.filter(|held| held.late_ns <= accepted.late_ns * MUCH_LATER);
         // Of the whole window: one that lived for a moment, and computed meanwhile, is no server with a queue.
@@ -117,5 +117,24 @@ mod tests {
         assert!(rest(8.0, &format!("{THREAD}\n{upstream}")).rest() < 0.2);
         let subscription = upstream.replace("5e10", "5e12");
         assert!(rest(8.0, &format!("{THREAD}\n{subscription}")).rest() > 7.0);
+    }
+
+    #[test]
+    fn a_silent_peer_explains_nothing_by_itself() {
+        let hang = |more: &str| {
+            let text = format!(
+                "meta length_ns=4e9 target.pids=[1]
+                 {THREAD}
+                 exchange_window t_ns=4e9 length_ns=4e9
+                 connection t_ns=1 role=accepted port=80 looks=100 open=800 late=100 late_ns=5e11
+                 connection t_ns=1 role=made peer=10.0.0.9:1 looks=100 open=100 late=100 late_ns=5e11 awaited=100
+                 {more}"
+            );
+            Case::new(&parse(&text).unwrap()).fact::<Unexplained>().unwrap().rest()
+        };
+        assert!(hang("") > 0.9, "one request, too few to accuse the peer: not healthy either");
+        let answers =
+            "exchange role=made peer=10.0.0.9:1 stage=response count=9 sum_ns=1 length_ns=[1000000] counts=[9]";
+        assert!(hang(answers) < 0.1);
     }
 }

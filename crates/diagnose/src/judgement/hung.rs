@@ -9,7 +9,7 @@ use crate::facts::connections::{Connections, Held};
 use crate::facts::hanging::AllHanging;
 use crate::facts::requests::Requests;
 use crate::facts::servers::Servers;
-use crate::facts::silent::Silent;
+use crate::facts::silent::{Awaited, Silent};
 use crate::judgement::hanging;
 use crate::ledger::blocked::Blocked;
 use crate::ledger::threads::{ThreadLedger, Threads};
@@ -137,12 +137,16 @@ pub(crate) fn where_threads_stand(case: &Case) -> Option<String> {
     (!told.is_empty()).then(|| format!("All the time {}.", told.join(", ")))
 }
 
-/// Who owes answers and gave none, although nothing tells that requests wait for that, as a sentence.
+/// Who owes answers and gave none, and whether anybody is seen to wait for that, as a sentence.
 pub(crate) fn silent(case: &Case) -> Option<String> {
     let silent = case.fact::<Silent>().ok()?;
     let most = silent.peers.iter().max_by(|a, b| a.held.late.total_cmp(&b.held.late))?;
+    let awaited = match most.awaited {
+        Awaited::ByThreads => "threads stand in reads of it",
+        Awaited::ByCount | Awaited::Untold => "whether requests wait for it is not seen",
+    };
     Some(format!(
-        "{} has owed {:.1} answers for {} so far and gave none; whether requests wait for it is not seen.",
+        "{} has owed {:.1} answers for {} so far and gave none; {awaited}.",
         most.name,
         most.held.late,
         seconds(most.held.late_ns / 1e9)
