@@ -3,6 +3,7 @@
 //! All of it is part of the JSON contract.
 
 mod about;
+pub mod comparison;
 mod gap;
 mod requests;
 mod ruled_out;

@@ -31,10 +31,7 @@ mod measures;
 mod noise;
 mod operations;
 mod resample;
-pub mod result;
 mod slices;
-
-use std::fmt;
 
 use recording::Recording;
 
@@ -42,14 +39,16 @@ use self::floor::{BETWEEN_RUNS, Floors, within_a_run};
 use self::functions::Names;
 use self::measures::{Asked, Columns};
 use self::resample::{Answer, FEWEST_SLICES, Question, Series};
-use self::result::{Comparison, Difference, Function, Measure, Side, Statistics};
+use self::result::{Difference, Function, Measure, Side, Statistics};
 use self::slices::Slices;
 use crate::answer::{Gap, Host, SCHEMA, TOOL, Target, Unseen, WORTH_A_WORD, Window};
 use crate::case::Case;
 use crate::facts::quality::Quality;
 use crate::statistics::ratio;
 
+pub use crate::answer::comparison as result;
 pub use operations::Per;
+pub use result::{Comparison, Refused};
 
 /// Chance that the interval of CPU time misses the truth. The three together are 5 %.
 const ALPHA_CPU: f64 = 0.03;
@@ -61,18 +60,6 @@ const ALPHA_DETAILS: f64 = 0.012;
 const SPEED_WORTH_A_WORD: f64 = 0.02;
 /// Nine of ten: how often a difference of the size that is called detectable is found.
 const POWER_ERRORS: f64 = 1.28;
-
-/// Why two recordings cannot be compared, as a sentence with the remedy.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Refused(pub String);
-
-impl fmt::Display for Refused {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl std::error::Error for Refused {}
 
 /// One side: a recording and how it is called.
 pub struct Named<'r> {
@@ -113,6 +100,14 @@ pub fn compare(a: &Named<'_>, b: &Named<'_>, per: Per) -> Result<Comparison, Ref
     comparison.besides = answer::besides(&comparison);
     comparison.headline = answer::headline(&comparison);
     Ok(comparison)
+}
+
+/// Compares a recording with the one that it is to be judged against.
+///
+/// # Errors
+/// As [`compare`].
+pub fn against(baseline: &Named<'_>, recording: &Recording, per: Per) -> Result<Comparison, Refused> {
+    compare(baseline, &Named { recording, label: "this recording".into() }, per)
 }
 
 /// What the slices say.

@@ -43,7 +43,7 @@ pub fn add_cost(verdict: &mut Verdict, recording: &Recording, more: &tables::Cos
 
 /// The verdict of a case: the same as [`diagnose`] for whoever asks more, or goes on asking the case for facts.
 pub fn judge(case: &Case<'_>) -> Verdict {
-    let recording = case.recording;
+    let recording = &*case.recording;
     let mut asked = Asked::default();
     // A recording of the whole host names no target whose time could be explained.
     if recording.meta.kind != "host" {

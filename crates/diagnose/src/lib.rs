@@ -4,7 +4,7 @@
 //! Nothing here reads a clock, a file or the kernel: the same recording gives the same verdict.
 //! A [`case::Case`] is one question; a [`case::Fact`] is numbers computed from it, without opinion;
 //! a rule is the opinion about one cause; [`diagnose()`] asks every rule and ranks the answers.
-//! [`comparison`] sets one recording against another; [`cut()`] makes a recording of a part of one.
+//! [`comparison`] sets one recording against another.
 
 pub mod answer;
 pub mod bisect;
@@ -15,7 +15,6 @@ pub mod hops;
 mod judge;
 mod judgement;
 pub mod ledger;
-pub mod part;
 mod remarks;
 pub mod rules;
 mod runtimes;
@@ -29,6 +28,5 @@ pub mod words;
 
 pub use case::{Case, Fact, Question};
 pub use judge::{add_cost, diagnose, judge};
-pub use part::{Part, cut};
 pub use rules::{Explain, causes, explain};
 pub use words::words;

@@ -4,14 +4,13 @@
 use std::fmt;
 use std::time::Duration;
 
-use recording::Recording;
+use recording::{Part, Recording};
 
 use crate::answer::RequestTimes;
 use crate::case::{Case, Question};
 use crate::facts::limits::Limits;
 use crate::facts::traffic::windows;
 use crate::judge;
-use crate::part::{Part, cut};
 use crate::verdict::Moment;
 
 /// Verdicts that one reader looks through, and that are made in seconds.
@@ -50,8 +49,8 @@ pub fn timeline(recording: &Recording, every: Duration, slo: Option<Duration>) -
 
 /// `None` = no slice of the recording lies mostly in this part.
 fn moment(recording: &Recording, from_ns: u64, to_ns: u64, slo: Option<Duration>) -> Option<Moment> {
-    let (part, from_ns) = cut(recording, Part { from_ns, to_ns }).ok()?;
-    let case = Case::asked(&part, &Question { slo, ..Question::default() });
+    let (part, from_ns) = recording.part(Part { from_ns, to_ns }).ok()?;
+    let case = Case::asked(&part, Question { slo, ..Question::default() });
     let verdict = judge(&case);
     let asked = verdict.requests.iter().filter(|r| r.role == "accepted").max_by_key(|r| r.exchanges);
     let seconds = |at: fn(&RequestTimes) -> f64| asked.map(at);

@@ -8,10 +8,10 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::answer::comparison::Comparison;
 pub use crate::answer::{
     Gap, Host, Measured, PathPart, Quantiles, Reason, RequestTimes, RuledOut, SCHEMA, Target, Unseen, Window,
 };
-use crate::comparison::result::Comparison;
 
 /// The answer to one question about one target.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]

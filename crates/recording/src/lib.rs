@@ -12,6 +12,7 @@ mod files;
 #[cfg(any(test, fuzzing))]
 pub mod fuzzing;
 pub mod meta;
+mod part;
 mod read;
 mod schema;
 mod slices;
@@ -22,7 +23,8 @@ mod untrusted;
 mod write;
 
 pub use meta::Meta;
-pub use read::{Recording, open};
+pub use part::{NoPart, Part, open_part};
+pub use read::{Recording, describe, open};
 pub use schema::markdown;
 pub use slices::{Slices, slices};
 pub use store::Tables;

@@ -21,7 +21,7 @@ const MAX_ROWS: usize = 1 << 25;
 const MAX_ITEMS: usize = 1 << 16;
 
 /// Why a table that has more is refused.
-const TOO_MANY: &str = "it has more rows than wakewalk writes";
+const TOO_MANY: &str = "it has more rows than are read at a time; take a part of it (--at 0s..1h)";
 
 /// A recording in memory.
 #[derive(Default)]
@@ -71,6 +71,24 @@ impl Recording {
 /// # Errors
 /// There is none, it is of a newer version, or a sealed table is damaged; the sentence says which.
 pub fn open(dir: &Path) -> Result<Recording> {
+    let meta = checked(dir)?;
+    let mut tables = Tables::default();
+    tables::each(&mut Reading { dir, tables: &mut tables })?;
+    Ok(Recording { meta, tables })
+}
+
+/// What the recording in `dir` says of itself, if its files are as they were written.
+pub(crate) fn checked(dir: &Path) -> Result<Meta> {
+    let meta = describe(dir)?;
+    check_files(dir, &meta)?;
+    Ok(meta)
+}
+
+/// What the recording in `dir` says of itself.
+///
+/// # Errors
+/// There is none, or it is of a newer version.
+pub fn describe(dir: &Path) -> Result<Meta> {
     let path = dir.join("meta.json");
     if dir.is_file() {
         bail!("`{}` holds no recording: it is a file; name a folder that --save wrote", dir.display());
@@ -98,10 +116,7 @@ pub fn open(dir: &Path) -> Result<Recording> {
             meta.schema
         );
     }
-    check_files(dir, &meta)?;
-    let mut tables = Tables::default();
-    tables::each(&mut Reading { dir, tables: &mut tables })?;
-    Ok(Recording { meta, tables })
+    Ok(meta)
 }
 
 /// A recording that was cut off or changed on its way is refused: its numbers would be believed.
@@ -145,6 +160,11 @@ impl tables::Visit for Reading<'_> {
         }
         Ok(())
     }
+}
+
+/// Whether as many rows of a table may be held.
+pub(crate) fn check_room(rows: usize) -> Result<()> {
+    (rows <= MAX_ROWS).then_some(()).context(TOO_MANY)
 }
 
 /// How many more rows and items a table may have behind this batch. Rows without columns take no bytes at all.

@@ -44,6 +44,13 @@ pub fn slices<T: Table>(dir: &Path, range: Range<u64>) -> Result<Slices<T>> {
 
 const TIME: &str = "t_ns";
 
+impl<T> Slices<T> {
+    /// Whether the recording has the table at all.
+    pub fn is_there(&self) -> bool {
+        self.batches.is_some()
+    }
+}
+
 impl<T: Table> Iterator for Slices<T> {
     type Item = Result<Vec<T>>;
 

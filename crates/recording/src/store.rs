@@ -35,6 +35,19 @@ impl Tables {
         rows.map_or(&mut [], Vec::as_mut_slice)
     }
 
+    /// Leaves only those rows of a table that `keep` wants.
+    pub(crate) fn retain<T: Table + Send + Sync>(&mut self, keep: impl FnMut(&T) -> bool) {
+        let rows = self.by_name.get_mut(T::NAME).and_then(|rows| rows.downcast_mut::<Vec<T>>());
+        if let Some(rows) = rows {
+            rows.retain(keep);
+        }
+    }
+
+    /// Takes a table out.
+    pub(crate) fn remove<T: Table>(&mut self) {
+        self.by_name.remove(T::NAME);
+    }
+
     /// Adds rows to a table, making it if need be.
     pub fn extend<T: Table + Send + Sync>(&mut self, rows: impl IntoIterator<Item = T>) {
         let slot = self.by_name.entry(T::NAME).or_insert_with(|| Box::new(Vec::<T>::new()));

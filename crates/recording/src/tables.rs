@@ -1,14 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The tables. A row struct is the schema: units are in the column names, the doc comments are the
-//! text of `SCHEMA.md`. To add a table: one file here, one line in the list below.
+//! text of `SCHEMA.md`. To add a table: one file here, one line in the list below, which says how its rows lie in time.
+
+use std::ops::Range;
 
 use schemars::JsonSchema;
 use serde::{Serialize, de::DeserializeOwned};
 
 /// A row type that is kept as one table.
-pub trait Table: Serialize + DeserializeOwned + JsonSchema + 'static {
+pub trait Table: Serialize + DeserializeOwned + JsonSchema + Clone + 'static {
     /// File name without ending, and heading in the documentation.
     const NAME: &'static str;
+
+    /// The times of the rows in which something of a part of the recording may be.
+    fn looked_through(_: &Range<u64>) -> Range<u64> {
+        0..u64::MAX
+    }
+
+    /// What of this row lies in the part, in the part's own time; `None` = nothing.
+    fn within(&self, _: &Range<u64>) -> Option<Self> {
+        Some(self.clone())
+    }
+
+    /// Leaves out what rows of the same part make needless.
+    fn condense(_: &mut Vec<Self>) {}
 }
 
 /// Something that is done with each table.
@@ -16,13 +31,70 @@ pub(crate) trait Visit {
     fn table<T: Table + Send + Sync>(&mut self) -> anyhow::Result<()>;
 }
 
+/// How the rows of a table lie in time.
+macro_rules! time {
+    // Told once, of the whole recording.
+    (whole) => {};
+    // Of the slice that ends at `t_ns`.
+    (slice) => {
+        fn looked_through(part: &Range<u64>) -> Range<u64> {
+            part.start.saturating_add(1)..part.end.saturating_add(1)
+        }
+        fn within(&self, part: &Range<u64>) -> Option<Self> {
+            let inside = self.t_ns > part.start && self.t_ns <= part.end;
+            inside.then(|| Self { t_ns: self.t_ns - part.start, ..self.clone() })
+        }
+    };
+    // Of the moment `t_ns`.
+    (moment) => {
+        fn looked_through(part: &Range<u64>) -> Range<u64> {
+            part.clone()
+        }
+        fn within(&self, part: &Range<u64>) -> Option<Self> {
+            part.contains(&self.t_ns).then(|| Self { t_ns: self.t_ns - part.start, ..self.clone() })
+        }
+    };
+    // Of a moment, with other times that lie before it.
+    (moment, $($earlier:ident),+) => {
+        fn looked_through(part: &Range<u64>) -> Range<u64> {
+            part.clone()
+        }
+        fn within(&self, part: &Range<u64>) -> Option<Self> {
+            part.contains(&self.t_ns).then(|| Self {
+                t_ns: self.t_ns - part.start,
+                $($earlier: self.$earlier.saturating_sub(part.start),)+
+                ..self.clone()
+            })
+        }
+    };
+    // As the row's own file says.
+    (own) => {
+        fn looked_through(part: &Range<u64>) -> Range<u64> {
+            Self::times(part)
+        }
+        fn within(&self, part: &Range<u64>) -> Option<Self> {
+            self.part(part)
+        }
+    };
+    // A state that holds until the next row of the same name.
+    (state) => {
+        time!(own);
+        fn condense(rows: &mut Vec<Self>) {
+            Self::keep_last_of_start(rows);
+        }
+    };
+}
+
 /// Declares the modules and makes each row type a [`Table`] of the module's name.
 macro_rules! tables {
-    ($($module:ident::$row:ident,)*) => {
+    ($($module:ident::$row:ident: $time:tt $(($($earlier:ident),+))?,)*) => {
         $(
             pub mod $module;
             pub use $module::$row;
-            impl Table for $row { const NAME: &'static str = stringify!($module); }
+            impl Table for $row {
+                const NAME: &'static str = stringify!($module);
+                time!($time $(, $($earlier),+)?);
+            }
         )*
         /// Name and JSON schema of every table, in the order of the list.
         pub(crate) fn all() -> Vec<(&'static str, schemars::Schema)> {
@@ -45,31 +117,31 @@ macro_rules! tables {
 }
 
 tables! {
-    process::Process,
-    thread::Thread,
-    wait::Wait,
-    wakeup::Wakeup,
-    wait_stack::WaitStack,
-    sample::Sample,
-    stack::Stack,
-    frame::Frame,
-    call_window::CallWindow,
-    call::Call,
-    call_latency::CallLatency,
-    call_example::CallExample,
-    neighbour::Neighbour,
-    connection::Connection,
-    exchange::Exchange,
-    exchange_window::ExchangeWindow,
-    label::Label,
-    retransmit::Retransmit,
-    request::Request,
-    burst::Burst,
-    counter::Counter,
-    setting::Setting,
-    gap::Gap,
-    loss::Loss,
-    cost::Cost,
-    load_second::LoadSecond,
-    load_latency::LoadLatency,
+    process::Process: own,
+    thread::Thread: slice,
+    wait::Wait: slice,
+    wakeup::Wakeup: own,
+    wait_stack::WaitStack: moment,
+    sample::Sample: moment,
+    stack::Stack: whole,
+    frame::Frame: whole,
+    call_window::CallWindow: moment,
+    call::Call: whole,
+    call_latency::CallLatency: whole,
+    call_example::CallExample: moment,
+    neighbour::Neighbour: slice,
+    connection::Connection: slice,
+    exchange::Exchange: slice,
+    exchange_window::ExchangeWindow: slice,
+    label::Label: slice,
+    retransmit::Retransmit: slice,
+    request::Request: moment (began_ns, read_ns, rest_ns),
+    burst::Burst: slice,
+    counter::Counter: state,
+    setting::Setting: whole,
+    gap::Gap: whole,
+    loss::Loss: slice,
+    cost::Cost: whole,
+    load_second::LoadSecond: slice,
+    load_latency::LoadLatency: slice,
 }

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What writing, sealing and folding a long table takes of memory. Alone in its file: it looks at the whole process.
+//! What writing, sealing and folding a long table takes of memory, and reading a part of it. Alone in its file: it looks at the whole process.
 
 #![allow(clippy::unwrap_used)]
 
 use std::fs;
 
-use wakewalk_recording::tables::Counter;
-use wakewalk_recording::{Meta, Writer, slices};
+use wakewalk_recording::tables::{Counter, Thread};
+use wakewalk_recording::{Meta, Part, Writer, open_part, slices};
 
 /// Counters of a host that change every second, and seconds: a bit over an hour. As rows in memory they take some 200 MB.
 /// `FOLD_SECONDS=1209600` asks for two weeks, within the same bounds, and takes minutes.
@@ -37,6 +37,7 @@ fn it_does_not_grow_with_the_table() {
             value: (second * NAMES + name) as f64,
         };
         writer.append(&(0..NAMES).map(row).collect::<Vec<_>>()).unwrap();
+        writer.append(&[Thread { t_ns: second * 1_000_000_000, ..Thread::default() }]).unwrap();
     }
     let written = peak();
     writer.seal(&Meta::default()).unwrap();
@@ -44,7 +45,16 @@ fn it_does_not_grow_with_the_table() {
     let rows = slices::<Counter>(dir.path(), 0..u64::MAX).unwrap().map(|rows| rows.unwrap().len()).sum::<usize>();
     let folded = peak();
     assert_eq!(rows as u64, NAMES * seconds);
-    let limits = [("writing", written, 32 << 20), ("sealing", sealed, 128 << 20), ("folding", folded, 128 << 20)];
+    let minute = Part { from_ns: (seconds - 90) * 1_000_000_000, to_ns: (seconds - 30) * 1_000_000_000 };
+    let (part, _) = open_part(dir.path(), minute).unwrap();
+    assert_eq!(part.rows::<Counter>().len() as u64, NAMES * 61, "those before it once");
+    let parted = peak();
+    let limits = [
+        ("writing", written, 32 << 20),
+        ("sealing", sealed, 128 << 20),
+        ("folding", folded, 128 << 20),
+        ("reading a part", parted, 160 << 20),
+    ];
     for (what, bytes, limit) in limits {
         let more = bytes.saturating_sub(before);
         assert!(more < limit, "{what} took {} MiB", more >> 20);

@@ -14,7 +14,7 @@ use wakewalk_recording::tables::{Counter, Frame, Gap};
 use wakewalk_recording::{Meta, Table, Writer, slices};
 
 /// Two columns of table `counter`.
-#[derive(Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 struct Value {
     t_ns: u64,
     value: f64,

@@ -17,21 +17,20 @@ pub const LOAD: &str = "load";
 /// # Errors
 /// There is no recording, it is one of a load, or there is nothing in that part of it.
 pub fn open(dir: &Path, part: Option<args::Part>) -> Result<(Recording, String)> {
-    let whole = recording::open(dir)?;
     let name = dir.display().to_string();
     ensure!(
-        whole.meta.kind != LOAD,
+        recording::describe(dir)?.kind != LOAD,
         "`{name}` is what `load --save` kept of a load, not the recording of a service: any reader of Parquet opens its tables \
          (SCHEMA.md says what is in them)"
     );
-    let Some(part) = part else { return Ok((whole, name)) };
+    let Some(part) = part else { return Ok((recording::open(dir)?, name)) };
     let ns = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
-    let wanted = diagnose::Part { from_ns: ns(part.from), to_ns: part.to.map_or(u64::MAX, ns) };
+    let wanted = recording::Part { from_ns: ns(part.from), to_ns: part.to.map_or(u64::MAX, ns) };
     let end = part.to.map_or("its end".to_string(), |to| format!("{} s", to.as_secs_f64()));
     let label = format!("{name} from {} s to {end}", part.from.as_secs_f64());
-    let cut = diagnose::cut(&whole, wanted).with_context(|| format!("failed to take a part of `{name}`"));
+    let cut = recording::open_part(dir, wanted).with_context(|| format!("failed to take a part of `{name}`"));
     let (mut cut, from_ns) = cut?;
-    if let Ok(started) = humantime::parse_rfc3339(&whole.meta.started) {
+    if let Ok(started) = humantime::parse_rfc3339(&cut.meta.started) {
         cut.meta.started = humantime::format_rfc3339_millis(started + Duration::from_nanos(from_ns)).to_string();
     }
     Ok((cut, label))

@@ -2,10 +2,24 @@
 //! The comparison: the public contract of `wakewalk diff --json`, and of the field `comparison` of a verdict
 //! that was given a baseline. Side `a` is the one before, `b` the one after.
 
+use std::fmt;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::answer::{Gap, Host, Target, Window};
+
+/// Why two recordings cannot be compared, as a sentence with the remedy.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Refused(pub String);
+
+impl fmt::Display for Refused {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for Refused {}
 
 /// What differs between two recordings, or two parts of one.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]

@@ -2,7 +2,7 @@
 //! Whole comparisons of recordings written as text.
 
 use super::*;
-use crate::part::{Part, cut};
+use recording::Part;
 use recording::text::parse;
 
 /// `seconds` of a service: cores used, of these in the kernel, requests a second, polls for each of them.
@@ -107,7 +107,7 @@ fn polls_per_useful_event_before_and_after() {
 fn two_parts_of_one_recording() {
     let whole = USUAL.recorded("");
     let part =
-        |from: u64, to: u64| cut(&whole, Part { from_ns: from * 1_000_000_000, to_ns: to * 1_000_000_000 }).unwrap().0;
+        |from: u64, to: u64| whole.part(Part { from_ns: from * 1_000_000_000, to_ns: to * 1_000_000_000 }).unwrap().0;
     let c = compared(&part(0, 10), &part(10, 20));
     assert_eq!((c.verdict.as_str(), c.a.slices, c.statistics.between_runs), ("no-difference", 10, 0.0));
     assert!(c.warnings.iter().any(|w| w.contains("parts of one run")));

@@ -64,7 +64,7 @@ mod tests {
 
     fn judged(slo_ms: u64, text: &str) -> crate::verdict::Verdict {
         let question = Question { slo: Some(Duration::from_millis(slo_ms)), ..Question::default() };
-        judge(&Case::asked(&parse(text).unwrap(), &question))
+        judge(&Case::asked(&parse(text).unwrap(), question))
     }
 
     const TEXT: &str = "meta host.arch=x86_64 length_ns=1e9 target.pids=[1] target.listen=[\"tcp 0.0.0.0:80\"]

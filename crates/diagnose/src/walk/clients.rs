@@ -77,7 +77,7 @@ impl Clients {
     }
 
     /// Waits of the target that processes of this host ended by asking it for something.
-    pub fn askings<'r>(&self, case: &Case<'r>) -> Vec<&'r Wakeup> {
+    pub fn askings<'c>(&self, case: &'c Case<'_>) -> Vec<&'c Wakeup> {
         let of_target = |row: &&Wakeup| self.target.contains(&row.pid) && row.context == "thread";
         case.recording.rows::<Wakeup>().iter().filter(of_target).filter(|row| self.ended(case, row)).collect()
     }

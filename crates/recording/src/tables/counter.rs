@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Counters of the machine, its cgroups and its network namespaces, as read.
 
+use std::collections::HashSet;
+use std::ops::Range;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// One reading. A row is written only if the value differs from the reading before it;
-/// the first reading and the last are always there.
+/// One reading. A row is written only if the value differs from the reading before it; the first reading and the last are
+/// always there, and so are all of one slice in each minute, so that a part of a long recording need not be read from its
+/// start.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Counter {
@@ -19,4 +23,31 @@ pub struct Counter {
     pub name: String,
     /// Value as read; a counter unless the source says it is a gauge.
     pub value: f64,
+}
+
+/// Every reading is told again after as long, ns, whether or not it has changed.
+pub const TOLD_AGAIN_NS: u64 = 60_000_000_000;
+
+impl Counter {
+    /// With the time in which every reading was told at least once; slices are a little longer than a second.
+    pub(super) fn times(part: &Range<u64>) -> Range<u64> {
+        part.start.saturating_sub(2 * TOLD_AGAIN_NS)..part.end.saturating_add(1)
+    }
+
+    /// A part begins with the last reading before it.
+    pub(super) fn part(&self, part: &Range<u64>) -> Option<Self> {
+        (self.t_ns <= part.end).then(|| Self { t_ns: self.t_ns.saturating_sub(part.start), ..self.clone() })
+    }
+
+    /// Of the readings up to the start the last of each name. Rows are in the order of time.
+    pub(super) fn keep_last_of_start(rows: &mut Vec<Self>) {
+        let mut known = HashSet::new();
+        let newest_first = rows.iter().enumerate().rev().filter(|(_, row)| row.t_ns == 0);
+        let old: HashSet<usize> = newest_first
+            .filter(|(_, row)| !known.insert((&row.source, &row.entity, &row.name)))
+            .map(|(at, _)| at)
+            .collect();
+        let mut at = 0..;
+        rows.retain(|_| at.next().is_none_or(|at| !old.contains(&at)));
+    }
 }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Who was there.
 
+use std::ops::Range;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -30,4 +32,21 @@ pub struct Process {
     pub cgroup: String,
     /// Sockets that it listens on, `tcp 0.0.0.0:8080`, in its own network namespace.
     pub listen: Vec<String>,
+}
+
+impl Process {
+    pub(super) fn times(_: &Range<u64>) -> Range<u64> {
+        0..u64::MAX
+    }
+
+    /// Those that were there at some time of it.
+    pub(super) fn part(&self, part: &Range<u64>) -> Option<Self> {
+        let is_later = self.started_ns >= part.end;
+        let has_ended = self.ended_ns > 0 && self.ended_ns <= part.start;
+        (!is_later && !has_ended).then(|| Self {
+            started_ns: self.started_ns.saturating_sub(part.start),
+            ended_ns: self.ended_ns.saturating_sub(part.start),
+            ..self.clone()
+        })
+    }
 }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Who ended a wait.
 
+use std::ops::Range;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -75,4 +77,22 @@ pub struct Wakeup {
     pub waker_local_port: u32,
     /// Its peer's port: the sleeper's, where the waker wrote to it.
     pub waker_remote_port: u32,
+}
+
+impl Wakeup {
+    pub(super) fn times(part: &Range<u64>) -> Range<u64> {
+        part.clone()
+    }
+
+    /// A wait that began earlier counts from the part's start.
+    pub(super) fn part(&self, part: &Range<u64>) -> Option<Self> {
+        let earlier = part.start.saturating_sub(self.since_ns);
+        part.contains(&self.t_ns).then(|| Self {
+            t_ns: self.t_ns - part.start,
+            since_ns: self.since_ns.saturating_sub(part.start),
+            wait_ns: self.wait_ns.saturating_sub(earlier),
+            blocked_ns: self.blocked_ns.saturating_sub(earlier),
+            ..self.clone()
+        })
+    }
 }

@@ -55,8 +55,8 @@ pub fn run(args: &args::Diagnose) -> Result<()> {
 }
 
 fn case<'r>(args: &args::Diagnose, recording: &'r Recording, baseline: Option<&Baseline>) -> Case<'r> {
-    let question = Question { baseline: baseline.map(Baseline::named), per: Per::Auto, slo: args.slo };
-    Case::asked(recording, &question)
+    let compared = baseline.map(|baseline| comparison::against(&baseline.named(), recording, Per::Auto));
+    Case::asked(recording, Question { compared, slo: args.slo })
 }
 
 /// A capture always goes through a recording on disk; without --save it is gone afterwards. The verdict is made beside the

@@ -3,8 +3,8 @@
 //! a resource is full of it.
 
 use super::{MIN_SHARE, RULE, not_its_own};
+use crate::answer::comparison::{Comparison, Difference, Function};
 use crate::case::Case;
-use crate::comparison::result::{Comparison, Difference, Function};
 use crate::rules::{Statement, evidence};
 use crate::runtimes::{self, Part};
 use crate::statistics::share;

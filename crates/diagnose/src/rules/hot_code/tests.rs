@@ -281,7 +281,8 @@ fn quiet(score: f64) -> recording::Recording {
 
 fn against(baseline: &recording::Recording, now: &recording::Recording) -> crate::verdict::Verdict {
     let baseline = crate::comparison::Named { recording: baseline, label: "before".into() };
-    crate::judge(&crate::Case::asked(now, &crate::Question { baseline: Some(baseline), ..crate::Question::default() }))
+    let compared = Some(crate::comparison::against(&baseline, now, crate::comparison::Per::Auto));
+    crate::judge(&crate::Case::asked(now, crate::Question { compared, ..crate::Question::default() }))
 }
 
 #[test]

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //! A service that stood still for a while: too short for a share of the window, and everybody waited.
 
+use recording::Part;
+
 use super::super::Statement;
 use crate::case::Case;
 use crate::judgement::standstill::{Standstill, look};
 use crate::ledger::threads::{Lines, Threads};
-use crate::part::{Part, cut};
 use crate::remarks::hidden_queues;
 use crate::statistics::ratio;
 use crate::wording::{count, seconds};
@@ -59,14 +60,14 @@ const WORTH_A_WORD: f64 = 0.1;
 /// What its threads did then, and otherwise do not: the line of the ledger that grew most.
 fn meanwhile(case: &Case, (from, until): (f64, f64)) -> Option<String> {
     let (from_ns, to_ns) = ((from * 1e9) as u64, (until * 1e9) as u64);
-    let (part, _) = cut(case.recording, Part { from_ns, to_ns }).ok()?;
-    let (then, whole) = (Case::new(&part).fact::<Threads>().ok()?, case.fact::<Threads>().ok()?);
+    let part = case.part(Part { from_ns, to_ns })?;
+    let (then, whole) = (part.fact::<Threads>().ok()?, case.fact::<Threads>().ok()?);
     let of =
         |lines: &Lines, line: &str| lines.named().iter().find(|(name, _)| *name == line).map_or(0.0, |(_, ns)| *ns);
-    let otherwise_ns = case.length_ns() - part.meta.length_ns as f64;
+    let otherwise_ns = case.length_ns() - part.length_ns();
     let grew = |(line, ns): (&'static str, f64)| {
         let otherwise = ratio(of(&whole.total, line) - ns, otherwise_ns);
-        (line, ns, ns - otherwise * part.meta.length_ns as f64)
+        (line, ns, ns - otherwise * part.length_ns())
     };
     let (line, ns, grown) = then.total.named().into_iter().map(grew).max_by(|a, b| a.2.total_cmp(&b.2))?;
     let line = line.replacen("blocked_", "blocked: ", 1).replace('_', " ");
