@@ -33,4 +33,5 @@ collectors! {
     neighbours,
     naming,
     settings,
+    file_locks,
 }

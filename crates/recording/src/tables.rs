@@ -139,6 +139,7 @@ tables! {
     burst::Burst: slice,
     counter::Counter: state,
     setting::Setting: whole,
+    file_lock::FileLock: slice,
     gap::Gap: whole,
     loss::Loss: slice,
     cost::Cost: whole,

@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use recording::tables::Process;
+use recording::tables::{FileLock, Process};
 
 use super::super::Statement;
 use crate::case::Case;
@@ -40,7 +40,7 @@ fn stands(case: &Case, line: Blocked, answers: u32) -> String {
             Some((comm, pid)) => format!("waits for a child that does not end ({comm}, as pid {pid})"),
             None => "waits for a child that does not end".into(),
         },
-        Blocked::FileLock => "stands before a lock on a file".into(),
+        Blocked::FileLock => before_a_lock(case),
         Blocked::Sleep => "sleeps".into(),
         Blocked::SocketRead => "waits for bytes on a socket".into(),
         Blocked::Connect => "waits for a connection to be made".into(),
@@ -50,12 +50,33 @@ fn stands(case: &Case, line: Blocked, answers: u32) -> String {
     }
 }
 
+/// The lock on a file before which most of its threads stand.
+fn lock<'c>(case: &'c Case<'_>) -> Option<&'c FileLock> {
+    case.recording.rows::<FileLock>().iter().max_by_key(|lock| lock.waiting)
+}
+
+fn before_a_lock(case: &Case) -> String {
+    let Some(lock) = lock(case) else { return "stands before a lock on a file".into() };
+    let file = if lock.path.is_empty() { "a file".to_string() } else { lock.path.clone() };
+    let own = case.recording.rows::<Process>().iter().any(|row| row.pid == lock.pid);
+    match (lock.pid, own) {
+        (0, _) => format!("stands before the lock on {file}"),
+        (pid, true) => format!("stands before the lock on {file}, which its own process {pid} ({}) has", lock.comm),
+        (pid, false) => format!("stands before the lock on {file}, which process {pid} ({}) has", lock.comm),
+    }
+}
+
 /// How to see more of it.
 fn look_there(case: &Case, line: Blocked, answers: u32) -> String {
     let look = hidden_queues::look(case).look;
     match line {
         Blocked::Child => format!("see what its children do: `ps --ppid {answers} -o pid,stat,wchan:32,args`"),
-        Blocked::FileLock => "see who holds it: `cat /proc/locks` names the process and the file's inode".into(),
+        Blocked::FileLock => match lock(case) {
+            Some(lock) if lock.pid > 0 => {
+                format!("see what process {pid} does while it has the lock: `eu-stack -p {pid}`", pid = lock.pid)
+            }
+            _ => "see who holds it: `cat /proc/locks` names the process and the file's inode".into(),
+        },
         Blocked::SocketRead | Blocked::SocketSend | Blocked::Connect => {
             format!("see whose socket that is: `ss -xtnp | grep pid={answers}`; then {look}")
         }
@@ -75,7 +96,7 @@ fn children(case: &Case, hung: &Hung, answers: u32) -> Option<String> {
         .then(|| format!("{} that it has started ({comm}, as pid {pid})", plural(all.len(), "program")))
 }
 
-fn started_by<'r>(case: &Case<'r>, parent: u32) -> Vec<&'r Process> {
+fn started_by<'c>(case: &'c Case<'_>, parent: u32) -> Vec<&'c Process> {
     case.recording.rows::<Process>().iter().filter(|row| row.ppid == parent).collect()
 }
 
@@ -119,6 +140,21 @@ mod tests {
         let run = said(&[("loop", EPOLL)], &programs).unwrap().headline;
         assert!(run.ends_with("all the time 6 programs that it has started (convert, as pid 12) run"), "{run}");
         assert!(said(&[("w", SLEEP)], "").is_none(), "one of the household, beside twenty");
+    }
+
+    #[test]
+    fn a_lock_on_a_file_has_a_holder() {
+        // flock
+        let workers = [("loop", EPOLL), ("w", "73"), ("w", "73"), ("w", "73"), ("w", "73"), ("w", "73")];
+        let lock = "file_lock kind=FLOCK pid=50 comm=backup path=/var/lib/svc.lock inode=77 waiting=5\n";
+        let told = said(&workers, lock).unwrap();
+        assert!(told.headline.ends_with("the lock on /var/lib/svc.lock, which process 50 (backup) has"), "{told:?}");
+        assert!(told.advice.contains("eu-stack -p 50"), "{told:?}");
+        assert!(said(&workers, "").unwrap().headline.ends_with("stands before a lock on a file"));
+    }
+
+    #[test]
+    fn other_waits_say_nothing() {
         assert!(said(&[("w", FUTEX), ("loop", EPOLL)], "").is_none());
     }
 }
