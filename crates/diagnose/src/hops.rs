@@ -10,8 +10,8 @@ use crate::case::Case;
 use crate::facts::requests::{Endpoint, Requests};
 use crate::facts::sending::{Endpoint as Sent, Sending};
 use crate::facts::stages::{Stage, Stages};
+use crate::judgement::asked;
 use crate::judgement::paths::stands_before_peers;
-use crate::rules::slow_dependency;
 use crate::statistics::{ratio, share};
 use crate::verdict::{Finding, Verdict};
 use crate::walk::paths::{Group, Part, RequestPaths, What};
@@ -271,7 +271,7 @@ impl Teller<'_> {
         let own = self.stage(endpoint, Stage::Peer).or_else(|| self.stage(endpoint, Stage::PeerOrWire));
         // A question that was not sent yet is no time of the peer's.
         let its = of_time.unwrap_or(0.0) * own.map_or(1.0, |own| share(own, mean));
-        let much = its >= MUCH && mean >= slow_dependency::MIN_WAIT_NS / 1e9 && self.verdict.verdict != "healthy";
+        let much = its >= MUCH && mean >= asked::MIN_WAIT_NS / 1e9 && self.verdict.verdict != "healthy";
         Hop {
             role: Role::Upstream,
             name: endpoint.name.clone(),

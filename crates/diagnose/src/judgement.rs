@@ -2,6 +2,7 @@
 //! Opinions that more than one rule or remark holds: from which number on something is full, or matters. Facts have none, and
 //! what only one rule thinks stands there.
 
+pub(crate) mod asked;
 pub(crate) mod churn;
 pub(crate) mod errors;
 pub(crate) mod full;
@@ -14,6 +15,7 @@ pub(crate) mod limited;
 pub(crate) mod meanwhile;
 pub(crate) mod nagle;
 pub(crate) mod often;
+pub(crate) mod one_each;
 pub(crate) mod paths;
 pub(crate) mod poller;
 pub(crate) mod slow_start;

@@ -18,6 +18,7 @@ pub mod ledger;
 mod remarks;
 pub mod rules;
 mod runtimes;
+mod statement;
 mod statistics;
 pub mod syscall;
 pub mod timeline;

@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The rules: one cause, its thresholds, its look-alikes and its remedy in one file each.
 //!
+//! A rule asks facts, judgement and remarks, and no other rule; only the judge asks rules.
+//!
 //! To add one: a file here, a `mod` line and a line in [`RULES`]. Rules that accuse are asked in
 //! any order; the neutral ones in the order of the list, when nobody is accused.
 
 use crate::answer::{Gap, Measured, Reason};
 use crate::case::Case;
 use crate::facts::quality::Quality;
+use crate::statement::Statement;
 use crate::verdict::{Finding, evidence};
-pub(crate) use pool_exhausted::readers;
 
 /// What `docs/causes` says of a cause: one text for who reads documents and for `wakewalk explain`.
 macro_rules! explain {
@@ -43,7 +45,7 @@ mod run_queue_wait;
 mod runtime_pause;
 mod send_buffer_limited;
 mod sleep_in_path;
-pub(crate) mod slow_dependency;
+mod slow_dependency;
 mod slow_dns;
 mod slow_start;
 mod time_wait_collision;
@@ -108,24 +110,6 @@ pub(crate) struct NotIt {
 
 /// A rule's answer; the error is what it could not look at.
 pub(crate) type Checked = Result<Outcome, Gap>;
-
-/// What is said before everything else. Headline and advice are one line each: somebody reads them at
-/// three in the morning; what does not fit there belongs into the finding or the detail.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub(crate) struct Statement {
-    /// What it is, with a number.
-    pub headline: String,
-    /// What to do; for neutral verdicts the next limit, or the next step.
-    pub advice: String,
-    /// More, where no finding has it.
-    pub detail: String,
-}
-
-impl Statement {
-    pub(crate) fn short(headline: impl Into<String>, advice: impl Into<String>) -> Self {
-        Self { headline: headline.into(), advice: advice.into(), detail: String::new() }
-    }
-}
 
 /// How a rule is asked.
 pub(crate) enum Check {

@@ -8,13 +8,15 @@ use crate::case::Case;
 use crate::facts::requests::Requests;
 use crate::facts::stacks::Stacks;
 use crate::facts::waiting::links;
+use crate::judgement::asked;
 use crate::judgement::often::Often;
 use crate::judgement::paths::{
     Felt, asks_a_peer, awaits_a_program, collector, is_own_sleep, stands_before_peers, stands_still,
 };
 use crate::ledger::blocked::symbols;
 use crate::ledger::kernel_lock;
-use crate::rules::{Statement, confidence, explain, slow_dependency};
+use crate::rules::{confidence, explain};
+use crate::statement::Statement;
 use crate::verdict::{Finding, Link, Subject};
 use crate::walk::Walk;
 use crate::walk::chains::Chain;
@@ -69,8 +71,8 @@ const TOLD: &[Told] = &[
     Told {
         cause: "slow-dependency",
         is_it: |part| asks_a_peer(part) || awaits_a_program(part),
-        does: |chain| format!("wait for {}", chain.map_or_else(String::new, slow_dependency::who)),
-        doubted: |case, chains| slow_dependency::is_doubted(case, chains) || !asked_for_as_long(case, chains),
+        does: |chain| format!("wait for {}", chain.map_or_else(String::new, asked::who)),
+        doubted: |case, chains| asked::is_doubted(case, chains) || !asked_for_as_long(case, chains),
         advises: |_| None,
         asks: true,
         unless: &["pool-exhausted", "nagle-delayed-ack", "send-buffer-limited", "packet-loss", "link-saturated"],
@@ -128,16 +130,14 @@ fn finding(case: &Case, felt: &Felt, told: &Told, (part, chains): (f64, &[&Chain
     let first = chain.first().cloned().unwrap_or_default();
     let place = first.stack.first().map_or(String::new(), |function| format!(", in {function}"));
     let asked = longest.filter(|_| told.asks);
-    let next = asked.map(|chain| slow_dependency::next(chain, stacks.as_deref()));
+    let next = asked.map(|chain| asked::words::next(chain, stacks.as_deref()));
     let advised = || longest.and_then(told.advises).unwrap_or_else(|| advice(&first));
     let otherwise = || (advised(), explained(told.cause));
     let (advised, remedy) = next.unwrap_or_else(otherwise);
     let some = felt.number(case).map(|number| (number, felt.mean_ns()));
     let often = asked.zip(some).and_then(|(chain, some)| Often::of_some(case, &chain.links[0].who.peer, some));
     let (headline, advised) = match (often, asked) {
-        (Some(often), Some(chain)) => {
-            (format!("{headline}, {}", often.words()), often.advice(&slow_dependency::who(chain)))
-        }
+        (Some(often), Some(chain)) => (format!("{headline}, {}", often.words()), often.advice(&asked::who(chain))),
         _ => (headline, advised),
     };
     let finding = Finding {
@@ -145,7 +145,7 @@ fn finding(case: &Case, felt: &Felt, told: &Told, (part, chains): (f64, &[&Chain
         // What is asked, the sockets saw too.
         confidence: confidence(case, if asked.is_some() { 2 } else { 1 }),
         summary: format!("{}; for {} of it they {does}{place}", felt.words(), percent(part)),
-        subject: asked.map_or_else(|| subject(longest), slow_dependency::subject),
+        subject: asked.map_or_else(|| subject(longest), asked::subject),
         explains: felt.explains(case, part),
         evidence: felt.evidence("of it, spent on this", part),
         chain,

@@ -70,6 +70,14 @@ impl Full {
     }
 }
 
+/// The service's work is in one thread from here on.
+const MOST: f64 = 0.6;
+
+/// What is full with most of the target's work: it can do no more of it.
+pub(crate) fn at_capacity(limits: &Limits) -> Option<Full> {
+    full(limits).into_iter().find(|f| f.of_target >= MOST)
+}
+
 /// Everything that is full with the target's own work, the widest first.
 pub(crate) fn full(limits: &Limits) -> Vec<Full> {
     let whole = |what: &str, utilization: f64, certain: bool| Full {

@@ -4,7 +4,7 @@
 use crate::answer::{Gap, Unseen};
 use crate::case::Case;
 use crate::facts::waiting::Waiting;
-use crate::rules::readers;
+use crate::judgement::one_each;
 use crate::walk::Walk;
 
 /// That a pool inside the program cannot be seen, where that could be half of an answer: clients ask the target, the target
@@ -13,7 +13,7 @@ pub(crate) fn unseen(case: &Case) -> Option<Gap> {
     let (walk, waiting) = (case.fact::<Walk>().ok()?, case.fact::<Waiting>().ok()?);
     let asks = waiting.chains.iter().any(|chain| !chain.links[0].who.peer.is_empty());
     // Threads that take one request at a time are a pool that is seen.
-    (waiting.serves && asks && !walk.has_serving_threads() && readers::pool(case).is_none()).then(|| {
+    (waiting.serves && asks && !walk.has_serving_threads() && one_each::threads(case).is_none()).then(|| {
         let gap = Gap::new(
             "pool-exhausted",
             Unseen::InsideTheProgram,

@@ -4,7 +4,7 @@
 use crate::answer::{Gap, Unseen};
 use crate::case::Case;
 use crate::facts::requests::Requests;
-use crate::rules::Statement;
+use crate::statement::Statement;
 use crate::statistics::share;
 use crate::verdict::Slo;
 use crate::walk::paths::RequestPaths;

@@ -11,7 +11,7 @@ use crate::facts::calls::Calls;
 use crate::facts::limits::Limits;
 use crate::facts::profile::Profile;
 use crate::facts::stacks::Stacks;
-use crate::judgement::full::{Full, full};
+use crate::judgement::full::{Full, at_capacity};
 use crate::remarks;
 use crate::runtimes::Part;
 use crate::statistics::{ratio, share};
@@ -20,12 +20,9 @@ use crate::wording::{count, percent, seconds};
 pub(super) static RULE: Rule =
     Rule { cause: "at-capacity", explain: explain!("at-capacity"), check: Check::Neutral(check) };
 
-/// The service's work is in one thread from here on.
-const MOST: f64 = 0.6;
-
 fn check(case: &Case, _: &[Gap]) -> Option<Statement> {
     let limits = case.fact::<Limits>().ok()?;
-    let full = full(&limits).into_iter().find(|f| f.of_target >= MOST)?;
+    let full = at_capacity(&limits)?;
     let costs = costs(case);
     let top = if costs.is_empty() { String::new() } else { format!(" Largest costs: {}.", costs.join(", ")) };
     let operation = per_operation(case, limits.cores).map_or(String::new(), |o| format!(" That is {o}."));
@@ -140,7 +137,7 @@ fn per_operation(case: &Case, cores: f64) -> Option<String> {
 }
 
 /// The five largest costs: functions by credited samples, kernel work by system call.
-pub(super) fn costs(case: &Case) -> Vec<String> {
+fn costs(case: &Case) -> Vec<String> {
     let (Ok(profile), Ok(stacks)) = (case.fact::<Profile>(), case.fact::<Stacks>()) else { return Vec::new() };
     let mut all: Vec<(String, u64)> =
         profile.functions(&stacks, |_| true).into_iter().map(|f| (f.name, f.credited)).collect();

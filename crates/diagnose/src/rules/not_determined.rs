@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{Check, Rule, Statement, at_capacity, slow_dependency};
+use super::{Check, Rule, Statement};
 
 mod few;
 mod held;
@@ -16,9 +16,11 @@ mod stuck;
 use crate::answer::Gap;
 use crate::case::Case;
 use crate::facts::host::HostRank;
+use crate::facts::limits::Limits;
 use crate::facts::quality::Quality;
 use crate::facts::waiting::{Waiting, little, wait_ns};
-use crate::judgement::{errors, hanging, hung};
+use crate::judgement::full::at_capacity;
+use crate::judgement::{asked, errors, hanging, hung};
 use crate::ledger::threads::Threads;
 use crate::remarks::hidden_queues;
 use crate::statistics::share;
@@ -92,7 +94,7 @@ fn check(case: &Case, gaps: &[Gap]) -> Option<Statement> {
 
 /// It waited for others, and for whom or what cannot be told.
 fn waited(case: &Case, gap: &Gap) -> Statement {
-    if let Some((who, peer)) = slow_dependency::unsent(case) {
+    if let Some((who, peer)) = asked::unsent(case) {
         return Statement {
             headline: format!("waits for {who}, but part of its own questions stood unsent"),
             advice: format!(
@@ -101,7 +103,7 @@ fn waited(case: &Case, gap: &Gap) -> Statement {
             detail: format!("{}.", gap.why),
         };
     }
-    let is_untold = case.fact::<Waiting>().is_ok_and(|waiting| slow_dependency::is_untold(case, &waiting));
+    let is_untold = case.fact::<Waiting>().is_ok_and(|waiting| asked::is_untold(case, &waiting));
     let (headline, advice) = match is_untold {
         true => (
             "it waited, and whether for work or for an answer cannot be told",
@@ -147,7 +149,7 @@ fn failing(case: &Case) -> Option<Statement> {
 
 /// Whether a service is at a limit: then it has a queue, and says so itself.
 fn is_at_capacity(case: &Case) -> bool {
-    matches!(at_capacity::RULE.check, Check::Neutral(check) if check(case, &[]).is_some())
+    case.fact::<Limits>().is_ok_and(|limits| at_capacity(&limits).is_some())
 }
 
 /// Requests that hang: what little its threads did meanwhile says nothing of them.

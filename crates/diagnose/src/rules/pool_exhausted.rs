@@ -2,7 +2,7 @@
 //! Requests wait because all connections of a pool, or all workers, are taken.
 
 mod questions;
-pub(crate) mod readers;
+mod readers;
 
 use super::{COULD_BE, Check, Checked, Rule, absent, evidence, explained, found, not_it};
 use crate::answer::{Gap, Reason, Unseen};

@@ -2,31 +2,21 @@
 //! The service waits for another process or host, more than for anything else.
 
 mod hanging;
-mod words;
-
-use std::collections::BTreeMap;
 
 use super::{Check, Checked, Rule, absent, evidence, explained, found, too_little, too_short};
 use crate::answer::{Gap, Measured, Unseen};
 use crate::case::Case;
-use crate::facts::connections::Connections;
 use crate::facts::requests::Requests;
 use crate::facts::stacks::Stacks;
-use crate::facts::unexplained::Unexplained;
 use crate::facts::waiting::{Waiting, links, little, sum, timer, wait_ns};
+use crate::judgement::asked::words::{advice, remedy, what_it_does};
+use crate::judgement::asked::{MIN_TIME, MIN_WAIT_NS, doubt, is_untold, subject, worst};
 use crate::judgement::nagle;
 use crate::judgement::often::Often;
-use crate::judgement::standing::matters;
-use crate::statistics::share;
-use crate::syscall::{Family, family};
-use crate::verdict::{Evidence, Explains, Finding, Subject};
+use crate::verdict::{Evidence, Explains, Finding};
+use crate::walk::Kind;
 use crate::walk::chains::Chain;
-use crate::walk::programs::lasting;
-use crate::walk::{DNS, Kind};
 use crate::wording::{percent, plural, seconds};
-
-pub(crate) use words::next;
-use words::{advice, remedy, what_it_does};
 
 pub(super) static RULE: Rule =
     Rule { cause: "slow-dependency", explain: explain!("slow-dependency"), check: Check::Accuses(check) };
@@ -34,21 +24,8 @@ pub(super) static RULE: Rule =
 /// Twice as long waiting as everything else: a service that calls others waits for a good part of the time when all is well.
 const MIN_SHARE: f64 = 0.66;
 
-/// Of the window, over all threads: less is a call now and then.
-const MIN_TIME: f64 = 0.02;
-
-/// The same for a target that serves no client.
+/// [`MIN_TIME`] of a target that serves no client.
 const MIN_TIME_UNASKED: f64 = 0.5;
-
-/// One wait, on average, where there is not one after the other for each request: a database or a service in the same data centre that answers within a few ms does what is expected
-/// of it, and what a user feels begins there.
-pub(crate) const MIN_WAIT_NS: f64 = 5e6;
-
-/// Of the waiting, with an end that nobody saw.
-const MAX_UNSEEN: f64 = 0.5;
-
-/// Of the answers that were owed, so many to questions that had not been sent: then whoever was asked is innocent.
-const MAX_HELD_BACK: f64 = 0.25;
 
 /// Of the time that clients wait for their answers: a peer that is waited for less than that is asked for something else.
 const MIN_OF_ANSWERS: f64 = 0.1;
@@ -141,66 +118,6 @@ fn of_answers(case: &Case, peer: &str) -> Option<f64> {
     case.fact::<Requests>().ok()?.part_of_peer(peer)
 }
 
-/// What speaks for whoever was asked, if anything does.
-fn doubt(case: &Case, who: &str, chains: &[&Chain], ns: f64) -> Option<String> {
-    let peer = &chains[0].links[0].who.peer;
-    let waited = format!("It waited for {who} for {}", seconds(ns / 1e9));
-    if let Some(held_back) = held_back(case, peer) {
-        return Some(format!(
-            "{waited}, but in {} of the connections in which an answer was owed, part of the question itself stood unsent \
-             (small writes without TCP_NODELAY, or a full window): look at `ss -tino dst {peer}`",
-            percent(held_back)
-        ));
-    }
-    let unseen = sum(chains.iter().copied().filter(|chain| chain.end.kind == Kind::Unseen));
-    (share(unseen, ns) >= MAX_UNSEEN)
-        .then(|| format!("{waited}, and what that one did meanwhile was not seen: {}", look_there(chains[0])))
-}
-
-/// Whom a chain waits for first: process, or address.
-pub(crate) fn who(chain: &Chain) -> String {
-    let name = chain.links.get(1).map_or_else(|| chain.end.name(), |link| link.who.name());
-    if name.is_empty() { chain.links[0].who.peer.clone() } else { name }
-}
-
-/// Whether something speaks for whoever is asked in these chains, of which the first has most of the time.
-pub(crate) fn is_doubted(case: &Case, chains: &[&Chain]) -> bool {
-    let Some(first) = chains.first() else { return true };
-    doubt(case, &who(first), chains, sum(chains.iter().copied())).is_some()
-}
-
-/// In how many of the connections to a peer in which an answer was owed, part of the question stood unsent, if in many.
-fn held_back(case: &Case, peer: &str) -> Option<f64> {
-    let held_back = case.fact::<Connections>().ok()?.held_back(peer);
-    (!peer.is_empty() && held_back >= MAX_HELD_BACK).then_some(held_back)
-}
-
-/// Whom it waited for most, if that one did not have the whole question: name and address.
-pub(super) fn unsent(case: &Case) -> Option<(String, String)> {
-    let waiting = case.fact::<Waiting>().ok()?;
-    let (who, chains, _) = worst(&waiting)?;
-    let peer = chains.first()?.links[0].who.peer.clone();
-    held_back(case, &peer).map(|_| (who, peer))
-}
-
-fn look_there(chain: &Chain) -> String {
-    match (lasting(chain.end.pid), chain.end.name()) {
-        (Some(pid), _) => format!("`sudo wakewalk diagnose --pid {pid}`"),
-        (None, name) if name.is_empty() => "look at the other end".to_string(),
-        (None, name) => format!("look at what {name} does"),
-    }
-}
-
-/// Whether too much of the waiting cannot be told from idleness. Where all clients got their answers, it was some.
-pub(super) fn is_untold(case: &Case, waiting: &Waiting) -> bool {
-    let untold = waiting.untold_ns;
-    let answered = || {
-        let seen = case.fact::<Connections>().is_ok_and(|c| c.tells()) && !waiting.other_clients;
-        seen && case.fact::<Unexplained>().is_ok_and(|u| !matters(&u))
-    };
-    untold >= (waiting.demand_ns + waiting.waiting_ns) && untold >= case.length_ns() * MIN_TIME && !answered()
-}
-
 /// Rules it out, unless too much of the waiting cannot be told from idleness.
 fn otherwise(case: &Case, waiting: &Waiting, (seen, why): (Option<Measured>, String)) -> Checked {
     if !is_untold(case, waiting) {
@@ -219,37 +136,6 @@ fn otherwise(case: &Case, waiting: &Waiting, (seen, why): (Option<Measured>, Str
         Unseen::Undecided,
         format!("For {} it cannot be told whether the target was idle: {whom}", seconds(untold / 1e9)),
     ))
-}
-
-/// Whom the target waits for most: chains by the first process after its own, or by the host that it asked.
-fn worst(waiting: &Waiting) -> Option<(String, Vec<&Chain>, f64)> {
-    let mut by: BTreeMap<String, (Vec<&Chain>, f64)> = BTreeMap::new();
-    for chain in &waiting.chains {
-        let Some(who) = asked(waiting, chain) else { continue };
-        let entry = by.entry(who).or_default();
-        entry.0.push(chain);
-        entry.1 += chain.ns;
-    }
-    let (who, (chains, ns)) = by.into_iter().max_by(|a, b| a.1.1.total_cmp(&b.1.1))?;
-    Some((who, chains, ns))
-}
-
-/// Who was asked, if it is another process or host. Where the target writes and the other one is slow to read, nothing was
-/// asked; and one whose own waits the target never ended only brings what it has, like a client.
-fn asked(waiting: &Waiting, chain: &Chain) -> Option<String> {
-    let own = &chain.links[0].who;
-    if family(&own.call) == Family::Send || own.fd_kind == DNS {
-        return None;
-    }
-    let (pid, name) = match chain.links.get(1) {
-        Some(link) => (link.who.pid, link.who.name()),
-        None => (chain.end.pid, chain.end.name()),
-    };
-    if name.is_empty() || pid == own.pid {
-        return Some(own.peer.clone()).filter(|peer| !peer.is_empty());
-    }
-    let was_asked = !own.peer.is_empty() || waiting.asked.get(&pid).copied().unwrap_or(true);
-    was_asked.then_some(name)
 }
 
 fn finding(
@@ -283,28 +169,6 @@ fn finding(
             .into(),
         ..RULE.finding(case, sources)
     })
-}
-
-/// Where the chain ends, who computes or the last one who waits, and through which connection it was asked.
-pub(crate) fn subject(chain: &Chain) -> Subject {
-    let socket = Some(chain.links[0].who.peer.clone()).filter(|peer| !peer.is_empty());
-    Subject { socket, ..at_end(chain) }
-}
-
-fn at_end(chain: &Chain) -> Subject {
-    let (end, last) = (&chain.end, chain.links.last().filter(|_| chain.links.len() > 1));
-    match (end.kind, last) {
-        (Kind::OnCpu | Kind::RunQueue | Kind::Unseen, _) => {
-            Subject { pid: lasting(end.pid), comm: Some(end.comm.clone()), ..Subject::default() }
-        }
-        (_, Some(link)) => Subject {
-            pid: lasting(link.who.pid),
-            comm: Some(link.who.comm.clone()),
-            syscall: Some(link.who.call.clone()),
-            ..Subject::default()
-        },
-        _ => Subject::default(),
-    }
 }
 
 fn rows(

@@ -4,13 +4,14 @@
 //! way, and looks at sockets how many connections there were to ask over.
 
 use super::super::{Outcome, Statement, evidence};
-use super::{AT_ITS_LIMIT, RULE, readers};
+use super::{AT_ITS_LIMIT, RULE};
 use crate::case::Case;
 use crate::facts::connections::Connections;
 use crate::facts::requests::{Endpoint, LATE_NS, Requests};
 use crate::facts::stacks::Stacks;
 use crate::facts::unexplained::Unexplained;
 use crate::facts::waiting::{Waiting, links};
+use crate::judgement::one_each;
 use crate::statistics::{ratio, share};
 use crate::verdict::{Evidence, Explains, Finding, Subject};
 use crate::walk::Walk;
@@ -63,7 +64,7 @@ struct Taken<'r> {
 fn taken<'r>(case: &Case, requests: &'r Requests) -> Option<Taken<'r>> {
     let (walk, clients) = (case.fact::<Walk>().ok()?, requests.busiest()?);
     let tells = !clients.is_mixed() && clients.response.count >= ENOUGH;
-    if !tells || walk.has_serving_threads() || readers::pool(case).is_some() || !stand_inside(case) {
+    if !tells || walk.has_serving_threads() || one_each::threads(case).is_some() || !stand_inside(case) {
         return None;
     }
     let (connections, known) = (case.fact::<Connections>().ok()?, case.fact::<Unexplained>().ok()?);

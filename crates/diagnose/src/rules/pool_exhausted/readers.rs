@@ -9,6 +9,7 @@ use crate::facts::readers::Readers;
 use crate::facts::requests::Requests;
 use crate::facts::stacks::Stacks;
 use crate::facts::waiting::links;
+use crate::judgement::one_each;
 use crate::judgement::paths::{is_own_sleep, stands_still, telling};
 use crate::statistics::{ratio, share};
 use crate::verdict::{Explains, Finding, Subject};
@@ -19,19 +20,6 @@ use crate::wording::{percent, seconds};
 /// Of the response time: a quarter of it would be gone with more threads.
 const MIN_UNREAD: f64 = 0.25;
 
-/// Requests followed, from which on it is known how threads take them.
-const ENOUGH: usize = 50;
-
-/// Of the requests, at the edges of what was followed.
-const FEW: f64 = 0.05;
-
-/// The threads, if each keeps a request until it is answered, and there are several.
-pub(crate) fn pool(case: &Case) -> Option<Readers> {
-    let readers = case.fact::<Readers>().ok()?;
-    let keep = readers.requests >= ENOUGH && readers.kept >= 1.0 - FEW && readers.beside <= FEW;
-    (readers.threads > 1 && keep).then(|| (*readers).clone())
-}
-
 /// What requests lay unread for: the thread that read them later waited with another one in hand. While all threads stand still for
 /// a collector, more of them would too.
 fn is_taken(part: &Part) -> bool {
@@ -41,7 +29,7 @@ fn is_taken(part: &Part) -> bool {
 
 /// The finding, if requests lie unread for long.
 pub(super) fn check(case: &Case) -> Option<Outcome> {
-    let (readers, paths, requests) = (pool(case)?, telling(case)?, case.fact::<Requests>().ok()?);
+    let (readers, paths, requests) = (one_each::threads(case)?, telling(case)?, case.fact::<Requests>().ok()?);
     let (all, times) = (&paths.busiest()?.all, requests.busiest()?);
     let part = all.share(is_taken);
     let unread = share(times.read_wait.sum_ns, times.response.sum_ns);

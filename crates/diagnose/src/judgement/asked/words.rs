@@ -8,7 +8,7 @@ use crate::walk::chains::Chain;
 use crate::walk::programs::lasting;
 
 /// The end in a few words, as a relative clause.
-pub(super) fn what_it_does(chain: &Chain) -> String {
+pub(crate) fn what_it_does(chain: &Chain) -> String {
     let (last, end) = (last(chain), chain.end.name());
     match chain.end.kind {
         Kind::OnCpu => format!("where {end} computes"),
@@ -26,7 +26,7 @@ fn last(chain: &Chain) -> String {
     chain.links.last().map_or(String::new(), |l| l.who.name())
 }
 
-pub(super) fn advice(chain: &Chain, timer: Option<&str>) -> String {
+pub(crate) fn advice(chain: &Chain, timer: Option<&str>) -> String {
     let (peer, last) = (&chain.links[0].who.peer, last(chain));
     match chain.end.kind {
         Kind::OnCpu => format!("{}: that is where the time goes", chain.end.to_see()),
@@ -45,7 +45,7 @@ pub(crate) fn next(chain: &Chain, stacks: Option<&Stacks>) -> (String, String) {
     (advice(chain, timer), remedy(chain, timer))
 }
 
-pub(super) fn remedy(chain: &Chain, timer: Option<&str>) -> String {
+pub(crate) fn remedy(chain: &Chain, timer: Option<&str>) -> String {
     const OTHERWISE: &str =
         "If it cannot be made faster, ask it less often, or do not wait for it (cache, parallel calls).";
     let (peer, last) = (&chain.links[0].who.peer, last(chain));

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Threads that take one request at a time: a pool, whose queue is seen.
+
+use crate::case::Case;
+use crate::facts::readers::Readers;
+
+/// Requests followed, from which on it is known how threads take them.
+const ENOUGH: usize = 50;
+
+/// Of the requests, at the edges of what was followed.
+const FEW: f64 = 0.05;
+
+/// The threads, if each keeps a request until it is answered, and there are several.
+pub(crate) fn threads(case: &Case) -> Option<Readers> {
+    let readers = case.fact::<Readers>().ok()?;
+    let keep = readers.requests >= ENOUGH && readers.kept >= 1.0 - FEW && readers.beside <= FEW;
+    (readers.threads > 1 && keep).then(|| (*readers).clone())
+}
