@@ -4,6 +4,7 @@
 
 pub(crate) mod asked;
 pub(crate) mod churn;
+pub(crate) mod enough;
 pub(crate) mod errors;
 pub(crate) mod full;
 pub(crate) mod handshakes;

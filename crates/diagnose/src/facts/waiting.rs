@@ -5,21 +5,16 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use recording::tables::Wakeup;
 
-use crate::answer::{Gap, Measured};
+use crate::answer::Gap;
 use crate::case::{Case, Fact};
 use crate::facts::connections::Connections;
-use crate::facts::stacks::Stacks;
 use crate::ledger::threads::Threads;
-use crate::runtimes::code::Code;
-use crate::runtimes::{Part, timers};
 use crate::statistics::{ratio, share};
 use crate::syscall::{Family, family};
-use crate::verdict;
-use crate::walk::chains::{Chain, Link, Nature};
+use crate::walk::chains::{Chain, Nature};
 use crate::walk::clients::Clients;
 use crate::walk::hand_offs::LOCK;
 use crate::walk::{DNS, Kind, Walk, Who, kind_of_thread};
-use crate::wording::{percent, seconds, short};
 
 /// A thread that serves clients and sleeps.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -151,7 +146,8 @@ const ALWAYS: f64 = 0.8;
 const AGE: f64 = 0.25;
 
 /// Whether the target nearly always has a request of a client in hand, and answers them: one whose clients ask again as soon
-/// as they have their answer finds the next request without waiting for it, so that no client ever wakes it.
+/// as they have their answer finds the next request without waiting for it, so that no client ever wakes it. That is part of what
+/// active time is, and no opinion on it: without, all of its waits would count as idleness.
 fn is_kept_busy(case: &Case) -> bool {
     let busy = |c: &Connections| c.accepted.in_hand() >= ALWAYS && c.accepted.late_ns <= case.length_ns() * AGE;
     case.fact::<Connections>().is_ok_and(|c| c.tells() && busy(&c))
@@ -197,20 +193,6 @@ impl Waiting {
         share(ns, self.active_ns())
     }
 
-    /// Why most of some waiting was not for requests, if so: by Little's law, no more time can have been waited for them
-    /// than there were answers owed. A request may be worked on by several threads at once.
-    pub fn not_for_requests(&self, case: &Case, ns: f64) -> Option<String> {
-        let connections = case.fact::<Connections>().ok().filter(|c| c.tells() && !self.other_clients)?;
-        let owed_ns = connections.accepted.in_hand() * case.length_ns();
-        (owed_ns * THREADS_A_REQUEST < ns).then(|| {
-            format!(
-                "{}, but it had requests of clients in hand for {} together, over all connections: it was not for those",
-                seconds(ns / 1e9),
-                seconds(owed_ns / 1e9)
-            )
-        })
-    }
-
     /// Chains of a kind, and their time, ns.
     pub fn of(&self, wanted: impl Fn(&Chain) -> bool) -> (Vec<&Chain>, f64) {
         let chains: Vec<&Chain> = self.chains.iter().filter(|c| wanted(c)).collect();
@@ -219,28 +201,10 @@ impl Waiting {
     }
 }
 
-/// Threads that may wait for one request at once: those that ask several others in parallel.
-const THREADS_A_REQUEST: f64 = 4.0;
-
 /// Length of one wait of the target, on average over these chains, ns.
 pub fn wait_ns(chains: &[&Chain]) -> f64 {
     let number: f64 = chains.iter().map(|c| ratio(c.ns, c.links[0].length_ns)).sum();
     ratio(sum(chains.iter().copied()), number)
-}
-
-/// Why time is too little for a finding, if it is: its part of active time, or its share of the window, whichever is farther
-/// from what a finding needs.
-pub fn little(case: &Case, (ns, part): (f64, f64), min_part: f64, min_of_window: f64) -> Option<(Measured, String)> {
-    let of_window = ratio(ns, case.length_ns());
-    let told = format!("{}, {} of the target's active time", seconds(ns / 1e9), percent(part));
-    let needed = [Measured::new(part, min_part, "share"), Measured::new(of_window, min_of_window, "share")];
-    let seen = Measured::farthest(needed)?;
-    if part < min_part {
-        Some((seen, format!("{told} (under {})", percent(min_part))))
-    } else {
-        let least = percent(min_of_window);
-        Some((seen, format!("{told}, but only {} of the window (under {least})", percent(of_window))))
-    }
 }
 
 fn sleepers(case: &Case, walk: &Walk, clients: &Clients) -> Vec<Sleeper> {
@@ -264,63 +228,4 @@ fn sleepers(case: &Case, walk: &Walk, clients: &Clients) -> Vec<Sleeper> {
     let mut sleepers: Vec<Sleeper> = threads.into_values().filter(|t| t.sleeps > 0).collect();
     sleepers.sort_by(|a, b| b.slept_ns.total_cmp(&a.slept_ns));
     sleepers
-}
-
-/// A chain as the verdict has it: its waits, and what it ends at.
-pub fn links(chain: &Chain, stacks: &Stacks) -> Vec<verdict::Link> {
-    let mut links: Vec<verdict::Link> = chain.links.iter().map(|link| wait(link, stacks)).collect();
-    let (who, mut waits_on) = (chain.end.name(), chain.end.words());
-    if let Some(timer) = timer(chain, stacks) {
-        waits_on += &format!(": {timer}");
-    }
-    links.push(verdict::Link { who, waits_on, seconds: chain.ns / 1e9, stack: answer(chain, stacks) });
-    links
-}
-
-/// What the program calls the timer at the end of a chain, where its event loop is known.
-pub fn timer(chain: &Chain, stacks: &Stacks) -> Option<&'static str> {
-    let answer: Vec<&Code> = stacks.user(chain.answer).collect();
-    timers::of(&answer).filter(|_| chain.end.kind == Kind::Timer).map(|(_, name)| name)
-}
-
-/// The code in which the last one of a chain answered: from the program's own function, where a runtime stands between
-/// that and the call.
-fn answer(chain: &Chain, stacks: &Stacks) -> Vec<String> {
-    let own: Vec<&Code> = callers(chain.answer, stacks).collect();
-    let script = own.iter().position(|code| code.is_jit() && !code.symbol.is_empty());
-    let from = script.or_else(|| timers::of(&own).map(|(at, _)| at)).unwrap_or(0);
-    own[from..].iter().map(|code| code.label()).collect()
-}
-
-/// Functions of the kernel that every wait ends in: they say nothing about where.
-const SCHEDULING: &[&str] = &["__schedule", "schedule", "schedule_timeout", "io_schedule"];
-
-/// The program's own functions of a stack, without those that take a lock: everybody knows that.
-pub fn callers(stack: u32, stacks: &Stacks) -> impl Iterator<Item = &Code> {
-    stacks.callers(stack).filter(|code| code.part != Part::Lock)
-}
-
-/// Where a link waits: its program's own functions, innermost first, or the kernel's where those are not known.
-pub fn places(link: &Link, stacks: &Stacks) -> Vec<String> {
-    let own: Vec<String> = callers(link.code, stacks).map(Code::label).collect();
-    if !own.is_empty() {
-        return own;
-    }
-    let kernel = stacks.frames(link.stack).map(Code::label);
-    kernel.filter(|name| !SCHEDULING.contains(&name.as_str())).collect()
-}
-
-/// The program's own functions with which somebody usually waits, as words; empty = unknown.
-pub fn called_from(walk: &Walk, who: &Who, stacks: &Stacks) -> String {
-    let own: Vec<String> = callers(walk.code(who), stacks).take(3).map(|code| short(&code.label())).collect();
-    if own.is_empty() { String::new() } else { format!(", called from {}", own.join(" <- ")) }
-}
-
-fn wait(link: &Link, stacks: &Stacks) -> verdict::Link {
-    verdict::Link {
-        who: link.who.name(),
-        waits_on: link.who.call_words(),
-        seconds: link.ns / 1e9,
-        stack: places(link, stacks),
-    }
 }

@@ -7,7 +7,6 @@ use std::collections::BTreeSet;
 use crate::case::Case;
 use crate::facts::requests::Requests;
 use crate::facts::stacks::Stacks;
-use crate::facts::waiting::links;
 use crate::judgement::asked;
 use crate::judgement::often::Often;
 use crate::judgement::paths::{
@@ -15,6 +14,7 @@ use crate::judgement::paths::{
 };
 use crate::ledger::blocked::symbols;
 use crate::ledger::kernel_lock;
+use crate::phrases::chain::links;
 use crate::rules::{confidence, explain};
 use crate::statement::Statement;
 use crate::verdict::{Finding, Link, Subject};

@@ -4,8 +4,9 @@
 use crate::answer::Gap;
 use crate::case::Case;
 use crate::facts::stacks::Stacks;
-use crate::facts::waiting::{Waiting, links};
+use crate::facts::waiting::Waiting;
 use crate::ledger::threads::{ThreadLedger, Threads};
+use crate::phrases::chain::links;
 use crate::statistics::share;
 use crate::verdict::Link;
 use crate::wording::percent;

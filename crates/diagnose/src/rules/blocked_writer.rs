@@ -5,9 +5,11 @@ use super::{Check, Checked, Rule, absent, evidence, explained, found, too_little
 use crate::answer::Gap;
 use crate::case::Case;
 use crate::facts::stacks::Stacks;
-use crate::facts::waiting::{Waiting, links, little};
+use crate::facts::waiting::Waiting;
+use crate::judgement::enough::little;
 use crate::judgement::limited::{Limit, cause as limited};
 use crate::judgement::slow_start;
+use crate::phrases::chain::links;
 use crate::syscall::{Family, family};
 use crate::verdict::{Explains, Finding, Subject};
 use crate::walk::chains::Chain;

@@ -6,10 +6,12 @@ use crate::answer::Gap;
 use crate::case::Case;
 use crate::facts::memory::Memory;
 use crate::facts::stacks::Stacks;
-use crate::facts::waiting::{Waiting, called_from, links, little};
+use crate::facts::waiting::Waiting;
+use crate::judgement::enough::{little, not_for_requests};
 use crate::ledger::blocked::{Blocked, symbols};
 use crate::ledger::file_system;
 use crate::ledger::threads::Threads;
+use crate::phrases::chain::{called_from, links};
 use crate::statistics::share;
 use crate::syscall::{Family, family};
 use crate::verdict::{Explains, Finding, Subject};
@@ -49,7 +51,7 @@ fn check(case: &Case) -> Checked {
         };
         return too_little(seen, format!("blocked on disks for {why}{at}{}", background.words()));
     }
-    if let Some(why) = waiting.not_for_requests(case, ns) {
+    if let Some(why) = not_for_requests(case, &waiting, ns) {
         return explained(format!("blocked on disks for {why}{}", background.words()));
     }
     let stacks = case.fact::<Stacks>()?;

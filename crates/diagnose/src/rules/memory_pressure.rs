@@ -4,7 +4,8 @@
 use super::{Check, Checked, Rule, evidence, explained, found, too_little};
 use crate::case::Case;
 use crate::facts::memory::{Memory, Shortage};
-use crate::facts::waiting::{Waiting, little};
+use crate::facts::waiting::Waiting;
+use crate::judgement::enough::little;
 use crate::verdict::{Explains, Finding, Subject};
 use crate::wording::{count, percent, seconds};
 

@@ -18,7 +18,8 @@ use crate::case::Case;
 use crate::facts::host::HostRank;
 use crate::facts::limits::Limits;
 use crate::facts::quality::Quality;
-use crate::facts::waiting::{Waiting, little, wait_ns};
+use crate::facts::waiting::{Waiting, wait_ns};
+use crate::judgement::enough::{little, not_for_requests};
 use crate::judgement::full::at_capacity;
 use crate::judgement::{asked, errors, hanging, hung};
 use crate::ledger::threads::Threads;
@@ -167,7 +168,7 @@ fn scattered(case: &Case) -> Option<Statement> {
         let who = &chain.links[0].who;
         (chain.links.len() > 1 || !who.sleeps()) && !(is_resolver && who.fd_kind == DNS)
     });
-    if wait_ns(&chains) < MIN_WAIT_NS || waiting.not_for_requests(case, ns).is_some() {
+    if wait_ns(&chains) < MIN_WAIT_NS || not_for_requests(case, &waiting, ns).is_some() {
         return None;
     }
     let part = share(ns, waiting.demand_ns + ns);

@@ -8,11 +8,13 @@ use crate::answer::{Gap, Measured, Unseen};
 use crate::case::Case;
 use crate::facts::requests::Requests;
 use crate::facts::stacks::Stacks;
-use crate::facts::waiting::{Waiting, links, little, sum, timer, wait_ns};
+use crate::facts::waiting::{Waiting, sum, wait_ns};
 use crate::judgement::asked::words::{advice, remedy, what_it_does};
 use crate::judgement::asked::{MIN_TIME, MIN_WAIT_NS, doubt, is_untold, subject, worst};
+use crate::judgement::enough::{little, not_for_requests};
 use crate::judgement::nagle;
 use crate::judgement::often::Often;
+use crate::phrases::chain::{links, timer};
 use crate::verdict::{Evidence, Explains, Finding};
 use crate::walk::Kind;
 use crate::walk::chains::Chain;
@@ -95,7 +97,7 @@ fn few_or_short(chains: &[&Chain], who: &str, (part, often): (f64, Option<&Often
 
 /// Why no client waits for it, or it is not to blame, if so.
 fn not_for_clients(case: &Case, (waiting, ns): (&Waiting, f64), chains: &[&Chain], who: &str) -> Option<String> {
-    if let Some(why) = waiting.not_for_requests(case, ns) {
+    if let Some(why) = not_for_requests(case, waiting, ns) {
         return Some(format!("waiting for {who} was {why}"));
     }
     let peer = &chains[0].links[0].who.peer;

@@ -5,7 +5,9 @@ use super::{Check, Checked, Rule, absent, evidence, explained, found, too_little
 use crate::answer::{Gap, Measured};
 use crate::case::Case;
 use crate::facts::stacks::Stacks;
-use crate::facts::waiting::{Waiting, called_from, links, little, sum, wait_ns};
+use crate::facts::waiting::{Waiting, sum, wait_ns};
+use crate::judgement::enough::{little, not_for_requests};
+use crate::phrases::chain::{called_from, links};
 use crate::verdict::{Explains, Finding, Subject};
 use crate::walk::chains::Chain;
 use crate::walk::clients::Clients;
@@ -46,7 +48,7 @@ fn check(case: &Case) -> Checked {
         let (length, least) = (seconds(length / 1e9), seconds(least / 1e9));
         return too_short(each, format!("DNS servers were waited for, but for {length} at a time (under {least})"));
     }
-    if let Some(why) = waiting.not_for_requests(case, ns) {
+    if let Some(why) = not_for_requests(case, &waiting, ns) {
         return explained(format!("waiting for DNS servers was {why}"));
     }
     let headline = format!("waits for names to be looked up {} of its active time, {}", percent(part), server(first));

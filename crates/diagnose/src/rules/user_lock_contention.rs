@@ -6,8 +6,10 @@ use crate::answer::{Gap, Measured};
 use crate::case::Case;
 use crate::facts::contended::Contended;
 use crate::facts::stacks::Stacks;
-use crate::facts::waiting::{Waiting, called_from, links, little, wait_ns};
+use crate::facts::waiting::{Waiting, wait_ns};
+use crate::judgement::enough::{little, not_for_requests};
 use crate::judgement::holders::is_lock;
+use crate::phrases::chain::{called_from, links};
 use crate::runtimes::collectors::Collector;
 use crate::verdict::{Explains, Finding, Subject};
 use crate::walk::chains::Chain;
@@ -59,7 +61,7 @@ fn check(case: &Case) -> Checked {
             format!("waiting for locks was {} of its active time, but {length} at a time (under 1 ms)", percent(part));
         return too_short(Measured::new(length_ns / 1e9, MIN_WAIT_NS / 1e9, "s"), why);
     }
-    if let Some(why) = waiting.not_for_requests(case, ns) {
+    if let Some(why) = not_for_requests(case, &waiting, ns) {
         return explained(format!("waiting for locks was {why}"));
     }
     let stranger = stranger(case, first)?;

@@ -5,7 +5,8 @@
 use std::collections::BTreeMap;
 
 use diagnose::facts::stacks::{Code, Stacks};
-use diagnose::facts::waiting::{links, sum};
+use diagnose::facts::waiting::sum;
+use diagnose::phrases::chain::links;
 use diagnose::walk::chains::{Chain, Nature};
 use diagnose::walk::{End, Kind, Node, Walk, Who};
 use recording::tables::Wakeup;

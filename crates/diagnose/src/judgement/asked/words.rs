@@ -2,7 +2,7 @@
 //! What a chain that ends elsewhere says in words, and what to do about it.
 
 use crate::facts::stacks::Stacks;
-use crate::facts::waiting::timer;
+use crate::phrases::chain::timer;
 use crate::walk::Kind;
 use crate::walk::chains::Chain;
 use crate::walk::programs::lasting;
