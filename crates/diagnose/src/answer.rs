@@ -5,6 +5,7 @@
 mod about;
 pub mod comparison;
 mod gap;
+mod quality;
 mod requests;
 mod ruled_out;
 
@@ -12,6 +13,7 @@ pub(crate) use about::length_ns;
 pub use about::{Host, Target, Window};
 pub(crate) use gap::WORTH_A_WORD;
 pub use gap::{Gap, Unseen};
+pub use quality::{Cost, Coverage};
 pub use requests::{HangingTimes, PathPart, Quantiles, RequestTimes};
 pub use ruled_out::{Measured, Reason, RuledOut};
 

@@ -10,14 +10,15 @@ use anyhow::Context;
 use diagnose::Case;
 use diagnose::answer::{Gap, SCHEMA};
 use diagnose::facts::host::{HostRank, Loser};
-use diagnose::facts::resources::{Cell, Resources, UseRow};
+use diagnose::facts::resources::{self, Resources, UseRow};
+use diagnose::phrases;
 use recording::{Recording, tables};
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::formats::terminal;
 use crate::section::{Block, Column, Section, Terminal, Tone};
-use crate::views::resources;
+use crate::views::resources::{table, worth_a_line};
 use crate::{numbers, printable};
 
 /// Processes on a terminal; JSON has all.
@@ -140,13 +141,14 @@ fn look(recording: &Recording) -> Look {
 
 impl From<&UseRow> for Resource {
     fn from(row: &UseRow) -> Self {
-        let measured = |cell: &Cell| cell.clone().map(|(value, meaning)| Amount { value, meaning });
+        use phrases::resources::{errors, name, note, saturation, utilization};
+        let amount = |(value, meaning)| Amount { value, meaning };
         Self {
-            resource: row.resource.clone(),
-            utilization: measured(&row.utilization),
-            saturation: measured(&row.saturation),
-            errors: measured(&row.errors),
-            note: row.note.clone(),
+            resource: name(&row.resource),
+            utilization: row.utilization.zip(utilization(row)).map(amount),
+            saturation: row.saturation.zip(saturation(row)).map(amount),
+            errors: row.errors.zip(errors(row)).map(amount),
+            note: note(row),
         }
     }
 }
@@ -161,7 +163,7 @@ impl From<&Loser> for Process {
             throttled_seconds: p.throttled_ns / 1e9,
             waiting_seconds: p.blocked_ns / 1e9,
             disk_seconds: p.disk_ns / 1e9,
-            command: p.command.clone(),
+            command: phrases::host::command(p),
         }
     }
 }
@@ -175,8 +177,8 @@ fn sections(recording: &Recording) -> Vec<Section> {
     let title = if look.host.is_empty() { "The host".to_owned() } else { format!("Host {}", look.host) };
     let mut blocks = vec![Block::Text { text: context, tone: Tone::Dim }];
     if let Ok(all) = case.fact::<Resources>() {
-        let rows: Vec<&UseRow> = all.rows.iter().filter(|r| resources::worth_a_line(r) && !is_of_target(r)).collect();
-        blocks.push(resources::table("", &rows, false));
+        let rows: Vec<&UseRow> = all.rows.iter().filter(|r| worth_a_line(r) && !is_of_target(r)).collect();
+        blocks.push(table("", &rows, false));
     }
     let mut sections = vec![
         section("use", title, blocks),
@@ -191,7 +193,7 @@ fn sections(recording: &Recording) -> Vec<Section> {
 
 /// The CPUs that “the target” may use: here there is no target, and the row would repeat the one of all CPUs.
 fn is_of_target(row: &UseRow) -> bool {
-    row.resource.starts_with("allowed ")
+    matches!(row.resource, resources::Resource::Allowed(_))
 }
 
 fn processes(all: &[Process]) -> Vec<Block> {

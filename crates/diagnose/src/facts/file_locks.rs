@@ -16,7 +16,6 @@ use crate::statistics::share;
 use crate::walk::Walk;
 use crate::walk::chains::Chain;
 use crate::walk::hand_offs::LOCK;
-use crate::wording::percent;
 
 /// Waits for the lock on one file.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -31,8 +30,8 @@ pub struct Locked {
     pub waiters: usize,
     /// Who gave it up, as `php-fpm/812`, by the time of those who waited, ns, most first.
     pub holders: Vec<(String, f64)>,
-    /// What the holder did meanwhile, as the walk tells, such as `waits in nanosleep`; empty = unknown.
-    pub holder_does: String,
+    /// What the holder did meanwhile, as the walk tells; none = unknown.
+    pub chain: Option<Chain>,
 }
 
 /// All of them, those with most time first.
@@ -91,30 +90,8 @@ impl Sums {
             let who = &c.links[0].who;
             who.fd_kind == LOCK && who.path == path && who.call == self.call
         };
-        let holder_does = chains.iter().find(is_this).map_or(String::new(), holder_does);
-        Locked { path, call: self.call, ns: self.ns, waiters: self.waiters.len(), holders, holder_does }
-    }
-}
-
-/// What the holder of a lock did while others stood before it.
-fn holder_does(chain: &Chain) -> String {
-    match chain.links.get(1) {
-        Some(link) => format!("waits in {}", link.who.call_words()),
-        None => format!("is at {}", chain.end.kind.words()),
-    }
-}
-
-impl FileLocks {
-    /// What was waited for most, as after "was"; none = nothing.
-    pub fn words(&self) -> Option<String> {
-        let most = self.files.first().filter(|_| self.ns > 0.0)?;
-        let file = if most.path.is_empty() { "a file" } else { &most.path };
-        let holder = match (most.holders.first(), most.holder_does.as_str()) {
-            (Some((name, ns)), "") => format!(", held by {name} for {} of that", percent(share(*ns, most.ns))),
-            (Some((name, _)), does) => format!(", whose holder ({name}) {does}"),
-            (None, _) => String::new(),
-        };
-        Some(format!("standing before a lock on {file} ({}){holder}", most.call))
+        let chain = chains.iter().find(is_this).cloned();
+        Locked { path, call: self.call, ns: self.ns, waiters: self.waiters.len(), holders, chain }
     }
 }
 
@@ -138,10 +115,9 @@ mod tests {
         let recording = parse(TEXT).unwrap();
         let locks = Case::new(&recording).fact::<FileLocks>().unwrap();
         assert_eq!((locks.ns, locks.files.len(), locks.files[0].waiters), (8e8, 1, 1));
-        assert_eq!(
-            locks.words().unwrap(),
-            "standing before a lock on /tmp/sess (flock), whose holder (php/2) waits in clock_nanosleep"
-        );
+        let locked = &locks.files[0];
+        assert_eq!((locked.path.as_str(), locked.call.as_str()), ("/tmp/sess", "flock"));
+        assert_eq!(locked.chain.as_ref().unwrap().links[1].who.call, "clock_nanosleep");
         assert!((locks.of_waiters - 0.8).abs() < 1e-9, "{}", locks.of_waiters);
     }
 
@@ -149,6 +125,6 @@ mod tests {
     fn none_where_nobody_stands_before_one() {
         let recording = parse("thread pid=1 tid=1 wall_ns=1e9 blocked_ns=1e9").unwrap();
         let locks = Case::new(&recording).fact::<FileLocks>().unwrap();
-        assert!(locks.words().is_none() && locks.of_waiters == 0.0);
+        assert!(locks.ns == 0.0 && locks.of_waiters == 0.0);
     }
 }

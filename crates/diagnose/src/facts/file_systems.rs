@@ -9,13 +9,14 @@ use super::stacks::Stacks;
 use crate::answer::Gap;
 use crate::case::{Case, Fact};
 use crate::ledger::blocked::{Blocked, evidence_of_wait, of_wait, of_wakeup, symbols};
+use crate::ledger::file_system::FileSystem;
 use crate::walk::Walk;
 
 /// Waits for one file system.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Served {
-    /// What it is and who serves it: `fuse, which a program in user space serves`.
-    pub words: String,
+    /// What it is, and who serves it.
+    pub system: FileSystem,
     /// Time, ns.
     pub ns: f64,
     /// Waits.
@@ -36,12 +37,11 @@ pub struct FileSystems {
 impl Fact for FileSystems {
     fn compute(case: &Case) -> Result<Self, Gap> {
         let stacks = case.fact::<Stacks>()?;
-        let mut by_name: BTreeMap<String, Served> = BTreeMap::new();
+        let mut by_name: BTreeMap<&str, Served> = BTreeMap::new();
         for row in case.recording.rows::<Wait>().iter().filter(|r| of_wait(case, &stacks, r) == Blocked::FileSystem) {
             let (call, names) = (case.syscall(row.syscall), symbols(&stacks, row.stack));
             let Some(system) = evidence_of_wait(row, &call, &names).elsewhere() else { continue };
-            let served = by_name.entry(system.words()).or_default();
-            served.words = system.words();
+            let served = by_name.entry(system.name).or_insert(Served { system, ns: 0.0, count: 0 });
             served.ns += row.total_ns as f64;
             served.count = served.count.saturating_add(row.count);
         }
@@ -72,16 +72,6 @@ fn by_time(sums: BTreeMap<String, f64>) -> Vec<(String, f64)> {
     sums
 }
 
-impl FileSystems {
-    /// What was waited for most, as after "was"; none = nothing.
-    pub fn words(&self) -> Option<String> {
-        let most = self.served.first()?;
-        let by = self.programs.first().map_or(String::new(), |(name, _)| format!(" ({name} answered)"));
-        let file = self.files.first().map_or(String::new(), |(path, _)| format!(", mostly for {path}"));
-        Some(format!("waiting for {}{by}{file}", most.words))
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -98,11 +88,9 @@ mod tests {
         .unwrap();
         let case = Case::new(&recording);
         let systems = case.fact::<FileSystems>().unwrap();
-        assert_eq!(
-            systems.words().unwrap(),
-            "waiting for fuse, which a program in user space serves (sshfs/7 answered), mostly for /mnt/a"
-        );
+        assert_eq!((systems.served[0].system.name, systems.served[0].ns), ("fuse", 9e8));
+        assert_eq!((systems.programs[0].0.as_str(), systems.files[0].0.as_str()), ("sshfs/7", "/mnt/a"));
         let none = parse("wait pid=1 tid=1 syscall=17 fd_kind=file file_system=61267 state=2 io_wait=true").unwrap();
-        assert_eq!(Case::new(&none).fact::<FileSystems>().unwrap().words(), None);
+        assert!(Case::new(&none).fact::<FileSystems>().unwrap().served.is_empty());
     }
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The whole host: which processes lose most time, and the command that looks into each.
+//! The whole host: which processes lose most time.
 //!
 //! Lost is time on a CPU, time runnable without one, throttled time, and time blocked on the disk
 //! or on page faults. Other blocks are not counted: an idle server sits in them all day.
@@ -12,7 +12,6 @@ use crate::answer::Gap;
 use crate::case::{Case, Fact};
 use crate::ledger::blocked::Blocked;
 use crate::ledger::threads::Threads;
-use crate::wording::word;
 
 /// One process.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -31,11 +30,14 @@ pub struct Loser {
     pub disk_ns: f64,
     /// Blocked on whatever it may be, most of it idle, ns; not counted as lost.
     pub blocked_ns: f64,
-    /// The command that diagnoses it; empty for threads of the kernel, which work for others.
-    pub command: String,
 }
 
 impl Loser {
+    /// Whether it is the threads of the kernel together, which work for others.
+    pub fn is_kernel(&self) -> bool {
+        self.pid == 0 && self.comm == KERNEL
+    }
+
     /// All of it.
     pub fn lost_ns(&self) -> f64 {
         self.cpu_ns + self.waiting_for_cpu_ns + self.throttled_ns + self.disk_ns
@@ -74,7 +76,6 @@ impl Fact for HostRank {
             p.disk_ns += t.lines.blocked(Blocked::Disk) + t.lines.blocked(Blocked::PageFault);
         }
         let mut processes: Vec<Loser> = all.into_values().filter(|p| p.lost_ns() > 0.0).collect();
-        processes.iter_mut().for_each(|p| p.command = command(p));
         processes.sort_by(|a, b| b.lost_ns().total_cmp(&a.lost_ns()).then(a.pid.cmp(&b.pid)));
         Ok(HostRank { processes })
     }
@@ -86,16 +87,6 @@ const KERNEL: &str = "kernel threads";
 /// Process 2 is the kernel's own parent of all its threads.
 fn is_kernel_thread(p: &tables::Process) -> bool {
     p.exe.is_empty() && (p.ppid == 2 || p.pid == 2)
-}
-
-fn command(p: &Loser) -> String {
-    if p.pid == 0 && p.comm == KERNEL {
-        return String::new();
-    }
-    if p.pid != 0 {
-        return format!("sudo wakewalk diagnose --pid {}", p.pid);
-    }
-    format!("sudo wakewalk diagnose --comm {}", word(&p.comm))
 }
 
 #[cfg(test)]
@@ -124,8 +115,6 @@ mod tests {
         let seen: Vec<(u32, &str, f64)> =
             rank.processes.iter().map(|p| (p.pid, p.comm.as_str(), p.lost_ns())).collect();
         assert_eq!(seen, [(7, "dd", 65.0), (5, "java", 15.0), (0, "it's", 9.0), (0, "kernel threads", 7.0)]);
-        assert_eq!(rank.processes[1].command, "sudo wakewalk diagnose --pid 5");
-        assert_eq!(rank.processes[3].command, "");
-        assert_eq!(rank.processes[2].command, "sudo wakewalk diagnose --comm \"it's\"");
+        assert!(rank.processes[3].is_kernel() && !rank.processes[2].is_kernel());
     }
 }

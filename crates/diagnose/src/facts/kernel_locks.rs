@@ -33,9 +33,6 @@ pub struct KernelLocks {
     pub waits: Vec<LockWait>,
 }
 
-/// Functions that are named at most.
-const NAMED: usize = 2;
-
 impl Fact for KernelLocks {
     fn compute(case: &Case) -> Result<Self, Gap> {
         let stacks = case.fact::<Stacks>()?;
@@ -58,19 +55,5 @@ impl Fact for KernelLocks {
         waits.iter_mut().for_each(|wait| wait.wanted_in.sort_by(|a, b| b.1.total_cmp(&a.1)));
         waits.sort_by(|a, b| b.ns.total_cmp(&a.ns));
         Ok(Self { waits })
-    }
-}
-
-impl KernelLocks {
-    /// What was waited for most, as after "was"; none = nothing.
-    pub fn words(&self) -> Option<String> {
-        let most = self.waits.first()?;
-        let names: Vec<&str> =
-            most.wanted_in.iter().map(|(name, _)| name.as_str()).filter(|name| !name.is_empty()).collect();
-        let wanted = match names[..names.len().min(NAMED)].join(" and ") {
-            none if none.is_empty() => String::new(),
-            some => format!(", wanted in {some}"),
-        };
-        Some(format!("standing before a lock of {}{wanted}", most.guards.words()))
     }
 }

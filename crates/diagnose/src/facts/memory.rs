@@ -12,17 +12,14 @@ use crate::case::{Case, Fact};
 use crate::ledger::blocked::{self, Blocked, is_reclaim, symbols};
 use crate::ledger::threads::Threads;
 use crate::statistics::share;
-use crate::wording::word;
 
 /// Why memory was short.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Shortage {
-    /// Whose, in words: a cgroup's limit, or the whole host.
-    pub of: String,
+    /// The cgroup whose limit was met; none = the whole host had no room.
+    pub cgroup: Option<String>,
     /// How often it was met in the window.
     pub times: f64,
-    /// The file that counts it.
-    pub counted_in: String,
 }
 
 /// What memory cost the target.
@@ -87,19 +84,10 @@ fn shortage(counters: &Counters) -> Option<Shortage> {
     let group =
         counters.entities(cgroup_memory::SOURCE).max_by(|a, b| met(a).total_cmp(&met(b))).filter(|g| met(g) > 0.0);
     if let Some(group) = group {
-        let (of, counted_in) = (
-            format!("the memory limit of cgroup {group}"),
-            format!("cat /sys/fs/cgroup{{,/memory}}{}/memory.{{events,failcnt}} 2>/dev/null", word(group)),
-        );
-        return Some(Shortage { of, times: met(group), counted_in });
+        return Some(Shortage { cgroup: Some(group.to_string()), times: met(group) });
     }
     let times = counters.delta_sum(&[vmstat::ALLOCSTALL, vmstat::PSWPIN], "")?;
-    let host = Shortage {
-        of: "the host's memory".into(),
-        times,
-        counted_in: "grep -E 'allocstall|pswpin' /proc/vmstat".into(),
-    };
-    (times > 0.0).then_some(host)
+    (times > 0.0).then_some(Shortage { cgroup: None, times })
 }
 
 #[cfg(test)]
@@ -134,7 +122,7 @@ mod tests {
         assert_eq!((memory.fault_ns, memory.reclaim_blocked_ns, memory.reclaim_cpu_ns), (3e8, 2e8, 5e7));
         assert_eq!(memory.major_faults, 50.0);
         let shortage = memory.shortage.clone().unwrap();
-        assert_eq!((shortage.of.as_str(), shortage.times), ("the memory limit of cgroup /a", 100.0));
+        assert_eq!((shortage.cgroup.as_deref(), shortage.times), (Some("/a"), 100.0));
     }
 
     #[test]

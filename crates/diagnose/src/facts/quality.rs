@@ -5,11 +5,10 @@ use recording::tables;
 
 use super::calls::Calls;
 use super::profile::Profile;
-use crate::answer::{Gap, Unseen, WORTH_A_WORD};
+use crate::answer::{Cost, Coverage, Gap, Unseen, WORTH_A_WORD};
 use crate::case::{Case, Fact};
 use crate::ledger::threads::Threads;
 use crate::statistics::{ratio, share};
-use crate::verdict::{Cost, Coverage};
 use crate::wording::percent;
 
 /// The evidence about the evidence.

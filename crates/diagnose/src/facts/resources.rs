@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The USE table: utilization, saturation and errors of every resource that was read.
 //!
-//! A cell that was not read is empty, which is not the same as zero.
+//! A cell that was not read is empty, which is not the same as zero. What its numbers mean in words, `phrases/resources` says.
 
 use recording::counters::{
     Key, cgroup_memory, cgroup_pids, conntrack, diskstats, file_nr, link, listeners, meminfo, net_dev, netstat, pid,
@@ -14,27 +14,71 @@ use crate::answer::Gap;
 use crate::case::{Case, Fact};
 use crate::ledger::threads::Threads;
 use crate::statistics::{ratio, share};
-use crate::wording::{count, cpu_list, percent};
 
-/// A number and what it means, `(0.93, "busy")`.
-pub type Cell = Option<(f64, String)>;
-
-/// What the rows of CPU quotas begin with. Somebody set one, so it is worth a line however little is used.
-pub const QUOTA: &str = "CPU quota";
+/// What can be full.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Resource {
+    /// All CPUs that are online, so many.
+    Cpus(u32),
+    /// Those that the target may use.
+    Allowed(Vec<u32>),
+    /// Memory of the host.
+    Memory,
+    /// Its swap.
+    Swap,
+    /// A disk, by its name.
+    Disk(String),
+    /// An interface, by its name.
+    Interface(String),
+    /// TCP, in the target's network namespace.
+    Tcp,
+    /// UDP, there.
+    Udp,
+    /// The kernel's work on packets.
+    Packets,
+    /// Files that the host may open.
+    HostFiles,
+    /// Connections that the host may track.
+    Tracking,
+    /// Files that a process may open, by its id.
+    ProcessFiles(String),
+    /// The accept queue of a listener, by its name.
+    Listener(String),
+    /// The CPU quota of a cgroup, by its path.
+    Quota(String),
+    /// The memory of a cgroup.
+    CgroupMemory(String),
+    /// The tasks of a cgroup.
+    CgroupTasks(String),
+}
 
 /// One resource.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct UseRow {
     /// The resource.
-    pub resource: String,
+    pub resource: Resource,
     /// Share in use, 0 to 1.
-    pub utilization: Cell,
-    /// How much work waited.
-    pub saturation: Cell,
+    pub utilization: Option<f64>,
+    /// How much work waited: what is counted, the resource says.
+    pub saturation: Option<f64>,
     /// How much failed.
-    pub errors: Cell,
-    /// A sentence for people; may be empty.
-    pub note: String,
+    pub errors: Option<f64>,
+    /// One more number of it, such as the operations of a disk.
+    pub besides: Option<f64>,
+    /// How long each operation of a disk took, ns.
+    pub each_ns: f64,
+}
+
+impl UseRow {
+    fn of(resource: Resource) -> Self {
+        let (utilization, saturation, errors, besides) = (None, None, None, None);
+        Self { resource, utilization, saturation, errors, besides, each_ns: 0.0 }
+    }
+
+    /// Whether it is a CPU quota. Somebody set one, so it is worth a line however little is used.
+    pub fn is_quota(&self) -> bool {
+        matches!(self.resource, Resource::Quota(_))
+    }
 }
 
 /// The USE table.
@@ -52,14 +96,14 @@ impl Fact for Resources {
         let mut rows = vec![read.cpus(&cpus), read.allowed(&cpus), read.memory(), read.swap()];
         rows.extend(counters.entities(diskstats::SOURCE).map(|e| read.disk(e)));
         rows.extend(counters.entities(net_dev::SOURCE).map(|e| read.interface(e)));
-        rows.extend([read.tcp(), read.udp(), read.packets(), read.host_files(), read.conntrack()]);
+        rows.extend([read.tcp(), read.udp(), read.packets(), read.host_files(), read.tracking()]);
         rows.extend(counters.entities(pid::SOURCE).map(|e| read.process_files(e)));
         rows.extend(counters.entities(listeners::SOURCE).map(|e| read.listener(e)));
         rows.extend(cpus.quota_cpus(case).map(|limit| read.quota(&cpus, limit, &case.recording.meta.target.cgroup)));
         rows.extend(counters.entities(cgroup_memory::SOURCE).map(|e| read.cgroup_memory(e)));
-        rows.extend(counters.entities(cgroup_pids::SOURCE).map(|e| read.cgroup_pids(e)));
+        rows.extend(counters.entities(cgroup_pids::SOURCE).map(|e| read.cgroup_tasks(e)));
         let read_something = |r: &UseRow| r.utilization.is_some() || r.saturation.is_some() || r.errors.is_some();
-        rows.retain(|r| read_something(r) || r.resource.starts_with(QUOTA));
+        rows.retain(|r| read_something(r) || r.is_quota());
         Ok(Resources { rows })
     }
 }
@@ -72,21 +116,15 @@ struct Reader<'a> {
     queued_ns: f64,
 }
 
-fn used(part: Option<f64>, whole: Option<f64>) -> Cell {
+fn used(part: Option<f64>, whole: Option<f64>) -> Option<f64> {
     let whole = whole.filter(|w| *w > 0.0)?;
-    part.map(|p| (share(p, whole), percent(share(p, whole))))
-}
-
-fn number(value: Option<f64>, unit: &str) -> Cell {
-    value.map(|v| (v, format!("{} {unit}", count(v))))
+    part.map(|p| share(p, whole))
 }
 
 impl Reader<'_> {
     /// Share of the window in which somebody stalled, by pressure stall information.
-    fn stalled(&self, resource: &str) -> Cell {
-        let some = self.c.delta(pressure::SOME_NS, resource)?;
-        let stalled = share(some, self.length_ns);
-        Some((stalled, format!("{} of the time something stalled", percent(stalled))))
+    fn stalled(&self, resource: &str) -> Option<f64> {
+        Some(share(self.c.delta(pressure::SOME_NS, resource)?, self.length_ns))
     }
 
     fn cpus(&self, cpus: &Cpus) -> UseRow {
@@ -101,26 +139,22 @@ impl Reader<'_> {
             });
         }
         UseRow {
-            resource: format!("CPUs ({})", cpus.online),
-            utilization: all.map(|t| (t.utilization(), percent(t.utilization()))),
+            utilization: all.map(|t| t.utilization()),
             saturation: self.stalled("cpu"),
-            errors: None,
-            note: all.map_or(String::new(), |t| {
-                format!("{} stolen by the hypervisor", percent(share(t.steal_ns, t.total_ns())))
-            }),
+            // Stolen by the hypervisor.
+            besides: all.map(|t| share(t.steal_ns, t.total_ns())),
+            ..UseRow::of(Resource::Cpus(cpus.online))
         }
     }
 
     fn allowed(&self, cpus: &Cpus) -> UseRow {
         let waiting = ratio(self.queued_ns, self.length_ns);
         UseRow {
-            resource: format!("allowed {}", cpu_list(&cpus.allowed)),
-            utilization: cpus.allowed_time.map(|t| (t.utilization(), percent(t.utilization()))),
-            saturation: (waiting > 0.0).then(|| (waiting, format!("{waiting:.2} of its threads queued"))),
-            errors: None,
-            note: cpus
-                .target_share_of_busy()
-                .map_or(String::new(), |s| format!("the target used {} of it", percent(s))),
+            utilization: cpus.allowed_time.map(|t| t.utilization()),
+            saturation: (waiting > 0.0).then_some(waiting),
+            // The target's part of it.
+            besides: cpus.target_share_of_busy(),
+            ..UseRow::of(Resource::Allowed(cpus.allowed.clone()))
         }
     }
 
@@ -128,37 +162,33 @@ impl Reader<'_> {
         let total = self.c.last(meminfo::MEM_TOTAL, "");
         let free = self.c.last(meminfo::MEM_AVAILABLE, "");
         UseRow {
-            resource: "memory".into(),
             utilization: used(total.zip(free).map(|(t, f)| t - f), total),
             saturation: self.stalled("memory"),
-            errors: number(self.c.delta(vmstat::OOM_KILL, ""), "OOM kills"),
-            note: self.c.delta(vmstat::PGMAJFAULT, "").map_or(String::new(), |n| format!("{} major faults", count(n))),
+            errors: self.c.delta(vmstat::OOM_KILL, ""),
+            besides: self.c.delta(vmstat::PGMAJFAULT, ""),
+            ..UseRow::of(Resource::Memory)
         }
     }
 
     fn swap(&self) -> UseRow {
         let total = self.c.last(meminfo::SWAP_TOTAL, "").filter(|t| *t > 0.0);
         let free = self.c.last(meminfo::SWAP_FREE, "");
-        let moved = total.and_then(|_| self.c.delta_sum(&[vmstat::PSWPIN, vmstat::PSWPOUT], ""));
         UseRow {
-            resource: "swap".into(),
             utilization: used(total.zip(free).map(|(t, f)| t - f), total),
-            saturation: number(moved, "pages moved"),
-            ..UseRow::default()
+            saturation: total.and_then(|_| self.c.delta_sum(&[vmstat::PSWPIN, vmstat::PSWPOUT], "")),
+            ..UseRow::of(Resource::Swap)
         }
     }
 
     fn disk(&self, disk: &str) -> UseRow {
         let read = |key| self.c.delta(key, disk);
-        let queue = read(diskstats::WEIGHTED_IO_NS).map(|ns| ratio(ns, self.length_ns));
         let operations = read(diskstats::READS).unwrap_or(0.0) + read(diskstats::WRITES).unwrap_or(0.0);
-        let each = ratio(read(diskstats::WEIGHTED_IO_NS).unwrap_or(0.0), operations);
         UseRow {
-            resource: format!("disk {disk}"),
             utilization: used(read(diskstats::IO_NS), Some(self.length_ns)),
-            saturation: queue.map(|q| (q, format!("{q:.2} requests queued on average"))),
-            errors: None,
-            note: format!("{} operations, {:.2} ms each", count(operations), each / 1e6),
+            saturation: read(diskstats::WEIGHTED_IO_NS).map(|ns| ratio(ns, self.length_ns)),
+            besides: Some(operations),
+            each_ns: ratio(read(diskstats::WEIGHTED_IO_NS).unwrap_or(0.0), operations),
+            ..UseRow::of(Resource::Disk(disk.to_string()))
         }
     }
 
@@ -169,37 +199,30 @@ impl Reader<'_> {
         let busier = read(net_dev::RX_BYTES).unwrap_or(0.0).max(read(net_dev::TX_BYTES).unwrap_or(0.0));
         let bits = ratio(busier * 8.0 * 1e9, self.length_ns);
         UseRow {
-            resource: format!("interface {name}"),
             utilization: used(Some(bits), speed),
-            saturation: number(self.c.delta_sum(&[net_dev::RX_DROPPED, net_dev::TX_DROPPED], name), "dropped"),
-            errors: number(self.c.delta_sum(&[net_dev::RX_ERRORS, net_dev::TX_ERRORS], name), "errors"),
-            note: format!("{:.1} Mbit/s in the busier direction", bits / 1e6),
+            saturation: self.c.delta_sum(&[net_dev::RX_DROPPED, net_dev::TX_DROPPED], name),
+            errors: self.c.delta_sum(&[net_dev::RX_ERRORS, net_dev::TX_ERRORS], name),
+            besides: Some(bits),
+            ..UseRow::of(Resource::Interface(name.to_string()))
         }
     }
 
     fn tcp(&self) -> UseRow {
         let ext = |keys: &[Key]| self.c.delta_sum(keys, "TcpExt");
-        let retransmitted = self.c.delta(snmp::RETRANS_SEGS, "Tcp");
         UseRow {
-            resource: "TCP".into(),
-            utilization: None,
-            saturation: number(
-                ext(&[netstat::LISTEN_OVERFLOWS, netstat::LISTEN_DROPS]),
-                "connections refused by full queues",
-            ),
-            errors: number(retransmitted, "segments retransmitted"),
-            note: self.c.delta(snmp::OUT_SEGS, "Tcp").map_or(String::new(), |n| format!("{} segments sent", count(n))),
+            saturation: ext(&[netstat::LISTEN_OVERFLOWS, netstat::LISTEN_DROPS]),
+            errors: self.c.delta(snmp::RETRANS_SEGS, "Tcp"),
+            besides: self.c.delta(snmp::OUT_SEGS, "Tcp"),
+            ..UseRow::of(Resource::Tcp)
         }
     }
 
     fn udp(&self) -> UseRow {
         let read = |keys: &[Key]| self.c.delta_sum(keys, "Udp");
         UseRow {
-            resource: "UDP".into(),
-            utilization: None,
-            saturation: number(read(&[snmp::RCVBUF_ERRORS, snmp::SNDBUF_ERRORS]), "datagrams without buffer"),
-            errors: number(read(&[snmp::IN_ERRORS]), "receive errors"),
-            note: String::new(),
+            saturation: read(&[snmp::RCVBUF_ERRORS, snmp::SNDBUF_ERRORS]),
+            errors: read(&[snmp::IN_ERRORS]),
+            ..UseRow::of(Resource::Udp)
         }
     }
 
@@ -209,80 +232,63 @@ impl Reader<'_> {
             cpus.filter_map(|cpu| self.c.delta(key, cpu)).reduce(|a, b| a + b)
         };
         UseRow {
-            resource: "packet processing".into(),
-            utilization: None,
-            saturation: number(sum(softnet_stat::TIME_SQUEEZE), "rounds cut short"),
-            errors: number(sum(softnet_stat::DROPPED), "packets dropped"),
-            note: sum(softnet_stat::PROCESSED).map_or(String::new(), |n| format!("{} packets", count(n))),
+            saturation: sum(softnet_stat::TIME_SQUEEZE),
+            errors: sum(softnet_stat::DROPPED),
+            besides: sum(softnet_stat::PROCESSED),
+            ..UseRow::of(Resource::Packets)
         }
     }
 
     fn host_files(&self) -> UseRow {
         let last = |key| self.c.last(key, "");
-        UseRow {
-            resource: "open files, host".into(),
-            utilization: used(last(file_nr::ALLOCATED), last(file_nr::MAX)),
-            ..UseRow::default()
-        }
+        let utilization = used(last(file_nr::ALLOCATED), last(file_nr::MAX));
+        UseRow { utilization, ..UseRow::of(Resource::HostFiles) }
+    }
+
+    fn tracking(&self) -> UseRow {
+        let last = |key| self.c.last(key, "");
+        let utilization = used(last(conntrack::COUNT), last(conntrack::MAX));
+        UseRow { utilization, ..UseRow::of(Resource::Tracking) }
     }
 
     fn process_files(&self, process: &str) -> UseRow {
         let read = |key| self.c.last(key, process);
         UseRow {
-            resource: format!("open files, process {process}"),
             utilization: used(self.c.max(pid::OPEN_FILES, process), read(pid::OPEN_FILES_LIMIT)),
-            note: read(pid::OPEN_FILES).map_or(String::new(), |n| format!("{} open", count(n))),
-            ..UseRow::default()
+            besides: read(pid::OPEN_FILES),
+            ..UseRow::of(Resource::ProcessFiles(process.to_string()))
         }
     }
 
     fn listener(&self, listener: &str) -> UseRow {
-        UseRow {
-            resource: format!("accept queue of {listener}"),
-            saturation: number(self.c.max(listeners::ACCEPT_QUEUE, listener), "waiting at most"),
-            ..UseRow::default()
-        }
-    }
-
-    fn conntrack(&self) -> UseRow {
-        let read = |key| self.c.last(key, "");
-        UseRow {
-            resource: "connection tracking".into(),
-            utilization: used(read(conntrack::COUNT), read(conntrack::MAX)),
-            ..UseRow::default()
-        }
+        let saturation = self.c.max(listeners::ACCEPT_QUEUE, listener);
+        UseRow { saturation, ..UseRow::of(Resource::Listener(listener.to_string())) }
     }
 
     fn quota(&self, cpus: &Cpus, limit: f64, group: &str) -> UseRow {
         let quota = cpus.quota.as_ref();
-        let throttled = quota.map(|q| share(q.throttled_periods, q.periods));
         UseRow {
-            resource: format!("{QUOTA} of {}", quota.map_or(group, |q| &q.cgroup)),
             utilization: used(cpus.quota_used_ns(), Some(limit * self.length_ns)),
-            saturation: throttled.map(|part| (part, format!("{} of periods throttled", percent(part)))),
-            errors: None,
-            note: format!("{limit:.2} CPUs"),
+            saturation: quota.map(|q| share(q.throttled_periods, q.periods)),
+            besides: Some(limit),
+            ..UseRow::of(Resource::Quota(quota.map_or(group, |q| &q.cgroup).to_string()))
         }
     }
 
     fn cgroup_memory(&self, path: &str) -> UseRow {
         let read = |key| self.c.last(key, path);
         UseRow {
-            resource: format!("memory of cgroup {path}"),
             utilization: used(read(cgroup_memory::USAGE_BYTES), read(cgroup_memory::LIMIT_BYTES)),
-            saturation: number(self.c.delta(cgroup_memory::FAILCNT, path), "times at the limit"),
-            errors: number(self.c.delta(cgroup_memory::OOM_KILL, path), "OOM kills"),
-            note: String::new(),
+            saturation: self.c.delta(cgroup_memory::FAILCNT, path),
+            errors: self.c.delta(cgroup_memory::OOM_KILL, path),
+            ..UseRow::of(Resource::CgroupMemory(path.to_string()))
         }
     }
 
-    fn cgroup_pids(&self, path: &str) -> UseRow {
+    fn cgroup_tasks(&self, path: &str) -> UseRow {
         let read = |key| self.c.last(key, path);
-        UseRow {
-            resource: format!("tasks of cgroup {path}"),
-            utilization: used(read(cgroup_pids::CURRENT), read(cgroup_pids::MAX)),
-            ..UseRow::default()
-        }
+        let utilization = used(read(cgroup_pids::CURRENT), read(cgroup_pids::MAX));
+        UseRow { utilization, ..UseRow::of(Resource::CgroupTasks(path.to_string())) }
     }
 }
 
@@ -313,15 +319,12 @@ mod tests {
             ("proc/pid", "42", "open_files", 900.0, 512.0),
             ("proc/pid", "42", "open_files_limit", 1024.0, 1024.0),
         ]);
-        let row = |name: &str| found.iter().find(|r| r.resource == name).unwrap();
-        let value = |cell: &Cell| cell.as_ref().map(|c| c.0);
-        assert_eq!((value(&row("memory").utilization), value(&row("memory").saturation)), (Some(0.75), Some(0.1)));
-        assert_eq!(
-            (value(&row("interface eth0").utilization), value(&row("interface eth0").saturation)),
-            (Some(0.8), Some(3.0))
-        );
-        assert_eq!(value(&row("interface eth0").errors), None, "not read is not zero");
-        assert_eq!(value(&row("open files, process 42").utilization), Some(900.0 / 1024.0));
+        let row = |resource| found.iter().find(|r| r.resource == resource).unwrap();
+        let (memory, eth0) = (row(Resource::Memory), row(Resource::Interface("eth0".into())));
+        assert_eq!((memory.utilization, memory.saturation), (Some(0.75), Some(0.1)));
+        assert_eq!((eth0.utilization, eth0.saturation), (Some(0.8), Some(3.0)));
+        assert_eq!(eth0.errors, None, "not read is not zero");
+        assert_eq!(row(Resource::ProcessFiles("42".into())).utilization, Some(900.0 / 1024.0));
     }
 
     #[test]
@@ -329,7 +332,7 @@ mod tests {
         let quota = |text: &str| {
             let recording = parse(&format!("meta length_ns=1e9 target.cgroup=/svc\n{text}")).unwrap();
             let rows = Case::new(&recording).fact::<Resources>().unwrap().rows.clone();
-            rows.into_iter().find(|r| r.resource == "CPU quota of /svc").map(|r| r.utilization.map(|u| u.0))
+            rows.into_iter().find(|r| r.resource == Resource::Quota("/svc".into())).map(|r| r.utilization)
         };
         let counters = "counter source=cgroup/cpu entity=/svc name=quota_ns value=2e8
             counter source=cgroup/cpu entity=/svc name=period_ns value=1e8\n";

@@ -26,16 +26,6 @@ pub enum How {
     Frozen,
 }
 
-impl How {
-    fn words(self) -> &'static str {
-        match self {
-            Self::Stopped => "stopped by a signal",
-            Self::Traced => "stopped by whoever traces it (ptrace)",
-            Self::Frozen => "frozen with its cgroup",
-        }
-    }
-}
-
 /// Time in which the target was held.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Stopped {
@@ -122,23 +112,9 @@ impl Stopped {
         self.ns.values().sum()
     }
 
-    /// Share of the target's time in which it was held, by the ledger or by what its cgroup says: a service that could not
-    /// run for a part of the window is not healthy in it.
+    /// Share of the target's time in which it was held, by the ledger or by what its cgroup says.
     pub fn share(&self) -> f64 {
         self.frozen.as_ref().map_or(0.0, |(_, part)| *part).max(self.of_wall)
-    }
-
-    /// How it was held and by whom, as after "was"; none = it was not.
-    pub fn words(&self) -> Option<String> {
-        let most = self.ns.iter().max_by(|a, b| a.1.total_cmp(b.1)).map(|(how, _)| *how);
-        let how = most.or_else(|| self.frozen.as_ref().map(|_| How::Frozen))?;
-        let by = match (how, &self.frozen, self.continued_by.first(), self.tracers.first()) {
-            (How::Frozen, Some((group, _)), ..) => format!(" ({group})"),
-            (How::Traced, _, _, Some(who)) => format!(" ({who})"),
-            (How::Stopped | How::Traced, _, Some((who, _)), _) => format!(" (and let go on by {who})"),
-            _ => String::new(),
-        };
-        Some(format!("being {}{by}", how.words()))
     }
 }
 
@@ -147,31 +123,14 @@ mod tests {
     use super::*;
     use recording::text::parse;
 
-    fn words(text: &str) -> Option<String> {
-        let recording = parse(&format!("meta host.arch=x86_64 length_ns=1e9 target.pids=[1]\n{text}")).unwrap();
-        Case::new(&recording).fact::<Stopped>().unwrap().words()
-    }
-
     #[test]
-    fn who_let_it_go_on() {
-        let text = "thread pid=1 tid=1 wall_ns=1e9 blocked_ns=9e8
+    fn held_by_a_signal_for_two_thirds_of_its_time() {
+        let text = "meta host.arch=x86_64 length_ns=1e9 target.pids=[1]
+            thread pid=1 tid=1 wall_ns=9e8 blocked_ns=9e8
             wait pid=1 tid=1 syscall=232 fd_kind=anon state=4 count=3 total_ns=6e8
-            wait pid=1 tid=1 syscall=232 fd_kind=anon state=1 count=3 total_ns=3e8
-            wakeup t_ns=900e6 pid=1 tid=1 wait_ns=2e8 blocked_ns=6e8 syscall=232 state=4 context=thread waker_pid=7 waker_tid=7 waker_comm=cron";
-        assert_eq!(words(text).unwrap(), "being stopped by a signal (and let go on by cron/7)");
-    }
-
-    #[test]
-    fn a_frozen_group_whose_threads_slept_already() {
-        let text = "thread pid=1 tid=1 wall_ns=1e9 blocked_ns=9e8
-            wait pid=1 tid=1 syscall=232 fd_kind=anon state=1 count=3 total_ns=9e8
-            counter source=cgroup/freezer entity=/web name=frozen_ns value=0
-            counter t_ns=1e9 source=cgroup/freezer entity=/web name=frozen_ns value=4e8";
-        assert_eq!(words(text).unwrap(), "being frozen with its cgroup (/web)");
-    }
-
-    #[test]
-    fn one_that_sleeps_is_not_held() {
-        assert_eq!(words("wait pid=1 tid=1 syscall=232 fd_kind=anon state=1 total_ns=9e8"), None);
+            wait pid=1 tid=1 syscall=232 fd_kind=anon state=1 count=3 total_ns=3e8";
+        let stopped = Case::new(&parse(text).unwrap()).fact::<Stopped>().unwrap();
+        assert_eq!((stopped.total_ns(), stopped.most), (6e8, Some(1)));
+        assert!((stopped.share() - 2.0 / 3.0).abs() < 1e-9 && stopped.ns.contains_key(&How::Stopped));
     }
 }

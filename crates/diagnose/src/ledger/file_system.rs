@@ -25,15 +25,6 @@ pub struct FileSystem {
 }
 
 impl FileSystem {
-    /// For people: who serves it.
-    pub fn words(&self) -> String {
-        match self.holds {
-            Holds::Program => format!("{}, which a program in user space serves", self.name),
-            Holds::Host => format!("{}, which another host serves", self.name),
-            Holds::Disk | Holds::Nothing => self.name.to_string(),
-        }
-    }
-
     /// Whether somebody else than a disk or the kernel is waited for there.
     pub fn is_elsewhere(&self) -> bool {
         matches!(self.holds, Holds::Program | Holds::Host)

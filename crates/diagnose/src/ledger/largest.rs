@@ -6,15 +6,10 @@ use std::collections::BTreeMap;
 use super::blocked::{Blocked, Evidence, kind, symbols};
 use super::threads::Threads;
 use crate::case::Case;
-use crate::facts::file_locks::FileLocks;
-use crate::facts::file_systems::FileSystems;
-use crate::facts::kernel_locks::KernelLocks;
 use crate::facts::stacks::Stacks;
-use crate::facts::stopped::Stopped;
 use crate::facts::waiting::Waiting;
 use crate::statistics::share;
 use crate::walk::chains::Chain;
-use crate::wording::{percent, seconds};
 
 /// A line of the ledger, without what of it was idleness.
 #[derive(Clone, Debug, PartialEq)]
@@ -25,16 +20,6 @@ pub struct Largest {
     pub ns: f64,
     /// Share of it in all threads' active time.
     pub of_busy: f64,
-    /// What it is, in words: `standing before a lock of the process's memory map (mmap_lock), wanted in vm_mmap_pgoff`.
-    pub words: String,
-}
-
-impl Largest {
-    /// As a sentence: how much, of what, and what it is.
-    pub fn sentence(&self) -> String {
-        let (ns, part) = (seconds(self.ns / 1e9), percent(self.of_busy));
-        format!("Most of its active time, {ns} of thread time ({part}), was {}.", self.words)
-    }
 }
 
 /// Kinds of blocks that an idle thread stands in too: how much of them was waiting, only the walk tells.
@@ -57,7 +42,7 @@ pub fn largest(case: &Case) -> Option<Largest> {
     let lines = lines(case)?;
     let all: f64 = lines.iter().map(|(_, ns)| ns).sum();
     let (line, ns) = lines.into_iter().max_by(|a, b| a.1.total_cmp(&b.1)).filter(|(_, ns)| *ns > 0.0)?;
-    Some(Largest { line, ns, of_busy: share(ns, all), words: words(case, line) })
+    Some(Largest { line, ns, of_busy: share(ns, all) })
 }
 
 /// Active time by the ledger, ns: all of its lines without what of them was idleness.
@@ -99,50 +84,6 @@ fn kind_of(chain: &Chain, stacks: &Stacks) -> Blocked {
     })
 }
 
-fn words(case: &Case, line: &str) -> String {
-    let told = match line {
-        "blocked_kernel_lock" => case.fact::<KernelLocks>().ok().and_then(|locks| locks.words()),
-        "blocked_file_system" => case.fact::<FileSystems>().ok().and_then(|systems| systems.words()),
-        "blocked_file_lock" => case.fact::<FileLocks>().ok().and_then(|locks| locks.words()),
-        "stopped" => case.fact::<Stopped>().ok().and_then(|stopped| stopped.words()),
-        _ => None,
-    };
-    told.unwrap_or_else(|| plain(line).to_string())
-}
-
-/// A line in words, as after "was".
-fn plain(line: &str) -> &str {
-    match line {
-        "user" => "its own code on a CPU",
-        "kernel" => "the kernel's code on a CPU, at work for it",
-        "kernel_in_wait_calls" => "the kernel's code on a CPU, in calls that wait",
-        "cpu_unsplit" => "on a CPU",
-        "run_queue" => "waiting for a CPU after a wakeup",
-        "preempted" => "waiting for a CPU that another thread had taken",
-        "throttled" => "being held by a CPU quota",
-        "interrupted" => "on a CPU that interrupts or the hypervisor used",
-        "blocked_socket_read" => "waiting for somebody's answer",
-        "blocked_poll" => "waiting in a poll until somebody was ready",
-        "blocked_accept" => "waiting for connections",
-        "blocked_connect" => "making connections",
-        "blocked_socket_send" => "writing to sockets that took no more",
-        "blocked_futex" => "waiting for other threads (futex)",
-        "blocked_file_lock" => "standing before a lock on a file",
-        "blocked_semaphore" => "standing before a semaphore",
-        "blocked_kernel_lock" => "standing before a lock of the kernel",
-        "blocked_disk" => "waiting for a disk",
-        "blocked_file_system" => "waiting for a file system that somebody else serves",
-        "blocked_page_fault" => "waiting for pages of memory",
-        "blocked_memory" => "waiting until memory was freed",
-        "blocked_sleep" => "sleeping",
-        "blocked_pipe" => "waiting at pipes",
-        "blocked_tty" => "waiting at a terminal",
-        "blocked_child" => "waiting for child processes",
-        "stopped" => "being stopped, traced or frozen",
-        _ => "blocked in other calls",
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -165,11 +106,6 @@ mod tests {
             wait pid=1 tid=1 syscall=9 state=2 stack=1 count=9 total_ns=3e8";
         let found = told(text).unwrap();
         assert_eq!((found.line, found.ns, found.of_busy), ("blocked_kernel_lock", 3e8, 0.75));
-        let sentence = found.sentence();
-        assert!(
-            sentence.contains("300 ms of thread time (75 %), was standing before a lock of the process's memory map")
-        );
-        assert!(sentence.ends_with("wanted in vm_mmap_pgoff."), "{sentence}");
     }
 
     #[test]
@@ -181,7 +117,7 @@ mod tests {
             thread pid=1 tid=1 wall_ns=9e9 cpu_ns=1e8 blocked_ns=89e8
             wait pid=1 tid=1 syscall=35 state=1 total_ns=89e8";
         let found = told(text).unwrap();
-        assert_eq!((found.line, found.ns, found.words.as_str()), ("blocked_sleep", 5e8, "sleeping"));
+        assert_eq!((found.line, found.ns), ("blocked_sleep", 5e8));
         assert_eq!(told(""), None);
     }
 }

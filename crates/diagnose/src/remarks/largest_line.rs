@@ -6,8 +6,9 @@ use super::Remark;
 use crate::case::Case;
 use crate::judgement::hung;
 use crate::ledger::largest::largest;
+use crate::phrases::ledger_lines;
 use crate::statistics::ratio;
-use crate::wording::percent;
+use crate::wording::{percent, seconds};
 
 /// Of the active time.
 const MOST: f64 = 0.5;
@@ -21,13 +22,15 @@ const ON_CPU: &[&str] = &["user", "kernel", "kernel_in_wait_calls", "cpu_unsplit
 /// What most of the active time went to, if that was no computing, and is not said already.
 pub(crate) fn remark(case: &Case, said: &str) -> Option<Remark> {
     let line = largest(case)?;
+    let (time, part) = (seconds(line.ns / 1e9), percent(line.of_busy));
     let enough = line.of_busy >= MOST && ratio(line.ns, case.length_ns()) >= MIN_THREADS;
+    let words = ledger_lines::words(case, line.line);
     // Of requests that hang it is said in what threads stand, and that is another reckoning of the same.
-    let is_said = || said.contains(&line.words) || hung::look(case).is_some_and(|h| hung::telling(case, &h).is_some());
+    let is_said = || said.contains(&words) || hung::look(case).is_some_and(|h| hung::telling(case, &h).is_some());
     (enough && !ON_CPU.contains(&line.line) && !is_said()).then(|| Remark {
-        headline: format!("{} of its active time was {}", percent(line.of_busy), line.words),
+        headline: format!("{part} of its active time was {words}"),
         advice: None,
-        detail: line.sentence(),
+        detail: format!("Most of its active time, {time} of thread time ({part}), was {words}."),
     })
 }
 

@@ -5,10 +5,11 @@ use super::{Check, Rule, Statement};
 use crate::answer::Gap;
 use crate::case::Case;
 use crate::facts::limits::Limits;
-use crate::facts::resources::Resources;
+use crate::facts::resources::{Resource, Resources};
 use crate::facts::waiting::Waiting;
 use crate::judgement::full::FULL;
 use crate::ledger::threads::Threads;
+use crate::phrases::resources::name;
 use crate::remarks::{
     self, Remark, children, churn, idle, in_parts, many_questions, neighbours, response_times, standing,
 };
@@ -121,9 +122,18 @@ fn next_limit(case: &Case, limits: &Limits) -> Option<Next> {
     all.extend(quota(limits));
     if let Ok(resources) = case.fact::<Resources>() {
         // Memory and caches fill up by design; descriptors, links and tracking tables do not.
-        let named = ["open files", "connection tracking", "interface", "tasks of"];
-        let rows = resources.rows.iter().filter(|r| named.iter().any(|n| r.resource.starts_with(n)));
-        all.extend(rows.filter_map(|r| Some(own(r.resource.clone(), r.utilization.as_ref()?.0))));
+        let is_limit = |resource: &Resource| {
+            matches!(
+                resource,
+                Resource::HostFiles
+                    | Resource::ProcessFiles(_)
+                    | Resource::Tracking
+                    | Resource::Interface(_)
+                    | Resource::CgroupTasks(_)
+            )
+        };
+        let rows = resources.rows.iter().filter(|r| is_limit(&r.resource));
+        all.extend(rows.filter_map(|r| Some(own(name(&r.resource), r.utilization?))));
     }
     all.into_iter().max_by(|a, b| a.used.total_cmp(&b.used))
 }

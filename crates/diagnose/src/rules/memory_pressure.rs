@@ -7,7 +7,7 @@ use crate::facts::memory::{Memory, Shortage};
 use crate::facts::waiting::Waiting;
 use crate::judgement::enough::little;
 use crate::verdict::{Explains, Finding, Subject};
-use crate::wording::{count, percent, seconds};
+use crate::wording::{count, percent, seconds, word};
 
 pub(super) static RULE: Rule =
     Rule { cause: "memory-pressure", explain: explain!("memory-pressure"), check: Check::Accuses(check) };
@@ -33,7 +33,7 @@ fn check(case: &Case) -> Checked {
             seconds(lost / 1e9)
         ));
     };
-    let headline = format!("loses {} of its active time to want of memory: {} is met", percent(part), shortage.of);
+    let headline = format!("loses {} of its active time to want of memory: {} is met", percent(part), whose(shortage));
     found(finding(case, &memory, shortage, (lost, part)), headline, "raise that limit, or let it use less memory")
 }
 
@@ -48,7 +48,7 @@ fn finding(case: &Case, memory: &Memory, shortage: &Shortage, (lost, part): (f64
             percent(part),
             seconds(memory.fault_ns / 1e9),
             seconds((memory.reclaim_blocked_ns + memory.reclaim_cpu_ns) / 1e9),
-            shortage.of,
+            whose(shortage),
             count(shortage.times)
         ),
         subject: Subject { pid, comm: Some(case.recording.meta.target.comm.clone()), ..Subject::default() },
@@ -58,15 +58,31 @@ fn finding(case: &Case, memory: &Memory, shortage: &Shortage, (lost, part): (f64
             evidence("blocked while pages were freed", memory.reclaim_blocked_ns / 1e9, "s", "0", ""),
             evidence("on a CPU, freeing pages", memory.reclaim_cpu_ns / 1e9, "s", "0", ""),
             evidence("major faults", memory.major_faults, "faults", "few", ""),
-            evidence(&format!("{} was met", shortage.of), shortage.times, "times", "0", shortage.counted_in.clone()),
+            evidence(&format!("{} was met", whose(shortage)), shortage.times, "times", "0", counted_in(shortage)),
         ],
         remedy: format!(
             "Raise {}, or make the target smaller: caches, heap, number of processes. What it uses all the time has to fit; \
              a faster disk only hides part of it.",
-            shortage.of
+            whose(shortage)
         ),
         check: "Major faults and the ledger's line `blocked_page_fault` fall to near 0 at the same load.".into(),
         ..RULE.finding(case, 2)
+    }
+}
+
+/// What was short.
+fn whose(shortage: &Shortage) -> String {
+    match &shortage.cgroup {
+        Some(group) => format!("the memory limit of cgroup {group}"),
+        None => "the host's memory".into(),
+    }
+}
+
+/// A command that shows how often.
+fn counted_in(shortage: &Shortage) -> String {
+    match &shortage.cgroup {
+        Some(group) => format!("cat /sys/fs/cgroup{{,/memory}}{}/memory.{{events,failcnt}} 2>/dev/null", word(group)),
+        None => "grep -E 'allocstall|pswpin' /proc/vmstat".into(),
     }
 }
 

@@ -23,6 +23,7 @@ use crate::judgement::enough::{little, not_for_requests};
 use crate::judgement::full::at_capacity;
 use crate::judgement::{asked, errors, hanging, hung};
 use crate::ledger::threads::Threads;
+use crate::phrases;
 use crate::remarks::hidden_queues;
 use crate::statistics::share;
 use crate::walk::DNS;
@@ -279,7 +280,7 @@ fn whole_host(case: &Case) -> Statement {
     match rank {
         Some(p) => Statement {
             headline: format!("no target was named; {} (pid {}) loses most time", p.comm, p.pid),
-            advice: format!("`{}`", p.command),
+            advice: format!("`{}`", phrases::host::command(&p)),
             detail: format!("It lost {} of {}.", seconds(p.lost_ns() / 1e9), seconds(case.seconds())),
         },
         None => Statement {

@@ -8,6 +8,7 @@ use crate::case::Case;
 use crate::facts::handshakes::Handshakes;
 use crate::facts::stopped::Stopped;
 use crate::facts::traffic::Traffic;
+use crate::phrases::ledger_lines::stopped;
 use crate::statistics::share;
 use crate::verdict::{Evidence, Explains, Finding};
 use crate::wording::{count, percent, seconds};
@@ -57,7 +58,7 @@ fn told(traffic: &Traffic) -> String {
 /// What else explains the silence.
 fn otherwise(case: &Case, t: &Traffic) -> Option<String> {
     if let Some(held) = case.fact::<Stopped>().ok().filter(|stopped| stopped.share() >= MAX_HELD) {
-        return Some(format!("the target itself stood still: {}", held.words().unwrap_or_default()));
+        return Some(format!("the target itself stood still: {}", stopped(&held).unwrap_or_default()));
     }
     let owed = t.unread.max(t.late);
     if owed > t.open * OWED || t.queued > 0.0 {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The USE tables of both sides beside each other, where a resource differs.
 
-use diagnose::facts::resources::{Cell, Resources, UseRow};
+use diagnose::facts::resources::{Resources, UseRow};
+use diagnose::phrases::resources::{errors, name, saturation, utilization};
 
 use crate::section::{Block, Column, Section, Terminal, Tone};
 
@@ -37,9 +38,8 @@ pub fn part(compared: &Compared<'_>) -> Option<Section> {
 
 /// Cells of a resource, if any of them reads otherwise.
 fn pair(a: &UseRow, b: &UseRow) -> Option<Vec<String>> {
-    let text = |cell: &Cell| cell.as_ref().map_or(String::new(), |(_, words)| words.clone());
-    let cells = |row: &UseRow| [&row.utilization, &row.saturation, &row.errors].map(text);
-    let mut row = vec![b.resource.clone()];
+    let cells = |row: &UseRow| [utilization(row), saturation(row), errors(row)].map(Option::unwrap_or_default);
+    let mut row = vec![name(&b.resource)];
     let (a, b) = (cells(a), cells(b));
     let differ = a != b;
     a.into_iter().zip(b).for_each(|(before, after)| row.extend([before, after]));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! How much of the time the evidence covers, and what it cost to collect.
 
-use diagnose::verdict::{Cost, Coverage};
+use diagnose::answer::{Cost, Coverage};
 
 use crate::numbers;
 use crate::section::{Block, Column, Section, Terminal, Tone};

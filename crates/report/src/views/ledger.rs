@@ -4,11 +4,8 @@
 use std::collections::BTreeMap;
 
 use diagnose::Case;
-use diagnose::facts::file_locks::FileLocks;
-use diagnose::facts::file_systems::FileSystems;
-use diagnose::facts::kernel_locks::KernelLocks;
-use diagnose::facts::stopped::Stopped;
 use diagnose::ledger::largest::active_ns;
+use diagnose::phrases::ledger_lines::told;
 
 use crate::numbers;
 use crate::section::{Bar, Block, Section, Terminal, Tone};
@@ -75,15 +72,10 @@ fn active(material: &Material<'_>) -> f64 {
 const WORTH_A_WORD: f64 = 0.01;
 
 fn told_of_lines(case: &Case<'_>, ledger: &BTreeMap<String, f64>, total: f64) -> Vec<String> {
-    let lines = [
-        ("blocked_kernel_lock", case.fact::<KernelLocks>().ok().and_then(|locks| locks.words())),
-        ("blocked_file_system", case.fact::<FileSystems>().ok().and_then(|systems| systems.words())),
-        ("blocked_file_lock", case.fact::<FileLocks>().ok().and_then(|locks| locks.words())),
-        ("stopped", case.fact::<Stopped>().ok().and_then(|stopped| stopped.words())),
-    ];
+    let lines = ["blocked_kernel_lock", "blocked_file_system", "blocked_file_lock", "stopped"];
     let is_large = |line: &str| ledger.get(line).is_some_and(|value| *value >= total * WORTH_A_WORD);
-    let told = lines.into_iter().filter(|(line, _)| is_large(line));
-    told.filter_map(|(line, told)| Some(format!("{}: {}.", words(line), told?))).collect()
+    let large = lines.into_iter().filter(|line| is_large(line));
+    large.filter_map(|line| Some(format!("{}: {}.", words(line), told(case, line)?))).collect()
 }
 
 fn parts(ledger: &BTreeMap<String, f64>) -> Vec<Bar> {

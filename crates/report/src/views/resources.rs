@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The USE table: how full each resource was, how much work waited for it, how much failed.
 
-use diagnose::facts::resources::{Cell, QUOTA, Resources, UseRow};
+use diagnose::facts::resources::{Resources, UseRow};
+use diagnose::phrases::resources::{errors, name, note, saturation};
 
 use crate::numbers;
 use crate::section::{Block, Column, Section, Terminal};
@@ -18,8 +19,8 @@ pub fn view(material: &Material<'_>) -> Option<Section> {
     let mut blocks = Vec::new();
     blocks.extend((!busy.is_empty()).then(|| table("", &busy, false)));
     let terminal = Terminal::First(blocks.len());
-    let note = |row: &&&UseRow| !row.note.is_empty();
-    let items: Vec<String> = busy.iter().filter(note).map(|row| format!("{}: {}", row.resource, row.note)).collect();
+    let noted = busy.iter().map(|row| (name(&row.resource), note(row))).filter(|(_, note)| !note.is_empty());
+    let items: Vec<String> = noted.map(|(name, note)| format!("{name}: {note}")).collect();
     blocks.extend((!items.is_empty()).then_some(Block::List { items }));
     blocks.extend((!quiet.is_empty()).then(|| table("Hardly used, nothing waited, nothing failed", &quiet, true)));
     let title = "Utilization, saturation, errors".to_owned();
@@ -28,17 +29,17 @@ pub fn view(material: &Material<'_>) -> Option<Section> {
 
 /// Whether the resource was used, waited for, or failed; or is a limit that somebody set.
 pub fn worth_a_line(row: &UseRow) -> bool {
-    let some = |cell: &Cell| cell.as_ref().is_some_and(|(value, _)| *value >= HARDLY);
-    let used = row.utilization.as_ref().is_some_and(|(used, _)| *used >= HARDLY);
-    used || some(&row.saturation) || some(&row.errors) || row.resource.starts_with(QUOTA)
+    let some = |cell: Option<f64>| cell.is_some_and(|value| value >= HARDLY);
+    some(row.utilization) || some(row.saturation) || some(row.errors) || row.is_quota()
 }
 
 /// The rows as a table; a column with nothing in it is left out.
 pub fn table(title: &str, rows: &[&UseRow], notes: bool) -> Block {
-    let used = |row: &UseRow| row.utilization.as_ref().map_or(String::new(), |(share, _)| numbers::share(*share));
+    let used = |row: &UseRow| row.utilization.map_or(String::new(), numbers::share);
     let cells = |row: &&UseRow| {
-        let note = if notes { row.note.clone() } else { String::new() };
-        vec![row.resource.clone(), used(row), words(&row.saturation), words(&row.errors), note]
+        let note = if notes { note(row) } else { String::new() };
+        let (waiting, failed) = (words(row.saturation, saturation(row)), words(row.errors, errors(row)));
+        vec![name(&row.resource), used(row), waiting, failed, note]
     };
     let mut rows: Vec<Vec<String>> = rows.iter().map(cells).collect();
     let mut columns = vec![Column::left("resource"), Column::right("used")];
@@ -53,12 +54,8 @@ pub fn table(title: &str, rows: &[&UseRow], notes: bool) -> Block {
 }
 
 /// What waited or failed: nothing needs no words, and what was not read stays blank.
-fn words(cell: &Cell) -> String {
-    match cell {
-        None => String::new(),
-        Some((value, _)) if *value <= 0.0 => "0".to_owned(),
-        Some((_, meaning)) => meaning.clone(),
-    }
+fn words(value: Option<f64>, meaning: Option<String>) -> String {
+    if value.is_some_and(|value| value <= 0.0) { "0".to_owned() } else { meaning.unwrap_or_default() }
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@ use super::super::Statement;
 use crate::case::Case;
 use crate::facts::connections::Connections;
 use crate::facts::stopped::Stopped;
+use crate::phrases;
 use crate::wording::percent;
 
 /// Of its time, stopped: a debugger that looked for a moment explains as much.
@@ -13,7 +14,7 @@ const MAX_HELD: f64 = 0.01;
 /// A target that somebody held: what it would have done meanwhile, nobody knows.
 pub(super) fn check(case: &Case) -> Option<Statement> {
     let stopped = case.fact::<Stopped>().ok()?;
-    let words = stopped.words().filter(|_| stopped.share() >= MAX_HELD)?;
+    let words = phrases::ledger_lines::stopped(&stopped).filter(|_| stopped.share() >= MAX_HELD)?;
     let part = percent(stopped.share());
     Some(Statement {
         headline: format!("held for {part} of its thread time: {words}"),

@@ -9,6 +9,7 @@ use crate::facts::requests::{Endpoint, Requests};
 use crate::facts::unexplained::Unexplained;
 use crate::judgement::standing::{MIN_REST, MIN_SHARE, matters};
 use crate::judgement::{hanging, hung};
+use crate::phrases;
 use crate::remarks::{hidden_queues, response_times};
 use crate::statistics::{ratio, share};
 use crate::walk::Kind;
@@ -44,7 +45,7 @@ fn before_kernel_lock(requests: &Unexplained, case: &Case) -> Option<Statement> 
     if !is_late && !is_most_of_all(case, most.ns) {
         return None;
     }
-    let (words, each) = (locks.words()?, seconds(each_ns / 1e9));
+    let (words, each) = (phrases::ledger_lines::kernel_locks(&locks)?, seconds(each_ns / 1e9));
     let what = if is_late { "stand unanswered" } else { "are in hand" };
     Some(Statement {
         headline: format!("requests {what} while {at_a_time:.1} threads at a time were {words}"),
