@@ -11,6 +11,7 @@ use crate::facts::requests::{Endpoint, Requests};
 use crate::facts::sending::{Endpoint as Sent, Sending};
 use crate::facts::stages::{Stage, Stages};
 use crate::judgement::asked;
+use crate::judgement::clients_wait::part_of_peer;
 use crate::judgement::paths::stands_before_peers;
 use crate::statistics::{ratio, share};
 use crate::verdict::{Finding, Verdict};
@@ -266,7 +267,7 @@ impl Teller<'_> {
         let guilt = self.guilt(&Accused::Peer(endpoint.name.clone()));
         let in_hand = self.group().map(|group| group.share(|part| peer(part) == Some(&endpoint.name)));
         // Where none were followed, the sockets tell, if it is asked for clients at all.
-        let of_time = in_hand.or_else(|| self.requests.part_of_peer(&endpoint.name).filter(|part| *part <= 1.0));
+        let of_time = in_hand.or_else(|| part_of_peer(self.requests, &endpoint.name).filter(|part| *part <= 1.0));
         let mean = endpoint.response.mean_ns() / 1e9;
         let own = self.stage(endpoint, Stage::Peer).or_else(|| self.stage(endpoint, Stage::PeerOrWire));
         // A question that was not sent yet is no time of the peer's.

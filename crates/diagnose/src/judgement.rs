@@ -4,6 +4,7 @@
 
 pub(crate) mod asked;
 pub(crate) mod churn;
+pub(crate) mod clients_wait;
 pub(crate) mod enough;
 pub(crate) mod errors;
 pub(crate) mod full;
@@ -19,6 +20,7 @@ pub(crate) mod often;
 pub(crate) mod one_each;
 pub(crate) mod paths;
 pub(crate) mod poller;
+pub(crate) mod silent;
 pub(crate) mod slow_start;
 pub(crate) mod standing;
 pub(crate) mod standstill;

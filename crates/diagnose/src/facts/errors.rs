@@ -104,7 +104,8 @@ fn of_handshakes(case: &Case, counters: &Counters, h: &Handshakes) -> Vec<Error>
     ]
 }
 
-/// Calls that the windows should have met: of so many, that all were missed is no chance.
+/// Calls that the windows should have met: of so many, that all were missed is no chance. It decides only whose a count is; whether
+/// that is too many, `judgement/errors` says.
 const SURELY_MET: f64 = 4.0;
 
 /// Of the connections that could not be made, those that may have been the target's; none = all of them.

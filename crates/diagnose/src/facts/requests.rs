@@ -228,37 +228,11 @@ impl Requests {
     pub fn scale(&self) -> f64 {
         ratio(self.length_ns, self.followed_ns)
     }
-
-    /// How long the clients waited for usual answers, ns; none where too few of them got any, or what they ask is mixed.
-    pub fn clients_ns(&self) -> Option<f64> {
-        let clients = || self.endpoints.iter().filter(|e| e.accepted && !e.is_mixed());
-        let answered: f64 = clients().map(|e| e.response.count).sum();
-        (answered >= ENOUGH).then(|| clients().map(|e| e.response.usual_ns()).sum())
-    }
 }
 
 /// Of the time until the first read: a connection that stands there may not have sent anything yet, and a look meets only a
 /// part of them, so that more than half cannot be asked for.
 const MOSTLY_QUEUED: f64 = 0.5;
-
-/// Exchanges from which on sums say something.
-const ENOUGH: f64 = 20.0;
-
-/// Of those that the target began, so many may still be without an answer at the end: with more of them it holds something
-/// open, such as a subscription, and its time is in none that ended.
-const OPEN: f64 = 0.2;
-
-impl Requests {
-    /// How long the target waited for answers of `peer`, for each second that its own clients waited for usual ones of theirs;
-    /// none where either cannot be told. Beyond 1, it asks several at once, or not for its clients.
-    pub fn part_of_peer(&self, peer: &str) -> Option<f64> {
-        let (clients_ns, asked) = (self.clients_ns()?, self.of(false, peer)?);
-        let open = asked.began - asked.response.count - asked.unanswered;
-        // What several of its requests share a connection for, is less time than they wait.
-        let told = !asked.is_mixed() && asked.response.count >= ENOUGH && open <= asked.began * OPEN;
-        told.then(|| ratio(asked.response.sum_ns, clients_ns))
-    }
-}
 
 /// The target's listening socket at a port, as it was found.
 pub(super) fn listener(case: &Case, port: u32) -> String {
@@ -291,23 +265,6 @@ mod tests {
         assert_eq!((busiest.response.mean_ns(), busiest.service.count, busiest.is_mixed()), (2e6, 10.0, false));
         assert!((busiest.response.share_of_time_from(5e6) - 0.51).abs() < 1e-9);
         assert_eq!((requests.endpoints[1].name.as_str(), requests.endpoints[1].accepted), ("10.0.0.9:1", false));
-    }
-
-    #[test]
-    fn how_much_of_the_answers_is_somebody_elses() {
-        let part = |more: &str| {
-            let text = format!(
-                "exchange role=accepted port=80 stage=response count=100 sum_ns=100e6 length_ns=[1000000] counts=[100] began=100
-                 exchange role=made peer=10.0.0.9:1 stage=response count=90 sum_ns=80e6 length_ns=[888888] counts=[90] {more}"
-            );
-            Case::new(&parse(&text).unwrap()).fact::<Requests>().unwrap().part_of_peer("10.0.0.9:1")
-        };
-        assert_eq!((part("began=90"), part("began=95")), (Some(0.8), Some(0.8)));
-        let polls =
-            "\nexchange role=accepted port=80 stage=response count=4 sum_ns=120e9 length_ns=[30000000000] counts=[4]";
-        assert_eq!(part(&format!("began=90{polls}")), Some(0.8), "long polls wait for nobody");
-        assert_eq!(part("began=200"), None, "it holds many open");
-        assert_eq!(part("began=90 more=30"), None, "several share a connection");
     }
 
     #[test]

@@ -1,15 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Peers that owe the target an answer and gave none while anybody watched: whether requests that hang may wait for them.
-//!
-//! A connection over which a log is sent, or on which something was ordered once, looks the same at its socket. Who stands in a read
-//! of it waits; else there have to be as many questions as requests that hang, and no older ones.
+//! Peers that owe the target an answer and gave none while anybody watched, beside what hangs at the target itself. Whether requests
+//! wait for them, `judgement/silent` says.
 
 use super::connections::{Connections, Held};
 use super::hanging::{AllHanging, IN_VAIN_NS};
 use super::requests::Requests;
 use crate::answer::Gap;
 use crate::case::{Case, Fact};
-use crate::statistics::ratio;
 
 /// One such peer.
 #[derive(Clone, Debug, PartialEq)]
@@ -18,19 +15,6 @@ pub struct SilentPeer {
     pub name: String,
     /// Its connections.
     pub held: Held,
-    /// Why requests may be said to wait for it.
-    pub awaited: Awaited,
-}
-
-/// By what it is told that somebody waits for a peer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Awaited {
-    /// Threads stand in reads of its connections.
-    ByThreads,
-    /// As many questions are open as requests hang, for about as long.
-    ByCount,
-    /// By nothing.
-    Untold,
 }
 
 /// All of them, and what hangs.
@@ -38,105 +22,33 @@ pub enum Awaited {
 pub struct Silent {
     /// Them.
     pub peers: Vec<SilentPeer>,
+    /// Requests that hang, on average.
+    pub requests: f64,
+    /// For how long so far, on average, ns.
+    pub owed_ns: f64,
 }
-
-/// Connections: one may be there for something else.
-const SEVERAL: f64 = 3.0;
-
-/// Of the requests that hang, or of the connections to a peer.
-const MOSTLY: f64 = 0.5;
-
-/// Times the requests that hang: each of them asks once.
-const MOST_QUESTIONS: f64 = 1.2;
-
-/// Times the age of the requests: those that a few threads have in hand are the older ones, and a question is younger than what it is
-/// for, as far as averages over looks tell.
-const OLDEST_IN_HAND: f64 = 2.0;
-const OLDEST: f64 = 1.1;
-/// Likewise: a question that was asked long after the requests came is for something else.
-const YOUNGEST: f64 = 0.2;
 
 impl Fact for Silent {
     fn compute(case: &Case) -> Result<Self, Gap> {
         let (connections, hanging) = (case.fact::<Connections>()?, case.fact::<AllHanging>()?);
-        let requests = case.fact::<Requests>().ok();
+        let exchanges = case.fact::<Requests>().ok();
         let answers = |name: &str| {
-            let made = requests.iter().flat_map(|r| &r.endpoints).filter(|e| !e.accepted && e.name == name);
+            let made = exchanges.iter().flat_map(|r| &r.endpoints).filter(|e| !e.accepted && e.name == name);
             made.map(|endpoint| endpoint.response.count).sum::<f64>()
         };
-        let (number, owed_ns) = hanging.together(|_| true);
+        let (requests, owed_ns) = hanging.together(|_| true);
         // Before, an answer may just be under way.
         let hang = owed_ns >= IN_VAIN_NS;
         let is_silent = |(name, held): &&(String, Held)| hang && held.late > 0.0 && answers(name) == 0.0;
-        let told = |(name, held): &(String, Held)| {
-            let (name, held) = (name.clone(), held.clone());
-            SilentPeer { awaited: awaited(&held, (number, owed_ns)), name, held }
-        };
-        Ok(Self { peers: connections.peers.iter().filter(is_silent).map(told).collect() })
+        let told = |(name, held): &(String, Held)| SilentPeer { name: name.clone(), held: held.clone() };
+        let peers = connections.peers.iter().filter(is_silent).map(told).collect();
+        Ok(Self { peers, requests, owed_ns })
     }
-}
-
-fn awaited(held: &Held, (requests, owed_ns): (f64, f64)) -> Awaited {
-    let age = ratio(held.late_ns, owed_ns);
-    let several = held.late >= (requests * MOSTLY).min(SEVERAL);
-    if several && held.awaited >= held.late * MOSTLY && (YOUNGEST..=OLDEST_IN_HAND).contains(&age) {
-        return Awaited::ByThreads;
-    }
-    let as_many = (requests * MOSTLY..=requests * MOST_QUESTIONS).contains(&held.late) && held.late >= SEVERAL;
-    if as_many && (YOUNGEST..=OLDEST).contains(&age) { Awaited::ByCount } else { Awaited::Untold }
 }
 
 impl Silent {
     /// Whether a peer is one of them.
     pub fn has(&self, name: &str) -> bool {
         self.peers.iter().any(|peer| peer.name == name)
-    }
-
-    /// The one that most is owed by, of those that somebody waits for.
-    pub fn most(&self) -> Option<&SilentPeer> {
-        let waited_for = self.peers.iter().filter(|peer| peer.awaited != Awaited::Untold);
-        waited_for.max_by(|a, b| a.held.late.total_cmp(&b.held.late))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use recording::text::parse;
-
-    /// Twenty requests have hung for six seconds; a peer owes answers.
-    fn of(more: &str) -> Option<Awaited> {
-        let text = format!(
-            "meta length_ns=4e9
-             exchange_window t_ns=4e9 length_ns=4e9
-             connection t_ns=4e9 role=accepted port=80 looks=40 open=800 late=800 late_ns=480e10
-             connection t_ns=4e9 role=made peer=10.0.0.9:1 looks=40 {more}"
-        );
-        let recording = parse(&text).unwrap();
-        let silent = Case::new(&recording).fact::<Silent>().unwrap();
-        silent.peers.first().map(|peer| peer.awaited)
-    }
-
-    #[test]
-    fn by_threads_or_by_their_number() {
-        assert_eq!(of("open=320 late=320 late_ns=300e10 awaited=320"), Some(Awaited::ByThreads), "a pool of eight");
-        assert_eq!(of("open=800 late=720 late_ns=400e10"), Some(Awaited::ByCount), "a loop");
-    }
-
-    #[test]
-    fn what_looks_the_same() {
-        assert_eq!(of("open=40 late=40 late_ns=24e10"), Some(Awaited::Untold), "one connection over which logs go");
-        assert_eq!(
-            of("open=40 late=40 late_ns=24e10 awaited=40"),
-            Some(Awaited::Untold),
-            "a subscription with a thread"
-        );
-        assert_eq!(of("open=2000 late=2000 late_ns=1000e10"), Some(Awaited::Untold), "more than requests");
-        assert_eq!(of("open=800 late=800 late_ns=600e10"), Some(Awaited::Untold), "ordered before any request came");
-        assert_eq!(of("open=320 late=320 late_ns=30e10 awaited=320"), Some(Awaited::Untold), "asked a moment ago");
-        assert_eq!(of("open=800 late=800 late_ns=20e10"), Some(Awaited::Untold), "a line of a log now and then");
-        let answers = "open=800 late=720 late_ns=400e10
-             exchange role=made peer=10.0.0.9:1 stage=response count=9 sum_ns=1 length_ns=[1000000] counts=[9]";
-        assert_eq!(of(answers), None);
     }
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Requests that stood in the target for long, against all that is known to have held them. What is left stood in queues
-//! that the kernel does not see: of goroutines, coroutines, monitors, rows of a table.
+//! that the kernel does not see: of goroutines, coroutines, monitors, rows of a table. Its constants are the model by which what is
+//! known is counted; how much of a rest matters, `judgement/standing` says.
 
 use super::connections::Connections;
 use super::requests::Requests;

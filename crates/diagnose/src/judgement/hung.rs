@@ -9,8 +9,9 @@ use crate::facts::connections::{Connections, Held};
 use crate::facts::hanging::AllHanging;
 use crate::facts::requests::Requests;
 use crate::facts::servers::Servers;
-use crate::facts::silent::{Awaited, Silent};
+use crate::facts::silent::Silent;
 use crate::judgement::hanging;
+use crate::judgement::silent::{Awaited, awaited};
 use crate::ledger::blocked::Blocked;
 use crate::ledger::threads::{ThreadLedger, Threads};
 use crate::verdict::{Evidence, Explains, evidence};
@@ -141,7 +142,7 @@ pub(crate) fn where_threads_stand(case: &Case) -> Option<String> {
 pub(crate) fn silent(case: &Case) -> Option<String> {
     let silent = case.fact::<Silent>().ok()?;
     let most = silent.peers.iter().max_by(|a, b| a.held.late.total_cmp(&b.held.late))?;
-    let awaited = match most.awaited {
+    let awaited = match awaited(&silent, &most.held) {
         Awaited::ByThreads => "threads stand in reads of it",
         Awaited::ByCount | Awaited::Untold => "whether requests wait for it is not seen",
     };

@@ -8,6 +8,7 @@ use crate::case::Case;
 use crate::facts::counters::Counters;
 use crate::facts::requests::Requests;
 use crate::facts::sending::{Endpoint, Sending};
+use crate::judgement::clients_wait;
 use crate::statistics::{ratio, share};
 
 /// An endpoint at which bytes were held.
@@ -139,5 +140,5 @@ fn held(case: &Case, endpoint: &Endpoint) -> Held {
 /// Whether it is a part of what the target's clients wait for. A target that has none waits itself.
 fn is_of_answers(case: &Case, held: &Held) -> bool {
     let Ok(requests) = case.fact::<Requests>() else { return true };
-    requests.clients_ns().is_none_or(|ns| held.ns >= ns * requests.scale() * MIN_OF_ANSWERS)
+    clients_wait::usual_ns(&requests).is_none_or(|ns| held.ns >= ns * requests.scale() * MIN_OF_ANSWERS)
 }

@@ -6,11 +6,11 @@ mod hanging;
 use super::{Check, Checked, Rule, absent, evidence, explained, found, too_little, too_short};
 use crate::answer::{Gap, Measured, Unseen};
 use crate::case::Case;
-use crate::facts::requests::Requests;
 use crate::facts::stacks::Stacks;
 use crate::facts::waiting::{Waiting, sum, wait_ns};
 use crate::judgement::asked::words::{advice, remedy, what_it_does};
 use crate::judgement::asked::{MIN_TIME, MIN_WAIT_NS, doubt, is_untold, subject, worst};
+use crate::judgement::clients_wait::part_of_peer;
 use crate::judgement::enough::{little, not_for_requests};
 use crate::judgement::nagle;
 use crate::judgement::often::Often;
@@ -117,7 +117,7 @@ fn not_for_clients(case: &Case, (waiting, ns): (&Waiting, f64), chains: &[&Chain
 
 /// Of the time that clients waited for their answers, as the sockets tell.
 fn of_answers(case: &Case, peer: &str) -> Option<f64> {
-    case.fact::<Requests>().ok()?.part_of_peer(peer)
+    part_of_peer(&*case.fact().ok()?, peer)
 }
 
 /// Rules it out, unless too much of the waiting cannot be told from idleness.

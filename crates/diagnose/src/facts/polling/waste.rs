@@ -16,6 +16,8 @@
 //! only because its handlers keep queueing; there, all samples count already when rounds are tight and hardly one
 //! in a thousand finds work.
 //! Without samples of the thread, its CPU time is shared by number of calls.
+//!
+//! The constants here are part of this estimate: by which reckoning waste is counted, not how much of it is too much.
 
 use std::collections::{BTreeMap, BTreeSet};
 

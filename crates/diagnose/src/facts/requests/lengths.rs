@@ -65,7 +65,7 @@ impl Lengths {
     }
 
     /// Time in those that are not much longer than half of them, ns: a few long polls take more than all other answers.
-    pub(super) fn usual_ns(&self) -> f64 {
+    pub(crate) fn usual_ns(&self) -> f64 {
         let most_ns = much_longer_ns(self.quantile_ns(0.5));
         let usual = self.bins.iter().filter(|(length_ns, _)| **length_ns as f64 <= most_ns);
         usual.map(|(length_ns, count)| *length_ns as f64 * *count as f64).sum()

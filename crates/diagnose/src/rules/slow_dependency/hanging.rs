@@ -4,8 +4,9 @@
 use super::super::{Outcome, Statement, evidence};
 use super::RULE;
 use crate::case::Case;
-use crate::facts::silent::{Awaited, Silent, SilentPeer};
+use crate::facts::silent::{Silent, SilentPeer};
 use crate::judgement::hung::{Hung, look};
+use crate::judgement::silent::{Awaited, awaited, most};
 use crate::verdict::{Finding, Subject};
 use crate::wording::seconds;
 
@@ -13,14 +14,15 @@ use crate::wording::seconds;
 pub(super) fn check(case: &Case) -> Option<Outcome> {
     let hung = look(case)?;
     let silent = case.fact::<Silent>().ok()?;
-    let peer = silent.most()?;
+    let peer = most(&silent)?;
     let (name, late, owed) = (&peer.name, peer.held.late, seconds(peer.held.late_ns / 1e9));
     let headline = format!(
         "{:.1} requests hang: {name} has answered none of {late:.1} questions, for {owed} so far",
         hung.requests
     );
     let advice = format!("find out why it is silent ({}), and limit how long it is waited for", look_there(name));
-    Some(Outcome::Found(Box::new(finding(case, &hung, peer)), Statement::short(headline, advice)))
+    let finding = finding(case, &hung, peer, awaited(&silent, &peer.held));
+    Some(Outcome::Found(Box::new(finding), Statement::short(headline, advice)))
 }
 
 /// How to look at whoever was asked.
@@ -30,7 +32,7 @@ fn look_there(name: &str) -> String {
     if is_local { format!("`sudo wakewalk diagnose --port {port}`") } else { "look at the other end".into() }
 }
 
-fn finding(case: &Case, hung: &Hung, SilentPeer { name, held, awaited }: &SilentPeer) -> Finding {
+fn finding(case: &Case, hung: &Hung, SilentPeer { name, held }: &SilentPeer, awaited: Awaited) -> Finding {
     let others = if hung.others { "Others were answered, but" } else { "Nobody was answered, and" };
     let stands = match held.awaited {
         none if none < 0.5 => String::new(),
@@ -57,7 +59,7 @@ fn finding(case: &Case, hung: &Hung, SilentPeer { name, held, awaited }: &Silent
         remedy: RULE.explained().what_to_do,
         check: "Requests are answered again, and none hangs.".into(),
         // By their number alone, connections on which something was ordered for each request look the same.
-        ..RULE.finding(case, if *awaited == Awaited::ByThreads { 2 } else { 1 })
+        ..RULE.finding(case, if awaited == Awaited::ByThreads { 2 } else { 1 })
     }
 }
 

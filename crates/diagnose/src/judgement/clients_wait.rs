@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+//! For how long clients wait, and how much of that the target waits for somebody else, as the sockets tell: only where there are
+//! enough exchanges of one kind.
+
+use crate::facts::requests::Requests;
+use crate::statistics::ratio;
+
+/// Exchanges from which on sums say something.
+const ENOUGH: f64 = 20.0;
+
+/// Of those that the target began, so many may still be without an answer at the end: with more of them it holds something
+/// open, such as a subscription, and its time is in none that ended.
+const OPEN: f64 = 0.2;
+
+/// How long the clients waited for usual answers, ns; none where too few of them got any, or what they ask is mixed.
+pub(crate) fn usual_ns(requests: &Requests) -> Option<f64> {
+    let clients = || requests.endpoints.iter().filter(|e| e.accepted && !e.is_mixed());
+    let answered: f64 = clients().map(|e| e.response.count).sum();
+    (answered >= ENOUGH).then(|| clients().map(|e| e.response.usual_ns()).sum())
+}
+
+/// How long the target waited for answers of `peer`, for each second that its own clients waited for usual ones of theirs;
+/// none where either cannot be told. Beyond 1, it asks several at once, or not for its clients.
+pub(crate) fn part_of_peer(requests: &Requests, peer: &str) -> Option<f64> {
+    let (clients_ns, asked) = (usual_ns(requests)?, requests.of(false, peer)?);
+    let open = asked.began - asked.response.count - asked.unanswered;
+    // What several of its requests share a connection for, is less time than they wait.
+    let told = !asked.is_mixed() && asked.response.count >= ENOUGH && open <= asked.began * OPEN;
+    told.then(|| ratio(asked.response.sum_ns, clients_ns))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::case::Case;
+    use recording::text::parse;
+
+    #[test]
+    fn how_much_of_the_answers_is_somebody_elses() {
+        let part = |more: &str| {
+            let text = format!(
+                "exchange role=accepted port=80 stage=response count=100 sum_ns=100e6 length_ns=[1000000] counts=[100] began=100
+                 exchange role=made peer=10.0.0.9:1 stage=response count=90 sum_ns=80e6 length_ns=[888888] counts=[90] {more}"
+            );
+            super::part_of_peer(&Case::new(&parse(&text).unwrap()).fact::<Requests>().unwrap(), "10.0.0.9:1")
+        };
+        assert_eq!((part("began=90"), part("began=95")), (Some(0.8), Some(0.8)));
+        let polls =
+            "\nexchange role=accepted port=80 stage=response count=4 sum_ns=120e9 length_ns=[30000000000] counts=[4]";
+        assert_eq!(part(&format!("began=90{polls}")), Some(0.8), "long polls wait for nobody");
+        assert_eq!(part("began=200"), None, "it holds many open");
+        assert_eq!(part("began=90 more=30"), None, "several share a connection");
+    }
+}
