@@ -10,10 +10,11 @@ pub mod chains;
 pub mod clients;
 mod context;
 mod ends;
-pub mod hand_offs;
+mod futex;
+mod hand_offs;
 pub mod idleness;
 pub mod paths;
-pub mod programs;
+mod programs;
 #[cfg(test)]
 mod tests;
 mod timelines;
@@ -35,14 +36,14 @@ use clients::Clients;
 use context::Context;
 use ends::Ends;
 pub use ends::{End, Kind};
-use hand_offs::{HAND_OFF, HandOffs, INTERPRETER, TIMED};
+use hand_offs::HandOffs;
 use idleness::Idleness;
 use programs::Programs;
 use timelines::Timelines;
 use wait_sites::WaitSites;
 use waits::Wait;
 use walker::Walker;
-pub use who::{DNS, PARKED, SLEEP, Who, kind_of_thread};
+pub use who::{AGAIN, DNS, HAND_OFF, INTERPRETER, LOCK, PARKED, SLEEP, TIMED, Who, kind_of_thread, lasting};
 
 /// Waits of the target that are walked; of more, every second, third and so on is, and counts for the others.
 const MAX_ROOTS: usize = 20_000;
@@ -133,7 +134,7 @@ impl Walk {
         if self.sites.parks(row, &who) {
             return false; // the runtime's own round
         }
-        if row.context == "interrupt" && hand_offs::kind(case, row.syscall, &row.args) == TIMED {
+        if row.context == "interrupt" && futex::kind(case, row.syscall, &row.args) == TIMED {
             who.fd_kind = TIMED.to_string();
             return self.sites.sleeps(&who);
         }

@@ -10,8 +10,7 @@ use crate::case::{Case, Fact};
 use crate::statistics::ratio;
 use crate::walk::chains::Chain;
 use crate::walk::clients::Clients;
-use crate::walk::hand_offs::HAND_OFF;
-use crate::walk::{Walk, Who, kind_of_thread};
+use crate::walk::{HAND_OFF, Walk, Who, kind_of_thread};
 
 /// Waits for what other threads hold.
 #[derive(Clone, Debug, Default)]

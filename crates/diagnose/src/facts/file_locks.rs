@@ -13,9 +13,8 @@ use crate::case::{Case, Fact};
 use crate::ledger::blocked::{Blocked, of_wakeup};
 use crate::ledger::threads::Threads;
 use crate::statistics::share;
-use crate::walk::Walk;
 use crate::walk::chains::Chain;
-use crate::walk::hand_offs::LOCK;
+use crate::walk::{LOCK, Walk};
 
 /// Waits for the lock on one file.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -13,8 +13,7 @@ use crate::statistics::{ratio, share};
 use crate::syscall::{Family, family};
 use crate::walk::chains::{Chain, Nature};
 use crate::walk::clients::Clients;
-use crate::walk::hand_offs::LOCK;
-use crate::walk::{DNS, Kind, Walk, Who, kind_of_thread};
+use crate::walk::{DNS, Kind, LOCK, Walk, Who, kind_of_thread};
 
 /// A thread that serves clients and sleeps.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -6,8 +6,7 @@ use recording::text::parse;
 use super::*;
 use crate::verdict::{Explains, Link, Subject};
 use crate::walk::chains::{self, Chain};
-use crate::walk::hand_offs::LOCK;
-use crate::walk::{End, Kind, Who};
+use crate::walk::{End, Kind, LOCK, Who};
 
 pub(crate) const STORE: &str = "10.0.0.9:5432";
 

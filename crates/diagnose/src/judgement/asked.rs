@@ -14,8 +14,7 @@ use crate::statistics::share;
 use crate::syscall::{Family, family};
 use crate::verdict::Subject;
 use crate::walk::chains::Chain;
-use crate::walk::programs::lasting;
-use crate::walk::{DNS, Kind};
+use crate::walk::{DNS, Kind, lasting};
 use crate::wording::{percent, seconds};
 
 /// Of the window, over all threads: less is a call now and then.

@@ -17,11 +17,9 @@ use crate::facts::waiting::Waiting;
 use crate::runtimes::collectors::{Collector, Program};
 use crate::statistics::{ratio, share};
 use crate::verdict::{Evidence, Explains, evidence};
-use crate::walk::Kind;
 use crate::walk::chains::Chain;
-use crate::walk::hand_offs::{HAND_OFF, INTERPRETER, LOCK, TIMED};
 use crate::walk::paths::{Group, Part, Paths, RequestPaths, What};
-use crate::walk::programs::AGAIN;
+use crate::walk::{AGAIN, HAND_OFF, INTERPRETER, Kind, LOCK, TIMED};
 use crate::walk::{DNS, Walk, Who};
 use crate::wording::{count, seconds};
 

@@ -116,7 +116,7 @@ impl Blocked {
 }
 
 /// Task states, as tables `wait` and `wakeup` have them.
-const UNINTERRUPTIBLE: u32 = 2;
+pub(crate) const UNINTERRUPTIBLE: u32 = 2;
 pub(crate) const STOPPED: u32 = 4;
 pub(crate) const TRACED: u32 = 8;
 pub(crate) const FROZEN: u32 = 16;

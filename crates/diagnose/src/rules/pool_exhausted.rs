@@ -15,9 +15,8 @@ use crate::judgement::enough::little;
 use crate::judgement::holders::is_pool;
 use crate::phrases::chain::{called_from, links};
 use crate::verdict::{Explains, Finding, Subject};
-use crate::walk::Kind;
 use crate::walk::chains::Chain;
-use crate::walk::programs::lasting;
+use crate::walk::{Kind, lasting};
 use crate::wording::{percent, seconds};
 
 pub(super) static RULE: Rule =

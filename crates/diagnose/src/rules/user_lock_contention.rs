@@ -13,8 +13,7 @@ use crate::phrases::chain::{called_from, links};
 use crate::runtimes::collectors::Collector;
 use crate::verdict::{Explains, Finding, Subject};
 use crate::walk::chains::Chain;
-use crate::walk::hand_offs::{HAND_OFF, LOCK};
-use crate::walk::{Kind, Walk};
+use crate::walk::{HAND_OFF, Kind, LOCK, Walk};
 use crate::wording::{percent, seconds};
 
 pub(super) static RULE: Rule =

@@ -3,8 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use super::hand_offs::{HAND_OFF, INTERPRETER, LOCK};
-use super::{DNS, End, Kind, Node, PARKED, Walk, Who};
+use super::{DNS, End, HAND_OFF, INTERPRETER, Kind, LOCK, Node, PARKED, Walk, Who};
 use crate::statistics::{ratio, share};
 
 /// One link: somebody who waits.

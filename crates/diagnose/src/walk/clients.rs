@@ -7,13 +7,11 @@ use recording::tables::{Process, Wakeup};
 
 use crate::answer::Gap;
 use crate::case::{Case, Fact};
+use crate::ledger::blocked::UNINTERRUPTIBLE;
 use crate::syscall::{Family, family};
 
 /// Address family of Unix sockets.
 const UNIX: u32 = 1;
-
-/// Task state of who waits for a disk or a lock of the kernel.
-const UNINTERRUPTIBLE: u32 = 2;
 
 /// Where the kernel hands a user-space file system what it is asked.
 const FUSE: &str = "/dev/fuse";

@@ -7,10 +7,11 @@ use recording::tables::Wakeup;
 
 use super::Node;
 use super::ends::{Ends, Kind};
-use super::hand_offs::{self, HAND_OFF, HandOffs, INTERPRETER, LOCK, TIMED};
+use super::futex;
+use super::hand_offs::HandOffs;
 use super::timelines::Timelines;
 use super::wait_sites::WaitSites;
-use super::who::{DNS, PARKED, SLEEP, Who, kind_of_thread};
+use super::who::{DNS, HAND_OFF, INTERPRETER, LOCK, PARKED, SLEEP, TIMED, Who, kind_of_thread};
 use crate::case::Case;
 
 const DNS_PORT: u32 = 53;
@@ -73,7 +74,7 @@ impl Context<'_, '_> {
             who.fd_kind = DNS.to_string();
         } else if !who.peer.is_empty() && self.gave_up_idly(row) {
             who.peer.clear();
-        } else if hand_offs::kind(self.case, row.syscall, &row.args) == TIMED {
+        } else if futex::kind(self.case, row.syscall, &row.args) == TIMED {
             who.fd_kind = TIMED.to_string();
             if self.sites.sleeps(&who) {
                 who.fd_kind = SLEEP.to_string();

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use recording::tables::Wakeup;
 
 use super::clients::Clients;
-use super::programs;
+use super::who;
 use crate::answer::Gap;
 use crate::case::Case;
 use crate::facts::stacks::Stacks;
@@ -93,14 +93,14 @@ impl End {
     pub fn name(&self) -> String {
         match self.kind {
             _ if self.comm.is_empty() => String::new(),
-            Kind::OnCpu | Kind::RunQueue | Kind::Short | Kind::Unseen => programs::name(&self.comm, self.pid),
+            Kind::OnCpu | Kind::RunQueue | Kind::Short | Kind::Unseen => who::name(&self.comm, self.pid),
             _ => String::new(),
         }
     }
 
     /// What to do to see what that one does.
     pub fn to_see(&self) -> String {
-        match programs::lasting(self.pid) {
+        match who::lasting(self.pid) {
             Some(_) => format!("diagnose {}", self.name()),
             None => format!("profile {}, of which there is a new process each time", self.comm),
         }

@@ -12,19 +12,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use recording::tables::Wakeup;
 
 use super::clients::Clients;
-use super::wait_sites::WaitSites;
+use super::futex::{is_futex, is_lock};
+use super::wait_sites::{At, WaitSites};
+use super::who::{HAND_OFF, INTERPRETER, LOCK};
 use crate::case::Case;
+use crate::ledger::blocked::UNINTERRUPTIBLE;
 use crate::statistics::share;
-use crate::syscall::{Family, family};
-
-/// What stands for the kind of file where a lock is waited for.
-pub const LOCK: &str = "lock";
-/// Likewise for a wait in futex that ends after a time at the latest.
-pub const TIMED: &str = "timed";
-/// Likewise for something that another thread hands on when it is done with it.
-pub const HAND_OFF: &str = "turn";
-/// Likewise for the lock of an interpreter, which lets one thread of a process run at a time.
-pub const INTERPRETER: &str = "interpreter";
 
 /// Tells waits for rights.
 #[derive(Clone, Debug, Default)]
@@ -39,20 +32,6 @@ pub struct HandOffs {
     /// Threads of a process that were seen to wait for each lock, by its address; 0 = for what is handed on.
     before: BTreeMap<(u32, u64), BTreeSet<u32>>,
 }
-
-/// Where a lock of an interpreter is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct At {
-    /// Process.
-    pub pid: u32,
-    /// In its memory.
-    pub address: u64,
-    /// So far around it, too.
-    pub wide: u64,
-}
-
-/// The lock of an interpreter is a mutex and one or two condition variables in a row, each a few words that threads sleep on.
-pub const WIDE: u64 = 128;
 
 /// Reads of clients' connections, of all waits in reads and futex: a thread that serves one client at a time reads once a
 /// request, and takes a few locks for it. Threads that a runtime hands its work to block in a read by accident.
@@ -138,39 +117,11 @@ fn serving<'r>(case: &Case, clients: &Clients, rows: impl Iterator<Item = &'r Wa
         .collect()
 }
 
-/// What kind of wait in futex it is: [`LOCK`], [`TIMED`], or empty = another, or none in futex.
-pub fn kind(case: &Case, syscall: i32, args: &[u64]) -> &'static str {
-    let is_timed = || is_futex(case, syscall) && args.get(3).is_some_and(|timeout| *timeout != 0);
-    match is_lock(case, syscall, args) {
-        true => LOCK,
-        false if is_timed() => TIMED,
-        false => "",
-    }
-}
-
-fn is_futex(case: &Case, syscall: i32) -> bool {
-    family(&case.syscall(syscall)) == Family::Futex
-}
-
 /// Whether a wait is for a lock on a file. fcntl sleeps interruptibly for nothing else.
 fn is_file_lock(case: &Case, row: &Wakeup) -> bool {
-    const UNINTERRUPTIBLE: u32 = 2;
     match case.syscall(row.syscall).as_str() {
         "flock" => true,
         "fcntl" => row.state & UNINTERRUPTIBLE == 0,
         _ => false,
     }
-}
-
-/// Whether a wait is for a lock that another thread holds. Mutexes of glibc, of Rust's library and of Go's runtime put a
-/// 2 where they sleep on one; condition variables, which sleep until there is work, put a sequence number there.
-fn is_lock(case: &Case, syscall: i32, args: &[u64]) -> bool {
-    const OPERATION: u64 = 0x7f;
-    const WAIT: [u64; 2] = [0, 9]; // FUTEX_WAIT, FUTEX_WAIT_BITSET
-    const LOCK: [u64; 2] = [6, 13]; // FUTEX_LOCK_PI, FUTEX_LOCK_PI2
-    const CONTENDED: u64 = 2;
-    let [_, operation, value, ..] = *args else { return false };
-    let operation = operation & OPERATION;
-    let contended = value & 0xffff_ffff == CONTENDED;
-    is_futex(case, syscall) && (LOCK.contains(&operation) || WAIT.contains(&operation) && contended)
 }

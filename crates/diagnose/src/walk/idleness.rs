@@ -12,8 +12,7 @@ use recording::tables::Wakeup;
 
 use super::context::Context;
 use super::ends::Kind;
-use super::hand_offs::INTERPRETER;
-use super::who::PARKED;
+use super::who::{INTERPRETER, PARKED};
 
 /// Steps until the shares stand still, for chains of as many threads.
 const STEPS: usize = 64;

@@ -6,11 +6,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use recording::tables::Process;
 
-use super::{End, Node, Who, kind_of_thread};
+use super::{AGAIN, End, Node, Who, kind_of_thread};
 use crate::case::Case;
-
-/// Stands for the process ids of such a program.
-pub const AGAIN: u32 = 0;
 
 /// The programs of the target that were seen to start again and again.
 #[derive(Clone, Debug, Default)]
@@ -71,14 +68,4 @@ impl Node {
         other.ends.into_iter().for_each(|(end, ns)| *self.ends.entry(end).or_default() += ns);
         other.children.into_iter().for_each(|(who, node)| self.children.entry(who).or_default().add(node));
     }
-}
-
-/// The name of a process, as `nginx/812`; a star stands for the ids of a program that is started again and again.
-pub fn name(comm: &str, pid: u32) -> String {
-    if pid == AGAIN { format!("{comm}/*") } else { format!("{comm}/{pid}") }
-}
-
-/// The process to go to, if it is one.
-pub fn lasting(pid: u32) -> Option<u32> {
-    Some(pid).filter(|pid| *pid != AGAIN)
 }

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 
 use recording::tables::{Sample, WaitStack, Wakeup};
 
-use super::hand_offs::{self, At, LOCK, TIMED, WIDE};
-use super::who::{SLEEP, Who, kind_of_thread};
+use super::futex;
+use super::who::{LOCK, SLEEP, TIMED, Who, kind_of_thread};
 use crate::case::Case;
 use crate::facts::stacks::Stacks;
 use crate::runtimes::interpreter_locks::{self, InterpreterLock};
@@ -20,6 +20,20 @@ const RESOLVERS: &[&str] =
 /// Parts of the names of functions that only let time pass, where a runtime sleeps by other means than the call for it: the
 /// JVM, .NET.
 const SLEEPS: &[&str] = &["JVM_Sleep", "JavaThread::sleep", "ThreadNative_Sleep", "SleepEx"];
+
+/// Where a lock of an interpreter is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct At {
+    /// Process.
+    pub pid: u32,
+    /// In its memory.
+    pub address: u64,
+    /// So far around it, too.
+    pub wide: u64,
+}
+
+/// The lock of an interpreter is a mutex and one or two condition variables in a row, each a few words that threads sleep on.
+const WIDE: u64 = 128;
 
 /// The stack that was seen most often.
 fn most(seen: &BTreeMap<u32, u64>) -> u32 {
@@ -66,7 +80,7 @@ impl WaitSites {
                 continue;
             }
             let (comm, call) = (kind_of_thread(&row.comm), case.syscall(row.syscall));
-            let fd_kind = hand_offs::kind(case, row.syscall, &row.args).to_string();
+            let fd_kind = futex::kind(case, row.syscall, &row.args).to_string();
             let who = Who { pid: row.pid, comm, call, fd_kind, ..Who::default() };
             *codes.seen.entry(who).or_default().entry(row.stack).or_default() += 1;
             let before = Before { t_ns: row.t_ns, syscall: row.syscall, stack: row.stack };

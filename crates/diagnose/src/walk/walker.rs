@@ -6,9 +6,8 @@ use recording::tables::Wakeup;
 use super::Node;
 use super::context::{Context, Holder};
 use super::ends::{End, Kind};
-use super::hand_offs::INTERPRETER;
-use super::kind_of_thread;
 use super::timelines::Part;
+use super::{INTERPRETER, kind_of_thread};
 use crate::statistics::share;
 
 /// Hops of a chain; longer ones end as unseen.

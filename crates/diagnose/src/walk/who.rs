@@ -1,21 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Whose waits are added up.
 
-use super::hand_offs::{HAND_OFF, INTERPRETER, TIMED};
-use super::programs;
 use crate::syscall::{Family, family};
 
 /// Threads of one kind in one process, in one system call for one thing.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Who {
-    /// Process id; [`AGAIN`](super::programs::AGAIN) = those of a program that is started again and again.
+    /// Process id; [`AGAIN`] = those of a program that is started again and again.
     pub pid: u32,
     /// Threads' command name; a star stands for their numbers.
     pub comm: String,
     /// System call; `none` outside one.
     pub call: String,
-    /// Kind of the file that is waited for; [`LOCK`](super::hand_offs::LOCK), [`HAND_OFF`], [`INTERPRETER`], [`DNS`], [`SLEEP`] or
-    /// [`TIMED`](super::hand_offs::TIMED) where it is one of those.
+    /// Kind of the file that is waited for; [`LOCK`], [`HAND_OFF`], [`INTERPRETER`], [`DNS`], [`SLEEP`] or [`TIMED`]
+    /// where it is one of those.
     pub fd_kind: String,
     /// Whom the target asked through that file: the other end of a connection that it made itself; empty = nobody, or a
     /// thread outside the target, of which that is not known.
@@ -24,7 +22,15 @@ pub struct Who {
     pub path: String,
 }
 
-/// Stands for the kind of file where a name is looked up.
+/// What stands for the kind of file where a lock is waited for.
+pub const LOCK: &str = "lock";
+/// Likewise for a wait in futex that ends after a time at the latest.
+pub const TIMED: &str = "timed";
+/// Likewise for something that another thread hands on when it is done with it.
+pub const HAND_OFF: &str = "turn";
+/// Likewise for the lock of an interpreter, which lets one thread of a process run at a time.
+pub const INTERPRETER: &str = "interpreter";
+/// Likewise where a name is looked up.
 pub const DNS: &str = "dns";
 /// Likewise where a language runtime lets time pass in a call that is made for something else.
 pub const SLEEP: &str = "sleep";
@@ -32,6 +38,9 @@ pub const SLEEP: &str = "sleep";
 pub const LOOP: &str = "loop";
 /// Likewise where a runtime keeps a thread that has no work.
 pub const PARKED: &str = "parked";
+
+/// Stands for the process ids of a program that is started again and again.
+pub const AGAIN: u32 = 0;
 
 impl Who {
     /// What it waits in, in words.
@@ -68,8 +77,18 @@ impl Who {
 
     /// Name and process id, as `nginx/812`.
     pub fn name(&self) -> String {
-        programs::name(&self.comm, self.pid)
+        name(&self.comm, self.pid)
     }
+}
+
+/// The name of a process, as `nginx/812`; a star stands for the ids of a program that is started again and again.
+pub fn name(comm: &str, pid: u32) -> String {
+    if pid == AGAIN { format!("{comm}/*") } else { format!("{comm}/{pid}") }
+}
+
+/// The process to go to, if it is one.
+pub fn lasting(pid: u32) -> Option<u32> {
+    Some(pid).filter(|pid| *pid != AGAIN)
 }
 
 /// A thread's name without its number, by which threads of one pool differ.

@@ -7,10 +7,9 @@ mod steps;
 use diagnose::Case;
 use diagnose::facts::stacks::Stacks;
 use diagnose::facts::stages::{Stage, Stages};
-use diagnose::walk::Kind;
 use diagnose::walk::chains::Chain;
-use diagnose::walk::hand_offs::{HAND_OFF, LOCK};
 use diagnose::walk::paths::{Exemplar, Part, Paths, RequestPaths, Step, What};
+use diagnose::walk::{HAND_OFF, Kind, LOCK};
 
 use crate::numbers;
 use crate::section::pictures::{Hue, Span, Timeline, TimelineRow};

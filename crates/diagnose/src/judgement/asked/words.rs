@@ -3,9 +3,8 @@
 
 use crate::facts::stacks::Stacks;
 use crate::phrases::chain::timer;
-use crate::walk::Kind;
 use crate::walk::chains::Chain;
-use crate::walk::programs::lasting;
+use crate::walk::{Kind, lasting};
 
 /// The end in a few words, as a relative clause.
 pub(crate) fn what_it_does(chain: &Chain) -> String {

@@ -5,8 +5,7 @@ use std::collections::BTreeMap;
 
 use super::Group;
 use crate::walk::chains::Chain;
-use crate::walk::hand_offs::{HAND_OFF, LOCK};
-use crate::walk::who::LOOP;
+use crate::walk::who::{HAND_OFF, LOCK, LOOP};
 use crate::walk::{End, Kind, Node, Who};
 
 /// What a part of a path was.
