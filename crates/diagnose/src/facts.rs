@@ -18,6 +18,7 @@ pub mod labels;
 pub mod limits;
 pub mod links;
 pub mod listeners;
+pub mod listening;
 pub mod memory;
 pub mod neighbours;
 pub mod polling;

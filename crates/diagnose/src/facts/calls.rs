@@ -196,9 +196,14 @@ impl Calls {
         self.counted.range((pid, tid, i32::MIN)..=(pid, tid, i32::MAX)).map(|(k, c)| (k.2, c))
     }
 
-    /// Share of seen calls that a map had no room for.
-    pub fn lost_share(&self) -> f64 {
-        share(self.windows.lost as f64, self.windows.lost as f64 + self.windows.calls as f64)
+    /// Threads that were seen in calls of such families: in a window, in a sample, or waiting in one.
+    pub fn threads_in(&self, case: &Case, wanted: impl Fn(Family) -> bool) -> BTreeSet<(u32, u32)> {
+        let is_one = |name: &str| wanted(syscall::family(name));
+        let waits = case.recording.rows::<tables::Wait>().iter().filter(|row| is_one(&case.syscall(row.syscall)));
+        let counted = self.counted.iter().filter(|(_, call)| is_one(&call.name)).map(|(key, _)| key);
+        let sampled = self.sampled.iter().filter(|(_, call)| is_one(&call.name)).map(|(key, _)| key);
+        let called = counted.chain(sampled).map(|&(pid, tid, _)| (pid, tid));
+        waits.map(|row| (row.pid, row.tid)).chain(called).collect()
     }
 }
 

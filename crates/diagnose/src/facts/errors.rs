@@ -9,6 +9,7 @@ use super::calls::Calls;
 use super::connections::Connections;
 use super::counters::Counters;
 use super::handshakes::Handshakes;
+use super::listening::Listening;
 use super::refused::Refused;
 use super::retransmits::Retransmits;
 use crate::answer::Gap;
@@ -134,10 +135,7 @@ fn unread(case: &Case, counters: &Counters) -> Error {
     let count = udp(snmp::RCVBUF_ERRORS) + udp(snmp::MEM_ERRORS);
     let own = counters.entities(udp_sockets::SOURCE).map(|socket| counters.delta(udp_sockets::DROPS, socket));
     let own = own.reduce(|sum, drops| Some(sum? + drops?));
-    let has_none = || {
-        let listen = &case.recording.meta.target.listen;
-        !listen.is_empty() && listen.iter().all(|name| name.starts_with("tcp ")) && is_told(case)
-    };
+    let has_none = || case.fact::<Listening>().is_ok_and(|listening| listening.on_tcp_only()) && is_told(case);
     let own = own.unwrap_or_else(|| has_none().then_some(0.0));
     Error { kind: Kind::Unread, count, own, of: udp(snmp::IN_DATAGRAMS) + count }
 }

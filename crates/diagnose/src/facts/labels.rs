@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 
 use recording::tables;
 
-use super::requests::{Lengths, listener};
+use super::listening::Listening;
+use super::requests::Lengths;
 use crate::answer::Gap;
 use crate::case::{Case, Fact};
 use crate::statistics::{ratio, share};
@@ -95,8 +96,9 @@ impl Fact for Labels {
         for row in rows {
             places.entry((row.role == "accepted", row.port, row.peer.as_str())).or_default().push(row);
         }
+        let listening = case.fact::<Listening>()?;
         let of = |((accepted, port, peer), rows): ((bool, u32, &str), Vec<&tables::Label>)| {
-            let name = if accepted { listener(case, port) } else { peer.to_string() };
+            let name = if accepted { listening.name_at(port) } else { peer.to_string() };
             Place { accepted, name, ..Place::of(&rows) }
         };
         let mut places: Vec<Place> = places.into_iter().map(of).collect();

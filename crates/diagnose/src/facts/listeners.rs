@@ -4,6 +4,7 @@
 use recording::counters::listeners;
 
 use super::counters::Counters;
+use super::listening::Listening;
 use crate::answer::Gap;
 use crate::case::{Case, Fact};
 
@@ -40,8 +41,7 @@ impl Fact for Listeners {
         let mut all: Vec<Listener> = names.map(|name| listener(case, &counters, name)).collect();
         let drops = |listener: &Listener| listener.drops.unwrap_or(0.0);
         all.sort_by(|a, b| drops(b).total_cmp(&drops(a)).then(b.queue.total_cmp(&a.queue)));
-        let listens = case.recording.meta.target.listen.iter().any(|name| name.starts_with("tcp "));
-        Ok(Self { all, listens })
+        Ok(Self { all, listens: case.fact::<Listening>()?.on_tcp() })
     }
 }
 

@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 
 use recording::tables;
 
+use super::listening::Listening;
 use crate::answer::Gap;
 use crate::case::{Case, Fact};
 use crate::statistics::{ratio, share};
@@ -159,10 +160,11 @@ impl Fact for Requests {
         if rows.is_empty() {
             return Err(Gap::not_recorded("exchange", "no exchange on a TCP connection of the target was seen"));
         }
+        let listening = case.fact::<Listening>()?;
         let mut by: BTreeMap<(bool, u32, &str), Endpoint> = BTreeMap::new();
         for row in rows {
             let accepted = row.role == "accepted";
-            let name = || if accepted { listener(case, row.port) } else { row.peer.clone() };
+            let name = || if accepted { listening.name_at(row.port) } else { row.peer.clone() };
             let fresh = || Endpoint { accepted, port: row.port, name: name(), ..Endpoint::default() };
             by.entry((accepted, row.port, row.peer.as_str())).or_insert_with(fresh).add(row);
         }
@@ -233,13 +235,6 @@ impl Requests {
 /// Of the time until the first read: a connection that stands there may not have sent anything yet, and a look meets only a
 /// part of them, so that more than half cannot be asked for.
 const MOSTLY_QUEUED: f64 = 0.5;
-
-/// The target's listening socket at a port, as it was found.
-pub(super) fn listener(case: &Case, port: u32) -> String {
-    let listen = &case.recording.meta.target.listen;
-    let at_port = |socket: &&String| socket.starts_with("tcp ") && socket.ends_with(&format!(":{port}"));
-    listen.iter().find(at_port).cloned().unwrap_or_else(|| format!("tcp port {port}"))
-}
 
 #[cfg(test)]
 mod tests {

@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use recording::tables::Retransmit;
 
 use super::connections::Connections;
+use super::listening::Listening;
 use crate::answer::Gap;
 use crate::case::{Case, Fact};
 
@@ -25,9 +26,7 @@ impl Fact for Retransmits {
         if rows.is_empty() {
             return Err(Gap::not_recorded("retransmit", "no segment was seen that was sent again"));
         }
-        let listen = &case.recording.meta.target.listen;
-        let ports = listen.iter().filter_map(|name| name.strip_prefix("tcp ")?.rsplit_once(':')?.1.parse().ok());
-        let ports: Vec<u32> = ports.collect();
+        let ports = case.fact::<Listening>()?.tcp_ports();
         let connections = case.fact::<Connections>().ok();
         let asks = |peer: &str| connections.as_ref().is_some_and(|c| c.peers.iter().any(|(name, _)| name == peer));
         let mut found = Self::default();

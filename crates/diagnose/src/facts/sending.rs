@@ -6,7 +6,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use recording::tables;
 
-use super::requests::{Requests, listener};
+use super::listening::Listening;
+use super::requests::Requests;
 use crate::answer::Gap;
 use crate::case::{Case, Fact};
 use crate::statistics::{ratio, share};
@@ -247,10 +248,11 @@ impl Fact for Sending {
         }
         let slices: BTreeSet<(u64, u64)> = rows.iter().map(|row| (row.t_ns, row.looks)).collect();
         let looks = slices.iter().map(|(_, looks)| *looks as f64).sum();
+        let listening = case.fact::<Listening>()?;
         let mut by: BTreeMap<(bool, u32, &str), Endpoint> = BTreeMap::new();
         for row in rows {
             let accepted = row.role == "accepted";
-            let name = if accepted { listener(case, row.port) } else { row.peer.clone() };
+            let name = if accepted { listening.name_at(row.port) } else { row.peer.clone() };
             let fresh = || Endpoint { accepted, name, looks, length_ns: case.length_ns(), ..Endpoint::default() };
             by.entry((accepted, row.port, row.peer.as_str())).or_insert_with(fresh).add(row);
         }

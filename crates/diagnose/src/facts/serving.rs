@@ -4,25 +4,17 @@
 
 use std::collections::BTreeSet;
 
-use recording::tables::Wait;
-
 use super::calls::Calls;
 use crate::answer::Gap;
 use crate::case::{Case, Fact};
-use crate::syscall::{Family, family};
+use crate::syscall::Family;
 
 /// The threads.
 pub struct Serving(BTreeSet<(u32, u32)>);
 
 impl Fact for Serving {
     fn compute(case: &Case) -> Result<Self, Gap> {
-        let waits = case.recording.rows::<Wait>().iter().filter(|row| is_traffic(&case.syscall(row.syscall)));
-        let mut threads: BTreeSet<(u32, u32)> = waits.map(|row| (row.pid, row.tid)).collect();
-        let calls = case.fact::<Calls>()?;
-        let counted = calls.counted.iter().filter(|(_, call)| is_traffic(&call.name)).map(|(key, _)| key);
-        let sampled = calls.sampled.iter().filter(|(_, call)| is_traffic(&call.name)).map(|(key, _)| key);
-        threads.extend(counted.chain(sampled).map(|&(pid, tid, _)| (pid, tid)));
-        Ok(Serving(threads))
+        Ok(Serving(case.fact::<Calls>()?.threads_in(case, is_traffic)))
     }
 }
 
@@ -38,8 +30,8 @@ impl Serving {
     }
 }
 
-fn is_traffic(call: &str) -> bool {
-    matches!(family(call), Family::Poll | Family::Receive | Family::Accept | Family::Send)
+fn is_traffic(family: Family) -> bool {
+    matches!(family, Family::Poll | Family::Receive | Family::Accept | Family::Send)
 }
 
 #[cfg(test)]

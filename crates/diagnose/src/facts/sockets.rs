@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use recording::tables::{Connection, Retransmit};
 
 use super::listeners::{Listener, Listeners};
-use super::requests::listener;
+use super::listening::Listening;
 use crate::answer::Gap;
 use crate::case::{Case, Fact};
 use crate::statistics::{ratio, share};
@@ -77,9 +77,9 @@ impl Fact for Sockets {
                 *counted += row.count as f64;
             }
         }
-        let listeners = case.fact::<Listeners>().ok();
+        let (listeners, listening) = (case.fact::<Listeners>().ok(), case.fact::<Listening>()?);
         let group = |((accepted, port, peer), sum): (Key<'_>, Sums)| {
-            let name = if accepted { listener(case, port) } else { peer.to_string() };
+            let name = if accepted { listening.name_at(port) } else { peer.to_string() };
             let listener =
                 listeners.as_ref().filter(|_| accepted).and_then(|all| all.all.iter().find(|l| l.name == name));
             Group { accepted, listener: listener.cloned(), name, ..sum.averages(looks) }

@@ -4,16 +4,17 @@
 use std::collections::BTreeSet;
 
 use recording::counters::{listeners, snmp};
-use recording::tables::{Wait, Wakeup};
+use recording::tables::Wakeup;
 
 use super::calls::Calls;
 use super::counters::Counters;
+use super::listening::Listening;
 use crate::answer::Gap;
 use crate::case::{Case, Fact};
 use crate::ledger::blocked::Blocked;
 use crate::ledger::threads::Threads;
 use crate::statistics::share;
-use crate::syscall::{Family, family};
+use crate::syscall::Family;
 use crate::walk::Walk;
 
 /// The listener with the longest queue, and who accepts.
@@ -86,14 +87,8 @@ impl Workers {
 
 /// Threads that were seen to accept: in the windows in which calls were counted, in a sample, or waiting for a connection.
 fn accepting(case: &Case) -> BTreeSet<(u32, u32)> {
-    let accepts = |name: &str| family(name) == Family::Accept;
-    let waits = case.recording.rows::<Wait>().iter().filter(|row| accepts(&case.syscall(row.syscall)));
-    let mut threads: BTreeSet<(u32, u32)> = waits.map(|row| (row.pid, row.tid)).collect();
-    if let Ok(calls) = case.fact::<Calls>() {
-        let counted = calls.counted.iter().filter(|(_, call)| accepts(&call.name)).map(|(key, _)| key);
-        let sampled = calls.sampled.iter().filter(|(_, call)| accepts(&call.name)).map(|(key, _)| key);
-        threads.extend(counted.chain(sampled).map(|&(pid, tid, _)| (pid, tid)));
-    }
+    let accept = |calls: std::sync::Arc<Calls>| calls.threads_in(case, |family| family == Family::Accept);
+    let mut threads = case.fact::<Calls>().map_or_else(|_| BTreeSet::new(), accept);
     // With a connection always at hand none ever waits for one: then those that serve one client at a time.
     if threads.is_empty()
         && let Ok(walk) = case.fact::<Walk>()
@@ -110,7 +105,7 @@ fn accepting(case: &Case) -> BTreeSet<(u32, u32)> {
 /// The one thread that the target ever had, if it listens: nobody else can accept.
 fn only_thread(case: &Case) -> Option<(u32, u32)> {
     let ledger = case.fact::<Threads>().ok()?;
-    let listens = case.recording.meta.target.listen.iter().any(|name| name.starts_with("tcp "));
+    let listens = case.fact::<Listening>().is_ok_and(|listening| listening.on_tcp());
     let mut threads = ledger.threads.iter().map(|thread| (thread.pid, thread.tid));
     let first = threads.next().filter(|_| listens)?;
     threads.all(|thread| thread == first).then_some(first)

@@ -4,12 +4,11 @@
 
 use std::f64::consts::TAU;
 
-use recording::counters::netstat;
 use recording::tables::Request;
 
 use crate::case::Case;
-use crate::facts::counters::Counters;
 use crate::facts::requests::{Endpoint, Requests};
+use crate::judgement::nagle;
 use crate::statistics::share;
 
 /// Of the response time: a user feels a quarter.
@@ -77,7 +76,6 @@ pub(crate) fn look(case: &Case) -> Option<InParts> {
     let requests = case.fact::<Requests>().ok()?;
     let asked = requests.endpoints.iter().filter(|e| e.accepted && e.is_in_parts());
     let most = asked.max_by(|a, b| a.rest.sum_ns.total_cmp(&b.rest.sum_ns))?;
-    let counters = case.fact::<Counters>().ok();
     let scale = requests.scale();
     let after_timer = most.rest.count_from(PUT_OFF_NS.start) - most.rest.count_from(PUT_OFF_NS.end);
     let look = InParts {
@@ -86,7 +84,7 @@ pub(crate) fn look(case: &Case) -> Option<InParts> {
         seconds: most.rest.sum_ns * scale / 1e9,
         after_timer: share(after_timer, most.rest.count),
         in_step: in_step(case, most.port),
-        delayed_acks: counters.and_then(|counters| counters.delta(netstat::DELAYED_ACKS, "TcpExt")),
+        delayed_acks: nagle::delayed_acks(case),
         endpoint: most.clone(),
     };
     let matters = most.rest.count >= SEVERAL && look.part >= MUCH && most.rest.mean_ns() >= FELT_NS;

@@ -126,15 +126,19 @@ fn held(case: &Case, endpoint: &Endpoint) -> Held {
         Some(asked) => asked.response.sum_ns * scale + after_ns,
         None => endpoint.unanswered_ns() + after_ns,
     };
-    let counters = case.fact::<Counters>().ok();
     Held {
         ns,
         part: share(ns, waited_ns.max(ns)),
         length_ns: endpoint.nagle_age_ns() * WHOLE,
         writes: asked.map(|asked| asked.nagled * scale).filter(|writes| *writes > 0.0),
-        delayed_acks: counters.and_then(|counters| counters.delta(netstat::DELAYED_ACKS, "TcpExt")),
+        delayed_acks: delayed_acks(case),
         endpoint: endpoint.clone(),
     }
+}
+
+/// Acknowledgements that a timer of this kernel sent, in the target's network namespace; none = not recorded.
+pub(crate) fn delayed_acks(case: &Case) -> Option<f64> {
+    case.fact::<Counters>().ok()?.delta(netstat::DELAYED_ACKS, "TcpExt")
 }
 
 /// Whether it is a part of what the target's clients wait for. A target that has none waits itself.

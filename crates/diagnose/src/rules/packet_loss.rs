@@ -8,6 +8,7 @@ use crate::facts::connections::Connections;
 use crate::facts::errors::Kind;
 use crate::facts::handshakes::Handshakes;
 use crate::facts::links::Links;
+use crate::facts::listening::Listening;
 use crate::facts::retransmits::Retransmits;
 use crate::judgement::errors::{MIN_COUNT, floor};
 use crate::judgement::handshakes::{Sign, table};
@@ -90,7 +91,7 @@ fn otherwise(case: &Case, h: &Handshakes, own: Option<&Retransmits>) -> Option<S
 
 fn has_traffic(case: &Case) -> bool {
     let open = |c: &Connections| c.accepted.open + c.made.open > 0.0;
-    let listens = case.recording.meta.target.listen.iter().any(|name| name.starts_with("tcp "));
+    let listens = case.fact::<Listening>().is_ok_and(|listening| listening.on_tcp());
     listens || case.fact::<Connections>().is_ok_and(|connections| open(&connections))
 }
 

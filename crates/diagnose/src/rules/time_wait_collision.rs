@@ -8,6 +8,7 @@ use crate::answer::{Gap, Measured};
 use crate::case::Case;
 use crate::facts::counters::Counters;
 use crate::facts::handshakes::Handshakes;
+use crate::facts::listening::Listening;
 use crate::judgement::errors::MIN_COUNT;
 use crate::judgement::handshakes::{Sign, table};
 use crate::judgement::time_wait;
@@ -38,7 +39,7 @@ fn check(case: &Case) -> Checked {
         );
         return too_little(seen, why);
     }
-    if !case.recording.meta.target.listen.iter().any(|name| name.starts_with("tcp ")) {
+    if !case.fact::<Listening>()?.on_tcp() {
         let refused = count(h.old_time_wait);
         return explained(format!(
             "{refused} SYNs were refused by old connections in TIME_WAIT, but the target takes none"

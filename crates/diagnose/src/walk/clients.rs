@@ -3,15 +3,16 @@
 
 use std::collections::BTreeSet;
 
-use recording::tables::{Process, Wakeup};
+use recording::tables::Wakeup;
 
 use crate::answer::Gap;
 use crate::case::{Case, Fact};
+use crate::facts::listening::Listening;
 use crate::ledger::blocked::UNINTERRUPTIBLE;
 use crate::syscall::{Family, family};
 
-/// Address family of Unix sockets.
-const UNIX: u32 = 1;
+/// Address family of Unix sockets, on which questions are not seen.
+pub const UNIX: u32 = 1;
 
 /// Where the kernel hands a user-space file system what it is asked.
 const FUSE: &str = "/dev/fuse";
@@ -29,13 +30,10 @@ pub struct Clients {
 
 impl Fact for Clients {
     fn compute(case: &Case) -> Result<Self, Gap> {
-        let processes = case.recording.rows::<Process>().iter().flat_map(|p| &p.listen);
-        let all = processes.chain(&case.recording.meta.target.listen);
-        let all: Vec<&String> = all.collect();
-        let port = |socket: &&String| socket.rsplit(':').next()?.split_whitespace().next()?.parse().ok();
+        let listening = case.fact::<Listening>()?;
         Ok(Self {
-            datagrams: all.iter().any(|socket| socket.starts_with("udp")),
-            listening: all.iter().filter_map(port).collect(),
+            datagrams: listening.all().any(|socket| socket.is_udp),
+            listening: listening.all().filter_map(|socket| socket.port).collect(),
             handed_on: case.recording.meta.target.ports.iter().copied().collect(),
             target: super::target_pids(case),
         })

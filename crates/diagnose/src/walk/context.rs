@@ -16,8 +16,9 @@ use crate::case::Case;
 
 const DNS_PORT: u32 = 53;
 
-/// Of a process with an interpreter, looked at for who has its lock.
-const MOST_THREADS: usize = 64;
+/// Threads of a process that are looked at for what they did while another one waited: who had the lock of their interpreter, whether
+/// they computed.
+pub const MOST_THREADS: usize = 64;
 
 /// A thread that may have had the lock of an interpreter.
 pub struct Holder<'a> {

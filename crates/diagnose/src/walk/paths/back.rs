@@ -9,15 +9,13 @@ use super::answerers::Answerers;
 use super::tree::Book;
 use super::whole::{Whole, length_ns};
 use crate::syscall::{Family, family};
-use crate::walk::context::Context;
+use crate::walk::clients::UNIX;
+use crate::walk::context::{Context, MOST_THREADS};
 use crate::walk::timelines::AT_ONCE_NS;
 use crate::walk::waits::Wait;
 use crate::walk::walker::Walker;
 use crate::walk::who::{LOOP, PARKED};
 use crate::walk::{End, Kind, Who, kind_of_thread};
-
-/// Address family of Unix sockets, on which questions are not seen.
-const UNIX: u32 = 1;
 
 /// Hops of a path from thread to thread; what lies before counts as unseen.
 const MAX_HOPS: usize = 64;
@@ -60,9 +58,6 @@ impl Ran {
         self.ns.min(until.min(self.end) - from.max(self.begin)).max(0.0)
     }
 }
-
-/// Of a process with more threads it is not asked whether they computed meanwhile.
-const MOST_THREADS: usize = 64;
 
 /// Spans for which that is asked, ns: a shorter one explains nothing.
 const WORTH_NS: f64 = 1e6;
