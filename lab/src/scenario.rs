@@ -180,7 +180,7 @@ impl Expected {
 
     fn slow_objection(&self, verdict: &Verdict) -> Option<String> {
         let wanted = self.slow?;
-        let Some(asked) = verdict.requests.iter().find(|times| times.role == "accepted" && !times.endpoints.is_empty())
+        let Some(asked) = verdict.requests.iter().find(|times| times.is_accepted() && !times.endpoints.is_empty())
         else {
             return Some("no request has a label".into());
         };

@@ -135,7 +135,7 @@ struct Seen {
 }
 
 fn seen(verdict: &Verdict) -> Seen {
-    let accepted = verdict.requests.iter().find(|r| r.role == "accepted");
+    let accepted = verdict.requests.iter().find(|r| r.is_accepted());
     let path = accepted.map_or(&[][..], |r| &r.path[..]);
     let mut steps = Totals::new();
     for part in path {

@@ -90,7 +90,7 @@ pub struct Response {
 pub fn bisect(case: &Case, verdict: &Verdict) -> Bisection {
     let Some(found) = hops(case, verdict) else { return Bisection::default() };
     let paths = case.fact::<RequestPaths>().ok();
-    let asked = verdict.requests.iter().find(|times| times.role == "accepted" && times.exchanges > 0);
+    let asked = verdict.requests.iter().find(|times| times.is_accepted() && times.exchanges > 0);
     let teller = Teller { verdict, asked, paths: paths.as_ref().and_then(|paths| paths.busiest()) };
     let of = |hop: &Hop| {
         let told = teller.hop(hop);
@@ -146,7 +146,7 @@ impl Teller<'_> {
 
     /// The same where no request was followed: what the sockets tell of a peer that is asked for clients.
     fn untraced(&self, hop: &Hop) -> Option<f64> {
-        let asks_others = self.verdict.requests.iter().any(|times| times.role == "made" && times.exchanges > 0);
+        let asks_others = self.verdict.requests.iter().any(|times| times.is_made() && times.exchanges > 0);
         match hop.role {
             Role::Target if asks_others => None,
             Role::Target => hop.own,
@@ -156,9 +156,8 @@ impl Teller<'_> {
 
     /// For how long answers to clients stood unsent and unacknowledged, s for each.
     fn after_answers(&self, name: &str) -> Option<f64> {
-        let of = |times: &&RequestTimes| {
-            times.role == "accepted" && name.ends_with(times.endpoint.trim_start_matches("tcp "))
-        };
+        let of =
+            |times: &&RequestTimes| times.is_accepted() && name.ends_with(times.endpoint.trim_start_matches("tcp "));
         let times = self.verdict.requests.iter().find(of)?;
         let known = ["held", "wire"].map(|stage| times.on_average.get(stage).copied());
         known.iter().any(Option::is_some).then(|| known.into_iter().flatten().sum())

@@ -9,11 +9,22 @@ pub struct Key {
     pub source: &'static str,
     /// Column `name`.
     pub name: &'static str,
+    /// Column `entity`, of a counter that only one of them has; none = there are several, or one without a name.
+    pub entity: Option<&'static str>,
 }
 
-/// Declares a module for each source, with a constant for each name.
+macro_rules! entity {
+    () => {
+        None
+    };
+    ($entity:literal) => {
+        Some($entity)
+    };
+}
+
+/// Declares a module for each source, with a constant for each name and, where it has but one, its entity.
 macro_rules! counters {
-    ($($(#[$doc:meta])* $module:ident = $source:literal { $($key:ident = $name:literal,)* })*) => {
+    ($($(#[$doc:meta])* $module:ident = $source:literal { $($key:ident = $name:literal $(of $entity:literal)?,)* })*) => {
         $(
             $(#[$doc])*
             pub mod $module {
@@ -22,7 +33,7 @@ macro_rules! counters {
                 pub const SOURCE: &str = $source;
                 $(
                     #[doc = concat!("`", $name, "`")]
-                    pub const $key: Key = Key { source: SOURCE, name: $name };
+                    pub const $key: Key = Key { source: SOURCE, name: $name, entity: entity!($($entity)?) };
                 )*
             }
         )*
@@ -71,21 +82,24 @@ counters! {
     softnet_stat = "proc/net/softnet_stat" {
         PROCESSED = "processed", DROPPED = "dropped", TIME_SQUEEZE = "time_squeeze",
     }
-    /// By protocol (`Tcp`, `Udp`): those that are asked for, of all that the kernel prints.
+    /// By protocol: those that are asked for, of all that the kernel prints.
     snmp = "proc/net/snmp" {
-        ACTIVE_OPENS = "ActiveOpens", PASSIVE_OPENS = "PassiveOpens", ATTEMPT_FAILS = "AttemptFails",
-        IN_SEGS = "InSegs", OUT_SEGS = "OutSegs", RETRANS_SEGS = "RetransSegs", IN_ERRS = "InErrs",
-        IN_DATAGRAMS = "InDatagrams", OUT_DATAGRAMS = "OutDatagrams", IN_ERRORS = "InErrors",
-        RCVBUF_ERRORS = "RcvbufErrors", SNDBUF_ERRORS = "SndbufErrors", MEM_ERRORS = "MemErrors",
-        OUT_RSTS = "OutRsts",
+        ACTIVE_OPENS = "ActiveOpens" of "Tcp", PASSIVE_OPENS = "PassiveOpens" of "Tcp",
+        ATTEMPT_FAILS = "AttemptFails" of "Tcp", IN_SEGS = "InSegs" of "Tcp", OUT_SEGS = "OutSegs" of "Tcp",
+        RETRANS_SEGS = "RetransSegs" of "Tcp", IN_ERRS = "InErrs" of "Tcp", OUT_RSTS = "OutRsts" of "Tcp",
+        IN_DATAGRAMS = "InDatagrams" of "Udp", OUT_DATAGRAMS = "OutDatagrams" of "Udp", IN_ERRORS = "InErrors" of "Udp",
+        RCVBUF_ERRORS = "RcvbufErrors" of "Udp", SNDBUF_ERRORS = "SndbufErrors" of "Udp",
+        MEM_ERRORS = "MemErrors" of "Udp",
     }
-    /// By protocol (`TcpExt`): those that are asked for, of all that the kernel prints.
+    /// By protocol: those that are asked for, of all that the kernel prints.
     netstat = "proc/net/netstat" {
-        LISTEN_OVERFLOWS = "ListenOverflows", LISTEN_DROPS = "ListenDrops",
-        REQ_Q_FULL_DROP = "TCPReqQFullDrop", REQ_Q_FULL_DO_COOKIES = "TCPReqQFullDoCookies",
-        ORIG_DATA_SENT = "TCPOrigDataSent", TIMEOUTS = "TCPTimeouts", SYN_RETRANS = "TCPSynRetrans",
-        RETRANS_FAIL = "TCPRetransFail", PAWS_TIME_WAIT = "PAWSTimewait", LOSS_PROBES = "TCPLossProbes",
-        FAST_RETRANS = "TCPFastRetrans", DSACK_RECV = "TCPDSACKRecv", DELAYED_ACKS = "DelayedACKs",
+        LISTEN_OVERFLOWS = "ListenOverflows" of "TcpExt", LISTEN_DROPS = "ListenDrops" of "TcpExt",
+        REQ_Q_FULL_DROP = "TCPReqQFullDrop" of "TcpExt", REQ_Q_FULL_DO_COOKIES = "TCPReqQFullDoCookies" of "TcpExt",
+        ORIG_DATA_SENT = "TCPOrigDataSent" of "TcpExt", TIMEOUTS = "TCPTimeouts" of "TcpExt",
+        SYN_RETRANS = "TCPSynRetrans" of "TcpExt", RETRANS_FAIL = "TCPRetransFail" of "TcpExt",
+        PAWS_TIME_WAIT = "PAWSTimewait" of "TcpExt", LOSS_PROBES = "TCPLossProbes" of "TcpExt",
+        FAST_RETRANS = "TCPFastRetrans" of "TcpExt", DSACK_RECV = "TCPDSACKRecv" of "TcpExt",
+        DELAYED_ACKS = "DelayedACKs" of "TcpExt",
     }
     /// By interface; the backlog is a gauge.
     qdisc = "netlink/qdisc" {

@@ -14,6 +14,7 @@ pub mod fuzzing;
 pub mod meta;
 mod part;
 mod read;
+pub mod role;
 mod schema;
 mod slices;
 mod store;

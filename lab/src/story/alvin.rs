@@ -118,7 +118,7 @@ fn hops(verdict: &Verdict) -> String {
     let milliseconds = |seconds: f64| format!("{:.2} ms", seconds * 1e3);
     let mut rows = vec![["", "whom", "p50", "p99"].map(String::from)];
     rows.extend(verdict.requests.iter().map(|times| {
-        let who = if times.role == "accepted" { "clients ask" } else { "it asks" };
+        let who = if times.is_accepted() { "clients ask" } else { "it asks" };
         [who.into(), times.endpoint.clone(), milliseconds(times.seconds.p50), milliseconds(times.seconds.p99)]
     }));
     aligned(&rows)

@@ -133,8 +133,7 @@ impl Visit<'_> {
         let disturbed = looked.disturbance.is_too_much() || drowned;
         let found = Found::of(&looked.verdict, disturbed);
         let first = looked.verdict.findings.first();
-        let seen =
-            looked.verdict.requests.first().filter(|busiest| busiest.role == "accepted" && busiest.exchanges > 0);
+        let seen = looked.verdict.requests.first().filter(|busiest| busiest.is_accepted() && busiest.exchanges > 0);
         let mut entry = Entry {
             server: self.animal.name.into(),
             round: self.round,

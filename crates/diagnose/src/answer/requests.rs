@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use recording::role::{ACCEPTED, MADE};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -147,6 +148,16 @@ impl Quantiles {
 }
 
 impl RequestTimes {
+    /// Whether clients ask there.
+    pub fn is_accepted(&self) -> bool {
+        self.role == ACCEPTED
+    }
+
+    /// Whether it is somebody whom the target asks.
+    pub fn is_made(&self) -> bool {
+        self.role == MADE
+    }
+
     fn of(endpoint: &Endpoint, queued: bool, each: Option<PerExchange>) -> Self {
         let on_average = each.into_iter().flat_map(|each| [("held", Some(each.held)), ("wire", each.wire)]);
         let waits = if queued { &endpoint.later_read } else { &endpoint.read_wait };
@@ -155,7 +166,7 @@ impl RequestTimes {
         let stages = first.into_iter().chain([("read_wait", waits), ("service", &endpoint.service)]).chain(rest);
         let stages = stages.filter(|(_, lengths)| lengths.count > 0.0);
         Self {
-            role: if endpoint.accepted { "accepted" } else { "made" }.into(),
+            role: if endpoint.accepted { ACCEPTED } else { MADE }.into(),
             endpoint: endpoint.name.clone(),
             exchanges: endpoint.response.count as u64,
             unanswered: endpoint.unanswered as u64,

@@ -58,7 +58,7 @@ impl Fact for Connections {
         let mut all = Self { looks, ..Self::default() };
         let requests = case.fact::<Requests>().ok();
         for row in rows {
-            if row.role == "accepted" {
+            if row.is_accepted() {
                 let streams = requests.as_ref().is_some_and(|requests| requests.streams_at(row.port));
                 match streams {
                     true => all.accepted.add(&owing_nothing(row)),

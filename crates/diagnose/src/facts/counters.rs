@@ -50,6 +50,7 @@ pub struct Mean {
 
 impl Counters {
     fn readings(&self, key: Key, entity: &str) -> Option<&Readings> {
+        debug_assert!(key.entity.is_none_or(|own| own == entity), "{key:?} is none of {entity}'s");
         self.by_source.get(key.source)?.get(entity)?.get(key.name)
     }
 
@@ -63,6 +64,16 @@ impl Counters {
         let readings = self.readings(key, entity)?;
         let grew = readings.last()?.1 - readings.first()?.1;
         (grew >= 0.0).then_some(grew)
+    }
+
+    /// Growth of a counter that only one entity has.
+    pub fn grew(&self, key: Key) -> Option<f64> {
+        self.delta(key, key.entity?)
+    }
+
+    /// Growth of several of them together; none if not one of them was read.
+    pub fn grew_together(&self, keys: &[Key]) -> Option<f64> {
+        keys.iter().filter_map(|key| self.grew(*key)).reduce(|a, b| a + b)
     }
 
     /// Growth of a counter between two moments, ns, by the readings nearest to them; none if it was not read or shrank.
@@ -126,7 +137,7 @@ mod tests {
         )
         .unwrap();
         let c = Case::new(&recording).fact::<Counters>().unwrap();
-        let [n, back, x] = ["n", "back", "x"].map(|name| Key { source: "s", name });
+        let [n, back, x] = ["n", "back", "x"].map(|name| Key { source: "s", name, entity: None });
         assert_eq!((c.delta(n, "e"), c.last(n, "e"), c.max(n, "e")), (Some(20.0), Some(30.0), Some(50.0)));
         assert_eq!((c.delta(back, "e"), c.delta(n, ""), c.delta_sum(&[n, x], "e")), (None, None, Some(20.0)));
         let mean = c.mean(n, "e", 10.0).unwrap();

@@ -88,11 +88,10 @@ impl Fact for Errors {
 }
 
 fn of_handshakes(case: &Case, counters: &Counters, h: &Handshakes) -> Vec<Error> {
-    let tcp = |key: Key| counters.delta(key, "Tcp").unwrap_or(0.0);
-    let more = |key: Key| counters.delta(key, "TcpExt").unwrap_or(0.0);
-    let half_open = h.half_open_drops + more(netstat::REQ_Q_FULL_DO_COOKIES);
+    let grew = |key: Key| counters.grew(key).unwrap_or(0.0);
+    let half_open = h.half_open_drops + grew(netstat::REQ_Q_FULL_DO_COOKIES);
     let attempts = h.made + h.taken;
-    let (failed, segments) = (tcp(snmp::ATTEMPT_FAILS), tcp(snmp::IN_SEGS));
+    let (failed, segments) = (grew(snmp::ATTEMPT_FAILS), grew(snmp::IN_SEGS));
     let again = case.fact::<Retransmits>().ok().map(|retransmits| retransmits.own_all());
     let error = |kind, count, own, of| Error { kind, count, own, of };
     vec![
@@ -101,7 +100,7 @@ fn of_handshakes(case: &Case, counters: &Counters, h: &Handshakes) -> Vec<Error>
         error(Kind::HalfOpenFull, half_open, None, half_open + h.taken),
         error(Kind::ListenDropped, h.other_drops(), h.own_drops, h.drops + h.taken),
         error(Kind::NotMade, failed, not_made(case, failed), attempts),
-        error(Kind::Damaged, tcp(snmp::IN_ERRS), None, segments),
+        error(Kind::Damaged, grew(snmp::IN_ERRS), None, segments),
     ]
 }
 
@@ -131,13 +130,13 @@ pub fn asks(case: &Case) -> bool {
 }
 
 fn unread(case: &Case, counters: &Counters) -> Error {
-    let udp = |key: Key| counters.delta(key, "Udp").unwrap_or(0.0);
-    let count = udp(snmp::RCVBUF_ERRORS) + udp(snmp::MEM_ERRORS);
+    let grew = |key: Key| counters.grew(key).unwrap_or(0.0);
+    let count = grew(snmp::RCVBUF_ERRORS) + grew(snmp::MEM_ERRORS);
     let own = counters.entities(udp_sockets::SOURCE).map(|socket| counters.delta(udp_sockets::DROPS, socket));
     let own = own.reduce(|sum, drops| Some(sum? + drops?));
     let has_none = || case.fact::<Listening>().is_ok_and(|listening| listening.on_tcp_only()) && is_told(case);
     let own = own.unwrap_or_else(|| has_none().then_some(0.0));
-    Error { kind: Kind::Unread, count, own, of: udp(snmp::IN_DATAGRAMS) + count }
+    Error { kind: Kind::Unread, count, own, of: grew(snmp::IN_DATAGRAMS) + count }
 }
 
 /// Whether this recording says what single sockets dropped.

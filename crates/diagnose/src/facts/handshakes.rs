@@ -53,28 +53,27 @@ pub struct Handshakes {
 impl Fact for Handshakes {
     fn compute(case: &Case) -> Result<Self, Gap> {
         let counters = case.fact::<Counters>()?;
-        let tcp = |key: Key| counters.delta(key, "Tcp").unwrap_or(0.0);
-        let more = |key: Key| counters.delta(key, "TcpExt").unwrap_or(0.0);
+        let grew = |key: Key| counters.grew(key).unwrap_or(0.0);
         let most = counters.last(conntrack::MAX, "").filter(|most| *most > 0.0);
         Ok(Self {
-            taken: tcp(snmp::PASSIVE_OPENS),
-            made: tcp(snmp::ACTIVE_OPENS),
-            overflows: more(netstat::LISTEN_OVERFLOWS),
-            drops: more(netstat::LISTEN_DROPS),
+            taken: grew(snmp::PASSIVE_OPENS),
+            made: grew(snmp::ACTIVE_OPENS),
+            overflows: grew(netstat::LISTEN_OVERFLOWS),
+            drops: grew(netstat::LISTEN_DROPS),
             own_drops: case.fact::<Listeners>()?.drops(),
-            half_open_drops: more(netstat::REQ_Q_FULL_DROP),
-            old_time_wait: more(netstat::PAWS_TIME_WAIT),
+            half_open_drops: grew(netstat::REQ_Q_FULL_DROP),
+            old_time_wait: grew(netstat::PAWS_TIME_WAIT),
             tracking_drops: counters.delta(conntrack::DROP, "").unwrap_or(0.0),
             tracking_used: most.and_then(|most| Some(share(counters.max(conntrack::COUNT, "")?, most))),
-            sent: tcp(snmp::OUT_SEGS),
-            again: tcp(snmp::RETRANS_SEGS),
-            syn_again: more(netstat::SYN_RETRANS),
-            not_out: more(netstat::RETRANS_FAIL),
-            needless: more(netstat::DSACK_RECV),
-            timeouts: more(netstat::TIMEOUTS),
-            probes: more(netstat::LOSS_PROBES),
-            fast: more(netstat::FAST_RETRANS),
-            resets: tcp(snmp::OUT_RSTS),
+            sent: grew(snmp::OUT_SEGS),
+            again: grew(snmp::RETRANS_SEGS),
+            syn_again: grew(netstat::SYN_RETRANS),
+            not_out: grew(netstat::RETRANS_FAIL),
+            needless: grew(netstat::DSACK_RECV),
+            timeouts: grew(netstat::TIMEOUTS),
+            probes: grew(netstat::LOSS_PROBES),
+            fast: grew(netstat::FAST_RETRANS),
+            resets: grew(snmp::OUT_RSTS),
         })
     }
 }

@@ -48,7 +48,7 @@ impl Fact for AllHanging {
         let requests = case.fact::<Requests>().ok();
         let streams = |port| requests.as_ref().is_some_and(|requests| requests.streams_at(port));
         let mut ports: BTreeMap<u32, Hanging> = BTreeMap::new();
-        let accepted = case.recording.rows::<tables::Connection>().iter().filter(|row| row.role == "accepted");
+        let accepted = case.recording.rows::<tables::Connection>().iter().filter(|row| row.is_accepted());
         for row in accepted.filter(|row| !streams(row.port)) {
             let port = ports.entry(row.port).or_default();
             port.late += row.late as f64;

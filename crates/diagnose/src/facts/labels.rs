@@ -94,7 +94,7 @@ impl Fact for Labels {
         }
         let mut places: BTreeMap<(bool, u32, &str), Vec<&tables::Label>> = BTreeMap::new();
         for row in rows {
-            places.entry((row.role == "accepted", row.port, row.peer.as_str())).or_default().push(row);
+            places.entry((row.is_accepted(), row.port, row.peer.as_str())).or_default().push(row);
         }
         let listening = case.fact::<Listening>()?;
         let of = |((accepted, port, peer), rows): ((bool, u32, &str), Vec<&tables::Label>)| {

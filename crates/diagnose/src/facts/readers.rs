@@ -28,7 +28,7 @@ impl Fact for Readers {
     fn compute(case: &Case) -> Result<Self, Gap> {
         let requests = case.fact::<Requests>()?;
         let port = requests.busiest().map_or(0, |busiest| busiest.port);
-        let rows = case.recording.rows::<Request>().iter().filter(|row| row.role == "accepted" && row.port == port);
+        let rows = case.recording.rows::<Request>().iter().filter(|row| row.is_accepted() && row.port == port);
         let mut threads: BTreeMap<u32, Vec<&Request>> = BTreeMap::new();
         rows.for_each(|row| threads.entry(row.began_tid).or_default().push(row));
         let (mut all, mut kept, mut beside) = (0, 0, 0);

@@ -88,7 +88,7 @@ fn queued_ns(case: &Case, port: u32) -> f64 {
     let rows = case.recording.rows::<tables::Connection>();
     let looks: BTreeMap<u64, u64> = rows.iter().map(|row| (row.t_ns, row.looks)).collect();
     let looks: f64 = looks.values().map(|looks| *looks as f64).sum();
-    let at_port = rows.iter().filter(|row| row.role == "accepted" && row.port == port);
+    let at_port = rows.iter().filter(|row| row.is_accepted() && row.port == port);
     ratio(at_port.map(|row| row.queued as f64).sum::<f64>(), looks) * case.length_ns()
 }
 
@@ -163,7 +163,7 @@ impl Fact for Requests {
         let listening = case.fact::<Listening>()?;
         let mut by: BTreeMap<(bool, u32, &str), Endpoint> = BTreeMap::new();
         for row in rows {
-            let accepted = row.role == "accepted";
+            let accepted = row.is_accepted();
             let name = || if accepted { listening.name_at(row.port) } else { row.peer.clone() };
             let fresh = || Endpoint { accepted, port: row.port, name: name(), ..Endpoint::default() };
             by.entry((accepted, row.port, row.peer.as_str())).or_insert_with(fresh).add(row);

@@ -208,20 +208,18 @@ impl Reader<'_> {
     }
 
     fn tcp(&self) -> UseRow {
-        let ext = |keys: &[Key]| self.c.delta_sum(keys, "TcpExt");
         UseRow {
-            saturation: ext(&[netstat::LISTEN_OVERFLOWS, netstat::LISTEN_DROPS]),
-            errors: self.c.delta(snmp::RETRANS_SEGS, "Tcp"),
-            besides: self.c.delta(snmp::OUT_SEGS, "Tcp"),
+            saturation: self.c.grew_together(&[netstat::LISTEN_OVERFLOWS, netstat::LISTEN_DROPS]),
+            errors: self.c.grew(snmp::RETRANS_SEGS),
+            besides: self.c.grew(snmp::OUT_SEGS),
             ..UseRow::of(Resource::Tcp)
         }
     }
 
     fn udp(&self) -> UseRow {
-        let read = |keys: &[Key]| self.c.delta_sum(keys, "Udp");
         UseRow {
-            saturation: read(&[snmp::RCVBUF_ERRORS, snmp::SNDBUF_ERRORS]),
-            errors: read(&[snmp::IN_ERRORS]),
+            saturation: self.c.grew_together(&[snmp::RCVBUF_ERRORS, snmp::SNDBUF_ERRORS]),
+            errors: self.c.grew(snmp::IN_ERRORS),
             ..UseRow::of(Resource::Udp)
         }
     }

@@ -32,12 +32,9 @@ impl Fact for Retransmits {
         let mut found = Self::default();
         for row in rows.iter().filter(|row| row.kind == "retransmit") {
             found.all += row.count as f64;
-            let is_own = match row.role.as_str() {
-                "accepted" => ports.contains(&row.port),
-                "made" => asks(&row.peer) || is_client(&row.peer, &ports),
-                _ => false,
-            };
-            if is_own {
+            let at_port = || row.is_accepted() && ports.contains(&row.port);
+            let to_peer = || row.is_made() && (asks(&row.peer) || is_client(&row.peer, &ports));
+            if at_port() || to_peer() {
                 *found.own.entry(row.state.clone()).or_default() += row.count as f64;
             }
         }

@@ -251,7 +251,7 @@ impl Fact for Sending {
         let listening = case.fact::<Listening>()?;
         let mut by: BTreeMap<(bool, u32, &str), Endpoint> = BTreeMap::new();
         for row in rows {
-            let accepted = row.role == "accepted";
+            let accepted = row.is_accepted();
             let name = if accepted { listening.name_at(row.port) } else { row.peer.clone() };
             let fresh = || Endpoint { accepted, name, looks, length_ns: case.length_ns(), ..Endpoint::default() };
             by.entry((accepted, row.port, row.peer.as_str())).or_insert_with(fresh).add(row);

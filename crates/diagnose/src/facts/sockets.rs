@@ -67,12 +67,12 @@ impl Fact for Sockets {
         let mut sums: BTreeMap<Key<'_>, Sums> = BTreeMap::new();
         for row in rows {
             slices.insert(row.t_ns, row.looks);
-            sums.entry((row.role == "accepted", row.port, &row.peer)).or_default().add(row);
+            sums.entry((row.is_accepted(), row.port, &row.peer)).or_default().add(row);
         }
         let looks = slices.values().map(|looks| *looks as f64).sum();
         for row in case.recording.rows::<Retransmit>() {
-            let key = (row.role == "accepted", row.port, row.peer.as_str());
-            if let Some(sum) = sums.get_mut(&key).filter(|_| ["accepted", "made"].contains(&row.role.as_str())) {
+            let key = (row.is_accepted(), row.port, row.peer.as_str());
+            if let Some(sum) = sums.get_mut(&key).filter(|_| row.is_accepted() || row.is_made()) {
                 let counted = if row.kind == "retransmit" { &mut sum.told } else { &mut sum.resets };
                 *counted += row.count as f64;
             }

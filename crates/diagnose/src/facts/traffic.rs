@@ -85,7 +85,7 @@ impl Fact for Traffic {
 /// Times in which exchanges were followed: end, ns, length, ns, and how many clients began.
 pub fn windows(case: &Case) -> Vec<(u64, f64, f64)> {
     let mut began: BTreeMap<u64, f64> = BTreeMap::new();
-    for row in case.recording.rows::<tables::Exchange>().iter().filter(|row| row.role == "accepted") {
+    for row in case.recording.rows::<tables::Exchange>().iter().filter(|row| row.is_accepted()) {
         *began.entry(row.t_ns).or_default() += row.began as f64;
     }
     let windows = case.recording.rows::<tables::ExchangeWindow>().iter();
@@ -101,7 +101,7 @@ fn looks(case: &Case, is_in: impl Fn(u64) -> bool) -> Looks {
     let mut all = Looks::default();
     for row in case.recording.rows::<tables::Connection>().iter().filter(|row| is_in(row.t_ns)) {
         slices.insert(row.t_ns, row.looks);
-        if row.role == "accepted" {
+        if row.is_accepted() {
             all.open += row.open as f64;
             all.unread += row.unread as f64;
             all.late += row.late as f64;

@@ -49,7 +49,7 @@ impl Fact for Workers {
             for listener in counters.entities(listeners::SOURCE) {
                 workers.add_listener(case, &counters, listener);
             }
-            let made = counters.delta(snmp::PASSIVE_OPENS, "Tcp").unwrap_or(0.0);
+            let made = counters.grew(snmp::PASSIVE_OPENS).unwrap_or(0.0);
             workers.wait_ns = if made > 0.0 { workers.queue * case.length_ns() / made } else { f64::INFINITY };
         }
         let accepting = accepting(case);

@@ -138,7 +138,7 @@ fn held(case: &Case, endpoint: &Endpoint) -> Held {
 
 /// Acknowledgements that a timer of this kernel sent, in the target's network namespace; none = not recorded.
 pub(crate) fn delayed_acks(case: &Case) -> Option<f64> {
-    case.fact::<Counters>().ok()?.delta(netstat::DELAYED_ACKS, "TcpExt")
+    case.fact::<Counters>().ok()?.grew(netstat::DELAYED_ACKS)
 }
 
 /// Whether it is a part of what the target's clients wait for. A target that has none waits itself.

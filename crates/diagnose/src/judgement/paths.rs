@@ -219,7 +219,7 @@ fn mostly_late(case: &Case) -> bool {
 /// The thread that gave so large a share of the answers at a port, if one did.
 pub(crate) fn one_thread(case: &Case, port: u32, least: f64) -> Option<(u32, u32)> {
     let mut by: BTreeMap<(u32, u32), f64> = BTreeMap::new();
-    let asked = case.recording.rows::<Request>().iter().filter(|r| r.role == "accepted" && r.port == port);
+    let asked = case.recording.rows::<Request>().iter().filter(|r| r.is_accepted() && r.port == port);
     asked.for_each(|row| *by.entry((row.pid, row.ended_tid)).or_default() += 1.0);
     let all: f64 = by.values().sum();
     by.into_iter().find(|(_, count)| share(*count, all) >= least).map(|(thread, _)| thread)

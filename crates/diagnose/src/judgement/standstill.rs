@@ -73,9 +73,7 @@ const HARDLY_ANY: f64 = 0.1;
 fn looked_at(case: &Case, requests: &Requests, busiest: &Endpoint) -> Option<Standstill> {
     let under_way = ratio(busiest.response.sum_ns, requests.followed_ns);
     let mut slices: BTreeMap<u64, f64> = BTreeMap::new();
-    for row in
-        case.recording.rows::<Connection>().iter().filter(|row| row.role == "accepted" && row.port == busiest.port)
-    {
+    for row in case.recording.rows::<Connection>().iter().filter(|row| row.is_accepted() && row.port == busiest.port) {
         *slices.entry(row.t_ns).or_default() += ratio(row.late as f64, row.looks as f64);
     }
     let mut late: Vec<f64> = slices.values().copied().collect();

@@ -29,7 +29,7 @@ impl Turns {
     pub(crate) fn of(case: &Case, felt: &Felt, thread: &ThreadUse, is_computing: fn(&Part) -> bool) -> Option<Self> {
         let requests = case.fact::<Requests>().ok()?;
         let busiest = requests.busiest()?;
-        let of_thread = |r: &&Request| r.role == "accepted" && r.port == busiest.port && r.ended_tid == thread.tid;
+        let of_thread = |r: &&Request| r.is_accepted() && r.port == busiest.port && r.ended_tid == thread.tid;
         let rows: Vec<&Request> = case.recording.rows::<Request>().iter().filter(of_thread).collect();
         let mut answers: Vec<u64> = rows.iter().map(|r| r.t_ns).collect();
         answers.sort_unstable();

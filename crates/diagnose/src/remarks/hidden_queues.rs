@@ -46,7 +46,7 @@ fn pid(case: &Case) -> String {
 /// The process that has most of the requests in hand: of a master and its workers, a worker.
 pub(crate) fn who_answers(case: &Case) -> Option<u32> {
     let mut by_pid: BTreeMap<u32, f64> = BTreeMap::new();
-    for row in case.recording.rows::<Request>().iter().filter(|row| row.role == "accepted") {
+    for row in case.recording.rows::<Request>().iter().filter(|row| row.is_accepted()) {
         *by_pid.entry(row.pid).or_default() += row.t_ns.saturating_sub(row.began_ns) as f64;
     }
     let most = by_pid.into_iter().max_by(|a, b| a.1.total_cmp(&b.1));

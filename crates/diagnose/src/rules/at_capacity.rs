@@ -125,7 +125,7 @@ fn per_operation(case: &Case, cores: f64) -> Option<String> {
         ));
     }
     let counters = case.fact::<crate::facts::counters::Counters>().ok()?;
-    let segments = ratio(counters.delta(snmp::IN_SEGS, "Tcp")?, case.seconds());
+    let segments = ratio(counters.grew(snmp::IN_SEGS)?, case.seconds());
     (segments >= 1.0).then(|| {
         format!(
             "{} of CPU time for each packet that arrived by TCP, {} a second by the kernel's counter InSegs (its network \

@@ -24,8 +24,7 @@ pub fn view(material: &Material<'_>) -> Option<Section> {
     let labels = material.case.fact::<Labels>().ok()?;
     let seconds = material.case.fact::<diagnose::facts::requests::Requests>().ok()?.followed_ns / 1e9;
     let cpu = |place: &Place| {
-        let is_it =
-            |times: &&RequestTimes| (times.role == "accepted", &times.endpoint) == (place.accepted, &place.name);
+        let is_it = |times: &&RequestTimes| (times.is_accepted(), &times.endpoint) == (place.accepted, &place.name);
         let labels = material.verdict.requests.iter().find(is_it).map_or(&[][..], |times| &times.endpoints);
         labels.iter().map(|label| label.cpu_share).collect::<Vec<_>>()
     };

@@ -138,7 +138,7 @@ fn cores(verdict: &Verdict) -> f64 {
 
 /// How long clients waited at the busiest endpoint.
 fn answers(verdict: &Verdict) -> Option<String> {
-    let busiest = verdict.requests.first().filter(|r| r.role == "accepted" && r.exchanges > 0)?;
+    let busiest = verdict.requests.first().filter(|r| r.is_accepted() && r.exchanges > 0)?;
     let (p50, p99) = (numbers::seconds(busiest.seconds.p50), numbers::seconds(busiest.seconds.p99));
     // The times end with the first byte of an answer.
     let held = busiest.on_average.get("held").copied().unwrap_or(0.0);
@@ -171,7 +171,7 @@ const MUCH_HELD: f64 = 0.2;
 
 /// Where most of the time of those answers went.
 fn spent(verdict: &Verdict) -> String {
-    let Some(busiest) = verdict.requests.first().filter(|r| r.role == "accepted" && r.seconds.mean > 0.0) else {
+    let Some(busiest) = verdict.requests.first().filter(|r| r.is_accepted() && r.seconds.mean > 0.0) else {
         return String::new();
     };
     let of_stage = |name: &str| busiest.stages.get(name).map_or(0.0, |stage| stage.mean / busiest.seconds.mean);

@@ -126,7 +126,7 @@ fn beside(observed: &Observed, answers: &[Answer]) -> Result<Seen> {
     let sent = |answer: &&Answer| window.contains(&(answer.wanted_ns + u64::from(answer.lag_ns)));
     let answers: Vec<&Answer> = answers.iter().filter(sent).collect();
     let own = |share| percentile(&answers, share, |answer| answer.took_ns - answer.lag_ns);
-    let busiest = observed.verdict.requests.iter().filter(|r| r.role == "accepted").max_by_key(|r| r.exchanges);
+    let busiest = observed.verdict.requests.iter().filter(|r| r.is_accepted()).max_by_key(|r| r.exchanges);
     let seen = &busiest.context("the verdict has no requests")?.seconds;
     ensure!(seen.p50 > 0.0, "the verdict has no response times");
     Ok(Seen {

@@ -42,7 +42,7 @@ impl<'r> Whole<'r> {
         let awake = awake(rows);
         let requests = case.fact::<Requests>().ok();
         let streams = |row: &Request| requests.as_ref().is_some_and(|requests| requests.streams_at(row.port));
-        let (mut asked, made): (Vec<&Request>, Vec<&Request>) = rows.iter().partition(|row| row.role == "accepted");
+        let (mut asked, made): (Vec<&Request>, Vec<&Request>) = rows.iter().partition(|row| row.is_accepted());
         asked.retain(|row| !streams(row));
         let owned = Owned::new(&asked, &made);
         let mut questions: BTreeMap<u32, Vec<&Request>> = BTreeMap::new();
@@ -115,7 +115,7 @@ impl<'r> Whole<'r> {
 fn awake(rows: &[Request]) -> BTreeMap<u32, Vec<u64>> {
     let mut awake: BTreeMap<u32, Vec<u64>> = BTreeMap::new();
     for row in rows {
-        let is_asked = row.role == "accepted";
+        let is_asked = row.is_accepted();
         let (began, ended) = if is_asked { (row.read_ns, row.t_ns) } else { (row.began_ns, row.read_ns) };
         awake.entry(row.began_tid).or_default().push(began);
         awake.entry(row.ended_tid).or_default().push(ended);
