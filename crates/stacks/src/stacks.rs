@@ -98,12 +98,6 @@ impl Stacks {
         self.walker(snapshot.pid).walk(registers::Frame::from(&snapshot.regs), memory)
     }
 
-    /// Takes a user stack that was walked already (by frame pointers, in the kernel): leaf first,
-    /// the first address is where the CPU was, the others are return addresses.
-    pub fn user_addresses(&mut self, pid: u32, addresses: &[u64]) -> Unwound {
-        self.walker(pid).follow(addresses)
-    }
-
     /// Reads the mappings of a process and opens its files now, for one that may be gone before
     /// its first sample is looked at. Costs a look-up if that was done before.
     pub fn see(&mut self, pid: u32) {

@@ -84,18 +84,6 @@ impl Walker<'_> {
         Unwound { frames, complete: false }
     }
 
-    /// Names the frames of a stack that was walked already, leaf first.
-    pub(crate) fn follow(&mut self, addresses: &[u64]) -> Unwound {
-        let mut complete = false;
-        let mut frames = Vec::with_capacity(addresses.len());
-        for (depth, address) in addresses.iter().take(MAX_DEPTH).enumerate() {
-            let place = self.place(if depth == 0 { *address } else { address.wrapping_sub(1) });
-            frames.push(place.frame);
-            complete = depth + 1 == addresses.len() && place.row.is_some_and(|row| row.first_function);
-        }
-        Unwound { frames, complete }
-    }
-
     fn place(&mut self, address: u64) -> Place {
         if let Some(place) = self.process.places.get(address) {
             return place;

@@ -174,28 +174,6 @@ fn go() {
 }
 
 #[test]
-fn go_walked_in_the_kernel() {
-    need!(is_there("go"));
-    // What bpf_get_stack would do.
-    let samples = start(programs::go(GO_MAIN, &[]).command().env("GODEBUG", "asyncpreemptoff=1")).sample_with(
-        SAMPLES,
-        |stacks, pid, regs, mem| {
-            let word = |at| {
-                let mut bytes = [0; 8];
-                mem.read_exact_at(&mut bytes, at).map(|()| u64::from_le_bytes(bytes)).unwrap_or(0)
-            };
-            let (mut addresses, mut bp) = (vec![regs.ip], regs.bp);
-            while bp != 0 && addresses.len() < 100 {
-                addresses.push(word(bp + 8));
-                bp = word(bp);
-            }
-            stacks.user_addresses(pid, &addresses)
-        },
-    );
-    check(&samples, |s| s.complete && s.calls(&["main.main", "runtime.main", "runtime.goexit"]));
-}
-
-#[test]
 fn go_calling_c() {
     need!(is_there("go"));
     let main = format!(
