@@ -26,4 +26,4 @@ pub(crate) mod standing;
 pub(crate) mod standstill;
 pub(crate) mod tail;
 pub(crate) mod time_wait;
-pub(crate) mod turns;
+pub(crate) mod waits_for_turn;

@@ -58,9 +58,9 @@ pub struct Node {
     /// How many waits of their lengths make up that time: long ones are picked more often than short ones.
     pub number: f64,
     /// The same by kernel stack of the wait, ns.
-    pub stacks: BTreeMap<u32, f64>,
+    pub kernel_stacks: BTreeMap<u32, f64>,
     /// The same by user stack, of the waits before which one was taken, ns.
-    pub codes: BTreeMap<u32, f64>,
+    pub user_stacks: BTreeMap<u32, f64>,
     /// What the wakers of these waits waited for meanwhile.
     pub children: BTreeMap<Who, Node>,
     /// What they did instead of waiting, or who needs no explanation, ns.
@@ -124,7 +124,7 @@ impl Walk {
 
     /// Whether a thread of the target waited for its turn.
     pub fn is_turn(&self, case: &Case, row: &Wakeup) -> bool {
-        self.target.contains(&row.pid) && self.hand_offs.right(case, row) == Some(HAND_OFF)
+        self.target.contains(&row.pid) && self.hand_offs.held_in_turn(case, row) == Some(HAND_OFF)
     }
 
     /// Whether a thread of the target only let time pass in a wait.
@@ -179,13 +179,13 @@ impl Fact for Walk {
             let (row, ns) = (wait.row, wait.ns * stride as f64);
             walk.walked_ns += ns;
             walk.idleness.book(&context, row, ns);
-            if context.right(row) == Some(INTERPRETER) {
+            if context.held_in_turn(row) == Some(INTERPRETER) {
                 had_interpreter(&context, wait, stride as f64, &mut walk.had_interpreter);
             }
             let node = context.book(row, ns, &mut walk.waits);
             // What one thread of the target hands to another is a wait of that other one, and counted there.
             let within = row.context == "thread" && walk.target.contains(&row.waker_pid);
-            if within && context.right(row).is_none() && !clients.ended(case, row) {
+            if within && context.held_in_turn(row).is_none() && !clients.ended(case, row) {
                 node.end(End::of_waker(Kind::HandOver, row, ""), ns);
             } else {
                 walker.follow(row, (wait.begin(), wait.end()), ns, node);

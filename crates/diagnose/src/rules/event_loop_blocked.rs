@@ -12,7 +12,7 @@ use crate::facts::profile::{Place, Profile};
 use crate::facts::stacks::Stacks;
 use crate::judgement::full::FULL;
 use crate::judgement::paths::{Felt, label_on_cpu};
-use crate::judgement::turns::Turns;
+use crate::judgement::waits_for_turn::WaitsForTurn;
 use crate::verdict::{Finding, Subject};
 use crate::walk::Kind;
 use crate::walk::paths::{Part, What};
@@ -75,7 +75,7 @@ fn queue(case: &Case, felt: &Felt, thread: &ThreadUse) -> Option<String> {
     if thread.demand >= FULL {
         return Some(format!("which wants a CPU for {} of the time: all of it is load", percent(thread.demand)));
     }
-    let short = Turns::of(case, felt, thread, is_others_turn).filter(Turns::are_short)?;
+    let short = WaitsForTurn::of(case, felt, thread, is_others_turn).filter(WaitsForTurn::are_short)?;
     Some(format!(
         "some {} of them each, at {} of CPU time an answer: a queue of short ones",
         count(short.others),

@@ -57,7 +57,7 @@ impl Chain {
         let sleeps = self.links.last().is_some_and(|l| l.who.sleeps());
         let first = self.links.len() == 1;
         let who = &self.links[0].who;
-        // Before a right too: workers that take turns to listen wait for a client, all of them.
+        // Before what is held in turn too: workers that take turns to listen wait for a client, all of them.
         if matches!(self.end.kind, Kind::Client | Kind::Signal | Kind::Held) {
             return Nature::Idle;
         }
@@ -99,9 +99,15 @@ pub(super) fn of_nodes(walk: &Walk, nodes: &BTreeMap<Who, Node>) -> Vec<Chain> {
 fn collect(walk: &Walk, nodes: &BTreeMap<Who, Node>, links: &mut Vec<Link>, chains: &mut Vec<Chain>) {
     for (who, node) in nodes {
         let (begin, depth) = (chains.len(), links.len());
-        let code = most(&node.codes).unwrap_or_else(|| walk.code(who));
+        let code = most(&node.user_stacks).unwrap_or_else(|| walk.code(who));
         let length_ns = ratio(node.ns, node.number);
-        links.push(Link { who: who.clone(), ns: node.ns, length_ns, stack: most(&node.stacks).unwrap_or(0), code });
+        links.push(Link {
+            who: who.clone(),
+            ns: node.ns,
+            length_ns,
+            stack: most(&node.kernel_stacks).unwrap_or(0),
+            code,
+        });
         for (end, ns) in &node.ends {
             let (links, end) = (links.clone(), end.clone());
             let waits = (node.waits as f64 * share(*ns, node.ns)).round() as u64;

@@ -55,10 +55,10 @@ impl Context<'_, '_> {
 
     /// Books where in its code somebody waited.
     pub fn book_places(&self, row: &Wakeup, ns: f64, node: &mut Node) {
-        *node.stacks.entry(row.stack).or_default() += ns;
+        *node.kernel_stacks.entry(row.stack).or_default() += ns;
         let code = self.sites.of(row);
         if code != 0 {
-            *node.codes.entry(code).or_default() += ns;
+            *node.user_stacks.entry(code).or_default() += ns;
         }
     }
 
@@ -69,8 +69,8 @@ impl Context<'_, '_> {
         let mut who = Who { pid: row.pid, comm, call, fd_kind: row.fd_kind.clone(), peer, path: row.path.clone() };
         if self.sites.parks(row, &who) {
             who.fd_kind = PARKED.to_string();
-        } else if let Some(right) = self.right(row) {
-            who.fd_kind = right.to_string();
+        } else if let Some(held) = self.held_in_turn(row) {
+            who.fd_kind = held.to_string();
         } else if self.is_for_name(row, &who) {
             who.fd_kind = DNS.to_string();
         } else if !who.peer.is_empty() && self.gave_up_idly(row) {
@@ -104,9 +104,9 @@ impl Context<'_, '_> {
         !self.hand_offs.serves(row.tid) && self.ends.of(row).is_some_and(|end| end.kind == Kind::Timer)
     }
 
-    /// The right that a wait was for, if it was for one.
-    pub fn right(&self, row: &Wakeup) -> Option<&'static str> {
-        self.hand_offs.right(self.case, row)
+    /// What threads hold in turn, if a wait was for such a thing.
+    pub fn held_in_turn(&self, row: &Wakeup) -> Option<&'static str> {
+        self.hand_offs.held_in_turn(self.case, row)
     }
 
     /// What other threads of its process did while one stood before the lock of their interpreter: whoever had it was on a CPU
@@ -121,15 +121,15 @@ impl Context<'_, '_> {
         others.map(holder).filter(|holder| holder.on_cpu_ns + holder.queued_ns > 0.0).collect()
     }
 
-    /// How many threads were seen to wait for the right that a wait was for.
-    pub fn queue(&self, row: &Wakeup) -> usize {
-        self.hand_offs.queue(self.case, row)
+    /// How many threads were seen to wait for what a wait was for.
+    pub fn queue_length(&self, row: &Wakeup) -> usize {
+        self.hand_offs.queue_length(self.case, row)
     }
 
-    /// Whether two waits are for the same right. What a runtime hands around cannot be told apart: each of its threads
+    /// Whether two waits are for the same that is held in turn. What a runtime hands around cannot be told apart: each of its threads
     /// sleeps at an address of its own.
-    pub fn is_same_right(&self, a: &Wakeup, b: &Wakeup) -> bool {
-        match (self.right(a), self.right(b)) {
+    pub fn are_for_the_same(&self, a: &Wakeup, b: &Wakeup) -> bool {
+        match (self.held_in_turn(a), self.held_in_turn(b)) {
             // Locks on files are handed around between processes, each with a descriptor of its own.
             (Some(LOCK), Some(LOCK)) if !a.path.is_empty() => a.path == b.path,
             (Some(LOCK), Some(LOCK)) => a.pid == b.pid && a.args.first() == b.args.first(),

@@ -19,7 +19,7 @@ use crate::case::Case;
 use crate::ledger::blocked::UNINTERRUPTIBLE;
 use crate::statistics::share;
 
-/// Tells waits for rights.
+/// Tells waits for what threads hold in turn.
 #[derive(Clone, Debug, Default)]
 pub struct HandOffs {
     serving: BTreeSet<u32>,
@@ -45,16 +45,16 @@ impl HandOffs {
         let mut hand_offs = Self { serving: serving(case, clients, rows()), interpreters, in_turn, ..Self::default() };
         hand_offs.queued = rows().filter(|row| hand_offs.is_between_serving(case, row)).map(|row| row.tid).collect();
         for row in rows() {
-            if let Some(right) = hand_offs.right(case, row) {
-                hand_offs.before.entry((row.pid, address(right, row))).or_default().insert(row.tid);
+            if let Some(held) = hand_offs.held_in_turn(case, row) {
+                hand_offs.before.entry((row.pid, address(held, row))).or_default().insert(row.tid);
             }
         }
         hand_offs
     }
 
-    /// How many threads were seen to wait for the same right; 1 at least.
-    pub fn queue(&self, case: &Case, row: &Wakeup) -> usize {
-        let waiters = self.right(case, row).and_then(|right| self.before.get(&(row.pid, address(right, row))));
+    /// How many threads were seen to wait for the same; 1 at least.
+    pub fn queue_length(&self, case: &Case, row: &Wakeup) -> usize {
+        let waiters = self.held_in_turn(case, row).and_then(|held| self.before.get(&(row.pid, address(held, row))));
         waiters.map_or(1, BTreeSet::len).max(1)
     }
 
@@ -81,8 +81,8 @@ impl HandOffs {
         self.serving.contains(&tid)
     }
 
-    /// The right that a wait was for, if it was for one.
-    pub fn right(&self, case: &Case, row: &Wakeup) -> Option<&'static str> {
+    /// What threads hold in turn, if a wait was for such a thing: [`LOCK`], [`INTERPRETER`] or [`HAND_OFF`].
+    pub fn held_in_turn(&self, case: &Case, row: &Wakeup) -> Option<&'static str> {
         if self.is_interpreters(case, row) {
             return Some(INTERPRETER);
         }
@@ -94,9 +94,9 @@ impl HandOffs {
     }
 }
 
-/// What tells rights apart: the address of a lock. Of what a runtime hands around nothing is known.
-fn address(right: &str, row: &Wakeup) -> u64 {
-    if right == LOCK { row.args.first().copied().unwrap_or(0) } else { 0 }
+/// What tells such things apart: the address of a lock. Of what a runtime hands around nothing is known.
+fn address(held: &str, row: &Wakeup) -> u64 {
+    if held == LOCK { row.args.first().copied().unwrap_or(0) } else { 0 }
 }
 
 /// Threads that serve one client at a time.

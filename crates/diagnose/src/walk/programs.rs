@@ -63,8 +63,8 @@ impl Node {
         let sum = |sums: &mut BTreeMap<u32, f64>, others: BTreeMap<u32, f64>| {
             others.into_iter().for_each(|(id, ns)| *sums.entry(id).or_default() += ns);
         };
-        sum(&mut self.stacks, other.stacks);
-        sum(&mut self.codes, other.codes);
+        sum(&mut self.kernel_stacks, other.kernel_stacks);
+        sum(&mut self.user_stacks, other.user_stacks);
         other.ends.into_iter().for_each(|(end, ns)| *self.ends.entry(end).or_default() += ns);
         other.children.into_iter().for_each(|(who, node)| self.children.entry(who).or_default().add(node));
     }

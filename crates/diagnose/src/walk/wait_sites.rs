@@ -68,7 +68,7 @@ pub struct WaitSites {
 impl WaitSites {
     /// Counts the stacks of table `wait_stack`.
     pub fn new(case: &Case, stacks: &Stacks) -> Self {
-        let mut codes = Self::default();
+        let mut sites = Self::default();
         for row in case.recording.rows::<WaitStack>().iter().filter(|row| row.stack != 0) {
             if row.wakes {
                 // Whoever gives back a lock wakes somebody too, and answers nobody.
@@ -76,22 +76,22 @@ impl WaitSites {
                     continue;
                 }
                 let who = (row.pid, kind_of_thread(&row.comm));
-                *codes.waking.entry(who).or_default().entry(row.stack).or_default() += 1;
+                *sites.waking.entry(who).or_default().entry(row.stack).or_default() += 1;
                 continue;
             }
             let (comm, call) = (kind_of_thread(&row.comm), case.syscall(row.syscall));
             let fd_kind = futex::kind(case, row.syscall, &row.args).to_string();
             let who = Who { pid: row.pid, comm, call, fd_kind, ..Who::default() };
-            *codes.seen.entry(who).or_default().entry(row.stack).or_default() += 1;
+            *sites.seen.entry(who).or_default().entry(row.stack).or_default() += 1;
             let before = Before { t_ns: row.t_ns, syscall: row.syscall, stack: row.stack };
-            codes.before.entry(row.tid).or_default().push(before);
+            sites.before.entry(row.tid).or_default().push(before);
         }
-        codes.find_interpreters(case, stacks);
-        codes.before.values_mut().for_each(|thread| thread.sort_by_key(|before| before.t_ns));
-        codes.resolving = codes.with(stacks, RESOLVERS);
-        codes.sleeping = codes.with(stacks, SLEEPS);
-        codes.parking = codes.all().filter(|id| parking::parks(stacks.user(*id))).collect();
-        codes
+        sites.find_interpreters(case, stacks);
+        sites.before.values_mut().for_each(|thread| thread.sort_by_key(|before| before.t_ns));
+        sites.resolving = sites.with(stacks, RESOLVERS);
+        sites.sleeping = sites.with(stacks, SLEEPS);
+        sites.parking = sites.all().filter(|id| parking::parks(stacks.user(*id))).collect();
+        sites
     }
 
     /// Locks of interpreters, by the stacks of those that wait in futex, and of those that were sampled in that call.

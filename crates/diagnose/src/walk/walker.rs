@@ -41,7 +41,7 @@ impl<'a, 'r> Walker<'a, 'r> {
 
     /// Explains a wait by what happened in the span.
     pub fn follow(&mut self, row: &Wakeup, span: (f64, f64), ns: f64, node: &mut Node) {
-        if self.context.right(row) == Some(INTERPRETER) {
+        if self.context.held_in_turn(row) == Some(INTERPRETER) {
             return self.took_turns(row, span, ns, node);
         }
         match self.context.ends.of(row) {
@@ -83,19 +83,21 @@ impl<'a, 'r> Walker<'a, 'r> {
         let (silent, telling) = self.parted(row, whole);
         let time = |parts: &[Part<'_>]| parts.iter().map(Part::length).sum::<f64>();
         let scale = ns / length;
-        // The time of waits that say nothing is spread over those that do. Of a right, which several hold in turn before it
+        // The time of waits that say nothing is spread over those that do. Of what several hold in turn before it
         // comes to the sleeper, only as far as there are so many of them.
         let (mute, told) = (time(&silent) + time(&cut), time(&telling));
-        let most =
-            if self.context.right(row).is_some() { told * self.context.queue(row) as f64 } else { f64::INFINITY };
+        let most = match self.context.held_in_turn(row) {
+            Some(_) => told * self.context.queue_length(row) as f64,
+            None => f64::INFINITY,
+        };
         let spread = if telling.is_empty() { 1.0 } else { 1.0 + mute.min(most) / told };
         let rest = if mute > 0.0 { 1.0 - (told * (spread - 1.0)).min(mute) / mute } else { 0.0 };
         node.end(End::of_waker(Kind::Client, row, ""), time(&silent) * rest * scale);
         node.end(End::of_waker(Kind::Short, row, ""), time(&cut) * rest * scale);
         for part in telling {
             let ns = part.length() * spread * scale;
-            // Whoever stood before the same right adds nothing: all of them wait for those who held it in turn.
-            if self.context.is_same_right(row, part.row) {
+            // Whoever stood before the same adds nothing: all of them wait for those who held it in turn.
+            if self.context.are_for_the_same(row, part.row) {
                 self.explain(part.row, part.span, ns, node);
             } else {
                 let child = self.context.book(part.row, ns, &mut node.children);
@@ -119,17 +121,17 @@ impl<'a, 'r> Walker<'a, 'r> {
     }
 
     /// A waker's waits, apart: work that came in for it does not say what the work at hand waited for, nor that the holder
-    /// of a right had nothing to do before it took it.
+    /// of what is held in turn had nothing to do before it took it.
     fn parted<'p>(&self, row: &Wakeup, waits: Vec<Part<'p>>) -> (Vec<Part<'p>>, Vec<Part<'p>>) {
         let Context { case, ends, .. } = self.context;
         // The answer came right after somebody else had brought something: that is what was waited for, as in a queue.
         let brought = waits.last().is_some_and(|p| is_brought(p.row, &self.path));
-        let for_right = self.context.right(row).is_some();
+        let for_its_turn = self.context.held_in_turn(row).is_some();
         waits.into_iter().partition(|Part { row: wait, .. }| {
             brought
                 || asks(wait, &self.path)
                 || comes_in(wait, &self.path)
-                || for_right && ends.clients.ended(case, wait)
+                || for_its_turn && ends.clients.ended(case, wait)
         })
     }
 }

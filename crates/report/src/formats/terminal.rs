@@ -13,8 +13,8 @@ mod table;
 use std::io::{self, Write};
 
 use diagnose::Explain;
+use diagnose::glossary::Word;
 use diagnose::verdict::Verdict;
-use diagnose::words::Word;
 
 use crate::section::{Block, Section};
 use crate::views::head::{Head, head};

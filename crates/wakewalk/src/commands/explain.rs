@@ -20,7 +20,7 @@ pub fn run(args: &args::Explain) -> Result<()> {
         return Ok(());
     };
     if cause == "words" {
-        write!(out, "{}", report::formats::terminal::glossary(diagnose::words(), super::diagnose::width()))?;
+        write!(out, "{}", report::formats::terminal::glossary(diagnose::glossary(), super::diagnose::width()))?;
         return Ok(());
     }
     let Some(text) = diagnose::explain(cause) else {

@@ -12,7 +12,7 @@ use crate::statistics::ratio;
 use crate::walk::paths::Part;
 
 /// What a thread does while slow requests wait for their turn.
-pub(crate) struct Turns {
+pub(crate) struct WaitsForTurn {
     /// Others that it answers meanwhile, for each of them.
     pub others: f64,
     /// CPU time that it takes for an answer on average, ns.
@@ -23,7 +23,7 @@ pub(crate) struct Turns {
     pub longest: f64,
 }
 
-impl Turns {
+impl WaitsForTurn {
     /// Of requests that took long at the busiest port, which `thread` serves; `is_computing` are the parts of their paths in which
     /// it computed for others. None = no request waited before its turn.
     pub(crate) fn of(case: &Case, felt: &Felt, thread: &ThreadUse, is_computing: fn(&Part) -> bool) -> Option<Self> {

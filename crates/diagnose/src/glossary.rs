@@ -107,20 +107,20 @@ static WORDS: &[Word] = &[
 
 /// The glossary.
 #[must_use]
-pub fn words() -> &'static [Word] {
+pub fn glossary() -> &'static [Word] {
     WORDS
 }
 
 #[cfg(test)]
 mod tests {
-    use super::words;
+    use super::glossary;
 
     #[test]
     fn each_once_in_sentences() {
-        let mut terms: Vec<&str> = words().iter().map(|(term, _)| *term).collect();
+        let mut terms: Vec<&str> = glossary().iter().map(|(term, _)| *term).collect();
         terms.sort_unstable();
         terms.dedup();
-        assert_eq!(terms.len(), words().len());
-        assert!(words().iter().all(|(_, means)| means.ends_with('.')));
+        assert_eq!(terms.len(), glossary().len());
+        assert!(glossary().iter().all(|(_, means)| means.ends_with('.')));
     }
 }
