@@ -2,17 +2,18 @@
 //! The target was runnable, and another process had its CPU.
 
 mod clients;
+mod words;
 
-use super::{COULD_BE, Check, Checked, Rule, evidence, explained, found, not_it, too_short};
+use super::{COULD_BE, Check, Checked, Rule, explained, found, not_it, too_short};
 use crate::answer::{Gap, Measured, Reason};
 use crate::case::Case;
-use crate::facts::cpus::{Cpus, Lengths, Neighbour};
+use crate::facts::cpus::Cpus;
 use crate::facts::quality::Quality;
 use crate::facts::requests::Requests;
 use crate::ledger::threads::{Lines, Threads};
 use crate::statistics::{ratio, share};
 use crate::verdict::{Explains, Finding, Subject};
-use crate::wording::{cores, cpu_list, percent, seconds};
+use crate::wording::{cores, percent, seconds};
 
 pub(super) static RULE: Rule =
     Rule { cause: "run-queue-wait", explain: explain!("run-queue-wait"), check: Check::Accuses(check) };
@@ -74,18 +75,12 @@ fn check(case: &Case) -> Checked {
     let behind_others = behind * (1.0 - stolen);
     if share(behind_others, lines.demand_ns()) < MIN_SHARE {
         let seen = Measured::new(share(behind_others, lines.demand_ns()), MIN_SHARE, "share");
-        return not_it(Reason::TooLittle, Some(seen), true, not_behind_others(lines, behind_others));
+        return not_it(Reason::TooLittle, Some(seen), true, words::not_behind_others(lines, behind_others));
     }
     if let Some(not_felt) = not_felt(case, &cpus, &ledger, behind_others) {
         return not_felt;
     }
-    let advice = match ceiling(&cpus) {
-        Some(_) => "widen its affinity or cpuset: other CPUs have room",
-        None => "give it CPUs of its own or more weight, or move the others away",
-    };
-    let first = cpus.neighbours.first().map_or(String::new(), |n| format!(", behind {}", n.name()));
-    let part = share(behind_others, lines.demand_ns());
-    let headline = format!("ready, but without a CPU for {} of its CPU demand{first}", percent(part));
+    let (headline, advice) = words::first(&cpus, share(behind_others, lines.demand_ns()), ceiling(&cpus).is_some());
     found(finding(case, &cpus, lines, others, behind_others), headline, advice)
 }
 
@@ -94,24 +89,14 @@ fn not_felt(case: &Case, cpus: &Cpus, ledger: &Threads, behind_others: f64) -> O
     let (lines, felt) = (&ledger.total, Felt::new(cpus, ledger, behind_others));
     let part = share(felt.ns, lines.demand_ns());
     if part < MIN_FELT {
-        let why = felt.too_short(behind_others, lines);
+        let why = words::too_short(&felt, behind_others, lines);
         return Some(too_short(Measured::new(part, MIN_FELT, "share"), why));
     }
     if let Some(p99_ns) = quick_answers_ns(case) {
         let seen = Measured::new(p99_ns / 1e9, FELT_NS / 1e9, "s");
-        return Some(too_short(seen, not_by_requests(&felt, p99_ns)));
+        return Some(too_short(seen, words::not_by_requests(&felt, p99_ns)));
     }
     clients::are_the_load(case, cpus).or_else(|| chance(cpus, &felt, lines)).map(explained)
-}
-
-fn not_behind_others(lines: &Lines, explained: f64) -> String {
-    format!(
-        "the target was runnable without a CPU for {}, but behind other processes only for {}, {} of its CPU \
-         demand (under 25 %); the rest was behind its own threads or ordinary hand-overs",
-        seconds(lines.waiting_for_cpu_ns() / 1e9),
-        seconds(explained / 1e9),
-        percent(share(explained, lines.demand_ns())),
-    )
 }
 
 /// What of the waiting behind others a request feels.
@@ -138,17 +123,6 @@ impl Felt {
         // Most waits are short wherever some are long: an average of half the length is of long ones.
         Self { ns: if_over(FELT_NS / 2.0), past_a_tick_ns: if_over(PAST_A_TICK_NS), each_ns }
     }
-
-    fn too_short(&self, explained: f64, lines: &Lines) -> String {
-        format!(
-            "the target was runnable behind other processes for {}, {} of its CPU demand, but half of that in \
-             waits of under {}: in waits of 1 ms or more, which a request feels, it was {} (under 20 %)",
-            seconds(explained / 1e9),
-            percent(share(explained, lines.demand_ns())),
-            seconds(2.0 * self.each_ns.max(65_536.0) / 1e9),
-            percent(share(self.ns, lines.demand_ns())),
-        )
-    }
 }
 
 /// Answers from which on percentiles say something.
@@ -162,27 +136,11 @@ fn quick_answers_ns(case: &Case) -> Option<f64> {
     Some(busiest.response.quantile_ns(0.99)).filter(|p99_ns| *p99_ns < FELT_NS)
 }
 
-fn not_by_requests(felt: &Felt, p99_ns: f64) -> String {
-    format!(
-        "threads stood behind other processes for {} in waits of 1 ms or more, but requests did not: 99 % of the answers took {} \
-         or less",
-        seconds(felt.ns / 1e9),
-        seconds(p99_ns / 1e9)
-    )
-}
-
 /// That CPUs were not short, and threads only happened to meet, if so.
 fn chance(cpus: &Cpus, felt: &Felt, lines: &Lines) -> Option<String> {
     let used = cpus.used_while_waiting.or(cpus.allowed_time.map(|time| time.utilization())).unwrap_or(1.0);
     let full = used >= NEARLY_FULL || share(felt.past_a_tick_ns, lines.demand_ns()) >= MIN_FELT;
-    (!full).then(|| {
-        format!(
-            "the target was runnable behind other processes for {} in waits of 1 ms or more, but the CPUs that it may use \
-             were {} in use meanwhile (under 70 %): they happened to meet",
-            seconds(felt.ns / 1e9),
-            percent(used)
-        )
-    })
+    (!full).then(|| words::by_chance(felt, used))
 }
 
 /// Why the waiting is not worth a finding, if it is not.
@@ -208,17 +166,9 @@ fn finding(case: &Case, cpus: &Cpus, lines: &Lines, others: f64, explained: f64)
     let by_switches = cpus.others_in_the_way().is_some();
     let by_counters = cpus.others_by_counters().is_some_and(|o| o >= MIN_OTHERS);
     let part = share(explained, lines.demand_ns());
-    let ceiling = ceiling(cpus);
+    let ceiling = ceiling(cpus).map(|others| words::ceiling(cpus, others));
     Finding {
-        summary: format!(
-            "The target was runnable without a CPU for {}, {} of its CPU demand, {} of it ({}) while {} ran{}",
-            seconds(lines.waiting_for_cpu_ns() / 1e9),
-            percent(share(lines.waiting_for_cpu_ns(), lines.demand_ns())),
-            seconds(explained / 1e9),
-            percent(part),
-            names(&cpus.neighbours),
-            ceiling.as_ref().map_or(String::new(), |c| format!("; {c}"))
-        ),
+        summary: words::summary(cpus, lines, explained, ceiling.as_deref()),
         subject: Subject {
             pid: first.map(|n| n.pid),
             comm: first.map(|n| n.comm.clone()),
@@ -226,8 +176,8 @@ fn finding(case: &Case, cpus: &Cpus, lines: &Lines, others: f64, explained: f64)
             ..Subject::default()
         },
         explains: Explains { share: part, of: "CPU demand".into(), seconds: explained / 1e9 },
-        evidence: rows(case, cpus, lines, others),
-        remedy: remedy(cpus, ceiling),
+        evidence: words::rows(case, cpus, lines, others),
+        remedy: words::remedy(cpus, ceiling),
         check:
             "After the change the ledger's run_queue and preempted lines fall under a tenth of the demand at the same \
                 load."
@@ -236,88 +186,10 @@ fn finding(case: &Case, cpus: &Cpus, lines: &Lines, others: f64, explained: f64)
     }
 }
 
-fn remedy(cpus: &Cpus, ceiling: Option<String>) -> String {
-    match ceiling {
-        Some(c) => {
-            let allowed = cpu_list(&cpus.allowed);
-            format!("Widen the target's affinity or cpuset: {c}. Else move the others off {allowed}.")
-        }
-        None => format!(
-            "Give the target CPUs of its own (cpuset or taskset), or more weight than {} (cpu.weight, nice), or move that \
-             away. More weight makes the others wait instead. A load generator on the same CPUs is a neighbour too: run \
-             it elsewhere.",
-            names(&cpus.neighbours)
-        ),
-    }
-}
-
-fn rows(case: &Case, cpus: &Cpus, lines: &Lines, others: f64) -> Vec<crate::verdict::Evidence> {
-    let pid = case.recording.meta.target.pids.first().copied().unwrap_or(0);
-    let schedstat = format!("cat /proc/{pid}/schedstat  # second number: ns runnable without a CPU");
-    let mut rows = vec![
-        evidence("runnable after a wake-up, without a CPU", lines.run_queue_ns / 1e9, "s", "near 0", schedstat),
-        evidence("runnable after a preemption, without a CPU", lines.preempted_ns / 1e9, "s", "near 0", ""),
-        evidence(
-            "of its waits for a CPU: behind other processes",
-            others * 100.0,
-            "%",
-            "under 25",
-            "top -H; ps -eo pid,psr,pcpu,comm",
-        ),
-        evidence(
-            "periods throttled by a quota",
-            cpus.quota.as_ref().map_or(0.0, |q| q.throttled_periods),
-            "periods",
-            "0",
-            "",
-        ),
-    ];
-    rows.extend(cpus.lengths.as_ref().map(|lengths| long_waits(lengths, pid)));
-    rows.extend(cpus.allowed_time.map(|t| {
-        evidence(
-            &format!("{} in use", cpu_list(&cpus.allowed)),
-            t.utilization() * 100.0,
-            "%",
-            "under 90",
-            "mpstat -P ALL 1",
-        )
-    }));
-    rows
-}
-
-/// How much was waited behind others for so long that a request feels it.
-fn long_waits(lengths: &Lengths, pid: u32) -> crate::verdict::Evidence {
-    let fact = format!(
-        "behind others in waits of 1 ms or more (half of all in waits of {} or more)",
-        seconds(lengths.half() / 1e9)
-    );
-    let see = format!("perf sched record -- sleep 5 && perf sched timehist -p {pid}");
-    evidence(&fact, lengths.over(FELT_NS) / 1e9, "s", "near 0", see)
-}
-
-/// The processes most in the way, at most three.
-fn names(neighbours: &[Neighbour]) -> String {
-    let all: f64 = neighbours.iter().map(|n| n.delayed_ns).sum();
-    let named: Vec<String> = neighbours
-        .iter()
-        .filter(|n| n.delayed_ns > 0.0)
-        .take(3)
-        .map(|n| format!("{} (pid {}, {})", n.name(), n.pid, percent(share(n.delayed_ns, all))))
-        .collect();
-    if named.is_empty() { "other processes".to_string() } else { named.join(", ") }
-}
-
-/// Where affinity or cpuset, not the machine, is full.
-fn ceiling(cpus: &Cpus) -> Option<String> {
-    let (allowed, other) = (cpus.allowed_time?, cpus.other_time?);
-    (allowed.utilization() >= 0.85 && other.utilization() < 0.5).then(|| {
-        format!(
-            "it may use only {}, which {} full, while the machine's other CPUs are {} busy",
-            cpu_list(&cpus.allowed),
-            if cpus.allowed.len() == 1 { "is" } else { "are" },
-            percent(other.utilization())
-        )
-    })
+/// Where affinity or cpuset, not the machine, is full: how busy its other CPUs are.
+fn ceiling(cpus: &Cpus) -> Option<f64> {
+    let (allowed, other) = (cpus.allowed_time?.utilization(), cpus.other_time?.utilization());
+    (allowed >= 0.85 && other < 0.5).then_some(other)
 }
 
 #[cfg(test)]

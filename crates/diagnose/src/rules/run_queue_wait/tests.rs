@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 use super::super::asking::{found, gap, silent};
 use super::*;
+use crate::facts::cpus::Neighbour;
 
 #[test]
 fn whoever_has_ended_has_no_name() {
     let gone = Neighbour { pid: 7, delayed_ns: 1e9, ..Neighbour::default() };
-    assert_eq!(names(&[gone]), "a process that has ended (pid 7, 100 %)");
+    assert_eq!(words::names(&[gone]), "a process that has ended (pid 7, 100 %)");
 }
 
 /// 4 s on CPUs 0 and 1 of four; CPU seconds of the target and of all on 0-1, and on 2-3.
