@@ -7,6 +7,7 @@
 
 mod advice;
 mod growth;
+mod words;
 
 use self::advice::Advice;
 use super::{Check, Checked, NotIt, Outcome, Rule, evidence, explained, found, not_it};
@@ -23,7 +24,7 @@ use crate::runtimes::Part;
 use crate::runtimes::jit::{self, Names};
 use crate::statistics::{ratio, share, share_error};
 use crate::verdict::{Explains, Finding, Subject};
-use crate::wording::{percent, plural, short};
+use crate::wording::{percent, plural};
 
 pub(super) static RULE: Rule = Rule { cause: "hot-code", explain: explain!("hot-code"), check: Check::Accuses(check) };
 
@@ -91,34 +92,14 @@ fn fills(case: &Case) -> Checked {
                 let finding = scope.finding(case, &limits, top, (names, &advice));
                 if best.as_ref().is_none_or(|b| finding.explains.seconds > b.0.explains.seconds) {
                     let unnamed = top.jit && !top.named;
-                    best = Some((finding, if unnamed { unnamed_jit(names) } else { advice }));
+                    best = Some((finding, if unnamed { words::unnamed_jit(names) } else { advice }));
                 }
             }
             Err(why) => reasons.push(why),
         }
     }
-    match best {
-        Some((finding, advice)) => say(case, finding, advice),
-        None => explained(reasons.swap_remove(0)),
-    }
-}
-
-/// What comes first about a function that has no name: getting one.
-fn unnamed_jit(names: &Names) -> Advice {
-    let briefly = format!("get its name: {}; then make it cheaper", names.briefly);
-    Advice { is: "its own work", briefly, fully: String::new(), known: String::new() }
-}
-
-fn say(case: &Case, finding: Finding, advice: Advice) -> Checked {
-    let part = percent(finding.explains.share);
-    let comm = &case.recording.meta.target.comm;
-    let name = match finding.subject.function.as_deref().unwrap_or_default() {
-        jit if jit.starts_with("unnamed JIT") && comm.is_empty() => "an unnamed JIT-compiled function".to_string(),
-        jit if jit.starts_with("unnamed JIT") => format!("an unnamed JIT-compiled function of {comm}"),
-        name => short(name),
-    };
-    let queue = own_queue::remark(case).map_or(String::new(), |r| format!("; {}", r.headline));
-    let headline = format!("{name}: {part} of the CPU time is {}{queue}", advice.is);
+    let Some((finding, advice)) = best else { return explained(reasons.swap_remove(0)) };
+    let headline = words::headline(case, &finding, &advice, own_queue::remark(case));
     found(finding, headline, advice.briefly)
 }
 
@@ -181,7 +162,7 @@ impl<'a> Scope<'a> {
                 first.map_or("none has a name".into(), |f| format!("{} leads with {}", f.name, percent(self.part(f))));
             return Err(format!("{what}: no function's own time is 40 % or more; {first}"));
         };
-        match not_its_own(top.part) {
+        match words::not_its_own(top.part) {
             Some(why) => Err(format!("{what}: {} holds {}, {why}", top.name, percent(self.part(top)))),
             None => Ok(top),
         }
@@ -214,17 +195,12 @@ impl<'a> Scope<'a> {
         // function has a name and fullness is measured.
         let sources = if top.named && self.full.certain && top.part == Part::Own { 2 } else { 1 };
         Finding {
-            summary: format!(
-                "{}{} takes {} of the busy time by its own work, and {} {} busy{}{}{}",
-                top.name,
-                // Run-time code has no file, and its name says what it is.
-                if top.jit { String::new() } else { format!(" in {}", top.module) },
-                percent(part),
-                self.full.what,
-                percent(self.full.utilization),
-                if self.full.does_not_serve(case) { ", though it reads and writes nothing itself" } else { "" },
-                said.1.known,
-                own_queue::remark(case).map_or(String::new(), |r| format!(". {}", r.detail.trim_end_matches('.'))),
+            summary: words::summary(
+                self.full,
+                top,
+                (part, self.full.does_not_serve(case)),
+                said.1,
+                own_queue::remark(case),
             ),
             subject: Subject {
                 pid: self.full.threads.first().map(|t| t.0).or(case.recording.meta.target.pids.first().copied()),
@@ -239,7 +215,7 @@ impl<'a> Scope<'a> {
                 seconds: of_target * limits.cores * case.seconds(),
             },
             evidence: self.rows(case, top),
-            remedy: remedy(top, of_target, said),
+            remedy: words::remedy(top, of_target, said),
             check: "After the change the function's share falls, and the same load needs less CPU time.".into(),
             ..RULE.finding(case, sources)
         }
@@ -270,30 +246,6 @@ impl<'a> Scope<'a> {
                 "top -H",
             ),
         ]
-    }
-}
-
-fn remedy(top: &Function, of_target: f64, (names, advice): (&Names, &Advice)) -> String {
-    let first = match (top.jit && !top.named, advice.fully.starts_with("block")) {
-        (true, _) => format!("Get its name first: {}, and diagnose again. Then make it", names.fully),
-        (false, true) => format!("Let {}", top.name),
-        (false, false) => format!("Make {}", top.name),
-    };
-    let free = percent(of_target / 2.0);
-    format!("{first} {}. With half of that gone, {free} of the CPU time is free.", advice.fully)
-}
-
-/// Why time in such a function is not one function of the program.
-fn not_its_own(part: Part) -> Option<&'static str> {
-    match part {
-        Part::Own => None,
-        Part::Interpreter => Some(
-            "which runs every function of the interpreted program: profile in its own language (py-spy, perf with \
-             python -X perf, node --perf-basic-prof)",
-        ),
-        Part::Runtime => Some("which is the language runtime's collector, compiler or scheduler, not the program"),
-        Part::Lock => Some("which waits for a lock"),
-        Part::Helper => Some("whose callers are not known"),
     }
 }
 

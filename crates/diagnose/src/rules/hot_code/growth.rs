@@ -2,7 +2,8 @@
 //! One function's own work grew against the baseline: then it is the reason for the rise, whether or not
 //! a resource is full of it.
 
-use super::{MIN_SHARE, RULE, not_its_own};
+use super::words::not_its_own;
+use super::{MIN_SHARE, RULE};
 use crate::answer::comparison::{Comparison, Difference, Function};
 use crate::case::Case;
 use crate::rules::{Statement, evidence};
