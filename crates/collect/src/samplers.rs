@@ -52,6 +52,11 @@ pub trait Sampler: Send {
     /// # Errors
     /// Why nothing could be read, as words for a gap.
     fn sample(&mut self, scope: &Scope, out: &mut Readings) -> Result<(), String>;
+
+    /// What of it was not looked at so far, because there is too much of it.
+    fn left_out(&self) -> Option<Gap> {
+        None
+    }
 }
 
 /// Rows of one moment.
@@ -106,14 +111,22 @@ impl Samplers {
         self.read(t_ns)
     }
 
-    /// What could not be read since the last call; each source is named once.
+    /// What could not be read since the last call, where each source is named once, and what was left out so far.
     pub fn gaps(&mut self) -> Vec<Gap> {
-        std::mem::take(&mut self.gaps)
+        let mut gaps = std::mem::take(&mut self.gaps);
+        gaps.extend(self.samplers.iter().filter_map(|sampler| sampler.left_out()));
+        gaps
     }
 
-    /// Processes of the target as they are now, the main ones first.
+    /// Processes of the target as they are now, the main ones first. Where none is left, those before stay: no process at all
+    /// means the host.
     pub fn follow(&mut self, pids: &[u32]) {
+        if pids.is_empty() || pids == self.scope.pids {
+            return;
+        }
         self.scope.pids = pids.to_vec();
+        let names: HashSet<String> = pids.iter().map(u32::to_string).collect();
+        self.changes.forget(recording::counters::pid::SOURCE, |pid| !names.contains(pid));
     }
 
     /// Each sampler's name and what it needs.

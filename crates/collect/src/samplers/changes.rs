@@ -18,6 +18,13 @@ impl Changes {
         rows
     }
 
+    /// Forgets what a source said of entities that nobody will read again.
+    pub fn forget(&mut self, source: &str, is_gone: impl Fn(&str) -> bool) {
+        if let Some(of) = self.known.get_mut(source) {
+            of.retain(|entity, _| !is_gone(entity));
+        }
+    }
+
     fn is_news(&mut self, row: &Counter) -> bool {
         // Looked up by reference first: nearly every row is known, and a key costs three allocations.
         let known = self.known.get_mut(&row.source).and_then(|of| of.get_mut(&row.entity)?.get_mut(&row.name));
@@ -47,5 +54,7 @@ mod tests {
         assert_eq!(changes.keep(vec![row("a", 0.0), row("b", 1.0)]).len(), 2);
         assert_eq!(changes.keep(vec![row("a", 0.0), row("b", 2.0), row("c", 0.0)]), [row("b", 2.0), row("c", 0.0)]);
         assert_eq!(changes.keep(vec![row("b", 1.0)]), [row("b", 1.0)]);
+        changes.forget("", |entity| entity == "b");
+        assert_eq!(changes.keep(vec![row("a", 0.0), row("b", 1.0)]), [row("b", 1.0)]);
     }
 }

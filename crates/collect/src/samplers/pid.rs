@@ -7,12 +7,14 @@ use std::fs;
 use procfs::FromRead;
 use procfs::process::{LimitValue, Limits, Stat};
 use recording::counters::{Key, pid};
+use recording::tables::Gap;
 
 use super::reread::Reread;
 use super::{Readings, Sampler, Scope};
 use crate::proc::field;
 
-/// Processes read at most; the first ones are the main ones.
+/// Processes read at most: half a dozen files each. The first ones are the main ones, the others stand in the order in which
+/// they came, so that those that stay are the same in each second.
 const PROCESSES: usize = 64;
 
 /// Lines of `/proc/PID/io`. The calls are read(2), write(2), sendfile(2) and their vectored kin, on any
@@ -32,6 +34,8 @@ struct Kept {
 /// The target's processes.
 pub struct Pids {
     kept: HashMap<u32, Kept>,
+    /// Most processes that there were at once.
+    most: usize,
     /// Since Linux 6.2 the size of `/proc/PID/fd` is the number of descriptors; before, it is 0 and
     /// they have to be counted.
     size_is_count: bool,
@@ -39,7 +43,7 @@ pub struct Pids {
 
 pub fn sampler(scope: &Scope) -> Pids {
     let size = fs::metadata(scope.proc.path("self/fd")).map_or(0, |dir| dir.len());
-    Pids { kept: HashMap::new(), size_is_count: size > 0 }
+    Pids { kept: HashMap::new(), most: 0, size_is_count: size > 0 }
 }
 
 impl Sampler for Pids {
@@ -52,11 +56,22 @@ impl Sampler for Pids {
     }
 
     fn sample(&mut self, scope: &Scope, out: &mut Readings) -> Result<(), String> {
-        self.kept.retain(|pid, _| scope.pids.contains(pid));
-        for pid in scope.pids.iter().take(PROCESSES) {
+        self.most = self.most.max(scope.pids.len());
+        let read = &scope.pids[..scope.pids.len().min(PROCESSES)];
+        self.kept.retain(|pid, _| read.contains(pid));
+        for pid in read {
             self.read(scope, *pid, out);
         }
         Ok(())
+    }
+
+    fn left_out(&self) -> Option<Gap> {
+        let why = format!(
+            "of {} processes {PROCESSES} are read: descriptors, memory, faults and I/O of the others are unknown",
+            self.most
+        );
+        let part = self.most.saturating_sub(PROCESSES) as f64 / self.most.max(1) as f64;
+        (part > 0.0).then(|| Gap::partial(pid::SOURCE, part, why))
     }
 }
 
@@ -70,7 +85,8 @@ impl Pids {
             limit: limit(scope, pid),
         });
         let Some(stat) = kept.stat.text().ok().and_then(|text| Stat::from_read(text.as_bytes()).ok()) else {
-            return; // the process has gone
+            self.kept.remove(&pid); // the process has gone; the next one of this number has other files
+            return;
         };
         let tick_ns = 1e9 / procfs::ticks_per_second() as f64;
         let entity = pid.to_string();

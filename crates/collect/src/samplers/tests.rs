@@ -170,6 +170,56 @@ fn a_process_that_vanishes_in_the_middle_ends_its_rows_only() {
 }
 
 #[test]
+fn a_worker_that_replaced_another_has_its_counters() {
+    let root = fake();
+    let mut samplers = samplers(&root);
+    samplers.sample(1);
+    std::fs::remove_dir_all(root.path().join("proc/10")).unwrap();
+    root.process(11, 1, "app").file("proc/11/io", "rchar: 7\nwchar: 0\nsyscr: 1\nsyscw: 0\n");
+    samplers.follow(&[11]);
+    let found = source(&samplers.sample(2), "proc/pid");
+    assert_eq!((found["11 threads"], found["11 read_bytes"]), (1.0, 7.0));
+    assert!(!found.keys().any(|name| name.starts_with("10 ")), "{found:?}");
+    samplers.follow(&[]);
+    assert!(source(&samplers.last(3), "proc/pid").contains_key("11 threads"), "a target without processes is no host");
+}
+
+#[test]
+fn a_number_that_came_again_has_the_files_of_the_new_process() {
+    let root = fake();
+    let mut samplers = samplers(&root);
+    let own = std::fs::read_to_string("/proc/self/limits").unwrap();
+    let line = own.lines().find(|line| line.starts_with("Max open files")).unwrap();
+    let limits = |most: &str| own.replace(line, &format!("{:<26}{most:<21}{:<21}files", "Max open files", 4096));
+    root.file("proc/10/limits", limits("1024"));
+    assert_eq!(source(&samplers.sample(1), "proc/pid")["10 open_files_limit"], 1024.0);
+    root.file("proc/10/stat", "").file("proc/10/limits", limits("256"));
+    samplers.sample(2);
+    root.process(10, 1, "app");
+    assert_eq!(source(&samplers.sample(3), "proc/pid")["10 open_files_limit"], 256.0);
+}
+
+#[test]
+fn of_too_many_processes_the_first_are_read_and_the_rest_is_a_gap() {
+    let root = fake();
+    let mut samplers = samplers(&root);
+    let pids: Vec<u32> = (1_000..1_128).collect();
+    for pid in &pids {
+        root.process(*pid, 10, "worker");
+    }
+    let gap = |samplers: &mut Samplers| samplers.gaps().into_iter().find(|gap| gap.what == "proc/pid");
+    assert!(gap(&mut samplers).is_none());
+    samplers.follow(&pids);
+    let rows = samplers.sample(1);
+    let read: HashSet<&str> = rows.iter().filter(|r| r.source == "proc/pid").map(|r| r.entity.as_str()).collect();
+    assert!(read.len() == 64 && read.contains("1000"), "{read:?}");
+    samplers.follow(&pids[..70]);
+    samplers.sample(2);
+    let told = gap(&mut samplers).unwrap();
+    assert_eq!((told.reason.as_str(), told.unseen_share), ("partial", 0.5), "{}", told.why);
+}
+
+#[test]
 fn this_machine_can_be_sampled() {
     let root = Path::new("/");
     let target = Target::Pid(std::process::id()).resolve(root).unwrap();
