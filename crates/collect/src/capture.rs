@@ -205,7 +205,7 @@ impl Capture<'_> {
 
     fn begin(&mut self, writer: &mut Writer) -> Result<()> {
         let rows = processes(&self.shared.plan.root, &self.shared.plan.target.pids);
-        self.shared.known.extend(rows.iter().map(|p| p.pid));
+        self.shared.known.begin(rows.iter().map(|p| p.pid));
         writer.append(&rows)?;
         self.team.begin(&mut self.shared, writer)
     }
@@ -245,13 +245,13 @@ impl Capture<'_> {
 
     fn write_slice(&mut self, writer: &mut Writer, end: &SliceEnd) -> Result<()> {
         self.team.slice(&mut self.shared, end, writer)?;
-        self.meet(writer, &end.living)
+        self.meet(writer, end) // who has ended in it is of the target until here
     }
 
     /// Notes processes that were born since the last slice and are still there.
-    fn meet(&mut self, writer: &mut Writer, living: &[ThreadRow]) -> Result<()> {
+    fn meet(&mut self, writer: &mut Writer, end: &SliceEnd) -> Result<()> {
         let Shared { plan, start_ns, known, .. } = &mut self.shared;
-        let fresh: Vec<&ThreadRow> = living.iter().filter(|t| t.tid == t.tgid && known.insert(t.tgid)).collect();
+        let fresh = known.meet(end);
         if fresh.is_empty() {
             return Ok(());
         }

@@ -6,6 +6,7 @@
 //! a few ms. What takes time is a state that [`Collector::tick`] moves on.
 
 mod kernel_stacks;
+mod known;
 mod lazy;
 mod shared;
 mod suspicion;
@@ -22,6 +23,7 @@ use recording::tables::{Cost, Gap, Process};
 use crate::capture::Account;
 use crate::probes::Probe;
 pub use kernel_stacks::KernelStacks;
+pub use known::Known;
 pub use lazy::Lazy;
 pub use shared::{Shared, SliceEnd, Start};
 pub use suspicion::Suspicion;

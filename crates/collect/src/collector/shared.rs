@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //! What collectors share.
 
-use std::collections::HashSet;
 use std::time::Duration;
 
 use anyhow::Result;
 use stacks::Stacks;
 
-use super::{KernelStacks, Suspicion};
+use super::{KernelStacks, Known, Suspicion};
 use crate::capture::Plan;
 use crate::clock;
 use crate::probes::ledger::{Ledger, ThreadRow};
@@ -50,8 +49,8 @@ pub struct Shared<'o> {
     /// The base of all: the map of its threads says to every probe who is of the target, and other probes write into its ring
     /// and its map of stacks. So it is loaded before any collector and stands here; the collector of threads answers for it.
     pub ledger: Ledger<'o>,
-    /// Processes of the target so far.
-    pub known: HashSet<u32>,
+    /// Processes of the target, as of the last slice.
+    pub known: Known,
     /// Stacks, to be named.
     pub stacks: Stacks,
     /// Which of them the kernel's own are.
@@ -81,7 +80,7 @@ impl<'o> Shared<'o> {
             plan,
             start_ns,
             ledger,
-            known: HashSet::new(),
+            known: Known::default(),
             stacks: Stacks::new(),
             kernel_stacks: KernelStacks::default(),
             suspicion: Suspicion::default(),

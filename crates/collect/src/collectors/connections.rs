@@ -158,7 +158,7 @@ impl Collector for Looks<'_> {
         }
         let Some(program) = self.load(shared) else { return Ok(()) };
         let before = clock::monotonic_ns();
-        match program.look(&shared.known.iter().copied().collect::<Vec<_>>()) {
+        match program.look(&shared.known.pids()) {
             Ok(found) => self.see(&found),
             Err(why) => self.program = Lazy::Refused(format!("{why:#}")),
         }

@@ -43,7 +43,7 @@ impl Neighbours {
         Self { root: plan.root.clone(), allowed_cpus, known: HashMap::new() }
     }
 
-    fn rows(&mut self, t_ns: u64, shared: &mut Shared<'_>) -> Result<Vec<Neighbour>> {
+    fn rows(&mut self, end: &SliceEnd, shared: &mut Shared<'_>) -> Result<Vec<Neighbour>> {
         let mut rows: BTreeMap<u32, Neighbour> = BTreeMap::new();
         let sampled = take(&mut shared.bystanders);
         let allowed = |cpu: &u32| self.allowed_cpus.is_empty() || self.allowed_cpus.contains(cpu);
@@ -56,9 +56,10 @@ impl Neighbours {
             row.delayed_ns = by_length_ns.iter().sum();
             row.by_length_ns = by_length_ns;
         }
+        let own = shared.known.within(end);
         for (pid, row) in &mut rows {
-            (row.t_ns, row.pid) = (t_ns, *pid);
-            row.own = shared.known.contains(pid);
+            (row.t_ns, row.pid) = (end.t_ns, *pid);
+            row.own = own.contains(pid);
             row.observer = *pid == std::process::id();
             self.name(row);
         }
@@ -85,7 +86,7 @@ impl Neighbours {
 impl Collector for Neighbours {
     fn slice(&mut self, shared: &mut Shared<'_>, end: &SliceEnd, writer: &mut Writer) -> Result<()> {
         // It asks for locks of the cgroups.
-        let rows = courtesy::urgently(|| self.rows(end.t_ns, shared))?;
+        let rows = courtesy::urgently(|| self.rows(end, shared))?;
         writer.append(&rows)
     }
 }
