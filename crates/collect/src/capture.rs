@@ -13,7 +13,7 @@ use std::time::{Duration, SystemTime};
 
 use anyhow::{Context, Result};
 use libbpf_rs::OpenObject;
-use recording::tables::Gap;
+use recording::tables::{Cost, Gap};
 use recording::{Meta, Writer};
 
 use crate::collector::{Shared, SliceEnd, Start};
@@ -101,10 +101,11 @@ pub fn run(
     meta.target.sample_hz = loaded.sample_hz;
     meta.target.stack_bytes = loaded.stack_bytes;
     writer.describe(&meta)?;
+    writer.append(&loaded.gaps)?;
     back.look(TICK);
-    let Loaded { ledger, team, gaps, .. } = loaded;
+    let Loaded { ledger, team, .. } = loaded;
     let shared = Shared::new(plan, ledger, start_ns);
-    let mut capture = Capture { shared, team, ended: Vec::new(), cost, gaps };
+    let mut capture = Capture { shared, team, ended: Vec::new(), cost };
     meta.ended = capture.watch(&mut writer, stop, progress, &mut back)?;
     capture.team.conclude(&capture.shared)?;
     progress(&Progress { elapsed: plan.length, length: plan.length, doing: "naming functions" });
@@ -137,6 +138,7 @@ fn stack_bytes(plan: &Plan) -> u32 {
 struct Loaded<'o> {
     ledger: Ledger<'o>,
     team: Team<'o>,
+    /// What is known by now that it will not be seen.
     gaps: Vec<Gap>,
     stack_bytes: u32,
     sample_hz: u32,
@@ -151,7 +153,8 @@ impl<'o> Loaded<'o> {
         let ledger = Ledger::load_in(slot, stack_bytes, plan.room);
         let ledger = ledger.map_err(|e| hooks::explain(&plan.root, &ledger::HOOKS, e))?;
         let mut start = Start { plan, ledger: &ledger, began, stack_bytes, sample_hz: 0, bursts: None };
-        let (team, gaps) = Team::start(&mut start, slots);
+        let (team, mut gaps) = Team::start(&mut start, slots);
+        gaps.extend(no_addresses());
         let sample_hz = start.sample_hz;
         Ok(Self { ledger, team, gaps, stack_bytes, sample_hz })
     }
@@ -164,7 +167,6 @@ struct Capture<'o> {
     /// Threads that ended since the last slice.
     ended: Vec<ThreadRow>,
     cost: Account,
-    gaps: Vec<Gap>,
 }
 
 impl Capture<'_> {
@@ -239,7 +241,11 @@ impl Capture<'_> {
         let t_ns = clock::monotonic_ns() - self.shared.start_ns;
         let end = SliceEnd { t_ns, last: false, living, ended: take(&mut self.ended) };
         self.team.read(&self.shared, &end);
-        courtesy::in_slices(TICK / 2, || self.write_slice(writer, &end))?;
+        courtesy::in_slices(TICK / 2, || {
+            self.write_slice(writer, &end)?;
+            writer.append(&self.gaps(false)?)?;
+            writer.append(&self.costs(t_ns)?)
+        })?;
         Ok(!end.living.is_empty())
     }
 
@@ -289,17 +295,29 @@ impl Capture<'_> {
         Ok(end)
     }
 
-    /// Writes the last slice and what only the end can tell: the last names of functions, what could not be seen, what it
-    /// cost.
+    /// What could not be seen and was not told yet; how much of what was looked at in part only the end tells.
+    fn gaps(&mut self, is_end: bool) -> Result<Vec<Gap>> {
+        let mut gaps = self.team.gaps(&self.shared, is_end)?;
+        gaps.extend(self.cost.gap());
+        Ok(gaps)
+    }
+
+    /// What was spent since the last call.
+    fn costs(&mut self, t_ns: u64) -> Result<Vec<Cost>> {
+        let spent = self.team.spent(&self.shared, &mut self.cost, t_ns)?;
+        let mut rows: Vec<Cost> = spent.into_iter().flat_map(|spent| spent.programs).collect();
+        let own = self.cost.process(self.team.map_bytes(&self.shared));
+        rows.extend(self.cost.fresh(t_ns, own));
+        Ok(rows)
+    }
+
+    /// Writes the last slice and what only the end can tell: the last names of functions, and how much of what was looked at
+    /// in part was not seen.
     fn close(mut self, writer: &mut Writer, end: &SliceEnd) -> Result<Afterwards> {
         self.write_slice(writer, end)?;
         self.team.finish(&mut self.shared, end, writer)?;
-        self.gaps.extend(self.team.gaps(&self.shared)?);
-        self.gaps.extend(self.cost.gap());
-        self.gaps.extend(no_addresses());
-        writer.append(&self.gaps)?;
-        let mut costs = self.team.costs(&self.shared, &self.cost)?;
-        costs.extend(self.cost.process(self.team.map_bytes(&self.shared)));
+        writer.append(&self.gaps(true)?)?;
+        let costs = self.costs(end.t_ns)?;
         let afterwards = Afterwards::start();
         writer.append(&costs)?;
         Ok(afterwards)

@@ -132,7 +132,7 @@ fn tables(
     tables.extend(counters);
     tables.extend(gaps);
     let own = found.ran.iter().find(|ran| ran.pid == own);
-    tables.extend(own.map(|own| Cost { what: "user".to_string(), cpu_ns: own.cpu_ns, ..Cost::default() }));
+    tables.extend(own.map(|own| Cost { t_ns, what: "user".to_string(), cpu_ns: own.cpu_ns, ..Cost::default() }));
     tables
 }
 

@@ -24,13 +24,21 @@ pub struct Account {
     next: Duration,
     priced: HashMap<&'static str, Runs>,
     refused: Option<String>,
+    /// What was told of each part so far.
+    told: HashMap<String, Cost>,
 }
 
 impl Account {
     /// From here on.
     pub fn start() -> Self {
-        let next = Duration::from_millis(100);
-        Self { cpu_before_ns: process_cpu_ns(), open: None, next, priced: HashMap::new(), refused: None }
+        Self {
+            cpu_before_ns: process_cpu_ns(),
+            open: None,
+            next: Duration::from_millis(100),
+            priced: HashMap::new(),
+            refused: None,
+            told: HashMap::new(),
+        }
     }
 
     /// Opens or closes a slice of statistics.
@@ -44,18 +52,39 @@ impl Account {
                 self.next = elapsed + EVERY;
                 match run_stats::start() {
                     Ok(slice) => self.open = Some((slice, elapsed + SLICE)),
-                    Err(why) => self.refused = Some(format!("{why:#}")),
+                    // Nor will it be allowed later.
+                    Err(why) => (self.refused, self.next) = (Some(format!("{why:#}")), Duration::MAX),
                 }
             }
             _ => {}
         }
     }
 
-    /// That nobody can say what the programs cost, where the kernel refused to count.
-    pub fn gap(&self) -> Option<Gap> {
-        let why = self.refused.as_ref()?;
+    /// That nobody can say what the programs cost, where the kernel refused to count; told once.
+    pub fn gap(&mut self) -> Option<Gap> {
+        let why = self.refused.take()?;
         let why = format!("what the probes cost in the kernel is unknown, and missing in the capture's cost: {why}");
         Some(Gap::refused("cost", why))
+    }
+
+    /// What is new in these sums since the start, as rows of the slice that ends at `t_ns`. A program whose runs turn out cheaper
+    /// than was told costs nothing until that is made up for, so that the rows add up to the last sum.
+    pub fn fresh(&mut self, t_ns: u64, sums: Vec<Cost>) -> Vec<Cost> {
+        let mut row = |sum: Cost| {
+            let told = self.told.entry(sum.what.clone()).or_default();
+            let row = Cost {
+                t_ns,
+                runs: sum.runs.saturating_sub(told.runs),
+                cpu_ns: sum.cpu_ns.saturating_sub(told.cpu_ns),
+                bytes: if sum.bytes > told.bytes { sum.bytes } else { 0 },
+                what: sum.what,
+            };
+            told.runs += row.runs;
+            told.cpu_ns += row.cpu_ns;
+            told.bytes = told.bytes.max(row.bytes);
+            (row.runs > 0 || row.cpu_ns > 0 || row.bytes > 0).then_some(row)
+        };
+        sums.into_iter().filter_map(&mut row).collect()
     }
 
     /// Cost of `runs` runs of a program.
@@ -66,7 +95,7 @@ impl Account {
 
     /// Cost of our own process so far.
     pub fn process(&self, map_bytes: u64) -> Vec<Cost> {
-        let row = |what: &str, cpu_ns, bytes| Cost { what: what.into(), runs: 0, cpu_ns, bytes };
+        let row = |what: &str, cpu_ns, bytes| Cost { what: what.into(), cpu_ns, bytes, ..Cost::default() };
         vec![
             row("user", process_cpu_ns().saturating_sub(self.cpu_before_ns), 0),
             row("rss", 0, peak_rss_bytes()),
@@ -95,7 +124,7 @@ impl Afterwards {
 
 /// Cost of a program's runs, extrapolated from the runs that were timed.
 pub fn cost_of(name: &str, runs: u64, ns_per_run: f64) -> Cost {
-    Cost { what: format!("bpf:{name}"), runs, cpu_ns: (runs as f64 * ns_per_run) as u64, bytes: 0 }
+    Cost { what: format!("bpf:{name}"), runs, cpu_ns: (runs as f64 * ns_per_run) as u64, ..Cost::default() }
 }
 
 fn peak_rss_bytes() -> u64 {
@@ -104,4 +133,31 @@ fn peak_rss_bytes() -> u64 {
         .lines()
         .find_map(|line| line.strip_prefix("VmHWM:")?.trim().strip_suffix(" kB")?.trim().parse::<u64>().ok());
     kib.unwrap_or(0) * 1024
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_of_slices_add_up_to_what_all_of_it_cost() {
+        let mut account = Account::start();
+        let mut row = |t_ns, runs, ns_per_run| account.fresh(t_ns, vec![cost_of("x", runs, ns_per_run)]);
+        let told = |t_ns, runs, cpu_ns| vec![Cost { t_ns, runs, cpu_ns, ..cost_of("x", 0, 0.0) }];
+        assert_eq!(row(1, 100, 0.0), told(1, 100, 0), "no run was timed yet");
+        assert_eq!(row(2, 200, 5.0), told(2, 100, 1_000));
+        assert_eq!(row(3, 300, 2.0), told(3, 100, 0), "they are cheaper than it seemed");
+        assert_eq!(row(4, 900, 2.0), told(4, 600, 800));
+        assert_eq!(row(5, 900, 2.0), []);
+    }
+
+    #[test]
+    fn memory_is_told_when_there_is_more_of_it() {
+        let mut account = Account::start();
+        let mut told = |bytes| {
+            let rows = account.fresh(1, vec![Cost { what: "rss".into(), bytes, ..Cost::default() }]);
+            rows.iter().map(|row| row.bytes).collect::<Vec<_>>()
+        };
+        assert_eq!([told(7), told(7), told(9), told(8)], [vec![7], vec![], vec![9], vec![]]);
+    }
 }

@@ -21,23 +21,30 @@ pub fn slots() -> Vec<MaybeUninit<OpenObject>> {
     (0..=ALL.len()).map(|_| MaybeUninit::uninit()).collect()
 }
 
-/// CPU time that a collector took, ns.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+/// CPU time that a collector took.
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Spent {
-    /// In this process.
+    /// The name of its gap.
+    pub gap: &'static str,
+    /// In this process, ns.
     pub user_ns: u64,
-    /// In the kernel, by its programs.
-    pub kernel_ns: u64,
+    /// In the kernel, by program.
+    pub programs: Vec<Cost>,
+}
+
+impl Spent {
+    /// In the kernel, by all its programs, ns.
+    pub fn kernel_ns(&self) -> u64 {
+        self.programs.iter().map(|program| program.cpu_ns).sum()
+    }
 }
 
 /// One collector, and what it took.
 struct Member<'o> {
     kind: &'static Kind,
     collector: Box<dyn Collector + 'o>,
-    /// Since the start.
+    /// CPU time since it was last told.
     user_ns: u64,
-    /// Up to the slice before.
-    told: Spent,
 }
 
 /// Those that the kernel let start, in the order of the list.
@@ -45,6 +52,8 @@ pub struct Team<'o> {
     members: Vec<Member<'o>>,
     /// What was told of losses so far: kept and lost, by what.
     told: BTreeMap<&'static str, (u64, u64)>,
+    /// Gaps that were told.
+    told_gaps: Vec<Gap>,
 }
 
 impl<'o> Team<'o> {
@@ -53,11 +62,11 @@ impl<'o> Team<'o> {
         let (mut members, mut gaps) = (Vec::new(), Vec::new());
         for (kind, slot) in ALL.iter().zip(slots) {
             match (kind.start)(start, slot) {
-                Ok(collector) => members.push(Member { kind, collector, user_ns: 0, told: Spent::default() }),
+                Ok(collector) => members.push(Member { kind, collector, user_ns: 0 }),
                 Err(why) => gaps.push(Gap::refused(kind.gap, format!("{why:#}"))),
             }
         }
-        (Self { members, told: BTreeMap::new() }, gaps)
+        (Self { members, told: BTreeMap::new(), told_gaps: Vec::new() }, gaps)
     }
 
     /// The watch begins.
@@ -140,47 +149,38 @@ impl<'o> Team<'o> {
         self.members.iter().flat_map(|member| member.collector.programs(shared)).collect()
     }
 
-    /// What all programs have cost since the start.
-    ///
-    /// # Errors
-    /// A map cannot be read.
-    pub fn costs(&self, shared: &Shared<'_>, account: &Account) -> Result<Vec<Cost>> {
-        let mut rows = Vec::new();
-        for member in &self.members {
-            rows.extend(member.collector.costs(shared, account)?);
-        }
-        Ok(rows)
-    }
-
     /// Kernel memory of all maps, bytes.
     pub fn map_bytes(&self, shared: &Shared<'_>) -> u64 {
         self.members.iter().map(|member| member.collector.map_bytes(shared)).sum()
     }
 
-    /// What could not be seen.
+    /// What could not be seen and was not told yet. How much was not seen of what was looked at in part, only the `is_end` tells:
+    /// before, it still grows.
     ///
     /// # Errors
     /// A map cannot be read.
-    pub fn gaps(&mut self, shared: &Shared<'_>) -> Result<Vec<Gap>> {
-        let mut gaps = Vec::new();
+    pub fn gaps(&mut self, shared: &Shared<'_>, is_end: bool) -> Result<Vec<Gap>> {
+        let mut fresh = Vec::new();
         for member in &mut self.members {
-            gaps.extend(member.collector.gaps(shared)?);
+            let all = member.collector.gaps(shared)?;
+            fresh.extend(all.into_iter().filter(|gap| is_end || gap.is_refused()));
         }
-        Ok(gaps)
+        fresh.retain(|gap| !self.told_gaps.contains(gap));
+        self.told_gaps.extend(fresh.iter().cloned());
+        Ok(fresh)
     }
 
-    /// What each took since the last call, by the name of its gap: for whoever decides who is to [`Team::shed`].
+    /// What each took since the last call, as of the slice that ends at `t_ns`: for the recording, and for whoever decides who is
+    /// to [`Team::shed`].
     ///
     /// # Errors
     /// A map cannot be read.
-    pub fn spent(&mut self, shared: &Shared<'_>, account: &Account) -> Result<Vec<(&'static str, Spent)>> {
+    pub fn spent(&mut self, shared: &Shared<'_>, account: &mut Account, t_ns: u64) -> Result<Vec<Spent>> {
         let mut all = Vec::with_capacity(self.members.len());
         for member in &mut self.members {
-            let costs = member.collector.costs(shared, account)?;
-            let now = Spent { user_ns: member.user_ns, kernel_ns: costs.iter().map(|cost| cost.cpu_ns).sum() };
-            let told = std::mem::replace(&mut member.told, now);
-            let user_ns = now.user_ns.saturating_sub(told.user_ns);
-            all.push((member.kind.gap, Spent { user_ns, kernel_ns: now.kernel_ns.saturating_sub(told.kernel_ns) }));
+            let sums = member.collector.costs(shared, account)?;
+            let (gap, user_ns) = (member.kind.gap, std::mem::take(&mut member.user_ns));
+            all.push(Spent { gap, user_ns, programs: account.fresh(t_ns, sums) });
         }
         Ok(all)
     }

@@ -77,7 +77,7 @@ fn gaps(case: &Case) -> Vec<Gap> {
         let why = format!("{} were lost: what the kernel keeps of them was full", percent(part(l)));
         Gap::new(&l.what, Unseen::Lost, why).of_share(part(l))
     };
-    let why = "the capture was killed: names of some functions and costs are written last and are missing";
+    let why = "the capture was killed: names of some functions are written last and are missing";
     let cut = (!case.recording.meta.sealed).then(|| Gap::new("the end", Unseen::CutShort, why));
     let losses = losses(case);
     let losses = losses.iter().filter(|l| part(l) >= WORTH_A_WORD).map(full);

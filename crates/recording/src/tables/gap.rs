@@ -19,6 +19,11 @@ pub struct Gap {
 }
 
 impl Gap {
+    /// Whether all of it is missing, which is known as soon as it is asked for; how much was not looked at, only the end tells.
+    pub fn is_refused(&self) -> bool {
+        self.reason == "refused"
+    }
+
     /// What the kernel or the privileges did not allow.
     pub fn refused(what: impl Into<String>, why: impl Into<String>) -> Self {
         Self { what: what.into(), why: why.into(), reason: "refused".into(), unseen_share: 0.0 }

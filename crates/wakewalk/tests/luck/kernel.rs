@@ -3,27 +3,37 @@
 //! its own the command sees another /sys/kernel/btf, which is where the loader looks hooks up.
 
 use std::fs;
-use std::process::Output;
+use std::path::Path;
+use std::process::{Command, Output};
 
+use recording::tables::Gap;
 use testing::need;
 
-use crate::tool::{Running, WAKEWALK, can_mount, kernel_allows, read, sentence, with_mounts};
+use crate::tool::{
+    Running, WAKEWALK, can_mount, in_mounts, kernel_allows, poll, read, sentence, wakewalk, with_mounts,
+};
 
 const BTF: &str = "/sys/kernel/btf/vmlinux";
 
-/// Runs on a kernel whose type information is the file `btf`.
-fn with_btf(btf: &str, args: &[&str]) -> Output {
+/// A run on a kernel whose type information is the file `btf`.
+fn on_btf(btf: &str, args: &[&str]) -> Command {
     let script = "mount --bind \"$1\" /sys/kernel/btf/vmlinux && shift && exec \"$@\"";
-    with_mounts(script, &[&[btf, WAKEWALK], args].concat())
+    in_mounts(script, &[&[btf, WAKEWALK], args].concat())
 }
 
-/// The type information of this kernel without one tracepoint: its name is another there.
-fn without(dir: &std::path::Path, tracepoint: &str) -> String {
+fn with_btf(btf: &str, args: &[&str]) -> Output {
+    on_btf(btf, args).output().unwrap()
+}
+
+/// The type information of this kernel without some tracepoints: their names are others there.
+fn without(dir: &Path, tracepoints: &[&str]) -> String {
     let mut btf = fs::read(BTF).unwrap();
-    let name = format!("\0btf_trace_{tracepoint}\0");
-    let at = btf.windows(name.len()).position(|window| window == name.as_bytes()).unwrap();
-    btf[at + name.len() - 2] = b'_';
-    let path = dir.join(tracepoint);
+    for tracepoint in tracepoints {
+        let name = format!("\0btf_trace_{tracepoint}\0");
+        let at = btf.windows(name.len()).position(|window| window == name.as_bytes()).unwrap();
+        btf[at + name.len() - 2] = b'_';
+    }
+    let path = dir.join("btf");
     fs::write(&path, btf).unwrap();
     path.to_str().unwrap().to_string()
 }
@@ -46,7 +56,7 @@ fn no_tracepoint_of_system_calls() {
     need!(kernel_allows());
     need!(can_mount());
     let (dir, target) = (tempfile::tempdir().unwrap(), Running::spin());
-    let btf = without(dir.path(), "sys_exit");
+    let btf = without(dir.path(), &["sys_exit"]);
     let out = with_btf(&btf, &["diagnose", "--json", "--for", "1s", "--calls", "always", "--pid", &target.pid()]);
     let v = read(&out);
     let gap = v.gaps.iter().find(|gap| gap.what == "call").unwrap();
@@ -54,12 +64,34 @@ fn no_tracepoint_of_system_calls() {
     assert!(v.coverage.thread_time > 0.99, "the ledger does not need it: {:?}", v.coverage);
 }
 
+/// One gap is known before the clock starts, one comes with the first window on calls.
+#[test]
+fn a_capture_that_was_killed_has_said_what_it_could_not_see() {
+    need!(kernel_allows());
+    need!(can_mount());
+    let (dir, target) = (tempfile::tempdir().unwrap(), Running::spin());
+    let btf = without(dir.path(), &["tcp_send_reset", "sys_exit"]);
+    let folder = dir.path().join("recording");
+    let (folder, pid) = (folder.to_str().unwrap(), target.pid());
+    let args = ["diagnose", "--for", "300s", "--calls", "always", "--pid", &pid, "--save", folder];
+    let mut capture = Running::start(&mut on_btf(&btf, &args));
+    let says = |what| recording::open(Path::new(folder)).is_ok_and(|r| r.rows::<Gap>().iter().any(|g| g.what == what));
+    poll("a gap of a slice", || says("call").then_some(()));
+    capture.0.kill().unwrap();
+    capture.0.wait().unwrap();
+    let v = read(&wakewalk(&["diagnose", "--json", "--from", folder]));
+    for what in ["retransmit", "call", "the end"] {
+        assert_eq!(v.gaps.iter().filter(|gap| gap.what == what).count(), 1, "{what}: {:?}", v.gaps);
+    }
+    assert!(v.cost.cpu_seconds > 0.0 && v.cost.kernel_map_bytes > 0 && v.cost.peak_rss_bytes > 0, "{:?}", v.cost);
+}
+
 #[test]
 fn no_tracepoint_of_the_scheduler() {
     need!(kernel_allows());
     need!(can_mount());
     let (dir, target) = (tempfile::tempdir().unwrap(), Running::sleep());
-    let btf = without(dir.path(), "sched_switch");
+    let btf = without(dir.path(), &["sched_switch"]);
     let said = sentence(&with_btf(&btf, &["diagnose", "--for", "1s", "--pid", &target.pid()]));
     assert!(said.contains("no tracepoint sched_switch;") && said.contains("doctor"), "{said}");
 }

@@ -104,11 +104,15 @@ pub fn send(signal: &str, pid: u32) {
     assert!(Command::new("kill").args([&format!("-{signal}"), &pid.to_string()]).status().unwrap().success());
 }
 
-/// Runs a script in a mount namespace of its own, so that what it mounts is gone with it.
-pub fn with_mounts(script: &str, args: &[&str]) -> Output {
+/// A script in a mount namespace of its own, so that what it mounts is gone with it.
+pub fn in_mounts(script: &str, args: &[&str]) -> Command {
     let mut command = Command::new("unshare");
     command.args(["--mount", "sh", "-c", script, "sh"]).args(args).stdin(Stdio::null());
-    command.output().unwrap()
+    command
+}
+
+pub fn with_mounts(script: &str, args: &[&str]) -> Output {
+    in_mounts(script, args).output().unwrap()
 }
 
 /// Whether such a namespace can be had.
