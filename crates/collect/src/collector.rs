@@ -189,4 +189,11 @@ pub trait Collector {
     fn shed(&mut self) -> bool {
         false
     }
+
+    /// Gives up all of it, for the rest of the capture: takes its hooks off for good, and does nothing of its own accord any more.
+    /// What it has gathered is written with the slice that is on; after that its tables get no rows. False = it goes on, because
+    /// others need what it does, or there is nothing to give up.
+    fn stop(&mut self, shared: &mut Shared<'_>) -> bool {
+        self.probe_mut(shared).map(Probe::detach).is_some()
+    }
 }

@@ -1,19 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-//! All collectors together, at work on this process: what each took, and that each gives up what it can. Needs root; see
-//! `kernel_allows`.
+//! All collectors together, at work on this process: what each took, that each gives up what it can, and that one can be
+//! stopped. Needs root; see `kernel_allows`.
 
 #![allow(clippy::unwrap_used)]
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::mem::MaybeUninit;
 use std::process::id;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
+use recording::tables::{Burst, Connection, Gap, Sample, Thread, Wait};
+use recording::{Meta, Writer};
 use testing::need;
 use wakewalk_collect::capture::{Account, CallCounting, Plan, Role};
 use wakewalk_collect::clock;
-use wakewalk_collect::collector::{Shared, Start};
+use wakewalk_collect::collector::{Shared, SliceEnd, Start};
 use wakewalk_collect::collectors::{Spent, Team, slots};
 use wakewalk_collect::probes::Room;
 use wakewalk_collect::probes::ledger::Ledger;
@@ -38,9 +40,8 @@ fn plan() -> Plan {
     }
 }
 
-#[test]
-fn everybody_tells_what_it_took_and_gives_up_what_it_can() {
-    need!(kernel_allows());
+/// All collectors, at work on this process, and what the kernel refused.
+fn with_team(work: impl FnOnce(&mut Team<'_>, &mut Shared<'_>, &[Gap])) {
     let plan = plan();
     let mut slots = slots();
     let mut slots = slots.iter_mut();
@@ -50,29 +51,93 @@ fn everybody_tells_what_it_took_and_gives_up_what_it_can() {
     let (mut team, gaps) = Team::start(&mut start, slots);
     let mut shared = Shared::new(plan, ledger, clock::monotonic_ns());
     shared.ledger.seed(&[id()]).unwrap();
+    work(&mut team, &mut shared, &gaps);
+}
 
-    let (mut account, from) = (Account::start(), Instant::now());
-    let (mut spent, mut priced) = (HashMap::<&str, (u64, u64)>::new(), false);
-    let most = Duration::from_secs(10);
-    // The kernel's run statistics come a slice at a time, which a loaded host closes late.
-    while from.elapsed() < Duration::from_millis(400) || !priced && from.elapsed() < most {
-        team.tick(&mut shared).unwrap();
-        account.tick(from.elapsed(), || team.programs(&shared));
-        for told in team.spent(&shared, &mut account, 1).unwrap() {
-            let sum = spent.entry(told.gap).or_default();
-            *sum = (sum.0 + told.user_ns, sum.1 + told.kernel_ns());
+#[test]
+fn everybody_tells_what_it_took_and_gives_up_what_it_can() {
+    need!(kernel_allows());
+    with_team(|team, shared, gaps| {
+        let (mut account, from, most) = (Account::start(), Instant::now(), Duration::from_secs(10));
+        let (mut spent, mut priced) = (HashMap::<&str, (u64, u64)>::new(), false);
+        // The kernel's run statistics come a slice at a time, which a loaded host closes late.
+        while from.elapsed() < Duration::from_millis(400) || !priced && from.elapsed() < most {
+            team.tick(shared).unwrap();
+            account.tick(from.elapsed(), || team.programs(shared));
+            for told in team.spent(shared, &mut account, 1).unwrap() {
+                let sum = spent.entry(told.gap).or_default();
+                *sum = (sum.0 + told.user_ns, sum.1 + told.kernel_ns());
+            }
+            priced = spent.values().any(|(_, kernel_ns)| *kernel_ns > 0);
+            sleep(Duration::from_millis(10));
         }
-        priced = spent.values().any(|(_, kernel_ns)| *kernel_ns > 0);
-        sleep(Duration::from_millis(10));
-    }
-    assert!(spent["speed"].0 > 0 && spent["thread"].1 > 0, "{spent:?}, {gaps:?}");
-    let again: Vec<Spent> = team.spent(&shared, &mut account, 1).unwrap();
-    assert!(again.iter().all(|again| again.gap != "speed" || again.user_ns == 0), "each is told once: {again:?}");
+        assert!(spent["speed"].0 > 0 && spent["thread"].1 > 0, "{spent:?}, {gaps:?}");
+        let again: Vec<Spent> = team.spent(shared, &mut account, 1).unwrap();
+        let again = again.iter().find(|again| again.gap == "speed").unwrap();
+        assert!(again.user_ns < spent["speed"].0 / 2, "each is told once: {again:?}, {spent:?}");
 
-    for (what, steps) in [("sample", 3), ("call", 1), ("connection", 3), ("exchange", 4), ("thread", 0)] {
-        if !gaps.iter().any(|gap| gap.what == what) {
-            let given = (0..9).take_while(|_| team.shed(what)).count();
-            assert_eq!(given, steps, "{what}");
+        let steps = [("sample", 3), ("call", 1), ("wakeup", 2), ("counter", 1), ("connection", 3), ("exchange", 4)];
+        for (what, steps) in steps.into_iter().chain([("thread", 0)]) {
+            if !gaps.iter().any(|gap| gap.what == what) {
+                let given = (0..9).take_while(|_| team.shed(what)).count();
+                assert_eq!(given, steps, "{what}");
+            }
         }
+    });
+}
+
+/// Computes and ticks for a while, and ends a slice; returns its end.
+fn slice(team: &mut Team<'_>, shared: &mut Shared<'_>, writer: &mut Writer) -> u64 {
+    let (from, mut ended) = (Instant::now(), Vec::new());
+    while from.elapsed() < Duration::from_millis(500) {
+        let until = Instant::now() + Duration::from_millis(20);
+        while Instant::now() < until {
+            std::hint::spin_loop();
+        }
+        sleep(Duration::from_millis(2));
+        team.tick(shared).unwrap();
+        ended.extend(shared.ledger.events().unwrap());
     }
+    let living = shared.ledger.read(false).unwrap();
+    let end = SliceEnd { t_ns: clock::monotonic_ns() - shared.start_ns, last: false, living, ended };
+    team.read(shared, &end);
+    team.slice(shared, &end, writer).unwrap();
+    end.t_ns
+}
+
+#[test]
+fn one_that_is_stopped_leaves_the_rest_at_work() {
+    need!(kernel_allows());
+    let dir = tempfile::tempdir().unwrap();
+    let mut writer = Writer::create(&dir.path().join("r"), &Meta::default()).unwrap();
+    let (mut stopped_ns, mut stopped) = (0, Vec::new());
+    with_team(|team, shared, gaps| {
+        team.begin(shared, &mut writer).unwrap();
+        let mut account = Account::start();
+        slice(team, shared, &mut writer);
+        team.spent(shared, &mut account, 1).unwrap();
+        assert!(!team.stop("thread", shared) && !team.stop("wait", shared), "others build on it");
+        stopped.extend(["sample", "wakeup", "exchange", "connection"].into_iter().filter(|gap| team.stop(gap, shared)));
+        stopped_ns = clock::monotonic_ns() - shared.start_ns;
+        let told: Vec<Gap> = team.gaps(shared, false).unwrap();
+        let told: Vec<&str> = told.iter().filter(|gap| !gap.is_refused()).map(|gap| gap.what.as_str()).collect();
+        assert!(told == stopped && stopped.len() + gaps.len() >= 4, "{told:?} of {stopped:?}, {gaps:?}");
+        slice(team, shared, &mut writer);
+        slice(team, shared, &mut writer);
+        let spent = team.spent(shared, &mut account, 1).unwrap();
+        let runs = |gap: &str| -> u64 {
+            let programs = spent.iter().filter(|told| told.gap == gap).flat_map(|told| &told.programs);
+            programs.map(|program| program.runs).sum()
+        };
+        let of_stopped: u64 = stopped.iter().map(|gap| runs(gap)).sum();
+        assert!(of_stopped <= 100 && runs("thread") > 50, "nearly all before the hooks were off: {spent:?}");
+    });
+    let recording = recording::open(&dir.path().join("r")).unwrap();
+    let samples = recording.rows::<Sample>();
+    assert!(!samples.is_empty() || !stopped.contains(&"sample"));
+    assert!(samples.iter().all(|row| row.t_ns <= stopped_ns) && recording.rows::<Burst>().is_empty());
+    assert!(recording.rows::<Connection>().iter().all(|row| row.t_ns <= stopped_ns));
+    let slices: HashSet<u64> = recording.rows::<Thread>().iter().map(|row| row.t_ns).collect();
+    let waits: HashSet<u64> = recording.rows::<Wait>().iter().map(|row| row.t_ns).collect();
+    assert_eq!((slices.len(), waits.len()), (3, 3), "the ledger goes on");
 }

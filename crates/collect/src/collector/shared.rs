@@ -57,6 +57,8 @@ pub struct Shared<'o> {
     pub kernel_stacks: KernelStacks,
     /// What samples say about asking calls.
     pub suspicion: Suspicion,
+    /// Waits are told in bursts: false once the probe of wakeups was stopped.
+    pub has_wakeups: bool,
     /// Whom samples of this slice found that is not of the target: pid, CPU, name, samples.
     pub bystanders: Vec<(u32, u32, String, u64)>,
 }
@@ -84,6 +86,7 @@ impl<'o> Shared<'o> {
             stacks: Stacks::new(),
             kernel_stacks: KernelStacks::default(),
             suspicion: Suspicion::default(),
+            has_wakeups: true,
             bystanders: Vec::new(),
         }
     }

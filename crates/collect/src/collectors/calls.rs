@@ -229,6 +229,11 @@ impl Collector for Windows<'_> {
     fn shed(&mut self) -> bool {
         std::mem::replace(&mut self.mode, CallCounting::Never) != CallCounting::Never
     }
+
+    /// The same; a window that is open is closed when its time is up.
+    fn stop(&mut self, _: &mut Shared<'_>) -> bool {
+        self.shed()
+    }
 }
 
 /// What a system call of this process takes, ns: the best of a few batches, because one in which

@@ -189,6 +189,11 @@ impl Collector for Looks<'_> {
         let rarer = (self.spacing_ns * 2).min(MOST_SPACING_NS);
         std::mem::replace(&mut self.spacing_ns, rarer) < rarer
     }
+
+    fn stop(&mut self, _: &mut Shared<'_>) -> bool {
+        self.next_ns = u64::MAX;
+        true
+    }
 }
 
 /// Who spoke last. Request and answer often fall into one jiffy, on a local connection nearly always the answer and the

@@ -12,6 +12,9 @@ use crate::collector::{Collector, Kind, Shared, SliceEnd, Start};
 use crate::probes::ledger::ThreadRow;
 use crate::samplers::{Samplers, Scope};
 
+/// Of so many slices one is read where reading is to cost less.
+const MOST_EVERY: u64 = 2;
+
 /// Each sampler says itself what it needs, and what is unknown without it.
 pub const KIND: Kind =
     Kind { gap: "counter", facility: None, tables: |_| Ok(()), start: |start, _| Ok(Box::new(Counters::new(start))) };
@@ -21,13 +24,17 @@ struct Counters {
     samplers: Samplers,
     followed: Followed,
     rows: Vec<Counter>,
+    /// Of so many slices one is read.
+    every: u64,
+    /// Slices so far.
+    slices: u64,
 }
 
 impl Counters {
     fn new(start: &Start<'_, '_>) -> Self {
         let scope = Scope::of(&start.plan.root, &start.plan.target);
         let followed = Followed { pids: start.plan.target.pids.clone() };
-        Self { samplers: Samplers::new(scope), followed, rows: Vec::new() }
+        Self { samplers: Samplers::new(scope), followed, rows: Vec::new(), every: 1, slices: 0 }
     }
 }
 
@@ -58,6 +65,10 @@ impl Collector for Counters {
 
     fn read(&mut self, _: &Shared<'_>, end: &SliceEnd) {
         self.samplers.follow(self.followed.stay(&end.living));
+        self.slices += 1;
+        if !end.last && !self.slices.is_multiple_of(self.every) {
+            return;
+        }
         self.rows = if end.last { self.samplers.last(end.t_ns) } else { self.samplers.sample(end.t_ns) };
     }
 
@@ -71,6 +82,11 @@ impl Collector for Counters {
 
     fn gaps(&mut self, _: &Shared<'_>) -> Result<Vec<Gap>> {
         Ok(self.samplers.gaps())
+    }
+
+    /// Reads every second slice only: the times of its rows show it.
+    fn shed(&mut self) -> bool {
+        std::mem::replace(&mut self.every, MOST_EVERY) < MOST_EVERY
     }
 }
 

@@ -43,6 +43,8 @@ struct Exchanges<'o> {
     left_out: u64,
     /// After each that is followed, at least so many are left out.
     least_left_out: u64,
+    /// All that come are left out.
+    is_stopped: bool,
     /// None where there are no wakeups.
     bursts: Option<Bursts>,
     /// None where no labels are wanted.
@@ -68,6 +70,7 @@ impl<'o> Exchanges<'o> {
             },
             left_out: 0,
             least_left_out: 0,
+            is_stopped: false,
             bursts: bursts.map(Bursts::new),
             labels: start.plan.labels.then(Labels::default),
             requests: Vec::new(),
@@ -119,7 +122,7 @@ impl Collector for Exchanges<'_> {
         let t_ns = end.t_ns;
         let (mut rows, mut windows) = (Vec::new(), Vec::new());
         if self.left_out > 0 {
-            self.left_out -= 1;
+            self.left_out -= u64::from(!self.is_stopped);
             if self.left_out == 0 && !end.last {
                 self.resume(t_ns)?;
             }
@@ -144,8 +147,10 @@ impl Collector for Exchanges<'_> {
             writer.append(&labels.rows(t_ns))?;
         }
         if let Some(bursts) = &mut self.bursts {
-            let burst = bursts.slice(shared.start_ns, self.left_out == 0 && self.is_asked)?;
-            writer.append(&burst.into_iter().collect::<Vec<_>>())?;
+            let is_told = shared.has_wakeups && !self.is_stopped;
+            let burst = bursts.slice(shared.start_ns, is_told && self.left_out == 0 && self.is_asked)?;
+            // One in which waits or exchanges stopped being told is no burst of full detail.
+            writer.append(&burst.into_iter().filter(|_| is_told).collect::<Vec<_>>())?;
         }
         Ok(())
     }
@@ -166,6 +171,13 @@ impl Collector for Exchanges<'_> {
     fn shed(&mut self) -> bool {
         let longer = more_left_out(self.least_left_out);
         std::mem::replace(&mut self.least_left_out, longer) < longer
+    }
+
+    /// Leaves out all slices from this one on.
+    fn stop(&mut self, _: &mut Shared<'_>) -> bool {
+        self.probe.detach();
+        (self.is_stopped, self.left_out) = (true, 1);
+        true
     }
 }
 

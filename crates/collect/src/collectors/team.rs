@@ -2,7 +2,7 @@
 //! The collectors of one capture, together.
 
 use std::collections::BTreeMap;
-use std::mem::MaybeUninit;
+use std::mem::{MaybeUninit, take};
 use std::os::fd::BorrowedFd;
 use std::time::Duration;
 
@@ -54,6 +54,8 @@ pub struct Team<'o> {
     told: BTreeMap<&'static str, (u64, u64)>,
     /// Gaps that were told.
     told_gaps: Vec<Gap>,
+    /// Of those that were stopped, to be told.
+    stopped: Vec<Gap>,
 }
 
 impl<'o> Team<'o> {
@@ -66,7 +68,7 @@ impl<'o> Team<'o> {
                 Err(why) => gaps.push(Gap::refused(kind.gap, format!("{why:#}"))),
             }
         }
-        (Self { members, told: BTreeMap::new(), told_gaps: Vec::new() }, gaps)
+        (Self { members, told: BTreeMap::new(), told_gaps: Vec::new(), stopped: Vec::new() }, gaps)
     }
 
     /// The watch begins.
@@ -75,7 +77,7 @@ impl<'o> Team<'o> {
     /// The recording cannot be written.
     pub fn begin(&mut self, shared: &mut Shared<'_>, writer: &mut Writer) -> Result<()> {
         ALL.iter().try_for_each(|kind| (kind.tables)(writer))?;
-        self.each(|collector| collector.begin(shared, writer))
+        self.all(|collector| collector.begin(shared, writer))
     }
 
     /// What each does of its own accord, and then what has come.
@@ -83,7 +85,7 @@ impl<'o> Team<'o> {
     /// # Errors
     /// A map, a ring or a hook fails.
     pub fn tick(&mut self, shared: &mut Shared<'_>) -> Result<()> {
-        self.each(|collector| collector.tick(shared))?;
+        self.all(|collector| collector.tick(shared))?;
         self.drain(shared)
     }
 
@@ -92,7 +94,7 @@ impl<'o> Team<'o> {
     /// # Errors
     /// A ring fails.
     pub fn drain(&mut self, shared: &mut Shared<'_>) -> Result<()> {
-        self.each(|collector| collector.drain(shared))
+        self.all(|collector| collector.drain(shared))
     }
 
     /// In what time the first thing ends that is under way.
@@ -102,7 +104,7 @@ impl<'o> Team<'o> {
 
     /// Reads what must be as of this moment.
     pub fn read(&mut self, shared: &Shared<'_>, end: &SliceEnd) {
-        self.members.iter_mut().for_each(|member| member.collector.read(shared, end));
+        self.each(|collector| collector.read(shared, end));
     }
 
     /// Writes a slice, and what was lost in it.
@@ -110,17 +112,14 @@ impl<'o> Team<'o> {
     /// # Errors
     /// A map fails, or the recording cannot be written.
     pub fn slice(&mut self, shared: &mut Shared<'_>, end: &SliceEnd, writer: &mut Writer) -> Result<()> {
-        self.each(|collector| collector.slice(shared, end, writer))?;
-        let mut sums = Vec::new();
-        for member in &self.members {
-            sums.extend(member.collector.losses(shared)?);
-        }
-        writer.append(&fresh(&mut self.told, end.t_ns, sums))
+        self.all(|collector| collector.slice(shared, end, writer))?;
+        let sums = self.each(|collector| collector.losses(shared)).into_iter().collect::<Result<Vec<_>>>()?;
+        writer.append(&fresh(&mut self.told, end.t_ns, sums.concat()))
     }
 
     /// Tells all of processes that were born.
     pub fn born(&mut self, processes: &[Process]) {
-        self.members.iter_mut().for_each(|member| member.collector.born(processes));
+        self.each(|collector| collector.born(processes));
     }
 
     /// Ends what is under way.
@@ -128,12 +127,12 @@ impl<'o> Team<'o> {
     /// # Errors
     /// A map fails.
     pub fn conclude(&mut self, shared: &Shared<'_>) -> Result<()> {
-        self.each(|collector| collector.conclude(shared))
+        self.all(|collector| collector.conclude(shared))
     }
 
     /// Takes all hooks off; maps and rings stay readable.
     pub fn detach(&mut self, shared: &mut Shared<'_>) {
-        self.members.iter_mut().for_each(|member| member.collector.detach(shared));
+        self.each(|collector| collector.detach(shared));
     }
 
     /// Writes what only the end can tell.
@@ -141,7 +140,7 @@ impl<'o> Team<'o> {
     /// # Errors
     /// A map fails, or the recording cannot be written.
     pub fn finish(&mut self, shared: &mut Shared<'_>, end: &SliceEnd, writer: &mut Writer) -> Result<()> {
-        self.each(|collector| collector.finish(shared, end, writer))
+        self.all(|collector| collector.finish(shared, end, writer))
     }
 
     /// Programs that run all the time, for their run statistics.
@@ -150,8 +149,8 @@ impl<'o> Team<'o> {
     }
 
     /// Kernel memory of all maps, bytes.
-    pub fn map_bytes(&self, shared: &Shared<'_>) -> u64 {
-        self.members.iter().map(|member| member.collector.map_bytes(shared)).sum()
+    pub fn map_bytes(&mut self, shared: &Shared<'_>) -> u64 {
+        self.each(|collector| collector.map_bytes(shared)).into_iter().sum()
     }
 
     /// What could not be seen and was not told yet. How much was not seen of what was looked at in part, only the `is_end` tells:
@@ -160,11 +159,9 @@ impl<'o> Team<'o> {
     /// # Errors
     /// A map cannot be read.
     pub fn gaps(&mut self, shared: &Shared<'_>, is_end: bool) -> Result<Vec<Gap>> {
-        let mut fresh = Vec::new();
-        for member in &mut self.members {
-            let all = member.collector.gaps(shared)?;
-            fresh.extend(all.into_iter().filter(|gap| is_end || gap.is_refused()));
-        }
+        let all = self.each(|collector| collector.gaps(shared)).into_iter().collect::<Result<Vec<_>>>()?;
+        let mut fresh: Vec<Gap> = all.into_iter().flatten().filter(|gap| is_end || gap.is_refused()).collect();
+        fresh.append(&mut self.stopped);
         fresh.retain(|gap| !self.told_gaps.contains(gap));
         self.told_gaps.extend(fresh.iter().cloned());
         Ok(fresh)
@@ -176,13 +173,13 @@ impl<'o> Team<'o> {
     /// # Errors
     /// A map cannot be read.
     pub fn spent(&mut self, shared: &Shared<'_>, account: &mut Account, t_ns: u64) -> Result<Vec<Spent>> {
-        let mut all = Vec::with_capacity(self.members.len());
-        for member in &mut self.members {
-            let sums = member.collector.costs(shared, account)?;
-            let (gap, user_ns) = (member.kind.gap, std::mem::take(&mut member.user_ns));
-            all.push(Spent { gap, user_ns, programs: account.fresh(t_ns, sums) });
-        }
-        Ok(all)
+        let sums = self.each(|collector| collector.costs(shared, account)).into_iter().collect::<Result<Vec<_>>>()?;
+        let spent = |(member, sums): (&mut Member<'_>, _)| Spent {
+            gap: member.kind.gap,
+            user_ns: take(&mut member.user_ns),
+            programs: account.fresh(t_ns, sums),
+        };
+        Ok(self.members.iter_mut().zip(sums).map(spent).collect())
     }
 
     /// Has one collector, by the name of its gap, give up one step of what it costs; false = it has nothing more to give.
@@ -191,16 +188,36 @@ impl<'o> Team<'o> {
         member.is_some_and(|member| member.collector.shed())
     }
 
+    /// Stops one collector, by the name of its gap, for the rest of the capture, which is a gap from now on; false = it goes on.
+    /// The end of a slice is the time for it: what one that is followed as a whole has of the next is lost.
+    pub fn stop(&mut self, gap: &str, shared: &mut Shared<'_>) -> bool {
+        let Some(member) = self.members.iter_mut().find(|member| member.kind.gap == gap) else { return false };
+        if !member.collector.stop(shared) {
+            return false;
+        }
+        let (at, length) = (shared.elapsed().as_secs_f64(), shared.plan.length.as_secs_f64());
+        let why = format!("it was stopped {at:.1} s after the start, because it took more than it may");
+        let part = if length > 0.0 { (1.0 - at / length).max(0.0) } else { 0.0 };
+        self.stopped.push(Gap::partial(member.kind.gap, part, why));
+        true
+    }
+
+    /// Lets all do something that may fail.
+    fn all(&mut self, work: impl FnMut(&mut dyn Collector) -> Result<()>) -> Result<()> {
+        self.each(work).into_iter().collect()
+    }
+
     /// Lets each do something, and notes how long it computed.
-    fn each(&mut self, mut work: impl FnMut(&mut dyn Collector) -> Result<()>) -> Result<()> {
+    fn each<T>(&mut self, mut work: impl FnMut(&mut dyn Collector) -> T) -> Vec<T> {
         let mut before = clock::thread_cpu_ns();
+        let mut done = Vec::with_capacity(self.members.len());
         for member in &mut self.members {
-            work(member.collector.as_mut())?;
+            done.push(work(member.collector.as_mut()));
             let after = clock::thread_cpu_ns();
             member.user_ns += after.saturating_sub(before);
             before = after;
         }
-        Ok(())
+        done
     }
 }
 

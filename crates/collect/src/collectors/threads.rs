@@ -55,6 +55,11 @@ impl Collector for Threads {
     fn probe_mut<'a>(&'a mut self, shared: &'a mut Shared<'_>) -> Option<&'a mut dyn Probe> {
         Some(&mut shared.ledger)
     }
+
+    /// All others build on it.
+    fn stop(&mut self, _: &mut Shared<'_>) -> bool {
+        false
+    }
 }
 
 /// Remembers what was already reported.

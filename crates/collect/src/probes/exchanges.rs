@@ -120,7 +120,7 @@ impl<'o> Exchanges<'o> {
         let mut open = refusal::open(skel::ExchangesSkelBuilder::default(), storage, "the programs of exchanges")?;
         open.maps.threads.reuse_fd(ledger.threads().as_fd()).context("failed to share the map of threads")?;
         if let Some(bursts) = bursts {
-            open.maps.bursts.reuse_fd(bursts.0.as_fd()).context("failed to share the map of bursts")?;
+            open.maps.bursts.reuse_fd(bursts.map.as_fd()).context("failed to share the map of bursts")?;
         }
         if let Some(rodata) = open.maps.rodata_data.as_deref_mut() {
             rodata.task_type = kernel_types::task();

@@ -31,9 +31,6 @@
 
 /* Blocked time between two rows of a thread, on average. */
 const volatile u64 row_every_ns = 1000000;
-/* Rows in a turn of 2^27 ns (0.13 s) on one CPU; beyond, blocked time waits for the thread's next row. Set by user
- * space. */
-const volatile u32 rows_per_turn = 128;
 /* Snapshots asked for in a turn on one CPU: they cost more than all the rest. */
 const volatile u32 snapshots_per_turn = 16;
 /* Snapshots of wakers outside the target in a turn on one CPU, one of a thread at most. */
@@ -41,6 +38,10 @@ const volatile u32 shown_per_turn = 4;
 /* Addresses between which the entries of interrupts lie; 0 = unknown. */
 const volatile u64 interrupts_from;
 const volatile u64 interrupts_until;
+
+/* Rows in a turn of 2^27 ns (0.13 s) on one CPU; beyond, blocked time waits for the thread's next row. Set by user
+ * space, also later. */
+u32 rows_per_turn;
 
 /* --- maps ----------------------------------------------------------------------------------- */
 

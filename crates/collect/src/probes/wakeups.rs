@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Wakeups, the user side: hands out who ended the waits of the target and of those who did.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::path::Path;
@@ -36,6 +36,11 @@ const ROWS_PER_TURN: u32 = 256;
 const SNAPSHOTS_PER_TURN: u32 = 32;
 /// Likewise of wakers outside the target.
 const SHOWN_PER_TURN: u32 = 8;
+
+/// Events of a burst: some 2 ms of CPU time in the target's threads, and as much of this process.
+const EVENTS_OF_BURST: i64 = 2_000;
+/// There may be so many times less of rows and of events.
+const MOST_SHED: u8 = 4;
 
 /// The socket that a call is about: address of the peer in network order (of an IPv4 socket the first four bytes), address
 /// family (0 = the call is about no socket), its own port and its peer's.
@@ -131,9 +136,18 @@ unsafe impl Plain for types::burst {}
 unsafe impl Plain for types::wakeup_counts {}
 
 /// Bursts of full detail, in which every wait gets a row; the probe of exchanges knows by the same map whether one is on.
-pub struct Bursts(pub(super) MapHandle);
+pub struct Bursts {
+    pub(super) map: MapHandle,
+    /// How many times less than at first there is to be of rows and events.
+    shed: Rc<Cell<u8>>,
+}
 
 impl Bursts {
+    /// How many events a burst is to have from now on.
+    pub fn events(&self) -> i64 {
+        EVENTS_OF_BURST / i64::from(self.shed.get())
+    }
+
     /// Begins a burst of so many events; 0 = ends it.
     ///
     /// # Errors
@@ -141,7 +155,7 @@ impl Bursts {
     pub fn begin(&self, events: i64) -> Result<()> {
         let mut bytes = [0; size_of::<types::burst>()];
         bytes[..size_of::<i64>()].copy_from_slice(&events.to_ne_bytes());
-        self.0.update(&0u32.to_ne_bytes(), &bytes, MapFlags::ANY).context("failed to begin a burst")
+        self.map.update(&0u32.to_ne_bytes(), &bytes, MapFlags::ANY).context("failed to begin a burst")
     }
 
     /// When the events of the last burst were used up, CLOCK_MONOTONIC ns; none = it goes on.
@@ -149,7 +163,7 @@ impl Bursts {
     /// # Errors
     /// The map cannot be read.
     pub fn ended_ns(&self) -> Result<Option<u64>> {
-        let bytes = self.0.lookup(&0u32.to_ne_bytes(), MapFlags::ANY).context("failed to read a burst")?;
+        let bytes = self.map.lookup(&0u32.to_ne_bytes(), MapFlags::ANY).context("failed to read a burst")?;
         let burst: Option<types::burst> = bytes.and_then(|bytes| kernel_map::row(&bytes));
         Ok(burst.map(|burst| burst.ended_at).filter(|at| *at > 0))
     }
@@ -161,6 +175,8 @@ pub struct Wakeups<'o> {
     ring: RingBuffer<'o>,
     fresh: Rc<RefCell<Vec<Wakeup>>>,
     links: Vec<Link>,
+    rows_per_turn: u32,
+    shed: Rc<Cell<u8>>,
 }
 
 impl<'o> Wakeups<'o> {
@@ -188,17 +204,20 @@ impl<'o> Wakeups<'o> {
         open.maps.threads.reuse_fd(ledger.threads().as_fd()).context("failed to share the map of threads")?;
         open.maps.stacks.reuse_fd(ledger.stack_map().as_fd()).context("failed to share the map of stacks")?;
         open.maps.samples.reuse_fd(ledger.ring().as_fd()).context("failed to share the ring of samples")?;
+        let cpus = u32::try_from(host::online_cpus(Path::new("/")).len()).unwrap_or(1).max(1);
         if let Some(rodata) = open.maps.rodata_data.as_deref_mut() {
             rodata.task_type = kernel_types::task();
             shapes::mark_subjects(&mut rodata.subjects);
             shapes::mark_asking(&mut rodata.asks);
-            let cpus = u32::try_from(host::online_cpus(Path::new("/")).len()).unwrap_or(1).max(1);
-            rodata.rows_per_turn = (ROWS_PER_TURN / cpus).max(1);
             let each = |all: u32| stack_bytes.map_or(0, |_| (all / cpus).max(1));
             (rodata.snapshots_per_turn, rodata.shown_per_turn) = (each(SNAPSHOTS_PER_TURN), each(SHOWN_PER_TURN));
             rodata.most_followed = room.of(rodata.most_followed);
             rodata.stack_chunks = user_stack::chunks(stack_bytes.unwrap_or(0));
             (rodata.interrupts_from, rodata.interrupts_until) = host::interrupt_entries(Path::new("/"));
+        }
+        let rows_per_turn = (ROWS_PER_TURN / cpus).max(1);
+        if let Some(bss) = open.maps.bss_data.as_deref_mut() {
+            bss.rows_per_turn = rows_per_turn;
         }
         let skel = refusal::load(open, "the kernel refused the program of wakeups")?;
         let fresh = Rc::new(RefCell::new(Vec::new()));
@@ -215,7 +234,7 @@ impl<'o> Wakeups<'o> {
             program.attach().with_context(|| format!("failed to attach to {hook}"))
         };
         let links = courtesy::urgently(|| programs.map(attach).collect::<Result<_>>())?;
-        Ok(Self { skel, ring, fresh, links })
+        Ok(Self { skel, ring, fresh, links, rows_per_turn, shed: Rc::new(Cell::new(1)) })
     }
 
     /// Says at which sockets clients ask the target, such as `tcp 0.0.0.0:80`: they are not followed.
@@ -239,7 +258,16 @@ impl<'o> Wakeups<'o> {
     /// # Errors
     /// The map's descriptor cannot be duplicated.
     pub fn bursts(&self) -> Result<Bursts> {
-        Ok(Bursts(MapHandle::try_from(&self.skel.maps.bursts).context("failed to share the map of bursts")?))
+        let map = MapHandle::try_from(&self.skel.maps.bursts).context("failed to share the map of bursts")?;
+        Ok(Bursts { map, shed: Rc::clone(&self.shed) })
+    }
+
+    /// Halves the rows, and the events of bursts; false = there are as few as may be.
+    pub fn shed(&mut self) -> bool {
+        let Some(bss) = self.skel.maps.bss_data.as_deref_mut() else { return false };
+        let shed = (self.shed.get() * 2).min(MOST_SHED);
+        bss.rows_per_turn = (self.rows_per_turn / u32::from(shed)).max(1);
+        self.shed.replace(shed) < shed
     }
 
     /// What was counted and lost.

@@ -11,9 +11,6 @@ use crate::clock;
 use crate::probes::exchanges::Request;
 use crate::probes::wakeups;
 
-/// Events of a burst: some 2 ms of CPU time in the target's threads, and as much of this process.
-const EVENTS: i64 = 2_000;
-
 /// The bursts of a capture.
 pub struct Bursts {
     probe: wakeups::Bursts,
@@ -29,7 +26,7 @@ impl Bursts {
     /// Ends the burst of the slice that ends now, and begins the next one if exchanges are followed.
     pub fn slice(&mut self, start_ns: u64, follows: bool) -> Result<Option<tables::Burst>> {
         let used_up = self.probe.ended_ns()?;
-        self.probe.begin(if follows { EVENTS } else { 0 })?;
+        self.probe.begin(if follows { self.probe.events() } else { 0 })?;
         let now = clock::monotonic_ns();
         let began = replace(&mut self.began_ns, follows.then_some(now));
         let burst = began.map(|began| {
