@@ -3,7 +3,9 @@
 //! the end can tell. The capture (`capture.rs`) drives all of them alike and knows none; what they share is in [`Shared`].
 //!
 //! All is done in one thread, which drains rings meanwhile: no method but those of the start and the end may take longer than
-//! a few ms. What takes time is a state that [`Collector::tick`] moves on.
+//! a few ms, of all collectors together no longer than rings hold out, which is twice the time between two ticks. What takes
+//! time is a state that [`Collector::tick`] moves on. Programs are loaded in [`Kind::start`], where nothing is watched yet and the
+//! load may stand back behind others as long as it likes; what is rarely needed, in [`Collector::load`].
 
 mod kernel_stacks;
 mod known;
@@ -91,6 +93,13 @@ pub trait Collector {
     /// A map or a hook fails.
     fn tick(&mut self, _: &mut Shared<'_>) -> Result<()> {
         Ok(())
+    }
+
+    /// Loads programs that it has come to need; true = it did. Rings were emptied just before and are again right after, so that
+    /// nothing is lost if it takes as long as two ticks, by the clock. The programs of the windows on calls take 13 ms of CPU time;
+    /// they must not stand back behind others meanwhile.
+    fn load(&mut self, _: &Shared<'_>) -> bool {
+        false
     }
 
     /// In what time something ends that it has under way: it gets a tick then, and no slice ends before.

@@ -7,10 +7,11 @@
 use std::collections::{HashMap, HashSet};
 use std::mem::MaybeUninit;
 use std::process::id;
-use std::thread::sleep;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::{available_parallelism, scope, sleep};
 use std::time::{Duration, Instant};
 
-use recording::tables::{Burst, Connection, Gap, Sample, Thread, Wait};
+use recording::tables::{Burst, CallWindow, Connection, Gap, Loss, Sample, Thread, Wait};
 use recording::{Meta, Writer};
 use testing::need;
 use wakewalk_collect::capture::{Account, CallCounting, Plan, Role};
@@ -25,12 +26,12 @@ fn kernel_allows() -> anyhow::Result<()> {
     Ledger::load(&mut MaybeUninit::uninit()).map(drop)
 }
 
-fn plan() -> Plan {
+fn plan(calls: CallCounting) -> Plan {
     let root = std::path::PathBuf::from("/");
     Plan {
         target: Target::Pid(id()).resolve(&root).unwrap(),
         length: Duration::from_secs(5),
-        calls: CallCounting::Auto,
+        calls,
         labels: false,
         role: Role::Service,
         slo: None,
@@ -41,8 +42,8 @@ fn plan() -> Plan {
 }
 
 /// All collectors, at work on this process, and what the kernel refused.
-fn with_team(work: impl FnOnce(&mut Team<'_>, &mut Shared<'_>, &[Gap])) {
-    let plan = plan();
+fn with_team(calls: CallCounting, work: impl FnOnce(&mut Team<'_>, &mut Shared<'_>, &[Gap])) {
+    let plan = plan(calls);
     let mut slots = slots();
     let mut slots = slots.iter_mut();
     let ledger = Ledger::load(slots.next().unwrap()).unwrap();
@@ -57,7 +58,7 @@ fn with_team(work: impl FnOnce(&mut Team<'_>, &mut Shared<'_>, &[Gap])) {
 #[test]
 fn everybody_tells_what_it_took_and_gives_up_what_it_can() {
     need!(kernel_allows());
-    with_team(|team, shared, gaps| {
+    with_team(CallCounting::Auto, |team, shared, gaps| {
         let (mut account, from, most) = (Account::start(), Instant::now(), Duration::from_secs(10));
         let (mut spent, mut priced) = (HashMap::<&str, (u64, u64)>::new(), false);
         // The kernel's run statistics come a slice at a time, which a loaded host closes late.
@@ -111,7 +112,7 @@ fn one_that_is_stopped_leaves_the_rest_at_work() {
     let dir = tempfile::tempdir().unwrap();
     let mut writer = Writer::create(&dir.path().join("r"), &Meta::default()).unwrap();
     let (mut stopped_ns, mut stopped) = (0, Vec::new());
-    with_team(|team, shared, gaps| {
+    with_team(CallCounting::Auto, |team, shared, gaps| {
         team.begin(shared, &mut writer).unwrap();
         let mut account = Account::start();
         slice(team, shared, &mut writer);
@@ -140,4 +141,46 @@ fn one_that_is_stopped_leaves_the_rest_at_work() {
     let slices: HashSet<u64> = recording.rows::<Thread>().iter().map(|row| row.t_ns).collect();
     let waits: HashSet<u64> = recording.rows::<Wait>().iter().map(|row| row.t_ns).collect();
     assert_eq!((slices.len(), waits.len()), (3, 3), "the ledger goes on");
+}
+
+/// The rings are emptied every 50 ms, as in a capture, while more threads of this process than there are CPUs compute.
+#[test]
+fn no_sample_is_lost_while_programs_are_loaded() {
+    need!(kernel_allows());
+    let dir = tempfile::tempdir().unwrap();
+    let mut writer = Writer::create(&dir.path().join("r"), &Meta::default()).unwrap();
+    let is_over = AtomicBool::new(false);
+    let mut refused = Vec::new();
+    scope(|scope| {
+        for _ in 0..2 * available_parallelism().unwrap().get() {
+            scope.spawn(|| {
+                while !is_over.load(Ordering::Relaxed) {
+                    std::hint::spin_loop();
+                }
+            });
+        }
+        with_team(CallCounting::Always, |team, shared, gaps| {
+            refused = gaps.iter().map(|gap| gap.what.clone()).collect();
+            team.begin(shared, &mut writer).unwrap();
+            let (mut longest, mut most_ns) = (Duration::ZERO, 0);
+            while shared.elapsed() < Duration::from_secs(2) {
+                sleep(team.busy_for().unwrap_or(Duration::from_millis(50)));
+                let (from, cpu_ns) = (Instant::now(), clock::thread_cpu_ns());
+                team.tick(shared).unwrap();
+                longest = longest.max(from.elapsed());
+                most_ns = most_ns.max(clock::thread_cpu_ns() - cpu_ns);
+            }
+            println!("longest tick: {longest:?}, {} us of CPU time at most", most_ns / 1_000);
+            let living = shared.ledger.read(false).unwrap();
+            let t_ns = clock::monotonic_ns() - shared.start_ns;
+            let end = SliceEnd { t_ns, last: false, living, ended: Vec::new() };
+            team.slice(shared, &end, &mut writer).unwrap();
+        });
+        is_over.store(true, Ordering::Relaxed);
+    });
+    let recording = recording::open(&dir.path().join("r")).unwrap();
+    assert!(refused.contains(&"call".into()) || !recording.rows::<CallWindow>().is_empty(), "they were loaded");
+    let samples = recording.rows::<Loss>().iter().find(|loss| loss.what == "samples");
+    assert!(samples.is_none_or(|loss| loss.kept > 0 && loss.count == 0), "{samples:?}");
+    assert!(samples.is_some() || refused.contains(&"sample".into()));
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Programs that are loaded when they are first needed: the start of a capture has enough to do, and some are never needed.
+//! Programs that are loaded when they are first needed, because most captures never need them.
 
 use std::mem::{MaybeUninit, replace};
 
@@ -30,6 +30,11 @@ impl<'o, T> Lazy<'o, T> {
         self.loaded_mut()
     }
 
+    /// Whether it was loaded or refused.
+    pub fn is_tried(&self) -> bool {
+        !matches!(self, Self::NotLoaded(_))
+    }
+
     /// What was loaded.
     pub fn loaded(&self) -> Option<&T> {
         if let Self::Loaded(loaded) = self { Some(loaded) } else { None }
@@ -54,10 +59,10 @@ mod tests {
     fn a_refusal_is_remembered() {
         let mut storage = MaybeUninit::uninit();
         let mut probe: Lazy<'_, u32> = Lazy::NotLoaded(&mut storage);
-        assert!(probe.refused().is_none() && probe.loaded().is_none(), "nobody has asked for it");
+        assert!(!probe.is_tried() && probe.refused().is_none() && probe.loaded().is_none(), "nobody has asked for it");
         assert!(probe.get(|_| anyhow::bail!("too old")).is_none());
         assert!(probe.get(|_| Ok(7)).is_none(), "it is not tried again");
-        assert_eq!(probe.refused(), Some("too old"));
+        assert!(probe.is_tried() && probe.refused() == Some("too old"));
     }
 
     #[test]

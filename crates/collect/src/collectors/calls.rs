@@ -99,7 +99,7 @@ impl<'o> Windows<'o> {
         }
     }
 
-    fn load(&mut self, shared: &Shared<'_>) -> Option<&mut Calls<'o>> {
+    fn programs(&mut self, shared: &Shared<'_>) -> Option<&mut Calls<'o>> {
         let (root, threads) = (&shared.plan.root, shared.ledger.threads());
         self.programs.get(|slot| Calls::load(slot, threads).map_err(|e| hooks::explain(root, &calls::HOOKS, e)))
     }
@@ -169,7 +169,7 @@ impl<'o> Windows<'o> {
 
 impl Collector for Windows<'_> {
     fn prove(&mut self, shared: &Shared<'_>) -> Result<()> {
-        if let Some(calls) = self.load(shared) {
+        if let Some(calls) = self.programs(shared) {
             return calls.open(calls::Kind::Latency).map(drop);
         }
         Err(anyhow!("{}", self.programs.refused().unwrap_or_default()))
@@ -179,12 +179,21 @@ impl Collector for Windows<'_> {
     fn tick(&mut self, shared: &mut Shared<'_>) -> Result<()> {
         match self.busy_for() {
             Some(left) if left.is_zero() => self.close(shared.start_ns),
-            None if self.wants_one(shared) => {
+            None if self.programs.loaded().is_some() && self.wants_one(shared) => {
                 self.next = shared.elapsed() + SPACING;
-                if self.load(shared).is_some() { self.open() } else { Ok(()) }
+                self.open()
             }
             _ => Ok(()),
         }
+    }
+
+    /// Loads the programs when the first window is called for.
+    fn load(&mut self, shared: &Shared<'_>) -> bool {
+        let is_due = !self.programs.is_tried() && self.wants_one(shared);
+        if is_due {
+            self.programs(shared);
+        }
+        is_due
     }
 
     /// Every process of the host pays for a window until it is closed.

@@ -6,14 +6,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::mem::take;
 
-use anyhow::{Result, anyhow};
+use anyhow::{Result, bail};
 use recording::Writer;
 use recording::tables::{self, Gap, Process};
 
-use crate::collector::{Collector, Kind, Lazy, Shared, SliceEnd, Slot};
+use crate::clock;
+use crate::collector::{Collector, Kind, Shared, SliceEnd};
 use crate::probes::connections::{Connection, Connections, Look};
 use crate::target::tcp_ports_of;
-use crate::{clock, courtesy};
 
 mod sending;
 
@@ -47,12 +47,16 @@ pub const KIND: Kind = Kind {
         "whether requests stand unanswered; without them a queue inside the program goes unnoticed",
     )),
     tables: |_| Ok(()),
-    start: |start, slot| Ok(Box::new(Looks::new(slot, start.plan.target.ports.iter().copied()))),
+    start: |start, slot| {
+        let program = Connections::load(slot, start.ledger).map_err(|why| format!("{why:#}"));
+        Ok(Box::new(Looks::new(program, start.plan.target.ports.iter().copied())))
+    },
 };
 
 /// The looks so far.
 struct Looks<'o> {
-    program: Lazy<'o, Connections<'o>>,
+    /// Or why there is none: the table is there, and empty.
+    program: Result<Connections<'o>, String>,
     ports: BTreeSet<u32>,
     spacing_ns: u64,
     next_ns: u64,
@@ -63,10 +67,9 @@ struct Looks<'o> {
 }
 
 impl<'o> Looks<'o> {
-    /// Nothing is loaded before the first look: the start of a capture has enough to do.
-    fn new(slot: Slot<'o>, ports: impl IntoIterator<Item = u32>) -> Self {
+    fn new(program: Result<Connections<'o>, String>, ports: impl IntoIterator<Item = u32>) -> Self {
         Self {
-            program: Lazy::NotLoaded(slot),
+            program,
             ports: ports.into_iter().collect(),
             spacing_ns: SPACING_NS,
             next_ns: clock::monotonic_ns() + SPACING_NS,
@@ -75,11 +78,6 @@ impl<'o> Looks<'o> {
             before: sending::Before::default(),
             groups: BTreeMap::new(),
         }
-    }
-
-    fn load(&mut self, shared: &Shared<'_>) -> Option<&mut Connections<'o>> {
-        let load = |slot| courtesy::during(courtesy::PATIENCE, || Connections::load(slot, &shared.ledger));
-        self.program.get(load)
     }
 
     /// The rows of a slice.
@@ -139,11 +137,11 @@ impl<'o> Looks<'o> {
 }
 
 impl Collector for Looks<'_> {
-    fn prove(&mut self, shared: &Shared<'_>) -> Result<()> {
-        if let Some(program) = self.load(shared) {
-            return program.look(&[]).map(drop);
+    fn prove(&mut self, _: &Shared<'_>) -> Result<()> {
+        match &self.program {
+            Ok(program) => program.look(&[]).map(drop),
+            Err(why) => bail!("{why}"),
         }
-        Err(anyhow!("{}", self.program.refused().unwrap_or_default()))
     }
 
     fn begin(&mut self, _: &mut Shared<'_>, _: &mut Writer) -> Result<()> {
@@ -156,11 +154,11 @@ impl Collector for Looks<'_> {
         if clock::monotonic_ns() < self.next_ns {
             return Ok(());
         }
-        let Some(program) = self.load(shared) else { return Ok(()) };
+        let Ok(program) = &self.program else { return Ok(()) };
         let before = clock::monotonic_ns();
         match program.look(&shared.known.pids()) {
             Ok(found) => self.see(&found),
-            Err(why) => self.program = Lazy::Refused(format!("{why:#}")),
+            Err(why) => self.program = Err(format!("{why:#}")),
         }
         let after = clock::monotonic_ns();
         self.next_ns = after + self.spacing_ns.max((after - before).saturating_mul(SHARE));
@@ -181,7 +179,7 @@ impl Collector for Looks<'_> {
             let why = format!("whether requests stand unanswered in its connections is unknown: {why}");
             Gap::refused(KIND.gap, why)
         };
-        Ok(self.program.refused().map(gap).into_iter().collect())
+        Ok(self.program.as_ref().err().map(gap).into_iter().collect())
     }
 
     /// Looks half as often.
@@ -231,7 +229,6 @@ fn last_word(c: &Connection, tick_ns: u64) -> LastWord {
 
 #[cfg(test)]
 mod tests {
-    use std::mem::MaybeUninit;
     use std::net::{IpAddr, Ipv4Addr};
 
     use super::*;
@@ -298,8 +295,7 @@ mod tests {
 
     #[test]
     fn connections_are_added_up_by_port_and_peer() {
-        let mut storage = MaybeUninit::uninit();
-        let mut looks = Looks::new(&mut storage, [80]);
+        let mut looks = Looks::new(Err(String::new()), [80]);
         let made = Connection { local_port: 9_999, remote_port: 5_432, ..connection(9, 5) };
         let held = Connection { unsent: 9, remote_port: 5_001, ..connection(5, 9) };
         looks.tick_ns = JIFFY;
@@ -312,8 +308,7 @@ mod tests {
 
     #[test]
     fn who_stands_in_accept_queues() {
-        let mut storage = MaybeUninit::uninit();
-        let mut looks = Looks::new(&mut storage, [80]);
+        let mut looks = Looks::new(Err(String::new()), [80]);
         let listener = |queued| Listener { port: 80, inode: 1 + u64::from(queued), queued };
         looks.see(&Look { connections: Vec::new(), listeners: [0, 3, 4].map(listener).to_vec() });
         let rows = looks.rows(1);
@@ -322,16 +317,14 @@ mod tests {
 
     #[test]
     fn looks_become_rarer_to_a_bound() {
-        let mut storage = MaybeUninit::uninit();
-        let mut looks = Looks::new(&mut storage, []);
+        let mut looks = Looks::new(Err(String::new()), []);
         assert_eq!([looks.shed(), looks.shed(), looks.shed(), looks.shed()], [true, true, true, false]);
         assert_eq!(looks.spacing_ns, MOST_SPACING_NS);
     }
 
     #[test]
     fn too_many_peers_are_one() {
-        let mut storage = MaybeUninit::uninit();
-        let mut looks = Looks::new(&mut storage, [80]);
+        let mut looks = Looks::new(Err(String::new()), [80]);
         looks.tick_ns = JIFFY;
         let made = |port: u16| Connection { local_port: 9_999, remote_port: port, ..connection(9, 5) };
         looks.see(&seen(&(1..=1_000).map(made).collect::<Vec<_>>()));

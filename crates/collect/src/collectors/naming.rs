@@ -6,7 +6,7 @@ use anyhow::Result;
 use recording::Writer;
 use stacks::{Effort, Stacks};
 
-use crate::collector::{Collector, Kind, Lazy, Shared, SliceEnd};
+use crate::collector::{Collector, Kind, Shared, SliceEnd};
 use crate::probes::names::KernelNames;
 
 /// Symbol tables that are read in one slice, bytes: some milliseconds.
@@ -17,15 +17,15 @@ pub const KIND: Kind = Kind {
     gap: "frame",
     facility: None,
     tables: |_| Ok(()),
-    start: |_, slot| Ok(Box::new(Naming(Lazy::NotLoaded(slot)))),
+    start: |_, slot| Ok(Box::new(Naming(KernelNames::load(slot).ok()))),
 };
 
-/// Who knows the kernel's functions; loaded for the first names.
-struct Naming<'o>(Lazy<'o, KernelNames<'o>>);
+/// Who knows the kernel's functions; none = the kernel refused the program.
+struct Naming<'o>(Option<KernelNames<'o>>);
 
 impl Naming<'_> {
     fn write(&mut self, stacks: &mut Stacks, effort: Effort, writer: &mut Writer) -> Result<()> {
-        let (rows, frames) = match self.0.get(KernelNames::load) {
+        let (rows, frames) = match &mut self.0 {
             Some(names) => {
                 let mut of = |address| names.of(address);
                 stacks.fresh(effort, &mut stacks::KernelNames::By(&mut of))

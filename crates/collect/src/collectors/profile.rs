@@ -49,6 +49,11 @@ impl<'o> Profile<'o> {
 }
 
 impl Collector for Profile<'_> {
+    /// Clocks tick since they were made: whom they found while others were loaded is of no slice.
+    fn begin(&mut self, _: &mut Shared<'_>, _: &mut Writer) -> Result<()> {
+        self.probe.neighbours().map(drop)
+    }
+
     fn drain(&mut self, shared: &mut Shared<'_>) -> Result<()> {
         let now = shared.elapsed();
         let Shared { start_ns, stacks, suspicion, .. } = shared;

@@ -86,7 +86,9 @@ impl<'o> Team<'o> {
     /// A map, a ring or a hook fails.
     pub fn tick(&mut self, shared: &mut Shared<'_>) -> Result<()> {
         self.all(|collector| collector.tick(shared))?;
-        self.drain(shared)
+        self.drain(shared)?;
+        let loaded = self.each(|collector| collector.load(shared));
+        if loaded.contains(&true) { self.drain(shared) } else { Ok(()) }
     }
 
     /// Takes what rings hold.
