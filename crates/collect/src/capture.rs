@@ -2,11 +2,8 @@
 //! One capture: seeds the ledger with the target, drives the collectors until the time is up, and fills the
 //! recording. It decides nothing about causes, and knows no collector but the ledger, on which all others build.
 
-mod cost;
-
 use std::collections::HashSet;
 use std::mem::{MaybeUninit, take};
-use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::sleep;
 use std::time::{Duration, SystemTime};
@@ -17,15 +14,14 @@ use recording::tables::{Cost, Gap};
 use recording::{Meta, Writer};
 
 use crate::collector::{Shared, SliceEnd, Start};
-use crate::collectors::{Team, slots};
+use crate::collectors::{Team, slots, stack_bytes};
 use crate::priority::Back;
-use crate::probes::Room;
 use crate::probes::ledger::{self, Ledger, ThreadRow, What};
-use crate::target::{Resolved, processes};
+use crate::target::processes;
 use crate::{clock, courtesy, hooks, host};
 
-pub use crate::collectors::CallCounting;
-pub use cost::{Account, Afterwards, cost_of};
+pub use crate::account::{Account, Afterwards};
+pub use crate::plan::{CallCounting, Plan, Role};
 
 /// How long it takes to load everything on a host with room, and to spare.
 const LOADING: Duration = Duration::from_secs(3);
@@ -35,38 +31,6 @@ const LOADING_STANDS_BACK: Duration = Duration::from_millis(500);
 const TICK: Duration = Duration::from_millis(50);
 /// Length of a slice of the thread ledger and of the counters.
 const SLICE: Duration = Duration::from_secs(1);
-
-/// What to capture.
-pub struct Plan {
-    /// The service.
-    pub target: Resolved,
-    /// How long.
-    pub length: Duration,
-    /// When to count system calls.
-    pub calls: CallCounting,
-    /// Whether requests are labelled by their first bytes.
-    pub labels: bool,
-    /// Whom it observes.
-    pub role: Role,
-    /// The response time that the owner promises, for whoever reads the recording.
-    pub slo: Option<Duration>,
-    /// `/`, but for tests.
-    pub root: PathBuf,
-    /// Name and version of the program, for the recording.
-    pub tool: String,
-    /// Room in the kernel's tables: all that they were made for, but in tests of what happens when they are full.
-    pub room: Room,
-}
-
-/// Whom a capture observes, and so what its hooks may cost.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Role {
-    /// A service that people use: nobody may notice.
-    #[default]
-    Service,
-    /// A load generator, of which each second counts.
-    Generator,
-}
 
 /// How far a capture is.
 pub struct Progress {
@@ -125,15 +89,6 @@ fn seed(plan: &Plan, ledger: &Ledger<'_>) -> Result<()> {
     ledger.seed(pids)?;
     // Children that were forked between the look at /proc and the seeding.
     ledger.seed(&crate::target::descendants(&plan.root, pids))
-}
-
-/// Bytes of user stack that are copied for each sample. Node's frames are large: V8 needs twice.
-fn stack_bytes(plan: &Plan) -> u32 {
-    let is_node = |pid: &u32| {
-        let exe = std::fs::read_link(plan.root.join(format!("proc/{pid}/exe")));
-        exe.is_ok_and(|path| path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("node")))
-    };
-    if plan.target.pids.iter().take(64).any(is_node) { 32 << 10 } else { 16 << 10 }
 }
 
 /// What hangs in the kernel before the clock starts.

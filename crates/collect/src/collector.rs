@@ -22,8 +22,8 @@ use libbpf_rs::OpenObject;
 use recording::Writer;
 use recording::tables::{Cost, Gap, Process};
 
-use crate::capture::Account;
-use crate::probes::Probe;
+use crate::account::Account;
+use crate::probes::{Kept, Probe};
 pub use kernel_stacks::KernelStacks;
 pub use known::Known;
 pub use lazy::Lazy;
@@ -48,24 +48,6 @@ pub struct Kind {
     pub tables: fn(&mut Writer) -> Result<()>,
     /// Starts it.
     pub start: Starter,
-}
-
-/// What was kept and lost of one kind of events, since the start.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Kept {
-    /// The events, for people.
-    pub what: &'static str,
-    /// Those that were kept.
-    pub kept: u64,
-    /// Those that found no room.
-    pub lost: u64,
-}
-
-impl Kept {
-    /// Of so many events in all, so many were lost.
-    pub fn of(what: &'static str, all: u64, lost: u64) -> Self {
-        Self { what, kept: all.saturating_sub(lost), lost }
-    }
 }
 
 /// A collector at work. Every method but [`Collector::slice`] has a default, so that a small one stays small. Methods are in

@@ -7,7 +7,7 @@ mod team;
 
 use crate::collector::Kind;
 
-pub use calls::CallCounting;
+pub use profile::stack_bytes;
 pub use team::{Spent, Team, slots};
 
 /// Declares the modules and makes the list of what each says of itself.

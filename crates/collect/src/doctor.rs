@@ -10,9 +10,9 @@ use anyhow::{Context, Result};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::capture::{CallCounting, Plan, Role};
 use crate::collector::{Kind, Shared, Start};
 use crate::collectors::{ALL, slots};
+use crate::plan::{CallCounting, Plan, Role};
 use crate::privileges::{self, Capability, EXTRAS, OTHERS, PROBES};
 use crate::probes::Room;
 use crate::probes::ledger::Ledger;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Probes and samplers: what the kernel says about a target, put into tables.
 
+pub mod account;
 pub mod capture;
 pub mod cgroup;
 pub mod clock;
@@ -20,6 +21,7 @@ pub mod inventory;
 pub mod labels;
 pub mod namespace;
 mod netlink;
+pub mod plan;
 mod priority;
 pub mod privileges;
 pub mod probes;

@@ -26,8 +26,6 @@ use std::os::fd::BorrowedFd;
 use anyhow::Result;
 use recording::tables::Gap;
 
-use crate::collector::Kept;
-
 /// What all probes have in common that hang on hooks for the whole of a capture: how it accounts for them and lets go of
 /// them.
 pub trait Probe {
@@ -59,6 +57,24 @@ pub trait Probe {
 
     /// Takes its hooks off; maps and rings stay readable.
     fn detach(&mut self);
+}
+
+/// What was kept and lost of one kind of events, since the start.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Kept {
+    /// The events, for people.
+    pub what: &'static str,
+    /// Those that were kept.
+    pub kept: u64,
+    /// Those that found no room.
+    pub lost: u64,
+}
+
+impl Kept {
+    /// Of so many events in all, so many were lost.
+    pub fn of(what: &'static str, all: u64, lost: u64) -> Self {
+        Self { what, kept: all.saturating_sub(lost), lost }
+    }
 }
 
 /// Says to a program (`bpf/listening.bpf.h`) at which more ports somebody listens.

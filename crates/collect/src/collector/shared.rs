@@ -7,8 +7,8 @@ use anyhow::Result;
 use stacks::Stacks;
 
 use super::{KernelStacks, Known, Suspicion};
-use crate::capture::Plan;
 use crate::clock;
+use crate::plan::Plan;
 use crate::probes::ledger::{Ledger, ThreadRow};
 use crate::probes::wakeups::Bursts;
 use crate::samplers::Scope;

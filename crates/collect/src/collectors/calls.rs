@@ -11,10 +11,12 @@ use anyhow::{Context as _, Result, anyhow};
 use recording::Writer;
 use recording::tables::{CallExample, CallLatency, CallWindow, Cost, Gap};
 
-use crate::capture::{Account, cost_of};
+use crate::account::{Account, cost_of};
 use crate::clock;
-use crate::collector::{Collector, Kept, Kind, Lazy, Shared, SliceEnd, Slot, Start};
+use crate::collector::{Collector, Kind, Lazy, Shared, SliceEnd, Slot, Start};
 use crate::hooks;
+use crate::plan::CallCounting;
+use crate::probes::Kept;
 use crate::probes::calls::{self, Calls, Counted};
 use crate::probes::run_stats::{self, Runs};
 
@@ -24,18 +26,6 @@ const LENGTH: Duration = Duration::from_millis(30);
 const BUDGET: f64 = 0.03;
 /// From one window's start to the next one's.
 const SPACING: Duration = Duration::from_secs(1);
-
-/// When windows may open.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum CallCounting {
-    /// If the samples show a thread that keeps asking (polls, reads, yields, short sleeps).
-    #[default]
-    Auto,
-    /// In any case.
-    Always,
-    /// Not at all.
-    Never,
-}
 
 /// What is known of it before it is started.
 pub const KIND: Kind = Kind {

@@ -8,8 +8,8 @@ use anyhow::Result;
 use recording::Writer;
 use recording::tables::{self, Process};
 
-use crate::capture::Role;
 use crate::collector::{Collector, Kind, Shared, SliceEnd, Slot, Start};
+use crate::plan::Role;
 use crate::probes::Probe;
 use crate::probes::exchanges::{self, Group, Histogram};
 use crate::target::tcp_ports_of;

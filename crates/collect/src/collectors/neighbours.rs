@@ -11,9 +11,9 @@ use anyhow::Result;
 use recording::Writer;
 use recording::tables::Neighbour;
 
-use crate::capture::Plan;
 use crate::collector::{Collector, Kind, Shared, SliceEnd};
 use crate::courtesy;
+use crate::plan::Plan;
 use crate::target::cgroup_of;
 
 /// What is known of it before it is started.

@@ -12,12 +12,22 @@ use recording::tables::{Sample, WaitStack};
 
 use crate::collector::{Collector, Kind, Shared, SliceEnd, Slot, Start};
 use crate::host;
+use crate::plan::Plan;
 use crate::probes::Probe;
 use crate::probes::profile::{self, Moment};
 use pace::Pace;
 
 /// Samples a second and CPU. Not a divisor of common timers, so that it does not march in step.
 const SAMPLE_HZ: u32 = 197;
+
+/// Bytes of user stack that are copied for each sample, and for each thread that waits. Node's frames are large: V8 needs twice.
+pub fn stack_bytes(plan: &Plan) -> u32 {
+    let is_node = |pid: &u32| {
+        let exe = std::fs::read_link(plan.root.join(format!("proc/{pid}/exe")));
+        exe.is_ok_and(|path| path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("node")))
+    };
+    if plan.target.pids.iter().take(64).any(is_node) { 32 << 10 } else { 16 << 10 }
+}
 
 /// What is known of it before it is started.
 pub const KIND: Kind = Kind {

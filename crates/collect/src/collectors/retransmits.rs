@@ -14,9 +14,9 @@ use plain::Plain;
 use recording::Writer;
 use recording::tables::{Process, Retransmit};
 
-use crate::collector::{Collector, Kept, Kind, Shared, SliceEnd, Slot};
+use crate::collector::{Collector, Kind, Shared, SliceEnd, Slot};
 use crate::courtesy;
-use crate::probes::{Probe, kernel_map, kernel_types, mark_listening, refusal, run_stats};
+use crate::probes::{Kept, Probe, kernel_map, kernel_types, mark_listening, refusal, run_stats};
 use crate::samplers::Scope;
 use crate::target::tcp_ports_of;
 

@@ -12,9 +12,10 @@ use recording::Writer;
 use recording::tables::{Cost, Gap, Loss, Process};
 
 use super::ALL;
-use crate::capture::Account;
+use crate::account::Account;
 use crate::clock;
-use crate::collector::{Collector, Kept, Kind, Shared, SliceEnd, Slot, Start};
+use crate::collector::{Collector, Kind, Shared, SliceEnd, Slot, Start};
+use crate::probes::Kept;
 
 /// Room for the objects of the ledger and of each collector.
 pub fn slots() -> Vec<MaybeUninit<OpenObject>> {

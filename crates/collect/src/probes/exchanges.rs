@@ -15,8 +15,7 @@ use plain::Plain;
 
 use super::ledger::Ledger;
 use super::wakeups::Bursts;
-use super::{Probe, kernel_map, kernel_types, mark_listening, refusal, run_stats};
-use crate::collector::Kept;
+use super::{Kept, Probe, kernel_map, kernel_types, mark_listening, refusal, run_stats};
 use crate::{clock, courtesy};
 
 mod groups;

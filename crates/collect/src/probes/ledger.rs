@@ -14,8 +14,7 @@ use libbpf_rs::{Iter, Link, MapCore, MapFlags, OpenObject, ProgramMut, RingBuffe
 use plain::Plain;
 use recording::tables::Gap;
 
-use super::{Probe, Room, comm_of_chars, kernel_map, kernel_types, refusal, run_stats, shapes, user_stack};
-use crate::collector::Kept;
+use super::{Kept, Probe, Room, comm_of_chars, kernel_map, kernel_types, refusal, run_stats, shapes, user_stack};
 use crate::courtesy;
 
 mod counts;

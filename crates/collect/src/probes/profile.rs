@@ -14,8 +14,7 @@ use plain::Plain;
 
 use super::ledger::Ledger;
 use super::user_stack::chunks;
-use super::{Probe, Room, comm_of_chars, kernel_map, kernel_types, perf_event, refusal, run_stats};
-use crate::collector::Kept;
+use super::{Kept, Probe, Room, comm_of_chars, kernel_map, kernel_types, perf_event, refusal, run_stats};
 use crate::courtesy;
 
 mod skel {

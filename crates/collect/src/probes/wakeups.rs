@@ -15,9 +15,8 @@ use recording::tables::Gap;
 
 use super::ledger::Ledger;
 use super::{
-    Probe, Room, comm_of_chars, kernel_map, kernel_types, mark_listening, refusal, run_stats, shapes, user_stack,
+    Kept, Probe, Room, comm_of_chars, kernel_map, kernel_types, mark_listening, refusal, run_stats, shapes, user_stack,
 };
-use crate::collector::Kept;
 use crate::{courtesy, host};
 
 mod skel {
