@@ -7,8 +7,9 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::reason::Reason;
 use crate::reasons::{FAILED, time};
-use crate::verdict::{Reason, Verdict, Word as OfLoad};
+use crate::verdict::{Verdict, Word as OfLoad};
 
 /// Of the response time: a hop with less is innocent, one with more is not.
 const FELT: f64 = 0.1;
@@ -200,7 +201,7 @@ fn remarks(pairs: &[Pair]) -> Vec<Reason> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::verdict::Percentiles;
+    use crate::lengths::Percentiles;
 
     fn verdict(p50: f64, p99: Option<f64>) -> Verdict {
         let mut verdict = crate::judge(&crate::Run::default(), None);

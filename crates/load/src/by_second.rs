@@ -4,8 +4,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::run::{Run, Second};
-use crate::verdict::together;
+use crate::run::{Run, Second, together};
 
 /// Rows at most; of a longer load each is of more than a second.
 const ROWS: usize = 600;

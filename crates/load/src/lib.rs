@@ -13,19 +13,22 @@ mod connection;
 mod engine;
 #[cfg(any(test, fuzzing))]
 pub mod fuzzing;
+mod judge;
+mod lengths;
 mod limits;
 mod observed;
 mod opening;
 mod phases;
 mod plan;
+mod reason;
 mod reasons;
 mod reply;
 mod requests;
 mod run;
 mod saved;
 mod serve;
+mod slices;
 mod sweep;
-
 mod verdict;
 
 use std::time::Duration;
@@ -37,16 +40,18 @@ pub use answer::{Answer, has_no_body};
 pub use arrivals::Spread;
 pub use beside::{Answerable, Beside, Effect, Estimate, Pair, beside, replaced_first};
 pub use by_second::Moment;
+pub use judge::judge;
+pub use lengths::{Lengths, Percentiles};
 pub use observed::{cpus, observed};
+pub use opening::Opening;
 pub use plan::{Plan, Rate, Request};
-pub use run::{Failure, Lengths, Run, Second};
+pub use reason::Reason;
+pub use reasons::{is_between, rounded, words};
+pub use run::{Failure, Run, Second};
 pub use saved::save;
 pub use serve::{Endpoint, Served, serve};
 pub use sweep::{CpuLine, Knee, Step, Sweep, Tried, sweep};
-
-pub use opening::Opening;
-pub use reasons::{is_between, rounded, words};
-pub use verdict::{Client, Meanwhile, Percentiles, Phase, Promise, Reason, Verdict, Word, judge};
+pub use verdict::{Client, Meanwhile, Phase, Promise, Verdict, Word};
 
 /// Loads a service by a plan. `stop` ends it early; `tell` hears ten times a second how far it is.
 ///

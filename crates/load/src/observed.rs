@@ -13,8 +13,9 @@ use recording::Recording;
 use recording::tables::{Connection, Exchange, ExchangeWindow, Label, Retransmit, Thread};
 
 use crate::opening::Opening;
+use crate::reason::Reason;
 use crate::run::{Failure, Run};
-use crate::verdict::Reason;
+use crate::slices::{HALF_SLICE_NS, second_of};
 
 /// So many times the usual time between two requests on one connection: it stood still, and did not only vary.
 const STOOD_STILL: u64 = 10;
@@ -82,14 +83,6 @@ fn without(recording: &Recording, opening: &Opening) -> String {
 pub fn cpus(recording: &Recording) -> f64 {
     let cpu_ns: u64 = recording.rows::<Thread>().iter().map(|row| row.cpu_ns).sum();
     cpu_ns as f64 / recording.meta.length_ns.max(1) as f64
-}
-
-/// Half of a slice, ns.
-const HALF_SLICE_NS: u64 = 500_000_000;
-
-/// The second in which a slice lies: rows name its end, which is a little later than that of the second.
-pub(crate) fn second_of(t_ns: u64) -> u64 {
-    t_ns.saturating_sub(HALF_SLICE_NS) / 1_000_000_000
 }
 
 /// The usual time between two requests on one connection, if it asks as answers come: the mean answer of the median second,
@@ -215,7 +208,8 @@ fn is_closed(recording: &Recording, responses: &[&Exchange], length: Duration) -
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::verdict::{Word, judge};
+    use crate::judge::judge;
+    use crate::verdict::Word;
     use recording::text::parse;
 
     fn generator(rows: &str) -> Run {

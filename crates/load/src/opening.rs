@@ -10,7 +10,7 @@ use recording::Recording;
 use recording::counters::snmp;
 use recording::tables::{Connection, Counter, Exchange, Retransmit};
 
-use crate::observed::second_of;
+use crate::slices::second_of;
 
 /// Seconds of it, from which on a number is a ceiling.
 const ENOUGH_SECONDS: usize = 3;

@@ -4,7 +4,8 @@
 
 use std::ops::Range;
 
-use crate::run::{Lengths, Second};
+use crate::lengths::Lengths;
+use crate::run::Second;
 
 /// The shortest stretch, in pieces; whatever is shorter is a bad moment, which percentiles show.
 const SHORTEST: usize = 2;

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Why the numbers of a load are not what they seem.
 
+use crate::lengths::Percentiles;
+use crate::reason::Reason;
 use crate::run::{Failure, Run};
-use crate::verdict::{Percentiles, Phase, Reason, Verdict};
+use crate::verdict::{Phase, Verdict};
 
 /// The client's own lateness, of what it measures, beyond which it measures itself; shorter ones are never felt.
 const LAG_SHARE: f64 = 0.1;

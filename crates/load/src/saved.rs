@@ -6,8 +6,8 @@ use std::time::Duration;
 use recording::Tables;
 use recording::tables::{LoadLatency, LoadSecond};
 
-use crate::run::{Lengths, Run, Second};
-use crate::verdict::Percentiles;
+use crate::lengths::{Lengths, Percentiles};
+use crate::run::{Run, Second};
 
 /// Adds the rows of a load that was planned at `rate` and began `after` the first one.
 pub fn save(run: &Run, step: u32, after: Duration, tables: &mut Tables) {

@@ -19,8 +19,8 @@ use rustix::net::{AddressFamily, SocketFlags, SocketType, accept_with, bind, lis
 
 use crate::address::{Address, Protocol};
 use crate::answer::{Answer, Which};
+use crate::lengths::Lengths;
 use crate::limits;
-use crate::run::Lengths;
 use asked::{Asker, Step};
 
 /// What a connection says when its other end is gone, or asks nothing more.

@@ -8,8 +8,9 @@ use anyhow::Result;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::reason::Reason;
 use crate::reasons::FAILED;
-use crate::verdict::{Meanwhile, Reason, Verdict, Word};
+use crate::verdict::{Meanwhile, Verdict, Word};
 
 /// What keeps a client from sending more.
 const CLIENT: [&str; 4] = ["client-cpu", "client-starved", "no-port", "no-descriptor"];
@@ -186,7 +187,7 @@ fn is_sustained(verdict: &Verdict) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::verdict::Percentiles;
+    use crate::lengths::Percentiles;
 
     /// A service that answers so many a second, and how long its answers take at a rate.
     fn swept(limit: f64, p50: impl Fn(f64) -> f64, past: impl Fn(f64) -> f64) -> Sweep {

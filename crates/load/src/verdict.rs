@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What the numbers of a load are worth. A number that is not to be believed is not given, and why is said.
+//! What a verdict on a load holds. A number that is not to be believed is not given, and why is said.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -7,17 +7,13 @@ use std::time::Duration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::by_second::{Moment, by_second};
-use crate::phases;
-use crate::reasons::{client_limits, fails, misleads, remarks, too_few};
-use crate::run::{Failure, Lengths, Run, Second};
+use crate::by_second::Moment;
+use crate::lengths::Percentiles;
+use crate::reason::Reason;
+use crate::run::Failure;
 
-/// Answers beyond a percentile without which it is chance.
-const BEYOND: f64 = 10.0;
 /// How long a service is left alone at most, s.
 const LONGEST_REST: f64 = 10.0;
-/// Of a load: a first phase of at most so much is a warm-up.
-const WARM_UP: f64 = 0.25;
 
 /// In a word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -31,30 +27,6 @@ pub enum Word {
     Misleading,
     /// They are too few.
     NotEnoughData,
-}
-
-/// Why a verdict is not `valid`, or what is to be known of one that is.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Reason {
-    /// Short and stable.
-    pub code: String,
-    /// In words.
-    pub sentence: String,
-}
-
-/// Percentiles in seconds; those that too few answers lie beyond are none.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Percentiles {
-    /// Half of the answers took no longer.
-    pub p50: Option<f64>,
-    /// Nine in ten.
-    pub p90: Option<f64>,
-    /// 99 in a hundred.
-    pub p99: Option<f64>,
-    /// 999 in a thousand.
-    pub p999: Option<f64>,
-    /// The longest.
-    pub longest: Option<f64>,
 }
 
 /// A stretch of the load in which it went alike.
@@ -158,88 +130,6 @@ pub struct Verdict {
     pub by_second: Vec<Moment>,
 }
 
-impl Percentiles {
-    pub(crate) fn of(lengths: &Lengths) -> Self {
-        let known = |share: f64| {
-            let is_known = lengths.count() as f64 * (1.0 - share) >= BEYOND;
-            if is_known { lengths.quantile(share) } else { None }
-        };
-        Self {
-            p50: lengths.quantile(0.5).filter(|_| lengths.count() as f64 >= BEYOND),
-            p90: known(0.9),
-            p99: known(0.99),
-            p999: known(0.999),
-            longest: lengths.quantile(1.0),
-        }
-    }
-}
-
-/// All of some seconds together, from when requests were due, and from when they were sent.
-pub(crate) fn together(seconds: &[Second]) -> (Lengths, Lengths) {
-    let (mut latency, mut service) = (Lengths::default(), Lengths::default());
-    for second in seconds {
-        latency.add_all(&second.latency);
-        service.add_all(&second.service);
-    }
-    (latency, service)
-}
-
-/// Judges a load.
-pub fn judge(run: &Run, slo: Option<Duration>) -> Verdict {
-    let mut verdict = counted(run, slo);
-    let (client, few, misleading) = (client_limits(&verdict, run), too_few(&verdict), misleads(&verdict, run));
-    // Then whether the client did well is no question any more.
-    let is_settled = fails(run) || run.between.is_some();
-    let (is_limited, remarks) = (!client.is_empty(), remarks(&verdict, run));
-    verdict.verdict = match (client.is_empty(), few.is_empty(), misleading.is_empty()) {
-        _ if is_settled => Word::Misleading,
-        (false, ..) => Word::ClientLimited,
-        (_, false, _) => Word::NotEnoughData,
-        (_, _, false) => Word::Misleading,
-        _ => Word::Valid,
-    };
-    verdict.reasons = if is_settled {
-        [misleading, client, few, remarks].concat()
-    } else {
-        [client, few, misleading, remarks].concat()
-    };
-    if is_limited {
-        verdict.withhold();
-    }
-    verdict
-}
-
-/// All numbers, without an opinion but what is a warm-up.
-fn counted(run: &Run, slo: Option<Duration>) -> Verdict {
-    let phases = phases_of(run);
-    let from = phases.first().filter(|first| first.is_warm_up).map_or(0, |first| first.to as usize);
-    let (latency, service) = together(run.seconds.get(from..).unwrap_or_default());
-    Verdict {
-        verdict: Word::Valid,
-        reasons: Vec::new(),
-        planned: run.planned,
-        rate: run.rate(),
-        length: run.length.as_secs_f64(),
-        due: run.due,
-        sent: run.sent,
-        answered: run.answered(),
-        seconds: Percentiles::of(&service),
-        corrected: Percentiles::of(&latency),
-        refusals: Percentiles::of(&run.refusals),
-        errors: run.failures.clone(),
-        statuses: run.statuses.clone(),
-        connections: run.connections,
-        sizes: run.sizes,
-        is_closed: run.is_closed,
-        sees_answers: run.sees_answers,
-        phases,
-        client: client(run),
-        slo: slo.map(|slo| promise(slo, run)),
-        curve: latency.curve(),
-        by_second: by_second(run),
-    }
-}
-
 impl Verdict {
     /// For how long the service may still be at what it was asked and did not answer, which is none of what comes next.
     pub fn left_over(&self) -> Duration {
@@ -248,63 +138,11 @@ impl Verdict {
     }
 
     /// What the client adds is largest where answers are slowest: these are not the service's.
-    fn withhold(&mut self) {
+    pub(crate) fn withhold(&mut self) {
         for percentiles in [&mut self.seconds, &mut self.corrected] {
             (percentiles.p99, percentiles.p999, percentiles.longest) = (None, None, None);
         }
         self.curve.clear();
         self.by_second.iter_mut().for_each(|moment| moment.p99 = None);
     }
-}
-
-fn client(run: &Run) -> Client {
-    let length = run.lasted.as_secs_f64().max(1e-9);
-    Client {
-        lag: Percentiles::of(&run.lag),
-        cpus: run.cpu.as_secs_f64() / length,
-        waited_for_cpu: run.waited_for_cpu.as_secs_f64() / length,
-        // Of a part of the time, as many requests were counted, but all of the CPU time.
-        cpu_per_request: client_cpu(run) / run.sent.max(1) as f64,
-    }
-}
-
-/// CPU time while requests were counted, s.
-fn client_cpu(run: &Run) -> f64 {
-    run.cpu.as_secs_f64() * run.seen.as_secs_f64() / run.length.as_secs_f64().max(1e-9)
-}
-
-fn promise(slo: Duration, run: &Run) -> Promise {
-    let longer: u64 = run.seconds.iter().map(|second| second.latency.longer_than(slo)).sum();
-    let all = (run.seconds.iter().map(|second| second.latency.count()).sum::<u64>() + run.failed()).max(1);
-    Promise { seconds: slo.as_secs_f64(), broken: (longer + run.failed()) as f64 / all as f64 }
-}
-
-fn phases_of(run: &Run) -> Vec<Phase> {
-    // What was due in the last second may have been cut.
-    let whole = (run.length.as_secs() as usize).min(run.seconds.len());
-    let counted = (0..whole).filter(|second| run.is_followed(*second));
-    let counted: Vec<usize> = counted.collect();
-    let seconds: Vec<Second> = counted.iter().map(|second| run.seconds[*second].clone()).collect();
-    let stretches = phases::stretches(&seconds);
-    let many = stretches.len();
-    let phase = |(nth, range): (usize, std::ops::Range<usize>)| {
-        let (part, length) = (&seconds[range.clone()], range.len().max(1) as f64);
-        let (latency, service) = together(part);
-        Phase {
-            from: counted[range.start] as u64,
-            to: counted[range.end - 1] as u64 + 1,
-            rate: service.count() as f64 / length,
-            failed: part.iter().map(|second| second.failed).sum(),
-            corrected: Percentiles::of(&latency),
-            is_warm_up: nth == 0 && many == 2 && length <= WARM_UP * seconds.len() as f64,
-        }
-    };
-    let stretches = stretches.into_iter().enumerate().filter(|(_, range)| !range.is_empty());
-    let mut phases: Vec<Phase> = stretches.map(phase).collect();
-    // What is warm is quicker: one that was quick at first, and then is not, has met something.
-    let quicker = |a: &Phase, b: &Phase| b.corrected.p50.is_some_and(|b| a.corrected.p50.is_none_or(|a| b < a));
-    if let [first, then] = phases.as_mut_slice() {
-        first.is_warm_up &= quicker(first, then);
-    }
-    phases
 }

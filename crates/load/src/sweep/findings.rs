@@ -2,8 +2,9 @@
 //! What a sweep found besides its limit.
 
 use super::{CpuLine, FACTOR, Step, Sweep, is_client_full};
+use crate::reason::Reason;
 use crate::reasons::time;
-use crate::verdict::{Meanwhile, Reason};
+use crate::verdict::Meanwhile;
 
 /// How much longer answers take at the lower of two loads, each time, if it is a paradox.
 const LONGER: f64 = 1.3;

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+//! From what came of a load to the verdict on it: all numbers first, then what they are worth.
+
+use std::time::Duration;
+
+use crate::by_second::by_second;
+use crate::lengths::Percentiles;
+use crate::phases;
+use crate::reasons::{client_limits, fails, misleads, remarks, too_few};
+use crate::run::{Run, Second, together};
+use crate::verdict::{Client, Phase, Promise, Verdict, Word};
+
+/// Of a load: a first phase of at most so much is a warm-up.
+const WARM_UP: f64 = 0.25;
+
+/// Judges a load.
+pub fn judge(run: &Run, slo: Option<Duration>) -> Verdict {
+    let mut verdict = counted(run, slo);
+    let (client, few, misleading) = (client_limits(&verdict, run), too_few(&verdict), misleads(&verdict, run));
+    // Then whether the client did well is no question any more.
+    let is_settled = fails(run) || run.between.is_some();
+    let (is_limited, remarks) = (!client.is_empty(), remarks(&verdict, run));
+    verdict.verdict = match (client.is_empty(), few.is_empty(), misleading.is_empty()) {
+        _ if is_settled => Word::Misleading,
+        (false, ..) => Word::ClientLimited,
+        (_, false, _) => Word::NotEnoughData,
+        (_, _, false) => Word::Misleading,
+        _ => Word::Valid,
+    };
+    verdict.reasons = if is_settled {
+        [misleading, client, few, remarks].concat()
+    } else {
+        [client, few, misleading, remarks].concat()
+    };
+    if is_limited {
+        verdict.withhold();
+    }
+    verdict
+}
+
+/// All numbers, without an opinion but what is a warm-up.
+fn counted(run: &Run, slo: Option<Duration>) -> Verdict {
+    let phases = phases_of(run);
+    let from = phases.first().filter(|first| first.is_warm_up).map_or(0, |first| first.to as usize);
+    let (latency, service) = together(run.seconds.get(from..).unwrap_or_default());
+    Verdict {
+        verdict: Word::Valid,
+        reasons: Vec::new(),
+        planned: run.planned,
+        rate: run.rate(),
+        length: run.length.as_secs_f64(),
+        due: run.due,
+        sent: run.sent,
+        answered: run.answered(),
+        seconds: Percentiles::of(&service),
+        corrected: Percentiles::of(&latency),
+        refusals: Percentiles::of(&run.refusals),
+        errors: run.failures.clone(),
+        statuses: run.statuses.clone(),
+        connections: run.connections,
+        sizes: run.sizes,
+        is_closed: run.is_closed,
+        sees_answers: run.sees_answers,
+        phases,
+        client: client(run),
+        slo: slo.map(|slo| promise(slo, run)),
+        curve: latency.curve(),
+        by_second: by_second(run),
+    }
+}
+
+fn client(run: &Run) -> Client {
+    let length = run.lasted.as_secs_f64().max(1e-9);
+    Client {
+        lag: Percentiles::of(&run.lag),
+        cpus: run.cpu.as_secs_f64() / length,
+        waited_for_cpu: run.waited_for_cpu.as_secs_f64() / length,
+        // Of a part of the time, as many requests were counted, but all of the CPU time.
+        cpu_per_request: client_cpu(run) / run.sent.max(1) as f64,
+    }
+}
+
+/// CPU time while requests were counted, s.
+fn client_cpu(run: &Run) -> f64 {
+    run.cpu.as_secs_f64() * run.seen.as_secs_f64() / run.length.as_secs_f64().max(1e-9)
+}
+
+fn promise(slo: Duration, run: &Run) -> Promise {
+    let longer: u64 = run.seconds.iter().map(|second| second.latency.longer_than(slo)).sum();
+    let all = (run.seconds.iter().map(|second| second.latency.count()).sum::<u64>() + run.failed()).max(1);
+    Promise { seconds: slo.as_secs_f64(), broken: (longer + run.failed()) as f64 / all as f64 }
+}
+
+fn phases_of(run: &Run) -> Vec<Phase> {
+    // What was due in the last second may have been cut.
+    let whole = (run.length.as_secs() as usize).min(run.seconds.len());
+    let counted = (0..whole).filter(|second| run.is_followed(*second));
+    let counted: Vec<usize> = counted.collect();
+    let seconds: Vec<Second> = counted.iter().map(|second| run.seconds[*second].clone()).collect();
+    let stretches = phases::stretches(&seconds);
+    let many = stretches.len();
+    let phase = |(nth, range): (usize, std::ops::Range<usize>)| {
+        let (part, length) = (&seconds[range.clone()], range.len().max(1) as f64);
+        let (latency, service) = together(part);
+        Phase {
+            from: counted[range.start] as u64,
+            to: counted[range.end - 1] as u64 + 1,
+            rate: service.count() as f64 / length,
+            failed: part.iter().map(|second| second.failed).sum(),
+            corrected: Percentiles::of(&latency),
+            is_warm_up: nth == 0 && many == 2 && length <= WARM_UP * seconds.len() as f64,
+        }
+    };
+    let stretches = stretches.into_iter().enumerate().filter(|(_, range)| !range.is_empty());
+    let mut phases: Vec<Phase> = stretches.map(phase).collect();
+    // What is warm is quicker: one that was quick at first, and then is not, has met something.
+    let quicker = |a: &Phase, b: &Phase| b.corrected.p50.is_some_and(|b| a.corrected.p50.is_none_or(|a| b < a));
+    if let [first, then] = phases.as_mut_slice() {
+        first.is_warm_up &= quicker(first, then);
+    }
+    phases
+}
