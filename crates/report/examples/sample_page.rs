@@ -11,8 +11,9 @@ use anyhow::Context;
 use diagnose::Case;
 use diagnose::comparison::{Named, Per, compare};
 use wakewalk_report::compared::{self, Compared};
-use wakewalk_report::formats::{html, json, terminal};
-use wakewalk_report::load::{Answer, SweepAnswer, sections, sweep_sections};
+use wakewalk_report::formats::{json, terminal};
+use wakewalk_report::load::{self, Answer, SweepAnswer};
+use wakewalk_report::verdict;
 
 #[path = "../tests/data/loads.rs"]
 mod loads;
@@ -27,11 +28,11 @@ fn main() -> anyhow::Result<()> {
     fs::create_dir_all(folder).with_context(|| format!("failed to create {}", folder.display()))?;
     for sample in sample::samples()? {
         let mut drawn = Vec::new();
-        terminal::draw(&sample.verdict, &sample.sections, 80, &mut drawn)?;
+        verdict::draw(&sample.verdict, &sample.sections, 80, &mut drawn)?;
         let file = |extension: &str| folder.join(format!("{}.{extension}", sample.name));
         fs::write(file("ansi"), drawn)?;
         fs::write(file("json"), json::text(&sample.verdict)?)?;
-        fs::write(file("html"), html::page(&sample.verdict, &sample.sections)?)?;
+        fs::write(file("html"), verdict::page(&sample.verdict, &sample.sections)?)?;
     }
     comparison(folder, "compared", "svc")?;
     comparison(folder, "compared-hostile", r#""\u001b[2J<script>alert(1)</script>\u202e""#)?;
@@ -43,9 +44,9 @@ fn main() -> anyhow::Result<()> {
 fn loaded(folder: &Path, kind: &str, name: &str) -> anyhow::Result<()> {
     let service = Some(loads::service(name, 400.0));
     let load = Answer::new("wakewalk", name.to_owned(), loads::slowing(), service);
-    fs::write(folder.join(format!("load{kind}.html")), html::load_page(&load, &sections(&load))?)?;
+    fs::write(folder.join(format!("load{kind}.html")), load::page(&load)?)?;
     let swept = SweepAnswer::new("wakewalk", name.to_owned(), loads::swept(name)?);
-    fs::write(folder.join(format!("sweep{kind}.html")), html::sweep_page(&swept, &sweep_sections(&swept))?)?;
+    fs::write(folder.join(format!("sweep{kind}.html")), load::sweep_page(&swept)?)?;
     Ok(())
 }
 
@@ -61,6 +62,6 @@ fn comparison(folder: &Path, file: &str, name: &str) -> anyhow::Result<()> {
     terminal::report(&compared::head(&comparison), &sections, 80, &mut drawn)?;
     fs::write(folder.join(format!("{file}.ansi")), drawn)?;
     fs::write(folder.join(format!("{file}.json")), json::text(&comparison)?)?;
-    fs::write(folder.join(format!("{file}.html")), html::comparison_page(&comparison, &sections)?)?;
+    fs::write(folder.join(format!("{file}.html")), compared::page(&comparison, &sections)?)?;
     Ok(())
 }

@@ -15,10 +15,11 @@ mod resources;
 use diagnose::Case;
 use diagnose::comparison::result::{Comparison, Side};
 
+use crate::formats::html::{self, Page};
+use crate::head::{Head, Labels};
 use crate::numbers;
 use crate::printable;
 use crate::section::{Section, Tone};
-use crate::views::head::{Head, Labels};
 
 /// What the parts are made from: the answer, and both cases, for the facts.
 #[derive(Clone, Copy)]
@@ -77,6 +78,15 @@ pub fn head(comparison: &Comparison) -> Head {
         to_do: clean(&comparison.besides),
         context: [("A", &comparison.a), ("B", &comparison.b)].map(|(name, side)| clean(&context(name, side))).to_vec(),
     }
+}
+
+/// The page of a comparison.
+///
+/// # Errors
+/// When the data cannot be expressed as JSON.
+pub fn page(comparison: &Comparison, sections: &[Section]) -> anyhow::Result<String> {
+    let (head, target, tool) = (head(comparison), &comparison.b.target.comm, &comparison.tool);
+    html::page(&Page { name: "comparison", answer: comparison, head, target, tool, sections })
 }
 
 fn context(name: &str, side: &Side) -> String {

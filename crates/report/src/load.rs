@@ -12,6 +12,7 @@ mod service;
 mod sweep;
 mod times;
 mod verdict;
+mod words;
 
 use std::io::{self, Write};
 
@@ -19,12 +20,10 @@ use load::{Meanwhile, Sweep, Verdict};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::formats::terminal;
+use crate::formats::html::Page;
+use crate::formats::{html, terminal};
 use crate::numbers;
 use crate::section::{Block, Section, Terminal, Tone};
-
-pub(crate) use head::head;
-pub(crate) use sweep::head::head as sweep_head;
 
 /// Version of the contract of `load`.
 const SCHEMA: u32 = 1;
@@ -37,9 +36,9 @@ pub struct Answer {
     /// Always `load`.
     kind: &'static str,
     /// Name and version of the program.
-    pub(crate) tool: String,
+    tool: String,
     /// Whom it loaded, or the command that loaded.
-    pub(crate) load: String,
+    load: String,
     /// The verdict and its numbers.
     #[serde(flatten)]
     verdict: Verdict,
@@ -55,9 +54,9 @@ pub struct SweepAnswer {
     /// Always `sweep`.
     kind: &'static str,
     /// Name and version of the program.
-    pub(crate) tool: String,
+    tool: String,
     /// Whom it loaded.
-    pub(crate) load: String,
+    load: String,
     /// Its loads and what they say.
     #[serde(flatten)]
     sweep: Sweep,
@@ -99,8 +98,18 @@ pub fn draw(answer: &Answer, full: bool, width: usize, out: &mut dyn Write) -> i
     terminal::sections(&sections, width, &mut &mut *out)
 }
 
+/// The page of one load.
+///
+/// # Errors
+/// When the data cannot be expressed as JSON.
+pub fn page(answer: &Answer) -> anyhow::Result<String> {
+    let (head, sections) = (head::head(answer), sections(answer));
+    let (target, tool) = (&answer.load, &answer.tool);
+    html::page(&Page { name: "load", answer, head, target, tool, sections: &sections })
+}
+
 /// What a page shows of one load below its head.
-pub fn sections(answer: &Answer) -> Vec<Section> {
+fn sections(answer: &Answer) -> Vec<Section> {
     std::iter::once(verdict::reasons(answer)).chain(answer.parts()).collect()
 }
 
@@ -112,9 +121,14 @@ pub fn draw_sweep(answer: &SweepAnswer, full: bool, width: usize, out: &mut dyn 
     terminal::sections(&sweep::told(answer, full), width, &mut &mut *out)
 }
 
-/// What a page shows of a sweep below its head.
-pub fn sweep_sections(answer: &SweepAnswer) -> Vec<Section> {
-    sweep::sections(answer)
+/// The page of a sweep.
+///
+/// # Errors
+/// When the data cannot be expressed as JSON.
+pub fn sweep_page(answer: &SweepAnswer) -> anyhow::Result<String> {
+    let (head, sections) = (sweep::head::head(answer), sweep::sections(answer));
+    let (target, tool) = (&answer.load, &answer.tool);
+    html::page(&Page { name: "sweep", answer, head, target, tool, sections: &sections })
 }
 
 fn section(id: &'static str, title: String, blocks: Vec<Block>) -> Section {

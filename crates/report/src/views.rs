@@ -107,7 +107,7 @@ mod tests {
         let all = [Section { terminal: crate::section::Terminal::All, ..section.clone() }];
         let mut drawn = Vec::new();
         crate::formats::terminal::sections(&all, 80, &mut drawn).unwrap();
-        crate::formats::html::page(&verdict, &all).unwrap();
+        crate::verdict::page(&verdict, &all).unwrap();
         Some(section)
     }
 
@@ -159,10 +159,10 @@ mod tests {
         }
         all.iter_mut().for_each(|section| section.terminal = crate::section::Terminal::All);
         let mut drawn = Vec::new();
-        crate::formats::terminal::draw(&verdict, &all, 80, &mut drawn).unwrap();
+        crate::verdict::draw(&verdict, &all, 80, &mut drawn).unwrap();
         let drawn = String::from_utf8(drawn).unwrap();
         assert!(drawn.contains(r"\x1b[2J") && !drawn.contains("\u{1b}[2J") && !drawn.contains('\u{202e}'));
-        let page = crate::formats::html::page(&verdict, &all).unwrap();
+        let page = crate::verdict::page(&verdict, &all).unwrap();
         assert_eq!(page.matches("<script").count(), 2, "the data and the script");
         assert!(!page.contains('\u{1b}') && !page.contains('\u{202e}'));
     }

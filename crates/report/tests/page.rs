@@ -7,8 +7,9 @@
 use diagnose::Case;
 use diagnose::verdict::Verdict;
 use wakewalk_report::flame::Frame;
-use wakewalk_report::formats::{html, json};
+use wakewalk_report::formats::json;
 use wakewalk_report::section::{Block, FlameNode, Section, Terminal};
+use wakewalk_report::verdict;
 use wakewalk_report::views::Material;
 
 #[path = "data/sample.rs"]
@@ -20,7 +21,7 @@ use sample::samples;
 fn the_same_verdict_gives_the_same_bytes() {
     for (a, b) in samples().unwrap().iter().zip(&samples().unwrap()) {
         assert_eq!(json::text(&a.verdict).unwrap(), json::text(&b.verdict).unwrap());
-        assert_eq!(html::page(&a.verdict, &a.sections).unwrap(), html::page(&b.verdict, &b.sections).unwrap());
+        assert_eq!(verdict::page(&a.verdict, &a.sections).unwrap(), verdict::page(&b.verdict, &b.sections).unwrap());
     }
 }
 
@@ -47,7 +48,7 @@ fn json_keeps_the_order_of_the_contract() {
 #[test]
 fn names_stay_text() {
     let hostile = samples().unwrap().into_iter().find(|s| s.name == "hostile").unwrap();
-    let page = html::page(&hostile.verdict, &hostile.sections).unwrap();
+    let page = verdict::page(&hostile.verdict, &hostile.sections).unwrap();
     assert_eq!(page.matches("<script").count(), 2, "the data and the script");
     assert_eq!(page.matches("</script").count(), 2);
     assert!(!page.contains("<img") && !page.contains('\u{1b}') && !page.contains('\u{202e}'));
@@ -57,7 +58,7 @@ fn names_stay_text() {
 #[test]
 fn a_page_needs_nothing_from_outside() {
     let sample = samples().unwrap().remove(0);
-    let page = html::page(&sample.verdict, &sample.sections).unwrap();
+    let page = verdict::page(&sample.verdict, &sample.sections).unwrap();
     assert!(page.contains("default-src 'none'"));
     for reference in ["src=", "@import", "url(", "fetch(", "XMLHttpRequest", "import("] {
         assert!(!page.contains(reference), "{reference}");
@@ -68,13 +69,13 @@ fn a_page_needs_nothing_from_outside() {
 fn a_big_profile_makes_a_page_of_modest_size() {
     let mut sample = samples().unwrap().remove(0);
     sample.sections.push(big_profile());
-    let page = html::page(&sample.verdict, &sample.sections).unwrap();
+    let page = verdict::page(&sample.verdict, &sample.sections).unwrap();
     assert!(page.len() < 600_000, "{} bytes", page.len());
 }
 
 fn page_of(name: &str) -> String {
     let sample = samples().unwrap().into_iter().find(|sample| sample.name == name).unwrap();
-    html::page(&sample.verdict, &sample.sections).unwrap()
+    verdict::page(&sample.verdict, &sample.sections).unwrap()
 }
 
 #[test]
@@ -153,8 +154,8 @@ fn many_requests_with_many_steps_make_a_page_of_modest_size() {
     }
     let recording = recording::text::parse(&text).unwrap();
     let verdict = diagnose::diagnose(&recording);
-    let sections = wakewalk_report::sections(&Material::new(&verdict, &Case::new(&recording)), None);
-    let page = html::page(&verdict, &sections).unwrap();
+    let sections = verdict::sections(&Material::new(&verdict, &Case::new(&recording)), None);
+    let page = verdict::page(&verdict, &sections).unwrap();
     let shown = page.matches("class=\"exemplar\"").count();
     assert_eq!(shown, 24, "eight at each of three ports");
     assert!(page.contains("shorter steps in between: ") && page.contains("and 48 more"));

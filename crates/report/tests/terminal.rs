@@ -4,7 +4,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "helpers of a test may panic like the test")]
 
 use textwrap::core::display_width;
-use wakewalk_report::formats::terminal;
+use wakewalk_report::verdict;
 
 #[path = "data/sample.rs"]
 mod sample;
@@ -13,13 +13,13 @@ use sample::{Sample, samples};
 
 fn draw(sample: &Sample, width: usize) -> String {
     let mut drawn = Vec::new();
-    terminal::draw(&sample.verdict, &sample.sections, width, &mut drawn).unwrap();
+    verdict::draw(&sample.verdict, &sample.sections, width, &mut drawn).unwrap();
     String::from_utf8(drawn).unwrap()
 }
 
 fn draw_brief(sample: &Sample, width: usize) -> String {
     let mut drawn = Vec::new();
-    terminal::draw_brief(&sample.verdict, &sample.sections, width, &mut drawn).unwrap();
+    verdict::draw_brief(&sample.verdict, &sample.sections, width, &mut drawn).unwrap();
     String::from_utf8(drawn).unwrap()
 }
 

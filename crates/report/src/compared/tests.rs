@@ -5,7 +5,7 @@ use diagnose::comparison::{Named, Per, compare};
 use recording::Recording;
 
 use super::*;
-use crate::formats::{html, terminal};
+use crate::formats::terminal;
 use crate::section::Block;
 
 #[path = "../../tests/data/compared.rs"]
@@ -90,7 +90,7 @@ fn hostile_names_are_text() {
     assert!(!text.contains("\u{1b}[2J") && !text.contains('\u{202e}'));
     sections.iter_mut().for_each(|s| s.terminal = crate::section::Terminal::All);
     assert!(!drawn(&c, &sections).contains("\u{1b}[2J"));
-    let page = html::comparison_page(&c, &sections).unwrap();
+    let page = super::page(&c, &sections).unwrap();
     assert_eq!(page.matches("<script").count(), 2, "the data and the script");
     assert!(!page.contains('\u{1b}') && !page.contains('\u{202e}'));
 }
@@ -100,7 +100,7 @@ fn the_same_recordings_give_the_same_page() {
     let (a, b) = (recorded("svc", 0.3, 0.0, 1), recorded("svc", 0.3, 0.1, 2));
     let page = || {
         let (c, sections) = report(&a, &b);
-        html::comparison_page(&c, &sections).unwrap()
+        super::page(&c, &sections).unwrap()
     };
     assert!(page() == page());
 }

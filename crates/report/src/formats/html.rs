@@ -13,71 +13,42 @@ mod plot;
 mod scale;
 mod timeline;
 
-use diagnose::comparison::result::Comparison;
-use diagnose::verdict::Verdict;
 use serde::Serialize;
 
-use crate::compared;
-use crate::load;
+use crate::head::Head;
 use crate::printable::html;
 use crate::section::{Block, Section, Tone};
-use crate::views::head::{Head, head};
 
 const SCRIPT: &str = include_str!(concat!(env!("OUT_DIR"), "/page.js"));
 const SCRIPT_HASH: &str = include_str!(concat!(env!("OUT_DIR"), "/page.js.sha256"));
 const STYLE: &str = include_str!(concat!(env!("OUT_DIR"), "/page.css"));
 const STYLE_HASH: &str = include_str!(concat!(env!("OUT_DIR"), "/page.css.sha256"));
 
-/// The page of a verdict.
+/// What a page shows.
+pub struct Page<'a, A> {
+    /// What the answer is called in the page's data.
+    pub name: &'static str,
+    /// The answer as programs read it, a part of that data.
+    pub answer: &'a A,
+    /// The answer as people read it.
+    pub head: Head,
+    /// Whom it is about.
+    pub target: &'a str,
+    /// Name and version of the program.
+    pub tool: &'a str,
+    /// All below the head.
+    pub sections: &'a [Section],
+}
+
+/// Draws a page.
 ///
 /// # Errors
 /// When the data cannot be expressed as JSON.
-pub fn page(verdict: &Verdict, sections: &[Section]) -> anyhow::Result<String> {
-    let answer = Answer { name: "verdict", head: head(verdict), target: &verdict.target.comm, tool: &verdict.tool };
-    draw_page(&answer, verdict, sections)
-}
-
-/// The page of a comparison.
-///
-/// # Errors
-/// When the data cannot be expressed as JSON.
-pub fn comparison_page(comparison: &Comparison, sections: &[Section]) -> anyhow::Result<String> {
-    let (head, target, tool) = (compared::head(comparison), &comparison.b.target.comm, &comparison.tool);
-    draw_page(&Answer { name: "comparison", head, target, tool }, comparison, sections)
-}
-
-/// The page of a load.
-///
-/// # Errors
-/// When the data cannot be expressed as JSON.
-pub fn load_page(load: &load::Answer, sections: &[Section]) -> anyhow::Result<String> {
-    draw_page(&Answer { name: "load", head: load::head(load), target: &load.load, tool: &load.tool }, load, sections)
-}
-
-/// The page of one load after another.
-///
-/// # Errors
-/// When the data cannot be expressed as JSON.
-pub fn sweep_page(swept: &load::SweepAnswer, sections: &[Section]) -> anyhow::Result<String> {
-    let head = load::sweep_head(swept);
-    draw_page(&Answer { name: "sweep", head, target: &swept.load, tool: &swept.tool }, swept, sections)
-}
-
-/// What a page is about.
-struct Answer<'a> {
-    /// Its name in the page's data.
-    name: &'static str,
-    head: Head,
-    target: &'a str,
-    tool: &'a str,
-}
-
-fn draw_page(answer: &Answer<'_>, contract: &impl Serialize, sections: &[Section]) -> anyhow::Result<String> {
-    let sections: Vec<Section> = sections.iter().cloned().map(Section::printable).collect();
-    let head = &answer.head;
-    let data = data::json(answer.name, contract, &sections)?;
-    let target = html(answer.target);
-    let title = format!("{} · {target} · wakewalk", html(&head.cause));
+pub fn page(page: &Page<'_, impl Serialize>) -> anyhow::Result<String> {
+    let sections: Vec<Section> = page.sections.iter().cloned().map(Section::printable).collect();
+    let data = data::json(page.name, page.answer, &sections)?;
+    let target = html(page.target);
+    let title = format!("{} · {target} · wakewalk", html(&page.head.cause));
     let parts: Vec<String> = sections.iter().enumerate().map(|(at, section)| draw_section(at, section)).collect();
     Ok(format!(
         r#"<!doctype html>
@@ -105,8 +76,8 @@ fn draw_page(answer: &Answer<'_>, contract: &impl Serialize, sections: &[Section
 </body>
 </html>
 "#,
-        tool = html(answer.tool),
-        verdict = draw_head(head),
+        tool = html(page.tool),
+        verdict = draw_head(&page.head),
         contents = draw_contents(&sections),
         parts = parts.join("\n"),
     ))

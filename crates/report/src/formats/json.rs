@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! A verdict or a comparison as JSON: the public contract of `--json`, nothing added or left out.
+//! An answer as JSON: the public contract of `--json`, nothing added or left out.
 //!
 //! Fields keep the order of their declaration, maps are sorted, numbers are printed in their shortest exact form:
 //! the same answer gives the same bytes.

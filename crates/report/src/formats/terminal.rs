@@ -12,48 +12,36 @@ mod table;
 
 use std::io::{self, Write};
 
-use diagnose::Explain;
-use diagnose::glossary::Word;
-use diagnose::verdict::Verdict;
-
+use crate::head::Head;
 use crate::section::{Block, Section};
-use crate::views::head::{Head, head};
 
 use pen::{BOLD, DIM, Pen, tone_style};
 
 /// Narrower than this nothing is readable; the text is then laid out for this many columns.
 pub const NARROWEST: usize = 40;
 
-/// Draws the report, no line wider than `width` columns.
+/// Draws a report, no line wider than `width` columns.
 ///
 /// # Errors
 /// When `out` cannot be written.
-pub fn draw(verdict: &Verdict, sections: &[Section], width: usize, out: &mut impl Write) -> io::Result<()> {
-    report(&head(verdict), sections, width, out)
+pub fn report(head: &Head, sections: &[Section], width: usize, out: &mut impl Write) -> io::Result<()> {
+    draw_all(&mut Pen::new(out, width.max(NARROWEST)), head, sections)
 }
 
-/// Draws the short form of a verdict's report, no line wider than `width` columns, and says what it leaves out.
+/// Draws the short form of a report, no line wider than `width` columns, and says what it leaves out.
 ///
 /// # Errors
 /// When `out` cannot be written.
-pub fn draw_brief(verdict: &Verdict, sections: &[Section], width: usize, out: &mut impl Write) -> io::Result<()> {
+pub fn brief(head: &Head, sections: &[Section], width: usize, out: &mut impl Write) -> io::Result<()> {
     let mut pen = Pen::new(out, width.max(NARROWEST));
     let (kept, rest) = brief::brief(sections);
-    draw_all(&mut pen, &head(verdict), &kept)?;
+    draw_all(&mut pen, head, &kept)?;
     if rest.is_empty() {
         return Ok(());
     }
     pen.blank()?;
     let more = format!("More with --full, or on a page with --html FILE: {}.", rest.join(" · "));
     pen.text(&more, DIM, "", "")
-}
-
-/// Draws a report under any head, no line wider than `width` columns.
-///
-/// # Errors
-/// When `out` cannot be written.
-pub fn report(head: &Head, sections: &[Section], width: usize, out: &mut impl Write) -> io::Result<()> {
-    draw_all(&mut Pen::new(out, width.max(NARROWEST)), head, sections)
 }
 
 fn draw_all(pen: &mut Pen<'_, impl Write>, head: &Head, sections: &[Section]) -> io::Result<()> {
@@ -65,7 +53,7 @@ fn draw_all(pen: &mut Pen<'_, impl Write>, head: &Head, sections: &[Section]) ->
     Ok(())
 }
 
-/// Draws sections without a verdict, no line wider than `width` columns.
+/// Draws sections without a head, no line wider than `width` columns.
 ///
 /// # Errors
 /// When `out` cannot be written.
@@ -80,41 +68,36 @@ pub fn sections(sections: &[Section], width: usize, out: &mut impl Write) -> io:
     Ok(())
 }
 
-/// A cause explained, no line wider than `width` columns.
+/// Texts under titles of their own below a first line, no line wider than `width` columns.
 #[must_use]
-pub fn explanation(cause: &str, explain: &Explain, width: usize) -> String {
+pub fn titled(first: &str, parts: &[(&str, &str)], width: usize) -> String {
+    in_memory(width, |pen| {
+        pen.text(first, BOLD, "", "")?;
+        for (title, text) in parts {
+            pen.blank()?;
+            pen.rule(title)?;
+            pen.text(text, pen::PLAIN, "  ", "  ")?;
+        }
+        Ok(())
+    })
+}
+
+/// Terms and what each means, no line wider than `width` columns.
+#[must_use]
+pub fn terms(terms: &[(&str, &str)], width: usize) -> String {
+    in_memory(width, |pen| {
+        for (term, means) in terms {
+            pen.text(term, BOLD, "", "")?;
+            pen.text(means, pen::PLAIN, "    ", "    ")?;
+        }
+        Ok(())
+    })
+}
+
+fn in_memory(width: usize, draw: impl FnOnce(&mut Pen<'_, Vec<u8>>) -> io::Result<()>) -> String {
     let mut drawn = Vec::new();
-    let mut pen = Pen::new(&mut drawn, width.max(NARROWEST));
     // Writing to memory cannot fail.
-    let _ = draw_explanation(&mut pen, cause, explain);
-    String::from_utf8_lossy(&drawn).into_owned()
-}
-
-fn draw_explanation(pen: &mut Pen<'_, impl Write>, cause: &str, explain: &Explain) -> io::Result<()> {
-    pen.text(cause, BOLD, "", "")?;
-    let parts = [
-        ("What it means", &explain.means),
-        ("How it is recognised", &explain.recognised_by),
-        ("Do", &explain.what_to_do),
-        ("What looks like it and is not", &explain.look_alikes),
-    ];
-    for (title, text) in parts {
-        pen.blank()?;
-        pen.rule(title)?;
-        pen.text(text, pen::PLAIN, "  ", "  ")?;
-    }
-    Ok(())
-}
-
-/// Words and what they mean, no line wider than `width` columns.
-#[must_use]
-pub fn glossary(words: &[Word], width: usize) -> String {
-    let mut drawn = Vec::new();
-    let mut pen = Pen::new(&mut drawn, width.max(NARROWEST));
-    for (term, means) in words {
-        // Writing to memory cannot fail.
-        let _ = pen.text(term, BOLD, "", "").and_then(|()| pen.text(means, pen::PLAIN, "    ", "    "));
-    }
+    let _ = draw(&mut Pen::new(&mut drawn, width.max(NARROWEST)));
     String::from_utf8_lossy(&drawn).into_owned()
 }
 

@@ -3,11 +3,11 @@
 
 use load::{Verdict, Word, rounded};
 
+use crate::head::{Head, Labels};
 use crate::numbers;
 use crate::printable;
-use crate::section::Tone;
-use crate::views::head::{Head, Labels};
 
+use super::words::{self, word};
 use super::{Answer, sentence};
 
 const NUMBERS: Labels = Labels { terminal: ["What", "Load", "Do"], page: ["Numbers", "Do"] };
@@ -31,7 +31,7 @@ const ELSEWHERE: &str =
     "Load from another machine, give the generator a CPU of its own, or ask for fewer requests a second.";
 
 /// The head of a load.
-pub(crate) fn head(answer: &Answer) -> Head {
+pub fn head(answer: &Answer) -> Head {
     let clean = |text: &str| printable::text(text).into_owned();
     let verdict = &answer.verdict;
     let (cause, what, tone) = word(verdict);
@@ -46,21 +46,6 @@ pub(crate) fn head(answer: &Answer) -> Head {
         figure: figure(verdict),
         to_do: clean(&to_do(answer)),
         context: context(answer).iter().map(|part| clean(part)).collect(),
-    }
-}
-
-/// The verdict: its word, what that means, and how it feels.
-pub(super) fn word(verdict: &Verdict) -> (&'static str, &'static str, Tone) {
-    match verdict.verdict {
-        Word::Valid if !verdict.sees_answers => {
-            ("valid", "As far as the kernel sees, these times are the service's.", Tone::Good)
-        }
-        Word::Valid => ("valid", "These numbers are the service's.", Tone::Good),
-        Word::ClientLimited => ("client-limited", "What is slow here is the generator, not the service.", Tone::Bad),
-        Word::Misleading => {
-            ("misleading", "These numbers are true, and say something else than they seem to.", Tone::Warn)
-        }
-        Word::NotEnoughData => ("not-enough-data", "Too few answers for a p99; what is shown stands.", Tone::Warn),
     }
 }
 
@@ -102,7 +87,7 @@ fn to_do(answer: &Answer) -> String {
 fn context(answer: &Answer) -> Vec<String> {
     let verdict = &answer.verdict;
     let asked = verdict.planned.map(|planned| format!("{}/s asked", rounded(planned)));
-    let answered = super::verdict::rate(verdict).map(|rate| format!("{rate} answered"));
+    let answered = words::rate(verdict).map(|rate| format!("{rate} answered"));
     let counts =
         format!("{} of {} requests", numbers::number(verdict.answered as f64), numbers::number(verdict.due as f64));
     [Some(answer.load.clone()), asked, answered, Some(counts), Some(numbers::seconds(verdict.length))]

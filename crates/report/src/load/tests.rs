@@ -2,7 +2,6 @@
 //! What is said of loads, on a terminal and on a page.
 
 use super::*;
-use crate::formats::html;
 use crate::section::Block;
 use load::{Failure, Run, Tried, Word, judge, sweep};
 use std::time::Duration;
@@ -89,9 +88,9 @@ fn is_harmless(page: &str) {
 #[test]
 fn a_page_of_a_sweep_has_every_section_and_foreign_words_stay_text() {
     let answer = swept(HOSTILE);
-    let sections = sweep_sections(&answer);
+    let sections = sweep::sections(&answer);
     assert_eq!(ids(&sections), ["found", "curves", "distribution", "loads", "generator"]);
-    let page = html::sweep_page(&answer, &sections).unwrap();
+    let page = sweep_page(&answer).unwrap();
     is_harmless(&page);
     assert_eq!(page.matches("class=\"plotted\"").count(), 4, "answers, times, CPUs, share over the SLO");
     for words in ["limit found", "answers are slower at lower load", "limit: ", "promised: 60.0 ms", "over SLO"] {
@@ -102,11 +101,11 @@ fn a_page_of_a_sweep_has_every_section_and_foreign_words_stay_text() {
 #[test]
 fn a_paradox_comes_before_what_is_accused_and_is_seen_in_the_curves() {
     let answer = swept("shop");
-    let head = sweep_head(&answer);
+    let head = sweep::head::head(&answer);
     assert_eq!((head.cause.as_str(), head.tone), ("limit found", Tone::Warn));
     assert!(head.how_much.starts_with("Answers are slower at lower load"), "{}", head.how_much);
     assert!(answer.sweep.findings.iter().any(|finding| finding.code == "service"), "{:?}", answer.sweep.findings);
-    let sections = sweep_sections(&answer);
+    let sections = sweep::sections(&answer);
     let distribution = sections.iter().find(|section| section.id == "distribution").unwrap();
     let [Block::Distribution(distribution)] = &distribution.blocks[..] else { panic!("no distribution") };
     let half = |label: &str| distribution.curves.iter().find(|it| it.label == label).unwrap().quantile(0.5);
@@ -118,7 +117,7 @@ fn a_page_of_a_load_has_its_seconds_and_its_failures() {
     let answer = Answer::new("wakewalk", HOSTILE.into(), loads::slowing(), Some(loads::service(HOSTILE, 400.0)));
     let all = sections(&answer);
     assert_eq!(ids(&all), ["reasons", "times", "course", "failures", "phases", "client", "service"]);
-    let page = html::load_page(&answer, &all).unwrap();
+    let page = page(&answer).unwrap();
     is_harmless(&page);
     for words in ["misleading", "another phase", "status 503", "In numbers (20 rows)", "data-kind=\"series\""] {
         assert!(page.contains(words), "{words}");

@@ -6,12 +6,13 @@ use load::{Verdict, rounded};
 use crate::numbers;
 use crate::section::{Block, Section, Tone};
 
-use super::{Answer, head, section};
+use super::words::{self, rate};
+use super::{Answer, section};
 
 /// The first lines on a terminal.
 pub fn headline(answer: &Answer) -> Section {
     let verdict = &answer.verdict;
-    let (word, means, tone) = head::word(verdict);
+    let (word, means, tone) = words::word(verdict);
     let mut blocks = vec![Block::Text { text: format!("{word}: {}", lower(means)), tone }];
     blocks.extend(numbers_and_reasons(verdict));
     section("verdict", format!("Load: {}", answer.load), blocks)
@@ -44,12 +45,6 @@ fn numbers_and_reasons(verdict: &Verdict) -> Vec<Block> {
         blocks.push(Block::List { items: verdict.reasons.iter().map(|reason| reason.sentence.clone()).collect() });
     }
     blocks
-}
-
-/// Answers a second; of a load that was two, a rate is of neither.
-pub fn rate(verdict: &Verdict) -> Option<String> {
-    let went_alike = verdict.phases.iter().filter(|phase| !phase.is_warm_up).count() < 2;
-    went_alike.then(|| format!("{}/s", rounded(verdict.rate)))
 }
 
 /// A sentence behind a colon.

@@ -43,13 +43,13 @@ pub fn samples() -> anyhow::Result<Vec<Sample>> {
 fn recorded(name: &'static str, target: &str) -> anyhow::Result<Sample> {
     let recording = requests::recorded(target)?;
     let verdict = diagnose::diagnose(&recording);
-    let sections = wakewalk_report::sections(&Material::new(&verdict, &Case::new(&recording)), None);
+    let sections = wakewalk_report::verdict::sections(&Material::new(&verdict, &Case::new(&recording)), None);
     Ok(Sample { name, verdict, sections })
 }
 
 fn sample(name: &'static str, verdict: Verdict, facts: Vec<Section>) -> Sample {
     let recording = Recording::default();
-    let mut sections = wakewalk_report::sections(&Material::new(&verdict, &Case::new(&recording)), None);
+    let mut sections = wakewalk_report::verdict::sections(&Material::new(&verdict, &Case::new(&recording)), None);
     let after_evidence = sections.len().min(2);
     sections.splice(after_evidence..after_evidence, facts);
     Sample { name, verdict, sections }

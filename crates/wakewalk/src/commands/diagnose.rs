@@ -17,7 +17,7 @@ use diagnose::verdict::Verdict;
 use diagnose::{Case, Question};
 use recording::{Meta, Recording, Writer};
 use report::compared::Compared;
-use report::formats;
+use report::formats::json;
 use report::section::Section;
 use report::views::Material;
 use tempfile::TempDir;
@@ -159,7 +159,7 @@ fn sections(case: &Case<'_>, baseline: Option<&Baseline>, verdict: &Verdict) -> 
     let before = baseline.map(|baseline| Case::new(&baseline.recording));
     let compared = before.as_ref().zip(verdict.comparison.as_ref());
     let compared = compared.map(|(before, comparison)| Compared { comparison, cases: [before, case] });
-    report::sections(&Material::new(verdict, case), compared.as_ref())
+    report::verdict::sections(&Material::new(verdict, case), compared.as_ref())
 }
 
 fn draw(args: &args::Diagnose, case: &Case<'_>, baseline: Option<&Baseline>, verdict: &Verdict) -> Result<()> {
@@ -167,7 +167,7 @@ fn draw(args: &args::Diagnose, case: &Case<'_>, baseline: Option<&Baseline>, ver
     print(args, verdict, &sections).context("failed to print the verdict")?;
     // The verdict first: a page that cannot be written must not cost it.
     if let Some(file) = &args.html {
-        page::write(file, &formats::html::page(verdict, &sections)?)?;
+        page::write(file, &report::verdict::page(verdict, &sections)?)?;
     }
     for (what, path) in [("page", &args.html), ("recording", &args.save)] {
         if let Some(path) = path {
@@ -180,11 +180,11 @@ fn draw(args: &args::Diagnose, case: &Case<'_>, baseline: Option<&Baseline>, ver
 fn print(args: &args::Diagnose, verdict: &Verdict, sections: &[Section]) -> Result<()> {
     let mut out = anstream::stdout().lock();
     if args.json {
-        writeln!(out, "{}", formats::json::text(verdict)?.trim_end())?;
+        writeln!(out, "{}", json::text(verdict)?.trim_end())?;
     } else if args.full {
-        formats::terminal::draw(verdict, sections, width(), &mut out)?;
+        report::verdict::draw(verdict, sections, width(), &mut out)?;
     } else {
-        formats::terminal::draw_brief(verdict, sections, width(), &mut out)?;
+        report::verdict::draw_brief(verdict, sections, width(), &mut out)?;
     }
     Ok(out.flush()?)
 }

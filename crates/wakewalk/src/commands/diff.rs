@@ -8,7 +8,7 @@ use diagnose::Case;
 use diagnose::comparison::{self, Named};
 use recording::Recording;
 use report::compared::{self, Compared};
-use report::formats;
+use report::formats::{json, terminal};
 
 use crate::{args, page, parts, plan, say};
 
@@ -24,12 +24,12 @@ pub fn run(args: &args::Diff) -> Result<()> {
     let sections = compared::sections(&Compared { comparison: &comparison, cases: [&cases[0], &cases[1]] });
     let mut out = anstream::stdout().lock();
     if args.json {
-        write!(out, "{}", formats::json::text(&comparison)?)?;
+        write!(out, "{}", json::text(&comparison)?)?;
     } else {
-        formats::terminal::report(&compared::head(&comparison), &sections, super::diagnose::width(), &mut out)?;
+        terminal::report(&compared::head(&comparison), &sections, super::diagnose::width(), &mut out)?;
     }
     if let Some(file) = &args.html {
-        page::write(file, &formats::html::comparison_page(&comparison, &sections)?)?;
+        page::write(file, &compared::page(&comparison, &sections)?)?;
         say::sentence("page", &file.display().to_string());
     }
     Ok(())

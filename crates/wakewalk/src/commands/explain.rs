@@ -20,13 +20,13 @@ pub fn run(args: &args::Explain) -> Result<()> {
         return Ok(());
     };
     if cause == "words" {
-        write!(out, "{}", report::formats::terminal::glossary(diagnose::glossary(), super::diagnose::width()))?;
+        write!(out, "{}", report::explain::glossary(diagnose::glossary(), super::diagnose::width()))?;
         return Ok(());
     }
     let Some(text) = diagnose::explain(cause) else {
         bail!("no cause is called `{cause}`");
     };
-    write!(out, "{}", report::formats::terminal::explanation(cause, &text, super::diagnose::width()))?;
+    write!(out, "{}", report::explain::cause(cause, &text, super::diagnose::width()))?;
     Ok(())
 }
 

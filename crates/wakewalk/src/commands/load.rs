@@ -12,7 +12,6 @@ use collect::target::Target;
 use diagnose::Case;
 use load::{Address, Meanwhile, Plan, Rate, Reason, Sweep, Tried, Verdict};
 use recording::Recording;
-use report::formats::html;
 use report::load::{Answer, SweepAnswer};
 
 use crate::args::load::{Load, Whom};
@@ -95,13 +94,13 @@ fn save(args: &Load, kept: Kept, named: &str) -> Result<()> {
 /// The verdict first: a page that cannot be written must not cost it.
 fn say_load(args: &Load, answer: &Answer) -> Result<()> {
     super::print(args.json, answer, |width, out| report::load::draw(answer, args.full, width, out))?;
-    write_page(args, || html::load_page(answer, &report::load::sections(answer)))
+    write_page(args, || report::load::page(answer))
 }
 
 /// The same of a sweep.
 fn say_sweep(args: &Load, answer: &SweepAnswer) -> Result<()> {
     super::print(args.json, answer, |width, out| report::load::draw_sweep(answer, args.full, width, out))?;
-    write_page(args, || html::sweep_page(answer, &report::load::sweep_sections(answer)))
+    write_page(args, || report::load::sweep_page(answer))
 }
 
 fn write_page(args: &Load, page: impl FnOnce() -> Result<String>) -> Result<()> {

@@ -14,7 +14,7 @@ use serde_json::{Map, Value, json};
 use crate::printable;
 use crate::section::{Block, FlameNode, Section};
 
-/// The data of a page: the answer under its name, `verdict` or `comparison`, and the sections.
+/// The data of a page: the answer under its name, and the sections.
 pub fn json(name: &str, answer: &impl Serialize, sections: &[Section]) -> anyhow::Result<String> {
     let sections: Vec<Value> =
         sections.iter().map(section).collect::<Result<_, _>>().context("failed to write sections")?;

@@ -3,11 +3,11 @@
 
 use load::{Reason, Step, Sweep};
 
+use crate::head::{Head, Labels};
 use crate::load::{SweepAnswer, sentence};
 use crate::numbers;
 use crate::printable;
 use crate::section::Tone;
-use crate::views::head::{Head, Labels};
 
 use super::found;
 

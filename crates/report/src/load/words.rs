@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Words that the head of a load and the section below it share.
+
+use load::{Verdict, Word, rounded};
+
+use crate::section::Tone;
+
+/// The verdict: its word, what that means, and how it feels.
+pub fn word(verdict: &Verdict) -> (&'static str, &'static str, Tone) {
+    match verdict.verdict {
+        Word::Valid if !verdict.sees_answers => {
+            ("valid", "As far as the kernel sees, these times are the service's.", Tone::Good)
+        }
+        Word::Valid => ("valid", "These numbers are the service's.", Tone::Good),
+        Word::ClientLimited => ("client-limited", "What is slow here is the generator, not the service.", Tone::Bad),
+        Word::Misleading => {
+            ("misleading", "These numbers are true, and say something else than they seem to.", Tone::Warn)
+        }
+        Word::NotEnoughData => ("not-enough-data", "Too few answers for a p99; what is shown stands.", Tone::Warn),
+    }
+}
+
+/// Answers a second; of a load that was two, a rate is of neither.
+pub fn rate(verdict: &Verdict) -> Option<String> {
+    let went_alike = verdict.phases.iter().filter(|phase| !phase.is_warm_up).count() < 2;
+    went_alike.then(|| format!("{}/s", rounded(verdict.rate)))
+}
