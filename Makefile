@@ -1,7 +1,7 @@
 # Two commands matter: `make demo` and `make test`. `make help` lists the others.
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test bench bench-diff lab lab-fixtures lab-verdicts chains scripted loads zoo languages kernels deb story-001 story-002 story-004 fuzz lint fmt schema \
+.PHONY: help build demo test bench bench-diff soak lab lab-fixtures lab-verdicts chains scripted loads zoo languages kernels deb story-001 story-002 story-004 fuzz lint fmt schema \
 	install-deps
 
 TARGET := $(or $(CARGO_TARGET_DIR),target)
@@ -23,6 +23,9 @@ bench: ## what wakewalk costs, beside other tools (over an hour, quiet host); NA
 	@scripts/install-deps.sh bench
 	scripts/build.sh
 	$(LAB) bench $(NAME) $(if $(PAIRS),--pairs $(PAIRS)) $(if $(AGAINST),--against $(AGAINST)) $(if $(README),--readme)
+
+soak: build ## capture a busy service that forks for an hour: wakewalk's memory must not grow, its ledger must add up; MINUTES=3
+	$(LAB) soak $(if $(MINUTES),--minutes $(MINUTES))
 
 lab: build ## run the lab; SCENARIO=busy-poll runs one, TIMES=3 each three times, VARIANTS=3 SEED=42 with drawn parameters
 	$(LAB) run $(SCENARIO) $(if $(TIMES),--times $(TIMES)) $(if $(VARIANTS),--variants $(VARIANTS)) $(if $(SEED),--seed $(SEED))

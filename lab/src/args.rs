@@ -97,6 +97,8 @@ pub enum Action {
         #[arg(long)]
         list: bool,
     },
+    /// Observe a busy service for long, and see that wakewalk's memory does not grow.
+    Soak(crate::bench::soak::SoakArgs),
     /// Diagnose healthy real servers, idle and busy; nobody may be accused.
     Zoo(crate::zoo::ZooArgs),
     /// The open-loop client of the benchmark and the zoo, inside a cell.

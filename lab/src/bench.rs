@@ -13,6 +13,7 @@ mod results;
 mod rounds;
 mod row;
 mod service;
+pub mod soak;
 mod statistics;
 
 use std::fs;

@@ -38,6 +38,7 @@ fn run(args: Args) -> Result<ExitCode> {
             let bench = Bench { paths: &paths, stop: &stop, pairs, skip_peers, against };
             return bench::run(&bench, &names, readme).map(judged);
         }
+        Action::Soak(o) => return bench::soak::run(&o, &Paths::find(args.wakewalk)?, &Stop::listen()?).map(judged),
         Action::Ask(ask) => bench::client::ask(&ask, &Stop::listen()?)?,
         Action::Zoo(options) if options.list => zoo::list().for_each(|(name, about)| println!("{name:18} {about}")),
         Action::Zoo(options) => return zoo::run(&options, &Paths::find(args.wakewalk)?, &Stop::listen()?).map(judged),

@@ -8,7 +8,7 @@ mod generator;
 mod knee;
 mod nginx;
 mod ping_pong;
-mod redis;
+pub(super) mod redis;
 mod response_time;
 mod sched_pipe;
 mod threads;
@@ -35,7 +35,7 @@ pub static ALL: &[&Experiment] = &[
 ];
 
 /// The CPU that services are kept on.
-const SERVICE_CPU: &[usize] = &[0];
+pub(super) const SERVICE_CPU: &[usize] = &[0];
 /// The CPU that load comes from.
 const LOAD_CPU: &[usize] = &[1];
 /// Length of a diagnosis, and of the stretch without one that it is compared with.

@@ -138,6 +138,18 @@ impl Observer {
         Ok(())
     }
 
+    /// Resident memory now, bytes.
+    ///
+    /// # Errors
+    /// It has ended.
+    pub fn resident(&mut self) -> Result<u64> {
+        if self.child.try_wait()?.is_some() {
+            bail!("wakewalk ended before its time: {}", self.last_words());
+        }
+        let status = fs::read_to_string(format!("/proc/{}/status", self.child.id())).unwrap_or_default();
+        Ok(number(&status, "VmRSS:") * 1024)
+    }
+
     /// Waits for the verdict and reads it.
     ///
     /// # Errors
@@ -219,16 +231,28 @@ impl Ended {
         Ok((meta.start_ns, meta.start_ns + meta.length_ns))
     }
 
+    /// The folder of what it kept.
+    pub fn recording(&self) -> PathBuf {
+        self.observer.dir.join("recording")
+    }
+
+    /// What it said.
+    ///
+    /// # Errors
+    /// That is no verdict.
+    pub fn verdict(&self) -> Result<Verdict> {
+        let out = self.observer.dir.join("out");
+        serde_json::from_str(&fs::read_to_string(&out)?)
+            .with_context(|| format!("wakewalk printed no verdict in `{}`", out.display()))
+    }
+
     /// Reads what it printed and kept.
     ///
     /// # Errors
     /// That is not what it should be.
     pub fn read(self) -> Result<Observed> {
+        let (verdict, recording) = (self.verdict()?, recording::open(&self.recording())?);
         let Self { observer, ended_ns, cpu_s } = self;
-        let out = observer.dir.join("out");
-        let verdict = serde_json::from_str(&fs::read_to_string(&out)?)
-            .with_context(|| format!("wakewalk printed no verdict in `{}`", out.display()))?;
-        let recording = recording::open(&observer.dir.join("recording"))?;
         let (from_ns, length_ns) = (recording.meta.start_ns, recording.meta.length_ns);
         let first = recording.rows::<Sample>().iter().map(|s| s.t_ns).min().unwrap_or(0);
         Ok(Observed {

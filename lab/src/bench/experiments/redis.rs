@@ -32,7 +32,7 @@ fn run(bench: &Bench<'_>) -> Result<Vec<Row>> {
     Ok(rows)
 }
 
-pub(super) fn start(cell: &mut Cell) -> Result<Service> {
+pub(in crate::bench) fn start(cell: &mut Cell) -> Result<Service> {
     let port = PORT.to_string();
     let redis = Program::installed("redis-server").args(["--port", &port, "--bind", "127.0.0.1"]);
     let redis = redis.args(["--save", "", "--appendonly", "no", "--daemonize", "no"]);
@@ -41,7 +41,7 @@ pub(super) fn start(cell: &mut Cell) -> Result<Service> {
     Ok(Service { pid, unit: "request", count: commands, cpu_ns: service::process_cpu_ns })
 }
 
-pub(super) fn load(cell: &mut Cell) -> Result<()> {
+pub(in crate::bench) fn load(cell: &mut Cell) -> Result<()> {
     let port = PORT.to_string();
     // One kind of command and no end: a new round of the tool would be a dent in the load.
     let load = Program::installed("redis-benchmark").args(["-p", &port, "-c", "50", "-t", "set", "-r", "100000"]);
