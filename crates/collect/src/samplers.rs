@@ -35,6 +35,7 @@ mod vmstat;
 use std::collections::HashSet;
 
 use recording::counters::Key;
+use recording::tables::counter::TOLD_AGAIN_NS;
 use recording::tables::{Counter, Gap};
 
 pub use scope::Scope;
@@ -89,6 +90,8 @@ pub struct Samplers {
     scope: Scope,
     samplers: Vec<Box<dyn Sampler>>,
     changes: changes::Changes,
+    /// When everything was told for the last time.
+    told_ns: u64,
     missing: HashSet<&'static str>,
     gaps: Vec<Gap>,
 }
@@ -97,12 +100,17 @@ impl Samplers {
     /// Samplers for a scope; nothing is read yet.
     pub fn new(scope: Scope) -> Self {
         let samplers = all(&scope);
-        Self { scope, samplers, changes: changes::Changes::default(), missing: HashSet::new(), gaps: Vec::new() }
+        let (changes, missing) = (changes::Changes::default(), HashSet::new());
+        Self { scope, samplers, changes, told_ns: 0, missing, gaps: Vec::new() }
     }
 
-    /// Reads all; returns what differs from the reading before, at first everything.
+    /// Reads all; returns what differs from the reading before, at first and once a minute everything.
     pub fn sample(&mut self, t_ns: u64) -> Vec<Counter> {
         let rows = self.read(t_ns);
+        if t_ns >= self.told_ns + TOLD_AGAIN_NS {
+            self.told_ns = t_ns;
+            self.changes = changes::Changes::default();
+        }
         self.changes.keep(rows)
     }
 

@@ -13,7 +13,7 @@ use anyhow::{Context, Result};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::tables::{self, Call, CallLatency, CallWindow, Cost, Thread};
+use crate::tables::{self, Call, CallLatency, CallWindow, Thread};
 use crate::{Meta, Recording, Table, Tables, read, slices};
 
 /// From when to when, ns after the capture's start.
@@ -103,7 +103,6 @@ fn within(whole: &Meta, mut tables: Tables, range: &Range<u64>) -> Recording {
     let windows: BTreeSet<u32> = tables.rows::<CallWindow>().iter().map(|window| window.id).collect();
     tables.retain(|row: &Call| windows.contains(&row.window));
     tables.retain(|row: &CallLatency| windows.contains(&row.window));
-    tables.remove::<Cost>(); // what a part cost is not known
     Recording { meta: Meta { length_ns: range.end - range.start, ..whole.clone() }, tables }
 }
 

@@ -43,11 +43,6 @@ impl Tables {
         }
     }
 
-    /// Takes a table out.
-    pub(crate) fn remove<T: Table>(&mut self) {
-        self.by_name.remove(T::NAME);
-    }
-
     /// Adds rows to a table, making it if need be.
     pub fn extend<T: Table + Send + Sync>(&mut self, rows: impl IntoIterator<Item = T>) {
         let slot = self.by_name.entry(T::NAME).or_insert_with(|| Box::new(Vec::<T>::new()));

@@ -142,7 +142,7 @@ tables! {
     file_lock::FileLock: slice,
     gap::Gap: whole,
     loss::Loss: slice,
-    cost::Cost: whole,
+    cost::Cost: slice,
     load_second::LoadSecond: slice,
     load_latency::LoadLatency: slice,
 }

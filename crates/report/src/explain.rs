@@ -2,7 +2,7 @@
 //! What `wakewalk explain` says: of a cause, and of the words of a verdict.
 
 use diagnose::Explain;
-use diagnose::words::Word;
+use diagnose::glossary::Word;
 
 use crate::formats::terminal;
 

@@ -44,6 +44,8 @@ fn unchanged_rows_are_left_out_until_the_last() {
     assert_eq!(source(&first, "proc/stat").len(), 9);
     root.file("proc/stat", "cpu 2 0 0 9 0 0 0 0\nctxt 5\n");
     assert_eq!(source(&samplers.sample(2), "proc/stat").keys().collect::<Vec<_>>(), ["cpu user_ns"]);
+    assert_eq!(source(&samplers.sample(TOLD_AGAIN_NS - 1), "proc/stat").len(), 0);
+    assert_eq!(samplers.sample(TOLD_AGAIN_NS).len(), first.len(), "for whoever reads a part of it");
     let last = samplers.last(3);
     assert_eq!(last.len(), first.len());
     assert!(last.iter().all(|row| row.t_ns == 3));
