@@ -25,8 +25,8 @@ pub const KIND: Kind = Kind {
 
 /// Some ten thousand locks; a host with more has its list cut off.
 const MOST_BYTES: u64 = 1 << 20;
-/// Descriptors of a holder that are asked which file it has locked.
-const MOST_DESCRIPTORS: usize = 1024;
+/// Descriptors that are asked which file they have locked: of one process, or of all until it is found.
+const MOST_DESCRIPTORS: usize = 8192;
 
 /// The locks at the end.
 #[derive(Default)]
@@ -56,10 +56,24 @@ fn held(root: &Path, target: &HashSet<u32>, t_ns: u64) -> Vec<FileLock> {
     let mut rows = awaited(&text, target);
     for row in &mut rows {
         row.t_ns = t_ns;
-        row.comm = proc.text(row.pid, "comm").unwrap_or_default().trim_end().to_string();
-        row.path = path(&proc, row).unwrap_or_default();
+        find(&proc, row);
     }
     rows
+}
+
+/// Finds who has the lock, and on what file. The list names who asked for it; a shell has it done by a program that is gone, and
+/// an open file's lock has no process at all: then it is who has it among the locks of its descriptors.
+fn find(proc: &Proc, row: &mut FileLock) {
+    let comm = |pid| proc.text(pid, "comm").map(|comm| comm.trim_end().to_string());
+    let mut room = MOST_DESCRIPTORS;
+    if let Some(comm) = comm(row.pid) {
+        (row.comm, row.path) = (comm, path(proc, row.pid, row, &mut room).unwrap_or_default());
+        return;
+    }
+    let mut all = proc.pids().into_iter();
+    let found = all.find_map(|pid| Some((pid, path(proc, pid, row, &mut room)?)));
+    (row.pid, row.path) = found.unwrap_or_default();
+    row.comm = comm(row.pid).unwrap_or_default();
 }
 
 /// A line of the list.
@@ -97,16 +111,17 @@ fn awaited(text: &str, target: &HashSet<u32>) -> Vec<FileLock> {
     lines.iter().filter(|line| !line.waits).filter_map(row).collect()
 }
 
-/// The file that a process has locked, by the locks of its descriptors.
-fn path(proc: &Proc, row: &FileLock) -> Option<String> {
-    let entries = fs::read_dir(proc.of(row.pid, "fdinfo")).ok()?.flatten().take(MOST_DESCRIPTORS);
+/// The file that a process has locked, by the locks of its descriptors, of which no more than `room` are asked.
+fn path(proc: &Proc, pid: u32, row: &FileLock, room: &mut usize) -> Option<String> {
+    let entries = fs::read_dir(proc.of(pid, "fdinfo")).ok()?.flatten();
+    let entries = entries.take_while(|_| room.checked_sub(1).inspect(|left| *room = *left).is_some());
     let is_it = |text: &str| {
         let locks = text.lines().filter_map(|text| line(text.strip_prefix("lock:")?.trim_start()));
         locks.into_iter().any(|lock| lock.inode == row.inode && lock.kind == row.kind)
     };
     let mut names = entries.map(|entry| entry.file_name().to_string_lossy().into_owned());
-    let descriptor = names.find(|name| proc.text(row.pid, &format!("fdinfo/{name}")).is_some_and(|text| is_it(&text)))?;
-    let link = fs::read_link(proc.of(row.pid, &format!("fd/{descriptor}"))).ok()?;
+    let descriptor = names.find(|name| proc.text(pid, &format!("fdinfo/{name}")).is_some_and(|text| is_it(&text)))?;
+    let link = fs::read_link(proc.of(pid, &format!("fd/{descriptor}"))).ok()?;
     Some(link.to_string_lossy().into_owned())
 }
 
@@ -130,6 +145,10 @@ mod tests {
         let rows = held(root.path(), &[7].into(), 9);
         let told: Vec<_> = rows.iter().map(|r| (r.pid, r.comm.as_str(), r.path.as_str(), r.waiting)).collect();
         assert_eq!(told, [(50, "backup", "/var/lib/svc.lock", 2), (0, "", "", 1)]);
+        let gone = own.replace(" 50 ", " 49 ");
+        root.file("proc/locks", format!("{gone}\n1: -> FLOCK  ADVISORY  WRITE 7 fe:00:77 0 EOF\n"));
+        let rows = held(root.path(), &[7].into(), 9);
+        assert_eq!((rows[0].pid, rows[0].path.as_str()), (50, "/var/lib/svc.lock"), "the one that has it open");
         assert!(held(root.path(), &[51].into(), 9).is_empty());
         assert!(held(FakeRoot::new().path(), &[7].into(), 9).is_empty());
     }

@@ -12,7 +12,7 @@ pub struct FileLock {
     pub t_ns: u64,
     /// `FLOCK` (flock), `POSIX` (fcntl, lockf), `OFDLCK` (of an open file), `LEASE`, `DELEG`.
     pub kind: String,
-    /// Process id of who has it; 0 = none can be named: the lock is an open file's own, or its owner is in another pid namespace.
+    /// Process id of who has it; 0 = nobody was found: it is in another pid namespace, or behind many open files.
     pub pid: u32,
     /// Its command name; empty = unknown.
     pub comm: String,
