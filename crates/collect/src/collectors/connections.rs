@@ -115,6 +115,10 @@ impl<'o> Looks<'o> {
             true => (c.local_port.into(), String::new()),
             false => (0, std::net::SocketAddr::new(c.peer, c.remote_port).to_string()),
         });
+        if c.opening {
+            row.opening += 1;
+            return;
+        }
         row.open += 1;
         row.unread += u64::from(c.unread > 0);
         row.unsent += u64::from(c.unsent > 0);
@@ -253,6 +257,7 @@ mod tests {
             prompt: true,
             heard: true,
             said: true,
+            opening: false,
             awaited: false,
             sums: crate::probes::connections::Sums::default(),
             cwnd: 10,
@@ -299,11 +304,13 @@ mod tests {
         let made = Connection { local_port: 9_999, remote_port: 5_432, ..connection(9, 5) };
         let held = Connection { unsent: 9, remote_port: 5_001, ..connection(5, 9) };
         looks.tick_ns = JIFFY;
-        looks.see(&seen(&[connection(5, 9), held, made]));
+        let opening = Connection { opening: true, remote_port: 5_433, ..made };
+        looks.see(&seen(&[connection(5, 9), held, made, opening]));
         let rows = looks.rows(7);
         let told: Vec<_> = rows.iter().map(|r| (r.role.as_str(), r.peer.as_str(), r.open, r.late, r.unsent)).collect();
-        assert_eq!(told, [("made", "127.0.0.1:5432", 1, 1, 0), ("accepted", "", 2, 1, 1)]);
-        assert_eq!((rows[0].looks, rows[0].t_ns, rows[1].late_ns), (1, 7, 20_000_000));
+        let both = [("made", "127.0.0.1:5432", 1, 1, 0), ("made", "127.0.0.1:5433", 0, 0, 0), ("accepted", "", 2, 1, 1)];
+        assert_eq!(told, both);
+        assert_eq!((rows[0].looks, rows[0].t_ns, rows[1].opening, rows[2].late_ns), (1, 7, 1, 20_000_000));
     }
 
     #[test]

@@ -17,6 +17,7 @@
 #define IPPROTO_TCP 6
 #define IPPROTO_MPTCP 262
 #define TCP_ESTABLISHED 1
+#define TCP_SYN_SENT 2
 #define TCP_CLOSE_WAIT 8
 #define TCP_LISTEN 10
 
@@ -55,7 +56,8 @@ struct connection_row {
 	u32 slow_start; /* the congestion window has met no limit of the network yet */
 	u32 acked; /* bytes that were acknowledged so far; all ones = more than it can hold */
 	u32 queued; /* of a listener: connections in its accept queue */
-	u32 said; /* data was ever sent */
+	u16 said; /* data was ever sent */
+	u16 opening; /* it is asked for, and nobody has answered yet; nothing else is known then */
 	struct port_pair ports;
 };
 
@@ -238,7 +240,7 @@ int read_connections(struct bpf_iter__task_file *ctx)
 	if (!sk)
 		return 0;
 	state = BPF_CORE_READ(sk, __sk_common.skc_state);
-	if (state != TCP_ESTABLISHED && state != TCP_CLOSE_WAIT && state != TCP_LISTEN)
+	if (state != TCP_ESTABLISHED && state != TCP_SYN_SENT && state != TCP_CLOSE_WAIT && state != TCP_LISTEN)
 		return 0;
 	ports_of_sock(sk, &row.ports);
 	if (row.ports.family != AF_INET && row.ports.family != AF_INET6)
@@ -247,6 +249,9 @@ int read_connections(struct bpf_iter__task_file *ctx)
 	if (state == TCP_LISTEN) {
 		row.inode = BPF_CORE_READ(file, f_inode, i_ino);
 		row.queued = BPF_CORE_READ(sk, sk_ack_backlog);
+	} else if (state == TCP_SYN_SENT) {
+		row.opening = 1;
+		row.tgid = BPF_CORE_READ(task, tgid);
 	} else {
 		read_connection(sk, BPF_CORE_READ(task, tgid), &row);
 	}

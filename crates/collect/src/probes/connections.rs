@@ -54,6 +54,8 @@ pub struct Connection {
     pub heard: bool,
     /// Anything was ever sent.
     pub said: bool,
+    /// It was asked for, and nobody has answered yet: nothing else is known of it then.
+    pub opening: bool,
     /// A thread of the process waits for what comes next here, and for nothing else.
     pub awaited: bool,
     /// What the kernel has added up since it was opened.
@@ -186,7 +188,8 @@ struct RawRow {
     slow_start: u32,
     acked: u32,
     queued: u32,
-    said: u32,
+    said: u16,
+    opening: u16,
     peer: [u8; 16],
     family: u16,
     local: u16,
@@ -285,6 +288,7 @@ fn connection(raw: RawRow) -> Connection {
         prompt: raw.prompt != 0,
         heard: raw.heard != 0,
         said: raw.said != 0,
+        opening: raw.opening != 0,
         awaited: raw.awaited != 0,
         sums: Sums { limited: raw.limited, retransmits: raw.retransmits, segments: raw.segments },
         cwnd: raw.cwnd,

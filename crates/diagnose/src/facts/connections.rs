@@ -14,6 +14,8 @@ use crate::statistics::{ratio, share};
 pub struct Held {
     /// Open ones.
     pub open: f64,
+    /// Beside these, asked for and not answered yet.
+    pub opening: f64,
     /// With bytes that came and were not read.
     pub unread: f64,
     /// With bytes written that could not be sent yet.
@@ -94,6 +96,7 @@ impl Held {
 
     fn add(&mut self, row: &tables::Connection) {
         self.open += row.open as f64;
+        self.opening += row.opening as f64;
         self.unread += row.unread as f64;
         self.unsent += row.unsent as f64;
         self.unanswered += row.unanswered as f64;
@@ -107,8 +110,8 @@ impl Held {
     /// Sums to averages.
     fn divide(&mut self, looks: f64) {
         self.late_ns = ratio(self.late_ns, self.late);
-        let Self { open, unread, unsent, unanswered, late, late_ns: _, awaited, on_its_way, queued } = self;
-        for sum in [open, unread, unsent, unanswered, late, awaited, on_its_way, queued] {
+        let Self { open, opening, unread, unsent, unanswered, late, late_ns: _, awaited, on_its_way, queued } = self;
+        for sum in [open, opening, unread, unsent, unanswered, late, awaited, on_its_way, queued] {
             *sum = ratio(*sum, looks);
         }
     }

@@ -10,8 +10,9 @@ use std::sync::Arc;
 
 use recording::tables::Request;
 
-use super::tail;
+use super::{standing, tail};
 use crate::case::Case;
+use crate::facts::connections::Connections;
 use crate::facts::requests::{LATE_NS, Requests};
 use crate::facts::waiting::Waiting;
 use crate::runtimes::collectors::{Collector, Program};
@@ -74,9 +75,13 @@ const TOLD: &[Told] = &[
     Told { is_seen: |_| true, ..told("run-queue-wait", is_ready) },
 ];
 
-/// Whether each question that the target asks has a connection for itself: of several at once none is told.
+/// Whether each question that the target asks has a connection for itself: of several at once none is told. Nor is one told before
+/// there is a connection to ask over.
 fn questions_are_apart(case: &Case) -> bool {
     let Ok(requests) = case.fact::<Requests>() else { return false };
+    if case.fact::<Connections>().is_ok_and(|connections| connections.made.opening >= standing::HARDLY_ANY) {
+        return false;
+    }
     let mut asked = requests.endpoints.iter().filter(|endpoint| !endpoint.accepted).peekable();
     asked.peek().is_some() && asked.all(|endpoint| !endpoint.is_mixed())
 }

@@ -2,6 +2,7 @@
 //! The service waits for another process or host, more than for anything else.
 
 mod hanging;
+mod opening;
 
 use super::{Check, Checked, Rule, absent, evidence, explained, found, too_little, too_short};
 use crate::answer::{Gap, Measured, Unseen};
@@ -39,7 +40,7 @@ const MOST_OF_ANSWERS: f64 = 0.5;
 const MIN_WAITS: u64 = 5;
 
 fn check(case: &Case) -> Checked {
-    if let Some(found) = hanging::check(case) {
+    if let Some(found) = hanging::check(case).or_else(|| opening::check(case)) {
         return Ok(found);
     }
     let waiting = case.fact::<Waiting>()?;

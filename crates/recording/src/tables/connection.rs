@@ -22,7 +22,9 @@ pub struct Connection {
     pub looks: u64,
     /// Connections, over all looks.
     pub open: u64,
-    /// Of these, the ones with bytes that came and were not read yet.
+    /// Beside these, the ones that were asked for and that nobody had answered yet (SYN sent), over all looks.
+    pub opening: u64,
+    /// Of the open ones, those with bytes that came and were not read yet.
     pub unread: u64,
     /// The ones with bytes that were written and could not be sent yet.
     pub unsent: u64,

@@ -237,6 +237,7 @@ mod tests {
             prompt: true,
             heard: true,
             said: true,
+            opening: false,
             awaited: false,
             sums,
             cwnd: 10,

@@ -94,7 +94,8 @@ fn stand_inside(case: &Case) -> bool {
 
 impl Taken<'_> {
     fn is_full(&self) -> bool {
-        self.asked >= self.open * TAKEN && self.open - self.asked <= self.asked.sqrt() * FREE
+        // A pool has one connection at least; of those that are opened for a question each, hardly any is found.
+        self.asked >= self.open.max(1.0) * TAKEN && self.open - self.asked <= self.asked.sqrt() * FREE
     }
 
     /// What a finding rests on.
@@ -228,5 +229,7 @@ mod tests {
     fn connections_that_are_free_or_requests_that_ask_at_once() {
         silent(&RULE, &service(760, 78, 4));
         silent(&RULE, &service(84, 78, 2));
+        // A connection for each question, and questions of 1 ms: nothing is taken.
+        silent(&RULE, &service(760, 1, 0));
     }
 }
