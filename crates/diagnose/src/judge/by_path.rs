@@ -8,6 +8,7 @@ use crate::case::Case;
 use crate::facts::requests::Requests;
 use crate::facts::stacks::Stacks;
 use crate::judgement::asked;
+use crate::judgement::clients_wait::waited_longer;
 use crate::judgement::often::Often;
 use crate::judgement::paths::{
     Felt, asks_a_peer, awaits_a_program, collector, is_own_sleep, stands_before_peers, stands_still,
@@ -96,6 +97,11 @@ fn asked_for_as_long(case: &Case, chains: &[&Chain]) -> bool {
     let Ok(requests) = case.fact::<Requests>() else { return false };
     let over_sockets = || chains.iter().filter(|chain| !chain.links[0].who.peer.is_empty());
     let peers: BTreeSet<&str> = over_sockets().map(|chain| chain.links[0].who.peer.as_str()).collect();
+    // A loop that has much under way is woken by whoever answers next.
+    let first = chains.first().map_or("", |chain| chain.links[0].who.peer.as_str());
+    if waited_longer(&requests, first).is_some() {
+        return false;
+    }
     let asked = requests.endpoints.iter().filter(|e| !e.accepted && !e.is_mixed() && peers.contains(e.name.as_str()));
     let waited: f64 = asked.map(|e| e.response.sum_ns).sum();
     waited * requests.scale() >= over_sockets().map(|chain| chain.ns).sum::<f64>() * AS_LONG

@@ -29,6 +29,21 @@ pub(crate) fn part_of_peer(requests: &Requests, peer: &str) -> Option<f64> {
     told.then(|| ratio(asked.response.sum_ns, clients_ns))
 }
 
+/// So many times longer is no matter of how it was measured.
+const MUCH_LONGER: f64 = 1.5;
+
+/// Of the time that clients wait.
+const A_GOOD_PART: f64 = 0.33;
+
+/// Another one whom clients wait for much longer than for `peer`, with both parts, that one's first.
+pub(crate) fn waited_longer<'r>(requests: &'r Requests, peer: &str) -> Option<(&'r str, f64, f64)> {
+    let part = part_of_peer(requests, peer)?;
+    let asked = requests.endpoints.iter().filter(|e| !e.accepted && e.name != peer);
+    let parts = asked.filter_map(|e| Some((e.name.as_str(), part_of_peer(requests, &e.name)?)));
+    let (other, longest) = parts.max_by(|a, b| a.1.total_cmp(&b.1))?;
+    (longest >= A_GOOD_PART && longest >= part * MUCH_LONGER).then_some((other, longest, part))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -50,5 +65,20 @@ mod tests {
         assert_eq!(part(&format!("began=90{polls}")), Some(0.8), "long polls wait for nobody");
         assert_eq!(part("began=200"), None, "it holds many open");
         assert_eq!(part("began=90 more=30"), None, "several share a connection");
+    }
+
+    #[test]
+    fn somebody_else_is_waited_for_longer() {
+        let longer = |other: u32| {
+            let text = format!(
+                "exchange role=accepted port=80 stage=response count=100 sum_ns=100e6 length_ns=[1000000] counts=[100] began=100
+                 exchange role=made peer=10.0.0.9:1 stage=response count=100 sum_ns=30e6 length_ns=[300000] counts=[100] began=100
+                 exchange role=made peer=10.0.0.8:1 stage=response count=100 sum_ns={other}e6 length_ns=[600000] counts=[100] began=100"
+            );
+            let requests = Case::new(&parse(&text).unwrap()).fact::<Requests>().unwrap();
+            super::waited_longer(&requests, "10.0.0.9:1").map(|(who, longest, part)| (who.to_string(), longest, part))
+        };
+        assert_eq!(longer(60), Some(("10.0.0.8:1".into(), 0.6, 0.3)));
+        assert_eq!((longer(40), longer(20)), (None, None));
     }
 }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The other end's window stops what the target sends: whoever reads there is slow, or its buffer is small.
 
+mod others;
+
 use super::{Check, Checked, Rule, absent, confidence, evidence, explained, found, too_little, too_short};
 use crate::case::Case;
 use crate::judgement::limited::{Limit, Limited, Seen, look};
@@ -15,13 +17,17 @@ fn check(case: &Case) -> Checked {
         Seen::Nothing => absent("no connection of the target was held by the other end's window"),
         Seen::TooLittle(limited, seen) => too_little(seen, told(&limited)),
         Seen::TooShort(limited, seen) => too_short(seen, format!("{}, under 5 ms for each exchange", told(&limited))),
-        Seen::OfFew(limited) => explained(format!(
-            "{}, in connections with {} of the requests there: a few slow clients, who only wait themselves",
-            told(&limited),
-            percent(limited.of_requests)
-        )),
+        Seen::OfFew(limited) => others::check(case, &limited).map_or_else(|| only_themselves(&limited), Ok),
         Seen::Cause(limited) => accuse(case, &limited),
     }
+}
+
+fn only_themselves(limited: &Limited) -> Checked {
+    explained(format!(
+        "{}, in connections with {} of the requests there: a few slow clients, who only wait themselves",
+        told(limited),
+        percent(limited.of_requests)
+    ))
 }
 
 fn told(limited: &Limited) -> String {

@@ -7,11 +7,12 @@ mod opening;
 use super::{Check, Checked, Rule, absent, evidence, explained, found, too_little, too_short};
 use crate::answer::{Gap, Measured, Unseen};
 use crate::case::Case;
+use crate::facts::requests::Requests;
 use crate::facts::stacks::Stacks;
 use crate::facts::waiting::{Waiting, sum, wait_ns};
 use crate::judgement::asked::words::{advice, remedy, what_it_does};
 use crate::judgement::asked::{MIN_TIME, MIN_WAIT_NS, doubt, is_untold, subject, worst};
-use crate::judgement::clients_wait::part_of_peer;
+use crate::judgement::clients_wait::{part_of_peer, waited_longer};
 use crate::judgement::enough::{little, not_for_requests};
 use crate::judgement::nagle;
 use crate::judgement::often::Often;
@@ -106,6 +107,15 @@ fn not_for_clients(case: &Case, (waiting, ns): (&Waiting, f64), chains: &[&Chain
         return Some(format!(
             "for {} of the time that it waited for {who}, part of its own question stood unsent: see nagle-delayed-ack",
             percent(held.part)
+        ));
+    }
+    let requests = case.fact::<Requests>().ok();
+    if let Some((other, longest, part)) = requests.as_ref().and_then(|requests| waited_longer(requests, peer)) {
+        return Some(format!(
+            "it waited for {who} {} of its active time, but its clients {} of the time that their answers take, and {} for {other}",
+            percent(waiting.share(ns)),
+            percent(part),
+            percent(longest)
         ));
     }
     let small = of_answers(case, &chains[0].links[0].who.peer).filter(|part| *part < MIN_OF_ANSWERS)?;

@@ -3,6 +3,8 @@
 //! requests each, the kernel sees no such queue; but Little's law tells how many requests were in hand and how many questions under
 //! way, and looks at sockets how many connections there were to ask over.
 
+use std::collections::BTreeMap;
+
 use super::super::{Outcome, Statement, evidence};
 use super::{AT_ITS_LIMIT, RULE};
 use crate::case::Case;
@@ -12,6 +14,7 @@ use crate::facts::stacks::Stacks;
 use crate::facts::unexplained::Unexplained;
 use crate::facts::waiting::Waiting;
 use crate::judgement::one_each;
+use crate::judgement::paths::stands_before_peers;
 use crate::phrases::chain::links;
 use crate::statistics::{ratio, share};
 use crate::verdict::{Evidence, Explains, Finding, Subject};
@@ -42,6 +45,9 @@ const FREE: f64 = 0.5;
 /// Of the requests in hand, in the queue; and of their time, where nothing else is seen.
 const MIN_SHARE: f64 = 0.5;
 
+/// Connections at the least, of a pool that threads share.
+const SEVERAL: f64 = 1.5;
+
 /// In the queue on average.
 const MIN_QUEUE: f64 = 1.0;
 
@@ -63,11 +69,11 @@ struct Taken<'r> {
 
 /// The pool that requests stand before, if there is one.
 fn taken<'r>(case: &Case, requests: &'r Requests) -> Option<Taken<'r>> {
-    let (walk, clients) = (case.fact::<Walk>().ok()?, requests.busiest()?);
-    let tells = !clients.is_mixed() && clients.response.count >= ENOUGH;
-    if !tells || walk.has_serving_threads() || one_each::threads(case).is_some() || !stand_inside(case) {
+    let clients = requests.busiest()?;
+    if clients.is_mixed() || clients.response.count < ENOUGH {
         return None;
     }
+    let stand = stand(case)?;
     let (connections, known) = (case.fact::<Connections>().ok()?, case.fact::<Unexplained>().ok()?);
     let at_once = |endpoint: &Endpoint| ratio(endpoint.response.sum_ns, requests.followed_ns);
     let asked = || requests.endpoints.iter().filter(|e| !e.accepted);
@@ -81,15 +87,47 @@ fn taken<'r>(case: &Case, requests: &'r Requests) -> Option<Taken<'r>> {
     let pools = asked().filter(|e| !e.is_mixed() && e.response.count >= (clients.response.count * MOSTLY).max(ENOUGH));
     let pool =
         |peer: &'r Endpoint| Taken { peer, open: open(&peer.name), asked: at_once(peer), in_hand, queued, each_ns };
-    pools.map(pool).filter(Taken::is_full).max_by(|a, b| a.asked.total_cmp(&b.asked))
+    pools.map(pool).filter(|pool| pool.is_full() && stand.is_before(pool)).max_by(|a, b| a.asked.total_cmp(&b.asked))
 }
 
-/// Whether requests are seen to stand where the kernel sees nothing.
-fn stand_inside(case: &Case) -> bool {
+/// Where requests stand for most of their time.
+enum Stand {
+    /// Inside a loop or a runtime, where the kernel sees nothing.
+    Inside,
+    /// Their threads wait for others that ask this peer.
+    Behind(String),
+}
+
+impl Stand {
+    /// Of threads that wait for each other, one connection is a lock.
+    fn is_before(&self, pool: &Taken<'_>) -> bool {
+        match self {
+            Self::Inside => true,
+            Self::Behind(peer) => pool.peer.name == *peer && pool.open >= SEVERAL,
+        }
+    }
+}
+
+fn stand(case: &Case) -> Option<Stand> {
+    let (walk, paths) = (case.fact::<Walk>().ok()?, case.fact::<RequestPaths>().ok()?);
+    let all = &paths.busiest()?.all;
+    if all.requests < FOLLOWED {
+        return None;
+    }
     let inside = |part: &Part| matches!(part.what, What::Inside { computing: false, .. });
-    let paths = case.fact::<RequestPaths>().ok();
-    let all = paths.as_ref().and_then(|paths| paths.busiest()).map(|paths| &paths.all);
-    all.is_some_and(|all| all.requests >= FOLLOWED && all.share(inside) >= MIN_SHARE)
+    let has_threads = || walk.has_serving_threads() || one_each::threads(case).is_some();
+    if all.share(inside) >= MIN_SHARE && !has_threads() {
+        return Some(Stand::Inside);
+    }
+    let mut behind: BTreeMap<&str, f64> = BTreeMap::new();
+    for part in all.parts.iter().filter(|part| stands_before_peers(part)) {
+        let What::Waits(chain) = &part.what else { continue };
+        if let Some(holder) = chain.links.iter().skip(1).find(|link| !link.who.peer.is_empty()) {
+            *behind.entry(&holder.who.peer).or_default() += part.ns;
+        }
+    }
+    let (peer, ns) = behind.into_iter().max_by(|a, b| a.1.total_cmp(&b.1))?;
+    (ns >= all.ns * MIN_SHARE).then(|| Stand::Behind(peer.to_string()))
 }
 
 impl Taken<'_> {
@@ -142,7 +180,7 @@ fn finding(case: &Case, taken: &Taken<'_>, chain: Option<&Chain>) -> Option<Find
     Some(Finding {
         summary: format!(
             "{:.1} requests were in hand on average, and {:.1} questions to {} under way, over {}: the others, {} of their \
-             time, stood inside the program for {} each, until one was free",
+             time, stood for {} each until one was free",
             taken.in_hand,
             taken.asked,
             peer.name,
