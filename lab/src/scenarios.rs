@@ -81,6 +81,8 @@ mod interpreter_lock;
 mod io_uring;
 #[path = "../scenarios/java-idle-pool/scenario.rs"]
 mod java_idle_pool;
+#[path = "../scenarios/limited-asking/scenario.rs"]
+mod limited_asking;
 #[path = "../scenarios/link-saturated/scenario.rs"]
 mod link_saturated;
 #[path = "../scenarios/lock-convoy/scenario.rs"]
@@ -141,6 +143,8 @@ mod silent_endpoint;
 mod silent_store;
 #[path = "../scenarios/sleep-in-path/scenario.rs"]
 mod sleep_in_path;
+#[path = "../scenarios/slow-clients/scenario.rs"]
+mod slow_clients;
 #[path = "../scenarios/slow-endpoint/scenario.rs"]
 mod slow_endpoint;
 #[path = "../scenarios/slow-reader/scenario.rs"]
@@ -171,6 +175,8 @@ mod stopped;
 mod three_tiers;
 #[path = "../scenarios/udp-unread/scenario.rs"]
 mod udp_unread;
+#[path = "../scenarios/unreached-address/scenario.rs"]
+mod unreached_address;
 
 /// All of them: first those with a fault, then the controls, which accuse nobody.
 pub static ALL: &[&Scenario] = &[
@@ -185,6 +191,9 @@ pub static ALL: &[&Scenario] = &[
     &slow_store_netns::SCENARIO,
     &silent_store::SCENARIO,
     &silent_endpoint::SCENARIO,
+    &unreached_address::SCENARIO,
+    &slow_clients::SCENARIO,
+    &limited_asking::SCENARIO,
     &endless_loop::SCENARIO,
     &sleep_in_path::SCENARIO,
     &lock_convoy::SCENARIO,

@@ -6,6 +6,7 @@ use crate::case::Case;
 pub(crate) mod children;
 pub(crate) mod chosen_polling;
 pub(crate) mod churn;
+pub(crate) mod each_other;
 pub(crate) mod event_loop;
 pub(crate) mod hidden_queues;
 pub(crate) mod hints;

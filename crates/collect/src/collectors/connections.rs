@@ -63,7 +63,15 @@ struct Looks<'o> {
     tick_ns: u64,
     looks: u64,
     before: sending::Before,
-    groups: BTreeMap<Group, tables::Connection>,
+    groups: BTreeMap<Group, Seen>,
+}
+
+/// Connections of a group.
+struct Seen {
+    /// In this slice.
+    row: tables::Connection,
+    /// In this look, those in which an answer was owed.
+    unanswered: u64,
 }
 
 impl<'o> Looks<'o> {
@@ -83,7 +91,7 @@ impl<'o> Looks<'o> {
     /// The rows of a slice.
     fn rows(&mut self, t_ns: u64) -> Vec<tables::Connection> {
         let looks = take(&mut self.looks);
-        let mut rows: Vec<tables::Connection> = take(&mut self.groups).into_values().collect();
+        let mut rows: Vec<tables::Connection> = take(&mut self.groups).into_values().map(|seen| seen.row).collect();
         rows.iter_mut().for_each(|row| (row.t_ns, row.looks) = (t_ns, looks));
         rows
     }
@@ -94,8 +102,11 @@ impl<'o> Looks<'o> {
         for (connection, step) in found.connections.iter().zip(&steps) {
             self.add(connection, step);
         }
+        for seen in self.groups.values_mut() {
+            seen.row.most_unanswered = seen.row.most_unanswered.max(take(&mut seen.unanswered));
+        }
         for listener in found.listeners.iter().filter(|listener| listener.queued > 0) {
-            self.group((listener.port.into(), String::new())).queued += u64::from(listener.queued);
+            self.group((listener.port.into(), String::new())).row.queued += u64::from(listener.queued);
         }
     }
 
@@ -111,7 +122,7 @@ impl<'o> Looks<'o> {
             _ => None,
         };
         let late_ns = owed_ns.filter(|ns| *ns >= LATE_NS);
-        let row = self.group(match accepted {
+        let Seen { row, unanswered } = self.group(match accepted {
             true => (c.local_port.into(), String::new()),
             false => (0, std::net::SocketAddr::new(c.peer, c.remote_port).to_string()),
         });
@@ -123,6 +134,7 @@ impl<'o> Looks<'o> {
         row.unread += u64::from(c.unread > 0);
         row.unsent += u64::from(c.unsent > 0);
         row.unanswered += u64::from(owed_ns.is_some());
+        *unanswered += u64::from(owed_ns.is_some());
         row.late += u64::from(late_ns.is_some());
         row.late_ns += late_ns.unwrap_or(0);
         row.awaited += u64::from(late_ns.is_some() && !accepted && c.awaited);
@@ -130,13 +142,13 @@ impl<'o> Looks<'o> {
         sending::add_sums(row, step, tick_ns);
     }
 
-    fn group(&mut self, mut key: Group) -> &mut tables::Connection {
+    fn group(&mut self, mut key: Group) -> &mut Seen {
         if self.groups.len() >= MAX_PEERS && !self.groups.contains_key(&key) {
             key = (0, "others".to_string());
         }
         let role = if key.0 > 0 { "accepted" } else { "made" };
-        let first = || tables::Connection { role: role.into(), port: key.0, peer: key.1.clone(), ..Default::default() };
-        self.groups.entry(key.clone()).or_insert_with(first)
+        let row = || tables::Connection { role: role.into(), port: key.0, peer: key.1.clone(), ..Default::default() };
+        self.groups.entry(key.clone()).or_insert_with(|| Seen { row: row(), unanswered: 0 })
     }
 }
 
@@ -311,6 +323,10 @@ mod tests {
         let both = [("made", "127.0.0.1:5432", 1, 1, 0), ("made", "127.0.0.1:5433", 0, 0, 0), ("accepted", "", 2, 1, 1)];
         assert_eq!(told, both);
         assert_eq!((rows[0].looks, rows[0].t_ns, rows[1].opening, rows[2].late_ns), (1, 7, 1, 20_000_000));
+        looks.see(&seen(&[connection(5, 9), Connection { remote_port: 5_001, ..connection(5, 9) }]));
+        looks.see(&seen(&[connection(5, 9)]));
+        let rows = looks.rows(9);
+        assert_eq!((rows[0].unanswered, rows[0].most_unanswered), (3, 2), "of one look");
     }
 
     #[test]

@@ -22,6 +22,8 @@ pub struct Held {
     pub unsent: f64,
     /// In which an answer was owed.
     pub unanswered: f64,
+    /// The most of those that a look found.
+    pub most_unanswered: f64,
     /// In which it had been owed for 10 ms or longer.
     pub late: f64,
     /// For how long it had been owed in those, on average, ns.
@@ -100,6 +102,7 @@ impl Held {
         self.unread += row.unread as f64;
         self.unsent += row.unsent as f64;
         self.unanswered += row.unanswered as f64;
+        self.most_unanswered = self.most_unanswered.max(row.most_unanswered as f64);
         self.late += row.late as f64;
         self.late_ns += row.late_ns as f64;
         self.awaited += row.awaited as f64;
@@ -110,7 +113,7 @@ impl Held {
     /// Sums to averages.
     fn divide(&mut self, looks: f64) {
         self.late_ns = ratio(self.late_ns, self.late);
-        let Self { open, opening, unread, unsent, unanswered, late, late_ns: _, awaited, on_its_way, queued } = self;
+        let Self { open, opening, unread, unsent, unanswered, late, awaited, on_its_way, queued, .. } = self;
         for sum in [open, opening, unread, unsent, unanswered, late, awaited, on_its_way, queued] {
             *sum = ratio(*sum, looks);
         }

@@ -128,6 +128,16 @@ pub(crate) fn telling(case: &Case, hung: &Hung) -> Option<(usize, Blocked)> {
     (threads as f64 >= (hung.requests * A_GOOD_PART).max(1.0)).then_some((threads, line))
 }
 
+/// A thread that stands all the time in something that no thread which waits for work stands in.
+pub(crate) fn one_that_stands(case: &Case) -> Option<(ThreadLedger, Blocked)> {
+    const NEVER_FOR_WORK: [Blocked; 3] = [Blocked::FileLock, Blocked::Connect, Blocked::SocketSend];
+    let (ledger, servers) = (case.fact::<Threads>().ok()?, case.fact::<Servers>().ok()?);
+    let least = case.length_ns() * ALL_THE_TIME;
+    let mut threads = ledger.threads.iter().filter(|thread| thread.tid != 0 && servers.has(thread.pid));
+    let stands = |thread: &ThreadLedger| NEVER_FOR_WORK.into_iter().find(|line| thread.lines.blocked(*line) >= least);
+    threads.find_map(|thread| Some((thread.clone(), stands(thread)?)))
+}
+
 /// In what threads stand all the time, as a sentence: "All the time 28 threads stood in futex, 1 in poll."
 pub(crate) fn where_threads_stand(case: &Case) -> Option<String> {
     let told = |(at, (line, threads)): (usize, &(Blocked, usize))| match at {
@@ -230,5 +240,16 @@ pub(crate) mod tests {
         let recording = parse(&text(&[("a", FUTEX), ("b", FUTEX), ("c", EPOLL)], "")).unwrap();
         let said = where_threads_stand(&Case::new(&recording)).unwrap();
         assert_eq!(said, "All the time 2 threads stood in futex, 1 in poll.");
+    }
+
+    #[test]
+    fn one_worker_that_stands_still_beside_others() {
+        let stands = |threads: &[(&str, &str)]| {
+            let recording = parse(&text(threads, "")).unwrap();
+            one_that_stands(&Case::new(&recording)).map(|(thread, line)| (thread.tid, line))
+        };
+        // flock
+        assert_eq!(stands(&[("w", EPOLL), ("w", "73"), ("w", EPOLL)]), Some((2, Blocked::FileLock)));
+        assert_eq!(stands(&[("w", EPOLL), ("pool", FUTEX), ("clock", SLEEP)]), None, "that is how work is waited for");
     }
 }

@@ -9,6 +9,9 @@ use crate::wording::{count, percent};
 /// A second: fewer are the odd helper (a cron job, a shell command).
 const MANY: f64 = 10.0;
 
+/// Likewise, where they are a good part of the CPU time: one for each request of a service that is hardly asked.
+const SOME: f64 = 5.0;
+
 /// Of the target's CPU time: less is not where the time goes.
 const WORTH: f64 = 0.05;
 
@@ -18,7 +21,8 @@ const MOST: f64 = 0.25;
 /// What there is to say about short-lived children.
 pub(crate) fn remark(case: &Case) -> Option<Remark> {
     let c = case.fact::<Children>().ok()?;
-    if c.per_second < MANY || c.cpu_share < WORTH {
+    let least = if c.cpu_share >= MOST { SOME } else { MANY };
+    if c.per_second < least || c.cpu_share < WORTH {
         return None;
     }
     let names = c.names.iter().take(3).cloned().collect::<Vec<_>>().join(", ");
@@ -64,6 +68,7 @@ mod tests {
 
     #[test]
     fn few_or_cheap_ones_are_not() {
-        assert!(of(20, 3e9).is_none() && of(4800, 1e7).is_none());
+        assert!(of(20, 3e9).is_none() && of(80, 2e8).is_none() && of(4800, 1e7).is_none());
+        assert!(of(80, 3e9).unwrap().headline.starts_with("it starts 8 processes a second"));
     }
 }

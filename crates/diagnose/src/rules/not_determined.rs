@@ -121,6 +121,19 @@ fn waited(case: &Case, gap: &Gap) -> Statement {
 /// Clients stand before it, and nobody was seen to take them.
 fn not_taken(case: &Case, gap: &Gap) -> Statement {
     let stand = hung::where_threads_stand(case);
+    if let Some((thread, line)) = hung::one_that_stands(case) {
+        let (who, stands) = (format!("{} (tid {})", thread.comm, thread.tid), stuck::stands(case, line, thread.pid));
+        return Statement {
+            headline: format!("connections stand in the accept queue, and thread {who} all the time {stands}"),
+            advice: stuck::look_there(case, line, thread.pid),
+            detail: format!(
+                "{}. Where each worker has a listener of its own (SO_REUSEPORT), those in the queue of one that stands still are \
+                 taken by nobody.{}",
+                gap.why,
+                stand.map_or_else(String::new, |said| format!(" {said}"))
+            ),
+        };
+    }
     let advice = match &stand {
         Some(_) => format!("look inside: {}", hidden_queues::look(case).look),
         None => "see below in what its threads are blocked: perhaps in connections of clients that say nothing".into(),

@@ -32,6 +32,8 @@ pub struct Connection {
     /// At least so many; the kernel keeps these times to a jiffy. A thread that stands in a read of an accepted connection
     /// alone owes nothing there.
     pub unanswered: u64,
+    /// The most of those that one look found.
+    pub most_unanswered: u64,
     /// Of those, the ones in which it had been owed for 10 ms or longer.
     pub late: u64,
     /// For how long it had been owed in those, ns, added up.

@@ -34,7 +34,7 @@ pub(super) fn check(case: &Case) -> Option<Statement> {
 }
 
 /// What a thread does that stands on a line of the ledger.
-fn stands(case: &Case, line: Blocked, answers: u32) -> String {
+pub(super) fn stands(case: &Case, line: Blocked, answers: u32) -> String {
     match line {
         Blocked::Child => match most_common(&started_by(case, answers)) {
             Some((comm, pid)) => format!("waits for a child that does not end ({comm}, as pid {pid})"),
@@ -67,7 +67,7 @@ fn before_a_lock(case: &Case) -> String {
 }
 
 /// How to see more of it.
-fn look_there(case: &Case, line: Blocked, answers: u32) -> String {
+pub(super) fn look_there(case: &Case, line: Blocked, answers: u32) -> String {
     let look = hidden_queues::look(case).look;
     match line {
         Blocked::Child => format!("see what its children do: `ps --ppid {answers} -o pid,stat,wchan:32,args`"),

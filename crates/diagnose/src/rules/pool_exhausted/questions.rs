@@ -42,6 +42,12 @@ const ALL_THE_TIME: f64 = 0.95;
 /// as large as its largest need was, which is some deviations more than the usual.
 const FREE: f64 = 0.5;
 
+/// Looks at connections, of which the most says something.
+const LOOKS: f64 = 30.0;
+
+/// Of the most questions at once, on average.
+const NEARLY_ALWAYS: f64 = 0.8;
+
 /// Of the requests in hand, in the queue; and of their time, where nothing else is seen.
 const MIN_SHARE: f64 = 0.5;
 
@@ -59,6 +65,8 @@ struct Taken<'r> {
     open: f64,
     /// Questions under way there, on average.
     asked: f64,
+    /// The same as looks found it: on average, and at most.
+    seen: (f64, f64),
     /// Requests in hand, on average.
     in_hand: f64,
     /// Of those, in the queue.
@@ -83,10 +91,14 @@ fn taken<'r>(case: &Case, requests: &'r Requests) -> Option<Taken<'r>> {
     if queued < MIN_QUEUE || share(queued, in_hand) < MIN_SHARE || each_ns < LATE_NS {
         return None;
     }
-    let open = |name: &str| connections.peers.iter().find(|(peer, _)| peer == name).map_or(0.0, |(_, held)| held.open);
+    let held = |name: &str| connections.peers.iter().find(|(peer, _)| peer == name).map(|(_, held)| held.clone());
+    let is_told = connections.looks >= LOOKS;
     let pools = asked().filter(|e| !e.is_mixed() && e.response.count >= (clients.response.count * MOSTLY).max(ENOUGH));
-    let pool =
-        |peer: &'r Endpoint| Taken { peer, open: open(&peer.name), asked: at_once(peer), in_hand, queued, each_ns };
+    let pool = |peer: &'r Endpoint| {
+        let held = held(&peer.name).unwrap_or_default();
+        let seen = if is_told { (held.unanswered, held.most_unanswered) } else { (0.0, 0.0) };
+        Taken { peer, open: held.open, asked: at_once(peer), seen, in_hand, queued, each_ns }
+    };
     pools.map(pool).filter(|pool| pool.is_full() && stand.is_before(pool)).max_by(|a, b| a.asked.total_cmp(&b.asked))
 }
 
@@ -132,6 +144,18 @@ fn stand(case: &Case) -> Option<Stand> {
 
 impl Taken<'_> {
     fn is_full(&self) -> bool {
+        self.has_no_connection_free() || self.is_at_its_most()
+    }
+
+    /// Never more at once than a small number, and nearly always as many: somebody counts. By chance, the most of many looks is far
+    /// above what is usual. Of quick answers the looks miss too many.
+    fn is_at_its_most(&self) -> bool {
+        let (usual, most) = self.seen;
+        let is_near = usual >= most * NEARLY_ALWAYS && most - usual <= usual.sqrt() * FREE;
+        most >= 1.0 && is_near && self.peer.response.mean_ns() >= LATE_NS
+    }
+
+    fn has_no_connection_free(&self) -> bool {
         // A pool has one connection at least; of those that are opened for a question each, hardly any is found.
         self.asked >= self.open.max(1.0) * TAKEN && self.open - self.asked <= self.asked.sqrt() * FREE
     }
@@ -139,15 +163,22 @@ impl Taken<'_> {
     /// What a finding rests on.
     fn evidence(&self) -> Vec<Evidence> {
         let to_see = format!("ss -tnp dst {}", self.peer.name);
-        vec![
+        let mut all = vec![
             evidence("requests in hand, on average", self.in_hand, "requests", "about as many as questions", ""),
             evidence("questions under way, on average", self.asked, "questions", "fewer than connections", ""),
             evidence("connections to ask over", self.open, "connections", "more than questions", to_see),
             evidence("an answer from there, on average", self.peer.response.mean_ns() / 1e9, "s", "", ""),
-        ]
+        ];
+        if self.seen.1 > 0.0 {
+            all.insert(2, evidence("at most", self.seen.1, "questions", "more than on average", ""));
+        }
+        all
     }
 
     fn words(&self) -> String {
+        if !self.has_no_connection_free() {
+            return format!("never more than {:.0} questions to {} at once", self.seen.1, self.peer.name);
+        }
         let taken = share(self.asked, self.open);
         let part = if taken >= ALL_THE_TIME { String::new() } else { format!(" for {} of the time", percent(taken)) };
         match self.open.round() as u64 {
@@ -208,7 +239,8 @@ fn finding(case: &Case, taken: &Taken<'_>, chain: Option<&Chain>) -> Option<Find
         ),
         check: "Requests in hand are about as many as questions under way, and the response time falls by this part."
             .into(),
-        ..RULE.finding(case, 2)
+        // That nobody asks for more is a weaker witness than that there is nothing to ask over.
+        ..RULE.finding(case, if taken.has_no_connection_free() { 2 } else { 1 })
     })
 }
 
@@ -269,5 +301,19 @@ mod tests {
         silent(&RULE, &service(84, 78, 2));
         // A connection for each question, and questions of 1 ms: nothing is taken.
         silent(&RULE, &service(760, 1, 0));
+    }
+
+    #[test]
+    fn a_limit_that_is_no_pool_of_connections() {
+        // Six connections, of which never more than two are used.
+        let limited = |most: u32| {
+            let text =
+                service(760, 78, 6).replace("open=240", &format!("open=240 unanswered=76 most_unanswered={most}"));
+            text.replace("meta ", "meta target.named=\"--port 80\" ")
+        };
+        let finding = found(&RULE, &limited(2));
+        assert!(finding.summary.contains("1.9 questions to 10.0.0.9:5432 under way"), "{}", finding.summary);
+        silent(&RULE, &limited(5));
+        silent(&RULE, &limited(0));
     }
 }
