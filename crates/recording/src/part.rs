@@ -133,14 +133,14 @@ struct Reading<'a> {
 
 impl tables::Visit for Reading<'_> {
     fn table<T: Table + Send + Sync>(&mut self) -> Result<()> {
-        let batches = slices::<T>(self.dir, T::looked_through(&self.range))?;
+        let mut batches = slices::<T>(self.dir, T::looked_through(&self.range))?;
         if !batches.is_there() {
             return Ok(());
         }
         let mut kept = Vec::new();
-        for rows in batches {
+        while let Some(rows) = batches.next() {
             kept.extend(rows?.iter().filter_map(|row| row.within(&self.range)));
-            read::check_room(kept.len())
+            read::check_room(batches.given())
                 .with_context(|| format!("table `{}` of `{}` is too large", T::NAME, self.dir.display()))?;
         }
         T::condense(&mut kept);

@@ -21,7 +21,7 @@ const MAX_ROWS: usize = 1 << 25;
 const MAX_ITEMS: usize = 1 << 16;
 
 /// Why a table that has more is refused.
-const TOO_MANY: &str = "it has more rows than are read at a time; take a part of it (--at 0s..1h)";
+const TOO_MANY: &str = "it has more rows than are read at a time; take a part of it, or a smaller one (--at 0s..10m)";
 
 /// A recording in memory.
 #[derive(Default)]

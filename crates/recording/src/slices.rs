@@ -21,6 +21,7 @@ use crate::{Table, read, untrusted};
 pub struct Slices<T> {
     batches: Option<Batches>,
     t_ns: Range<u64>,
+    given: usize,
     rows: PhantomData<T>,
 }
 
@@ -39,7 +40,7 @@ pub fn slices<T: Table>(dir: &Path, range: Range<u64>) -> Result<Slices<T>> {
         columns.push(TIME.into()); // to tell which rows are wanted
     }
     let wanted = Wanted { columns: Some(columns), t_ns: Some(range.clone()) };
-    Ok(Slices { batches: files::batches(dir, T::NAME, &wanted)?, t_ns: range, rows: PhantomData })
+    Ok(Slices { batches: files::batches(dir, T::NAME, &wanted)?, t_ns: range, given: 0, rows: PhantomData })
 }
 
 const TIME: &str = "t_ns";
@@ -49,6 +50,11 @@ impl<T> Slices<T> {
     pub fn is_there(&self) -> bool {
         self.batches.is_some()
     }
+
+    /// Rows that were given so far, with the items of their lists.
+    pub(crate) fn given(&self) -> usize {
+        self.given
+    }
 }
 
 impl<T: Table> Iterator for Slices<T> {
@@ -57,17 +63,23 @@ impl<T: Table> Iterator for Slices<T> {
     fn next(&mut self) -> Option<Self::Item> {
         let batch = self.batches.as_mut()?.next()?;
         let rows = batch.and_then(|batch| rows(&batch, &self.t_ns));
-        if rows.is_err() {
-            self.batches = None;
+        match &rows {
+            Ok((rows, items)) => self.given = self.given.saturating_add(rows.len()).saturating_add(*items),
+            Err(_) => self.batches = None,
         }
-        Some(rows)
+        Some(rows.map(|(rows, _)| rows))
     }
 }
 
-fn rows<T: Table>(batch: &RecordBatch, range: &Range<u64>) -> Result<Vec<T>> {
-    read::check_lists(batch).with_context(|| format!("table `{}` is damaged", T::NAME))?;
-    untrusted::decode(|| Ok(serde_arrow::from_record_batch(&within(batch, range)?)?))
-        .with_context(|| format!("table `{}` does not have the columns of this version", T::NAME))
+/// The rows of a batch that are wanted, and how many items their lists have.
+fn rows<T: Table>(batch: &RecordBatch, range: &Range<u64>) -> Result<(Vec<T>, usize)> {
+    let damaged = || format!("table `{}` is damaged", T::NAME);
+    read::check_lists(batch).with_context(damaged)?;
+    let wanted = untrusted::decode(|| within(batch, range)).with_context(damaged)?;
+    let items = read::check_lists(&wanted).with_context(damaged)?;
+    let rows = untrusted::decode(|| Ok(serde_arrow::from_record_batch(&wanted)?))
+        .with_context(|| format!("table `{}` does not have the columns of this version", T::NAME))?;
+    Ok((rows, items))
 }
 
 /// The rows of a batch that lie in `range`.

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use fastrand::Rng;
 use wakewalk_recording::tables::Stack;
-use wakewalk_recording::{Recording, Writer, open};
+use wakewalk_recording::{Part, Recording, Writer, open, open_part};
 
 const FIXTURE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../lab/fixtures/busy-poll/recording");
 
@@ -49,6 +49,8 @@ fn each_damaged(dir: &Path, ending: &str, rounds: usize, check: impl Fn(&str, an
             if damaged != whole {
                 fs::write(&path, damaged).unwrap();
                 check(path.file_name().unwrap().to_str().unwrap(), open(dir));
+                let all = Part { from_ns: 0, to_ns: u64::MAX };
+                check(path.file_name().unwrap().to_str().unwrap(), open_part(dir, all).map(|(part, _)| part));
             }
         }
         fs::write(&path, whole).unwrap();

@@ -45,14 +45,13 @@ mod tests {
 
     /// Threads that answer 100 requests, each after it was woken by another thread of its own after `ms`.
     fn said(ms: u32) -> Option<String> {
-        let mut text = format!(
-            "meta host.arch=x86_64 length_ns=1e9 target.pids=[1] target.listen=[\"tcp 0.0.0.0:80\"]
+        let mut text = "meta host.arch=x86_64 length_ns=1e9 target.pids=[1] target.listen=[\"tcp 0.0.0.0:80\"]
              process pid=1 listen=[\"tcp 0.0.0.0:80\"]
              thread t_ns=1e9 pid=1 tid=2 comm=w wall_ns=1e9 cpu_ns=1e8 blocked_ns=9e8
              thread t_ns=1e9 pid=1 tid=3 comm=w wall_ns=1e9 cpu_ns=9e8 blocked_ns=1e8
              burst t_ns=1e9 length_ns=1e9\nexchange_window t_ns=1e9 length_ns=1e9
              exchange role=accepted port=80 stage=response count=400 sum_ns=24e8 length_ns=[6000000] counts=[400]\n"
-        );
+            .to_string();
         for end in (0..80).map(|nth| 100 + nth * 10) {
             let (began, woken) = (end - 7, end - 1);
             text += &format!(
