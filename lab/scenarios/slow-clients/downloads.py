@@ -40,7 +40,10 @@ def serve(port, threads, size):
 def read(port, clients, pace, gap_ms):
     def each():
         while True:
-            with socket.create_connection(("127.0.0.1", port)) as connection:
+            with socket.socket() as connection:
+                # As far as such clients are: else all of an answer fits into the buffers on the way, and no write waits.
+                connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 65536)
+                connection.connect(("127.0.0.1", port))
                 connection.sendall(b"GET /large HTTP/1.1\r\nHost: downloads\r\n\r\n")
                 while part := connection.recv(CHUNK):
                     if pace:

@@ -15,7 +15,10 @@ pub(super) static RULE: Rule =
 fn check(case: &Case) -> Checked {
     match look(case, Limit::PeersWindow) {
         Seen::Nothing => absent("no connection of the target was held by the other end's window"),
-        Seen::TooLittle(limited, seen) => too_little(seen, told(&limited)),
+        // Of the time there, that of those who wait for their turn is most.
+        Seen::TooLittle(limited, seen) => {
+            others::check(case, &limited).map_or_else(|| too_little(seen, told(&limited)), Ok)
+        }
         Seen::TooShort(limited, seen) => too_short(seen, format!("{}, under 5 ms for each exchange", told(&limited))),
         Seen::OfFew(limited) => others::check(case, &limited).map_or_else(|| only_themselves(&limited), Ok),
         Seen::Cause(limited) => accuse(case, &limited),
