@@ -52,7 +52,7 @@ fn moment(recording: &Recording, from_ns: u64, to_ns: u64, slo: Option<Duration>
     let (part, from_ns) = recording.part(Part { from_ns, to_ns }).ok()?;
     let case = Case::asked(&part, Question { slo, ..Question::default() });
     let verdict = judge(&case);
-    let asked = verdict.requests.iter().filter(|r| r.role == "accepted").max_by_key(|r| r.exchanges);
+    let asked = verdict.requests.iter().filter(|r| r.is_accepted()).max_by_key(|r| r.exchanges);
     let seconds = |at: fn(&RequestTimes) -> f64| asked.map(at);
     Some(Moment {
         from: from_ns as f64 / 1e9,

@@ -39,9 +39,9 @@ impl Opening {
         let mut again: BTreeMap<u64, u64> = BTreeMap::new();
         // Others of its network namespace ask others.
         let own: BTreeSet<&str> =
-            recording.rows::<Exchange>().iter().filter(|row| row.role == "made").map(|row| row.peer.as_str()).collect();
+            recording.rows::<Exchange>().iter().filter(|row| row.is_made()).map(|row| row.peer.as_str()).collect();
         let made = |row: &&Retransmit| {
-            row.kind == "retransmit" && row.role == "made" && row.state == "SYN_SENT" && own.contains(row.peer.as_str())
+            row.kind == "retransmit" && row.is_made() && row.state == "SYN_SENT" && own.contains(row.peer.as_str())
         };
         for row in recording.rows::<Retransmit>().iter().filter(made) {
             *again.entry(second_of(row.t_ns)).or_default() += row.count;
@@ -67,7 +67,7 @@ fn asked(recording: &Recording) -> u64 {
 /// Connections that it had open at a time, on average in the slice with most of them.
 fn at_a_time(recording: &Recording) -> f64 {
     let mut slices: BTreeMap<u64, (u64, u64)> = BTreeMap::new();
-    for row in recording.rows::<Connection>().iter().filter(|row| row.role == "made") {
+    for row in recording.rows::<Connection>().iter().filter(|row| row.is_made()) {
         let slice = slices.entry(row.t_ns).or_default();
         *slice = (slice.0 + row.open, row.looks.max(slice.1));
     }

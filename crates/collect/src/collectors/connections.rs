@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::mem::take;
 
 use anyhow::{Result, bail};
-use recording::Writer;
+use recording::{Writer, role};
 use recording::tables::{self, Gap, Process};
 
 use crate::clock;
@@ -146,7 +146,7 @@ impl<'o> Looks<'o> {
         if self.groups.len() >= MAX_PEERS && !self.groups.contains_key(&key) {
             key = (0, "others".to_string());
         }
-        let role = if key.0 > 0 { "accepted" } else { "made" };
+        let role = if key.0 > 0 { role::ACCEPTED } else { role::MADE };
         let row = || tables::Connection { role: role.into(), port: key.0, peer: key.1.clone(), ..Default::default() };
         self.groups.entry(key.clone()).or_insert_with(|| Seen { row: row(), unanswered: 0 })
     }

@@ -5,7 +5,7 @@ mod bursts;
 mod labels;
 
 use anyhow::Result;
-use recording::Writer;
+use recording::{Writer, role};
 use recording::tables::{self, Process};
 
 use crate::collector::{Collector, Kind, Shared, SliceEnd, Slot, Start};
@@ -137,7 +137,7 @@ impl Collector for Exchanges<'_> {
                 self.probe.detach();
             }
             (self.from_ns, self.hits) = (t_ns, hits);
-            self.is_asked = rows.iter().any(|row| row.role == "accepted");
+            self.is_asked = rows.iter().any(|row| row.is_accepted());
         }
         writer.append(&rows)?;
         writer.append(&windows)?;
@@ -193,7 +193,7 @@ fn slices_to_leave(hits: u64, length_ns: u64, most: u64) -> u64 {
 }
 
 fn of_group(t_ns: u64, group: Group) -> Vec<tables::Exchange> {
-    let role = if group.accepted { "accepted" } else { "made" };
+    let role = if group.accepted { role::ACCEPTED } else { role::MADE };
     let peer = group.peer.map_or("others".to_string(), |peer| peer.to_string());
     let row = |stage: &str, h: Histogram| {
         let (length_ns, counts) = h.bins.into_iter().unzip();

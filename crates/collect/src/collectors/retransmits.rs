@@ -11,7 +11,7 @@ use anyhow::{Context, Result, bail};
 use libbpf_rs::skel::Skel;
 use libbpf_rs::{Link, ProgramMut};
 use plain::Plain;
-use recording::Writer;
+use recording::{Writer, role};
 use recording::tables::{Process, Retransmit};
 
 use crate::collector::{Collector, Kind, Shared, SliceEnd, Slot};
@@ -159,9 +159,9 @@ impl Collector for Retransmits<'_> {
 }
 
 fn row(t_ns: u64, key: &types::retransmit_key, count: u64) -> Retransmit {
-    const ROLES: [&str; 4] = ["made", "accepted", "none", "others"];
+    const ROLES: [&str; 4] = [role::MADE, role::ACCEPTED, "none", "others"];
     let role = ROLES.get(usize::from(key.role)).copied().unwrap_or_default();
-    let is_made = role == "made";
+    let is_made = role == role::MADE;
     let reason = key.reason.checked_sub(1).map(|number| kernel_types::reset_reason(number.into()));
     Retransmit {
         t_ns,

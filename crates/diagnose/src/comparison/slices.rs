@@ -178,7 +178,7 @@ impl Slices {
         let Ok(requests) = case.fact::<Requests>() else { return };
         let all = requests.followed_ns >= case.length_ns() * FOLLOWED;
         let rows = case.recording.rows::<Exchange>().iter();
-        for row in rows.filter(|row| row.role == "accepted" && row.stage == "response") {
+        for row in rows.filter(|row| row.is_accepted() && row.stage == "response") {
             let (at, count) = (self.at(row.t_ns), row.count as f64);
             if all {
                 self.add(ANSWERS, at, count);

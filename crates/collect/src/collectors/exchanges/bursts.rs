@@ -5,7 +5,7 @@
 use std::mem::replace;
 
 use anyhow::Result;
-use recording::tables;
+use recording::{role, tables};
 
 use crate::clock;
 use crate::probes::exchanges::Request;
@@ -42,7 +42,7 @@ pub fn row(start_ns: u64, request: Request, label: String) -> tables::Request {
     let after_start = |ns: u64| ns.saturating_sub(start_ns);
     tables::Request {
         t_ns: after_start(request.ended_ns),
-        role: if request.accepted { "accepted" } else { "made" }.into(),
+        role: if request.accepted { role::ACCEPTED } else { role::MADE }.into(),
         port: request.port.into(),
         peer: request.peer.to_string(),
         pid: request.tgid,

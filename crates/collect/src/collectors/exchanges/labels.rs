@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use recording::tables;
+use recording::{role, tables};
 
 use crate::labels::{self, Named, Outcome};
 use crate::probes::exchanges::{Histogram, Opening, Request};
@@ -104,9 +104,9 @@ impl Labels {
 
 fn place(request: &Request, opening: &Opening) -> Place {
     match request.accepted {
-        true if opening.is_apart => ("accepted", request.port.into(), String::new()),
-        false if opening.is_apart => ("made", 0, request.peer.to_string()),
-        _ => ("made", 0, OTHERS.into()),
+        true if opening.is_apart => (role::ACCEPTED, request.port.into(), String::new()),
+        false if opening.is_apart => (role::MADE, 0, request.peer.to_string()),
+        _ => (role::MADE, 0, OTHERS.into()),
     }
 }
 
