@@ -226,6 +226,11 @@ impl Requests {
         self.endpoints.iter().find(|e| e.accepted == accepted && e.name == name)
     }
 
+    /// How many of these exchanges were under way at once, on average, by Little's law.
+    pub fn at_once(&self, exchanges: &Lengths) -> f64 {
+        ratio(exchanges.sum_ns, self.followed_ns)
+    }
+
     /// What one exchange that was followed stands for in the whole capture.
     pub fn scale(&self) -> f64 {
         ratio(self.length_ns, self.followed_ns)

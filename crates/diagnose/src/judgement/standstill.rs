@@ -71,7 +71,7 @@ const HARDLY_ANY: f64 = 0.1;
 /// a time (by Little's law), for a part of it, and in most slices hardly any. Only of slices in which exchanges were not followed, as
 /// those of a busy service are not all the time.
 fn looked_at(case: &Case, requests: &Requests, busiest: &Endpoint) -> Option<Standstill> {
-    let under_way = ratio(busiest.response.sum_ns, requests.followed_ns);
+    let under_way = requests.at_once(&busiest.response);
     let mut slices: BTreeMap<u64, f64> = BTreeMap::new();
     for row in case.recording.rows::<Connection>().iter().filter(|row| row.is_accepted() && row.port == busiest.port) {
         *slices.entry(row.t_ns).or_default() += ratio(row.late as f64, row.looks as f64);

@@ -23,7 +23,7 @@ pub(crate) fn remark(case: &Case) -> Option<Remark> {
     let (requests, paths) = (case.fact::<Requests>().ok()?, case.fact::<RequestPaths>().ok()?);
     let all = &paths.busiest()?.all;
     let part = all.share(stands_before_peers);
-    let queue = ratio(requests.busiest()?.response.sum_ns, requests.followed_ns) * part;
+    let queue = requests.at_once(&requests.busiest()?.response) * part;
     if all.requests < FOLLOWED || part < MIN_SHARE || queue < MIN_QUEUE {
         return None;
     }

@@ -16,7 +16,7 @@ use crate::facts::waiting::Waiting;
 use crate::judgement::one_each;
 use crate::judgement::paths::stands_before_peers;
 use crate::phrases::chain::links;
-use crate::statistics::{ratio, share};
+use crate::statistics::share;
 use crate::verdict::{Evidence, Explains, Finding, Subject};
 use crate::walk::Walk;
 use crate::walk::chains::Chain;
@@ -83,9 +83,9 @@ fn taken<'r>(case: &Case, requests: &'r Requests) -> Option<Taken<'r>> {
     }
     let stand = stand(case)?;
     let (connections, known) = (case.fact::<Connections>().ok()?, case.fact::<Unexplained>().ok()?);
-    let at_once = |endpoint: &Endpoint| ratio(endpoint.response.sum_ns, requests.followed_ns);
+    let at_once = |endpoint: &Endpoint| requests.at_once(&endpoint.response);
     let asked = || requests.endpoints.iter().filter(|e| !e.accepted);
-    let in_hand = ratio(clients.service.sum_ns, requests.followed_ns);
+    let in_hand = requests.at_once(&clients.service);
     let queued = in_hand - asked().map(at_once).sum::<f64>() - known.queued - known.asking;
     let each_ns = clients.service.mean_ns() * share(queued.max(0.0), in_hand);
     if queued < MIN_QUEUE || share(queued, in_hand) < MIN_SHARE || each_ns < LATE_NS {

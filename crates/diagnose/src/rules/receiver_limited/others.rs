@@ -2,37 +2,27 @@
 //! A few clients that read slowly, and all others wait for them: whoever would take the next request stands in a write to one of
 //! these.
 
-use super::super::{Outcome, Statement, evidence};
+use super::super::{Outcome, Statement};
 use super::{RULE, capital, rows, told};
 use crate::case::Case;
-use crate::facts::requests::LATE_NS;
 use crate::judgement::limited::Limited;
-use crate::statistics::ratio;
+use crate::judgement::paths::Felt;
 use crate::syscall::{Family, family};
-use crate::verdict::{Explains, Finding};
-use crate::walk::paths::{Part, RequestPaths, What};
-use crate::wording::{percent, seconds};
-
-/// Requests followed from end to end, from which on their paths say something.
-const FOLLOWED: u64 = 20;
-
-/// Of their time, before their turn.
-const MIN_SHARE: f64 = 0.5;
+use crate::verdict::Finding;
+use crate::walk::paths::{Part, What};
+use crate::wording::percent;
 
 /// The finding, if others wait.
 pub(super) fn check(case: &Case, limited: &Limited) -> Option<Outcome> {
-    let paths = case.fact::<RequestPaths>().ok()?;
-    let all = &paths.busiest()?.all;
-    let (part, each_ns) = (all.share(stands_behind_a_write), ratio(all.ns, all.requests as f64));
-    if all.requests < FOLLOWED || part < MIN_SHARE || each_ns < LATE_NS || !limited.endpoint.accepted {
-        return None;
-    }
+    let felt = Felt::of(case)?;
+    let part = felt.most(stands_behind_a_write).filter(|_| limited.endpoint.accepted)?;
     let headline = format!(
-        "a few clients that read slowly hold its threads: others wait {} of their response time for those",
+        "a few clients that read slowly hold its threads: other {} wait {} of their time for those",
+        felt.whose(),
         percent(part)
     );
     let advice = "answer slow clients by an event loop or a proxy that buffers, or limit how long a write may take";
-    Some(Outcome::Found(Box::new(finding(case, limited, (part, each_ns))), Statement::short(headline, advice)))
+    Some(Outcome::Found(Box::new(finding(case, limited, &felt, part)), Statement::short(headline, advice)))
 }
 
 /// Whether a thread was not yet free for the request, because somebody did not take its answer.
@@ -42,22 +32,18 @@ fn stands_behind_a_write(part: &Part) -> bool {
     part.before && first.fd_kind == "socket" && family(&first.call) == Family::Send
 }
 
-fn finding(case: &Case, limited: &Limited, (part, each_ns): (f64, f64)) -> Finding {
-    let more = [
-        evidence("response time of requests, on average", each_ns / 1e9, "s", "", ""),
-        evidence("of it, until a thread had written to a slow client", part * 100.0, "%", "near 0", ""),
-    ];
+fn finding(case: &Case, limited: &Limited, felt: &Felt, part: f64) -> Finding {
     Finding {
         summary: format!(
-            "{}, in connections with {} of the requests there. The others took {} on average, and for {} of that the thread that \
-             took them stood in a write to one of these",
+            "{}, in connections with {} of the requests there. {}; for {} of it the thread that took them stood in a write to one \
+             of these",
             capital(&told(limited)),
             percent(limited.of_requests),
-            seconds(each_ns / 1e9),
+            felt.words(),
             percent(part)
         ),
-        explains: Explains { share: part, of: "response time of requests".into(), seconds: part * case.seconds() },
-        evidence: more.into_iter().chain(rows(limited)).collect(),
+        explains: felt.explains(case, part),
+        evidence: [felt.evidence("of it, until a thread had written to a slow client", part), rows(limited)].concat(),
         remedy: "A thread or process that serves one client at a time is taken for as long as that client reads. Let a proxy that \
                  buffers answers stand before it, write by an event loop, limit the time of a write (SO_SNDTIMEO), or have more \
                  threads than slow clients."
@@ -72,7 +58,7 @@ mod tests {
     use super::super::super::asking::{found, silent};
     use super::super::RULE;
 
-    /// Quick requests of 40, each after its thread has stood in `call` to another client for `ms`.
+    /// Sixty quick requests, each after its thread has stood in `call` to another client for `ms`.
     fn text(ms: u32, call: &str) -> String {
         let mut text = "meta host.arch=x86_64 length_ns=4e9 target.pids=[1] target.listen=[\"tcp 0.0.0.0:80\"]
             process pid=1 listen=[\"tcp 0.0.0.0:80\"]
@@ -80,9 +66,9 @@ mod tests {
             frame id=1 symbol=net_rx_action module=kernel kind=kernel\nstack id=1 frames=[1]
             burst t_ns=4e9 length_ns=4e9\nexchange_window t_ns=4e9 length_ns=4e9
             connection t_ns=4e9 role=accepted port=80 looks=40 open=400 unsent=38 rwnd=36 other=2 busy_ns=39e8 rwnd_ns=30e8 segments=40 rwnd_segments=4
-            exchange t_ns=4e9 role=accepted port=80 stage=response count=40 sum_ns=24e8 length_ns=[60000000] counts=[40]\n"
+            exchange t_ns=4e9 role=accepted port=80 stage=response count=60 sum_ns=36e8 length_ns=[60000000] counts=[60]\n"
             .to_string();
-        for turn in (0..40).map(|nth| 90 + nth * 90) {
+        for turn in (0..60).map(|nth| 90 + nth * 64) {
             let (began, end) = (turn - ms, turn + 1);
             text += &format!(
                 "request t_ns={end}e6 role=accepted port=80 pid=1 began_ns={began}e6 began_tid=1 read_ns={turn}e6 ended_tid=1

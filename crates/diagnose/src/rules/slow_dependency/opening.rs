@@ -8,7 +8,7 @@ use crate::case::Case;
 use crate::facts::connections::{Connections, Held};
 use crate::facts::unexplained::Unexplained;
 use crate::judgement::standing::matters;
-use crate::statistics::share;
+use crate::statistics::{ratio, share};
 use crate::verdict::{Explains, Finding, Subject};
 
 /// Of the requests that nothing else explains, connections that are being made: with fewer, requests wait for something else.
@@ -21,7 +21,7 @@ const ABOUT_AS_MANY: f64 = 1.5;
 pub(super) fn check(case: &Case) -> Option<Outcome> {
     let (connections, standing) = (case.fact::<Connections>().ok()?, case.fact::<Unexplained>().ok()?);
     let (name, held) = connections.peers.iter().max_by(|a, b| a.1.opening.total_cmp(&b.1.opening))?;
-    let is_it = (MOST..=ABOUT_AS_MANY).contains(&share_of_any(held.opening, standing.rest()));
+    let is_it = (MOST..=ABOUT_AS_MANY).contains(&ratio(held.opening, standing.rest()));
     if !matters(&standing) || !is_it || name == "others" {
         return None;
     }
@@ -29,11 +29,6 @@ pub(super) fn check(case: &Case) -> Option<Outcome> {
         format!("requests wait for {name} to take a connection: {:.1} at a time are asked for in vain", held.opening);
     let advice = "see why nobody answers there (`ss -tno state syn-sent`), or leave that address out".to_string();
     Some(Outcome::Found(Box::new(finding(case, name, held, &standing)), Statement::short(headline, advice)))
-}
-
-/// Not cut off at one.
-fn share_of_any(part: f64, whole: f64) -> f64 {
-    if whole > 0.0 { part / whole } else { 0.0 }
 }
 
 fn finding(case: &Case, name: &str, held: &Held, standing: &Unexplained) -> Finding {
