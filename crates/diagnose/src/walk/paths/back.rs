@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use recording::tables::{Request, Thread, Wakeup};
+use recording::tables::{Request, Thread};
 
 use super::answerers::Answerers;
 use super::tree::Book;
@@ -203,9 +203,9 @@ impl OnePath<'_, '_, '_> {
 
     /// A wait that ended within the request: it was for it, or somebody handed the request over then.
     fn waited(&mut self, tid: u32, wait: &Wait<'_>) -> At {
-        let Context { ends, target, .. } = self.context;
+        let Context { case, ends, target, hand_offs, .. } = self.context;
         let row = wait.row;
-        let polls = self.polls(tid, row);
+        let polls = family(&case.syscall(row.syscall)) == Family::Poll && !hand_offs.serves(tid);
         let is_free = polls || self.context.who(row).fd_kind == PARKED;
         // Who read or wrote something was awake then, whatever the scheduler's counters, which are a bit behind, make of it.
         let begin = self.whole.seen_awake(tid, (wait.begin(), wait.end())).unwrap_or(wait.begin());
@@ -241,12 +241,6 @@ impl OnePath<'_, '_, '_> {
         }
     }
 
-    /// Whether a wait is one of a loop, for whatever comes next of all that it has under way.
-    fn polls(&self, tid: u32, row: &Wakeup) -> bool {
-        let Context { case, hand_offs, .. } = self.context;
-        family(&case.syscall(row.syscall)) == Family::Poll && !hand_offs.serves(tid)
-    }
-
     /// Books a wait of which the span belongs to the request.
     fn blocked(&mut self, wait: &Wait<'_>, span: (f64, f64), kind: Option<&str>) {
         let ns = span.1 - span.0;
@@ -280,12 +274,6 @@ impl OnePath<'_, '_, '_> {
             *self.book.at(tid, span).side(before).awake.entry((kind, pid, comm.clone())).or_default() += ns;
         }
         for part in activity.waits {
-            // What any client sends ends a loop's wait: the request waited for something that nobody saw.
-            let by_client = || self.context.ends.of(part.row).is_some_and(|end| end.kind == Kind::Client);
-            if !before && self.polls(tid, part.row) && by_client() {
-                self.inside(tid, part.span);
-                continue;
-            }
             let waits = &mut self.book.at(tid, part.span).side(before).waits;
             let node = self.context.book(part.row, part.length(), waits);
             self.all.walker.follow(part.row, part.span, part.length(), node);

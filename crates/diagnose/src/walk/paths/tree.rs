@@ -113,9 +113,9 @@ impl Tree {
     }
 
     /// The sums as a list; `chains` reads those off waits.
-    pub fn group(self, chains: impl Fn(&BTreeMap<Who, Node>) -> Vec<Chain>) -> Group {
+    pub fn group(mut self, chains: impl Fn(&BTreeMap<Who, Node>) -> Vec<Chain>) -> Group {
         let mut parts = Vec::new();
-        for (before, side) in [false, true].into_iter().zip(self.sides) {
+        for (before, side) in [false, true].into_iter().zip(std::mem::take(&mut self.sides)) {
             let awake = side.awake.into_iter().map(|((kind, pid, comm), ns)| (What::Awake { kind, pid, comm }, ns));
             let waits = chains(&side.waits).into_iter().map(|chain| {
                 let ns = chain.ns;
@@ -123,6 +123,15 @@ impl Tree {
             });
             parts.extend(awake.chain(waits).map(|(what, ns)| Part { what, before, ns }));
         }
+        // Whose bytes end the wait of a loop, is any of its clients: the request waited for something that nobody saw.
+        parts.retain(|part| match &part.what {
+            What::Waits(chain) if !part.before && is_sent_by_client(chain) && waits_for_any(chain) => {
+                let who = &chain.links[0].who;
+                *self.inside.entry((who.pid, who.comm.clone(), false)).or_default() += part.ns;
+                false
+            }
+            _ => true,
+        });
         let inside = |(pid, comm, computing)| What::Inside { pid, comm, computing };
         let inside = self.inside.into_iter().map(|(at, ns)| (inside(at), ns));
         let asking = self.asking.into_iter().map(|((pid, comm), ns)| (What::Asking { pid, comm }, ns));
@@ -181,6 +190,11 @@ impl Part {
 fn is_sent_by_client(chain: &Chain) -> bool {
     let first = &chain.links[0].who.fd_kind;
     chain.end.kind == Kind::Client && chain.links.len() == 1 && ![LOCK, HAND_OFF].contains(&first.as_str())
+}
+
+/// Whether it was one for many files at once.
+fn waits_for_any(chain: &Chain) -> bool {
+    chain.links[0].who.call.starts_with("epoll")
 }
 
 /// The call of the first link, and where the last one ends.
