@@ -21,7 +21,7 @@ use crate::target::processes;
 use crate::{clock, courtesy, hooks, host};
 
 pub use crate::account::{Account, Afterwards};
-pub use crate::plan::{CallCounting, Plan, Role};
+pub use crate::plan::{CallCounting, Plan, Role, SLICE};
 
 /// How long it takes to load everything on a host with room, and to spare.
 const LOADING: Duration = Duration::from_secs(3);
@@ -29,8 +29,6 @@ const LOADING: Duration = Duration::from_secs(3);
 const LOADING_STANDS_BACK: Duration = Duration::from_millis(500);
 /// How often rings are drained: half of what the ring of samples holds at its fastest.
 const TICK: Duration = Duration::from_millis(50);
-/// Length of a slice of the thread ledger and of the counters.
-const SLICE: Duration = Duration::from_secs(1);
 
 /// How far a capture is.
 pub struct Progress {
@@ -136,8 +134,8 @@ impl Capture<'_> {
         back: &mut Back,
     ) -> Result<String> {
         self.begin(writer)?;
-        let length = self.shared.plan.length;
-        let mut next_slice = SLICE;
+        let (length, slice) = (self.shared.plan.length, self.shared.plan.slice);
+        let mut next_slice = slice;
         loop {
             sleep(self.team.busy_for().map_or(TICK, |left| left.min(TICK)));
             back.look(TICK);
@@ -154,7 +152,7 @@ impl Capture<'_> {
             }
             let is_due = elapsed >= next_slice && self.team.busy_for().is_none();
             if is_due || main_ended {
-                next_slice = elapsed + SLICE;
+                next_slice = elapsed + slice;
                 if !self.slice(writer)? {
                     return Ok("target exited".into());
                 }

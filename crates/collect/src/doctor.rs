@@ -12,7 +12,7 @@ use serde::Serialize;
 
 use crate::collector::{Kind, Shared, Start};
 use crate::collectors::{ALL, slots};
-use crate::plan::{CallCounting, Plan, Role};
+use crate::plan::{CallCounting, Plan, Role, SLICE};
 use crate::privileges::{self, Capability, EXTRAS, OTHERS, PROBES};
 use crate::probes::Room;
 use crate::probes::ledger::Ledger;
@@ -150,6 +150,7 @@ fn probes() -> Vec<Facility> {
     let nobody = Plan {
         target: Resolved::default(),
         length: Duration::ZERO,
+        slice: SLICE,
         calls: CallCounting::Never,
         labels: false,
         role: Role::Service,

@@ -13,6 +13,8 @@ pub struct Plan {
     pub target: Resolved,
     /// How long.
     pub length: Duration,
+    /// Length of a slice of the recording: after each, what the kernel has gathered is written and its tables are empty again.
+    pub slice: Duration,
     /// When to count system calls.
     pub calls: CallCounting,
     /// Whether requests are labelled by their first bytes.
@@ -28,6 +30,9 @@ pub struct Plan {
     /// Room in the kernel's tables: all that they were made for, but in tests of what happens when they are full.
     pub room: Room,
 }
+
+/// A slice of everything that nobody asks to be finer.
+pub const SLICE: Duration = Duration::from_secs(1);
 
 /// Whom a capture observes, and so what its hooks may cost.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

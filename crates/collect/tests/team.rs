@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use recording::tables::{Burst, CallWindow, Connection, Gap, Loss, Sample, Thread, Wait};
 use recording::{Meta, Writer};
 use testing::need;
-use wakewalk_collect::capture::{Account, CallCounting, Plan, Role};
+use wakewalk_collect::capture::{self, Account, CallCounting, Plan, Role, SLICE};
 use wakewalk_collect::clock;
 use wakewalk_collect::collector::{Shared, SliceEnd, Start};
 use wakewalk_collect::collectors::{Spent, Team, slots};
@@ -31,6 +31,7 @@ fn plan(calls: CallCounting) -> Plan {
     Plan {
         target: Target::Pid(id()).resolve(&root).unwrap(),
         length: Duration::from_secs(5),
+        slice: SLICE,
         calls,
         labels: false,
         role: Role::Service,
@@ -141,6 +142,21 @@ fn one_that_is_stopped_leaves_the_rest_at_work() {
     let slices: HashSet<u64> = recording.rows::<Thread>().iter().map(|row| row.t_ns).collect();
     let waits: HashSet<u64> = recording.rows::<Wait>().iter().map(|row| row.t_ns).collect();
     assert_eq!((slices.len(), waits.len()), (3, 3), "the ledger goes on");
+}
+
+#[test]
+fn slices_are_as_long_as_the_plan_says() {
+    need!(kernel_allows());
+    let dir = tempfile::tempdir().unwrap();
+    let writer = Writer::create(&dir.path().join("r"), &Meta::default()).unwrap();
+    let (length, slice) = (Duration::from_millis(1900), Duration::from_millis(200));
+    let plan = Plan { length, slice, ..plan(CallCounting::Never) };
+    capture::run(&plan, writer, &AtomicBool::new(false), &mut |_| {}).unwrap();
+    let recording = recording::open(&dir.path().join("r")).unwrap();
+    let ends: HashSet<u64> = recording.rows::<Thread>().iter().map(|row| row.t_ns).collect();
+    assert!((4..=10).contains(&ends.len()), "slices of a second would be two: {ends:?}");
+    let waits: HashSet<u64> = recording.rows::<Wait>().iter().map(|row| row.t_ns).collect();
+    assert!(waits.len() >= 4 && waits.is_subset(&ends), "the waits of each are in it: {waits:?}");
 }
 
 /// The rings are emptied every 50 ms, as in a capture, while more threads of this process than there are CPUs compute.

@@ -130,6 +130,7 @@ pub(super) fn capture(
     let capture_plan = capture::Plan {
         target: resolved,
         length: plan.length,
+        slice: capture::SLICE,
         calls: plan.calls,
         labels: plan.labels,
         role: plan.role,

@@ -10,7 +10,7 @@ use std::sync::atomic::AtomicBool;
 use std::thread::{sleep, spawn};
 use std::time::Duration;
 
-use collect::capture::{CallCounting, Plan, Role, run};
+use collect::capture::{CallCounting, Plan, Role, SLICE, run};
 use collect::probes::Room;
 use collect::target::Target;
 use diagnose::verdict::Verdict;
@@ -67,6 +67,7 @@ fn capture(target: &Running, room: Room) -> (Recording, Verdict) {
     let plan = Plan {
         target: Target::Pid(target.0.id()).resolve(&root).unwrap(),
         length: Duration::from_secs(2),
+        slice: SLICE,
         calls: CallCounting::Never,
         labels: false,
         role: Role::Service,

@@ -9,7 +9,7 @@ use std::sync::atomic::AtomicBool;
 use std::thread::spawn;
 use std::time::Duration;
 
-use collect::capture::{CallCounting, Plan, Role, run};
+use collect::capture::{CallCounting, Plan, Role, SLICE, run};
 use collect::probes::Room;
 use collect::target::Target;
 use recording::tables::{Cost, Loss, Wakeup};
@@ -61,6 +61,7 @@ fn a_storm_of_wakeups_is_bounded_and_told() {
     let plan = Plan {
         target: Target::Pid(target.0.id()).resolve(&root).unwrap(),
         length: Duration::from_secs(SECONDS),
+        slice: SLICE,
         calls: CallCounting::Never,
         labels: false,
         role: Role::Service,
