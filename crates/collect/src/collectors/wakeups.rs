@@ -55,6 +55,7 @@ impl Collector for Wakeups<'_> {
         if end.last {
             self.rows.retain(|row| row.t_ns <= end.t_ns); // not what came while the hooks were taken off
         }
+        self.files.names.clear(); // a number may be another file's in the next
         writer.append(&take(&mut self.rows))
     }
 
@@ -120,13 +121,13 @@ fn row(raw: &wakeups::Wakeup, start_ns: u64, (stack, waker_stack): (u32, u32), p
     }
 }
 
-/// Names of files by process and descriptor.
+/// Names of files by process and descriptor, of one slice.
 struct Files {
     root: PathBuf,
     names: HashMap<(u32, u64), String>,
 }
 
-/// Files whose names are looked up.
+/// Files whose names are looked up in a slice.
 const MOST_NAMES: usize = 1024;
 
 impl Files {
@@ -161,4 +162,33 @@ fn address(ports: &wakeups::Ports) -> String {
         _ => return String::new(),
     };
     if address.is_unspecified() { String::new() } else { address.to_string() }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    #[test]
+    fn a_file_is_asked_for_once_while_its_number_is_known() {
+        let root = tempfile::tempdir().unwrap();
+        let descriptors = root.path().join("proc/7/fd");
+        fs::create_dir_all(&descriptors).unwrap();
+        let points_to = |file: &str| {
+            let _ = fs::remove_file(descriptors.join("3")); // the first time there is none
+            symlink(file, descriptors.join("3")).unwrap();
+        };
+        let mut raw = wakeups::Wakeup { fd_kind: "file", args: [3, 0, 0, 0], ..wakeups::Wakeup::default() };
+        raw.sleeper.tgid = 7;
+        let mut files = Files::new(root.path());
+        points_to("/data/one");
+        assert_eq!(files.name(&raw), "/data/one");
+        points_to("/data/two");
+        assert_eq!(files.name(&raw), "/data/one", "once in a slice");
+        files.names.clear();
+        assert_eq!(files.name(&raw), "/data/two");
+    }
 }
