@@ -9,7 +9,7 @@ use wakewalk_recording::tables::{Counter, Thread};
 use wakewalk_recording::{Meta, Part, Writer, open_part, slices};
 
 /// Counters of a host that change every second, and seconds: a bit over an hour. As rows in memory they take some 200 MB.
-/// `FOLD_SECONDS=1209600` asks for two weeks, within the same bounds, and takes minutes.
+/// `FOLD_SECONDS=1209600 FOLD_NAMES=200` asks for two weeks, within the same bounds; that takes half an hour and 30 GB of disk.
 const NAMES: u64 = 400;
 const SECONDS: u64 = 4_000;
 
@@ -24,7 +24,8 @@ fn peak() -> u64 {
 #[test]
 fn it_does_not_grow_with_the_table() {
     let dir = tempfile::tempdir().unwrap();
-    let seconds = std::env::var("FOLD_SECONDS").map_or(SECONDS, |text| text.parse().unwrap());
+    let asked = |name: &str, usual: u64| std::env::var(name).map_or(usual, |text| text.parse().unwrap());
+    let (seconds, names) = (asked("FOLD_SECONDS", SECONDS), asked("FOLD_NAMES", NAMES));
     peak();
     let before = peak();
     let mut writer = Writer::create(dir.path(), &Meta::default()).unwrap();
@@ -34,9 +35,9 @@ fn it_does_not_grow_with_the_table() {
             source: "proc/net/netstat".into(),
             entity: "TcpExt".into(),
             name: format!("SomethingThatWasCounted{name}"),
-            value: (second * NAMES + name) as f64,
+            value: (second * names + name) as f64,
         };
-        writer.append(&(0..NAMES).map(row).collect::<Vec<_>>()).unwrap();
+        writer.append(&(0..names).map(row).collect::<Vec<_>>()).unwrap();
         writer.append(&[Thread { t_ns: second * 1_000_000_000, ..Thread::default() }]).unwrap();
     }
     let written = peak();
@@ -44,10 +45,10 @@ fn it_does_not_grow_with_the_table() {
     let sealed = peak();
     let rows = slices::<Counter>(dir.path(), 0..u64::MAX).unwrap().map(|rows| rows.unwrap().len()).sum::<usize>();
     let folded = peak();
-    assert_eq!(rows as u64, NAMES * seconds);
+    assert_eq!(rows as u64, names * seconds);
     let minute = Part { from_ns: (seconds - 90) * 1_000_000_000, to_ns: (seconds - 30) * 1_000_000_000 };
     let (part, _) = open_part(dir.path(), minute).unwrap();
-    assert_eq!(part.rows::<Counter>().len() as u64, NAMES * 61, "those before it once");
+    assert_eq!(part.rows::<Counter>().len() as u64, names * 61, "those before it once");
     let parted = peak();
     let limits = [
         ("writing", written, 32 << 20),
