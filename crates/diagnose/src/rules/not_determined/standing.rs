@@ -122,23 +122,20 @@ fn known(requests: &Unexplained) -> String {
     if known.is_empty() { "nothing that was measured explains any".to_string() } else { known.join(", ") }
 }
 
-/// That requests wait until a time runs out which the target has set itself, in words, if they mostly do: it sleeps, or what it waits
-/// for does not come.
+/// That requests wait until a time runs out which the target has set itself, in words, if they mostly do: it sleeps, looks at
+/// intervals, or waits for what does not come. A long poll without news looks the same.
 fn runs_out(case: &Case) -> Option<String> {
     let paths = case.fact::<RequestPaths>().ok()?;
     let all = &paths.busiest()?.all;
-    let chain = |part: &'_ Part| match &part.what {
-        What::Waits(chain) if !part.before && chain.links.len() == 1 && chain.end.kind == Kind::Timer => {
-            Some(chain.links[0].who.call_words())
-        }
-        _ => None,
+    let is_timer = |part: &Part| match &part.what {
+        What::Waits(chain) => !part.before && chain.links.len() == 1 && chain.end.kind == Kind::Timer,
+        _ => false,
     };
-    let part = all.share(|part| chain(part).is_some());
-    let call = all.parts.iter().find_map(chain).filter(|_| part >= MOSTLY)?;
-    Some(format!(
-        "requests spend {} of their time in {call} until it times out; what they wait for is not seen",
-        percent(part)
-    ))
+    let part = all.share(is_timer);
+    (part >= MOSTLY).then(|| {
+        let of = percent(part);
+        format!("requests wait {of} of their time for a timer of its own: a sleep, an interval or a timeout")
+    })
 }
 
 /// Of the time of slow requests: most of it.
@@ -205,7 +202,7 @@ mod tests {
             );
         }
         let said = stated(&super::super::RULE, &text, &[]).unwrap();
-        assert!(said.headline.starts_with("requests spend 97 % of their time in futex"), "{said:?}");
+        assert!(said.headline.starts_with("requests wait 97 % of their time for a timer"), "{said:?}");
     }
 
     /// Quicker requests, of which most of the time is before the lock, a few ms at a time.
