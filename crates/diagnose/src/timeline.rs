@@ -9,7 +9,7 @@ use recording::{Part, Recording};
 use crate::answer::RequestTimes;
 use crate::case::{Case, Question};
 use crate::facts::limits::Limits;
-use crate::facts::traffic::windows;
+use crate::facts::traffic::followed;
 use crate::judge;
 use crate::verdict::Moment;
 
@@ -69,9 +69,9 @@ fn moment(recording: &Recording, from_ns: u64, to_ns: u64, slo: Option<Duration>
 
 /// A silence is told from a time in which nobody looked.
 fn rate(case: &Case) -> Option<f64> {
-    let windows = windows(case);
+    let times = followed(case);
     let (followed_ns, began) =
-        windows.iter().fold((0.0, 0.0), |(ns, all), (_, length, began)| (ns + length, all + began));
+        times.iter().fold((0.0, 0.0), |(ns, all), (_, length, began)| (ns + length, all + began));
     (followed_ns > 0.0).then(|| began * 1e9 / followed_ns)
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Whether clients went on asking until the end of the window, and how their connections stood when they did not.
+//! Whether clients went on asking until the end of the capture, and how their connections stood when they did not.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use crate::answer::Gap;
 use crate::case::{Case, Fact};
 use crate::statistics::{ratio, share};
 
-/// The end of the window, from which on no client asked anything; without one, `ns` is 0.
+/// The end of the capture, from which on no client asked anything; without one, `ns` is 0.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Traffic {
     /// When the silence began, ns after the capture's start.
@@ -54,7 +54,7 @@ struct Looks {
 
 impl Fact for Traffic {
     fn compute(case: &Case) -> Result<Self, Gap> {
-        let mut windows: Vec<(u64, f64, f64)> = windows(case);
+        let mut windows: Vec<(u64, f64, f64)> = followed(case);
         windows.sort_by_key(|window| window.0);
         let last = windows.iter().rposition(|(.., began)| *began > 0.0);
         let Some(last) = last else {
@@ -83,7 +83,7 @@ impl Fact for Traffic {
 }
 
 /// Times in which exchanges were followed: end, ns, length, ns, and how many clients began.
-pub fn windows(case: &Case) -> Vec<(u64, f64, f64)> {
+pub fn followed(case: &Case) -> Vec<(u64, f64, f64)> {
     let mut began: BTreeMap<u64, f64> = BTreeMap::new();
     for row in case.recording.rows::<tables::Exchange>().iter().filter(|row| row.is_accepted()) {
         *began.entry(row.t_ns).or_default() += row.began as f64;

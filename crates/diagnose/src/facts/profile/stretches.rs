@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Unnamed code in pieces about the size of a function.
 //!
-//! Code of a binary has no gaps that sampling could find, so a piece is what a window of [`STRETCH_BYTES`]
+//! Code of a binary has no gaps that sampling could find, so a piece is what a stretch of [`STRETCH_BYTES`]
 //! holds. Code compiled at run time is different: each function is one contiguous object with its tables and
 //! cold exits before and behind its instructions, so samples that are close together are one function and a
 //! gap of [`GAP_BYTES`] ends it; but a function with two loops has such a gap inside as well, and then both are reached
@@ -71,7 +71,7 @@ impl Stretches {
             }
         }
         let pieces = |((module, jit), offsets): ((&str, bool), Offsets)| {
-            (module.to_string(), if jit { runs(&offsets) } else { windows(offsets) })
+            (module.to_string(), if jit { runs(&offsets) } else { heaviest(offsets) })
         };
         Stretches(offsets.into_iter().map(pieces).collect())
     }
@@ -110,8 +110,8 @@ fn join(runs: &mut Vec<(u64, u64, Spot)>, run: (u64, u64, Spot), is_one: impl Fn
     }
 }
 
-/// The heaviest windows, found one after the other.
-fn windows(mut offsets: Offsets) -> Vec<(u64, u64)> {
+/// The heaviest stretches, found one after the other.
+fn heaviest(mut offsets: Offsets) -> Vec<(u64, u64)> {
     let mut found = Vec::new();
     while found.len() < MOST && !offsets.is_empty() {
         let sorted: Vec<(u64, u64)> = offsets.iter().map(|(&o, spot)| (o, spot.weight)).collect();
@@ -144,8 +144,8 @@ mod tests {
     fn a_gap_ends_a_function_that_was_compiled_at_run_time() {
         let two = offsets(&[(0x1000, 5), (0x1040, 5), (0x1080, 5), (0x1100, 9), (0x1110, 9)]);
         assert_eq!(runs(&two), [(0x1100, 0x1110), (0x1000, 0x1080)]);
-        // In a binary, the same is one window.
-        assert_eq!(windows(two), [(0x1000, 0x1110)]);
+        // In a binary, the same is one stretch.
+        assert_eq!(heaviest(two), [(0x1000, 0x1110)]);
     }
 
     #[test]
@@ -164,6 +164,6 @@ mod tests {
         let long: Vec<(u64, u64)> = (0..100).map(|i| (0x1000 + i * 64, 1)).collect();
         let long = offsets(&long);
         assert_eq!(runs(&long), []);
-        assert_eq!(windows(long)[0], (0x1000, 0x1fc0));
+        assert_eq!(heaviest(long)[0], (0x1000, 0x1fc0));
     }
 }
