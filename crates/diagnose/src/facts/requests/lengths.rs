@@ -71,6 +71,20 @@ impl Lengths {
         usual.map(|(length_ns, count)| *length_ns as f64 * *count as f64).sum()
     }
 
+    /// The length around which most of their time is, ns, and its share: of two neighbouring bins, for what takes the same time
+    /// each time is seldom in one.
+    pub fn most_alike(&self) -> (f64, f64) {
+        let time = |(length_ns, count): (&u64, &u64)| (*length_ns as f64, *length_ns as f64 * *count as f64);
+        let bins: Vec<(f64, f64)> = self.bins.iter().map(time).collect();
+        let all: f64 = bins.iter().map(|(_, ns)| ns).sum();
+        let around = bins.iter().enumerate().map(|(at, (length_ns, ns))| {
+            let next = bins.get(at + 1).filter(|(next_ns, _)| *next_ns <= length_ns * NEIGHBOUR);
+            let most_ns = next.filter(|next| next.1 > *ns).map_or(*length_ns, |next| next.0);
+            (most_ns, share(ns + next.map_or(0.0, |next| next.1), all))
+        });
+        around.max_by(|a, b| a.1.total_cmp(&b.1)).unwrap_or_default()
+    }
+
     /// Share of all their time that is in those of this length or longer.
     pub fn share_of_time_from(&self, from_ns: f64) -> f64 {
         let time = |(length_ns, count): (&u64, &u64)| *length_ns as f64 * *count as f64;
@@ -78,6 +92,9 @@ impl Lengths {
         share(self.bins.iter().filter(|(length_ns, _)| **length_ns as f64 >= from_ns).map(time).sum(), all)
     }
 }
+
+/// A bin's length over that of the one below it, at most.
+const NEIGHBOUR: f64 = 1.07;
 
 /// An answer that takes so long is late, as the looks at connections count them, ns.
 pub const LATE_NS: f64 = 10e6;

@@ -5,12 +5,13 @@ use super::super::Statement;
 use super::{MIN_WAIT_NS, interpreter, is_at_capacity, stuck};
 use crate::case::Case;
 use crate::facts::kernel_locks::KernelLocks;
-use crate::facts::requests::{Endpoint, Requests};
+use crate::facts::requests::{Endpoint, LATE_NS, Requests};
 use crate::facts::unexplained::Unexplained;
 use crate::judgement::standing::{MIN_REST, MIN_SHARE, matters};
 use crate::judgement::{hanging, hung};
 use crate::phrases;
-use crate::remarks::{hidden_queues, response_times};
+use crate::remarks::hidden_queues::{self, Hidden};
+use crate::remarks::response_times;
 use crate::statistics::{ratio, share};
 use crate::walk::Kind;
 use crate::walk::paths::{Part, RequestPaths, What};
@@ -77,19 +78,16 @@ fn unexplained(requests: &Unexplained, case: &Case) -> Option<Statement> {
     }
     let known = known(requests);
     let hidden = hidden_queues::look(case);
-    let rest = match waits_of_slow(case) {
-        Some((part, words)) => format!(
-            "Of the time of slow requests that were followed, {} was: {words}. Who should have ended that wait is not seen",
-            percent(part)
-        ),
-        None => format!("The rest stands in queues inside the process, where the kernel sees nothing: {}", hidden.what),
-    };
+    let rest = left(case, &hidden);
     let (hang, stands) = (hanging::unexplained(case), stuck::check(case));
     let so_far = hang.map_or_else(String::new, |(_, ns)| format!(", for {} so far", seconds(ns / 1e9)));
     let stand = [hang.and_then(|_| hung::where_threads_stand(case)), hung::silent(case)];
     let stand: String = stand.into_iter().flatten().map(|said| format!(" {said}")).collect();
+    let alike_ns = if hang.is_none() { alike(case) } else { None };
+    let each = alike_ns.map_or(so_far, |ns| format!(", for {} each", seconds(ns / 1e9)));
     let not_seen =
-        || format!("{:.1} requests at a time stand unanswered{so_far}, and what for is not seen", requests.late);
+        || format!("{:.1} requests at a time stand unanswered{each}, and what for is not seen", requests.late);
+    let same = if alike_ns.is_some() { SAME } else { "" };
     Some(Statement {
         headline: stands
             .as_ref()
@@ -99,7 +97,7 @@ fn unexplained(requests: &Unexplained, case: &Case) -> Option<Statement> {
         advice: stands.map_or_else(|| format!("look inside: {}", hidden.look), |stands| stands.advice),
         detail: format!(
             "On average {:.1} connections had been waiting for their answer for 10 ms or longer ({} at the look); {known}. \
-             {rest}.{stand} Long polls and uploads look the same. (With under {MIN_REST} of them at a time, or under {} of all that \
+             {rest}.{stand}{same} Long polls and uploads look the same. (With under {MIN_REST} of them at a time, or under {} of all that \
              wait so long, the verdict would be healthy.){}",
             requests.late,
             seconds(requests.late_ns / 1e9),
@@ -107,6 +105,34 @@ fn unexplained(requests: &Unexplained, case: &Case) -> Option<Statement> {
             response_times::sentence(case).unwrap_or_default(),
         ),
     })
+}
+
+/// Of the time of all answers, in those that take the same time: nearly all of it.
+const ALIKE: f64 = 0.9;
+
+/// Answers that are enough to tell.
+const ANSWERS: f64 = 10.0;
+
+/// What gives all of them the same length. A queue does too, if as many clients as ever stand in it.
+const SAME: &str = " All of them take the same time: a sleep, a timeout or a poll has its length by itself, and a queue if it is never shorter.";
+
+/// How long requests stand each, ns, if nearly all that stand do so for the same time.
+fn alike(case: &Case) -> Option<f64> {
+    let requests = case.fact::<Requests>().ok()?;
+    let response = &requests.busiest()?.response;
+    let (length_ns, part) = response.most_alike();
+    (part >= ALIKE && length_ns >= LATE_NS && response.count_from(LATE_NS) >= ANSWERS).then_some(length_ns)
+}
+
+/// Where those stand that nothing explains, in words.
+fn left(case: &Case, hidden: &Hidden) -> String {
+    match waits_of_slow(case) {
+        Some((part, words)) => format!(
+            "Of the time of slow requests that were followed, {} was: {words}. Who should have ended that wait is not seen",
+            percent(part)
+        ),
+        None => format!("The rest stands in queues inside the process, where the kernel sees nothing: {}", hidden.what),
+    }
 }
 
 /// What is known to hold some of them, in words.
@@ -203,6 +229,30 @@ mod tests {
         }
         let said = stated(&super::super::RULE, &text, &[]).unwrap();
         assert!(said.headline.starts_with("requests wait 97 % of their time for a timer"), "{said:?}");
+    }
+
+    /// Twenty long polls of three seconds among quick answers; then the same time in answers of all lengths.
+    #[test]
+    fn requests_that_stand_for_the_same_time() {
+        let text = |lengths: &str, counts: &str| {
+            format!(
+                "meta host.arch=x86_64 length_ns=10e9 target.pids=[1] target.listen=[\"tcp 0.0.0.0:80\"]
+                 process pid=1 listen=[\"tcp 0.0.0.0:80\"]
+                 thread t_ns=10e9 pid=1 tid=1 comm=worker wall_ns=10e9 cpu_ns=1e8 blocked_ns=99e8
+                 connection t_ns=10e9 role=accepted port=80 looks=100 open=400 late=600 late_ns=9e11
+                 exchange_window t_ns=10e9 length_ns=10e9
+                 exchange t_ns=10e9 role=accepted port=80 stage=response count=220 sum_ns=60e9 length_ns=[{lengths}] counts=[{counts}]"
+            )
+        };
+        let said = |text: String| stated(&super::super::RULE, &text, &[]).unwrap();
+        let alike = said(text("300000,2936000000,3019898880", "200,8,12"));
+        assert!(
+            alike.headline.starts_with("6.0 requests at a time stand unanswered, for 3.0 s each, and"),
+            "{alike:?}"
+        );
+        assert!(alike.detail.contains(super::SAME), "{}", alike.detail);
+        let spread = said(text("300000,1500000000,2000000000,4000000000", "200,8,6,6"));
+        assert!(spread.headline.starts_with("6.0 requests at a time stand unanswered, and what"), "{spread:?}");
     }
 
     /// Quicker requests, of which most of the time is before the lock, a few ms at a time.
