@@ -4,6 +4,7 @@
 use crate::facts::stacks::Stacks;
 use crate::runtimes::code::Code;
 use crate::runtimes::{Part, timers};
+use crate::syscall::{Family, family};
 use crate::verdict;
 use crate::walk::chains::{Chain, Link};
 use crate::walk::{Kind, Walk, Who};
@@ -18,6 +19,23 @@ pub fn links(chain: &Chain, stacks: &Stacks) -> Vec<verdict::Link> {
     }
     links.push(verdict::Link { who, waits_on, seconds: chain.ns / 1e9, stack: answer(chain, stacks) });
     links
+}
+
+/// Whether somebody waits until another has read what it writes.
+pub fn is_write(who: &Who) -> bool {
+    family(&who.call) == Family::Send && matches!(who.fd_kind.as_str(), "pipe" | "tty" | "socket")
+}
+
+/// Who reads at the other end of what the link at `at` of a chain writes to, by name; `None` = nobody knows.
+pub fn reader(chain: &Chain, at: usize) -> Option<String> {
+    let writer = &chain.links.get(at)?.who;
+    match chain.links.get(at + 1) {
+        Some(link) => Some(link.who.name()),
+        None => {
+            let end = &chain.end;
+            (end.pid != 0 && end.pid != writer.pid).then(|| format!("{}/{}", end.comm, end.pid))
+        }
+    }
 }
 
 /// What the program calls the timer at the end of a chain, where its event loop is known.

@@ -9,8 +9,7 @@ use crate::facts::waiting::Waiting;
 use crate::judgement::enough::little;
 use crate::judgement::limited::{Limit, cause as limited};
 use crate::judgement::slow_start;
-use crate::phrases::chain::links;
-use crate::syscall::{Family, family};
+use crate::phrases::chain::{self, is_write, links};
 use crate::verdict::{Explains, Finding, Subject};
 use crate::walk::chains::Chain;
 use crate::wording::{percent, seconds};
@@ -25,7 +24,7 @@ const MIN_TIME: f64 = 0.05;
 
 fn check(case: &Case) -> Checked {
     let waiting = case.fact::<Waiting>()?;
-    let (chains, ns) = waiting.of(is_write);
+    let (chains, ns) = waiting.of(|chain| is_write(&chain.links[0].who));
     let Some(first) = chains.first() else {
         return absent("no write of the target had to wait for a reader on this host");
     };
@@ -55,20 +54,9 @@ fn known(case: &Case) -> Option<&'static str> {
     limit.map(|(_, cause)| cause).or_else(|| slow_start::cause(case).map(|_| "slow-start"))
 }
 
-fn is_write(chain: &Chain) -> bool {
-    let who = &chain.links[0].who;
-    family(&who.call) == Family::Send && matches!(who.fd_kind.as_str(), "pipe" | "tty" | "socket")
-}
-
 /// Who reads at the other end.
 fn reader(chain: &Chain) -> String {
-    match chain.links.get(1) {
-        Some(link) => link.who.name(),
-        None if chain.end.pid != 0 && chain.end.pid != chain.links[0].who.pid => {
-            format!("{}/{}", chain.end.comm, chain.end.pid)
-        }
-        None => "the other end".to_string(),
-    }
+    chain::reader(chain, 0).unwrap_or_else(|| "the other end".to_string())
 }
 
 fn finding(case: &Case, waiting: &Waiting, first: &Chain, ns: f64) -> Result<Finding, Gap> {

@@ -2,14 +2,14 @@
 //! Threads of the target wait for a lock that another of its threads holds.
 
 use super::{Check, Checked, Rule, absent, evidence, explained, found, too_little, too_short};
-use crate::answer::{Gap, Measured};
+use crate::answer::{Gap, Measured, Unit};
 use crate::case::Case;
 use crate::facts::contended::Contended;
 use crate::facts::stacks::Stacks;
 use crate::facts::waiting::{Waiting, wait_ns};
 use crate::judgement::enough::{little, not_for_requests};
 use crate::judgement::holders::is_lock;
-use crate::phrases::chain::{called_from, links};
+use crate::phrases::chain::{called_from, is_write, links, reader};
 use crate::runtimes::collectors::Collector;
 use crate::verdict::{Explains, Finding, Subject};
 use crate::walk::chains::Chain;
@@ -58,7 +58,7 @@ fn check(case: &Case) -> Checked {
         let length = seconds(length_ns / 1e9);
         let why =
             format!("waiting for locks was {} of its active time, but {length} at a time (under 1 ms)", percent(part));
-        return too_short(Measured::new(length_ns / 1e9, MIN_WAIT_NS / 1e9, "s"), why);
+        return too_short(Measured::new(length_ns / 1e9, MIN_WAIT_NS / 1e9, Unit::Seconds), why);
     }
     if let Some(why) = not_for_requests(case, &waiting, ns) {
         return explained(format!("waiting for locks was {why}"));
@@ -67,9 +67,10 @@ fn check(case: &Case) -> Checked {
     let whose = stranger.as_ref().map_or(String::new(), |name| format!(" ({name}, another service)"));
     let headline =
         format!("waits for locks {} of its active time, while the holder{whose} {}", percent(part), holder_does(first));
-    let advice = stranger.map_or(advice(first).to_string(), |name| {
-        format!("look at {name}, which holds the lock: it should hold it for less")
-    });
+    let advice = stranger.map_or_else(
+        || advice(first),
+        |name| format!("look at {name}, which holds the lock: it should hold it for less"),
+    );
     found(finding(case, &waiting, first, ns)?, headline, advice)
 }
 
@@ -96,12 +97,21 @@ fn holder_does(chain: &Chain) -> String {
     }
 }
 
-fn advice(chain: &Chain) -> &'static str {
-    match (chain.links.get(1), chain.end.kind) {
+fn advice(chain: &Chain) -> String {
+    let advice = match (chain.links.get(1), chain.end.kind) {
         (None, Kind::OnCpu) => "hold the lock for less: compute outside of it, or split it",
         (None, Kind::RunQueue) => "give it CPUs, and hold the lock for less: compute outside of it, or split it",
-        _ => "hold the lock for less: take what the holder waits for out of it",
-    }
+        _ => match slow_reader(chain) {
+            Some(name) => return format!("write outside of the lock; and look at {name}, which reads too slowly"),
+            None => "hold the lock for less: take what the holder waits for out of it",
+        },
+    };
+    advice.to_string()
+}
+
+/// Who reads too slowly what the holder writes, if that is what it waits for.
+fn slow_reader(chain: &Chain) -> Option<String> {
+    reader(chain, 1).filter(|_| is_write(&chain.links[1].who))
 }
 
 /// What to change, with the holder by name.
@@ -112,8 +122,9 @@ fn remedy(chain: &Chain, holder: &str) -> String {
              Free CPUs, and take what it computes out of the lock, or split the lock so that fewer wait for it."
         ),
         _ => format!(
-            "While it holds the lock, {holder} {}. Move that out of the lock, or split the lock so that fewer wait for it.",
-            holder_does(chain)
+            "While it holds the lock, {holder} {}. Move that out of the lock, or split the lock so that fewer wait for it.{}",
+            holder_does(chain),
+            slow_reader(chain).map_or(String::new(), |name| format!(" What it writes, {name} reads too slowly."))
         ),
     }
 }
@@ -198,6 +209,19 @@ mod tests {
         let finding = found(&RULE, &text(2));
         assert!(finding.summary.ends_with("the holder (w) sleeps"), "{}", finding.summary);
         assert_eq!(finding.chain.len(), 3);
+    }
+
+    /// The log that it writes meanwhile is full.
+    #[test]
+    fn a_holder_that_waits_for_a_reader() {
+        let writes = text(2).replace(
+            "syscall=230 context=interrupt waker_stack=1",
+            "syscall=1 fd_kind=pipe context=thread waker_pid=9 waker_tid=9 waker_comm=logger waker_syscall=0
+             wakeup t_ns=898e6 since_ns=0 pid=9 tid=9 comm=logger wait_ns=18e6 blocked_ns=18e6 syscall=230 context=interrupt waker_stack=1",
+        );
+        let finding = found(&RULE, &writes);
+        assert!(finding.summary.ends_with("the holder (w) waits in write (pipe)"), "{}", finding.summary);
+        assert!(finding.remedy.ends_with("What it writes, logger/9 reads too slowly."), "{}", finding.remedy);
     }
 
     /// A lock on a file, which another service holds.
