@@ -15,7 +15,7 @@ pub(crate) use gap::WORTH_A_WORD;
 pub use gap::{Gap, Unseen};
 pub use quality::{Cost, Coverage};
 pub use requests::{HangingTimes, PathPart, Quantiles, RequestTimes};
-pub use ruled_out::{Measured, Reason, RuledOut};
+pub use ruled_out::{Measured, Reason, RuledOut, Unit};
 
 /// Version of the JSON contract of verdicts, comparisons and looks at a host.
 pub const SCHEMA: u32 = 2;

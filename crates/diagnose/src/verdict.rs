@@ -10,8 +10,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::answer::comparison::Comparison;
 pub use crate::answer::{
-    Cost, Coverage, Gap, Host, Measured, PathPart, Quantiles, Reason, RequestTimes, RuledOut, SCHEMA, Target, Unseen,
-    Window,
+    Cost, Coverage, Gap, Host, Measured, PathPart, Quantiles, Reason, RequestTimes, RuledOut, SCHEMA, Target, Unit,
+    Unseen, Window,
 };
 
 /// The answer to one question about one target.

@@ -7,7 +7,7 @@ use serde::de::IntoDeserializer;
 use serde::de::value::Error;
 use serde::{Deserialize, Serialize};
 
-use super::Measured;
+use super::{Measured, Unit};
 
 /// Something that could not be looked at.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -65,7 +65,7 @@ impl Gap {
 
     /// Something of which a share was not seen.
     pub(crate) fn of_share(self, unseen: f64) -> Self {
-        Self { measured: Some(Measured::new(unseen, WORTH_A_WORD, "share")), ..self }
+        Self { measured: Some(Measured::new(unseen, WORTH_A_WORD, Unit::Share)), ..self }
     }
 
     /// The same as what keeps a cause from being judged.
@@ -89,7 +89,7 @@ mod tests {
     #[test]
     fn what_the_collector_said_keeps_its_reason_and_its_number() {
         let partial = Gap::from(&tables::Gap::partial("walk", 0.25, "too many"));
-        assert_eq!((partial.reason, partial.measured), (Unseen::Partial, Some(Measured::new(0.25, 0.01, "share"))));
+        assert_eq!((partial.reason, partial.measured), (Unseen::Partial, Some(Measured::new(0.25, 0.01, Unit::Share))));
         let refused = Gap::from(&tables::Gap::refused("call", "no"));
         assert_eq!((refused.reason, refused.measured, refused.cause), (Unseen::Refused, None, None));
         // A recording of another version: a reason that this one does not know.

@@ -39,6 +39,40 @@ pub enum Reason {
     Explained,
 }
 
+/// Of what a number is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Unit {
+    /// 0 to 1.
+    #[default]
+    Share,
+    /// Seconds.
+    #[serde(rename = "s")]
+    Seconds,
+    /// CPUs, on average.
+    Cores,
+    /// System calls: empty ones for each that found something.
+    Calls,
+    /// Waits of threads.
+    Waits,
+    /// Periods of a CPU quota.
+    Periods,
+    /// Handshakes of TCP.
+    Handshakes,
+    /// Packets.
+    Packets,
+    /// Segments of TCP.
+    Segments,
+    /// Datagrams of UDP.
+    Datagrams,
+    /// Requests.
+    Requests,
+    /// Moments at which it was looked.
+    Looks,
+    /// Kinds of what was seen.
+    Kinds,
+}
+
 /// A number against its bound: of a cause that is ruled out, the least that would make it a finding; of a gap, the least
 /// that is told.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -47,17 +81,16 @@ pub struct Measured {
     pub value: f64,
     /// What it is held against.
     pub bound: f64,
-    /// Unit of both: `s`, `cores`, `waits`, `periods`, `calls` (empty ones for each that found something), `handshakes`, `packets`,
-    /// `segments`, `datagrams`, `kinds` (of them); `share` = 0 to 1.
-    pub unit: String,
+    /// Unit of both.
+    pub unit: Unit,
 }
 
 impl Measured {
     /// A number and its bound, in `unit`.
     #[must_use]
-    pub fn new(value: f64, bound: f64, unit: &str) -> Self {
+    pub fn new(value: f64, bound: f64, unit: Unit) -> Self {
         // JSON has no other numbers.
-        Self { value: if value.is_finite() { value } else { 0.0 }, bound, unit: unit.to_string() }
+        Self { value: if value.is_finite() { value } else { 0.0 }, bound, unit }
     }
 
     /// How much of the bound it reaches.

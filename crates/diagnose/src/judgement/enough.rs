@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Whether some waiting is enough for a finding, and whether requests can have waited for so much.
 
-use crate::answer::Measured;
+use crate::answer::{Measured, Unit};
 use crate::case::Case;
 use crate::facts::connections::Connections;
 use crate::facts::waiting::Waiting;
@@ -18,7 +18,7 @@ pub(crate) fn little(
 ) -> Option<(Measured, String)> {
     let of_window = ratio(ns, case.length_ns());
     let told = format!("{}, {} of the target's active time", seconds(ns / 1e9), percent(part));
-    let needed = [Measured::new(part, min_part, "share"), Measured::new(of_window, min_of_window, "share")];
+    let needed = [Measured::new(part, min_part, Unit::Share), Measured::new(of_window, min_of_window, Unit::Share)];
     let seen = Measured::farthest(needed)?;
     if part < min_part {
         Some((seen, format!("{told} (under {})", percent(min_part))))

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Whether the other end's window, or the target's own send buffer, limits what the target sends, by the kernel's own sums.
 
-use crate::answer::Measured;
+use crate::answer::{Measured, Unit};
 use crate::case::Case;
 use crate::facts::requests::Requests;
 use crate::facts::sending::{Endpoint, Sending};
@@ -112,14 +112,14 @@ pub(crate) fn look(case: &Case, limit: Limit) -> Seen {
     let Some(most) = most.filter(|e| limit.ns(e) > 0.0) else { return Seen::Nothing };
     let limited = limited(case, limit, most);
     let needed = [
-        Measured::new(limited.part, MIN_SHARE, "share"),
-        Measured::new(limited.ns / 1e9, case.seconds() * MIN_TIME, "s"),
+        Measured::new(limited.part, MIN_SHARE, Unit::Share),
+        Measured::new(limited.ns / 1e9, case.seconds() * MIN_TIME, Unit::Seconds),
     ];
     if let Some(seen) = Measured::farthest(needed) {
         return Seen::TooLittle(limited, seen);
     }
     if let Some(each_ns) = limited.each_ns.filter(|each_ns| *each_ns < MIN_EACH_NS) {
-        return Seen::TooShort(limited, Measured::new(each_ns / 1e9, MIN_EACH_NS / 1e9, "s"));
+        return Seen::TooShort(limited, Measured::new(each_ns / 1e9, MIN_EACH_NS / 1e9, Unit::Seconds));
     }
     if limited.of_requests < MOST_REQUESTS { Seen::OfFew(limited) } else { Seen::Cause(limited) }
 }

@@ -3,7 +3,7 @@
 
 use recording::counters::netstat;
 
-use crate::answer::Measured;
+use crate::answer::{Measured, Unit};
 use crate::case::Case;
 use crate::facts::counters::Counters;
 use crate::facts::requests::Requests;
@@ -92,9 +92,9 @@ pub(crate) fn cause(case: &Case) -> Option<Held> {
 fn judge(case: &Case, held: Held) -> Seen {
     let endpoint = &held.endpoint;
     let needed = [
-        Measured::new(endpoint.nagle_looks(), MIN_LOOKS, "looks"),
-        Measured::new(held.part, MIN_SHARE, "share"),
-        Measured::new(held.ns / 1e9, case.seconds() * MIN_TIME, "s"),
+        Measured::new(endpoint.nagle_looks(), MIN_LOOKS, Unit::Looks),
+        Measured::new(held.part, MIN_SHARE, Unit::Share),
+        Measured::new(held.ns / 1e9, case.seconds() * MIN_TIME, Unit::Seconds),
     ];
     if let Some(seen) = Measured::farthest(needed) {
         return Seen::TooLittle(held, seen);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Whether what the target sends waits for the congestion windows of connections that begin, or begin again after a pause.
 
-use crate::answer::Measured;
+use crate::answer::{Measured, Unit};
 use crate::case::Case;
 use crate::facts::requests::Requests;
 use crate::facts::sending::{Endpoint, Sending};
@@ -51,18 +51,18 @@ pub(crate) fn look(case: &Case) -> Seen {
     let Some(most) = most.filter(|e| e.slow_start_ns() > 0.0) else { return Seen::Nothing };
     let held = held(case, most);
     let needed = [
-        Measured::new(held.part, MIN_SHARE, "share"),
-        Measured::new(held.ns / 1e9, case.seconds() * MIN_TIME, "s"),
-        Measured::new(most.slow_start_looks(), MIN_LOOKS, "looks"),
+        Measured::new(held.part, MIN_SHARE, Unit::Share),
+        Measured::new(held.ns / 1e9, case.seconds() * MIN_TIME, Unit::Seconds),
+        Measured::new(most.slow_start_looks(), MIN_LOOKS, Unit::Looks),
     ];
     if let Some(seen) = Measured::farthest(needed) {
         return Seen::TooLittle(held, seen);
     }
     if most.min_rtt_ns < MIN_RTT_NS {
-        return Seen::ShortWay(held, Measured::new(most.min_rtt_ns / 1e9, MIN_RTT_NS / 1e9, "s"));
+        return Seen::ShortWay(held, Measured::new(most.min_rtt_ns / 1e9, MIN_RTT_NS / 1e9, Unit::Seconds));
     }
     match held.each_ns.filter(|each_ns| *each_ns < MIN_EACH_NS) {
-        Some(each_ns) => Seen::TooShort(held, Measured::new(each_ns / 1e9, MIN_EACH_NS / 1e9, "s")),
+        Some(each_ns) => Seen::TooShort(held, Measured::new(each_ns / 1e9, MIN_EACH_NS / 1e9, Unit::Seconds)),
         None => Seen::Cause(held),
     }
 }

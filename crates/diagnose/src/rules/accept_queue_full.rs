@@ -3,7 +3,7 @@
 //! from it is the cause.
 
 use super::{Check, Checked, Rule, absent, evidence, explained, found, too_little};
-use crate::answer::{Gap, Measured, Unseen};
+use crate::answer::{Gap, Measured, Unit, Unseen};
 use crate::case::Case;
 use crate::facts::errors::Kind;
 use crate::facts::handshakes::Handshakes;
@@ -31,7 +31,7 @@ fn check(case: &Case) -> Checked {
     let ours = handshakes.own_drops.map_or(handshakes.overflows, |own| own.min(handshakes.overflows));
     let part = share(ours, ours + handshakes.taken);
     let min_share = floor(Kind::QueueFull).unwrap_or_default();
-    let needed = [Measured::new(ours, MIN_COUNT, "handshakes"), Measured::new(part, min_share, "share")];
+    let needed = [Measured::new(ours, MIN_COUNT, Unit::Handshakes), Measured::new(part, min_share, Unit::Share)];
     if let Some(seen) = Measured::farthest(needed) {
         let why = format!(
             "{met}, {} of them one of its own, {} of all (a finding needs 10, and 0.1 %)",

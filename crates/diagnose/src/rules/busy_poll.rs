@@ -11,7 +11,7 @@ use polite::Room;
 use words::{advice, besides, does, headline, name, not_waiting, remedy};
 
 use super::{COULD_BE, Check, Checked, Rule, absent, evidence, found, not_it};
-use crate::answer::{Gap, Measured, Reason, Unseen};
+use crate::answer::{Gap, Measured, Reason, Unit, Unseen};
 use crate::case::Case;
 use crate::facts::limits::Limits;
 use crate::facts::polling::{Asked, Glimpsed, Polling, Spin};
@@ -162,15 +162,15 @@ fn innocent(polling: &Polling, all_ns: f64, length_ns: f64, room: Option<&Room>)
             let of_runtime = polling.threads.iter().filter(|other| other.runtime == Some(runtime));
             let all: f64 = of_runtime.map(|other| other.wasted_ns).sum();
             let (part, cores) = (share(all, all_ns), ratio(all, length_ns));
-            vec![Measured::new(part, RUNTIME.0, "share"), Measured::new(cores, RUNTIME.1, "cores")]
+            vec![Measured::new(part, RUNTIME.0, Unit::Share), Measured::new(cores, RUNTIME.1, Unit::Cores)]
         }
         None => {
-            vec![Measured::new(s.wasted_share(), MIN_SHARE, "share"), Measured::new(wasted, MIN_CORES, "cores")]
+            vec![Measured::new(s.wasted_share(), MIN_SHARE, Unit::Share), Measured::new(wasted, MIN_CORES, Unit::Cores)]
         }
     };
     if let Some(asked) = &s.counted {
-        needed.push(Measured::new(asked.empty_share(), MIN_EMPTY, "share"));
-        needed.push(Measured::new(asked.empty_per_useful(), MIN_PER_USEFUL, "calls"));
+        needed.push(Measured::new(asked.empty_share(), MIN_EMPTY, Unit::Share));
+        needed.push(Measured::new(asked.empty_per_useful(), MIN_PER_USEFUL, Unit::Calls));
     }
     match Measured::farthest(needed) {
         Some(seen) => not_it(Reason::TooLittle, Some(seen), could_be, why),

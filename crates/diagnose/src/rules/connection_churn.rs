@@ -2,7 +2,7 @@
 //! Clients make a connection for each request, and a good part of the CPU time goes to taking and closing them.
 
 use super::{Check, Checked, Rule, absent, evidence, found, too_little};
-use crate::answer::Measured;
+use crate::answer::{Measured, Unit};
 use crate::case::Case;
 use crate::judgement::churn::{Churn, Side, look};
 use crate::verdict::{Evidence, Explains, Finding};
@@ -24,7 +24,8 @@ fn check(case: &Case) -> Checked {
     if !churn.is_churn() {
         return absent(churn.words());
     }
-    let needed = [Measured::new(churn.part, MIN_SHARE, "share"), Measured::new(churn.cores, MIN_CORES, "cores")];
+    let needed =
+        [Measured::new(churn.part, MIN_SHARE, Unit::Share), Measured::new(churn.cores, MIN_CORES, Unit::Cores)];
     if let Some(seen) = Measured::farthest(needed) {
         let why = format!(
             "{} connections, one for each request, cost {} of its CPU time, {} (a finding needs 25 %, and 0.10 cores)",

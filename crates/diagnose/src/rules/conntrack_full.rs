@@ -4,7 +4,7 @@
 use recording::counters::{conntrack, sockstat};
 
 use super::{Check, Checked, Rule, absent, evidence, found, too_little};
-use crate::answer::{Gap, Measured};
+use crate::answer::{Gap, Measured, Unit};
 use crate::case::Case;
 use crate::facts::counters::Counters;
 use crate::facts::handshakes::Handshakes;
@@ -22,7 +22,8 @@ fn check(case: &Case) -> Checked {
     let Some(used) = h.tracking_used else {
         return absent("connection tracking is not in use in its network namespace");
     };
-    let needed = [Measured::new(used, TABLE_FULL, "share"), Measured::new(h.tracking_drops, MIN_COUNT, "packets")];
+    let needed =
+        [Measured::new(used, TABLE_FULL, Unit::Share), Measured::new(h.tracking_drops, MIN_COUNT, Unit::Packets)];
     if let Some(seen) = Measured::farthest(needed) {
         let dropped = count(h.tracking_drops);
         let why =

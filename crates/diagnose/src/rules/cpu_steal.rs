@@ -2,7 +2,7 @@
 //! The hypervisor ran somebody else while this machine wanted its CPUs.
 
 use super::{Check, Checked, Rule, evidence, found, not_it, too_little};
-use crate::answer::{Gap, Measured, Reason};
+use crate::answer::{Gap, Measured, Reason, Unit};
 use crate::case::Case;
 use crate::facts::cpus::{CpuTime, Cpus};
 use crate::ledger::threads::{Lines, Threads};
@@ -32,7 +32,7 @@ fn check(case: &Case) -> Checked {
     let stolen = share(time.steal_ns, time.steal_ns + time.busy_ns());
     if stolen < MIN_SHARE {
         let why = format!("{} of the time that the allowed CPUs had work was stolen (under 10 %)", percent(stolen));
-        return too_little(Measured::new(stolen, MIN_SHARE, "share"), why);
+        return too_little(Measured::new(stolen, MIN_SHARE, Unit::Share), why);
     }
     let Some(ledger) = ledger else {
         return Err(Gap::not_recorded(
@@ -48,7 +48,7 @@ fn check(case: &Case) -> Checked {
     let lost = suffered.max(time.steal_ns * share_of_target).min(wanted);
     let part = share(lost, wanted);
     let used = ratio(lost, case.length_ns());
-    let needed = [Measured::new(part, MIN_OF_DEMAND, "share"), Measured::new(used, MIN_CORES, "cores")];
+    let needed = [Measured::new(part, MIN_OF_DEMAND, Unit::Share), Measured::new(used, MIN_CORES, Unit::Cores)];
     if let Some(seen) = Measured::farthest(needed) {
         let why = format!(
             "{} of CPU time was stolen, but {} of it from the target, {} of its CPU demand (a finding needs 5 % of it, and 2 % of a CPU)",
@@ -99,7 +99,7 @@ fn unseen(ledger: Option<&Threads>) -> Checked {
     match ledger.map(|l| (l.total.interrupted_ns + l.total.waiting_for_cpu_ns(), l.total.demand_ns())) {
         Some((lost, wanted)) if share(lost, wanted) < MIN_OF_DEMAND && wanted > 0.0 => {
             let part = share(lost, wanted);
-            let seen = Measured::new(part, MIN_OF_DEMAND, "share");
+            let seen = Measured::new(part, MIN_OF_DEMAND, Unit::Share);
             too_little(seen, format!("it waited for a CPU for {} of its CPU demand (under 5 %)", percent(part)))
         }
         _ => Err(Gap::not_recorded("cpu-steal", "the CPU times of /proc/stat were not recorded")),

@@ -2,7 +2,7 @@
 //! A cgroup's CPU quota held the target: it wanted to run, and was not allowed to.
 
 use super::{COULD_BE, Check, Checked, Rule, absent, evidence, found, not_it};
-use crate::answer::{Gap, Measured, Reason};
+use crate::answer::{Gap, Measured, Reason, Unit};
 use crate::case::Case;
 use crate::facts::cpus::{Cpus, Quota};
 use crate::facts::quality::Quality;
@@ -36,8 +36,8 @@ fn check(case: &Case) -> Checked {
     // group was throttled at all.
     let held = line.unwrap_or_else(|| quota.map_or(0.0, |q| q.throttled_ns.min(lines.waiting_for_cpu_ns())));
     let part = share(held, lines.demand_ns());
-    let periods_needed = quota.map(|_| Measured::new(periods, MIN_PERIODS, "periods"));
-    let needed = [Measured::new(part, MIN_SHARE, "share")].into_iter().chain(periods_needed);
+    let periods_needed = quota.map(|_| Measured::new(periods, MIN_PERIODS, Unit::Periods));
+    let needed = [Measured::new(part, MIN_SHARE, Unit::Share)].into_iter().chain(periods_needed);
     if let Some(seen) = Measured::farthest(needed) {
         let why = innocence(quota, held, part);
         return not_it(Reason::TooLittle, Some(seen), part >= MIN_SHARE * COULD_BE, why);

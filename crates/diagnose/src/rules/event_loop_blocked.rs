@@ -5,7 +5,7 @@ mod hung;
 mod stood;
 
 use super::{Check, Checked, Rule, absent, evidence, explained, found, too_little};
-use crate::answer::Measured;
+use crate::answer::{Measured, Unit};
 use crate::case::Case;
 use crate::facts::limits::{Limits, ThreadUse};
 use crate::facts::profile::{Place, Profile};
@@ -39,7 +39,10 @@ fn check(case: &Case) -> Checked {
         percent(part)
     );
     if part < MIN_SHARE {
-        return too_little(Measured::new(part, MIN_SHARE, "share"), format!("{words} (under {})", percent(MIN_SHARE)));
+        return too_little(
+            Measured::new(part, MIN_SHARE, Unit::Share),
+            format!("{words} (under {})", percent(MIN_SHARE)),
+        );
     }
     let limits = case.fact::<Limits>()?;
     let Some((pid, tid)) = felt.one_thread(case, ONE_SERVES) else {

@@ -4,7 +4,7 @@
 use recording::counters::pid;
 
 use super::{Check, Checked, Rule, absent, evidence, explained, found, too_little};
-use crate::answer::Measured;
+use crate::answer::{Measured, Unit};
 use crate::case::Case;
 use crate::facts::counters::Counters;
 use crate::facts::errors::{Errors, Kind};
@@ -46,11 +46,11 @@ fn check(case: &Case) -> Checked {
     let told =
         format!("process {} had {} of {} descriptors open at most", files.pid, count(files.most), count(files.limit));
     if files.most < files.limit {
-        return too_little(Measured::new(used(&files), 1.0, "share"), told);
+        return too_little(Measured::new(used(&files), 1.0, Unit::Share), told);
     }
     if files.full < MIN_FULL {
         let why = format!("{told}, but only for {} of the window (under 50 %)", percent(files.full));
-        return too_little(Measured::new(files.full, MIN_FULL, "share"), why);
+        return too_little(Measured::new(files.full, MIN_FULL, Unit::Share), why);
     }
     let workers = case.fact::<Workers>()?;
     // While all are in use: before that, nobody stands there.

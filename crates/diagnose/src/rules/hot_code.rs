@@ -11,7 +11,7 @@ mod words;
 
 use self::advice::Advice;
 use super::{Check, Checked, NotIt, Outcome, Rule, evidence, explained, found, not_it};
-use crate::answer::{Measured, Reason};
+use crate::answer::{Measured, Reason, Unit};
 use crate::case::Case;
 use crate::facts::limits::Limits;
 use crate::facts::polling::Polling;
@@ -73,7 +73,7 @@ fn fills(case: &Case) -> Checked {
         let why = format!("no thread, CPU or quota is full (90 % or more){busiest}");
         let busiest = limits.threads.first().map_or(0.0, |t| t.demand);
         let could_be = busiest >= BUSY;
-        return not_it(Reason::TooLittle, Some(Measured::new(busiest, FULL, "share")), could_be, why);
+        return not_it(Reason::TooLittle, Some(Measured::new(busiest, FULL, Unit::Share)), could_be, why);
     }
     let profile = case.fact::<Profile>()?;
     let stacks = case.fact::<Stacks>()?;

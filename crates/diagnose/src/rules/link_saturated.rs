@@ -2,7 +2,7 @@
 //! More wants to leave through a network interface than it carries: what the target sends stands in its queue.
 
 use super::{Check, Checked, Rule, absent, evidence, explained, found, too_little, too_short};
-use crate::answer::Measured;
+use crate::answer::{Measured, Unit};
 use crate::case::Case;
 use crate::facts::links::{Link, Links};
 use crate::facts::requests::Requests;
@@ -46,20 +46,22 @@ fn check(case: &Case) -> Checked {
         seconds(link.delay_ns() / 1e9),
         rate(link.sent)
     );
-    let needed =
-        [Measured::new(link.queued, MIN_QUEUED, "share"), Measured::new(link.looks * link.queued, MIN_LOOKS, "looks")];
+    let needed = [
+        Measured::new(link.queued, MIN_QUEUED, Unit::Share),
+        Measured::new(link.looks * link.queued, MIN_LOOKS, Unit::Looks),
+    ];
     if let Some(seen) = Measured::farthest(needed) {
         return too_little(seen, told);
     }
     if link.delay_ns() < MIN_DELAY_NS {
-        return too_short(Measured::new(link.delay_ns() / 1e9, MIN_DELAY_NS / 1e9, "s"), told);
+        return too_short(Measured::new(link.delay_ns() / 1e9, MIN_DELAY_NS / 1e9, Unit::Seconds), told);
     }
     let Some(through) = Through::of(case, link) else {
         return explained(format!("{told}, and no connection of the target goes through it"));
     };
     if through.part() < MIN_SHARE {
         let why = format!("{told}, but the target sent through it for {} of the time", percent(through.part()));
-        return too_little(Measured::new(through.part(), MIN_SHARE, "share"), why);
+        return too_little(Measured::new(through.part(), MIN_SHARE, Unit::Share), why);
     }
     let headline = format!(
         "{} is full: what is sent stands in its queue for {}, and leaves at {}",

@@ -4,7 +4,7 @@
 mod clients;
 
 use super::{Check, Checked, Rule, absent, evidence, explained, found, too_little, too_short};
-use crate::answer::{Gap, Measured};
+use crate::answer::{Gap, Measured, Unit};
 use crate::case::Case;
 use crate::facts::waiting::Waiting;
 use crate::judgement::in_parts;
@@ -33,7 +33,7 @@ fn check(case: &Case) -> Checked {
             too_little(seen, why)
         }
         Seen::TooShort(held) => {
-            let length = Measured::new(held.length_ns / 1e9, 0.02, "s");
+            let length = Measured::new(held.length_ns / 1e9, 0.02, Unit::Seconds);
             let why = format!(
                 "Nagle's algorithm held {} for {}, {} at a time: the other end acknowledges without delay",
                 what(&held),

@@ -2,7 +2,7 @@
 //! Handshakes come, and the listener drops them although its queue has room: no route leads back to the client.
 
 use super::{Check, Checked, Rule, absent, evidence, explained, found, too_little};
-use crate::answer::{Gap, Measured, Unseen};
+use crate::answer::{Gap, Measured, Unit, Unseen};
 use crate::case::Case;
 use crate::facts::errors::Kind;
 use crate::facts::handshakes::Handshakes;
@@ -28,7 +28,7 @@ fn check(case: &Case) -> Checked {
     let told = format!("listeners dropped {} handshakes although their queues had room", count(others));
     let part = share(others, others + h.taken);
     let least = floor(Kind::ListenDropped).unwrap_or_default();
-    let needed = [Measured::new(others, MIN_COUNT, "handshakes"), Measured::new(part, least, "share")];
+    let needed = [Measured::new(others, MIN_COUNT, Unit::Handshakes), Measured::new(part, least, Unit::Share)];
     if let Some(seen) = Measured::farthest(needed) {
         return too_little(seen, format!("{told}, {} of all (a finding needs 10, and 0.1 %)", percent(part)));
     }

@@ -2,7 +2,7 @@
 //! The network loses packets: connections that stand have to send again, whatever state they are in.
 
 use super::{Check, Checked, Rule, absent, evidence, explained, found, too_little};
-use crate::answer::Measured;
+use crate::answer::{Measured, Unit};
 use crate::case::Case;
 use crate::facts::connections::Connections;
 use crate::facts::errors::Kind;
@@ -42,7 +42,7 @@ fn check(case: &Case) -> Checked {
     let part = share(h.again, h.sent);
     let told = format!("{} of {} segments ({}) were sent again", count(h.again), count(h.sent), percent(part));
     let least = floor(Kind::SentAgain).unwrap_or_default();
-    let needed = [Measured::new(h.data_again(), MIN_COUNT, "segments"), Measured::new(part, least, "share")];
+    let needed = [Measured::new(h.data_again(), MIN_COUNT, Unit::Segments), Measured::new(part, least, Unit::Share)];
     if let Some(seen) = Measured::farthest(needed) {
         let why = format!(
             "{told}, {} of them of connections that stood (a finding needs 1 %, and 10)",
@@ -52,7 +52,10 @@ fn check(case: &Case) -> Checked {
     }
     let of_data = share(h.data_again(), h.again);
     if of_data < MIN_OF_DATA {
-        return too_little(Measured::new(of_data, MIN_OF_DATA, "share"), format!("{told}, nearly all of them SYNs"));
+        return too_little(
+            Measured::new(of_data, MIN_OF_DATA, Unit::Share),
+            format!("{told}, nearly all of them SYNs"),
+        );
     }
     let own = case.fact::<Retransmits>().ok();
     if let Some(otherwise) = otherwise(case, &h, own.as_deref()) {
@@ -60,7 +63,7 @@ fn check(case: &Case) -> Checked {
     }
     let kinds = [h.syn_again, h.timeouts, h.probes, h.fast].into_iter().filter(|n| *n >= MIN_OF_KIND).count();
     if kinds < MIN_KINDS {
-        let seen = Measured::new(kinds as f64, MIN_KINDS as f64, "kinds");
+        let seen = Measured::new(kinds as f64, MIN_KINDS as f64, Unit::Kinds);
         return too_little(seen, format!("{told}, and not in the several ways that losses show"));
     }
     let headline = format!("{} of the segments were lost on the way and had to be sent again", percent(part));

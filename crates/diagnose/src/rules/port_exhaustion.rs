@@ -4,7 +4,7 @@
 use recording::counters::local_ports;
 
 use super::{Check, Checked, Rule, absent, evidence, explained, found, too_little};
-use crate::answer::Measured;
+use crate::answer::{Measured, Unit};
 use crate::case::Case;
 use crate::facts::connections::Connections;
 use crate::facts::counters::Counters;
@@ -51,7 +51,7 @@ fn check(case: &Case) -> Checked {
         ports.destination
     );
     let used = share(ports.most, ports.range);
-    let needed = [Measured::new(used, NEARLY_ALL, "share"), Measured::new(ports.full, MIN_FULL, "share")];
+    let needed = [Measured::new(used, NEARLY_ALL, Unit::Share), Measured::new(ports.full, MIN_FULL, Unit::Share)];
     if let Some(seen) = Measured::farthest(needed) {
         return too_little(seen, format!("{told}, and nearly all for {} of the window", percent(ports.full)));
     }

@@ -5,7 +5,7 @@ mod clients;
 mod words;
 
 use super::{COULD_BE, Check, Checked, Rule, explained, found, not_it, too_short};
-use crate::answer::{Gap, Measured, Reason};
+use crate::answer::{Gap, Measured, Reason, Unit};
 use crate::case::Case;
 use crate::facts::cpus::Cpus;
 use crate::facts::quality::Quality;
@@ -74,7 +74,7 @@ fn check(case: &Case) -> Checked {
     let behind = cpus.others_delay_ns().unwrap_or(waiting * others).min(waiting);
     let behind_others = behind * (1.0 - stolen);
     if share(behind_others, lines.demand_ns()) < MIN_SHARE {
-        let seen = Measured::new(share(behind_others, lines.demand_ns()), MIN_SHARE, "share");
+        let seen = Measured::new(share(behind_others, lines.demand_ns()), MIN_SHARE, Unit::Share);
         return not_it(Reason::TooLittle, Some(seen), true, words::not_behind_others(lines, behind_others));
     }
     if let Some(not_felt) = not_felt(case, &cpus, &ledger, behind_others) {
@@ -90,10 +90,10 @@ fn not_felt(case: &Case, cpus: &Cpus, ledger: &Threads, behind_others: f64) -> O
     let part = share(felt.ns, lines.demand_ns());
     if part < MIN_FELT {
         let why = words::too_short(&felt, behind_others, lines);
-        return Some(too_short(Measured::new(part, MIN_FELT, "share"), why));
+        return Some(too_short(Measured::new(part, MIN_FELT, Unit::Share), why));
     }
     if let Some(p99_ns) = quick_answers_ns(case) {
-        let seen = Measured::new(p99_ns / 1e9, FELT_NS / 1e9, "s");
+        let seen = Measured::new(p99_ns / 1e9, FELT_NS / 1e9, Unit::Seconds);
         return Some(too_short(seen, words::not_by_requests(&felt, p99_ns)));
     }
     clients::are_the_load(case, cpus).or_else(|| chance(cpus, &felt, lines)).map(explained)
@@ -150,12 +150,12 @@ fn little(lines: &Lines, length_ns: f64) -> Option<Checked> {
     if used < MIN_CORES {
         let why = format!("it used {} only (under {MIN_CORES}); runnable without a CPU for {waited}", cores(used));
         // However long it waited: there is next to nothing that could have.
-        return Some(not_it(Reason::TooLittle, Some(Measured::new(used, MIN_CORES, "cores")), false, why));
+        return Some(not_it(Reason::TooLittle, Some(Measured::new(used, MIN_CORES, Unit::Cores)), false, why));
     }
     let part = share(lines.waiting_for_cpu_ns(), lines.demand_ns());
     let waiting = ratio(lines.waiting_for_cpu_ns(), length_ns);
     let least = if part < MIN_SHARE { "under 25 %" } else { "but under 2 % of the window" };
-    let needed = [Measured::new(part, MIN_SHARE, "share"), Measured::new(waiting, MIN_WAITING, "share")];
+    let needed = [Measured::new(part, MIN_SHARE, Unit::Share), Measured::new(waiting, MIN_WAITING, Unit::Share)];
     let why = format!("runnable without a CPU for {waited}, {} of its CPU demand ({least})", percent(part));
     Measured::farthest(needed).map(|seen| not_it(Reason::TooLittle, Some(seen), part >= MIN_SHARE * COULD_BE, why))
 }

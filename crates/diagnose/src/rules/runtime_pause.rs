@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use super::{Check, Checked, Rule, absent, evidence, explained, found, too_little};
-use crate::answer::{Gap, Measured};
+use crate::answer::{Gap, Measured, Unit};
 use crate::case::Case;
 use crate::facts::limits::Limits;
 use crate::facts::profile::Profile;
@@ -46,7 +46,7 @@ fn check(case: &Case) -> Checked {
     let (part, paused) = (of_all(seen.samples), of_all(seen.paused));
     if part < MIN_SHARE {
         let why = format!("{} of the on-CPU samples are inside the garbage collector (under 40 %)", percent(part));
-        return too_little(Measured::new(part, MIN_SHARE, "share"), why);
+        return too_little(Measured::new(part, MIN_SHARE, Unit::Share), why);
     }
     if paused < MIN_PAUSED && !is_short_of_cpu(case)? {
         return explained(format!(

@@ -5,7 +5,7 @@ mod hanging;
 mod opening;
 
 use super::{Check, Checked, Rule, absent, evidence, explained, found, too_little, too_short};
-use crate::answer::{Gap, Measured, Unseen};
+use crate::answer::{Gap, Measured, Unit, Unseen};
 use crate::case::Case;
 use crate::facts::requests::Requests;
 use crate::facts::stacks::Stacks;
@@ -85,7 +85,7 @@ fn check(case: &Case) -> Checked {
 fn few_or_short(chains: &[&Chain], who: &str, (part, often): (f64, Option<&Often>)) -> Option<Checked> {
     let waits: u64 = chains.iter().map(|c| c.waits).sum();
     if waits < MIN_WAITS {
-        let seen = Measured::new(waits as f64, MIN_WAITS as f64, "waits");
+        let seen = Measured::new(waits as f64, MIN_WAITS as f64, Unit::Waits);
         let why = format!("only {} for {who} (under {MIN_WAITS})", plural(waits as usize, "long wait"));
         return Some(too_little(seen, why));
     }
@@ -93,7 +93,7 @@ fn few_or_short(chains: &[&Chain], who: &str, (part, often): (f64, Option<&Often
     (length_ns < MIN_WAIT_NS && !often.is_some_and(Often::is_felt)).then(|| {
         let (part, length) = (percent(part), seconds(length_ns / 1e9));
         let why = format!("it waited for {who} {part} of its active time, but for {length} at a time (under 5 ms)");
-        too_short(Measured::new(length_ns / 1e9, MIN_WAIT_NS / 1e9, "s"), why)
+        too_short(Measured::new(length_ns / 1e9, MIN_WAIT_NS / 1e9, Unit::Seconds), why)
     })
 }
 

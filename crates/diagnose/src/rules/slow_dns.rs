@@ -2,7 +2,7 @@
 //! Threads of the target wait for names to be looked up.
 
 use super::{Check, Checked, Rule, absent, evidence, explained, found, too_little, too_short};
-use crate::answer::{Gap, Measured};
+use crate::answer::{Gap, Measured, Unit};
 use crate::case::Case;
 use crate::facts::stacks::Stacks;
 use crate::facts::waiting::{Waiting, sum, wait_ns};
@@ -44,7 +44,7 @@ fn check(case: &Case) -> Checked {
     let length = wait_ns(&chains);
     let least = if case.fact::<Clients>()?.serves_port(DNS_PORT) { RESOLVER_WAIT_NS } else { MIN_WAIT_NS };
     if length < least {
-        let each = Measured::new(length / 1e9, least / 1e9, "s");
+        let each = Measured::new(length / 1e9, least / 1e9, Unit::Seconds);
         let (length, least) = (seconds(length / 1e9), seconds(least / 1e9));
         return too_short(each, format!("DNS servers were waited for, but for {length} at a time (under {least})"));
     }

@@ -4,7 +4,7 @@
 use recording::counters::sockstat;
 
 use super::{Check, Checked, Rule, absent, evidence, explained, found, too_little};
-use crate::answer::{Gap, Measured};
+use crate::answer::{Gap, Measured, Unit};
 use crate::case::Case;
 use crate::facts::counters::Counters;
 use crate::facts::handshakes::Handshakes;
@@ -30,7 +30,8 @@ fn check(case: &Case) -> Checked {
         return time_wait::harmless(case).map_or_else(|| absent(none), explained);
     }
     let part = share(h.old_time_wait, h.old_time_wait + h.taken);
-    let needed = [Measured::new(h.old_time_wait, MIN_COUNT, "handshakes"), Measured::new(part, MIN_SHARE, "share")];
+    let needed =
+        [Measured::new(h.old_time_wait, MIN_COUNT, Unit::Handshakes), Measured::new(part, MIN_SHARE, Unit::Share)];
     if let Some(seen) = Measured::farthest(needed) {
         let why = format!(
             "{} SYNs were refused by old connections in TIME_WAIT, {} of all (a finding needs 10, and 0.1 %)",

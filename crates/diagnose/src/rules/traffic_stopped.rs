@@ -3,7 +3,7 @@
 //! is well.
 
 use super::{Check, Checked, Rule, absent, evidence, explained, found, too_little};
-use crate::answer::Measured;
+use crate::answer::{Measured, Unit};
 use crate::case::Case;
 use crate::facts::handshakes::Handshakes;
 use crate::facts::stopped::Stopped;
@@ -39,8 +39,8 @@ fn check(case: &Case) -> Checked {
     if traffic.ns == 0.0 || traffic.rate == 0.0 {
         return absent("clients asked until the end of the window, or too little before to tell");
     }
-    let due = Measured::new(traffic.expected(), MIN_DUE, "requests");
-    let silence = Measured::new(traffic.ns / 1e9, MIN_SILENCE_S, "s");
+    let due = Measured::new(traffic.expected(), MIN_DUE, Unit::Requests);
+    let silence = Measured::new(traffic.ns / 1e9, MIN_SILENCE_S, Unit::Seconds);
     if let Some(seen) = Measured::farthest([due, silence]) {
         return too_little(seen, format!("{}, {} requests were due", told(&traffic), count(traffic.expected())));
     }

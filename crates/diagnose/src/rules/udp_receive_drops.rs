@@ -4,7 +4,7 @@
 use recording::counters::udp_sockets;
 
 use super::{Check, Checked, Rule, absent, evidence, explained, found, too_little};
-use crate::answer::{Gap, Measured, Unseen};
+use crate::answer::{Gap, Measured, Unit, Unseen};
 use crate::case::Case;
 use crate::facts::counters::Counters;
 use crate::facts::errors::{Error, Errors, Kind};
@@ -64,8 +64,8 @@ fn check(case: &Case) -> Checked {
     };
     let dropped = format!("{} datagrams were dropped for want of room in a socket", count(error.count));
     let needed = [
-        Measured::new(error.at_most(), MIN_COUNT, "datagrams"),
-        Measured::new(error.share(), floor(error.kind).unwrap_or_default(), "share"),
+        Measured::new(error.at_most(), MIN_COUNT, Unit::Datagrams),
+        Measured::new(error.share(), floor(error.kind).unwrap_or_default(), Unit::Share),
     ];
     match (error.own, Measured::farthest(needed)) {
         (Some(0.0), _) => return explained(format!("{dropped}, in none of the target's own")),
