@@ -27,16 +27,17 @@ pub static SCENARIO: Scenario = Scenario {
 fn stage(cell: &mut Cell, side: Side) -> Result<Aim> {
     cell.bring("sessions.jar")?;
     let collector = ["-XX:+UseSerialGC", "-XX:+UseParallelGC"][cell.draw.number("parallel", 0, 0..=1) as usize];
-    let users = cell.draw.number("users", 300_000, 250_000..=400_000);
+    // So many that the old generation is collected within any four seconds.
+    let users = cell.draw.number("users", 300_000, 300_000..=400_000);
     let users = if side == Side::Fault { users } else { users / 10 };
-    let heap_mb = cell.draw.number("heap_mb", 200, 190..=220);
+    let heap_mb = cell.draw.number("heap_mb", 200, 190..=210);
     let service = Program::installed("java").args([collector, &format!("-Xmx{heap_mb}m"), &format!("-Xms{heap_mb}m")]);
     let service = service.args(["-Dsun.net.httpserver.nodelay=true", "-cp", "sessions.jar", "Sessions"]);
-    let kilobytes = cell.draw.number("kilobytes", 500, 300..=600);
+    let kilobytes = cell.draw.number("kilobytes", 500, 400..=600);
     let service = service.args([PORT.to_string(), users.to_string(), kilobytes.to_string()]);
     let pid = cell.start(service.on_cpus(SERVICE_CPU))?;
     cell.wait_for_port(PORT)?;
-    let rate = cell.draw.number("rate", 80, 60..=120);
+    let rate = cell.draw.number("rate", 80, 80..=120);
     steady_load(cell, PORT, "/", rate, 8)?;
     // Until the just-in-time compiler has calmed down.
     cell.stop.sleep(Duration::from_secs(8))?;
