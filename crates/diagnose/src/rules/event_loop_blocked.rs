@@ -39,10 +39,8 @@ fn check(case: &Case) -> Checked {
         percent(part)
     );
     if part < MIN_SHARE {
-        return too_little(
-            Measured::new(part, MIN_SHARE, Unit::Share),
-            format!("{words} (under {})", percent(MIN_SHARE)),
-        );
+        let seen = Measured::new(part, MIN_SHARE, Unit::Share);
+        return too_little(seen, format!("{words} (under {})", percent(MIN_SHARE)));
     }
     let limits = case.fact::<Limits>()?;
     let Some((pid, tid)) = felt.one_thread(case, ONE_SERVES) else {

@@ -67,10 +67,8 @@ fn check(case: &Case) -> Checked {
     let whose = stranger.as_ref().map_or(String::new(), |name| format!(" ({name}, another service)"));
     let headline =
         format!("waits for locks {} of its active time, while the holder{whose} {}", percent(part), holder_does(first));
-    let advice = stranger.map_or_else(
-        || advice(first),
-        |name| format!("look at {name}, which holds the lock: it should hold it for less"),
-    );
+    let look = |name| format!("look at {name}, which holds the lock: it should hold it for less");
+    let advice = stranger.map_or_else(|| advice(first), look);
     found(finding(case, &waiting, first, ns)?, headline, advice)
 }
 
