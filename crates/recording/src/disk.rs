@@ -10,15 +10,25 @@ use anyhow::{Context, Error, Result, anyhow, bail};
 
 use crate::meta::Sum;
 
-/// A regular file, opened: a FIFO in its place would wait for ever. It may be large, weeks of a table are: whoever reads it
-/// whole has a limit of rows, and the others hold a batch at a time.
+/// Largest file that is read: an hour of a large machine has some hundred megabytes a table.
+const MAX_BYTES: u64 = 4 << 30;
+
+/// A regular file, opened: a FIFO in its place would wait for ever.
 ///
 /// # Errors
-/// There is none, or it is something else.
+/// There is none, or it is something else, or too large.
 pub(crate) fn open(path: &Path) -> Result<File> {
-    if std::fs::metadata(path).is_ok_and(|meta| !meta.is_file()) {
+    let size = |meta: std::fs::Metadata| meta.is_file().then_some(meta.len());
+    if let Ok(meta) = std::fs::metadata(path)
+        && size(meta).is_none_or(|bytes| bytes > MAX_BYTES)
+    {
         bail!("`{}` is no file of a recording", path.display());
     }
+    open_own(path)
+}
+
+/// A file that this process has written, however large: weeks of a table, before they are packed.
+pub(crate) fn open_own(path: &Path) -> Result<File> {
     File::open(path).with_context(|| format!("failed to open `{}`", path.display()))
 }
 

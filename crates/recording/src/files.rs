@@ -61,8 +61,17 @@ pub(crate) fn batches(dir: &Path, name: &str, wanted: &Wanted) -> Result<Option<
 
 /// The batches of a stream, up to its end or up to the tear.
 pub(crate) fn stream(path: PathBuf, wanted: &Wanted) -> Result<Batches> {
+    stream_by(disk::open, path, wanted)
+}
+
+/// All of a stream that this process has written.
+pub(crate) fn own_stream(path: PathBuf) -> Result<Batches> {
+    stream_by(disk::open_own, path, &Wanted::default())
+}
+
+fn stream_by(opened: fn(&Path) -> Result<File>, path: PathBuf, wanted: &Wanted) -> Result<Batches> {
     let open = |columns: Option<Vec<usize>>| -> Result<_> {
-        let file = BufReader::new(disk::open(&path)?);
+        let file = BufReader::new(opened(&path)?);
         Ok(untrusted::decode(|| Ok(StreamReader::try_new(file, columns)?)).ok())
     };
     let reader = match (open(None)?, &wanted.columns) {

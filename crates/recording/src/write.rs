@@ -16,7 +16,7 @@ use parquet::basic::{Compression, ZstdLevel};
 use parquet::file::properties::WriterProperties;
 use serde_arrow::schema::{SchemaLike, TracingOptions};
 
-use crate::files::{self, HOT, SEALED, Wanted};
+use crate::files::{self, HOT, SEALED};
 use crate::meta::Sum;
 use crate::{Meta, SCHEMA, Table, Tables, disk, tables};
 
@@ -133,7 +133,7 @@ fn seal_table(dir: &Path, name: &str) -> Result<Sum> {
     let hot = dir.join(format!("{name}.{HOT}"));
     let part = dir.join(format!("{name}.{SEALED}.part"));
     let properties = properties(fs::metadata(&hot)?.len())?;
-    let mut batches = files::stream(hot.clone(), &Wanted::default())?.peekable();
+    let mut batches = files::own_stream(hot.clone())?.peekable();
     let schema = match batches.peek() {
         Some(Ok(first)) => first.schema(),
         _ => Arc::new(Schema::empty()),

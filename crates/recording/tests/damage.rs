@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use fastrand::Rng;
 use wakewalk_recording::tables::Stack;
-use wakewalk_recording::{Part, Recording, Writer, open, open_part};
+use wakewalk_recording::{Meta, Part, Recording, Writer, open, open_part, slices};
 
 const FIXTURE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../lab/fixtures/busy-poll/recording");
 
@@ -128,4 +128,22 @@ fn what_is_no_file_is_refused() {
     fs::remove_file(folder.join("thread.parquet")).unwrap();
     fs::create_dir(folder.join("thread.parquet")).unwrap();
     assert!(open(&folder).is_err());
+}
+
+/// It takes no room on the disk, and hours to be read.
+#[test]
+fn a_file_larger_than_any_is_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut writer = Writer::create(dir.path(), &Meta::default()).unwrap();
+    writer.append(&[Stack { id: 1, frames: vec![1], complete: true }]).unwrap();
+    drop(writer);
+    let file = fs::File::options().write(true).open(dir.path().join("stack.arrows")).unwrap();
+    assert!(open(dir.path()).is_ok());
+    file.set_len((4 << 30) + 1).unwrap();
+    let whole = open(dir.path()).map(drop);
+    let streamed = slices::<Stack>(dir.path(), 0..u64::MAX).map(drop);
+    for refused in [whole, streamed] {
+        let why = format!("{:#}", refused.unwrap_err());
+        assert!(why.contains("is no file of a recording"), "{why}");
+    }
 }
