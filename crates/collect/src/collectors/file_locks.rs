@@ -42,6 +42,9 @@ impl Collector for FileLocks {
 
     /// Finds who is meant: a search through descriptors, which can stand back behind others.
     fn slice(&mut self, shared: &mut Shared<'_>, end: &SliceEnd, writer: &mut Writer) -> Result<()> {
+        if self.0.is_empty() {
+            return Ok(());
+        }
         let target = end.living.iter().map(|row| row.tgid).collect();
         let rows = held(&Proc::new(&shared.plan.root), &take(&mut self.0), &target, end.t_ns);
         if rows.is_empty() { Ok(()) } else { writer.append(&rows) }
