@@ -71,18 +71,18 @@ impl Lengths {
         usual.map(|(length_ns, count)| *length_ns as f64 * *count as f64).sum()
     }
 
-    /// The length around which most of their time is, ns, and its share: of two neighbouring bins, for what takes the same time
-    /// each time is seldom in one.
+    /// The length that most of their time has, ns, and how much of it: in two neighbouring bins, for what takes the same time each
+    /// time is seldom in one.
     pub fn most_alike(&self) -> (f64, f64) {
-        let time = |(length_ns, count): (&u64, &u64)| (*length_ns as f64, *length_ns as f64 * *count as f64);
-        let bins: Vec<(f64, f64)> = self.bins.iter().map(time).collect();
-        let all: f64 = bins.iter().map(|(_, ns)| ns).sum();
-        let around = bins.iter().enumerate().map(|(at, (length_ns, ns))| {
-            let next = bins.get(at + 1).filter(|(next_ns, _)| *next_ns <= length_ns * NEIGHBOUR);
-            let most_ns = next.filter(|next| next.1 > *ns).map_or(*length_ns, |next| next.0);
-            (most_ns, share(ns + next.map_or(0.0, |next| next.1), all))
-        });
-        around.max_by(|a, b| a.1.total_cmp(&b.1)).unwrap_or_default()
+        let around = |from: &u64| {
+            let bins = self.bins.range(from..=&((*from as f64 * NEIGHBOUR) as u64));
+            let (ns, count) = bins.fold((0.0, 0.0), |sum, (length_ns, count)| {
+                (sum.0 + *length_ns as f64 * *count as f64, sum.1 + *count as f64)
+            });
+            (ratio(ns, count), ns)
+        };
+        let (length_ns, ns) = self.bins.keys().map(around).max_by(|a, b| a.1.total_cmp(&b.1)).unwrap_or_default();
+        (length_ns, share(ns, self.counts().map(|(length_ns, count)| length_ns * count).sum()))
     }
 
     /// Share of all their time that is in those of this length or longer.
