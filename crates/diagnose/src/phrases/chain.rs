@@ -4,10 +4,9 @@
 use crate::facts::stacks::Stacks;
 use crate::runtimes::code::Code;
 use crate::runtimes::{Part, timers};
-use crate::syscall::{Family, family};
 use crate::verdict;
 use crate::walk::chains::{Chain, Link};
-use crate::walk::{Kind, Walk, Who};
+use crate::walk::{End, Kind, Walk, Who};
 use crate::wording::short;
 
 /// A chain as the verdict has it: its waits, and what it ends at.
@@ -21,20 +20,12 @@ pub fn links(chain: &Chain, stacks: &Stacks) -> Vec<verdict::Link> {
     links
 }
 
-/// Whether somebody waits until another has read what it writes.
-pub fn is_write(who: &Who) -> bool {
-    family(&who.call) == Family::Send && matches!(who.fd_kind.as_str(), "pipe" | "tty" | "socket")
-}
-
-/// Who reads at the other end of what the link at `at` of a chain writes to, by name; `None` = nobody knows.
+/// Who has to read what the link at `at` of a chain writes, by name; `None` = it does not write, or nobody knows.
 pub fn reader(chain: &Chain, at: usize) -> Option<String> {
-    let writer = &chain.links.get(at)?.who;
+    let writer = Some(&chain.links.get(at)?.who).filter(|who| who.writes())?;
     match chain.links.get(at + 1) {
         Some(link) => Some(link.who.name()),
-        None => {
-            let end = &chain.end;
-            (end.pid != 0 && end.pid != writer.pid).then(|| format!("{}/{}", end.comm, end.pid))
-        }
+        None => Some(&chain.end).filter(|end| end.pid != 0 && end.pid != writer.pid).map(End::process),
     }
 }
 

@@ -9,7 +9,7 @@ use crate::facts::waiting::Waiting;
 use crate::judgement::enough::little;
 use crate::judgement::limited::{Limit, cause as limited};
 use crate::judgement::slow_start;
-use crate::phrases::chain::{self, is_write, links};
+use crate::phrases::chain::{self, links};
 use crate::verdict::{Explains, Finding, Subject};
 use crate::walk::chains::Chain;
 use crate::wording::{percent, seconds};
@@ -24,7 +24,7 @@ const MIN_TIME: f64 = 0.05;
 
 fn check(case: &Case) -> Checked {
     let waiting = case.fact::<Waiting>()?;
-    let (chains, ns) = waiting.of(|chain| is_write(&chain.links[0].who));
+    let (chains, ns) = waiting.of(|chain| chain.links[0].who.writes());
     let Some(first) = chains.first() else {
         return absent("no write of the target had to wait for a reader on this host");
     };

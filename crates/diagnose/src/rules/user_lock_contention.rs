@@ -9,7 +9,7 @@ use crate::facts::stacks::Stacks;
 use crate::facts::waiting::{Waiting, wait_ns};
 use crate::judgement::enough::{little, not_for_requests};
 use crate::judgement::holders::is_lock;
-use crate::phrases::chain::{called_from, is_write, links, reader};
+use crate::phrases::chain::{called_from, links, reader};
 use crate::runtimes::collectors::Collector;
 use crate::verdict::{Explains, Finding, Subject};
 use crate::walk::chains::Chain;
@@ -99,17 +99,12 @@ fn advice(chain: &Chain) -> String {
     let advice = match (chain.links.get(1), chain.end.kind) {
         (None, Kind::OnCpu) => "hold the lock for less: compute outside of it, or split it",
         (None, Kind::RunQueue) => "give it CPUs, and hold the lock for less: compute outside of it, or split it",
-        _ => match slow_reader(chain) {
+        _ => match reader(chain, 1) {
             Some(name) => return format!("write outside of the lock; and look at {name}, which reads too slowly"),
             None => "hold the lock for less: take what the holder waits for out of it",
         },
     };
     advice.to_string()
-}
-
-/// Who reads too slowly what the holder writes, if that is what it waits for.
-fn slow_reader(chain: &Chain) -> Option<String> {
-    reader(chain, 1).filter(|_| is_write(&chain.links[1].who))
 }
 
 /// What to change, with the holder by name.
@@ -122,7 +117,7 @@ fn remedy(chain: &Chain, holder: &str) -> String {
         _ => format!(
             "While it holds the lock, {holder} {}. Move that out of the lock, or split the lock so that fewer wait for it.{}",
             holder_does(chain),
-            slow_reader(chain).map_or(String::new(), |name| format!(" What it writes, {name} reads too slowly."))
+            reader(chain, 1).map_or(String::new(), |name| format!(" What it writes, {name} reads too slowly."))
         ),
     }
 }

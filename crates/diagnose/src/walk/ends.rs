@@ -93,9 +93,14 @@ impl End {
     pub fn name(&self) -> String {
         match self.kind {
             _ if self.comm.is_empty() => String::new(),
-            Kind::OnCpu | Kind::RunQueue | Kind::Short | Kind::Unseen => who::name(&self.comm, self.pid),
+            Kind::OnCpu | Kind::RunQueue | Kind::Short | Kind::Unseen => self.process(),
             _ => String::new(),
         }
+    }
+
+    /// Name and process id of who was there, whatever ended it.
+    pub fn process(&self) -> String {
+        who::name(&self.comm, self.pid)
     }
 
     /// What to do to see what that one does.

@@ -75,6 +75,11 @@ impl Who {
         family(&self.call) == Family::Sleep || self.fd_kind == SLEEP
     }
 
+    /// Whether it waits until somebody has read what it writes.
+    pub fn writes(&self) -> bool {
+        family(&self.call) == Family::Send && matches!(self.fd_kind.as_str(), "pipe" | "tty" | "socket")
+    }
+
     /// Name and process id, as `nginx/812`.
     pub fn name(&self) -> String {
         name(&self.comm, self.pid)

@@ -7,7 +7,6 @@ use super::{RULE, capital, rows, told};
 use crate::case::Case;
 use crate::judgement::limited::Limited;
 use crate::judgement::paths::Felt;
-use crate::syscall::{Family, family};
 use crate::verdict::Finding;
 use crate::walk::paths::{Part, What};
 use crate::wording::percent;
@@ -29,7 +28,7 @@ pub(super) fn check(case: &Case, limited: &Limited) -> Option<Outcome> {
 fn stands_behind_a_write(part: &Part) -> bool {
     let What::Waits(chain) = &part.what else { return false };
     let first = &chain.links[0].who;
-    part.before && first.fd_kind == "socket" && family(&first.call) == Family::Send
+    part.before && first.fd_kind == "socket" && first.writes()
 }
 
 fn finding(case: &Case, limited: &Limited, felt: &Felt, part: f64) -> Finding {
