@@ -74,6 +74,11 @@ impl Layout {
         self.sections.iter().find(|s| s.name == name)
     }
 
+    /// Bytes of those of these sections that it has.
+    pub(crate) fn bytes_of(&self, names: &[&str]) -> u64 {
+        names.iter().filter_map(|name| self.section(name)).fold(0, |sum, section| section.size.saturating_add(sum))
+    }
+
     /// Address, as the file counts them, of the code at a file offset.
     ///
     /// Linkers such as lld let segments share a page of the file, which is then mapped twice; the

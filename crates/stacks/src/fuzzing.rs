@@ -46,7 +46,7 @@ pub fn elf(bytes: &[u8]) {
 /// Reads the file, unwinds from addresses all over it, and names them.
 pub(crate) fn use_file(bytes: &[u8], stack: &[u8]) {
     let mut image = Image::new("p".into(), Some(Source::Bytes(Arc::from(bytes))), RowTime::default());
-    image.load(&mut (1 << 30));
+    image.load_whole(&mut (1 << 30), 0);
     let mut context = UnwindContext::new();
     let step = (bytes.len() / ADDRESSES).max(1);
     let mut addresses: Vec<u64> = (0..bytes.len()).step_by(step).filter_map(|at| image.vaddr(at as u64)).collect();

@@ -28,6 +28,10 @@ pub(crate) struct Image {
     pub(crate) source: Option<Source>,
     parts: Option<Parts>,
     rows: HashMap<u64, Option<Arc<Row>>>,
+    /// Bytes of call frame information that are kept, or were before it was let go.
+    cfi_bytes: u64,
+    /// When code of it was on a stack, in slices.
+    used: u64,
     row_time: Duration,
     row_time_of_all: RowTime,
 }
@@ -54,37 +58,65 @@ impl RowTime {
     }
 }
 
+/// Takes bytes from a budget; `None` = it does not have them.
+fn afford(budget: &mut u64, bytes: u64) -> Option<()> {
+    *budget = budget.checked_sub(bytes)?;
+    Some(())
+}
+
 /// What is read when the first address falls into the image.
 #[derive(Default)]
 struct Parts {
     layout: Layout,
     cfi: Option<Cfi>,
+    /// Call frame information was let go, and is to be read again.
+    rests: bool,
     go: Option<Runtime>,
 }
 
+const CFI: [&str; 2] = [".eh_frame", ".eh_frame_hdr"];
+
 impl Image {
     pub(crate) fn new(name: String, source: Option<Source>, row_time_of_all: RowTime) -> Self {
-        Image { name, source, parts: None, rows: HashMap::new(), row_time: Duration::ZERO, row_time_of_all }
+        let (parts, rows, row_time) = Default::default();
+        Image { name, source, parts, rows, cfi_bytes: 0, used: 0, row_time, row_time_of_all }
     }
 
-    /// Reads headers and call frame information, unless that was done before. `budget` is what
-    /// all images together may still keep of such information, in bytes.
+    /// Reads headers, and tables of Go, unless that was done before. `budget` is what all images together may still keep of
+    /// such information, in bytes.
     pub(crate) fn load(&mut self, budget: &mut u64) {
         if self.parts.is_some() {
             return;
         }
         let read = |source: &Source| {
             let layout = Layout::read(source)?;
-            let mut affordable = |names: &[&str]| {
-                let sizes = names.iter().filter_map(|name| layout.section(name)).map(|s| s.size);
-                let left = budget.checked_sub(sizes.fold(0, u64::saturating_add));
-                left.map(|left| *budget = left)
-            };
-            let cfi = affordable(&[".eh_frame", ".eh_frame_hdr"]).and_then(|()| Cfi::read(source, &layout));
-            let go = affordable(&golang::SECTIONS).and_then(|()| Runtime::find(source, &layout));
-            Some(Parts { layout, cfi, go })
+            let go = afford(budget, layout.bytes_of(&golang::SECTIONS)).and_then(|()| Runtime::find(source, &layout));
+            Some(Parts { layout, cfi: None, rests: true, go })
         };
         self.parts = Some(self.source.as_ref().and_then(read).unwrap_or_default());
+    }
+
+    /// The same with call frame information, because code of it is on a stack in slice `now`.
+    pub(crate) fn load_whole(&mut self, budget: &mut u64, now: u64) {
+        self.used = now;
+        self.load(budget);
+        let (Some(parts), Some(source)) = (self.parts.as_mut().filter(|parts| parts.rests), &self.source) else {
+            return;
+        };
+        parts.rests = false;
+        self.cfi_bytes = parts.layout.bytes_of(&CFI);
+        if afford(budget, self.cfi_bytes).is_none() {
+            self.cfi_bytes = 0;
+            return;
+        }
+        parts.cfi = Cfi::read(source, &parts.layout);
+    }
+
+    /// Lets call frame information go that nobody has needed since slice `since`. Services, and those who wake them, come and go.
+    pub(crate) fn rest(&mut self, budget: &mut u64, since: u64) {
+        let Some(parts) = self.parts.as_mut().filter(|parts| self.used < since && !parts.rests) else { return };
+        (parts.cfi, parts.rests, self.rows) = (None, true, HashMap::new());
+        *budget += std::mem::take(&mut self.cfi_bytes);
     }
 
     /// Forgets what was read, for a source that could be opened at last.

@@ -22,6 +22,10 @@ const MAX_IMAGES: usize = 4096;
 /// Call frame information, and tables of Go, that are kept for all images together.
 const MAX_UNWIND_BYTES: u64 = 256 << 20;
 
+/// Slices after which the call frame information of an image is let go if none of its code was on a stack: that of a large
+/// program is 10 MB and more, and it takes milliseconds to read it again.
+const REST_AFTER: u64 = 60;
+
 /// Largest vdso that is read; Linux has one of 8 KB.
 const MAX_VDSO_BYTES: u64 = 64 << 10;
 
@@ -43,13 +47,15 @@ pub(crate) struct Images {
     vdsos: HashMap<Vec<u8>, ImageId>,
     open: usize,
     unwind_bytes_left: u64,
+    /// Slices so far.
+    slice: u64,
     row_time: RowTime,
 }
 
 impl Images {
     pub(crate) fn new() -> Self {
         let (list, files, vdsos, row_time) = Default::default();
-        Images { list, files, vdsos, open: 0, unwind_bytes_left: MAX_UNWIND_BYTES, row_time }
+        Images { list, files, vdsos, open: 0, unwind_bytes_left: MAX_UNWIND_BYTES, slice: 0, row_time }
     }
 
     /// The image of a mapping of process `pid`; `mem` reads the process's memory.
@@ -69,11 +75,25 @@ impl Images {
         id.map_or(Backing::Anonymous, Backing::Image)
     }
 
-    /// The image, its unwind information read.
+    /// The image, with what its stacks are unwound by.
     pub(crate) fn get(&mut self, id: ImageId) -> Option<&mut Image> {
+        let image = self.list.get_mut(id as usize)?;
+        image.load_whole(&mut self.unwind_bytes_left, self.slice);
+        Some(image)
+    }
+
+    /// The image, with what its functions are named by.
+    pub(crate) fn for_naming(&mut self, id: ImageId) -> Option<&mut Image> {
         let image = self.list.get_mut(id as usize)?;
         image.load(&mut self.unwind_bytes_left);
         Some(image)
+    }
+
+    /// A slice has ended.
+    pub(crate) fn end_slice(&mut self) {
+        self.slice += 1;
+        let since = self.slice.saturating_sub(REST_AFTER);
+        self.list.iter_mut().for_each(|image| image.rest(&mut self.unwind_bytes_left, since));
     }
 
     fn file(&mut self, pid: u32, mapping: &Mapping) -> Backing {
@@ -143,4 +163,38 @@ fn by_path(pid: u32, mapping: &Mapping) -> io::Result<File> {
 pub(crate) fn file_name(path: &str) -> String {
     let path = path.strip_suffix(" (deleted)").unwrap_or(path);
     path.rsplit('/').next().unwrap_or_default().to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::maps;
+    use gimli::UnwindContext;
+
+    /// The image of this program, and the address of a function in it.
+    fn own(images: &mut Images) -> (ImageId, u64) {
+        let here = own as *const () as u64;
+        let all = maps::read(std::process::id()).unwrap();
+        let mapping = all.iter().find(|m| (m.start..m.end).contains(&here)).unwrap();
+        let Backing::Image(id) = images.of(std::process::id(), mapping, None) else { panic!("{mapping:?}") };
+        let offset = here - mapping.start + mapping.offset;
+        (id, images.for_naming(id).unwrap().vaddr(offset).unwrap())
+    }
+
+    #[test]
+    fn what_nobody_needs_is_let_go_and_read_again() {
+        let mut images = Images::new();
+        let (id, vaddr) = own(&mut images);
+        let mut context = UnwindContext::new();
+        assert_eq!(images.unwind_bytes_left, MAX_UNWIND_BYTES, "a name needs none of it");
+        let row = images.get(id).unwrap().row(vaddr, &mut context);
+        let left = images.unwind_bytes_left;
+        assert!(row.is_some() && left < MAX_UNWIND_BYTES);
+        (0..REST_AFTER).for_each(|_| images.end_slice());
+        assert_eq!(images.unwind_bytes_left, left, "a minute has not passed");
+        images.end_slice();
+        assert_eq!(images.unwind_bytes_left, MAX_UNWIND_BYTES);
+        assert_eq!(images.get(id).unwrap().row(vaddr, &mut context), row);
+        assert_eq!(images.unwind_bytes_left, left);
+    }
 }

@@ -109,7 +109,7 @@ pub(crate) fn resolve(
     let deadline = Instant::now() + if is_all { TIME_LIMIT } else { TIME_LIMIT_OF_BYTES };
     let mut too_late = HashSet::new();
     for (id, rows) in of_images {
-        if let Some(image) = images.get(id) {
+        if let Some(image) = images.for_naming(id) {
             name_image(image, &rows, lined, &mut frames, deadline);
         }
         // It was not quickly done after all, or nobody else has a CPU to spare: its turn comes when all is named.
@@ -150,8 +150,10 @@ impl Unnamed {
         let mut waiting: Vec<(ImageId, usize)> = waiting.into_iter().collect();
         waiting.sort_unstable_by_key(|(id, frames)| (std::cmp::Reverse(*frames), *id));
         let mut is_affordable = |id: &ImageId| {
-            let cost =
-                *self.costs.entry(*id).or_insert_with(|| images.get(*id).map_or(0, |image| bytes_to_read(image)));
+            let cost = *self
+                .costs
+                .entry(*id)
+                .or_insert_with(|| images.for_naming(*id).map_or(0, |image| bytes_to_read(image)));
             let paid = left.checked_sub(cost);
             left = paid.unwrap_or(left);
             paid.is_some()

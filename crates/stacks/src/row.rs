@@ -22,19 +22,19 @@ const MAX_OPERATIONS: u32 = 256;
 const MAX_EXPRESSION_BYTES: usize = 256;
 
 /// An expression, copied out of its section.
-#[derive(Debug)]
+#[derive(Debug, PartialEq)]
 pub(crate) struct Formula {
     bytes: Box<[u8]>,
     encoding: Encoding,
 }
 
-#[derive(Debug)]
+#[derive(Debug, PartialEq)]
 enum Cfa {
     Register(usize, i64),
     Formula(Formula),
 }
 
-#[derive(Debug)]
+#[derive(Debug, PartialEq)]
 enum Saved {
     Same,
     Lost,
@@ -47,7 +47,7 @@ enum Saved {
 }
 
 /// A row, independent of the section it was read from.
-#[derive(Debug)]
+#[derive(Debug, PartialEq)]
 pub(crate) struct Row {
     cfa: Cfa,
     saved: Vec<(usize, Saved)>,

@@ -126,6 +126,7 @@ impl Stacks {
     /// call or in a later one, with a source line in a second row if that was asked for later. To name all takes as long as
     /// the symbol tables are large: some 0.1 s, some seconds at most.
     pub fn fresh(&mut self, effort: Effort, kernel: &mut KernelNames<'_>) -> (Vec<Stack>, Vec<Frame>) {
+        self.images.end_slice();
         self.unnamed.frames.extend(self.frames.fresh());
         let who = (&mut self.images, &mut self.perf_maps, kernel);
         (self.ids.fresh(), names::resolve(&mut self.unnamed, effort, &self.lined, who))
