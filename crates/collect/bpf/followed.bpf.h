@@ -4,6 +4,11 @@
  * process of such a waker starts from then on, because a thread that answers a single request is gone before it could
  * be met. Not clients of the target: until one asks for something the target is idle, and no walk leads there; but they
  * are those who wake it and are woken by it most of all.
+ *
+ * Nobody is followed for good. On a host that others use too, somebody ends a wait of the target by chance now and then
+ * (whoever reads its memory holds a lock that it waits for), and by the wakers of that one, and theirs, one would come
+ * to follow everybody. So a chain is followed for a while after it led to the target last, and each waker in it no
+ * longer.
  */
 #pragma once
 
@@ -43,6 +48,7 @@ struct sleeper {
 	u64 waker_stack;
 	bool interrupt;
 	bool outside; /* not of the target */
+	u64 until; /* of one outside: so long it is followed */
 };
 
 struct {
@@ -57,11 +63,14 @@ struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
 	__uint(max_entries, 4096);
 	__type(key, u32);
-	__type(value, u8);
+	__type(value, u64); /* so long it is followed what they start */
 } wakers SEC(".maps");
 
 /* Threads outside the target that are followed, over all CPUs. */
 u32 followed;
+
+/* For how long after it led to the target a chain is followed, ns; set by user space. */
+u64 follow_ns;
 
 static __always_inline struct sleeper *create(struct task_struct *task)
 {
@@ -94,12 +103,15 @@ static __always_inline struct sleeper *looked_at(struct task_struct *task)
  * is blocked until its next wakeup is known already then. (The counters of one that runs are from its last tick or
  * switch: that wait may come out a bit short.) `taken` counts such threads, `lost` those for which there is no room.
  */
-static __always_inline struct sleeper *follow(struct task_struct *task, u64 now, u64 *taken, u64 *lost)
+static __always_inline struct sleeper *follow(struct task_struct *task, u64 now, u64 until, u64 *taken, u64 *lost)
 {
 	struct sleeper *s = looked_at(task);
 
-	if (s)
+	if (s) {
+		if (s->until < until)
+			s->until = until;
 		return s;
+	}
 	if (followed < most_followed)
 		s = create(task);
 	if (!s) {
@@ -109,34 +121,44 @@ static __always_inline struct sleeper *follow(struct task_struct *task, u64 now,
 	__sync_fetch_and_add(&followed, 1);
 	(*taken)++;
 	s->outside = true;
+	s->until = until;
 	s->woken_at = s->row_at = now;
 	s->exec = task->se.sum_exec_runtime;
 	s->delay = task->sched_info.run_delay;
 	return s;
 }
 
-/* Notes that a process has woken somebody. */
-static __always_inline void note_waker(u32 tgid)
+/* Until when whoever wakes this thread now is followed. */
+static __always_inline u64 follow_until(const struct sleeper *s, u64 now)
 {
-	u8 yes = 1;
-
-	if (!bpf_map_lookup_elem(&wakers, &tgid))
-		bpf_map_update_elem(&wakers, &tgid, &yes, BPF_ANY);
+	return s->outside ? s->until : now + follow_ns;
 }
 
-/* Whether what a thread starts is to be followed. Of the target, the ledger takes care. */
-static __always_inline bool starts_followed(struct task_struct *parent)
+/* Notes that a process has woken somebody. */
+static __always_inline void note_waker(u32 tgid, u64 until)
+{
+	u64 *known = bpf_map_lookup_elem(&wakers, &tgid);
+
+	if (!known)
+		bpf_map_update_elem(&wakers, &tgid, &until, BPF_ANY);
+	else if (*known < until)
+		*known = until;
+}
+
+/* Until when what a thread starts is followed; 0 = not at all. Of the target, the ledger takes care. */
+static __always_inline u64 starts_followed(struct task_struct *parent, u64 now)
 {
 	u32 tgid = parent->tgid;
+	u64 *until = bpf_map_lookup_elem(&wakers, &tgid);
 
-	return bpf_map_lookup_elem(&wakers, &tgid) && !watched(parent);
+	return until && *until > now && !watched(parent) ? *until : 0;
 }
 
-/* Makes room for another when a thread ends. */
+/* Makes room for another, when a thread ends or its time is over. */
 static __always_inline void unfollow(struct task_struct *task)
 {
 	struct sleeper *s = is_bystander(task) ? NULL : bpf_task_storage_get(&sleepers, task, 0, 0);
 
-	if (s && s->outside)
+	if (s && s->outside && !bpf_task_storage_delete(&sleepers, task))
 		__sync_fetch_and_add(&followed, -1);
 }

@@ -261,6 +261,40 @@ fn naps_behind_the_target() -> Result<Naps> {
     Ok(naps)
 }
 
+/// Whoever ended a wait of the target is not followed for good: half a host would be, by and by.
+#[test]
+fn a_waker_is_followed_for_a_while() {
+    let (mut a, mut b) = (MaybeUninit::uninit(), MaybeUninit::uninit());
+    let ledger = need!(Ledger::load(&mut a));
+    let mut child = child("read");
+    ledger.seed(&[child.id()]).unwrap();
+    let mut wakeups = Wakeups::load(&mut b, &ledger).unwrap();
+    let while_ns = 100_000_000;
+    wakeups.follow_for(Duration::from_nanos(while_ns));
+    let mut pipe = child.stdin.take().unwrap();
+    let mut rows = Vec::new();
+    for time in 0..2 {
+        for _ in 0..LETTERS / 2 {
+            sleep(Duration::from_millis(5));
+            pipe.write_all(b"x").unwrap();
+        }
+        // Our own waits, which lead to nobody any more.
+        (0..60).for_each(|_| sleep(Duration::from_millis(5)));
+        rows.extend(wakeups.rows().unwrap());
+        let ours = rows.iter().filter(|row| row.sleeper.tgid == std::process::id()).count();
+        assert!(ours > time, "followed again: {:?}", wakeups.counts());
+    }
+    end(&mut child);
+    let mine = |row: &&Wakeup| row.sleeper.tgid == std::process::id();
+    let led: Vec<u64> = rows.iter().filter(|row| row.sleeper.tgid == child.id()).map(|row| row.at_ns).collect();
+    let before = |at: u64| led.iter().copied().filter(|led| *led <= at).max().unwrap_or(0);
+    for row in rows.iter().filter(mine) {
+        assert!(row.at_ns - before(row.at_ns) <= while_ns, "{row:?}");
+    }
+    let last = rows.iter().filter(mine).map(|row| row.at_ns).max().unwrap();
+    assert!(last < led.iter().max().unwrap() + while_ns && led.len() as u64 > LETTERS / 4, "{led:?}");
+}
+
 /// One wait of the child, which this process ended.
 fn check(row: &Wakeup, me: u32) {
     assert!(row.waker.tgid == me && row.context == "thread", "{row:?}");

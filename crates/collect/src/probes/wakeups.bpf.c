@@ -303,7 +303,7 @@ int BPF_PROG(on_waking, struct task_struct *task)
 	struct wakeup_counts *c = bpf_map_lookup_elem(&wakeup_counts, &zero);
 	struct task_struct *waker;
 	struct wakeup *row;
-	u64 now, wait;
+	u64 now, wait, until;
 
 	if (!c)
 		return 0;
@@ -312,6 +312,10 @@ int BPF_PROG(on_waking, struct task_struct *task)
 	if (!s || task->on_cpu)
 		return 0;
 	now = bpf_ktime_get_ns();
+	if (s->outside && s->until < now) {
+		unfollow(task);
+		return 0;
+	}
 	waker = bpf_get_current_task_btf();
 	wait = book_wait(task, s, now);
 	c->waits++;
@@ -336,8 +340,9 @@ int BPF_PROG(on_waking, struct task_struct *task)
 	if (s->interrupt)
 		disown(row);
 	if (row->context == WAKER_THREAD && !is_client(row, s)) {
-		note_waker(waker->tgid);
-		show_waker(waker, follow(waker, now, &c->followed, &c->not_followed), c);
+		until = follow_until(s, now);
+		note_waker(waker->tgid, until);
+		show_waker(waker, follow(waker, now, until, &c->followed, &c->not_followed), c);
 	}
 	bpf_ringbuf_submit(row, BPF_RB_NO_WAKEUP);
 	s->row_at = now;
@@ -352,9 +357,10 @@ int BPF_PROG(on_fork, struct task_struct *parent, struct task_struct *child)
 {
 	u32 zero = 0;
 	struct wakeup_counts *c = bpf_map_lookup_elem(&wakeup_counts, &zero);
+	u64 now = bpf_ktime_get_ns(), until = starts_followed(parent, now);
 
-	if (c && starts_followed(parent))
-		follow(child, bpf_ktime_get_ns(), &c->followed, &c->not_followed);
+	if (c && until)
+		follow(child, now, until, &c->followed, &c->not_followed);
 	return 0;
 }
 

@@ -6,6 +6,7 @@ use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::path::Path;
 use std::rc::Rc;
+use std::time::Duration;
 
 use anyhow::{Context, Result};
 use libbpf_rs::skel::{OpenSkel as _, Skel};
@@ -31,6 +32,10 @@ pub const HOOKS: [&str; 3] = ["sched_waking", "sched_process_fork", "sched_proce
 /// Rows in a turn of an eighth of a second on all CPUs together, about 2,000 a second: enough for a walk, and a bound on
 /// what a recording grows by.
 const ROWS_PER_TURN: u32 = 256;
+
+/// So long a chain of wakers is followed after it led to the target: longer than most captures, so that a walk misses nothing; and
+/// whoever ended a wait of the target by chance is left alone again.
+const FOLLOWED_FOR: Duration = Duration::from_secs(60);
 /// Likewise snapshots, of which each costs as much as many rows.
 const SNAPSHOTS_PER_TURN: u32 = 32;
 /// Likewise of wakers outside the target.
@@ -217,6 +222,7 @@ impl<'o> Wakeups<'o> {
         let rows_per_turn = (ROWS_PER_TURN / cpus).max(1);
         if let Some(bss) = open.maps.bss_data.as_deref_mut() {
             bss.rows_per_turn = rows_per_turn;
+            bss.follow_ns = FOLLOWED_FOR.as_nanos() as u64;
         }
         let skel = refusal::load(open, "the kernel refused the program of wakeups")?;
         let fresh = Rc::new(RefCell::new(Vec::new()));
@@ -234,6 +240,13 @@ impl<'o> Wakeups<'o> {
         };
         let links = courtesy::urgently(|| programs.map(attach).collect::<Result<_>>())?;
         Ok(Self { skel, ring, fresh, links, rows_per_turn, shed: Rc::new(Cell::new(1)) })
+    }
+
+    /// Follows a chain of wakers for so long after it led to the target, and no longer.
+    pub fn follow_for(&mut self, time: Duration) {
+        if let Some(bss) = self.skel.maps.bss_data.as_deref_mut() {
+            bss.follow_ns = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
+        }
     }
 
     /// Says at which sockets clients ask the target, such as `tcp 0.0.0.0:80`: they are not followed.
