@@ -10,8 +10,8 @@ use std::time::{Duration, SystemTime};
 
 use anyhow::{Context, Result};
 use libbpf_rs::OpenObject;
-use recording::tables::{Cost, Gap};
-use recording::{Meta, Writer};
+use recording::tables::{Cost, Gap, Process};
+use recording::{Meta, Sink, Slice, Tables};
 
 use crate::collector::{Shared, SliceEnd, Start};
 use crate::collectors::{Team, slots, stack_bytes};
@@ -40,14 +40,14 @@ pub struct Progress {
     pub doing: &'static str,
 }
 
-/// Captures into `writer` and seals it. `stop` ends the capture early; what was seen until then is kept. Returns the account
+/// Captures into `sink`, slice by slice, and seals it. `stop` ends the capture early; what was seen until then is kept. Returns the account
 /// of what this process goes on to do.
 ///
 /// # Errors
 /// The kernel refuses the ledger, or the recording cannot be written.
 pub fn run(
     plan: &Plan,
-    mut writer: Writer,
+    sink: &mut dyn Sink,
     stop: &AtomicBool,
     progress: &mut dyn FnMut(&Progress),
 ) -> Result<Afterwards> {
@@ -64,20 +64,21 @@ pub fn run(
     meta.slo_ns = plan.slo.map_or(0, |slo| u64::try_from(slo.as_nanos()).unwrap_or(u64::MAX));
     meta.target.sample_hz = loaded.sample_hz;
     meta.target.stack_bytes = loaded.stack_bytes;
-    writer.describe(&meta)?;
-    writer.append(&loaded.gaps)?;
+    sink.describe(&meta)?;
     back.look(TICK);
-    let Loaded { ledger, team, .. } = loaded;
+    let Loaded { ledger, team, gaps, .. } = loaded;
     let shared = Shared::new(plan, ledger, start_ns);
-    let mut capture = Capture { shared, team, ended: Vec::new(), cost };
-    meta.ended = capture.watch(&mut writer, stop, progress, &mut back)?;
+    let mut capture = Capture { shared, team, ended: Vec::new(), from_ns: 0, cost };
+    sink.put(capture.begin(gaps)?)?;
+    meta.ended = capture.watch(sink, stop, progress, &mut back)?;
     capture.team.conclude(&capture.shared)?;
     progress(&Progress { elapsed: plan.length, length: plan.length, doing: "naming functions" });
     let end = capture.last_look(&back)?;
     meta.length_ns = end.t_ns;
     courtesy::during(courtesy::PATIENCE, || {
-        let afterwards = capture.close(&mut writer, &end)?;
-        writer.seal(&meta)?;
+        let (slice, afterwards) = capture.close(&end)?;
+        sink.put(slice)?;
+        sink.seal(&meta)?;
         Ok(afterwards)
     })
 }
@@ -121,6 +122,8 @@ struct Capture<'o> {
     team: Team<'o>,
     /// Threads that ended since the last slice.
     ended: Vec<ThreadRow>,
+    /// Where the slice that is on began.
+    from_ns: u64,
     cost: Account,
 }
 
@@ -128,12 +131,11 @@ impl Capture<'_> {
     /// Drains until the end; says why it ended.
     fn watch(
         &mut self,
-        writer: &mut Writer,
+        sink: &mut dyn Sink,
         stop: &AtomicBool,
         progress: &mut dyn FnMut(&Progress),
         back: &mut Back,
     ) -> Result<String> {
-        self.begin(writer)?;
         let (length, slice) = (self.shared.plan.length, self.shared.plan.slice);
         let mut next_slice = slice;
         loop {
@@ -153,18 +155,22 @@ impl Capture<'_> {
             let is_due = elapsed >= next_slice && self.team.busy_for().is_none();
             if is_due || main_ended {
                 next_slice = elapsed + slice;
-                if !self.slice(writer)? {
+                if !self.slice(sink)? {
                     return Ok("target exited".into());
                 }
             }
         }
     }
 
-    fn begin(&mut self, writer: &mut Writer) -> Result<()> {
+    /// What is known when the clock starts.
+    fn begin(&mut self, gaps: Vec<Gap>) -> Result<Slice> {
+        let mut tables = Tables::default();
         let rows = processes(&self.shared.plan.root, &self.shared.plan.target.pids);
         self.shared.known.begin(rows.iter().map(|p| p.pid));
-        writer.append(&rows)?;
-        self.team.begin(&mut self.shared, writer)
+        tables.extend(rows);
+        tables.extend(gaps);
+        self.team.begin(&mut self.shared, &mut tables)?;
+        Ok(Slice { range: 0..0, tables })
     }
 
     fn tick(&mut self) -> Result<bool> {
@@ -190,31 +196,35 @@ impl Capture<'_> {
         main_ended
     }
 
-    /// Writes one slice; false = no thread of the target is left.
-    fn slice(&mut self, writer: &mut Writer) -> Result<bool> {
+    /// Ends a slice; false = no thread of the target is left.
+    fn slice(&mut self, sink: &mut dyn Sink) -> Result<bool> {
         let living = self.shared.ledger.read(false)?;
         let t_ns = clock::monotonic_ns() - self.shared.start_ns;
         let end = SliceEnd { t_ns, last: false, living, ended: take(&mut self.ended) };
         self.team.read(&self.shared, &end);
         courtesy::in_slices(TICK / 2, || {
-            self.write_slice(writer, &end)?;
-            writer.append(&self.gaps(false)?)?;
-            writer.append(&self.costs(t_ns)?)
+            let mut slice = self.rows(&end)?;
+            slice.tables.extend(self.gaps(false)?);
+            slice.tables.extend(self.costs(t_ns)?);
+            sink.put(slice)
         })?;
         Ok(!end.living.is_empty())
     }
 
-    fn write_slice(&mut self, writer: &mut Writer, end: &SliceEnd) -> Result<()> {
-        self.team.slice(&mut self.shared, end, writer)?;
-        self.meet(writer, end) // who has ended in it is of the target until here
+    /// What has gathered since the last slice.
+    fn rows(&mut self, end: &SliceEnd) -> Result<Slice> {
+        let mut tables = Tables::default();
+        self.team.slice(&mut self.shared, end, &mut tables)?;
+        tables.extend(self.meet(end)); // who has ended in it is of the target until here
+        Ok(Slice { range: std::mem::replace(&mut self.from_ns, end.t_ns)..end.t_ns, tables })
     }
 
-    /// Notes processes that were born since the last slice and are still there.
-    fn meet(&mut self, writer: &mut Writer, end: &SliceEnd) -> Result<()> {
+    /// Processes that were born since the last slice and are still there.
+    fn meet(&mut self, end: &SliceEnd) -> Vec<Process> {
         let Shared { plan, start_ns, known, .. } = &mut self.shared;
         let fresh = known.meet(end);
         if fresh.is_empty() {
-            return Ok(());
+            return Vec::new();
         }
         let pids: Vec<u32> = fresh.iter().map(|t| t.tgid).collect();
         let mut rows = processes(&plan.root, &pids);
@@ -223,7 +233,7 @@ impl Capture<'_> {
             row.started_ns = born.saturating_sub(*start_ns);
         }
         self.team.born(&rows);
-        writer.append(&rows)
+        rows
     }
 
     /// Takes the hooks off. The capture ends with this look at the threads, and so must all that is counted; what was
@@ -266,16 +276,14 @@ impl Capture<'_> {
         Ok(rows)
     }
 
-    /// Writes the last slice and what only the end can tell: the last names of functions, and how much of what was looked at
-    /// in part was not seen.
-    fn close(mut self, writer: &mut Writer, end: &SliceEnd) -> Result<Afterwards> {
-        self.write_slice(writer, end)?;
-        self.team.finish(&mut self.shared, end, writer)?;
-        writer.append(&self.gaps(true)?)?;
-        let costs = self.costs(end.t_ns)?;
-        let afterwards = Afterwards::start();
-        writer.append(&costs)?;
-        Ok(afterwards)
+    /// The last slice, with what only the end can tell: the last names of functions, and how much of what was looked at in part
+    /// was not seen.
+    fn close(mut self, end: &SliceEnd) -> Result<(Slice, Afterwards)> {
+        let mut slice = self.rows(end)?;
+        self.team.finish(&mut self.shared, end, &mut slice.tables)?;
+        slice.tables.extend(self.gaps(true)?);
+        slice.tables.extend(self.costs(end.t_ns)?);
+        Ok((slice, Afterwards::start()))
     }
 }
 

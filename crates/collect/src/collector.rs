@@ -19,7 +19,7 @@ use std::time::Duration;
 
 use anyhow::Result;
 use libbpf_rs::OpenObject;
-use recording::Writer;
+use recording::Tables;
 use recording::tables::{Cost, Gap, Process};
 
 use crate::account::Account;
@@ -45,7 +45,7 @@ pub struct Kind {
     pub facility: Option<(&'static str, &'static str)>,
     /// Makes the tables that are there even where nothing is in them, so that a reader can tell a table without rows from one
     /// that was never tried.
-    pub tables: fn(&mut Writer) -> Result<()>,
+    pub tables: fn(&mut Tables),
     /// Starts it.
     pub start: Starter,
 }
@@ -61,11 +61,11 @@ pub trait Collector {
         Ok(())
     }
 
-    /// The capture's clock has started, and the target is watched.
+    /// The capture's clock has started, and the target is watched: rows of what is known then.
     ///
     /// # Errors
-    /// The recording cannot be written.
-    fn begin(&mut self, _: &mut Shared<'_>, _: &mut Writer) -> Result<()> {
+    /// A map fails.
+    fn begin(&mut self, _: &mut Shared<'_>, _: &mut Tables) -> Result<()> {
         Ok(())
     }
 
@@ -100,11 +100,11 @@ pub trait Collector {
     /// Reads at the end of a slice what must be as of this moment; it is written with [`Collector::slice`], a little later.
     fn read(&mut self, _: &Shared<'_>, _: &SliceEnd) {}
 
-    /// Writes its rows of the slice that has ended.
+    /// Adds its rows of the slice that has ended.
     ///
     /// # Errors
-    /// A map fails, or the recording cannot be written.
-    fn slice(&mut self, shared: &mut Shared<'_>, end: &SliceEnd, writer: &mut Writer) -> Result<()>;
+    /// A map fails.
+    fn slice(&mut self, shared: &mut Shared<'_>, end: &SliceEnd, tables: &mut Tables) -> Result<()>;
 
     /// Takes note of processes of the target that were born since the last slice.
     fn born(&mut self, _: &[Process]) {}
@@ -122,11 +122,11 @@ pub trait Collector {
         self.probe_mut(shared).into_iter().for_each(Probe::detach);
     }
 
-    /// Writes what only the end can tell.
+    /// Adds what only the end can tell.
     ///
     /// # Errors
-    /// A map fails, or the recording cannot be written.
-    fn finish(&mut self, _: &mut Shared<'_>, _: &SliceEnd, _: &mut Writer) -> Result<()> {
+    /// A map fails.
+    fn finish(&mut self, _: &mut Shared<'_>, _: &SliceEnd, _: &mut Tables) -> Result<()> {
         Ok(())
     }
 

@@ -14,7 +14,7 @@ use std::time::{Duration, SystemTime};
 use anyhow::Result;
 use recording::counters::{Key, stat};
 use recording::tables::{Cost, Counter, Gap, Process, Thread};
-use recording::{Meta, Recording, Tables, Writer};
+use recording::{Meta, Recording, Sink, Slice, Tables};
 
 use crate::clock::{monotonic_ns, rfc3339};
 use crate::host;
@@ -31,7 +31,7 @@ const STOP_HEARD: Duration = Duration::from_millis(100);
 /// Who hears how far the watch is: the time since its start.
 pub type Progress<'p> = &'p mut dyn FnMut(Duration);
 
-/// Watches the host for `length`, or until `stop` is set, into `writer`, and seals it.
+/// Watches the host for `length`, or until `stop` is set, into `sink`, and seals it.
 ///
 /// # Errors
 /// The recording cannot be written.
@@ -39,17 +39,13 @@ pub fn run(
     root: &Path,
     length: Duration,
     tool: &str,
-    mut writer: Writer,
+    sink: &mut dyn Sink,
     stop: &AtomicBool,
     progress: Progress<'_>,
 ) -> Result<()> {
     let seen = watch(root, length, stop, progress);
-    writer.append(seen.rows::<Process>())?;
-    writer.append(seen.rows::<Thread>())?;
-    writer.append(seen.rows::<Counter>())?;
-    writer.append(seen.rows::<Gap>())?;
-    writer.append(seen.rows::<Cost>())?;
-    writer.seal(&Meta { tool: tool.to_string(), ..seen.meta })
+    sink.put(Slice { range: 0..seen.meta.length_ns, tables: seen.tables })?;
+    sink.seal(&Meta { tool: tool.to_string(), ..seen.meta })
 }
 
 /// Watches the host; the rows stay in memory.

@@ -11,8 +11,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{available_parallelism, scope, sleep};
 use std::time::{Duration, Instant};
 
-use recording::tables::{Burst, CallWindow, Connection, Gap, Loss, Sample, Thread, Wait};
-use recording::{Meta, Writer};
+use recording::tables::{Burst, CallWindow, Connection, Frame, Gap, Loss, Process, Sample, Stack, Thread, Wait};
+use recording::{Meta, Ring, Tables, Writer};
 use testing::need;
 use wakewalk_collect::capture::{self, Account, CallCounting, Plan, Role, SLICE};
 use wakewalk_collect::clock;
@@ -89,7 +89,7 @@ fn everybody_tells_what_it_took_and_gives_up_what_it_can() {
 }
 
 /// Computes and ticks for a while, and ends a slice; returns its end.
-fn slice(team: &mut Team<'_>, shared: &mut Shared<'_>, writer: &mut Writer) -> u64 {
+fn slice(team: &mut Team<'_>, shared: &mut Shared<'_>, tables: &mut Tables) -> u64 {
     let (from, mut ended) = (Instant::now(), Vec::new());
     while from.elapsed() < Duration::from_millis(500) {
         let until = Instant::now() + Duration::from_millis(20);
@@ -103,20 +103,19 @@ fn slice(team: &mut Team<'_>, shared: &mut Shared<'_>, writer: &mut Writer) -> u
     let living = shared.ledger.read(false).unwrap();
     let end = SliceEnd { t_ns: clock::monotonic_ns() - shared.start_ns, last: false, living, ended };
     team.read(shared, &end);
-    team.slice(shared, &end, writer).unwrap();
+    team.slice(shared, &end, tables).unwrap();
     end.t_ns
 }
 
 #[test]
 fn one_that_is_stopped_leaves_the_rest_at_work() {
     need!(kernel_allows());
-    let dir = tempfile::tempdir().unwrap();
-    let mut writer = Writer::create(&dir.path().join("r"), &Meta::default()).unwrap();
+    let mut tables = Tables::default();
     let (mut stopped_ns, mut stopped) = (0, Vec::new());
     with_team(CallCounting::Auto, |team, shared, gaps| {
-        team.begin(shared, &mut writer).unwrap();
+        team.begin(shared, &mut tables).unwrap();
         let mut account = Account::start();
-        slice(team, shared, &mut writer);
+        slice(team, shared, &mut tables);
         team.spent(shared, &mut account, 1).unwrap();
         assert!(!team.stop("thread", shared) && !team.stop("wait", shared), "others build on it");
         stopped.extend(["sample", "wakeup", "exchange", "connection"].into_iter().filter(|gap| team.stop(gap, shared)));
@@ -124,8 +123,8 @@ fn one_that_is_stopped_leaves_the_rest_at_work() {
         let told: Vec<Gap> = team.gaps(shared, false).unwrap();
         let told: Vec<&str> = told.iter().filter(|gap| !gap.is_refused()).map(|gap| gap.what.as_str()).collect();
         assert!(told == stopped && stopped.len() + gaps.len() >= 4, "{told:?} of {stopped:?}, {gaps:?}");
-        slice(team, shared, &mut writer);
-        slice(team, shared, &mut writer);
+        slice(team, shared, &mut tables);
+        slice(team, shared, &mut tables);
         let spent = team.spent(shared, &mut account, 1).unwrap();
         let runs = |gap: &str| -> u64 {
             let programs = spent.iter().filter(|told| told.gap == gap).flat_map(|told| &told.programs);
@@ -134,13 +133,12 @@ fn one_that_is_stopped_leaves_the_rest_at_work() {
         let of_stopped: u64 = stopped.iter().map(|gap| runs(gap)).sum();
         assert!(of_stopped <= 100 && runs("thread") > 50, "nearly all before the hooks were off: {spent:?}");
     });
-    let recording = recording::open(&dir.path().join("r")).unwrap();
-    let samples = recording.rows::<Sample>();
+    let samples = tables.rows::<Sample>();
     assert!(!samples.is_empty() || !stopped.contains(&"sample"));
-    assert!(samples.iter().all(|row| row.t_ns <= stopped_ns) && recording.rows::<Burst>().is_empty());
-    assert!(recording.rows::<Connection>().iter().all(|row| row.t_ns <= stopped_ns));
-    let slices: HashSet<u64> = recording.rows::<Thread>().iter().map(|row| row.t_ns).collect();
-    let waits: HashSet<u64> = recording.rows::<Wait>().iter().map(|row| row.t_ns).collect();
+    assert!(samples.iter().all(|row| row.t_ns <= stopped_ns) && tables.rows::<Burst>().is_empty());
+    assert!(tables.rows::<Connection>().iter().all(|row| row.t_ns <= stopped_ns));
+    let slices: HashSet<u64> = tables.rows::<Thread>().iter().map(|row| row.t_ns).collect();
+    let waits: HashSet<u64> = tables.rows::<Wait>().iter().map(|row| row.t_ns).collect();
     assert_eq!((slices.len(), waits.len()), (3, 3), "the ledger goes on");
 }
 
@@ -148,10 +146,10 @@ fn one_that_is_stopped_leaves_the_rest_at_work() {
 fn slices_are_as_long_as_the_plan_says() {
     need!(kernel_allows());
     let dir = tempfile::tempdir().unwrap();
-    let writer = Writer::create(&dir.path().join("r"), &Meta::default()).unwrap();
+    let mut writer = Writer::create(&dir.path().join("r"), &Meta::default()).unwrap();
     let (length, slice) = (Duration::from_millis(1900), Duration::from_millis(200));
     let plan = Plan { length, slice, ..plan(CallCounting::Never) };
-    capture::run(&plan, writer, &AtomicBool::new(false), &mut |_| {}).unwrap();
+    capture::run(&plan, &mut writer, &AtomicBool::new(false), &mut |_| {}).unwrap();
     let recording = recording::open(&dir.path().join("r")).unwrap();
     let ends: HashSet<u64> = recording.rows::<Thread>().iter().map(|row| row.t_ns).collect();
     assert!((4..=10).contains(&ends.len()), "slices of a second would be two: {ends:?}");
@@ -159,12 +157,41 @@ fn slices_are_as_long_as_the_plan_says() {
     assert!(waits.len() >= 4 && waits.is_subset(&ends), "the waits of each are in it: {waits:?}");
 }
 
+/// A capture of which only the end is kept, in memory: whole slices, and the names and processes of what is in them.
+#[test]
+fn a_capture_into_a_ring() {
+    need!(kernel_allows());
+    let mut ring = Ring::new(3);
+    let (length, slice) = (Duration::from_millis(1900), Duration::from_millis(200));
+    let plan = Plan { length, slice, ..plan(CallCounting::Never) };
+    let is_over = AtomicBool::new(false);
+    scope(|scope| {
+        scope.spawn(|| {
+            while !is_over.load(Ordering::Relaxed) {
+                std::hint::spin_loop();
+            }
+        });
+        capture::run(&plan, &mut ring, &AtomicBool::new(false), &mut |_| {}).unwrap();
+        is_over.store(true, Ordering::Relaxed);
+    });
+    let (range, recording) = (ring.range(), ring.recording().unwrap());
+    assert!(range.start > 0 && recording.meta.length_ns == range.end - range.start, "{range:?}");
+    let ends: HashSet<u64> = recording.rows::<Thread>().iter().map(|row| row.t_ns).collect();
+    assert_eq!((ends.len(), ends.iter().max()), (3, Some(&recording.meta.length_ns)), "{ends:?}");
+    let stacks: HashMap<u32, &Stack> = recording.rows::<Stack>().iter().map(|stack| (stack.id, stack)).collect();
+    let named: HashSet<u32> = recording.rows::<Frame>().iter().map(|frame| frame.id).collect();
+    let mut of_samples = recording.rows::<Sample>().iter().filter(|row| row.stack > 0);
+    assert!(of_samples.all(|row| stacks[&row.stack].frames.iter().all(|id| named.contains(id))), "all are there");
+    assert!(recording.rows::<Process>().iter().any(|process| process.pid == id()) && !stacks.is_empty());
+    let spun: u64 = recording.rows::<Thread>().iter().map(|row| row.cpu_ns).sum();
+    assert!(spun > 0, "its time is there");
+}
+
 /// The rings are emptied every 50 ms, as in a capture, while more threads of this process than there are CPUs compute.
 #[test]
 fn no_sample_is_lost_while_programs_are_loaded() {
     need!(kernel_allows());
-    let dir = tempfile::tempdir().unwrap();
-    let mut writer = Writer::create(&dir.path().join("r"), &Meta::default()).unwrap();
+    let mut tables = Tables::default();
     let is_over = AtomicBool::new(false);
     let mut refused = Vec::new();
     scope(|scope| {
@@ -177,7 +204,7 @@ fn no_sample_is_lost_while_programs_are_loaded() {
         }
         with_team(CallCounting::Always, |team, shared, gaps| {
             refused = gaps.iter().map(|gap| gap.what.clone()).collect();
-            team.begin(shared, &mut writer).unwrap();
+            team.begin(shared, &mut tables).unwrap();
             let (mut longest, mut most_ns) = (Duration::ZERO, 0);
             while shared.elapsed() < Duration::from_secs(2) {
                 sleep(team.busy_for().unwrap_or(Duration::from_millis(50)));
@@ -190,13 +217,12 @@ fn no_sample_is_lost_while_programs_are_loaded() {
             let living = shared.ledger.read(false).unwrap();
             let t_ns = clock::monotonic_ns() - shared.start_ns;
             let end = SliceEnd { t_ns, last: false, living, ended: Vec::new() };
-            team.slice(shared, &end, &mut writer).unwrap();
+            team.slice(shared, &end, &mut tables).unwrap();
         });
         is_over.store(true, Ordering::Relaxed);
     });
-    let recording = recording::open(&dir.path().join("r")).unwrap();
-    assert!(refused.contains(&"call".into()) || !recording.rows::<CallWindow>().is_empty(), "they were loaded");
-    let samples = recording.rows::<Loss>().iter().find(|loss| loss.what == "samples");
+    assert!(refused.contains(&"call".into()) || !tables.rows::<CallWindow>().is_empty(), "they were loaded");
+    let samples = tables.rows::<Loss>().iter().find(|loss| loss.what == "samples");
     assert!(samples.is_none_or(|loss| loss.kept > 0 && loss.count == 0), "{samples:?}");
     assert!(samples.is_some() || refused.contains(&"sample".into()));
 }

@@ -87,15 +87,21 @@ impl<'r> Case<'r> {
         Case { recording, comparison, not_compared, slo, facts: Mutex::default(), parts: Mutex::default() }
     }
 
+    /// A case about a part of a recording, to the nearest slices, and where that begins, ns after the capture's start; `None` = no
+    /// slice lies in it.
+    pub(crate) fn of_part(recording: &Recording, part: Part, slo: Option<Duration>) -> Option<(Case<'static>, u64)> {
+        let (cut, from_ns) = recording.part(part).ok()?;
+        let question = Question { slo, ..Question::default() };
+        Some((Case::about(Evidence::Part(Box::new(cut)), question), from_ns))
+    }
+
     /// The case about a part of the recording, to the nearest slices, made on the first call; `None` = no slice lies in it.
     pub fn part(&self, part: Part) -> Option<Arc<Case<'static>>> {
         let parts = || self.parts.lock().unwrap_or_else(PoisonError::into_inner); // a map, whole at any moment
         if let Some(known) = parts().get(&part).cloned() {
             return known;
         }
-        let question = || Question { slo: self.slo, ..Question::default() };
-        let cut = self.recording.part(part).ok();
-        let case = cut.map(|(cut, _)| Arc::new(Case::about(Evidence::Part(Box::new(cut)), question())));
+        let case = Case::of_part(&self.recording, part, self.slo).map(|(case, _)| Arc::new(case));
         parts().insert(part, case.clone());
         case
     }

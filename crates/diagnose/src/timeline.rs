@@ -7,7 +7,7 @@ use std::time::Duration;
 use recording::{Part, Recording};
 
 use crate::answer::RequestTimes;
-use crate::case::{Case, Question};
+use crate::case::Case;
 use crate::facts::limits::Limits;
 use crate::facts::traffic::followed;
 use crate::judge;
@@ -44,19 +44,19 @@ pub fn timeline(recording: &Recording, every: Duration, slo: Option<Duration>) -
     }
     let step = u64::try_from(every.as_nanos()).unwrap_or(u64::MAX).max(1);
     let starts = (0..recording.meta.length_ns).step_by(usize::try_from(step).unwrap_or(usize::MAX));
-    Ok(starts.filter_map(|from_ns| moment(recording, from_ns, from_ns.saturating_add(step), slo)).collect())
+    let parts = starts.map(|from_ns| Part { from_ns, to_ns: from_ns.saturating_add(step) });
+    Ok(parts.filter_map(|part| moment(recording, part, slo)).collect())
 }
 
 /// `None` = no slice of the recording lies mostly in this part.
-fn moment(recording: &Recording, from_ns: u64, to_ns: u64, slo: Option<Duration>) -> Option<Moment> {
-    let (part, from_ns) = recording.part(Part { from_ns, to_ns }).ok()?;
-    let case = Case::asked(&part, Question { slo, ..Question::default() });
+fn moment(recording: &Recording, part: Part, slo: Option<Duration>) -> Option<Moment> {
+    let (case, from_ns) = Case::of_part(recording, part, slo)?;
     let verdict = judge(&case);
     let asked = verdict.requests.iter().filter(|r| r.is_accepted()).max_by_key(|r| r.exchanges);
     let seconds = |at: fn(&RequestTimes) -> f64| asked.map(at);
     Some(Moment {
         from: from_ns as f64 / 1e9,
-        to: (from_ns + part.meta.length_ns) as f64 / 1e9,
+        to: (from_ns + case.recording.meta.length_ns) as f64 / 1e9,
         share: verdict.findings.first().map(|finding| finding.explains.share),
         verdict: verdict.verdict,
         headline: verdict.headline,

@@ -44,11 +44,16 @@ impl Recording {
     /// No slice lies in it; the sentence says how long the recording is.
     pub fn part(&self, part: Part) -> Result<(Recording, u64), NoPart> {
         let range = snapped(self.rows::<Thread>().iter().map(|t| t.t_ns).collect(), part)?;
-        let mut cutting = Cutting { whole: self, range: range.clone(), tables: Tables::default() };
-        let cut = tables::each(&mut cutting);
-        debug_assert!(cut.is_ok(), "rows in memory can be read");
-        Ok((within(&self.meta, cutting.tables, &range), range.start))
+        let part = cut(self, &range).map_err(|e| NoPart(format!("{e:#}")))?;
+        Ok((part, range.start))
     }
+}
+
+/// What of a recording lies in `range`.
+pub(crate) fn cut(whole: &Recording, range: &Range<u64>) -> Result<Recording> {
+    let mut cutting = Cutting { whole, range: range.clone(), tables: Tables::default() };
+    tables::each(&mut cutting)?;
+    Ok(within(&whole.meta, cutting.tables, range))
 }
 
 /// Reads a part of the recording in `dir`, to the nearest slice of its ledger; with where it begins, ns after the capture's
@@ -100,10 +105,15 @@ fn snapped(ends: BTreeSet<u64>, part: Part) -> Result<Range<u64>, NoPart> {
 }
 
 fn within(whole: &Meta, mut tables: Tables, range: &Range<u64>) -> Recording {
+    keep_calls_of_windows(&mut tables);
+    Recording { meta: Meta { length_ns: range.end - range.start, ..whole.clone() }, tables }
+}
+
+/// Leaves those calls of which the window is there.
+pub(crate) fn keep_calls_of_windows(tables: &mut Tables) {
     let windows: BTreeSet<u32> = tables.rows::<CallWindow>().iter().map(|window| window.id).collect();
     tables.retain(|row: &Call| windows.contains(&row.window));
     tables.retain(|row: &CallLatency| windows.contains(&row.window));
-    Recording { meta: Meta { length_ns: range.end - range.start, ..whole.clone() }, tables }
 }
 
 /// Takes a part of what is in memory.
@@ -117,7 +127,7 @@ impl tables::Visit for Cutting<'_> {
     fn table<T: Table + Send + Sync>(&mut self) -> Result<()> {
         if self.whole.tables.has::<T>() {
             let mut rows = self.whole.rows::<T>().iter().filter_map(|row| row.within(&self.range)).collect();
-            T::condense(&mut rows);
+            T::condense(&mut rows, 0);
             self.tables.extend(rows);
         }
         Ok(())
@@ -143,7 +153,7 @@ impl tables::Visit for Reading<'_> {
             read::check_room(batches.given())
                 .with_context(|| format!("table `{}` of `{}` is too large", T::NAME, self.dir.display()))?;
         }
-        T::condense(&mut kept);
+        T::condense(&mut kept, 0);
         self.tables.extend(kept);
         Ok(())
     }

@@ -9,7 +9,7 @@ use arrow_array::{Array, GenericListArray, OffsetSizeTrait, RecordBatch};
 use arrow_schema::DataType;
 
 use crate::files::{self, Wanted};
-use crate::{Meta, SCHEMA, Table, Tables, Writer, disk, tables, untrusted, write};
+use crate::{Meta, SCHEMA, Sink, Table, Tables, Writer, disk, tables, untrusted, write};
 
 /// Largest description: some kilobytes, and the target's processes by number.
 const MAX_META_BYTES: u64 = 16 << 20;
@@ -39,7 +39,7 @@ impl Recording {
     /// The folder holds a recording already, or the disk is full.
     pub fn save(&self, dir: &Path) -> Result<()> {
         let mut writer = Writer::create(dir, &self.meta)?;
-        self.append_to(&mut writer)?;
+        writer.append_all(&self.tables)?;
         writer.seal(&self.meta)
     }
 
@@ -50,14 +50,6 @@ impl Recording {
     pub fn amend<T: Table + Send + Sync>(&self, dir: &Path, rows: &[T]) -> Result<()> {
         let all: Vec<&T> = self.rows::<T>().iter().chain(rows).collect();
         write::amend(dir, self.meta.clone(), &all)
-    }
-
-    /// Appends all its rows to a recording that is being written.
-    ///
-    /// # Errors
-    /// The disk is full.
-    pub fn append_to(&self, writer: &mut Writer) -> Result<()> {
-        writer.append_all(&self.tables)
     }
 
     /// Rows of a table; empty where it is missing.

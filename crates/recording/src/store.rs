@@ -35,12 +35,16 @@ impl Tables {
         rows.map_or(&mut [], Vec::as_mut_slice)
     }
 
+    /// Changes the rows of a table, where it is there.
+    pub(crate) fn change<T: Table + Send + Sync>(&mut self, change: impl FnOnce(&mut Vec<T>)) {
+        if let Some(rows) = self.by_name.get_mut(T::NAME).and_then(|rows| rows.downcast_mut()) {
+            change(rows);
+        }
+    }
+
     /// Leaves only those rows of a table that `keep` wants.
     pub(crate) fn retain<T: Table + Send + Sync>(&mut self, keep: impl FnMut(&T) -> bool) {
-        let rows = self.by_name.get_mut(T::NAME).and_then(|rows| rows.downcast_mut::<Vec<T>>());
-        if let Some(rows) = rows {
-            rows.retain(keep);
-        }
+        self.change(|rows: &mut Vec<T>| rows.retain(keep));
     }
 
     /// Adds rows to a table, making it if need be.

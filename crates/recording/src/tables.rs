@@ -22,8 +22,8 @@ pub trait Table: Serialize + DeserializeOwned + JsonSchema + Clone + 'static {
         Some(self.clone())
     }
 
-    /// Leaves out what rows of the same part make needless.
-    fn condense(_: &mut Vec<Self>) {}
+    /// Leaves out what is made needless by other rows of a part that begins at `start_ns`.
+    fn condense(_: &mut Vec<Self>, _start_ns: u64) {}
 }
 
 /// Something that is done with each table.
@@ -79,8 +79,8 @@ macro_rules! time {
     // A state that holds until the next row of the same name.
     (state) => {
         time!(own);
-        fn condense(rows: &mut Vec<Self>) {
-            Self::keep_last_of_start(rows);
+        fn condense(rows: &mut Vec<Self>, start_ns: u64) {
+            Self::keep_last_of_start(rows, start_ns);
         }
     };
 }

@@ -18,7 +18,7 @@ use serde_arrow::schema::{SchemaLike, TracingOptions};
 
 use crate::files::{self, HOT, SEALED};
 use crate::meta::Sum;
-use crate::{Meta, SCHEMA, Table, Tables, disk, tables};
+use crate::{Meta, SCHEMA, Sink, Slice, Table, Tables, disk, tables};
 
 /// Smaller tables are sealed as they are.
 const WORTH_COMPRESSING: u64 = 64 << 10;
@@ -60,14 +60,6 @@ impl Writer {
         &self.dir
     }
 
-    /// Replaces the recording's description.
-    ///
-    /// # Errors
-    /// The disk is full or the folder has gone.
-    pub fn describe(&self, meta: &Meta) -> Result<()> {
-        write_meta(&self.dir, meta)
-    }
-
     /// Appends rows to a table as one batch and hands it to the kernel, so that a kill loses
     /// nothing that was appended. An empty slice makes an empty table.
     ///
@@ -85,15 +77,25 @@ impl Writer {
     }
 
     /// Appends every table that `tables` has.
-    pub(crate) fn append_all(&mut self, tables: &Tables) -> Result<()> {
-        tables::each(&mut Writing { tables, writer: self })
-    }
-
-    /// Turns every stream into Parquet and marks the recording as whole.
     ///
     /// # Errors
-    /// The disk is full or the folder has gone; the streams written so far stay readable.
-    pub fn seal(mut self, meta: &Meta) -> Result<()> {
+    /// The disk is full or the folder has gone.
+    pub fn append_all(&mut self, tables: &Tables) -> Result<()> {
+        tables::each(&mut Writing { tables, writer: self })
+    }
+}
+
+impl Sink for Writer {
+    fn describe(&mut self, meta: &Meta) -> Result<()> {
+        write_meta(&self.dir, meta)
+    }
+
+    fn put(&mut self, slice: Slice) -> Result<()> {
+        self.append_all(&slice.tables)
+    }
+
+    /// Turns every stream into Parquet and marks the recording as whole. If that fails, the streams written so far stay readable.
+    fn seal(&mut self, meta: &Meta) -> Result<()> {
         let mut files = BTreeMap::new();
         for (name, mut stream) in self.streams.drain() {
             let failed = |e: anyhow::Error| disk::failed(&format!("seal table `{name}`"), &self.dir, e);
@@ -114,7 +116,9 @@ struct Writing<'a> {
 
 impl tables::Visit for Writing<'_> {
     fn table<T: Table + Send + Sync>(&mut self) -> Result<()> {
-        if self.tables.has::<T>() { self.writer.append(self.tables.rows::<T>()) } else { Ok(()) }
+        let rows = self.tables.rows::<T>();
+        let is_new = self.tables.has::<T>() && !self.writer.streams.contains_key(T::NAME);
+        if rows.is_empty() && !is_new { Ok(()) } else { self.writer.append(rows) }
     }
 }
 

@@ -87,7 +87,7 @@ fn an_unsealed_recording_that_was_changed_does_not_panic() {
     let folder = dir.path().join("r");
     let whole = open(Path::new(FIXTURE)).unwrap();
     let mut writer = Writer::create(&folder, &whole.meta).unwrap();
-    whole.append_to(&mut writer).unwrap();
+    writer.append_all(&whole.tables).unwrap();
     drop(writer);
     each_damaged(&folder, "arrows", 60, |_, result| drop(result));
 }
@@ -99,7 +99,7 @@ fn of_one_stack(dir: &Path, frames: usize) -> [PathBuf; 2] {
     recording.meta.tool = "a stranger".into();
     let [sealed, torn] = ["sealed", "torn"].map(|name| dir.join(format!("{name}-{frames}")));
     recording.save(&sealed).unwrap();
-    recording.append_to(&mut Writer::create(&torn, &recording.meta).unwrap()).unwrap();
+    Writer::create(&torn, &recording.meta).unwrap().append_all(&recording.tables).unwrap();
     [sealed, torn]
 }
 

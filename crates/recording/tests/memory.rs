@@ -6,7 +6,7 @@
 use std::fs;
 
 use wakewalk_recording::tables::{Counter, Thread};
-use wakewalk_recording::{Meta, Part, Writer, open_part, slices};
+use wakewalk_recording::{Meta, Part, Sink, Writer, open_part, slices};
 
 /// Counters of a host that change every second, and seconds: a bit over an hour. As rows in memory they take some 200 MB.
 /// `FOLD_SECONDS=1209600 FOLD_NAMES=200` asks for two weeks, within the same bounds; that takes four minutes and 25 GB of disk.

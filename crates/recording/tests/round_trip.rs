@@ -6,7 +6,7 @@
 use std::fs;
 
 use wakewalk_recording::tables::{Sample, Stack, Thread};
-use wakewalk_recording::{Meta, Writer, open};
+use wakewalk_recording::{Meta, Sink, Writer, open};
 
 fn sample(t_ns: u64, result: Option<i64>) -> Sample {
     Sample { t_ns, pid: 7, args: vec![1, u64::MAX], result, ..Sample::default() }
@@ -23,7 +23,7 @@ fn write(dir: &std::path::Path) -> Writer {
 #[test]
 fn sealed_and_unsealed_read_the_same() {
     let dir = tempfile::tempdir().unwrap();
-    let writer = write(dir.path());
+    let mut writer = write(dir.path());
     let before = open(dir.path()).unwrap();
     writer.seal(&Meta { length_ns: 5, ..Meta::default() }).unwrap();
     let after = open(dir.path()).unwrap();

@@ -11,7 +11,7 @@ use std::path::Path;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use wakewalk_recording::tables::{Counter, Frame, Gap};
-use wakewalk_recording::{Meta, Table, Writer, slices};
+use wakewalk_recording::{Meta, Sink, Table, Writer, slices};
 
 /// Two columns of table `counter`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -67,7 +67,7 @@ fn a_part_of_the_rows_and_of_the_columns_sealed_or_not() {
 #[test]
 fn a_stream_ends_at_its_tear_and_a_damaged_file_is_an_error() {
     let dir = tempfile::tempdir().unwrap();
-    let writer = write(dir.path(), 10, 2);
+    let mut writer = write(dir.path(), 10, 2);
     let hot = dir.path().join("counter.arrows");
     let bytes = fs::read(&hot).unwrap();
     fs::write(&hot, &bytes[..bytes.len() / 2]).unwrap();

@@ -8,7 +8,7 @@ use std::os::unix::process::parent_id;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, anyhow};
-use recording::Writer;
+use recording::Tables;
 use recording::tables::{CallExample, CallLatency, CallWindow, Cost, Gap};
 
 use crate::account::{Account, cost_of};
@@ -31,9 +31,9 @@ const SPACING: Duration = Duration::from_secs(1);
 pub const KIND: Kind = Kind {
     gap: "call",
     facility: Some(("counted system calls", "arguments and results; without them a busy poll is `medium` at best")),
-    tables: |writer| {
-        writer.append::<CallExample>(&[])?;
-        writer.append::<CallLatency>(&[])
+    tables: |tables| {
+        tables.extend::<CallExample>([]);
+        tables.extend::<CallLatency>([])
     },
     start: |start, slot| Ok(Box::new(Windows::new(start, slot))),
 };
@@ -192,12 +192,12 @@ impl Collector for Windows<'_> {
         Some(LENGTH.saturating_sub(Duration::from_nanos(clock::monotonic_ns().saturating_sub(open.from_ns))))
     }
 
-    fn slice(&mut self, _: &mut Shared<'_>, _: &SliceEnd, writer: &mut Writer) -> Result<()> {
+    fn slice(&mut self, _: &mut Shared<'_>, _: &SliceEnd, tables: &mut Tables) -> Result<()> {
         for (window, counted) in take(&mut self.closed) {
-            writer.append(&[window])?;
-            writer.append(&counted.calls)?;
-            writer.append(&counted.latencies)?;
-            writer.append(&counted.examples)?;
+            tables.extend([window]);
+            tables.extend(counted.calls);
+            tables.extend(counted.latencies);
+            tables.extend(counted.examples);
         }
         Ok(())
     }

@@ -7,7 +7,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::mem::take;
 
 use anyhow::{Result, bail};
-use recording::{Writer, role};
+use recording::{Tables, role};
+use recording::tables::connection::LATE_NS;
 use recording::tables::{self, Gap, Process};
 
 use crate::clock;
@@ -24,8 +25,6 @@ const MOST_SPACING_NS: u64 = 8 * SPACING_NS;
 const SHARE: u64 = 300;
 /// Peers that are told apart in one slice.
 const MAX_PEERS: usize = 256;
-/// An answer that is owed for so long is late: a few jiffies, in which the kernel counts.
-const LATE_NS: u64 = 10_000_000;
 
 /// Who spoke last in a connection, and how long ago, ns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,7 +45,7 @@ pub const KIND: Kind = Kind {
         "connections",
         "whether requests stand unanswered; without them a queue inside the program goes unnoticed",
     )),
-    tables: |_| Ok(()),
+    tables: |_| (),
     start: |start, slot| {
         let program = Connections::load(slot, start.ledger).map_err(|why| format!("{why:#}"));
         Ok(Box::new(Looks::new(program, start.plan.target.ports.iter().copied())))
@@ -160,7 +159,7 @@ impl Collector for Looks<'_> {
         }
     }
 
-    fn begin(&mut self, _: &mut Shared<'_>, _: &mut Writer) -> Result<()> {
+    fn begin(&mut self, _: &mut Shared<'_>, _: &mut Tables) -> Result<()> {
         self.next_ns = clock::monotonic_ns() + SPACING_NS;
         Ok(())
     }
@@ -181,8 +180,9 @@ impl Collector for Looks<'_> {
         Ok(())
     }
 
-    fn slice(&mut self, _: &mut Shared<'_>, end: &SliceEnd, writer: &mut Writer) -> Result<()> {
-        writer.append(&self.rows(end.t_ns))
+    fn slice(&mut self, _: &mut Shared<'_>, end: &SliceEnd, tables: &mut Tables) -> Result<()> {
+        tables.extend(self.rows(end.t_ns));
+        Ok(())
     }
 
     fn born(&mut self, processes: &[Process]) {

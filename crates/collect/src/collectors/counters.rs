@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use std::mem::take;
 
 use anyhow::Result;
-use recording::Writer;
+use recording::Tables;
 use recording::tables::{Counter, Gap, Process};
 
 use crate::collector::{Collector, Kind, Shared, SliceEnd, Start};
@@ -17,7 +17,7 @@ const MOST_EVERY: u64 = 2;
 
 /// Each sampler says itself what it needs, and what is unknown without it.
 pub const KIND: Kind =
-    Kind { gap: "counter", facility: None, tables: |_| Ok(()), start: |start, _| Ok(Box::new(Counters::new(start))) };
+    Kind { gap: "counter", facility: None, tables: |_| (), start: |start, _| Ok(Box::new(Counters::new(start))) };
 
 /// The samplers, and what they have read at the end of this slice.
 struct Counters {
@@ -59,8 +59,9 @@ impl Followed {
 }
 
 impl Collector for Counters {
-    fn begin(&mut self, _: &mut Shared<'_>, writer: &mut Writer) -> Result<()> {
-        writer.append(&self.samplers.sample(0))
+    fn begin(&mut self, _: &mut Shared<'_>, tables: &mut Tables) -> Result<()> {
+        tables.extend(self.samplers.sample(0));
+        Ok(())
     }
 
     fn read(&mut self, _: &Shared<'_>, end: &SliceEnd) {
@@ -72,8 +73,9 @@ impl Collector for Counters {
         self.rows = if end.last { self.samplers.last(end.t_ns) } else { self.samplers.sample(end.t_ns) };
     }
 
-    fn slice(&mut self, _: &mut Shared<'_>, _: &SliceEnd, writer: &mut Writer) -> Result<()> {
-        writer.append(&take(&mut self.rows))
+    fn slice(&mut self, _: &mut Shared<'_>, _: &SliceEnd, tables: &mut Tables) -> Result<()> {
+        tables.extend(take(&mut self.rows));
+        Ok(())
     }
 
     fn born(&mut self, processes: &[Process]) {

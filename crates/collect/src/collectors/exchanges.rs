@@ -5,7 +5,7 @@ mod bursts;
 mod labels;
 
 use anyhow::Result;
-use recording::{Writer, role};
+use recording::{Tables, role};
 use recording::tables::{self, Process};
 
 use crate::collector::{Collector, Kind, Shared, SliceEnd, Slot, Start};
@@ -28,7 +28,7 @@ const MOST_LEFT_OUT: u64 = 9;
 pub const KIND: Kind = Kind {
     gap: "exchange",
     facility: Some(("exchanges", "how long requests take; without them response times are unknown")),
-    tables: |_| Ok(()),
+    tables: |_| (),
     start: |start, slot| Ok(Box::new(Exchanges::start(start, slot)?)),
 };
 
@@ -101,7 +101,7 @@ impl Exchanges<'_> {
 }
 
 impl Collector for Exchanges<'_> {
-    fn begin(&mut self, shared: &mut Shared<'_>, _: &mut Writer) -> Result<()> {
+    fn begin(&mut self, shared: &mut Shared<'_>, _: &mut Tables) -> Result<()> {
         let is_asked = shared.plan.target.listen.iter().any(|socket| socket.starts_with("tcp "));
         self.bursts.iter_mut().try_for_each(|bursts| bursts.slice(shared.start_ns, is_asked).map(drop))
     }
@@ -118,7 +118,7 @@ impl Collector for Exchanges<'_> {
     }
 
     /// Writes what was seen, and when; decides about the next slice.
-    fn slice(&mut self, shared: &mut Shared<'_>, end: &SliceEnd, writer: &mut Writer) -> Result<()> {
+    fn slice(&mut self, shared: &mut Shared<'_>, end: &SliceEnd, tables: &mut Tables) -> Result<()> {
         let t_ns = end.t_ns;
         let (mut rows, mut windows) = (Vec::new(), Vec::new());
         if self.left_out > 0 {
@@ -139,18 +139,18 @@ impl Collector for Exchanges<'_> {
             (self.from_ns, self.hits) = (t_ns, hits);
             self.is_asked = rows.iter().any(|row| row.is_accepted());
         }
-        writer.append(&rows)?;
-        writer.append(&windows)?;
+        tables.extend(rows);
+        tables.extend(windows);
         self.take(shared.start_ns)?;
-        writer.append(&std::mem::take(&mut self.requests))?;
+        tables.extend(std::mem::take(&mut self.requests));
         if let Some(labels) = &mut self.labels {
-            writer.append(&labels.rows(t_ns))?;
+            tables.extend(labels.rows(t_ns));
         }
         if let Some(bursts) = &mut self.bursts {
             let is_told = shared.has_wakeups && !self.is_stopped;
             let burst = bursts.slice(shared.start_ns, is_told && self.left_out == 0 && self.is_asked)?;
             // One in which waits or exchanges stopped being told is no burst of full detail.
-            writer.append(&burst.into_iter().filter(|_| is_told).collect::<Vec<_>>())?;
+            tables.extend(burst.into_iter().filter(|_| is_told));
         }
         Ok(())
     }

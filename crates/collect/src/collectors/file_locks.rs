@@ -8,7 +8,7 @@ use std::io::Read;
 use std::mem::take;
 
 use anyhow::Result;
-use recording::Writer;
+use recording::Tables;
 use recording::tables::FileLock;
 
 use crate::collector::{Collector, Kind, Shared, SliceEnd};
@@ -18,7 +18,7 @@ use crate::proc::Proc;
 pub const KIND: Kind = Kind {
     gap: "file_lock",
     facility: None,
-    tables: |_| Ok(()),
+    tables: |_| (),
     start: |_, _| Ok(Box::new(FileLocks::default())),
 };
 
@@ -41,13 +41,16 @@ impl Collector for FileLocks {
     }
 
     /// Finds who is meant: a search through descriptors, which can stand back behind others.
-    fn slice(&mut self, shared: &mut Shared<'_>, end: &SliceEnd, writer: &mut Writer) -> Result<()> {
+    fn slice(&mut self, shared: &mut Shared<'_>, end: &SliceEnd, tables: &mut Tables) -> Result<()> {
         if self.0.is_empty() {
             return Ok(());
         }
         let target = end.living.iter().map(|row| row.tgid).collect();
         let rows = held(&Proc::new(&shared.plan.root), &take(&mut self.0), &target, end.t_ns);
-        if rows.is_empty() { Ok(()) } else { writer.append(&rows) }
+        if !rows.is_empty() {
+            tables.extend(rows);
+        }
+        Ok(())
     }
 }
 

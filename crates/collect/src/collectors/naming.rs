@@ -3,7 +3,7 @@
 //! megabytes and kept for the end; the kernel's are looked up one by one.
 
 use anyhow::Result;
-use recording::Writer;
+use recording::Tables;
 use stacks::{Effort, Stacks};
 
 use crate::collector::{Collector, Kind, Shared, SliceEnd};
@@ -16,7 +16,7 @@ const BYTES_OF_SLICE: u64 = 4 << 20;
 pub const KIND: Kind = Kind {
     gap: "frame",
     facility: None,
-    tables: |_| Ok(()),
+    tables: |_| (),
     start: |_, slot| Ok(Box::new(Naming(KernelNames::load(slot).ok()))),
 };
 
@@ -24,7 +24,7 @@ pub const KIND: Kind = Kind {
 struct Naming<'o>(Option<KernelNames<'o>>);
 
 impl Naming<'_> {
-    fn write(&mut self, stacks: &mut Stacks, effort: Effort, writer: &mut Writer) -> Result<()> {
+    fn name(&mut self, stacks: &mut Stacks, effort: Effort, tables: &mut Tables) {
         let (rows, frames) = match &mut self.0 {
             Some(names) => {
                 let mut of = |address| names.of(address);
@@ -32,19 +32,21 @@ impl Naming<'_> {
             }
             None => stacks.fresh(effort, &mut stacks::KernelNames::List),
         };
-        writer.append(&rows)?;
-        writer.append(&frames)
+        tables.extend(rows);
+        tables.extend(frames);
     }
 }
 
 impl Collector for Naming<'_> {
-    /// Writes the stacks of a slice, with as many names as are quickly found.
-    fn slice(&mut self, shared: &mut Shared<'_>, _: &SliceEnd, writer: &mut Writer) -> Result<()> {
-        self.write(&mut shared.stacks, Effort::Bytes(BYTES_OF_SLICE), writer)
+    /// The stacks of a slice, with as many names as are quickly found.
+    fn slice(&mut self, shared: &mut Shared<'_>, _: &SliceEnd, tables: &mut Tables) -> Result<()> {
+        self.name(&mut shared.stacks, Effort::Bytes(BYTES_OF_SLICE), tables);
+        Ok(())
     }
 
-    /// Writes the stacks of the last slice, and all names that are still missing.
-    fn finish(&mut self, shared: &mut Shared<'_>, _: &SliceEnd, writer: &mut Writer) -> Result<()> {
-        self.write(&mut shared.stacks, Effort::All, writer)
+    /// The stacks of the last slice, and all names that are still missing.
+    fn finish(&mut self, shared: &mut Shared<'_>, _: &SliceEnd, tables: &mut Tables) -> Result<()> {
+        self.name(&mut shared.stacks, Effort::All, tables);
+        Ok(())
     }
 }

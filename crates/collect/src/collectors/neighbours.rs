@@ -8,7 +8,7 @@ use std::mem::take;
 use std::path::PathBuf;
 
 use anyhow::Result;
-use recording::Writer;
+use recording::Tables;
 use recording::tables::Neighbour;
 
 use crate::collector::{Collector, Kind, Shared, SliceEnd};
@@ -20,7 +20,7 @@ use crate::target::cgroup_of;
 pub const KIND: Kind = Kind {
     gap: "neighbour",
     facility: None,
-    tables: |_| Ok(()),
+    tables: |_| (),
     start: |start, _| Ok(Box::new(Neighbours::new(start.plan))),
 };
 
@@ -84,9 +84,10 @@ impl Neighbours {
 }
 
 impl Collector for Neighbours {
-    fn slice(&mut self, shared: &mut Shared<'_>, end: &SliceEnd, writer: &mut Writer) -> Result<()> {
+    fn slice(&mut self, shared: &mut Shared<'_>, end: &SliceEnd, tables: &mut Tables) -> Result<()> {
         // It asks for locks of the cgroups.
         let rows = courtesy::urgently(|| self.rows(end, shared))?;
-        writer.append(&rows)
+        tables.extend(rows);
+        Ok(())
     }
 }

@@ -7,7 +7,7 @@ pub(crate) mod samples;
 use std::mem::take;
 
 use anyhow::Result;
-use recording::Writer;
+use recording::Tables;
 use recording::tables::{Sample, WaitStack};
 
 use crate::collector::{Collector, Kind, Shared, SliceEnd, Slot, Start};
@@ -33,9 +33,9 @@ pub fn stack_bytes(plan: &Plan) -> u32 {
 pub const KIND: Kind = Kind {
     gap: "sample",
     facility: Some(("on-CPU profile", "user and kernel time, functions, flame graph, suspicion of busy polls")),
-    tables: |writer| {
-        writer.append::<Sample>(&[])?;
-        writer.append::<WaitStack>(&[])
+    tables: |tables| {
+        tables.extend::<Sample>([]);
+        tables.extend::<WaitStack>([])
     },
     start: |start, slot| Ok(Box::new(Profile::start(start, slot)?)),
 };
@@ -60,7 +60,7 @@ impl<'o> Profile<'o> {
 
 impl Collector for Profile<'_> {
     /// Clocks tick since they were made: whom they found while others were loaded is of no slice.
-    fn begin(&mut self, _: &mut Shared<'_>, _: &mut Writer) -> Result<()> {
+    fn begin(&mut self, _: &mut Shared<'_>, _: &mut Tables) -> Result<()> {
         self.probe.neighbours().map(drop)
     }
 
@@ -81,15 +81,16 @@ impl Collector for Profile<'_> {
         Ok(())
     }
 
-    fn slice(&mut self, shared: &mut Shared<'_>, end: &SliceEnd, writer: &mut Writer) -> Result<()> {
+    fn slice(&mut self, shared: &mut Shared<'_>, end: &SliceEnd, tables: &mut Tables) -> Result<()> {
         if end.last {
             // What came while the hooks were taken off: no thread's time goes as far.
             self.samples.retain(|row| row.t_ns <= end.t_ns);
             self.waits.retain(|row| row.t_ns <= end.t_ns);
         }
         shared.bystanders = self.probe.neighbours()?;
-        writer.append(&take(&mut self.samples))?;
-        writer.append(&take(&mut self.waits))
+        tables.extend(take(&mut self.samples));
+        tables.extend(take(&mut self.waits));
+        Ok(())
     }
 
     fn probe<'a>(&'a self, _: &'a Shared<'_>) -> Option<&'a dyn Probe> {

@@ -11,7 +11,7 @@ use anyhow::{Context, Result, bail};
 use libbpf_rs::skel::Skel;
 use libbpf_rs::{Link, ProgramMut};
 use plain::Plain;
-use recording::{Writer, role};
+use recording::{Tables, role};
 use recording::tables::{Process, Retransmit};
 
 use crate::collector::{Collector, Kind, Shared, SliceEnd, Slot};
@@ -37,7 +37,7 @@ pub const KIND: Kind = Kind {
         "retransmissions and resets",
         "which connections lose segments or are cut off; without them only the host's sums are known",
     )),
-    tables: |_| Ok(()),
+    tables: |_| (),
     start: |start, slot| {
         let scope = Scope::of(&start.plan.root, &start.plan.target);
         let network = scope.proc.namespace(&scope.network(), "net").unwrap_or_default();
@@ -141,8 +141,9 @@ impl Probe for Retransmits<'_> {
 }
 
 impl Collector for Retransmits<'_> {
-    fn slice(&mut self, _: &mut Shared<'_>, end: &SliceEnd, writer: &mut Writer) -> Result<()> {
-        writer.append(&self.rows(end.t_ns)?)
+    fn slice(&mut self, _: &mut Shared<'_>, end: &SliceEnd, tables: &mut Tables) -> Result<()> {
+        tables.extend(self.rows(end.t_ns)?);
+        Ok(())
     }
 
     fn born(&mut self, processes: &[Process]) {

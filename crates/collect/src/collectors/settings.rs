@@ -4,7 +4,7 @@
 use std::mem::take;
 
 use anyhow::Result;
-use recording::Writer;
+use recording::Tables;
 use recording::tables::Setting;
 
 use crate::collector::{Collector, Kind, Shared, SliceEnd};
@@ -14,7 +14,7 @@ use crate::inventory;
 pub const KIND: Kind = Kind {
     gap: "setting",
     facility: None,
-    tables: |_| Ok(()),
+    tables: |_| (),
     start: |start, _| Ok(Box::new(Settings { host: inventory::host(&start.plan.root, start.began), is_taken: false })),
 };
 
@@ -25,18 +25,19 @@ struct Settings {
 }
 
 impl Collector for Settings {
-    fn begin(&mut self, _: &mut Shared<'_>, writer: &mut Writer) -> Result<()> {
-        writer.append(&take(&mut self.host))
+    fn begin(&mut self, _: &mut Shared<'_>, tables: &mut Tables) -> Result<()> {
+        tables.extend(take(&mut self.host));
+        Ok(())
     }
 
     /// Notes how the target is set up, not at the start: a command that was started for the purpose has become itself by now.
-    fn slice(&mut self, shared: &mut Shared<'_>, _: &SliceEnd, writer: &mut Writer) -> Result<()> {
+    fn slice(&mut self, shared: &mut Shared<'_>, _: &SliceEnd, tables: &mut Tables) -> Result<()> {
         if std::mem::replace(&mut self.is_taken, true) {
             return Ok(());
         }
         let (root, pids) = (&shared.plan.root, &shared.plan.target.pids);
-        let mut rows = inventory::processes(root, pids);
-        rows.extend(pids.first().map(|main| inventory::sysctls(root, *main)).unwrap_or_default());
-        writer.append(&rows)
+        tables.extend(inventory::processes(root, pids));
+        tables.extend(pids.first().map(|main| inventory::sysctls(root, *main)).unwrap_or_default());
+        Ok(())
     }
 }

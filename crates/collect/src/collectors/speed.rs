@@ -8,7 +8,7 @@
 use std::hint::black_box;
 
 use anyhow::Result;
-use recording::Writer;
+use recording::Tables;
 use recording::counters::{Key, speed};
 use recording::tables::Counter;
 
@@ -22,7 +22,7 @@ const STEPS: u64 = 12_000;
 
 /// What is known of it before it is started.
 pub const KIND: Kind =
-    Kind { gap: "speed", facility: None, tables: |_| Ok(()), start: |_, _| Ok(Box::new(Speed::new())) };
+    Kind { gap: "speed", facility: None, tables: |_| (), start: |_, _| Ok(Box::new(Speed::new())) };
 
 /// The probe and what it has measured so far.
 struct Speed {
@@ -63,8 +63,9 @@ impl Collector for Speed {
         Ok(())
     }
 
-    fn slice(&mut self, _: &mut Shared<'_>, end: &SliceEnd, writer: &mut Writer) -> Result<()> {
-        writer.append(&self.rows(end.t_ns))
+    fn slice(&mut self, _: &mut Shared<'_>, end: &SliceEnd, tables: &mut Tables) -> Result<()> {
+        tables.extend(self.rows(end.t_ns));
+        Ok(())
     }
 }
 

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use anyhow::Result;
 use libbpf_rs::OpenObject;
-use recording::Writer;
+use recording::Tables;
 use recording::tables::{Cost, Gap, Loss, Process};
 
 use super::ALL;
@@ -72,13 +72,13 @@ impl<'o> Team<'o> {
         (Self { members, told: BTreeMap::new(), told_gaps: Vec::new(), stopped: Vec::new() }, gaps)
     }
 
-    /// The watch begins.
+    /// The watch begins: what is known then.
     ///
     /// # Errors
-    /// The recording cannot be written.
-    pub fn begin(&mut self, shared: &mut Shared<'_>, writer: &mut Writer) -> Result<()> {
-        ALL.iter().try_for_each(|kind| (kind.tables)(writer))?;
-        self.all(|collector| collector.begin(shared, writer))
+    /// A map fails.
+    pub fn begin(&mut self, shared: &mut Shared<'_>, tables: &mut Tables) -> Result<()> {
+        ALL.iter().for_each(|kind| (kind.tables)(tables));
+        self.all(|collector| collector.begin(shared, tables))
     }
 
     /// What each does of its own accord, and then what has come.
@@ -110,14 +110,15 @@ impl<'o> Team<'o> {
         self.each(|collector| collector.read(shared, end));
     }
 
-    /// Writes a slice, and what was lost in it.
+    /// The rows of a slice, and what was lost in it.
     ///
     /// # Errors
-    /// A map fails, or the recording cannot be written.
-    pub fn slice(&mut self, shared: &mut Shared<'_>, end: &SliceEnd, writer: &mut Writer) -> Result<()> {
-        self.all(|collector| collector.slice(shared, end, writer))?;
+    /// A map fails.
+    pub fn slice(&mut self, shared: &mut Shared<'_>, end: &SliceEnd, tables: &mut Tables) -> Result<()> {
+        self.all(|collector| collector.slice(shared, end, tables))?;
         let sums = self.each(|collector| collector.losses(shared)).into_iter().collect::<Result<Vec<_>>>()?;
-        writer.append(&fresh(&mut self.told, end.t_ns, sums.concat()))
+        tables.extend(fresh(&mut self.told, end.t_ns, sums.concat()));
+        Ok(())
     }
 
     /// Tells all of processes that were born.
@@ -138,12 +139,12 @@ impl<'o> Team<'o> {
         self.each(|collector| collector.detach(shared));
     }
 
-    /// Writes what only the end can tell.
+    /// What only the end can tell.
     ///
     /// # Errors
-    /// A map fails, or the recording cannot be written.
-    pub fn finish(&mut self, shared: &mut Shared<'_>, end: &SliceEnd, writer: &mut Writer) -> Result<()> {
-        self.all(|collector| collector.finish(shared, end, writer))
+    /// A map fails.
+    pub fn finish(&mut self, shared: &mut Shared<'_>, end: &SliceEnd, tables: &mut Tables) -> Result<()> {
+        self.all(|collector| collector.finish(shared, end, tables))
     }
 
     /// Programs that run all the time, for their run statistics.

@@ -4,7 +4,7 @@
 use std::collections::{HashMap, HashSet};
 
 use anyhow::Result;
-use recording::Writer;
+use recording::Tables;
 use recording::tables::{Process, Thread};
 
 use crate::collector::{Collector, Kind, Shared, SliceEnd};
@@ -15,7 +15,7 @@ use crate::probes::ledger::{ThreadRow, Totals};
 pub const KIND: Kind = Kind {
     gap: "thread",
     facility: Some(("thread ledger", "where every thread's time goes; nothing can be diagnosed without it")),
-    tables: |_| Ok(()),
+    tables: |_| (),
     start: |_, _| Ok(Box::new(Threads::default())),
 };
 
@@ -26,17 +26,18 @@ struct Threads {
 }
 
 impl Collector for Threads {
-    fn begin(&mut self, shared: &mut Shared<'_>, _: &mut Writer) -> Result<()> {
+    fn begin(&mut self, shared: &mut Shared<'_>, _: &mut Tables) -> Result<()> {
         self.slices = Slices::new(shared.start_ns);
         Ok(())
     }
 
-    fn slice(&mut self, _: &mut Shared<'_>, end: &SliceEnd, writer: &mut Writer) -> Result<()> {
-        writer.append(&self.slices.rows(end.t_ns, &end.living, &end.ended))
+    fn slice(&mut self, _: &mut Shared<'_>, end: &SliceEnd, tables: &mut Tables) -> Result<()> {
+        tables.extend(self.slices.rows(end.t_ns, &end.living, &end.ended));
+        Ok(())
     }
 
-    fn finish(&mut self, shared: &mut Shared<'_>, end: &SliceEnd, writer: &mut Writer) -> Result<()> {
-        writer.append(&self.slices.brief_processes())?;
+    fn finish(&mut self, shared: &mut Shared<'_>, end: &SliceEnd, tables: &mut Tables) -> Result<()> {
+        tables.extend(self.slices.brief_processes());
         // The time of threads whose own end row found no room: lost by name, not by amount.
         let counts = shared.ledger.counts()?;
         if counts.exits_lost == 0 {
@@ -45,7 +46,8 @@ impl Collector for Threads {
         let mut row = Thread { t_ns: end.t_ns, comm: "(ended, name lost)".into(), ..Thread::default() };
         add(&mut row, &self.slices.not_yet_reported(&counts.lost));
         row.instances = counts.exits_lost;
-        writer.append(&[row])
+        tables.extend([row]);
+        Ok(())
     }
 
     fn probe<'a>(&'a self, shared: &'a Shared<'_>) -> Option<&'a dyn Probe> {

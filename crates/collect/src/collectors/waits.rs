@@ -2,20 +2,20 @@
 //! What the target's threads waited for, slice by slice.
 
 use anyhow::Result;
-use recording::Writer;
+use recording::Tables;
 use recording::tables::Wait;
 
 use crate::collector::{Collector, Kind, Shared, SliceEnd};
 use crate::probes::ledger::WaitRow;
 
 /// What is known of it before it is started.
-pub const KIND: Kind = Kind { gap: "wait", facility: None, tables: |_| Ok(()), start: |_, _| Ok(Box::new(Waits)) };
+pub const KIND: Kind = Kind { gap: "wait", facility: None, tables: |_| (), start: |_, _| Ok(Box::new(Waits)) };
 
 /// The ledger's table of waits. It is emptied right after the threads were read, so that both agree.
 struct Waits;
 
 impl Collector for Waits {
-    fn slice(&mut self, shared: &mut Shared<'_>, end: &SliceEnd, writer: &mut Writer) -> Result<()> {
+    fn slice(&mut self, shared: &mut Shared<'_>, end: &SliceEnd, tables: &mut Tables) -> Result<()> {
         let rows = shared.ledger.waits()?; // before the stacks: a wait that comes meanwhile is of the next slice
         let Shared { ledger, stacks, kernel_stacks, .. } = shared;
         kernel_stacks.learn(ledger, stacks)?;
@@ -24,7 +24,8 @@ impl Collector for Waits {
             waits.push(wait(end.t_ns, row, shared.kernel_stack(row.stack)?));
         }
         waits.sort_by_key(|w| (w.pid, w.tid, std::cmp::Reverse(w.total_ns), w.syscall, w.stack));
-        writer.append(&waits)
+        tables.extend(waits);
+        Ok(())
     }
 }
 

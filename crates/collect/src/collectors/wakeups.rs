@@ -8,7 +8,7 @@ use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
-use recording::Writer;
+use recording::Tables;
 use recording::tables::{Process, Wakeup};
 
 use crate::collector::{Collector, Kind, Shared, SliceEnd, Slot, Start};
@@ -21,7 +21,7 @@ pub const KIND: Kind = Kind {
         "wakeups",
         "whom the service waits for, walked to the end; without them a wait is not told from idleness",
     )),
-    tables: |writer| writer.append::<Wakeup>(&[]),
+    tables: |tables| tables.extend::<Wakeup>([]),
     start: |start, slot| Ok(Box::new(Wakeups::start(start, slot)?)),
 };
 
@@ -51,12 +51,13 @@ impl Collector for Wakeups<'_> {
         Ok(())
     }
 
-    fn slice(&mut self, _: &mut Shared<'_>, end: &SliceEnd, writer: &mut Writer) -> Result<()> {
+    fn slice(&mut self, _: &mut Shared<'_>, end: &SliceEnd, tables: &mut Tables) -> Result<()> {
         if end.last {
             self.rows.retain(|row| row.t_ns <= end.t_ns); // not what came while the hooks were taken off
         }
         self.files.names.clear(); // a number may be another file's in the next
-        writer.append(&take(&mut self.rows))
+        tables.extend(take(&mut self.rows));
+        Ok(())
     }
 
     fn born(&mut self, processes: &[Process]) {

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+use recording::Writer;
+
 use super::*;
 use crate::fake_root::FakeRoot;
 
@@ -56,11 +58,11 @@ fn throttled_time_is_split_by_run_delay() {
 #[test]
 fn this_host_is_watched_and_saved() {
     let dir = tempfile::tempdir().unwrap();
-    let writer = Writer::create(dir.path(), &Meta::default()).unwrap();
+    let mut writer = Writer::create(dir.path(), &Meta::default()).unwrap();
     let mut furthest = Duration::ZERO;
     let root = Path::new("/");
     let length = Duration::from_millis(300);
-    run(root, length, "wakewalk 1", writer, &AtomicBool::new(false), &mut |at| furthest = at).unwrap();
+    run(root, length, "wakewalk 1", &mut writer, &AtomicBool::new(false), &mut |at| furthest = at).unwrap();
     let seen = recording::open(dir.path()).unwrap();
     assert!(furthest >= length && seen.meta.sealed && seen.meta.tool == "wakewalk 1");
     assert_eq!((seen.meta.kind.as_str(), seen.meta.ended.as_str()), ("host", "time"));

@@ -4,6 +4,9 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+/// An answer that is owed for so long is late, ns: a few jiffies, in which the kernel counts.
+pub const LATE_NS: u64 = 10_000_000;
+
 /// The target's TCP connections at one of its ports, or to one peer, as the looks of one slice found them. Counts are sums
 /// over the looks: divided by `looks` they are averages.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -40,9 +40,9 @@ impl Counter {
     }
 
     /// Of the readings up to the start the last of each name. Rows are in the order of time.
-    pub(super) fn keep_last_of_start(rows: &mut Vec<Self>) {
+    pub(super) fn keep_last_of_start(rows: &mut Vec<Self>, start_ns: u64) {
         let mut known = HashSet::new();
-        let newest_first = rows.iter().enumerate().rev().filter(|(_, row)| row.t_ns == 0);
+        let newest_first = rows.iter().enumerate().rev().filter(|(_, row)| row.t_ns <= start_ns);
         let old: HashSet<usize> = newest_first
             .filter(|(_, row)| !known.insert((&row.source, &row.entity, &row.name)))
             .map(|(at, _)| at)

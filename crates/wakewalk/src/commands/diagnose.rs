@@ -143,9 +143,9 @@ pub(super) fn capture(
         say::sentence("note", note);
     }
     let line = Line::new(plan.length);
-    let writer = Writer::create(dir, &Meta { tool: TOOL.into(), ..Meta::default() })?;
+    let mut writer = Writer::create(dir, &Meta { tool: TOOL.into(), ..Meta::default() })?;
     let mut started = started;
-    capture::run(&capture_plan, writer, stop, &mut |p| {
+    capture::run(&capture_plan, &mut writer, stop, &mut |p| {
         if let Some(started) = &mut started {
             started.go();
         }

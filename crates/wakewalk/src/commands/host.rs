@@ -15,9 +15,9 @@ pub fn run(args: &args::Host) -> Result<()> {
     plan::check_length(args.length)?;
     let stop = stop::on_signal()?;
     let folder = scratch::folder()?;
-    let writer = Writer::create(folder.path(), &Meta { tool: plan::TOOL.into(), ..Meta::default() })?;
+    let mut writer = Writer::create(folder.path(), &Meta { tool: plan::TOOL.into(), ..Meta::default() })?;
     let line = Line::new(args.length);
-    collect::host_watch::run(Path::new("/"), args.length, plan::TOOL, writer, &stop, &mut |elapsed| {
+    collect::host_watch::run(Path::new("/"), args.length, plan::TOOL, &mut writer, &stop, &mut |elapsed| {
         line.show(elapsed, args.length, "watching the host");
     })?;
     drop(line);

@@ -76,8 +76,8 @@ fn capture(target: &Running, room: Room) -> (Recording, Verdict) {
         tool: "wakewalk test".into(),
         room,
     };
-    let writer = Writer::create(dir.path(), &Meta { tool: plan.tool.clone(), ..Meta::default() }).unwrap();
-    run(&plan, writer, &AtomicBool::new(false), &mut |_| {}).unwrap();
+    let mut writer = Writer::create(dir.path(), &Meta { tool: plan.tool.clone(), ..Meta::default() }).unwrap();
+    run(&plan, &mut writer, &AtomicBool::new(false), &mut |_| {}).unwrap();
     let recording = recording::open(dir.path()).unwrap();
     let verdict = diagnose::diagnose(&recording);
     (recording, verdict)

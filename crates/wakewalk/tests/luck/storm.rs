@@ -70,8 +70,8 @@ fn a_storm_of_wakeups_is_bounded_and_told() {
         tool: "wakewalk test".into(),
         room: Room::Whole,
     };
-    let writer = Writer::create(dir.path(), &Meta { tool: plan.tool.clone(), ..Meta::default() }).unwrap();
-    run(&plan, writer, &AtomicBool::new(false), &mut |_| {}).unwrap();
+    let mut writer = Writer::create(dir.path(), &Meta { tool: plan.tool.clone(), ..Meta::default() }).unwrap();
+    run(&plan, &mut writer, &AtomicBool::new(false), &mut |_| {}).unwrap();
     let recording = recording::open(dir.path()).unwrap();
     let verdict = diagnose::diagnose(&recording);
 

@@ -97,7 +97,7 @@ impl Lengths {
 const NEIGHBOUR: f64 = 1.07;
 
 /// An answer that takes so long is late, as the looks at connections count them, ns.
-pub const LATE_NS: f64 = 10e6;
+pub const LATE_NS: f64 = recording::tables::connection::LATE_NS as f64;
 
 /// The length from which on answers are slow beside the others, ns: late, and much longer than half of them.
 pub fn slow_from_ns(half_ns: f64) -> f64 {
