@@ -86,9 +86,14 @@ fn explained(verdict: &Verdict, explains: &Explains) -> String {
         return format!("{share} of {}", explains.of);
     }
     // Several threads at once have more time than the window is long.
-    let many = explains.seconds > verdict.window.seconds && !explains.of.contains("response time");
-    let of_threads = if many { " of thread time" } else { "" };
-    format!("{share} of {} ({time}{of_threads})", explains.of)
+    let many = explains.seconds > verdict.window.seconds;
+    let of_whom = match explains.of.as_str() {
+        _ if !many => "",
+        "CPU demand" | "active time" | "on-CPU time" => " of thread time",
+        of if of.contains("response time") => "",
+        _ => " over all connections",
+    };
+    format!("{share} of {} ({time}{of_whom})", explains.of)
 }
 
 /// CPUs that are no part of why answers take long, and of which none is worth a word beside them.
