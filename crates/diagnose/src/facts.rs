@@ -10,6 +10,7 @@ pub mod cpus;
 pub mod errors;
 pub mod file_locks;
 pub mod file_systems;
+pub mod garbage;
 pub mod handshakes;
 pub mod hanging;
 pub mod host;

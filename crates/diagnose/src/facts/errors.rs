@@ -95,7 +95,8 @@ fn of_handshakes(case: &Case, counters: &Counters, h: &Handshakes) -> Vec<Error>
     let again = case.fact::<Retransmits>().ok().map(|retransmits| retransmits.own_all());
     let error = |kind, count, own, of| Error { kind, count, own, of };
     vec![
-        error(Kind::SentAgain, h.again, again, h.sent),
+        // Not those whose first copy had arrived: nothing was lost.
+        error(Kind::SentAgain, (h.again - h.needless).max(0.0), again, h.sent),
         error(Kind::QueueFull, h.overflows, h.own_drops, h.overflows + h.taken),
         error(Kind::HalfOpenFull, half_open, None, half_open + h.taken),
         error(Kind::ListenDropped, h.other_drops(), h.own_drops, h.drops + h.taken),

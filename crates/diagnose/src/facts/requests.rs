@@ -124,6 +124,12 @@ impl Endpoint {
             && self.response.mean_ns() >= self.rhythm_ns() * NOT_ASKED_FOR
     }
 
+    /// Writes that came after the first one of an answer, or that nobody asked for; and how long each came after the one before it,
+    /// added up, ns.
+    pub fn later_writes(&self) -> (f64, f64) {
+        (self.apart.count, self.apart.sum_ns)
+    }
+
     /// Between two writes of a stream, on average, ns.
     pub fn rhythm_ns(&self) -> f64 {
         self.apart.mean_ns()

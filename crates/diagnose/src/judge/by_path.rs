@@ -49,7 +49,7 @@ const TOLD: &[Told] = &[
         advises: |_| None,
         asks: false,
         // A collector that stops all threads has them wait for each other too.
-        unless: &["pool-exhausted", "runtime-pause"],
+        unless: &["pool-exhausted", "runtime-pause", "disk-wait"],
     },
     Told {
         cause: "runtime-pause",
@@ -381,7 +381,7 @@ mod tests {
 
     #[test]
     fn too_few_too_short_or_too_little_of_it() {
-        assert_ne!(verdict(20, 25, 20), "sleep-in-path", "too few requests");
+        assert_ne!(verdict(15, 25, 20), "sleep-in-path", "too few requests");
         assert_ne!(verdict(60, 8, 7), "sleep-in-path", "nobody feels it");
         assert_ne!(verdict(60, 25, 10), "sleep-in-path", "a part of their time");
     }

@@ -4,9 +4,11 @@
 mod answers;
 
 use crate::case::Case;
+use crate::facts::calls::Calls;
 use crate::facts::errors::{Error, Errors, Kind};
 use crate::facts::handshakes::Handshakes;
 use crate::facts::refused::Refused;
+use crate::statistics::share;
 use crate::wording::{count, percent};
 
 /// Below, chance decides.
@@ -93,7 +95,8 @@ fn told(case: &Case, error: &Error) -> Above {
     let (what, see) = words(error.kind);
     let pid = case.recording.meta.target.pids.first().copied().unwrap_or(0).to_string();
     let of = match error.kind {
-        Kind::Failed(_) | Kind::Killed => String::new(),
+        Kind::Killed => String::new(),
+        Kind::Failed(_) => return of_calls(case, error, (what, see.replace("PID", &pid))),
         _ => format!(" {} ({})", count(error.of), percent(error.share())),
     };
     Above {
@@ -101,6 +104,13 @@ fn told(case: &Case, error: &Error) -> Above {
         share: if of.is_empty() { 1.0 } else { error.share() },
         see: see.replace("PID", &pid),
     }
+}
+
+/// Calls are counted for a small part of the time, and so are those that failed.
+fn of_calls(case: &Case, error: &Error, (what, see): (&str, String)) -> Above {
+    let counted = case.fact::<Calls>().map_or(0.0, |calls| share(calls.windows.counted_ns, case.length_ns()));
+    let calls = format!("{} calls in {} of the time", count(error.count), percent(counted));
+    Above { what: what.replacen("calls", &calls, 1), share: 1.0, see }
 }
 
 fn words(kind: Kind) -> (&'static str, &'static str) {

@@ -25,7 +25,7 @@ use crate::walk::{DNS, Walk, Who};
 use crate::wording::{count, seconds};
 
 /// Requests followed, from which on shares say something.
-const ENOUGH: u64 = 50;
+const ENOUGH: u64 = 20;
 
 /// Of the time of all answers, in ones much longer than any that was followed: those may wait for something else.
 const MOST_LONGER: f64 = 0.3;

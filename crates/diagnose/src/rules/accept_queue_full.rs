@@ -77,7 +77,7 @@ fn finding(case: &Case, handshakes: &Handshakes, listener: &Listener) -> Result<
             listener.name,
             count(handshakes.taken),
             count(backlog),
-            what_they_do(&workers, &meanwhile)
+            what_they_do(&workers, listener.full, &meanwhile)
         ),
         subject: Subject { pid: workers.who.first().map(|who| who.0), ..Subject::default() },
         explains: Explains {
@@ -116,12 +116,13 @@ fn evidence_of(handshakes: &Handshakes, listener: &Listener) -> Vec<Evidence> {
     all
 }
 
-/// They wait for connections for a good part of the time: then only bursts overflow the queue.
+/// They wait for connections for a good part of the time: then only bursts overflow the queue, unless it is full for longer.
 const FREE: f64 = 0.3;
+const FULL_NOW_AND_THEN: f64 = 0.5;
 
-fn what_they_do(workers: &Workers, meanwhile: &Meanwhile) -> String {
+fn what_they_do(workers: &Workers, full: f64, meanwhile: &Meanwhile) -> String {
     match (workers.threads, meanwhile.words.as_str()) {
-        (1.., _) if workers.free >= FREE => {
+        (1.., _) if workers.free >= FREE && full < FULL_NOW_AND_THEN => {
             let free = percent(workers.free);
             format!("those that accept waited for a connection for {free} of their time: they come in bursts")
         }

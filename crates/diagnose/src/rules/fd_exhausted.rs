@@ -19,6 +19,10 @@ pub(super) static RULE: Rule =
 /// Of the window, with all descriptors in use: one that is closed now and then is taken at once.
 const MIN_FULL: f64 = 0.5;
 
+/// Of the window: whoever stands at his limit all the time is not there by chance, and whatever he wants to open next fails. That is
+/// one witness, which calls that failed, or connections that wait, make two.
+const ALWAYS_FULL: f64 = 0.98;
+
 /// Connections in the accept queue on average, and the share of the window with one: somebody waits to be taken.
 const MIN_QUEUE: f64 = 1.0;
 const MIN_QUEUED: f64 = 0.7;
@@ -43,11 +47,12 @@ fn check(case: &Case) -> Checked {
     else {
         return absent("no process with a limit of open files was seen");
     };
-    let told =
-        format!("process {} had {} of {} descriptors open at most", files.pid, count(files.most), count(files.limit));
     if files.most < files.limit {
+        let (most, limit) = (count(files.most), count(files.limit));
+        let told = format!("process {} had {most} of {limit} descriptors open at most", files.pid);
         return too_little(Measured::new(used(&files), 1.0, Unit::Share), told);
     }
+    let told = format!("process {} had all of its {} descriptors open", files.pid, count(files.limit));
     if files.full < MIN_FULL {
         let why = format!("{told}, but only for {} of the window (under 50 %)", percent(files.full));
         return too_little(Measured::new(files.full, MIN_FULL, Unit::Share), why);
@@ -56,7 +61,7 @@ fn check(case: &Case) -> Checked {
     // While all are in use: before that, nobody stands there.
     let stands = workers.queue >= MIN_QUEUE * files.full && workers.queued >= MIN_QUEUED * files.full;
     let failed = case.fact::<Errors>()?.all.iter().find(|e| e.kind == Kind::Failed(TOO_MANY)).map_or(0.0, |e| e.count);
-    if !stands && failed < MIN_COUNT {
+    if !stands && failed < MIN_COUNT && files.full < ALWAYS_FULL {
         return explained(format!("{told}, and nobody was seen to want another: no queue, no call that failed"));
     }
     let finding = finding(case, &files, &workers, (stands, failed));
@@ -101,7 +106,7 @@ fn finding(case: &Case, files: &Files, workers: &Workers, (stands, failed): (boo
         evidence: vec![
             evidence(
                 "open descriptors, at most",
-                files.most,
+                files.most.min(files.limit),
                 "files",
                 "below the limit",
                 see("ls /proc/PID/fd | wc -l"),
@@ -117,7 +122,7 @@ fn finding(case: &Case, files: &Files, workers: &Workers, (stands, failed): (boo
              for idle connections gives descriptors back.",
         ),
         check: see("ls /proc/PID/fd | wc -l stays below the limit under the same load, and the accept queue is empty."),
-        ..RULE.finding(case, 2)
+        ..RULE.finding(case, 1 + usize::from(stands || failed >= MIN_COUNT))
     }
 }
 
@@ -150,10 +155,20 @@ mod tests {
         assert!(found(&RULE, &failed).summary.contains("300 counted calls failed with EMFILE"));
     }
 
+    /// Who is at the limit from the first look to the last has a call that fails, seen or not.
+    #[test]
+    fn at_the_limit_all_the_time() {
+        let finding = found(&RULE, &text(64, 0));
+        assert_eq!((finding.confidence.as_str(), finding.subject.pid), ("medium", Some(1)));
+    }
+
     #[test]
     fn room_or_nobody_who_wants_more() {
         assert!(silent(&RULE, &text(63, 20)).contains("63 of 64"));
-        assert!(silent(&RULE, &text(64, 0)).contains("nobody was seen to want another"));
+        let mostly = text(64, 0)
+            + "\ncounter t_ns=1e8 source=proc/pid entity=\"1\" name=open_files value=63
+             counter t_ns=4e8 source=proc/pid entity=\"1\" name=open_files value=64";
+        assert!(silent(&RULE, &mostly).contains("nobody was seen to want another"), "{}", silent(&RULE, &mostly));
         let once = text(3, 20) + "\ncounter t_ns=9e8 source=proc/pid entity=\"1\" name=open_files value=64";
         assert!(silent(&RULE, &once).contains("only for 10 % of the window"));
     }

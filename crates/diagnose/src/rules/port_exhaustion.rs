@@ -20,8 +20,9 @@ pub(super) static RULE: Rule =
 /// Of the range: a port that becomes free is taken at once by one of those that wait for it.
 const NEARLY_ALL: f64 = 0.95;
 
-/// Of the window.
+/// Of the window; and where calls were seen to fail for want of a port: then it is no question of how near it came.
 const MIN_FULL: f64 = 0.5;
+const MIN_FULL_IF_FAILED: f64 = 0.05;
 
 /// EADDRNOTAVAIL.
 const NOT_AVAILABLE: i64 = -99;
@@ -50,14 +51,15 @@ fn check(case: &Case) -> Checked {
         count(ports.range),
         ports.destination
     );
-    let used = share(ports.most, ports.range);
-    let needed = [Measured::new(used, NEARLY_ALL, Unit::Share), Measured::new(ports.full, MIN_FULL, Unit::Share)];
-    if let Some(seen) = Measured::farthest(needed) {
-        return too_little(seen, format!("{told}, and nearly all for {} of the window", percent(ports.full)));
-    }
     let errors = case.fact::<Errors>()?;
     let failed =
         errors.all.iter().find(|error| error.kind == Kind::Failed(NOT_AVAILABLE)).map_or(0.0, |error| error.count);
+    let least = if failed >= MIN_COUNT { MIN_FULL_IF_FAILED } else { MIN_FULL };
+    let used = share(ports.most, ports.range);
+    let needed = [Measured::new(used, NEARLY_ALL, Unit::Share), Measured::new(ports.full, least, Unit::Share)];
+    if let Some(seen) = Measured::farthest(needed) {
+        return too_little(seen, format!("{told}, and nearly all for {} of the window", percent(ports.full)));
+    }
     let has_peer = |c: &Connections| c.peers.iter().any(|(peer, held)| *peer == ports.destination && held.open > 0.0);
     let goes_there = case.fact::<Connections>().is_ok_and(|connections| has_peer(&connections));
     if !goes_there && failed < MIN_COUNT && !asks(case) {
@@ -143,6 +145,18 @@ mod tests {
         let failed = "call_window length_ns=1e9\ncall pid=1 tid=1 syscall=42 result=-99 count=300";
         assert!(found(&RULE, &text(1001, failed)).summary.ends_with("300 counted calls failed with EADDRNOTAVAIL"));
         assert_eq!(found(&RULE, &text(1001, "wait pid=1 tid=1 syscall=42 total_ns=9")).confidence, "medium");
+    }
+
+    /// Ports that came back now and then, and were wanted meanwhile.
+    #[test]
+    fn for_a_part_of_the_window() {
+        let text = |more: &str| {
+            let later = "counter t_ns=7e8 source=local_ports entity=\"10.0.0.9:80\" name=used value=1000";
+            text(600, &format!("{later}\n{PEER}\n{more}"))
+        };
+        assert!(silent(&RULE, &text("")).contains("nearly all for 30 % of the window"));
+        let finding = found(&RULE, &text("call_window length_ns=1e9\ncall pid=1 tid=1 syscall=42 result=-99 count=30"));
+        assert_eq!(finding.confidence, "high");
     }
 
     #[test]

@@ -10,6 +10,7 @@ use crate::case::Case;
 use crate::facts::cpus::Cpus;
 use crate::facts::quality::Quality;
 use crate::facts::requests::Requests;
+use crate::judgement::tail;
 use crate::ledger::threads::{Lines, Threads};
 use crate::statistics::{ratio, share};
 use crate::verdict::{Explains, Finding, Subject};
@@ -96,6 +97,9 @@ fn not_felt(case: &Case, cpus: &Cpus, ledger: &Threads, behind_others: f64) -> O
         let seen = Measured::new(p99_ns / 1e9, FELT_NS / 1e9, Unit::Seconds);
         return Some(too_short(seen, words::not_by_requests(&felt, p99_ns)));
     }
+    if let Some(part) = of_requests(case, behind_others).filter(|part| *part < MIN_OF_REQUESTS) {
+        return Some(explained(words::little_of_requests(behind_others, part)));
+    }
     clients::are_the_load(case, cpus).or_else(|| chance(cpus, &felt, lines)).map(explained)
 }
 
@@ -123,6 +127,22 @@ impl Felt {
         // Most waits are short wherever some are long: an average of half the length is of long ones.
         Self { ns: if_over(FELT_NS / 2.0), past_a_tick_ns: if_over(PAST_A_TICK_NS), each_ns }
     }
+}
+
+/// Of the time that clients wait for answers: a cause of less is none of theirs.
+const MIN_OF_REQUESTS: f64 = 0.1;
+
+/// Answers from which on their sum says something.
+const SEVERAL_ANSWERS: f64 = 20.0;
+
+/// What part of the time that clients waited for answers, or for the slow ones where they make a good part of it, this can have cost
+/// at most: as much as it lasted, of every request that was in hand meanwhile.
+fn of_requests(case: &Case, waited_ns: f64) -> Option<f64> {
+    let requests = case.fact::<Requests>().ok()?;
+    let busiest = requests.busiest().filter(|b| b.response.count >= SEVERAL_ANSWERS && !b.is_mixed())?;
+    let part = tail::of(busiest).map_or(1.0, |tail| tail.part);
+    let all_ns = busiest.response.sum_ns * requests.scale() * part;
+    Some(ratio(waited_ns, all_ns.min(case.length_ns())))
 }
 
 /// Answers from which on percentiles say something.

@@ -1,17 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The language runtime's garbage collector takes the time that the service wants.
 
-use std::collections::BTreeMap;
-
 use super::{Check, Checked, Rule, absent, evidence, explained, found, too_little};
 use crate::answer::{Gap, Measured, Unit};
 use crate::case::Case;
+use crate::facts::garbage::{Collecting, Garbage};
 use crate::facts::limits::Limits;
-use crate::facts::profile::Profile;
-use crate::facts::stacks::Stacks;
 use crate::ledger::threads::Threads;
-use crate::runtimes::collectors::{Collector, Program};
-use crate::statistics::{ratio, share};
+use crate::runtimes::collectors::Collector;
+use crate::statistics::ratio;
 use crate::verdict::{Explains, Finding, Subject};
 use crate::wording::{cores, percent, seconds};
 
@@ -38,12 +35,9 @@ fn check(case: &Case) -> Checked {
     if used < MIN_CORES {
         return absent(format!("the target used {} (under {MIN_CORES})", cores(used)));
     }
-    let profile = case.fact::<Profile>()?;
-    let Some(seen) = busiest(&profile, &*case.fact::<Stacks>()?) else {
+    let Some(Collecting { collector, part, paused }) = case.fact::<Garbage>()?.0 else {
         return absent("no sample is inside a garbage collector that this version knows");
     };
-    let of_all = |samples: u64| share(samples as f64, profile.total.samples as f64);
-    let (part, paused) = (of_all(seen.samples), of_all(seen.paused));
     if part < MIN_SHARE {
         let why = format!("{} of the on-CPU samples are inside the garbage collector (under 40 %)", percent(part));
         return too_little(Measured::new(part, MIN_SHARE, Unit::Share), why);
@@ -56,31 +50,8 @@ fn check(case: &Case) -> Checked {
             percent(paused)
         ));
     }
-    let collector = seen.collector;
     let headline = format!("the garbage collector of {} takes {} of its CPU time", collector.runtime, percent(part));
     found(finding(case, collector, (part, paused), &ledger), headline, collector.less_often)
-}
-
-/// A collector and its samples.
-struct Seen {
-    collector: &'static Collector,
-    samples: u64,
-    /// Of these, with the program stopped or in its own threads.
-    paused: u64,
-}
-
-/// The collector with most samples.
-fn busiest(profile: &Profile, stacks: &Stacks) -> Option<Seen> {
-    let mut by: BTreeMap<&str, Seen> = BTreeMap::new();
-    for (place, samples) in &profile.places {
-        let comm = profile.threads.get(&(place.pid, place.tid)).map_or("", |t| t.comm.as_str());
-        let names = stacks.user(place.stack).map(|code| code.symbol.as_str());
-        let Some((collector, program)) = Collector::at(comm, names) else { continue };
-        let seen = by.entry(collector.runtime).or_insert(Seen { collector, samples: 0, paused: 0 });
-        seen.samples += samples;
-        seen.paused += if program == Program::Pauses { *samples } else { 0 };
-    }
-    by.into_values().max_by_key(|seen| seen.samples)
 }
 
 /// Whether the program wanted CPU time that its own process had. Where others fill the CPUs, they are in the way; and

@@ -8,7 +8,7 @@ use crate::facts::limits::Limits;
 use crate::facts::profile::{Function, Place, Profile};
 use crate::facts::stacks::Stacks;
 use crate::judgement::full::Full;
-use crate::runtimes::{hints, spins};
+use crate::runtimes::{Part, hints, spins};
 use crate::statistics::share;
 use crate::wording::{percent, short};
 
@@ -43,16 +43,8 @@ pub(super) fn advice(case: &Case, full: &Full, top: &Function) -> Advice {
     let shape = shape.unwrap_or_default();
     let known = hints::named(&top.name, &top.module)
         .map_or(String::new(), |hint| format!(". That is {}; to see or to try: {}", hint.what, hint.look));
-    if shape.looks >= MOSTLY_LOOKS {
-        return Advice {
-            is: "a loop that looks and never waits",
-            briefly: format!("let {name} block until there is something to do"),
-            fully:
-                "block until there is something, instead of looking again and again (a channel's receive, a condition \
-                    variable, a futex): it spins, and more threads or CPUs make that worse"
-                    .into(),
-            known,
-        };
+    if let Some((is, briefly, fully)) = spins(top, &shape, &name) {
+        return Advice { is, briefly, fully: fully.into(), known };
     }
     let room = case.fact::<Limits>().is_ok_and(|l| l.allowed_cpus.is_some_and(|used| used < ROOM));
     let (briefly, fully) = if let Some(interpreter) = full.interpreter(case) {
@@ -76,6 +68,26 @@ pub(super) fn advice(case: &Case, full: &Full, top: &Function) -> Advice {
         (format!("make {name} cheaper, or call it less"), CHEAPER.into())
     };
     Advice { is: "its own work", briefly, fully, known }
+}
+
+/// What it is, and what to do with it, in one line and in full, if it waits for another thread without giving its CPU away.
+fn spins(top: &Function, shape: &Shape, name: &str) -> Option<(&'static str, String, &'static str)> {
+    if top.part == Part::Lock {
+        return Some((
+            "spinning before a lock",
+            "hold that lock for less time, or let threads block before it".into(),
+            "block before the lock instead of spinning (a mutex, a futex), hold it for less time, or have fewer threads want it: \
+             while its holder waits for a CPU the others burn theirs, and more threads or CPUs make that worse",
+        ));
+    }
+    (shape.looks >= MOSTLY_LOOKS).then(|| {
+        (
+            "a loop that looks and never waits",
+            format!("let {name} block until there is something to do"),
+            "block until there is something, instead of looking again and again (a channel's receive, a condition variable, a \
+             futex): it spins, and more threads or CPUs make that worse",
+        )
+    })
 }
 
 /// How the samples of a function lie.

@@ -95,8 +95,17 @@ fn others_are_named_for_what_they_are() {
     let silent = |leaf: &str| silent(&RULE, &(thread(9.8) + &samples(&[(leaf, 700), ("5,2,1", 300)])));
     assert!(silent("7,7,7,1").contains("py-spy"));
     assert!(silent("8,2,1").contains("runtime's collector"));
-    assert!(silent("9,2,1").contains("waits for a lock"));
     assert!(silent("4").contains("callers are not known"));
+}
+
+/// A lock that takes most of the CPU time is spun for: to add CPUs, or to spread the work, makes it worse.
+#[test]
+fn a_lock_that_threads_spin_for() {
+    let text = thread(9.8) + &samples(&[("9,2,1", 700), ("5,2,1", 300)]);
+    let finding = found(&RULE, &text);
+    assert_eq!(finding.subject.function.as_deref(), Some("pthread_spin_lock"));
+    assert!(finding.remedy.starts_with("Let pthread_spin_lock block before the lock"), "{}", finding.remedy);
+    assert!(finding.summary.contains("pthread_spin_lock"), "{}", finding.summary);
 }
 
 #[test]

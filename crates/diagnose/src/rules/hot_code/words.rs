@@ -65,13 +65,12 @@ pub(super) fn remedy(top: &Function, of_target: f64, (names, advice): (&Names, &
 /// Why time in such a function is not one function of the program.
 pub(super) fn not_its_own(part: Part) -> Option<&'static str> {
     match part {
-        Part::Own => None,
+        Part::Own | Part::Lock => None,
         Part::Interpreter => Some(
             "which runs every function of the interpreted program: profile in its own language (py-spy, perf with \
              python -X perf, node --perf-basic-prof)",
         ),
         Part::Runtime => Some("which is the language runtime's collector, compiler or scheduler, not the program"),
-        Part::Lock => Some("which waits for a lock"),
         Part::Helper => Some("whose callers are not known"),
     }
 }

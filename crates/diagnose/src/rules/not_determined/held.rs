@@ -19,8 +19,10 @@ pub(super) fn check(case: &Case) -> Option<Statement> {
     Some(Statement {
         headline: format!("held for {part} of its thread time: {words}"),
         advice: match stopped.most {
-            Some(pid) => format!("find out who stopped process {pid}; `kill -CONT {pid}` lets it go on"),
-            None => "find out who holds it and why, and diagnose again when it runs".into(),
+            Some(pid) => {
+                format!("see why it is stopped, and diagnose again when it runs; `kill -CONT {pid}` lets it go on")
+            }
+            None => "see why it is held, and diagnose again when it runs".into(),
         },
         detail: format!(
             "The target was held for {part} of its threads' time by {words}: whoever they serve waited for that long.{}",

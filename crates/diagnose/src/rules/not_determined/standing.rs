@@ -7,6 +7,7 @@ use crate::case::Case;
 use crate::facts::kernel_locks::KernelLocks;
 use crate::facts::requests::{Endpoint, LATE_NS, Requests};
 use crate::facts::unexplained::Unexplained;
+use crate::judgement::paths::Felt;
 use crate::judgement::standing::{MIN_REST, MIN_SHARE, matters};
 use crate::judgement::{hanging, hung};
 use crate::phrases;
@@ -26,7 +27,22 @@ pub(super) fn check(case: &Case) -> Option<Statement> {
         return Some(said);
     }
     let requests = case.fact::<Unexplained>().ok()?;
-    before_kernel_lock(&requests, case).or_else(|| unexplained(&requests, case))
+    let standing = before_kernel_lock(&requests, case).or_else(|| unexplained(&requests, case));
+    standing.or_else(|| until_a_time_runs_out(case))
+}
+
+/// Fewer than stand at a time, but each for so long that somebody feels it, and for nothing but a time.
+fn until_a_time_runs_out(case: &Case) -> Option<Statement> {
+    let felt = Felt::of(case)?;
+    Some(Statement {
+        headline: runs_out(case)?,
+        advice: format!("look inside: {}", hidden_queues::look(case).look),
+        detail: format!(
+            "{}. Who waits so long for news, as a long poll does, looks the same.{}",
+            felt.words(),
+            response_times::sentence(case).unwrap_or_default()
+        ),
+    })
 }
 
 /// Of the time of all requests, as long as that before a lock, if all who stood there had one in hand.
@@ -209,8 +225,7 @@ mod tests {
     }
 
     /// A thread waits with each request in hand for 58 ms, until its own timer ends that.
-    #[test]
-    fn requests_that_wait_until_a_time_runs_out() {
+    fn naps() -> String {
         let mut text = "meta host.arch=x86_64 length_ns=10e9 target.pids=[1] target.listen=[\"tcp 0.0.0.0:80\"]
             process pid=1 listen=[\"tcp 0.0.0.0:80\"]
             thread t_ns=10e9 pid=1 tid=1 comm=worker wall_ns=10e9 cpu_ns=5e8 blocked_ns=95e8
@@ -227,8 +242,16 @@ mod tests {
                  wakeup t_ns={woken}e6 pid=1 tid=1 comm=worker wait_ns=58e6 blocked_ns=58e6 since_ns={at}e6 waits=1 syscall=202 context=interrupt waker_stack=1\n"
             );
         }
-        let said = stated(&super::super::RULE, &text, &[]).unwrap();
-        assert!(said.headline.starts_with("requests wait 97 % of their time for a timer"), "{said:?}");
+        text
+    }
+
+    #[test]
+    fn requests_that_wait_until_a_time_runs_out() {
+        let few = naps().replace("late=300 late_ns=9e9", "late=30 late_ns=9e8");
+        for text in [naps(), few] {
+            let said = stated(&super::super::RULE, &text, &[]).unwrap();
+            assert!(said.headline.starts_with("requests wait 97 % of their time for a timer"), "{said:?}");
+        }
     }
 
     /// Twenty long polls of three seconds among quick answers; then the same time in answers of all lengths.

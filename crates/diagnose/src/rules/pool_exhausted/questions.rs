@@ -14,7 +14,7 @@ use crate::facts::stacks::Stacks;
 use crate::facts::unexplained::Unexplained;
 use crate::facts::waiting::Waiting;
 use crate::judgement::one_each;
-use crate::judgement::paths::stands_before_peers;
+use crate::judgement::paths::{asks_a_peer, stands_before_peers};
 use crate::phrases::chain::links;
 use crate::statistics::share;
 use crate::verdict::{Evidence, Explains, Finding, Subject};
@@ -126,7 +126,8 @@ fn stand(case: &Case) -> Option<Stand> {
     if all.requests < FOLLOWED {
         return None;
     }
-    let inside = |part: &Part| matches!(part.what, What::Inside { computing: false, .. });
+    // A loop that waits for an answer waits for anybody's: whether that is the request's own, its path does not tell.
+    let inside = |part: &Part| matches!(part.what, What::Inside { computing: false, .. }) || asks_a_peer(part);
     let has_threads = || walk.has_serving_threads() || one_each::threads(case).is_some();
     if all.share(inside) >= MIN_SHARE && !has_threads() {
         return Some(Stand::Inside);

@@ -63,6 +63,15 @@ pub(super) fn not_by_requests(felt: &Felt, p99_ns: f64) -> String {
     )
 }
 
+pub(super) fn little_of_requests(behind_others: f64, part: f64) -> String {
+    format!(
+        "the target was runnable behind other processes for {}, but of the time that its clients waited for answers that is {} \
+         at most (under 10 %)",
+        seconds(behind_others / 1e9),
+        percent(part)
+    )
+}
+
 pub(super) fn by_chance(felt: &Felt, used: f64) -> String {
     format!(
         "the target was runnable behind other processes for {} in waits of 1 ms or more, but the CPUs that it may use \
