@@ -33,6 +33,8 @@ mod compactor;
 mod cpu_quota;
 #[path = "../scenarios/dns-stall/scenario.rs"]
 mod dns_stall;
+#[path = "../scenarios/dripping-store/scenario.rs"]
+mod dripping_store;
 #[path = "../scenarios/endless-loop/scenario.rs"]
 mod endless_loop;
 #[path = "../scenarios/fd-limit/scenario.rs"]
@@ -165,6 +167,8 @@ mod small_rcvbuf;
 mod small_sndbuf;
 #[path = "../scenarios/small-workers/scenario.rs"]
 mod small_workers;
+#[path = "../scenarios/spin-lock/scenario.rs"]
+mod spin_lock;
 #[path = "../scenarios/spin-select/scenario.rs"]
 mod spin_select;
 #[path = "../scenarios/stands-still/scenario.rs"]
@@ -183,12 +187,14 @@ pub static ALL: &[&Scenario] = &[
     &busy_poll::SCENARIO,
     &hot_code::SCENARIO,
     &hot_jit::SCENARIO,
+    &spin_lock::SCENARIO,
     &spin_select::SCENARIO,
     &many_small_polls::SCENARIO,
     &cpu_quota::SCENARIO,
     &noisy_neighbour::SCENARIO,
     &slow_store::SCENARIO,
     &slow_store_netns::SCENARIO,
+    &dripping_store::SCENARIO,
     &silent_store::SCENARIO,
     &silent_endpoint::SCENARIO,
     &unreached_address::SCENARIO,

@@ -16,11 +16,13 @@ use crate::judgement::paths::{
 use crate::ledger::blocked::symbols;
 use crate::ledger::kernel_lock;
 use crate::phrases::chain::links;
+use crate::remarks::hidden_queues;
 use crate::rules::{confidence, explain};
 use crate::statement::Statement;
 use crate::verdict::{Finding, Link, Subject};
 use crate::walk::Walk;
 use crate::walk::chains::Chain;
+use crate::walk::clients::UNIX_PEER;
 use crate::walk::paths::{Part, What};
 use crate::wording::{percent, seconds};
 
@@ -95,7 +97,9 @@ const AS_LONG: f64 = 0.5;
 /// connections. Where several questions share a connection, neither tells. A program that was started is asked over none.
 fn asked_for_as_long(case: &Case, chains: &[&Chain]) -> bool {
     let Ok(requests) = case.fact::<Requests>() else { return false };
-    let over_sockets = || chains.iter().filter(|chain| !chain.links[0].who.peer.is_empty());
+    // Of questions over Unix sockets, nothing else is counted.
+    let is_counted = |peer: &str| !peer.is_empty() && peer != UNIX_PEER;
+    let over_sockets = || chains.iter().filter(|chain| is_counted(&chain.links[0].who.peer));
     let peers: BTreeSet<&str> = over_sockets().map(|chain| chain.links[0].who.peer.as_str()).collect();
     // A loop that has much under way is woken by whoever answers next.
     let first = chains.first().map_or("", |chain| chain.links[0].who.peer.as_str());
@@ -137,7 +141,7 @@ fn finding(case: &Case, felt: &Felt, told: &Told, (part, chains): (f64, &[&Chain
     let place = first.stack.first().map_or(String::new(), |function| format!(", in {function}"));
     let asked = longest.filter(|_| told.asks);
     let next = asked.map(|chain| asked::words::next(chain, stacks.as_deref()));
-    let advised = || longest.and_then(told.advises).unwrap_or_else(|| advice(&first));
+    let advised = || longest.and_then(told.advises).unwrap_or_else(|| advice(case, &first));
     let otherwise = || (advised(), explained(told.cause));
     let (advised, remedy) = next.unwrap_or_else(otherwise);
     let some = felt.number(case).map(|number| (number, felt.mean_ns()));
@@ -165,9 +169,11 @@ fn explained(cause: &str) -> String {
     explain(cause).map_or(String::new(), |words| words.what_to_do)
 }
 
-fn advice(first: &Link) -> String {
-    let place = first.stack.first().map_or(String::new(), |function| format!(" of {function}"));
-    format!("look at the {}{place} in {}", first.waits_on, first.who)
+fn advice(case: &Case, first: &Link) -> String {
+    match first.stack.first() {
+        Some(function) => format!("look at the {} of {function} in {}", first.waits_on, first.who),
+        None => format!("look at the {} in {}: {}", first.waits_on, first.who, hidden_queues::look(case).look),
+    }
 }
 
 /// The chains of a part of the time, those with most of it first.

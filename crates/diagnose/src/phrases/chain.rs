@@ -44,8 +44,24 @@ fn answer(chain: &Chain, stacks: &Stacks) -> Vec<String> {
     own[from..].iter().map(|code| code.label()).collect()
 }
 
-/// Functions of the kernel that every wait ends in: they say nothing about where.
-const SCHEDULING: &[&str] = &["__schedule", "schedule", "schedule_timeout", "io_schedule"];
+/// Functions of the kernel that every wait ends in, every wait in futex goes through, or every call begins with: they say nothing
+/// about where.
+const EVERYWHERE: &[&str] = &[
+    "__schedule",
+    "schedule",
+    "schedule_timeout",
+    "io_schedule",
+    "futex_do_wait",
+    "futex_wait_queue",
+    "futex_wait_queue_me",
+    "__futex_wait",
+    "futex_wait",
+    "do_futex",
+    "__x64_sys_futex",
+    "x64_sys_call",
+    "do_syscall_64",
+    "entry_SYSCALL_64_after_hwframe",
+];
 
 /// The program's own functions of a stack, without those that take a lock: everybody knows that.
 pub fn callers(stack: u32, stacks: &Stacks) -> impl Iterator<Item = &Code> {
@@ -59,7 +75,7 @@ fn places(link: &Link, stacks: &Stacks) -> Vec<String> {
         return own;
     }
     let kernel = stacks.frames(link.stack).map(Code::label);
-    kernel.filter(|name| !SCHEDULING.contains(&name.as_str())).collect()
+    kernel.filter(|name| !EVERYWHERE.contains(&name.as_str())).collect()
 }
 
 /// The program's own functions with which somebody usually waits, as words; empty = unknown.

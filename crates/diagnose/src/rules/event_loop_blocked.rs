@@ -13,6 +13,7 @@ use crate::facts::stacks::Stacks;
 use crate::judgement::full::FULL;
 use crate::judgement::paths::{Felt, label_on_cpu};
 use crate::judgement::waits_for_turn::WaitsForTurn;
+use crate::runtimes;
 use crate::verdict::{Finding, Subject};
 use crate::walk::Kind;
 use crate::walk::paths::{Part, What};
@@ -59,7 +60,7 @@ fn check(case: &Case) -> Checked {
         seconds(felt.mean_ns() / 1e9)
     );
     let function = function(case, (pid, tid));
-    let place = function.clone().unwrap_or_else(|| "what it computes for long".to_string());
+    let place = function.as_deref().map_or_else(|| "what it computes for long".to_string(), short);
     let asked = label_on_cpu(case).map_or_else(String::new, |(label, part)| {
         format!(": {label} has {} of the CPU time that requests take", percent(part))
     });
@@ -89,12 +90,17 @@ fn is_others_turn(part: &Part) -> bool {
     part.before && matches!(part.what, What::Awake { kind: Kind::OnCpu | Kind::Short, .. })
 }
 
-/// Where the thread spends most of its CPU time, if that has a name.
+/// Where the thread spends most of its CPU time, if that has a name, and is code that somebody can take elsewhere: not the runtime's
+/// own.
 fn function(case: &Case, thread: (u32, u32)) -> Option<String> {
     let (profile, stacks) = (case.fact::<Profile>().ok()?, case.fact::<Stacks>().ok()?);
     let of_thread = |place: &Place| (place.pid, place.tid) == thread && !place.kernel;
     let functions = profile.functions(&stacks, of_thread);
-    functions.into_iter().max_by_key(|f| f.credited).filter(|f| f.named).map(|f| f.name)
+    functions
+        .into_iter()
+        .max_by_key(|f| f.credited)
+        .filter(|f| f.named && f.part != runtimes::Part::Runtime)
+        .map(|f| f.name)
 }
 
 /// In a sentence behind others.

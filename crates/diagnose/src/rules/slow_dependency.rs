@@ -17,6 +17,7 @@ use crate::judgement::enough::{little, not_for_requests};
 use crate::judgement::nagle;
 use crate::judgement::often::Often;
 use crate::phrases::chain::{links, timer};
+use crate::statistics::share;
 use crate::verdict::{Evidence, Explains, Finding};
 use crate::walk::Kind;
 use crate::walk::chains::Chain;
@@ -73,12 +74,26 @@ fn check(case: &Case) -> Checked {
     }
     let first = chains[0];
     let timer = timer(first, &*case.fact()?);
-    let (how, advised) = match often {
-        Some(often) => (often.words(), often.advice(&who)),
-        None => (what_it_does(first), advice(first, timer)),
+    let (how, advised) = match (often, connecting(&chains, ns)) {
+        (Some(often), _) => (often.words(), often.advice(&who)),
+        (None, Some(part)) => (
+            format!("{} of that to connect", percent(part)),
+            "keep connections to it open and use them again (a pool, keep-alive)".into(),
+        ),
+        (None, None) => (what_it_does(first), advice(first, timer)),
     };
     let headline = format!("waits for {who} {} of its active time, {how}", percent(part));
     found(finding(case, &waiting, &who, &chains, ns)?, headline, advised)
+}
+
+/// Of the waiting, until connections are made: a round trip each, which none that is kept open costs.
+const MUCH_CONNECTING: f64 = 0.25;
+
+/// What part of the waiting is for connections to be made, if it is a good part and they are.
+fn connecting(chains: &[&Chain], ns: f64) -> Option<f64> {
+    let connects = |chain: &&&Chain| chain.links[0].who.call == "connect" && chain.end.kind != Kind::Timer;
+    let part = share(sum(chains.iter().filter(connects).copied()), ns);
+    (part >= MUCH_CONNECTING).then_some(part)
 }
 
 /// Why those waits are not worth a finding, if so: too few were picked, or each is short and not one of many for a request.

@@ -14,6 +14,9 @@ use crate::syscall::{Family, family};
 /// Address family of Unix sockets, on which questions are not seen.
 pub const UNIX: u32 = 1;
 
+/// The other end of one that the target asked over: it has no address that tells.
+pub const UNIX_PEER: &str = "a Unix socket";
+
 /// Where the kernel hands a user-space file system what it is asked.
 const FUSE: &str = "/dev/fuse";
 
@@ -101,7 +104,7 @@ impl Clients {
         match row.family {
             0 => None,
             _ if self.is_our_end(row.pid, end) || row.remote_port == 0 => None,
-            UNIX => Some("a Unix socket".to_string()),
+            UNIX => Some(UNIX_PEER.to_string()),
             _ if row.peer.contains(':') => Some(format!("[{}]:{}", row.peer, row.remote_port)),
             _ if row.peer.is_empty() => None,
             _ => Some(format!("{}:{}", row.peer, row.remote_port)),

@@ -71,8 +71,7 @@ fn how_much(verdict: &Verdict) -> String {
                 most if most >= NEARLY_ALL => String::new(),
                 part => format!("; {} of thread time is accounted for", numbers::share(part)),
             };
-            let symptom =
-                if symptom.is_empty() { "no answer to a client was seen".to_owned() } else { symptom.join(", ") };
+            let symptom = if symptom.is_empty() { "no answer by TCP was seen".to_owned() } else { symptom.join(", ") };
             format!("{symptom} over {window}{}{}{known}", hanging(verdict), spent(verdict))
         }
     }

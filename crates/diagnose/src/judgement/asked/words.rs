@@ -30,6 +30,9 @@ pub(crate) fn advice(chain: &Chain, timer: Option<&str>) -> String {
     match chain.end.kind {
         Kind::OnCpu => format!("{}: that is where the time goes", chain.end.to_see()),
         Kind::Unseen => format!("{}: it answers, and what it did before was not seen", chain.end.to_see()),
+        Kind::Timer if chain.links.len() == 1 && !peer.is_empty() => {
+            format!("see why {peer} gives no answer: can it be reached, and what does it do")
+        }
         _ if chain.links.len() == 1 && !peer.is_empty() => format!("go on at {peer}: the time goes there"),
         Kind::Timer => {
             format!("look at the {} in {last}: the chain ends there", timer.unwrap_or("sleep or timeout"))
@@ -50,6 +53,12 @@ pub(crate) fn remedy(chain: &Chain, timer: Option<&str>) -> String {
     let (peer, last) = (&chain.links[0].who.peer, last(chain));
     if chain.end.kind == Kind::Unseen {
         return format!("{} answers late: {} says why. {OTHERWISE}", chain.end.name(), look(chain));
+    }
+    if chain.links.len() == 1 && chain.end.kind == Kind::Timer && !peer.is_empty() {
+        return format!(
+            "{peer} gave no answer, or took no connection, before the time was over: see whether it can be reached and what it does. \
+             Until then, give up sooner, ask another one, or remember for a while that it does not answer."
+        );
     }
     if chain.links.len() == 1 && chain.end.kind != Kind::OnCpu && !peer.is_empty() {
         return format!("{peer} answers late: run wakewalk on that host or service. {OTHERWISE}");

@@ -11,7 +11,7 @@ use crate::judgement::paths::one_thread;
 use crate::judgement::standstill::{Standstill, look};
 use crate::statistics::ratio;
 use crate::verdict::{Explains, Finding, Subject};
-use crate::wording::{count, percent, seconds};
+use crate::wording::{count, percent, seconds, short};
 
 /// Of the time without an answer, on a CPU: the rest is what the slices around it have besides.
 const COMPUTED: f64 = 0.7;
@@ -30,7 +30,7 @@ pub(super) fn check(case: &Case) -> Option<Outcome> {
         seconds(seen.ns / 1e9),
         count(seen.requests as f64)
     );
-    let place = function.clone().unwrap_or_else(|| "what it computes for long".to_string());
+    let place = function.as_deref().map_or_else(|| "what it computes for long".to_string(), short);
     let finding = finding(case, &seen, (thread, comm, on_cpu_ns), function);
     Some(Outcome::Found(Box::new(finding), Statement::short(headline, format!("take {place} out of the loop"))))
 }
