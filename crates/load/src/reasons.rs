@@ -204,7 +204,8 @@ pub(crate) fn remarks(verdict: &Verdict, run: &Run) -> Vec<Reason> {
     }
     if run.is_sampled() {
         let sentence = format!(
-            "there were so many requests that they were followed for {:.1} of {:.1} s; counts are of that time",
+            "sockets are read and written so often on this host that requests were followed for {:.1} of {:.1} s; counts are of \
+             that time",
             run.seen.as_secs_f64(),
             run.length.as_secs_f64()
         );
