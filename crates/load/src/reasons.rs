@@ -204,8 +204,7 @@ pub(crate) fn remarks(verdict: &Verdict, run: &Run) -> Vec<Reason> {
     }
     if run.is_sampled() {
         let sentence = format!(
-            "sockets are read and written so often on this host that requests were followed for {:.1} of {:.1} s; counts are of \
-             that time",
+            "sockets of this host are so busy that requests were followed for {:.1} of {:.1} s; counts are of that time",
             run.seen.as_secs_f64(),
             run.length.as_secs_f64()
         );
