@@ -5,6 +5,7 @@
 pub(crate) mod asked;
 pub(crate) mod churn;
 pub(crate) mod clients_wait;
+pub(crate) mod drips;
 pub(crate) mod enough;
 pub(crate) mod errors;
 pub(crate) mod full;

@@ -19,8 +19,7 @@ const STORE: u16 = 19167;
 pub static SCENARIO: Scenario = Scenario {
     name: "dripping-store",
     about: "a Python service beside a busy loop, before a store whose answer drips",
-    // A stream of short waits is not told from the work of whoever sends it.
-    expected: Expected::cause(&["slow-dependency", "not-determined"]),
+    expected: Expected::cause(&["slow-dependency"]),
     twin: Some(NEUTRAL),
     builds: &[
         Build::Script("lab/scenarios/dripping-store/page.py", "page.py"),
@@ -46,7 +45,7 @@ fn stage(cell: &mut Cell, side: Side) -> Result<Aim> {
         let neighbour = Program::installed("sh").args(["-c", "while :; do :; done"]).named("neighbour");
         cell.start(neighbour.on_cpus(SERVICE_CPU).in_group("neighbour"))?;
     }
-    steady_load(cell, PORT, "/", cell.draw.number("rate", 8, 5..=12), 8)?;
+    steady_load(cell, PORT, "/", cell.draw.number("rate", 15, 10..=20), 16)?;
     cell.stop.sleep(Duration::from_secs(2))?;
     Ok(Aim::Pid(pid))
 }

@@ -26,13 +26,13 @@ pub static SCENARIO: Scenario = Scenario {
 
 fn stage(cell: &mut Cell, side: Side) -> Result<Aim> {
     let mode = if side == Side::Fault { "spin" } else { "block" };
-    let rounds = cell.draw.number("rounds", 100_000, 50_000..=300_000).to_string();
+    let rounds = cell.draw.number("rounds", 2_000_000, 1_000_000..=4_000_000).to_string();
     let args = [&PORT.to_string(), mode, rounds.as_str()];
     let pid = cell.start(Program::built("auction").args(args).on_cpus(SERVICE_CPU))?;
     cell.wait_for_port(PORT)?;
     match side {
         Side::Fault => full_load(cell, PORT, "/", cell.draw.number("connections", 12, 6..=24))?,
-        Side::Twin => steady_load(cell, PORT, "/", cell.draw.number("rate", 50, 10..=150), 4)?,
+        Side::Twin => steady_load(cell, PORT, "/", cell.draw.number("rate", 20, 5..=40), 4)?,
     }
     cell.stop.sleep(Duration::from_secs(1))?;
     Ok(Aim::Pid(pid))

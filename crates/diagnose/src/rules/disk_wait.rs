@@ -21,7 +21,7 @@ use crate::wording::{percent, seconds};
 
 mod background;
 
-use background::{Background, in_requests};
+use background::{Background, Parts};
 
 pub(super) static RULE: Rule =
     Rule { cause: "disk-wait", explain: explain!("disk-wait"), check: Check::Accuses(check) };
@@ -40,7 +40,8 @@ fn check(case: &Case) -> Checked {
     let memory = case.fact::<Memory>()?;
     // Pages of files that are read for the first time come from the disk too, without a call.
     let faults = if memory.shortage.is_none() { memory.fault_io_ns } else { 0.0 };
-    let background = Background::of(&ledger, |thread| in_requests(case, thread));
+    let parts = Parts::of(case);
+    let background = Background::of(&ledger, |thread| parts.as_ref().is_none_or(|parts| parts.has(thread)));
     let ns = ledger.total.blocked(Blocked::Disk) - background.ns() + faults;
     let part = share(ns, waiting.demand_ns + (waiting.waiting_ns - background.ns()).max(ns));
     if let Some((seen, why)) = little(case, (ns, part), MIN_SHARE, MIN_TIME) {

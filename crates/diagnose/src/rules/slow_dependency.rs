@@ -13,6 +13,7 @@ use crate::facts::waiting::{Waiting, sum, wait_ns};
 use crate::judgement::asked::words::{advice, remedy, what_it_does};
 use crate::judgement::asked::{MIN_TIME, MIN_WAIT_NS, doubt, is_untold, subject, worst};
 use crate::judgement::clients_wait::{part_of_peer, waited_longer};
+use crate::judgement::drips::Drips;
 use crate::judgement::enough::{little, not_for_requests};
 use crate::judgement::nagle;
 use crate::judgement::often::Often;
@@ -62,11 +63,14 @@ fn check(case: &Case) -> Checked {
             (Some(seen), format!("waiting for {who} was {why}, the wait for a CPU apart")),
         );
     }
-    let often = Often::of(case, &chains[0].links[0].who.peer);
-    if let Some(few_or_short) = few_or_short(&chains, &who, (part, often.as_ref())) {
+    let peer = &chains[0].links[0].who.peer;
+    let (often, drips) = (Often::of(case, peer), Drips::of(case, peer, ns));
+    let is_felt = drips.is_some() || often.as_ref().is_some_and(Often::is_felt);
+    if let Some(few_or_short) = few_or_short(&chains, &who, (part, is_felt)) {
         return few_or_short;
     }
-    if let Some(why) = not_for_clients(case, (&waiting, ns), &chains, &who) {
+    // What the sockets tell ends with the first bytes of answers.
+    if let Some(why) = not_for_clients(case, (&waiting, ns), &chains, &who).filter(|_| drips.is_none()) {
         return explained(why);
     }
     if let Some(why) = doubt(case, &who, &chains, ns) {
@@ -74,16 +78,27 @@ fn check(case: &Case) -> Checked {
     }
     let first = chains[0];
     let timer = timer(first, &*case.fact()?);
-    let (how, advised) = match (often, connecting(&chains, ns)) {
-        (Some(often), _) => (often.words(), often.advice(&who)),
-        (None, Some(part)) => (
+    let (how, advised) = said(&who, (&chains, ns), (often, drips), timer);
+    let headline = format!("waits for {who} {} of its active time, {how}", percent(part));
+    found(finding(case, &waiting, &who, &chains, ns)?, headline, advised)
+}
+
+/// How it waits, and what to do first.
+fn said(
+    who: &str,
+    (chains, ns): (&[&Chain], f64),
+    (often, drips): (Option<Often>, Option<Drips>),
+    timer: Option<&str>,
+) -> (String, String) {
+    match (often, drips, connecting(chains, ns)) {
+        (Some(often), ..) => (often.words(), often.advice(who)),
+        (None, Some(drips), _) => (drips.words(), drips.advice(who)),
+        (None, None, Some(part)) => (
             format!("{} of that to connect", percent(part)),
             "keep connections to it open and use them again (a pool, keep-alive)".into(),
         ),
-        (None, None) => (what_it_does(first), advice(first, timer)),
-    };
-    let headline = format!("waits for {who} {} of its active time, {how}", percent(part));
-    found(finding(case, &waiting, &who, &chains, ns)?, headline, advised)
+        (None, None, None) => (what_it_does(chains[0]), advice(chains[0], timer)),
+    }
 }
 
 /// Of the waiting, until connections are made: a round trip each, which none that is kept open costs.
@@ -97,7 +112,7 @@ fn connecting(chains: &[&Chain], ns: f64) -> Option<f64> {
 }
 
 /// Why those waits are not worth a finding, if so: too few were picked, or each is short and not one of many for a request.
-fn few_or_short(chains: &[&Chain], who: &str, (part, often): (f64, Option<&Often>)) -> Option<Checked> {
+fn few_or_short(chains: &[&Chain], who: &str, (part, is_felt): (f64, bool)) -> Option<Checked> {
     let waits: u64 = chains.iter().map(|c| c.waits).sum();
     if waits < MIN_WAITS {
         let seen = Measured::new(waits as f64, MIN_WAITS as f64, Unit::Waits);
@@ -105,7 +120,7 @@ fn few_or_short(chains: &[&Chain], who: &str, (part, often): (f64, Option<&Often
         return Some(too_little(seen, why));
     }
     let length_ns = wait_ns(chains);
-    (length_ns < MIN_WAIT_NS && !often.is_some_and(Often::is_felt)).then(|| {
+    (length_ns < MIN_WAIT_NS && !is_felt).then(|| {
         let (part, length) = (percent(part), seconds(length_ns / 1e9));
         let why = format!("it waited for {who} {part} of its active time, but for {length} at a time (under 5 ms)");
         too_short(Measured::new(length_ns / 1e9, MIN_WAIT_NS / 1e9, Unit::Seconds), why)

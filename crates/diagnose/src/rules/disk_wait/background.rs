@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Threads that wait for a disk on their own account: checkpointers, compactors, log rotation. Nobody waits for them.
 
+use std::collections::HashSet;
+
 use recording::tables::Wakeup;
 
 use crate::case::Case;
@@ -48,23 +50,44 @@ impl Background {
     }
 }
 
-/// Whether a thread takes part in requests, as far as is known. That it does not has to be shown: others serve clients, while
-/// its own waits are ended by its timer, by a disk or the kernel, never by a client nor by another thread of the target, and
-/// it ends nobody's.
-pub fn in_requests(case: &Case, thread: &ThreadLedger) -> bool {
-    let (Ok(walk), Ok(clients)) = (case.fact::<Walk>(), case.fact::<Clients>()) else { return true };
-    if thread.tid == 0 {
-        return true; // many short-lived ones together
+/// Which threads take part in requests, as far as is known. That one does not has to be shown: others serve clients, while its own
+/// waits are ended by its timer, by a disk or the kernel, never by a client nor by another thread of the target, and it ends nobody's.
+#[derive(Default)]
+pub struct Parts {
+    /// Threads of which a client or another thread ended a wait, and those that ended another one's.
+    asked: HashSet<u32>,
+    /// Those of which a client ended a wait.
+    serving: HashSet<u32>,
+    /// Those of which a timer did.
+    by_timer: HashSet<u32>,
+}
+
+impl Parts {
+    /// By the waits of all; `None` = nothing is known of them.
+    pub fn of(case: &Case) -> Option<Self> {
+        let (walk, clients) = (case.fact::<Walk>().ok()?, case.fact::<Clients>().ok()?);
+        let mut parts = Self::default();
+        for row in case.recording.rows::<Wakeup>().iter().filter(|row| walk.target.contains(&row.pid)) {
+            if clients.ended(case, row) {
+                parts.serving.insert(row.tid);
+            }
+            if row.context == "thread" && row.waker_tid != row.tid && walk.target.contains(&row.waker_pid) {
+                parts.asked.extend([row.tid, row.waker_tid]);
+            }
+            if row.context == "interrupt" && waits_for_time(case, row) {
+                parts.by_timer.insert(row.tid);
+            }
+        }
+        Some(parts)
     }
-    let of_target = |row: &&Wakeup| walk.target.contains(&row.pid);
-    let rows: Vec<&Wakeup> = case.recording.rows::<Wakeup>().iter().filter(of_target).collect();
-    let (own, others): (Vec<&Wakeup>, Vec<&Wakeup>) = rows.into_iter().partition(|row| row.tid == thread.tid);
-    let by_target = |row: &&Wakeup| row.context == "thread" && walk.target.contains(&row.waker_pid);
-    let asked = own.iter().any(|row| clients.ended(case, row) || by_target(row) && row.waker_tid != thread.tid);
-    let waited_for = others.iter().any(|row| by_target(row) && row.waker_tid == thread.tid);
-    let serves = others.iter().any(|row| clients.ended(case, row));
-    let by_timer = own.iter().any(|row| row.context == "interrupt" && waits_for_time(case, row));
-    asked || waited_for || !serves || !by_timer
+
+    /// Whether a thread does.
+    pub fn has(&self, thread: &ThreadLedger) -> bool {
+        let others_serve = self.serving.len() > usize::from(self.serving.contains(&thread.tid));
+        let is_alone = self.by_timer.contains(&thread.tid) && !self.asked.contains(&thread.tid);
+        // Many short-lived ones together have no number.
+        thread.tid == 0 || self.serving.contains(&thread.tid) || !others_serve || !is_alone
+    }
 }
 
 /// Whether a wait is of a kind that a timer ends.
