@@ -6,7 +6,7 @@ use crate::facts::requests::Requests;
 use crate::statistics::ratio;
 
 /// Exchanges from which on sums say something.
-const ENOUGH: f64 = 20.0;
+const ENOUGH: f64 = 10.0;
 
 /// Of those that the target began, so many may still be without an answer at the end: with more of them it holds something
 /// open, such as a subscription, and its time is in none that ended.

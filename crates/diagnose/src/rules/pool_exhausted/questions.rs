@@ -24,7 +24,7 @@ use crate::walk::paths::{Part, RequestPaths, What};
 use crate::wording::{percent, plural, seconds};
 
 /// Exchanges from which on sums say something.
-const ENOUGH: f64 = 20.0;
+const ENOUGH: f64 = 10.0;
 
 /// Requests followed from end to end, from which on their paths say something.
 const FOLLOWED: u64 = 10;
