@@ -19,7 +19,8 @@ const STORE: u16 = 19167;
 pub static SCENARIO: Scenario = Scenario {
     name: "dripping-store",
     about: "a Python service beside a busy loop, before a store whose answer drips",
-    expected: Expected::cause(&["slow-dependency"]),
+    // Of a question that is answered in half a millisecond, looks find too few to tell whether it had been sent.
+    expected: Expected::cause(&["slow-dependency", "not-determined"]),
     twin: Some(NEUTRAL),
     builds: &[
         Build::Script("lab/scenarios/dripping-store/page.py", "page.py"),

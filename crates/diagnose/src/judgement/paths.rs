@@ -10,6 +10,7 @@ use std::sync::Arc;
 
 use recording::tables::Request;
 
+use super::drips::Drips;
 use super::{standing, tail};
 use crate::case::Case;
 use crate::facts::connections::Connections;
@@ -76,8 +77,11 @@ const TOLD: &[Told] = &[
 ];
 
 /// Whether each question that the target asks has a connection for itself: of several at once none is told. Nor is one told before
-/// there is a connection to ask over.
+/// there is a connection to ask over; nor the rest of an answer behind its first bytes.
 fn questions_are_apart(case: &Case) -> bool {
+    if Drips::of_most(case).is_some() {
+        return false;
+    }
     let Ok(requests) = case.fact::<Requests>() else { return false };
     if case.fact::<Connections>().is_ok_and(|connections| connections.made.opening >= standing::HARDLY_ANY) {
         return false;
