@@ -145,13 +145,14 @@ static __always_inline void note_waker(u32 tgid, u64 until)
 		*known = until;
 }
 
-/* Until when what a thread starts is followed; 0 = not at all. Of the target, the ledger takes care. */
-static __always_inline u64 starts_followed(struct task_struct *parent, u64 now)
+/* Until when what a thread starts is followed, which may be over; 0 = not at all. Of the target, the ledger takes care.
+ */
+static __always_inline u64 starts_followed(struct task_struct *parent)
 {
 	u32 tgid = parent->tgid;
 	u64 *until = bpf_map_lookup_elem(&wakers, &tgid);
 
-	return until && *until > now && !watched(parent) ? *until : 0;
+	return until && !watched(parent) ? *until : 0;
 }
 
 /* Makes room for another, when a thread ends or its time is over. */

@@ -40,8 +40,8 @@ pub struct Progress {
     pub doing: &'static str,
 }
 
-/// Captures into `sink`, slice by slice, and seals it. `stop` ends the capture early; what was seen until then is kept. Returns the account
-/// of what this process goes on to do.
+/// Captures into `sink`, slice by slice, and seals it. `stop` ends the capture early; what was seen until then is kept. Returns
+/// the account of what this process goes on to do.
 ///
 /// # Errors
 /// The kernel refuses the ledger, or the recording cannot be written.

@@ -25,7 +25,7 @@ pub trait Sink {
     /// The disk is full or the folder has gone.
     fn describe(&mut self, meta: &Meta) -> Result<()>;
 
-    /// Takes the next slice: from then on, what ends this process loses nothing of it that outlives the process.
+    /// Takes the next slice. Where the place outlives this process, so does a slice that was put, however the process ends.
     ///
     /// # Errors
     /// The disk is full or the folder has gone.

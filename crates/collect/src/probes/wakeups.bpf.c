@@ -357,9 +357,12 @@ int BPF_PROG(on_fork, struct task_struct *parent, struct task_struct *child)
 {
 	u32 zero = 0;
 	struct wakeup_counts *c = bpf_map_lookup_elem(&wakeup_counts, &zero);
-	u64 now = bpf_ktime_get_ns(), until = starts_followed(parent, now);
+	u64 now, until = starts_followed(parent);
 
-	if (c && until)
+	if (!c || !until)
+		return 0;
+	now = bpf_ktime_get_ns();
+	if (now < until)
 		follow(child, now, until, &c->followed, &c->not_followed);
 	return 0;
 }

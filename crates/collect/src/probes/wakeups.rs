@@ -29,13 +29,13 @@ use skel::types;
 /// Tracepoints that it hangs on.
 pub const HOOKS: [&str; 3] = ["sched_waking", "sched_process_fork", "sched_process_exit"];
 
-/// Rows in a turn of an eighth of a second on all CPUs together, about 2,000 a second: enough for a walk, and a bound on
-/// what a recording grows by.
-const ROWS_PER_TURN: u32 = 256;
-
 /// So long a chain of wakers is followed after it led to the target: longer than most captures, so that a walk misses nothing; and
 /// whoever ended a wait of the target by chance is left alone again.
 const FOLLOWED_FOR: Duration = Duration::from_secs(60);
+
+/// Rows in a turn of an eighth of a second on all CPUs together, about 2,000 a second: enough for a walk, and a bound on
+/// what a recording grows by.
+const ROWS_PER_TURN: u32 = 256;
 /// Likewise snapshots, of which each costs as much as many rows.
 const SNAPSHOTS_PER_TURN: u32 = 32;
 /// Likewise of wakers outside the target.
