@@ -41,4 +41,5 @@ pub mod stopped;
 pub mod traffic;
 pub mod unexplained;
 pub mod waiting;
+pub mod woken_by_clients;
 pub mod workers;

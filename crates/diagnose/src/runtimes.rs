@@ -106,6 +106,8 @@ const GO_RUNTIME: &[&str] = &[
     "mPark",
     "stopm",
     "goschedImpl",
+    "lock2",
+    "procyield",
 ];
 
 const INTERPRETERS: &[&str] = &[
@@ -193,9 +195,7 @@ fn is_lock(symbol: &str) -> bool {
     ["spin_lock", "spinlock", "pthread_mutex_lock", "lll_lock_wait", "pthread_rwlock_", "rawmutex::lock_slow"]
         .iter()
         .any(|l| lower.contains(l))
-        || ["sync.(*Mutex)", "sync.(*RWMutex)", "internal/sync.(*Mutex)", "runtime.lock2", "runtime.procyield"]
-            .iter()
-            .any(|l| symbol.starts_with(l))
+        || ["sync.(*Mutex)", "sync.(*RWMutex)", "internal/sync.(*Mutex)"].iter().any(|l| symbol.starts_with(l))
 }
 
 /// V8's bytecode handlers and LuaJIT's instructions: one function each, but an interpreter together.

@@ -145,8 +145,8 @@ fn another_generator_is_counted_by_what_the_kernel_saw() {
     let [seen_answers, answers] = [&seen, &own].map(|answer| answer["answered"].as_f64().unwrap());
     // A host whose sockets are busy with others' work too has them followed for a part of the time, and that is said.
     let is_sampled = seen["reasons"].to_string().contains("sampled");
-    let missing = (seen_answers - answers).abs() / answers;
-    assert!(missing <= if is_sampled { 0.8 } else { 0.02 }, "the kernel saw {seen_answers} of {answers}");
+    let is_whole = (seen_answers - answers).abs() <= 0.02 * answers;
+    assert!(is_whole || is_sampled && seen_answers < answers, "the kernel saw {seen_answers} of {answers}");
     // The kernel's ends with the first byte, before the generator has run again.
     let [seen_p50, p50] = [&seen, &own].map(|answer| answer["seconds"]["p50"].as_f64().unwrap());
     assert!(seen_p50 <= 1.05 * p50, "{seen_p50} of {p50}");

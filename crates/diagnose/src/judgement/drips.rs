@@ -2,13 +2,12 @@
 //! Whether the answers of somebody who is asked come in parts, of which the target waits for one after the other: each wait is short,
 //! and the times at the sockets end with the first bytes; but a request waits for all of it.
 
-use std::collections::HashSet;
-
 use recording::tables::Wakeup;
 
 use crate::case::Case;
 use crate::facts::requests::{LATE_NS, Requests};
 use crate::facts::waiting::Waiting;
+use crate::facts::woken_by_clients::WokenByClients;
 use crate::judgement::asked::worst;
 use crate::statistics::{ratio, share};
 use crate::walk::clients::Clients;
@@ -68,13 +67,12 @@ impl Drips {
 
 /// What part of the waiting for a peer is that of threads of which clients ended waits too; `None` = nothing was picked.
 fn by_serving(case: &Case, peer: &str) -> Option<f64> {
-    let clients = case.fact::<Clients>().ok()?;
-    let rows = || case.recording.rows::<Wakeup>().iter();
-    let serving: HashSet<u32> = rows().filter(|row| clients.ended(case, row)).map(|row| row.tid).collect();
+    let (clients, serving) = (case.fact::<Clients>().ok()?, case.fact::<WokenByClients>().ok()?);
     let (mut all, mut by) = (0.0, 0.0);
-    for row in rows().filter(|row| clients.asked_by(row).is_some_and(|asked| asked == peer)) {
+    let for_it = |row: &&Wakeup| clients.asked_by(row).is_some_and(|asked| asked == peer);
+    for row in case.recording.rows::<Wakeup>().iter().filter(for_it) {
         all += row.blocked_ns as f64;
-        by += if serving.contains(&row.tid) { row.blocked_ns as f64 } else { 0.0 };
+        by += if serving.0.contains(&row.tid) { row.blocked_ns as f64 } else { 0.0 };
     }
     (all > 0.0).then(|| share(by, all))
 }

@@ -162,7 +162,7 @@ impl<'a> Scope<'a> {
                 first.map_or("none has a name".into(), |f| format!("{} leads with {}", f.name, percent(self.part(f))));
             return Err(format!("{what}: no function's own time is 40 % or more; {first}"));
         };
-        match words::not_its_own(top.part, &top.name) {
+        match words::not_its_own(top.part) {
             Some(why) => Err(format!("{what}: {} holds {}, {why}", top.name, percent(self.part(top)))),
             None => Ok(top),
         }

@@ -12,12 +12,17 @@ pub(crate) fn what_it_does(chain: &Chain) -> String {
     match chain.end.kind {
         Kind::OnCpu => format!("where {end} computes"),
         Kind::RunQueue => format!("where {end} has no CPU"),
-        Kind::Timer if chain.links.len() == 1 => "until it gave up".to_string(),
+        Kind::Timer if gave_up(chain) => "until it gave up".to_string(),
         Kind::Timer => format!("where {last} waits for its own timer"),
         Kind::Packet => "over the network".to_string(),
         Kind::Unseen => "where nothing more was seen".to_string(),
         kind => format!("where {last} waits for {}", kind.words()),
     }
+}
+
+/// Whether nobody answered before the time was over.
+fn gave_up(chain: &Chain) -> bool {
+    chain.links.len() == 1 && chain.end.kind == Kind::Timer
 }
 
 /// The last one who waits.
@@ -30,7 +35,7 @@ pub(crate) fn advice(chain: &Chain, timer: Option<&str>) -> String {
     match chain.end.kind {
         Kind::OnCpu => format!("{}: that is where the time goes", chain.end.to_see()),
         Kind::Unseen => format!("{}: it answers, and what it did before was not seen", chain.end.to_see()),
-        Kind::Timer if chain.links.len() == 1 && !peer.is_empty() => {
+        Kind::Timer if gave_up(chain) && !peer.is_empty() => {
             format!("see why {peer} gives no answer: can it be reached, and what does it do")
         }
         _ if chain.links.len() == 1 && !peer.is_empty() => format!("go on at {peer}: the time goes there"),
@@ -54,7 +59,7 @@ pub(crate) fn remedy(chain: &Chain, timer: Option<&str>) -> String {
     if chain.end.kind == Kind::Unseen {
         return format!("{} answers late: {} says why. {OTHERWISE}", chain.end.name(), look(chain));
     }
-    if chain.links.len() == 1 && chain.end.kind == Kind::Timer && !peer.is_empty() {
+    if gave_up(chain) && !peer.is_empty() {
         return format!(
             "{peer} gave no answer, or took no connection, before the time was over: see whether it can be reached and what it does. \
              Until then, give up sooner, ask another one, or remember for a while that it does not answer."

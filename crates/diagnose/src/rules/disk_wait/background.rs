@@ -2,15 +2,16 @@
 //! Threads that wait for a disk on their own account: checkpointers, compactors, log rotation. Nobody waits for them.
 
 use std::collections::HashSet;
+use std::sync::Arc;
 
 use recording::tables::Wakeup;
 
 use crate::case::Case;
+use crate::facts::woken_by_clients::WokenByClients;
 use crate::ledger::blocked::Blocked;
 use crate::ledger::threads::{ThreadLedger, Threads};
 use crate::syscall::{Family, family};
 use crate::walk::chains::Chain;
-use crate::walk::clients::Clients;
 use crate::walk::{Walk, kind_of_thread};
 use crate::wording::seconds;
 
@@ -52,12 +53,11 @@ impl Background {
 
 /// Which threads take part in requests, as far as is known. That one does not has to be shown: others serve clients, while its own
 /// waits are ended by its timer, by a disk or the kernel, never by a client nor by another thread of the target, and it ends nobody's.
-#[derive(Default)]
 pub struct Parts {
-    /// Threads of which a client or another thread ended a wait, and those that ended another one's.
+    /// Threads of which another one ended a wait, and those others.
     asked: HashSet<u32>,
     /// Those of which a client ended a wait.
-    serving: HashSet<u32>,
+    serving: Arc<WokenByClients>,
     /// Those of which a timer did.
     by_timer: HashSet<u32>,
 }
@@ -65,12 +65,9 @@ pub struct Parts {
 impl Parts {
     /// By the waits of all; `None` = nothing is known of them.
     pub fn of(case: &Case) -> Option<Self> {
-        let (walk, clients) = (case.fact::<Walk>().ok()?, case.fact::<Clients>().ok()?);
-        let mut parts = Self::default();
+        let (walk, serving) = (case.fact::<Walk>().ok()?, case.fact::<WokenByClients>().ok()?);
+        let mut parts = Self { asked: HashSet::new(), serving, by_timer: HashSet::new() };
         for row in case.recording.rows::<Wakeup>().iter().filter(|row| walk.target.contains(&row.pid)) {
-            if clients.ended(case, row) {
-                parts.serving.insert(row.tid);
-            }
             if row.context == "thread" && row.waker_tid != row.tid && walk.target.contains(&row.waker_pid) {
                 parts.asked.extend([row.tid, row.waker_tid]);
             }
@@ -83,10 +80,11 @@ impl Parts {
 
     /// Whether a thread does.
     pub fn has(&self, thread: &ThreadLedger) -> bool {
-        let others_serve = self.serving.len() > usize::from(self.serving.contains(&thread.tid));
+        let serves = self.serving.0.contains(&thread.tid);
+        let others_serve = self.serving.0.len() > usize::from(serves);
         let is_alone = self.by_timer.contains(&thread.tid) && !self.asked.contains(&thread.tid);
         // Many short-lived ones together have no number.
-        thread.tid == 0 || self.serving.contains(&thread.tid) || !others_serve || !is_alone
+        thread.tid == 0 || serves || !others_serve || !is_alone
     }
 }
 

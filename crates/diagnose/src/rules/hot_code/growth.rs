@@ -34,7 +34,7 @@ fn judge(case: &Case, c: &Comparison) -> Result<(Finding, Statement), String> {
     if part < MIN_SHARE {
         return Err(format!("no function is 40 % of the rise; {} leads with {}", short(&most.name), percent(part)));
     }
-    match not_its_own(runtimes::part(&most.name, &most.module), &most.name) {
+    match not_its_own(runtimes::part(&most.name, &most.module)) {
         Some(why) => Err(format!("{} is {} of the rise, {why}", short(&most.name), percent(part))),
         None => Ok((finding(case, c, most, &cpu), statement(most, part))),
     }

@@ -63,9 +63,8 @@ pub(super) fn remedy(top: &Function, of_target: f64, (names, advice): (&Names, &
 }
 
 /// Why time in such a function is not one function of the program.
-pub(super) fn not_its_own(part: Part, name: &str) -> Option<&'static str> {
+pub(super) fn not_its_own(part: Part) -> Option<&'static str> {
     match part {
-        Part::Lock if name.starts_with("runtime.") => Some("which waits for a lock of the language runtime"),
         Part::Own | Part::Lock => None,
         Part::Interpreter => Some(
             "which runs every function of the interpreted program: profile in its own language (py-spy, perf with \
