@@ -99,7 +99,7 @@ static __always_inline struct sleeper *looked_at(struct task_struct *task)
 }
 
 /*
- * The entry of a thread that is followed from now on, which is its birth or while it runs; NULL = it cannot be. What it
+ * The entry of a thread that is followed from now on, which is its birth or while it runs; NULL = it is not. What it
  * is blocked until its next wakeup is known already then. (The counters of one that runs are from its last tick or
  * switch: that wait may come out a bit short.) `taken` counts such threads, `lost` those for which there is no room.
  */
@@ -112,6 +112,9 @@ static __always_inline struct sleeper *follow(struct task_struct *task, u64 now,
 			s->until = until;
 		return s;
 	}
+	/* It still wakes others while it ends, but when the hook of its end is behind it, nobody makes room again. */
+	if (task->flags & PF_EXITING)
+		return NULL;
 	if (followed < most_followed)
 		s = create(task);
 	if (!s) {

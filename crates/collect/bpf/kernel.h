@@ -294,7 +294,7 @@ enum { BPF_ANY = 0, BPF_NOEXIST = 1, BPF_F_NO_PREALLOC = 1 };
 enum { BPF_LOCAL_STORAGE_GET_F_CREATE = 1, BPF_SK_STORAGE_GET_F_CREATE = 1 };
 enum { BPF_RB_NO_WAKEUP = 1, BPF_RB_FORCE_WAKEUP = 2 };
 enum { TASK_DEAD = 0x80 };
-enum { PF_KTHREAD = 0x00200000 };
+enum { PF_EXITING = 0x00000004, PF_KTHREAD = 0x00200000 };
 
 /*
  * Keeps a struct that goes through a ring in the program's type information, from which the build makes the one that

@@ -19,10 +19,13 @@ struct {
 	__type(value, struct kernel_stack);
 } stacks SEC(".maps");
 
+/* Who takes a stack. A hook can come in between where an iterator is at it, so each has a place of its own. */
+enum taker { OF_HOOK, OF_ITERATOR, TAKERS };
+
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, 1);
-	__type(key, u32);
+	__uint(max_entries, TAKERS);
+	__type(key, u32); /* enum taker */
 	__type(value, struct kernel_stack);
 } scratch SEC(".maps");
 
@@ -32,10 +35,9 @@ struct {
  */
 
 /* A stack to fill, all zero; NULL = there is none. */
-static __always_inline struct kernel_stack *empty_stack(void)
+static __always_inline struct kernel_stack *empty_stack(u32 taker)
 {
-	u32 zero = 0;
-	struct kernel_stack *stack = bpf_map_lookup_elem(&scratch, &zero);
+	struct kernel_stack *stack = bpf_map_lookup_elem(&scratch, &taker);
 
 	if (stack)
 		__builtin_memset(stack, 0, sizeof(*stack));
@@ -53,13 +55,12 @@ static __always_inline u64 stack_key(const struct kernel_stack *stack)
 }
 
 /*
- * Keeps the stack that was filled on this CPU; returns its key, 0 = the map is full. A global function: checked once,
- * and not wherever a stack is taken.
+ * Keeps the stack that this taker has filled on this CPU; returns its key, 0 = the map is full. A global function:
+ * checked once, and not wherever a stack is taken.
  */
-__noinline u64 keep_stack(void)
+__noinline u64 keep_stack(u32 taker)
 {
-	u32 zero = 0;
-	struct kernel_stack *stack = bpf_map_lookup_elem(&scratch, &zero);
+	struct kernel_stack *stack = bpf_map_lookup_elem(&scratch, &taker);
 	u64 key;
 
 	if (!stack)
@@ -71,9 +72,9 @@ __noinline u64 keep_stack(void)
 }
 
 /* The same, counted: `taken` counts stacks, `lost` those that found the map full. */
-static __always_inline u64 count_stack(u64 *taken, u64 *lost)
+static __always_inline u64 count_stack(u32 taker, u64 *taken, u64 *lost)
 {
-	u64 key = keep_stack();
+	u64 key = keep_stack(taker);
 
 	(*taken)++;
 	if (!key)
@@ -85,13 +86,13 @@ static __always_inline u64 count_stack(u64 *taken, u64 *lost)
  * Takes the kernel stack of a thread that is not running; 0 = could not.
  * `taken` counts stacks, `lost` those that found the map full.
  */
-static __always_inline u64 take_stack(struct task_struct *task, u64 *taken, u64 *lost)
+static __always_inline u64 take_stack(u32 taker, struct task_struct *task, u64 *taken, u64 *lost)
 {
-	struct kernel_stack *stack = empty_stack();
+	struct kernel_stack *stack = empty_stack(taker);
 
 	if (!stack || bpf_get_task_stack(task, stack, sizeof(*stack), 0) <= 0)
 		return 0;
-	return count_stack(taken, lost);
+	return count_stack(taker, taken, lost);
 }
 
 /*
@@ -100,9 +101,9 @@ static __always_inline u64 take_stack(struct task_struct *task, u64 *taken, u64 
  */
 static __always_inline u64 take_leaving_stack(void *ctx, u64 *taken, u64 *lost)
 {
-	struct kernel_stack *stack = empty_stack();
+	struct kernel_stack *stack = empty_stack(OF_HOOK);
 
 	if (!stack || bpf_get_stack(ctx, stack, sizeof(*stack), 0) <= 0)
 		return 0;
-	return count_stack(taken, lost);
+	return count_stack(OF_HOOK, taken, lost);
 }

@@ -16,6 +16,7 @@ use std::cell::RefCell;
 use std::rc::Rc;
 use std::time::Duration;
 
+use crate::priority;
 use idle::Idle;
 use pauses::Pauses;
 
@@ -48,6 +49,11 @@ pub fn during<T>(patience: Duration, work: impl FnOnce() -> T) -> T {
     let _restore = Restore;
     STANDING.set(Some(Rc::new(Standing { idle: Idle::stand(patience), _pauses: Pauses::begin(patience) })));
     work()
+}
+
+/// Lets everybody else go before the calling thread for good, as the one that captures does.
+pub fn stand_back() {
+    priority::stand_back();
 }
 
 /// Does work with pauses that may hold what others wait for, so that it must not stand at the idle place: it reads of the

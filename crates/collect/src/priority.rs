@@ -22,14 +22,7 @@ pub struct Back {
 impl Back {
     /// Lets everybody else go first; the next look is due after `within`.
     pub fn stand(within: Duration) -> Self {
-        own(); // while it can still be told
-        let before = getpriority_process(None).ok().filter(|nice| *nice < NICE);
-        let back = Self { before, due: Instant::now() + within };
-        if back.before.is_some() {
-            // Lowering one's own priority needs no privilege and cannot fail in a way that matters.
-            set(NICE);
-        }
-        back
+        Self { before: stand_back(), due: Instant::now() + within }
     }
 
     /// Does what must be over soon from the old place: a look at thousands of threads takes milliseconds, at the back of a
@@ -52,6 +45,17 @@ impl Back {
         }
         self.due = Instant::now() + within;
     }
+}
+
+/// Lets everybody else go before the calling thread, for good; its place before, if that was further in front.
+pub fn stand_back() -> Option<i32> {
+    own(); // while it can still be told
+    let before = getpriority_process(None).ok().filter(|nice| *nice < NICE);
+    if before.is_some() {
+        // Lowering one's own priority needs no privilege and cannot fail in a way that matters.
+        set(NICE);
+    }
+    before
 }
 
 /// The nice value with which this process began.

@@ -62,6 +62,8 @@ struct Chosen {
     main: Vec<u32>,
     /// These and the rest of the target, ascending.
     pids: Vec<u32>,
+    /// Folders of the cgroup that was named; none = it was named otherwise.
+    folders: Vec<PathBuf>,
     /// What the user should know about the choice.
     notes: Vec<String>,
 }
@@ -85,6 +87,8 @@ pub struct Resolved {
     pub limits: Limits,
     /// Cgroups of its processes, from their own up to the root.
     pub cgroups: Cgroups,
+    /// Folders of the cgroup whose members it is; none = it is processes with their descendants.
+    folders: Vec<PathBuf>,
     /// What the user should know about the choice.
     pub notes: Vec<String>,
 }
@@ -109,6 +113,16 @@ impl Target {
 }
 
 impl Resolved {
+    /// All its processes as they are now, ascending: it may have started some since it was found.
+    pub fn now(&self, root: &Path) -> Vec<u32> {
+        let proc = Proc::new(root);
+        let tree = tree::Tree::read(&proc);
+        match &self.folders[..] {
+            [] => tree.with_descendants(&self.pids),
+            folders => unit::members(&proc, &tree, folders),
+        }
+    }
+
     /// The same as the recording keeps it.
     pub fn meta(&self) -> meta::Target {
         meta::Target {
@@ -146,15 +160,11 @@ fn describe(proc: &Proc, named: String, chosen: Chosen) -> Resolved {
         ports: tcp_ports(&namespaces),
         limits: Limits::of(proc, &trees, &pids, &memberships),
         cgroups,
+        folders: chosen.folders,
         main: chosen.main,
         pids,
         notes,
     }
-}
-
-/// These processes and all their descendants as they are now.
-pub fn descendants(root: &Path, pids: &[u32]) -> Vec<u32> {
-    tree::Tree::read(&Proc::new(root)).with_descendants(pids)
 }
 
 /// The cgroup of a process; empty = it has gone.

@@ -18,35 +18,40 @@ use wakewalk_collect::probes::profile::Profile;
 
 const ROLE: &str = "WAKEWALK_TEST_ROLE";
 
-/// A child that polls an empty pipe with timeout 0 for ever.
-fn poll_for_ever() -> ! {
+/// A child that polls an empty pipe with this timeout for ever.
+fn poll_for_ever(timeout_ms: i32) -> ! {
     // SAFETY: no pointers; the child is to end with the thread that started it.
     unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) };
     let (reader, _writer) = std::io::pipe().unwrap();
     let mut polled = libc::pollfd { fd: reader.as_raw_fd(), events: libc::POLLIN, revents: 0 };
     loop {
         // SAFETY: one valid pollfd.
-        unsafe { libc::poll(&raw mut polled, 1, 0) };
+        unsafe { libc::poll(&raw mut polled, 1, timeout_ms) };
     }
 }
 
 struct Poller(Child);
 
 impl Poller {
-    fn start() -> Self {
+    fn start(timeout_ms: i32) -> Self {
         let me = std::env::current_exe().unwrap();
         let child = Command::new(me)
             .args(["--exact", "role", "--ignored"])
-            .env(ROLE, "poll")
+            .env(ROLE, timeout_ms.to_string())
             .stdout(Stdio::null())
             .spawn()
             .unwrap();
         Self(child)
     }
 
-    /// One that polls, and whose threads are looked at.
+    /// One that polls without a pause, and whose threads are looked at.
     fn watched_by(ledger: &Ledger<'_>) -> Self {
-        let poller = Self::start();
+        Self::waiting(0, ledger)
+    }
+
+    /// The same of one that waits so long in each poll.
+    fn waiting(timeout_ms: i32, ledger: &Ledger<'_>) -> Self {
+        let poller = Self::start(timeout_ms);
         sleep(Duration::from_millis(300));
         ledger.seed(&[poller.0.id()]).unwrap();
         poller
@@ -63,8 +68,8 @@ impl Drop for Poller {
 #[test]
 #[ignore = "not a test: what the child runs"]
 fn role() {
-    if std::env::var_os(ROLE).is_some() {
-        poll_for_ever();
+    if let Ok(timeout_ms) = std::env::var(ROLE) {
+        poll_for_ever(timeout_ms.parse().unwrap());
     }
 }
 
@@ -152,4 +157,27 @@ fn a_window_counts_calls_by_argument_and_result() {
                 && counted.examples.iter().all(|e| e.args.len() == 6 && e.pid == poller.0.id())
         );
     }
+}
+
+/// A thread is in a call when a window closes: when that call ends, nobody looks, and no later window may tell how long it took.
+#[test]
+fn a_call_that_outlasts_its_window_is_not_timed() {
+    let (mut a, mut b) = (MaybeUninit::uninit(), MaybeUninit::uninit());
+    let ledger = need!(Ledger::load(&mut a));
+    let _poller = Poller::waiting(150, &ledger);
+    let mut calls = Calls::load(&mut b, ledger.threads()).unwrap();
+    let between = Duration::from_secs(2);
+    let mut longest_ns = Vec::new();
+    for (kind, id) in [(Kind::Latency, 1), (Kind::Latency, 2), (Kind::Results, 3)] {
+        let window = calls.open(kind).unwrap();
+        sleep(Duration::from_millis(500));
+        let counted = calls.close(window, id, 0).unwrap();
+        assert!(counted.seen > 0, "window {id}");
+        longest_ns.push(counted.latencies.iter().map(|row| row.from_ns).max());
+        sleep(if id == 1 { between } else { Duration::ZERO });
+    }
+    let likely = 1 << 26..between.as_nanos() as u64 / 2;
+    let is_likely = |ns: &Option<u64>| ns.is_some_and(|ns| likely.contains(&ns));
+    assert!(longest_ns[..2].iter().all(is_likely), "{longest_ns:?} of polls of 150 ms");
+    assert_eq!(longest_ns[2], None, "it measures no time");
 }

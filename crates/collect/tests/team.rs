@@ -12,7 +12,7 @@ use std::thread::{available_parallelism, scope, sleep};
 use std::time::{Duration, Instant};
 
 use recording::tables::{Burst, CallWindow, Connection, Frame, Gap, Loss, Process, Sample, Stack, Thread, Wait};
-use recording::{Meta, Ring, Tables, Writer};
+use recording::{Meta, Ring, Sink, Slice, Tables, Writer};
 use testing::need;
 use wakewalk_collect::capture::{self, Account, CallCounting, Plan, Role, SLICE};
 use wakewalk_collect::clock;
@@ -185,6 +185,44 @@ fn a_capture_into_a_ring() {
     assert!(recording.rows::<Process>().iter().any(|process| process.pid == id()) && !stacks.is_empty());
     let spun: u64 = recording.rows::<Thread>().iter().map(|row| row.cpu_ns).sum();
     assert!(spun > 0, "its time is there");
+}
+
+/// A place that has more rows than anybody judges.
+#[derive(Default)]
+struct Full {
+    meta: Meta,
+    slices: usize,
+}
+
+impl Sink for Full {
+    fn describe(&mut self, meta: &Meta) -> anyhow::Result<()> {
+        self.meta = meta.clone();
+        Ok(())
+    }
+
+    fn put(&mut self, _: Slice) -> anyhow::Result<()> {
+        self.slices += 1;
+        Ok(())
+    }
+
+    fn rows(&self) -> u64 {
+        u64::MAX
+    }
+
+    fn seal(&mut self, meta: &Meta) -> anyhow::Result<()> {
+        self.describe(meta)
+    }
+}
+
+#[test]
+fn a_capture_ends_with_as_many_rows_as_are_judged() {
+    need!(kernel_allows());
+    let mut full = Full::default();
+    let plan = Plan { slice: Duration::from_millis(200), ..plan(CallCounting::Never) };
+    capture::run(&plan, &mut full, &AtomicBool::new(false), &mut |_| {}).unwrap();
+    // What is known when it starts, the slice after which it ended, and what only the end tells.
+    assert_eq!((full.meta.ended.as_str(), full.slices), ("budget", 3));
+    assert!(full.meta.length_ns < 4_000_000_000, "{:?}", full.meta);
 }
 
 /// The rings are emptied every 50 ms, as in a capture, while more threads of this process than there are CPUs compute.

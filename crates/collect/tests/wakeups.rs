@@ -8,6 +8,7 @@ use std::io::{Read, Write, stdout};
 use std::mem::MaybeUninit;
 use std::net::{Ipv6Addr, TcpListener, TcpStream};
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::thread::{sleep, spawn};
 use std::time::{Duration, Instant};
@@ -18,6 +19,7 @@ use wakewalk_collect::probes::Probe as _;
 use wakewalk_collect::probes::Room;
 use wakewalk_collect::probes::ledger::Ledger;
 use wakewalk_collect::probes::wakeups::{Counts, Wakeup, Wakeups};
+use wakewalk_collect::proc::Proc;
 
 const ROLE: &str = "WAKEWALK_TEST_ROLE";
 const LETTERS: u64 = 40;
@@ -25,6 +27,8 @@ const LETTERS: u64 = 40;
 const SERVE: &str = "serve";
 /// The role of one that starts a thread for each letter, which passes it on.
 const THREADS: &str = "threads";
+/// The role of one that has children before it is looked at, and waits for their ends.
+const PARENT: &str = "parent";
 /// What such a thread waits, once.
 const NAP: Duration = Duration::from_millis(5);
 /// A wakeup that falls on a task which the kernel keeps from tracepoints is shown to nobody. Hosts with a supervisor of that
@@ -44,6 +48,7 @@ fn role() {
                 spawn(nap).join().unwrap();
             }
         }
+        None if role == PARENT => wait_for_children(),
         None if role == SERVE => {
             let listener = TcpListener::from(std::io::stdin().as_fd().try_clone_to_owned().unwrap());
             let mut client = listener.accept().unwrap().0;
@@ -61,6 +66,14 @@ fn role() {
 fn nap() {
     sleep(NAP);
     stdout().write_all(b"x").and_then(|()| stdout().flush()).unwrap();
+}
+
+/// Each letter that comes is the end of one child.
+fn wait_for_children() {
+    let child = |_| Command::new("sh").args(["-c", "read x"]).spawn().unwrap();
+    let _children: Vec<Child> = (0..LETTERS).map(child).collect();
+    // SAFETY: the kernel writes nothing where there is no pointer.
+    while unsafe { libc::wait(std::ptr::null_mut()) } > 0 {}
 }
 
 /// Blocks until there is something to read; false = it failed.
@@ -293,6 +306,37 @@ fn a_waker_is_followed_for_a_while() {
     }
     let last = rows.iter().filter(mine).map(|row| row.at_ns).max().unwrap();
     assert!(last < led.iter().max().unwrap() + while_ns && led.len() as u64 > LETTERS / 4, "{led:?}");
+}
+
+/// A thread that ends wakes its parent when the hook of its end is behind it: if it were followed then, nobody would make room
+/// again.
+#[test]
+fn who_wakes_by_its_end_is_not_followed() {
+    let (mut a, mut b) = (MaybeUninit::uninit(), MaybeUninit::uninit());
+    let ledger = need!(Ledger::load(&mut a));
+    let mut parent = child(PARENT);
+    let proc = Proc::new(Path::new("/"));
+    let is_child = |pid: &u32| proc.stat(*pid).is_some_and(|stat| stat.ppid == parent.id().cast_signed());
+    let until = Instant::now() + Duration::from_secs(30);
+    while (proc.pids().iter().filter(|pid| is_child(pid)).count() as u64) < LETTERS {
+        assert!(Instant::now() < until, "its children do not come");
+        sleep(Duration::from_millis(20));
+    }
+    ledger.seed(&[parent.id()]).unwrap(); // and not its children
+    let wakeups = Wakeups::load(&mut b, &ledger).unwrap();
+    let mut pipe = parent.stdin.take().unwrap();
+    for _ in 0..LETTERS {
+        sleep(Duration::from_millis(5));
+        pipe.write_all(b"\n").unwrap();
+    }
+    sleep(Duration::from_millis(50));
+    let rows = wakeups.rows().unwrap();
+    let counts = wakeups.counts().unwrap();
+    end(&mut parent);
+    let by_child = |row: &&Wakeup| row.sleeper.tgid == parent.id() && row.waker.tgid != parent.id();
+    let ends = rows.iter().filter(by_child).filter(|row| i64::from(row.sleeper.syscall) == libc::SYS_wait4).count();
+    assert!(ends as u64 > LETTERS / 2, "{ends} {counts:?}");
+    assert!(counts.followed < LETTERS / 4 && counts.not_followed == 0, "{counts:?}");
 }
 
 /// One wait of the child, which this process ended.

@@ -46,6 +46,8 @@ enum Source {
     Sealed(ParquetRecordBatchReader),
     /// Ends at the tear that a killed writer left.
     Hot(StreamReader<BufReader<File>>),
+    /// Of this process: it has no tear.
+    Own(StreamReader<BufReader<File>>),
     /// Torn inside the header: nothing was written yet.
     Empty,
 }
@@ -61,25 +63,23 @@ pub(crate) fn batches(dir: &Path, name: &str, wanted: &Wanted) -> Result<Option<
 
 /// The batches of a stream, up to its end or up to the tear.
 pub(crate) fn stream(path: PathBuf, wanted: &Wanted) -> Result<Batches> {
-    stream_by(disk::open, path, wanted)
-}
-
-/// All of a stream that this process has written.
-pub(crate) fn own_stream(path: PathBuf) -> Result<Batches> {
-    stream_by(disk::open_own, path, &Wanted::default())
-}
-
-fn stream_by(opened: fn(&Path) -> Result<File>, path: PathBuf, wanted: &Wanted) -> Result<Batches> {
-    let open = |columns: Option<Vec<usize>>| -> Result<_> {
-        let file = BufReader::new(opened(&path)?);
-        Ok(untrusted::decode(|| Ok(StreamReader::try_new(file, columns)?)).ok())
-    };
+    let open = |columns: Option<Vec<usize>>| -> Result<_> { Ok(stream_reader(disk::open(&path)?, columns).ok()) };
     let reader = match (open(None)?, &wanted.columns) {
         // The columns are known by number only once the header was read.
         (Some(whole), Some(names)) => open(Some(positions(&whole.schema(), names)))?,
         (reader, _) => reader,
     };
     Ok(Batches { path, source: reader.map_or(Source::Empty, Source::Hot), declared: 0 })
+}
+
+/// All of a stream that this process has written to its end: what cannot be read of it was damaged since.
+pub(crate) fn own_stream(path: PathBuf) -> Result<Batches> {
+    let reader = stream_reader(disk::open_own(&path)?, None).with_context(|| damaged(&path))?;
+    Ok(Batches { path, source: Source::Own(reader), declared: 0 })
+}
+
+fn stream_reader(file: File, columns: Option<Vec<usize>>) -> Result<StreamReader<BufReader<File>>> {
+    untrusted::decode(|| Ok(StreamReader::try_new(BufReader::new(file), columns)?))
 }
 
 fn from_sealed(path: PathBuf, wanted: &Wanted) -> Result<Batches> {
@@ -135,23 +135,15 @@ impl Iterator for Batches {
     type Item = Result<RecordBatch>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        let source = &mut self.source;
-        match source {
-            Source::Sealed(reader) => match untrusted::decode(|| Ok(reader.next().transpose()?)) {
-                Ok(batch) => batch.map(Ok),
-                Err(why) => {
-                    self.source = Source::Empty; // what panicked must not be asked again
-                    Some(Err(why.context(damaged(&self.path))))
-                }
-            },
-            Source::Hot(reader) => {
-                let batch = untrusted::decode(|| Ok(reader.next().transpose()?)).ok().flatten();
-                if batch.is_none() {
-                    self.source = Source::Empty;
-                }
-                batch.map(Ok)
-            }
-            Source::Empty => None,
+        let batch = match &mut self.source {
+            Source::Sealed(reader) => untrusted::decode(|| Ok(reader.next().transpose()?)),
+            Source::Own(reader) => untrusted::decode(|| Ok(reader.next().transpose()?)),
+            Source::Hot(reader) => Ok(untrusted::decode(|| Ok(reader.next().transpose()?)).unwrap_or_default()),
+            Source::Empty => return None,
+        };
+        if !matches!(batch, Ok(Some(_))) {
+            self.source = Source::Empty; // what panicked must not be asked again
         }
+        batch.map_err(|why| why.context(damaged(&self.path))).transpose()
     }
 }

@@ -25,7 +25,7 @@ pub struct Meta {
     pub length_ns: u64,
     /// False until the recording was sealed: the capture was cut short without a goodbye.
     pub sealed: bool,
-    /// Why the window ended: `time`, `interrupted`, `target exited`, or `budget: …`.
+    /// Why the window ended: `time`, `interrupted`, `target exited`, or `budget`: it had as many rows as are judged.
     pub ended: String,
     /// The response time that its owner promised when it was captured (`--slo`), ns; 0 = none.
     pub slo_ns: u64,

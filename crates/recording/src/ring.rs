@@ -35,10 +35,15 @@ impl Ring {
     /// None of memory; whoever goes through tables may fail.
     pub fn recording(&self) -> Result<Recording> {
         let mut all = Tables::default();
-        for from in std::iter::once(&self.before).chain(self.slices.iter().map(|slice| &slice.tables)) {
+        for from in self.tables() {
             tables::each(&mut Adding { from, to: &mut all })?;
         }
         part::cut(&Recording { meta: self.meta.clone(), tables: all }, &self.range())
+    }
+
+    /// All that it holds, the oldest first.
+    fn tables(&self) -> impl Iterator<Item = &Tables> {
+        std::iter::once(&self.before).chain(self.slices.iter().map(|slice| &slice.tables))
     }
 
     /// Lets the oldest slice go.
@@ -61,6 +66,19 @@ impl tables::Visit for Adding<'_> {
         if self.from.has::<T>() {
             self.to.extend(self.from.rows::<T>().iter().cloned());
         }
+        Ok(())
+    }
+}
+
+/// Counts the rows of some tables.
+struct Counting<'a> {
+    of: &'a Tables,
+    rows: u64,
+}
+
+impl tables::Visit for Counting<'_> {
+    fn table<T: Table + Send + Sync>(&mut self) -> Result<()> {
+        self.rows += self.of.rows::<T>().len() as u64;
         Ok(())
     }
 }
@@ -96,6 +114,15 @@ impl Sink for Ring {
             self.evict()?;
         }
         Ok(())
+    }
+
+    fn rows(&self) -> u64 {
+        let count = |of| {
+            let mut counting = Counting { of, rows: 0 };
+            let _ = tables::each(&mut counting); // it never fails
+            counting.rows
+        };
+        self.tables().map(count).sum()
     }
 
     fn seal(&mut self, meta: &Meta) -> Result<()> {

@@ -31,6 +31,9 @@ pub trait Sink {
     /// The disk is full or the folder has gone.
     fn put(&mut self, slice: Slice) -> Result<()>;
 
+    /// How many rows it holds, of all tables together: whoever judges the recording reads all of them.
+    fn rows(&self) -> u64;
+
     /// No slice comes any more.
     ///
     /// # Errors

@@ -8,7 +8,7 @@ use std::io::{BufWriter, ErrorKind};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
 use arrow_ipc::writer::StreamWriter;
 use arrow_schema::{FieldRef, Schema};
 use parquet::arrow::ArrowWriter;
@@ -36,6 +36,8 @@ pub struct Writer {
 struct Stream {
     fields: Vec<FieldRef>,
     writer: StreamWriter<BufWriter<File>>,
+    /// How many rows were written.
+    rows: u64,
 }
 
 impl Writer {
@@ -73,6 +75,7 @@ impl Writer {
         let batch = serde_arrow::to_record_batch(&stream.fields, &rows)
             .with_context(|| format!("failed to encode table `{}`", T::NAME))?;
         let written = stream.writer.write(&batch).and_then(|()| stream.writer.flush());
+        stream.rows += rows.len() as u64;
         written.map_err(|e| disk::failed(&format!("write table `{}`", T::NAME), &self.dir, e))
     }
 
@@ -94,14 +97,19 @@ impl Sink for Writer {
         self.append_all(&slice.tables)
     }
 
+    fn rows(&self) -> u64 {
+        self.streams.values().map(|stream| stream.rows).sum()
+    }
+
     /// Turns every stream into Parquet and marks the recording as whole. If that fails, the streams written so far stay readable.
     fn seal(&mut self, meta: &Meta) -> Result<()> {
         let mut files = BTreeMap::new();
         for (name, mut stream) in self.streams.drain() {
             let failed = |e: anyhow::Error| disk::failed(&format!("seal table `{name}`"), &self.dir, e);
             stream.writer.finish().map_err(|e| failed(e.into()))?;
+            let rows = stream.rows;
             drop(stream);
-            let sum = seal_table(&self.dir, name).map_err(failed)?;
+            let sum = seal_table(&self.dir, name, rows).map_err(failed)?;
             files.insert(format!("{name}.{SEALED}"), sum);
         }
         write_meta(&self.dir, &Meta { sealed: true, files, ..meta.clone() })
@@ -129,11 +137,12 @@ impl Stream {
         let failed = |e: anyhow::Error| disk::failed(&format!("create table `{}`", T::NAME), dir, e);
         let file = File::create(dir.join(format!("{}.{HOT}", T::NAME))).map_err(|e| failed(e.into()))?;
         let writer = StreamWriter::try_new(BufWriter::new(file), &Schema::new(fields.clone()));
-        Ok(Self { fields, writer: writer.map_err(|e| failed(e.into()))? })
+        Ok(Self { fields, writer: writer.map_err(|e| failed(e.into()))?, rows: 0 })
     }
 }
 
-fn seal_table(dir: &Path, name: &str) -> Result<Sum> {
+/// Packs a table. Its stream goes only when all of the `rows` that were written into it were read again.
+fn seal_table(dir: &Path, name: &str, rows: u64) -> Result<Sum> {
     let hot = dir.join(format!("{name}.{HOT}"));
     let part = dir.join(format!("{name}.{SEALED}.part"));
     let properties = properties(fs::metadata(&hot)?.len())?;
@@ -143,13 +152,17 @@ fn seal_table(dir: &Path, name: &str) -> Result<Sum> {
         _ => Arc::new(Schema::empty()),
     };
     let mut writer = ArrowWriter::try_new(File::create(&part)?, schema, Some(properties))?;
+    let mut packed = 0;
     for batch in batches {
-        writer.write(&batch?)?;
+        let batch = batch?;
+        packed += batch.num_rows() as u64;
+        writer.write(&batch)?;
         if writer.in_progress_size() >= GROUP_BYTES {
             writer.flush()?;
         }
     }
     writer.close()?;
+    ensure!(packed == rows, "`{}` has {packed} rows of the {rows} that were written", hot.display());
     let sum = disk::sum(&part)?;
     fs::rename(&part, dir.join(format!("{name}.{SEALED}")))?;
     fs::remove_file(&hot)?;
@@ -174,7 +187,7 @@ pub(crate) fn amend<T: Table>(dir: &Path, mut meta: Meta, rows: &[&T]) -> Result
     let written = stream.writer.write(&batch).and_then(|()| stream.writer.finish());
     written.map_err(|e| failed(e.into()))?;
     drop(stream);
-    let sum = seal_table(dir, T::NAME).map_err(failed)?;
+    let sum = seal_table(dir, T::NAME, rows.len() as u64).map_err(failed)?;
     meta.files.insert(name, sum);
     write_meta(dir, &meta)
 }

@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used)]
 
 use std::fs;
+use std::os::unix::fs::FileExt;
 
 use wakewalk_recording::tables::{Sample, Stack, Thread};
 use wakewalk_recording::{Meta, Sink, Writer, open};
@@ -69,6 +70,33 @@ fn a_torn_stream_loses_its_last_batch_only() {
     assert_eq!(open(dir.path()).unwrap().rows::<Sample>().len(), 2);
     fs::write(&path, &bytes[..10]).unwrap();
     assert_eq!(open(dir.path()).unwrap().rows::<Sample>().len(), 0);
+}
+
+/// The stream of the process that seals: it ends where it was ended, and a tear in it is damage.
+#[test]
+fn a_stream_that_cannot_be_read_again_stays() {
+    // The length of a batch's head: longer than the file, and that of the mark of the end.
+    for length in [i32::MAX, 0] {
+        let dir = tempfile::tempdir().unwrap();
+        let mut writer = Writer::create(dir.path(), &Meta::default()).unwrap();
+        writer.append(&[sample(1, None)]).unwrap();
+        let path = dir.path().join("sample.arrows");
+        let second = fs::metadata(&path).unwrap().len();
+        writer.append(&[sample(2, None)]).unwrap();
+        let file = fs::File::options().write(true).open(&path).unwrap();
+        file.write_all_at(&length.to_le_bytes(), second + 4).unwrap();
+        let said = format!("{:#}", writer.seal(&Meta::default()).unwrap_err());
+        assert!(said.contains("failed to seal table `sample`"), "{said}");
+        assert!(path.exists() && !dir.path().join("sample.parquet").exists());
+        let left = open(dir.path()).unwrap();
+        assert!(left.rows::<Sample>().len() == 1 && !left.meta.sealed);
+    }
+}
+
+#[test]
+fn its_rows_are_counted() {
+    let dir = tempfile::tempdir().unwrap();
+    assert_eq!(write(dir.path()).rows(), 3, "of all batches");
 }
 
 #[test]

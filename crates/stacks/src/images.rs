@@ -4,7 +4,10 @@
 
 use std::{collections::HashMap, fs::File, io, os::unix::fs::MetadataExt, path::PathBuf, sync::Arc};
 
-use rustix::fs::OFlags;
+use rustix::{
+    fs::OFlags,
+    process::{Resource, getrlimit},
+};
 
 use crate::{
     image::{Image, RowTime},
@@ -15,6 +18,10 @@ use crate::{
 
 /// Files that are held open; beyond that, frames have a module but no symbol.
 const MAX_OPEN: usize = 512;
+
+/// Of the files that this process may hold open they are one in so many, at most: memory of processes is held open too, and
+/// whoever uses this crate has files of its own.
+const ONE_IN: u64 = 4;
 
 /// Images that are told apart at all.
 const MAX_IMAGES: usize = 4096;
@@ -46,6 +53,7 @@ pub(crate) struct Images {
     files: HashMap<((u32, u32), u64), Backing>,
     vdsos: HashMap<Vec<u8>, ImageId>,
     open: usize,
+    max_open: usize,
     unwind_bytes_left: u64,
     /// Slices so far.
     slice: u64,
@@ -55,7 +63,8 @@ pub(crate) struct Images {
 impl Images {
     pub(crate) fn new() -> Self {
         let (list, files, vdsos, row_time) = Default::default();
-        Images { list, files, vdsos, open: 0, unwind_bytes_left: MAX_UNWIND_BYTES, slice: 0, row_time }
+        let max_open = max_open(getrlimit(Resource::Nofile).current);
+        Images { list, files, vdsos, open: 0, max_open, unwind_bytes_left: MAX_UNWIND_BYTES, slice: 0, row_time }
     }
 
     /// The image of a mapping of process `pid`; `mem` reads the process's memory.
@@ -105,7 +114,7 @@ impl Images {
             Some(backing) => return backing,
             None => {}
         }
-        let source = (self.open < MAX_OPEN).then(|| open(pid, mapping)).and_then(Result::ok);
+        let source = (self.open < self.max_open).then(|| open(pid, mapping)).and_then(Result::ok);
         let backing = match (known, source) {
             // Code in a file that is no program: .NET and others write theirs to a memfd.
             (_, Some(source)) if source.read(0, 4, 4).as_deref() != Some(b"\x7fELF") => Backing::Anonymous,
@@ -145,6 +154,11 @@ impl Images {
     }
 }
 
+/// How many files may be held open where this process may have so many in all; none = no limit.
+fn max_open(limit: Option<u64>) -> usize {
+    limit.and_then(|limit| usize::try_from(limit / ONE_IN).ok()).map_or(MAX_OPEN, |part| part.min(MAX_OPEN))
+}
+
 /// Opens the mapped file itself, which works when it is deleted or in another mount namespace, but
 /// needs CAP_SYS_ADMIN; else what is at its path now, if that is still the same file.
 pub(crate) fn open(pid: u32, mapping: &Mapping) -> io::Result<Source> {
@@ -179,6 +193,11 @@ mod tests {
         let Backing::Image(id) = images.of(std::process::id(), mapping, None) else { panic!("{mapping:?}") };
         let offset = here - mapping.start + mapping.offset;
         (id, images.for_naming(id).unwrap().vaddr(offset).unwrap())
+    }
+
+    #[test]
+    fn most_of_few_files_is_left_to_others() {
+        assert_eq!([Some(256), Some(1024), Some(1 << 20), None].map(max_open), [64, 256, 512, 512]);
     }
 
     #[test]

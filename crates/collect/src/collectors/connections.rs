@@ -71,6 +71,8 @@ struct Seen {
     row: tables::Connection,
     /// In this look, those in which an answer was owed.
     unanswered: u64,
+    /// Of those, the late ones.
+    late: u64,
 }
 
 impl<'o> Looks<'o> {
@@ -103,6 +105,7 @@ impl<'o> Looks<'o> {
         }
         for seen in self.groups.values_mut() {
             seen.row.most_unanswered = seen.row.most_unanswered.max(take(&mut seen.unanswered));
+            seen.row.most_late = seen.row.most_late.max(take(&mut seen.late));
         }
         for listener in found.listeners.iter().filter(|listener| listener.queued > 0) {
             self.group((listener.port.into(), String::new())).row.queued += u64::from(listener.queued);
@@ -121,7 +124,7 @@ impl<'o> Looks<'o> {
             _ => None,
         };
         let late_ns = owed_ns.filter(|ns| *ns >= LATE_NS);
-        let Seen { row, unanswered } = self.group(match accepted {
+        let Seen { row, unanswered, late } = self.group(match accepted {
             true => (c.local_port.into(), String::new()),
             false => (0, std::net::SocketAddr::new(c.peer, c.remote_port).to_string()),
         });
@@ -135,6 +138,7 @@ impl<'o> Looks<'o> {
         row.unanswered += u64::from(owed_ns.is_some());
         *unanswered += u64::from(owed_ns.is_some());
         row.late += u64::from(late_ns.is_some());
+        *late += u64::from(late_ns.is_some());
         row.late_ns += late_ns.unwrap_or(0);
         row.awaited += u64::from(late_ns.is_some() && !accepted && c.awaited);
         sending::add(row, c, step, tick_ns);
@@ -147,7 +151,7 @@ impl<'o> Looks<'o> {
         }
         let role = if key.0 > 0 { role::ACCEPTED } else { role::MADE };
         let row = || tables::Connection { role: role.into(), port: key.0, peer: key.1.clone(), ..Default::default() };
-        self.groups.entry(key.clone()).or_insert_with(|| Seen { row: row(), unanswered: 0 })
+        self.groups.entry(key.clone()).or_insert_with(|| Seen { row: row(), unanswered: 0, late: 0 })
     }
 }
 
@@ -327,6 +331,7 @@ mod tests {
         looks.see(&seen(&[connection(5, 9)]));
         let rows = looks.rows(9);
         assert_eq!((rows[0].unanswered, rows[0].most_unanswered), (3, 2), "of one look");
+        assert_eq!((rows[0].late, rows[0].most_late), (3, 2));
     }
 
     #[test]

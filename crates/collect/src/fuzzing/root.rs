@@ -47,7 +47,7 @@ const FILES: &[(&str, &str)] = &[
     ("sys/fs/cgroup/app/cpu.stat", "usage_usec 7\nnr_periods 3\nnr_throttled 2\nthrottled_usec 5\n"),
     ("sys/fs/cgroup/app/cpu.max", "20000 100000\n"),
     ("sys/fs/cgroup/app/cpuset.cpus.effective", "0-1\n"),
-    ("sys/fs/cgroup/app/memory.events", "oom 1\n"),
+    ("sys/fs/cgroup/app/memory.events.local", "oom 1\n"),
     ("sys/fs/cgroup/app/memory.stat", "anon 1\n"),
     ("sys/fs/cgroup/app/memory.max", "max\n"),
     ("sys/fs/cgroup/app/pids.max", "100\n"),

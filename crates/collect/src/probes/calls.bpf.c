@@ -102,6 +102,8 @@ struct {
 } call_counts SEC(".maps");
 
 u32 examples_taken;
+/* When the window began that is open; 0 = it does not measure how long calls take. Set by user space. */
+u64 timed_from;
 
 /* --- helpers -------------------------------------------------------------------------------- */
 
@@ -217,9 +219,13 @@ static __always_inline void count_latency(struct task_struct *task, struct threa
 					  struct call_counts *c)
 {
 	struct latency_key key = {.tgid = task->tgid, .tid = task->pid, .syscall = nr};
+	u64 from = t->call_at;
 
-	key.bucket = bit_length(bpf_ktime_get_ns() - t->call_at);
 	t->call_at = 0;
+	/* An older entry is that of a call that was on when another window closed, and nobody saw when it ended. */
+	if (!timed_from || from < timed_from)
+		return;
+	key.bucket = bit_length(bpf_ktime_get_ns() - from);
 	add_one(&latencies, &key, c);
 }
 

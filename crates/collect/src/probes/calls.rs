@@ -14,6 +14,7 @@ use recording::tables::{Call, CallExample, CallLatency};
 
 use super::shapes::{self, Argument};
 use super::{kernel_map, kernel_types, refusal, run_stats};
+use crate::clock;
 
 mod skel {
     #![allow(missing_docs, clippy::all, clippy::pedantic, clippy::unwrap_used, clippy::expect_used)]
@@ -106,6 +107,7 @@ impl<'o> Calls<'o> {
     pub fn open(&mut self, kind: Kind) -> Result<Window> {
         if let Some(bss) = self.skel.maps.bss_data.as_deref_mut() {
             bss.examples_taken = 0;
+            bss.timed_from = if kind == Kind::Latency { clock::monotonic_ns() } else { 0 };
         }
         let mut links = Vec::new();
         if kind == Kind::Latency {

@@ -131,7 +131,7 @@ static __always_inline u64 place_of(void *ctx, struct task_struct *task, struct 
 		return t->place;
 	c->stacks_in_second++;
 	t->place = ctx ? take_leaving_stack(ctx, &c->stacks, &c->stacks_lost)
-		       : take_stack(task, &c->stacks, &c->stacks_lost);
+		       : take_stack(OF_HOOK, task, &c->stacks, &c->stacks_lost);
 	t->place_kind = kind;
 	return t->place;
 }
@@ -299,7 +299,7 @@ static __always_inline void book_open_wait(struct task_struct *task, struct thre
 	if (copy->off != OFF_BLOCKED || (blocked <= told && !last_read))
 		return;
 	if (!copy->on_at && !copy->stack)
-		copy->stack = take_stack(task, &c->stacks, &c->stacks_lost);
+		copy->stack = take_stack(OF_ITERATOR, task, &c->stacks, &c->stacks_lost);
 	t->told = blocked;
 	t->told_of = copy->off_at;
 	barrier();

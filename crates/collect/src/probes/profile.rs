@@ -4,7 +4,7 @@
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::mem::MaybeUninit;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, IntoRawFd, OwnedFd};
 use std::rc::Rc;
 
 use anyhow::{Context, Result};
@@ -233,8 +233,12 @@ impl Probe for Profile<'_> {
 
 fn clock(skel: &skel::ProfileSkel<'_>, cpu: u32, hz: u32) -> Result<(OwnedFd, Link)> {
     let clock = perf_event::cpu_clock(cpu, hz)?;
+    // The link closes the descriptor that it is given when it goes, so it gets one of its own; where none comes to be, that
+    // one is ours to close.
+    let given = clock.try_clone().context("failed to share the CPU clock with its link")?;
     let link =
-        skel.progs.on_sample.attach_perf_event(clock.as_raw_fd()).context("failed to attach to the CPU clock")?;
+        skel.progs.on_sample.attach_perf_event(given.as_raw_fd()).context("failed to attach to the CPU clock")?;
+    let _ = given.into_raw_fd();
     Ok((clock, link))
 }
 

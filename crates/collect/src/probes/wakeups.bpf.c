@@ -165,7 +165,7 @@ static __always_inline bool snapshots_in_turn(struct wakeup_counts *c)
 /* Takes the stack of the code that wakes somebody; tells whether an interrupt is on it. */
 static __always_inline u64 take_own_stack(void *ctx, bool *interrupt, struct wakeup_counts *c)
 {
-	struct kernel_stack *stack = empty_stack();
+	struct kernel_stack *stack = empty_stack(OF_HOOK);
 	u64 length = interrupts_until - interrupts_from, inside = 0;
 
 	if (!stack || bpf_get_stack(ctx, stack, sizeof(*stack), 0) <= 0)
@@ -176,7 +176,7 @@ static __always_inline u64 take_own_stack(void *ctx, bool *interrupt, struct wak
 		inside |= (offset - length) & ~offset; /* the top bit: 0 <= offset < length */
 	}
 	*interrupt = inside >> 63;
-	return count_stack(&c->stacks, &c->stacks_lost);
+	return count_stack(OF_HOOK, &c->stacks, &c->stacks_lost);
 }
 
 static __always_inline void fill_sleeper(struct wakeup *row, struct task_struct *task, struct sleeper *s)
@@ -260,7 +260,7 @@ static __always_inline void take_stacks(void *ctx, struct wakeup *row, struct ta
 {
 	s->kind = kind_of_wakeup(row);
 	s->interrupt = false;
-	s->stack = take_stack(task, &c->stacks, &c->stacks_lost);
+	s->stack = take_stack(OF_HOOK, task, &c->stacks, &c->stacks_lost);
 	s->waker_stack = take_own_stack(ctx, &s->interrupt, c);
 	if (snapshots_in_turn(c))
 		want_snapshot(task, row->syscall);

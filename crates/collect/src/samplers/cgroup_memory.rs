@@ -29,9 +29,10 @@ const V2: Names = Names {
     limit: "memory.max",
     usage: "memory.current",
     keys: &[
-        ("memory.events", "max", cgroup_memory::FAILCNT),
-        ("memory.events", "high", cgroup_memory::OVER_HIGH),
-        ("memory.events", "oom_kill", cgroup_memory::OOM_KILL),
+        // Its own limit and processes: `memory.events` has those of all groups below, which are neighbours further up.
+        ("memory.events.local", "max", cgroup_memory::FAILCNT),
+        ("memory.events.local", "high", cgroup_memory::OVER_HIGH),
+        ("memory.events.local", "oom_kill", cgroup_memory::OOM_KILL),
         ("memory.stat", "pgmajfault", cgroup_memory::PGMAJFAULT),
     ],
 };

@@ -31,7 +31,7 @@ pub fn find(proc: &Proc, comm: &str) -> Result<Chosen> {
     if main.len() > 1 {
         notes.push(format!("{} processes are called `{comm}` and are observed together", main.len()));
     }
-    Ok(Chosen { pids: tree.with_descendants(&main), main, notes })
+    Ok(Chosen { pids: tree.with_descendants(&main), main, notes, ..Chosen::default() })
 }
 
 /// What the kernel keeps of a name; never in the middle of a character.

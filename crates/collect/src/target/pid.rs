@@ -35,5 +35,6 @@ pub fn find(proc: &Proc, pid: u32) -> Result<Chosen> {
     if inner != process {
         notes.push(format!("process {process} runs in a container, where its pid is {inner}"));
     }
-    Ok(Chosen { main: vec![process], pids: Tree::read(proc).with_descendants(&[process]), notes })
+    let pids = Tree::read(proc).with_descendants(&[process]);
+    Ok(Chosen { main: vec![process], pids, notes, ..Chosen::default() })
 }

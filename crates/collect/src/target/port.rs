@@ -4,7 +4,7 @@
 //! A listener is often held by several processes (a master and its workers): the target is the
 //! topmost of them with its descendants.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use anyhow::{Result, bail};
 
@@ -20,11 +20,14 @@ const LISTED: usize = 30;
 pub fn find(proc: &Proc, port: u16) -> Result<Chosen> {
     let everywhere = sockets::listeners_by_namespace(proc);
     let tree = Tree::read(proc);
+    let wanted: BTreeMap<&str, Vec<u64>> =
+        everywhere.iter().map(|(namespace, listeners)| (namespace.as_str(), on_port(listeners, port))).collect();
+    let held = holders(proc, &tree, &wanted.values().flatten().copied().collect());
     let mut found: BTreeMap<&str, Vec<u32>> = BTreeMap::new();
     let mut unheld = false;
-    for (namespace, listeners) in &everywhere {
-        let inodes = on_port(listeners, port);
-        let tops = tops(proc, &tree, &holders(proc, &tree, &inodes));
+    for (namespace, inodes) in wanted {
+        let holders: BTreeSet<u32> = inodes.iter().filter_map(|inode| held.get(inode)).flatten().copied().collect();
+        let tops = tops(proc, &tree, &holders);
         unheld |= tops.is_empty() && !inodes.is_empty();
         if !tops.is_empty() {
             found.insert(namespace, tops);
@@ -65,7 +68,8 @@ fn choose(
     let notes = others.iter().map(|who| {
         format!("port {port} is listened on in another network namespace too, by {who}; to observe that one use --pid")
     });
-    Ok(Chosen { notes: notes.collect(), main: main.clone(), pids: tree.with_descendants(main) })
+    let notes = notes.collect();
+    Ok(Chosen { notes, main: main.clone(), pids: tree.with_descendants(main), ..Chosen::default() })
 }
 
 /// What keeps us from seeing other users' sockets and network namespaces, if anything does.
@@ -86,21 +90,23 @@ fn on_port(listeners: &[Listener], port: u16) -> Vec<u64> {
     if tcp.is_empty() { on("udp") } else { tcp }
 }
 
-/// Processes that hold one of these sockets.
-fn holders(proc: &Proc, tree: &Tree, inodes: &[u64]) -> Vec<u32> {
+/// Processes that hold these sockets, by inode: found in one walk over all descriptors of the host, of which there may be
+/// millions.
+fn holders(proc: &Proc, tree: &Tree, inodes: &HashSet<u64>) -> HashMap<u64, Vec<u32>> {
+    let mut found: HashMap<u64, Vec<u32>> = HashMap::new();
     if inodes.is_empty() {
-        return Vec::new();
+        return found;
     }
-    let holds = |pid: &&u32| {
-        let held = proc.socket_inodes(**pid);
-        inodes.iter().any(|inode| held.contains(inode))
-    };
-    tree.nodes().keys().filter(holds).copied().collect()
+    for pid in tree.nodes().keys() {
+        let held = proc.socket_inodes(*pid);
+        inodes.intersection(&held).for_each(|inode| found.entry(*inode).or_default().push(*pid));
+    }
+    found
 }
 
 /// The topmost holders. With socket activation the service manager, process 1, holds the listeners of its
 /// services; it is the service itself only where no other executable holds one of them.
-fn tops(proc: &Proc, tree: &Tree, holders: &[u32]) -> Vec<u32> {
+fn tops(proc: &Proc, tree: &Tree, holders: &BTreeSet<u32>) -> Vec<u32> {
     let init = proc.exe(1);
     let activated = holders.contains(&1) && holders.iter().any(|pid| *pid != 1 && proc.exe(*pid) != init);
     let holders: Vec<u32> = holders.iter().copied().filter(|pid| !(activated && *pid == 1)).collect();

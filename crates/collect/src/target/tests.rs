@@ -167,6 +167,19 @@ fn a_unit_in_the_trees_of_v1_is_one_unit() {
 }
 
 #[test]
+fn who_was_started_since_belongs_to_it_as_it_was_named() {
+    let root = with_units("26 23 0:22 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n");
+    let members = "sys/fs/cgroup/system.slice/web.service/cgroup.procs";
+    root.file(members, "10\n");
+    let unit = Target::Unit("web".into()).resolve(root.path()).unwrap();
+    let process = Target::Pid(10).resolve(root.path()).unwrap();
+    root.process(14, 10, "container").process(15, 1, "worker").file(members, "10\n15\n");
+    assert_eq!(unit.pids, [10]);
+    assert_eq!(unit.now(root.path()), [10, 15], "its members and nobody else");
+    assert_eq!(process.now(root.path()), [10, 11, 12, 14], "its descendants");
+}
+
+#[test]
 fn rows_of_processes_skip_those_that_vanished() {
     let root = host();
     root.file("proc/11/status", "NSpid:\t11\t3\n").file("proc/11/cmdline", "server\0--worker\0");

@@ -28,7 +28,7 @@ pub fn find_unit(proc: &Proc, name: &str) -> Result<Chosen> {
         let all: Vec<String> = paths.into_iter().collect();
         bail!("unit `{name}` is there more than once: {}; name one with --cgroup", all.join(", "));
     }
-    members(proc, &folders, &format!("unit `{name}`"))
+    chosen(proc, folders, &format!("unit `{name}`"))
 }
 
 pub fn find_cgroup(proc: &Proc, path: &Path) -> Result<Chosen> {
@@ -39,18 +39,23 @@ pub fn find_cgroup(proc: &Proc, path: &Path) -> Result<Chosen> {
             path.display()
         );
     }
-    members(proc, &folders, &format!("cgroup `{}`", path.display()))
+    chosen(proc, folders, &format!("cgroup `{}`", path.display()))
 }
 
-fn members(proc: &Proc, folders: &[PathBuf], what: &str) -> Result<Chosen> {
+fn chosen(proc: &Proc, folders: Vec<PathBuf>, what: &str) -> Result<Chosen> {
     let tree = Tree::read(proc);
-    let in_tree = |pid: &u32| tree.nodes().get(pid).is_some_and(|node| !node.dead && !node.kernel);
-    let all: BTreeSet<u32> = folders.iter().flat_map(|dir| processes_below(proc, dir)).filter(in_tree).collect();
-    if all.is_empty() {
+    let pids = members(proc, &tree, &folders);
+    if pids.is_empty() {
         bail!("{what} holds no running process; start the service, then ask again");
     }
-    let pids: Vec<u32> = all.into_iter().collect();
-    Ok(Chosen { main: tree.tops(&pids), pids, notes: Vec::new() })
+    Ok(Chosen { main: tree.tops(&pids), pids, folders, ..Chosen::default() })
+}
+
+/// Processes that run in these folders of cgroups and in those below them, ascending.
+pub fn members(proc: &Proc, tree: &Tree, folders: &[PathBuf]) -> Vec<u32> {
+    let in_tree = |pid: &u32| tree.nodes().get(pid).is_some_and(|node| !node.dead && !node.kernel);
+    let all: BTreeSet<u32> = folders.iter().flat_map(|dir| processes_below(proc, dir)).filter(in_tree).collect();
+    all.into_iter().collect()
 }
 
 /// Units whose names hold what was typed.

@@ -62,7 +62,7 @@ pub struct Window {
     pub start: String,
     /// Length in seconds.
     pub seconds: f64,
-    /// Why it ended, `time`, `interrupted`, `target exited`.
+    /// Why it ended, `time`, `interrupted`, `target exited`, `budget` (it had as many rows as can be judged).
     pub ended: String,
 }
 

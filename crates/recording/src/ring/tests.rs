@@ -72,6 +72,17 @@ fn what_is_before_it_does_not_grow() {
 }
 
 #[test]
+fn rows_that_it_holds() {
+    let mut ring = Ring::new(3);
+    for n in 0..2 {
+        ring.put(slice(n)).unwrap();
+    }
+    assert_eq!(ring.rows(), 17, "one less in the second");
+    (2..10).for_each(|n| ring.put(slice(n)).unwrap());
+    assert_eq!(ring.rows(), 3 * 8 + 7 * 3 + 2, "and of each before, what was told once, and how counters stood");
+}
+
+#[test]
 fn an_empty_one() {
     let ring = Ring::new(0);
     assert_eq!((ring.range(), ring.recording().unwrap().rows::<Thread>().len()), (0..0, 0));

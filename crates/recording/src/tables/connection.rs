@@ -39,6 +39,8 @@ pub struct Connection {
     pub most_unanswered: u64,
     /// Of those, the ones in which it had been owed for 10 ms or longer.
     pub late: u64,
+    /// The most of those that one look found. In recordings of older versions it is 0.
+    pub most_late: u64,
     /// For how long it had been owed in those, ns, added up.
     pub late_ns: u64,
     /// Of `late`, the ones which the target made and in a read of which, or a poll of it alone, one of its threads stands.

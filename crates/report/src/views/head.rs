@@ -44,8 +44,10 @@ fn tone(verdict: &Verdict) -> Tone {
 fn how_much(verdict: &Verdict) -> String {
     let mut window = numbers::seconds(verdict.window.seconds);
     // What was seen of a target that is gone may not be what it did before.
-    if verdict.window.ended == "target exited" {
-        window += ", when the target ended";
+    match verdict.window.ended.as_str() {
+        "target exited" => window += ", when the target ended",
+        "budget" => window += ", until it had as many rows as can be judged",
+        _ => {}
     }
     let symptom = &verdict.symptom;
     let size = numbers::quantity(symptom.value, &symptom.unit);
@@ -184,6 +186,7 @@ fn window(window: &Window) -> String {
     let length = numbers::seconds(window.seconds);
     let ended = match window.ended.as_str() {
         "" | "time" => String::new(),
+        "budget" => " (ended early: it has as many rows as can be judged; all until then is kept)".to_string(),
         why => format!(" ({why})"),
     };
     format!("{length} from {}{ended}", window.start)
