@@ -2,7 +2,9 @@
 //! The loop: it sends by the plan, whether or not answers come, and counts each answer's time from the moment that the
 //! plan named. (A generator that waits for answers pauses with the service, and never sees the bad part.)
 
-use std::collections::VecDeque;
+mod replies;
+
+use std::collections::{BTreeMap, VecDeque};
 use std::mem::MaybeUninit;
 use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
@@ -15,11 +17,13 @@ use rustix::io::Errno;
 use crate::arrivals::Arrivals;
 use crate::connection::{Connection, State};
 use crate::plan::{Plan, Rate};
-use crate::reply::Progress;
 use crate::run::{Failure, Run};
 
 /// Events that one look takes.
 const EVENTS: usize = 256;
+/// Requests that are sent until it is looked at what has come: some hundred microseconds of work. A loop that is behind its plan
+/// would else do nothing but send.
+const TURN: usize = 64;
 /// How much of a reply one read takes.
 const BUFFER: usize = 64 << 10;
 /// How often the caller is told how far it is.
@@ -39,6 +43,8 @@ pub(crate) struct Engine<'a> {
     /// When requests that are under way fail, and pauses end: the moment, the connection, its request.
     deadlines: VecDeque<(Duration, usize, u64)>,
     pauses: VecDeque<(Duration, usize, u64)>,
+    /// Connections with more to read, whose turn is over; whether they are read to the end.
+    again: BTreeMap<usize, bool>,
     opened: usize,
     run: Run,
     buffer: Vec<u8>,
@@ -58,6 +64,7 @@ impl<'a> Engine<'a> {
             waiting: VecDeque::new(),
             deadlines: VecDeque::new(),
             pauses: VecDeque::new(),
+            again: BTreeMap::new(),
             opened: 0,
             run: Run::of(plan),
             buffer: vec![0; BUFFER],
@@ -65,7 +72,7 @@ impl<'a> Engine<'a> {
     }
 
     /// Opens all connections before the first request, so that handshakes are no part of the first answers.
-    fn prepare(&mut self) -> Result<()> {
+    fn prepare(&mut self, stop: &dyn Fn() -> bool) -> Result<()> {
         if self.plan.new_connections {
             return Ok(());
         }
@@ -77,15 +84,15 @@ impl<'a> Engine<'a> {
             }
         }
         let is_opening = |it: &Self| it.connections.iter().any(|each| each.state == State::Connecting);
-        while is_opening(self) && self.now() < self.plan.timeout {
+        while is_opening(self) && self.now() < self.plan.timeout && !stop() {
             self.look(Duration::from_millis(10))?;
         }
         Ok(())
     }
 
-    /// Sends until the plan ends or `stop` says so, then waits for what is under way.
+    /// Sends until the plan ends, then waits for what is under way; `stop` ends both.
     pub(crate) fn run(mut self, stop: &dyn Fn() -> bool, tell: &mut dyn FnMut(Duration, &Run)) -> Result<Run> {
-        self.prepare()?;
+        self.prepare(stop)?;
         self.start = Instant::now();
         let mut arrivals = match self.plan.rate {
             Rate::PerSecond(rate) => Some(Arrivals::new(rate, self.plan.spread)),
@@ -95,17 +102,20 @@ impl<'a> Engine<'a> {
         let mut end = self.plan.length;
         loop {
             let now = self.now();
-            if now < end && (stop() || self.is_hopeless()) {
-                (end, self.run.ended_early) = (now, true);
-            }
             self.expire(now);
-            if now < end {
-                self.send_due(arrivals.as_mut(), end);
-            } else if self.is_done() || self.run.ended_early {
+            if stop() || now < end && self.is_hopeless() {
+                (end, self.run.ended_early) = (end.min(now), true);
                 break;
             }
-            let next = arrivals.as_ref().map_or(end, |arrivals| arrivals.next().min(end));
-            self.look(self.pause(now, if now < end { next } else { now + TELL }))?;
+            // What was due before the end is sent, however late it was noticed.
+            if arrivals.as_ref().map_or(now, Arrivals::next) < end {
+                self.send_due(arrivals.as_mut(), end);
+            } else if now >= end && self.is_done() {
+                break;
+            }
+            let next = arrivals.as_ref().map(Arrivals::next).filter(|next| *next < end);
+            let next = next.unwrap_or(if now < end { end } else { now + TELL });
+            self.look(self.pause(next))?;
             if now >= told + TELL {
                 told = now;
                 tell(now, &self.run);
@@ -128,17 +138,22 @@ impl<'a> Engine<'a> {
     }
 
     /// How long to wait for events at most.
-    fn pause(&self, now: Duration, next: Duration) -> Duration {
+    fn pause(&self, next: Duration) -> Duration {
+        if !self.again.is_empty() {
+            return Duration::ZERO;
+        }
         let first = |queue: &VecDeque<(Duration, usize, u64)>| queue.front().map_or(Duration::MAX, |entry| entry.0);
         let due = next.min(first(&self.deadlines)).min(first(&self.pauses));
-        due.saturating_sub(now).min(TELL)
+        due.saturating_sub(self.now()).min(TELL)
     }
 
-    /// Sends what is due, and what has waited, as long as connections are free.
+    /// Sends what is due, and what has waited, as long as connections are free; of a plan that it is behind a turn's worth.
     fn send_due(&mut self, arrivals: Option<&mut Arrivals>, end: Duration) {
         if let Some(arrivals) = arrivals {
-            while let Some(due) = arrivals.take(self.now()).filter(|due| *due < end) {
-                self.run.lag.add(self.now().saturating_sub(due));
+            for _ in 0..TURN {
+                let now = self.now();
+                let Some(due) = arrivals.take(now).filter(|due| *due < end) else { break };
+                self.run.lag.add(now.saturating_sub(due));
                 self.run.due += 1;
                 self.run.second(due).due += 1;
                 self.waiting.push_back(due);
@@ -226,6 +241,9 @@ impl<'a> Engine<'a> {
             let (flags, data) = (event.flags, event.data);
             self.on_event(data.u64() as usize, flags);
         }
+        for (token, to_the_end) in std::mem::take(&mut self.again) {
+            self.read(token, to_the_end);
+        }
         Ok(())
     }
 
@@ -250,101 +268,6 @@ impl<'a> Engine<'a> {
         }
     }
 
-    /// Reads what is there; to the very end if the other end has closed the connection.
-    fn read(&mut self, token: usize, to_the_end: bool) {
-        while self.connections[token].socket().is_some() {
-            let connection = &mut self.connections[token];
-            let got = match connection.read(&mut self.buffer) {
-                Ok(None) => return,
-                Ok(Some(0)) => return self.closed(token),
-                Ok(Some(got)) => got,
-                Err(failure) => return self.retry_or_fail(token, failure),
-            };
-            if !connection.busy {
-                // Said without being asked: a farewell, or a protocol that greets.
-                return self.closed(token);
-            }
-            let first = connection.reply.is_empty();
-            if first && connection.state != State::Waiting && !matches!(connection.state, State::Writing(..)) {
-                return self.fail(token, Failure::Garbage);
-            }
-            match connection.reply.add(&self.buffer[..got]) {
-                Progress::Partial => {}
-                Progress::Garbage => return self.fail(token, Failure::Garbage),
-                Progress::Whole => self.answered(token, connection_ends(self.plan, &self.connections[token])),
-                Progress::Last => self.answered(token, true),
-            }
-            if got < self.buffer.len() && !to_the_end {
-                return;
-            }
-        }
-    }
-
-    fn answered(&mut self, token: usize, closes: bool) {
-        let now = self.now();
-        let connection = &mut self.connections[token];
-        let (latency, service) = (now.saturating_sub(connection.due), now.saturating_sub(connection.sent));
-        let (due, status, bytes) = (connection.due, connection.reply.status, connection.reply.bytes);
-        connection.busy = false;
-        connection.answers += 1;
-        if closes {
-            connection.close();
-        } else {
-            connection.state = State::Idle;
-        }
-        if status != 0 {
-            *self.run.statuses.entry(status).or_default() += 1;
-        }
-        if status >= 400 {
-            self.run.refusals.add(latency);
-            self.count(Failure::Status, due);
-        } else {
-            self.run.add_answer(due, (latency, service), bytes, now <= self.plan.length);
-        }
-        self.free.push_back(token);
-        self.send_waiting();
-    }
-
-    /// The other end has closed the connection.
-    fn closed(&mut self, token: usize) {
-        let connection = &mut self.connections[token];
-        if !connection.busy {
-            return connection.close();
-        }
-        match connection.reply.close() {
-            Progress::Last => self.answered(token, true),
-            _ => self.retry_or_fail(token, Failure::Closed),
-        }
-    }
-
-    /// A service closes connections that it finds idle; a request that crossed that is sent again.
-    fn retry_or_fail(&mut self, token: usize, failure: Failure) {
-        let connection = &mut self.connections[token];
-        let crossed = connection.answers > 0 && connection.reply.is_empty();
-        if connection.busy && crossed && matches!(failure, Failure::Closed | Failure::Reset) {
-            connection.close();
-            return self.begin(token);
-        }
-        self.fail(token, failure);
-    }
-
-    /// A request, or a handshake that was for none, has failed.
-    fn fail(&mut self, token: usize, failure: Failure) {
-        let connection = &mut self.connections[token];
-        connection.close();
-        if !std::mem::take(&mut connection.busy) {
-            return;
-        }
-        let due = connection.due;
-        self.count(failure, due);
-        self.free.push_back(token);
-    }
-
-    fn count(&mut self, failure: Failure, due: Duration) {
-        *self.run.failures.entry(failure).or_default() += 1;
-        self.run.second(due).failed += 1;
-    }
-
     /// Ends pauses, and gives up what has waited too long, under way or for a connection.
     fn expire(&mut self, now: Duration) {
         while let Some((_, token, request)) = pop_due(&mut self.pauses, |entry| entry.0 <= now) {
@@ -367,13 +290,39 @@ impl<'a> Engine<'a> {
     }
 }
 
-/// Whether a connection ends although the other end would keep it: each request has its own, or the answer came before
-/// all of the request was sent.
-fn connection_ends(plan: &Plan, connection: &Connection) -> bool {
-    plan.new_connections || connection.state != State::Waiting
-}
-
 /// The first of a queue, if it is due.
 fn pop_due<T>(queue: &mut VecDeque<T>, is_due: impl Fn(&T) -> bool) -> Option<T> {
     if queue.front().is_some_and(is_due) { queue.pop_front() } else { None }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::TcpListener;
+
+    use super::*;
+    use crate::arrivals::Spread;
+    use crate::plan::Request;
+
+    #[test]
+    fn a_loop_that_is_behind_its_plan_looks_what_has_come() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let plan = Plan {
+            to: format!("http://{}/", listener.local_addr().unwrap()).parse().unwrap(),
+            request: Request::default(),
+            rate: Rate::PerSecond(1000.0),
+            spread: Spread::Uniform,
+            length: Duration::from_secs(60),
+            connections: 2,
+            new_connections: false,
+            sources: Vec::new(),
+            timeout: Duration::from_secs(10),
+            may_be_silent: false,
+        };
+        let mut engine = Engine::new(&plan).unwrap();
+        engine.start = Instant::now().checked_sub(Duration::from_secs(1)).unwrap();
+        let mut arrivals = Arrivals::new(1000.0, Spread::Uniform);
+        engine.send_due(Some(&mut arrivals), plan.length);
+        assert_eq!((engine.run.due, engine.run.sent), (TURN as u64, 2), "a thousand are due");
+        assert_eq!(engine.pause(arrivals.next()), Duration::ZERO, "and it comes back to them at once");
+    }
 }

@@ -56,6 +56,7 @@ fn counted(run: &Run, slo: Option<Duration>) -> Verdict {
         corrected: Percentiles::of(&latency),
         refusals: Percentiles::of(&run.refusals),
         errors: run.failures.clone(),
+        sent_again: run.sent_again,
         statuses: run.statuses.clone(),
         connections: run.connections,
         sizes: run.sizes,

@@ -51,6 +51,8 @@ pub struct Request {
     pub think: Duration,
     /// Bytes of a reply; none = HTTP says where it ends.
     pub reply: Option<u64>,
+    /// Whether nothing is done twice where it is sent twice, as HTTP promises of some methods (RFC 9110, 9.2.2).
+    pub may_repeat: bool,
 }
 
 impl Request {
@@ -76,12 +78,14 @@ impl Request {
         }
         headers.iter().for_each(|line| head.push_str(&format!("{line}\r\n")));
         head.push_str("\r\n");
-        Self { writes: vec![[head.as_bytes(), body].concat()], think: Duration::ZERO, reply: None }
+        let may_repeat = matches!(method, "GET" | "HEAD" | "OPTIONS" | "PUT" | "DELETE");
+        Self { writes: vec![[head.as_bytes(), body].concat()], think: Duration::ZERO, reply: None, may_repeat }
     }
 
     /// A message of plain bytes, one write for each of `sizes`, answered by `reply` bytes.
     pub fn tcp(sizes: &[usize], think: Duration, reply: u64) -> Self {
-        Self { writes: sizes.iter().map(|size| vec![b'x'; *size]).collect(), think, reply: Some(reply) }
+        let writes = sizes.iter().map(|size| vec![b'x'; *size]).collect();
+        Self { writes, think, reply: Some(reply), may_repeat: false }
     }
 }
 

@@ -147,6 +147,7 @@ pub(crate) fn misleads(verdict: &Verdict, run: &Run) -> Vec<Reason> {
         let sentence = format!("{:.1} % of requests failed, {}; they are in no percentile", failed * 100.0, worst(run));
         reasons.extend(reason("errors", sentence));
     }
+    reasons.extend(sent_again(run, true));
     let kept = verdict.rate * verdict.length / run.due.max(1) as f64;
     let waited = match (verdict.corrected.p50, verdict.seconds.p50) {
         (Some(due), Some(sent)) => due > QUEUED * sent && due - sent > WAITED,
@@ -179,7 +180,7 @@ pub(crate) fn remarks(verdict: &Verdict, run: &Run) -> Vec<Reason> {
         let sentence = format!("the first {} s were different and are left out as a warm-up", warm.to);
         remarks.extend(reason("warm-up", sentence));
     }
-    remarks.extend(connection_each(verdict, run));
+    remarks.extend([sent_again(run, false), connection_each(verdict, run)].concat());
     if !run.sees_answers {
         let sentence = match run.sees_errors {
             true => "whether answers were whole is not seen; those that report an error count as failed",
@@ -214,6 +215,20 @@ pub(crate) fn remarks(verdict: &Verdict, run: &Run) -> Vec<Reason> {
         remarks.extend(reason("ended-early", format!("it was ended after {:.1} s", verdict.length)));
     }
     remarks
+}
+
+/// Requests that crossed the end of their connection; they are a remark, or as many of them as failures are told, a reason. Whoever
+/// does not send again has lost them.
+fn sent_again(run: &Run, is_reason: bool) -> Vec<Reason> {
+    let again = run.sent_again;
+    if again == 0 || is_reason != (again as f64 > FAILED * run.due as f64) {
+        return Vec::new();
+    }
+    let sentence = format!(
+        "{again} requests were sent once more, because the service closed the connection as they came; they are no errors here, \
+         and are for clients who do not try again"
+    );
+    reason("sent-again", sentence)
 }
 
 /// Whether each request had a connection of its own.

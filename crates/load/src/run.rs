@@ -95,6 +95,8 @@ pub struct Run {
     pub due: u64,
     /// Sent.
     pub sent: u64,
+    /// Those of them that were sent once more, because the service closed the connection meanwhile.
+    pub sent_again: u64,
     /// Connections that were opened.
     pub connections: u64,
     /// Answers that came while requests were still sent.

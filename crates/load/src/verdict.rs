@@ -108,6 +108,8 @@ pub struct Verdict {
     pub refusals: Percentiles,
     /// Requests without an answer, by why.
     pub errors: BTreeMap<Failure, u64>,
+    /// Requests that were sent once more, because the connection was closed within 5 ms of sending them: no errors.
+    pub sent_again: u64,
     /// Answers by HTTP status.
     pub statuses: BTreeMap<u16, u64>,
     /// Connections that were opened.

@@ -5,6 +5,8 @@
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -128,6 +130,59 @@ fn connections_that_a_service_closes_are_opened_anew() {
     assert_eq!((run.answered(), run.failed()), (run.due, 0), "{:?}", run.failures);
 }
 
+/// Answers the first request of each connection, and closes it so long after the second one has come.
+fn dying(after: Duration) -> u16 {
+    server(move |mut stream| {
+        let mut buffer = [0; 4096];
+        let answered = stream.read(&mut buffer).and_then(|_| stream.write_all(OK.as_bytes()));
+        if answered.and_then(|()| stream.read(&mut buffer)).is_ok_and(|got| got > 0) {
+            thread::sleep(after);
+        }
+    })
+}
+
+#[test]
+fn a_request_is_sent_again_only_if_the_close_came_at_once_and_nothing_is_done_twice() {
+    let dying = |after_ms| dying(Duration::from_millis(after_ms));
+    let get = |after_ms| Plan { connections: 4, ..plan(dying(after_ms), Rate::PerSecond(100.0), 1.0) };
+    let (at_once, late, posted, plain) = (get(0), get(50), get(0), get(0));
+    let (run, verdict) = run(&at_once);
+    // Where the host is full, some of these closes are noticed late, and are failures.
+    assert_eq!(run.answered() + run.failed(), run.due, "{:?}", run.failures);
+    assert!(run.sent_again > run.due / 4 && verdict.sent_again == run.sent_again, "{}", run.sent_again);
+    assert!(verdict.reasons.iter().any(|reason| reason.code == "sent-again"), "{:?}", verdict.reasons);
+
+    let posted = Plan { request: Request::http(&posted.to, "POST", &[], b"x", false), ..posted };
+    let to = format!("tcp://{}", plain.to.authority()).parse().unwrap();
+    let plain = Plan { to, request: Request::tcp(&[9], Duration::ZERO, OK.len() as u64), ..plain };
+    for plan in [late, posted, plain] {
+        let (run, verdict) = self::run(&plan);
+        assert_eq!(run.answered() + run.failed(), run.due, "{:?}", run.failures);
+        assert!(run.sent_again == 0 && run.failed() > run.due / 4, "{} {:?}", run.sent_again, run.failures);
+        assert!(verdict.reasons.iter().any(|reason| reason.code == "errors"), "{:?}", verdict.reasons);
+    }
+}
+
+#[test]
+fn an_answer_without_end_keeps_nobody_else_waiting() {
+    let is_next_endless = Arc::new(AtomicBool::new(true));
+    let port = server(move |mut stream| {
+        let (is_endless, mut buffer) = (is_next_endless.swap(false, Ordering::Relaxed), [0; 4096]);
+        while stream.read(&mut buffer).is_ok_and(|got| got > 0) {
+            if is_endless && stream.write_all(b"HTTP/1.1 200 OK\r\n\r\n").is_ok() {
+                while stream.write_all(&[b'x'; 64 << 10]).is_ok() {}
+            }
+            if stream.write_all(OK.as_bytes()).is_err() {
+                break;
+            }
+        }
+    });
+    let plan = Plan { connections: 4, timeout: Duration::from_secs(1), ..plan(port, Rate::PerSecond(200.0), 2.0) };
+    let (run, _) = run(&plan);
+    assert!(run.failures.contains_key(&Failure::Timeout), "{:?}", run.failures);
+    assert!(run.answered() > run.due * 9 / 10, "{} of {}", run.answered(), run.due);
+}
+
 #[test]
 fn what_is_no_answer_is_counted_by_its_kind() {
     let half = server(|mut stream| {
@@ -197,4 +252,19 @@ fn a_load_can_be_ended_early() {
     let plan = plan(answering(|| OK), Rate::PerSecond(200.0), 60.0);
     let run = load::run(&plan, &|| start.elapsed() > Duration::from_millis(700), &mut |_, _| {}).unwrap();
     assert!(run.ended_early && run.length < Duration::from_secs(30) && run.answered() > 50, "{:?}", run.length);
+}
+
+#[test]
+fn a_load_that_only_waits_can_be_ended_too() {
+    let mute = server(|mut stream| drop(stream.read_to_end(&mut Vec::new())));
+    // It takes nobody, and has no room for so many: most of them wait for their handshake.
+    let full = TcpListener::bind("127.0.0.1:0").unwrap();
+    let full = (full.local_addr().unwrap().port(), full);
+    for (port, connections) in [(mute, 32), (full.0, 600)] {
+        let plan = plan(port, Rate::PerSecond(50.0), 0.2);
+        let plan = Plan { connections, timeout: Duration::from_secs(60), may_be_silent: true, ..plan };
+        let start = Instant::now();
+        let run = load::run(&plan, &|| start.elapsed() > Duration::from_millis(700), &mut |_, _| {}).unwrap();
+        assert!(run.ended_early && start.elapsed() < Duration::from_secs(30), "{connections}: {:?}", start.elapsed());
+    }
 }

@@ -3,6 +3,7 @@
 
 mod args;
 mod commands;
+mod left;
 mod message;
 mod page;
 mod parts;
@@ -11,6 +12,7 @@ mod progress;
 mod say;
 mod scratch;
 mod stop;
+mod watchdog;
 
 use std::io;
 use std::process::ExitCode;

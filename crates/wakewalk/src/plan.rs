@@ -16,6 +16,8 @@ use crate::args::{self, Counting};
 pub const SHORTEST: Duration = Duration::from_secs(1);
 /// The longest: a capture is a look, not a monitor.
 pub const LONGEST: Duration = Duration::from_secs(3600);
+/// The kernel's first process namespace, which has this number in every kernel (PROC_PID_INIT_INO).
+const FIRST_PIDS: &str = "pid:[4026531836]";
 
 /// Where the recording comes from.
 pub enum Source {
@@ -41,6 +43,8 @@ pub struct Plan {
     pub role: Role,
     /// The response time that the owner promises.
     pub slo: Option<Duration>,
+    /// Whether the recording is kept; with one that breaks off, what was seen until then.
+    pub is_kept: bool,
 }
 
 /// Name and version, for recordings and verdicts.
@@ -67,7 +71,8 @@ pub fn diagnose(args: &args::Diagnose) -> Result<Plan> {
     if let Some(file) = &args.html {
         check_html(file)?;
     }
-    Ok(Plan { source, length: args.length, calls, labels: args.requests, role: Role::Service, slo: args.slo })
+    let is_kept = args.save.is_some();
+    Ok(Plan { source, length: args.length, calls, labels: args.requests, role: Role::Service, slo: args.slo, is_kept })
 }
 
 /// Where a recording comes from, as it was typed.
@@ -94,8 +99,28 @@ pub fn check_length(length: Duration) -> Result<()> {
     Ok(())
 }
 
+/// Whether this is a container with process numbers of its own. Probes go by the kernel's: there they would take a target for ended,
+/// or a stranger for it.
+pub fn has_own_pids() -> bool {
+    std::fs::read_link("/proc/self/ns/pid").is_ok_and(|namespace| is_own(&namespace))
+}
+
+fn is_own(namespace: &Path) -> bool {
+    namespace != Path::new(FIRST_PIDS)
+}
+
 /// Without these no probe loads; whether the target needs more is known once it is found.
+///
+/// # Errors
+/// A capability is missing, or processes have other numbers here than in the kernel.
 pub fn check_privileges() -> Result<()> {
+    if has_own_pids() {
+        bail!(
+            "this container has process numbers of its own, by which the kernel's probes cannot find a service; run wakewalk on \
+             the host, or in a container with the host's process namespace (--pid=host, in a pod hostPID: true), or replay a \
+             recording with --from DIR"
+        );
+    }
     let missing = privileges::missing(&PROBES);
     if missing.is_empty() {
         return Ok(());
@@ -157,4 +182,14 @@ pub fn check_save(dir: &Path) -> Result<()> {
             .with_context(|| format!("`{}` cannot be made; name another folder for --save", dir.display()))?;
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_process_namespace_is_told_by_its_number() {
+        assert!(!is_own(Path::new(FIRST_PIDS)) && is_own(Path::new("pid:[4026532817]")));
+    }
 }

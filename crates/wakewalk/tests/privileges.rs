@@ -219,6 +219,30 @@ fn what_needs_no_privilege_at_all() {
 }
 
 #[test]
+fn in_a_container_with_process_numbers_of_its_own() {
+    let inside = |program: &str, args: &[&str]| {
+        let own = ["--pid", "--fork", "--mount-proc", program];
+        Command::new("unshare").args(own).args(args).stdin(Stdio::null()).output()
+    };
+    let can = inside("true", &[]).is_ok_and(|out| out.status.success());
+    need!(given(can, "not root, so no process namespace can be made"));
+    let wakewalk = |args: &[&str]| inside(env!("CARGO_BIN_EXE_wakewalk"), args).unwrap();
+    let started = ["diagnose", "--for", "1s", "--", "sleep", "9"];
+    for args in [&["diagnose", "--pid", "1"][..], &started, &["bisect", "--pid", "1"], &["load", "--", "sleep", "9"]] {
+        let out = wakewalk(args);
+        let said = String::from_utf8_lossy(&out.stderr);
+        assert_eq!((out.status.code(), out.stdout.len()), (Some(2), 0), "{args:?}: {said}");
+        assert!(said.contains("--pid=host") && said.contains("hostPID: true") && said.contains("--from"), "{said}");
+    }
+    let golden = concat!(env!("CARGO_MANIFEST_DIR"), "/../../lab/fixtures/busy-poll/recording");
+    for args in [&["diagnose", "--from", golden][..], &["--for", "1s"], &["doctor"]] {
+        let out = wakewalk(args);
+        assert!(out.status.success(), "{args:?}: {}", String::from_utf8_lossy(&out.stderr));
+        assert!(!String::from_utf8_lossy(&out.stdout).contains("`wakewalk diagnose` works here"), "{args:?}");
+    }
+}
+
+#[test]
 fn doctor_says_what_it_could_not_try() {
     let desk = need!(Desk::without_bpf());
     let out = desk.run(&[], &["doctor"]);

@@ -21,6 +21,10 @@ const TO_DO: &[(&str, &str)] = &[
     ("no-port", "Let connections come from more addresses, or use each of them for more than one request."),
     ("no-descriptor", "Allow the generator more open files, or use fewer connections."),
     ("few-answers", "Load for longer."),
+    (
+        "sent-again",
+        "See why the service closes connections over which it has just been asked: its idle timeout, or its end.",
+    ),
     ("errors", "Find out why requests fail before you look at how long the others took."),
     ("over-capacity", "Ask for less: only below the limit, which --sweep finds, do response times say something."),
     ("connections", "Give it more connections, if those who come in earnest have more."),

@@ -60,8 +60,8 @@ fn recording(args: &Bisect) -> Result<Recording> {
     };
     plan::check_privileges()?;
     let length = args.length.unwrap_or(LENGTH);
-    let capture =
-        plan::Plan { source, length, calls: CallCounting::Auto, labels: false, role: Role::Service, slo: None };
+    let (calls, role) = (CallCounting::Auto, Role::Service);
+    let capture = plan::Plan { source, length, calls, labels: false, role, slo: None, is_kept: false };
     let dir = scratch::folder()?;
     super::diagnose::capture(&capture, &target, started, dir.path(), &*stop::on_signal()?, &mut || {})?;
     recording::open(dir.path())

@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //! `wakewalk diagnose`: capture or open a recording, diagnose it, draw the verdict.
 
-use std::fs;
 use std::io::Write as _;
 use std::path::Path;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::{Context, Result};
 use collect::capture::{self, Afterwards};
 use collect::courtesy;
 use collect::probes::Room;
-use collect::target::Target;
+use collect::target::{Resolved, Target};
 use diagnose::comparison::{self, Named, Per};
 use diagnose::timeline::timeline;
 use diagnose::verdict::Verdict;
@@ -26,7 +25,8 @@ use crate::args;
 use crate::commands::wait_and_become::Started;
 use crate::plan::{self, Plan, Source, TOOL};
 use crate::progress::Line;
-use crate::{page, parts, say, scratch, stop};
+use crate::watchdog::{self, Watched};
+use crate::{left, page, parts, say, scratch, stop};
 
 /// Runs the command.
 pub fn run(args: &args::Diagnose) -> Result<()> {
@@ -69,16 +69,16 @@ fn live(
     let temporary = if args.save.is_none() { Some(scratch::folder()?) } else { None };
     let dir = args.save.as_deref().or(temporary.as_ref().map(TempDir::path)).context("no folder to record in")?;
     let afterwards = capture(dir)?;
+    courtesy::stand_back(); // as the thread that captured did
     courtesy::during(courtesy::PATIENCE, || {
         let recording = recording::open(dir)?;
         let case = case(args, &recording, baseline);
         let mut verdict = diagnose::judge(&case);
         let cost = afterwards.so_far();
         diagnose::add_cost(&mut verdict, &recording, &cost);
-        if let Some(dir) = &args.save {
-            recording.amend(dir, &[cost])?;
-        }
-        draw(args, &case, baseline, &verdict)
+        let amended = args.save.as_ref().map_or(Ok(()), |dir| recording.amend(dir, &[cost]));
+        let drawn = draw(args, &case, baseline, &verdict);
+        amended.and(drawn)
     })
 }
 
@@ -102,58 +102,62 @@ fn open_baseline(dir: &Path) -> Result<Baseline> {
     Ok(baseline)
 }
 
-/// Removes what a capture that failed has left in its folder, which was empty before.
-pub(super) fn remove_unsealed(dir: &Path) {
-    if recording::open(dir).is_ok_and(|left| !left.meta.sealed) {
-        let _ = fs::remove_dir_all(dir); // the error that is on its way says more
-    }
-}
-
 /// Captures a target into a folder until its time is over or `stop` is set; `begun` is called again and again once the window
 /// is open.
 pub(super) fn capture(
     plan: &Plan,
     target: &Target,
-    started: Option<Started>,
+    mut started: Option<Started>,
     dir: &Path,
     stop: &AtomicBool,
-    begun: &mut dyn FnMut(),
+    begun: &mut (dyn FnMut() + Send),
 ) -> Result<Afterwards> {
-    let root = Path::new("/");
-    let mut resolved = courtesy::in_slices(courtesy::PATIENCE, || target.resolve(root))?;
-    if let Some(started) = &started {
-        resolved.named = format!("-- {}", started.command());
-        resolved.comm = started.name();
-    } else {
-        plan::check_target(&resolved)?;
+    let watched = Watched { dir, is_kept: plan.is_kept, length: plan.length, stop };
+    watchdog::over(&watched, |is_open| {
+        let capture_plan = capture_plan(plan, resolve(target, started.as_ref())?);
+        for note in &capture_plan.target.notes {
+            say::sentence("note", note);
+        }
+        let line = Line::new(plan.length);
+        let mut writer = Writer::create(dir, &Meta { tool: TOOL.into(), ..Meta::default() })?;
+        let captured = capture::run(&capture_plan, &mut writer, stop, &mut |p| {
+            is_open.store(true, Ordering::Relaxed);
+            if let Some(started) = &mut started {
+                started.go();
+            }
+            begun();
+            line.show(p.elapsed, p.length, p.doing);
+        });
+        captured.map_err(|error| left::behind(error, dir, plan.is_kept))
+    })
+}
+
+/// The processes of a target, which may be a command that was started for it.
+fn resolve(target: &Target, started: Option<&Started>) -> Result<Resolved> {
+    let mut resolved = courtesy::in_slices(courtesy::PATIENCE, || target.resolve(Path::new("/")))?;
+    match started {
+        Some(started) => {
+            resolved.named = format!("-- {}", started.command());
+            resolved.comm = started.name();
+        }
+        None => plan::check_target(&resolved)?,
     }
-    let capture_plan = capture::Plan {
-        target: resolved,
+    Ok(resolved)
+}
+
+fn capture_plan(plan: &Plan, target: Resolved) -> capture::Plan {
+    capture::Plan {
+        target,
         length: plan.length,
         slice: capture::SLICE,
         calls: plan.calls,
         labels: plan.labels,
         role: plan.role,
         slo: plan.slo,
-        root: root.to_path_buf(),
+        root: Path::new("/").to_path_buf(),
         tool: TOOL.into(),
         room: Room::Whole,
-    };
-    for note in &capture_plan.target.notes {
-        say::sentence("note", note);
     }
-    let line = Line::new(plan.length);
-    let mut writer = Writer::create(dir, &Meta { tool: TOOL.into(), ..Meta::default() })?;
-    let mut started = started;
-    capture::run(&capture_plan, &mut writer, stop, &mut |p| {
-        if let Some(started) = &mut started {
-            started.go();
-        }
-        begun();
-        line.show(p.elapsed, p.length, p.doing);
-    })
-    // Half a recording would stand in the way of the next one.
-    .inspect_err(|_| remove_unsealed(dir))
 }
 
 fn sections(case: &Case<'_>, baseline: Option<&Baseline>, verdict: &Verdict) -> Vec<Section> {
@@ -165,8 +169,8 @@ fn sections(case: &Case<'_>, baseline: Option<&Baseline>, verdict: &Verdict) -> 
 
 fn draw(args: &args::Diagnose, case: &Case<'_>, baseline: Option<&Baseline>, verdict: &Verdict) -> Result<()> {
     let sections = sections(case, baseline, verdict);
-    print(args, verdict, &sections).context("failed to print the verdict")?;
-    // The verdict first: a page that cannot be written must not cost it.
+    // The verdict first: a page that cannot be written must not cost it. Nor does it cost the page that nobody reads on (`| head`).
+    let printed = print(args, verdict, &sections).context("failed to print the verdict");
     if let Some(file) = &args.html {
         page::write(file, &report::verdict::page(verdict, &sections)?)?;
     }
@@ -175,7 +179,7 @@ fn draw(args: &args::Diagnose, case: &Case<'_>, baseline: Option<&Baseline>, ver
             say::sentence(what, &path.display().to_string());
         }
     }
-    Ok(())
+    printed
 }
 
 fn print(args: &args::Diagnose, verdict: &Verdict, sections: &[Section]) -> Result<()> {

@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //! `wakewalk diff`: two recordings, or two parts of one, compared. Needs no privilege.
 
-use std::io::Write as _;
-
 use anyhow::Result;
 use diagnose::Case;
 use diagnose::comparison::{self, Named};
 use recording::Recording;
 use report::compared::{self, Compared};
-use report::formats::{json, terminal};
+use report::formats::terminal;
 
 use crate::{args, page, parts, plan, say};
 
@@ -22,17 +20,15 @@ pub fn run(args: &args::Diff) -> Result<()> {
     let comparison = comparison::compare(&named(&a), &named(&b), per(args.per))?;
     let cases = [Case::new(&a.0), Case::new(&b.0)];
     let sections = compared::sections(&Compared { comparison: &comparison, cases: [&cases[0], &cases[1]] });
-    let mut out = anstream::stdout().lock();
-    if args.json {
-        write!(out, "{}", json::text(&comparison)?)?;
-    } else {
-        terminal::report(&compared::head(&comparison), &sections, super::diagnose::width(), &mut out)?;
-    }
+    // That nobody reads on (`| head`) does not cost the page.
+    let printed = super::print(args.json, &comparison, |width, mut out| {
+        terminal::report(&compared::head(&comparison), &sections, width, &mut out)
+    });
     if let Some(file) = &args.html {
         page::write(file, &compared::page(&comparison, &sections)?)?;
         say::sentence("page", &file.display().to_string());
     }
-    Ok(())
+    printed
 }
 
 fn named(side: &(Recording, String)) -> Named<'_> {

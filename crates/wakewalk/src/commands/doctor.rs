@@ -7,7 +7,7 @@ use anyhow::Result;
 use collect::doctor::{self, Facility, Health};
 use collect::tested_kernels;
 
-use crate::args;
+use crate::{args, plan};
 
 /// Runs the command.
 pub fn run(args: &args::Doctor) -> Result<()> {
@@ -22,12 +22,17 @@ pub fn run(args: &args::Doctor) -> Result<()> {
     for facility in &health.facilities {
         draw(&mut out, facility)?;
     }
-    writeln!(out, "\n{}", conclusion(&health))?;
+    writeln!(out, "\n{}", conclusion(&health, plan::has_own_pids()))?;
     Ok(())
 }
 
-fn conclusion(health: &Health) -> String {
+fn conclusion(health: &Health, has_own_pids: bool) -> String {
     match (health.bpf, health.missing.as_str()) {
+        (true, _) if has_own_pids => {
+            "`wakewalk diagnose` cannot work in this container, which has process numbers of its\nown: run it on the host, \
+             or with the host's (--pid=host, in a pod hostPID: true)."
+                .into()
+        }
         (true, _) => "`wakewalk diagnose` works here.".into(),
         (false, "") => "`wakewalk diagnose` cannot work here.".into(),
         (false, missing) => format!(

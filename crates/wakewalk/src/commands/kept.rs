@@ -10,7 +10,7 @@ use collect::{clock, host};
 use load::Run;
 use recording::{Meta, Recording, Tables};
 
-use super::diagnose::remove_unsealed;
+use crate::left;
 use crate::parts::LOAD;
 use crate::plan::TOOL;
 
@@ -57,6 +57,6 @@ impl Kept {
         meta.host = host::inventory(Path::new("/"));
         meta.target.named = named.into();
         // Half of it would stand in the way of the next one.
-        Recording { meta, tables }.save(dir).inspect_err(|_| remove_unsealed(dir))
+        Recording { meta, tables }.save(dir).inspect_err(|_| left::remove(dir))
     }
 }

@@ -58,14 +58,13 @@ pub fn run(args: &Load) -> Result<()> {
             // Where it is diagnosed, that nobody is answered is no reason to say nothing.
             let plan = Plan { may_be_silent: args.diagnose.is_some(), ..plan };
             let tried = tried(&plan, args, &kept, &stop)?;
-            say_load(args, &Answer::new(TOOL, to.to_string(), tried.verdict, tried.service))?;
+            say_load(args, &Answer::new(TOOL, to.to_string(), tried.verdict, tried.service), kept, &to.to_string())
         }
         Some((from, until)) => {
             let swept = sweep(plan, args, (from, until), &kept, &stop)?;
-            say_sweep(args, &SweepAnswer::new(TOOL, to.to_string(), swept))?;
+            say_sweep(args, &SweepAnswer::new(TOOL, to.to_string(), swept), kept, &to.to_string())
         }
     }
-    save(args, kept, &to.to_string())
 }
 
 /// One load after another; what the service was asked and did not answer it may finish first.
@@ -83,7 +82,6 @@ fn sweep(mut plan: Plan, args: &Load, (from, to): (f64, f64), kept: &Kept, stop:
     Ok(swept)
 }
 
-/// After the verdict: a disk that is full must not cost it.
 fn save(args: &Load, kept: Kept, named: &str) -> Result<()> {
     let Some(dir) = &args.save else { return Ok(()) };
     kept.save(dir, named)?;
@@ -91,16 +89,19 @@ fn save(args: &Load, kept: Kept, named: &str) -> Result<()> {
     Ok(())
 }
 
-/// The verdict first: a page that cannot be written must not cost it.
-fn say_load(args: &Load, answer: &Answer) -> Result<()> {
-    super::print(args.json, answer, |width, out| report::load::draw(answer, args.full, width, out))?;
-    write_page(args, || report::load::page(answer))
+/// The verdict first: a page or a recording that cannot be written must not cost it. Nor does it cost these that nobody reads on
+/// (`| head`).
+fn say_load(args: &Load, answer: &Answer, kept: Kept, named: &str) -> Result<()> {
+    let printed = super::print(args.json, answer, |width, out| report::load::draw(answer, args.full, width, out));
+    let written = write_page(args, || report::load::page(answer));
+    written.and(save(args, kept, named)).and(printed)
 }
 
 /// The same of a sweep.
-fn say_sweep(args: &Load, answer: &SweepAnswer) -> Result<()> {
-    super::print(args.json, answer, |width, out| report::load::draw_sweep(answer, args.full, width, out))?;
-    write_page(args, || report::load::sweep_page(answer))
+fn say_sweep(args: &Load, answer: &SweepAnswer, kept: Kept, named: &str) -> Result<()> {
+    let printed = super::print(args.json, answer, |width, out| report::load::draw_sweep(answer, args.full, width, out));
+    let written = write_page(args, || report::load::sweep_page(answer));
+    written.and(save(args, kept, named)).and(printed)
 }
 
 fn write_page(args: &Load, page: impl FnOnce() -> Result<String>) -> Result<()> {
@@ -178,7 +179,7 @@ fn beside<T>(
 ) -> Result<(T, Diagnosed)> {
     let source = plan::Source::Running(target.clone());
     let (calls, role) = (CallCounting::Auto, Role::Service);
-    let capture = plan::Plan { source, length, calls, labels: false, role, slo };
+    let capture = plan::Plan { source, length, calls, labels: false, role, slo, is_kept: false };
     let (dir, over) = (scratch::folder()?, AtomicBool::new(false));
     let done = thread::scope(|scope| {
         let (open, opened) = mpsc::channel();
@@ -213,6 +214,7 @@ fn generator(args: &Load, kept: Kept) -> Result<()> {
         labels: true,
         role: Role::Generator,
         slo: args.slo,
+        is_kept: false,
     };
     let capture = || super::diagnose::capture(&capture, &target, Some(started), dir.path(), &stop, &mut || {});
     let service = match args.diagnose {
@@ -234,9 +236,9 @@ fn generator(args: &Load, kept: Kept) -> Result<()> {
     let between = [Some(&own), service.as_ref()].into_iter().flatten().find_map(|seen| between(&seen.verdict));
     let run = load::observed(&recording, between)?;
     let service = service.map(Diagnosed::meanwhile);
-    say_load(args, &Answer::new(TOOL, command.clone(), load::judge(&run, args.slo), service))?;
+    let answer = Answer::new(TOOL, command.clone(), load::judge(&run, args.slo), service);
     kept.add(run);
-    save(args, kept, &command)
+    say_load(args, &answer, kept, &command)
 }
 
 /// What stood between a generator and its service, if one of them is accused of something that is neither one's.

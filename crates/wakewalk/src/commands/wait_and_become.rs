@@ -12,12 +12,14 @@ use std::time::Duration;
 use std::{env, fs};
 
 use anyhow::{Context, Result, bail};
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::{Pid, Signal, kill_process, set_parent_process_death_signal};
 
 use crate::args;
 
-/// Waits, then becomes the command; returns only if that fails.
+/// Waits, then becomes the command; returns only if that fails. Who started it ends it when the time is up; if that one is killed
+/// before, the kernel does.
 pub fn run(args: &args::Await) -> Result<()> {
+    let _ = set_parent_process_death_signal(Some(Signal::TERM)); // without it, the command outlives one that is killed
     let mut go = [0u8; 1];
     io::stdin().read_exact(&mut go).context("nobody said go")?;
     let (program, arguments) = args.command.split_first().context("no command")?;

@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The disk is full: while the capture writes, while it seals, or when the answer is written.
 
-use std::io::{Read, Write};
-use std::net::TcpListener;
 use std::process::{Command, Output, Stdio};
-use std::thread;
 
+use diagnose::verdict::Verdict;
 use testing::need;
 
-use crate::tool::{Running, WAKEWALK, can_mount, kernel_allows, read, with_mounts};
+use crate::tool::{Running, WAKEWALK, can_mount, kernel_allows, read, server, with_mounts};
 
 /// Sizes of the disk in KiB: from one that cannot hold the description to one that holds everything.
 const SIZES_KIB: [u32; 8] = [4, 16, 48, 96, 144, 192, 256, 4096];
@@ -19,14 +17,16 @@ fn on_disk(kib: u32, args: &[&str]) -> Output {
     with_mounts(&script, args)
 }
 
-/// Exit code 2 and one sentence about the disk, said once.
+/// Exit code 2 and one sentence about the disk, said once; on the disk is what the sentence says.
 fn says_full(out: &Output, kib: u32) {
     let said = String::from_utf8_lossy(&out.stderr).into_owned();
     assert_eq!(out.status.code(), Some(2), "{kib} KiB: {said}");
     assert!(said.starts_with("wakewalk: ") && said.contains("is full; free some space"), "{kib} KiB: {said}");
     assert!(!said.contains("os error") && !said.contains("Io error"), "{kib} KiB: the error again: {said}");
     assert!(out.stdout.is_empty());
-    assert_eq!(said.lines().count(), 1, "{kib} KiB: nothing is left on the disk: {said}");
+    let left: Vec<&str> = said.lines().skip(1).collect();
+    let is_kept = said.contains("kept in `/mnt/recording`");
+    assert_eq!(left, if is_kept { vec!["recording"] } else { vec![] }, "{kib} KiB: {said}");
 }
 
 #[test]
@@ -50,6 +50,29 @@ fn a_full_disk_is_a_sentence_however_full_it_is() {
 }
 
 #[test]
+fn what_was_seen_until_the_disk_was_full_can_be_replayed() {
+    need!(kernel_allows());
+    need!(can_mount());
+    // Filled when a slice is there, and with room again for whoever reads it.
+    let script = "mount -t tmpfs -o size=16m none /mnt || exit 77
+                  \"$@\" & capture=$!
+                  until test -s /mnt/recording/thread.arrows; do kill -0 $capture || exit 78; sleep 0.1; done
+                  sleep 1; cat /dev/zero >/mnt/others 2>/dev/null
+                  wait $capture; code=$?
+                  rm /mnt/others; \"$1\" diagnose --json --from /mnt/recording || exit 79
+                  exit $code";
+    let target = Running::spin();
+    let capture = [WAKEWALK, "diagnose", "--for", "300s", "--pid", &target.pid(), "--save", "/mnt/recording"];
+    let out = with_mounts(script, &capture);
+    let said = String::from_utf8_lossy(&out.stderr).into_owned();
+    assert_eq!(out.status.code(), Some(2), "{said}");
+    assert!(said.contains("is full; free some space") && said.contains("kept in `/mnt/recording`"), "{said}");
+    let replayed: Verdict = serde_json::from_slice(&out.stdout).unwrap();
+    assert!(replayed.gaps.iter().any(|gap| gap.what == "the end"), "{:?}", replayed.gaps);
+    assert!(replayed.ledger.threads["wall"] > 0.5, "{:?}", replayed.ledger);
+}
+
+#[test]
 fn a_recording_that_is_not_kept_needs_a_disk_too() {
     need!(kernel_allows());
     need!(can_mount());
@@ -63,14 +86,7 @@ fn a_recording_that_is_not_kept_needs_a_disk_too() {
 #[test]
 fn a_load_that_cannot_be_kept_does_not_cost_its_verdict() {
     need!(can_mount());
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let server = format!("http://127.0.0.1:{}/", listener.local_addr().unwrap().port());
-    thread::spawn(move || {
-        for mut stream in listener.incoming().flatten() {
-            let _ = stream.read(&mut [0; 4096]); // whatever it is
-            let _ = stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
-        }
-    });
+    let server = server();
     let load = [WAKEWALK, "load", &server, "--rate", "50", "--for", "1s", "--new-connections", "--json"];
     let load = [&load[..], &["--save", "/mnt/load"]].concat();
     let out = on_disk(4, &load);

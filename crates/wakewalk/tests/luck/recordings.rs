@@ -20,6 +20,17 @@ fn a_stack_without_end_gets_a_sentence() {
 }
 
 #[test]
+fn a_part_of_one_that_ends_with_the_calendar() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("recording");
+    let mut hostile = fixture("few-slow");
+    hostile.meta.started = "9999-12-31T23:59:59Z".into();
+    hostile.save(&path).unwrap();
+    let part = verdict(&["--from", path.to_str().unwrap(), "--at", "1s..3s"]);
+    assert!(part.window.seconds < 3.5, "{:?}", part.window);
+}
+
+#[test]
 fn damaged_and_foreign_recordings_get_a_sentence() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("recording");

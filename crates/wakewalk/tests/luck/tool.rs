@@ -2,10 +2,12 @@
 //! The command as a user runs it, and processes to look at.
 
 use std::fs;
+use std::io::{Read, Write};
+use std::net::TcpListener;
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
-use std::thread::sleep;
+use std::thread::{sleep, spawn};
 use std::time::{Duration, Instant};
 
 use diagnose::verdict::Verdict;
@@ -119,6 +121,19 @@ pub fn with_mounts(script: &str, args: &[&str]) -> Output {
 pub fn can_mount() -> Result<(), &'static str> {
     let can = with_mounts("mount -t tmpfs none /mnt", &[]).status.success();
     given(can, "not root, so nothing can be mounted")
+}
+
+/// A web server that says yes to all; its address.
+pub fn server() -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    spawn(move || {
+        for mut stream in listener.incoming().flatten() {
+            let _ = stream.read(&mut [0; 4096]); // whatever it is
+            let _ = stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
+        }
+    });
+    format!("http://127.0.0.1:{port}/")
 }
 
 /// A golden recording.
