@@ -2,7 +2,7 @@
 //! `lab bench`: what wakewalk costs the service that it looks at and everybody else, measured from
 //! outside, interleaved with not looking, and beside other tools on the same loads.
 //!
-//! An experiment is a file of `bench/experiments` and a line below. It gives rows; a row's goal holds
+//! An experiment is a file of `bench/experiments` and a line of `bench/experiments.rs`. It gives rows; a row's goal holds
 //! only if the bad end of its interval does.
 
 pub mod client;

@@ -109,6 +109,8 @@ pub struct Expected {
     /// What is asked where answers are slow, `GET /reports/*`: its label must come first, and take [`APART`] times as long as the
     /// next one; [`NONE_APART`] = no label may. With either, requests are labelled (`--requests`).
     pub slow: Option<&'static str>,
+    /// Words of the headline, where the truth has no cause of its own.
+    pub says: Option<&'static str>,
 }
 
 /// No label is slow beside the others.
@@ -130,6 +132,7 @@ pub const NEUTRAL: Expected = Expected {
     line: None,
     also: None,
     slow: None,
+    says: None,
 };
 
 const NOBODY: &[&str] = &["healthy", "at-capacity"];
@@ -140,7 +143,7 @@ const NEUTRAL_ONES: &[&str] = &["healthy", "at-capacity", "not-determined"];
 impl Expected {
     /// One right cause.
     pub const fn cause(verdicts: &'static [&'static str]) -> Self {
-        Self { verdicts, comm: None, syscall: None, function: None, end: None, line: None, also: None, slow: None }
+        Self { verdicts, ..NEUTRAL }
     }
 
     /// For the score table.
@@ -155,6 +158,9 @@ impl Expected {
         }
         if let Some(objection) = self.line_objection(verdict).or_else(|| self.slow_objection(verdict)) {
             return Some(objection);
+        }
+        if let Some(words) = self.says.filter(|words| !verdict.headline.contains(words)) {
+            return Some(format!("expected the words {words:?}, the headline is {:?}", verdict.headline));
         }
         let first = verdict.findings.first();
         if NEUTRAL_ONES.contains(&verdict.verdict.as_str()) {
@@ -270,6 +276,14 @@ mod tests {
         };
         assert_eq!(expected.objection(&v(2.0)), None);
         assert!(expected.objection(&v(0.1)).unwrap().contains("ledger line stopped is 0.10 s of 10.00 s"));
+    }
+
+    #[test]
+    fn words_that_have_to_be_said() {
+        let expected = Expected { says: Some("turned away"), ..Expected::cause(&["not-determined"]) };
+        let v = |headline: &str| verdict(serde_json::json!({"verdict": "not-determined", "headline": headline}));
+        assert_eq!(expected.objection(&v("9 clients were turned away")), None);
+        assert!(expected.objection(&v("nothing was found")).unwrap().contains("expected the words \"turned away\""));
     }
 
     #[test]

@@ -29,6 +29,8 @@ mod clumsy_kernel;
 mod clumsy_kernel_nat;
 #[path = "../scenarios/compactor/scenario.rs"]
 mod compactor;
+#[path = "../scenarios/connection-limit/scenario.rs"]
+mod connection_limit;
 #[path = "../scenarios/cpu-quota/scenario.rs"]
 mod cpu_quota;
 #[path = "../scenarios/dns-stall/scenario.rs"]
@@ -195,6 +197,7 @@ pub static ALL: &[&Scenario] = &[
     &slow_store::SCENARIO,
     &slow_store_netns::SCENARIO,
     &dripping_store::SCENARIO,
+    &connection_limit::SCENARIO,
     &silent_store::SCENARIO,
     &silent_endpoint::SCENARIO,
     &unreached_address::SCENARIO,

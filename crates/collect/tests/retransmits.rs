@@ -117,7 +117,7 @@ fn resets_by_port_and_reason() {
     let told = of(&rows, "reset_received", "SYN_SENT", "made");
     assert_eq!((told.peer.as_str(), told.count), ("127.0.0.1:81", 3), "{rows:?}");
     let cut = of(&rows, "reset_sent", "CLOSE", "accepted");
-    assert_eq!((cut.port, cut.count), (80, 1), "{rows:?}");
+    assert_eq!((cut.port, cut.count, cut.unanswered), (80, 1, true), "{rows:?}");
     let felt = of(&rows, "reset_received", "ESTABLISHED", "made");
     assert_eq!((felt.peer.as_str(), felt.count), ("127.0.0.1:80", 1), "{rows:?}");
     if !cut.reason.is_empty() {

@@ -39,6 +39,7 @@ pub mod stacks;
 pub mod stages;
 pub mod stopped;
 pub mod traffic;
+pub mod turned_away;
 pub mod unexplained;
 pub mod waiting;
 pub mod woken_by_clients;

@@ -2,20 +2,18 @@
 //! The verdict: every rule asked, findings ranked by explained time, the rest ruled out or gaps.
 
 mod by_path;
+mod request_times;
 
 use std::collections::BTreeMap;
 
 use recording::{Recording, tables};
 
-use crate::answer::{Gap, HangingTimes, Host, Reason, RequestTimes, RuledOut, SCHEMA, TOOL, Target, Window};
+use crate::answer::{Gap, Host, Reason, RuledOut, SCHEMA, TOOL, Target, Window};
 use crate::case::Case;
-use crate::facts::hanging::AllHanging;
-use crate::facts::labels::Labels;
 use crate::facts::limits::Limits;
 use crate::facts::quality::Quality;
 use crate::facts::requests::Requests;
-use crate::facts::sending::Sending;
-use crate::judgement::{hanging, paths};
+use crate::judgement::{errors, hanging, paths};
 use crate::ledger::connections::Lives;
 use crate::ledger::threads::Threads;
 use crate::remarks::{self, Remark, hidden_queues, inner_queues, largest_line, own_clients, slo, slow_label, unnamed};
@@ -23,7 +21,6 @@ use crate::rules::{Check, NotIt, Outcome, RULES};
 use crate::statement::Statement;
 use crate::statistics::ratio;
 use crate::verdict::{Finding, Ledger, Symptom, Verdict};
-use crate::walk::paths::RequestPaths;
 use crate::wording::percent;
 
 /// Diagnoses a recording. Never fails: what is missing is a gap, and too many gaps are the verdict
@@ -51,7 +48,7 @@ pub fn judge(case: &Case<'_>) -> Verdict {
         asked.accusing(case);
     }
     let (mut verdict, mut statement) = asked.outcome(case);
-    name_slow(case, &verdict, &mut statement);
+    name_requests(case, &verdict, &mut statement);
     if let Some(missed) = slo::missed(case) {
         verdict = slo::tell(case, missed, verdict, &mut statement);
     }
@@ -77,7 +74,7 @@ pub fn judge(case: &Case<'_>) -> Verdict {
         findings: asked.findings.into_iter().map(|(finding, _)| finding).collect(),
         ruled_out: asked.ruled_out,
         gaps: asked.gaps,
-        requests: requests(case),
+        requests: request_times::all(case),
         ledger: ledger(case),
         coverage: quality.as_ref().map_or_else(Default::default, |q| q.coverage.clone()),
         cost: quality.as_ref().map_or_else(Default::default, |q| q.cost.clone()),
@@ -87,24 +84,17 @@ pub fn judge(case: &Case<'_>) -> Verdict {
     }
 }
 
-/// Adds which requests are slow, where something is wrong and they have labels.
-fn name_slow(case: &Case, verdict: &str, statement: &mut Statement) {
+/// Adds what clients get instead of answers, where a verdict is about the time of those that got one; and which requests are slow,
+/// where something is wrong and they have labels.
+fn name_requests(case: &Case, verdict: &str, statement: &mut Statement) {
+    let failed = errors::instead_of_answers(case);
+    if let Some(failed) = failed.filter(|failed| !statement.headline.contains(&failed.what)) {
+        statement.headline += &format!("; {}", failed.what);
+        statement.detail += format!(" Besides, {}. {}", failed.what, failed.about).trim_end();
+    }
     if let Some(slow) = slow_label::headline(case).filter(|_| verdict != "healthy") {
         statement.headline += &format!("; {slow}");
     }
-}
-
-fn requests(case: &Case) -> Vec<RequestTimes> {
-    let Ok(requests) = case.fact::<Requests>() else { return Vec::new() };
-    let (sending, paths) = (case.fact::<Sending>().ok(), case.fact::<RequestPaths>().ok());
-    let labels = case.fact::<Labels>().ok();
-    let mut times = RequestTimes::all(&requests, sending.as_deref(), paths.as_deref(), labels.as_deref());
-    let all = case.fact::<AllHanging>().ok();
-    for (times, endpoint) in times.iter_mut().zip(&requests.endpoints).filter(|(_, endpoint)| endpoint.accepted) {
-        let at_port = all.as_ref().and_then(|all| all.ports.get(&endpoint.port));
-        times.hanging = at_port.filter(|at| hanging::are_many(at)).map(HangingTimes::of);
-    }
-    times
 }
 
 /// Answers of the rules so far.

@@ -13,6 +13,7 @@ pub(crate) mod goes_on;
 pub(crate) mod hidden_queues;
 pub(crate) mod hints;
 pub(crate) mod idle;
+pub(crate) mod in_line;
 pub(crate) mod in_parts;
 pub(crate) mod inner_queues;
 pub(crate) mod largest_line;

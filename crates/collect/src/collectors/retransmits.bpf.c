@@ -13,8 +13,10 @@
 #include "socket.bpf.h"
 #include "listening.bpf.h"
 
+#define TCP_TIME_WAIT 6
 #define TCP_CLOSE 7
 #define TCP_LISTEN 10
+#define TCP_NEW_SYN_RECV 12
 #define GROUPS 256
 #define OWN_GROUPS 192 /* that name a port or a peer; the rest is for what has no group of its own any more */
 
@@ -30,6 +32,8 @@ struct retransmit_key {
 	u8 role;
 	u8 state; /* of the connection; 0 = there is none */
 	u8 failed;
+	u8 unanswered; /* likewise, to a client to whom nothing had been sent on the connection */
+	u8 unused;
 };
 LAYOUT_OF(retransmit_key);
 
@@ -118,6 +122,15 @@ static __always_inline u16 own_port(const struct sock *sk, u8 state)
 	return __builtin_bswap16(BPF_CORE_READ((const struct inet_sock *)sk, inet_sport));
 }
 
+/* Whether nothing was ever sent on it. Of what is left of a connection in TIME_WAIT, and before it is made, nobody can
+ * tell. */
+static __always_inline bool is_silent(const struct sock *sk, u8 state)
+{
+	if (state == TCP_TIME_WAIT || state == TCP_LISTEN || state == TCP_NEW_SYN_RECV)
+		return false;
+	return !BPF_CORE_READ((const struct tcp_sock *)sk, data_segs_out);
+}
+
 /* Counts what happened to a connection, if it is of the network namespace. */
 static __always_inline void of_connection(const struct sock *sk, struct retransmit_key *key)
 {
@@ -131,6 +144,7 @@ static __always_inline void of_connection(const struct sock *sk, struct retransm
 	if (is_listening(own) || key->state == TCP_LISTEN) {
 		key->role = ACCEPTED;
 		key->port = own;
+		key->unanswered = key->event == RESET_SENT && is_silent(sk, key->state);
 	} else {
 		key->role = MADE;
 		ports_of_sock((struct sock *)sk, &ports);

@@ -173,6 +173,7 @@ fn row(t_ns: u64, key: &types::retransmit_key, count: u64) -> Retransmit {
         port: if is_made { 0 } else { key.port.into() },
         peer: if is_made { peer(key).to_string() } else { String::new() },
         reason: reason.unwrap_or_default(),
+        unanswered: key.unanswered != 0,
         count,
     }
 }

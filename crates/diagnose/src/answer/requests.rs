@@ -7,13 +7,6 @@ use recording::role::{ACCEPTED, MADE};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::facts::hanging::Hanging;
-use crate::facts::labels::{Labelled, Labels, Place};
-use crate::facts::requests::{Endpoint, Lengths, Requests};
-use crate::facts::sending::{PerExchange, Sending};
-use crate::statistics::{ratio, share};
-use crate::walk::paths::{Group, Part, Paths, RequestPaths};
-
 /// The exchanges at one port of the target's, or with one peer that it asks. An exchange lasts from the first byte of what is
 /// asked to the first byte of the answer: mostly one request, of a pipeline several.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
@@ -68,12 +61,6 @@ pub struct HangingTimes {
     pub connections: f64,
     /// For how long their clients had waited, on average over the looks at them.
     pub seconds: f64,
-}
-
-impl HangingTimes {
-    pub(crate) fn of(hanging: &Hanging) -> Self {
-        Self { connections: hanging.connections, seconds: hanging.owed_ns / 1e9 }
-    }
 }
 
 /// Requests of one label.
@@ -140,13 +127,6 @@ pub struct Quantiles {
     pub mean: f64,
 }
 
-impl Quantiles {
-    fn of(lengths: &Lengths) -> Self {
-        let at = |part| lengths.quantile_ns(part) / 1e9;
-        Self { p50: at(0.5), p90: at(0.9), p99: at(0.99), p999: at(0.999), mean: lengths.mean_ns() / 1e9 }
-    }
-}
-
 impl RequestTimes {
     /// Whether clients ask there.
     pub fn is_accepted(&self) -> bool {
@@ -157,97 +137,4 @@ impl RequestTimes {
     pub fn is_made(&self) -> bool {
         self.role == MADE
     }
-
-    fn of(endpoint: &Endpoint, queued: bool, each: Option<PerExchange>) -> Self {
-        let on_average = each.into_iter().flat_map(|each| [("held", Some(each.held)), ("wire", each.wire)]);
-        let waits = if queued { &endpoint.later_read } else { &endpoint.read_wait };
-        let first = queued.then_some(("accept", &endpoint.first_read));
-        let rest = endpoint.is_in_parts().then_some(("rest", &endpoint.rest));
-        let stages = first.into_iter().chain([("read_wait", waits), ("service", &endpoint.service)]).chain(rest);
-        let stages = stages.filter(|(_, lengths)| lengths.count > 0.0);
-        Self {
-            role: if endpoint.accepted { ACCEPTED } else { MADE }.into(),
-            endpoint: endpoint.name.clone(),
-            exchanges: endpoint.response.count as u64,
-            unanswered: endpoint.unanswered as u64,
-            mixed: endpoint.is_mixed(),
-            seconds: Quantiles::of(&endpoint.response),
-            stages: stages.map(|(name, lengths)| (name.to_string(), Quantiles::of(lengths))).collect(),
-            on_average: on_average.filter_map(|(name, seconds)| Some((name.to_string(), seconds?))).collect(),
-            ..Self::default()
-        }
-    }
-
-    fn of_stream(stream: &Endpoint) -> Self {
-        let (role, endpoint, exchanges) = ("stream".into(), stream.name.clone(), stream.response.count as u64);
-        Self { role, endpoint, exchanges, ..Self::default() }
-    }
-
-    /// The same, with the times by label.
-    fn labelled(self, labels: Option<&Place>, paths: Option<&Paths>) -> Self {
-        let Some(place) = labels else { return self };
-        let on_cpu = |label: &str| paths.and_then(|paths| paths.on_cpu(label));
-        let of = |labelled: &Labelled| LabelTimes {
-            label: labelled.label.clone(),
-            protocol: labelled.protocol.clone(),
-            exchanges: labelled.lengths.count as u64,
-            sampled: labelled.seen as u64,
-            seconds: Quantiles::of(&labelled.lengths),
-            share: place.share_of_time(labelled),
-            failed: labelled.outcomes.failed as u64,
-            refused: labelled.outcomes.refused as u64,
-            cpu_share: on_cpu(&labelled.label),
-        };
-        let unlabelled = place.unlabelled.iter().map(|(why, count)| (why.clone(), share(*count, place.count)));
-        Self { endpoints: place.labels.iter().map(of).collect(), unlabelled: unlabelled.collect(), ..self }
-    }
-
-    /// Of each endpoint, in their order.
-    pub(crate) fn all(
-        requests: &Requests,
-        sending: Option<&Sending>,
-        paths: Option<&RequestPaths>,
-        labels: Option<&Labels>,
-    ) -> Vec<Self> {
-        let path = |endpoint: &Endpoint| paths.and_then(|all| all.ports.iter().find(|at| at.port == endpoint.port));
-        let each = |endpoint: &Endpoint| sending?.per_exchange(requests, endpoint.accepted, &endpoint.name);
-        let of = |endpoint: &Endpoint| {
-            let paths = path(endpoint).filter(|_| endpoint.accepted);
-            let times = Self {
-                path: paths.map_or_else(Vec::new, |at| parts(&at.all)),
-                slowest: paths.and_then(|at| slowest(&at.worst)),
-                ..Self::of(endpoint, requests.stood_in_queue(endpoint), each(endpoint))
-            };
-            times.labelled(labels.and_then(|labels| labels.of(endpoint.accepted, &endpoint.name)), paths)
-        };
-        requests.endpoints.iter().map(of).chain(requests.streams.iter().map(Self::of_stream)).collect()
-    }
-}
-
-/// Of the time of requests: what is less is left out.
-const LEAST_SHARE: f64 = 0.001;
-
-fn slowest(worst: &Group) -> Option<Slowest> {
-    let (label, _) = worst.labels.first()?;
-    Some(Slowest { label: label.clone(), seconds: worst.ns / 1e9 })
-}
-
-fn parts(group: &Group) -> Vec<PathPart> {
-    let of = |part: &Part| PathPart {
-        what: part.words(),
-        share: share(part.ns, group.ns),
-        seconds: ratio(part.ns, group.requests as f64) / 1e9,
-        before_turn: part.before,
-    };
-    let mut merged: Vec<PathPart> = Vec::new();
-    for part in group.parts.iter().map(of) {
-        // Chains that differ in their middle have the same words.
-        match merged.iter_mut().find(|known| known.what == part.what) {
-            Some(known) => (known.share, known.seconds) = (known.share + part.share, known.seconds + part.seconds),
-            None => merged.push(part),
-        }
-    }
-    merged.retain(|part| part.share >= LEAST_SHARE);
-    merged.sort_by(|a, b| b.share.total_cmp(&a.share));
-    merged
 }

@@ -12,10 +12,11 @@ use super::handshakes::Handshakes;
 use super::listening::Listening;
 use super::refused::Refused;
 use super::retransmits::Retransmits;
+use super::turned_away::TurnedAway;
 use crate::answer::Gap;
 use crate::case::{Case, Fact};
 use crate::statistics::share;
-use recording::tables::Wait;
+use recording::tables::{self, Wait};
 
 /// What can go wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,6 +33,8 @@ pub enum Kind {
     ListenDropped,
     /// Connections that could not be made.
     NotMade,
+    /// Connections of clients that the target closed unread and unanswered.
+    TurnedAway,
     /// Segments that came damaged.
     Damaged,
     /// Packets that connection tracking had no entry for.
@@ -92,7 +95,8 @@ fn of_handshakes(case: &Case, counters: &Counters, h: &Handshakes) -> Vec<Error>
     let half_open = h.half_open_drops + grew(netstat::REQ_Q_FULL_DO_COOKIES);
     let attempts = h.made + h.taken;
     let (failed, segments) = (grew(snmp::ATTEMPT_FAILS), grew(snmp::IN_SEGS));
-    let again = case.fact::<Retransmits>().ok().map(|retransmits| retransmits.own_all());
+    let again = case.fact::<Retransmits>().ok().map(|retransmits| retransmits.own_share() * h.again);
+    let turned_away = case.fact::<TurnedAway>().map_or(0.0, |turned_away| turned_away.0);
     let error = |kind, count, own, of| Error { kind, count, own, of };
     vec![
         // Not those whose first copy had arrived: nothing was lost.
@@ -100,7 +104,8 @@ fn of_handshakes(case: &Case, counters: &Counters, h: &Handshakes) -> Vec<Error>
         error(Kind::QueueFull, h.overflows, h.own_drops, h.overflows + h.taken),
         error(Kind::HalfOpenFull, half_open, None, half_open + h.taken),
         error(Kind::ListenDropped, h.other_drops(), h.own_drops, h.drops + h.taken),
-        error(Kind::NotMade, failed, not_made(case, failed), attempts),
+        error(Kind::TurnedAway, turned_away, Some(turned_away), h.taken.max(turned_away)),
+        error(Kind::NotMade, failed, not_made(case, failed, h.syn_again), attempts),
         error(Kind::Damaged, grew(snmp::IN_ERRS), None, segments),
     ]
 }
@@ -109,15 +114,19 @@ fn of_handshakes(case: &Case, counters: &Counters, h: &Handshakes) -> Vec<Error>
 /// that is too many, `judgement/errors` says.
 const SURELY_MET: f64 = 4.0;
 
-/// Of the connections that could not be made, those that may have been the target's; none = all of them.
-fn not_made(case: &Case, failed: f64) -> Option<f64> {
+/// Of the connections that could not be made, those that may have been the target's; none = all of them. The counter has also the
+/// half-open ones that a client resets, as health checks do: only what was reset while it asked, or had to ask again, can have failed.
+fn not_made(case: &Case, failed: f64, asked_again: f64) -> Option<f64> {
     // Who asks nobody for a connection has none that fails; the half-open ones of its clients belong to another kind.
     if !asks(case) {
         return Some(0.0);
     }
     let refused = case.fact::<Refused>().ok()?;
     let is_neighbours = refused.seen == 0 && refused.expected >= SURELY_MET;
-    is_neighbours.then(|| (failed - refused.by_others).max(0.0))
+    let others = if is_neighbours { refused.by_others } else { 0.0 };
+    let is_told = !case.recording.rows::<tables::Gap>().iter().any(|gap| gap.what == "retransmit");
+    let most = if is_told { refused.by_asked + refused.by_others + asked_again } else { f64::INFINITY };
+    Some((most.min(failed) - others).max(0.0))
 }
 
 /// Whether the target was ever seen to ask for a connection.
@@ -200,7 +209,11 @@ mod tests {
     fn connections_that_it_never_asked_for() {
         assert_eq!(error(Kind::NotMade, "").at_most(), 0.0);
         let waits = "wait pid=1 tid=1 syscall=42 total_ns=9";
-        assert_eq!(error(Kind::NotMade, waits).at_most(), 70.0);
+        let reset = "retransmit kind=reset_received state=SYN_SENT role=made peer=10.0.0.9:1 count=60";
+        assert_eq!(error(Kind::NotMade, &format!("{waits}\n{reset}")).at_most(), 60.0);
+        assert_eq!(error(Kind::NotMade, waits).at_most(), 0.0, "half-open health checks of its own port");
+        let unseen = format!("{waits}\ngap what=retransmit reason=refused");
+        assert_eq!(error(Kind::NotMade, &unseen).at_most(), 70.0, "nobody knows");
     }
 
     #[test]

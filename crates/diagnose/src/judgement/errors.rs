@@ -24,16 +24,21 @@ pub(crate) struct Above {
     pub what: String,
     /// Of all that there was, 0 to 1.
     pub share: f64,
-    /// A command that shows it.
-    pub see: String,
+    /// What to do next.
+    pub advice: String,
+    /// What there is to say of it in a sentence more.
+    pub about: &'static str,
 }
+
+/// Of most counters.
+const OF_ALL: &str = "The counters are those of its whole network namespace.";
 
 /// Share from which on a kind of error is no everyday number; none = its number alone says nothing.
 pub(crate) fn floor(kind: Kind) -> Option<f64> {
     match kind {
-        // A datagram in a hundred is a retry that somebody notices; of lost segments 1 % halves the throughput of a long
-        // connection.
-        Kind::Unread | Kind::SentAgain => Some(0.01),
+        // A datagram or a connection in a hundred is a retry that somebody notices; of lost segments 1 % halves the throughput of
+        // a long connection.
+        Kind::Unread | Kind::SentAgain | Kind::TurnedAway => Some(0.01),
         // Each costs its client a second, so that one in a thousand is the whole of a p999.
         Kind::QueueFull | Kind::HalfOpenFull | Kind::ListenDropped | Kind::NotTracked | Kind::Damaged => Some(0.001),
         // A health check may be refused, and clients that come and go reset a connection now and then.
@@ -45,17 +50,27 @@ pub(crate) fn floor(kind: Kind) -> Option<f64> {
 
 /// All that are above their floors, the largest share first.
 pub(crate) fn above(case: &Case) -> Vec<Above> {
-    let errors = case.fact::<Errors>().ok();
-    let least = |kind| if kind == Kind::Killed { 1.0 } else { MIN_COUNT };
-    let is_above = |error: &&Error| {
-        floor(error.kind).is_some_and(|floor| error.at_most() >= least(error.kind) && error.share() >= floor)
-    };
-    let counted = errors.iter().flat_map(|errors| &errors.all);
-    let mut above: Vec<Above> = counted.filter(is_above).map(|error| told(case, error)).collect();
+    let mut above = counted(case, |_| true);
     above.extend(table_full(case));
     above.extend(answers::failed(case));
     above.sort_by(|a, b| b.share.total_cmp(&a.share));
     above
+}
+
+/// The largest of those that clients get instead of an answer: whatever makes the others slow, these come first.
+pub(crate) fn instead_of_answers(case: &Case) -> Option<Above> {
+    let turned_away = counted(case, |kind| kind == Kind::TurnedAway);
+    turned_away.into_iter().chain(answers::to_clients(case)).max_by(|a, b| a.share.total_cmp(&b.share))
+}
+
+/// Those that are counted, of some kinds.
+fn counted(case: &Case, is_one: fn(Kind) -> bool) -> Vec<Above> {
+    let Ok(errors) = case.fact::<Errors>() else { return Vec::new() };
+    let least = |kind| if kind == Kind::Killed { 1.0 } else { MIN_COUNT };
+    let is_above = |error: &&Error| {
+        floor(error.kind).is_some_and(|floor| error.at_most() >= least(error.kind) && error.share() >= floor)
+    };
+    errors.all.iter().filter(|error| is_one(error.kind)).filter(is_above).map(|error| told(case, error)).collect()
 }
 
 /// A table without room drops the next connection, if it has not yet.
@@ -64,7 +79,8 @@ fn table_full(case: &Case) -> Option<Above> {
     (used >= TABLE_FULL).then(|| Above {
         what: format!("the table of connection tracking is {} full: it drops new connections", percent(used)),
         share: 1.0,
-        see: "sysctl net.netfilter.nf_conntrack_count net.netfilter.nf_conntrack_max; conntrack -S".to_string(),
+        advice: find_out("sysctl net.netfilter.nf_conntrack_count net.netfilter.nf_conntrack_max; conntrack -S"),
+        about: OF_ALL,
     })
 }
 
@@ -83,12 +99,36 @@ fn refused(case: &Case, error: &Error) -> Option<Above> {
     is_it.then(|| Above {
         what: format!("{} of {} connections were refused by {peer}{nobody}", count(*number), count(error.of)),
         share: error.share(),
-        see: format!("nc -vz {host} {port}"),
+        advice: find_out(&format!("nc -vz {host} {port}")),
+        about: OF_ALL,
     })
+}
+
+/// The command that shows more.
+fn find_out(command: &str) -> String {
+    format!("find out why: `{command}`")
+}
+
+fn turned_away(error: &Error) -> Above {
+    Above {
+        what: format!(
+            "{} connections were closed by the service, unread and unanswered, of {} ({})",
+            count(error.at_most()),
+            count(error.of),
+            percent(error.share())
+        ),
+        share: error.share(),
+        advice: "look in its log and its settings for a limit of connections, clients or workers".into(),
+        about: "A service that takes a connection and closes it at once mostly has as many as its settings allow; else it refuses \
+                these clients.",
+    }
 }
 
 /// In the commands, `PID` stands for the target.
 fn told(case: &Case, error: &Error) -> Above {
+    if error.kind == Kind::TurnedAway {
+        return turned_away(error);
+    }
     if let Some(refused) = refused(case, error) {
         return refused;
     }
@@ -102,7 +142,8 @@ fn told(case: &Case, error: &Error) -> Above {
     Above {
         what: format!("{} {what}{of}", count(error.at_most())),
         share: if of.is_empty() { 1.0 } else { error.share() },
-        see: see.replace("PID", &pid),
+        advice: find_out(&see.replace("PID", &pid)),
+        about: OF_ALL,
     }
 }
 
@@ -110,7 +151,7 @@ fn told(case: &Case, error: &Error) -> Above {
 fn of_calls(case: &Case, error: &Error, (what, see): (&str, String)) -> Above {
     let counted = case.fact::<Calls>().map_or(0.0, |calls| share(calls.windows.counted_ns, case.length_ns()));
     let calls = format!("{} calls in {} of the time", count(error.count), percent(counted));
-    Above { what: what.replacen("calls", &calls, 1), share: 1.0, see }
+    Above { what: what.replacen("calls", &calls, 1), share: 1.0, advice: find_out(&see), about: "" }
 }
 
 fn words(kind: Kind) -> (&'static str, &'static str) {
@@ -135,6 +176,7 @@ fn words(kind: Kind) -> (&'static str, &'static str) {
             ("processes of its cgroup were killed for want of memory", "dmesg | grep -i oom; cat memory.events")
         }
         Kind::Failed(error) => failed(error),
+        Kind::TurnedAway => ("connections were closed unread, of", "ss -tn"),
     }
 }
 
@@ -193,6 +235,26 @@ mod tests {
     #[test]
     fn connections_of_somebody_else() {
         assert!(errors(&[(SNMP, "Tcp", "AttemptFails", 60.0), (SNMP, "Tcp", "ActiveOpens", 100.0)]).is_empty());
+    }
+
+    #[test]
+    fn clients_that_are_turned_away() {
+        let with = |count: u32| {
+            let text = format!(
+                "meta length_ns=1e9 target.pids=[7] target.listen=[\"tcp 0.0.0.0:80\"]
+                 counter source=proc/net/snmp entity=Tcp name=PassiveOpens value=5
+                 counter t_ns=9 source=proc/net/snmp entity=Tcp name=PassiveOpens value=405
+                 retransmit kind=reset_sent state=CLOSE role=accepted port=80 unanswered=true count={count}"
+            );
+            above(&Case::new(&parse(&text).unwrap()))
+        };
+        let told = with(100);
+        let what = "100 connections were closed by the service, unread and unanswered, of 400 (25 %)";
+        assert_eq!((told[0].what.as_str(), told.len(), with(3).len()), (what, 1, 0));
+        assert!(
+            told[0].advice.contains("a limit of connections") && told[0].about.contains("its settings"),
+            "{told:?}"
+        );
     }
 
     #[test]

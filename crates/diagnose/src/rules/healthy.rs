@@ -11,19 +11,20 @@ use crate::judgement::full::FULL;
 use crate::ledger::threads::Threads;
 use crate::phrases::resources::name;
 use crate::remarks::{
-    self, Remark, children, churn, collecting, each_other, goes_on, idle, in_parts, many_questions, neighbours,
-    response_times, standing,
+    self, Remark, children, churn, collecting, each_other, goes_on, idle, in_line, in_parts, many_questions,
+    neighbours, response_times, standing,
 };
 use crate::statistics::share;
 use crate::wording::{cores, percent, seconds};
 
 pub(super) static RULE: Rule = Rule { cause: "healthy", explain: explain!("healthy"), check: Check::Neutral(check) };
 
-const REMARKS: [fn(&Case) -> Option<Remark>; 10] = [
+const REMARKS: [fn(&Case) -> Option<Remark>; 11] = [
     children::remark,
     in_parts::remark,
     many_questions::remark,
     each_other::remark,
+    in_line::remark,
     response_times::tail,
     goes_on::remark,
     collecting::remark,

@@ -152,13 +152,15 @@ fn failing(case: &Case) -> Option<Statement> {
     let others = errors.iter().skip(1).map(|error| format!(" Besides: {}.", error.what));
     Some(Statement {
         headline: first.what.clone(),
-        advice: format!("find out why: `{}`", first.see),
+        advice: first.advice.clone(),
         detail: format!(
-            "Its time shows no cause, but the network stack or the calls of the target counted errors: {}.{} The \
-             counters are those of its whole network namespace.",
+            "Its time shows no cause, but the network stack or the calls of the target counted errors: {}.{} {}",
             first.what,
-            others.collect::<String>()
-        ),
+            others.collect::<String>(),
+            first.about
+        )
+        .trim_end()
+        .to_string(),
     })
 }
 

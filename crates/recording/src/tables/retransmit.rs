@@ -26,6 +26,9 @@ pub struct Retransmit {
     pub peer: String,
     /// Of a reset that was sent: why, in the kernel's words, `NO_SOCKET` or `TCP_ABORT_ON_CLOSE`; empty = it does not tell.
     pub reason: String,
+    /// Of a reset that was sent where it was accepted: nothing had been sent to the client before on that connection. Whoever closes a
+    /// connection with bytes in it that he has not read, or before they come, makes the kernel send one.
+    pub unanswered: bool,
     /// How many.
     pub count: u64,
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Answers that say that the service has failed, where their first bytes were looked at (`--requests`).
 
-use super::{Above, MIN_COUNT};
+use super::{Above, MIN_COUNT, find_out};
 use crate::case::Case;
 use crate::facts::labels::{Labels, Place};
 use crate::wording::{count, percent, word};
@@ -11,9 +11,18 @@ const MANY: f64 = 0.01;
 
 /// The places where too many fail.
 pub(super) fn failed(case: &Case) -> Vec<Above> {
+    of(case, |_| true)
+}
+
+/// Of those the target's own.
+pub(super) fn to_clients(case: &Case) -> Vec<Above> {
+    of(case, |place| place.accepted)
+}
+
+fn of(case: &Case, is_one: fn(&Place) -> bool) -> Vec<Above> {
     let Ok(labels) = case.fact::<Labels>() else { return Vec::new() };
-    let many = labels.places.iter().filter(|p| p.outcomes.failed >= MIN_COUNT && p.outcomes.failed_share() >= MANY);
-    many.map(told).collect()
+    let fails = |p: &&Place| p.outcomes.failed >= MIN_COUNT && p.outcomes.failed_share() >= MANY;
+    labels.places.iter().filter(|place| is_one(place)).filter(fails).map(told).collect()
 }
 
 fn told(place: &Place) -> Above {
@@ -33,7 +42,8 @@ fn told(place: &Place) -> Above {
             percent(share)
         ),
         share,
-        see: see(protocol, name, worst.map_or("", |worst| worst.label.as_str())),
+        advice: find_out(&see(protocol, name, worst.map_or("", |worst| worst.label.as_str()))),
+        about: "",
     }
 }
 
@@ -65,14 +75,14 @@ mod tests {
              label t_ns=1 port=80 {what} label=\"GET /b\" outcome=failed seen={failed} count={failed}"
         );
         let all = above(&Case::new(&parse(&text).unwrap()));
-        all.into_iter().map(|error| (error.what, error.see)).collect()
+        all.into_iter().map(|error| (error.what, error.advice)).collect()
     }
 
     #[test]
     fn one_in_a_hundred_is_too_many() {
         let all = errors(900, 100, "role=accepted protocol=http");
         let what = "100 answers at 0.0.0.0:80 say that they failed, of 1000 (10 %); most of them to GET /b: 100 %";
-        assert_eq!(all, [(what.to_string(), "curl -si http://127.0.0.1:80/b".to_string())]);
+        assert_eq!(all, [(what.to_string(), "find out why: `curl -si http://127.0.0.1:80/b`".to_string())]);
         assert!(errors(9000, 50, "role=accepted protocol=http").is_empty(), "everyday numbers");
         assert!(errors(9, 5, "role=accepted protocol=http").is_empty(), "too few");
     }
@@ -81,6 +91,6 @@ mod tests {
     fn errors_of_whom_it_asks() {
         let all = errors(900, 100, "role=made peer=10.0.0.9:6379 protocol=redis");
         assert!(all[0].0.starts_with("100 answers of 10.0.0.9:6379, which it asks, say"), "{all:?}");
-        assert_eq!(all[0].1, "redis-cli -p 6379 info errorstats");
+        assert_eq!(all[0].1, "find out why: `redis-cli -p 6379 info errorstats`");
     }
 }

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+//! What the contract says of response times, from the facts.
+
+use crate::answer::{HangingTimes, LabelTimes, PathPart, Quantiles, RequestTimes, Slowest};
+use crate::case::Case;
+use crate::facts::hanging::AllHanging;
+use crate::facts::labels::{Labelled, Labels, Place};
+use crate::facts::requests::{Endpoint, Lengths, Requests};
+use crate::facts::sending::{PerExchange, Sending};
+use crate::judgement::hanging;
+use crate::statistics::{ratio, share};
+use crate::walk::paths::{Group, Part, Paths, RequestPaths};
+use recording::role::{ACCEPTED, MADE};
+
+/// Of each endpoint, in their order.
+pub(super) fn all(case: &Case) -> Vec<RequestTimes> {
+    let Ok(requests) = case.fact::<Requests>() else { return Vec::new() };
+    let endpoints = requests.endpoints.iter().map(|endpoint| of(case, &requests, endpoint));
+    endpoints.chain(requests.streams.iter().map(of_stream)).collect()
+}
+
+fn of(case: &Case, requests: &Requests, endpoint: &Endpoint) -> RequestTimes {
+    let each = case.fact::<Sending>().ok();
+    let each = each.and_then(|sending| sending.per_exchange(requests, endpoint.accepted, &endpoint.name));
+    let times = measured(endpoint, requests.stood_in_queue(endpoint), each);
+    let labels = case.fact::<Labels>().ok();
+    let place = labels.as_ref().and_then(|labels| labels.of(endpoint.accepted, &endpoint.name));
+    if !endpoint.accepted {
+        return labelled(times, place, None);
+    }
+    let (paths, hanging) = (case.fact::<RequestPaths>().ok(), case.fact::<AllHanging>().ok());
+    let paths = paths.as_ref().and_then(|all| all.ports.iter().find(|at| at.port == endpoint.port));
+    let hang = hanging.as_ref().and_then(|all| all.ports.get(&endpoint.port)).filter(|at| hanging::are_many(at));
+    let times = RequestTimes {
+        hanging: hang.map(|at| HangingTimes { connections: at.connections, seconds: at.owed_ns / 1e9 }),
+        path: paths.map_or_else(Vec::new, |at| parts(&at.all)),
+        slowest: paths.and_then(|at| slowest(&at.worst)),
+        ..times
+    };
+    labelled(times, place, paths)
+}
+
+/// What is known of each exchange.
+fn measured(endpoint: &Endpoint, queued: bool, each: Option<PerExchange>) -> RequestTimes {
+    let on_average = each.into_iter().flat_map(|each| [("held", Some(each.held)), ("wire", each.wire)]);
+    let waits = if queued { &endpoint.later_read } else { &endpoint.read_wait };
+    let first = queued.then_some(("accept", &endpoint.first_read));
+    let rest = endpoint.is_in_parts().then_some(("rest", &endpoint.rest));
+    let stages = first.into_iter().chain([("read_wait", waits), ("service", &endpoint.service)]).chain(rest);
+    let stages = stages.filter(|(_, lengths)| lengths.count > 0.0);
+    RequestTimes {
+        role: if endpoint.accepted { ACCEPTED } else { MADE }.into(),
+        endpoint: endpoint.name.clone(),
+        exchanges: endpoint.response.count as u64,
+        unanswered: endpoint.unanswered as u64,
+        mixed: endpoint.is_mixed(),
+        seconds: quantiles(&endpoint.response),
+        stages: stages.map(|(name, lengths)| (name.to_string(), quantiles(lengths))).collect(),
+        on_average: on_average.filter_map(|(name, seconds)| Some((name.to_string(), seconds?))).collect(),
+        ..RequestTimes::default()
+    }
+}
+
+fn of_stream(stream: &Endpoint) -> RequestTimes {
+    let (role, endpoint, exchanges) = ("stream".into(), stream.name.clone(), stream.response.count as u64);
+    RequestTimes { role, endpoint, exchanges, ..RequestTimes::default() }
+}
+
+/// The same, with the times by label.
+fn labelled(times: RequestTimes, labels: Option<&Place>, paths: Option<&Paths>) -> RequestTimes {
+    let Some(place) = labels else { return times };
+    let on_cpu = |label: &str| paths.and_then(|paths| paths.on_cpu(label));
+    let of = |labelled: &Labelled| LabelTimes {
+        label: labelled.label.clone(),
+        protocol: labelled.protocol.clone(),
+        exchanges: labelled.lengths.count as u64,
+        sampled: labelled.seen as u64,
+        seconds: quantiles(&labelled.lengths),
+        share: place.share_of_time(labelled),
+        failed: labelled.outcomes.failed as u64,
+        refused: labelled.outcomes.refused as u64,
+        cpu_share: on_cpu(&labelled.label),
+    };
+    let unlabelled = place.unlabelled.iter().map(|(why, count)| (why.clone(), share(*count, place.count)));
+    RequestTimes { endpoints: place.labels.iter().map(of).collect(), unlabelled: unlabelled.collect(), ..times }
+}
+
+fn quantiles(lengths: &Lengths) -> Quantiles {
+    let at = |part| lengths.quantile_ns(part) / 1e9;
+    Quantiles { p50: at(0.5), p90: at(0.9), p99: at(0.99), p999: at(0.999), mean: lengths.mean_ns() / 1e9 }
+}
+
+/// Of the time of requests: what is less is left out.
+const LEAST_SHARE: f64 = 0.001;
+
+fn slowest(worst: &Group) -> Option<Slowest> {
+    let (label, _) = worst.labels.first()?;
+    Some(Slowest { label: label.clone(), seconds: worst.ns / 1e9 })
+}
+
+fn parts(group: &Group) -> Vec<PathPart> {
+    let of = |part: &Part| PathPart {
+        what: part.words(),
+        share: share(part.ns, group.ns),
+        seconds: ratio(part.ns, group.requests as f64) / 1e9,
+        before_turn: part.before,
+    };
+    let mut merged: Vec<PathPart> = Vec::new();
+    for part in group.parts.iter().map(of) {
+        // Chains that differ in their middle have the same words.
+        match merged.iter_mut().find(|known| known.what == part.what) {
+            Some(known) => (known.share, known.seconds) = (known.share + part.share, known.seconds + part.seconds),
+            None => merged.push(part),
+        }
+    }
+    merged.retain(|part| part.share >= LEAST_SHARE);
+    merged.sort_by(|a, b| b.share.total_cmp(&a.share));
+    merged
+}
