@@ -28,7 +28,7 @@ pub struct RuledOut {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Reason {
-    /// Nothing of it was seen.
+    /// Nothing of it was seen: what would be measured is 0, and left out.
     #[default]
     Absent,
     /// Less of it was seen than makes a finding.

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Where the target listens: its sockets as the capture found them, `tcp 0.0.0.0:80`, and what their names say.
 
-use recording::tables::Process;
+use std::ops::RangeInclusive;
+
+use recording::tables::{Process, Setting};
 
 use crate::answer::Gap;
 use crate::case::{Case, Fact};
@@ -43,11 +45,23 @@ pub struct Listening {
 impl Fact for Listening {
     fn compute(case: &Case) -> Result<Self, Gap> {
         let processes = case.recording.rows::<Process>().iter().flat_map(|process| &process.listen);
+        let given_by_kernel = local_ports(case.recording.rows::<Setting>());
+        // A datagram socket at such a port asks others, as one for names does: nobody would know where to find it.
+        let asks = |socket: &Socket| socket.is_udp && socket.port.is_some_and(|port| given_by_kernel.contains(&port));
+        let listens = |name: &String| Some(Socket::new(name)).filter(|socket| !asks(socket));
         Ok(Self {
-            own: case.recording.meta.target.listen.iter().map(|name| Socket::new(name)).collect(),
-            of_processes: processes.map(|name| Socket::new(name)).collect(),
+            own: case.recording.meta.target.listen.iter().filter_map(listens).collect(),
+            of_processes: processes.filter_map(listens).collect(),
         })
     }
+}
+
+/// Ports that the kernel gives to whoever names none.
+fn local_ports(settings: &[Setting]) -> RangeInclusive<u32> {
+    let is_range = |setting: &&Setting| setting.name == "net.ipv4.ip_local_port_range";
+    let ends = settings.iter().find(is_range).map_or("32768 60999", |setting| &setting.value);
+    let mut ends = ends.split_whitespace().filter_map(|end| end.parse().ok());
+    ends.next().unwrap_or(u32::MAX)..=ends.next().unwrap_or(0)
 }
 
 impl Listening {
@@ -81,6 +95,20 @@ impl Listening {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// As Netty's resolver, or a client of statsd.
+    #[test]
+    fn sockets_for_questions_are_no_listeners() {
+        let listens = |more: &str| {
+            let text = format!("meta target.listen=[\"tcp [::]:40000\",\"udp 0.0.0.0:43211\"]\n{more}");
+            let recording = recording::text::parse(&text).unwrap();
+            let listening = Case::new(&recording).fact::<Listening>().unwrap();
+            listening.all().map(|socket| socket.name.clone()).collect::<Vec<_>>()
+        };
+        assert_eq!(listens(""), ["tcp [::]:40000"]);
+        let narrow = "setting area=sysctl name=net.ipv4.ip_local_port_range value=\"50000 60999\"";
+        assert_eq!(listens(narrow), ["tcp [::]:40000", "udp 0.0.0.0:43211"]);
+    }
 
     #[test]
     fn what_names_say() {

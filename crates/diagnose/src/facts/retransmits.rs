@@ -10,6 +10,7 @@ use super::connections::Connections;
 use super::listening::Listening;
 use crate::answer::Gap;
 use crate::case::{Case, Fact};
+use crate::statistics::share;
 
 /// How many, by state as the kernel calls it.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -59,6 +60,12 @@ impl Retransmits {
     pub fn own_all(&self) -> f64 {
         self.own.values().sum()
     }
+
+    /// The same of everybody's. One that is told may have been several segments on the wire, which the kernel's counters tell: it is
+    /// a share of those.
+    pub fn own_share(&self) -> f64 {
+        share(self.own_all(), self.all)
+    }
 }
 
 #[cfg(test)]
@@ -77,7 +84,7 @@ mod tests {
             retransmit kind=retransmit state=ESTABLISHED role=accepted port=81 count=90
             retransmit kind=reset_sent state=ESTABLISHED role=accepted port=80 count=90";
         let r = Case::new(&parse(text).unwrap()).fact::<Retransmits>().unwrap();
-        assert_eq!((r.own_data(), r.own_all(), r.all), (9.0, 14.0, 194.0));
+        assert_eq!((r.own_data(), r.own_all(), r.all, r.own_share()), (9.0, 14.0, 194.0, 14.0 / 194.0));
         assert_eq!(r.own["ESTABLISHED"], 9.0);
     }
 }

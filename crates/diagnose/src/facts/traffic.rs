@@ -20,6 +20,10 @@ pub struct Traffic {
     pub rate: f64,
     /// Of the mean of those slices, the least that one of them had: 1 = they are steady.
     pub steady: f64,
+    /// How many those are.
+    pub slices: usize,
+    /// For how long exchanges were followed in them, ns.
+    pub before_ns: f64,
     /// Connections of clients before it, on average.
     pub open_before: f64,
     /// The same in it.
@@ -72,6 +76,8 @@ impl Fact for Traffic {
             ns: sum(silent, 1),
             rate,
             steady: share(least, rate),
+            slices: whole.len(),
+            before_ns: whole_ns,
             open_before: ratio(before.open, before.looks),
             open: ratio(after.open, after.looks),
             unread: ratio(after.unread, after.looks),

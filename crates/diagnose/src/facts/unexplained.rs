@@ -4,6 +4,7 @@
 //! known is counted; how much of a rest matters, `judgement/standing` says.
 
 use super::connections::Connections;
+use super::hanging::AllHanging;
 use super::requests::Requests;
 use super::silent::Silent;
 use super::waiting::Waiting;
@@ -53,11 +54,27 @@ impl Fact for Unexplained {
             late: accepted.late,
             late_ns: accepted.late_ns,
             upstream: asked.map(|held| held.late).sum(),
-            queued: used.map(|used| (used / (1.0 - used).max(1e-9)).min(MAX_QUEUE)).sum(),
+            queued: used.map(queue).sum::<f64>().min(answered_late(case).unwrap_or(f64::INFINITY)),
             asking: asking(case),
             waiting,
         })
     }
+}
+
+/// How long a queue before a thread of that utilization is.
+fn queue(used: f64) -> f64 {
+    (used / (1.0 - used).max(1e-9)).min(MAX_QUEUE)
+}
+
+/// Answers from which on they tell of a queue.
+const ENOUGH: f64 = 20.0;
+
+/// How many stood late at a time of those that got their answers: whoever stands in the same queue is late too. None = too few
+/// answers came to tell.
+fn answered_late(case: &Case) -> Option<f64> {
+    let (requests, hanging) = (case.fact::<Requests>().ok()?, case.fact::<AllHanging>().ok()?);
+    let answers: f64 = requests.endpoints.iter().filter(|e| e.accepted).map(|e| e.response.count).sum();
+    (answers >= ENOUGH).then(|| hanging.ports.values().map(|at| at.late - at.connections).sum())
 }
 
 /// By Little's law, from what came in parts.
@@ -102,6 +119,21 @@ mod tests {
     fn a_busy_thread_has_a_queue() {
         let busy = "thread t_ns=1e9 pid=1 tid=1 wall_ns=1e9 cpu_ns=9e8 blocked_ns=1e8";
         assert!(rest(8.0, busy).rest() < 0.1);
+    }
+
+    /// Those that get answers get them at once, so that no queue before the same threads holds the others.
+    #[test]
+    fn busy_threads_do_not_hold_what_hangs_beside_quick_answers() {
+        let busy = "thread t_ns=1e9 pid=1 tid=1 wall_ns=1e9 cpu_ns=9e8 blocked_ns=1e8
+             exchange_window t_ns=1e9 length_ns=1e9";
+        let answers = |each_ns: u64| {
+            let ns = each_ns * 900;
+            format!(
+                "{busy}\nexchange role=accepted port=80 stage=response count=900 sum_ns={ns} length_ns=[{each_ns}] counts=[900]"
+            )
+        };
+        assert!(rest(8.0, &answers(1_000_000)).rest() > 7.9);
+        assert!(rest(8.0, &answers(20_000_000)).rest() < 0.1, "they are late as well");
     }
 
     #[test]

@@ -35,11 +35,15 @@ const MUCH_LONGER: f64 = 1.5;
 /// Of the time that clients wait.
 const A_GOOD_PART: f64 = 0.33;
 
+/// Likewise: of more than all of it, clients do not wait for a part at least, as for a long poll of the target's own.
+const AT_MOST: f64 = 1.0;
+
 /// Another one whom clients wait for much longer than for `peer`, with both parts, that one's first.
 pub(crate) fn waited_longer<'r>(requests: &'r Requests, peer: &str) -> Option<(&'r str, f64, f64)> {
     let part = part_of_peer(requests, peer)?;
     let asked = requests.endpoints.iter().filter(|e| !e.accepted && e.name != peer);
     let parts = asked.filter_map(|e| Some((e.name.as_str(), part_of_peer(requests, &e.name)?)));
+    let parts = parts.filter(|(_, part)| *part <= AT_MOST);
     let (other, longest) = parts.max_by(|a, b| a.1.total_cmp(&b.1))?;
     (longest >= A_GOOD_PART && longest >= part * MUCH_LONGER).then_some((other, longest, part))
 }
@@ -80,5 +84,6 @@ mod tests {
         };
         assert_eq!(longer(60), Some(("10.0.0.8:1".into(), 0.6, 0.3)));
         assert_eq!((longer(40), longer(20)), (None, None));
+        assert_eq!(longer(180), None, "a long poll that is always under way");
     }
 }

@@ -26,7 +26,7 @@ const STEADY: f64 = 0.75;
 const MAX_TOGETHER: f64 = 0.1;
 
 /// Something that is full, and whose samples tell with what.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Full {
     /// In words, with its verb, `the CPUs it may use are`.
     pub what: String,
@@ -40,6 +40,8 @@ pub(crate) struct Full {
     pub of_target: f64,
     /// Measured, or only inferred from the shape of the load.
     pub certain: bool,
+    /// It is the CPU quota of its cgroup.
+    pub is_quota: bool,
 }
 
 impl Full {
@@ -82,27 +84,27 @@ pub(crate) fn at_capacity(limits: &Limits) -> Option<Full> {
 pub(crate) fn full(limits: &Limits) -> Vec<Full> {
     let whole = |what: &str, utilization: f64, certain: bool| Full {
         what: what.to_string(),
-        threads: Vec::new(),
-        comm: String::new(),
         utilization,
         of_target: 1.0,
         certain,
+        ..Full::default()
     };
     let mut all = Vec::new();
     if let Some(u) = limits.allowed_cpus.filter(|u| *u >= FULL && limits.target_share.unwrap_or(0.0) >= 0.5) {
         all.push(whole("the CPUs it may use are", u, true));
     }
-    all.extend(limits.quota.filter(|u| *u >= FULL).map(|u| whole("its CPU quota is", u, true)));
+    let quota = limits.quota.filter(|u| *u >= FULL);
+    all.extend(quota.map(|u| Full { is_quota: true, ..whole("its CPU quota is", u, true) }));
     let threads: Vec<&ThreadUse> =
         limits.threads.iter().filter(|t| t.demand >= FULL && t.on_cpu >= MIN_ON_CPU).collect();
     if threads.len() > 1 {
         all.push(Full {
             what: format!("its {} are each", plural(threads.len(), "busiest thread")),
             threads: threads.iter().map(|t| (t.pid, t.tid)).collect(),
-            comm: String::new(),
             utilization: threads.iter().map(|t| t.demand).fold(1.0, f64::min),
             of_target: threads.iter().map(|t| t.of_target).sum(),
             certain: true,
+            ..Full::default()
         });
     }
     all.extend(threads.into_iter().map(|t| Full {
@@ -112,6 +114,7 @@ pub(crate) fn full(limits: &Limits) -> Vec<Full> {
         utilization: t.demand,
         of_target: t.of_target,
         certain: true,
+        ..Full::default()
     }));
     let alone = limits.together.is_some_and(|share| share <= MAX_TOGETHER);
     if all.is_empty() && limits.one_at_a_time >= STEADY && alone {

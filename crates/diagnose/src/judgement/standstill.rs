@@ -67,21 +67,26 @@ const SLICE_NS: f64 = 1e9;
 /// fewer.
 const HARDLY_ANY: f64 = 0.1;
 
+/// Of what is under way at a time, late in one look: then all of it stands, and not one request that is long by itself.
+const NEARLY_ALL: f64 = 0.8;
+
 /// By the looks at connections, ten a second: in one slice as many answers are owed for 10 ms or longer as requests are under way at
 /// a time (by Little's law), for a part of it, and in most slices hardly any. Only of slices in which exchanges were not followed, as
 /// those of a busy service are not all the time.
 fn looked_at(case: &Case, requests: &Requests, busiest: &Endpoint) -> Option<Standstill> {
     let under_way = requests.at_once(&busiest.response);
-    let mut slices: BTreeMap<u64, f64> = BTreeMap::new();
+    let (mut slices, mut at_once) = (BTreeMap::<u64, f64>::new(), BTreeMap::<u64, u64>::new());
     for row in case.recording.rows::<Connection>().iter().filter(|row| row.is_accepted() && row.port == busiest.port) {
         *slices.entry(row.t_ns).or_default() += ratio(row.late as f64, row.looks as f64);
+        *at_once.entry(row.t_ns).or_default() += row.most_late;
     }
     let mut late: Vec<f64> = slices.values().copied().collect();
     late.sort_by(f64::total_cmp);
     let usual = *late.get(late.len() / 2).filter(|late| **late <= under_way * HARDLY_ANY)?;
     let windows = case.recording.rows::<ExchangeWindow>();
     let is_followed = |t_ns: u64| windows.iter().any(|window| (window.t_ns.abs_diff(t_ns) as f64) < SLICE_NS / 2.0);
-    let unseen = slices.into_iter().filter(|(t_ns, _)| !is_followed(*t_ns));
+    let stand = |t_ns: &u64| at_once[t_ns] as f64 >= (under_way * NEARLY_ALL).max(SEVERAL as f64);
+    let unseen = slices.into_iter().filter(|(t_ns, _)| stand(t_ns) && !is_followed(*t_ns));
     let (t_ns, most) = unseen.max_by(|a, b| a.1.total_cmp(&b.1))?;
     let ns = ratio(most - usual, under_way).min(1.0) * SLICE_NS;
     let (until_ns, requests) = (t_ns as f64, under_way.round() as u64);
@@ -130,18 +135,23 @@ pub(crate) mod tests {
     /// Exchanges of a busy service are followed for a second of eight, and it stands still in another one.
     #[test]
     fn connections_tell_where_exchanges_were_not_followed() {
-        let look = |late: [u32; 8], under_way: u32| {
+        let of = |late: [u32; 8], under_way: u32, looks_with: u32| {
             let mut text = format!(
                 "meta length_ns=8e9 target.pids=[1] target.listen=[\"tcp 0.0.0.0:80\"]
                  exchange_window t_ns=1e9 length_ns=1e9
                  exchange t_ns=1e9 role=accepted port=80 stage=response count=10000 sum_ns={under_way}e9 length_ns=[100000] counts=[10000]\n"
             );
             for (slice, late) in (1..).zip(late) {
-                text += &format!("connection t_ns={slice}e9 role=accepted port=80 looks=10 open=400 late={late}\n");
+                let most = late.div_ceil(looks_with);
+                text += &format!(
+                    "connection t_ns={slice}e9 role=accepted port=80 looks=10 open=400 late={late} most_late={most}\n"
+                );
             }
             look(&Case::new(&parse(&text).unwrap())).map(|seen| (seen.ns / 1e6, seen.requests, seen.until_ns / 1e9))
         };
+        let look = |late, under_way| of(late, under_way, 9);
         assert_eq!(look([0, 0, 0, 36, 0, 0, 0, 0], 4), Some((900.0, 4, 4.0)));
+        assert_eq!(of([0, 0, 0, 10, 0, 0, 0, 0], 3, 10), None, "one that is long by itself");
         assert_eq!(look([36, 0, 0, 0, 0, 0, 0, 0], 4), None, "exchanges were followed then, and tell");
         assert_eq!(look([10, 12, 8, 36, 9, 11, 10, 8], 4), None, "there are always some");
         assert_eq!(look([30, 36, 36, 36, 34, 36, 36, 36], 4), None, "long polls stand all the time");

@@ -24,8 +24,8 @@ pub(crate) fn remark(case: &Case) -> Option<Remark> {
         headline: String::new(),
         advice: None,
         detail: format!(
-            "Other processes of its network namespace failed to make {} connections{by}: none of these calls was seen of the \
-             target.",
+            "{} attempts to connect failed in its network namespace{by}: those of other processes, or half-open ones that a client \
+             reset, as health checks do. None of these calls was seen of the target.",
             count(of_others)
         ),
     })
@@ -54,7 +54,10 @@ mod tests {
     #[test]
     fn whose_calls_were_not_seen() {
         let said = of("127.0.0.1:9", "").unwrap();
-        assert!(said.contains("failed to make 400 connections, most of them to 127.0.0.1:9"), "{said}");
+        assert!(
+            said.contains("400 attempts to connect failed in its network namespace, most of them to 127.0.0.1:9"),
+            "{said}"
+        );
     }
 
     #[test]

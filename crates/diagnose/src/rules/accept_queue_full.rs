@@ -48,11 +48,8 @@ fn check(case: &Case) -> Checked {
         return Err(Gap::new(RULE.cause, Unseen::Undecided, why));
     };
     let finding = finding(case, &handshakes, listener)?;
-    let headline = format!(
-        "{} new connections were dropped: the accept queue of {} is full",
-        count(handshakes.overflows),
-        listener.name
-    );
+    let headline =
+        format!("{} new connections were dropped: the accept queue of {} is full", count(ours), listener.name);
     found(finding, headline, "find out why they are not taken; a longer backlog only lets more of them wait")
 }
 
@@ -172,6 +169,8 @@ mod tests {
         assert_eq!(finding.chain[0].waits_on, "its accept queue: 9 stood where 8 may");
         // A recording that does not know whose drops they were shows its own queue.
         assert_eq!(found(&RULE, &text(300, 9, None)).confidence, "high");
+        // The counter of the namespace is not all its own.
+        assert!(found(&RULE, &text(300, 9, Some(12))).summary.starts_with("12 handshakes met a full accept queue"));
         // A burst between two looks: one source.
         assert_eq!(found(&RULE, &text(300, 0, Some(100))).confidence, "medium");
     }

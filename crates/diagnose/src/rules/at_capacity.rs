@@ -14,6 +14,7 @@ use crate::facts::stacks::Stacks;
 use crate::judgement::full::{Full, at_capacity};
 use crate::remarks;
 use crate::runtimes::Part;
+use crate::runtimes::interpreters::Interpreter;
 use crate::statistics::{ratio, share};
 use crate::wording::{count, percent, seconds};
 
@@ -55,23 +56,26 @@ struct WayOut {
     detail: String,
 }
 
+/// Of a full thread that reads and writes nothing.
+fn beside_others(interpreter: Option<&Interpreter>) -> WayOut {
+    let lock = interpreter.map_or(String::new(), |i| {
+        format!(" {} runs one thread of a process at a time, so the others have to wait for it.", i.language)
+    });
+    WayOut {
+        besides: ", and it reads and writes nothing itself",
+        advice: "make what that thread computes cheaper, or move it to a process of its own".into(),
+        detail: format!(
+            "The full thread was not seen to read or write anything: it works for the threads that do, or beside them.{lock} \
+             If what it computes belongs to no request, move it to a process of its own; else make it cheaper."
+        ),
+    }
+}
+
 fn way_out(case: &Case, full: &Full) -> WayOut {
     let way = |advice: String, detail: String| WayOut { besides: "", advice, detail };
     let interpreter = full.interpreter(case);
-    if full.does_not_serve(case) {
-        let lock = interpreter.map_or(String::new(), |i| {
-            format!(" {} runs one thread of a process at a time, so the others have to wait for it.", i.language)
-        });
-        return WayOut {
-            besides: ", and it reads and writes nothing itself",
-            advice: "make what that thread computes cheaper, or move it to a process of its own".into(),
-            detail: format!(
-                "The full thread was not seen to read or write anything: it works for the threads that do, or beside them.{lock} \
-                 If what it computes belongs to no request, move it to a process of its own; else make it cheaper."
-            ),
-        };
-    }
     match interpreter {
+        _ if full.does_not_serve(case) => beside_others(interpreter),
         Some(i) if !full.certain || !full.threads.is_empty() => way(
             format!("spread the work over {}, or make it cheaper", i.spread),
             format!(
@@ -83,6 +87,10 @@ fn way_out(case: &Case, full: &Full) -> WayOut {
         _ if !full.certain => way(
             "more CPUs will not help: it seems to run one thread at a time".into(),
             "More CPUs will not help while one thread runs at a time: a lock, or an interpreter's, may be why.".into(),
+        ),
+        _ if full.is_quota => way(
+            "raise the CPU quota, or make each operation cheaper".into(),
+            "Raise the CPU quota of its cgroup, or make each operation cheaper.".into(),
         ),
         _ if full.threads.is_empty() => way(
             "add CPUs, or make each operation cheaper".into(),
@@ -266,5 +274,6 @@ mod tests {
             counter source=cgroup/cpu entity=/a name=usage_ns value=0\ncounter t_ns=1e9 source=cgroup/cpu entity=/a name=usage_ns value=48e7\n";
         let s = stated(&RULE, &(cpus(0.3) + quota + &thread(1, 0.48, 0.0)), &[]).unwrap();
         assert!(s.headline.contains("its CPU quota is 96 % busy"), "{}", s.headline);
+        assert!(s.advice.starts_with("raise the CPU quota"), "{s:?}");
     }
 }

@@ -8,6 +8,7 @@ use crate::facts::memory::Memory;
 use crate::facts::stacks::Stacks;
 use crate::facts::waiting::Waiting;
 use crate::judgement::enough::{little, not_for_requests};
+use crate::judgement::short_memory;
 use crate::ledger::blocked::{Blocked, symbols};
 use crate::ledger::file_system;
 use crate::ledger::threads::Threads;
@@ -39,7 +40,7 @@ fn check(case: &Case) -> Checked {
     let waiting = case.fact::<Waiting>()?;
     let memory = case.fact::<Memory>()?;
     // Pages of files that are read for the first time come from the disk too, without a call.
-    let faults = if memory.shortage.is_none() { memory.fault_io_ns } else { 0.0 };
+    let faults = if short_memory::shortage(&memory).is_some() { 0.0 } else { memory.fault_io_ns };
     let parts = Parts::of(case);
     let background = Background::of(&ledger, |thread| parts.as_ref().is_none_or(|parts| parts.has(thread)));
     let ns = ledger.total.blocked(Blocked::Disk) - background.ns() + faults;

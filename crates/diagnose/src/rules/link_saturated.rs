@@ -26,6 +26,8 @@ const MIN_DELAY_NS: f64 = 5e6;
 /// How often a second a shaper held something back, or of its speed, from which on an interface is at its limit. A queue that
 /// spaces packets of its own accord (fq) holds some too.
 const HELD_BACK: f64 = 10.0;
+/// Packets that its queue dropped: fewer are one burst, or one flow that has its share of the queue used up.
+const DROPPED: f64 = 10.0;
 const AT_SPEED: f64 = 0.9;
 
 /// Of the queue's delay: a connection whose round trips take less does not go through it.
@@ -75,7 +77,7 @@ fn check(case: &Case) -> Checked {
 
 /// Whether it had something wait because it could not carry more.
 fn is_at_limit(link: &Link) -> bool {
-    link.overlimits >= HELD_BACK || link.drops > 0.0 || link.utilization.is_some_and(|used| used >= AT_SPEED)
+    link.overlimits >= HELD_BACK || link.drops >= DROPPED || link.utilization.is_some_and(|used| used >= AT_SPEED)
 }
 
 /// What the target sent through an interface.

@@ -39,10 +39,13 @@ fn check(case: &Case) -> Checked {
     if h.again == 0.0 {
         return absent("no segment was sent again");
     }
-    let part = share(h.again, h.sent);
-    let told = format!("{} of {} segments ({}) were sent again", count(h.again), count(h.sent), percent(part));
+    let all = share(h.again, h.sent);
+    let told = format!("{} of {} segments ({}) were sent again", count(h.again), count(h.sent), percent(all));
     let least = floor(Kind::SentAgain).unwrap_or_default();
-    let needed = [Measured::new(h.data_again(), MIN_COUNT, Unit::Segments), Measured::new(part, least, Unit::Share)];
+    let own = case.fact::<Retransmits>().ok();
+    // The counters are those of everybody in the namespace.
+    let part = all * own.as_ref().map_or(1.0, |own| own.own_share());
+    let needed = [Measured::new(h.data_again(), MIN_COUNT, Unit::Segments), Measured::new(all, least, Unit::Share)];
     if let Some(seen) = Measured::farthest(needed) {
         let why = format!(
             "{told}, {} of them of connections that stood (a finding needs 1 %, and 10)",
@@ -57,9 +60,12 @@ fn check(case: &Case) -> Checked {
             format!("{told}, nearly all of them SYNs"),
         );
     }
-    let own = case.fact::<Retransmits>().ok();
     if let Some(otherwise) = otherwise(case, &h, own.as_deref()) {
         return explained(format!("{told}{otherwise}"));
+    }
+    if part < least {
+        let why = format!("{told}, {} of all segments on connections of its own (under 1 %)", percent(part));
+        return too_little(Measured::new(part, least, Unit::Share), why);
     }
     let kinds = [h.syn_again, h.timeouts, h.probes, h.fast].into_iter().filter(|n| *n >= MIN_OF_KIND).count();
     if kinds < MIN_KINDS {
@@ -120,7 +126,7 @@ fn finding(case: &Case, h: &Handshakes, own: Option<&Retransmits>, part: f64) ->
         explains: Explains {
             share: part,
             of: "segments sent".into(),
-            seconds: h.timeouts * OF_DATA + h.syn_again * OF_SYN,
+            seconds: (h.timeouts * OF_DATA + h.syn_again * OF_SYN) * own.map_or(1.0, Retransmits::own_share),
         },
         evidence: [
             evidence("sent again", h.again, "segments", "below 1 % of those sent", see("TcpRetransSegs TcpOutSegs")),
@@ -189,6 +195,15 @@ mod tests {
         );
         assert!(silent(&RULE, &own.replace("port=80", "port=81")).contains("0 of them on connections of its own"));
         assert!(finding.summary.contains("370 of connections that stood, 110 SYNs"), "{}", finding.summary);
+    }
+
+    /// Twelve of its own, as any connection has some, beside a neighbour's thousands.
+    #[test]
+    fn losses_of_a_neighbour() {
+        let neighbour = "\nretransmit kind=retransmit state=ESTABLISHED role=made peer=203.0.113.9:873 count=29000";
+        let few = OWN.replace("count=90", "count=7").replace("count=40", "count=5") + neighbour;
+        let why = silent(&RULE, &[text(LOST).as_str(), &few].concat());
+        assert!(why.contains("% of all segments on connections of its own (under 1 %)"), "{why}");
     }
 
     #[test]

@@ -61,9 +61,12 @@ fn check(case: &Case) -> Checked {
         return too_little(seen, format!("{told}, and nearly all for {} of the window", percent(ports.full)));
     }
     let has_peer = |c: &Connections| c.peers.iter().any(|(peer, held)| *peer == ports.destination && held.open > 0.0);
-    let goes_there = case.fact::<Connections>().is_ok_and(|connections| has_peer(&connections));
-    if !goes_there && failed < MIN_COUNT && !asks(case) {
-        return explained(format!("{told}, but the target was not seen to ask for a connection"));
+    let connections = case.fact::<Connections>().ok();
+    let goes_there = connections.as_ref().is_some_and(|connections| has_peer(connections));
+    // Whom it asks is known: somebody else of the namespace goes there, such as a client that came to the target itself.
+    let goes_elsewhere = connections.is_some_and(|connections| !connections.peers.is_empty()) && !goes_there;
+    if failed < MIN_COUNT && (goes_elsewhere || !goes_there && !asks(case)) {
+        return explained(format!("{told}, but the target was not seen to ask for a connection to it"));
     }
     let sources = 1 + usize::from(goes_there || failed >= MIN_COUNT);
     let headline = format!("no local port is left towards {}: {} are in use", ports.destination, count(ports.most));
@@ -163,6 +166,11 @@ mod tests {
     fn ports_left_or_ports_of_others() {
         assert!(silent(&RULE, &text(700, PEER)).contains("700 of 1001"));
         assert!(silent(&RULE, &text(1001, "")).contains("not seen to ask"));
+        let elsewhere = PEER.replace("10.0.0.9:80", "10.0.0.5:5432");
+        assert!(
+            silent(&RULE, &text(1001, &elsewhere)).contains("not seen to ask for a connection to it"),
+            "a client's"
+        );
         assert!(silent(&RULE, "counter source=s entity=e name=n value=1").contains("fewer connections"));
     }
 }

@@ -25,6 +25,11 @@ const MIN_SILENCE_S: f64 = 0.9;
 /// Of the mean rate, the least that a slice before the silence had: else they come in bursts, and this may be a pause.
 const STEADY: f64 = 0.5;
 
+/// Whole slices before the silence, and of the silence so much in time: of fewer nobody can say that they are steady, and what came
+/// for a shorter time may have been a page that somebody looked at, or a batch.
+const MIN_SLICES: usize = 2;
+const AS_LONG: f64 = 0.5;
+
 /// Of the connections before: with fewer the clients have left.
 const STILL_THERE: f64 = 0.5;
 
@@ -67,6 +72,10 @@ fn otherwise(case: &Case, t: &Traffic) -> Option<String> {
              {:.1} stood in the accept queue",
             t.unread, t.late, t.queued
         ));
+    }
+    if t.slices < MIN_SLICES || t.before_ns < t.ns * AS_LONG {
+        let before = seconds(t.before_ns / 1e9);
+        return Some(format!("they were seen for {before} before, too short to tell from a batch that is over"));
     }
     if t.steady < STEADY {
         return Some(format!("they come in bursts: a slice before it had {} of the mean", percent(t.steady)));
@@ -187,6 +196,11 @@ mod tests {
         assert!(
             silent(&RULE, &text(&[200, 210, 60, 0, 0], "open=3")).contains("closed their connections: 0.3 are open")
         );
+        assert!(
+            silent(&RULE, &text(&[40, 3, 0, 0, 0, 0, 0], "open=80")).contains("a batch that is over"),
+            "a page, once"
+        );
+        assert!(silent(&RULE, &text(&[40, 42, 3, 0, 0, 0, 0, 0], "open=80")).contains("a batch that is over"));
         assert!(silent(&RULE, &text(&[200, 210, 200], "")).contains("until the end"));
         assert!(silent(&RULE, "meta length_ns=1e9").contains("no client"));
     }

@@ -5,7 +5,7 @@
 //! holds. Code compiled at run time is different: each function is one contiguous object with its tables and
 //! cold exits before and behind its instructions, so samples that are close together are one function and a
 //! gap of [`GAP_BYTES`] ends it; but a function with two loops has such a gap inside as well, and then both are reached
-//! by the same call. What then is still longer than a function is none.
+//! by the same call. Samples that are close together for longer than a function are none.
 
 use std::collections::BTreeMap;
 
@@ -85,26 +85,31 @@ impl Stretches {
 
 /// The heaviest runs of offsets without a gap that are no longer than a function.
 fn runs(offsets: &Offsets) -> Vec<(u64, u64)> {
-    let mut near: Vec<(u64, u64, Spot)> = Vec::new();
+    let mut near: Vec<Run> = Vec::new();
     for (&offset, spot) in offsets {
-        join(&mut near, (offset, offset, spot.clone()), |gap, _, _| gap < GAP_BYTES);
+        join(&mut near, (offset, offset, spot.clone()), |a, b| b.0 - a.1 < GAP_BYTES);
     }
     let mut all = Vec::new();
     for run in near {
-        let is_one = |gap, a: &Spot, b: &Spot| gap < GAP_INSIDE_BYTES && a.call() != 0 && a.call() == b.call();
-        join(&mut all, run, is_one);
+        // One that is longer, as what was inlined into its caller, is told by its pieces.
+        let is_short = |a: &Run, b: &Run| b.1 - a.0 < STRETCH_BYTES;
+        let same_call = |a: &Run, b: &Run| a.2.call() != 0 && a.2.call() == b.2.call();
+        join(&mut all, run, |a, b| b.0 - a.1 < GAP_INSIDE_BYTES && same_call(a, b) && is_short(a, b));
     }
     all.retain(|(from, to, _)| to - from < STRETCH_BYTES);
     all.sort_by_key(|(from, _, spot)| (std::cmp::Reverse(spot.weight), *from));
     all.into_iter().take(MOST).map(|(from, to, _)| (from, to)).collect()
 }
 
-/// Adds a run to the last one if both are of one function, which the gap between them and their samples tell.
-fn join(runs: &mut Vec<(u64, u64, Spot)>, run: (u64, u64, Spot), is_one: impl Fn(u64, &Spot, &Spot) -> bool) {
+/// Samples from one offset to another.
+type Run = (u64, u64, Spot);
+
+/// Adds a run to the last one if both are of one function.
+fn join(runs: &mut Vec<Run>, run: Run, is_one: impl Fn(&Run, &Run) -> bool) {
     match runs.last_mut() {
-        Some((_, end, spot)) if is_one(run.0 - *end, spot, &run.2) => {
-            *end = run.1;
-            spot.add(&run.2);
+        Some(last) if is_one(last, &run) => {
+            last.1 = run.1;
+            last.2.add(&run.2);
         }
         _ => runs.push(run),
     }
@@ -157,6 +162,9 @@ mod tests {
         // Of callers that are unknown nothing follows, nor of pieces that are far apart.
         assert_eq!(runs(&loops(0, 0)).len(), 2);
         assert_eq!(runs(&Offsets::from([called(0x1000, 7), called(0x1500, 7)])).len(), 2);
+        // A long function is told by its pieces.
+        let long: Offsets = (0..8).map(|nth| called(0x1000 + nth * 0x300, 7)).collect();
+        assert_eq!(runs(&long), [(0x1000, 0x1f00), (0x2200, 0x2500)]);
     }
 
     #[test]
