@@ -53,6 +53,7 @@ const FILES: &[(&str, &str)] = &[
     ("sys/fs/cgroup/app/pids.max", "100\n"),
     ("sys/fs/cgroup/app/cgroup.procs", "7\n"),
     ("sys/class/net/eth0/speed", "1000\n"),
+    ("proc/7/net/sockstat6", "TCP6: inuse 1\n"),
 ];
 
 /// Reads the whole host, its `choice`th file holding `content`.
