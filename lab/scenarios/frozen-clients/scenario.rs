@@ -47,12 +47,12 @@ pub(super) fn asked(cell: &mut Cell, port: u16, side: Side) -> Result<(u32, u32)
     Ok((pid, load))
 }
 
-/// Stops a process some time after somebody has begun to look: what comes before is seen too, and in a look of four seconds
-/// enough of what comes after.
+/// Stops a process some time after somebody has begun to look, and loaded its probes: of a look of four seconds two slices come before
+/// it, and one after it.
 pub(super) fn stop_later(cell: &mut Cell, pid: u32) -> Result<()> {
     let observer = cell.group("observer")?.path().join("cgroup.procs");
     let script = format!(
-        "until read first < {}; do sleep 0.1; done; sleep 2; kill -STOP {pid}; exec sleep 1000",
+        "until read first < {}; do sleep 0.1; done; sleep 2.5; kill -STOP {pid}; exec sleep 1000",
         observer.display()
     );
     cell.start(Program::installed("sh").named("stopper").args(["-c", &script]).in_group("load")).map(drop)

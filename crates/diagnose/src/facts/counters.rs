@@ -79,7 +79,11 @@ impl Counters {
     /// Growth of a counter between two moments, ns, by the readings nearest to them; none if it was not read or shrank.
     pub fn delta_between(&self, key: Key, entity: &str, moments: (u64, u64)) -> Option<f64> {
         let readings = self.readings(key, entity)?;
-        let near = |t: u64| readings.iter().min_by_key(|r| r.0.abs_diff(t)).map(|r| r.1);
+        let near = |t: u64| {
+            let after = readings.partition_point(|reading| reading.0 < t);
+            let beside = readings.get(after.saturating_sub(1)..readings.len().min(after + 1)).unwrap_or_default();
+            beside.iter().min_by_key(|reading| reading.0.abs_diff(t)).map(|reading| reading.1)
+        };
         let grew = near(moments.1)? - near(moments.0)?;
         (grew >= 0.0).then_some(grew)
     }

@@ -175,12 +175,17 @@ pub(crate) fn is_own_sleep(part: &Part) -> bool {
     chain(part).is_some_and(|chain| chain.links.len() == 1 && chain.links[0].who.sleeps())
 }
 
-/// The paths at the busiest port, if they stand for all requests there.
+/// Of the time that all clients wait, at the busiest port: with less, health checks may be many and not what anybody waits for.
+const MOST_WAIT_THERE: f64 = 0.7;
+
+/// The paths at the busiest port, if they stand for all requests there, and those for nearly all that clients wait.
 pub(crate) fn telling(case: &Case) -> Option<Arc<RequestPaths>> {
     let (paths, requests) = (case.fact::<RequestPaths>().ok()?, case.fact::<Requests>().ok()?);
     let (busiest, times) = (paths.busiest()?, requests.busiest()?);
     let longest = busiest.worst.ns * MUCH_LONGER;
+    let waited_ns: f64 = requests.endpoints.iter().filter(|e| e.accepted).map(|e| e.response.sum_ns).sum();
     let tells = busiest.port == times.port
+        && times.response.sum_ns >= waited_ns * MOST_WAIT_THERE
         && busiest.all.requests >= ENOUGH
         && !times.is_mixed()
         && times.response.share_of_time_from(longest) <= MOST_LONGER

@@ -5,7 +5,7 @@ use super::Remark;
 use crate::case::Case;
 use crate::facts::requests::Requests;
 use crate::judgement::often::Often;
-use crate::statistics::share;
+use crate::statistics::ratio;
 use crate::wording::{count, percent};
 
 /// Of the response time: less is not where it goes.
@@ -15,9 +15,11 @@ const WORTH: f64 = 0.3;
 pub(crate) fn remark(case: &Case) -> Option<Remark> {
     let requests = case.fact::<Requests>().ok()?;
     let each_ns = requests.busiest()?.response.mean_ns();
-    let part = |often: &Often| share(often.times * often.each_ns, each_ns).min(1.0);
+    let part = |often: &Often| ratio(often.times * often.each_ns, each_ns);
     let peers = requests.endpoints.iter().filter(|endpoint| !endpoint.accepted);
-    let often = peers.filter_map(|peer| Some((&peer.name, Often::of(case, &peer.name)?)));
+    // What takes longer than the requests is asked for something else too.
+    let often =
+        peers.filter_map(|peer| Some((&peer.name, Often::of(case, &peer.name).filter(|often| part(often) <= 1.0)?)));
     let (peer, often) = often.max_by(|a, b| part(&a.1).total_cmp(&part(&b.1)))?;
     let of_time = Some(part(&often)).filter(|part| *part >= WORTH)?;
     Some(Remark {

@@ -1,19 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Threads of the target wait for a disk.
 
-use super::{Check, Checked, Rule, evidence, explained, found, too_little};
-use crate::answer::Gap;
+use recording::tables::Wait;
+
+use super::{Check, Checked, Rule, evidence, explained, found, too_little, too_short};
+use crate::answer::{Gap, Measured, Unit};
 use crate::case::Case;
 use crate::facts::memory::Memory;
+use crate::facts::requests::{LATE_NS, Requests};
 use crate::facts::stacks::Stacks;
 use crate::facts::waiting::Waiting;
 use crate::judgement::enough::{little, not_for_requests};
 use crate::judgement::short_memory;
-use crate::ledger::blocked::{Blocked, symbols};
+use crate::ledger::blocked::{Blocked, of_wait, symbols};
 use crate::ledger::file_system;
 use crate::ledger::threads::Threads;
 use crate::phrases::chain::{called_from, links};
-use crate::statistics::share;
+use crate::statistics::{ratio, share};
 use crate::syscall::{Family, family};
 use crate::verdict::{Explains, Finding, Subject};
 use crate::walk::Kind;
@@ -31,6 +34,10 @@ const MIN_SHARE: f64 = 0.5;
 
 /// Of the window, over all threads.
 const MIN_TIME: f64 = 0.05;
+
+/// Each, on average, where 99 % of many answers are not late: clients feel nothing of it.
+const FELT_NS: f64 = 1e6;
+const MANY: f64 = 100.0;
 
 /// What the walk's picking of waits may blur a share by: nearer to the threshold, it is told as being at it.
 const ERROR: f64 = 0.02;
@@ -53,6 +60,12 @@ fn check(case: &Case) -> Checked {
         };
         return too_little(seen, format!("blocked on disks for {why}{at}{}", background.words()));
     }
+    if let Some(each_ns) = unfelt(case) {
+        let seen = Measured::new(each_ns / 1e9, FELT_NS / 1e9, Unit::Seconds);
+        let words =
+            format!("blocked on disks for {} of its active time, for {} each", percent(part), seconds(each_ns / 1e9));
+        return too_short(seen, format!("{words}, and its answers are quick{}", background.words()));
+    }
     if let Some(why) = not_for_requests(case, &waiting, ns) {
         return explained(format!("blocked on disks for {why}{}", background.words()));
     }
@@ -70,6 +83,17 @@ fn check(case: &Case) -> Checked {
         Use::Other => "do it less often, beside the request, or on a faster disk",
     };
     found(finding(case, &chains, &(call + &from), (ns, part), &background)?, headline, advice)
+}
+
+/// How long each wait is, ns, if they are too short for clients to feel, who get quick answers.
+fn unfelt(case: &Case) -> Option<f64> {
+    let requests = case.fact::<Requests>().ok()?;
+    let asked = requests.busiest().filter(|asked| asked.response.count >= MANY)?;
+    let stacks = case.fact::<Stacks>().ok()?;
+    let rows = case.recording.rows::<Wait>().iter().filter(|row| of_wait(case, &stacks, row) == Blocked::Disk);
+    let (ns, count) = rows.fold((0, 0), |(ns, count), row| (ns + row.total_ns, count + row.count));
+    let each_ns = ratio(ns as f64, count as f64);
+    (each_ns < FELT_NS && asked.response.quantile_ns(0.99) < LATE_NS).then_some(each_ns)
 }
 
 /// What the disk is used for.
