@@ -191,7 +191,11 @@ fn failures(run: &mut Run, recording: &Recording, last: u64) {
     for row in received.filter(|row| row.t_ns < last || row.state == "SYN_SENT") {
         let failure = if row.state == "SYN_SENT" { Failure::Refused } else { Failure::Reset };
         *run.failures.entry(failure).or_default() += row.count;
-        run.second(Duration::from_secs(second_of(row.t_ns))).failed += row.count;
+        // Nobody could ask anything over one that was refused: no exchange began, and one was due.
+        let due = if failure == Failure::Refused { row.count } else { 0 };
+        run.due += due;
+        let second = run.second(Duration::from_secs(second_of(row.t_ns)));
+        (second.due, second.failed) = (second.due + due, second.failed + row.count);
     }
 }
 

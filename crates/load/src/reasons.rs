@@ -148,12 +148,13 @@ pub(crate) fn misleads(verdict: &Verdict, run: &Run) -> Vec<Reason> {
         reasons.extend(reason("errors", sentence));
     }
     reasons.extend(sent_again(run, true));
-    let kept = verdict.rate * verdict.length / run.due.max(1) as f64;
+    reasons.extend(redirects(run));
     let waited = match (verdict.corrected.p50, verdict.seconds.p50) {
         (Some(due), Some(sent)) => due > QUEUED * sent && due - sent > WAITED,
         _ => false,
     };
-    if let Some(planned) = verdict.planned.filter(|_| run.due > 0 && kept < 1.0 - MISSING && failed < MISSING) {
+    if let Some(planned) = verdict.planned.filter(|_| run.due > 0 && verdict.kept() < 1.0 - MISSING && failed < MISSING)
+    {
         let sentence = format!(
             "{} of {planned:.0} requests a second were answered: the rest queues up for as long as the load lasts, so that \
              response times are as long as it is",
@@ -216,6 +217,24 @@ pub(crate) fn remarks(verdict: &Verdict, run: &Run) -> Vec<Reason> {
     }
     remarks
 }
+
+/// Answers that only say where else to ask: nobody follows them here, and they say nothing of what is there.
+fn redirects(run: &Run) -> Vec<Reason> {
+    let is_redirect = |status: u16| (300..400).contains(&status) && status != NOT_MODIFIED;
+    let of = |(status, count): (&u16, &u64)| is_redirect(*status).then_some((*status, *count));
+    let all: Vec<(u16, u64)> = run.statuses.iter().filter_map(of).collect();
+    let (count, most) = (all.iter().map(|(_, count)| count).sum::<u64>(), all.iter().max_by_key(|(_, count)| *count));
+    let share = count as f64 / run.due.max(1) as f64;
+    let Some((status, _)) = most.filter(|_| share > FAILED) else { return Vec::new() };
+    let sentence = format!(
+        "{:.1} % of the answers were redirects, most of them with status {status}, which nobody followed: ask where they lead to",
+        share * 100.0
+    );
+    reason("redirects", sentence)
+}
+
+/// The status of an answer that the client has already: it is one.
+const NOT_MODIFIED: u16 = 304;
 
 /// Requests that crossed the end of their connection; they are a remark, or as many of them as failures are told, a reason. Whoever
 /// does not send again has lost them.

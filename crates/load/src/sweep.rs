@@ -177,9 +177,8 @@ fn is_client_full(verdict: &Verdict) -> bool {
 fn is_sustained(verdict: &Verdict) -> bool {
     let failed: u64 = verdict.errors.iter().filter(|entry| !entry.0.is_own()).map(|entry| *entry.1).sum();
     let due = verdict.due.max(1) as f64;
-    let kept = verdict.rate * verdict.length / due;
     !is_client_full(verdict)
-        && kept >= KEPT - 2.0 / due
+        && verdict.kept() >= KEPT - 2.0 / due
         && failed as f64 <= FAILED * due
         && verdict.slo.is_none_or(|slo| slo.broken <= FAILED)
 }

@@ -96,6 +96,10 @@ pub struct Verdict {
     pub length: f64,
     /// Requests that were due, those of them that were sent, and answers.
     pub due: u64,
+    /// Of those, the ones that may be under way at the end although the service keeps up: as many as come in the time that its
+    /// quickest answers take.
+    #[serde(skip)]
+    pub under_way: f64,
     /// Sent.
     pub sent: u64,
     /// Answers.
@@ -133,6 +137,11 @@ pub struct Verdict {
 }
 
 impl Verdict {
+    /// Of what was due while requests were sent, the share that was answered in that time, or could not be yet.
+    pub fn kept(&self) -> f64 {
+        (self.rate * self.length + self.under_way) / self.due.max(1) as f64
+    }
+
     /// For how long the service may still be at what it was asked and did not answer, which is none of what comes next.
     pub fn left_over(&self) -> Duration {
         let left = self.sent.saturating_sub(self.answered) as f64;

@@ -230,6 +230,28 @@ fn more_than_the_service_can_do_is_told() {
     assert_eq!(run.answered() + run.failed(), run.due, "none is forgotten");
 }
 
+fn codes(verdict: &Verdict) -> Vec<&str> {
+    verdict.reasons.iter().map(|reason| reason.code.as_str()).collect()
+}
+
+/// A fifth of what was asked is under way at the end, and none of it queues.
+#[test]
+fn a_slow_service_that_keeps_up_is_not_over_its_capacity() {
+    let port = answering(|| {
+        thread::sleep(Duration::from_millis(400));
+        OK
+    });
+    let (_, verdict) = run(&plan(port, Rate::PerSecond(50.0), 2.0));
+    assert!(!codes(&verdict).contains(&"over-capacity"), "{:?}", verdict.reasons);
+}
+
+#[test]
+fn redirects_are_no_answers_of_what_was_asked_for() {
+    let port = answering(|| "HTTP/1.1 301 Moved Permanently\r\nContent-Length: 0\r\n\r\n");
+    let (_, verdict) = run(&plan(port, Rate::PerSecond(700.0), 2.0));
+    assert!(verdict.verdict == Word::Misleading && codes(&verdict).contains(&"redirects"), "{:?}", verdict.reasons);
+}
+
 #[test]
 fn messages_of_plain_bytes_in_several_writes() {
     let port = server(|mut stream| {

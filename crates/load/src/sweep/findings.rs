@@ -140,8 +140,10 @@ impl Sweep {
 
     fn falls_past_the_knee(&self) -> Option<(f64, f64)> {
         let best = self.steps.iter().max_by(|a, b| a.verdict.rate.total_cmp(&b.verdict.rate))?;
-        let above = self.steps.iter().filter(|step| step.rate > best.rate);
-        let worst = above.map(|step| step.verdict.rate).min_by(f64::total_cmp)?;
+        let above = || self.steps.iter().filter(|step| step.rate > best.rate && !is_client_full(&step.verdict));
+        // One try may have met somebody else: the best of each load counts.
+        let tries = |rate: f64| above().filter(move |step| step.rate == rate).map(|step| step.verdict.rate);
+        let worst = above().filter_map(|step| tries(step.rate).max_by(f64::total_cmp)).min_by(f64::total_cmp)?;
         (worst < FALLS * best.verdict.rate).then_some((best.verdict.rate, worst))
     }
     /// That answers are slower at lower load, and why, if they are.

@@ -21,6 +21,7 @@ const TO_DO: &[(&str, &str)] = &[
     ("no-port", "Let connections come from more addresses, or use each of them for more than one request."),
     ("no-descriptor", "Allow the generator more open files, or use fewer connections."),
     ("few-answers", "Load for longer."),
+    ("redirects", "Ask where the redirects lead to."),
     (
         "sent-again",
         "See why the service closes connections over which it has just been asked: its idle timeout, or its end.",
