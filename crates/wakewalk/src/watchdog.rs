@@ -55,7 +55,11 @@ pub fn over<T: Send>(watched: &Watched<'_>, capture: impl FnOnce(&AtomicBool) ->
         while over.recv_timeout(LOOK) == Err(RecvTimeoutError::Timeout) {
             let flags = [is_open, watched.stop].map(|flag| flag.load(Ordering::Relaxed));
             if bound.is_passed(Instant::now(), flags) {
-                give_up(&format!("the capture has taken twice its planned time and {} s more", GRACE.as_secs()));
+                give_up(&format!(
+                    "the capture has taken twice its planned time and {} s more: it seems stuck in a read of the target (a lock of \
+                     its memory, or a file system such as NFS or FUSE, that does not answer)",
+                    GRACE.as_secs()
+                ));
             }
         }
         capturing.join().unwrap_or_else(|panicked| panic::resume_unwind(panicked))
@@ -96,13 +100,7 @@ fn give_up(why: &str) -> ! {
     // Held to the end: whoever gives up too has nothing to add.
     let captures = captures();
     let kept: String = captures.iter().filter(|it| it.is_kept).map(|it| format!("; {}", left::kept(&it.dir))).collect();
-    say::sentence(
-        "wakewalk",
-        &format!(
-            "{why}: it seems stuck in a read of the target (a lock of its memory, or a file system such as NFS or FUSE, that \
-             does not answer); the kernel takes all hooks off as this process ends{kept}"
-        ),
-    );
+    say::sentence("wakewalk", &format!("{why}; the kernel takes all hooks off as this process ends{kept}"));
     for folder in captures.iter().filter(|folder| !folder.is_kept) {
         let _ = fs::remove_dir_all(&folder.dir); // it is for temporary files
     }
