@@ -109,26 +109,20 @@ fn find_out(command: &str) -> String {
     format!("find out why: `{command}`")
 }
 
-fn turned_away(error: &Error) -> Above {
-    Above {
-        what: format!(
-            "{} connections were closed by the service, unread and unanswered, of {} ({})",
-            count(error.at_most()),
-            count(error.of),
-            percent(error.share())
+/// What to do next, and what there is to say in a sentence more.
+fn beside(kind: Kind, see: &str) -> (String, &'static str) {
+    match kind {
+        Kind::TurnedAway => (
+            "look in its log and its settings for a limit of connections, clients or workers".into(),
+            "A service that takes a connection and closes it at once mostly has as many as its settings allow; else it refuses \
+             these clients.",
         ),
-        share: error.share(),
-        advice: "look in its log and its settings for a limit of connections, clients or workers".into(),
-        about: "A service that takes a connection and closes it at once mostly has as many as its settings allow; else it refuses \
-                these clients.",
+        _ => (find_out(see), OF_ALL),
     }
 }
 
 /// In the commands, `PID` stands for the target.
 fn told(case: &Case, error: &Error) -> Above {
-    if error.kind == Kind::TurnedAway {
-        return turned_away(error);
-    }
     if let Some(refused) = refused(case, error) {
         return refused;
     }
@@ -139,12 +133,9 @@ fn told(case: &Case, error: &Error) -> Above {
         Kind::Failed(_) => return of_calls(case, error, (what, see.replace("PID", &pid))),
         _ => format!(" {} ({})", count(error.of), percent(error.share())),
     };
-    Above {
-        what: format!("{} {what}{of}", count(error.at_most())),
-        share: if of.is_empty() { 1.0 } else { error.share() },
-        advice: find_out(&see.replace("PID", &pid)),
-        about: OF_ALL,
-    }
+    let (advice, about) = beside(error.kind, &see.replace("PID", &pid));
+    let share = if of.is_empty() { 1.0 } else { error.share() };
+    Above { what: format!("{} {what}{of}", count(error.at_most())), share, advice, about }
 }
 
 /// Calls are counted for a small part of the time, and so are those that failed.
@@ -176,7 +167,7 @@ fn words(kind: Kind) -> (&'static str, &'static str) {
             ("processes of its cgroup were killed for want of memory", "dmesg | grep -i oom; cat memory.events")
         }
         Kind::Failed(error) => failed(error),
-        Kind::TurnedAway => ("connections were closed unread, of", "ss -tn"),
+        Kind::TurnedAway => ("connections were closed by the service, unread and unanswered, of", ""),
     }
 }
 

@@ -230,13 +230,16 @@ fn mostly_late(case: &Case) -> bool {
     case.fact::<Requests>().ok().and_then(of_late).is_some_and(|part| part >= MIN_SHARE)
 }
 
-/// The thread that gave so large a share of the answers at a port, if one did.
-pub(crate) fn one_thread(case: &Case, port: u32, least: f64) -> Option<(u32, u32)> {
+/// Of the answers, by one thread: then it serves all.
+const ONE_SERVES: f64 = 0.9;
+
+/// The thread that gives the answers at a port, if one does.
+pub(crate) fn one_thread(case: &Case, port: u32) -> Option<(u32, u32)> {
     let mut by: BTreeMap<(u32, u32), f64> = BTreeMap::new();
     let asked = case.recording.rows::<Request>().iter().filter(|r| r.is_accepted() && r.port == port);
     asked.for_each(|row| *by.entry((row.pid, row.ended_tid)).or_default() += 1.0);
     let all: f64 = by.values().sum();
-    by.into_iter().find(|(_, count)| share(*count, all) >= least).map(|(thread, _)| thread)
+    by.into_iter().find(|(_, count)| share(*count, all) >= ONE_SERVES).map(|(thread, _)| thread)
 }
 
 /// Requests whose time somebody feels, and what most of it went to.
@@ -272,9 +275,9 @@ impl Felt {
         if self.of_slow { &self.paths().tail } else { &self.paths().all }
     }
 
-    /// The thread that gave so large a share of their answers, if one did.
-    pub(crate) fn one_thread(&self, case: &Case, least: f64) -> Option<(u32, u32)> {
-        one_thread(case, self.paths().port, least)
+    /// The thread that gives their answers, if one does.
+    pub(crate) fn one_thread(&self, case: &Case) -> Option<(u32, u32)> {
+        one_thread(case, self.paths().port)
     }
 
     /// How long each took on average, ns.

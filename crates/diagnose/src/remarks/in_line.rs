@@ -9,9 +9,6 @@ use crate::judgement::paths::Felt;
 use crate::walk::paths::{Part, What};
 use crate::wording::{percent, seconds};
 
-/// Of the answers, by one thread.
-const ONE_SERVES: f64 = 0.9;
-
 /// Of the time of requests that somebody feels.
 const MOST: f64 = 0.5;
 
@@ -19,7 +16,7 @@ const MOST: f64 = 0.5;
 pub(crate) fn remark(case: &Case) -> Option<Remark> {
     let felt = Felt::of(case)?;
     let part = felt.most(stands_in_line).filter(|part| *part >= MOST)?;
-    let (pid, tid) = felt.one_thread(case, ONE_SERVES)?;
+    let (pid, tid) = felt.one_thread(case)?;
     let limits = case.fact::<Limits>().ok()?;
     let thread = limits.threads.iter().find(|thread| (thread.pid, thread.tid) == (pid, tid))?;
     let (line, all) = (seconds(felt.mean_ns() * part / 1e9), seconds(felt.mean_ns() / 1e9));

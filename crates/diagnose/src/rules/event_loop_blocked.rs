@@ -22,9 +22,6 @@ use crate::wording::{count, percent, seconds, short};
 pub(super) static RULE: Rule =
     Rule { cause: "event-loop-blocked", explain: explain!("event-loop-blocked"), check: Check::Accuses(check) };
 
-/// Of the answers, by one thread: then it serves all.
-const ONE_SERVES: f64 = 0.9;
-
 /// Of the time of slow requests.
 const MIN_SHARE: f64 = 0.5;
 
@@ -44,7 +41,7 @@ fn check(case: &Case) -> Checked {
         return too_little(seen, format!("{words} (under {})", percent(MIN_SHARE)));
     }
     let limits = case.fact::<Limits>()?;
-    let Some((pid, tid)) = felt.one_thread(case, ONE_SERVES) else {
+    let Some((pid, tid)) = felt.one_thread(case) else {
         return explained(format!("{words}, but several threads serve them"));
     };
     let of_thread = limits.threads.iter().find(|t| (t.pid, t.tid) == (pid, tid));

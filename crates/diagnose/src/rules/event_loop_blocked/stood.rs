@@ -5,7 +5,7 @@
 use recording::tables::Thread;
 
 use super::super::{Outcome, Statement, evidence};
-use super::{ONE_SERVES, RULE, function, mostly_in};
+use super::{RULE, function, mostly_in};
 use crate::case::Case;
 use crate::judgement::paths::one_thread;
 use crate::judgement::standstill::{Standstill, look};
@@ -19,7 +19,7 @@ const COMPUTED: f64 = 0.7;
 /// The finding, if the thread is known.
 pub(super) fn check(case: &Case) -> Option<Outcome> {
     let seen = look(case).filter(|seen| seen.is_followed)?;
-    let thread = one_thread(case, seen.port, ONE_SERVES)?;
+    let thread = one_thread(case, seen.port)?;
     let (comm, on_cpu_ns) = computed(case, thread, &seen)?;
     if on_cpu_ns < seen.ns * COMPUTED {
         return None;
