@@ -17,6 +17,7 @@ mod judge;
 mod lengths;
 mod limits;
 mod observed;
+mod omitted;
 mod opening;
 mod phases;
 mod plan;

@@ -3,7 +3,7 @@
 //!
 //! Lengths are those from the first write of a request to the first byte of its answer. A generator that waits for answers
 //! does not ask while its service stands still, so that nobody's wait is counted but those of the requests that were under
-//! way: such waits are corrected as if each connection had gone on to ask in its own rhythm.
+//! way: such waits are corrected as if it had gone on to ask in its own rhythm.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -12,15 +12,12 @@ use anyhow::{Result, ensure};
 use recording::Recording;
 use recording::tables::{Connection, Exchange, ExchangeWindow, Label, Retransmit, Thread};
 
+use crate::omitted::Omitted;
 use crate::opening::Opening;
 use crate::reason::Reason;
 use crate::run::{Failure, Run};
 use crate::slices::{HALF_SLICE_NS, second_of};
 
-/// So many times the usual time between two requests on one connection: it stood still, and did not only vary.
-const STOOD_STILL: u64 = 10;
-/// Requests that one such wait stands for at most.
-const MOST_OMITTED: u64 = 100_000;
 /// Of the time: connections on which a request was under way, if their generator asks as answers come.
 const BUSY: f64 = 0.8;
 
@@ -36,12 +33,12 @@ pub fn observed(recording: &Recording, between: Option<Reason>) -> Result<Run> {
     ensure!(responses.iter().any(|row| row.count > 0), "{who} got no answer over TCP {}", without(recording, &opening));
     let length = Duration::from_nanos(recording.meta.length_ns.max(1));
     let mut run = Run { who, length, ..Run::default() };
-    let rhythm = rhythm_ns(&responses);
+    let mut omitted = Omitted::of(&responses);
     // A generator that has had enough closes its connections with requests under way; none of them has failed.
     let last = responses.iter().map(|row| row.t_ns).max().unwrap_or_default();
     let mut failed = Failed::of(recording);
     for row in &responses {
-        add(&mut run, row, &failed.take(row), rhythm, row.t_ns == last);
+        add(&mut run, row, &failed.take(row), &mut omitted, row.t_ns == last);
     }
     run.sees_errors = recording.rows::<Label>().iter().any(|row| row.role == "made" && !row.outcome.is_empty());
     run.opening = opening;
@@ -85,19 +82,6 @@ pub fn cpus(recording: &Recording) -> f64 {
     cpu_ns as f64 / recording.meta.length_ns.max(1) as f64
 }
 
-/// The usual time between two requests on one connection, if it asks as answers come: the mean answer of the median second,
-/// ns.
-fn rhythm_ns(responses: &[&Exchange]) -> u64 {
-    let mut seconds: BTreeMap<u64, (u64, u64)> = BTreeMap::new();
-    for row in responses {
-        let second = seconds.entry(second_of(row.t_ns)).or_default();
-        *second = (second.0 + row.sum_ns, second.1 + row.count);
-    }
-    let mut means: Vec<u64> = seconds.values().filter_map(|(sum, count)| sum.checked_div(*count)).collect();
-    means.sort_unstable();
-    means.get(means.len() / 2).copied().unwrap_or_default().max(1)
-}
-
 /// Answers that say that what was asked has failed, by slice and by whom they came from: how many of each length.
 struct Failed<'r>(BTreeMap<(u64, &'r str), BTreeMap<u64, u64>>);
 
@@ -121,7 +105,7 @@ impl<'r> Failed<'r> {
     }
 }
 
-fn add(run: &mut Run, row: &Exchange, failed: &BTreeMap<u64, u64>, rhythm_ns: u64, is_last: bool) {
+fn add(run: &mut Run, row: &Exchange, failed: &BTreeMap<u64, u64>, omitted: &mut Omitted, is_last: bool) {
     let due = Duration::from_secs(second_of(row.t_ns));
     run.due += row.began;
     let unanswered = if is_last { 0 } else { row.unanswered };
@@ -139,12 +123,8 @@ fn add(run: &mut Run, row: &Exchange, failed: &BTreeMap<u64, u64>, rhythm_ns: u6
         let count = &(count - failed.get(length_ns).copied().unwrap_or_default());
         second.service.add_many(Duration::from_nanos(*length_ns), *count);
         second.latency.add_many(Duration::from_nanos(*length_ns), *count);
-        if *length_ns < STOOD_STILL * rhythm_ns {
-            continue;
-        }
-        let omitted = (length_ns / rhythm_ns).min(MOST_OMITTED);
-        for nth in 1..omitted {
-            second.latency.add_many(Duration::from_nanos(length_ns - nth * rhythm_ns), *count);
+        for (waits_ns, omitted) in omitted.behind(due.as_secs(), *length_ns, *count) {
+            second.latency.add_many(Duration::from_nanos(waits_ns), omitted);
         }
     }
 }
@@ -187,16 +167,25 @@ fn busiest(recording: &Recording) -> Option<(&str, [u64; 2])> {
 
 /// Connections that were refused or reset.
 fn failures(run: &mut Run, recording: &Recording, last: u64) {
-    let received = recording.rows::<Retransmit>().iter().filter(|row| row.kind == "reset_received");
-    for row in received.filter(|row| row.t_ns < last || row.state == "SYN_SENT") {
-        let failure = if row.state == "SYN_SENT" { Failure::Refused } else { Failure::Reset };
-        *run.failures.entry(failure).or_default() += row.count;
+    let is_its = |row: &&Retransmit| row.kind == "reset_received" && row.role != "accepted";
+    for row in recording.rows::<Retransmit>().iter().filter(is_its) {
+        if row.state != "SYN_SENT" {
+            // With a request under way it is one of those that were closed before an answer; without, nothing has failed.
+            let closed = run.failures.get(&Failure::Closed).copied().unwrap_or_default();
+            let reset = row.count.min(closed);
+            if row.t_ns < last && reset > 0 {
+                *run.failures.entry(Failure::Reset).or_default() += reset;
+                run.failures.insert(Failure::Closed, closed - reset);
+            }
+            continue;
+        }
+        *run.failures.entry(Failure::Refused).or_default() += row.count;
         // Nobody could ask anything over one that was refused: no exchange began, and one was due.
-        let due = if failure == Failure::Refused { row.count } else { 0 };
-        run.due += due;
+        run.due += row.count;
         let second = run.second(Duration::from_secs(second_of(row.t_ns)));
-        (second.due, second.failed) = (second.due + due, second.failed + row.count);
+        (second.due, second.failed) = (second.due + row.count, second.failed + row.count);
     }
+    run.failures.retain(|_, count| *count > 0);
 }
 
 /// Whether nearly all of its connections had a request under way, all the time.
@@ -233,7 +222,8 @@ mod tests {
 
     #[test]
     fn a_generator_that_waited_through_a_freeze_is_corrected() {
-        let rows = seconds(1..=10, 1000, 1_000_000)
+        let rows = seconds(1..=4, 1000, 1_000_000)
+            + &seconds(6..=10, 1200, 1_000_000)
             + "exchange t_ns=5000000000 role=made peer=127.0.0.1:80 stage=response count=1 began=1 sum_ns=1000000000 \
                length_ns=[1000000000] counts=[1]\n";
         let verdict = judge(&generator(&rows), None);
@@ -241,6 +231,28 @@ mod tests {
         assert!(naive < 0.0011, "{naive}");
         assert!((0.85..0.95).contains(&corrected), "{corrected}: of 11,000 those in a second that stood still");
         assert!(verdict.reasons.iter().any(|reason| reason.code == "coordinated-omission"), "{:?}", verdict.reasons);
+    }
+
+    #[test]
+    fn one_that_goes_on_asking_has_omitted_nothing() {
+        let rows = seconds(1..=10, 1000, 1_000_000)
+            + "exchange t_ns=5000000000 role=made peer=127.0.0.1:80 stage=response count=1 began=1 sum_ns=1000000000 \
+               length_ns=[1000000000] counts=[1]\n";
+        let verdict = judge(&generator(&rows), None);
+        assert_eq!(verdict.seconds.p99, verdict.corrected.p99);
+    }
+
+    #[test]
+    fn a_reset_is_one_failure_if_a_request_was_under_way() {
+        let reset = "retransmit t_ns=5e9 kind=reset_received state=ESTABLISHED role=made peer=127.0.0.1:80 count=4\n";
+        let of = |unanswered: u32| {
+            let second =
+                seconds(5..=5, 1000, 1_000_000).replace("began=1000", &format!("began=1000 unanswered={unanswered}"));
+            generator(&(seconds(1..=4, 1000, 1_000_000) + &second + &seconds(6..=9, 1000, 1_000_000) + reset)).failures
+        };
+        assert_eq!(of(4), [(Failure::Reset, 4)].into());
+        assert_eq!(of(6), [(Failure::Closed, 2), (Failure::Reset, 4)].into());
+        assert_eq!(of(0), [].into(), "nobody waited for an answer there");
     }
 
     #[test]

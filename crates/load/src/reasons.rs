@@ -100,10 +100,11 @@ pub(crate) fn too_few(verdict: &Verdict) -> Vec<Reason> {
     reason("few-answers", format!("{counted} answers; a p99 needs 1,000{more}"))
 }
 
-/// Of all that was due, what failed for another reason than the client's own; enough of it comes before all that the client
-/// did not do well.
+/// Of all that was due, what failed for another reason than the client's own, or was answered with where else to ask; enough of it
+/// comes before all that the client did not do well.
 pub(crate) fn fails(run: &Run) -> bool {
-    run.failed_there() as f64 > MISSING * run.due.max(1) as f64
+    let redirected: u64 = redirected(run).map(|(_, count)| count).sum();
+    (run.failed_there() + redirected) as f64 > MISSING * run.due.max(1) as f64
 }
 
 /// Most of the failures, in words.
@@ -220,10 +221,7 @@ pub(crate) fn remarks(verdict: &Verdict, run: &Run) -> Vec<Reason> {
 
 /// Answers that only say where else to ask: nobody follows them here, and they say nothing of what is there.
 fn redirects(run: &Run) -> Vec<Reason> {
-    let is_redirect = |status: u16| (300..400).contains(&status) && status != NOT_MODIFIED;
-    let of = |(status, count): (&u16, &u64)| is_redirect(*status).then_some((*status, *count));
-    let all: Vec<(u16, u64)> = run.statuses.iter().filter_map(of).collect();
-    let (count, most) = (all.iter().map(|(_, count)| count).sum::<u64>(), all.iter().max_by_key(|(_, count)| *count));
+    let (count, most) = (redirected(run).map(|(_, count)| count).sum::<u64>(), redirected(run).max_by_key(|it| it.1));
     let share = count as f64 / run.due.max(1) as f64;
     let Some((status, _)) = most.filter(|_| share > FAILED) else { return Vec::new() };
     let sentence = format!(
@@ -231,6 +229,12 @@ fn redirects(run: &Run) -> Vec<Reason> {
         share * 100.0
     );
     reason("redirects", sentence)
+}
+
+/// The statuses of redirects, and how many had each.
+fn redirected(run: &Run) -> impl Iterator<Item = (u16, u64)> {
+    let is_redirect = |status: u16| (300..400).contains(&status) && status != NOT_MODIFIED;
+    run.statuses.iter().map(|(status, count)| (*status, *count)).filter(move |(status, _)| is_redirect(*status))
 }
 
 /// The status of an answer that the client has already: it is one.

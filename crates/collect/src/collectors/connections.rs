@@ -99,9 +99,11 @@ impl<'o> Looks<'o> {
 
     fn see(&mut self, found: &Look) {
         self.looks += 1;
-        let steps = self.before.next(&found.connections);
-        for (connection, step) in found.connections.iter().zip(&steps) {
-            self.add(connection, step);
+        let owed: Vec<Option<u64>> = found.connections.iter().map(|connection| self.owed_ns(connection)).collect();
+        let late = owed.iter().map(|ns| ns.is_some_and(|ns| ns >= LATE_NS));
+        let steps = self.before.next(&found.connections, late);
+        for ((connection, step), owed_ns) in found.connections.iter().zip(&steps).zip(owed) {
+            self.add(connection, step, owed_ns);
         }
         for seen in self.groups.values_mut() {
             seen.row.most_unanswered = seen.row.most_unanswered.max(take(&mut seen.unanswered));
@@ -112,17 +114,24 @@ impl<'o> Looks<'o> {
         }
     }
 
-    fn add(&mut self, c: &Connection, step: &sending::Step) {
-        let accepted = self.ports.contains(&c.local_port.into());
-        let tick_ns = self.tick_ns;
-        let last_word = last_word(c, tick_ns);
+    fn accepted(&self, c: &Connection) -> bool {
+        self.ports.contains(&c.local_port.into())
+    }
+
+    /// For how long an answer has been owed, if one is.
+    fn owed_ns(&self, c: &Connection) -> Option<u64> {
         // What is written is no longer owed, only held; and whoever waits for a client's next bytes owes it nothing.
         let has_done = c.unsent > 0 || c.awaited && c.unread == 0;
-        let owed_ns = match (accepted, last_word) {
+        match (self.accepted(c), last_word(c, self.tick_ns)) {
+            _ if c.opening => None,
             (true, LastWord::Theirs(ns)) if !has_done => Some(ns),
             (false, LastWord::Ours(ns)) => Some(ns),
             _ => None,
-        };
+        }
+    }
+
+    fn add(&mut self, c: &Connection, step: &sending::Step, owed_ns: Option<u64>) {
+        let (accepted, tick_ns) = (self.accepted(c), self.tick_ns);
         let late_ns = owed_ns.filter(|ns| *ns >= LATE_NS);
         let Seen { row, unanswered, late } = self.group(match accepted {
             true => (c.local_port.into(), String::new()),
@@ -140,6 +149,7 @@ impl<'o> Looks<'o> {
         row.late += u64::from(late_ns.is_some());
         *late += u64::from(late_ns.is_some());
         row.late_ns += late_ns.unwrap_or(0);
+        row.went_on += u64::from(accepted && owed_ns.is_some() && step.went_on);
         row.awaited += u64::from(late_ns.is_some() && !accepted && c.awaited);
         sending::add(row, c, step, tick_ns);
         sending::add_sums(row, step, tick_ns);
@@ -332,6 +342,22 @@ mod tests {
         let rows = looks.rows(9);
         assert_eq!((rows[0].unanswered, rows[0].most_unanswered), (3, 2), "of one look");
         assert_eq!((rows[0].late, rows[0].most_late), (3, 2));
+    }
+
+    /// A client that waits for its answer, one that goes on sending, one that got an answer and asked again.
+    #[test]
+    fn who_goes_on_sending_where_an_answer_is_late() {
+        let mut looks = Looks::new(Err(String::new()), [80]);
+        looks.tick_ns = JIFFY;
+        let of = |remote_port, now: u32, segments, received, sent| {
+            let sums = crate::probes::connections::Sums { segments, ..connection(0, 0).sums };
+            let c = connection(received, sent);
+            Connection { remote_port, now, received_at: now - received, sent_at: now - sent, sums, ..c }
+        };
+        looks.see(&seen(&[of(1, 2_500, 1, 20, 90), of(2, 2_500, 1, 20, 90), of(3, 2_500, 1, 20, 90)]));
+        looks.see(&seen(&[of(1, 2_525, 1, 45, 115), of(2, 2_525, 2, 3, 115), of(3, 2_525, 2, 5, 9)]));
+        let rows = looks.rows(1);
+        assert_eq!((rows[0].unanswered, rows[0].went_on), (6, 1));
     }
 
     #[test]

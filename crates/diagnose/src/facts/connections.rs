@@ -30,6 +30,8 @@ pub struct Held {
     pub late_ns: f64,
     /// Of those that are late, the ones in whose read a thread of the target stands; only of connections that it made.
     pub awaited: f64,
+    /// How often more came, in all looks together, where an answer was late and none went out; only of accepted ones.
+    pub went_on: f64,
     /// With everything sent and something not acknowledged yet.
     pub on_its_way: f64,
     /// In the accept queue; beside the open ones.
@@ -106,6 +108,7 @@ impl Held {
         self.late += row.late as f64;
         self.late_ns += row.late_ns as f64;
         self.awaited += row.awaited as f64;
+        self.went_on += row.went_on as f64;
         self.on_its_way += row.on_its_way as f64;
         self.queued += row.queued as f64;
     }

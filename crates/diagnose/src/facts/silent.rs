@@ -26,6 +26,8 @@ pub struct Silent {
     pub requests: f64,
     /// For how long so far, on average, ns.
     pub owed_ns: f64,
+    /// How often more came on a connection in which an answer was late, and none went out.
+    pub went_on: f64,
 }
 
 impl Fact for Silent {
@@ -42,7 +44,7 @@ impl Fact for Silent {
         let is_silent = |(name, held): &&(String, Held)| hang && held.late > 0.0 && answers(name) == 0.0;
         let told = |(name, held): &(String, Held)| SilentPeer { name: name.clone(), held: held.clone() };
         let peers = connections.peers.iter().filter(is_silent).map(told).collect();
-        Ok(Self { peers, requests, owed_ns })
+        Ok(Self { peers, requests, owed_ns, went_on: connections.accepted.went_on })
     }
 }
 

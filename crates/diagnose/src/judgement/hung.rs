@@ -164,6 +164,17 @@ pub(crate) fn silent(case: &Case) -> Option<String> {
     ))
 }
 
+/// Of the connections in which an answer is late: so often more came there.
+const GO_ON: f64 = 0.5;
+
+/// That clients go on sending, as a sentence: then it may be that no answer is due.
+pub(crate) fn go_on(case: &Case) -> Option<String> {
+    let Held { late, went_on, .. } = case.fact::<Connections>().ok()?.accepted;
+    let words = "Their clients go on sending meanwhile: lines of a log or measurements, to which no answer is due, or several requests \
+                 on one connection.";
+    (late > 0.0 && went_on >= late * GO_ON).then(|| words.to_string())
+}
+
 /// In what threads stand all the time, and how many, most first.
 fn all_the_time(case: &Case) -> Option<Vec<(Blocked, usize)>> {
     let (ledger, servers) = (case.fact::<Threads>().ok()?, case.fact::<Servers>().ok()?);

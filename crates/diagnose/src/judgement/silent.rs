@@ -43,7 +43,9 @@ pub(crate) fn awaited(silent: &Silent, held: &Held) -> Awaited {
         return Awaited::ByThreads;
     }
     let as_many = (requests * MOSTLY..=requests * MOST_QUESTIONS).contains(&held.late) && held.late >= SEVERAL;
-    if as_many && (YOUNGEST..=OLDEST).contains(&age) { Awaited::ByCount } else { Awaited::Untold }
+    // Over a relay, lines of logs or measurements go as they come.
+    let wait = silent.went_on < requests * MOSTLY;
+    if as_many && wait && (YOUNGEST..=OLDEST).contains(&age) { Awaited::ByCount } else { Awaited::Untold }
 }
 
 /// The one that most is owed by, of those that somebody waits for.
@@ -89,6 +91,9 @@ mod tests {
         assert_eq!(of("open=800 late=800 late_ns=600e10"), Some(Awaited::Untold), "ordered before any request came");
         assert_eq!(of("open=320 late=320 late_ns=30e10 awaited=320"), Some(Awaited::Untold), "asked a moment ago");
         assert_eq!(of("open=800 late=800 late_ns=20e10"), Some(Awaited::Untold), "a line of a log now and then");
+        let relayed = "open=800 late=720 late_ns=400e10
+             connection t_ns=4e9 role=accepted port=80 looks=40 went_on=15";
+        assert_eq!(of(relayed), Some(Awaited::Untold), "whoever sent something goes on sending");
         let answers = "open=800 late=720 late_ns=400e10
              exchange role=made peer=10.0.0.9:1 stage=response count=9 sum_ns=1 length_ns=[1000000] counts=[9]";
         assert_eq!(of(answers), None);

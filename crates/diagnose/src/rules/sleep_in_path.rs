@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Threads that serve clients sleep between taking a request and answering it.
 
+use recording::tables::Request;
+
 use super::{Check, Checked, Rule, absent, evidence, found, too_little};
 use crate::answer::Gap;
 use crate::case::Case;
@@ -63,6 +65,9 @@ const MIN_QUEUED: f64 = 0.7;
 /// Of the CPU time of its process, in the thread: who does the work serves the requests.
 const MIN_WORK: f64 = 0.5;
 
+/// Of the requests that wait: nobody has read what they ask.
+const MOSTLY: f64 = 0.5;
+
 /// Of its own time, asleep.
 const MIN_ASLEEP: f64 = 0.5;
 
@@ -76,11 +81,21 @@ fn keeps_clients_waiting(case: &Case, sleeper: &Sleeper) -> bool {
         return false;
     }
     let of_process = ledger.threads.iter().filter(|t| t.pid == sleeper.pid).map(|t| t.lines.cpu_ns).sum();
-    let wait_for_answers = || connections.tells() && connections.accepted.late >= MIN_LATE;
+    let accepted = &connections.accepted;
+    // Long polls have been read, by whoever sleeps or by another thread.
+    let has_or_leaves_them = || takes_requests(case, sleeper).unwrap_or(accepted.unread >= accepted.late * MOSTLY);
+    let wait_for_answers = || connections.tells() && accepted.late >= MIN_LATE && has_or_leaves_them();
     let wait_to_be_taken = || case.fact::<Workers>().is_ok_and(|w| w.queue >= MIN_LATE && w.queued >= MIN_QUEUED);
     (wait_for_answers() || wait_to_be_taken())
         && share(thread.lines.cpu_ns, of_process) >= MIN_WORK
         && share(sleeper.slept_ns, thread.lines.wall_ns) >= MIN_ASLEEP
+}
+
+/// Whether requests that were followed were read or answered by that thread; none = none was.
+fn takes_requests(case: &Case, sleeper: &Sleeper) -> Option<bool> {
+    let mut followed = case.recording.rows::<Request>().iter().filter(|row| row.is_accepted()).peekable();
+    followed.peek()?;
+    Some(followed.any(|row| row.began_tid == sleeper.tid || row.ended_tid == sleeper.tid))
 }
 
 /// Where in its program a thread sleeps, in words, and the innermost function of its own.
@@ -161,6 +176,30 @@ mod tests {
         let finding = found(&RULE, &text);
         assert_eq!(finding.subject.syscall.as_deref(), Some("clock_nanosleep"));
         assert!(finding.summary.contains("1 thread that serves clients slept for 800 ms"), "{}", finding.summary);
+    }
+
+    /// A loop that never waits for a client, whose clients wait for answers while it sleeps; and a poller beside a thread that takes
+    /// their requests, or that is a long poll's.
+    #[test]
+    fn whoever_keeps_clients_waiting() {
+        let with = |more: &str| {
+            format!(
+                "{SERVER}
+                 connection t_ns=1e9 role=accepted port=80 looks=10 open=40 unanswered=30 late=30 late_ns=60e9 {more}"
+            )
+        };
+        let request = |tid: u32| {
+            format!(
+                "unread=0\n request t_ns=9e8 role=accepted port=80 pid=1 began_ns=7e8 began_tid={tid} read_ns=7e8 ended_tid={tid}"
+            )
+        };
+        found(&RULE, &with("unread=28"));
+        found(&RULE, &with(&request(2)));
+        assert!(silent(&RULE, &with(&request(3))).contains("no thread"), "another one takes them");
+        assert!(
+            silent(&RULE, &with("unread=0")).contains("no thread"),
+            "who has read them may have nothing to say yet"
+        );
     }
 
     #[test]

@@ -113,6 +113,8 @@ pub(super) struct Step {
     so_far: [u32; 3],
     /// The congestion window at its widest since something was sent again, as far as looks met it.
     widest_cwnd: u32,
+    /// More came, and nothing went out, where an answer was late.
+    pub(super) went_on: bool,
 }
 
 /// Of the time in which a connection had something to send, one part in so many is what a user feels: then it is limited.
@@ -148,6 +150,8 @@ struct Known {
     sums: Sums,
     so_far: [u32; 3],
     widest_cwnd: u32,
+    /// An answer was.
+    late: bool,
 }
 
 /// The look before. There are as many as connections in it, so that nothing has to be bounded or forgotten.
@@ -158,8 +162,8 @@ pub(super) struct Before {
 }
 
 impl Before {
-    /// What came since, for each connection; nothing at the first look.
-    pub fn next(&mut self, found: &[Connection]) -> Vec<Step> {
+    /// What came since, for each connection; nothing at the first look. `late` = in which of them an answer is.
+    pub fn next(&mut self, found: &[Connection], late: impl Iterator<Item = bool>) -> Vec<Step> {
         let Some(first) = found.first() else { return Vec::new() };
         let passed = self.at.replace(first.now).map(|at| first.now.wrapping_sub(at));
         let mut before = take(&mut self.known).into_iter().peekable();
@@ -169,12 +173,13 @@ impl Before {
             passed.map_or_else(Step::default, |passed| step(then, c, passed))
         };
         let steps: Vec<Step> = found.iter().map(of).collect();
-        let known = found.iter().zip(&steps);
-        let known = known.map(|(c, step)| Known {
+        let known = found.iter().zip(&steps).zip(late);
+        let known = known.map(|((c, step), late)| Known {
             key: key(c),
             sums: c.sums,
             so_far: step.so_far,
             widest_cwnd: step.widest_cwnd,
+            late,
         });
         self.known = known.collect();
         steps
@@ -189,6 +194,8 @@ fn step(then: Option<Known>, c: &Connection, passed: u32) -> Step {
     let then = then.filter(is_same);
     let wider = then.as_ref().filter(|then| then.sums.retransmits == now.retransmits);
     let widest_cwnd = wider.map_or(0, |then| then.widest_cwnd).max(c.cwnd);
+    let is_mute = c.now.wrapping_sub(c.sent_at) > passed;
+    let was_late = then.as_ref().is_some_and(|then| then.late) && is_mute;
     let (then, mut so_far) = then.map_or_else(Default::default, |known| (known.sums, known.so_far));
     let mut limited = now.limited;
     for ((now, then), so_far) in limited.iter_mut().zip(then.limited).zip(&mut so_far) {
@@ -197,7 +204,7 @@ fn step(then: Option<Known>, c: &Connection, passed: u32) -> Step {
     }
     let since =
         Sums { limited, retransmits: now.retransmits - then.retransmits, segments: now.segments - then.segments };
-    Step { since, so_far, widest_cwnd }
+    Step { since, so_far, widest_cwnd, went_on: was_late && since.segments > 0 }
 }
 
 #[cfg(test)]
@@ -306,16 +313,16 @@ mod tests {
         let sums = |limited: [u32; 3], segments: u32| Sums { limited, retransmits: 0, segments };
         let mut before = Before::default();
         let first = [connection(80, sums([9, 9, 9], 9), 100), connection(82, sums([5, 0, 0], 50), 100)];
-        assert_eq!(before.next(&first), [Step::default(); 2], "what was before the capture is nobody's");
+        assert_eq!(before.next(&first, [false; 2].into_iter()), [Step::default(); 2], "what was before the capture is nobody's");
         let second = [(80, sums([10, 30, 9], 11)), (81, sums([400, 0, 0], 3)), (82, sums([1, 0, 0], 2))];
-        let steps = before.next(&second.map(|(port, sums)| connection(port, sums, 125)));
+        let steps = before.next(&second.map(|(port, sums)| connection(port, sums, 125)), [false; 9].into_iter());
         assert_eq!(steps[0].since, sums([1, 21, 0], 2));
         assert_eq!(steps[1].since, sums([25, 0, 0], 3), "a new one, but no longer than the time between");
         assert_eq!(steps[2].since, sums([1, 0, 0], 2), "another one at the same ports");
         let mut row = tables::Connection::default();
         steps.iter().for_each(|step| add_sums(&mut row, step, 4_000_000));
         assert_eq!((row.busy_ns, row.rwnd_ns, row.segments, row.rwnd_segments), (192_000_000, 84_000_000, 7, 2));
-        let third = before.next(&[connection(80, sums([40, 30, 9], 12), 155)]);
+        let third = before.next(&[connection(80, sums([40, 30, 9], 12), 155)], [false].into_iter());
         assert_eq!((third[0].since, third[0].so_far), (sums([30, 0, 0], 1), [31, 21, 0]));
         add_sums(&mut row, &third[0], 4_000_000);
         assert_eq!(row.rwnd_segments, 3, "it is limited, if not at this moment");

@@ -97,7 +97,7 @@ fn unexplained(requests: &Unexplained, case: &Case) -> Option<Statement> {
     let rest = left(case, &hidden);
     let (hang, stands) = (hanging::unexplained(case), stuck::check(case));
     let so_far = hang.map_or_else(String::new, |(_, ns)| format!(", for {} so far", seconds(ns / 1e9)));
-    let stand = [hang.and_then(|_| hung::where_threads_stand(case)), hung::silent(case)];
+    let stand = [hang.and_then(|_| hung::where_threads_stand(case)), hung::silent(case), hung::go_on(case)];
     let stand: String = stand.into_iter().flatten().map(|said| format!(" {said}")).collect();
     let alike_ns = if hang.is_none() { alike(case) } else { None };
     let each = alike_ns.map_or(so_far, |ns| format!(", for {} each", seconds(ns / 1e9)));

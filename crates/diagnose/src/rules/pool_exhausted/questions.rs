@@ -5,6 +5,8 @@
 
 use std::collections::BTreeMap;
 
+use recording::tables;
+
 use super::super::{Outcome, Statement, evidence};
 use super::{AT_ITS_LIMIT, RULE};
 use crate::case::Case;
@@ -16,7 +18,7 @@ use crate::facts::waiting::Waiting;
 use crate::judgement::one_each;
 use crate::judgement::paths::{asks_a_peer, stands_before_peers};
 use crate::phrases::chain::links;
-use crate::statistics::share;
+use crate::statistics::{ratio, share};
 use crate::verdict::{Evidence, Explains, Finding, Subject};
 use crate::walk::Walk;
 use crate::walk::chains::Chain;
@@ -73,6 +75,8 @@ struct Taken<'r> {
     queued: f64,
     /// How long each stands there, ns.
     each_ns: f64,
+    /// There are always as many connections.
+    is_kept: bool,
 }
 
 /// The pool that requests stand before, if there is one.
@@ -97,9 +101,30 @@ fn taken<'r>(case: &Case, requests: &'r Requests) -> Option<Taken<'r>> {
     let pool = |peer: &'r Endpoint| {
         let held = held(&peer.name).unwrap_or_default();
         let seen = if is_told { (held.unanswered, held.most_unanswered) } else { (0.0, 0.0) };
-        Taken { peer, open: held.open, asked: at_once(peer), seen, in_hand, queued, each_ns }
+        Taken {
+            peer,
+            open: held.open,
+            asked: at_once(peer),
+            seen,
+            in_hand,
+            queued,
+            each_ns,
+            is_kept: is_kept(case, &peer.name),
+        }
     };
     pools.map(pool).filter(|pool| pool.is_full() && stand.is_before(pool)).max_by(|a, b| a.asked.total_cmp(&b.asked))
+}
+
+/// Of the connections to a peer, from one slice to another: a pool keeps them.
+const STEADY: f64 = 0.05;
+
+/// Whether there are as many connections to a peer in each slice.
+fn is_kept(case: &Case, peer: &str) -> bool {
+    let rows = case.recording.rows::<tables::Connection>().iter().filter(|row| !row.is_accepted() && row.peer == peer);
+    let open = rows.map(|row| ratio(row.open as f64, row.looks as f64));
+    let (least, most) =
+        open.fold((f64::INFINITY, 0.0), |(least, most): (f64, f64), open| (least.min(open), most.max(open)));
+    least >= most * (1.0 - STEADY)
 }
 
 /// Where requests stand for most of their time.
@@ -157,8 +182,8 @@ impl Taken<'_> {
     }
 
     fn has_no_connection_free(&self) -> bool {
-        // A pool has one connection at least; of those that are opened for a question each, hardly any is found.
-        self.asked >= self.open.max(1.0) * TAKEN && self.open - self.asked <= self.asked.sqrt() * FREE
+        // A pool has one connection at least, and keeps what it has: where each question has one of its own, none is ever free.
+        self.is_kept && self.asked >= self.open.max(1.0) * TAKEN && self.open - self.asked <= self.asked.sqrt() * FREE
     }
 
     /// What a finding rests on.
@@ -178,7 +203,8 @@ impl Taken<'_> {
 
     fn words(&self) -> String {
         if !self.has_no_connection_free() {
-            return format!("never more than {:.0} questions to {} at once", self.seen.1, self.peer.name);
+            let questions = plural(self.seen.1 as usize, "question");
+            return format!("never more than {questions} to {} at once", self.peer.name);
         }
         let taken = share(self.asked, self.open);
         let part = if taken >= ALL_THE_TIME { String::new() } else { format!(" for {} of the time", percent(taken)) };
@@ -302,6 +328,13 @@ mod tests {
         silent(&RULE, &service(84, 78, 2));
         // A connection for each question, and questions of 1 ms: nothing is taken.
         silent(&RULE, &service(760, 1, 0));
+    }
+
+    #[test]
+    fn a_connection_for_each_question() {
+        let more = "connection t_ns=3e9 role=made peer=10.0.0.9:5432 looks=40 open=60";
+        silent(&RULE, &format!("{}\n{more}", service(760, 78, 2)));
+        found(&RULE, &format!("{}\n{}", service(760, 78, 2), more.replace("open=60", "open=80")));
     }
 
     #[test]

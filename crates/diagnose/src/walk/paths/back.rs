@@ -11,6 +11,7 @@ use super::whole::{Whole, length_ns};
 use crate::syscall::{Family, family};
 use crate::walk::clients::UNIX;
 use crate::walk::context::{Context, MOST_THREADS};
+use crate::walk::futex::is_futex;
 use crate::walk::timelines::AT_ONCE_NS;
 use crate::walk::waits::Wait;
 use crate::walk::walker::Walker;
@@ -210,7 +211,11 @@ impl OnePath<'_, '_, '_> {
         // Who read or wrote something was awake then, whatever the scheduler's counters, which are a bit behind, make of it.
         let begin = self.whole.seen_awake(tid, (wait.begin(), wait.end())).unwrap_or(wait.begin());
         if begin >= self.read && !is_free {
-            self.blocked(wait, (begin, wait.end()), None);
+            let span = (begin, wait.end());
+            match self.is_for_helper(wait) {
+                true => self.is_at(row.waker_tid, span, false),
+                false => self.blocked(wait, span, None),
+            }
             return At { tid, ns: begin };
         }
         // It was free until then: whoever woke it had the request, if that can be told.
@@ -251,6 +256,19 @@ impl OnePath<'_, '_, '_> {
         }
         let node = self.context.book_on(who, wait.row, ns, waits);
         self.all.walker.follow(wait.row, span, ns, node);
+    }
+
+    /// Whether a thread that serves clients waited for one of its process that had no request in hand: part of the work was given away,
+    /// as to a pool for what can be done side by side, and what that one did was done for this request. Who holds a lock that a request
+    /// waits for has one of its own in hand.
+    fn is_for_helper(&self, wait: &Wait<'_>) -> bool {
+        let Context { case, target, timelines, .. } = self.context;
+        let (row, at) = (wait.row, wait.end());
+        let is_untold = is_futex(case, row.syscall) && self.context.held_in_turn(row).is_none();
+        let of_another = row.context == "thread" && row.waker_tid != row.tid && target.contains(&row.waker_pid);
+        let same_turn =
+            |ended: u64| timelines.next_wait(row.waker_tid, ended as f64).is_none_or(|next| next.begin() >= at);
+        is_untold && of_another && self.whole.serves(row.tid) && !self.whole.in_hand(row.waker_tid, at, same_turn)
     }
 
     /// A thread was awake; before it last had to do with another request, it was not at this one, unless it had read it by then.

@@ -269,3 +269,30 @@ fn steps_of_one_request_add_up_and_follow_on_each_other() {
     assert_eq!(told.iter().map(|step| step.2.as_str()).collect::<Vec<_>>(), words, "{told:?}");
     assert_eq!((told[2].0, told[2].1), (9.0, 49.0));
 }
+
+/// Two threads with a request each, of which one waits for the other, or for a third that has none and sleeps.
+#[test]
+fn a_lock_between_requests_and_work_given_to_a_helper() {
+    let own = |tid: u32, from: u32, until: u32| {
+        format!(
+            "request t_ns={until}e6 role=accepted port=80 pid=1 began_ns={from}e6 began_tid={tid} read_ns={from}e6 ended_tid={tid}\n"
+        )
+    };
+    let by = |tid: u32| {
+        format!(
+            "syscall=202 args=[7,128,9,0] context=thread waker_pid=1 waker_tid={tid} waker_comm=t9 waker_syscall=202"
+        )
+    };
+    let helps = |more: &str| {
+        let asleep = wait(9, 148.0, 30.0, TIMER);
+        let rows = [request(1), wait(1, 101.0, 50.0, PACKET), wait(1, 149.0, 40.0, &by(9)), asleep, more.to_string()];
+        let told = told(&rows.concat());
+        assert!(told.iter().any(|(words, ms)| words.ends_with("t9/1 in nanosleep") && *ms >= 30.0), "{told:?}");
+        !told.iter().any(|(words, _)| words.starts_with("t1/1 in futex"))
+    };
+    assert!(helps(""), "a thread that serves nobody");
+    assert!(!helps(&own(9, 90, 160)), "the holder of what it waits for has a request too");
+    assert!(!helps(&own(9, 90, 149)), "and gives it back after its answer");
+    let done = own(9, 20, 40) + &wait(9, 105.0, 50.0, &by(1));
+    assert!(helps(&done), "one of the same pool that had nothing to do and was given a part");
+}

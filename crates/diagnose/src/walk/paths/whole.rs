@@ -21,8 +21,8 @@ pub struct Whole<'r> {
     moments: BTreeMap<u32, Vec<u64>>,
     /// When a process answered any.
     answers: BTreeMap<u32, Vec<u64>>,
-    /// When a thread did.
-    by_thread: BTreeMap<u32, Vec<u64>>,
+    /// When a thread had read what it answered, and when it answered it, in that order.
+    by_thread: BTreeMap<u32, Vec<(u64, u64)>>,
     /// When a thread was awake for certain: it read or wrote something of any of these.
     awake: BTreeMap<u32, Vec<u64>>,
     /// Ports at which clients send what they ask in parts.
@@ -54,16 +54,13 @@ impl<'r> Whole<'r> {
             moments.entry(row.ended_tid).or_default().push(row.t_ns);
         }
         let mut answers: BTreeMap<u32, Vec<u64>> = BTreeMap::new();
-        let mut by_thread: BTreeMap<u32, Vec<u64>> = BTreeMap::new();
+        let mut by_thread: BTreeMap<u32, Vec<(u64, u64)>> = BTreeMap::new();
         for row in &asked {
             answers.entry(row.pid).or_default().push(row.t_ns);
-            by_thread.entry(row.ended_tid).or_default().push(row.t_ns);
+            by_thread.entry(row.ended_tid).or_default().push((row.read_ns, row.t_ns));
         }
-        moments
-            .values_mut()
-            .chain(answers.values_mut())
-            .chain(by_thread.values_mut())
-            .for_each(|times| times.sort_unstable());
+        moments.values_mut().chain(answers.values_mut()).for_each(|times| times.sort_unstable());
+        by_thread.values_mut().for_each(|turns| turns.sort_by_key(|(_, ended)| *ended));
         let mut asked: Vec<&Request> = asked.into_iter().filter(|row| in_burst(row)).collect();
         asked.sort_by_key(|row| row.t_ns);
         let in_parts = requests.iter().flat_map(|r| &r.endpoints).filter(|e| e.accepted && e.is_in_parts());
@@ -96,8 +93,22 @@ impl<'r> Whole<'r> {
 
     /// When a thread first answered a client at some time or after it.
     pub fn answered_after(&self, tid: u32, ns: u64) -> Option<u64> {
-        let times = self.by_thread.get(&tid)?;
-        times.get(times.partition_point(|at| *at < ns)).copied()
+        let turns = self.by_thread.get(&tid)?;
+        turns.get(turns.partition_point(|(_, ended)| *ended < ns)).map(|(_, ended)| *ended)
+    }
+
+    /// Whether a thread reads what clients ask, or answers it.
+    pub fn serves(&self, tid: u32) -> bool {
+        self.moments.contains_key(&tid)
+    }
+
+    /// Whether a thread had a request in hand at some time. The last one is until its turn ends, which is not seen here: who answers
+    /// first may give back a lock after that.
+    pub fn in_hand(&self, tid: u32, ns: f64, is_same_turn: impl Fn(u64) -> bool) -> bool {
+        let turns = self.by_thread.get(&tid).map_or(&[][..], Vec::as_slice);
+        let (before, after) = turns.split_at(turns.partition_point(|(_, ended)| (*ended as f64) < ns));
+        after.first().is_some_and(|(read, _)| *read as f64 <= ns)
+            || before.last().is_some_and(|(_, ended)| is_same_turn(*ended))
     }
 
     /// Whether what came of a request after its first bytes was the rest of it.
