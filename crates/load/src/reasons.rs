@@ -156,9 +156,17 @@ pub(crate) fn misleads(verdict: &Verdict, run: &Run) -> Vec<Reason> {
     };
     if let Some(planned) = verdict.planned.filter(|_| run.due > 0 && verdict.kept() < 1.0 - MISSING && failed < MISSING)
     {
+        // As many connections as there are cannot carry more: that may be their number's limit as well as the service's.
+        let carried = match verdict.under_way > run.pool as f64 {
+            true => format!(
+                "; {} connections were all taken, and whether the service can do more, more of them tell (--connections)",
+                run.pool
+            ),
+            false => String::new(),
+        };
         let sentence = format!(
             "{} of {planned:.0} requests a second were answered: the rest queues up for as long as the load lasts, so that \
-             response times are as long as it is",
+             response times are as long as it is{carried}",
             rounded(verdict.rate)
         );
         reasons.extend(reason("over-capacity", sentence));

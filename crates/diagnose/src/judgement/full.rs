@@ -8,6 +8,7 @@ use crate::facts::serving::Serving;
 use crate::facts::stacks::Stacks;
 use crate::judgement::poller::poller;
 use crate::runtimes::interpreters::{self, Interpreter};
+use crate::statistics::share;
 use crate::wording::plural;
 
 /// Nine tenths: queues in front of a resource grow without bound on the way from there to full.
@@ -75,6 +76,9 @@ impl Full {
 /// The service's work is in one thread from here on.
 const MOST: f64 = 0.6;
 
+/// Of what is full, the target's own use: with less, somebody else fills it.
+const OWN: f64 = 0.5;
+
 /// What is full with most of the target's work: it can do no more of it.
 pub(crate) fn at_capacity(limits: &Limits) -> Option<Full> {
     full(limits).into_iter().find(|f| f.of_target >= MOST)
@@ -90,10 +94,12 @@ pub(crate) fn full(limits: &Limits) -> Vec<Full> {
         ..Full::default()
     };
     let mut all = Vec::new();
-    if let Some(u) = limits.allowed_cpus.filter(|u| *u >= FULL && limits.target_share.unwrap_or(0.0) >= 0.5) {
+    if let Some(u) = limits.allowed_cpus.filter(|u| *u >= FULL && limits.target_share.unwrap_or(0.0) >= OWN) {
         all.push(whole("the CPUs it may use are", u, true));
     }
-    let quota = limits.quota.filter(|u| *u >= FULL);
+    // Others of its group use the same one.
+    let own_of_quota = |u: f64| limits.quota_cpus.map_or(1.0, |cpus| share(limits.cores, cpus * u));
+    let quota = limits.quota.filter(|u| *u >= FULL && own_of_quota(*u) >= OWN);
     all.extend(quota.map(|u| Full { is_quota: true, ..whole("its CPU quota is", u, true) }));
     let threads: Vec<&ThreadUse> =
         limits.threads.iter().filter(|t| t.demand >= FULL && t.on_cpu >= MIN_ON_CPU).collect();
