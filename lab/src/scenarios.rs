@@ -65,6 +65,8 @@ mod gc_pause_java;
 mod gc_pause_node;
 #[path = "../scenarios/gc-tail-java/scenario.rs"]
 mod gc_tail_java;
+#[path = "../scenarios/given-away/scenario.rs"]
+mod given_away;
 #[path = "../scenarios/go-json-saturated/scenario.rs"]
 mod go_json_saturated;
 #[path = "../scenarios/go-small-gc/scenario.rs"]
@@ -207,6 +209,7 @@ pub static ALL: &[&Scenario] = &[
     &sleep_in_path::SCENARIO,
     &lock_convoy::SCENARIO,
     &lock_convoy_rust::SCENARIO,
+    &given_away::SCENARIO,
     &lock_convoy_java::SCENARIO,
     &fsync::SCENARIO,
     &log_to_slow_pipe::SCENARIO,
