@@ -275,6 +275,10 @@ mod tests {
         let s = stated(&RULE, &(cpus(0.3) + quota + &thread(1, 0.48, 0.0)), &[]).unwrap();
         assert!(s.headline.contains("its CPU quota is 96 % busy"), "{}", s.headline);
         assert!(s.advice.starts_with("raise the CPU quota"), "{s:?}");
-        assert_eq!(stated(&RULE, &(cpus(0.3) + quota + &thread(1, 0.1, 0.0)), &[]), None, "others of its group fill it");
+        assert_eq!(
+            stated(&RULE, &(cpus(0.3) + quota + &thread(1, 0.1, 0.0)), &[]),
+            None,
+            "others of its group fill it"
+        );
     }
 }
