@@ -22,6 +22,7 @@ pub mod listeners;
 pub mod listening;
 pub mod memory;
 pub mod neighbours;
+pub mod nobody_there;
 pub mod polling;
 pub mod profile;
 pub mod quality;

@@ -181,13 +181,18 @@ fn temper(case: &Case, statement: &mut Statement) {
     }
 }
 
+/// Causes that are told by CPU time, or by the want of it.
+const OF_CPU: [&str; 4] = ["cpu-throttled", "run-queue-wait", "cpu-steal", "hot-code"];
+
 /// By explained time; but waste comes before the quota that it uses up: without the waste there
 /// would be less to throttle, while a larger quota would only be wasted too. And a root comes before what stands on it.
 fn rank(findings: &mut [(Finding, Statement)]) {
-    let waste_first = |f: &Finding| f.cause == "busy-poll" && f.explains.share >= 0.5;
-    findings.sort_by(|(a, _), (b, _)| {
-        waste_first(b).cmp(&waste_first(a)).then(b.explains.seconds.total_cmp(&a.explains.seconds))
-    });
+    findings.sort_by(|(a, _), (b, _)| b.explains.seconds.total_cmp(&a.explains.seconds));
+    let is_waste = |(f, _): &(Finding, Statement)| f.cause == "busy-poll" && f.explains.share >= 0.5;
+    if let Some(waste) = findings.iter().position(is_waste) {
+        let of_cpu = findings[..waste].iter().position(|(finding, _)| OF_CPU.contains(&finding.cause.as_str()));
+        findings[of_cpu.unwrap_or(waste)..=waste].rotate_right(1);
+    }
     for at in 1..findings.len() {
         let stands_on = |earlier: &(Finding, Statement)| is_root(&findings[at].0, &earlier.0);
         if let Some(first) = findings[..at].iter().position(stands_on) {
@@ -262,5 +267,19 @@ mod tests {
         rank(&mut findings);
         let order: Vec<&str> = findings.iter().map(|(f, _)| f.cause.as_str()).collect();
         assert_eq!(order, ["root", "queue", "middle", "other"]);
+    }
+
+    #[test]
+    fn waste_comes_before_what_the_want_of_cpu_explains_and_not_before_a_wait() {
+        let order = |first: &str, share: f64| {
+            let mut findings =
+                [finding("busy-poll", 2.0, &[]), finding(first, 9.0, &[]), finding("disk-wait", 5.0, &[])];
+            findings[0].0.explains.share = share;
+            rank(&mut findings);
+            findings.map(|(f, _)| f.cause)
+        };
+        assert_eq!(order("cpu-throttled", 0.8), ["busy-poll", "cpu-throttled", "disk-wait"]);
+        assert_eq!(order("slow-dependency", 0.8), ["slow-dependency", "disk-wait", "busy-poll"]);
+        assert_eq!(order("cpu-throttled", 0.3), ["cpu-throttled", "disk-wait", "busy-poll"]);
     }
 }

@@ -150,6 +150,15 @@ pub(crate) fn misleads(verdict: &Verdict, run: &Run) -> Vec<Reason> {
     }
     reasons.extend(sent_again(run, true));
     reasons.extend(redirects(run));
+    reasons.extend(queued(verdict, run, failed));
+    if verdict.phases.len() > 1 && !verdict.phases.iter().any(|phase| phase.is_warm_up) {
+        reasons.extend(reason("phases", in_phases(&verdict.phases)));
+    }
+    reasons
+}
+
+/// Whether requests had to wait before they were sent: for a service that does less than was asked for, or for a free connection.
+fn queued(verdict: &Verdict, run: &Run, failed: f64) -> Vec<Reason> {
     let waited = match (verdict.corrected.p50, verdict.seconds.p50) {
         (Some(due), Some(sent)) => due > QUEUED * sent && due - sent > WAITED,
         _ => false,
@@ -169,18 +178,16 @@ pub(crate) fn misleads(verdict: &Verdict, run: &Run) -> Vec<Reason> {
              response times are as long as it is{carried}",
             rounded(verdict.rate)
         );
-        reasons.extend(reason("over-capacity", sentence));
-    } else if verdict.planned.is_some() && waited {
+        return reason("over-capacity", sentence);
+    }
+    if verdict.planned.is_some() && waited {
         let sentence = format!(
             "half of the requests waited for one of the {} connections to be free; --connections gives more",
             run.pool
         );
-        reasons.extend(reason("connections", sentence));
+        return reason("connections", sentence);
     }
-    if verdict.phases.len() > 1 && !verdict.phases.iter().any(|phase| phase.is_warm_up) {
-        reasons.extend(reason("phases", in_phases(&verdict.phases)));
-    }
-    reasons
+    Vec::new()
 }
 
 /// What is to be known, without being wrong.

@@ -10,6 +10,7 @@ use super::connections::Connections;
 use super::counters::Counters;
 use super::handshakes::Handshakes;
 use super::listening::Listening;
+use super::nobody_there::NobodyThere;
 use super::refused::Refused;
 use super::retransmits::Retransmits;
 use super::turned_away::TurnedAway;
@@ -35,6 +36,8 @@ pub enum Kind {
     NotMade,
     /// Connections of clients that the target closed unread and unanswered.
     TurnedAway,
+    /// Connections to its port that the kernel refused: nobody listens at the address that was asked.
+    NobodyThere,
     /// Segments that came damaged.
     Damaged,
     /// Packets that connection tracking had no entry for.
@@ -97,6 +100,7 @@ fn of_handshakes(case: &Case, counters: &Counters, h: &Handshakes) -> Vec<Error>
     let (failed, segments) = (grew(snmp::ATTEMPT_FAILS), grew(snmp::IN_SEGS));
     let again = case.fact::<Retransmits>().ok().map(|retransmits| retransmits.own_share() * h.again);
     let turned_away = case.fact::<TurnedAway>().map_or(0.0, |turned_away| turned_away.0);
+    let nobody_there = case.fact::<NobodyThere>().map_or(0.0, |nobody_there| nobody_there.0);
     let error = |kind, count, own, of| Error { kind, count, own, of };
     vec![
         // Not those whose first copy had arrived: nothing was lost.
@@ -105,6 +109,7 @@ fn of_handshakes(case: &Case, counters: &Counters, h: &Handshakes) -> Vec<Error>
         error(Kind::HalfOpenFull, half_open, None, half_open + h.taken),
         error(Kind::ListenDropped, h.other_drops(), h.own_drops, h.drops + h.taken),
         error(Kind::TurnedAway, turned_away, Some(turned_away), h.taken.max(turned_away)),
+        error(Kind::NobodyThere, nobody_there, Some(nobody_there), h.taken + nobody_there),
         error(Kind::NotMade, failed, not_made(case, failed, h.syn_again), attempts),
         error(Kind::Damaged, grew(snmp::IN_ERRS), None, segments),
     ]

@@ -7,11 +7,13 @@ use super::connections::Connections;
 use super::hanging::AllHanging;
 use super::requests::Requests;
 use super::silent::Silent;
-use super::waiting::Waiting;
+use super::waiting::{Sleeper, Waiting, sum};
 use crate::answer::Gap;
 use crate::case::{Case, Fact};
 use crate::ledger::threads::Threads;
 use crate::statistics::{ratio, share};
+use crate::walk::chains::Chain;
+use crate::walk::{Who, kind_of_thread};
 
 /// Requests that stood for 10 ms or longer, on average.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -49,7 +51,7 @@ impl Fact for Unexplained {
         // Of the whole window: one that lived for a moment, and computed meanwhile, is no server with a queue.
         let lasting = ledger.threads.iter().filter(|thread| thread.tid != 0);
         let used = lasting.map(|thread| share(thread.lines.demand_ns(), case.length_ns()).min(1.0));
-        let waiting = case.fact::<Waiting>().map_or(0.0, |waiting| ratio(waiting.waiting_ns, case.length_ns()));
+        let waiting = case.fact::<Waiting>().map_or(0.0, |waiting| ratio(waited_ns(&waiting), case.length_ns()));
         Ok(Self {
             late: accepted.late,
             late_ns: accepted.late_ns,
@@ -59,6 +61,20 @@ impl Fact for Unexplained {
             waiting,
         })
     }
+}
+
+/// For how long threads waited for somebody. Those that only let time pass and take no requests, as the timers of runtimes do, hold
+/// none.
+fn waited_ns(waiting: &Waiting) -> f64 {
+    let takes = |who: &Who| {
+        let same = |s: &&Sleeper| s.pid == who.pid && kind_of_thread(&s.comm) == who.comm;
+        waiting.sleepers.iter().filter(same).any(|sleeper| sleeper.clients > 0)
+    };
+    let idles = |chain: &&Chain| {
+        let who = &chain.links[0].who;
+        chain.links.len() == 1 && who.sleeps() && !takes(who)
+    };
+    waiting.waiting_ns - sum(waiting.chains.iter().filter(idles))
 }
 
 /// How long a queue before a thread of that utilization is.
@@ -113,6 +129,16 @@ mod tests {
     fn requests_that_stand_for_nothing_that_is_known() {
         let u = rest(8.0, THREAD);
         assert!(u.rest() > 7.9, "{u:?}");
+    }
+
+    #[test]
+    fn the_timer_of_a_runtime_holds_no_request() {
+        let timer = "thread t_ns=1e9 pid=1 tid=1 comm=timer wall_ns=1e9 cpu_ns=1e7 blocked_ns=99e7
+             frame id=1 symbol=hrtimer_wakeup module=kernel kind=kernel
+             stack id=1 frames=[1]
+             wakeup t_ns=900e6 pid=1 tid=1 comm=timer wait_ns=100e6 blocked_ns=900e6 syscall=230 context=interrupt waker_stack=1";
+        let u = rest(1.0, &format!("meta host.arch=x86_64\n{timer}"));
+        assert!(u.waiting == 0.0 && u.rest() > 0.9, "{u:?}");
     }
 
     #[test]

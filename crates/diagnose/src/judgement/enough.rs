@@ -4,6 +4,7 @@
 use crate::answer::{Measured, Unit};
 use crate::case::Case;
 use crate::facts::connections::Connections;
+use crate::facts::requests::Requests;
 use crate::facts::waiting::Waiting;
 use crate::statistics::ratio;
 use crate::wording::{percent, seconds};
@@ -28,6 +29,9 @@ pub(crate) fn little(
     }
 }
 
+/// Answers, from which on they tell how clients ask.
+const ENOUGH: f64 = 20.0;
+
 /// Threads that may wait for one request at once: those that ask several others in parallel.
 const THREADS_A_REQUEST: f64 = 4.0;
 
@@ -35,7 +39,15 @@ const THREADS_A_REQUEST: f64 = 4.0;
 /// than there were answers owed. A request may be worked on by several threads at once.
 pub(crate) fn not_for_requests(case: &Case, waiting: &Waiting, ns: f64) -> Option<String> {
     let connections = case.fact::<Connections>().ok().filter(|c| c.tells() && !waiting.other_clients)?;
-    let owed_ns = connections.accepted.in_hand() * case.length_ns();
+    let requests = case.fact::<Requests>().ok();
+    let clients = || requests.iter().flat_map(|requests| &requests.endpoints).filter(|e| e.accepted);
+    // Over one connection come several requests at once, and how many is not seen.
+    if clients().any(|e| e.is_mixed() && e.response.count >= ENOUGH) {
+        return None;
+    }
+    // Nor does a look see the rest of an answer of which the first bytes are there.
+    let rest_ns: f64 = requests.iter().map(|r| clients().map(|e| e.later_writes().1).sum::<f64>() * r.scale()).sum();
+    let owed_ns = connections.accepted.in_hand() * case.length_ns() + rest_ns;
     (owed_ns * THREADS_A_REQUEST < ns).then(|| {
         format!(
             "{}, but it had requests of clients in hand for {} together, over all connections: it was not for those",
@@ -43,4 +55,31 @@ pub(crate) fn not_for_requests(case: &Case, waiting: &Waiting, ns: f64) -> Optio
             seconds(owed_ns / 1e9)
         )
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use recording::text::parse;
+
+    /// Twenty threads wait for a database for nearly all of ten seconds each, and one connection owes an answer at a time.
+    #[test]
+    fn what_was_in_hand_is_not_seen_where_several_share_a_connection() {
+        let said = |more: &str| {
+            let text = format!(
+                "meta length_ns=10e9 target.pids=[1] target.listen=[\"tcp 0.0.0.0:50051\"]
+                 connection role=accepted port=50051 looks=100 open=200 unanswered=100 late=30 late_ns=45e7
+                 exchange_window t_ns=10e9 length_ns=10e9
+                 exchange role=accepted port=50051 stage=response count=900 sum_ns=9e9 length_ns=[10000000] counts=[900] began=900 {more}
+                 thread pid=1 tid=11 wall_ns=10e9 cpu_ns=1e8 blocked_ns=99e8
+                 wakeup"
+            );
+            let recording = parse(&text).unwrap();
+            let case = Case::new(&recording);
+            not_for_requests(&case, &case.fact::<Waiting>().unwrap(), 192e9).is_some()
+        };
+        assert!(said(""), "no more than four threads for the one request at a time");
+        assert!(!said("more=500"), "several at once");
+        assert!(!said("apart=900 apart_ns=90e9"), "the rest of each answer comes later");
+    }
 }

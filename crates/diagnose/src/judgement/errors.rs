@@ -42,7 +42,7 @@ pub(crate) fn floor(kind: Kind) -> Option<f64> {
         // Each costs its client a second, so that one in a thousand is the whole of a p999.
         Kind::QueueFull | Kind::HalfOpenFull | Kind::ListenDropped | Kind::NotTracked | Kind::Damaged => Some(0.001),
         // A health check may be refused, and clients that come and go reset a connection now and then.
-        Kind::NotMade => Some(0.05),
+        Kind::NotMade | Kind::NobodyThere => Some(0.05),
         Kind::Killed | Kind::Failed(-24 | -23 | -99 | -105 | -12 | -111) => Some(0.0),
         Kind::Failed(_) => None,
     }
@@ -59,7 +59,7 @@ pub(crate) fn above(case: &Case) -> Vec<Above> {
 
 /// The largest of those that clients get instead of an answer: whatever makes the others slow, these come first.
 pub(crate) fn instead_of_answers(case: &Case) -> Option<Above> {
-    let turned_away = counted(case, |kind| kind == Kind::TurnedAway);
+    let turned_away = counted(case, |kind| matches!(kind, Kind::TurnedAway | Kind::NobodyThere));
     turned_away.into_iter().chain(answers::to_clients(case)).max_by(|a, b| a.share.total_cmp(&b.share))
 }
 
@@ -117,6 +117,10 @@ fn beside(kind: Kind, see: &str) -> (String, &'static str) {
             "A service that takes a connection and closes it at once mostly has as many as its settings allow; else it refuses \
              these clients.",
         ),
+        Kind::NobodyThere => (
+            "compare the address that clients ask with those at which it listens (`ss -ltn`)".into(),
+            "It listens at that port, but at another address, such as the loopback alone, or it was not there for a while.",
+        ),
         _ => (find_out(see), OF_ALL),
     }
 }
@@ -167,6 +171,7 @@ fn words(kind: Kind) -> (&'static str, &'static str) {
             ("processes of its cgroup were killed for want of memory", "dmesg | grep -i oom; cat memory.events")
         }
         Kind::Failed(error) => failed(error),
+        Kind::NobodyThere => ("connections to its port were refused, where nobody listens, of", ""),
         Kind::TurnedAway => ("connections were closed by the service, unread and unanswered, of", ""),
     }
 }

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The evidence does not carry a verdict. Says what is missing, and what to run to get it.
 
-use std::collections::BTreeMap;
-
 use super::{Check, Rule, Statement};
 
 mod few;
 mod held;
 mod interpreter;
 mod open_transaction;
+mod scattered;
 mod standing;
 mod standstill;
 mod stuck;
@@ -18,17 +17,12 @@ use crate::case::Case;
 use crate::facts::host::HostRank;
 use crate::facts::limits::Limits;
 use crate::facts::quality::Quality;
-use crate::facts::waiting::{Waiting, wait_ns};
-use crate::judgement::enough::{little, not_for_requests};
+use crate::facts::waiting::Waiting;
 use crate::judgement::full::at_capacity;
 use crate::judgement::{asked, errors, hanging, hung};
 use crate::ledger::threads::Threads;
 use crate::phrases;
 use crate::remarks::hidden_queues;
-use crate::statistics::share;
-use crate::walk::DNS;
-use crate::walk::chains::Chain;
-use crate::walk::clients::Clients;
 use crate::wording::{percent, plural, seconds, word};
 
 pub(super) static RULE: Rule =
@@ -44,15 +38,6 @@ const MAX_LOSS: f64 = 0.1;
 /// that it may rest on.
 const MIN_SECONDS: f64 = 0.9;
 
-/// A service that waits for two thirds of its time could be three times as fast, so it is not called healthy.
-const MAX_WAITING: f64 = 0.66;
-
-/// One of those waits, on average: shorter ones nobody feels.
-const MIN_WAIT_NS: f64 = 5e6;
-
-/// Of the window, over all threads.
-const MIN_WAITING_TIME: f64 = 0.05;
-
 fn check(case: &Case, gaps: &[Gap]) -> Option<Statement> {
     if case.recording.meta.kind == "host" {
         return Some(whole_host(case));
@@ -66,7 +51,7 @@ fn check(case: &Case, gaps: &[Gap]) -> Option<Statement> {
             held::check,
             failing,
             hanging,
-            scattered,
+            scattered::check,
             standstill::check,
             open_transaction::check,
             standing::check,
@@ -172,62 +157,6 @@ fn is_at_capacity(case: &Case) -> bool {
 /// Requests that hang: what little its threads did meanwhile says nothing of them.
 fn hanging(case: &Case) -> Option<Statement> {
     hanging::unexplained(case).and_then(|_| standing::check(case))
-}
-
-/// A service that waited most of the time, but for several things, of which none was enough for an accusation.
-fn scattered(case: &Case) -> Option<Statement> {
-    let waiting = case.fact::<Waiting>().ok()?;
-    // Threads that only do the household sleep most of the time; those that serve clients are sleep-in-path's.
-    // Who serves names asks others for them all day.
-    let is_resolver = case.fact::<Clients>().is_ok_and(|clients| clients.serves_port(53));
-    let (chains, ns) = waiting.of(|chain| {
-        let who = &chain.links[0].who;
-        (chain.links.len() > 1 || !who.sleeps()) && !(is_resolver && who.fd_kind == DNS)
-    });
-    if wait_ns(&chains) < MIN_WAIT_NS || not_for_requests(case, &waiting, ns).is_some() {
-        return None;
-    }
-    let part = share(ns, waiting.demand_ns + ns);
-    if !waiting.serves || little(case, (ns, part), MAX_WAITING, MIN_WAITING_TIME).is_some() {
-        return None;
-    }
-    let calls = by_call(&chains);
-    let named = calls.iter().take(3).map(|(call, ns)| format!("{call} for {}", seconds(ns / 1e9)));
-    let (what, advice) = match calls.first() {
-        Some((call, most)) if *most > ns * MOSTLY => (
-            format!("mostly {call}, and whether requests wait for that is not seen"),
-            "see above what requests waited for; with --full, whom it waited for".to_string(),
-        ),
-        _ => (
-            "for several things of which none is most of it".into(),
-            "follow the largest chains (--full): each is a part of the time, none explains it alone".into(),
-        ),
-    };
-    Some(Statement {
-        headline: format!("waits {} of its active time, {what}", percent(part)),
-        advice,
-        detail: format!(
-            "It waited for {}, {} of its active time: {}.",
-            seconds(ns / 1e9),
-            percent(part),
-            named.collect::<Vec<_>>().join("; ")
-        ),
-    })
-}
-
-/// Of the time that it waited: then it is one thing.
-const MOSTLY: f64 = 2.0 / 3.0;
-
-/// In which calls, and for how long, most first.
-fn by_call(chains: &[&Chain]) -> Vec<(String, f64)> {
-    let mut by: BTreeMap<String, f64> = BTreeMap::new();
-    for chain in chains {
-        let first = &chain.links[0].who;
-        *by.entry(format!("{} in {}", first.name(), first.call_words())).or_default() += chain.ns;
-    }
-    let mut calls: Vec<(String, f64)> = by.into_iter().collect();
-    calls.sort_by(|a, b| b.1.total_cmp(&a.1));
-    calls
 }
 
 /// The same look once more, for longer.

@@ -3,8 +3,9 @@
 
 mod hanging;
 mod opening;
+mod sockets;
 
-use super::{Check, Checked, Rule, absent, evidence, explained, found, too_little, too_short};
+use super::{Check, Checked, Outcome, Rule, absent, evidence, explained, found, too_little, too_short};
 use crate::answer::{Gap, Measured, Unit, Unseen};
 use crate::case::Case;
 use crate::facts::requests::Requests;
@@ -46,6 +47,13 @@ fn check(case: &Case) -> Checked {
     if let Some(found) = hanging::check(case).or_else(|| opening::check(case)) {
         return Ok(found);
     }
+    match by_threads(case) {
+        Ok(found @ Outcome::Found(..)) => Ok(found),
+        otherwise => sockets::check(case).map_or(otherwise, Ok),
+    }
+}
+
+fn by_threads(case: &Case) -> Checked {
     let waiting = case.fact::<Waiting>()?;
     let Some((who, chains, ns)) = worst(&waiting) else {
         let why = "no wait of the target was ended by a process or host that it had asked";

@@ -2,7 +2,8 @@
 //! Requests that stand in the target for long, and no rule has a cause for it.
 
 use super::super::Statement;
-use super::{MIN_WAIT_NS, interpreter, is_at_capacity, stuck};
+use super::scattered::MIN_WAIT_NS;
+use super::{interpreter, is_at_capacity, stuck};
 use crate::case::Case;
 use crate::facts::kernel_locks::KernelLocks;
 use crate::facts::requests::{Endpoint, LATE_NS, Requests};

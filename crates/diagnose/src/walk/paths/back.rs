@@ -2,12 +2,14 @@
 //! One request, walked backwards.
 
 use std::collections::BTreeMap;
+use std::iter;
 
 use recording::tables::{Request, Thread};
 
 use super::answerers::Answerers;
 use super::tree::Book;
 use super::whole::{Whole, length_ns};
+use crate::runtimes::collectors::Collector;
 use crate::syscall::{Family, family};
 use crate::walk::clients::UNIX;
 use crate::walk::context::{Context, MOST_THREADS};
@@ -260,15 +262,20 @@ impl OnePath<'_, '_, '_> {
 
     /// Whether a thread that serves clients waited for one of its process that had no request in hand: part of the work was given away,
     /// as to a pool for what can be done side by side, and what that one did was done for this request. Who holds a lock that a request
-    /// waits for has one of its own in hand.
+    /// waits for has one of its own in hand, and a collector for which the program stands still works for nobody.
     fn is_for_helper(&self, wait: &Wait<'_>) -> bool {
         let Context { case, target, timelines, .. } = self.context;
         let (row, at) = (wait.row, wait.end());
         let is_untold = is_futex(case, row.syscall) && self.context.held_in_turn(row).is_none();
         let of_another = row.context == "thread" && row.waker_tid != row.tid && target.contains(&row.waker_pid);
+        let collects = Collector::of(&row.waker_comm, iter::empty()).is_some();
         let same_turn =
             |ended: u64| timelines.next_wait(row.waker_tid, ended as f64).is_none_or(|next| next.begin() >= at);
-        is_untold && of_another && self.whole.serves(row.tid) && !self.whole.in_hand(row.waker_tid, at, same_turn)
+        is_untold
+            && of_another
+            && !collects
+            && self.whole.serves(row.tid)
+            && !self.whole.in_hand(row.waker_tid, at, same_turn)
     }
 
     /// A thread was awake; before it last had to do with another request, it was not at this one, unless it had read it by then.
