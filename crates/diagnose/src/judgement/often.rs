@@ -3,12 +3,17 @@
 //! wait for.
 
 use crate::case::Case;
+use crate::facts::calls::Calls;
 use crate::facts::requests::{LATE_NS, Requests};
 use crate::statistics::ratio;
+use crate::syscall::Family;
 use crate::wording::{count, seconds};
 
 /// Questions for one request: a few are usual.
 const MANY: f64 = 5.0;
+
+/// Connections that were seen to be taken: of fewer, the number is chance.
+const ENOUGH: f64 = 10.0;
 
 /// How often a peer is asked for each request.
 pub(crate) struct Often {
@@ -25,8 +30,22 @@ impl Often {
     /// The peer that is asked so, if it is, at the port where clients ask most.
     pub(crate) fn of(case: &Case, peer: &str) -> Option<Self> {
         let all = case.fact::<Requests>().ok()?;
-        let busiest = all.busiest()?;
-        Self::of_some(case, peer, (busiest.response.count, busiest.response.mean_ns()))
+        match all.busiest() {
+            Some(busiest) => Self::of_some(case, peer, (busiest.response.count, busiest.response.mean_ns())),
+            None => Self::of_taken(case, &all, peer),
+        }
+    }
+
+    /// The same where clients come by no way on which exchanges are seen, as the proxy before a pool of processes comes by a Unix
+    /// socket: by the connections that are taken, each with one request.
+    fn of_taken(case: &Case, all: &Requests, peer: &str) -> Option<Self> {
+        let calls = case.fact::<Calls>().ok()?;
+        let accepts = calls.counted.values().filter(|call| call.family == Family::Accept);
+        let taken: f64 = accepts.map(|call| call.found as f64).sum();
+        let requests = ratio(taken * all.followed_ns, calls.windows.counted_ns);
+        let asked_ns = all.of(false, peer)?.response.sum_ns;
+        // How long requests take is not seen: as long as all questions of each, if they ask one after the other.
+        (taken >= ENOUGH).then(|| Self::of_some(case, peer, (requests, ratio(asked_ns, requests)))).flatten()
     }
 
     /// The same of some requests, such as slow ones: how many, and how long each takes. Nobody counts which of them asked; but if it
@@ -74,6 +93,28 @@ mod tests {
         assert_eq!(said.words(), "asked 30 times for each request, 1 ms at a time");
         assert!(said.advice("10.0.0.9:1").contains("instead of 30 times"));
         assert!(said.is_felt() && !often(600).unwrap().is_felt() && often(300).is_none());
+    }
+
+    /// Workers behind a Unix socket take 50 connections a second, one request each.
+    #[test]
+    fn of_connections_that_are_taken_where_requests_are_not_seen() {
+        let often = |taken: u32| {
+            let text = format!(
+                "meta host.arch=x86_64 length_ns=10e9
+                 exchange_window t_ns=10e9 length_ns=10e9
+                 exchange role=made peer=10.0.0.9:1 stage=response count=35000 sum_ns=35e9 length_ns=[1000000] counts=[35000]
+                 call_window id=1 kind=results length_ns=1e9
+                 call window=1 pid=1 tid=1 syscall=43 result=4 count={taken}"
+            );
+            Often::of(&Case::new(&parse(&text).unwrap()), "10.0.0.9:1")
+        };
+        let said = often(50).unwrap();
+        assert!(
+            said.words().starts_with("asked 70 times for each request, 1 ms") && said.is_felt(),
+            "{}",
+            said.words()
+        );
+        assert!(often(5).is_none() && often(2000).is_none());
     }
 
     /// Each request asks once; one question in 26 is slow, and so is its request.
