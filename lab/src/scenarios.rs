@@ -33,6 +33,8 @@ mod compactor;
 mod connection_limit;
 #[path = "../scenarios/cpu-quota/scenario.rs"]
 mod cpu_quota;
+#[path = "../scenarios/crashing-workers/scenario.rs"]
+mod crashing_workers;
 #[path = "../scenarios/dns-stall/scenario.rs"]
 mod dns_stall;
 #[path = "../scenarios/dripping-store/scenario.rs"]
@@ -200,6 +202,7 @@ pub static ALL: &[&Scenario] = &[
     &slow_store_netns::SCENARIO,
     &dripping_store::SCENARIO,
     &connection_limit::SCENARIO,
+    &crashing_workers::SCENARIO,
     &silent_store::SCENARIO,
     &silent_endpoint::SCENARIO,
     &unreached_address::SCENARIO,

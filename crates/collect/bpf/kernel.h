@@ -240,6 +240,7 @@ struct task_struct {
 	unsigned int frozen : 1; /* by a cgroup (v2), or where that would find it stopped or traced */
 	int pid;
 	int tgid;
+	int exit_code;
 	struct task_struct *real_parent;
 	char comm[16];
 	struct files_struct *files;

@@ -34,4 +34,5 @@ collectors! {
     naming,
     settings,
     file_locks,
+    deaths,
 }

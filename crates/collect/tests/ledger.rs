@@ -116,6 +116,26 @@ fn children_are_followed_and_their_ends_reported() {
 }
 
 #[test]
+fn the_signal_that_ended_a_process() {
+    need!(kernel_allows());
+    let mut parent = Running::shell("exec 2>/dev/null; read go; sh -c 'kill -SEGV $$'; sh -c 'kill -TERM $$'; sh -c 'exit 11'; read x");
+    let mut storage = MaybeUninit::uninit();
+    let ledger = Ledger::load(&mut storage).unwrap();
+    ledger.seed(&[parent.0.id()]).unwrap();
+    std::io::Write::write_all(parent.0.stdin.as_mut().unwrap(), b"go\n").unwrap();
+    let mut signals = Vec::new();
+    for _ in 0..600 {
+        let ended = ledger.events().unwrap().into_iter().filter(|row| row.what == What::Exited);
+        signals.extend(ended.map(|row| row.signal));
+        if signals.len() >= 3 {
+            break;
+        }
+        sleep(Duration::from_millis(50));
+    }
+    assert_eq!(signals, [11, 15, 0]);
+}
+
+#[test]
 fn waits_say_the_call_and_the_kind_of_descriptor() {
     need!(kernel_allows());
     let pipe = Running::shell("read x");

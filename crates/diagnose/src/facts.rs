@@ -7,6 +7,7 @@ pub mod connections;
 pub mod contended;
 pub mod counters;
 pub mod cpus;
+pub mod deaths;
 pub mod errors;
 pub mod file_locks;
 pub mod file_systems;

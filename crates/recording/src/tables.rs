@@ -140,6 +140,7 @@ tables! {
     counter::Counter: state,
     setting::Setting: whole,
     file_lock::FileLock: slice,
+    death::Death: slice,
     gap::Gap: whole,
     loss::Loss: slice,
     cost::Cost: slice,

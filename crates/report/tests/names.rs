@@ -43,6 +43,7 @@ fn spoilt(name: &str) -> Recording {
         Label: peer, label;
         Setting: entity, value;
         FileLock: comm, path;
+        Death: comm;
         Counter: entity;
         Gap: why;
     );

@@ -49,6 +49,8 @@ struct thread_row {
 	u32 tid;
 	u32 ppid;
 	u32 what; /* enum row_kind */
+	u32 signal; /* that ended it; 0 = none */
+	u32 unused;
 	u64 at;
 	u64 born;
 	char comm[16];
@@ -68,6 +70,7 @@ static __always_inline void fill_row(struct thread_row *row, struct task_struct 
 	row->tgid = task->tgid;
 	row->tid = task->pid;
 	row->ppid = BPF_CORE_READ(task, real_parent, tgid);
+	row->signal = row->unused = 0;
 	row->at = now;
 	row->born = t->born;
 	row->sum = t->sum;
@@ -82,6 +85,7 @@ static __always_inline void report_exit(struct task_struct *task, struct thread_
 	if (row) {
 		fill_row(row, task, t, now);
 		row->what = ROW_EXITED;
+		row->signal = BPF_CORE_READ(task, exit_code) & 0x7f;
 		bpf_ringbuf_submit(row, BPF_RB_NO_WAKEUP);
 		return;
 	}

@@ -53,6 +53,8 @@ pub struct ThreadRow {
     pub ppid: u32,
     /// What the row is about.
     pub what: What,
+    /// The signal that ended it; 0 = none.
+    pub signal: u32,
     /// When the row was made, CLOCK_MONOTONIC ns.
     pub at_ns: u64,
     /// When the thread was forked within the capture, ns; 0 = before.
@@ -339,6 +341,7 @@ fn thread_row(raw: types::thread_row) -> ThreadRow {
             2 => What::Execed,
             _ => What::Living,
         },
+        signal: raw.signal,
         at_ns: raw.at,
         born_ns: raw.born,
         comm: comm_of_chars(&raw.comm),

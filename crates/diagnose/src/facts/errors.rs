@@ -8,6 +8,7 @@ use recording::counters::{Key, cgroup_memory, netstat, snmp, udp_sockets};
 use super::calls::Calls;
 use super::connections::Connections;
 use super::counters::Counters;
+use super::deaths::Deaths;
 use super::handshakes::Handshakes;
 use super::listening::Listening;
 use super::nobody_there::NobodyThere;
@@ -42,6 +43,8 @@ pub enum Kind {
     Damaged,
     /// Packets that connection tracking had no entry for.
     NotTracked,
+    /// Processes of the target that crashed.
+    Crashed,
     /// Processes killed for want of memory.
     Killed,
     /// Calls with this result.
@@ -86,6 +89,8 @@ impl Fact for Errors {
         all.push(unread(case, &counters));
         let (kills, tracked) = (killed(&counters), handshakes.tracking_drops);
         all.push(Error { kind: Kind::Killed, count: kills, own: Some(kills), of: kills });
+        let crashed = case.fact::<Deaths>().map_or(0.0, |deaths| deaths.count);
+        all.push(Error { kind: Kind::Crashed, count: crashed, own: Some(crashed), of: crashed });
         let begun = tracked + handshakes.taken + handshakes.made;
         all.push(Error { kind: Kind::NotTracked, count: tracked, own: None, of: begun });
         all.extend(failed(case));

@@ -5,6 +5,7 @@ mod answers;
 
 use crate::case::Case;
 use crate::facts::calls::Calls;
+use crate::facts::deaths::Deaths;
 use crate::facts::errors::{Error, Errors, Kind};
 use crate::facts::handshakes::Handshakes;
 use crate::facts::refused::Refused;
@@ -43,7 +44,7 @@ pub(crate) fn floor(kind: Kind) -> Option<f64> {
         Kind::QueueFull | Kind::HalfOpenFull | Kind::ListenDropped | Kind::NotTracked | Kind::Damaged => Some(0.001),
         // A health check may be refused, and clients that come and go reset a connection now and then.
         Kind::NotMade | Kind::NobodyThere => Some(0.05),
-        Kind::Killed | Kind::Failed(-24 | -23 | -99 | -105 | -12 | -111) => Some(0.0),
+        Kind::Killed | Kind::Crashed | Kind::Failed(-24 | -23 | -99 | -105 | -12 | -111) => Some(0.0),
         Kind::Failed(_) => None,
     }
 }
@@ -59,14 +60,14 @@ pub(crate) fn above(case: &Case) -> Vec<Above> {
 
 /// The largest of those that clients get instead of an answer: whatever makes the others slow, these come first.
 pub(crate) fn instead_of_answers(case: &Case) -> Option<Above> {
-    let turned_away = counted(case, |kind| matches!(kind, Kind::TurnedAway | Kind::NobodyThere));
+    let turned_away = counted(case, |kind| matches!(kind, Kind::TurnedAway | Kind::NobodyThere | Kind::Crashed));
     turned_away.into_iter().chain(answers::to_clients(case)).max_by(|a, b| a.share.total_cmp(&b.share))
 }
 
 /// Those that are counted, of some kinds.
 fn counted(case: &Case, is_one: fn(Kind) -> bool) -> Vec<Above> {
     let Ok(errors) = case.fact::<Errors>() else { return Vec::new() };
-    let least = |kind| if kind == Kind::Killed { 1.0 } else { MIN_COUNT };
+    let least = |kind| if matches!(kind, Kind::Killed | Kind::Crashed) { 1.0 } else { MIN_COUNT };
     let is_above = |error: &&Error| {
         floor(error.kind).is_some_and(|floor| error.at_most() >= least(error.kind) && error.share() >= floor)
     };
@@ -117,6 +118,10 @@ fn beside(kind: Kind, see: &str) -> (String, &'static str) {
             "A service that takes a connection and closes it at once mostly has as many as its settings allow; else it refuses \
              these clients.",
         ),
+        Kind::Crashed => (
+            "look in its log and at its core (`coredumpctl info`, `dmesg`): what it did is in the stack there".into(),
+            "Whoever had a request with such a process got no answer, and a parent that starts another one hides it.",
+        ),
         Kind::NobodyThere => (
             "compare the address that clients ask with those at which it listens (`ss -ltn`)".into(),
             "It listens at that port, but at another address, such as the loopback alone, or it was not there for a while.",
@@ -134,12 +139,25 @@ fn told(case: &Case, error: &Error) -> Above {
     let pid = case.recording.meta.target.pids.first().copied().unwrap_or(0).to_string();
     let of = match error.kind {
         Kind::Killed => String::new(),
+        Kind::Crashed => return crashed(case, error),
         Kind::Failed(_) => return of_calls(case, error, (what, see.replace("PID", &pid))),
         _ => format!(" {} ({})", count(error.of), percent(error.share())),
     };
     let (advice, about) = beside(error.kind, &see.replace("PID", &pid));
     let share = if of.is_empty() { 1.0 } else { error.share() };
     Above { what: format!("{} {what}{of}", count(error.at_most())), share, advice, about }
+}
+
+/// Which of its processes crashed, and by what.
+fn crashed(case: &Case, error: &Error) -> Above {
+    let most = case.fact::<Deaths>().ok().and_then(|deaths| deaths.most.clone());
+    let most = most.map_or(String::new(), |(comm, signal)| format!(" ({comm}, {signal})"));
+    let (advice, about) = beside(error.kind, "");
+    let what = match error.count {
+        1.0 => format!("a process of it crashed{most}"),
+        many => format!("{many} processes of it crashed{most}"),
+    };
+    Above { what, share: 1.0, advice, about }
 }
 
 /// Calls are counted for a small part of the time, and so are those that failed.
@@ -171,6 +189,7 @@ fn words(kind: Kind) -> (&'static str, &'static str) {
             ("processes of its cgroup were killed for want of memory", "dmesg | grep -i oom; cat memory.events")
         }
         Kind::Failed(error) => failed(error),
+        Kind::Crashed => ("processes crashed", ""),
         Kind::NobodyThere => ("connections to its port were refused, where nobody listens, of", ""),
         Kind::TurnedAway => ("connections were closed by the service, unread and unanswered, of", ""),
     }
@@ -251,6 +270,19 @@ mod tests {
             told[0].advice.contains("a limit of connections") && told[0].about.contains("its settings"),
             "{told:?}"
         );
+    }
+
+    #[test]
+    fn workers_that_crash() {
+        let text = "meta length_ns=1e9 target.pids=[7]
+             counter source=s entity=e name=n value=1
+             death t_ns=1e9 pid=9 comm=worker signal=11 count=3\n";
+        let told = above(&Case::new(&parse(text).unwrap()));
+        assert_eq!((told[0].what.as_str(), told.len()), ("3 processes of it crashed (worker, SIGSEGV)", 1));
+        let one = text.replace("count=3", "count=1");
+        let told = above(&Case::new(&parse(&one).unwrap()));
+        assert_eq!(told[0].what, "a process of it crashed (worker, SIGSEGV)");
+        assert!(above(&Case::new(&parse(&text.replace("signal=11", "signal=15")).unwrap())).is_empty());
     }
 
     #[test]

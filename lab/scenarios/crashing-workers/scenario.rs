@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+//! A prefork service in Perl whose workers crash in the middle of a request now and then; their parent starts new ones, and all others
+//! are answered quickly. Workers of the twin end of themselves after as many requests.
+
+use std::time::Duration;
+
+use anyhow::Result;
+
+use super::{LOAD_CPU, SERVICE_CPU, WEBLOAD};
+use crate::builds::Build;
+use crate::cell::{Cell, Program};
+use crate::scenario::{Aim, Expected, NEUTRAL, Scenario, Side};
+
+const PORT: u16 = 19503;
+
+/// The scenario.
+pub static SCENARIO: Scenario = Scenario {
+    name: "crashing-workers",
+    about: "a prefork Perl service whose workers crash now and then",
+    expected: Expected { says: Some("crashed"), ..Expected::cause(&["not-determined"]) },
+    twin: Some(NEUTRAL),
+    builds: &[Build::Script("lab/scenarios/crashing-workers/workers.pl", "workers.pl"), WEBLOAD],
+    folders: &["lab/webload"],
+    stage,
+};
+
+fn stage(cell: &mut Cell, side: Side) -> Result<Aim> {
+    cell.bring("workers.pl")?;
+    let mode = if side == Side::Fault { "crash" } else { "leave" };
+    let each = cell.draw.number("requests", 30, 10..=60).to_string();
+    let service = Program::installed("perl").args(["workers.pl", &PORT.to_string(), &each, mode]);
+    let pid = cell.start(service.on_cpus(SERVICE_CPU))?;
+    cell.wait_for_port(PORT)?;
+    let (url, rate) = (format!("http://127.0.0.1:{PORT}/"), cell.draw.number("rate", 200, 150..=300).to_string());
+    let load = Program::built("webload").args(["-reconnect", "-url", &url, "-rate", &rate, "-connections", "16"]);
+    cell.start(load.on_cpus(LOAD_CPU).in_group("load"))?;
+    cell.stop.sleep(Duration::from_secs(1))?;
+    Ok(Aim::Pid(pid))
+}
