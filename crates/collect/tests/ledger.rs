@@ -118,7 +118,9 @@ fn children_are_followed_and_their_ends_reported() {
 #[test]
 fn the_signal_that_ended_a_process() {
     need!(kernel_allows());
-    let mut parent = Running::shell("exec 2>/dev/null; read go; sh -c 'kill -SEGV $$'; sh -c 'kill -TERM $$'; sh -c 'exit 11'; read x");
+    let mut parent = Running::shell(
+        "exec 2>/dev/null; read go; sh -c 'kill -SEGV $$'; sh -c 'kill -TERM $$'; sh -c 'exit 11'; read x",
+    );
     let mut storage = MaybeUninit::uninit();
     let ledger = Ledger::load(&mut storage).unwrap();
     ledger.seed(&[parent.0.id()]).unwrap();
