@@ -33,7 +33,7 @@ pub fn observed(recording: &Recording, between: Option<Reason>) -> Result<Run> {
     ensure!(responses.iter().any(|row| row.count > 0), "{who} got no answer over TCP {}", without(recording, &opening));
     let length = Duration::from_nanos(recording.meta.length_ns.max(1));
     let mut run = Run { who, length, ..Run::default() };
-    let mut omitted = Omitted::of(&responses);
+    let mut omitted = Omitted::of(&responses, followed(recording).into_iter().flatten());
     // A generator that has had enough closes its connections with requests under way; none of them has failed.
     let last = responses.iter().map(|row| row.t_ns).max().unwrap_or_default();
     let mut failed = Failed::of(recording);
@@ -57,7 +57,7 @@ pub fn observed(recording: &Recording, between: Option<Reason>) -> Result<Run> {
     if let Some((_, spent)) = busiest(recording) {
         [run.cpu, run.waited_for_cpu] = spent.map(Duration::from_nanos);
     }
-    failures(&mut run, recording, last);
+    failures(&mut run, recording, &mut closed(&responses, last), last);
     run.is_closed = is_closed(recording, &responses, run.seen);
     Ok(run)
 }
@@ -165,27 +165,38 @@ fn busiest(recording: &Recording) -> Option<(&str, [u64; 2])> {
     threads.into_values().max_by_key(|(_, sums)| sums[0] + sums[1])
 }
 
-/// Connections that were refused or reset.
-fn failures(run: &mut Run, recording: &Recording, last: u64) {
+/// Connections that were refused or reset. One that was reset with a request under way is counted already, as closed before an answer.
+fn failures(run: &mut Run, recording: &Recording, closed: &mut BTreeMap<u64, u64>, last: u64) {
     let is_its = |row: &&Retransmit| row.kind == "reset_received" && row.role != "accepted";
     for row in recording.rows::<Retransmit>().iter().filter(is_its) {
-        if row.state != "SYN_SENT" {
-            // With a request under way it is one of those that were closed before an answer; without, nothing has failed.
-            let closed = run.failures.get(&Failure::Closed).copied().unwrap_or_default();
-            let reset = row.count.min(closed);
-            if row.t_ns < last && reset > 0 {
-                *run.failures.entry(Failure::Reset).or_default() += reset;
-                run.failures.insert(Failure::Closed, closed - reset);
-            }
+        let refused = row.state == "SYN_SENT";
+        if !refused && row.t_ns >= last {
             continue;
         }
-        *run.failures.entry(Failure::Refused).or_default() += row.count;
+        let failure = if refused { Failure::Refused } else { Failure::Reset };
+        *run.failures.entry(failure).or_default() += row.count;
+        let open = closed.entry(second_of(row.t_ns)).or_default();
+        let known = if refused { 0 } else { row.count.min(*open) };
+        *open -= known;
+        if known > 0 {
+            *run.failures.entry(Failure::Closed).or_default() -= known;
+        }
         // Nobody could ask anything over one that was refused: no exchange began, and one was due.
-        run.due += row.count;
+        let due = if refused { row.count } else { 0 };
+        run.due += due;
         let second = run.second(Duration::from_secs(second_of(row.t_ns)));
-        (second.due, second.failed) = (second.due + row.count, second.failed + row.count);
+        (second.due, second.failed) = (second.due + due, second.failed + row.count - known);
     }
     run.failures.retain(|_, count| *count > 0);
+}
+
+/// Requests whose connection was closed before an answer, second by second.
+fn closed(responses: &[&Exchange], last: u64) -> BTreeMap<u64, u64> {
+    let mut closed = BTreeMap::new();
+    for row in responses.iter().filter(|row| row.t_ns < last) {
+        *closed.entry(second_of(row.t_ns)).or_default() += row.unanswered;
+    }
+    closed
 }
 
 /// Whether nearly all of its connections had a request under way, all the time.
@@ -243,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn a_reset_is_one_failure_if_a_request_was_under_way() {
+    fn a_reset_is_one_failure_whatever_was_under_way() {
         let reset = "retransmit t_ns=5e9 kind=reset_received state=ESTABLISHED role=made peer=127.0.0.1:80 count=4\n";
         let of = |unanswered: u32| {
             let second =
@@ -252,7 +263,7 @@ mod tests {
         };
         assert_eq!(of(4), [(Failure::Reset, 4)].into());
         assert_eq!(of(6), [(Failure::Closed, 2), (Failure::Reset, 4)].into());
-        assert_eq!(of(0), [].into(), "nobody waited for an answer there");
+        assert_eq!(of(0), [(Failure::Reset, 4)].into(), "amid an answer, or between two");
     }
 
     #[test]

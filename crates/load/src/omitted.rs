@@ -23,9 +23,12 @@ pub struct Omitted {
 }
 
 impl Omitted {
-    /// Learns what is usual.
-    pub fn of(responses: &[&Exchange]) -> Self {
-        let mut began: BTreeMap<u64, u64> = BTreeMap::new();
+    /// Learns what is usual. A second that was followed and has no row is one in which nothing began.
+    pub fn of(responses: &[&Exchange], followed: impl Iterator<Item = u64>) -> Self {
+        let seconds = || responses.iter().map(|row| second_of(row.t_ns));
+        let within = seconds().min().unwrap_or_default()..=seconds().max().unwrap_or_default();
+        let mut began: BTreeMap<u64, u64> =
+            followed.filter(|second| within.contains(second)).map(|second| (second, 0)).collect();
         responses.iter().for_each(|row| *began.entry(second_of(row.t_ns)).or_default() += row.began);
         let usual = median(began.values().copied());
         let missing = began.into_iter().map(|(second, count)| (second, usual.saturating_sub(count))).collect();
@@ -94,7 +97,7 @@ mod tests {
         let rows: Vec<Exchange> = (1..10).map(|second| row(second, if second == 5 { began } else { 1_000 })).collect();
         let responses: Vec<&Exchange> = rows.iter().collect();
         let second = second_of(rows[4].t_ns);
-        let mut omitted = Omitted::of(&responses);
+        let mut omitted = Omitted::of(&responses, (1..10).map(|second| second_of(second * SECOND_NS)));
         let behind = omitted.behind(second, SECOND_NS, 1);
         assert!(omitted.behind(second, SECOND_NS, 1).len() as u64 <= 1_000 - began - behind.len() as u64, "not twice");
         behind
@@ -106,5 +109,22 @@ mod tests {
         assert_eq!((stood.len(), stood[0], stood[998]), (999, (999_000_000, 1), (1_000_000, 1)));
         assert_eq!(behind(900).len(), 100, "some went on");
         assert_eq!(behind(1_000), [], "it asked all the time");
+    }
+
+    /// Nothing began for three seconds, of which there is no row.
+    #[test]
+    fn seconds_in_which_nothing_began() {
+        let row = |second: u64| Exchange {
+            t_ns: second * SECOND_NS,
+            sum_ns: 1_000_000_000,
+            count: 1_000,
+            began: 1_000,
+            ..Exchange::default()
+        };
+        let rows: Vec<Exchange> = (1..=3).chain(7..=10).map(row).collect();
+        let responses: Vec<&Exchange> = rows.iter().collect();
+        let mut omitted = Omitted::of(&responses, (1..=10).map(|second| second_of(second * SECOND_NS)));
+        let behind = omitted.behind(second_of(7 * SECOND_NS), 3 * SECOND_NS, 1);
+        assert_eq!((behind.len(), behind[0]), (2_999, (2_999_000_000, 1)));
     }
 }

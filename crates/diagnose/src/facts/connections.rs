@@ -30,7 +30,7 @@ pub struct Held {
     pub late_ns: f64,
     /// Of those that are late, the ones in whose read a thread of the target stands; only of connections that it made.
     pub awaited: f64,
-    /// How often more came, in all looks together, where an answer was late and none went out; only of accepted ones.
+    /// Accepted ones, in the whole window, in which more came where an answer was late and none went out.
     pub went_on: f64,
     /// With everything sent and something not acknowledged yet.
     pub on_its_way: f64,

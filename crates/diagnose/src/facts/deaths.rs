@@ -18,6 +18,8 @@ const OWN: [(u32, &str); 7] =
 pub struct Deaths {
     /// How many.
     pub count: f64,
+    /// Of how many names and signals.
+    pub kinds: usize,
     /// The name and signal of most of them.
     pub most: Option<(String, &'static str)>,
 }
@@ -30,9 +32,9 @@ impl Fact for Deaths {
                 *by.entry((&row.comm, name)).or_default() += row.count;
             }
         }
-        let count = by.values().sum::<u64>() as f64;
+        let (count, kinds) = (by.values().sum::<u64>() as f64, by.len());
         let most = by.into_iter().max_by_key(|(_, count)| *count).map(|((comm, name), _)| (comm.to_string(), name));
-        Ok(Self { count, most })
+        Ok(Self { count, kinds, most })
     }
 }
 
@@ -48,6 +50,9 @@ mod tests {
             death t_ns=2e9 pid=12 comm=job signal=6 count=1
             death t_ns=2e9 pid=10 comm=worker signal=15 count=40";
         let deaths = Case::new(&parse(text).unwrap()).fact::<Deaths>().unwrap();
-        assert_eq!((deaths.count, deaths.most.clone()), (4.0, Some(("worker".to_string(), "SIGSEGV"))));
+        assert_eq!(
+            (deaths.count, deaths.kinds, deaths.most.clone()),
+            (4.0, 2, Some(("worker".to_string(), "SIGSEGV")))
+        );
     }
 }

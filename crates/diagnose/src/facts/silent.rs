@@ -26,7 +26,7 @@ pub struct Silent {
     pub requests: f64,
     /// For how long so far, on average, ns.
     pub owed_ns: f64,
-    /// How often more came on a connection in which an answer was late, and none went out.
+    /// Connections on which more came although an answer was late, and none went out.
     pub went_on: f64,
 }
 

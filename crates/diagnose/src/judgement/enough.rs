@@ -4,7 +4,7 @@
 use crate::answer::{Measured, Unit};
 use crate::case::Case;
 use crate::facts::connections::Connections;
-use crate::facts::requests::Requests;
+use crate::facts::requests::{Endpoint, Requests};
 use crate::facts::waiting::Waiting;
 use crate::statistics::ratio;
 use crate::wording::{percent, seconds};
@@ -32,6 +32,9 @@ pub(crate) fn little(
 /// Answers, from which on they tell how clients ask.
 const ENOUGH: f64 = 20.0;
 
+/// Parts of an answer behind its first bytes; with more of them, most were pushed to clients who had asked nothing.
+const PARTS: f64 = 2.0;
+
 /// Threads that may wait for one request at once: those that ask several others in parallel.
 const THREADS_A_REQUEST: f64 = 4.0;
 
@@ -46,7 +49,9 @@ pub(crate) fn not_for_requests(case: &Case, waiting: &Waiting, ns: f64) -> Optio
         return None;
     }
     // Nor does a look see the rest of an answer of which the first bytes are there.
-    let rest_ns: f64 = requests.iter().map(|r| clients().map(|e| e.later_writes().1).sum::<f64>() * r.scale()).sum();
+    let rest = |e: &&Endpoint| e.later_writes().0 <= e.response.count * PARTS;
+    let rest_ns: f64 = clients().filter(rest).map(|e| e.later_writes().1).sum();
+    let rest_ns = rest_ns * requests.as_ref().map_or(0.0, |requests| requests.scale());
     let owed_ns = connections.accepted.in_hand() * case.length_ns() + rest_ns;
     (owed_ns * THREADS_A_REQUEST < ns).then(|| {
         format!(
@@ -81,5 +86,6 @@ mod tests {
         assert!(said(""), "no more than four threads for the one request at a time");
         assert!(!said("more=500"), "several at once");
         assert!(!said("apart=900 apart_ns=90e9"), "the rest of each answer comes later");
+        assert!(said("apart=9000 apart_ns=900e9"), "most of what it writes nobody asked for");
     }
 }

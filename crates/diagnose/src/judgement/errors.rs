@@ -60,7 +60,7 @@ pub(crate) fn above(case: &Case) -> Vec<Above> {
 
 /// The largest of those that clients get instead of an answer: whatever makes the others slow, these come first.
 pub(crate) fn instead_of_answers(case: &Case) -> Option<Above> {
-    let turned_away = counted(case, |kind| matches!(kind, Kind::TurnedAway | Kind::NobodyThere | Kind::Crashed));
+    let turned_away = counted(case, |kind| matches!(kind, Kind::TurnedAway | Kind::NobodyThere));
     turned_away.into_iter().chain(answers::to_clients(case)).max_by(|a, b| a.share.total_cmp(&b.share))
 }
 
@@ -120,7 +120,7 @@ fn beside(kind: Kind, see: &str) -> (String, &'static str) {
         ),
         Kind::Crashed => (
             "look in its log and at its core (`coredumpctl info`, `dmesg`): what it did is in the stack there".into(),
-            "Whoever had a request with such a process got no answer, and a parent that starts another one hides it.",
+            "Whatever request such a process had in hand got no answer, and a parent that starts another one hides it.",
         ),
         Kind::NobodyThere => (
             "compare the address that clients ask with those at which it listens (`ss -ltn`)".into(),
@@ -151,7 +151,8 @@ fn told(case: &Case, error: &Error) -> Above {
 /// Which of its processes crashed, and by what.
 fn crashed(case: &Case, error: &Error) -> Above {
     let most = case.fact::<Deaths>().ok().and_then(|deaths| deaths.most.clone());
-    let most = most.map_or(String::new(), |(comm, signal)| format!(" ({comm}, {signal})"));
+    let first = if case.fact::<Deaths>().is_ok_and(|deaths| deaths.kinds > 1) { "most of them " } else { "" };
+    let most = most.map_or(String::new(), |(comm, signal)| format!(" ({first}{comm}, {signal})"));
     let (advice, about) = beside(error.kind, "");
     let what = match error.count {
         1.0 => format!("a process of it crashed{most}"),

@@ -164,7 +164,7 @@ pub(crate) fn silent(case: &Case) -> Option<String> {
     ))
 }
 
-/// Of the connections in which an answer is late: so often more came there.
+/// Of the connections in which an answer is late, those on which more came.
 const GO_ON: f64 = 0.5;
 
 /// That clients go on sending, as a sentence: then it may be that no answer is due.

@@ -2,11 +2,15 @@
 //! Whether the target asks somebody many times for one request: then each answer may be quick, and all together are what clients
 //! wait for.
 
+use recording::tables::Wakeup;
+
 use crate::case::Case;
 use crate::facts::calls::Calls;
 use crate::facts::requests::{LATE_NS, Requests};
 use crate::statistics::ratio;
-use crate::syscall::Family;
+use crate::syscall::{Family, family};
+use crate::walk::Walk;
+use crate::walk::clients::Clients;
 use crate::wording::{count, seconds};
 
 /// Questions for one request: a few are usual.
@@ -25,6 +29,18 @@ pub(crate) struct Often {
 
 /// Of the time of all answers, in quick ones: else a few that are slow are what is waited for, however many others there are.
 const MOSTLY: f64 = 0.5;
+
+/// Of the waits that clients ended, for a connection: where connections are kept, workers mostly wait for what comes over them.
+const MOSTLY_NEW: f64 = 0.4;
+
+/// Whether each connection that is taken is for one request, as far as waits for clients tell.
+fn one_each(case: &Case) -> bool {
+    let (Ok(clients), Ok(walk)) = (case.fact::<Clients>(), case.fact::<Walk>()) else { return false };
+    let of_clients = |row: &&Wakeup| walk.target.contains(&row.pid) && clients.ended(case, row);
+    let rows: Vec<&Wakeup> = case.recording.rows::<Wakeup>().iter().filter(of_clients).collect();
+    let new = rows.iter().filter(|row| family(&case.syscall(row.syscall)) == Family::Accept).count();
+    new as f64 >= (rows.len() as f64 * MOSTLY_NEW).max(1.0)
+}
 
 impl Often {
     /// The peer that is asked so, if it is, at the port where clients ask most.
@@ -45,7 +61,9 @@ impl Often {
         let requests = ratio(taken * all.followed_ns, calls.windows.counted_ns);
         let asked_ns = all.of(false, peer)?.response.sum_ns;
         // How long requests take is not seen: as long as all questions of each, if they ask one after the other.
-        (taken >= ENOUGH).then(|| Self::of_some(case, peer, (requests, ratio(asked_ns, requests)))).flatten()
+        (taken >= ENOUGH && one_each(case))
+            .then(|| Self::of_some(case, peer, (requests, ratio(asked_ns, requests))))
+            .flatten()
     }
 
     /// The same of some requests, such as slow ones: how many, and how long each takes. Nobody counts which of them asked; but if it
@@ -98,9 +116,11 @@ mod tests {
     /// Workers behind a Unix socket take 50 connections a second, one request each.
     #[test]
     fn of_connections_that_are_taken_where_requests_are_not_seen() {
-        let often = |taken: u32| {
+        let often = |taken: u32, waits_in: u32| {
             let text = format!(
-                "meta host.arch=x86_64 length_ns=10e9
+                "meta host.arch=x86_64 length_ns=10e9 target.pids=[1]
+                 process pid=1
+                 wakeup t_ns=1e9 pid=1 tid=1 comm=w wait_ns=2e8 blocked_ns=2e8 syscall={waits_in} family=1 context=thread waker_pid=99 waker_tid=99 waker_comm=nginx
                  exchange_window t_ns=10e9 length_ns=10e9
                  exchange role=made peer=10.0.0.9:1 stage=response count=35000 sum_ns=35e9 length_ns=[1000000] counts=[35000]
                  call_window id=1 kind=results length_ns=1e9
@@ -108,13 +128,14 @@ mod tests {
             );
             Often::of(&Case::new(&parse(&text).unwrap()), "10.0.0.9:1")
         };
-        let said = often(50).unwrap();
+        let said = often(50, 43).unwrap();
         assert!(
             said.words().starts_with("asked 70 times for each request, 1 ms") && said.is_felt(),
             "{}",
             said.words()
         );
-        assert!(often(5).is_none() && often(2000).is_none());
+        assert!(often(5, 43).is_none() && often(2000, 43).is_none());
+        assert!(often(50, 45).is_none(), "connections that are kept, each for many requests");
     }
 
     /// Each request asks once; one question in 26 is slow, and so is its request.

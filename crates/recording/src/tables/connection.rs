@@ -43,8 +43,8 @@ pub struct Connection {
     pub most_late: u64,
     /// For how long it had been owed in those, ns, added up.
     pub late_ns: u64,
-    /// Of accepted ones, how often a look found that more had come where one was late at the look before, and still no answer had
-    /// gone out: whoever waits for one rarely goes on sending. In recordings of older versions it is 0.
+    /// Accepted connections of which a look first found that more had come where an answer was late at the look before, and still none
+    /// had gone out: whoever waits for one rarely goes on sending. Each is counted once. In recordings of older versions it is 0.
     pub went_on: u64,
     /// Of `late`, the ones which the target made and in a read of which, or a poll of it alone, one of its threads stands.
     pub awaited: u64,

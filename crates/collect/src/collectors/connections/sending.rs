@@ -113,8 +113,10 @@ pub(super) struct Step {
     so_far: [u32; 3],
     /// The congestion window at its widest since something was sent again, as far as looks met it.
     widest_cwnd: u32,
-    /// More came, and nothing went out, where an answer was late.
+    /// More came, and nothing went out, where an answer was late: the first time.
     pub(super) went_on: bool,
+    /// That was so now or before.
+    is_known_to_go_on: bool,
 }
 
 /// Of the time in which a connection had something to send, one part in so many is what a user feels: then it is limited.
@@ -152,6 +154,8 @@ struct Known {
     widest_cwnd: u32,
     /// An answer was.
     late: bool,
+    /// It has been told already that more came there.
+    went_on: bool,
 }
 
 /// The look before. There are as many as connections in it, so that nothing has to be bounded or forgotten.
@@ -180,6 +184,7 @@ impl Before {
             so_far: step.so_far,
             widest_cwnd: step.widest_cwnd,
             late,
+            went_on: step.is_known_to_go_on,
         });
         self.known = known.collect();
         steps
@@ -196,6 +201,7 @@ fn step(then: Option<Known>, c: &Connection, passed: u32) -> Step {
     let widest_cwnd = wider.map_or(0, |then| then.widest_cwnd).max(c.cwnd);
     let is_mute = c.now.wrapping_sub(c.sent_at) > passed;
     let was_late = then.as_ref().is_some_and(|then| then.late) && is_mute;
+    let is_told = then.as_ref().is_some_and(|then| then.went_on);
     let (then, mut so_far) = then.map_or_else(Default::default, |known| (known.sums, known.so_far));
     let mut limited = now.limited;
     for ((now, then), so_far) in limited.iter_mut().zip(then.limited).zip(&mut so_far) {
@@ -204,7 +210,8 @@ fn step(then: Option<Known>, c: &Connection, passed: u32) -> Step {
     }
     let since =
         Sums { limited, retransmits: now.retransmits - then.retransmits, segments: now.segments - then.segments };
-    Step { since, so_far, widest_cwnd, went_on: was_late && since.segments > 0 }
+    let goes_on = was_late && since.segments > 0;
+    Step { since, so_far, widest_cwnd, went_on: goes_on && !is_told, is_known_to_go_on: goes_on || is_told }
 }
 
 #[cfg(test)]

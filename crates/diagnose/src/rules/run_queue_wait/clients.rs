@@ -5,10 +5,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{ENOUGH_ANSWERS, FELT_NS};
+use super::{ENOUGH_ANSWERS, FELT_NS, MIN_SHARE};
 use crate::case::Case;
+use crate::facts::connections::Connections;
 use crate::facts::cpus::Cpus;
 use crate::facts::requests::Requests;
+use crate::ledger::threads::Threads;
 use crate::statistics::share;
 use crate::walk::Walk;
 use crate::walk::clients::Clients;
@@ -37,7 +39,7 @@ pub(super) fn are_the_load(case: &Case, cpus: &Cpus) -> Option<String> {
             (tells && half_ns < FELT_NS)
                 .then(|| (MOSTLY, format!(", and half of the answers took {} or less", seconds(half_ns / 1e9))))?
         }
-        None => (MORE_THAN_HALF, String::new()),
+        None => (unseen(case, all - behind)?, String::new()),
     };
     let first = cpus.neighbours.iter().find(|n| clients.contains(&n.pid))?;
     (share(behind, all) >= least).then(|| {
@@ -49,6 +51,15 @@ pub(super) fn are_the_load(case: &Case, cpus: &Cpus) -> Option<String> {
             first.pid
         )
     })
+}
+
+/// The least part, where clients come by another way than TCP, on which no answer is seen; none where they do not, or where the rest of
+/// the waiting is a neighbour's doing by itself.
+fn unseen(case: &Case, rest_ns: f64) -> Option<f64> {
+    let come_otherwise = case.fact::<Clients>().ok()?.come_otherwise(case);
+    let has_tcp = case.fact::<Connections>().is_ok_and(|connections| connections.accepted.open > 0.0);
+    let demand_ns = case.fact::<Threads>().ok()?.total.demand_ns();
+    (come_otherwise && !has_tcp && share(rest_ns, demand_ns) < MIN_SHARE).then_some(MORE_THAN_HALF)
 }
 
 /// Processes that asked the target for something.

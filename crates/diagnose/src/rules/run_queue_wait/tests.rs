@@ -88,7 +88,7 @@ fn its_own_clients_are_its_load_while_usual_requests_are_quick() {
         let hogs = format!(
             "neighbour pid=50 comm=nginx samples=90 delayed_ns={by_client}e9\nneighbour pid=60 comm=backup samples=90 delayed_ns={rival}e9\n"
         );
-        text.replace(HOGS, &hogs).replace("waker_pid=51 waker_tid=51", "waker_pid=50 waker_tid=50")
+        text.replace(HOGS, &hogs).replace("waker_pid=51 waker_tid=51", "waker_pid=50 waker_tid=50 family=1")
     };
     assert!(silent(&RULE, &unseen(2.2)).contains("73 % of the time behind other processes was behind its own clients"));
     found(&RULE, &unseen(1.2));

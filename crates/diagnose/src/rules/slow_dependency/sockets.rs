@@ -29,6 +29,9 @@ const ONE_EACH: std::ops::RangeInclusive<f64> = 0.8..=1.25;
 /// Half of its answers take nearly as long as half of the clients', and so do the slow ones.
 const ALIKE: f64 = 0.7;
 
+/// Of the questions, at most so many that stand unsent: the peer is none of that time's cause.
+const HELD_BACK: f64 = 0.1;
+
 /// Answers, from which on sums say something.
 const ENOUGH: f64 = 100.0;
 
@@ -73,7 +76,10 @@ fn is_asked_for(clients: &Endpoint, peer: &Endpoint) -> bool {
 fn stand_as_many(case: &Case, peer: &Endpoint) -> bool {
     let Ok(connections) = case.fact::<Connections>() else { return false };
     let held = connections.peers.iter().find(|(name, _)| *name == peer.name);
-    connections.tells() && held.is_some_and(|(_, held)| held.late >= connections.accepted.late * ALIKE)
+    let clients = connections.accepted.late;
+    // What the target could not send yet, nobody has been asked.
+    let is_sent = connections.held_back(&peer.name) < HELD_BACK;
+    connections.tells() && clients > 0.0 && is_sent && held.is_some_and(|(_, held)| held.late >= clients * ALIKE)
 }
 
 fn finding(case: &Case, requests: &Requests, clients: &Endpoint, peer: &Endpoint, part: f64) -> Finding {
@@ -154,5 +160,7 @@ mod tests {
         silent(&RULE, &proxy(120, 10_000, 57_000));
         silent(&RULE, &proxy(199, 5_000, 47_000));
         silent(&RULE, &proxy(199, 10_000, 9_000));
+        let unsent = proxy(199, 10_000, 94_000).replace("late=94000", "late=94000 unsent=90000");
+        silent(&RULE, &unsent);
     }
 }

@@ -264,10 +264,10 @@ impl OnePath<'_, '_, '_> {
     /// as to a pool for what can be done side by side, and what that one did was done for this request. Who holds a lock that a request
     /// waits for has one of its own in hand, and a collector for which the program stands still works for nobody.
     fn is_for_helper(&self, wait: &Wait<'_>) -> bool {
-        let Context { case, target, timelines, .. } = self.context;
+        let Context { case, timelines, .. } = self.context;
         let (row, at) = (wait.row, wait.end());
         let is_untold = is_futex(case, row.syscall) && self.context.held_in_turn(row).is_none();
-        let of_another = row.context == "thread" && row.waker_tid != row.tid && target.contains(&row.waker_pid);
+        let of_another = row.context == "thread" && row.waker_tid != row.tid && row.waker_pid == row.pid;
         let collects = Collector::of(&row.waker_comm, iter::empty()).is_some();
         let same_turn =
             |ended: u64| timelines.next_wait(row.waker_tid, ended as f64).is_none_or(|next| next.begin() >= at);

@@ -21,8 +21,10 @@ pub struct Whole<'r> {
     moments: BTreeMap<u32, Vec<u64>>,
     /// When a process answered any.
     answers: BTreeMap<u32, Vec<u64>>,
-    /// When a thread had read what it answered, and when it answered it, in that order.
-    by_thread: BTreeMap<u32, Vec<(u64, u64)>>,
+    /// When a thread did.
+    by_thread: BTreeMap<u32, Vec<u64>>,
+    /// From when to when a thread had a request that it read or answered, in the order of the ends.
+    held: BTreeMap<u32, Vec<(u64, u64)>>,
     /// When a thread was awake for certain: it read or wrote something of any of these.
     awake: BTreeMap<u32, Vec<u64>>,
     /// Ports at which clients send what they ask in parts.
@@ -54,18 +56,22 @@ impl<'r> Whole<'r> {
             moments.entry(row.ended_tid).or_default().push(row.t_ns);
         }
         let mut answers: BTreeMap<u32, Vec<u64>> = BTreeMap::new();
-        let mut by_thread: BTreeMap<u32, Vec<(u64, u64)>> = BTreeMap::new();
+        let mut by_thread: BTreeMap<u32, Vec<u64>> = BTreeMap::new();
         for row in &asked {
             answers.entry(row.pid).or_default().push(row.t_ns);
-            by_thread.entry(row.ended_tid).or_default().push((row.read_ns, row.t_ns));
+            by_thread.entry(row.ended_tid).or_default().push(row.t_ns);
         }
-        moments.values_mut().chain(answers.values_mut()).for_each(|times| times.sort_unstable());
-        by_thread.values_mut().for_each(|turns| turns.sort_by_key(|(_, ended)| *ended));
+        moments
+            .values_mut()
+            .chain(answers.values_mut())
+            .chain(by_thread.values_mut())
+            .for_each(|times| times.sort_unstable());
+        let held = held(&asked);
         let mut asked: Vec<&Request> = asked.into_iter().filter(|row| in_burst(row)).collect();
         asked.sort_by_key(|row| row.t_ns);
         let in_parts = requests.iter().flat_map(|r| &r.endpoints).filter(|e| e.accepted && e.is_in_parts());
         let in_parts = in_parts.map(|endpoint| endpoint.port).collect();
-        Self { asked, questions, owned, moments, answers, by_thread, awake, in_parts }
+        Self { asked, questions, owned, moments, answers, by_thread, held, awake, in_parts }
     }
 
     /// The question of which a thread read the answer last within a span, if it was asked then too.
@@ -93,8 +99,8 @@ impl<'r> Whole<'r> {
 
     /// When a thread first answered a client at some time or after it.
     pub fn answered_after(&self, tid: u32, ns: u64) -> Option<u64> {
-        let turns = self.by_thread.get(&tid)?;
-        turns.get(turns.partition_point(|(_, ended)| *ended < ns)).map(|(_, ended)| *ended)
+        let times = self.by_thread.get(&tid)?;
+        times.get(times.partition_point(|at| *at < ns)).copied()
     }
 
     /// Whether a thread reads what clients ask, or answers it.
@@ -105,9 +111,9 @@ impl<'r> Whole<'r> {
     /// Whether a thread had a request in hand at some time. The last one is until its turn ends, which is not seen here: who answers
     /// first may give back a lock after that.
     pub fn in_hand(&self, tid: u32, ns: f64, is_same_turn: impl Fn(u64) -> bool) -> bool {
-        let turns = self.by_thread.get(&tid).map_or(&[][..], Vec::as_slice);
+        let turns = self.held.get(&tid).map_or(&[][..], Vec::as_slice);
         let (before, after) = turns.split_at(turns.partition_point(|(_, ended)| (*ended as f64) < ns));
-        after.first().is_some_and(|(read, _)| *read as f64 <= ns)
+        after.iter().take(MOST_AT_ONCE).any(|(read, _)| *read as f64 <= ns)
             || before.last().is_some_and(|(_, ended)| is_same_turn(*ended))
     }
 
@@ -120,6 +126,22 @@ impl<'r> Whole<'r> {
     pub fn answered_others(&self, pid: u32, span: (f64, f64)) -> bool {
         self.answers.get(&pid).is_some_and(|times| last_within(times, span).is_some())
     }
+}
+
+/// Requests of one thread that are looked through for one that it has in hand.
+const MOST_AT_ONCE: usize = 64;
+
+/// From when to when each thread had a request: whoever answers it, and whoever read it, if that is another one.
+fn held(asked: &[&Request]) -> BTreeMap<u32, Vec<(u64, u64)>> {
+    let mut held: BTreeMap<u32, Vec<(u64, u64)>> = BTreeMap::new();
+    for row in asked {
+        held.entry(row.ended_tid).or_default().push((row.read_ns, row.t_ns));
+        if row.began_tid != row.ended_tid {
+            held.entry(row.began_tid).or_default().push((row.read_ns, row.t_ns));
+        }
+    }
+    held.values_mut().for_each(|turns| turns.sort_by_key(|(_, ended)| *ended));
+    held
 }
 
 /// When each thread read or wrote something.
