@@ -94,7 +94,7 @@ fn one_at_a_time(ledger: &Threads) -> f64 {
     let is_one = |cpu_ns: f64, length_ns: f64| (0.985..=1.05).contains(&ratio(cpu_ns, length_ns));
     let sum = |of: fn(&Slice) -> f64| ledger.slices.iter().map(of).sum::<f64>();
     // Two slices are no pattern; and a slice may be off by what the host did, all of them together are not.
-    if ledger.slices.len() < 4 || !is_one(sum(|s| s.cpu_ns), sum(|s| s.length_ns)) {
+    if ledger.slices.len() < 3 || !is_one(sum(|s| s.cpu_ns), sum(|s| s.length_ns)) {
         return 0.0;
     }
     let steady = ledger.slices.iter().filter(|s| is_one(s.cpu_ns, s.length_ns)).count();
