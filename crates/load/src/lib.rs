@@ -47,7 +47,7 @@ pub use observed::{cpus, observed};
 pub use opening::Opening;
 pub use plan::{Plan, Rate, Request};
 pub use reason::Reason;
-pub use reasons::{is_between, rounded, words};
+pub use reasons::{is_between, is_between_at_service, rounded, words};
 pub use run::{Failure, Run, Second};
 pub use saved::save;
 pub use serve::{Endpoint, Served, serve};

@@ -33,7 +33,8 @@ pub fn observed(recording: &Recording, between: Option<Reason>) -> Result<Run> {
     ensure!(responses.iter().any(|row| row.count > 0), "{who} got no answer over TCP {}", without(recording, &opening));
     let length = Duration::from_nanos(recording.meta.length_ns.max(1));
     let mut run = Run { who, length, ..Run::default() };
-    let mut omitted = Omitted::of(&responses, followed(recording).into_iter().flatten());
+    let followed = followed(recording);
+    let mut omitted = Omitted::of(&responses, followed.iter().flatten().copied());
     // A generator that has had enough closes its connections with requests under way; none of them has failed.
     let last = responses.iter().map(|row| row.t_ns).max().unwrap_or_default();
     let mut failed = Failed::of(recording);
@@ -48,7 +49,7 @@ pub fn observed(recording: &Recording, between: Option<Reason>) -> Result<Run> {
         run.second(Duration::from_secs(second));
     }
     run.between = between;
-    run.followed = followed(recording);
+    run.followed = followed;
     run.lasted = run.length;
     run.seen = seen(recording).unwrap_or(run.length);
     run.steady = steady(recording, &responses);

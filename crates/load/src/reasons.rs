@@ -133,6 +133,11 @@ pub fn is_between(cause: &str) -> bool {
     BETWEEN.contains(&cause)
 }
 
+/// The same of a cause that the service is accused of: it runs out of ports where it asks somebody itself, and that is its own affair.
+pub fn is_between_at_service(cause: &str) -> bool {
+    is_between(cause) && cause != "port-exhaustion"
+}
+
 /// What the numbers seem to say and do not.
 pub(crate) fn misleads(verdict: &Verdict, run: &Run) -> Vec<Reason> {
     let mut reasons: Vec<Reason> = run.between.iter().cloned().collect();

@@ -70,10 +70,7 @@ fn waited_ns(waiting: &Waiting) -> f64 {
         let same = |s: &&Sleeper| s.pid == who.pid && kind_of_thread(&s.comm) == who.comm;
         waiting.sleepers.iter().filter(same).any(|sleeper| sleeper.clients > 0)
     };
-    let idles = |chain: &&Chain| {
-        let who = &chain.links[0].who;
-        chain.links.len() == 1 && who.sleeps() && !takes(who)
-    };
+    let idles = |chain: &&Chain| chain.is_own_sleep() && !takes(&chain.links[0].who);
     waiting.waiting_ns - sum(waiting.chains.iter().filter(idles))
 }
 

@@ -84,6 +84,11 @@ pub(crate) fn at_capacity(limits: &Limits) -> Option<Full> {
     full(limits).into_iter().find(|f| f.of_target >= MOST)
 }
 
+/// Whether a service is at a limit: then it has a queue, and says so itself.
+pub(crate) fn is_at_capacity(case: &Case) -> bool {
+    case.fact::<Limits>().is_ok_and(|limits| at_capacity(&limits).is_some())
+}
+
 /// Everything that is full with the target's own work, the widest first.
 pub(crate) fn full(limits: &Limits) -> Vec<Full> {
     let whole = |what: &str, utilization: f64, certain: bool| Full {

@@ -172,7 +172,7 @@ pub(crate) fn before_interpreter(walk: &Walk, group: &Group) -> f64 {
 
 /// Whether the thread that had the request, or that would have taken it, slept by itself.
 pub(crate) fn is_own_sleep(part: &Part) -> bool {
-    chain(part).is_some_and(|chain| chain.links.len() == 1 && chain.links[0].who.sleeps())
+    chain(part).is_some_and(Chain::is_own_sleep)
 }
 
 /// Of the time that all clients wait, at the busiest port: with less, health checks may be many and not what anybody waits for.

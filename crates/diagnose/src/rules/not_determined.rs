@@ -15,10 +15,8 @@ mod stuck;
 use crate::answer::Gap;
 use crate::case::Case;
 use crate::facts::host::HostRank;
-use crate::facts::limits::Limits;
 use crate::facts::quality::Quality;
 use crate::facts::waiting::Waiting;
-use crate::judgement::full::at_capacity;
 use crate::judgement::{asked, errors, hanging, hung};
 use crate::ledger::threads::Threads;
 use crate::phrases;
@@ -147,11 +145,6 @@ fn failing(case: &Case) -> Option<Statement> {
         .trim_end()
         .to_string(),
     })
-}
-
-/// Whether a service is at a limit: then it has a queue, and says so itself.
-fn is_at_capacity(case: &Case) -> bool {
-    case.fact::<Limits>().is_ok_and(|limits| at_capacity(&limits).is_some())
 }
 
 /// Requests that hang: what little its threads did meanwhile says nothing of them.

@@ -86,9 +86,9 @@ fn keeps_clients_waiting(case: &Case, sleeper: &Sleeper) -> bool {
     let has_or_leaves_them = || takes_requests(case, sleeper).unwrap_or(accepted.unread >= accepted.late * MOSTLY);
     let wait_for_answers = || connections.tells() && accepted.late >= MIN_LATE && has_or_leaves_them();
     let wait_to_be_taken = || case.fact::<Workers>().is_ok_and(|w| w.queue >= MIN_LATE && w.queued >= MIN_QUEUED);
-    (wait_for_answers() || wait_to_be_taken())
+    share(sleeper.slept_ns, thread.lines.wall_ns) >= MIN_ASLEEP
         && share(thread.lines.cpu_ns, of_process) >= MIN_WORK
-        && share(sleeper.slept_ns, thread.lines.wall_ns) >= MIN_ASLEEP
+        && (wait_for_answers() || wait_to_be_taken())
 }
 
 /// Whether requests that were followed were read or answered by that thread; none = none was.

@@ -52,6 +52,11 @@ pub struct Chain {
 }
 
 impl Chain {
+    /// Whether the one who waits only lets time pass.
+    pub fn is_own_sleep(&self) -> bool {
+        self.links.len() == 1 && self.links[0].who.sleeps()
+    }
+
     /// What kind of waiting it is.
     pub fn nature(&self) -> Nature {
         let sleeps = self.links.last().is_some_and(|l| l.who.sleeps());

@@ -233,8 +233,8 @@ fn generator(args: &Load, kept: Kept) -> Result<()> {
     let recording = recording::open(dir.path())?;
     let own = Diagnosed::of(&recording);
     // Where the generator's sockets are in other namespaces, as those of clients behind a gateway, only the service sees it.
-    let of_service = || between(&service.as_ref()?.verdict, |cause| cause != "port-exhaustion");
-    let between = between(&own.verdict, |_| true).or_else(of_service);
+    let of_service = || between(&service.as_ref()?.verdict, load::is_between_at_service);
+    let between = between(&own.verdict, load::is_between).or_else(of_service);
     let run = load::observed(&recording, between)?;
     let service = service.map(Diagnosed::meanwhile);
     let answer = Answer::new(TOOL, command.clone(), load::judge(&run, args.slo), service);
@@ -242,11 +242,9 @@ fn generator(args: &Load, kept: Kept) -> Result<()> {
     say_load(args, &answer, kept, &command)
 }
 
-/// What stood between a generator and its service, if one of them is accused of something that is neither one's. A service runs out
-/// of ports where it asks somebody itself: `is_one` says of which causes that is its own affair.
-fn between(found: &diagnose::verdict::Verdict, is_one: impl Fn(&str) -> bool) -> Option<Reason> {
-    let mut findings = found.findings.iter().filter(|finding| load::is_between(&finding.cause));
-    let finding = findings.find(|finding| is_one(&finding.cause))?;
+/// What stood between a generator and its service, if one of them is accused of something that is neither one's.
+fn between(found: &diagnose::verdict::Verdict, is_between: fn(&str) -> bool) -> Option<Reason> {
+    let finding = found.findings.iter().find(|finding| is_between(&finding.cause))?;
     let what_to_do = if found.verdict == finding.cause { format!(": {}", found.advice) } else { String::new() };
     let sentence = format!("{}: {}{what_to_do}", finding.cause, finding.summary);
     Some(Reason { code: finding.cause.clone(), sentence })

@@ -2,10 +2,10 @@
 //! A few answers take much longer than the others, most of what clients wait is theirs, and nothing that was measured holds them.
 
 use super::super::Statement;
-use super::is_at_capacity;
 use crate::case::Case;
 use crate::facts::labels::Labels;
 use crate::facts::requests::Requests;
+use crate::judgement::full::is_at_capacity;
 use crate::judgement::paths::{SEVERAL, telling};
 use crate::judgement::tail;
 use crate::remarks::{hidden_queues, response_times};

@@ -3,11 +3,12 @@
 
 use super::super::Statement;
 use super::scattered::MIN_WAIT_NS;
-use super::{interpreter, is_at_capacity, stuck};
+use super::{interpreter, stuck};
 use crate::case::Case;
 use crate::facts::kernel_locks::KernelLocks;
 use crate::facts::requests::{Endpoint, LATE_NS, Requests};
 use crate::facts::unexplained::Unexplained;
+use crate::judgement::full::is_at_capacity;
 use crate::judgement::paths::Felt;
 use crate::judgement::standing::{MIN_REST, MIN_SHARE, matters};
 use crate::judgement::{hanging, hung};

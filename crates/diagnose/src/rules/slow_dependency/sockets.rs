@@ -6,13 +6,12 @@ use super::super::{Outcome, Statement, evidence};
 use super::{MIN_WAIT_NS, RULE};
 use crate::case::Case;
 use crate::facts::connections::Connections;
-use crate::facts::limits::Limits;
 use crate::facts::requests::{Endpoint, LATE_NS, Requests};
 use crate::facts::waiting::Waiting;
 use crate::judgement::clients_wait::part_of_peer;
-use crate::judgement::full::at_capacity;
+use crate::judgement::full::is_at_capacity;
 use crate::judgement::{nagle, paths};
-use crate::statistics::{ratio, share};
+use crate::statistics::ratio;
 use crate::verdict::{Explains, Finding, Subject};
 use crate::wording::{count, percent, seconds};
 
@@ -40,13 +39,15 @@ pub(super) fn check(case: &Case) -> Option<Outcome> {
     let requests = case.fact::<Requests>().ok()?;
     let clients = requests.busiest().filter(|clients| !clients.is_mixed() && clients.response.count >= ENOUGH)?;
     // What is followed from end to end is known better, and a service that is full has queues of its own.
-    let is_known = || paths::telling(case).is_some() || case.fact::<Limits>().is_ok_and(|l| at_capacity(&l).is_some());
+    let is_known = || paths::telling(case).is_some() || is_at_capacity(case);
     if clients.response.mean_ns() < LATE_NS || is_known() || case.fact::<Waiting>().ok()?.other_clients {
         return None;
     }
     let asked = requests.endpoints.iter().filter(|peer| !peer.accepted && is_asked_for(clients, peer));
-    let part =
-        |peer: &Endpoint| part_of_peer(&requests, &peer.name).filter(|part| (NEARLY_ALL..=AT_MOST).contains(part));
+    let part = |peer: &Endpoint| {
+        let part = part_of_peer(&requests, &peer.name)?;
+        (NEARLY_ALL..=AT_MOST).contains(&part).then_some(part.min(1.0))
+    };
     let found = asked.filter_map(|peer| Some((peer, part(peer)?)));
     let (peer, part) = found.max_by(|a, b| a.1.total_cmp(&b.1))?;
     let held = nagle::cause(case).is_some_and(|held| held.endpoint.name == peer.name);
@@ -54,7 +55,7 @@ pub(super) fn check(case: &Case) -> Option<Outcome> {
         let headline = format!(
             "requests wait for {} for {} of their response time ({} of {})",
             peer.name,
-            percent(part.min(1.0)),
+            percent(part),
             seconds(peer.response.mean_ns() / 1e9),
             seconds(clients.response.mean_ns() / 1e9)
         );
@@ -92,21 +93,21 @@ fn finding(case: &Case, requests: &Requests, clients: &Endpoint, peer: &Endpoint
             each(peer),
             count(clients.response.count * times),
             each(clients),
-            percent(part.min(1.0))
+            percent(part)
         ),
         subject: Subject { socket: Some(peer.name.clone()), ..Subject::default() },
         explains: Explains {
-            share: part.min(1.0),
+            share: part,
             of: "response time of requests".into(),
             seconds: peer.response.sum_ns * times / 1e9,
         },
         evidence: vec![
-            evidence("of its clients' response time, by the sockets", part.min(1.0), "share", "a small part", ""),
+            evidence("of its clients' response time, by the sockets", part, "share", "a small part", ""),
             evidence("an answer of it, on average", peer.response.mean_ns() / 1e9, "s", "", ""),
             evidence("an answer to a client, on average", clients.response.mean_ns() / 1e9, "s", "", ""),
             evidence(
                 "questions for each request",
-                share(peer.response.count, clients.response.count),
+                ratio(peer.response.count, clients.response.count),
                 "questions",
                 "",
                 "",
