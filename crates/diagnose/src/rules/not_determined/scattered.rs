@@ -30,7 +30,8 @@ pub(super) fn check(case: &Case) -> Option<Statement> {
     // Threads that only do the household sleep most of the time; those that serve clients are sleep-in-path's.
     // Who serves names asks others for them all day.
     let is_resolver = case.fact::<Clients>().is_ok_and(|clients| clients.serves_port(53));
-    let (chains, ns) = waiting.of(|chain| !chain.is_own_sleep() && !(is_resolver && chain.links[0].who.fd_kind == DNS));
+    let is_usual = |chain: &Chain| chain.is_own_sleep() || is_resolver && chain.links[0].who.fd_kind == DNS;
+    let (chains, ns) = waiting.of(|chain| !is_usual(chain));
     let felt = felt_of_kernel(case);
     let is_short = wait_ns(&chains) < MIN_WAIT_NS && felt.is_none();
     if is_short || not_for_requests(case, &waiting, ns).is_some() {
