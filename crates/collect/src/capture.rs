@@ -2,7 +2,7 @@
 //! One capture: seeds the ledger with the target, drives the collectors until the time is up, and fills the
 //! recording. It decides nothing about causes, and knows no collector but the ledger, on which all others build.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 use std::mem::{MaybeUninit, take};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::sleep;
@@ -17,7 +17,7 @@ use crate::collector::{Shared, SliceEnd, Start};
 use crate::collectors::{Team, slots, stack_bytes};
 use crate::priority::Back;
 use crate::probes::ledger::{self, Ledger, ThreadRow, What};
-use crate::target::processes;
+use crate::target::{Openings, processes};
 use crate::{clock, courtesy, hooks, host, open_files};
 
 pub use crate::account::{Account, Afterwards};
@@ -72,7 +72,15 @@ pub fn run(
     back.look(TICK);
     let Loaded { ledger, team, gaps, .. } = loaded;
     let shared = Shared::new(plan, ledger, start_ns);
-    let mut capture = Capture { shared, team, ended: Vec::new(), from_ns: 0, cost };
+    let mut capture = Capture {
+        shared,
+        team,
+        ended: Vec::new(),
+        from_ns: 0,
+        cost,
+        execed: HashSet::new(),
+        openings: Openings::default(),
+    };
     sink.put(capture.begin(gaps)?)?;
     meta.ended = capture.watch(sink, stop, progress, &mut back)?;
     capture.team.conclude(&capture.shared)?;
@@ -126,6 +134,9 @@ struct Capture<'o> {
     team: Team<'o>,
     /// Threads that ended since the last slice.
     ended: Vec<ThreadRow>,
+    /// Processes that became another program since then.
+    execed: HashSet<u32>,
+    openings: Openings,
     /// Where the slice that is on began.
     from_ns: u64,
     cost: Account,
@@ -172,7 +183,10 @@ impl Capture<'_> {
     /// What is known when the clock starts.
     fn begin(&mut self, gaps: Vec<Gap>) -> Result<Slice> {
         let mut tables = Tables::default();
-        let rows = processes(&self.shared.plan.root, &self.shared.plan.target.pids);
+        let (root, pids) = (&self.shared.plan.root, &self.shared.plan.target.pids);
+        self.openings.meet(root, pids.iter().copied());
+        let rows = processes(root, pids);
+        rows.iter().for_each(|row| self.openings.told(row.pid, &row.listen));
         self.shared.known.begin(rows.iter().map(|p| p.pid));
         tables.extend(rows);
         tables.extend(gaps);
@@ -193,6 +207,9 @@ impl Capture<'_> {
         let is_main = |row: &ThreadRow| row.tid == row.tgid && main.contains(&row.tgid);
         let main_ended = events.iter().any(|row| row.what == What::Exited && is_main(row));
         for row in events {
+            if row.what == What::Execed {
+                self.execed.insert(row.tgid);
+            }
             if row.what == What::Execed || row.tid == row.tgid {
                 self.shared.stacks.forget(row.tgid);
             }
@@ -226,20 +243,24 @@ impl Capture<'_> {
         Ok(Slice { range: std::mem::replace(&mut self.from_ns, end.t_ns)..end.t_ns, tables })
     }
 
-    /// Processes that were born since the last slice and are still there.
+    /// Processes that are still there and were born since the last slice, or became another program, or began to listen.
     fn meet(&mut self, end: &SliceEnd) -> Vec<Process> {
         let Shared { plan, start_ns, known, .. } = &mut self.shared;
-        let fresh = known.meet(end);
-        if fresh.is_empty() {
+        let mut pids: BTreeSet<u32> = known.meet(end).iter().map(|t| t.tgid).collect();
+        self.openings.meet(&plan.root, pids.iter().copied());
+        let all = known.pids();
+        pids.extend(take(&mut self.execed).into_iter().filter(|pid| all.contains(pid)));
+        pids.extend(self.openings.since(&plan.root, &all));
+        if pids.is_empty() {
             return Vec::new();
         }
-        let pids: Vec<u32> = fresh.iter().map(|t| t.tgid).collect();
-        let mut rows = processes(&plan.root, &pids);
+        let mut rows = processes(&plan.root, &pids.into_iter().collect::<Vec<_>>());
         for row in &mut rows {
-            let born = fresh.iter().find(|t| t.tgid == row.pid).map_or(0, |t| t.born_ns);
+            let born = end.living.iter().find(|t| (t.tgid, t.tid) == (row.pid, row.pid)).map_or(0, |t| t.born_ns);
             row.started_ns = born.saturating_sub(*start_ns);
+            self.openings.told(row.pid, &row.listen);
         }
-        self.team.born(&rows);
+        self.team.come(&rows);
         rows
     }
 

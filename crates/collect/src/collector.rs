@@ -106,8 +106,8 @@ pub trait Collector {
     /// A map fails.
     fn slice(&mut self, shared: &mut Shared<'_>, end: &SliceEnd, tables: &mut Tables) -> Result<()>;
 
-    /// Takes note of processes of the target that were born since the last slice.
-    fn born(&mut self, _: &[Process]) {}
+    /// Takes note of processes of the target that were born since the last slice, became another program, or began to listen.
+    fn come(&mut self, _: &[Process]) {}
 
     /// Ends what it has under way: the last look at the threads comes next.
     ///

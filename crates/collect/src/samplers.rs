@@ -137,6 +137,15 @@ impl Samplers {
         self.changes.forget(recording::counters::pid::SOURCE, |pid| !names.contains(pid));
     }
 
+    /// Sockets on which the target listens by now.
+    pub fn listen<'s>(&mut self, sockets: impl IntoIterator<Item = &'s String>) {
+        for socket in sockets {
+            if !self.scope.listen.contains(socket) {
+                self.scope.listen.push(socket.clone());
+            }
+        }
+    }
+
     /// Each sampler's name and what it needs.
     pub fn needs(&self) -> Vec<(&'static str, &'static str)> {
         self.samplers.iter().map(|sampler| (sampler.name(), sampler.needs())).collect()

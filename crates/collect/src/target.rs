@@ -7,6 +7,7 @@
 
 mod command;
 mod limits;
+mod openings;
 mod pid;
 mod port;
 mod processes;
@@ -25,6 +26,7 @@ use crate::cgroup::{Membership, Trees};
 use crate::proc::Proc;
 use crate::sockets;
 pub use limits::{Cgroups, Limits};
+pub(crate) use openings::Openings;
 pub use processes::processes;
 
 /// How the user names a service.

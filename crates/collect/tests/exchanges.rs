@@ -86,6 +86,22 @@ fn lengths_and_their_parts() {
     }
 }
 
+/// A command that the capture starts listens when all hooks are on: its clients are told from whom it asks by what it does.
+#[test]
+fn who_begins_to_listen_is_asked() {
+    need!(kernel_allows());
+    let (mut a, mut b) = (MaybeUninit::uninit(), MaybeUninit::uninit());
+    let ledger = Ledger::load(&mut a).unwrap();
+    let mut exchanges = Exchanges::load(&mut b, &ledger, None, [], false).unwrap();
+    ledger.seed(&[id()]).unwrap();
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+    let port = listener.local_addr().unwrap().port();
+    ask(&listener, 4, (0, 20));
+    let all = exchanges.fresh().unwrap();
+    let accepted = all.iter().find(|group| group.port == port && group.accepted);
+    assert_eq!(accepted.map(|group| group.response.count), Some(4), "{all:?}");
+}
+
 /// Three clients wait while nobody is answered, and are answered one after the other then.
 #[test]
 fn nobody_is_answered_for_a_while() {

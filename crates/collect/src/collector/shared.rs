@@ -31,12 +31,13 @@ pub struct Start<'s, 'o> {
 }
 
 impl Start<'_, '_> {
-    /// TCP ports at which somebody listens in the target's network namespace, others too: a backend that was forked serves at
-    /// its parent's.
+    /// TCP ports at which somebody listens in the target's network namespaces, others too: a backend that was forked serves at
+    /// its parent's. Those of the first namespace are as of now, the others as when the target was looked for.
     pub fn listening(&self) -> Vec<u16> {
-        let scope = Scope::of(&self.plan.root, &self.plan.target);
+        let (target, scope) = (&self.plan.target, Scope::of(&self.plan.root, &self.plan.target));
         let listeners = Source::of(&scope.proc, &scope.network()).tcp().unwrap_or_default();
-        listeners.iter().map(|listener| listener.address.port()).collect()
+        let then = target.ports.iter().filter_map(|port| u16::try_from(*port).ok());
+        listeners.iter().map(|listener| listener.address.port()).chain(then).collect()
     }
 }
 

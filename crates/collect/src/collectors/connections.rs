@@ -199,7 +199,7 @@ impl Collector for Looks<'_> {
         Ok(())
     }
 
-    fn born(&mut self, processes: &[Process]) {
+    fn come(&mut self, processes: &[Process]) {
         self.ports.extend(tcp_ports_of(processes).map(u32::from));
     }
 

@@ -78,8 +78,9 @@ impl Collector for Counters {
         Ok(())
     }
 
-    fn born(&mut self, processes: &[Process]) {
+    fn come(&mut self, processes: &[Process]) {
         self.followed.come(processes);
+        self.samplers.listen(processes.iter().flat_map(|process| &process.listen));
     }
 
     fn gaps(&mut self, _: &Shared<'_>) -> Result<Vec<Gap>> {

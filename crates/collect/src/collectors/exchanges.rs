@@ -155,7 +155,7 @@ impl Collector for Exchanges<'_> {
         Ok(())
     }
 
-    fn born(&mut self, processes: &[Process]) {
+    fn come(&mut self, processes: &[Process]) {
         self.probe.listen(tcp_ports_of(processes));
     }
 

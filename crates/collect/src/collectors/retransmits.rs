@@ -146,7 +146,7 @@ impl Collector for Retransmits<'_> {
         Ok(())
     }
 
-    fn born(&mut self, processes: &[Process]) {
+    fn come(&mut self, processes: &[Process]) {
         self.listen(tcp_ports_of(processes));
     }
 

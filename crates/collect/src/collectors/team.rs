@@ -121,9 +121,9 @@ impl<'o> Team<'o> {
         Ok(())
     }
 
-    /// Tells all of processes that were born.
-    pub fn born(&mut self, processes: &[Process]) {
-        self.each(|collector| collector.born(processes));
+    /// Tells all of processes that were born, became another program, or began to listen.
+    pub fn come(&mut self, processes: &[Process]) {
+        self.each(|collector| collector.come(processes));
     }
 
     /// Ends what is under way.

@@ -60,7 +60,7 @@ impl Collector for Wakeups<'_> {
         Ok(())
     }
 
-    fn born(&mut self, processes: &[Process]) {
+    fn come(&mut self, processes: &[Process]) {
         self.probe.listen(processes.iter().flat_map(|process| &process.listen));
     }
 

@@ -22,8 +22,10 @@
 #include "exchange.bpf.h"
 #include "listening.bpf.h"
 #include "arrival.bpf.h"
+#include "nagle.bpf.h"
 
 #define TCP_CLOSE 7
+#define TCP_LISTEN 10
 /*
  * Bytes that come so long after the first were read, ns, are more than the rest of one request; and a write that comes
  * so long after the one before it is more than the rest of one answer.
@@ -335,20 +337,6 @@ static __always_inline struct exchange *written(struct sock *sk)
 	return e;
 }
 
-/*
- * Whether the last part of what is about to be written has to wait for an acknowledgement: no option overrules Nagle's
- * algorithm, and a segment that was not full is on its way (`tcp_nagle_check`). What waits already is not counted
- * again.
- */
-static __always_inline bool will_wait(struct tcp_sock *tcp)
-{
-	u32 una = tcp->snd_una, small = tcp->snd_sml - una;
-
-	if (!tcp->packets_out || tcp->write_seq != tcp->snd_nxt || BPF_CORE_READ_BITFIELD(tcp, nonagle))
-		return false;
-	return small > 0 && small <= tcp->snd_nxt - una;
-}
-
 /* Since 6.16. Further writes of one answer count as pushed: what is told of those is only how many there are. */
 SEC("tp_btf/tcp_sendmsg_locked")
 int BPF_PROG(on_write, struct sock *sk)
@@ -373,6 +361,20 @@ int BPF_PROG(on_sent, struct sock *sk, int length)
 	return 0;
 }
 
+/*
+ * The target begins to listen: its first clients come before user space has looked. (Who asks the kernel for any port
+ * has none yet.)
+ */
+static __noinline void opens(struct sock *sk)
+{
+	struct port_pair ports = {};
+
+	if (!watched(bpf_get_current_task_btf()))
+		return;
+	ports_of_sock(sk, &ports);
+	now_listens(ports.local);
+}
+
 SEC("tp_btf/inet_sock_set_state")
 int BPF_PROG(on_state, struct sock *sk, int before, int now)
 {
@@ -381,6 +383,8 @@ int BPF_PROG(on_state, struct sock *sk, int before, int now)
 
 	if (c)
 		c->states++;
+	if (now == TCP_LISTEN)
+		opens(sk);
 	if (now != TCP_CLOSE || !is_known(sk))
 		return 0;
 	e = bpf_sk_storage_get(&exchanges, sk, NULL, 0);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The machine, the service and the time that an answer is about.
 
-use recording::{Recording, tables};
+use recording::Recording;
+use recording::tables::{self, Process};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -39,19 +40,21 @@ pub struct Target {
     pub pids: Vec<u32>,
     /// Command name.
     pub comm: String,
-    /// Listening sockets.
+    /// Listening sockets: those at the start, then those that it opened meanwhile.
     pub listen: Vec<String>,
 }
 
 impl Target {
     pub(crate) fn of(recording: &Recording) -> Self {
         let target = &recording.meta.target;
-        Self {
-            named: target.named.clone(),
-            pids: target.pids.clone(),
-            comm: target.comm.clone(),
-            listen: target.listen.clone(),
-        }
+        let mut listen = target.listen.clone();
+        let opened = recording.rows::<Process>().iter().flat_map(|process| &process.listen);
+        opened.for_each(|socket| {
+            if !listen.contains(socket) {
+                listen.push(socket.clone());
+            }
+        });
+        Self { named: target.named.clone(), pids: target.pids.clone(), comm: target.comm.clone(), listen }
     }
 }
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Where the target listens: its sockets as the capture found them, `tcp 0.0.0.0:80`, and what their names say.
+//! Where the target listens: its sockets as the capture found them, `tcp 0.0.0.0:80`, and what their names say. Those that it
+//! opened meanwhile count as well: a command that the capture started has none when that begins.
 
+use std::collections::BTreeSet;
 use std::ops::RangeInclusive;
 
 use recording::tables::{Process, Setting};
@@ -33,14 +35,9 @@ impl Socket {
     }
 }
 
-/// All of them.
+/// All of them, each once.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Listening {
-    /// Those of the target when the capture began.
-    pub own: Vec<Socket>,
-    /// Those that were found at its processes.
-    pub of_processes: Vec<Socket>,
-}
+pub struct Listening(Vec<Socket>);
 
 impl Fact for Listening {
     fn compute(case: &Case) -> Result<Self, Gap> {
@@ -48,11 +45,8 @@ impl Fact for Listening {
         let given_by_kernel = local_ports(case.recording.rows::<Setting>());
         // A datagram socket at such a port asks others, as one for names does: nobody would know where to find it.
         let asks = |socket: &Socket| socket.is_udp && socket.port.is_some_and(|port| given_by_kernel.contains(&port));
-        let listens = |name: &String| Some(Socket::new(name)).filter(|socket| !asks(socket));
-        Ok(Self {
-            own: case.recording.meta.target.listen.iter().filter_map(listens).collect(),
-            of_processes: processes.filter_map(listens).collect(),
-        })
+        let names: BTreeSet<&String> = case.recording.meta.target.listen.iter().chain(processes).collect();
+        Ok(Self(names.into_iter().map(|name| Socket::new(name)).filter(|socket| !asks(socket)).collect()))
     }
 }
 
@@ -67,28 +61,28 @@ fn local_ports(settings: &[Setting]) -> RangeInclusive<u32> {
 impl Listening {
     /// Whether clients may make connections to it.
     pub fn on_tcp(&self) -> bool {
-        self.own.iter().any(|socket| socket.is_tcp)
+        self.0.iter().any(|socket| socket.is_tcp)
     }
 
     /// Whether it listens, and for connections only.
     pub fn on_tcp_only(&self) -> bool {
-        !self.own.is_empty() && self.own.iter().all(|socket| socket.is_tcp)
+        !self.0.is_empty() && self.0.iter().all(|socket| socket.is_tcp)
     }
 
     /// Ports at which clients make connections.
     pub fn tcp_ports(&self) -> Vec<u32> {
-        self.own.iter().filter(|socket| socket.is_tcp).filter_map(|socket| socket.port).collect()
+        self.0.iter().filter(|socket| socket.is_tcp).filter_map(|socket| socket.port).collect()
     }
 
     /// What its listener at a port is called.
     pub fn name_at(&self, port: u32) -> String {
         let at_port = |socket: &&Socket| socket.is_tcp && socket.port == Some(port);
-        self.own.iter().find(at_port).map_or_else(|| format!("tcp port {port}"), |socket| socket.name.clone())
+        self.0.iter().find(at_port).map_or_else(|| format!("tcp port {port}"), |socket| socket.name.clone())
     }
 
-    /// All, wherever they were found.
+    /// All of them.
     pub fn all(&self) -> impl Iterator<Item = &Socket> {
-        self.of_processes.iter().chain(&self.own)
+        self.0.iter()
     }
 }
 
@@ -116,8 +110,8 @@ mod tests {
         let recording = recording::text::parse(text).unwrap();
         let listening = Case::new(&recording).fact::<Listening>().unwrap();
         assert!(listening.on_tcp() && !listening.on_tcp_only());
-        assert_eq!(listening.tcp_ports(), [80]);
-        assert_eq!(listening.all().filter_map(|socket| socket.port).collect::<Vec<_>>(), [8080, 80, 53]);
+        assert_eq!(listening.tcp_ports(), [80, 8080], "one that a process of it opened later serves too");
+        assert_eq!(listening.all().filter_map(|socket| socket.port).collect::<Vec<_>>(), [80, 8080, 53]);
         assert_eq!((listening.name_at(80).as_str(), listening.name_at(53).as_str()), ("tcp 0.0.0.0:80", "tcp port 53"));
     }
 }

@@ -48,6 +48,10 @@ pub struct Endpoint {
     pub stood: Stood,
     /// Writes of the target's that Nagle's algorithm kept back.
     pub nagled: f64,
+    /// Time in answers that were late, ns.
+    pub late_ns: f64,
+    /// Of the slice with most of it.
+    pub most_late_ns: f64,
     /// Answers that followed such pushed writes.
     continued: Written,
     /// Those writes.
@@ -152,6 +156,8 @@ impl Endpoint {
 pub struct Requests {
     /// For how long they were followed, ns.
     pub followed_ns: f64,
+    /// In how many slices.
+    pub slices: usize,
     /// Length of the capture, ns.
     length_ns: f64,
     /// Those with clients first, the busiest first.
@@ -179,7 +185,7 @@ impl Fact for Requests {
         endpoints.sort_by(|a, b| b.accepted.cmp(&a.accepted).then(b.response.count.total_cmp(&a.response.count)));
         let windows = case.recording.rows::<tables::ExchangeWindow>();
         let followed_ns = windows.iter().map(|w| w.length_ns as f64).sum();
-        Ok(Self { followed_ns, length_ns: case.length_ns(), endpoints, streams })
+        Ok(Self { followed_ns, slices: windows.len(), length_ns: case.length_ns(), endpoints, streams })
     }
 }
 
@@ -187,7 +193,12 @@ impl Endpoint {
     fn add(&mut self, row: &tables::Exchange) {
         let add = |lengths: &mut Lengths| lengths.add(row.count, row.sum_ns, &row.length_ns, &row.counts);
         match row.stage.as_str() {
-            "response" => add(&mut self.response),
+            "response" => {
+                add(&mut self.response);
+                let late_ns = lengths::late_ns(&row.length_ns, &row.counts);
+                self.late_ns += late_ns;
+                self.most_late_ns = self.most_late_ns.max(late_ns);
+            }
             "first_read" => [&mut self.read_wait, &mut self.first_read].into_iter().for_each(add),
             "read_wait" => [&mut self.read_wait, &mut self.later_read].into_iter().for_each(add),
             "service" => add(&mut self.service),

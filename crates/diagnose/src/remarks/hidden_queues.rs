@@ -101,7 +101,7 @@ fn few_late(case: &Case) -> String {
 fn runtime(case: &Case) -> Option<&'static Opaque> {
     by_functions(case).or_else(|| {
         let answers = who_answers(case)?;
-        let process = case.recording.rows::<Process>().iter().find(|row| row.pid == answers)?;
+        let process = case.recording.rows::<Process>().iter().rfind(|row| row.pid == answers)?;
         opaque::of_program(&process.exe)
     })
 }

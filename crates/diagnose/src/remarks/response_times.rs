@@ -37,6 +37,9 @@ pub(crate) fn tail(case: &Case) -> Option<Remark> {
     let (of_all, from) = (percent(share(slow.count, busiest.response.count)), seconds(slow.from_ns / 1e9));
     let unread = share(busiest.read_wait.sum_ns, busiest.response.sum_ns) >= MOSTLY;
     let held = match unread {
+        _ if tail::is_one_moment(&requests, busiest) => {
+            "They came at one moment, within a second, and not again meanwhile"
+        }
         true => {
             "Most of that time the requests lay unread: whoever reads them was held by something else meanwhile, as an event \
              loop is that computes or waits in one of its turns"

@@ -37,7 +37,7 @@ impl Fact for Clients {
         Ok(Self {
             datagrams: listening.all().any(|socket| socket.is_udp),
             listening: listening.all().filter_map(|socket| socket.port).collect(),
-            handed_on: case.recording.meta.target.ports.iter().copied().collect(),
+            handed_on: case.recording.meta.target.ports.iter().copied().chain(listening.tcp_ports()).collect(),
             target: super::target_pids(case),
         })
     }

@@ -2,6 +2,11 @@
 //! Targets that become other programs, fork a thousand children, or are gone at once.
 
 use std::collections::BTreeSet;
+use std::io::{self, Read as _, Write as _};
+use std::net::{TcpListener, TcpStream};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Duration;
 
 use recording::tables::{Frame, Loss, Process};
 use testing::need;
@@ -46,6 +51,41 @@ fn a_target_that_forks_a_thousand_children() {
     // One that a slice has met is named by what it was then, mostly the shell.
     let named = recording.rows::<Process>().iter().filter(|row| row.comm == "true");
     assert!(named.map(|row| row.instances).sum::<u64>() > 500);
+}
+
+/// As every server does that is started with `diagnose -- COMMAND`: whoever asks it is its client, from the first one on.
+#[test]
+fn a_command_that_begins_to_listen() {
+    need!(kernel_allows());
+    let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let done = AtomicBool::new(false);
+    let url = format!("http://127.0.0.1:{port}");
+    let v = thread::scope(|scope| {
+        scope.spawn(|| {
+            while !done.load(Ordering::Relaxed) {
+                let _ = ask(port); // there is nobody yet, or nobody any more
+                thread::sleep(Duration::from_millis(5));
+            }
+        });
+        let v = verdict(&["--for", "3s", "--", env!("CARGO_BIN_EXE_wakewalk"), "load", "--serve", &url]);
+        done.store(true, Ordering::Relaxed);
+        v
+    });
+    let asked: Vec<_> = v.requests.iter().map(|e| (e.role.as_str(), e.endpoint.clone(), e.exchanges > 0)).collect();
+    assert_eq!(asked, [("accepted", format!("tcp 127.0.0.1:{port}"), true)]);
+    assert_eq!(v.target.listen, [format!("tcp 127.0.0.1:{port}")]);
+}
+
+fn ask(port: u16) -> io::Result<()> {
+    let mut connection = TcpStream::connect(("127.0.0.1", port))?;
+    for _ in 0..20 {
+        connection.write_all(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n")?;
+        let read = connection.read(&mut [0; 4096])?;
+        if read == 0 {
+            break;
+        }
+    }
+    Ok(())
 }
 
 #[test]

@@ -96,6 +96,12 @@ impl Lengths {
 /// A bin's length over that of the one below it, at most.
 const NEIGHBOUR: f64 = 1.07;
 
+/// Time in late ones among those of a row, ns.
+pub(super) fn late_ns(length_ns: &[u64], counts: &[u64]) -> f64 {
+    let late = length_ns.iter().zip(counts).filter(|(length_ns, _)| **length_ns as f64 >= LATE_NS);
+    late.map(|(length_ns, count)| *length_ns as f64 * *count as f64).sum()
+}
+
 /// An answer that takes so long is late, as the looks at connections count them, ns.
 pub const LATE_NS: f64 = recording::tables::connection::LATE_NS as f64;
 

@@ -96,8 +96,10 @@ fn children(case: &Case, hung: &Hung, answers: u32) -> Option<String> {
         .then(|| format!("{} that it has started ({comm}, as pid {pid})", plural(all.len(), "program")))
 }
 
+/// As they were told last.
 fn started_by<'c>(case: &'c Case<'_>, parent: u32) -> Vec<&'c Process> {
-    case.recording.rows::<Process>().iter().filter(|row| row.ppid == parent).collect()
+    let rows = case.recording.rows::<Process>().iter().filter(|row| row.ppid == parent);
+    rows.map(|row| (row.pid, row)).collect::<BTreeMap<_, _>>().into_values().collect()
 }
 
 /// The program that most of them are, and one of these.
