@@ -98,6 +98,13 @@ impl Counters {
         self.readings(key, entity)?.iter().map(|r| r.1).max_by(f64::total_cmp)
     }
 
+    /// Whether a gauge was above zero at every reading, never fell, and is higher in the end: of three readings or more.
+    pub fn only_grows(&self, key: Key, entity: &str) -> bool {
+        let Some(readings) = self.readings(key, entity) else { return false };
+        let rises = readings.windows(2).all(|pair| pair[0].1 > 0.0 && pair[1].1 >= pair[0].1);
+        readings.len() >= 3 && rises && readings.last().map(|last| last.1) > readings.first().map(|first| first.1)
+    }
+
     /// A gauge over a window of `length_ns`; none if it was not read.
     pub fn mean(&self, key: Key, entity: &str, length_ns: f64) -> Option<Mean> {
         let readings = self.readings(key, entity)?;

@@ -5,6 +5,7 @@
 
 use recording::counters::{Key, cgroup_memory, netstat, snmp, udp_sockets};
 
+use super::broken_off::BrokenOff;
 use super::calls::Calls;
 use super::connections::Connections;
 use super::counters::Counters;
@@ -39,6 +40,10 @@ pub enum Kind {
     TurnedAway,
     /// Connections to its port that the kernel refused: nobody listens at the address that was asked.
     NobodyThere,
+    /// Questions of the target's that whom it asks broke off by a reset.
+    BrokenOff,
+    /// Requests that clients broke off by a reset.
+    GivenUp,
     /// Segments that came damaged.
     Damaged,
     /// Packets that connection tracking had no entry for.
@@ -106,6 +111,7 @@ fn of_handshakes(case: &Case, counters: &Counters, h: &Handshakes) -> Vec<Error>
     let again = case.fact::<Retransmits>().ok().map(|retransmits| retransmits.own_share() * h.again);
     let turned_away = case.fact::<TurnedAway>().map_or(0.0, |turned_away| turned_away.0);
     let nobody_there = case.fact::<NobodyThere>().map_or(0.0, |nobody_there| nobody_there.0);
+    let broken = case.fact::<BrokenOff>().map_or_else(|_| BrokenOff::default(), |broken| (*broken).clone());
     let error = |kind, count, own, of| Error { kind, count, own, of };
     vec![
         // Not those whose first copy had arrived: nothing was lost.
@@ -115,6 +121,8 @@ fn of_handshakes(case: &Case, counters: &Counters, h: &Handshakes) -> Vec<Error>
         error(Kind::ListenDropped, h.other_drops(), h.own_drops, h.drops + h.taken),
         error(Kind::TurnedAway, turned_away, Some(turned_away), h.taken.max(turned_away)),
         error(Kind::NobodyThere, nobody_there, Some(nobody_there), h.taken + nobody_there),
+        error(Kind::BrokenOff, broken.by_peers, Some(broken.by_peers), broken.asked),
+        error(Kind::GivenUp, broken.by_clients, Some(broken.by_clients), broken.requests),
         error(Kind::NotMade, failed, not_made(case, failed, h.syn_again), attempts),
         error(Kind::Damaged, grew(snmp::IN_ERRS), None, segments),
     ]

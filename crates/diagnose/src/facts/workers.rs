@@ -9,6 +9,7 @@ use recording::tables::Wakeup;
 use super::calls::Calls;
 use super::counters::Counters;
 use super::listening::Listening;
+use super::requests::Requests;
 use crate::answer::Gap;
 use crate::case::{Case, Fact};
 use crate::ledger::blocked::Blocked;
@@ -49,7 +50,7 @@ impl Fact for Workers {
             for listener in counters.entities(listeners::SOURCE) {
                 workers.add_listener(case, &counters, listener);
             }
-            let made = counters.grew(snmp::PASSIVE_OPENS).unwrap_or(0.0);
+            let made = taken(case, &workers.listener).or_else(|| counters.grew(snmp::PASSIVE_OPENS)).unwrap_or(0.0);
             workers.wait_ns = if made > 0.0 { workers.queue * case.length_ns() / made } else { f64::INFINITY };
         }
         let accepting = accepting(case);
@@ -72,6 +73,17 @@ impl Fact for Workers {
         (workers.busy, workers.free, workers.kept) = (share(demand, wall), share(free, wall), share(kept, wall));
         Ok(workers)
     }
+}
+
+/// First requests, from which on they tell how many connections were taken.
+const ENOUGH: f64 = 10.0;
+
+/// Connections of a listener that were taken and answered; none = too few were seen. The kernel's own count is that of all listeners
+/// of the network namespace.
+fn taken(case: &Case, listener: &str) -> Option<f64> {
+    let requests = case.fact::<Requests>().ok()?;
+    let first = requests.of(true, listener)?.first_read.count;
+    (first >= ENOUGH).then(|| first * requests.scale())
 }
 
 impl Workers {

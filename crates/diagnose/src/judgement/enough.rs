@@ -6,6 +6,7 @@ use crate::case::Case;
 use crate::facts::connections::Connections;
 use crate::facts::requests::{Endpoint, Requests};
 use crate::facts::waiting::Waiting;
+use crate::judgement::tail;
 use crate::statistics::ratio;
 use crate::wording::{percent, seconds};
 
@@ -29,7 +30,7 @@ pub(crate) fn little(
     }
 }
 
-/// Answers, from which on they tell how clients ask.
+/// Answers, from which on they tell how clients ask, and their sum how long.
 const ENOUGH: f64 = 20.0;
 
 /// Parts of an answer behind its first bytes; with more of them, most were pushed to clients who had asked nothing.
@@ -60,6 +61,16 @@ pub(crate) fn not_for_requests(case: &Case, waiting: &Waiting, ns: f64) -> Optio
             seconds(owed_ns / 1e9)
         )
     })
+}
+
+/// What part of the time that clients waited for answers, or for the slow ones where they make a good part of it, this can have cost
+/// at most: as much as it lasted, of every request that was in hand meanwhile.
+pub(crate) fn of_requests(case: &Case, waited_ns: f64) -> Option<f64> {
+    let requests = case.fact::<Requests>().ok()?;
+    let busiest = requests.busiest().filter(|b| b.response.count >= ENOUGH && !b.is_mixed())?;
+    let part = tail::of(busiest).map_or(1.0, |tail| tail.part);
+    let all_ns = busiest.response.sum_ns * requests.scale() * part;
+    Some(ratio(waited_ns, all_ns.min(case.length_ns())))
 }
 
 #[cfg(test)]

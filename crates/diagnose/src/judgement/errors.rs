@@ -3,8 +3,12 @@
 
 mod answers;
 
+use recording::counters::udp_sockets;
+
 use crate::case::Case;
+use crate::facts::broken_off::BrokenOff;
 use crate::facts::calls::Calls;
+use crate::facts::counters::Counters;
 use crate::facts::deaths::Deaths;
 use crate::facts::errors::{Error, Errors, Kind};
 use crate::facts::handshakes::Handshakes;
@@ -39,7 +43,7 @@ pub(crate) fn floor(kind: Kind) -> Option<f64> {
     match kind {
         // A datagram or a connection in a hundred is a retry that somebody notices; of lost segments 1 % halves the throughput of
         // a long connection.
-        Kind::Unread | Kind::SentAgain | Kind::TurnedAway => Some(0.01),
+        Kind::Unread | Kind::SentAgain | Kind::TurnedAway | Kind::BrokenOff | Kind::GivenUp => Some(0.01),
         // Each costs its client a second, so that one in a thousand is the whole of a p999.
         Kind::QueueFull | Kind::HalfOpenFull | Kind::ListenDropped | Kind::NotTracked | Kind::Damaged => Some(0.001),
         // A health check may be refused, and clients that come and go reset a connection now and then.
@@ -53,6 +57,7 @@ pub(crate) fn floor(kind: Kind) -> Option<f64> {
 pub(crate) fn above(case: &Case) -> Vec<Above> {
     let mut above = counted(case, |_| true);
     above.extend(table_full(case));
+    above.extend(lie_unread(case));
     above.extend(answers::failed(case));
     above.sort_by(|a, b| b.share.total_cmp(&a.share));
     above
@@ -82,6 +87,20 @@ fn table_full(case: &Case) -> Option<Above> {
         share: 1.0,
         advice: find_out("sysctl net.netfilter.nf_conntrack_count net.netfilter.nf_conntrack_max; conntrack -S"),
         about: OF_ALL,
+    })
+}
+
+/// Datagrams that lie unread in a socket of the target's at every reading, more and more: nobody reads them, although the buffer is not
+/// full yet. (What a socket holds that nobody ever meant to read does not grow.)
+fn lie_unread(case: &Case) -> Option<Above> {
+    let counters = case.fact::<Counters>().ok()?;
+    let grows = |socket: &&str| counters.only_grows(udp_sockets::QUEUE_BYTES, socket);
+    let socket = counters.entities(udp_sockets::SOURCE).find(grows)?;
+    Some(Above {
+        what: format!("datagrams lie unread at {socket} all the time, more and more"),
+        share: 1.0,
+        advice: find_out("ss -lunp"),
+        about: "Whoever should read them stands still, or is much too slow.",
     })
 }
 
@@ -126,14 +145,35 @@ fn beside(kind: Kind, see: &str) -> (String, &'static str) {
             "compare the address that clients ask with those at which it listens (`ss -ltn`)".into(),
             "It listens at that port, but at another address, such as the loopback alone, or it was not there for a while.",
         ),
+        Kind::GivenUp => (
+            "look how long its clients wait before they give up".into(),
+            "Clients reset a connection in which an answer is owed when their patience is over, or when they end.",
+        ),
         _ => (find_out(see), OF_ALL),
     }
 }
 
+/// Who breaks the target's questions off.
+fn broken_off(case: &Case, error: &Error) -> Option<Above> {
+    let broken = case.fact::<BrokenOff>().ok().filter(|_| error.kind == Kind::BrokenOff)?;
+    let peer = broken.most.as_ref().map(|(peer, _)| peer.clone())?;
+    Some(Above {
+        what: format!(
+            "{} of its questions were broken off by a reset, most by {peer}, of {} ({})",
+            count(error.count),
+            count(error.of),
+            percent(error.share())
+        ),
+        share: error.share(),
+        advice: format!("look in the log of {peer}: it resets connections in which an answer is owed"),
+        about: "Whoever is asked crashes, is restarted, or closes what it takes for idle; a request that is tried again hides it.",
+    })
+}
+
 /// In the commands, `PID` stands for the target.
 fn told(case: &Case, error: &Error) -> Above {
-    if let Some(refused) = refused(case, error) {
-        return refused;
+    if let Some(named) = refused(case, error).or_else(|| broken_off(case, error)) {
+        return named;
     }
     let (what, see) = words(error.kind);
     let pid = case.recording.meta.target.pids.first().copied().unwrap_or(0).to_string();
@@ -190,6 +230,8 @@ fn words(kind: Kind) -> (&'static str, &'static str) {
             ("processes of its cgroup were killed for want of memory", "dmesg | grep -i oom; cat memory.events")
         }
         Kind::Failed(error) => failed(error),
+        Kind::BrokenOff => ("of its questions were broken off by a reset of whom it asks, of", ""),
+        Kind::GivenUp => ("requests were broken off by their clients before the answer, of", ""),
         Kind::Crashed => ("processes crashed", ""),
         Kind::NobodyThere => ("connections to its port were refused, where nobody listens, of", ""),
         Kind::TurnedAway => ("connections were closed by the service, unread and unanswered, of", ""),
@@ -271,6 +313,41 @@ mod tests {
             told[0].advice.contains("a limit of connections") && told[0].about.contains("its settings"),
             "{told:?}"
         );
+    }
+
+    #[test]
+    fn answers_that_resets_take_away() {
+        let with = |more: &str| {
+            let text = format!(
+                "meta length_ns=1e9 target.pids=[7] target.listen=[\"tcp 0.0.0.0:80\"]
+                 counter source=s entity=e name=n value=1
+                 exchange role=accepted port=80 stage=response count=960 began=1000 unanswered=40
+                 exchange role=made peer=10.0.0.9:1 stage=response count=70 began=100 unanswered=30
+                 retransmit kind=reset_received state=ESTABLISHED {more}"
+            );
+            above(&Case::new(&parse(&text).unwrap())).into_iter().map(|above| above.what).collect::<Vec<_>>()
+        };
+        let peers = "30 of its questions were broken off by a reset, most by 10.0.0.9:1, of 100 (30 %)";
+        assert_eq!(with("role=made peer=10.0.0.9:1 count=30"), [peers]);
+        let clients = "40 requests were broken off by their clients before the answer, of 1000 (4.0 %)";
+        assert_eq!(with("role=accepted port=80 count=50"), [clients]);
+        assert!(with("role=made peer=10.0.0.9:1 count=9").is_empty() && with("role=others count=50").is_empty());
+    }
+
+    #[test]
+    fn datagrams_that_lie_unread() {
+        let with = |values: &[u32]| {
+            let rows = values.iter().enumerate().map(|(t, value)| {
+                format!(
+                    "counter t_ns={t}e9 source=proc/net/udp entity=\"udp 0.0.0.0:53\" name=queue_bytes value={value}\n"
+                )
+            });
+            let text = "meta length_ns=9e9 target.pids=[7]\n".to_string() + &rows.collect::<String>();
+            above(&Case::new(&parse(&text).unwrap())).into_iter().map(|above| above.what).collect::<Vec<_>>()
+        };
+        assert_eq!(with(&[500, 900, 1500]), ["datagrams lie unread at udp 0.0.0.0:53 all the time, more and more"]);
+        assert!(with(&[500, 500, 500]).is_empty(), "as a socket that nobody ever meant to read");
+        assert!(with(&[500, 900, 0]).is_empty() && with(&[0, 900, 1000]).is_empty() && with(&[500, 900]).is_empty());
     }
 
     #[test]

@@ -6,7 +6,7 @@ use crate::answer::Gap;
 use crate::case::Case;
 use crate::facts::stacks::Stacks;
 use crate::facts::waiting::Waiting;
-use crate::judgement::enough::little;
+use crate::judgement::enough::{little, not_for_requests};
 use crate::judgement::limited::{Limit, cause as limited};
 use crate::judgement::slow_start;
 use crate::phrases::chain::{self, links};
@@ -37,6 +37,9 @@ fn check(case: &Case) -> Checked {
         return explained(format!(
             "it was blocked in writes to sockets, and what those wait for is known: see {cause}"
         ));
+    }
+    if let Some(why) = not_for_requests(case, &waiting, ns) {
+        return explained(format!("it was blocked in writes for {why}"));
     }
     let headline = format!(
         "blocked in {} {} of its active time: {} reads too slowly",
@@ -120,6 +123,20 @@ mod tests {
     fn a_log_that_nobody_reads_in_time() {
         let finding = found(&RULE, &text("pipe"));
         assert!(finding.summary.contains("until logger/7 had read"), "{}", finding.summary);
+    }
+
+    /// A thread of its own for the log, which waits for the reader while requests are answered without it.
+    #[test]
+    fn a_log_that_no_request_waits_for() {
+        let beside = |late: u32| {
+            format!(
+                "{}\nprocess pid=1 listen=[\"tcp 0.0.0.0:80\"]
+                 connection t_ns=1e9 role=accepted port=80 looks=100 open=800 unanswered={late} late={late} late_ns={late}e7 segments=900",
+                text("pipe")
+            )
+        };
+        assert!(silent(&RULE, &beside(3)).contains("it was not for those"), "{}", silent(&RULE, &beside(3)));
+        found(&RULE, &beside(300));
     }
 
     #[test]

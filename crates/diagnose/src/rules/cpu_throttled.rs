@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //! A cgroup's CPU quota held the target: it wanted to run, and was not allowed to.
 
-use super::{COULD_BE, Check, Checked, Rule, absent, evidence, found, not_it};
+use super::{COULD_BE, Check, Checked, Rule, absent, evidence, explained, found, not_it, too_little};
 use crate::answer::{Gap, Measured, Reason, Unit};
 use crate::case::Case;
 use crate::facts::cpus::{Cpus, Quota};
 use crate::facts::quality::Quality;
+use crate::judgement::enough::of_requests;
 use crate::ledger::threads::Threads;
 use crate::statistics::share;
 use crate::verdict::{Evidence, Explains, Finding, Subject};
@@ -20,6 +21,16 @@ const MIN_SHARE: f64 = 0.05;
 
 /// One or two throttled periods are a start-up or a single burst.
 const MIN_PERIODS: f64 = 3.0;
+
+/// Of the window, periods in which it was throttled. Thread seconds tell too much where many threads that have little to do stop at
+/// once, as those of a collector: in an idle service four stops in ten seconds were a third of its demand.
+const MIN_OF_WINDOW: f64 = 0.05;
+
+/// The kernel's usual length of a period, ns.
+const PERIOD_NS: f64 = 1e8;
+
+/// Of the time that clients wait for answers: a cause of less is none of theirs.
+const MIN_OF_REQUESTS: f64 = 0.1;
 
 fn check(case: &Case) -> Checked {
     let cpus = case.fact::<Cpus>()?;
@@ -42,6 +53,9 @@ fn check(case: &Case) -> Checked {
         let why = innocence(quota, held, part);
         return not_it(Reason::TooLittle, Some(seen), part >= MIN_SHARE * COULD_BE, why);
     }
+    if let Some(why) = not_felt(case, quota, held) {
+        return why;
+    }
     let sources = usize::from(line.is_some()) + usize::from(periods >= MIN_PERIODS);
     let limit = quota.and_then(|q| q.cpus).or(case.recording.meta.target.quota_cpus);
     let named = limit.map_or("a CPU quota".to_string(), |c| format!("its quota of {c:.2} CPUs"));
@@ -54,6 +68,21 @@ fn check(case: &Case) -> Checked {
             "raise the quota, or run no more threads than it has CPUs"
         },
     )
+}
+
+/// Why nobody who waits for an answer can have felt it, if so.
+fn not_felt(case: &Case, quota: Option<&Quota>, held_ns: f64) -> Option<Checked> {
+    let of_window = |q: &Quota| share(q.throttled_periods * q.period_ns.unwrap_or(PERIOD_NS), case.length_ns());
+    let stopped = quota.map(|q| (q.throttled_periods, of_window(q)));
+    if let Some((periods, part)) = stopped.filter(|(_, part)| *part < MIN_OF_WINDOW) {
+        let seen = Measured::new(part, MIN_OF_WINDOW, Unit::Share);
+        let (periods, part) = (count(periods), percent(part));
+        let why = format!("{periods} periods were throttled, {part} of the window (under {})", percent(MIN_OF_WINDOW));
+        return Some(too_little(seen, why));
+    }
+    let part = of_requests(case, held_ns).filter(|part| *part < MIN_OF_REQUESTS)?;
+    let (held, part) = (seconds(held_ns / 1e9), percent(part));
+    Some(explained(format!("its threads were throttled for {held}, {part} at most of the time that clients waited")))
 }
 
 fn innocence(quota: Option<&Quota>, held_ns: f64, part: f64) -> String {
@@ -206,6 +235,25 @@ mod tests {
         // Others in the group were throttled; the ledger knows that the target was not.
         let idle = "thread pid=1 tid=1 wall_ns=5e9 cpu_ns=1e8 blocked_ns=49e8";
         silent(&RULE, &format!("{}{idle}", group(0.3, 48, 3.3e9)));
+    }
+
+    /// A few short stops of threads that hardly do anything are a good part of what they want, and nobody feels them.
+    #[test]
+    fn stops_of_an_idle_service_or_that_requests_do_not_feel() {
+        let idle = "thread t_ns=5e9 pid=1 tid=1 wall_ns=5e9 cpu_ns=4e8 throttled_ns=3e8 blocked_ns=43e8";
+        let few = group(1.0, 3, 3e8).replace("length_ns=5e9", "length_ns=50e9");
+        assert!(silent(&RULE, &format!("{few}{idle}")).contains("3 periods were throttled, 0.6 % of the window"));
+        let requests = |each_ms: u32| {
+            format!(
+                "{}{HELD}\nexchange_window t_ns=5e9 length_ns=5e9
+                 exchange role=accepted port=80 stage=response count=1000 sum_ns={each_ms}e9 length_ns=[{each_ms}000000] counts=[1000]",
+                group(0.3, 48, 3.3e9)
+            )
+        };
+        found(&RULE, &requests(20));
+        found(&RULE, &requests(1));
+        let little = requests(20).replace("throttled_ns=3e9", "throttled_ns=1e8").replace("cpu_ns=1e9", "cpu_ns=1e7");
+        assert!(silent(&RULE, &little).contains("of the time that clients waited"), "{}", silent(&RULE, &little));
     }
 
     #[test]

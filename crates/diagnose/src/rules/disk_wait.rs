@@ -221,6 +221,24 @@ mod tests {
         found(&RULE, &(text("1e8", "9e8") + "\n" + &beside(asked)));
     }
 
+    /// As Redis' own that syncs once a second what another one has written: it is given work, and nobody waits for it.
+    #[test]
+    fn who_is_given_work_that_nobody_waits_for() {
+        let given = "wakeup t_ns=500e6 pid=1 tid=1 comm=db wait_ns=1e6 blocked_ns=1e6 syscall=202 context=thread waker_pid=1 waker_tid=2 waker_comm=client\n";
+        let requests = |tid: u32| {
+            let row = |t: u32| {
+                format!(
+                    "request t_ns={t}e6 role=accepted port=80 pid=1 began_ns={t}e6 began_tid=2 read_ns={t}e6 ended_tid={tid}\n"
+                )
+            };
+            (1..=20).map(row).collect::<String>()
+        };
+        let with = |requests: &str| text("1e8", "9e8") + "\n" + &beside("") + given + requests;
+        assert!(silent(&RULE, &with(&requests(2))).ends_with("; background: db, 900 ms"));
+        found(&RULE, &with(&requests(1)));
+        found(&RULE, &with("")); // it may have answered the client itself
+    }
+
     #[test]
     fn at_the_threshold_it_is_said() {
         let why = silent(&RULE, &text("10.01e8", "10e8"));

@@ -4,12 +4,12 @@
 mod questions;
 mod readers;
 
-use super::{COULD_BE, Check, Checked, Rule, absent, evidence, explained, found, not_it};
-use crate::answer::{Gap, Reason, Unseen};
+use super::{COULD_BE, Check, Checked, Rule, absent, evidence, explained, found, not_it, too_short};
+use crate::answer::{Gap, Measured, Reason, Unit, Unseen};
 use crate::case::Case;
 use crate::facts::contended::Contended;
 use crate::facts::stacks::Stacks;
-use crate::facts::waiting::Waiting;
+use crate::facts::waiting::{Waiting, wait_ns};
 use crate::facts::workers::Workers;
 use crate::judgement::enough::little;
 use crate::judgement::holders::is_pool;
@@ -31,6 +31,10 @@ const MIN_SHARE: f64 = 0.5;
 /// Of the window, over all threads.
 const MIN_TIME: f64 = 0.05;
 
+/// One wait for one of a pool, on average: a store that answers within half a millisecond, near its limit, makes shorter ones, which
+/// no request feels.
+const MIN_TAKEN_NS: f64 = 1e6;
+
 /// Connections in the accept queue on average that a reader wonders about.
 const A_QUEUE: f64 = 0.5;
 
@@ -40,7 +44,8 @@ const KEPT: f64 = 0.5;
 fn check(case: &Case) -> Checked {
     let (contended, waiting) = (case.fact::<Contended>()?, case.fact::<Waiting>()?);
     let little = little(case, (contended.ns, waiting.share(contended.ns)), MIN_SHARE, MIN_TIME);
-    if is_pool(&contended) && little.is_none() {
+    let each_ns = wait_ns(&contended.chains.iter().collect::<Vec<_>>());
+    if is_pool(&contended) && little.is_none() && each_ns >= MIN_TAKEN_NS {
         return of_connections(case, &contended, &waiting);
     }
     let workers = case.fact::<Workers>()?;
@@ -61,6 +66,11 @@ fn check(case: &Case) -> Checked {
             Unseen::Undecided,
             format!("{queue}, and what keeps whoever should take them was not seen"),
         ));
+    }
+    if is_pool(&contended) && little.is_none() {
+        let seen = Measured::new(each_ns / 1e9, MIN_TAKEN_NS / 1e9, Unit::Seconds);
+        let why = format!("threads that serve clients waited for each other, for {} at a time", seconds(each_ns / 1e9));
+        return too_short(seen, format!("{why} (under {}); {queue}", seconds(MIN_TAKEN_NS / 1e9)));
     }
     if let Some((seen, _)) = little.filter(|_| is_pool(&contended)) {
         let held = seconds(contended.ns / 1e9);
@@ -277,6 +287,13 @@ mod tests {
         let finding = found(&RULE, &text(5));
         assert!(finding.summary.contains("one of the connections to 10.0.0.9:5432"), "{}", finding.summary);
         assert_eq!(finding.evidence[2].value, 5.0);
+    }
+
+    /// A store near its limit that answers within half a millisecond.
+    #[test]
+    fn waits_that_no_request_feels() {
+        let short = text(5).replace("wait_ns=20e6 blocked_ns=800e6", "wait_ns=800e3 blocked_ns=800e6");
+        assert!(silent(&RULE, &short).contains("for 800 µs at a time (under 1 ms)"), "{}", silent(&RULE, &short));
     }
 
     #[test]

@@ -10,7 +10,7 @@ use crate::case::Case;
 use crate::facts::cpus::Cpus;
 use crate::facts::quality::Quality;
 use crate::facts::requests::Requests;
-use crate::judgement::tail;
+use crate::judgement::enough::of_requests;
 use crate::ledger::threads::{Lines, Threads};
 use crate::statistics::{ratio, share};
 use crate::verdict::{Explains, Finding, Subject};
@@ -131,19 +131,6 @@ impl Felt {
 
 /// Of the time that clients wait for answers: a cause of less is none of theirs.
 const MIN_OF_REQUESTS: f64 = 0.1;
-
-/// Answers from which on their sum says something.
-const SEVERAL_ANSWERS: f64 = 20.0;
-
-/// What part of the time that clients waited for answers, or for the slow ones where they make a good part of it, this can have cost
-/// at most: as much as it lasted, of every request that was in hand meanwhile.
-fn of_requests(case: &Case, waited_ns: f64) -> Option<f64> {
-    let requests = case.fact::<Requests>().ok()?;
-    let busiest = requests.busiest().filter(|b| b.response.count >= SEVERAL_ANSWERS && !b.is_mixed())?;
-    let part = tail::of(busiest).map_or(1.0, |tail| tail.part);
-    let all_ns = busiest.response.sum_ns * requests.scale() * part;
-    Some(ratio(waited_ns, all_ns.min(case.length_ns())))
-}
 
 /// Answers from which on percentiles say something.
 const ENOUGH_ANSWERS: f64 = 1000.0;

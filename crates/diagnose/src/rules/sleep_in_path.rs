@@ -3,7 +3,7 @@
 
 use recording::tables::Request;
 
-use super::{Check, Checked, Rule, absent, evidence, found, too_little};
+use super::{Check, Checked, Rule, absent, evidence, explained, found, too_little};
 use crate::answer::Gap;
 use crate::case::Case;
 use crate::facts::connections::Connections;
@@ -11,7 +11,7 @@ use crate::facts::servers::Servers;
 use crate::facts::stacks::Stacks;
 use crate::facts::waiting::{Sleeper, Waiting};
 use crate::facts::workers::Workers;
-use crate::judgement::enough::little;
+use crate::judgement::enough::{little, not_for_requests};
 use crate::ledger::threads::Threads;
 use crate::phrases::chain::{called_from, callers};
 use crate::runtimes::code::Code;
@@ -47,6 +47,9 @@ fn check(case: &Case) -> Checked {
     let part = waiting.share(ns);
     if let Some((seen, why)) = little(case, (ns, part), MIN_SHARE, MIN_TIME) {
         return too_little(seen, format!("threads that serve clients slept for {why}"));
+    }
+    if let Some(why) = not_for_requests(case, &waiting, ns) {
+        return explained(format!("threads that serve clients slept for {why}"));
     }
     let headline =
         format!("sleeps {} of its active time in threads that serve clients ({})", percent(part), first.comm);

@@ -3,11 +3,14 @@
 
 use std::collections::BTreeSet;
 
+use recording::counters::snmp;
 use recording::tables::Wakeup;
 
 use crate::answer::Gap;
 use crate::case::{Case, Fact};
+use crate::facts::counters::Counters;
 use crate::facts::listening::Listening;
+use crate::facts::requests::Requests;
 use crate::ledger::blocked::UNINTERRUPTIBLE;
 use crate::syscall::{Family, family};
 
@@ -41,6 +44,18 @@ impl Fact for Clients {
             target: super::target_pids(case),
         })
     }
+}
+
+/// Of the requests that come over connections, datagrams of everybody in the namespace: with fewer, a socket for them is there, and
+/// hardly anybody asks at it.
+const FEW_DATAGRAMS: f64 = 0.05;
+
+/// Whether so many datagrams came that clients may ask in them.
+fn come_datagrams(case: &Case) -> bool {
+    let came = case.fact::<Counters>().ok().and_then(|counters| counters.grew(snmp::IN_DATAGRAMS));
+    let Ok(requests) = case.fact::<Requests>() else { return true };
+    let asked = requests.endpoints.iter().filter(|e| e.accepted).map(|e| e.response.count).sum::<f64>();
+    came.is_none_or(|came| came > asked * requests.scale() * FEW_DATAGRAMS)
 }
 
 impl Clients {
@@ -85,7 +100,7 @@ impl Clients {
     pub fn come_otherwise(&self, case: &Case) -> bool {
         let asks = |row: &&Wakeup| self.target.contains(&row.pid) && self.ended(case, row);
         let is_other = |row: &Wakeup| [row.family, row.waker_family].contains(&UNIX) || row.path == FUSE;
-        self.datagrams || case.recording.rows::<Wakeup>().iter().filter(asks).any(is_other)
+        self.datagrams && come_datagrams(case) || case.recording.rows::<Wakeup>().iter().filter(asks).any(is_other)
     }
 
     /// Whether a wait is a blocking read of a client's connection. Who does that serves one client at a time. A thread that

@@ -4,13 +4,13 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use recording::tables::Wakeup;
+use recording::tables::{Request, Wakeup};
 
 use crate::case::Case;
+use crate::facts::serving::Serving;
 use crate::facts::woken_by_clients::WokenByClients;
 use crate::ledger::blocked::Blocked;
 use crate::ledger::threads::{ThreadLedger, Threads};
-use crate::syscall::{Family, family};
 use crate::walk::chains::Chain;
 use crate::walk::{Walk, kind_of_thread};
 use crate::wording::seconds;
@@ -51,28 +51,39 @@ impl Background {
     }
 }
 
-/// Which threads take part in requests, as far as is known. That one does not has to be shown: others serve clients, while its own
-/// waits are ended by its timer, by a disk or the kernel, never by a client nor by another thread of the target, and it ends nobody's.
+/// Requests that were followed, from which on a thread that had none of them takes none.
+const ENOUGH: usize = 20;
+
+/// Which threads take part in requests, as far as is known. That one does not has to be shown: others serve clients, no client ever
+/// ended a wait of its own, it ends nobody's, and it neither reads nor writes what requests say. Work may be given to it, as a file
+/// to be synced once a second, but nobody waits until that is done.
 pub struct Parts {
-    /// Threads of which another one ended a wait, and those others.
-    asked: HashSet<u32>,
+    /// Threads that ended a wait of another one, or that had a request.
+    awaited: HashSet<u32>,
+    /// Those of which another one ended a wait.
+    woken: HashSet<u32>,
+    /// Those that waited at all, as far as was told.
+    told: HashSet<u32>,
     /// Those of which a client ended a wait.
     serving: Arc<WokenByClients>,
-    /// Those of which a timer did.
-    by_timer: HashSet<u32>,
+    traffic: Option<Arc<Serving>>,
+    /// Enough requests were followed.
+    followed: bool,
 }
 
 impl Parts {
     /// By the waits of all; `None` = nothing is known of them.
     pub fn of(case: &Case) -> Option<Self> {
         let (walk, serving) = (case.fact::<Walk>().ok()?, case.fact::<WokenByClients>().ok()?);
-        let mut parts = Self { asked: HashSet::new(), serving, by_timer: HashSet::new() };
+        let requests = case.recording.rows::<Request>().iter().filter(|row| row.is_accepted());
+        let awaited: HashSet<u32> = requests.clone().flat_map(|row| [row.began_tid, row.ended_tid]).collect();
+        let (woken, told, traffic) = (HashSet::new(), HashSet::new(), case.fact::<Serving>().ok());
+        let mut parts = Self { awaited, woken, told, serving, traffic, followed: requests.count() >= ENOUGH };
         for row in case.recording.rows::<Wakeup>().iter().filter(|row| walk.target.contains(&row.pid)) {
+            parts.told.insert(row.tid);
             if row.context == "thread" && row.waker_tid != row.tid && walk.target.contains(&row.waker_pid) {
-                parts.asked.extend([row.tid, row.waker_tid]);
-            }
-            if row.context == "interrupt" && waits_for_time(case, row) {
-                parts.by_timer.insert(row.tid);
+                parts.awaited.insert(row.waker_tid);
+                parts.woken.insert(row.tid);
             }
         }
         Some(parts)
@@ -82,13 +93,12 @@ impl Parts {
     pub fn has(&self, thread: &ThreadLedger) -> bool {
         let serves = self.serving.0.contains(&thread.tid);
         let others_serve = self.serving.0.len() > usize::from(serves);
-        let is_alone = self.by_timer.contains(&thread.tid) && !self.asked.contains(&thread.tid);
+        let talks = self.traffic.as_ref().is_none_or(|serving| serving.has((thread.pid, thread.tid)));
+        // Whoever was given work may answer the client itself.
+        let would_be_seen = self.followed || !self.woken.contains(&thread.tid);
+        let is_alone =
+            self.told.contains(&thread.tid) && !self.awaited.contains(&thread.tid) && !talks && would_be_seen;
         // Many short-lived ones together have no number.
         thread.tid == 0 || serves || !others_serve || !is_alone
     }
-}
-
-/// Whether a wait is of a kind that a timer ends.
-fn waits_for_time(case: &Case, row: &Wakeup) -> bool {
-    matches!(family(&case.syscall(row.syscall)), Family::Sleep | Family::Poll | Family::Futex)
 }
