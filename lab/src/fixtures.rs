@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 use recording::Recording;
-use recording::tables::Neighbour;
+use recording::tables::{FileLock, Neighbour};
 
 use crate::paths::Paths;
 use crate::probe;
@@ -70,7 +70,7 @@ fn take(from: &Path, fixture: &Path) -> Result<()> {
     recording.save(&fixture.join("recording"))
 }
 
-/// The host's name, its boot, and what else ran on it are nobody's business.
+/// The host's name, its boot, and what else ran on it and had files locked are nobody's business.
 fn forget_machine(recording: &mut Recording) {
     recording.meta.host.name = "lab".into();
     recording.meta.host.boot_id = String::new();
@@ -78,6 +78,11 @@ fn forget_machine(recording: &mut Recording) {
         if !neighbour.own && !neighbour.cgroup.contains(CELL) {
             neighbour.comm = "host".into();
             neighbour.cgroup = "/".into();
+        }
+    }
+    for lock in recording.tables.rows_mut::<FileLock>() {
+        if !lock.path.contains(CELL) {
+            (lock.comm, lock.path) = ("host".into(), "/file".into());
         }
     }
 }
@@ -99,7 +104,9 @@ mod tests {
         fs::create_dir_all(dir).unwrap();
         let text = "meta host.name=secret host.boot_id=b host.cpus=2\n\
             neighbour pid=1 comm=secret cgroup=/private\n\
-            neighbour pid=2 comm=loop cgroup=/wakewalk-lab.1.x/load";
+            neighbour pid=2 comm=loop cgroup=/wakewalk-lab.1.x/load\n\
+            file_lock pid=3 comm=secret path=/private/f\n\
+            file_lock pid=4 comm=shop path=/tmp/wakewalk-lab.1.x/f";
         recording::text::parse(text).unwrap().save(dir).unwrap();
         fs::write(dir.join("other"), vec![0; bytes]).unwrap();
     }
@@ -115,6 +122,8 @@ mod tests {
         assert_eq!((host.name.as_str(), host.boot_id.as_str(), host.cpus), ("lab", "", 2));
         let names: Vec<&str> = kept.rows::<Neighbour>().iter().map(|n| n.comm.as_str()).collect();
         assert_eq!(names, ["host", "loop"]);
+        let locks: Vec<&str> = kept.rows::<FileLock>().iter().map(|lock| lock.path.as_str()).collect();
+        assert_eq!(locks, ["/file", "/tmp/wakewalk-lab.1.x/f"]);
     }
 
     #[test]

@@ -17,6 +17,8 @@ mod alvin;
 mod alvin_netns;
 #[path = "../scenarios/alvin-slow-store/scenario.rs"]
 mod alvin_slow_store;
+#[path = "../scenarios/broken-upstream/scenario.rs"]
+mod broken_upstream;
 #[path = "../scenarios/busy-poll/scenario.rs"]
 pub mod busy_poll;
 #[path = "../scenarios/churn/scenario.rs"]
@@ -203,6 +205,7 @@ pub static ALL: &[&Scenario] = &[
     &dripping_store::SCENARIO,
     &connection_limit::SCENARIO,
     &crashing_workers::SCENARIO,
+    &broken_upstream::SCENARIO,
     &silent_store::SCENARIO,
     &silent_endpoint::SCENARIO,
     &unreached_address::SCENARIO,

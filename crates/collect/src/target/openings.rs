@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Sockets that a target begins to listen on while it is captured: that of a command which the capture itself has started, or of
+//! a service that was told to read its settings again.
+
+use std::collections::{HashMap, HashSet};
+use std::path::Path;
+use std::time::Instant;
+
+use super::listening;
+use crate::proc::Proc;
+use crate::sockets::Source;
+
+/// Of the time, spent on looking whose a new socket is: that takes a walk over all descriptors of the target.
+const SHARE: u32 = 100;
+
+/// What was there so far.
+pub struct Openings {
+    /// By network namespace.
+    spaces: HashMap<String, Space>,
+    /// Sockets that each process listens on, as it was told last.
+    told: HashMap<u32, Vec<String>>,
+    /// One has come, and nobody has looked yet whose it is.
+    is_pending: bool,
+    not_before: Instant,
+}
+
+/// Listeners of a network namespace.
+struct Space {
+    source: Source,
+    inodes: HashSet<u64>,
+}
+
+impl Space {
+    /// Whether one is there that was not there before. Where the kernel does not answer, none is.
+    fn has_more(&mut self) -> bool {
+        let tcp = self.source.tcp().unwrap_or_default();
+        let now: HashSet<u64> = tcp.into_iter().chain(self.source.udp().unwrap_or_default()).map(|l| l.inode).collect();
+        let has_more = !now.is_subset(&self.inodes);
+        self.inodes = now;
+        has_more
+    }
+}
+
+impl Default for Openings {
+    fn default() -> Self {
+        Self { spaces: HashMap::new(), told: HashMap::new(), is_pending: false, not_before: Instant::now() }
+    }
+}
+
+impl Openings {
+    /// Takes note of what is there, in the network namespaces of these processes, before these are told for the first time.
+    pub fn meet(&mut self, root: &Path, pids: impl IntoIterator<Item = u32>) {
+        let proc = Proc::new(root);
+        for pid in pids.into_iter().map(|pid| pid.to_string()) {
+            let Some(name) = proc.namespace(&pid, "net").filter(|name| !self.spaces.contains_key(name)) else {
+                continue;
+            };
+            let mut space = Space { source: Source::of(&proc, &pid), inodes: HashSet::new() };
+            space.has_more();
+            self.spaces.insert(name, space);
+        }
+    }
+
+    /// What a process listens on was told.
+    pub fn told(&mut self, pid: u32, listen: &[String]) {
+        self.told.insert(pid, listen.to_vec());
+    }
+
+    /// Those of these processes that listen on something which was not told. All others are forgotten.
+    pub fn since(&mut self, root: &Path, pids: &[u32]) -> Vec<u32> {
+        let known: HashSet<u32> = pids.iter().copied().collect();
+        self.told.retain(|pid, _| known.contains(pid));
+        for space in self.spaces.values_mut() {
+            self.is_pending |= space.has_more();
+        }
+        let began = Instant::now();
+        if !self.is_pending || began < self.not_before {
+            return Vec::new();
+        }
+        let now = listening(&Proc::new(root), pids);
+        (self.is_pending, self.not_before) = (false, Instant::now() + began.elapsed() * SHARE);
+        let is_told = |pid: &u32, names: &[String]| {
+            self.told.get(pid).is_some_and(|told| names.iter().all(|name| told.contains(name)))
+        };
+        now.into_iter().filter(|(pid, names)| !names.is_empty() && !is_told(pid, names)).map(|(pid, _)| pid).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::TcpListener;
+    use std::os::fd::OwnedFd;
+    use std::process::{Child, Command, Stdio};
+    use std::time::Duration;
+
+    use super::*;
+
+    /// A process that has a listener, or none; what other tests of this process open meanwhile, it has not.
+    struct Holder(Child);
+
+    impl Holder {
+        fn of(listener: Option<&TcpListener>) -> Self {
+            let stdin = listener.map_or_else(Stdio::null, |l| Stdio::from(OwnedFd::from(l.try_clone().unwrap())));
+            Self(Command::new("sleep").arg("60").stdin(stdin).spawn().unwrap())
+        }
+
+        fn pid(&self) -> u32 {
+            self.0.id()
+        }
+    }
+
+    impl Drop for Holder {
+        fn drop(&mut self) {
+            self.0.kill().unwrap();
+            self.0.wait().unwrap();
+        }
+    }
+
+    #[test]
+    fn what_was_opened_meanwhile_is_told_once() {
+        let (root, mut openings, before) = (Path::new("/"), Openings::default(), Holder::of(None));
+        openings.meet(root, [before.pid()]);
+        assert_eq!(openings.since(root, &[before.pid()]), [0; 0]);
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let after = Holder::of(Some(&listener));
+        openings.not_before = Instant::now();
+        let pids = [before.pid(), after.pid()];
+        assert_eq!(openings.since(root, &pids), [after.pid()]);
+        let listen = listening(&Proc::new(root), &pids).remove(&after.pid()).unwrap();
+        assert_eq!(listen, [format!("tcp {}", listener.local_addr().unwrap())]);
+        openings.told(after.pid(), &listen);
+        (openings.not_before, openings.is_pending) = (Instant::now(), true);
+        assert_eq!(openings.since(root, &pids), [0; 0]);
+    }
+
+    #[test]
+    fn looking_whose_it_is_waits_its_turn() {
+        let (root, mut openings, before) = (Path::new("/"), Openings::default(), Holder::of(None));
+        openings.meet(root, [before.pid()]);
+        openings.not_before = Instant::now() + Duration::from_secs(3600);
+        let after = Holder::of(Some(&TcpListener::bind("127.0.0.1:0").unwrap()));
+        assert_eq!(openings.since(root, &[after.pid()]), [0; 0]);
+        openings.not_before = Instant::now();
+        assert_eq!(openings.since(root, &[after.pid()]), [after.pid()], "late, but not forgotten");
+    }
+}
