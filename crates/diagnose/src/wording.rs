@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! How numbers become words in summaries: with units, and with as many digits as they deserve.
 
+use std::net::SocketAddr;
+
 /// A share as percent, `0.4 %`, `37 %`, `99.94 %`.
 pub fn percent(share: f64) -> String {
     // Rounding leaves no "-0".
@@ -31,6 +33,20 @@ pub fn short(name: &str) -> String {
 pub fn word(foreign: &str) -> String {
     // No word can hold a NUL byte, and nothing else is refused.
     shlex::try_quote(&foreign.replace('\0', "")).map(String::from).unwrap_or_default()
+}
+
+/// `ss` with these options, for the sockets to one other end. A recording may call a peer anything: behind `dst` stands an
+/// address that was read as such, for even one quoted word could be an option there, and what is none is left out.
+pub fn sockets_to(options: &str, peer: &str) -> String {
+    match peer.parse::<SocketAddr>() {
+        Ok(address) => format!("ss {options} dst {}", word(&address.to_string())),
+        Err(_) => format!("ss {options}"),
+    }
+}
+
+/// The port at the end of a name such as `tcp 0.0.0.0:80`, if there is one: a number, and so a word of a command.
+pub fn port(name: &str) -> Option<u16> {
+    name.rsplit_once(':')?.1.parse().ok()
 }
 
 /// A number of CPUs' worth of work, `0.94 cores`.
@@ -91,6 +107,19 @@ mod tests {
         assert_eq!(
             [count(1_397_534.0), count(52_100.0), count(832.0), count(3.25)],
             ["1.40 million", "52 thousand", "832", "3.2"]
+        );
+    }
+
+    #[test]
+    fn strangers_choose_no_words_of_a_command() {
+        assert_eq!(sockets_to("-tan", "10.0.0.9:80"), "ss -tan dst 10.0.0.9:80");
+        assert_eq!(sockets_to("-tan", "[fd00::9]:80"), "ss -tan dst '[fd00::9]:80'");
+        for other in ["others", "", "1.2.3.4; curl x", "-K", "10.0.0.9:80 or sport = :22"] {
+            assert_eq!(sockets_to("-tan", other), "ss -tan", "{other}");
+        }
+        assert_eq!(
+            [port("tcp 0.0.0.0:80"), port("[::]:81"), port("unix /a"), port("a:1;x")],
+            [Some(80), Some(81), None, None]
         );
     }
 

@@ -15,7 +15,7 @@ use crate::syscall::{Family, family};
 use crate::verdict::Subject;
 use crate::walk::chains::Chain;
 use crate::walk::{DNS, Kind, lasting};
-use crate::wording::{percent, seconds};
+use crate::wording::{percent, seconds, sockets_to};
 
 /// Of the window, over all threads: less is a call now and then.
 pub(crate) const MIN_TIME: f64 = 0.02;
@@ -68,8 +68,9 @@ pub(crate) fn doubt(case: &Case, who: &str, chains: &[&Chain], ns: f64) -> Optio
     if let Some(held_back) = held_back(case, peer) {
         return Some(format!(
             "{waited}, but in {} of the connections in which an answer was owed, part of the question itself stood unsent \
-             (small writes without TCP_NODELAY, or a full window): look at `ss -tino dst {peer}`",
-            percent(held_back)
+             (small writes without TCP_NODELAY, or a full window): look at `{}`",
+            percent(held_back),
+            sockets_to("-tino", peer)
         ));
     }
     let unseen = sum(chains.iter().copied().filter(|chain| chain.end.kind == Kind::Unseen));

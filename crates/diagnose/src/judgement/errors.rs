@@ -3,6 +3,8 @@
 
 mod answers;
 
+use std::net::SocketAddr;
+
 use recording::counters::udp_sockets;
 
 use crate::case::Case;
@@ -112,14 +114,15 @@ fn refused(case: &Case, error: &Error) -> Option<Above> {
     let refused = case.fact::<Refused>().ok()?;
     let (peer, number) = &refused.most;
     let is_it = error.kind == Kind::NotMade && *number >= (error.at_most() * MOSTLY).max(MIN_COUNT);
-    // An address of IPv6 stands in brackets, which the command does not take.
-    let place = peer.replace(['[', ']'], "");
-    let (host, port) = place.rsplit_once(':')?;
+    let see = match peer.parse::<SocketAddr>() {
+        Ok(address) => format!("nc -vz {} {}", address.ip(), address.port()),
+        Err(_) => words(error.kind).1.to_string(),
+    };
     let nobody = if refused.nobody_listens { ", where nobody listens" } else { "" };
     is_it.then(|| Above {
         what: format!("{} of {} connections were refused by {peer}{nobody}", count(*number), count(error.of)),
         share: error.share(),
-        advice: find_out(&format!("nc -vz {host} {port}")),
+        advice: find_out(&see),
         about: OF_ALL,
     })
 }
@@ -293,6 +296,25 @@ mod tests {
     #[test]
     fn connections_of_somebody_else() {
         assert!(errors(&[(SNMP, "Tcp", "AttemptFails", 60.0), (SNMP, "Tcp", "ActiveOpens", 100.0)]).is_empty());
+    }
+
+    #[test]
+    fn whoever_refuses_chooses_no_words_of_the_command() {
+        let advice = |peer: &str| {
+            let text = format!(
+                "meta host.arch=x86_64 length_ns=1e9
+                 counter source=proc/net/snmp entity=Tcp name=AttemptFails value=5
+                 counter t_ns=9 source=proc/net/snmp entity=Tcp name=AttemptFails value=65
+                 counter source=proc/net/snmp entity=Tcp name=ActiveOpens value=5
+                 counter t_ns=9 source=proc/net/snmp entity=Tcp name=ActiveOpens value=105
+                 wait pid=1 tid=1 syscall=42 total_ns=9
+                 retransmit kind=reset_received state=SYN_SENT role=made peer=\"{peer}\" count=60"
+            );
+            above(&Case::new(&parse(&text).unwrap())).remove(0).advice
+        };
+        assert_eq!(advice("[fd00::9]:81"), "find out why: `nc -vz fd00::9 81`");
+        assert_eq!(advice("1.2.3.4; curl x"), "find out why: `nstat -az TcpAttemptFails TcpActiveOpens`");
+        assert_eq!(advice("1.2.3.4:1;curl x"), "find out why: `nstat -az TcpAttemptFails TcpActiveOpens`");
     }
 
     #[test]

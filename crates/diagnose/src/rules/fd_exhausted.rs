@@ -36,7 +36,7 @@ const TOO_MANY: i64 = -24;
 
 /// A process and its descriptors.
 struct Files {
-    pid: String,
+    pid: u32,
     most: f64,
     limit: f64,
     /// Share of the window in which all were in use.
@@ -75,7 +75,7 @@ fn check(case: &Case) -> Checked {
         finding,
         headline,
         "raise its limit of open files, or close what is idle; `ls -l /proc/PID/fd` shows what it is"
-            .replace("PID", &files.pid),
+            .replace("PID", &files.pid.to_string()),
     )
 }
 
@@ -83,7 +83,8 @@ fn files(case: &Case, counters: &Counters, pid: &str) -> Option<Files> {
     let limit = counters.last(pid::OPEN_FILES_LIMIT, pid).filter(|limit| *limit > 0.0)?;
     let most = counters.max(pid::OPEN_FILES, pid).filter(|most| *most < limit * LOWERED)?;
     Some(Files {
-        pid: pid.to_string(),
+        // It becomes a word of commands: what is no number names no process.
+        pid: pid.parse().ok()?,
         most,
         limit,
         full: counters.share_of_time(pid::OPEN_FILES, pid, case.length_ns(), |open| open >= limit)?,
@@ -97,7 +98,7 @@ fn finding(case: &Case, files: &Files, workers: &Workers, (stands, failed): (boo
     };
     let calls =
         if failed > 0.0 { format!("; {} counted calls failed with EMFILE", count(failed)) } else { String::new() };
-    let see = |what: &str| what.replace("PID", &files.pid);
+    let see = |what: &str| what.replace("PID", &files.pid.to_string());
     Finding {
         // The table of descriptors is one source; the queue, or the calls, the other.
         summary: format!(
@@ -106,7 +107,7 @@ fn finding(case: &Case, files: &Files, workers: &Workers, (stands, failed): (boo
             count(files.limit),
             percent(files.full)
         ),
-        subject: Subject { pid: files.pid.parse().ok(), ..Subject::default() },
+        subject: Subject { pid: Some(files.pid), ..Subject::default() },
         explains: Explains { share: files.full, of: "the window".into(), seconds: files.full * case.seconds() },
         evidence: vec![
             evidence(

@@ -11,7 +11,7 @@ use crate::judgement::in_parts;
 use crate::judgement::nagle::{Held, Seen, look};
 use crate::statistics::ratio;
 use crate::verdict::{Evidence, Explains, Finding, Subject};
-use crate::wording::{count, percent, seconds};
+use crate::wording::{count, percent, port, seconds, sockets_to};
 
 pub(super) static RULE: Rule =
     Rule { cause: "nagle-delayed-ack", explain: explain!("nagle-delayed-ack"), check: Check::Accuses(check) };
@@ -137,12 +137,12 @@ fn finding(case: &Case, held: &Held) -> Finding {
 
 fn rows(held: &Held) -> Vec<Evidence> {
     let endpoint = &held.endpoint;
-    let see = match endpoint.accepted {
-        true => {
-            format!("ss -tino sport = :{}  # notsent, unacked", endpoint.name.rsplit(':').next().unwrap_or_default())
-        }
-        false => format!("ss -tino dst {}  # notsent, unacked", endpoint.name),
+    let sockets = match (endpoint.accepted, port(&endpoint.name)) {
+        (true, Some(port)) => format!("ss -tino sport = :{port}"),
+        (true, None) => "ss -tino".to_string(),
+        (false, _) => sockets_to("-tino", &endpoint.name),
     };
+    let see = format!("{sockets}  # notsent, unacked");
     let mut rows = vec![
         evidence("connections with bytes that Nagle's algorithm held", endpoint.nagle_looks(), "looks", "0", see),
         evidence("held in all", held.ns / 1e9, "s", "0", ""),

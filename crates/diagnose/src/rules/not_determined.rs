@@ -21,7 +21,7 @@ use crate::judgement::{asked, errors, hanging, hung};
 use crate::ledger::threads::Threads;
 use crate::phrases;
 use crate::remarks::hidden_queues;
-use crate::wording::{percent, plural, seconds, word};
+use crate::wording::{percent, plural, seconds, sockets_to, word};
 
 pub(super) static RULE: Rule =
     Rule { cause: "not-determined", explain: explain!("not-determined"), check: Check::Neutral(check) };
@@ -83,7 +83,8 @@ fn waited(case: &Case, gap: &Gap) -> Statement {
         return Statement {
             headline: format!("waits for {who}, but part of its own questions stood unsent"),
             advice: format!(
-                "send each question in one write, or set TCP_NODELAY; `ss -tino dst {peer}` shows what is unsent"
+                "send each question in one write, or set TCP_NODELAY; `{}` shows what is unsent",
+                sockets_to("-tino", &peer)
             ),
             detail: format!("{}.", gap.why),
         };

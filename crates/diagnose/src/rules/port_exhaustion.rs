@@ -12,7 +12,7 @@ use crate::facts::errors::{Errors, Kind, asks};
 use crate::judgement::errors::MIN_COUNT;
 use crate::statistics::share;
 use crate::verdict::{Explains, Finding, Subject};
-use crate::wording::{count, percent};
+use crate::wording::{count, percent, sockets_to};
 
 pub(super) static RULE: Rule =
     Rule { cause: "port-exhaustion", explain: explain!("port-exhaustion"), check: Check::Accuses(check) };
@@ -93,8 +93,8 @@ fn finding(case: &Case, ports: &Ports, (failed, sources): (f64, usize)) -> Findi
         0.0 => String::new(),
         n => format!("; {} counted calls failed with EADDRNOTAVAIL", count(n)),
     };
-    let see = format!("ss -tan dst {} | wc -l", ports.destination);
-    let ended = format!("ss -tan state time-wait dst {} | wc -l", ports.destination);
+    let see = format!("{} | wc -l", sockets_to("-tan", &ports.destination));
+    let ended = format!("{} | wc -l", sockets_to("-tan state time-wait", &ports.destination));
     Finding {
         summary: format!(
             "{} of {} local ports were in use towards {}, {} of them by connections that have ended (TIME_WAIT); nearly all for {} \

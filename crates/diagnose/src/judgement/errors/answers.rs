@@ -4,7 +4,7 @@
 use super::{Above, MIN_COUNT, find_out};
 use crate::case::Case;
 use crate::facts::labels::{Labels, Place};
-use crate::wording::{count, percent, word};
+use crate::wording::{count, percent, port, word};
 
 /// Of the answers: one in a hundred that fails is no everyday number, whoever asks.
 const MANY: f64 = 0.01;
@@ -50,9 +50,11 @@ fn told(place: &Place) -> Above {
 /// A command that shows why.
 fn see(protocol: &str, name: &str, label: &str) -> String {
     let address = name.replace("0.0.0.0:", "127.0.0.1:").replace("[::]:", "[::1]:");
-    let port = address.rsplit(':').next().unwrap_or_default();
     match protocol {
-        "redis" => format!("redis-cli -p {port} info errorstats"),
+        "redis" => {
+            let port = port(name).map_or_else(String::new, |port| format!("-p {port} "));
+            format!("redis-cli {port}info errorstats")
+        }
         "postgresql" => "psql -c 'select datname, xact_rollback, deadlocks from pg_stat_database'".to_string(),
         "mysql" => "mysql -e 'select * from performance_schema.events_errors_summary_global_by_error where sum_error_raised > 0'".to_string(),
         _ => {
@@ -92,5 +94,15 @@ mod tests {
         let all = errors(900, 100, "role=made peer=10.0.0.9:6379 protocol=redis");
         assert!(all[0].0.starts_with("100 answers of 10.0.0.9:6379, which it asks, say"), "{all:?}");
         assert_eq!(all[0].1, "find out why: `redis-cli -p 6379 info errorstats`");
+    }
+
+    #[test]
+    fn whoever_is_asked_chooses_no_words_of_the_command() {
+        let advice = |protocol: &str| {
+            let peer = "\"10.0.0.9:1;curl x\"";
+            errors(900, 100, &format!("role=made peer={peer} protocol={protocol}")).remove(0).1
+        };
+        assert_eq!(advice("redis"), "find out why: `redis-cli info errorstats`");
+        assert_eq!(advice("http"), "find out why: `curl -si 'http://10.0.0.9:1;curl x/b'`");
     }
 }

@@ -310,7 +310,7 @@ fn an_event_loop_that_never_waits_points_at_the_program() {
         f.summary
             .ends_with("libuv asks with timeout 0 because the program always has work queued that is to run at once")
     );
-    assert!(f.remedy.starts_with("`uv__io_poll` is not the place to mend") && f.remedy.contains("setImmediate"));
+    assert!(f.remedy.starts_with("uv__io_poll is not the place to mend") && f.remedy.contains("setImmediate"));
     assert_eq!(f.subject.function, None, "what keeps queueing does not make the call");
     assert!(f.explains.share > 0.99, "the queueing handlers are part of it: {}", f.explains.share);
 }

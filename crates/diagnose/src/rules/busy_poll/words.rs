@@ -84,7 +84,7 @@ pub(super) fn name(case: &Case, s: &Spin) -> String {
 }
 
 pub(super) fn remedy(s: &Spin, unconsumed: bool) -> String {
-    let who = s.callers.first().map_or_else(|| "the caller".to_string(), |c| format!("`{c}`"));
+    let who = s.callers.first().map_or_else(|| "the caller".to_string(), |c| c.to_string());
     if unconsumed {
         return format!(
             "Let {who} take the events or stop asking for them: drop the interest in EPOLLOUT while there is nothing to \

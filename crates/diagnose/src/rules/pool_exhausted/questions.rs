@@ -23,7 +23,7 @@ use crate::verdict::{Evidence, Explains, Finding, Subject};
 use crate::walk::Walk;
 use crate::walk::chains::Chain;
 use crate::walk::paths::{Part, RequestPaths, What};
-use crate::wording::{percent, plural, seconds};
+use crate::wording::{percent, plural, seconds, sockets_to};
 
 /// Exchanges from which on sums say something.
 const ENOUGH: f64 = 10.0;
@@ -188,7 +188,7 @@ impl Taken<'_> {
 
     /// What a finding rests on.
     fn evidence(&self) -> Vec<Evidence> {
-        let to_see = format!("ss -tnp dst {}", self.peer.name);
+        let to_see = sockets_to("-tnp", &self.peer.name);
         let mut all = vec![
             evidence("requests in hand, on average", self.in_hand, "requests", "about as many as questions", ""),
             evidence("questions under way, on average", self.asked, "questions", "fewer than connections", ""),

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Requests hang, all or some, because somebody whom the service asked does not answer it: no wait for that has ended yet.
 
+use std::net::SocketAddr;
+
 use super::super::{Outcome, Statement, evidence};
 use super::RULE;
 use crate::case::Case;
@@ -8,7 +10,7 @@ use crate::facts::silent::{Silent, SilentPeer};
 use crate::judgement::hung::{Hung, look};
 use crate::judgement::silent::{Awaited, awaited, most};
 use crate::verdict::{Finding, Subject};
-use crate::wording::seconds;
+use crate::wording::{seconds, sockets_to};
 
 /// The finding, if there is such a one.
 pub(super) fn check(case: &Case) -> Option<Outcome> {
@@ -27,9 +29,10 @@ pub(super) fn check(case: &Case) -> Option<Outcome> {
 
 /// How to look at whoever was asked.
 fn look_there(name: &str) -> String {
-    let port = name.rsplit_once(':').map_or("", |(_, port)| port);
-    let is_local = name.starts_with("127.") || name.starts_with("[::1]");
-    if is_local { format!("`sudo wakewalk diagnose --port {port}`") } else { "look at the other end".into() }
+    match name.parse::<SocketAddr>() {
+        Ok(address) if address.ip().is_loopback() => format!("`sudo wakewalk diagnose --port {}`", address.port()),
+        _ => "look at the other end".into(),
+    }
 }
 
 fn finding(case: &Case, hung: &Hung, SilentPeer { name, held }: &SilentPeer, awaited: Awaited) -> Finding {
@@ -38,7 +41,7 @@ fn finding(case: &Case, hung: &Hung, SilentPeer { name, held }: &SilentPeer, awa
         none if none < 0.5 => String::new(),
         awaited => format!(" In {awaited:.1} of these connections a thread stands in a read."),
     };
-    let see = format!("ss -tnoi dst {name}");
+    let see = sockets_to("-tnoi", name);
     let asked = vec![
         evidence(&format!("questions to {name} without one"), held.late, "at a time", "0", see),
         evidence("for how long these", held.late_ns / 1e9, "s", "as long as an answer takes", ""),

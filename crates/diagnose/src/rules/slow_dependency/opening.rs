@@ -10,6 +10,7 @@ use crate::facts::unexplained::Unexplained;
 use crate::judgement::standing::matters;
 use crate::statistics::{ratio, share};
 use crate::verdict::{Explains, Finding, Subject};
+use crate::wording::sockets_to;
 
 /// Of the requests that nothing else explains, connections that are being made: with fewer, requests wait for something else.
 const MOST: f64 = 0.6;
@@ -53,7 +54,7 @@ fn finding(case: &Case, name: &str, held: &Held, standing: &Unexplained) -> Find
                 held.opening,
                 "at a time",
                 "0",
-                format!("ss -tno state syn-sent dst {name}"),
+                sockets_to("-tno state syn-sent", name),
             ),
             evidence("requests that wait for 10 ms or longer", standing.late, "at a time", "", ""),
             evidence("of these, with nothing else to wait for", standing.rest(), "at a time", "0", ""),
