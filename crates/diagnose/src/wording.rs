@@ -5,16 +5,24 @@ use std::net::SocketAddr;
 
 /// A share as percent, `0.4 %`, `37 %`, `99.94 %`.
 pub fn percent(share: f64) -> String {
-    // Rounding leaves no "-0".
-    let p = if share.abs() < 0.005 && share <= 0.0 { 0.0 } else { share * 100.0 };
-    match p {
+    let p = share * 100.0;
+    let text = match p {
         // Near nothing and near all, the digit behind the point is what matters.
         _ if p > 0.0 && p < 0.05 => "<0.1 %".into(),
         _ if (99.995..100.0).contains(&p) => ">99.99 %".into(),
         _ if (99.95..100.0).contains(&p) => format!("{p:.2} %"),
         _ if p > 0.0 && p < 9.95 || p > 99.0 && p < 100.0 => format!("{p:.1} %"),
         _ => format!("{p:.0} %"),
-    }
+    };
+    // Rounding leaves no "-0".
+    if text == "-0 %" { "0 %".into() } else { text }
+}
+
+/// A change in per cent, with a sign and so many digits behind the point: `+0.4`, `-31`. What rounds to nothing has no sign.
+pub fn signed_percent(share: f64, digits: usize) -> String {
+    let text = format!("{:+.digits$}", share * 100.0);
+    let is_nothing = text.chars().all(|letter| "+-0.".contains(letter));
+    if is_nothing { text[1..].to_string() } else { text }
 }
 
 /// A name for a line that must stay short: the last parts of a path of namespaces, cut in the middle.
@@ -107,6 +115,17 @@ mod tests {
         assert_eq!(
             [count(1_397_534.0), count(52_100.0), count(832.0), count(3.25)],
             ["1.40 million", "52 thousand", "832", "3.2"]
+        );
+    }
+
+    #[test]
+    fn nothing_has_no_sign() {
+        assert_eq!([-0.003, -0.005, -0.0051, -0.0, -1.0].map(percent), ["0 %", "0 %", "-1 %", "0 %", "-100 %"]);
+        let digits = |n| move |share| signed_percent(share, n);
+        assert_eq!([-0.003, -0.005, 0.003, -0.31, 1.5].map(digits(0)), ["0", "0", "0", "-31", "+150"]);
+        assert_eq!(
+            [-0.0004, -0.0, 0.0, 0.0004, -0.0006, 0.004].map(digits(1)),
+            ["0.0", "0.0", "0.0", "0.0", "-0.1", "+0.4"]
         );
     }
 

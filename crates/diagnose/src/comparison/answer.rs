@@ -2,7 +2,7 @@
 //! The three sentences that come first: what changed by how much, whether the load did, what else did.
 
 use super::result::{Comparison, Difference, Measure, Setting};
-use crate::wording::{percent, short};
+use crate::wording::{percent, short, signed_percent};
 
 /// Things named in the sentence about the inventory; the list has all.
 const NAMED: usize = 3;
@@ -143,9 +143,9 @@ fn unclear(d: &Difference) -> String {
     let Some(change) = d.change else { return "is 0 on a side".into() };
     let ends = d.low.zip(d.high).and_then(|(low, high)| d.relative(low).zip(d.relative(high)));
     let ends = ends.map_or(", too little data for an interval".into(), |(low, high)| {
-        format!(" ({:+.1} to {:+.1} %)", low * 100.0, high * 100.0)
+        format!(" ({} to {} %)", signed_percent(low, 1), signed_percent(high, 1))
     });
-    format!("{:+.1} %{ends}", change * 100.0)
+    format!("{} %{ends}", signed_percent(change, 1))
 }
 
 #[cfg(test)]
@@ -212,6 +212,8 @@ mod tests {
             "{}",
             load(&same)
         );
+        let nearly = comparison(&[("operations", "load", difference(2000.0, 1999.9, 20.0))]);
+        assert!(load(&nearly).contains(" a second, 0.0 % (-1.0 to +1.0 %)"), "{}", load(&nearly));
         let more = comparison(&[("operations", "load", difference(2000.0, 2600.0, 20.0))]);
         assert!(load(&more).contains("rose by 30.0 % (29.0 to 31.0 %): 2000 -> 2600"), "{}", load(&more));
     }

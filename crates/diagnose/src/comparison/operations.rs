@@ -10,6 +10,7 @@ use recording::counters::{Key, netstat, pid, snmp};
 
 use super::result::Operation;
 use super::slices::{ANSWERS, Slices, column};
+use crate::wording::signed_percent;
 
 /// What costs are counted per.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -123,11 +124,11 @@ fn disagreement(usable: &[(&Count, f64)]) -> Option<String> {
     let most = usable.iter().max_by(|x, y| x.1.total_cmp(&y.1))?;
     (most.1 / least.1 > AGREE).then(|| {
         format!(
-            "counts of work disagree: {}s a second {:+.0} %, {}s {:+.0} %; name the right one with --per",
+            "counts of work disagree: {}s a second {} %, {}s {} %; name the right one with --per",
             least.0.name,
-            (least.1 - 1.0) * 100.0,
+            signed_percent(least.1 - 1.0, 0),
             most.0.name,
-            (most.1 - 1.0) * 100.0
+            signed_percent(most.1 - 1.0, 0)
         )
     })
 }
@@ -167,6 +168,12 @@ mod tests {
         assert_eq!(chosen(Per::Auto, (40.0, 3000.0), (41.0, 1000.0)), "data-segments");
         assert_eq!(chosen(Per::Auto, (1000.0, 3000.0), (500.0, 3000.0)), "second", "writes were joined");
         assert_eq!(chosen(Per::Auto, (5.0, 3.0), (5.0, 3.0)), "second");
+    }
+
+    #[test]
+    fn what_did_not_change_has_no_sign() {
+        let why = choose(Per::Auto, &slices(1000.0, 3000.0), &slices(500.0, 2991.0)).operation.why;
+        assert!(why.contains("write calls a second -50 %, TCP data segments 0 %"), "{why}");
     }
 
     #[test]
