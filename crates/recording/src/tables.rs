@@ -96,6 +96,8 @@ macro_rules! tables {
                 time!($time $(, $($earlier),+)?);
             }
         )*
+        /// Name of every table, in the order of the list.
+        pub const NAMES: &[&str] = &[$(stringify!($module)),*];
         /// Name and JSON schema of every table, in the order of the list.
         pub(crate) fn all() -> Vec<(&'static str, schemars::Schema)> {
             vec![$((<$row as Table>::NAME, schemars::schema_for!($row)),)*]

@@ -179,9 +179,10 @@ impl OnePath<'_, '_, '_> {
 
     /// The answer to a question of the target's own came, and the path goes on where that was asked.
     fn asked(&mut self, at: At, question: &Request) -> At {
-        let (began, came) = (question.began_ns as f64, question.t_ns as f64);
         let read = (question.read_ns as f64).min(at.ns);
-        let came = came.clamp(began, read);
+        // A recording may tell it in any order.
+        let began = (question.began_ns as f64).min(read);
+        let came = (question.t_ns as f64).clamp(began, read);
         self.ran(at.tid, (read, at.ns));
         self.is_at(at.tid, (came, read), true);
         let waiter = awaited(self.context, at.tid, (began, came));
