@@ -16,8 +16,7 @@ fn main() -> io::Result<()> {
     let corpora = Path::new(corpora);
     write(&corpora.join("recording"), recording::fuzzing::seeds(Path::new(fixtures)))?;
     write(&corpora.join("proc"), collect::fuzzing::seeds_of_proc())?;
-    let events = (0..4_u8).flat_map(|kind| [128, 1024, 8192].map(|length| [vec![kind], vec![1; length]].concat()));
-    write(&corpora.join("events"), events.collect())?;
+    write(&corpora.join("events"), collect::fuzzing::seeds_of_events())?;
     let asked: [&[u8]; 5] = [
         b"GET /a/4711?b=c HTTP/1.1\r\n",
         b"*2\r\n$3\r\nGET\r\n$1\r\nk\r\n",

@@ -17,17 +17,28 @@ thread_local! {
     static STACKS: RefCell<Stacks> = RefCell::new(Stacks::new());
 }
 
+/// Whoever reads what the kernel's rings, iterators and maps hold.
+const READERS: [fn(&[u8]); 6] = [
+    samples,
+    slices,
+    |rest| drop(ledger::decode_waits(rest)),
+    |rest| drop(wakeups::parse(rest)),
+    |rest| drop(calls::decode(rest, 1 << 40)),
+    |rest| {
+        exchanges::parse(rest);
+    },
+];
+
 /// What the kernel's rings, iterators and maps hold; the first byte chooses which of them.
 pub fn events(bytes: &[u8]) {
     let Some((kind, rest)) = bytes.split_first() else { return };
-    match kind % 6 {
-        0 => samples(rest),
-        1 => slices(rest),
-        2 => drop(ledger::decode_waits(rest)),
-        3 => drop(wakeups::parse(rest)),
-        4 => drop(calls::decode(rest, 1 << 40)),
-        _ => drop(exchanges::parse(rest)),
-    }
+    READERS[usize::from(*kind) % READERS.len()](rest);
+}
+
+/// Inputs to begin with: empty events of every kind.
+pub fn seeds_of_events() -> Vec<Vec<u8>> {
+    let of_kind = |kind: u8| [128, 1024, 8192].map(|length| [vec![kind], vec![1; length]].concat());
+    (0..).take(READERS.len()).flat_map(of_kind).collect()
 }
 
 /// The first bytes of a request, as whoever asks sends them.
@@ -96,6 +107,14 @@ mod tests {
     #[test]
     fn what_fuzzing_found_in_proc() {
         found("proc", super::proc);
+    }
+
+    #[test]
+    fn every_kind_has_seeds() {
+        let seeds = super::seeds_of_events();
+        let kinds: std::collections::BTreeSet<u8> = seeds.iter().map(|seed| seed[0]).collect();
+        assert_eq!(kinds.len(), super::READERS.len());
+        seeds.iter().for_each(|seed| super::events(seed));
     }
 
     #[test]
