@@ -6,13 +6,16 @@ use std::fs::File;
 use std::io::BufReader;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use anyhow::{Context, Result, bail};
 use arrow_array::RecordBatch;
 use arrow_ipc::reader::StreamReader;
-use arrow_schema::Schema;
+use arrow_schema::{DataType, FieldRef, Schema};
 use parquet::arrow::ProjectionMask;
-use parquet::arrow::arrow_reader::{ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder};
+use parquet::arrow::arrow_reader::{
+    ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder,
+};
 use parquet::file::metadata::RowGroupMetaData;
 use parquet::file::statistics::Statistics;
 
@@ -85,7 +88,8 @@ fn stream_reader(file: File, columns: Option<Vec<usize>>) -> Result<StreamReader
 fn from_sealed(path: PathBuf, wanted: &Wanted) -> Result<Batches> {
     let file = disk::open(&path)?;
     let read = untrusted::decode(|| {
-        let mut builder = ParquetRecordBatchReaderBuilder::try_new(file)?.with_batch_size(BATCH);
+        let metadata = with_views(&ArrowReaderMetadata::load(&file, ArrowReaderOptions::default())?)?;
+        let mut builder = ParquetRecordBatchReaderBuilder::new_with_metadata(file, metadata).with_batch_size(BATCH);
         let declared = declared(&builder)?;
         if let Some(names) = &wanted.columns {
             let roots = positions(builder.schema(), names);
@@ -103,12 +107,30 @@ fn from_sealed(path: PathBuf, wanted: &Wanted) -> Result<Batches> {
     Ok(Batches { path, source: Source::Sealed(reader), declared })
 }
 
+/// The same with texts as views. A text that stands in all rows is in the file once, and in memory once too until somebody
+/// has measured it.
+fn with_views(metadata: &ArrowReaderMetadata) -> Result<ArrowReaderMetadata> {
+    fn viewed(field: &FieldRef) -> FieldRef {
+        let of_type = |kind| Arc::new(field.as_ref().clone().with_data_type(kind));
+        match field.data_type() {
+            DataType::Utf8 | DataType::LargeUtf8 => of_type(DataType::Utf8View),
+            DataType::List(item) => of_type(DataType::List(viewed(item))),
+            DataType::LargeList(item) => of_type(DataType::LargeList(viewed(item))),
+            _ => field.clone(),
+        }
+    }
+    let schema = metadata.schema();
+    let fields: Vec<FieldRef> = schema.fields().iter().map(viewed).collect();
+    let schema = Arc::new(Schema::new_with_metadata(fields, schema.metadata().clone()));
+    Ok(ArrowReaderMetadata::try_new(metadata.metadata().clone(), ArrowReaderOptions::new().with_schema(schema))?)
+}
+
 fn damaged(path: &Path) -> String {
     format!("failed to read `{}`: it is damaged or cut off", path.display())
 }
 
 fn positions(schema: &Schema, names: &[String]) -> Vec<usize> {
-    let wanted = |(_, field): &(usize, &std::sync::Arc<arrow_schema::Field>)| names.contains(field.name());
+    let wanted = |(_, field): &(usize, &FieldRef)| names.contains(field.name());
     schema.fields().iter().enumerate().filter(wanted).map(|(at, _)| at).collect()
 }
 

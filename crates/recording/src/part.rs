@@ -68,7 +68,7 @@ pub fn open_part(dir: &Path, part: Part) -> Result<(Recording, u64)> {
         ends.extend(rows?.iter().map(|row| row.t_ns));
     }
     let range = snapped(ends, part)?;
-    let mut reading = Reading { dir, range: range.clone(), tables: Tables::default() };
+    let mut reading = Reading { dir, range: range.clone(), tables: Tables::default(), text: 0 };
     tables::each(&mut reading)?;
     Ok((within(&meta, reading.tables, &range), range.start))
 }
@@ -139,6 +139,8 @@ struct Reading<'a> {
     dir: &'a Path,
     range: Range<u64>,
     tables: Tables,
+    /// Bytes of text so far.
+    text: usize,
 }
 
 impl tables::Visit for Reading<'_> {
@@ -147,11 +149,13 @@ impl tables::Visit for Reading<'_> {
         if !batches.is_there() {
             return Ok(());
         }
-        let mut kept = Vec::new();
+        let (mut kept, text) = (Vec::new(), self.text);
         while let Some(rows) = batches.next() {
             kept.extend(rows?.iter().filter_map(|row| row.within(&self.range)));
-            read::check_room(batches.given())
-                .with_context(|| format!("table `{}` of `{}` is too large", T::NAME, self.dir.display()))?;
+            let given = batches.given();
+            let size = read::Size { text: text.saturating_add(given.text), ..given };
+            self.text = size.text;
+            size.check().with_context(|| format!("table `{}` of `{}` is too large", T::NAME, self.dir.display()))?;
         }
         T::condense(&mut kept, 0);
         self.tables.extend(kept);

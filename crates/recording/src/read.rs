@@ -20,6 +20,14 @@ const MAX_ROWS: usize = 1 << 25;
 /// Items of one list, such as the frames of a stack: a snapshot holds a few thousand return addresses at most.
 const MAX_ITEMS: usize = 1 << 16;
 
+/// Bytes of text of one recording. Packed, a word that stands in every row is there once, and so it is as a view of Arrow's; each
+/// row in memory has its own.
+const MAX_TEXT: usize = 1 << 30;
+
+/// Why a recording that has more is refused.
+const TOO_LONG: &str = "with it the recording has more text than is read at a time, and than is to be believed; take a part of it, \
+                        or a smaller one (--at 0s..10m)";
+
 /// Why a table that has more is refused.
 const TOO_MANY: &str = "it has more rows than are read at a time; take a part of it, or a smaller one (--at 0s..10m)";
 
@@ -65,7 +73,7 @@ impl Recording {
 pub fn open(dir: &Path) -> Result<Recording> {
     let meta = checked(dir)?;
     let mut tables = Tables::default();
-    tables::each(&mut Reading { dir, tables: &mut tables })?;
+    tables::each(&mut Reading { dir, tables: &mut tables, text: 0 })?;
     Ok(Recording { meta, tables })
 }
 
@@ -133,6 +141,8 @@ fn check_files(dir: &Path, meta: &Meta) -> Result<()> {
 struct Reading<'a> {
     dir: &'a Path,
     tables: &'a mut Tables,
+    /// Bytes of text so far.
+    text: usize,
 }
 
 impl tables::Visit for Reading<'_> {
@@ -140,57 +150,87 @@ impl tables::Visit for Reading<'_> {
         let Some(batches) = files::batches(self.dir, T::NAME, &Wanted::default())? else { return Ok(()) };
         let damaged =
             || format!("table `{}` of `{}` is damaged, or was not written by wakewalk", T::NAME, self.dir.display());
-        let mut left =
-            MAX_ROWS.checked_sub(batches.declared).map(|_| MAX_ROWS).context(TOO_MANY).with_context(damaged)?;
+        let mut size = Size { rows: batches.declared, text: self.text };
+        size.check().with_context(damaged)?;
+        size.rows = 0;
         self.tables.extend::<T>(std::iter::empty());
         for batch in batches {
             let batch = batch?;
-            left = room_behind(&batch, left).with_context(damaged)?;
+            size = measure(&batch).and_then(|of_batch| size.with(of_batch).check()).with_context(damaged)?;
             let rows: Vec<T> = untrusted::decode(|| Ok(serde_arrow::from_record_batch(&batch)?))
                 .with_context(|| format!("table `{}` does not have the columns of this version", T::NAME))?;
             self.tables.extend(rows);
         }
+        self.text = size.text;
         Ok(())
     }
 }
 
-/// Whether as many rows of a table may be held.
-pub(crate) fn check_room(rows: usize) -> Result<()> {
-    (rows <= MAX_ROWS).then_some(()).context(TOO_MANY)
+/// What is held in memory of a table.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Size {
+    /// Rows, with the items of their lists. Rows without columns take no bytes at all.
+    pub rows: usize,
+    /// Bytes of their texts.
+    pub text: usize,
 }
 
-/// How many more rows and items a table may have behind this batch. Rows without columns take no bytes at all.
-fn room_behind(batch: &RecordBatch, room: usize) -> Result<usize> {
-    let used = batch.num_rows().saturating_add(check_lists(batch)?);
-    room.checked_sub(used).context(TOO_MANY)
-}
-
-/// The items of a batch's lists, none of which is longer than any that wakewalk writes.
-pub(crate) fn check_lists(batch: &RecordBatch) -> Result<usize> {
-    let mut all = 0_usize;
-    for column in batch.columns() {
-        let (longest, items) = lists(column.as_ref())?;
-        if longest > MAX_ITEMS {
-            bail!("a row holds a list of {longest} items; wakewalk writes {MAX_ITEMS} at most");
-        }
-        all = all.saturating_add(items);
+impl Size {
+    /// Both together.
+    pub fn with(self, other: Self) -> Self {
+        Self { rows: self.rows.saturating_add(other.rows), text: self.text.saturating_add(other.text) }
     }
-    Ok(all)
+
+    /// Itself, if so much may be held.
+    pub fn check(self) -> Result<Self> {
+        match self {
+            _ if self.rows > MAX_ROWS => bail!(TOO_MANY),
+            _ if self.text > MAX_TEXT => bail!(TOO_LONG),
+            _ => Ok(self),
+        }
+    }
 }
 
-/// Length of a column's longest list, and of all of them together; 0 for a column without lists.
-fn lists(column: &dyn Array) -> Result<(usize, usize)> {
-    fn measured<O: OffsetSizeTrait>(list: &GenericListArray<O>) -> (usize, usize) {
-        let lengths = || list.offsets().lengths();
-        (lengths().max().unwrap_or(0), lengths().fold(0, usize::saturating_add))
+/// What a batch takes as rows in memory. None of its lists is longer than any that wakewalk writes.
+pub(crate) fn measure(batch: &RecordBatch) -> Result<Size> {
+    let mut all = Size { rows: batch.num_rows(), text: 0 };
+    for column in batch.columns() {
+        let size = match column.data_type() {
+            DataType::List(_) => list(column.as_list::<i32>()),
+            DataType::LargeList(_) => list(column.as_list::<i64>()),
+            _ => Ok(Size { rows: 0, text: text(column.as_ref())? }),
+        };
+        all = all.with(size?);
+    }
+    all.check()
+}
+
+/// The items of all of a column's lists.
+fn list<O: OffsetSizeTrait>(list: &GenericListArray<O>) -> Result<Size> {
+    let lengths = || list.offsets().lengths();
+    let longest = lengths().max().unwrap_or(0);
+    if longest > MAX_ITEMS {
+        bail!("a row holds a list of {longest} items; wakewalk writes {MAX_ITEMS} at most");
+    }
+    let (first, items) = (list.offsets()[0].as_usize(), lengths().fold(0, usize::saturating_add));
+    Ok(Size { rows: items, text: text(&list.values().slice(first, items))? })
+}
+
+/// Bytes of a column's texts, each as often as it stands there; 0 for a column of numbers.
+fn text(column: &dyn Array) -> Result<usize> {
+    fn between<O: OffsetSizeTrait>(offsets: &[O]) -> usize {
+        let [first, last] = [offsets.first(), offsets.last()].map(|end| end.map_or(0, |end| end.as_usize()));
+        last.saturating_sub(first)
     }
     match column.data_type() {
-        DataType::List(_) => Ok(measured(column.as_list::<i32>())),
-        DataType::LargeList(_) => Ok(measured(column.as_list::<i64>())),
-        // No table has others.
-        DataType::FixedSizeList(..) | DataType::ListView(_) | DataType::LargeListView(_) | DataType::Map(..) => {
-            bail!("column `{}` is no list as wakewalk writes it", column.data_type())
+        DataType::Utf8 => Ok(between(column.as_string::<i32>().value_offsets())),
+        DataType::LargeUtf8 => Ok(between(column.as_string::<i64>().value_offsets())),
+        DataType::Utf8View => {
+            Ok(column.as_string_view().lengths().fold(0, |sum, length| sum.saturating_add(length as usize)))
         }
-        _ => Ok((0, 0)),
+        DataType::Boolean | DataType::Null => Ok(0),
+        number if number.is_primitive() => Ok(0),
+        // No table has others.
+        other => bail!("a column of type `{other}` is none that wakewalk writes"),
     }
 }

@@ -21,7 +21,7 @@ use crate::{Table, read, untrusted};
 pub struct Slices<T> {
     batches: Option<Batches>,
     t_ns: Range<u64>,
-    given: usize,
+    given: read::Size,
     rows: PhantomData<T>,
 }
 
@@ -40,7 +40,12 @@ pub fn slices<T: Table>(dir: &Path, range: Range<u64>) -> Result<Slices<T>> {
         columns.push(TIME.into()); // to tell which rows are wanted
     }
     let wanted = Wanted { columns: Some(columns), t_ns: Some(range.clone()) };
-    Ok(Slices { batches: files::batches(dir, T::NAME, &wanted)?, t_ns: range, given: 0, rows: PhantomData })
+    Ok(Slices {
+        batches: files::batches(dir, T::NAME, &wanted)?,
+        t_ns: range,
+        given: read::Size::default(),
+        rows: PhantomData,
+    })
 }
 
 const TIME: &str = "t_ns";
@@ -51,8 +56,8 @@ impl<T> Slices<T> {
         self.batches.is_some()
     }
 
-    /// Rows that were given so far, with the items of their lists.
-    pub(crate) fn given(&self) -> usize {
+    /// What was given so far.
+    pub(crate) fn given(&self) -> read::Size {
         self.given
     }
 }
@@ -64,22 +69,22 @@ impl<T: Table> Iterator for Slices<T> {
         let batch = self.batches.as_mut()?.next()?;
         let rows = batch.and_then(|batch| rows(&batch, &self.t_ns));
         match &rows {
-            Ok((rows, items)) => self.given = self.given.saturating_add(rows.len()).saturating_add(*items),
+            Ok((_, size)) => self.given = self.given.with(*size),
             Err(_) => self.batches = None,
         }
         Some(rows.map(|(rows, _)| rows))
     }
 }
 
-/// The rows of a batch that are wanted, and how many items their lists have.
-fn rows<T: Table>(batch: &RecordBatch, range: &Range<u64>) -> Result<(Vec<T>, usize)> {
+/// The rows of a batch that are wanted, and what they take.
+fn rows<T: Table>(batch: &RecordBatch, range: &Range<u64>) -> Result<(Vec<T>, read::Size)> {
     let damaged = || format!("table `{}` is damaged", T::NAME);
-    read::check_lists(batch).with_context(damaged)?;
+    read::measure(batch).with_context(damaged)?;
     let wanted = untrusted::decode(|| within(batch, range)).with_context(damaged)?;
-    let items = read::check_lists(&wanted).with_context(damaged)?;
+    let size = read::measure(&wanted).with_context(damaged)?;
     let rows = untrusted::decode(|| Ok(serde_arrow::from_record_batch(&wanted)?))
         .with_context(|| format!("table `{}` does not have the columns of this version", T::NAME))?;
-    Ok((rows, items))
+    Ok((rows, size))
 }
 
 /// The rows of a batch that lie in `range`.
