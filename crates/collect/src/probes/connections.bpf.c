@@ -60,6 +60,7 @@ struct connection_row {
 	u16 opening; /* it is asked for, and nobody has answered yet; nothing else is known then */
 	struct port_pair ports;
 };
+LAYOUT_OF(connection_row);
 
 /* Options in force, and what is known besides; the first three as in `nonagle`. */
 #define OPTION_NODELAY 1

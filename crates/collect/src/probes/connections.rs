@@ -20,6 +20,8 @@ mod skel {
     include!(concat!(env!("OUT_DIR"), "/connections.skel.rs"));
 }
 
+use skel::types;
+
 /// Processes that are walked one by one; of more, one walk over all of the host is cheaper.
 const ONE_BY_ONE: usize = 64;
 
@@ -153,52 +155,8 @@ pub mod option {
     pub const PACED: u32 = 128;
 }
 
-/// The C struct `connection_row`.
-#[repr(C)]
-#[derive(Clone, Copy, Default)]
-struct RawRow {
-    at: u64,
-    touched_us: u64,
-    delivered_us: u64,
-    inode: u64,
-    now: u32,
-    received_at: u32,
-    sent_at: u32,
-    unread: u32,
-    unsaid: u32,
-    in_flight: u32,
-    unsent: u32,
-    prompt: u32,
-    heard: u32,
-    tgid: u32,
-    awaited: u32,
-    limited: [u32; 3],
-    retransmits: u32,
-    segments: u32,
-    cwnd: u32,
-    options: u32,
-    partial: u32,
-    repairing: u32,
-    packets: u32,
-    mss: u32,
-    window: u32,
-    widest: u32,
-    srtt_us: u32,
-    min_rtt_us: u32,
-    slow_start: u32,
-    acked: u32,
-    queued: u32,
-    said: u16,
-    opening: u16,
-    peer: [u8; 16],
-    family: u16,
-    local: u16,
-    remote: u16,
-    zero: u16,
-}
-
-// SAFETY: a `repr(C)` struct of integers without padding: any bytes are valid.
-unsafe impl Plain for RawRow {}
+// SAFETY: a C struct of integers without padding: any bytes are valid.
+unsafe impl Plain for types::connection_row {}
 
 /// The loaded iterator.
 pub struct Connections<'o>(skel::ConnectionsSkel<'o>);
@@ -256,22 +214,25 @@ impl<'o> Connections<'o> {
 
 /// Rows as the iterator writes them, one after the other. A descriptor that was duplicated is one connection, or listener.
 pub(crate) fn decode(bytes: &[u8]) -> Look {
-    let rows = bytes.chunks_exact(size_of::<RawRow>()).filter_map(kernel_map::row::<RawRow>);
-    let (listeners, connections): (Vec<RawRow>, Vec<RawRow>) = rows.partition(|raw| raw.inode > 0);
+    let rows =
+        bytes.chunks_exact(size_of::<types::connection_row>()).filter_map(kernel_map::row::<types::connection_row>);
+    let (listeners, connections): (Vec<types::connection_row>, Vec<types::connection_row>) =
+        rows.partition(|raw| raw.inode > 0);
     let mut connections: Vec<Connection> = connections.into_iter().map(connection).collect();
     connections.sort_by_key(|c| (c.local_port, c.remote_port, c.peer, c.pid));
     connections.dedup_by_key(|c| (c.local_port, c.remote_port, c.peer));
-    let listener = |raw: RawRow| Listener { port: raw.local, inode: raw.inode, queued: raw.queued };
+    let listener =
+        |raw: types::connection_row| Listener { port: raw.ports.local, inode: raw.inode, queued: raw.queued };
     let mut listeners: Vec<Listener> = listeners.into_iter().map(listener).collect();
     listeners.sort_unstable();
     listeners.dedup_by_key(|l| (l.port, l.inode));
     Look { connections, listeners }
 }
 
-fn connection(raw: RawRow) -> Connection {
-    let peer = match raw.family {
-        2 => IpAddr::V4(Ipv4Addr::new(raw.peer[0], raw.peer[1], raw.peer[2], raw.peer[3])),
-        _ => Ipv6Addr::from(raw.peer).to_canonical(),
+fn connection(raw: types::connection_row) -> Connection {
+    let peer = match raw.ports.family {
+        2 => IpAddr::V4(Ipv4Addr::new(raw.ports.peer[0], raw.ports.peer[1], raw.ports.peer[2], raw.ports.peer[3])),
+        _ => Ipv6Addr::from(raw.ports.peer).to_canonical(),
     };
     Connection {
         pid: raw.tgid,
@@ -293,13 +254,13 @@ fn connection(raw: RawRow) -> Connection {
         sums: Sums { limited: raw.limited, retransmits: raw.retransmits, segments: raw.segments },
         cwnd: raw.cwnd,
         sending: (raw.in_flight > 0 || raw.unsent > 0).then(|| sending(&raw)),
-        local_port: raw.local,
-        remote_port: raw.remote,
+        local_port: raw.ports.local,
+        remote_port: raw.ports.remote,
         peer,
     }
 }
 
-fn sending(raw: &RawRow) -> Sending {
+fn sending(raw: &types::connection_row) -> Sending {
     Sending {
         options: raw.options,
         partial: raw.partial != 0,
@@ -318,18 +279,21 @@ fn sending(raw: &RawRow) -> Sending {
 
 #[cfg(test)]
 mod tests {
+    use std::mem::offset_of;
+
     use super::*;
 
     #[test]
     fn rows_are_read_and_torn_ones_left_out() {
-        let mut bytes = vec![0; size_of::<RawRow>()];
-        bytes[32..36].copy_from_slice(&7u32.to_ne_bytes());
-        let ports = size_of::<RawRow>() - 24;
-        bytes[ports..ports + 4].copy_from_slice(&[127, 0, 0, 1]);
-        bytes[ports + 16..ports + 18].copy_from_slice(&2u16.to_ne_bytes());
-        bytes[ports + 18..ports + 20].copy_from_slice(&80u16.to_ne_bytes());
+        let mut bytes = vec![0; size_of::<types::connection_row>()];
+        let put = |bytes: &mut [u8], at: usize, value: &[u8]| bytes[at..at + value.len()].copy_from_slice(value);
+        put(&mut bytes, offset_of!(types::connection_row, now), &7u32.to_ne_bytes());
+        put(&mut bytes, offset_of!(types::connection_row, ports.peer), &[127, 0, 0, 1]);
+        put(&mut bytes, offset_of!(types::connection_row, ports.family), &2u16.to_ne_bytes());
+        put(&mut bytes, offset_of!(types::connection_row, ports.local), &80u16.to_ne_bytes());
         let mut listener = bytes.clone();
-        (listener[24], listener[ports - 8]) = (9, 3);
+        put(&mut listener, offset_of!(types::connection_row, inode), &9u64.to_ne_bytes());
+        put(&mut listener, offset_of!(types::connection_row, queued), &3u32.to_ne_bytes());
         let twice = [&bytes[..], &bytes[..], &listener[..], &listener[..], &bytes[..9]].concat();
         let Look { connections: rows, listeners } = decode(&twice);
         assert_eq!((rows.len(), &listeners[..]), (1, &[Listener { port: 80, inode: 9, queued: 3 }][..]));
