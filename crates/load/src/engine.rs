@@ -37,6 +37,8 @@ pub(crate) struct Engine<'a> {
     epoll: OwnedFd,
     start: Instant,
     connections: Vec<Connection>,
+    /// Connections without a request, the one that had one last at the back: it is taken first. In turns each would rest for so long at
+    /// a low rate that services close it as idle, and handshakes be a part of answers that those of few clients have none of.
     free: VecDeque<usize>,
     /// When the requests were due that found no connection free.
     waiting: VecDeque<Duration>,
@@ -174,7 +176,7 @@ impl<'a> Engine<'a> {
     fn send_waiting(&mut self) {
         for _ in 0..self.free.len() {
             let Some(due) = self.waiting.pop_front() else { break };
-            if let Some(token) = self.free.pop_front() {
+            if let Some(token) = self.free.pop_back() {
                 self.send(token, due);
             }
         }

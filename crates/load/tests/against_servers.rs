@@ -130,6 +130,20 @@ fn connections_that_a_service_closes_are_opened_anew() {
     assert_eq!((run.answered(), run.failed()), (run.due, 0), "{:?}", run.failures);
 }
 
+/// Services close connections that rest for a few seconds; here it is a tenth of what each would rest in turns.
+#[test]
+fn few_requests_come_over_few_connections() {
+    let port = server(|mut stream| {
+        stream.set_read_timeout(Some(Duration::from_millis(300))).unwrap();
+        let mut buffer = [0; 4096];
+        while stream.read(&mut buffer).is_ok_and(|got| got > 0) && stream.write_all(OK.as_bytes()).is_ok() {}
+    });
+    let (run, _) = run(&plan(port, Rate::PerSecond(20.0), 3.0));
+    assert_eq!((run.answered(), run.failed()), (run.due, 0), "{:?}", run.failures);
+    // A full host may stand still for as long, once or twice.
+    assert!(run.connections <= 32 + 5, "{} connections for {} requests", run.connections, run.due);
+}
+
 /// Answers the first request of each connection, and closes it so long after the second one has come.
 fn dying(after: Duration) -> u16 {
     server(move |mut stream| {
@@ -167,8 +181,9 @@ fn a_request_is_sent_again_only_if_the_close_came_at_once_and_nothing_is_done_tw
 fn an_answer_without_end_keeps_nobody_else_waiting() {
     let is_next_endless = Arc::new(AtomicBool::new(true));
     let port = server(move |mut stream| {
-        let (is_endless, mut buffer) = (is_next_endless.swap(false, Ordering::Relaxed), [0; 4096]);
+        let mut buffer = [0; 4096];
         while stream.read(&mut buffer).is_ok_and(|got| got > 0) {
+            let is_endless = is_next_endless.swap(false, Ordering::Relaxed);
             if is_endless && stream.write_all(b"HTTP/1.1 200 OK\r\n\r\n").is_ok() {
                 while stream.write_all(&[b'x'; 64 << 10]).is_ok() {}
             }

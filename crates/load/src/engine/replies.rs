@@ -71,7 +71,7 @@ impl Engine<'_> {
         } else {
             self.run.add_answer(due, (latency, service), bytes, now <= self.plan.length);
         }
-        self.free.push_back(token);
+        self.release(token);
         self.send_waiting();
     }
 
@@ -112,7 +112,15 @@ impl Engine<'_> {
         }
         let due = connection.due;
         self.count(failure, due);
-        self.free.push_back(token);
+        self.release(token);
+    }
+
+    /// A connection has no request any more; those that are open come before those that are not.
+    fn release(&mut self, token: usize) {
+        match self.connections[token].state {
+            State::Closed => self.free.push_front(token),
+            _ => self.free.push_back(token),
+        }
     }
 
     pub(super) fn count(&mut self, failure: Failure, due: Duration) {
