@@ -117,7 +117,10 @@ impl<'a> Engine<'a> {
             }
             let next = arrivals.as_ref().map(Arrivals::next).filter(|next| *next < end);
             let next = next.unwrap_or(if now < end { end } else { now + TELL });
+            // Nothing is sent meanwhile.
+            let full_since = if self.is_full() { self.now().min(end) } else { end };
             self.look(self.pause(next))?;
+            self.run.full += self.now().min(end).saturating_sub(full_since);
             if now >= told + TELL {
                 told = now;
                 tell(now, &self.run);
@@ -129,6 +132,11 @@ impl<'a> Engine<'a> {
 
     fn now(&self) -> Duration {
         self.start.elapsed()
+    }
+
+    /// Whether requests are due and no connection is free. In a closed loop one always is.
+    fn is_full(&self) -> bool {
+        self.free.is_empty() && (self.plan.rate == Rate::Max || !self.waiting.is_empty())
     }
 
     fn is_hopeless(&self) -> bool {

@@ -54,6 +54,8 @@ fn counted(run: &Run, slo: Option<Duration>) -> Verdict {
         length: run.length.as_secs_f64(),
         due: run.due,
         under_way: run.planned.unwrap_or(0.0) * service.quantile(QUICKEST).unwrap_or(0.0),
+        full: run.full.as_secs_f64() / run.length.as_secs_f64().max(1e-9),
+        quickest: together(&run.seconds).1.quantile(0.0),
         sent: run.sent,
         answered: run.answered(),
         seconds: Percentiles::of(&service),

@@ -21,6 +21,7 @@ mod omitted;
 mod opening;
 mod phases;
 mod plan;
+mod queued;
 mod reason;
 mod reasons;
 mod reply;
@@ -51,7 +52,7 @@ pub use reasons::{is_between, is_between_at_service, rounded, words};
 pub use run::{Failure, Run, Second};
 pub use saved::save;
 pub use serve::{Endpoint, Served, serve};
-pub use sweep::{CpuLine, Knee, Step, Sweep, Tried, sweep};
+pub use sweep::{CpuLine, Knee, Pool, Step, Sweep, Tried, sweep, sweep_over};
 pub use verdict::{Client, Meanwhile, Phase, Promise, Verdict, Word};
 
 /// Loads a service by a plan. `stop` ends it early; `tell` hears ten times a second how far it is.

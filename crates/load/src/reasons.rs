@@ -2,6 +2,7 @@
 //! Why the numbers of a load are not what they seem.
 
 use crate::lengths::Percentiles;
+use crate::queued::queued;
 use crate::reason::Reason;
 use crate::run::{Failure, Run};
 use crate::verdict::{Phase, Verdict};
@@ -14,18 +15,18 @@ const FULL: f64 = 0.9;
 /// Of a CPU, what it wanted at least if it matters that it did not get it.
 const STARVED: f64 = 0.5;
 /// Of what was due: so much without an answer is more than a few bad moments.
-const MISSING: f64 = 0.05;
+pub(crate) const MISSING: f64 = 0.05;
 /// Of what was sent: failures that change what the rest says.
 pub(crate) const FAILED: f64 = 0.01;
 /// How much longer requests take from when they were due than from when they were sent, if they wait for a connection.
-const QUEUED: f64 = 2.0;
+pub(crate) const QUEUED: f64 = 2.0;
 /// Connections of one client that no visitor makes, and how many there are for each request if each has its own.
 const MANY_CONNECTIONS: f64 = 1000.0;
 const EACH: f64 = 0.9;
 /// And by how much at least, s.
-const WAITED: f64 = 1e-3;
+pub(crate) const WAITED: f64 = 1e-3;
 
-fn reason(code: &str, sentence: String) -> Vec<Reason> {
+pub(crate) fn reason(code: &str, sentence: String) -> Vec<Reason> {
     vec![Reason { code: code.into(), sentence }]
 }
 
@@ -162,39 +163,6 @@ pub(crate) fn misleads(verdict: &Verdict, run: &Run) -> Vec<Reason> {
     reasons
 }
 
-/// Whether requests had to wait before they were sent: for a service that does less than was asked for, or for a free connection.
-fn queued(verdict: &Verdict, run: &Run, failed: f64) -> Vec<Reason> {
-    let waited = match (verdict.corrected.p50, verdict.seconds.p50) {
-        (Some(due), Some(sent)) => due > QUEUED * sent && due - sent > WAITED,
-        _ => false,
-    };
-    if let Some(planned) = verdict.planned.filter(|_| run.due > 0 && verdict.kept() < 1.0 - MISSING && failed < MISSING)
-    {
-        // As many connections as there are cannot carry more: that may be their number's limit as well as the service's.
-        let carried = match verdict.under_way > run.pool as f64 {
-            true => format!(
-                "; {} connections were all taken, and whether the service can do more, more of them tell (--connections)",
-                run.pool
-            ),
-            false => String::new(),
-        };
-        let sentence = format!(
-            "{} of {planned:.0} requests a second were answered: the rest queues up for as long as the load lasts, so that \
-             response times are as long as it is{carried}",
-            rounded(verdict.rate)
-        );
-        return reason("over-capacity", sentence);
-    }
-    if verdict.planned.is_some() && waited {
-        let sentence = format!(
-            "half of the requests waited for one of the {} connections to be free; --connections gives more",
-            run.pool
-        );
-        return reason("connections", sentence);
-    }
-    Vec::new()
-}
-
 /// What is to be known, without being wrong.
 pub(crate) fn remarks(verdict: &Verdict, run: &Run) -> Vec<Reason> {
     let mut remarks = Vec::new();
@@ -213,8 +181,8 @@ pub(crate) fn remarks(verdict: &Verdict, run: &Run) -> Vec<Reason> {
         remarks.extend(reason("answers-not-seen", sentence.into()));
     }
     if run.is_closed {
-        let sentence = "each connection waited for its answer before it asked again: this finds a limit; clients who come by \
-                        themselves wait longer, which --rate shows";
+        let sentence = "each connection waited for its answer before it asked again: this finds a limit, of the service or of so many \
+                        connections; clients who come by themselves wait longer, which --rate shows";
         remarks.extend(reason("closed-loop", sentence.into()));
     }
     let both = |name, of: fn(&Percentiles) -> Option<f64>| Some((name, of(&verdict.seconds)?, of(&verdict.corrected)?));

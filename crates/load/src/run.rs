@@ -79,6 +79,8 @@ pub struct Run {
     pub planned: Option<f64>,
     /// Connections that there could be at most; 0 = not known.
     pub pool: usize,
+    /// For how long requests were due and none of them was free.
+    pub full: Duration,
     /// From the moment at which a request was due until this program noticed: its own fault alone.
     pub lag: Lengths,
     /// Answers that say that they are none, from when they were due; never among the others.

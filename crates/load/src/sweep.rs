@@ -3,14 +3,18 @@
 //! it does on the way there that nobody would expect.
 
 mod findings;
+mod pool;
 
 use anyhow::Result;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+pub use pool::Pool;
+
 use crate::reason::Reason;
 use crate::reasons::FAILED;
 use crate::verdict::{Meanwhile, Verdict, Word};
+use pool::{Loads, TryOver};
 
 /// What keeps a client from sending more.
 const CLIENT: [&str; 4] = ["client-cpu", "client-starved", "no-port", "no-descriptor"];
@@ -18,6 +22,8 @@ const CLIENT: [&str; 4] = ["client-cpu", "client-starved", "no-port", "no-descri
 const FACTOR: f64 = 2.0;
 /// How near the two sides of a knee come.
 const NEAR: f64 = 1.05;
+/// How many times as much is answered over twice as many connections, if their number was the limit.
+const MORE: f64 = 1.1;
 /// Of what was asked, what has to be answered while it was asked.
 const KEPT: f64 = 0.97;
 
@@ -83,25 +89,65 @@ pub struct Sweep {
 /// # Errors
 /// A load could not be tried.
 pub fn sweep(from: f64, to: f64, load: &mut Try<'_>) -> Result<Sweep> {
+    sweep_over(from, to, Pool::default(), &mut |rate, _| load(rate))
+}
+
+/// The same over so many connections, and more of them where their number is the limit; `load` tries a rate over a number of them.
+///
+/// # Errors
+/// A load could not be tried.
+pub fn sweep_over(from: f64, to: f64, pool: Pool, load: &mut TryOver<'_>) -> Result<Sweep> {
     let mut sweep = Sweep { knee: None, cpu: None, findings: Vec::new(), steps: Vec::new(), ended_early: false };
-    if sweep.climb(from, to, load)? && sweep.narrow(load)? {
-        sweep.repeat(load)?;
+    let mut loads = Loads::new(pool, load);
+    if sweep.climb(from, to, &mut loads)? && sweep.narrow(&mut loads)? {
+        sweep.repeat(&mut loads)?;
     }
     sweep.cpu = sweep.cpu_line();
-    sweep.findings = sweep.findings_of();
+    sweep.findings = sweep.findings_of(&loads);
     Ok(sweep)
 }
 
 impl Sweep {
-    /// Tries a load, once more if it was not sustained: that may have been a bad moment; false = somebody ended it.
-    fn settle(&mut self, rate: f64, load: &mut Try<'_>) -> Result<bool> {
-        let is_over = |step: &Step| !step.sustained && !is_client_full(&step.verdict);
-        Ok(self.step(rate, load)? && (!self.steps.last().is_some_and(is_over) || self.step(rate, load)?))
+    /// Tries a load, over more connections if their number limits, and once more if it was not sustained: that may have been a bad
+    /// moment; false = somebody ended it.
+    fn settle(&mut self, rate: f64, loads: &mut Loads<'_>) -> Result<bool> {
+        if !self.step(rate, loads)? {
+            return Ok(false);
+        }
+        while self.is_over() && !loads.is_enough() && self.is_for_connections() {
+            let before = self.last_rate();
+            let Some(grown) = loads.grow(rate, before) else { return Ok(true) };
+            if !self.step(rate, loads)? {
+                return Ok(false);
+            }
+            if self.is_over() && self.last_rate() < MORE * before {
+                loads.shrink(grown);
+                break;
+            }
+        }
+        Ok(!self.is_over() || self.step(rate, loads)?)
+    }
+
+    fn last_rate(&self) -> f64 {
+        self.steps.last().map_or(0.0, |step| step.verdict.rate)
+    }
+
+    /// Whether the service did not sustain the last load.
+    fn is_over(&self) -> bool {
+        self.steps.last().is_some_and(|step| !step.sustained && !is_client_full(&step.verdict))
+    }
+
+    /// Whether the last load met the number of connections: what an answer takes alone is known from the loads below.
+    fn is_for_connections(&self) -> bool {
+        let Some(last) = self.steps.last() else { return false };
+        let below = self.steps.iter().filter(|step| step.sustained && step.rate < last.rate);
+        let alone = below.filter_map(|step| step.verdict.seconds.p50).min_by(f64::total_cmp);
+        last.verdict.is_limited_by_connections(alone.or(last.verdict.quickest))
     }
 
     /// Tries a load; false = somebody ended it.
-    fn step(&mut self, rate: f64, load: &mut Try<'_>) -> Result<bool> {
-        let Some(Tried { verdict, service }) = load(rate)? else {
+    fn step(&mut self, rate: f64, loads: &mut Loads<'_>) -> Result<bool> {
+        let Some(Tried { verdict, service }) = loads.load(rate)? else {
             self.ended_early = true;
             return Ok(false);
         };
@@ -110,10 +156,10 @@ impl Sweep {
     }
 
     /// Up, until it is not sustained any more.
-    fn climb(&mut self, from: f64, to: f64, load: &mut Try<'_>) -> Result<bool> {
+    fn climb(&mut self, from: f64, to: f64, loads: &mut Loads<'_>) -> Result<bool> {
         let mut rate = from;
         loop {
-            if !self.settle(rate, load)? {
+            if !self.settle(rate, loads)? {
                 return Ok(false);
             }
             let is_over = self.steps.last().is_some_and(|step| !step.sustained);
@@ -125,21 +171,23 @@ impl Sweep {
     }
 
     /// Between the two sides of the knee, until they are near enough.
-    fn narrow(&mut self, load: &mut Try<'_>) -> Result<bool> {
-        while let Some(knee) = self.sides() {
+    fn narrow(&mut self, loads: &mut Loads<'_>) -> Result<bool> {
+        while !loads.is_out()
+            && let Some(knee) = self.sides()
+        {
             if knee.not_sustained <= NEAR * knee.sustained {
                 break;
             }
-            if !self.settle((knee.sustained * knee.not_sustained).sqrt(), load)? {
+            if !self.settle((knee.sustained * knee.not_sustained).sqrt(), loads)? {
                 return Ok(false);
             }
         }
-        self.knee = self.sides();
+        self.knee = self.sides().filter(|_| !loads.is_out());
         Ok(true)
     }
 
     /// The loads below the limit once more, by turns from both ends: what a warm service does, and what chance was.
-    fn repeat(&mut self, load: &mut Try<'_>) -> Result<()> {
+    fn repeat(&mut self, loads: &mut Loads<'_>) -> Result<()> {
         let mut rates: Vec<f64> = self.steps.iter().filter(|step| step.sustained).map(|step| step.rate).collect();
         rates.sort_by(f64::total_cmp);
         let mut from_above = true;
@@ -147,7 +195,7 @@ impl Sweep {
             let rate = if from_above { rates.pop() } else { Some(rates.remove(0)) };
             from_above = !from_above;
             if let Some(rate) = rate
-                && !self.step(rate, load)?
+                && !self.step(rate, loads)?
             {
                 break;
             }
@@ -184,95 +232,4 @@ fn is_sustained(verdict: &Verdict) -> bool {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::lengths::Percentiles;
-
-    /// A service that answers so many a second, and how long its answers take at a rate.
-    fn swept(limit: f64, p50: impl Fn(f64) -> f64, past: impl Fn(f64) -> f64) -> Sweep {
-        let mut load = |rate: f64| {
-            let answered = if rate <= limit { rate } else { past(rate) };
-            let mut verdict = crate::judge(&crate::Run::default(), None);
-            (verdict.verdict, verdict.rate, verdict.length, verdict.due) =
-                (Word::Valid, answered, 5.0, (rate * 5.0) as u64);
-            verdict.corrected = Percentiles { p50: Some(p50(rate)), ..Percentiles::default() };
-            Ok(Some(Tried { verdict, service: None }))
-        };
-        sweep(5.0, 40_000.0, &mut load).unwrap()
-    }
-
-    fn codes(sweep: &Sweep) -> Vec<&str> {
-        sweep.findings.iter().map(|finding| finding.code.as_str()).collect()
-    }
-
-    #[test]
-    fn a_limit_is_found_within_a_twentieth() {
-        for limit in [77.0, 333.0, 1000.0, 12_345.0, 30_000.0] {
-            let sweep = swept(limit, |_| 0.001, |_| limit);
-            let knee = sweep.knee.unwrap();
-            assert!(knee.sustained <= limit / (KEPT - 0.01) && limit < knee.not_sustained, "{limit}: {knee:?}");
-            assert!(knee.not_sustained <= NEAR * knee.sustained, "{knee:?}");
-            assert!(codes(&sweep).is_empty() && sweep.steps.len() < 50, "{:?}", sweep.findings);
-        }
-        assert_eq!(codes(&swept(50_000.0, |_| 0.001, |_| 0.0)), ["not-reached"]);
-        assert_eq!(codes(&swept(2.0, |_| 0.001, |_| 2.0)), ["over-from-the-start"]);
-    }
-
-    #[test]
-    fn a_cold_start_is_no_limit() {
-        let mut tries = 0;
-        let mut load = |rate: f64| {
-            tries += 1;
-            let mut verdict = crate::judge(&crate::Run::default(), None);
-            let answered = if tries == 1 { 1.0 } else { rate.min(1000.0) };
-            (verdict.verdict, verdict.rate, verdict.length, verdict.due) =
-                (Word::Valid, answered, 5.0, (rate * 5.0) as u64);
-            Ok(Some(Tried { verdict, service: None }))
-        };
-        let sweep = sweep(5.0, 40_000.0, &mut load).unwrap();
-        assert!(sweep.knee.is_some() && codes(&sweep).is_empty(), "{:?}", sweep.findings);
-    }
-
-    #[test]
-    fn paradoxes_are_named() {
-        let held = swept(1000.0, |rate| if rate < 50.0 { 0.040 } else { 0.002 }, |_| 1000.0);
-        assert_eq!(codes(&held), ["latency-falls"], "{:?}", held.findings);
-        let falls = swept(1000.0, |_| 0.002, |_| 300.0);
-        assert_eq!(codes(&falls), ["throughput-falls"]);
-        let warmer = swept(1000.0, |rate| if rate < 10.0 { 0.0011 } else { 0.001 }, |_| 1000.0);
-        assert!(codes(&warmer).is_empty(), "a tenth is no paradox");
-    }
-
-    #[test]
-    fn cpu_time_that_does_not_follow_the_load_is_named() {
-        for (floor, expected) in [(0.8, ["cpu-floor"].as_slice()), (0.01, &[])] {
-            let mut load = |rate: f64| {
-                let mut verdict = crate::judge(&crate::Run::default(), None);
-                (verdict.verdict, verdict.rate, verdict.length, verdict.due) =
-                    (Word::Valid, rate.min(900.0), 5.0, (rate * 5.0) as u64);
-                let [verdict_of_it, headline, advice] = [(); 3].map(|()| String::new());
-                let cpus = floor + 1e-3 * rate.min(900.0);
-                Ok(Some(Tried { verdict, service: Some(Meanwhile { verdict: verdict_of_it, headline, advice, cpus }) }))
-            };
-            let sweep = sweep(5.0, 40_000.0, &mut load).unwrap();
-            let line = sweep.cpu.unwrap();
-            assert!((line.floor - floor).abs() < 1e-6 && (line.seconds_per_request - 1e-3).abs() < 1e-9, "{line:?}");
-            let found: Vec<&str> = codes(&sweep).into_iter().filter(|code| *code != "service").collect();
-            assert_eq!(found, expected);
-        }
-    }
-
-    #[test]
-    fn the_client_s_own_limit_is_none_of_the_service() {
-        let mut load = |rate: f64| {
-            let mut verdict = crate::judge(&crate::Run::default(), None);
-            (verdict.rate, verdict.length, verdict.due) = (rate, 5.0, (rate * 5.0) as u64);
-            verdict.verdict = Word::ClientLimited;
-            let code = if rate > 100.0 { "client-cpu" } else { "late" };
-            verdict.reasons = vec![Reason { code: code.into(), sentence: String::new() }];
-            Ok(Some(Tried { verdict, service: None }))
-        };
-        let sweep = sweep(5.0, 1000.0, &mut load).unwrap();
-        assert!(sweep.knee.is_none() && codes(&sweep) == ["client-limited"], "{:?}", sweep.findings);
-    }
-}
+mod tests;

@@ -100,6 +100,12 @@ pub struct Verdict {
     /// quickest answers take.
     #[serde(skip)]
     pub under_way: f64,
+    /// Share of the time in which requests were due and no connection was free; and the quickest answer from when it was sent, seconds.
+    #[serde(skip)]
+    pub full: f64,
+    /// Quickest.
+    #[serde(skip)]
+    pub quickest: Option<f64>,
     /// Sent.
     pub sent: u64,
     /// Answers.

@@ -260,19 +260,6 @@ fn a_slow_service_that_keeps_up_is_not_over_its_capacity() {
     assert!(!codes(&verdict).contains(&"over-capacity"), "{:?}", verdict.reasons);
 }
 
-/// 20 connections of 400 ms each carry 50 requests a second, however many of them the service could take.
-#[test]
-fn connections_may_be_too_few_for_a_slow_service() {
-    let port = answering(|| {
-        thread::sleep(Duration::from_millis(400));
-        OK
-    });
-    let few = Plan { connections: 20, ..plan(port, Rate::PerSecond(150.0), 2.0) };
-    let (_, verdict) = run(&few);
-    let over = verdict.reasons.iter().find(|reason| reason.code == "over-capacity").unwrap();
-    assert!(over.sentence.contains("20 connections were all taken"), "{over:?}");
-}
-
 #[test]
 fn redirects_are_no_answers_of_what_was_asked_for() {
     let port = answering(|| "HTTP/1.1 301 Moved Permanently\r\nContent-Length: 0\r\n\r\n");

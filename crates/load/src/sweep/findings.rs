@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! What a sweep found besides its limit.
 
+use super::pool::Loads;
 use super::{CpuLine, FACTOR, Step, Sweep, is_client_full};
 use crate::reason::Reason;
 use crate::reasons::time;
@@ -55,7 +56,7 @@ impl CpuLine {
 
 impl Sweep {
     /// What is to be known.
-    pub(super) fn findings_of(&self) -> Vec<Reason> {
+    pub(super) fn findings_of(&self, loads: &Loads<'_>) -> Vec<Reason> {
         let mut findings = Vec::new();
         if self.ended_early {
             findings.push(reason("ended-early", format!("it was ended after {} loads", self.steps.len())));
@@ -66,11 +67,14 @@ impl Sweep {
                 "client-limited",
                 format!("at {:.0} a second the client was at its limit: {why}", step.rate),
             ));
+        } else if loads.is_out() {
+            // No limit of the service, and said below.
         } else if let Some(first) = self.steps.first().filter(|step| self.is_too_much(step)) {
             findings.push(first.too_many_already());
         } else if self.knee.is_none() && !self.ended_early {
             findings.push(reason("not-reached", "the limit was not reached; sweep further".into()));
         }
+        findings.extend(loads.findings());
         findings.extend(self.accused());
         findings.extend([self.paradox(), self.falls(), self.unasked()].into_iter().flatten());
         findings

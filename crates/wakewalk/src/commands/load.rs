@@ -10,7 +10,7 @@ use anyhow::{Context, Result, anyhow, bail, ensure};
 use collect::capture::{CallCounting, Role};
 use collect::target::Target;
 use diagnose::Case;
-use load::{Address, Meanwhile, Plan, Rate, Reason, Sweep, Tried, Verdict};
+use load::{Address, Meanwhile, Plan, Pool, Rate, Reason, Sweep, Tried, Verdict};
 use recording::Recording;
 use report::load::{Answer, SweepAnswer};
 
@@ -70,14 +70,16 @@ pub fn run(args: &Load) -> Result<()> {
 /// One load after another; what the service was asked and did not answer it may finish first.
 fn sweep(mut plan: Plan, args: &Load, (from, to): (f64, f64), kept: &Kept, stop: &AtomicBool) -> Result<Sweep> {
     let mut rest = Duration::ZERO;
-    let mut step = |rate| {
+    let pool = Pool::of(&plan);
+    let mut step = |rate, connections| {
         pause(rest, stop);
+        plan.connections = connections;
         let tried = step(&plan, args, rate, kept, stop)?;
         rest = tried.as_ref().map_or(Duration::ZERO, |tried| tried.verdict.left_over());
         plan.may_be_silent |= tried.as_ref().is_some_and(|tried| tried.verdict.answered > 0);
         Ok(tried)
     };
-    let swept = load::sweep(from, to, &mut step)?;
+    let swept = load::sweep_over(from, to, pool, &mut step)?;
     ensure!(!swept.steps.is_empty(), "it was ended before the first load was over");
     Ok(swept)
 }

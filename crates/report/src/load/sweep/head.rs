@@ -19,11 +19,13 @@ const FINDINGS: &[(&str, &str)] = &[
     ("fails-from-the-start", "Find out why it fails; that needs no load."),
     ("over-from-the-start", "Begin lower."),
     ("client-limited", "Load from another machine, or give the generator a CPU of its own."),
+    ("connections", "Allow it more open files (`ulimit -Hn`), or load from several machines."),
     ("latency-falls", "Diagnose the service while the lower one of the two loads is on it."),
     ("throughput-falls", "Let it refuse early what is over its limit: it spends on that what it could answer with."),
     ("service", "Read what it did at each load."),
     ("cpu-floor", "Diagnose the service while nobody asks it."),
     ("not-reached", "Sweep further."),
+    ("more-connections", "Plan for less than the limit, and give clients as many connections as it takes."),
     ("ended-early", "Let it run to its end."),
 ];
 

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Sweeps over services whose limit is known.
+
+use super::*;
+use crate::lengths::Percentiles;
+
+/// A service that answers so many a second, and how long its answers take at a rate.
+fn swept(limit: f64, p50: impl Fn(f64) -> f64, past: impl Fn(f64) -> f64) -> Sweep {
+    let mut load = |rate: f64| {
+        let answered = if rate <= limit { rate } else { past(rate) };
+        let mut verdict = crate::judge(&crate::Run::default(), None);
+        (verdict.verdict, verdict.rate, verdict.length, verdict.due) =
+            (Word::Valid, answered, 5.0, (rate * 5.0) as u64);
+        verdict.corrected = Percentiles { p50: Some(p50(rate)), ..Percentiles::default() };
+        Ok(Some(Tried { verdict, service: None }))
+    };
+    sweep(5.0, 40_000.0, &mut load).unwrap()
+}
+
+fn codes(sweep: &Sweep) -> Vec<&str> {
+    sweep.findings.iter().map(|finding| finding.code.as_str()).collect()
+}
+
+#[test]
+fn a_limit_is_found_within_a_twentieth() {
+    for limit in [77.0, 333.0, 1000.0, 12_345.0, 30_000.0] {
+        let sweep = swept(limit, |_| 0.001, |_| limit);
+        let knee = sweep.knee.unwrap();
+        assert!(knee.sustained <= limit / (KEPT - 0.01) && limit < knee.not_sustained, "{limit}: {knee:?}");
+        assert!(knee.not_sustained <= NEAR * knee.sustained, "{knee:?}");
+        assert!(codes(&sweep).is_empty() && sweep.steps.len() < 50, "{:?}", sweep.findings);
+    }
+    assert_eq!(codes(&swept(50_000.0, |_| 0.001, |_| 0.0)), ["not-reached"]);
+    assert_eq!(codes(&swept(2.0, |_| 0.001, |_| 2.0)), ["over-from-the-start"]);
+}
+
+#[test]
+fn a_cold_start_is_no_limit() {
+    let mut tries = 0;
+    let mut load = |rate: f64| {
+        tries += 1;
+        let mut verdict = crate::judge(&crate::Run::default(), None);
+        let answered = if tries == 1 { 1.0 } else { rate.min(1000.0) };
+        (verdict.verdict, verdict.rate, verdict.length, verdict.due) =
+            (Word::Valid, answered, 5.0, (rate * 5.0) as u64);
+        Ok(Some(Tried { verdict, service: None }))
+    };
+    let sweep = sweep(5.0, 40_000.0, &mut load).unwrap();
+    assert!(sweep.knee.is_some() && codes(&sweep).is_empty(), "{:?}", sweep.findings);
+}
+
+#[test]
+fn paradoxes_are_named() {
+    let held = swept(1000.0, |rate| if rate < 50.0 { 0.040 } else { 0.002 }, |_| 1000.0);
+    assert_eq!(codes(&held), ["latency-falls"], "{:?}", held.findings);
+    let falls = swept(1000.0, |_| 0.002, |_| 300.0);
+    assert_eq!(codes(&falls), ["throughput-falls"]);
+    let warmer = swept(1000.0, |rate| if rate < 10.0 { 0.0011 } else { 0.001 }, |_| 1000.0);
+    assert!(codes(&warmer).is_empty(), "a tenth is no paradox");
+}
+
+#[test]
+fn cpu_time_that_does_not_follow_the_load_is_named() {
+    for (floor, expected) in [(0.8, ["cpu-floor"].as_slice()), (0.01, &[])] {
+        let mut load = |rate: f64| {
+            let mut verdict = crate::judge(&crate::Run::default(), None);
+            (verdict.verdict, verdict.rate, verdict.length, verdict.due) =
+                (Word::Valid, rate.min(900.0), 5.0, (rate * 5.0) as u64);
+            let [verdict_of_it, headline, advice] = [(); 3].map(|()| String::new());
+            let cpus = floor + 1e-3 * rate.min(900.0);
+            Ok(Some(Tried { verdict, service: Some(Meanwhile { verdict: verdict_of_it, headline, advice, cpus }) }))
+        };
+        let sweep = sweep(5.0, 40_000.0, &mut load).unwrap();
+        let line = sweep.cpu.unwrap();
+        assert!((line.floor - floor).abs() < 1e-6 && (line.seconds_per_request - 1e-3).abs() < 1e-9, "{line:?}");
+        let found: Vec<&str> = codes(&sweep).into_iter().filter(|code| *code != "service").collect();
+        assert_eq!(found, expected);
+    }
+}
+
+#[test]
+fn the_client_s_own_limit_is_none_of_the_service() {
+    let mut load = |rate: f64| {
+        let mut verdict = crate::judge(&crate::Run::default(), None);
+        (verdict.rate, verdict.length, verdict.due) = (rate, 5.0, (rate * 5.0) as u64);
+        verdict.verdict = Word::ClientLimited;
+        let code = if rate > 100.0 { "client-cpu" } else { "late" };
+        verdict.reasons = vec![Reason { code: code.into(), sentence: String::new() }];
+        Ok(Some(Tried { verdict, service: None }))
+    };
+    let sweep = sweep(5.0, 1000.0, &mut load).unwrap();
+    assert!(sweep.knee.is_none() && codes(&sweep) == ["client-limited"], "{:?}", sweep.findings);
+}

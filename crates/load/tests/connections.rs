@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+//! How many connections there are is the client's, and no limit of a service.
+
+#![allow(clippy::unwrap_used)]
+
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpListener};
+use std::sync::{Arc, Mutex, mpsc};
+use std::thread;
+use std::time::Duration;
+
+use load::{Answer, Endpoint, Plan, Pool, Rate, Request, Spread, Sweep, Tried, Verdict, Word, judge};
+
+/// A service that answers each request so long after it came, whatever others ask.
+fn delayed(delay: Duration) -> SocketAddr {
+    let (ready, at) = mpsc::channel();
+    thread::spawn(move || {
+        let at = format!("http://127.0.0.1:{}", TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port());
+        let endpoint = Endpoint {
+            at: at.parse().unwrap(),
+            request: None,
+            answer: Answer::http(200, &[], b"ok"),
+            delay,
+            nodelay: true,
+            timeout: Duration::from_secs(10),
+            length: Duration::from_secs(600),
+        };
+        load::serve(&endpoint, &|| false, &mut |at| ready.send(at).unwrap()).unwrap();
+    });
+    at.recv().unwrap()
+}
+
+/// One that answers one request at a time.
+fn one_at_a_time(takes: Duration) -> SocketAddr {
+    let (listener, one) = (TcpListener::bind("127.0.0.1:0").unwrap(), Arc::new(Mutex::new(())));
+    let at = listener.local_addr().unwrap();
+    thread::spawn(move || {
+        for mut stream in listener.incoming().flatten() {
+            let one = Arc::clone(&one);
+            thread::spawn(move || {
+                while stream.read(&mut [0; 4096]).is_ok_and(|got| got > 0) {
+                    let turn = one.lock().unwrap();
+                    thread::sleep(takes);
+                    drop(turn);
+                    if stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok").is_err() {
+                        break;
+                    }
+                }
+            });
+        }
+    });
+    at
+}
+
+fn plan(at: SocketAddr, rate: Rate, connections: usize) -> Plan {
+    let to: load::Address = format!("http://{at}/").parse().unwrap();
+    Plan {
+        request: Request::http(&to, "GET", &[], b"", false),
+        to,
+        rate,
+        spread: Spread::Uniform,
+        length: Duration::from_secs(1),
+        connections,
+        new_connections: false,
+        sources: Vec::new(),
+        timeout: Duration::from_secs(10),
+        may_be_silent: false,
+    }
+}
+
+fn loaded(plan: &Plan) -> Verdict {
+    judge(&load::run(plan, &|| false, &mut |_, _| {}).unwrap(), None)
+}
+
+fn swept(at: SocketAddr, (from, to): (f64, f64), pool: Pool) -> Sweep {
+    let mut load = |rate, connections| {
+        let verdict = loaded(&plan(at, Rate::PerSecond(rate), connections));
+        thread::sleep(verdict.left_over());
+        Ok(Some(Tried { verdict, service: None }))
+    };
+    load::sweep_over(from, to, pool, &mut load).unwrap()
+}
+
+fn codes(sweep: &Sweep) -> Vec<&str> {
+    sweep.findings.iter().map(|finding| finding.code.as_str()).collect()
+}
+
+/// 16 connections carry 160 requests a second of 100 ms each.
+#[test]
+fn a_sweep_takes_more_connections_before_it_tells_of_a_limit() {
+    let at = delayed(Duration::from_millis(100));
+    let sweep = swept(at, (100.0, 800.0), Pool { connections: 16, most: 256 });
+    assert!(sweep.knee.is_none() && codes(&sweep) == ["not-reached", "more-connections"], "{:?}", sweep.findings);
+    assert!(sweep.steps.iter().any(|step| step.rate == 800.0 && step.sustained), "{:?}", sweep.findings);
+
+    let sweep = swept(at, (100.0, 800.0), Pool { connections: 16, most: 32 });
+    assert!(sweep.knee.is_none() && codes(&sweep) == ["connections", "more-connections"], "{:?}", sweep.findings);
+    assert!(sweep.findings[0].sentence.contains("all of 32 connections"), "{:?}", sweep.findings);
+}
+
+#[test]
+fn a_service_that_is_full_is_not_given_more_connections() {
+    let sweep = swept(one_at_a_time(Duration::from_millis(5)), (50.0, 800.0), Pool { connections: 8, most: 256 });
+    let knee = sweep.knee.unwrap();
+    assert!((120.0..240.0).contains(&knee.sustained) && codes(&sweep).is_empty(), "{knee:?} {:?}", sweep.findings);
+}
+
+#[test]
+fn one_load_says_that_its_connections_limit_it() {
+    let at = delayed(Duration::from_millis(100));
+    for rate in [Rate::PerSecond(400.0), Rate::Max] {
+        let verdict = loaded(&Plan { length: Duration::from_secs(3), ..plan(at, rate, 20) });
+        let why = verdict.reasons.iter().find(|reason| reason.code == "connections");
+        assert!(why.is_some_and(|why| why.sentence.contains("20 connections were all taken")), "{:?}", verdict.reasons);
+        assert!(verdict.reasons.iter().all(|reason| reason.code != "over-capacity"), "{:?}", verdict.reasons);
+    }
+    let many = loaded(&Plan { length: Duration::from_secs(3), ..plan(at, Rate::Max, 64) });
+    assert_eq!((many.verdict, many.reasons[0].code.as_str()), (Word::Misleading, "connections"));
+    let full = loaded(&plan(one_at_a_time(Duration::from_millis(5)), Rate::Max, 20));
+    assert!(full.reasons.iter().all(|reason| reason.code != "connections"), "{:?}", full.reasons);
+}
