@@ -4,6 +4,7 @@
 use std::time::Duration;
 
 use crate::by_second::by_second;
+use crate::keeping_up::under_way;
 use crate::lengths::Percentiles;
 use crate::phases;
 use crate::reasons::{client_limits, fails, misleads, remarks, too_few};
@@ -38,9 +39,6 @@ pub fn judge(run: &Run, slo: Option<Duration>) -> Verdict {
     verdict
 }
 
-/// Of the answers, the quickest: they have met no queue.
-const QUICKEST: f64 = 0.01;
-
 /// All numbers, without an opinion but what is a warm-up.
 fn counted(run: &Run, slo: Option<Duration>) -> Verdict {
     let phases = phases_of(run);
@@ -53,7 +51,7 @@ fn counted(run: &Run, slo: Option<Duration>) -> Verdict {
         rate: run.rate(),
         length: run.length.as_secs_f64(),
         due: run.due,
-        under_way: run.planned.unwrap_or(0.0) * service.quantile(QUICKEST).unwrap_or(0.0),
+        under_way: under_way(run, from, &service),
         full: run.full.as_secs_f64() / run.length.as_secs_f64().max(1e-9),
         quickest: together(&run.seconds).1.quantile(0.0),
         sent: run.sent,

@@ -58,6 +58,11 @@ impl Lengths {
         (!self.0.is_empty()).then(|| self.0.value_at_quantile(share) as f64 / 1e9)
     }
 
+    /// Their mean, s; none where there are none.
+    pub fn mean(&self) -> Option<f64> {
+        (!self.0.is_empty()).then(|| self.0.mean() / 1e9)
+    }
+
     /// Their geometric mean, s; none where there are none. Where half of them take one time and half another, it does not jump from
     /// one to the other as a median does.
     pub fn geometric_mean(&self) -> Option<f64> {

@@ -14,6 +14,7 @@ mod engine;
 #[cfg(any(test, fuzzing))]
 pub mod fuzzing;
 mod judge;
+mod keeping_up;
 mod lengths;
 mod limits;
 mod observed;

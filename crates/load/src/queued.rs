@@ -12,12 +12,20 @@ const FULL: f64 = 0.5;
 /// How much longer answers take than those that met no queue, from when they were sent, if they met none either.
 const ALIKE: f64 = 1.3;
 
+/// Of the length of a load, a usual answer that is too long for it.
+const SHORT: f64 = 0.5;
+
 impl Verdict {
     /// Whether the number of connections is what limits: all were taken, and still the service answered each as soon as it does when it
     /// has little to do, which takes `alone` seconds. One that is at its own limit keeps them waiting.
     pub(crate) fn is_limited_by_connections(&self, alone: Option<f64>) -> bool {
         let is_alike = self.seconds.p50.zip(alone).is_some_and(|(usual, alone)| usual <= ALIKE * alone);
         self.full >= FULL && is_alike
+    }
+
+    /// Whether answers take so long that how many came says nothing of whether the service keeps up.
+    pub(crate) fn is_too_short(&self) -> bool {
+        self.seconds.p50.is_some_and(|usual| usual > SHORT * self.length)
     }
 }
 
@@ -27,6 +35,9 @@ pub(crate) fn queued(verdict: &Verdict, run: &Run, failed: f64) -> Vec<Reason> {
     let is_over = run.due > 0 && verdict.kept() < 1.0 - MISSING;
     if is_over && verdict.is_limited_by_connections(verdict.quickest) {
         return carried(verdict, run);
+    }
+    if is_over && failed < MISSING && verdict.is_too_short() && verdict.full < FULL {
+        return reason("too-short", too_short(verdict));
     }
     if is_over && failed < MISSING {
         return reason("over-capacity", over_capacity(verdict, run, planned));
@@ -57,6 +68,18 @@ fn carried(verdict: &Verdict, run: &Run) -> Vec<Reason> {
         rounded(verdict.rate)
     );
     reason("connections", sentence)
+}
+
+/// That it says nothing of whether the service keeps up.
+pub(crate) fn too_short(verdict: &Verdict) -> String {
+    let usual = verdict.seconds.p50.unwrap_or_default();
+    format!(
+        "an answer took {}, more than half of the {} for which it was asked: whether the service keeps up takes longer to tell, \
+         --for {:.0}s",
+        time(usual),
+        time(verdict.length),
+        (10.0 * usual).ceil()
+    )
 }
 
 fn over_capacity(verdict: &Verdict, run: &Run, planned: f64) -> String {

@@ -96,8 +96,8 @@ pub struct Verdict {
     pub length: f64,
     /// Requests that were due, those of them that were sent, and answers.
     pub due: u64,
-    /// Of those, the ones that may be under way at the end although the service keeps up: as many as come in the time that its
-    /// quickest answers take.
+    /// Of those, the ones that may be under way at the end although the service keeps up: as many as come while its
+    /// answers take their time.
     #[serde(skip)]
     pub under_way: f64,
     /// Share of the time in which requests were due and no connection was free; and the quickest answer from when it was sent, seconds.

@@ -3,6 +3,7 @@
 
 use super::pool::Loads;
 use super::{CpuLine, FACTOR, Step, Sweep, is_client_full};
+use crate::queued::too_short;
 use crate::reason::Reason;
 use crate::reasons::time;
 use crate::verdict::Meanwhile;
@@ -31,6 +32,7 @@ impl Step {
                 code: "fails-from-the-start".into(),
                 sentence: format!("already at {:.0} a second {}: no question of load", self.rate, errors.sentence),
             },
+            None if self.verdict.is_too_short() => reason("too-short", too_short(&self.verdict)),
             None => Reason {
                 code: "over-from-the-start".into(),
                 sentence: format!("{:.0} a second were too many already; begin lower", self.rate),

@@ -91,3 +91,17 @@ fn the_client_s_own_limit_is_none_of_the_service() {
     let sweep = sweep(5.0, 1000.0, &mut load).unwrap();
     assert!(sweep.knee.is_none() && codes(&sweep) == ["client-limited"], "{:?}", sweep.findings);
 }
+
+/// Answers vary around four seconds, in loads of five: nobody can tell whether it keeps up.
+#[test]
+fn loads_that_are_too_short_for_their_answers_are_no_limit() {
+    let mut load = |rate: f64| {
+        let mut verdict = crate::judge(&crate::Run::default(), None);
+        (verdict.verdict, verdict.rate, verdict.length, verdict.due) =
+            (Word::Valid, 0.2 * rate, 5.0, (rate * 5.0) as u64);
+        verdict.seconds = Percentiles { p50: Some(4.0), ..Percentiles::default() };
+        Ok(Some(Tried { verdict, service: None }))
+    };
+    let sweep = sweep(5.0, 400.0, &mut load).unwrap();
+    assert!(codes(&sweep) == ["too-short"] && sweep.findings[0].sentence.contains("--for 40s"), "{:?}", sweep.findings);
+}

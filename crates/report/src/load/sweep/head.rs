@@ -17,6 +17,7 @@ const LABELS: Labels = Labels { terminal: ["What", "Found", "Do"], page: ["Found
 /// advice comes before.
 const FINDINGS: &[(&str, &str)] = &[
     ("fails-from-the-start", "Find out why it fails; that needs no load."),
+    ("too-short", "Give each load ten times as long as an answer takes (--for)."),
     ("over-from-the-start", "Begin lower."),
     ("client-limited", "Load from another machine, or give the generator a CPU of its own."),
     ("connections", "Allow it more open files (`ulimit -Hn`), or load from several machines."),

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+//! What is under way when a load ends, although the service keeps up with it: as many as come while an answer takes its time. More
+//! than that is a queue that grows.
+
+use crate::lengths::Lengths;
+use crate::run::{Run, together};
+
+/// Of the answers, the quickest: they have met no queue.
+const QUICKEST: f64 = 0.01;
+/// Of the length: where answers take longer on average, they may do so because of the queue.
+const SHORT: f64 = 0.25;
+/// By how many standard deviations more may be under way by chance: one load in twenty is above that.
+const CHANCE: f64 = 1.645;
+
+/// Requests that may be under way at the end; `from` is the first second that counts, `service` what answers take from then on.
+pub(crate) fn under_way(run: &Run, from: usize, service: &Lengths) -> f64 {
+    let Some(rate) = run.planned else { return 0.0 };
+    let alone = rate * service.quantile(QUICKEST).unwrap_or(0.0);
+    alone.max(on_average(run, from, rate))
+}
+
+/// By the mean of the answers: where these differ, many are under way of the long ones. Of those in the first half, because in a queue
+/// that grows answers take longer and longer, and that is not to explain itself.
+fn on_average(run: &Run, from: usize, rate: f64) -> f64 {
+    let whole = (run.length.as_secs() as usize).min(run.seconds.len());
+    let half = from + (whole.saturating_sub(from) / 2).max(1);
+    let first = run.seconds.get(from..half).unwrap_or_default();
+    let mean = together(first).1.mean().filter(|mean| *mean <= SHORT * run.length.as_secs_f64());
+    let many = rate * mean.unwrap_or(0.0);
+    many + CHANCE * many.sqrt()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::arrivals::{Arrivals, Spread};
+    use crate::judge;
+
+    const SECONDS: f64 = 5.0;
+    const POOL: usize = 64;
+    /// Of what is asked, what a sweep takes for sustained.
+    const KEPT: f64 = 0.97;
+
+    /// A load of a service that takes `takes` for each request, and answers `at_a_time` of them at a time: the share that it kept.
+    fn kept(rate: f64, at_a_time: usize, mut takes: impl FnMut() -> f64) -> f64 {
+        let length = Duration::from_secs_f64(SECONDS);
+        let mut run = Run { planned: Some(rate), length, seen: length, lasted: length, ..Run::default() };
+        let mut arrivals = Arrivals::new(rate, Spread::Poisson);
+        let (mut free, mut ends) = (vec![0.0_f64; at_a_time], Vec::<f64>::new());
+        while let Some(due) = arrivals.take(length) {
+            let at = due.as_secs_f64();
+            // The request before which all connections were taken has to end first.
+            ends.sort_by(f64::total_cmp);
+            let sent = ends.len().checked_sub(POOL).map_or(at, |nth| at.max(ends[nth]));
+            let server = free.iter_mut().min_by(|a, b| a.total_cmp(b)).unwrap();
+            *server = server.max(sent) + takes();
+            let end = *server;
+            ends.push(end);
+            let of = |from: f64| Duration::from_secs_f64(end - from);
+            (run.due, run.sent) = (run.due + 1, run.sent + 1);
+            run.second(due).due += 1;
+            run.add_answer(due, (of(at), of(sent)), 2, end <= SECONDS);
+        }
+        judge(&run, None).kept()
+    }
+
+    /// So many of a hundred tries are sustained.
+    fn sustained(rate: f64, at_a_time: usize, takes: impl Fn(&mut fastrand::Rng) -> f64) -> usize {
+        let try_it = |seed| {
+            let mut random = fastrand::Rng::with_seed(seed);
+            kept(rate, at_a_time, || takes(&mut random)) >= KEPT - 2.0 / (rate * SECONDS)
+        };
+        (0..100).filter(|seed| try_it(*seed)).count()
+    }
+
+    fn exponential(mean: f64) -> impl Fn(&mut fastrand::Rng) -> f64 {
+        move |random| -mean * (1.0 - random.f64()).ln()
+    }
+
+    #[test]
+    fn answers_that_differ_are_no_queue() {
+        let quick_or_long = |quick: u32, quick_s: f64, long_s: f64| {
+            move |random: &mut fastrand::Rng| if random.u32(..100) < quick { quick_s } else { long_s }
+        };
+        for rate in [40.0, 80.0, 160.0] {
+            let many = [
+                sustained(rate, 1000, exponential(0.2)),
+                sustained(rate, 1000, quick_or_long(1, 0.001, 0.3)),
+                sustained(rate, 1000, quick_or_long(90, 0.001, 1.0)),
+            ];
+            assert!(many.iter().all(|many| *many >= 97), "{rate}: {many:?}");
+        }
+    }
+
+    #[test]
+    fn a_queue_that_grows_is_found() {
+        for (at_a_time, takes) in [(1, 0.004), (2, 0.05), (8, 0.02), (20, 0.2)] {
+            let limit = at_a_time as f64 / takes;
+            let many = [1.0, 1.1, 2.0, 4.0].map(|times| sustained(times * limit, at_a_time, |_| takes));
+            assert_eq!(many, [100, 0, 0, 0], "{at_a_time} at a time, {takes} s each");
+        }
+        assert!(sustained(60.0, 8, exponential(0.2)) <= 2, "40 a second, by chance more and less");
+    }
+}
