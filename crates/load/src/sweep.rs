@@ -4,6 +4,7 @@
 
 mod findings;
 mod pool;
+mod promise;
 
 use anyhow::Result;
 use schemars::JsonSchema;
@@ -18,6 +19,10 @@ use pool::{Loads, TryOver};
 
 /// What keeps a client from sending more.
 const CLIENT: [&str; 4] = ["client-cpu", "client-starved", "no-port", "no-descriptor"];
+/// Requests that may fail in any case.
+const FEW: f64 = 2.5;
+/// Standard deviations that 95 % of what is normal lies within.
+const NORMAL: f64 = 1.96;
 /// From one step to the next.
 const FACTOR: f64 = 2.0;
 /// How near the two sides of a knee come.
@@ -99,8 +104,12 @@ pub fn sweep(from: f64, to: f64, load: &mut Try<'_>) -> Result<Sweep> {
 pub fn sweep_over(from: f64, to: f64, pool: Pool, load: &mut TryOver<'_>) -> Result<Sweep> {
     let mut sweep = Sweep { knee: None, cpu: None, findings: Vec::new(), steps: Vec::new(), ended_early: false };
     let mut loads = Loads::new(pool, load);
-    if sweep.climb(from, to, &mut loads)? && sweep.narrow(&mut loads)? {
-        sweep.repeat(&mut loads)?;
+    if sweep.climb(from, to, &mut loads)? {
+        if sweep.narrow(&mut loads, Sweep::sides)? && sweep.narrow(&mut loads, Sweep::sides_of_promise)? {
+            sweep.repeat(&mut loads)?;
+        }
+        // Of what is known, also where somebody ended it.
+        sweep.knee = sweep.sides().filter(|_| !loads.is_out());
     }
     sweep.cpu = sweep.cpu_line();
     sweep.findings = sweep.findings_of(&loads);
@@ -109,7 +118,7 @@ pub fn sweep_over(from: f64, to: f64, pool: Pool, load: &mut TryOver<'_>) -> Res
 
 impl Sweep {
     /// Tries a load, over more connections if their number limits, and once more if it was not sustained: that may have been a bad
-    /// moment; false = somebody ended it.
+    /// moment, of the client too; false = somebody ended it.
     fn settle(&mut self, rate: f64, loads: &mut Loads<'_>) -> Result<bool> {
         if !self.step(rate, loads)? {
             return Ok(false);
@@ -125,7 +134,8 @@ impl Sweep {
                 break;
             }
         }
-        Ok(!self.is_over() || self.step(rate, loads)?)
+        let is_settled = self.steps.last().is_none_or(|step| step.sustained);
+        Ok(is_settled || self.step(rate, loads)?)
     }
 
     fn last_rate(&self) -> f64 {
@@ -170,19 +180,19 @@ impl Sweep {
         }
     }
 
-    /// Between the two sides of the knee, until they are near enough.
-    fn narrow(&mut self, loads: &mut Loads<'_>) -> Result<bool> {
-        while !loads.is_out()
-            && let Some(knee) = self.sides()
-        {
+    /// Between two sides, until they are near enough, or the client is at its limit between them.
+    fn narrow(&mut self, loads: &mut Loads<'_>, sides: fn(&Self) -> Option<Knee>) -> Result<bool> {
+        while let Some(knee) = sides(self).filter(|_| !loads.is_out()) {
             if knee.not_sustained <= NEAR * knee.sustained {
                 break;
             }
             if !self.settle((knee.sustained * knee.not_sustained).sqrt(), loads)? {
                 return Ok(false);
             }
+            if self.steps.last().is_some_and(|step| is_client_full(&step.verdict)) {
+                break;
+            }
         }
-        self.knee = self.sides().filter(|_| !loads.is_out());
         Ok(true)
     }
 
@@ -203,16 +213,14 @@ impl Sweep {
         Ok(())
     }
 
-    /// The highest load below the lowest one that was not sustained; none where the client was at its limit there.
+    /// The highest load below the lowest one that was not sustained. One at which the client was at its limit says nothing of either.
     fn sides(&self) -> Option<Knee> {
         let ever = |rate: f64| self.steps.iter().any(|step| step.rate == rate && step.sustained);
-        let over = self.steps.iter().filter(|step| !ever(step.rate)).min_by(|a, b| a.rate.total_cmp(&b.rate))?;
-        if is_client_full(&over.verdict) {
-            return None;
-        }
-        let below = self.steps.iter().filter(|step| step.sustained && step.rate < over.rate);
+        let over = self.steps.iter().filter(|step| !ever(step.rate) && !is_client_full(&step.verdict));
+        let over = over.map(|step| step.rate).min_by(f64::total_cmp)?;
+        let below = self.steps.iter().filter(|step| step.sustained && step.rate < over);
         let sustained = below.map(|step| step.rate).max_by(f64::total_cmp)?;
-        Some(Knee { sustained, not_sustained: over.rate })
+        Some(Knee { sustained, not_sustained: over })
     }
 }
 
@@ -225,10 +233,16 @@ fn is_client_full(verdict: &Verdict) -> bool {
 fn is_sustained(verdict: &Verdict) -> bool {
     let failed: u64 = verdict.errors.iter().filter(|entry| !entry.0.is_own()).map(|entry| *entry.1).sum();
     let due = verdict.due.max(1) as f64;
-    !is_client_full(verdict)
-        && verdict.kept() >= KEPT - 2.0 / due
-        && failed as f64 <= FAILED * due
-        && verdict.slo.is_none_or(|slo| slo.broken <= FAILED)
+    !is_client_full(verdict) && verdict.kept() >= KEPT - 2.0 / due && !is_more_than_a_few(failed as f64 / due, due)
+}
+
+/// Whether more than a hundredth failed, and not by chance: the lower end of the interval of 95 % (Wilson's) around the share. Of 25
+/// requests, one that fails is four in a hundred, and says nothing of the next 25.
+fn is_more_than_a_few(share: f64, of: f64) -> bool {
+    let square = NORMAL * NORMAL / of.max(1.0);
+    let middle = share + square / 2.0;
+    let half = (square * (share * (1.0 - share).max(0.0) + square / 4.0)).sqrt();
+    share * of > FEW && (middle - half) / (1.0 + square) > FAILED
 }
 
 #[cfg(test)]

@@ -63,7 +63,7 @@ impl Sweep {
         if self.ended_early {
             findings.push(reason("ended-early", format!("it was ended after {} loads", self.steps.len())));
         }
-        if let Some(step) = self.steps.iter().find(|step| is_client_full(&step.verdict)) {
+        if let Some(step) = self.client_full() {
             let why = step.verdict.reasons.first().map_or("", |reason| reason.sentence.as_str());
             findings.push(reason(
                 "client-limited",
@@ -78,8 +78,14 @@ impl Sweep {
         }
         findings.extend(loads.findings());
         findings.extend(self.accused());
-        findings.extend([self.paradox(), self.falls(), self.unasked()].into_iter().flatten());
+        findings.extend([self.paradox(), self.falls(), self.unasked(), self.promise()].into_iter().flatten());
         findings
+    }
+
+    /// The load at which the client was at its limit, again and again: once may be a bad moment.
+    fn client_full(&self) -> Option<&Step> {
+        let other = |rate: f64| self.steps.iter().any(|step| step.rate == rate && !is_client_full(&step.verdict));
+        self.steps.iter().find(|step| is_client_full(&step.verdict) && !other(step.rate))
     }
 
     /// Whether a load was not sustained, and no such one or larger one ever was: once may be a cold start.

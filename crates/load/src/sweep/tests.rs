@@ -105,3 +105,71 @@ fn loads_that_are_too_short_for_their_answers_are_no_limit() {
     let sweep = sweep(5.0, 400.0, &mut load).unwrap();
     assert!(codes(&sweep) == ["too-short"] && sweep.findings[0].sentence.contains("--for 40s"), "{:?}", sweep.findings);
 }
+
+/// A sweep over a service of a limit, with a promise that so many in a hundred break at a rate.
+fn promised(limit: f64, broken: impl Fn(f64) -> f64) -> Sweep {
+    let mut load = |rate: f64| {
+        let mut verdict = crate::judge(&crate::Run::default(), None);
+        (verdict.verdict, verdict.rate, verdict.length, verdict.due) =
+            (Word::Valid, rate.min(limit), 5.0, (rate * 5.0) as u64);
+        verdict.slo = Some(crate::Promise { seconds: 0.05, broken: broken(rate) });
+        Ok(Some(Tried { verdict, service: None }))
+    };
+    sweep(5.0, 40_000.0, &mut load).unwrap()
+}
+
+/// Answers are held back at low load: that is no limit, and what it can answer is found all the same.
+#[test]
+fn a_promise_that_is_broken_at_low_load_does_not_end_the_sweep() {
+    let sweep = promised(1000.0, |rate| if !(50.0..=600.0).contains(&rate) { 0.4 } else { 0.0 });
+    let knee = sweep.knee.unwrap();
+    assert!((950.0..1050.0).contains(&knee.sustained), "{knee:?}");
+    assert_eq!(codes(&sweep), ["promise-broken-at-low-load"]);
+    assert!(sweep.findings[0].sentence.contains("kept from 80 to"), "{:?}", sweep.findings);
+
+    let sweep = promised(1000.0, |rate| if rate > 600.0 { 0.4 } else { 0.0 });
+    let (promise, knee) = (sweep.sides_of_promise().unwrap(), sweep.knee.unwrap());
+    assert!((950.0..1050.0).contains(&knee.sustained) && codes(&sweep) == ["promise"], "{:?}", sweep.findings);
+    assert!(promise.sustained <= 600.0 && promise.not_sustained <= NEAR * promise.sustained, "{promise:?}");
+    assert!(sweep.steps.len() < 60, "{}", sweep.steps.len());
+}
+
+#[test]
+fn one_of_a_few_is_no_share() {
+    for (failed, of, more) in [(1, 25, false), (3, 25, true), (1, 10, false), (60, 5000, false), (90, 5000, true)] {
+        assert_eq!(is_more_than_a_few(f64::from(failed) / f64::from(of), f64::from(of)), more, "{failed} of {of}");
+    }
+    let once = promised(1000.0, |rate| if rate < 6.0 { 0.04 } else { 0.0 });
+    assert_eq!(codes(&once), ["promise"], "{:?}", once.findings);
+}
+
+/// One bad moment of the client between the two sides, and somebody who ends it there.
+#[test]
+fn a_limit_that_was_found_is_not_lost() {
+    for (is_ended, is_again) in [(true, false), (false, false), (false, true)] {
+        let mut tries = 0;
+        let mut load = |rate: f64| {
+            let mut verdict = crate::judge(&crate::Run::default(), None);
+            (verdict.verdict, verdict.rate, verdict.length, verdict.due) =
+                (Word::Valid, rate.min(1000.0), 5.0, (rate * 5.0) as u64);
+            tries += usize::from(rate > 640.0 && rate < 1280.0);
+            if rate > 640.0 && rate < 1280.0 && (tries == 1 || is_again) {
+                verdict.verdict = Word::ClientLimited;
+                verdict.reasons = vec![Reason { code: "client-starved".into(), sentence: String::new() }];
+            }
+            Ok((!is_ended || tries < 2).then_some(Tried { verdict, service: None }))
+        };
+        let sweep = sweep(5.0, 40_000.0, &mut load).unwrap();
+        let knee = sweep.knee.unwrap();
+        assert!(knee.sustained < 1000.0 / (KEPT - 0.01) && knee.not_sustained > 1000.0, "{knee:?}");
+        let is_wide = knee == Knee { sustained: 640.0, not_sustained: 1280.0 };
+        let found = if is_again {
+            vec!["client-limited"]
+        } else if is_ended {
+            vec!["ended-early", "client-limited"]
+        } else {
+            vec![]
+        };
+        assert_eq!((is_wide, codes(&sweep)), (is_ended || is_again, found), "{knee:?}");
+    }
+}

@@ -23,8 +23,13 @@ const FINDINGS: &[(&str, &str)] = &[
     ("connections", "Allow it more open files (`ulimit -Hn`), or load from several machines."),
     ("latency-falls", "Diagnose the service while the lower one of the two loads is on it."),
     ("throughput-falls", "Let it refuse early what is over its limit: it spends on that what it could answer with."),
+    (
+        "promise-broken-at-low-load",
+        "Diagnose the service while its lowest load is on it: more CPUs or instances do not help there.",
+    ),
     ("service", "Read what it did at each load."),
     ("cpu-floor", "Diagnose the service while nobody asks it."),
+    ("promise", "Plan for less than the load up to which the promise is kept."),
     ("not-reached", "Sweep further."),
     ("more-connections", "Plan for less than the limit, and give clients as many connections as it takes."),
     ("ended-early", "Let it run to its end."),
