@@ -2,10 +2,14 @@
 //! Whom to load. Only what the user names is ever connected to: no redirect is followed.
 
 use std::fmt;
-use std::net::{SocketAddr, ToSocketAddrs};
+use std::net::{IpAddr, SocketAddr, TcpStream, ToSocketAddrs};
 use std::str::FromStr;
+use std::time::Duration;
 
 use anyhow::{Context, Result};
+
+/// How long one of several addresses has time to let connect.
+const PATIENCE: Duration = Duration::from_secs(1);
 
 /// How requests and replies are told apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -93,15 +97,29 @@ fn authority_of(text: &str) -> Result<(String, Option<u16>), String> {
 }
 
 impl Address {
-    /// The host's addresses, asked once: a name that changes meanwhile would make two runs of one.
+    /// The host's addresses, asked once: a name that changes meanwhile would make two runs of one. Where it is both loopbacks, as
+    /// `localhost` often is, IPv4's comes first: most services listen there.
+    fn all(&self) -> Result<Vec<SocketAddr>> {
+        let found = (self.host.as_str(), self.port).to_socket_addrs();
+        let found =
+            found.with_context(|| format!("`{}` is not known here; `getent hosts` shows what is", self.host))?;
+        Ok(loopback_first(found.collect()))
+    }
+
+    /// The first of the host's addresses.
     ///
     /// # Errors
     /// The name is not known.
     pub fn resolve(&self) -> Result<SocketAddr> {
-        let found = (self.host.as_str(), self.port).to_socket_addrs();
-        let mut found =
-            found.with_context(|| format!("`{}` is not known here; `getent hosts` shows what is", self.host))?;
-        found.next().with_context(|| format!("`{}` has no address", self.host))
+        self.all()?.into_iter().next().with_context(|| format!("`{}` has no address", self.host))
+    }
+
+    /// The first of the host's addresses that lets connect, or the first of all if none does; of those that connections from some
+    /// addresses of our own can reach. Who has one address only is not asked.
+    pub(crate) fn reachable(&self, sources: &[IpAddr]) -> Result<SocketAddr> {
+        let can = |at: &SocketAddr| sources.first().is_none_or(|from| from.is_ipv4() == at.is_ipv4());
+        let all: Vec<SocketAddr> = self.all()?.into_iter().filter(can).collect();
+        first_that_accepts(&all).with_context(|| format!("`{}` has no address", self.host))
     }
 
     /// What HTTP/1.1 wants in `Host:`.
@@ -109,6 +127,19 @@ impl Address {
         let host = if self.host.contains(':') { format!("[{}]", self.host) } else { self.host.clone() };
         if self.port == 80 && self.protocol == Protocol::Http { host } else { format!("{host}:{}", self.port) }
     }
+}
+
+fn loopback_first(mut found: Vec<SocketAddr>) -> Vec<SocketAddr> {
+    if found.iter().all(|at| at.ip().is_loopback()) {
+        found.sort_by_key(SocketAddr::is_ipv6);
+    }
+    found
+}
+
+fn first_that_accepts(all: &[SocketAddr]) -> Option<SocketAddr> {
+    let accepts = |at: &&SocketAddr| TcpStream::connect_timeout(at, PATIENCE).is_ok();
+    let [_, _, ..] = all else { return all.first().copied() };
+    all.iter().find(accepts).or(all.first()).copied()
 }
 
 #[cfg(test)]
@@ -149,5 +180,18 @@ mod tests {
             let error = text.parse::<Address>().unwrap_err();
             assert!(error.contains(why), "{text}: {error}");
         }
+    }
+
+    /// `localhost` may be both, and a service listens at one of them.
+    #[test]
+    fn one_of_several_addresses_is_the_one_that_accepts() {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let [v6, v4, other] = ["[::1]", "127.0.0.1", "192.0.2.1"].map(|host| format!("{host}:{port}").parse().unwrap());
+        assert_eq!(first_that_accepts(&[v6, v4]), Some(v4));
+        drop(listener);
+        assert_eq!((first_that_accepts(&[v6, v4]), first_that_accepts(&[v6])), (Some(v6), Some(v6)), "nobody is there");
+        assert_eq!(loopback_first(vec![v6, v4]), [v4, v6]);
+        assert_eq!(loopback_first(vec![v6, other]), [v6, other], "as the resolver says");
     }
 }

@@ -54,7 +54,7 @@ pub(crate) struct Engine<'a> {
 
 impl<'a> Engine<'a> {
     pub(crate) fn new(plan: &'a Plan) -> Result<Self> {
-        let to = plan.to.resolve()?;
+        let to = plan.to.reachable(&plan.sources)?;
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC).context("failed to make an epoll instance")?;
         Ok(Self {
             plan,
