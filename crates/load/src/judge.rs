@@ -125,3 +125,50 @@ fn phases_of(run: &Run) -> Vec<Phase> {
     }
     phases
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A load that was quick for two seconds and slow for six, by a client that had no CPU left.
+    #[test]
+    fn what_is_slow_by_the_client_s_own_fault_is_nowhere() {
+        let length = Duration::from_secs(8);
+        let mut run =
+            Run { length, seen: length, lasted: length, cpu: length, planned: Some(1000.0), ..Run::default() };
+        for second in 0..8 {
+            let ms = if second < 4 { 1 } else { 20 };
+            for nth in 0..1000_u64 {
+                let due = Duration::from_millis(1000 * second + nth);
+                let latency = Duration::from_micros(1000 * ms + nth);
+                (run.due, run.sent) = (run.due + 1, run.sent + 1);
+                (run.second(due).due, run.second(due).sent) = (nth + 1, nth + 1);
+                run.add_answer(due, (latency, latency), 2, true);
+            }
+        }
+        let verdict = judge(&run, Some(Duration::from_millis(5)));
+        assert!(verdict.verdict == Word::ClientLimited && verdict.phases.len() == 2, "{verdict:?}");
+        let value = serde_json::to_value(&verdict).unwrap();
+        let mut slow = Vec::new();
+        slow_ones("", &value, &mut slow);
+        assert_eq!(slow, Vec::<String>::new());
+    }
+
+    /// Where JSON tells how slow answers were.
+    fn slow_ones(path: &str, value: &serde_json::Value, found: &mut Vec<String>) {
+        let is_slow = |name: &str| ["p99", "p999", "longest", "broken"].contains(&name);
+        let entries: Vec<(String, &serde_json::Value)> = match value {
+            serde_json::Value::Object(map) => map.iter().map(|(name, value)| (name.clone(), value)).collect(),
+            serde_json::Value::Array(all) => {
+                all.iter().enumerate().map(|(nth, value)| (nth.to_string(), value)).collect()
+            }
+            _ => Vec::new(),
+        };
+        for (name, value) in entries.into_iter().filter(|(name, _)| name != "lag") {
+            if is_slow(&name) && !value.is_null() {
+                found.push(format!("{path}/{name}"));
+            }
+            slow_ones(&format!("{path}/{name}"), value, found);
+        }
+    }
+}

@@ -156,9 +156,12 @@ impl Verdict {
 
     /// What the client adds is largest where answers are slowest: these are not the service's.
     pub(crate) fn withhold(&mut self) {
-        for percentiles in [&mut self.seconds, &mut self.corrected] {
+        let phases = self.phases.iter_mut().map(|phase| &mut phase.corrected);
+        for percentiles in [&mut self.seconds, &mut self.corrected, &mut self.refusals].into_iter().chain(phases) {
             (percentiles.p99, percentiles.p999, percentiles.longest) = (None, None, None);
         }
+        // Who breaks the promise is among the slow ones.
+        self.slo = None;
         self.curve.clear();
         self.by_second.iter_mut().for_each(|moment| moment.p99 = None);
     }

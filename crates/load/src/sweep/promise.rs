@@ -6,7 +6,7 @@ use crate::reason::Reason;
 use crate::reasons::time;
 
 impl Step {
-    /// Whether the promise was kept; none = there is none, or the client was at its limit.
+    /// Whether the promise was kept; none = there is none, or how slow answers were is not known.
     fn keeps_promise(&self) -> Option<bool> {
         let slo = self.verdict.slo.filter(|_| !is_client_full(&self.verdict))?;
         Some(self.sustained && !is_more_than_a_few(slo.broken, self.verdict.due as f64))
@@ -33,7 +33,7 @@ impl Sweep {
 
     /// Where the promise is kept.
     pub(super) fn promise(&self) -> Option<Reason> {
-        let slo = self.steps.first()?.verdict.slo?;
+        let slo = self.steps.iter().find_map(|step| step.verdict.slo)?;
         let (kept, broken) = (self.promise_at(true), self.promise_at(false));
         let promise = format!("the promise of {}", time(slo.seconds));
         let span = match (kept.first(), kept.last()) {
