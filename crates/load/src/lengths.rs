@@ -63,13 +63,17 @@ impl Lengths {
         (!self.0.is_empty()).then(|| self.0.mean() / 1e9)
     }
 
-    /// Their geometric mean, s; none where there are none. Where half of them take one time and half another, it does not jump from
-    /// one to the other as a median does.
-    pub fn geometric_mean(&self) -> Option<f64> {
-        let logarithm = |value: u64| (value.max(1) as f64).ln();
-        let sum: f64 =
-            self.0.iter_recorded().map(|at| logarithm(at.value_iterated_to()) * at.count_at_value() as f64).sum();
-        (!self.0.is_empty()).then(|| (sum / self.count() as f64).exp() / 1e9)
+    /// The mean of the logarithms of seconds, and their variance; none where there are none. Where half of them take one time and half
+    /// another, it does not jump from one to the other as a median does.
+    pub fn logarithms(&self) -> Option<(f64, f64)> {
+        let (mut sum, mut squares) = (0.0, 0.0);
+        for at in self.0.iter_recorded() {
+            let (value, count) = ((at.value_iterated_to().max(1) as f64 / 1e9).ln(), at.count_at_value() as f64);
+            (sum, squares) = (sum + value * count, squares + value * value * count);
+        }
+        let count = self.count() as f64;
+        let mean = sum / count;
+        (count > 0.0).then(|| (mean, (squares / count - mean * mean).max(0.0)))
     }
 
     /// How many are longer.

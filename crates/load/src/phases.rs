@@ -18,13 +18,31 @@ const SLOWER: f64 = 1.5;
 const FEWER: f64 = 1.25;
 const FAILING: f64 = 0.05;
 
-/// What a piece is like, in units of what is a difference.
+/// Of a piece without an answer, and of quicker ones, s.
+const SHORTEST_TIME: f64 = 1e-6;
+/// By how many standard errors of a piece it has to be more than that: of few answers that differ much, each piece is another.
+const CHANCE: f64 = 2.5;
+/// Answers of a piece at least.
+const ANSWERS: f64 = 50.0;
+/// Pieces at least, where larger ones would be less by chance.
+const FEWEST: usize = 8;
+
+/// What a piece is like: its usual response time, the share of answers to what was due, both as logarithms, and that of failures.
 type Trait = [f64; 3];
+
+/// Pieces of a load.
+struct Pieces {
+    /// Seconds of each.
+    size: usize,
+    /// What each is like, in units of what is a difference.
+    traits: Vec<Trait>,
+    /// Whether chance makes less of response times than what is a difference anyway.
+    is_sure: bool,
+}
 
 /// The stretches, in seconds from the start; one if all of it went alike.
 pub(crate) fn stretches(seconds: &[Second]) -> Vec<Range<usize>> {
-    let size = seconds.len().div_ceil(PIECES).max(1);
-    let traits: Vec<Trait> = seconds.chunks(size).map(traits_of).collect();
+    let Pieces { size, traits, .. } = pieces_of(seconds);
     let mut found: Vec<Range<usize>> = Vec::new();
     for part in best_parts(&traits) {
         match found.last_mut() {
@@ -35,15 +53,62 @@ pub(crate) fn stretches(seconds: &[Second]) -> Vec<Range<usize>> {
     found.into_iter().map(|part| part.start * size..(part.end * size).min(seconds.len())).collect()
 }
 
-fn traits_of(piece: &[Second]) -> Trait {
-    let mut latency = Lengths::default();
-    piece.iter().for_each(|second| latency.add_all(&second.latency));
-    let usual = latency.geometric_mean().unwrap_or(0.0).max(1e-6);
-    let [due, failed] = [|s: &Second| s.due, |s: &Second| s.failed].map(|of| piece.iter().map(of).sum::<u64>() as f64);
-    let answered = piece.iter().map(|second| second.service.count()).sum::<u64>() as f64;
-    // Of what was due: at low rates the number of answers is chance.
-    let kept = (answered + 1.0) / (due + 1.0);
-    [usual.ln() / SLOWER.ln(), kept.ln() / FEWER.ln(), failed / (answered + failed).max(1.0) / FAILING]
+/// A second each, or as many as it takes for a piece to have enough answers, or for chance to be small.
+fn pieces_of(seconds: &[Second]) -> Pieces {
+    let due: u64 = seconds.iter().map(|second| second.due).sum();
+    let enough = (ANSWERS * seconds.len() as f64 / due.max(1) as f64).ceil() as usize;
+    let most = seconds.len().div_ceil(FEWEST).max(1);
+    let mut size = seconds.len().div_ceil(PIECES).max(enough.min(most)).max(1);
+    loop {
+        let pieces = Pieces::of(seconds, size);
+        if pieces.is_sure || 2 * size > most {
+            return pieces;
+        }
+        size *= 2;
+    }
+}
+
+impl Pieces {
+    fn of(seconds: &[Second], size: usize) -> Self {
+        let pieces: Vec<Piece> = seconds.chunks(size).map(Piece::of).collect();
+        // Within pieces, so that a change from one to another is none of it.
+        let with = || pieces.iter().filter(|piece| piece.answers > 0.0);
+        let each = with().map(|piece| 1.0 / piece.answers).sum::<f64>() / (with().count() as f64).max(1.0);
+        let answers = with().map(|piece| piece.answers).sum::<f64>().max(1.0);
+        let error = |nth: usize| {
+            let variance = with().map(|piece| piece.variances[nth] * piece.answers).sum::<f64>() / answers;
+            CHANCE * (variance * each).sqrt()
+        };
+        let units = [(0, SLOWER.ln()), (1, FEWER.ln()), (2, FAILING)].map(|(nth, unit)| (unit, unit.max(error(nth))));
+        let traits = pieces.iter().map(|piece| [0, 1, 2].map(|nth| piece.traits[nth] / units[nth].1));
+        Self { size, traits: traits.collect(), is_sure: units[0].1 <= units[0].0 }
+    }
+}
+
+/// A piece, and how much one request in it differs from another in each of its traits.
+struct Piece {
+    traits: Trait,
+    variances: Trait,
+    answers: f64,
+}
+
+impl Piece {
+    fn of(piece: &[Second]) -> Self {
+        let mut latency = Lengths::default();
+        piece.iter().for_each(|second| latency.add_all(&second.latency));
+        let (usual, variance) = latency.logarithms().unwrap_or((SHORTEST_TIME.ln(), 0.0));
+        let [due, failed] =
+            [|s: &Second| s.due, |s: &Second| s.failed].map(|of| piece.iter().map(of).sum::<u64>() as f64);
+        let answers = piece.iter().map(|second| second.service.count()).sum::<u64>() as f64;
+        // Of what was due: at low rates the number of answers is chance.
+        let kept = (answers + 1.0) / (due + 1.0);
+        let failing = failed / (answers + failed).max(1.0);
+        Self {
+            traits: [usual.max(SHORTEST_TIME.ln()), kept.ln(), failing],
+            variances: [variance, ((1.0 - kept) / kept).max(0.0), failing * (1.0 - failing)],
+            answers,
+        }
+    }
 }
 
 /// The parts in which pieces are most alike, each part worth its being told: the best of all ways, from the start on.
@@ -135,5 +200,34 @@ mod tests {
         assert_eq!(of(&[(5, 100, 5, 0), (5, 80, 5, 20)]), [0..5, 5..10]);
         assert_eq!(of(&[(4, 100, 1, 0), (4, 100, 20, 0), (4, 100, 1, 0)]), [0..4, 4..8, 8..12]);
         assert_eq!(of(&[(600, 100, 1, 0), (3000, 100, 20, 0)]), [0..600, 600..3600]);
+    }
+
+    /// Requests of two minutes at ten a second, by chance; of the second minute they take so many times as long.
+    fn by_chance(seed: u64, slower: f64, takes: impl Fn(&mut fastrand::Rng) -> f64) -> Vec<Second> {
+        let mut random = fastrand::Rng::with_seed(seed);
+        let one = |nth: u64| {
+            let mut second = Second { due: 10, sent: 10, ..Second::default() };
+            for _ in 0..10 {
+                let takes = takes(&mut random) * if nth < 60 { 1.0 } else { slower };
+                second.latency.add(Duration::from_secs_f64(takes));
+                second.service.add(Duration::from_secs_f64(takes));
+            }
+            second
+        };
+        (0..120).map(one).collect()
+    }
+
+    #[test]
+    fn few_answers_that_differ_much_are_no_phases() {
+        let kinds: [fn(&mut fastrand::Rng) -> f64; 3] = [
+            |random| if random.bool() { 0.001 } else { 0.3 },
+            |random| if random.u32(..10) == 0 { 1.0 } else { 0.002 },
+            |random| -0.1 * (1.0 - random.f64()).ln(),
+        ];
+        for (nth, takes) in kinds.into_iter().enumerate() {
+            let alike = (0..200).filter(|seed| stretches(&by_chance(*seed, 1.0, takes)).len() == 1).count();
+            let found = (0..200).filter(|seed| stretches(&by_chance(*seed, 3.0, takes)).len() == 2).count();
+            assert!(alike >= 190 && found >= 190, "{nth}: {alike} alike, {found} changes found");
+        }
     }
 }
