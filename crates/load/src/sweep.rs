@@ -233,7 +233,7 @@ fn is_client_full(verdict: &Verdict) -> bool {
 fn is_sustained(verdict: &Verdict) -> bool {
     let failed: u64 = verdict.errors.iter().filter(|entry| !entry.0.is_own()).map(|entry| *entry.1).sum();
     let due = verdict.due.max(1) as f64;
-    !is_client_full(verdict) && verdict.kept() >= KEPT - 2.0 / due && !is_more_than_a_few(failed as f64 / due, due)
+    !is_client_full(verdict) && verdict.kept() >= KEPT && !is_more_than_a_few(failed as f64 / due, due)
 }
 
 /// Whether more than a hundredth failed, and not by chance: the lower end of the interval of 95 % (Wilson's) around the share. Of 25
