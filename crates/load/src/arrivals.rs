@@ -25,8 +25,9 @@ pub struct Arrivals {
     block_ns: f64,
     in_block: usize,
     blocks: usize,
-    /// Those of the block that are left, the last one first.
-    left_ns: Vec<f64>,
+    /// Those of the block that are left; and the next one, of the whole block.
+    left: usize,
+    next: f64,
 }
 
 impl Arrivals {
@@ -39,15 +40,16 @@ impl Arrivals {
             block_ns: 1e9 * in_block / rate,
             in_block: in_block as usize,
             blocks: 0,
-            left_ns: Vec::new(),
+            left: in_block as usize,
+            next: 0.0,
         };
-        arrivals.fill();
+        arrivals.draw();
         arrivals
     }
 
     /// The next moment.
     pub fn next(&self) -> Duration {
-        Duration::from_nanos(self.left_ns.last().map_or(u64::MAX, |ns| *ns as u64))
+        Duration::from_nanos(((self.blocks as f64 + self.next) * self.block_ns) as u64)
     }
 
     /// The next moment, if it has come; the one after it is next then.
@@ -56,23 +58,22 @@ impl Arrivals {
         if next > now {
             return None;
         }
-        self.left_ns.pop();
-        if self.left_ns.is_empty() {
-            self.fill();
+        self.left -= 1;
+        if self.left == 0 {
+            (self.left, self.next, self.blocks) = (self.in_block, 0.0, self.blocks + 1);
         }
+        self.draw();
         Some(next)
     }
 
-    /// The next block.
-    fn fill(&mut self) {
-        let (begin, count) = (self.blocks as f64 * self.block_ns, self.in_block);
-        let gap = self.block_ns / count as f64;
-        self.left_ns = match self.spread {
-            Spread::Uniform => (0..count).map(|nth| begin + nth as f64 * gap).collect(),
-            Spread::Poisson => (0..count).map(|_| begin + self.random.f64() * self.block_ns).collect(),
+    /// Draws the next one. As many random moments as are left lie in the rest of the block, and this is the first of them: all of them
+    /// at once would have to be sorted, which takes a loop of a million a second long enough to be late.
+    fn draw(&mut self) {
+        let left = self.left as f64;
+        self.next = match self.spread {
+            Spread::Uniform => (self.in_block - self.left) as f64 / self.in_block as f64,
+            Spread::Poisson => 1.0 - (1.0 - self.next) * (1.0 - self.random.f64()).powf(1.0 / left),
         };
-        self.left_ns.sort_by(|a, b| b.total_cmp(a));
-        self.blocks += 1;
     }
 }
 
@@ -92,6 +93,17 @@ mod tests {
         let uniform = within(&mut Arrivals::new(1000.0, Spread::Uniform), 2);
         assert_eq!((uniform[0], uniform[1]), (Duration::ZERO, Duration::from_millis(1)));
         assert_eq!(within(&mut Arrivals::new(0.5, Spread::Poisson), 20).len(), 10, "one in two seconds");
+    }
+
+    /// As many in each second, however many there are, and no second of a million is drawn at once.
+    #[test]
+    fn a_million_a_second_are_drawn_one_by_one() {
+        let mut arrivals = Arrivals::new(1e6, Spread::Poisson);
+        let moments: Vec<Duration> = within(&mut arrivals, 1);
+        assert!(moments.len().abs_diff(1_000_000) <= 1 && moments.is_sorted(), "{}", moments.len());
+        let halves = moments.iter().filter(|moment| **moment < Duration::from_millis(500)).count();
+        assert!(halves.abs_diff(500_000) < 2500, "{halves}: five standard deviations");
+        assert!(std::mem::size_of_val(&arrivals) < 200, "it holds no second of them");
     }
 
     #[test]

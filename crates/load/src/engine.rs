@@ -28,6 +28,10 @@ const TURN: usize = 64;
 const BUFFER: usize = 64 << 10;
 /// How often the caller is told how far it is.
 const TELL: Duration = Duration::from_millis(100);
+/// Requests that wait for a connection at most: it does not grow with `--timeout` until there is no memory.
+const MOST_WAITING: usize = 1 << 22;
+/// Deadlines beside those of connections: of answers that have come, until they are thrown away.
+const OLD_DEADLINES: usize = 4096;
 /// So many failures without a single answer, and nobody is there to be loaded.
 const HOPELESS: u64 = 200;
 
@@ -166,7 +170,7 @@ impl<'a> Engine<'a> {
                 self.run.lag.add(now.saturating_sub(due));
                 self.run.due += 1;
                 self.run.second(due).due += 1;
-                self.waiting.push_back(due);
+                self.wait(due);
                 self.send_waiting();
             }
         } else {
@@ -179,6 +183,14 @@ impl<'a> Engine<'a> {
                 self.send_waiting();
             }
         }
+    }
+
+    /// Lets a request wait for a connection; where too many do, it fails as it would when its time is over.
+    fn wait(&mut self, due: Duration) {
+        if self.waiting.len() >= MOST_WAITING {
+            return self.count(Failure::Timeout, due);
+        }
+        self.waiting.push_back(due);
     }
 
     fn send_waiting(&mut self) {
@@ -198,6 +210,10 @@ impl<'a> Engine<'a> {
         (connection.busy, connection.due, connection.sent) = (true, due, now);
         connection.requests += 1;
         self.deadlines.push_back((due + self.plan.timeout, token, connection.requests));
+        if self.deadlines.len() > 2 * self.connections.len() + OLD_DEADLINES {
+            let connections = &self.connections;
+            self.deadlines.retain(|(_, token, nth)| connections[*token].busy && connections[*token].requests == *nth);
+        }
         self.begin(token);
     }
 
@@ -313,10 +329,8 @@ mod tests {
     use crate::arrivals::Spread;
     use crate::plan::Request;
 
-    #[test]
-    fn a_loop_that_is_behind_its_plan_looks_what_has_come() {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let plan = Plan {
+    fn plan(listener: &TcpListener) -> Plan {
+        Plan {
             to: format!("http://{}/", listener.local_addr().unwrap()).parse().unwrap(),
             request: Request::default(),
             rate: Rate::PerSecond(1000.0),
@@ -327,7 +341,29 @@ mod tests {
             sources: Vec::new(),
             timeout: Duration::from_secs(10),
             may_be_silent: false,
-        };
+        }
+    }
+
+    /// Nobody answers, and everybody waits for an hour.
+    #[test]
+    fn what_waits_does_not_grow_without_end() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let plan = Plan { timeout: Duration::from_secs(3600), ..plan(&listener) };
+        let mut engine = Engine::new(&plan).unwrap();
+        let many = MOST_WAITING + 5;
+        (0..many).for_each(|nth| engine.wait(Duration::from_micros(nth as u64)));
+        assert_eq!((engine.waiting.len(), engine.run.failed()), (MOST_WAITING, 5));
+        for nth in 0..100_000 {
+            engine.send(0, Duration::from_micros(nth));
+            engine.connections[0].busy = false;
+        }
+        assert!(engine.deadlines.len() <= OLD_DEADLINES + 10, "{}", engine.deadlines.len());
+    }
+
+    #[test]
+    fn a_loop_that_is_behind_its_plan_looks_what_has_come() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let plan = plan(&listener);
         let mut engine = Engine::new(&plan).unwrap();
         engine.start = Instant::now().checked_sub(Duration::from_secs(1)).unwrap();
         let mut arrivals = Arrivals::new(1000.0, Spread::Uniform);
