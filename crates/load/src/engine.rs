@@ -209,7 +209,7 @@ impl<'a> Engine<'a> {
         let connection = &mut self.connections[token];
         (connection.busy, connection.due, connection.sent) = (true, due, now);
         connection.requests += 1;
-        self.deadlines.push_back((due + self.plan.timeout, token, connection.requests));
+        self.deadlines.push_back((due.saturating_add(self.plan.timeout), token, connection.requests));
         if self.deadlines.len() > 2 * self.connections.len() + OLD_DEADLINES {
             let connections = &self.connections;
             self.deadlines.retain(|(_, token, nth)| connections[*token].busy && connections[*token].requests == *nth);
@@ -248,7 +248,7 @@ impl<'a> Engine<'a> {
         match connection.write(&self.plan.request) {
             Err(failure) => self.retry_or_fail(token, failure),
             Ok(()) if matches!(connection.state, State::Thinking(_)) => {
-                let entry = (self.start.elapsed() + self.plan.request.think, token, connection.requests);
+                let entry = (self.start.elapsed().saturating_add(self.plan.request.think), token, connection.requests);
                 self.pauses.push_back(entry);
             }
             Ok(()) => {}
@@ -309,7 +309,7 @@ impl<'a> Engine<'a> {
             }
         }
         let timeout = self.plan.timeout;
-        while let Some(due) = pop_due(&mut self.waiting, |due| *due + timeout <= now) {
+        while let Some(due) = pop_due(&mut self.waiting, |due| due.saturating_add(timeout) <= now) {
             self.count(Failure::Timeout, due);
         }
         self.send_waiting();

@@ -17,8 +17,23 @@ use crate::run::{Failure, Run};
 /// Descriptors beside those of connections.
 const OTHERS: u64 = 64;
 
+/// How long anything waits at most.
+const LONGEST: Duration = Duration::from_secs(3600);
+
+/// A wait that is longer is a slip of the pen, or a number of milliseconds.
+pub(crate) fn bound(option: &str, wait: Duration) -> Result<()> {
+    ensure!(
+        wait <= LONGEST,
+        "{option} is an hour at most, and not {} s; a number without a unit is seconds",
+        wait.as_secs()
+    );
+    Ok(())
+}
+
 /// Makes room for a plan, or says what is missing.
 pub(crate) fn allow(plan: &Plan) -> Result<()> {
+    bound("--timeout", plan.timeout)?;
+    bound("--think", plan.request.think)?;
     let need = plan.connections as u64 + OTHERS;
     let limit = getrlimit(Resource::Nofile);
     if limit.current.is_some_and(|current| current < need) {

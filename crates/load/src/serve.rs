@@ -81,6 +81,8 @@ pub struct Served {
 /// # Errors
 /// The address cannot be listened at; the sentence says why and what to do.
 pub fn serve(endpoint: &Endpoint, stop: &dyn Fn() -> bool, ready: &mut dyn FnMut(SocketAddr)) -> Result<Served> {
+    limits::bound("--delay", endpoint.delay)?;
+    limits::bound("--timeout", endpoint.timeout)?;
     let mut server = Server::new(endpoint)?;
     ready(server.at);
     while !stop() && server.now() < endpoint.length {
@@ -221,7 +223,8 @@ impl<'a> Server<'a> {
         for _ in 0..TURN {
             let (now, delay, due) = (self.start.elapsed(), self.endpoint.delay, &mut self.due);
             let Some(asker) = self.askers.get_mut(&token) else { return };
-            let step = asker.read(&mut self.buffer, &mut |which| due.push_back((now + delay, token, which)));
+            let step =
+                asker.read(&mut self.buffer, &mut |which| due.push_back((now.saturating_add(delay), token, which)));
             let step = if step.is_gone() { step } else { step.or(asker.send(&self.endpoint.answer)) };
             self.after(token, step);
             let mut has_room = false;

@@ -229,6 +229,17 @@ fn nobody_there() {
 }
 
 #[test]
+fn waits_without_end_are_none() {
+    let plan = plan(answering(|| OK), Rate::PerSecond(100.0), 0.5);
+    let error = |plan: &Plan| load::run(plan, &|| false, &mut |_, _| {}).unwrap_err().to_string();
+    let late = error(&Plan { timeout: Duration::from_secs(u64::MAX), ..plan.clone() });
+    assert!(late.contains("--timeout is an hour at most"), "{late}");
+    let request = Request { think: Duration::from_secs(3601), ..plan.request.clone() };
+    let thinks = error(&Plan { request, ..plan.clone() });
+    assert!(thinks.contains("--think is an hour at most, and not 3601 s"), "{thinks}");
+}
+
+#[test]
 fn more_than_the_service_can_do_is_told() {
     // One at a time, 2 ms each: 500 a second at most.
     let one = std::sync::Arc::new(std::sync::Mutex::new(()));
