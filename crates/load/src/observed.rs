@@ -34,12 +34,15 @@ pub fn observed(recording: &Recording, between: Option<Reason>) -> Result<Run> {
     let length = Duration::from_nanos(recording.meta.length_ns.max(1));
     let mut run = Run { who, length, ..Run::default() };
     let followed = followed(recording);
-    let mut omitted = Omitted::of(&responses, followed.iter().flatten().copied());
+    let seen = seen(recording).unwrap_or(run.length);
+    let is_closed = is_closed(recording, &responses, seen);
+    // One that does not wait for answers asks at its own moments, and what is missing of a second is chance.
+    let mut omitted = (is_closed != Some(false)).then(|| Omitted::of(&responses, followed.iter().flatten().copied()));
     // A generator that has had enough closes its connections with requests under way; none of them has failed.
     let last = responses.iter().map(|row| row.t_ns).max().unwrap_or_default();
     let mut failed = Failed::of(recording);
     for row in &responses {
-        add(&mut run, row, &failed.take(row), &mut omitted, row.t_ns == last);
+        add(&mut run, row, &failed.take(row), omitted.as_mut(), row.t_ns == last);
     }
     run.sees_errors = recording.rows::<Label>().iter().any(|row| row.role == "made" && !row.outcome.is_empty());
     run.opening = opening;
@@ -51,7 +54,7 @@ pub fn observed(recording: &Recording, between: Option<Reason>) -> Result<Run> {
     run.between = between;
     run.followed = followed;
     run.lasted = run.length;
-    run.seen = seen(recording).unwrap_or(run.length);
+    run.seen = seen;
     run.steady = steady(recording, &responses);
     run.sent = run.due;
     run.in_time = run.answered();
@@ -59,7 +62,7 @@ pub fn observed(recording: &Recording, between: Option<Reason>) -> Result<Run> {
         [run.cpu, run.waited_for_cpu] = spent.map(Duration::from_nanos);
     }
     failures(&mut run, recording, &mut closed(&responses, last), last);
-    run.is_closed = is_closed(recording, &responses, run.seen);
+    run.is_closed = is_closed.unwrap_or(false);
     Ok(run)
 }
 
@@ -106,7 +109,7 @@ impl<'r> Failed<'r> {
     }
 }
 
-fn add(run: &mut Run, row: &Exchange, failed: &BTreeMap<u64, u64>, omitted: &mut Omitted, is_last: bool) {
+fn add(run: &mut Run, row: &Exchange, failed: &BTreeMap<u64, u64>, mut omitted: Option<&mut Omitted>, is_last: bool) {
     let due = Duration::from_secs(second_of(row.t_ns));
     run.due += row.began;
     let unanswered = if is_last { 0 } else { row.unanswered };
@@ -124,7 +127,8 @@ fn add(run: &mut Run, row: &Exchange, failed: &BTreeMap<u64, u64>, omitted: &mut
         let count = &(count - failed.get(length_ns).copied().unwrap_or_default());
         second.service.add_many(Duration::from_nanos(*length_ns), *count);
         second.latency.add_many(Duration::from_nanos(*length_ns), *count);
-        for (waits_ns, omitted) in omitted.behind(due.as_secs(), *length_ns, *count) {
+        let behind = omitted.as_mut().map(|omitted| omitted.behind(due.as_secs(), *length_ns, *count));
+        for (waits_ns, omitted) in behind.unwrap_or_default() {
             second.latency.add_many(Duration::from_nanos(waits_ns), omitted);
         }
     }
@@ -200,14 +204,14 @@ fn closed(responses: &[&Exchange], last: u64) -> BTreeMap<u64, u64> {
     closed
 }
 
-/// Whether nearly all of its connections had a request under way, all the time.
-fn is_closed(recording: &Recording, responses: &[&Exchange], length: Duration) -> bool {
+/// Whether nearly all of its connections had a request under way, all the time; none = how many it had is not known.
+fn is_closed(recording: &Recording, responses: &[&Exchange], length: Duration) -> Option<bool> {
     let rows = recording.rows::<Connection>().iter().filter(|row| row.role == "made");
     let looks: BTreeMap<u64, u64> = rows.clone().map(|row| (row.t_ns, row.looks)).collect();
     let open: u64 = rows.map(|row| row.open).sum();
     let open = open as f64 / looks.values().sum::<u64>().max(1) as f64;
     let under_way = responses.iter().map(|row| row.sum_ns).sum::<u64>() as f64 / length.as_nanos().max(1) as f64;
-    open > 0.0 && under_way > BUSY * open
+    (open > 0.0).then_some(under_way > BUSY * open)
 }
 
 #[cfg(test)]
@@ -242,7 +246,20 @@ mod tests {
         let [naive, corrected] = [verdict.seconds, verdict.corrected].map(|it| it.p99.unwrap());
         assert!(naive < 0.0011, "{naive}");
         assert!((0.85..0.95).contains(&corrected), "{corrected}: of 11,000 those in a second that stood still");
-        assert!(verdict.reasons.iter().any(|reason| reason.code == "coordinated-omission"), "{:?}", verdict.reasons);
+        let first = verdict.reasons[0].code.as_str();
+        assert_eq!((verdict.verdict, first), (Word::Misleading, "coordinated-omission"), "{:?}", verdict.reasons);
+
+        // Of a hundred connections one is asked over at a time: this one asks when it wants to.
+        let idle = "connection t_ns=3000000000 role=made peer=127.0.0.1:80 looks=1 open=100\n";
+        let verdict = judge(&generator(&(rows.clone() + idle)), None);
+        assert_eq!(
+            (verdict.verdict, verdict.seconds.p99),
+            (Word::Valid, verdict.corrected.p99),
+            "{:?}",
+            verdict.reasons
+        );
+        let busy = judge(&generator(&(rows + &idle.replace("open=100", "open=1"))), None);
+        assert!(busy.is_closed && busy.verdict == Word::Misleading, "{:?}", busy.reasons);
     }
 
     #[test]

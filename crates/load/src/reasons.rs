@@ -20,6 +20,8 @@ pub(crate) const MISSING: f64 = 0.05;
 pub(crate) const FAILED: f64 = 0.01;
 /// How much longer requests take from when they were due than from when they were sent, if they wait for a connection.
 pub(crate) const QUEUED: f64 = 2.0;
+/// The same of another's generator, if what it prints is not the truth.
+const HIDDEN: f64 = 5.0;
 /// Connections of one client that no visitor makes, and how many there are for each request if each has its own.
 const MANY_CONNECTIONS: f64 = 1000.0;
 const EACH: f64 = 0.9;
@@ -157,6 +159,7 @@ pub(crate) fn misleads(verdict: &Verdict, run: &Run) -> Vec<Reason> {
     reasons.extend(sent_again(run, true));
     reasons.extend(redirects(run));
     reasons.extend(queued(verdict, run, failed));
+    reasons.extend(omitted(verdict, run, true));
     if verdict.phases.len() > 1 && !verdict.phases.iter().any(|phase| phase.is_warm_up) {
         reasons.extend(reason("phases", in_phases(&verdict.phases)));
     }
@@ -185,14 +188,7 @@ pub(crate) fn remarks(verdict: &Verdict, run: &Run) -> Vec<Reason> {
                         connections; clients who come by themselves wait longer, which --rate shows";
         remarks.extend(reason("closed-loop", sentence.into()));
     }
-    let both = |name, of: fn(&Percentiles) -> Option<f64>| Some((name, of(&verdict.seconds)?, of(&verdict.corrected)?));
-    let percentiles = [both("p99", |it| it.p99), both("p90", |it| it.p90)].into_iter().flatten();
-    let mut omitted = percentiles.filter(|(_, sent, due)| *due > QUEUED * sent && due - sent > WAITED);
-    if let Some((name, sent, due)) = omitted.next() {
-        let sentence =
-            format!("who counts from when a request was sent gets a {name} of {} instead of {}", time(sent), time(due));
-        remarks.extend(reason("coordinated-omission", sentence));
-    }
+    remarks.extend(omitted(verdict, run, false));
     if run.is_sampled() {
         let sentence = format!(
             "sockets of this host are so busy that requests were followed for {:.1} of {:.1} s; counts are of that time",
@@ -205,6 +201,21 @@ pub(crate) fn remarks(verdict: &Verdict, run: &Run) -> Vec<Reason> {
         remarks.extend(reason("ended-early", format!("it was ended after {:.1} s", verdict.length)));
     }
     remarks
+}
+
+/// What those wait for who come by themselves, beside what a generator counts that waits for answers. This program counts both: of
+/// itself it is a remark, and of another one that prints less than a part of the truth a reason.
+fn omitted(verdict: &Verdict, run: &Run, is_reason: bool) -> Vec<Reason> {
+    let both = |name, of: fn(&Percentiles) -> Option<f64>| Some((name, of(&verdict.seconds)?, of(&verdict.corrected)?));
+    let percentiles = [both("p99", |it| it.p99), both("p90", |it| it.p90)].into_iter().flatten();
+    let mut omitted = percentiles.filter(|(_, sent, due)| *due > QUEUED * sent && due - sent > WAITED);
+    let Some((name, sent, due)) = omitted.next() else { return Vec::new() };
+    if is_reason != (run.planned.is_none() && due > HIDDEN * sent) {
+        return Vec::new();
+    }
+    let sentence =
+        format!("who counts from when a request was sent gets a {name} of {} instead of {}", time(sent), time(due));
+    reason("coordinated-omission", sentence)
 }
 
 /// Answers that only say where else to ask: nobody follows them here, and they say nothing of what is there.

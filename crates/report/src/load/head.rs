@@ -30,6 +30,10 @@ const TO_DO: &[(&str, &str)] = &[
     ("over-capacity", "Ask for less: only below the limit, which --sweep finds, do response times say something."),
     ("too-short", "Load for ten times as long as an answer takes."),
     ("connections", "Give it more connections, if those who come in earnest have more."),
+    (
+        "coordinated-omission",
+        "Count from when requests are due, which --rate does: this generator does not ask while it waits.",
+    ),
     ("ceiling", "See what keeps connections from being opened: wakewalk diagnose the service while it is loaded."),
     ("phases", "Look at each phase for itself, and load for longer than it takes to settle."),
 ];
