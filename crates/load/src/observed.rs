@@ -13,7 +13,7 @@ use recording::Recording;
 use recording::tables::{Connection, Exchange, ExchangeWindow, Label, Retransmit, Thread};
 
 use crate::omitted::Omitted;
-use crate::opening::Opening;
+use crate::opening::{Opening, peers};
 use crate::reason::Reason;
 use crate::run::{Failure, Run};
 use crate::slices::{HALF_SLICE_NS, second_of};
@@ -172,7 +172,9 @@ fn busiest(recording: &Recording) -> Option<(&str, [u64; 2])> {
 
 /// Connections that were refused or reset. One that was reset with a request under way is counted already, as closed before an answer.
 fn failures(run: &mut Run, recording: &Recording, closed: &mut BTreeMap<u64, u64>, last: u64) {
-    let is_its = |row: &&Retransmit| row.kind == "reset_received" && row.role != "accepted";
+    let own = peers(recording);
+    let is_its =
+        |row: &&Retransmit| row.kind == "reset_received" && row.role != "accepted" && own.contains(row.peer.as_str());
     for row in recording.rows::<Retransmit>().iter().filter(is_its) {
         let refused = row.state == "SYN_SENT";
         if !refused && row.t_ns >= last {
@@ -282,6 +284,22 @@ mod tests {
         assert_eq!(of(4), [(Failure::Reset, 4)].into());
         assert_eq!(of(6), [(Failure::Closed, 2), (Failure::Reset, 4)].into());
         assert_eq!(of(0), [(Failure::Reset, 4)].into(), "amid an answer, or between two");
+    }
+
+    /// The table is of all in the generator's network namespace.
+    #[test]
+    fn what_a_neighbour_is_refused_is_none_of_the_generator_s() {
+        let refused = |peer: &str| {
+            let rows = (1..=9).map(|second| {
+                format!(
+                    "retransmit t_ns={second}e9 kind=reset_received state=SYN_SENT role=made peer={peer} count=200\n"
+                )
+            });
+            judge(&generator(&(seconds(1..=10, 1000, 1_000_000) + &rows.collect::<String>())), None)
+        };
+        let (neighbour, own) = (refused("127.0.0.1:81"), refused("127.0.0.1:80"));
+        assert_eq!((neighbour.verdict, neighbour.errors.len()), (Word::Valid, 0), "{:?}", neighbour.reasons);
+        assert_eq!((own.verdict, own.errors.get(&Failure::Refused)), (Word::Misleading, Some(&1800)));
     }
 
     #[test]

@@ -37,9 +37,7 @@ impl Opening {
     /// Of a recording of a generator.
     pub fn of(recording: &Recording) -> Self {
         let mut again: BTreeMap<u64, u64> = BTreeMap::new();
-        // Others of its network namespace ask others.
-        let own: BTreeSet<&str> =
-            recording.rows::<Exchange>().iter().filter(|row| row.is_made()).map(|row| row.peer.as_str()).collect();
+        let own = peers(recording);
         let made = |row: &&Retransmit| {
             row.kind == "retransmit" && row.is_made() && row.state == "SYN_SENT" && own.contains(row.peer.as_str())
         };
@@ -54,6 +52,11 @@ impl Opening {
     pub fn standing(&self) -> impl Iterator<Item = u64> {
         self.again.keys().copied()
     }
+}
+
+/// Whom a generator asks. Others of its network namespace, whose connections are counted too, ask others.
+pub(crate) fn peers(recording: &Recording) -> BTreeSet<&str> {
+    recording.rows::<Exchange>().iter().filter(|row| row.is_made()).map(|row| row.peer.as_str()).collect()
 }
 
 fn asked(recording: &Recording) -> u64 {
