@@ -13,7 +13,8 @@ use super::length;
 /// The message of a load.
 #[derive(Debug, Args)]
 pub struct Message {
-    /// Connections at most; a request that finds none free waits, and that counts.
+    /// Connections at most; a request that finds none free waits, and that counts. A sweep takes more where their number
+    /// is the limit.
     #[arg(long, value_name = "N", default_value_t = 64, value_parser = connections)]
     pub connections: u32,
     /// A connection of its own for each request.
