@@ -29,9 +29,12 @@ pub static OWN: LoadScenario = LoadScenario {
         let length = Duration::from_secs(SECONDS);
         // A hundredth of all requests waited longer: those that were due in the first hundredths of the second.
         let p99 = (side == Side::Fault).then_some(1.0 - 0.01 * SECONDS as f64);
-        let has_not: &[&str] = if side == Side::Twin { &["coordinated-omission"] } else { &[] };
+        let (verdict, has_not): (_, &[&str]) = match side {
+            Side::Fault => ("", &[]),
+            Side::Twin => ("valid", &["coordinated-omission"]),
+        };
         let args = format!("http://127.0.0.1:{PORT}/ --rate {rate} --for {SECONDS}s");
-        Ok(Given::new(&args, length, Truth { p99, has_not, ..Truth::default() }))
+        Ok(Given::new(&args, length, Truth { verdict, p99, has_not, ..Truth::default() }))
     },
 };
 

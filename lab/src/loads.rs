@@ -29,6 +29,8 @@ pub mod ceiling;
 mod errors_fast;
 #[path = "../loads/freeze.rs"]
 mod freeze;
+#[path = "../loads/held_answers.rs"]
+mod held_answers;
 #[path = "../loads/knee.rs"]
 mod knee;
 #[path = "../loads/nat_ceiling.rs"]
@@ -81,6 +83,7 @@ pub static ALL: &[&LoadScenario] = &[
     &one_client::SCENARIO,
     &errors_fast::OWN,
     &errors_fast::FOREIGN,
+    &held_answers::LOAD,
     &ceiling::SCENARIO,
     &nat_ceiling::SCENARIO,
     &alvin_sweep::SCENARIO,

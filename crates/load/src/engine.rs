@@ -66,7 +66,8 @@ impl<'a> Engine<'a> {
             epoll,
             start: Instant::now(),
             connections: (0..plan.connections).map(|_| Connection::default()).collect(),
-            free: (0..plan.connections).collect(),
+            // The first that is opened is the first that is taken: a service that takes few at a time would wait for a request of it.
+            free: (0..plan.connections).rev().collect(),
             waiting: VecDeque::new(),
             deadlines: VecDeque::new(),
             pauses: VecDeque::new(),

@@ -14,8 +14,13 @@ use rustix::time::{ClockId, clock_gettime};
 use crate::plan::Plan;
 use crate::run::{Failure, Run};
 
-/// Descriptors beside those of connections.
+/// Descriptors beside those of connections, and beside those that are open by now.
 const OTHERS: u64 = 64;
+
+/// What this process has open: beside a capture that is on, programs, maps and rings.
+fn open_now() -> u64 {
+    fs::read_dir("/proc/self/fd").map_or(0, |entries| entries.count() as u64)
+}
 
 /// How long anything waits at most.
 const LONGEST: Duration = Duration::from_secs(3600);
@@ -34,7 +39,7 @@ pub(crate) fn bound(option: &str, wait: Duration) -> Result<()> {
 pub(crate) fn allow(plan: &Plan) -> Result<()> {
     bound("--timeout", plan.timeout)?;
     bound("--think", plan.request.think)?;
-    let need = plan.connections as u64 + OTHERS;
+    let need = plan.connections as u64 + open_now() + OTHERS;
     let limit = getrlimit(Resource::Nofile);
     if limit.current.is_some_and(|current| current < need) {
         if let Some(most) = limit.maximum.filter(|most| *most < need) {
@@ -42,7 +47,7 @@ pub(crate) fn allow(plan: &Plan) -> Result<()> {
                 "{} connections need {need} open files, and this process may have {most}; `ulimit -Hn {need}` as root, or \
                  --connections {}",
                 plan.connections,
-                most.saturating_sub(OTHERS)
+                most.saturating_sub(open_now() + OTHERS)
             );
         }
         let raised = Rlimit { current: Some(need), maximum: limit.maximum };

@@ -121,3 +121,24 @@ fn one_load_says_that_its_connections_limit_it() {
     let full = loaded(&plan(one_at_a_time(Duration::from_millis(5)), Rate::Max, 20));
     assert!(full.reasons.iter().all(|reason| reason.code != "connections"), "{:?}", full.reasons);
 }
+
+/// It reads from one connection until that is closed, as servers with few workers do: each has to be asked over in its turn.
+#[test]
+fn a_service_that_takes_one_connection_at_a_time() {
+    for closes in [true, false] {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let at = listener.local_addr().unwrap();
+        thread::spawn(move || {
+            for mut stream in listener.incoming().flatten() {
+                while stream.read(&mut [0; 4096]).is_ok_and(|got| got > 0) {
+                    let _ = stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
+                    if closes {
+                        break;
+                    }
+                }
+            }
+        });
+        let verdict = loaded(&plan(at, Rate::PerSecond(20.0), 8));
+        assert!(verdict.answered >= 10, "{closes}: {} of {} answered", verdict.answered, verdict.due);
+    }
+}

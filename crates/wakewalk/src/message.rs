@@ -35,10 +35,13 @@ pub fn plan(message: &Message, to: &Address, rate: Rate, length: Duration) -> Re
 fn request(message: &Message, to: &Address) -> Result<Request> {
     if to.protocol == Protocol::Tcp {
         ensure!(!message.writes.is_empty(), "a tcp:// message has no size yet: --writes 100 is one of 100 bytes");
+        let is_http = message.body.is_some() || !message.header.is_empty() || message.method != "GET";
+        ensure!(!is_http, "--method, --header and --body are for http://");
         let reply = message.reply.context("how long an answer is, is not known: --reply BYTES says it")?;
         return Ok(Request::tcp(&message.writes, message.think, reply));
     }
-    ensure!(message.writes.is_empty() && message.reply.is_none(), "--writes and --reply are for tcp://");
+    let is_plain = !message.writes.is_empty() || message.reply.is_some() || !message.think.is_zero();
+    ensure!(!is_plain, "--writes, --think and --reply are for tcp://");
     Ok(Request::http(to, &message.method, &message.header, &body(message)?, message.new_connections))
 }
 
@@ -58,7 +61,13 @@ pub fn body(message: &Message) -> Result<Vec<u8>> {
 fn sources(message: &Message, to: &Address) -> Result<Vec<IpAddr>> {
     match &message.source_addresses {
         None => Ok(Vec::new()),
-        Some(Sources::Named(addresses)) => Ok(addresses.clone()),
+        Some(Sources::Named(addresses)) => {
+            let to = to.resolve()?.ip();
+            if let Some(other) = addresses.iter().find(|address| address.is_ipv4() != to.is_ipv4()) {
+                bail!("from {other} nobody can connect to {to}: one is an address of IPv4, the other of IPv6");
+            }
+            Ok(addresses.clone())
+        }
         Some(Sources::Loopback(count)) => {
             let to = to.resolve()?.ip();
             if !(to.is_ipv4() && to.is_loopback()) {

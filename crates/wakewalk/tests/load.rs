@@ -46,9 +46,11 @@ fn a_load_says_what_its_numbers_are_worth_within_80_columns() {
     let out = wakewalk(&["load", &server(), "--rate", "200", "--for", "2s", "--slo", "1s"]);
     let text = String::from_utf8(out.stdout).unwrap();
     assert_eq!(out.status.code(), Some(0), "{}", String::from_utf8_lossy(&out.stderr));
-    for part in ["a p99 needs 1,000", "from when it was due", "took longer than 1.00 s", "The generator"] {
+    for part in ["a p99 needs 1,000", "from when it was due", "The generator"] {
         assert!(text.contains(part), "`{part}` is missing:\n{text}");
     }
+    // On a host that is full the client is late, and who breaks the promise is not told.
+    assert!(text.contains("took longer than 1.00 s") != text.contains("client-limited"), "{text}");
     assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
 }
 
@@ -120,6 +122,15 @@ fn what_cannot_be_done_is_said_in_a_sentence() {
         (&["load", "tcp://127.0.0.1:1", "--rate", "5"], "--writes"),
         (&["load", "tcp://127.0.0.1:1", "--rate", "5", "--writes", "9"], "--reply"),
         (&["load", &nobody, "--rate", "5", "--source-addresses", "192.0.2.1"], "no address of this host"),
+        (&["load", &nobody, "--rate", "5", "--source-addresses", "::1"], "one is an address of IPv4"),
+        (&["load", &nobody, "--rate", "5", "--think", "1s"], "--think and --reply are for tcp://"),
+        (
+            &["load", "tcp://127.0.0.1:1", "--rate", "5", "--writes", "9", "--reply", "9", "--method", "PUT"],
+            "are for http://",
+        ),
+        (&["load", "http://192.0.2.1/", "--rate", "5", "--diagnose"], "192.0.2.1 is no address of this host"),
+        (&["load", "--timeout", "1s", "--", "/bin/true"], "cannot be used with"),
+        (&["load", "--delay", "1s", "--", "/bin/true"], "cannot be used with"),
         (&["load", &nobody, "--rate", "5", "--connections", "900000"], "open files"),
         (&["load", &nobody, "--rate", "5", "--body", "/nowhere"], "failed to read `/nowhere`"),
         (&["load", "--", "/no/such/generator"], "there is no such program"),

@@ -53,7 +53,7 @@ pub struct Load {
     pub html: Option<PathBuf>,
     /// Start this generator (ab, wrk, k6, any) and say what its numbers are worth, from what the kernel saw of it; its output goes
     /// to standard error.
-    #[arg(last = true, value_name = "COMMAND")]
+    #[arg(last = true, value_name = "COMMAND", conflicts_with_all = ["Message", "Serve"])]
     pub command: Vec<String>,
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! `wakewalk load`: loads a service, and says what the numbers are worth.
 
+use std::net::TcpListener;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc;
 use std::thread;
@@ -142,16 +143,27 @@ fn tried(plan: &Plan, args: &Load, kept: &Kept, stop: &AtomicBool) -> Result<Tri
         let verdict = load(plan, args, kept, stop, &|elapsed| line.show(elapsed, plan.length, "loading"))?;
         return Ok(Tried { verdict, service: None });
     };
-    plan::check_privileges()?;
     let target = match whom {
-        Whom::Loaded => Target::Port(plan.to.port),
+        Whom::Loaded => whoever_is_loaded(plan)?,
         Whom::Pid(pid) => Target::Pid(pid),
         Whom::Port(port) => Target::Port(port),
     };
+    plan::check_privileges()?;
     let length = plan.length.max(plan::SHORTEST);
     // The load waits for the window: that the probes are loaded is not to be felt in it.
     let (verdict, service) = beside(&target, length, args.slo, || load(plan, args, kept, stop, &|_| {}))?;
     Ok(Tried { verdict, service: Some(service.meanwhile()) })
+}
+
+/// Whoever listens on the port of the URL, if that is on this host: on another one somebody else has that port.
+fn whoever_is_loaded(plan: &Plan) -> Result<Target> {
+    let address = plan.to.resolve()?.ip();
+    ensure!(
+        TcpListener::bind((address, 0)).is_ok(),
+        "{address} is no address of this host, so that whoever answers there cannot be looked at from here; if it runs here all \
+         the same, as in a container, --diagnose=PID names it"
+    );
+    Ok(Target::Port(plan.to.port))
 }
 
 /// What a service was diagnosed.

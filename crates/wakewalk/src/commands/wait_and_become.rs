@@ -12,7 +12,7 @@ use std::time::Duration;
 use std::{env, fs};
 
 use anyhow::{Context, Result, bail};
-use rustix::process::{Pid, Signal, kill_process, set_parent_process_death_signal};
+use rustix::process::{Pid, Signal, kill_process_group, set_parent_process_death_signal};
 
 use crate::args;
 
@@ -36,7 +36,7 @@ fn can_be_run(program: &str) -> bool {
     env::var_os("PATH").is_some_and(|all| env::split_paths(&all).any(|dir| is_program(&dir.join(program))))
 }
 
-/// A command that waits to be let go. Dropping it ends it.
+/// A command that waits to be let go. Dropping it ends it, and what it has started, but for what went into the background by itself.
 pub struct Started {
     child: Child,
     command: String,
@@ -54,6 +54,8 @@ impl Started {
             .args(command)
             .stdin(Stdio::piped())
             .stdout(io::stderr())
+            // What a wrapper starts ends with it.
+            .process_group(0)
             .spawn()
             .with_context(|| format!("failed to start `{}`", command.join(" ")))?;
         Ok(Self { child, command: command.join(" ") })
@@ -86,7 +88,7 @@ impl Started {
 impl Drop for Started {
     fn drop(&mut self) {
         if let Some(pid) = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw) {
-            let _ = kill_process(pid, Signal::TERM); // not reaped yet, so the number is still its own
+            let _ = kill_process_group(pid, Signal::TERM); // not reaped yet, so the number is still its own
         }
         for _ in 0..20 {
             if self.child.try_wait().is_ok_and(|status| status.is_some()) {
@@ -94,7 +96,9 @@ impl Drop for Started {
             }
             sleep(Duration::from_millis(100));
         }
-        let _ = self.child.kill();
+        if let Some(pid) = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw) {
+            let _ = kill_process_group(pid, Signal::KILL);
+        }
         let _ = self.child.wait();
     }
 }

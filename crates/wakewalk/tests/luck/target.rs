@@ -88,6 +88,26 @@ fn ask(port: u16) -> io::Result<()> {
     Ok(())
 }
 
+/// As a wrapper of a generator does: what it started must not go on when the time is up.
+#[test]
+fn a_command_that_starts_another_one() {
+    need!(kernel_allows());
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("pid");
+    let script = format!("sleep 600 & echo $! > '{}'; wait", file.display());
+    verdict(&["--for", "1s", "--", "sh", "-c", &script]);
+    let pid = std::fs::read_to_string(file).unwrap();
+    let stat = format!("/proc/{}/stat", pid.trim());
+    for _ in 0..100 {
+        // Whoever has taken the orphan may not have waited for it yet.
+        if std::fs::read_to_string(&stat).map_or(true, |stat| stat.contains(") Z ")) {
+            return;
+        }
+        thread::sleep(Duration::from_millis(100));
+    }
+    panic!("{pid} is still there: {:?}", std::fs::read_to_string(&stat));
+}
+
 #[test]
 fn a_target_that_is_gone_at_once() {
     need!(kernel_allows());
