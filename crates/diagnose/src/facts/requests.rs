@@ -48,9 +48,7 @@ pub struct Endpoint {
     pub stood: Stood,
     /// Writes of the target's that Nagle's algorithm kept back.
     pub nagled: f64,
-    /// Time in answers that were late, ns.
-    pub late_ns: f64,
-    /// Of the slice with most of it.
+    /// Time in answers that were late, in the slice with most of it, ns.
     pub most_late_ns: f64,
     /// Answers that followed such pushed writes.
     continued: Written,
@@ -194,10 +192,9 @@ impl Endpoint {
         let add = |lengths: &mut Lengths| lengths.add(row.count, row.sum_ns, &row.length_ns, &row.counts);
         match row.stage.as_str() {
             "response" => {
-                add(&mut self.response);
-                let late_ns = lengths::late_ns(&row.length_ns, &row.counts);
-                self.late_ns += late_ns;
-                self.most_late_ns = self.most_late_ns.max(late_ns);
+                let mut of_slice = Lengths::default();
+                [&mut self.response, &mut of_slice].into_iter().for_each(add);
+                self.most_late_ns = self.most_late_ns.max(of_slice.time_from_ns(LATE_NS));
             }
             "first_read" => [&mut self.read_wait, &mut self.first_read].into_iter().for_each(add),
             "read_wait" => [&mut self.read_wait, &mut self.later_read].into_iter().for_each(add),

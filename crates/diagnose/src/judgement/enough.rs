@@ -63,14 +63,17 @@ pub(crate) fn not_for_requests(case: &Case, waiting: &Waiting, ns: f64) -> Optio
     })
 }
 
+/// Of the time that clients wait for answers: a cause of less is none of theirs.
+const MIN_OF_REQUESTS: f64 = 0.1;
+
 /// What part of the time that clients waited for answers, or for the slow ones where they make a good part of it, this can have cost
-/// at most: as much as it lasted, of every request that was in hand meanwhile.
-pub(crate) fn of_requests(case: &Case, waited_ns: f64) -> Option<f64> {
+/// at most, if that is too little to be felt: as much as it lasted, of every request that was in hand meanwhile.
+pub(crate) fn little_of_requests(case: &Case, waited_ns: f64) -> Option<f64> {
     let requests = case.fact::<Requests>().ok()?;
     let busiest = requests.busiest().filter(|b| b.response.count >= ENOUGH && !b.is_mixed())?;
     let part = tail::of(busiest).map_or(1.0, |tail| tail.part);
     let all_ns = busiest.response.sum_ns * requests.scale() * part;
-    Some(ratio(waited_ns, all_ns.min(case.length_ns())))
+    Some(ratio(waited_ns, all_ns.min(case.length_ns()))).filter(|part| *part < MIN_OF_REQUESTS)
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Whether a few answers take much longer than most, and make a good part of what clients wait.
 
-use crate::facts::requests::{Endpoint, Requests, slow_from_ns};
+use crate::facts::requests::{Endpoint, LATE_NS, Requests, slow_from_ns};
 use crate::statistics::ratio;
 
 /// Of the time that all clients wait.
@@ -38,10 +38,18 @@ const FEW_SLICES: usize = 3;
 /// Of the time in late answers, in one slice: a disk that stands still for once, a burst of somebody else's.
 const AT_ONCE: f64 = 0.9;
 
+/// What one exchange that was followed may stand for: of a service that is followed for less than half of the time, nobody knows what
+/// came in between.
+const MOST_UNSEEN: f64 = 2.0;
+
 /// Whether an endpoint's answers were late at one moment only. Several requests may wait for one thing then; that it comes again,
 /// nobody has seen.
 pub(crate) fn is_one_moment(requests: &Requests, endpoint: &Endpoint) -> bool {
-    requests.slices >= FEW_SLICES && endpoint.most_late_ns > 0.0 && endpoint.most_late_ns >= endpoint.late_ns * AT_ONCE
+    let late_ns = endpoint.response.time_from_ns(LATE_NS);
+    requests.slices >= FEW_SLICES
+        && requests.scale() <= MOST_UNSEEN
+        && late_ns > 0.0
+        && endpoint.most_late_ns >= late_ns * AT_ONCE
 }
 
 #[cfg(test)]
@@ -52,7 +60,12 @@ mod tests {
 
     /// Slices with 20 answers each, of which so many took 50 ms instead of 2.
     fn one_moment(late: &[u64]) -> bool {
-        let mut text = String::from("meta length_ns=4e9 target.listen=[\"tcp 0.0.0.0:80\"]\n");
+        one_moment_of("4e9", late)
+    }
+
+    /// The same of a capture of some length, ns.
+    fn one_moment_of(length_ns: &str, late: &[u64]) -> bool {
+        let mut text = format!("meta length_ns={length_ns} target.listen=[\"tcp 0.0.0.0:80\"]\n");
         for (t, late) in late.iter().enumerate() {
             let (quick, sum_ns) = (20 - late, (20 - late) * 2_000_000 + late * 50_000_000);
             text += &format!(
@@ -71,5 +84,6 @@ mod tests {
         assert!(!one_moment(&[0, 3, 9, 0]) && !one_moment(&[5, 5, 5, 5]));
         assert!(!one_moment(&[9, 0]), "of two slices nobody can tell");
         assert!(!one_moment(&[0, 0, 0, 0]), "nothing was late");
+        assert!(!one_moment_of("20e9", &[0, 0, 9, 0]), "it may have come again while nobody looked");
     }
 }

@@ -6,7 +6,7 @@ use crate::answer::{Gap, Measured, Reason, Unit};
 use crate::case::Case;
 use crate::facts::cpus::{Cpus, Quota};
 use crate::facts::quality::Quality;
-use crate::judgement::enough::of_requests;
+use crate::judgement::enough::little_of_requests;
 use crate::ledger::threads::Threads;
 use crate::statistics::share;
 use crate::verdict::{Evidence, Explains, Finding, Subject};
@@ -28,9 +28,6 @@ const MIN_OF_WINDOW: f64 = 0.05;
 
 /// The kernel's usual length of a period, ns.
 const PERIOD_NS: f64 = 1e8;
-
-/// Of the time that clients wait for answers: a cause of less is none of theirs.
-const MIN_OF_REQUESTS: f64 = 0.1;
 
 fn check(case: &Case) -> Checked {
     let cpus = case.fact::<Cpus>()?;
@@ -80,7 +77,7 @@ fn not_felt(case: &Case, quota: Option<&Quota>, held_ns: f64) -> Option<Checked>
         let why = format!("{periods} periods were throttled, {part} of the window (under {})", percent(MIN_OF_WINDOW));
         return Some(too_little(seen, why));
     }
-    let part = of_requests(case, held_ns).filter(|part| *part < MIN_OF_REQUESTS)?;
+    let part = little_of_requests(case, held_ns)?;
     let (held, part) = (seconds(held_ns / 1e9), percent(part));
     Some(explained(format!("its threads were throttled for {held}, {part} at most of the time that clients waited")))
 }

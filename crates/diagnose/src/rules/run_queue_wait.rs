@@ -10,7 +10,7 @@ use crate::case::Case;
 use crate::facts::cpus::Cpus;
 use crate::facts::quality::Quality;
 use crate::facts::requests::Requests;
-use crate::judgement::enough::of_requests;
+use crate::judgement::enough::little_of_requests;
 use crate::ledger::threads::{Lines, Threads};
 use crate::statistics::{ratio, share};
 use crate::verdict::{Explains, Finding, Subject};
@@ -97,7 +97,7 @@ fn not_felt(case: &Case, cpus: &Cpus, ledger: &Threads, behind_others: f64) -> O
         let seen = Measured::new(p99_ns / 1e9, FELT_NS / 1e9, Unit::Seconds);
         return Some(too_short(seen, words::not_by_requests(&felt, p99_ns)));
     }
-    if let Some(part) = of_requests(case, behind_others).filter(|part| *part < MIN_OF_REQUESTS) {
+    if let Some(part) = little_of_requests(case, behind_others) {
         return Some(explained(words::little_of_requests(behind_others, part)));
     }
     clients::are_the_load(case, cpus).or_else(|| chance(cpus, &felt, lines)).map(explained)
@@ -128,9 +128,6 @@ impl Felt {
         Self { ns: if_over(FELT_NS / 2.0), past_a_tick_ns: if_over(PAST_A_TICK_NS), each_ns }
     }
 }
-
-/// Of the time that clients wait for answers: a cause of less is none of theirs.
-const MIN_OF_REQUESTS: f64 = 0.1;
 
 /// Answers from which on percentiles say something.
 const ENOUGH_ANSWERS: f64 = 1000.0;

@@ -87,20 +87,18 @@ impl Lengths {
 
     /// Share of all their time that is in those of this length or longer.
     pub fn share_of_time_from(&self, from_ns: f64) -> f64 {
-        let time = |(length_ns, count): (&u64, &u64)| *length_ns as f64 * *count as f64;
-        let all: f64 = self.bins.iter().map(time).sum();
-        share(self.bins.iter().filter(|(length_ns, _)| **length_ns as f64 >= from_ns).map(time).sum(), all)
+        share(self.time_from_ns(from_ns), self.time_from_ns(0.0))
+    }
+
+    /// Time in those that take so long or longer, ns.
+    pub fn time_from_ns(&self, from_ns: f64) -> f64 {
+        let longer = self.bins.iter().filter(|(length_ns, _)| **length_ns as f64 >= from_ns);
+        longer.map(|(length_ns, count)| *length_ns as f64 * *count as f64).sum()
     }
 }
 
 /// A bin's length over that of the one below it, at most.
 const NEIGHBOUR: f64 = 1.07;
-
-/// Time in late ones among those of a row, ns.
-pub(super) fn late_ns(length_ns: &[u64], counts: &[u64]) -> f64 {
-    let late = length_ns.iter().zip(counts).filter(|(length_ns, _)| **length_ns as f64 >= LATE_NS);
-    late.map(|(length_ns, count)| *length_ns as f64 * *count as f64).sum()
-}
 
 /// An answer that takes so long is late, as the looks at connections count them, ns.
 pub const LATE_NS: f64 = recording::tables::connection::LATE_NS as f64;
