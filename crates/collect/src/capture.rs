@@ -248,9 +248,8 @@ impl Capture<'_> {
         let Shared { plan, start_ns, known, .. } = &mut self.shared;
         let mut pids: BTreeSet<u32> = known.meet(end).iter().map(|t| t.tgid).collect();
         self.openings.meet(&plan.root, pids.iter().copied());
-        let all = known.pids();
-        pids.extend(take(&mut self.execed).into_iter().filter(|pid| all.contains(pid)));
-        pids.extend(self.openings.since(&plan.root, &all));
+        pids.extend(take(&mut self.execed).into_iter().filter(|pid| known.has(*pid)));
+        pids.extend(self.openings.since(&plan.root, &known.pids()));
         if pids.is_empty() {
             return Vec::new();
         }

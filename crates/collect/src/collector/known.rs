@@ -35,6 +35,11 @@ impl Known {
         self.0.iter().copied().chain(rows).collect()
     }
 
+    /// Whether one of them has this number.
+    pub fn has(&self, pid: u32) -> bool {
+        self.0.contains(&pid)
+    }
+
     /// All of them, in no order.
     pub fn pids(&self) -> Vec<u32> {
         self.0.iter().copied().collect()

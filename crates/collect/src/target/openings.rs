@@ -10,7 +10,8 @@ use super::listening;
 use crate::proc::Proc;
 use crate::sockets::Source;
 
-/// Of the time, spent on looking whose a new socket is: that takes a walk over all descriptors of the target.
+/// Of the time, spent on looking: where the kernel answers no question, its list has all connections too; and whose a new socket is takes
+/// a walk over all descriptors of the target.
 const SHARE: u32 = 100;
 
 /// What was there so far.
@@ -19,8 +20,6 @@ pub struct Openings {
     spaces: HashMap<String, Space>,
     /// Sockets that each process listens on, as it was told last.
     told: HashMap<u32, Vec<String>>,
-    /// One has come, and nobody has looked yet whose it is.
-    is_pending: bool,
     not_before: Instant,
 }
 
@@ -43,7 +42,7 @@ impl Space {
 
 impl Default for Openings {
     fn default() -> Self {
-        Self { spaces: HashMap::new(), told: HashMap::new(), is_pending: false, not_before: Instant::now() }
+        Self { spaces: HashMap::new(), told: HashMap::new(), not_before: Instant::now() }
     }
 }
 
@@ -70,15 +69,13 @@ impl Openings {
     pub fn since(&mut self, root: &Path, pids: &[u32]) -> Vec<u32> {
         let known: HashSet<u32> = pids.iter().copied().collect();
         self.told.retain(|pid, _| known.contains(pid));
-        for space in self.spaces.values_mut() {
-            self.is_pending |= space.has_more();
-        }
         let began = Instant::now();
-        if !self.is_pending || began < self.not_before {
+        if began < self.not_before {
             return Vec::new();
         }
-        let now = listening(&Proc::new(root), pids);
-        (self.is_pending, self.not_before) = (false, Instant::now() + began.elapsed() * SHARE);
+        let has_more = self.spaces.values_mut().fold(false, |more, space| space.has_more() || more);
+        let now = if has_more { listening(&Proc::new(root), pids) } else { HashMap::new() };
+        self.not_before = Instant::now() + began.elapsed() * SHARE;
         let is_told = |pid: &u32, names: &[String]| {
             self.told.get(pid).is_some_and(|told| names.iter().all(|name| told.contains(name)))
         };
@@ -129,7 +126,8 @@ mod tests {
         let listen = listening(&Proc::new(root), &pids).remove(&after.pid()).unwrap();
         assert_eq!(listen, [format!("tcp {}", listener.local_addr().unwrap())]);
         openings.told(after.pid(), &listen);
-        (openings.not_before, openings.is_pending) = (Instant::now(), true);
+        openings.not_before = Instant::now();
+        let _another = TcpListener::bind("127.0.0.1:0").unwrap();
         assert_eq!(openings.since(root, &pids), [0; 0]);
     }
 
