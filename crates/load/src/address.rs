@@ -2,7 +2,7 @@
 //! Whom to load. Only what the user names is ever connected to: no redirect is followed.
 
 use std::fmt;
-use std::net::{IpAddr, SocketAddr, TcpStream, ToSocketAddrs};
+use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream, ToSocketAddrs};
 use std::str::FromStr;
 use std::time::Duration;
 
@@ -127,6 +127,11 @@ impl Address {
         let host = if self.host.contains(':') { format!("[{}]", self.host) } else { self.host.clone() };
         if self.port == 80 && self.protocol == Protocol::Http { host } else { format!("{host}:{}", self.port) }
     }
+}
+
+/// Whether an address is one of this host's, in this network namespace.
+pub fn is_here(address: IpAddr) -> bool {
+    TcpListener::bind((address, 0)).is_ok()
 }
 
 fn loopback_first(mut found: Vec<SocketAddr>) -> Vec<SocketAddr> {

@@ -38,7 +38,7 @@ use std::time::Duration;
 
 use anyhow::Result;
 
-pub use address::{Address, Protocol};
+pub use address::{Address, Protocol, is_here};
 pub use answer::{Answer, has_no_body};
 pub use arrivals::Spread;
 pub use beside::{Answerable, Beside, Effect, Estimate, Pair, beside, replaced_first};

@@ -6,7 +6,7 @@
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -269,6 +269,22 @@ fn a_slow_service_that_keeps_up_is_not_over_its_capacity() {
     });
     let (_, verdict) = run(&plan(port, Rate::PerSecond(50.0), 2.0));
     assert!(!codes(&verdict).contains(&"over-capacity"), "{:?}", verdict.reasons);
+}
+
+/// 20 connections of 400 ms each, on average, carry 50 requests a second, however many of them the service could take. Answers that
+/// vary may have met a queue in it as well.
+#[test]
+fn connections_may_be_too_few_for_a_slow_service() {
+    let nth = Arc::new(AtomicUsize::new(0));
+    let port = answering(move || {
+        let is_quick = nth.fetch_add(1, Ordering::Relaxed).is_multiple_of(3);
+        thread::sleep(Duration::from_millis(if is_quick { 100 } else { 550 }));
+        OK
+    });
+    let few = Plan { connections: 20, ..plan(port, Rate::PerSecond(150.0), 4.0) };
+    let (_, verdict) = run(&few);
+    let over = verdict.reasons.iter().find(|reason| reason.code == "over-capacity").unwrap();
+    assert!(over.sentence.contains("20 connections were all taken"), "{over:?}");
 }
 
 #[test]

@@ -59,10 +59,9 @@ fn conflict(error: &clap::Error) -> Option<&'static str> {
     if is_about("--at") {
         return Some("--at takes a part of a recording: name one with --from DIR");
     }
-    // There COMMAND is a generator, and the parser's words say what is wrong.
-    let is_load = error.to_string().contains("wakewalk load");
-    let is_target = !is_load && TARGETS.iter().any(|target| argument(InvalidArg).contains(target));
-    is_target.then_some("name one target only: --pid, --port, --unit, --cgroup, --comm or -- COMMAND")
+    let is_target = |kind| TARGETS.iter().any(|target| argument(kind).contains(target));
+    (is_target(InvalidArg) && is_target(PriorArg))
+        .then_some("name one target only: --pid, --port, --unit, --cgroup, --comm or -- COMMAND")
 }
 
 /// What was typed cannot be understood, or help was asked for.

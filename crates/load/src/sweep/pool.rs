@@ -64,7 +64,6 @@ impl<'a> Loads<'a> {
         (self.load)(rate, self.pool.connections)
     }
 
-    /// More connections, because all were taken when so much was asked and answered: what it was before; none = there are no more.
     /// Takes twice as many connections, where all were taken by a load: how it was before; none = there are no more of them.
     pub(super) fn grow(&mut self, rate: f64, answered: f64) -> Option<Before> {
         let connections = self.pool.connections;

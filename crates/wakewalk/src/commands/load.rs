@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //! `wakewalk load`: loads a service, and says what the numbers are worth.
 
-use std::net::TcpListener;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc;
 use std::thread;
@@ -159,7 +158,7 @@ fn tried(plan: &Plan, args: &Load, kept: &Kept, stop: &AtomicBool) -> Result<Tri
 fn whoever_is_loaded(plan: &Plan) -> Result<Target> {
     let address = plan.to.resolve()?.ip();
     ensure!(
-        TcpListener::bind((address, 0)).is_ok(),
+        load::is_here(address),
         "{address} is no address of this host, so that whoever answers there cannot be looked at from here; if it runs here all \
          the same, as in a container, --diagnose=PID names it"
     );
