@@ -73,7 +73,8 @@ impl Openings {
         if began < self.not_before {
             return Vec::new();
         }
-        let has_more = self.spaces.values_mut().fold(false, |more, space| space.has_more() || more);
+        let mut has_more = false;
+        self.spaces.values_mut().for_each(|space| has_more |= space.has_more());
         let now = if has_more { listening(&Proc::new(root), pids) } else { HashMap::new() };
         self.not_before = Instant::now() + began.elapsed() * SHARE;
         let is_told = |pid: &u32, names: &[String]| {
