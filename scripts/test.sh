@@ -54,6 +54,15 @@ count_closing() { # status, log
   fi
 }
 
+# A disk that fills up on the way fails in a hundred places, none of which says so first.
+needs=6 # GB; what a clean build of everything and its tests take
+free=$(($(df --output=avail -k "$logs" | tail -1) / 1024 / 1024))
+if [ ! -e "$target/release/wakewalk" ] && [ "$free" -lt "$needs" ]; then
+  echo "make test: $free GB are free in $(realpath "$target"), and a clean build needs $needs GB; free some, or set CARGO_TARGET_DIR to a directory on another disk"
+  echo "0 passed, 1 failed, 0 skipped"
+  exit 2
+fi
+
 step dependencies 20 scripts/install-deps.sh || {
   count 1 0 0 0
   echo "$passed passed, $failed failed, $skipped skipped"
