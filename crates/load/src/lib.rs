@@ -9,6 +9,7 @@ mod arrivals;
 mod beside;
 mod body;
 mod by_second;
+mod client;
 mod connection;
 mod engine;
 #[cfg(any(test, fuzzing))]
@@ -43,6 +44,7 @@ pub use answer::{Answer, has_no_body};
 pub use arrivals::Spread;
 pub use beside::{Answerable, Beside, Effect, Estimate, Pair, beside, replaced_first};
 pub use by_second::Moment;
+pub use client::{Spent, Threads};
 pub use judge::judge;
 pub use lengths::{Lengths, Percentiles};
 pub use observed::{cpus, observed};
@@ -63,11 +65,9 @@ pub use verdict::{Client, Meanwhile, Phase, Promise, Verdict, Word};
 pub fn run(plan: &Plan, stop: &dyn Fn() -> bool, tell: &mut dyn FnMut(Duration, &Run)) -> Result<Run> {
     limits::allow(plan)?;
     let engine = engine::Engine::new(plan)?;
-    let before = limits::Spent::now();
+    let before = Spent::now();
     let mut run = engine.run(stop, tell)?;
-    let spent = limits::Spent::now();
-    run.cpu = spent.cpu.saturating_sub(before.cpu);
-    run.waited_for_cpu = spent.waited.saturating_sub(before.waited);
+    run.spent = Spent::now().since(before);
     if !plan.may_be_silent {
         limits::somebody_answered(plan, &run)?;
     }

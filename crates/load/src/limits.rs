@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What this host allows a load, and what the load took of it.
+//! What this host allows a load.
 
 use std::fs;
 use std::num::NonZeroU64;
@@ -8,7 +8,6 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail, ensure};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use rustix::thread::set_current_timer_slack;
-use rustix::time::{ClockId, clock_gettime};
 
 use crate::address::is_here;
 use crate::plan::Plan;
@@ -101,20 +100,4 @@ pub(crate) fn somebody_answered(plan: &Plan, run: &Run) -> Result<()> {
     };
     ensure!(run.answered() > 0, "{to} did not answer any of {} requests: {why}", run.sent);
     Ok(())
-}
-
-/// CPU time of the calling thread, and how long it waited for one.
-pub(crate) struct Spent {
-    pub(crate) cpu: Duration,
-    pub(crate) waited: Duration,
-}
-
-impl Spent {
-    pub(crate) fn now() -> Self {
-        let cpu = clock_gettime(ClockId::ThreadCPUTime);
-        let text = fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
-        let waited = text.split_whitespace().nth(1).and_then(|ns| ns.parse().ok()).unwrap_or_default();
-        let cpu = Duration::new(cpu.tv_sec.unsigned_abs(), u32::try_from(cpu.tv_nsec).unwrap_or_default());
-        Self { cpu, waited: Duration::from_nanos(waited) }
-    }
 }

@@ -12,6 +12,7 @@ use anyhow::{Result, ensure};
 use recording::Recording;
 use recording::tables::{Connection, Exchange, ExchangeWindow, Label, Retransmit, Thread};
 
+use crate::client::{Spent, Threads};
 use crate::omitted::Omitted;
 use crate::opening::{Opening, peers};
 use crate::reason::Reason;
@@ -58,9 +59,8 @@ pub fn observed(recording: &Recording, between: Option<Reason>) -> Result<Run> {
     run.steady = steady(recording, &responses);
     run.sent = run.due;
     run.in_time = run.answered();
-    if let Some((_, spent)) = busiest(recording) {
-        [run.cpu, run.waited_for_cpu] = spent.map(Duration::from_nanos);
-    }
+    run.spent = threads(recording).values().fold(Spent::default(), |sum, (_, spent)| sum.and(*spent));
+    run.threads = busiest(recording).map(|(_, busiest)| Threads { busiest, cpus: may_use(recording) });
     failures(&mut run, recording, &mut closed(&responses, last), last);
     run.is_closed = is_closed.unwrap_or(false);
     Ok(run)
@@ -158,16 +158,31 @@ fn steady(recording: &Recording, responses: &[&Exchange]) -> Option<(u64, Durati
     (ns >= 2 * HALF_SLICE_NS).then_some((answers, Duration::from_nanos(ns)))
 }
 
-/// The thread that wanted most of a CPU: its name; what it took, and how long it waited for a CPU or was held by a quota, ns.
-fn busiest(recording: &Recording) -> Option<(&str, [u64; 2])> {
-    let mut threads: BTreeMap<(u32, u32), (&str, [u64; 2])> = BTreeMap::new();
+/// What each thread took, by its id, with its name.
+fn threads(recording: &Recording) -> BTreeMap<(u32, u32), (&str, Spent)> {
+    let mut threads: BTreeMap<(u32, u32), (&str, Spent)> = BTreeMap::new();
     for row in recording.rows::<Thread>() {
-        let (comm, sums) = threads.entry((row.pid, row.tid)).or_default();
+        let (comm, sum) = threads.entry((row.pid, row.tid)).or_default();
         *comm = &row.comm;
-        sums[0] += row.cpu_ns;
-        sums[1] += row.run_queue_ns + row.preempted_ns + row.throttled_ns;
+        let waited_ns = row.run_queue_ns + row.preempted_ns + row.throttled_ns;
+        *sum = sum.and(Spent { cpu: Duration::from_nanos(row.cpu_ns), waited: Duration::from_nanos(waited_ns) });
     }
-    threads.into_values().max_by_key(|(_, sums)| sums[0] + sums[1])
+    threads
+}
+
+/// The thread that wanted most of a CPU.
+fn busiest(recording: &Recording) -> Option<(&str, Spent)> {
+    threads(recording).into_values().max_by_key(|(_, spent)| spent.cpu + spent.waited)
+}
+
+/// CPUs that the target of a recording may use; 0 = not known.
+fn may_use(recording: &Recording) -> f64 {
+    let (target, host) = (&recording.meta.target, &recording.meta.host);
+    let allowed = match target.allowed_cpus.len() {
+        0 => f64::from(host.cpus),
+        some => some as f64,
+    };
+    target.quota_cpus.map_or(allowed, |quota| quota.min(allowed))
 }
 
 /// Connections that were refused or reset. One that was reset with a request under way is counted already, as closed before an answer.
@@ -312,6 +327,25 @@ mod tests {
             + "thread pid=7 tid=8 comm=ab wall_ns=10e9 cpu_ns=3e9 throttled_ns=6.5e9\n";
         let verdict = judge(&generator(&starved), None);
         assert_eq!((verdict.verdict, verdict.reasons[0].code.as_str()), (Word::ClientLimited, "client-starved"));
+    }
+
+    /// Eight threads of a runtime, none of which is full, on the two CPUs that there are.
+    #[test]
+    fn threads_that_are_full_together_limit_their_load() {
+        let of = |cpu_ms: u64, waited_ms: u64, meta: &str| {
+            let thread = |tid| {
+                format!("thread pid=7 tid={tid} comm=hey wall_ns=10e9 cpu_ns={cpu_ms}e6 run_queue_ns={waited_ms}e6\n")
+            };
+            let rows = format!("meta length_ns=10e9 {meta}\n") + &seconds(1..=10, 1000, 1_000_000);
+            let rows = rows + &(1..=8).map(thread).collect::<String>();
+            let verdict = judge(&observed(&parse(&rows).unwrap(), None).unwrap(), None);
+            (verdict.verdict, verdict.reasons[0].code.clone())
+        };
+        assert_eq!(of(2400, 100, "host.cpus=2"), (Word::ClientLimited, "client-cpu".into()));
+        assert_eq!(of(1500, 1000, "host.cpus=2"), (Word::ClientLimited, "client-starved".into()));
+        assert_eq!(of(1500, 100, "host.cpus=2").0, Word::Valid, "1.2 of two");
+        assert_eq!(of(2400, 100, "host.cpus=8").0, Word::Valid, "1.9 of eight");
+        assert_eq!(of(2400, 100, "host.cpus=8 target.quota_cpus=2").0, Word::ClientLimited);
     }
 
     /// Half of the answers come at once, and say that the service is overloaded.

@@ -7,13 +7,6 @@ use crate::reason::Reason;
 use crate::run::{Failure, Run};
 use crate::verdict::{Phase, Verdict};
 
-/// The client's own lateness, of what it measures, beyond which it measures itself; shorter ones are never felt.
-const LAG_SHARE: f64 = 0.1;
-const LAG: f64 = 100e-6;
-/// Of a CPU: a client that needs so much of it is at its limit.
-const FULL: f64 = 0.9;
-/// Of a CPU, what it wanted at least if it matters that it did not get it.
-const STARVED: f64 = 0.5;
 /// Of what was due: so much without an answer is more than a few bad moments.
 pub(crate) const MISSING: f64 = 0.05;
 /// Of what was sent: failures that change what the rest says.
@@ -30,61 +23,6 @@ pub(crate) const WAITED: f64 = 1e-3;
 
 pub(crate) fn reason(code: &str, sentence: String) -> Vec<Reason> {
     vec![Reason { code: code.into(), sentence }]
-}
-
-/// Whether it noticed too late that requests were due.
-fn late(verdict: &Verdict, run: &Run) -> Vec<Reason> {
-    let client = &verdict.client;
-    let known = [("a p99", verdict.corrected.p99), ("a p90", verdict.corrected.p90), ("a p50", verdict.corrected.p50)];
-    let measured = known.into_iter().find_map(|(name, seconds)| Some((name, seconds?)));
-    let (share, lag) = match (client.lag.p99, client.lag.p90) {
-        (Some(lag), _) => ("one request in a hundred", lag),
-        (None, lag) => ("one request in ten", lag.unwrap_or_default()),
-    };
-    if let Some((name, measured)) = measured.filter(|(_, measured)| lag > LAG && lag > LAG_SHARE * measured) {
-        let starved = if client.waited_for_cpu > LAG_SHARE {
-            format!(": it waited for a CPU in {:.0} % of the time", client.waited_for_cpu * 100.0)
-        } else {
-            String::new()
-        };
-        let sentence =
-            format!("{} noticed {share} {} too late, beside {name} of {}{starved}", run.who, time(lag), time(measured));
-        return reason("late", sentence);
-    }
-    Vec::new()
-}
-
-/// Why the client could not do what it should.
-pub(crate) fn client_limits(verdict: &Verdict, run: &Run) -> Vec<Reason> {
-    let mut reasons = Vec::new();
-    let client = &verdict.client;
-    reasons.extend(late(verdict, run));
-    if client.cpus > FULL {
-        let sentence = format!("{} computed for {:.0} % of the time in one thread", run.who, client.cpus * 100.0);
-        reasons.extend(reason("client-cpu", sentence));
-    } else if client.cpus + client.waited_for_cpu > STARVED && client.waited_for_cpu > LAG_SHARE {
-        let sentence = format!(
-            "{} wanted a CPU for {:.0} % of the time in one thread, and did not get one for {:.0} %",
-            run.who,
-            (client.cpus + client.waited_for_cpu) * 100.0,
-            client.waited_for_cpu * 100.0
-        );
-        reasons.extend(reason("client-starved", sentence));
-    }
-    for (failure, what) in [(Failure::NoPort, "local port"), (Failure::NoDescriptor, "file descriptor")] {
-        let count = run.failures.get(&failure).copied().unwrap_or_default();
-        if count as f64 > FAILED * run.sent as f64 {
-            let code = if failure == Failure::NoPort { "no-port" } else { "no-descriptor" };
-            let remedy = match failure {
-                Failure::NoPort => {
-                    "; --source-addresses takes more addresses, without --new-connections fewer are needed"
-                }
-                _ => "",
-            };
-            reasons.extend(reason(code, format!("{count} requests found no {what}{remedy}")));
-        }
-    }
-    reasons
 }
 
 /// Whether there is too little to say anything.
@@ -189,6 +127,7 @@ pub(crate) fn remarks(verdict: &Verdict, run: &Run) -> Vec<Reason> {
         remarks.extend(reason("closed-loop", sentence.into()));
     }
     remarks.extend(omitted(verdict, run, false));
+    remarks.extend(run.noted.iter().cloned());
     if run.is_sampled() {
         let sentence = format!(
             "sockets of this host are so busy that requests were followed for {:.1} of {:.1} s; counts are of that time",

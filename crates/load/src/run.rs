@@ -7,6 +7,7 @@ use std::time::Duration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::client::{Spent, Threads};
 use crate::lengths::Lengths;
 use crate::opening::Opening;
 use crate::plan::{Plan, Rate};
@@ -93,6 +94,8 @@ pub struct Run {
     pub opening: Opening,
     /// What stood between client and service.
     pub between: Option<Reason>,
+    /// What is to be known besides, as how a generator ended.
+    pub noted: Vec<Reason>,
     /// Requests that were due, and those that were sent.
     pub due: u64,
     /// Sent.
@@ -121,10 +124,10 @@ pub struct Run {
     pub seen: Duration,
     /// In which seconds, where it was not all of them.
     pub followed: Option<BTreeSet<u64>>,
-    /// CPU time of this program's loop; of a generator its busiest thread's.
-    pub cpu: Duration,
-    /// How long the loop waited for a CPU.
-    pub waited_for_cpu: Duration,
+    /// What this program's loop took of CPUs, or all threads of a generator.
+    pub spent: Spent,
+    /// Those of a generator.
+    pub threads: Option<Threads>,
     /// Whether it was a closed loop.
     pub is_closed: bool,
     /// Whether somebody ended it early.

@@ -105,7 +105,10 @@ pub fn sweep_over(from: f64, to: f64, pool: Pool, load: &mut TryOver<'_>) -> Res
     let mut sweep = Sweep { knee: None, cpu: None, findings: Vec::new(), steps: Vec::new(), ended_early: false };
     let mut loads = Loads::new(pool, load);
     if sweep.climb(from, to, &mut loads)? {
-        if sweep.narrow(&mut loads, Sweep::sides)? && sweep.narrow(&mut loads, Sweep::sides_of_promise)? {
+        let is_found = sweep.below_the_client(&mut loads)?
+            && sweep.narrow(&mut loads, Sweep::sides)?
+            && sweep.narrow(&mut loads, Sweep::sides_of_promise)?;
+        if is_found {
             sweep.repeat(&mut loads)?;
         }
         // Of what is known, also where somebody ended it.
@@ -178,6 +181,26 @@ impl Sweep {
             }
             rate = (rate * FACTOR).min(to);
         }
+    }
+
+    /// Where the client was at its limit before the service was seen at its own, that may lie between there and the load below.
+    fn below_the_client(&mut self, loads: &mut Loads<'_>) -> Result<bool> {
+        while let Some((sustained, full)) = self.below_full().filter(|_| self.sides().is_none() && !loads.is_out()) {
+            if full <= NEAR * sustained {
+                break;
+            }
+            if !self.settle((sustained * full).sqrt(), loads)? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// The lowest load at which the client was at its limit again and again, and the highest one below that was sustained.
+    fn below_full(&self) -> Option<(f64, f64)> {
+        let full = self.client_full()?.rate;
+        let below = self.steps.iter().filter(|step| step.sustained && step.rate < full);
+        Some((below.map(|step| step.rate).max_by(f64::total_cmp)?, full))
     }
 
     /// Between two sides, until they are near enough, or the client is at its limit between them.

@@ -46,14 +46,14 @@ pub struct Phase {
     pub is_warm_up: bool,
 }
 
-/// What this program itself took and how late it was.
+/// What the client itself took and how late it was.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Client {
     /// How late it noticed that a request was due, seconds; none in a closed loop.
     pub lag: Percentiles,
     /// CPUs that it used.
     pub cpus: f64,
-    /// Share of the time in which it waited for a CPU.
+    /// Share of the time in which it waited for a CPU; of several threads, the one that wanted most of it.
     pub waited_for_cpu: f64,
     /// CPU time for each request, seconds.
     pub cpu_per_request: f64,

@@ -165,6 +165,22 @@ fn another_generator_is_counted_by_what_the_kernel_saw() {
 }
 
 #[test]
+fn a_generator_that_fails_is_said() {
+    need!(kernel_allows());
+    let own = env!("CARGO_BIN_EXE_wakewalk");
+    let loads = format!("{own} load {} --rate 300 --for 2s >/dev/null; exit 22", server());
+    let out = wakewalk(&["load", "--json", "--", "sh", "-c", &loads]);
+    let said = String::from_utf8_lossy(&out.stderr).into_owned();
+    let seen: Value = serde_json::from_slice(&out.stdout).unwrap_or_else(|error| panic!("{error}: {said}"));
+    let reasons = seen["reasons"].to_string();
+    assert!(reasons.contains("exit-status") && reasons.contains("exit status 22"), "{reasons}");
+    let out = wakewalk(&["load", "--", "sh", "-c", "kill -9 $$"]);
+    let said = String::from_utf8_lossy(&out.stderr).into_owned();
+    assert_eq!((out.status.code(), out.stdout.len()), (Some(2), 0), "{said}");
+    assert!(said.contains("`sh` was ended by signal 9: `sh` got no answer"), "{said}");
+}
+
+#[test]
 fn the_service_is_diagnosed_while_it_is_loaded() {
     need!(kernel_allows());
     let out = wakewalk(&["load", &server(), "--rate", "200", "--for", "2s", "--diagnose", "--json"]);

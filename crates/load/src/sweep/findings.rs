@@ -63,12 +63,10 @@ impl Sweep {
         if self.ended_early {
             findings.push(reason("ended-early", format!("it was ended after {} loads", self.steps.len())));
         }
-        if let Some(step) = self.client_full() {
-            let why = step.verdict.reasons.first().map_or("", |reason| reason.sentence.as_str());
-            findings.push(reason(
-                "client-limited",
-                format!("at {:.0} a second the client was at its limit: {why}", step.rate),
-            ));
+        // Above the service's own limit it is nobody's concern.
+        let is_in_question = |step: &&Step| self.knee.is_none_or(|knee| step.rate < knee.not_sustained);
+        if let Some(step) = self.client_full().filter(is_in_question) {
+            findings.push(self.no_more_by_the_client(step));
         } else if loads.is_out() {
             // No limit of the service, and said below.
         } else if let Some(first) = self.steps.first().filter(|step| self.is_too_much(step)) {
@@ -82,10 +80,21 @@ impl Sweep {
         findings
     }
 
-    /// The load at which the client was at its limit, again and again: once may be a bad moment.
-    fn client_full(&self) -> Option<&Step> {
+    /// The lowest load at which the client was at its limit, again and again: once may be a bad moment.
+    pub(super) fn client_full(&self) -> Option<&Step> {
         let other = |rate: f64| self.steps.iter().any(|step| step.rate == rate && !is_client_full(&step.verdict));
-        self.steps.iter().find(|step| is_client_full(&step.verdict) && !other(step.rate))
+        let full = self.steps.iter().filter(|step| is_client_full(&step.verdict) && !other(step.rate));
+        full.min_by(|a, b| a.rate.total_cmp(&b.rate))
+    }
+
+    /// That the client could do no more at a load, and what was answered below.
+    fn no_more_by_the_client(&self, step: &Step) -> Reason {
+        let why = step.verdict.reasons.first().map_or("", |reason| reason.sentence.as_str());
+        let below = match self.below_full() {
+            Some((sustained, _)) => format!("; {sustained:.0} a second were answered"),
+            None => String::new(),
+        };
+        reason("client-limited", format!("at {:.0} a second the client was at its limit: {why}{below}", step.rate))
     }
 
     /// Whether a load was not sustained, and no such one or larger one ever was: once may be a cold start.

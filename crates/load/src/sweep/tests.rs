@@ -92,6 +92,30 @@ fn the_client_s_own_limit_is_none_of_the_service() {
     assert!(sweep.knee.is_none() && codes(&sweep) == ["client-limited"], "{:?}", sweep.findings);
 }
 
+/// The loads of a sweep are wide apart: the limit lies between one that was answered and one that the client cannot send.
+#[test]
+fn a_limit_just_below_the_client_s_own_is_found() {
+    for (limit, is_found) in [(100_000.0, true), (120_000.0, true), (135_000.0, false), (1e6, false)] {
+        let mut load = |rate: f64| {
+            let mut verdict = crate::judge(&crate::Run::default(), None);
+            (verdict.verdict, verdict.rate, verdict.length, verdict.due) =
+                (Word::Valid, rate.min(limit), 5.0, (rate * 5.0) as u64);
+            if rate > 140_000.0 {
+                verdict.verdict = Word::ClientLimited;
+                verdict.reasons = vec![Reason { code: "client-cpu".into(), sentence: "full".into() }];
+            }
+            Ok(Some(Tried { verdict, service: None }))
+        };
+        let sweep = sweep(6000.0, 250_000.0, &mut load).unwrap();
+        match sweep.knee {
+            Some(knee) => assert!(knee.sustained < 1.04 * limit && knee.not_sustained > limit, "{limit}: {knee:?}"),
+            None => assert!(sweep.findings[0].sentence.contains("full; 13"), "{:?}", sweep.findings),
+        }
+        let found: &[&str] = if is_found { &[] } else { &["client-limited"] };
+        assert_eq!((sweep.knee.is_some(), codes(&sweep)), (is_found, found.to_vec()), "{limit}");
+    }
+}
+
 /// Answers vary around four seconds, in loads of five: nobody can tell whether it keeps up.
 #[test]
 fn loads_that_are_too_short_for_their_answers_are_no_limit() {

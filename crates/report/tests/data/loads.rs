@@ -15,7 +15,7 @@ pub fn run(rate: u64, answered: u64, seconds: u64, usual_us: impl Fn(u64) -> u64
     let mut run = Run { who: "this program".into(), planned: Some(rate as f64), pool: 64, ..Run::default() };
     (run.due, run.sent, run.in_time, run.sees_answers) = (rate * seconds, rate * seconds, answered * seconds, true);
     run.length = Duration::from_secs(seconds);
-    (run.seen, run.lasted, run.cpu) = (run.length, run.length, run.length.mul_f64(rate as f64 * 20e-6));
+    (run.seen, run.lasted, run.spent.cpu) = (run.length, run.length, run.length.mul_f64(rate as f64 * 20e-6));
     for at in 0..seconds {
         let mut second = Second { due: rate, sent: rate, ..Second::default() };
         for nth in 0..answered {

@@ -50,7 +50,7 @@ fn ledgers(args: &Bisect) -> Result<()> {
 
 fn recording(args: &Bisect) -> Result<Recording> {
     let source = plan::source(&args.target);
-    let (target, started) = match &source {
+    let (target, mut started) = match &source {
         Source::Saved(dir) => return Ok(parts::open(dir, None)?.0),
         Source::Running(target) => (target.clone(), None),
         Source::Started(command) => {
@@ -63,7 +63,8 @@ fn recording(args: &Bisect) -> Result<Recording> {
     let (calls, role) = (CallCounting::Auto, Role::Service);
     let capture = plan::Plan { source, length, calls, labels: false, role, slo: None, is_kept: false };
     let dir = scratch::folder()?;
-    super::diagnose::capture(&capture, &target, started, dir.path(), &*stop::on_signal()?, &mut || {})?;
+    super::diagnose::capture(&capture, &target, started.as_mut(), dir.path(), &*stop::on_signal()?, &mut || {})?;
+    drop(started); // ended with the capture
     recording::open(dir.path())
 }
 

@@ -49,7 +49,10 @@ pub fn run(args: &args::Diagnose) -> Result<()> {
         Source::Started(command) => {
             let started = Started::new(command)?;
             let target = Target::Pid(started.pid());
-            live(args, baseline, |dir| capture(&plan, &target, Some(started), dir, &*stop::on_signal()?, &mut || {}))
+            live(args, baseline, move |dir| {
+                let mut started = started; // ended with the capture, not with the verdict
+                capture(&plan, &target, Some(&mut started), dir, &*stop::on_signal()?, &mut || {})
+            })
         }
     }
 }
@@ -107,14 +110,14 @@ fn open_baseline(dir: &Path) -> Result<Baseline> {
 pub(super) fn capture(
     plan: &Plan,
     target: &Target,
-    mut started: Option<Started>,
+    mut started: Option<&mut Started>,
     dir: &Path,
     stop: &AtomicBool,
     begun: &mut (dyn FnMut() + Send),
 ) -> Result<Afterwards> {
     let watched = Watched { dir, is_kept: plan.is_kept, length: plan.length, stop };
     watchdog::over(&watched, |is_open| {
-        let capture_plan = capture_plan(plan, resolve(target, started.as_ref())?);
+        let capture_plan = capture_plan(plan, resolve(target, started.as_deref())?);
         for note in &capture_plan.target.notes {
             say::sentence("note", note);
         }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! `wakewalk load`: loads a service, and says what the numbers are worth.
 
+use std::os::unix::process::ExitStatusExt as _;
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc;
 use std::thread;
@@ -213,15 +215,12 @@ fn beside<T>(
     Ok((done, Diagnosed::of(&recording::open(dir.path())?)))
 }
 
-/// Somebody else's generator, as the kernel saw it.
-fn generator(args: &Load, kept: Kept) -> Result<()> {
-    plan::check_privileges()?;
-    let (stop, started) = (stop::on_signal()?, Started::new(&args.command)?);
-    let (target, command) = (Target::Pid(started.pid()), started.command().to_string());
-    let (length, dir) = (args.length.unwrap_or(LONGEST), scratch::folder()?);
-    let capture = plan::Plan {
+/// Captures somebody else's generator, and where it is asked for, what the service did meanwhile.
+fn observe(args: &Load, started: &mut Started, dir: &Path) -> Result<Option<Diagnosed>> {
+    let (stop, target) = (stop::on_signal()?, Target::Pid(started.pid()));
+    let plan = plan::Plan {
         source: plan::Source::Started(args.command.clone()),
-        length,
+        length: args.length.unwrap_or(LONGEST),
         calls: CallCounting::Never,
         // What its answers say of themselves: one that fails quickly is no quick one.
         labels: true,
@@ -229,38 +228,74 @@ fn generator(args: &Load, kept: Kept) -> Result<()> {
         slo: args.slo,
         is_kept: false,
     };
-    let capture = || super::diagnose::capture(&capture, &target, Some(started), dir.path(), &stop, &mut || {});
+    let mut capture = || super::diagnose::capture(&plan, &target, Some(started), dir, &stop, &mut || {});
     let service = match args.diagnose {
-        None => capture().map(|_| None)?,
-        Some(whom) => {
-            let service = match whom {
-                Whom::Loaded => {
-                    bail!("whom COMMAND loads is not known: --diagnose=PID or --diagnose=port:PORT says it")
-                }
-                Whom::Pid(pid) => Target::Pid(pid),
-                Whom::Port(port) => Target::Port(port),
-            };
-            Some(beside(&service, plan::LONGEST, args.slo, capture)?.1)
+        None => return capture().map(|_| None),
+        Some(Whom::Loaded) => {
+            bail!("whom COMMAND loads is not known: --diagnose=PID or --diagnose=port:PORT says it")
         }
+        Some(Whom::Pid(pid)) => Target::Pid(pid),
+        Some(Whom::Port(port)) => Target::Port(port),
     };
+    Ok(Some(beside(&service, plan::LONGEST, args.slo, capture)?.1))
+}
+
+/// Somebody else's generator, as the kernel saw it.
+fn generator(args: &Load, kept: Kept) -> Result<()> {
+    plan::check_privileges()?;
+    let (mut started, dir) = (Started::new(&args.command)?, scratch::folder()?);
+    let command = started.command().to_string();
+    let service = observe(args, &mut started, dir.path())?;
+    let ended = how_it_ended(&mut started);
+    drop(started); // ended with the capture, not with the verdict
     let recording = recording::open(dir.path())?;
     let own = Diagnosed::of(&recording);
     // Where the generator's sockets are in other namespaces, as those of clients behind a gateway, only the service sees it.
-    let of_service = || between(&service.as_ref()?.verdict, load::is_between_at_service);
-    let between = between(&own.verdict, load::is_between).or_else(of_service);
-    let run = load::observed(&recording, between)?;
+    let of_service = service.as_ref().map(|service| between(&service.verdict, load::is_between_at_service));
+    let beside = between(&own.verdict, load::is_between).into_iter().chain(of_service.into_iter().flatten());
+    let (settling, small): (Vec<Between>, Vec<Between>) = beside.partition(|between| between.settles);
+    let observed = load::observed(&recording, settling.into_iter().map(|between| between.reason).next());
+    let mut run = observed.map_err(|error| match &ended {
+        Some(how) => error.context(how.clone()),
+        None => error,
+    })?;
+    let ended = ended.map(|how| format!("{how}: what it printed may be of a part of its load"));
+    let ended = ended.map(|sentence| Reason { code: "exit-status".into(), sentence });
+    run.noted.extend(small.into_iter().map(|between| between.reason).take(1).chain(ended));
     let service = service.map(Diagnosed::meanwhile);
     let answer = Answer::new(TOOL, command.clone(), load::judge(&run, args.slo), service);
     kept.add(run);
     say_load(args, &answer, kept, &command)
 }
 
+/// That a generator ended otherwise than well.
+fn how_it_ended(started: &mut Started) -> Option<String> {
+    let status = started.ended().filter(|status| !status.success())?;
+    let how = match (status.code(), status.signal()) {
+        (Some(code), _) => format!("ended with exit status {code}"),
+        (None, signal) => format!("was ended by signal {}", signal.unwrap_or_default()),
+    };
+    Some(format!("`{}` {how}", started.name()))
+}
+
+/// What stood between a generator and its service.
+struct Between {
+    reason: Reason,
+    /// Whether what was counted says nothing of the service then.
+    settles: bool,
+}
+
+/// Of what it is a share, beside another cause that comes first: so little is to be known, and does not decide.
+const FEW: f64 = 0.01;
+
 /// What stood between a generator and its service, if one of them is accused of something that is neither one's.
-fn between(found: &diagnose::verdict::Verdict, is_between: fn(&str) -> bool) -> Option<Reason> {
+fn between(found: &diagnose::verdict::Verdict, is_between: fn(&str) -> bool) -> Option<Between> {
     let finding = found.findings.iter().find(|finding| is_between(&finding.cause))?;
-    let what_to_do = if found.verdict == finding.cause { format!(": {}", found.advice) } else { String::new() };
+    let is_first = found.verdict == finding.cause;
+    let what_to_do = if is_first { format!(": {}", found.advice) } else { String::new() };
     let sentence = format!("{}: {}{what_to_do}", finding.cause, finding.summary);
-    Some(Reason { code: finding.cause.clone(), sentence })
+    let reason = Reason { code: finding.cause.clone(), sentence };
+    Some(Between { reason, settles: is_first || finding.explains.share > FEW })
 }
 
 fn plan(args: &Load, to: &Address) -> Result<Plan> {

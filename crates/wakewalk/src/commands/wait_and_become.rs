@@ -6,7 +6,7 @@ use std::io::{self, Read as _, Write as _};
 use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::process::CommandExt as _;
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::thread::sleep;
 use std::time::Duration;
 use std::{env, fs};
@@ -75,6 +75,11 @@ impl Started {
     pub fn name(&self) -> String {
         let program = self.command.split(' ').next().unwrap_or_default();
         program.rsplit('/').next().unwrap_or_default().to_string()
+    }
+
+    /// How it ended by itself, if it did.
+    pub fn ended(&mut self) -> Option<ExitStatus> {
+        self.child.try_wait().ok().flatten()
     }
 
     /// Lets it become the command; later calls do nothing.

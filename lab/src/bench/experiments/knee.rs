@@ -1,22 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The limit that `wakewalk load --sweep` finds beside what wrk gets out of the same service in a closed loop: one that the
-//! CPU sets, one that the program's own loop sets, one that a pool sets.
+//! The limit that `wakewalk load --sweep` finds, of ten services in six languages that are limited by their only thread, a quota, a
+//! lock, a pool, an interpreter, a rate limiter, or whom they ask: beside what wrk gets out of the same one in a closed loop, or
+//! beside the limit that it was given.
+
+mod services;
 
 use std::time::Duration;
 
 use anyhow::{Context, Result};
 use serde_json::Value;
 
-use super::nginx;
-use super::{LOAD_CPU, SERVICE_CPU};
+use super::LOAD_CPU;
 use crate::bench::row::{Goal, Row};
 use crate::bench::{Bench, Experiment, rounds};
 use crate::cell::{Cell, Program};
+use services::{ALL, Service};
 
-const PORT: u16 = 19192;
 const CONNECTIONS: &str = "64";
 /// Of the limit: where a sweep begins and where it ends at the latest.
-const FROM: f64 = 0.06;
+const FROM: f64 = 0.12;
 const TO: f64 = 2.5;
 /// A sweep has some twenty loads of two seconds, and what they leave undone is waited for.
 const LIMIT: Duration = Duration::from_secs(180);
@@ -24,44 +26,24 @@ const LIMIT: Duration = Duration::from_secs(180);
 /// The experiment.
 pub static EXPERIMENT: Experiment = Experiment {
     name: "knee",
-    about: "the limits of nginx, of a Node.js service that computes and of one with a pool, by `wakewalk load --sweep` and by wrk",
-    builds: &[],
+    about: "the limits of ten services by `wakewalk load --sweep`, and by wrk or as they were set",
+    builds: services::BUILDS,
     run,
 };
 
-/// A service: its name, its port, and how it is started.
-type Service = (&'static str, u16, fn(&mut Cell) -> Result<()>);
-
-static SERVICES: [Service; 3] = [
-    ("nginx", nginx::PORT, |cell| nginx::start(cell).map(drop)),
-    ("Node.js, computing", PORT, |cell| node(cell, "items.js", include_str!("../../../bench/items.js"), &[])),
-    ("Node.js, a pool of 8 for 10 ms", PORT, |cell| {
-        node(cell, "pool.js", include_str!("../../../bench/pool.js"), &["8", "10"])
-    }),
-];
-
-fn node(cell: &mut Cell, name: &str, text: &str, more: &[&str]) -> Result<()> {
-    let program = cell.write(name, text)?;
-    let node = Program::installed("node").args([program]).args([PORT.to_string()]).args(more.iter().copied());
-    cell.start(node.on_cpus(SERVICE_CPU))?;
-    cell.wait_for_port(PORT)
-}
-
 fn run(bench: &Bench<'_>) -> Result<Vec<Row>> {
     let mut rows = Vec::new();
-    for (name, port, start) in SERVICES {
+    for service in &ALL {
         if bench.stop.check().is_err() {
             break;
         }
-        match measure(bench, port, start) {
+        let (name, other) =
+            (service.name, if service.limit.is_some() { "the rate it was set to" } else { "wrk's rate" });
+        match measure(bench, service) {
             Ok(done) => {
                 let pairs: Vec<(f64, f64)> = done.rounds.iter().flatten().copied().collect();
-                let row = Row::ratio(
-                    format!("knee of {name}: the highest load that was sustained, over wrk's rate"),
-                    "/s",
-                    &pairs,
-                );
-                rows.push(done.sign(row.goal(Goal::WithinFactor(1.05))));
+                let what = format!("knee of {name}: the highest load that was sustained, over {other}");
+                rows.push(done.sign(Row::ratio(what, "/s", &pairs).goal(Goal::WithinFactor(1.05))));
             }
             Err(error) => rows.push(Row::refused(name, &format!("{error:#}"))),
         }
@@ -69,24 +51,30 @@ fn run(bench: &Bench<'_>) -> Result<Vec<Row>> {
     Ok(rows)
 }
 
-/// Answers a second: wrk's, and the highest load that was sustained.
-fn measure(bench: &Bench<'_>, port: u16, start: fn(&mut Cell) -> Result<()>) -> Result<rounds::Rounds<(f64, f64)>> {
+/// Answers a second: wrk's, or what it was set to; and the highest load that was sustained.
+fn measure(bench: &Bench<'_>, service: &Service) -> Result<rounds::Rounds<(f64, f64)>> {
     let mut cell = Cell::open("bench-knee", bench.paths, bench.stop)?;
-    start(&mut cell)?;
+    (service.start)(&mut cell)?;
     rounds::measure((bench.pairs, bench.stop), &mut cell, &[()], |cell, ()| {
-        let url = format!("http://127.0.0.1:{port}/");
-        let wrk = Program::installed("wrk").args(["-t1", "-c", CONNECTIONS, "-d4s"]).args([&url]);
-        let wrk = cell.start(wrk.on_cpus(LOAD_CPU).in_group("load"))?;
-        let limit = requests_a_second(&cell.finish(wrk, LIMIT)?).context("wrk printed no rate")?;
+        let url = service.url();
+        let limit = service.limit.map_or_else(|| by_wrk(cell, &url), Ok)?;
         let range = format!("{:.0}..{:.0}", limit * FROM, limit * TO);
         let own =
             Program::installed(&bench.paths.wakewalk.to_string_lossy()).named("load").args(["load", &url, "--json"]);
+        // A limit in requests a second is one of those that come evenly; it refuses what comes close together.
+        let own = own.args(service.limit.iter().flat_map(|_| ["--arrivals", "uniform"]));
         let own = own.args(["--connections", CONNECTIONS, "--for", "2s", "--timeout", "2s", "--sweep", &range]);
         let own = cell.start(own.on_cpus(LOAD_CPU).in_group("load"))?;
         let swept: Value = serde_json::from_str(&cell.finish(own, LIMIT)?).context("no JSON")?;
         let sustained = swept.pointer("/knee/sustained").and_then(Value::as_f64);
         Ok((limit, sustained.with_context(|| format!("no limit was found: {}", swept["findings"]))?))
     })
+}
+
+fn by_wrk(cell: &mut Cell, url: &str) -> Result<f64> {
+    let wrk = Program::installed("wrk").args(["-t1", "-c", CONNECTIONS, "-d4s", url]);
+    let wrk = cell.start(wrk.on_cpus(LOAD_CPU).in_group("load"))?;
+    requests_a_second(&cell.finish(wrk, LIMIT)?).context("wrk printed no rate")
 }
 
 fn requests_a_second(printed: &str) -> Option<f64> {

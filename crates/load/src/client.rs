@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+//! What a client could not do: then the numbers are its own.
+
+use std::fs;
+use std::time::Duration;
+
+use rustix::time::{ClockId, clock_gettime};
+
+use crate::reason::Reason;
+use crate::reasons::{FAILED, reason, time};
+use crate::run::{Failure, Run};
+use crate::verdict::Verdict;
+
+/// The client's own lateness, of what it measures, beyond which it measures itself; shorter ones are never felt.
+const LAG_SHARE: f64 = 0.1;
+const LAG: f64 = 100e-6;
+/// Of a CPU, or of all that it may use: a client that needs so much is at its limit.
+const FULL: f64 = 0.9;
+/// Of a CPU, what a thread wanted at least if it matters that it did not get it.
+const STARVED: f64 = 0.5;
+
+/// What a client, or a thread of it, took of CPUs.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Spent {
+    /// CPU time.
+    pub cpu: Duration,
+    /// How long it waited for one, or was held by a quota.
+    pub waited: Duration,
+}
+
+impl Spent {
+    /// Of the calling thread.
+    pub(crate) fn now() -> Self {
+        let cpu = clock_gettime(ClockId::ThreadCPUTime);
+        let text = fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
+        let waited = text.split_whitespace().nth(1).and_then(|ns| ns.parse().ok()).unwrap_or_default();
+        let cpu = Duration::new(cpu.tv_sec.unsigned_abs(), u32::try_from(cpu.tv_nsec).unwrap_or_default());
+        Self { cpu, waited: Duration::from_nanos(waited) }
+    }
+
+    /// Both.
+    pub(crate) fn and(self, other: Self) -> Self {
+        Self { cpu: self.cpu + other.cpu, waited: self.waited + other.waited }
+    }
+
+    /// What came to it since.
+    pub(crate) fn since(self, before: Self) -> Self {
+        Self { cpu: self.cpu.saturating_sub(before.cpu), waited: self.waited.saturating_sub(before.waited) }
+    }
+}
+
+/// What a client of several threads took.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Threads {
+    /// By the thread that wanted most.
+    pub busiest: Spent,
+    /// CPUs that it may use.
+    pub cpus: f64,
+}
+
+/// Why the client could not do what it should.
+pub(crate) fn client_limits(verdict: &Verdict, run: &Run) -> Vec<Reason> {
+    let mut reasons = Vec::new();
+    reasons.extend(late(verdict, run));
+    let of_one = in_one_thread(run);
+    reasons.extend(if of_one.is_empty() { in_all_threads(run) } else { of_one });
+    for (failure, what) in [(Failure::NoPort, "local port"), (Failure::NoDescriptor, "file descriptor")] {
+        let count = run.failures.get(&failure).copied().unwrap_or_default();
+        if count as f64 > FAILED * run.sent as f64 {
+            let code = if failure == Failure::NoPort { "no-port" } else { "no-descriptor" };
+            let remedy = match failure {
+                Failure::NoPort => {
+                    "; --source-addresses takes more addresses, without --new-connections fewer are needed"
+                }
+                _ => "",
+            };
+            reasons.extend(reason(code, format!("{count} requests found no {what}{remedy}")));
+        }
+    }
+    reasons
+}
+
+/// Whether it noticed too late that requests were due.
+fn late(verdict: &Verdict, run: &Run) -> Vec<Reason> {
+    let client = &verdict.client;
+    let known = [("a p99", verdict.corrected.p99), ("a p90", verdict.corrected.p90), ("a p50", verdict.corrected.p50)];
+    let measured = known.into_iter().find_map(|(name, seconds)| Some((name, seconds?)));
+    let (share, lag) = match (client.lag.p99, client.lag.p90) {
+        (Some(lag), _) => ("one request in a hundred", lag),
+        (None, lag) => ("one request in ten", lag.unwrap_or_default()),
+    };
+    if let Some((name, measured)) = measured.filter(|(_, measured)| lag > LAG && lag > LAG_SHARE * measured) {
+        let starved = if client.waited_for_cpu > LAG_SHARE {
+            format!(": it waited for a CPU in {:.0} % of the time", client.waited_for_cpu * 100.0)
+        } else {
+            String::new()
+        };
+        let sentence =
+            format!("{} noticed {share} {} too late, beside {name} of {}{starved}", run.who, time(lag), time(measured));
+        return reason("late", sentence);
+    }
+    Vec::new()
+}
+
+/// Whether one thread could do no more: the others wait for it, or are full too.
+fn in_one_thread(run: &Run) -> Vec<Reason> {
+    let Spent { cpu, waited } = run.threads.map_or(run.spent, |threads| threads.busiest);
+    let [cpus, waited] = [cpu, waited].map(|time| time.as_secs_f64() / run.lasted.as_secs_f64().max(1e-9));
+    if cpus > FULL {
+        let sentence = format!("{} computed for {:.0} % of the time in one thread", run.who, cpus * 100.0);
+        return reason("client-cpu", sentence);
+    }
+    if cpus + waited > STARVED && waited > LAG_SHARE {
+        let sentence = format!(
+            "{} wanted a CPU for {:.0} % of the time in one thread, and did not get one for {:.0} %",
+            run.who,
+            (cpus + waited) * 100.0,
+            waited * 100.0
+        );
+        return reason("client-starved", sentence);
+    }
+    Vec::new()
+}
+
+/// Whether all of them together could: a runtime that deals its work out to many has none that is full by itself.
+fn in_all_threads(run: &Run) -> Vec<Reason> {
+    let Some(threads) = run.threads.filter(|threads| threads.cpus > 0.0) else { return Vec::new() };
+    let of_all = |time: Duration| time.as_secs_f64() / run.lasted.as_secs_f64().max(1e-9) / threads.cpus;
+    let [cpus, waited] = [run.spent.cpu, run.spent.waited].map(of_all);
+    let may_use = if threads.cpus == 1.0 { "the CPU".into() } else { format!("the {} CPUs", threads.cpus) };
+    if cpus > FULL {
+        let sentence =
+            format!("{} took {:.0} % of {may_use} that it may use, over all its threads", run.who, cpus * 100.0);
+        return reason("client-cpu", sentence);
+    }
+    if cpus + waited > FULL && waited > LAG_SHARE {
+        let sentence = format!(
+            "{} wanted {:.0} % of {may_use} that it may use, over all its threads, and got {:.0} %",
+            run.who,
+            (cpus + waited) * 100.0,
+            cpus * 100.0
+        );
+        return reason("client-starved", sentence);
+    }
+    Vec::new()
+}
