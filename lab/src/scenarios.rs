@@ -187,6 +187,8 @@ mod stopped;
 mod three_tiers;
 #[path = "../scenarios/udp-unread/scenario.rs"]
 mod udp_unread;
+#[path = "../scenarios/unix-workers/scenario.rs"]
+mod unix_workers;
 #[path = "../scenarios/unreached-address/scenario.rs"]
 mod unreached_address;
 
@@ -242,6 +244,7 @@ pub static ALL: &[&Scenario] = &[
     &udp_unread::SCENARIO,
     &small_pool::SCENARIO,
     &small_workers::SCENARIO,
+    &unix_workers::SCENARIO,
     &dns_stall::SCENARIO,
     &major_faults::SCENARIO,
     &mmap_lock::SCENARIO,

@@ -30,6 +30,7 @@ mod softnet_stat;
 mod stat;
 mod text_file;
 mod udp_sockets;
+mod unix_listeners;
 mod vmstat;
 
 use std::collections::HashSet;
@@ -182,6 +183,7 @@ fn all(scope: &Scope) -> Vec<Box<dyn Sampler>> {
         Box::new(softnet_stat::sampler(scope)),
         Box::new(listeners::sampler(scope)),
         Box::new(udp_sockets::sampler(scope)),
+        Box::new(unix_listeners::sampler(scope)),
         Box::new(local_ports::sampler(scope)),
         Box::new(pid::sampler(scope)),
         Box::new(file_nr::sampler(scope)),

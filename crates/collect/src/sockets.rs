@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Who listens where, in any network namespace: by sock_diag, else from `/proc/PID/net/{tcp,udp}{,6}`.
+//! Who listens where, in any network namespace: by sock_diag, for TCP and UDP else from `/proc/PID/net/{tcp,udp}{,6}`.
 
 mod diag;
+mod unix;
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -12,6 +13,7 @@ use std::path::{Path, PathBuf};
 
 use crate::proc::Proc;
 use diag::Diag;
+pub use unix::{UnixDiag, UnixListener};
 
 /// `TCP_LISTEN` and, of an unconnected UDP socket, `TCP_CLOSE` (include/net/tcp_states.h).
 const TCP_LISTEN: &str = "0A";
@@ -206,6 +208,7 @@ fn address(text: &str) -> Option<SocketAddr> {
 #[cfg(any(test, fuzzing))]
 pub(crate) fn decode(bytes: &[u8]) {
     diag::read(bytes);
+    unix::read(bytes);
 }
 
 #[cfg(test)]

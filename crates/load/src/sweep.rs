@@ -69,6 +69,16 @@ pub struct Knee {
     pub sustained: f64,
     /// The lowest one that was not.
     pub not_sustained: f64,
+    /// Of the highest load, what was answered while it was asked, a second: what to plan with, because a load that lasts some seconds
+    /// is sustained when a few hundredths of it are still under way at its end.
+    pub answered: f64,
+}
+
+/// Two loads between which something changes.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Sides {
+    sustained: f64,
+    not_sustained: f64,
 }
 
 /// Tries a load, requests a second; none = somebody ended it.
@@ -112,7 +122,7 @@ pub fn sweep_over(from: f64, to: f64, pool: Pool, load: &mut TryOver<'_>) -> Res
             sweep.repeat(&mut loads)?;
         }
         // Of what is known, also where somebody ended it.
-        sweep.knee = sweep.sides().filter(|_| !loads.is_out());
+        sweep.knee = sweep.sides().filter(|_| !loads.is_out()).map(|sides| sweep.knee_between(sides));
     }
     sweep.cpu = sweep.cpu_line();
     sweep.findings = sweep.findings_of(&loads);
@@ -204,12 +214,12 @@ impl Sweep {
     }
 
     /// Between two sides, until they are near enough, or the client is at its limit between them.
-    fn narrow(&mut self, loads: &mut Loads<'_>, sides: fn(&Self) -> Option<Knee>) -> Result<bool> {
-        while let Some(knee) = sides(self).filter(|_| !loads.is_out()) {
-            if knee.not_sustained <= NEAR * knee.sustained {
+    fn narrow(&mut self, loads: &mut Loads<'_>, sides: fn(&Self) -> Option<Sides>) -> Result<bool> {
+        while let Some(at) = sides(self).filter(|_| !loads.is_out()) {
+            if at.not_sustained <= NEAR * at.sustained {
                 break;
             }
-            if !self.settle((knee.sustained * knee.not_sustained).sqrt(), loads)? {
+            if !self.settle((at.sustained * at.not_sustained).sqrt(), loads)? {
                 return Ok(false);
             }
             if self.steps.last().is_some_and(|step| is_client_full(&step.verdict)) {
@@ -237,13 +247,21 @@ impl Sweep {
     }
 
     /// The highest load below the lowest one that was not sustained. One at which the client was at its limit says nothing of either.
-    fn sides(&self) -> Option<Knee> {
+    fn sides(&self) -> Option<Sides> {
         let ever = |rate: f64| self.steps.iter().any(|step| step.rate == rate && step.sustained);
         let over = self.steps.iter().filter(|step| !ever(step.rate) && !is_client_full(&step.verdict));
         let over = over.map(|step| step.rate).min_by(f64::total_cmp)?;
         let below = self.steps.iter().filter(|step| step.sustained && step.rate < over);
         let sustained = below.map(|step| step.rate).max_by(f64::total_cmp)?;
-        Some(Knee { sustained, not_sustained: over })
+        Some(Sides { sustained, not_sustained: over })
+    }
+
+    /// The limit, with what was answered on average over the tries of the load that was sustained.
+    fn knee_between(&self, Sides { sustained, not_sustained }: Sides) -> Knee {
+        let tries = self.steps.iter().filter(|step| step.rate == sustained && step.sustained);
+        let kept: Vec<f64> = tries.map(|step| step.verdict.kept().min(1.0)).collect();
+        let answered = sustained * kept.iter().sum::<f64>() / kept.len().max(1) as f64;
+        Knee { sustained, not_sustained, answered }
     }
 }
 

@@ -105,7 +105,7 @@ counters! {
     qdisc = "netlink/qdisc" {
         BACKLOG_BYTES = "backlog_bytes", SENT_BYTES = "sent_bytes", DROPS = "drops", OVERLIMITS = "overlimits",
     }
-    /// By listening socket of the target; queue and backlog are gauges. `DROPS` counts what the socket itself dropped.
+    /// By listening socket of the target, TCP or Unix; queue and backlog are gauges. `DROPS` counts what a TCP one itself dropped.
     listeners = "proc/net/listeners" { ACCEPT_QUEUE = "accept_queue", BACKLOG = "backlog", DROPS = "drops", }
     /// By bound UDP socket of the target; gauges, but for the datagrams that the socket itself dropped.
     udp_sockets = "proc/net/udp" { QUEUE_BYTES = "queue_bytes", BUFFER_BYTES = "buffer_bytes", DROPS = "drops", }

@@ -139,7 +139,7 @@ fn attempt(
     let said: Value = serde_json::from_str(&text).context("wakewalk printed no JSON")?;
     let words = match said["verdict"].as_str() {
         Some(verdict) => format!("{verdict}: {}", codes(&said).join(", ")),
-        None => format!("{:.0}/s: {}", said["knee"]["sustained"].as_f64().unwrap_or(0.0), codes(&said).join(", ")),
+        None => format!("{:.0}/s: {}", said["knee"]["answered"].as_f64().unwrap_or(0.0), codes(&said).join(", ")),
     };
     Ok((words, given.truth.objection(&said), was_disturbed))
 }

@@ -20,6 +20,10 @@ pub struct RequestTimes {
     pub exchanges: u64,
     /// Closed before an answer.
     pub unanswered: u64,
+    /// Those, and the answers that say that the service failed, as far as they were looked at (`--requests`; of some, as many as
+    /// that stands for).
+    #[serde(default)]
+    pub errors: u64,
     /// Requests that got no answer in the window, for so long that response times do not tell how clients fare; left out = hardly
     /// any. Long polls and what clients send without wanting an answer look the same.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -102,6 +106,9 @@ pub struct Slowest {
 /// A part of the time from the arrival of requests to their answers.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 pub struct PathPart {
+    /// Whose part it is, `nginx/17`: the thread that answers, or one of its process.
+    #[serde(default)]
+    pub who: String,
     /// Who kept them, and in what, in words.
     pub what: String,
     /// Of their time, 0 to 1.
@@ -110,6 +117,10 @@ pub struct PathPart {
     pub seconds: f64,
     /// It passed before the thread came to the request: it was at something else.
     pub before_turn: bool,
+    /// Where it waited: the program's functions, innermost first, the kernel's where those are not known; empty = it was awake,
+    /// or that was not seen.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub stack: Vec<String>,
 }
 
 /// Lengths of time in seconds.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The target's listening sockets: who stands in their accept queues, and what they dropped.
+//! The target's listening TCP sockets: who stands in their accept queues, and what they dropped.
 
 use recording::counters::listeners;
 
@@ -25,6 +25,11 @@ pub struct Listener {
     pub drops: Option<f64>,
 }
 
+/// Whether a listener is a Unix socket, by its name.
+pub fn is_unix(name: &str) -> bool {
+    name.starts_with("unix ")
+}
+
 /// All of them.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Listeners {
@@ -37,7 +42,8 @@ pub struct Listeners {
 impl Fact for Listeners {
     fn compute(case: &Case) -> Result<Self, Gap> {
         let counters = case.fact::<Counters>()?;
-        let names = counters.entities(listeners::SOURCE);
+        // At a Unix socket no handshake is dropped: who finds its queue full is told at once, or waits.
+        let names = counters.entities(listeners::SOURCE).filter(|name| !is_unix(name));
         let mut all: Vec<Listener> = names.map(|name| listener(case, &counters, name)).collect();
         let drops = |listener: &Listener| listener.drops.unwrap_or(0.0);
         all.sort_by(|a, b| drops(b).total_cmp(&drops(a)).then(b.queue.total_cmp(&a.queue)));

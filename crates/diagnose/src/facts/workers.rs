@@ -2,12 +2,14 @@
 //! Threads that take connections, one at a time each, and the queue before them.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use recording::counters::{listeners, snmp};
 use recording::tables::Wakeup;
 
-use super::calls::Calls;
+use super::calls::{Calls, Counted};
 use super::counters::Counters;
+use super::listeners::is_unix;
 use super::listening::Listening;
 use super::requests::Requests;
 use crate::answer::Gap;
@@ -50,7 +52,11 @@ impl Fact for Workers {
             for listener in counters.entities(listeners::SOURCE) {
                 workers.add_listener(case, &counters, listener);
             }
-            let made = taken(case, &workers.listener).or_else(|| counters.grew(snmp::PASSIVE_OPENS)).unwrap_or(0.0);
+            let made = match is_unix(&workers.listener) {
+                true => accepted(case),
+                false => taken(case, &workers.listener).or_else(|| counters.grew(snmp::PASSIVE_OPENS)),
+            };
+            let made = made.unwrap_or(0.0);
             workers.wait_ns = if made > 0.0 { workers.queue * case.length_ns() / made } else { f64::INFINITY };
         }
         let accepting = accepting(case);
@@ -86,7 +92,21 @@ fn taken(case: &Case, listener: &str) -> Option<f64> {
     (first >= ENOUGH).then(|| first * requests.scale())
 }
 
+/// Connections that were taken by accept(2), as far as its calls were counted; none = they were not. The kernel has no counter of
+/// those at Unix sockets.
+fn accepted(case: &Case) -> Option<f64> {
+    let calls = case.fact::<Calls>().ok()?;
+    let accept = calls.counted.values().filter(|call| call.family == Family::Accept);
+    let each = |call: &Counted| call.per_second * share(call.found as f64, call.calls as f64);
+    Some(accept.map(each).sum::<f64>() * case.seconds())
+}
+
 impl Workers {
+    /// What shows the queue.
+    pub fn look(&self) -> &'static str {
+        if is_unix(&self.listener) { "ss -lx  # Recv-Q" } else { "ss -ltn  # Recv-Q" }
+    }
+
     fn add_listener(&mut self, case: &Case, counters: &Counters, listener: &str) {
         let Some(queue) = counters.mean(listeners::ACCEPT_QUEUE, listener, case.length_ns()) else {
             return;
@@ -99,7 +119,7 @@ impl Workers {
 
 /// Threads that were seen to accept: in the windows in which calls were counted, in a sample, or waiting for a connection.
 fn accepting(case: &Case) -> BTreeSet<(u32, u32)> {
-    let accept = |calls: std::sync::Arc<Calls>| calls.threads_in(case, |family| family == Family::Accept);
+    let accept = |calls: Arc<Calls>| calls.threads_in(case, |family| family == Family::Accept);
     let mut threads = case.fact::<Calls>().map_or_else(|_| BTreeSet::new(), accept);
     // With a connection always at hand none ever waits for one: then those that serve one client at a time.
     if threads.is_empty()
@@ -117,7 +137,9 @@ fn accepting(case: &Case) -> BTreeSet<(u32, u32)> {
 /// The one thread that the target ever had, if it listens: nobody else can accept.
 fn only_thread(case: &Case) -> Option<(u32, u32)> {
     let ledger = case.fact::<Threads>().ok()?;
-    let listens = case.fact::<Listening>().is_ok_and(|listening| listening.on_tcp());
+    let at_unix = |counters: Arc<Counters>| counters.entities(listeners::SOURCE).any(is_unix);
+    let listens = case.fact::<Listening>().is_ok_and(|listening| listening.on_tcp())
+        || case.fact::<Counters>().is_ok_and(at_unix);
     let mut threads = ledger.threads.iter().map(|thread| (thread.pid, thread.tid));
     let first = threads.next().filter(|_| listens)?;
     threads.all(|thread| thread == first).then_some(first)

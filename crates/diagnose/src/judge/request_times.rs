@@ -7,9 +7,11 @@ use crate::facts::hanging::AllHanging;
 use crate::facts::labels::{Labelled, Labels, Place};
 use crate::facts::requests::{Endpoint, Lengths, Requests};
 use crate::facts::sending::{PerExchange, Sending};
+use crate::facts::stacks::Stacks;
 use crate::judgement::hanging;
+use crate::phrases::chain::links;
 use crate::statistics::{ratio, share};
-use crate::walk::paths::{Group, Part, Paths, RequestPaths};
+use crate::walk::paths::{Group, Part, Paths, RequestPaths, What};
 use recording::role::{ACCEPTED, MADE};
 
 /// Of each endpoint, in their order.
@@ -33,7 +35,7 @@ fn of(case: &Case, requests: &Requests, endpoint: &Endpoint) -> RequestTimes {
     let hang = hanging.as_ref().and_then(|all| all.ports.get(&endpoint.port)).filter(|at| hanging::are_many(at));
     let times = RequestTimes {
         hanging: hang.map(|at| HangingTimes { connections: at.connections, seconds: at.owed_ns / 1e9 }),
-        path: paths.map_or_else(Vec::new, |at| parts(&at.all)),
+        path: paths.map_or_else(Vec::new, |at| parts(case, &at.all)),
         slowest: paths.and_then(|at| slowest(&at.worst)),
         ..times
     };
@@ -53,6 +55,7 @@ fn measured(endpoint: &Endpoint, queued: bool, each: Option<PerExchange>) -> Req
         endpoint: endpoint.name.clone(),
         exchanges: endpoint.response.count as u64,
         unanswered: endpoint.unanswered as u64,
+        errors: endpoint.unanswered as u64,
         mixed: endpoint.is_mixed(),
         seconds: quantiles(&endpoint.response),
         stages: stages.map(|(name, lengths)| (name.to_string(), quantiles(lengths))).collect(),
@@ -81,8 +84,9 @@ fn labelled(times: RequestTimes, labels: Option<&Place>, paths: Option<&Paths>) 
         refused: labelled.outcomes.refused as u64,
         cpu_share: on_cpu(&labelled.label),
     };
+    let errors = times.errors + place.outcomes.failed as u64;
     let unlabelled = place.unlabelled.iter().map(|(why, count)| (why.clone(), share(*count, place.count)));
-    RequestTimes { endpoints: place.labels.iter().map(of).collect(), unlabelled: unlabelled.collect(), ..times }
+    RequestTimes { endpoints: place.labels.iter().map(of).collect(), unlabelled: unlabelled.collect(), errors, ..times }
 }
 
 fn quantiles(lengths: &Lengths) -> Quantiles {
@@ -98,8 +102,15 @@ fn slowest(worst: &Group) -> Option<Slowest> {
     Some(Slowest { label: label.clone(), seconds: worst.ns / 1e9 })
 }
 
-fn parts(group: &Group) -> Vec<PathPart> {
+fn parts(case: &Case, group: &Group) -> Vec<PathPart> {
+    let stacks = case.fact::<Stacks>().ok();
+    let stack = |part: &Part| match &part.what {
+        What::Waits(chain) => Some(links(chain, stacks.as_deref()?).swap_remove(0).stack),
+        _ => None,
+    };
     let of = |part: &Part| PathPart {
+        who: part.who(),
+        stack: stack(part).unwrap_or_default(),
         what: part.words(),
         share: share(part.ns, group.ns),
         seconds: ratio(part.ns, group.requests as f64) / 1e9,

@@ -119,7 +119,7 @@ fn finding(case: &Case, files: &Files, workers: &Workers, (stands, failed): (boo
             ),
             evidence("the soft limit", files.limit, "files", "", see("grep 'open files' /proc/PID/limits")),
             evidence("of the window, all in use", files.full * 100.0, "%", "0", ""),
-            evidence("in the accept queue, on average", workers.queue, "connections", "near 0", "ss -ltn  # Recv-Q"),
+            evidence("in the accept queue, on average", workers.queue, "connections", "near 0", workers.look()),
             evidence("counted calls that failed with EMFILE", failed, "calls", "0", see("strace -f -Z -c -p PID")),
         ],
         remedy: see(

@@ -197,7 +197,7 @@ fn of_workers(case: &Case, workers: &Workers, waiting: &Waiting) -> Checked {
     };
     let mut finding = finding(case, waits, explains, summary)?;
     finding.evidence = vec![
-        evidence("in the accept queue, on average", workers.queue, "connections", "near 0", "ss -ltn  # Recv-Q"),
+        evidence("in the accept queue, on average", workers.queue, "connections", "near 0", workers.look()),
         evidence("the queue was not empty", workers.queued * 100.0, "%", "near 0", ""),
         evidence("threads that accept", workers.threads as f64, "threads", "", ""),
         evidence("of their thread time, waiting for a connection", workers.free * 100.0, "%", "most", ""),

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! At which loads a promise is kept: that is apart from what a service can answer, and it may be broken at a low load alone.
 
-use super::{Knee, Step, Sweep, is_client_full, is_more_than_a_few};
+use super::{Sides, Step, Sweep, is_client_full, is_more_than_a_few};
 use crate::reason::Reason;
 use crate::reasons::time;
 
@@ -25,10 +25,10 @@ impl Sweep {
     }
 
     /// The highest load at which the promise is kept, and the next one, at which it is not.
-    pub(super) fn sides_of_promise(&self) -> Option<Knee> {
+    pub(super) fn sides_of_promise(&self) -> Option<Sides> {
         let sustained = *self.promise_at(true).last()?;
         let not_sustained = self.promise_at(false).into_iter().find(|rate| *rate > sustained)?;
-        Some(Knee { sustained, not_sustained })
+        Some(Sides { sustained, not_sustained })
     }
 
     /// Where the promise is kept.

@@ -28,6 +28,7 @@ fn a_limit_is_found_within_a_twentieth() {
         let knee = sweep.knee.unwrap();
         assert!(knee.sustained <= limit / (KEPT - 0.01) && limit < knee.not_sustained, "{limit}: {knee:?}");
         assert!(knee.not_sustained <= NEAR * knee.sustained, "{knee:?}");
+        assert!((knee.answered / limit - 1.0).abs() < 0.05, "{limit}: {knee:?}");
         assert!(codes(&sweep).is_empty() && sweep.steps.len() < 50, "{:?}", sweep.findings);
     }
     assert_eq!(codes(&swept(50_000.0, |_| 0.001, |_| 0.0)), ["not-reached"]);
@@ -186,7 +187,7 @@ fn a_limit_that_was_found_is_not_lost() {
         let sweep = sweep(5.0, 40_000.0, &mut load).unwrap();
         let knee = sweep.knee.unwrap();
         assert!(knee.sustained < 1000.0 / (KEPT - 0.01) && knee.not_sustained > 1000.0, "{knee:?}");
-        let is_wide = knee == Knee { sustained: 640.0, not_sustained: 1280.0 };
+        let is_wide = (knee.sustained, knee.not_sustained) == (640.0, 1280.0);
         let found = if is_again {
             vec!["client-limited"]
         } else if is_ended {

@@ -64,7 +64,7 @@ fn a_sweep_is_a_table_by_rate() {
     let mut out = Vec::new();
     draw_sweep(&SweepAnswer::new("wakewalk", "http://h/".into(), swept), false, 80, &mut out).unwrap();
     let text = String::from_utf8(out).unwrap();
-    assert!(text.contains("the limit lies between") && text.contains("over"), "{text}");
+    assert!(text.contains("requests a second at most") && text.contains("over"), "{text}");
     let [low, high] = ["\n       50 ", "\n      200 "].map(|rate| text.find(rate));
     assert!(low < high, "{text}");
 }

@@ -32,7 +32,7 @@ fn trace(label: &str, look: Look, points: Vec<[f64; 2]>) -> Trace {
 
 fn mark(answer: &SweepAnswer) -> Vec<(f64, String)> {
     let knee = answer.sweep.knee.iter();
-    knee.map(|knee| (knee.sustained, format!("limit: {}/s", numbers::number(knee.sustained.round())))).collect()
+    knee.map(|knee| (knee.sustained, format!("limit: {}/s", numbers::number(knee.answered.round())))).collect()
 }
 
 /// A line at one height over all rates.

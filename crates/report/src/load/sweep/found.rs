@@ -23,8 +23,8 @@ pub fn part(answer: &SweepAnswer) -> Option<Section> {
 pub(super) fn limit(knee: Option<Knee>) -> String {
     knee.map_or("The limit was not found.".into(), |knee| {
         format!(
-            "{:.0} requests a second are sustained, {:.0} are not: the limit lies between.",
-            knee.sustained, knee.not_sustained
+            "It answers about {:.0} requests a second at most: {:.0} asked are sustained, {:.0} are not.",
+            knee.answered, knee.sustained, knee.not_sustained
         )
     })
 }

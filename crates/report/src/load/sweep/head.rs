@@ -57,7 +57,7 @@ pub fn head(answer: &SweepAnswer) -> Head {
         how_much: clean(&found),
         figure: sweep
             .knee
-            .map(|knee| (numbers::number(knee.sustained.round()), "requests a second are sustained".into())),
+            .map(|knee| (numbers::number(knee.answered.round()), "requests a second are answered at most".into())),
         to_do: clean(&to_do(sweep, most)),
         context: context(answer).iter().map(|part| clean(part)).collect(),
     }

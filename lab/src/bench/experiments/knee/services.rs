@@ -115,7 +115,7 @@ fn limited(cell: &mut Cell) -> Result<()> {
     );
     cell.write("index.html", "ok\n")?;
     // A `return` would come before the limit is asked.
-    http(cell, &format!("{zone} server {{ listen 127.0.0.1:{PORT}; {rest} root .; }}"), None)
+    http(cell, &format!("{zone} server {{ listen 127.0.0.1:{PORT}; server_name lab; {rest} root .; }}"), None)
 }
 
 /// A page of its own.
