@@ -3,9 +3,15 @@
 //! that the kernel does not see: of goroutines, coroutines, monitors, rows of a table. Its constants are the model by which what is
 //! known is counted; how much of a rest matters, `judgement/standing` says.
 
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use recording::tables::Wakeup;
+
 use super::connections::Connections;
 use super::hanging::AllHanging;
 use super::requests::Requests;
+use super::serving::Serving;
 use super::silent::Silent;
 use super::waiting::{Sleeper, Waiting, sum};
 use crate::answer::Gap;
@@ -49,7 +55,9 @@ impl Fact for Unexplained {
         let asked = connections.peers.iter().filter(|(name, _)| is_asked(name)).map(|(_, held)| held);
         let asked = asked.filter(|held| held.late_ns <= accepted.late_ns * MUCH_LATER);
         // Of the whole window: one that lived for a moment, and computed meanwhile, is no server with a queue.
-        let lasting = ledger.threads.iter().filter(|thread| thread.tid != 0);
+        let elsewhere = Elsewhere::of(case);
+        let lasting =
+            ledger.threads.iter().filter(|thread| thread.tid != 0 && !elsewhere.has((thread.pid, thread.tid)));
         let used = lasting.map(|thread| share(thread.lines.demand_ns(), case.length_ns()).min(1.0));
         let waiting = case.fact::<Waiting>().map_or(0.0, |waiting| ratio(waited_ns(&waiting), case.length_ns()));
         Ok(Self {
@@ -60,6 +68,26 @@ impl Fact for Unexplained {
             asking: asking(case),
             waiting,
         })
+    }
+}
+
+/// Threads that are at something else, as one that rewrites a log: no request stands behind them, however full they are.
+struct Elsewhere {
+    serving: Option<Arc<Serving>>,
+    wakers: HashSet<u32>,
+}
+
+impl Elsewhere {
+    fn of(case: &Case) -> Self {
+        let wakers = case.recording.rows::<Wakeup>().iter().map(|row| row.waker_tid).collect();
+        Self { serving: case.fact::<Serving>().ok(), wakers }
+    }
+
+    /// Whether a thread takes part in no traffic, as others do, and hands nothing on: whoever works for a request has to.
+    fn has(&self, thread: (u32, u32)) -> bool {
+        let serving = self.serving.as_ref();
+        serving.is_some_and(|serving| serving.others(thread) && !serving.has(thread))
+            && !self.wakers.contains(&thread.1)
     }
 }
 
@@ -142,6 +170,18 @@ mod tests {
     fn a_busy_thread_has_a_queue() {
         let busy = "thread t_ns=1e9 pid=1 tid=1 wall_ns=1e9 cpu_ns=9e8 blocked_ns=1e8";
         assert!(rest(8.0, busy).rest() < 0.1);
+    }
+
+    #[test]
+    fn a_full_thread_that_hands_nothing_on_holds_no_request() {
+        let two = "meta host.arch=x86_64
+             thread t_ns=1e9 pid=1 tid=1 wall_ns=1e9 cpu_ns=1e7 blocked_ns=99e7
+             thread t_ns=1e9 pid=1 tid=2 comm=compact wall_ns=1e9 cpu_ns=1e9
+             wait pid=1 tid=1 syscall=0 fd_kind=socket total_ns=9
+             sample pid=1 tid=2 syscall=-1";
+        assert!(rest(8.0, two).rest() > 7.9);
+        let hands = "wakeup t_ns=9e8 pid=1 tid=1 wait_ns=1e6 syscall=202 waker_pid=1 waker_tid=2";
+        assert!(rest(8.0, &format!("{two}\n{hands}")).rest() < 0.1);
     }
 
     /// Those that get answers get them at once, so that no queue before the same threads holds the others.
