@@ -28,6 +28,7 @@ pub mod privileges;
 pub mod probes;
 pub mod proc;
 pub mod samplers;
+mod seldom;
 pub mod sockets;
 pub mod target;
 pub mod tested_kernels;

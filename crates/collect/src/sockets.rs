@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 
 use crate::proc::Proc;
 use diag::Diag;
-pub use unix::{UnixDiag, UnixListener};
+pub use unix::UnixListener;
 
 /// `TCP_LISTEN` and, of an unconnected UDP socket, `TCP_CLOSE` (include/net/tcp_states.h).
 const TCP_LISTEN: &str = "0A";
@@ -87,6 +87,17 @@ impl Source {
     pub fn connections(&mut self, each: impl FnMut(u16, SocketAddr, bool)) -> io::Result<()> {
         match self {
             Self::Diag(diag) => diag.connections(each),
+            Self::Text { .. } => Err(io::ErrorKind::Unsupported.into()),
+        }
+    }
+
+    /// Unix sockets that listen.
+    ///
+    /// # Errors
+    /// Only sock_diag knows their queues.
+    pub fn unix(&mut self) -> io::Result<Vec<UnixListener>> {
+        match self {
+            Self::Diag(diag) => diag.unix(),
             Self::Text { .. } => Err(io::ErrorKind::Unsupported.into()),
         }
     }
@@ -208,7 +219,6 @@ fn address(text: &str) -> Option<SocketAddr> {
 #[cfg(any(test, fuzzing))]
 pub(crate) fn decode(bytes: &[u8]) {
     diag::read(bytes);
-    unix::read(bytes);
 }
 
 #[cfg(test)]

@@ -7,20 +7,17 @@
 use std::collections::HashMap;
 use std::fs::File;
 use std::net::SocketAddr;
-use std::time::Instant;
 
 use recording::counters::local_ports;
 
 use super::reread::Reread;
 use super::{Readings, Sampler, Scope};
 use crate::namespace;
+use crate::seldom::Seldom;
 use crate::sockets::Source;
 
 /// Of the range, sockets from which on one destination may have most of it.
 const MANY: f64 = 0.5;
-
-/// Of the time, spent on looking.
-const SHARE: u32 = 100;
 
 /// Destinations that are written, those with most ports first.
 const DESTINATIONS: usize = 4;
@@ -30,7 +27,7 @@ pub struct LocalPorts {
     range: Result<Reread, String>,
     sockets: Reread,
     source: Source,
-    not_before: Instant,
+    looks: Seldom,
 }
 
 pub fn sampler(scope: &Scope) -> LocalPorts {
@@ -38,7 +35,7 @@ pub fn sampler(scope: &Scope) -> LocalPorts {
         range: open(scope),
         sockets: Reread::new(scope.network_file("sockstat")),
         source: Source::of(&scope.proc, &scope.network()),
-        not_before: Instant::now(),
+        looks: Seldom::default(),
     }
 }
 
@@ -56,10 +53,7 @@ impl Sampler for LocalPorts {
         let Some((first, last)) = range.text().ok().and_then(bounds) else { return Ok(()) };
         let size = f64::from(last - first) + 1.0;
         let sockets = self.sockets.text().map(in_use).unwrap_or(0.0);
-        let now = Instant::now();
-        if sockets < size * MANY || now < self.not_before {
-            return Ok(());
-        }
+        let Some(began) = self.looks.begin().filter(|_| sockets >= size * MANY) else { return Ok(()) };
         out.put(local_ports::RANGE, "", size);
         let mut used: HashMap<SocketAddr, (u32, u32)> = HashMap::new();
         let count = |port: u16, destination: SocketAddr, time_wait: bool| {
@@ -70,7 +64,7 @@ impl Sampler for LocalPorts {
             }
         };
         self.source.connections(count).map_err(|error| format!("cannot ask for connections ({error})"))?;
-        self.not_before = Instant::now() + now.elapsed() * SHARE;
+        self.looks.end(began);
         put(used, out);
         Ok(())
     }

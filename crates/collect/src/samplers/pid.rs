@@ -15,7 +15,7 @@ use crate::proc::field;
 
 /// Processes read at most: half a dozen files each. The first ones are the main ones, the others stand in the order in which
 /// they came, so that those that stay are the same in each second.
-const PROCESSES: usize = 64;
+pub(super) const PROCESSES: usize = 64;
 
 /// Lines of `/proc/PID/io`. The calls are read(2), write(2), sendfile(2) and their vectored kin, on any
 /// file; send(2) and recv(2) are not among them (fs/read_write.c counts, net/socket.c does not).

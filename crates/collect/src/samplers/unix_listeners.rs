@@ -2,30 +2,26 @@
 //! Connections that wait for accept(2) at the target's Unix sockets: a pool of workers behind a web server has no other listener.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
-use std::time::Instant;
 
 use recording::counters::listeners;
 
+use super::pid::PROCESSES;
 use super::{Readings, Sampler, Scope};
-use crate::sockets::{UnixDiag, UnixListener};
-
-/// Of the time, spent on finding out whose a new socket is: that takes a walk over descriptors.
-const SHARE: u32 = 100;
-
-/// Processes that are asked for theirs: workers share what their parent opened.
-const PROCESSES: usize = 64;
+use crate::seldom::Seldom;
+use crate::sockets::{Source, UnixListener};
 
 /// The target's Unix listeners.
 pub struct UnixListeners {
-    diag: Result<UnixDiag, String>,
+    source: Source,
     /// Whether a socket is the target's, by inode.
     known: HashMap<u64, bool>,
-    not_before: Instant,
+    /// Whose a new one is takes a walk over descriptors.
+    looks: Seldom,
 }
 
 pub fn sampler(scope: &Scope) -> UnixListeners {
-    let diag = UnixDiag::of(&scope.proc, &scope.network()).map_err(|error| error.to_string());
-    UnixListeners { diag, known: HashMap::new(), not_before: Instant::now() }
+    let source = Source::of(&scope.proc, &scope.network());
+    UnixListeners { source, known: HashMap::new(), looks: Seldom::default() }
 }
 
 impl Sampler for UnixListeners {
@@ -42,8 +38,7 @@ impl Sampler for UnixListeners {
         if scope.pids.is_empty() {
             return Ok(());
         }
-        let diag = self.diag.as_mut().map_err(|why| format!("cannot ask for Unix sockets ({why})"))?;
-        let all = diag.listeners().map_err(|error| format!("cannot ask for Unix sockets ({error})"))?;
+        let all = self.source.unix().map_err(|error| format!("cannot ask for Unix sockets ({error})"))?;
         self.meet(scope, &all);
         // Several may have had one path, each after the other.
         let mut queues: BTreeMap<&str, (u64, u64)> = BTreeMap::new();
@@ -64,13 +59,12 @@ impl UnixListeners {
     fn meet(&mut self, scope: &Scope, all: &[UnixListener]) {
         let now: HashSet<u64> = all.iter().map(|listener| listener.inode).collect();
         self.known.retain(|inode, _| now.contains(inode));
-        let began = Instant::now();
-        if began < self.not_before || now.iter().all(|inode| self.known.contains_key(inode)) {
-            return;
-        }
+        let is_known = now.iter().all(|inode| self.known.contains_key(inode));
+        let Some(began) = self.looks.begin().filter(|_| !is_known) else { return };
+        // Workers share what their parent opened.
         let own: HashSet<u64> =
             scope.pids.iter().take(PROCESSES).flat_map(|pid| scope.proc.socket_inodes(*pid)).collect();
         self.known.extend(now.into_iter().map(|inode| (inode, own.contains(&inode))));
-        self.not_before = Instant::now() + began.elapsed() * SHARE;
+        self.looks.end(began);
     }
 }

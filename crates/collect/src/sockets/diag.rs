@@ -7,6 +7,7 @@
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
+use super::unix::{self, UnixListener};
 use super::{Listener, Memory};
 use crate::netlink::{Netlink, attribute, word};
 use crate::proc::Proc;
@@ -19,8 +20,8 @@ const INET_DIAG_SKMEMINFO: u16 = 7;
 const RMEM_ALLOC: usize = 0;
 const RCVBUF: usize = 1;
 const DROPS: usize = 8;
-/// Bits of TCP_LISTEN and, for unconnected UDP sockets, TCP_CLOSE.
-const LISTENING: u32 = 1 << 10;
+/// Bits of TCP_LISTEN, which Unix sockets share, and, for unconnected UDP sockets, TCP_CLOSE.
+pub(super) const LISTENING: u32 = 1 << 10;
 const UNCONNECTED: u32 = 1 << 7;
 /// Bits of all states in which a connection holds its local port, and the number of TCP_TIME_WAIT.
 const HOLDING: u32 = 1 << 1 | 1 << 2 | 1 << 4 | 1 << 5 | 1 << TIME_WAIT | 1 << 8 | 1 << 9 | 1 << 11;
@@ -72,6 +73,17 @@ impl Diag {
         })
     }
 
+    /// Unix sockets that listen.
+    ///
+    /// # Errors
+    /// The kernel has no unix_diag.
+    pub fn unix(&mut self) -> io::Result<Vec<UnixListener>> {
+        let mut all = Vec::new();
+        let kinds = (SOCK_DIAG_BY_FAMILY, SOCK_DIAG_BY_FAMILY);
+        self.netlink.dump(kinds, &unix::request(), &mut |message| all.extend(unix::listener(message)))?;
+        Ok(all)
+    }
+
     fn listening(&mut self, protocol: i32, states: u32, name: &'static str) -> io::Result<Vec<Listener>> {
         let mut all = Vec::new();
         self.dump(protocol, states, &mut |message| all.extend(listener(message, name)))?;
@@ -101,7 +113,7 @@ fn request(family: i32, protocol: i32, states: u32) -> [u8; 56] {
 #[cfg(any(test, fuzzing))]
 pub(super) fn read(bytes: &[u8]) {
     let _ = crate::netlink::parse(bytes, SOCK_DIAG_BY_FAMILY, &mut |message| {
-        let _ = (listener(message, "tcp"), remote(message));
+        let _ = (listener(message, "tcp"), remote(message), unix::listener(message));
     });
 }
 

@@ -1,19 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Unix sockets that wait for connections, by sock_diag(7): their accept queues, which no file of `/proc` has.
 
-use std::io;
+use super::diag::LISTENING;
+use crate::netlink::{attribute, word};
 
-use crate::netlink::{Netlink, attribute, word};
-use crate::proc::Proc;
-
-const SOCK_DIAG_BY_FAMILY: u16 = 20; // include/uapi/linux/sock_diag.h
 /// sizeof(struct unix_diag_msg), and what is asked for beside it (include/uapi/linux/unix_diag.h).
 const MESSAGE: usize = 16;
 const SHOW_NAME_AND_QUEUE: u32 = 1 | 1 << 4;
 const UNIX_DIAG_NAME: u16 = 0;
 const UNIX_DIAG_RQLEN: u16 = 4;
-/// Bit of TCP_LISTEN, which Unix sockets share.
-const LISTENING: u32 = 1 << 10;
 
 /// A Unix socket that waits for connections.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -28,35 +23,8 @@ pub struct UnixListener {
     pub backlog: u64,
 }
 
-/// A socket that answers for the network namespace in which it was opened.
-#[derive(Debug)]
-pub struct UnixDiag {
-    netlink: Netlink,
-}
-
-impl UnixDiag {
-    /// Opens it in the network namespace that `pid` (a number or `self`) is in.
-    ///
-    /// # Errors
-    /// The kernel has no sock_diag, or the namespace cannot be entered.
-    pub fn of(proc: &Proc, pid: &str) -> io::Result<Self> {
-        Ok(Self { netlink: Netlink::of(proc, pid, libc::NETLINK_SOCK_DIAG)? })
-    }
-
-    /// All that listen.
-    ///
-    /// # Errors
-    /// The kernel has no unix_diag.
-    pub fn listeners(&mut self) -> io::Result<Vec<UnixListener>> {
-        let mut all = Vec::new();
-        let kinds = (SOCK_DIAG_BY_FAMILY, SOCK_DIAG_BY_FAMILY);
-        self.netlink.dump(kinds, &request(), &mut |message| all.extend(listener(message)))?;
-        Ok(all)
-    }
-}
-
 /// struct unix_diag_req: all that listen.
-fn request() -> [u8; 24] {
+pub(super) fn request() -> [u8; 24] {
     let mut bytes = [0; 24];
     bytes[0] = u8::try_from(libc::AF_UNIX).unwrap_or(0);
     bytes[4..8].copy_from_slice(&LISTENING.to_ne_bytes());
@@ -65,7 +33,7 @@ fn request() -> [u8; 24] {
 }
 
 /// struct unix_diag_msg and its attributes; one without a name was not bound, and nobody finds it.
-fn listener(message: &[u8]) -> Option<UnixListener> {
+pub(super) fn listener(message: &[u8]) -> Option<UnixListener> {
     let attributes = message.get(MESSAGE..)?;
     let name = attribute(attributes, UNIX_DIAG_NAME)?;
     let lengths = attribute(attributes, UNIX_DIAG_RQLEN)?;
@@ -77,15 +45,11 @@ fn listener(message: &[u8]) -> Option<UnixListener> {
     Some(UnixListener { name, inode, queue: word(lengths, 0)?.into(), backlog: word(lengths, 4)?.into() })
 }
 
-/// For fuzzing: all that is read of one answer. A torn one is an error.
-#[cfg(any(test, fuzzing))]
-pub(super) fn read(bytes: &[u8]) {
-    let _ = crate::netlink::parse(bytes, SOCK_DIAG_BY_FAMILY, &mut |message| drop(listener(message)));
-}
-
 #[cfg(test)]
 mod tests {
+    use super::super::Source;
     use super::*;
+    use crate::proc::Proc;
     use std::os::unix::net::{UnixListener as Socket, UnixStream};
     use std::path::Path;
 
@@ -95,7 +59,7 @@ mod tests {
         let path = dir.path().join("app.sock");
         let _listener = Socket::bind(&path).unwrap();
         let clients: Vec<UnixStream> = (0..3).map(|_| UnixStream::connect(&path).unwrap()).collect();
-        let all = UnixDiag::of(&Proc::new(Path::new("/")), "self").unwrap().listeners().unwrap();
+        let all = Source::of(&Proc::new(Path::new("/")), "self").unix().unwrap();
         let found = all.iter().find(|listener| listener.name == format!("unix {}", path.display())).unwrap();
         assert_eq!(found.queue, clients.len() as u64);
         let own = Proc::new(Path::new("/")).socket_inodes(std::process::id());

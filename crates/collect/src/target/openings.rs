@@ -4,23 +4,22 @@
 
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
-use std::time::Instant;
 
 use super::listening;
 use crate::proc::Proc;
+use crate::seldom::Seldom;
 use crate::sockets::Source;
 
-/// Of the time, spent on looking: where the kernel answers no question, its list has all connections too; and whose a new socket is takes
-/// a walk over all descriptors of the target.
-const SHARE: u32 = 100;
-
 /// What was there so far.
+#[derive(Default)]
 pub struct Openings {
     /// By network namespace.
     spaces: HashMap<String, Space>,
     /// Sockets that each process listens on, as it was told last.
     told: HashMap<u32, Vec<String>>,
-    not_before: Instant,
+    /// Where the kernel answers no question, its list has all connections too; and whose a new socket is takes a walk over all
+    /// descriptors of the target.
+    looks: Seldom,
 }
 
 /// Listeners of a network namespace.
@@ -37,12 +36,6 @@ impl Space {
         let has_more = !now.is_subset(&self.inodes);
         self.inodes = now;
         has_more
-    }
-}
-
-impl Default for Openings {
-    fn default() -> Self {
-        Self { spaces: HashMap::new(), told: HashMap::new(), not_before: Instant::now() }
     }
 }
 
@@ -69,14 +62,11 @@ impl Openings {
     pub fn since(&mut self, root: &Path, pids: &[u32]) -> Vec<u32> {
         let known: HashSet<u32> = pids.iter().copied().collect();
         self.told.retain(|pid, _| known.contains(pid));
-        let began = Instant::now();
-        if began < self.not_before {
-            return Vec::new();
-        }
+        let Some(began) = self.looks.begin() else { return Vec::new() };
         let mut has_more = false;
         self.spaces.values_mut().for_each(|space| has_more |= space.has_more());
         let now = if has_more { listening(&Proc::new(root), pids) } else { HashMap::new() };
-        self.not_before = Instant::now() + began.elapsed() * SHARE;
+        self.looks.end(began);
         let is_told = |pid: &u32, names: &[String]| {
             self.told.get(pid).is_some_and(|told| names.iter().all(|name| told.contains(name)))
         };
@@ -89,7 +79,7 @@ mod tests {
     use std::net::TcpListener;
     use std::os::fd::OwnedFd;
     use std::process::{Child, Command, Stdio};
-    use std::time::Duration;
+    use std::time::{Duration, Instant};
 
     use super::*;
 
@@ -121,13 +111,13 @@ mod tests {
         assert_eq!(openings.since(root, &[before.pid()]), [0; 0]);
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let after = Holder::of(Some(&listener));
-        openings.not_before = Instant::now();
+        openings.looks = Seldom::default();
         let pids = [before.pid(), after.pid()];
         assert_eq!(openings.since(root, &pids), [after.pid()]);
         let listen = listening(&Proc::new(root), &pids).remove(&after.pid()).unwrap();
         assert_eq!(listen, [format!("tcp {}", listener.local_addr().unwrap())]);
         openings.told(after.pid(), &listen);
-        openings.not_before = Instant::now();
+        openings.looks = Seldom::default();
         let _another = TcpListener::bind("127.0.0.1:0").unwrap();
         assert_eq!(openings.since(root, &pids), [0; 0]);
     }
@@ -136,10 +126,10 @@ mod tests {
     fn looking_whose_it_is_waits_its_turn() {
         let (root, mut openings, before) = (Path::new("/"), Openings::default(), Holder::of(None));
         openings.meet(root, [before.pid()]);
-        openings.not_before = Instant::now() + Duration::from_secs(3600);
+        openings.looks.end(Instant::now().checked_sub(Duration::from_secs(36)).unwrap());
         let after = Holder::of(Some(&TcpListener::bind("127.0.0.1:0").unwrap()));
         assert_eq!(openings.since(root, &[after.pid()]), [0; 0]);
-        openings.not_before = Instant::now();
+        openings.looks = Seldom::default();
         assert_eq!(openings.since(root, &[after.pid()]), [after.pid()], "late, but not forgotten");
     }
 }
