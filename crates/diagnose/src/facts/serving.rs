@@ -24,6 +24,11 @@ impl Serving {
         self.0.contains(&thread)
     }
 
+    /// Whether it does not, and others do.
+    pub fn is_aside(&self, thread: (u32, u32)) -> bool {
+        !self.has(thread) && self.others(thread)
+    }
+
     /// Whether any other thread does.
     pub fn others(&self, than: (u32, u32)) -> bool {
         self.0.iter().any(|thread| *thread != than)

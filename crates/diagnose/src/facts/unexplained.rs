@@ -85,9 +85,7 @@ impl Elsewhere {
 
     /// Whether a thread takes part in no traffic, as others do, and hands nothing on: whoever works for a request has to.
     fn has(&self, thread: (u32, u32)) -> bool {
-        let serving = self.serving.as_ref();
-        serving.is_some_and(|serving| serving.others(thread) && !serving.has(thread))
-            && !self.wakers.contains(&thread.1)
+        self.serving.as_ref().is_some_and(|serving| serving.is_aside(thread)) && !self.wakers.contains(&thread.1)
     }
 }
 

@@ -9,7 +9,7 @@ use crate::facts::requests::{Endpoint, Lengths, Requests};
 use crate::facts::sending::{PerExchange, Sending};
 use crate::facts::stacks::Stacks;
 use crate::judgement::hanging;
-use crate::phrases::chain::links;
+use crate::phrases::chain::wait;
 use crate::statistics::{ratio, share};
 use crate::walk::paths::{Group, Part, Paths, RequestPaths, What};
 use recording::role::{ACCEPTED, MADE};
@@ -105,7 +105,7 @@ fn slowest(worst: &Group) -> Option<Slowest> {
 fn parts(case: &Case, group: &Group) -> Vec<PathPart> {
     let stacks = case.fact::<Stacks>().ok();
     let stack = |part: &Part| match &part.what {
-        What::Waits(chain) => Some(links(chain, stacks.as_deref()?).swap_remove(0).stack),
+        What::Waits(chain) => Some(wait(&chain.links[0], stacks.as_deref()?).stack),
         _ => None,
     };
     let of = |part: &Part| PathPart {

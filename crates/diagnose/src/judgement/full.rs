@@ -54,7 +54,7 @@ impl Full {
     /// Whether it is a thread that computes by itself while others serve: what it does, they do not wait for in turn.
     pub fn does_not_serve(&self, case: &Case) -> bool {
         let (Some(thread), Ok(serving)) = (self.thread(), case.fact::<Serving>()) else { return false };
-        !serving.has(thread) && serving.others(thread) && poller(case, self.thread()).is_none()
+        serving.is_aside(thread) && poller(case, self.thread()).is_none()
     }
 
     /// The interpreter that runs one thread at a time in it, if it is most of its time.

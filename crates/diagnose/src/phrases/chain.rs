@@ -84,7 +84,8 @@ pub fn called_from(walk: &Walk, who: &Who, stacks: &Stacks) -> String {
     if own.is_empty() { String::new() } else { format!(", called from {}", own.join(" <- ")) }
 }
 
-fn wait(link: &Link, stacks: &Stacks) -> verdict::Link {
+/// One wait of a chain.
+pub fn wait(link: &Link, stacks: &Stacks) -> verdict::Link {
     verdict::Link {
         who: link.who.name(),
         waits_on: link.who.call_words(),
