@@ -104,42 +104,27 @@ fn late(verdict: &Verdict, run: &Run) -> Vec<Reason> {
 
 /// Whether one thread could do no more: the others wait for it, or are full too.
 fn in_one_thread(run: &Run) -> Vec<Reason> {
-    let Spent { cpu, waited } = run.threads.map_or(run.spent, |threads| threads.busiest);
-    let [cpus, waited] = [cpu, waited].map(|time| time.as_secs_f64() / run.lasted.as_secs_f64().max(1e-9));
-    if cpus > FULL {
-        let sentence = format!("{} computed for {:.0} % of the time in one thread", run.who, cpus * 100.0);
-        return reason("client-cpu", sentence);
-    }
-    if cpus + waited > STARVED && waited > LAG_SHARE {
-        let sentence = format!(
-            "{} wanted a CPU for {:.0} % of the time in one thread, and did not get one for {:.0} %",
-            run.who,
-            (cpus + waited) * 100.0,
-            waited * 100.0
-        );
-        return reason("client-starved", sentence);
-    }
-    Vec::new()
+    let spent = run.threads.map_or(run.spent, |threads| threads.busiest);
+    at_its_limit(run, spent, (1.0, STARVED), "a CPU in one thread")
 }
 
 /// Whether all of them together could: a runtime that deals its work out to many has none that is full by itself.
 fn in_all_threads(run: &Run) -> Vec<Reason> {
-    let Some(threads) = run.threads.filter(|threads| threads.cpus > 0.0) else { return Vec::new() };
-    let of_all = |time: Duration| time.as_secs_f64() / run.lasted.as_secs_f64().max(1e-9) / threads.cpus;
-    let [cpus, waited] = [run.spent.cpu, run.spent.waited].map(of_all);
-    let may_use = if threads.cpus == 1.0 { "the CPU".into() } else { format!("the {} CPUs", threads.cpus) };
-    if cpus > FULL {
-        let sentence =
-            format!("{} took {:.0} % of {may_use} that it may use, over all its threads", run.who, cpus * 100.0);
-        return reason("client-cpu", sentence);
+    let Some(Threads { cpus, .. }) = run.threads.filter(|threads| threads.cpus > 0.0) else { return Vec::new() };
+    let of = if cpus == 1.0 { "the CPU".into() } else { format!("the {cpus} CPUs") };
+    at_its_limit(run, run.spent, (cpus, FULL), &format!("{of} that it may use, over all its threads"))
+}
+
+/// Whether what was spent of so many CPUs is all of them, or would have been that share of them, had they been free.
+fn at_its_limit(run: &Run, spent: Spent, (cpus, starved): (f64, f64), of: &str) -> Vec<Reason> {
+    let share = |time: Duration| time.as_secs_f64() / run.lasted.as_secs_f64().max(1e-9) / cpus;
+    let [took, waited] = [spent.cpu, spent.waited].map(share);
+    if took > FULL {
+        return reason("client-cpu", format!("{} took {:.0} % of {of}", run.who, took * 100.0));
     }
-    if cpus + waited > FULL && waited > LAG_SHARE {
-        let sentence = format!(
-            "{} wanted {:.0} % of {may_use} that it may use, over all its threads, and got {:.0} %",
-            run.who,
-            (cpus + waited) * 100.0,
-            cpus * 100.0
-        );
+    if took + waited > starved && waited > LAG_SHARE {
+        let sentence =
+            format!("{} wanted {:.0} % of {of}, and got {:.0} %", run.who, (took + waited) * 100.0, took * 100.0);
         return reason("client-starved", sentence);
     }
     Vec::new()

@@ -29,7 +29,9 @@ const BUSY: f64 = 0.8;
 pub fn observed(recording: &Recording, between: Option<Reason>) -> Result<Run> {
     let rows: Vec<&Exchange> = recording.rows().iter().filter(|row: &&Exchange| row.role == "made").collect();
     let responses: Vec<&Exchange> = rows.into_iter().filter(|row| row.stage == "response").collect();
-    let who = busiest(recording).map_or("the generator".to_string(), |(comm, _)| format!("`{comm}`"));
+    let threads = threads(recording);
+    let busiest = threads.values().max_by_key(|(_, spent)| spent.cpu + spent.waited);
+    let who = busiest.map_or("the generator".to_string(), |(comm, _)| format!("`{comm}`"));
     let opening = Opening::of(recording);
     ensure!(responses.iter().any(|row| row.count > 0), "{who} got no answer over TCP {}", without(recording, &opening));
     let length = Duration::from_nanos(recording.meta.length_ns.max(1));
@@ -59,8 +61,8 @@ pub fn observed(recording: &Recording, between: Option<Reason>) -> Result<Run> {
     run.steady = steady(recording, &responses);
     run.sent = run.due;
     run.in_time = run.answered();
-    run.spent = threads(recording).values().fold(Spent::default(), |sum, (_, spent)| sum.and(*spent));
-    run.threads = busiest(recording).map(|(_, busiest)| Threads { busiest, cpus: may_use(recording) });
+    run.spent = threads.values().fold(Spent::default(), |sum, (_, spent)| sum.and(*spent));
+    run.threads = busiest.map(|(_, busiest)| Threads { busiest: *busiest, cpus: may_use(recording) });
     failures(&mut run, recording, &mut closed(&responses, last), last);
     run.is_closed = is_closed.unwrap_or(false);
     Ok(run)
@@ -168,11 +170,6 @@ fn threads(recording: &Recording) -> BTreeMap<(u32, u32), (&str, Spent)> {
         *sum = sum.and(Spent { cpu: Duration::from_nanos(row.cpu_ns), waited: Duration::from_nanos(waited_ns) });
     }
     threads
-}
-
-/// The thread that wanted most of a CPU.
-fn busiest(recording: &Recording) -> Option<(&str, Spent)> {
-    threads(recording).into_values().max_by_key(|(_, spent)| spent.cpu + spent.waited)
 }
 
 /// CPUs that the target of a recording may use; 0 = not known.

@@ -115,7 +115,7 @@ pub fn sweep_over(from: f64, to: f64, pool: Pool, load: &mut TryOver<'_>) -> Res
     let mut sweep = Sweep { knee: None, cpu: None, findings: Vec::new(), steps: Vec::new(), ended_early: false };
     let mut loads = Loads::new(pool, load);
     if sweep.climb(from, to, &mut loads)? {
-        let is_found = sweep.below_the_client(&mut loads)?
+        let is_found = sweep.narrow(&mut loads, Sweep::below_the_client)?
             && sweep.narrow(&mut loads, Sweep::sides)?
             && sweep.narrow(&mut loads, Sweep::sides_of_promise)?;
         if is_found {
@@ -193,27 +193,15 @@ impl Sweep {
         }
     }
 
-    /// Where the client was at its limit before the service was seen at its own, that may lie between there and the load below.
-    fn below_the_client(&mut self, loads: &mut Loads<'_>) -> Result<bool> {
-        while let Some((sustained, full)) = self.below_full().filter(|_| self.sides().is_none() && !loads.is_out()) {
-            if full <= NEAR * sustained {
-                break;
-            }
-            if !self.settle((sustained * full).sqrt(), loads)? {
-                return Ok(false);
-            }
-        }
-        Ok(true)
+    /// Where the client was at its limit before the service was seen at its own, that may lie between there and the highest load below
+    /// that was sustained.
+    fn below_the_client(&self) -> Option<Sides> {
+        let not_sustained = self.client_full().filter(|_| self.sides().is_none())?.rate;
+        let below = self.steps.iter().filter(|step| step.sustained && step.rate < not_sustained);
+        Some(Sides { sustained: below.map(|step| step.rate).max_by(f64::total_cmp)?, not_sustained })
     }
 
-    /// The lowest load at which the client was at its limit again and again, and the highest one below that was sustained.
-    fn below_full(&self) -> Option<(f64, f64)> {
-        let full = self.client_full()?.rate;
-        let below = self.steps.iter().filter(|step| step.sustained && step.rate < full);
-        Some((below.map(|step| step.rate).max_by(f64::total_cmp)?, full))
-    }
-
-    /// Between two sides, until they are near enough, or the client is at its limit between them.
+    /// Between two sides, until they are near enough, or a load between them tells nothing: the client was at its limit there.
     fn narrow(&mut self, loads: &mut Loads<'_>, sides: fn(&Self) -> Option<Sides>) -> Result<bool> {
         while let Some(at) = sides(self).filter(|_| !loads.is_out()) {
             if at.not_sustained <= NEAR * at.sustained {
@@ -222,7 +210,7 @@ impl Sweep {
             if !self.settle((at.sustained * at.not_sustained).sqrt(), loads)? {
                 return Ok(false);
             }
-            if self.steps.last().is_some_and(|step| is_client_full(&step.verdict)) {
+            if sides(self) == Some(at) {
                 break;
             }
         }

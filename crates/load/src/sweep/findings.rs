@@ -90,10 +90,8 @@ impl Sweep {
     /// That the client could do no more at a load, and what was answered below.
     fn no_more_by_the_client(&self, step: &Step) -> Reason {
         let why = step.verdict.reasons.first().map_or("", |reason| reason.sentence.as_str());
-        let below = match self.below_full() {
-            Some((sustained, _)) => format!("; {sustained:.0} a second were answered"),
-            None => String::new(),
-        };
+        let below = self.below_the_client();
+        let below = below.map_or(String::new(), |at| format!("; {:.0} a second were answered", at.sustained));
         reason("client-limited", format!("at {:.0} a second the client was at its limit: {why}{below}", step.rate))
     }
 
