@@ -20,6 +20,7 @@ test: ## everything that CI runs: lint, unit, golden, page, live lab
 	scripts/test.sh
 
 bench: ## what wakewalk costs, beside other tools (over an hour, quiet host); NAME=nginx, PAIRS=8, README=1 as in docs/bench.md; NAME=versions AGAINST=/old/wakewalk
+	@scripts/install-deps.sh
 	@scripts/install-deps.sh bench
 	scripts/build.sh
 	$(LAB) bench $(NAME) $(if $(PAIRS),--pairs $(PAIRS)) $(if $(AGAINST),--against $(AGAINST)) $(if $(README),--readme)

@@ -117,16 +117,9 @@ pub static UPSTREAM: LoadScenario = LoadScenario {
     },
 };
 
-/// Starts an nginx of one process with these lines of its `http` block.
 fn nginx(cell: &mut Cell, http: &str) -> Result<()> {
-    let config = format!(
-        "daemon off; master_process off; pid nginx.pid; error_log stderr crit; events {{ worker_connections 1024; }}
-         http {{ access_log off; proxy_temp_path temp; client_body_temp_path body; fastcgi_temp_path fastcgi;
-         uwsgi_temp_path uwsgi; scgi_temp_path scgi; {http} }}\n"
-    );
-    let config = cell.write("nginx.conf", &config)?.into_os_string();
-    let prefix = cell.dir().to_path_buf().into_os_string();
-    start(cell, Program::installed("nginx").args(["-p".into(), prefix, "-c".into(), config]))
+    let nginx = Program::nginx(cell, http)?;
+    start(cell, nginx)
 }
 
 fn start(cell: &mut Cell, program: Program) -> Result<()> {

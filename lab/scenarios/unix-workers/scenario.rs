@@ -47,15 +47,8 @@ fn stage(cell: &mut Cell, side: Side) -> Result<Aim> {
 }
 
 fn web_server(cell: &mut Cell) -> Result<()> {
-    let config = format!(
-        "daemon off; master_process off; pid nginx.pid; error_log stderr crit; events {{ worker_connections 1024; }}
-         http {{ access_log off; proxy_temp_path temp; client_body_temp_path body; fastcgi_temp_path fastcgi;
-         uwsgi_temp_path uwsgi; scgi_temp_path scgi;
-         server {{ listen 127.0.0.1:{PORT}; location / {{ proxy_pass http://unix:{SOCKET}:; }} }} }}\n"
-    );
-    let config = cell.write("nginx.conf", &config)?.into_os_string();
-    let prefix = cell.dir().to_path_buf().into_os_string();
-    let nginx = Program::installed("nginx").args(["-p".into(), prefix, "-c".into(), config]);
+    let lines = format!("server {{ listen 127.0.0.1:{PORT}; location / {{ proxy_pass http://unix:{SOCKET}:; }} }}");
+    let nginx = Program::nginx(cell, &lines)?;
     cell.start(nginx.on_cpus(LOAD_CPU).in_group("load"))?;
     cell.wait_for_port(PORT)
 }

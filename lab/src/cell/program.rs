@@ -3,6 +3,10 @@
 
 use std::ffi::OsString;
 
+use anyhow::Result;
+
+use super::Cell;
+
 /// A program with its place in the cell.
 #[derive(Clone, Debug)]
 pub struct Program {
@@ -26,6 +30,21 @@ impl Program {
     pub fn installed(name: &str) -> Self {
         // A path names the program only: its output goes to the cell's logs.
         Self::new(name.rsplit('/').next().unwrap_or(name), name.into())
+    }
+
+    /// An nginx of one process, with these lines of its `http` block.
+    ///
+    /// # Errors
+    /// The disk is full.
+    pub fn nginx(cell: &Cell, http: &str) -> Result<Self> {
+        let config = format!(
+            "daemon off; master_process off; pid nginx.pid; error_log stderr crit; events {{ worker_connections 1024; }}
+             http {{ access_log off; keepalive_requests 1000000; proxy_temp_path temp; client_body_temp_path body;
+             fastcgi_temp_path fastcgi; uwsgi_temp_path uwsgi; scgi_temp_path scgi; {http} }}\n"
+        );
+        let config = cell.write("nginx.conf", &config)?.into_os_string();
+        let prefix = cell.dir().to_path_buf().into_os_string();
+        Ok(Self::installed("nginx").args(["-p".into(), prefix, "-c".into(), config]))
     }
 
     fn new(name: &str, exe: OsString) -> Self {

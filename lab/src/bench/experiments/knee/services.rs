@@ -53,7 +53,7 @@ impl Service {
 /// All of them.
 pub(super) static ALL: [Service; 10] = [
     Service { port: nginx::PORT, ..Service::new("nginx", |cell| nginx::start(cell).map(drop)) },
-    Service::new("nginx, 30 % of a CPU", |cell| page(cell, "", Some(QUOTA))),
+    Service::new("nginx, 30 % of a CPU", with_quota),
     Service { limit: Some(ALLOWED), ..Service::new("nginx, a rate limiter", limited) },
     Service::new("nginx, before a store with a lock", before_a_store),
     Service::new("Node.js, computing", |cell| script(cell, "node", &["items.js", &port(PORT)])),
@@ -97,15 +97,13 @@ fn locked(cell: &mut Cell, port: u16, cpus: &[usize]) -> Result<()> {
 
 fn before_a_store(cell: &mut Cell) -> Result<()> {
     locked(cell, STORE, LOAD_CPU)?;
-    http(
-        cell,
-        &format!(
-            "upstream store {{ server 127.0.0.1:{STORE}; keepalive 64; }}
-             server {{ listen 127.0.0.1:{PORT}; location / {{ proxy_http_version 1.1; proxy_set_header Connection '';
-             proxy_pass http://store; }} }}"
-        ),
-        None,
-    )
+    let lines = format!(
+        "upstream store {{ server 127.0.0.1:{STORE}; keepalive 64; }}
+         server {{ listen 127.0.0.1:{PORT}; location / {{ proxy_http_version 1.1; proxy_set_header Connection '';
+         proxy_pass http://store; }} }}"
+    );
+    let nginx = Program::nginx(cell, &lines)?;
+    begin(cell, nginx, PORT)
 }
 
 fn limited(cell: &mut Cell) -> Result<()> {
@@ -115,24 +113,13 @@ fn limited(cell: &mut Cell) -> Result<()> {
     );
     cell.write("index.html", "ok\n")?;
     // A `return` would come before the limit is asked.
-    http(cell, &format!("{zone} server {{ listen 127.0.0.1:{PORT}; server_name lab; {rest} root .; }}"), None)
+    let nginx =
+        Program::nginx(cell, &format!("{zone} server {{ listen 127.0.0.1:{PORT}; server_name lab; {rest} root .; }}"))?;
+    begin(cell, nginx, PORT)
 }
 
-/// A page of its own.
-fn page(cell: &mut Cell, more: &str, quota: Option<u64>) -> Result<()> {
+fn with_quota(cell: &mut Cell) -> Result<()> {
     cell.write("index.html", &"<p>A small page.</p>\n".repeat(50))?;
-    http(cell, &format!("{more} server {{ listen 127.0.0.1:{PORT}; root .; }}"), quota)
-}
-
-/// Starts an nginx of one process with these lines of its `http` block.
-fn http(cell: &mut Cell, http: &str, quota: Option<u64>) -> Result<()> {
-    let config = format!(
-        "daemon off; master_process off; pid nginx.pid; error_log stderr crit; events {{ worker_connections 1024; }}
-         http {{ access_log off; keepalive_requests 1000000; proxy_temp_path temp; client_body_temp_path body;
-         fastcgi_temp_path fastcgi; uwsgi_temp_path uwsgi; scgi_temp_path scgi; {http} }}\n"
-    );
-    let config = cell.write("own.conf", &config)?.into_os_string();
-    let prefix = cell.dir().to_path_buf().into_os_string();
-    let nginx = Program::installed("nginx").args(["-p".into(), prefix, "-c".into(), config]);
-    begin(cell, quota.into_iter().fold(nginx, Program::with_quota), PORT)
+    let nginx = Program::nginx(cell, &format!("server {{ listen 127.0.0.1:{PORT}; root .; }}"))?;
+    begin(cell, nginx.with_quota(QUOTA), PORT)
 }
