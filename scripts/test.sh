@@ -136,7 +136,7 @@ grep -h '^test result:' "$logs/rust.log" | sort | uniq -c
 grep -hE '^# (tests|pass|fail|skipped)' "$logs/page.log"
 grep -hE ' \.\.\. ignored' "$logs/rust.log" | grep -v 'ignored, not a test: '
 sort -u "$logs/skips"
-grep -h '^SKIPPED' "$logs"/{kernels,lab,variants,loads}.log
+grep -h 'SKIPPED' "$logs"/{kernels,lab,variants,loads}.log
 echo "$helpers functions among the Rust tests are processes that tests start; they are not counted"
 [ "$failed" != 0 ] && failures
 echo "$(((SECONDS - began) / 60)) minutes"

@@ -113,13 +113,8 @@ fn score(paths: &Paths, options: &RunArgs) -> Result<ExitCode> {
         anyhow::ensure!(!lab::is_ci(), "in CI the lab needs a kernel that takes BPF programs, and root");
     } else {
         let stop = Stop::listen()?;
-        for seed in seeds(options) {
-            let runner = Runner { paths, stop: &stop, seconds: options.seconds, attempts: options.attempts, seed };
-            for scenario in &picked {
-                eprintln!("{}: {}", scenario.name, scenario.about);
-                rows.push(runner.run(scenario)?);
-            }
-        }
+        let (seconds, attempts) = (options.seconds, options.attempts);
+        rows = Runner { paths, stop: &stop, seconds, attempts, seed: None }.run_all(&picked, &seeds(options))?;
     }
     let score = Score::new(rows, if refused { picked.len() } else { 0 });
     let file = paths.lab().join("score.json");

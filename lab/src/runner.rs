@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The runner: one scenario after the other, each side in a cell of its own, repeated where the host
-//! was disturbed.
+//! The runner: one scenario after the other, each side in a cell of its own, repeated where it came out
+//! wrong on a host that was disturbed.
 
 use std::fs;
 use std::time::Duration;
@@ -15,15 +15,16 @@ use crate::draw::Draw;
 use crate::paths::Paths;
 use crate::probe::Probe;
 use crate::scenario::{Scenario, Side};
-use crate::score::{Outcome, Row};
+use crate::score::{CameOut, Outcome, Row};
 use crate::stop::Stop;
 
-/// How often a side is run at most, until a run was undisturbed.
+/// How often a side is run at most, until it came out right or a run was undisturbed.
 pub const MAX_ATTEMPTS: u32 = 4;
 /// Pause before the first repetition; twice as long before the next, and so on.
-const PAUSE: Duration = Duration::from_secs(5);
+pub const PAUSE: Duration = Duration::from_secs(5);
 
 /// How scenarios are run.
+#[derive(Clone, Copy)]
 pub struct Runner<'a> {
     /// The checkout.
     pub paths: &'a Paths,
@@ -38,11 +39,29 @@ pub struct Runner<'a> {
 }
 
 impl Runner<'_> {
-    /// Runs both sides of a scenario.
+    /// Runs scenarios, by each seed. Those that cannot be judged because the host was disturbed all the time get one more
+    /// chance when the others are done: what disturbs lasts for minutes.
     ///
     /// # Errors
     /// The runner was asked to end. Everything else is an outcome.
-    pub fn run(&self, scenario: &Scenario) -> Result<Row> {
+    pub fn run_all(&self, scenarios: &[&Scenario], seeds: &[Option<u64>]) -> Result<Vec<Row>> {
+        let mut rows = Vec::new();
+        let all = || seeds.iter().flat_map(|seed| scenarios.iter().map(|scenario| (*scenario, *seed)));
+        for (scenario, seed) in all() {
+            eprintln!("{}: {}", scenario.name, scenario.about);
+            rows.push(Runner { seed, ..*self }.run(scenario)?);
+        }
+        for (row, (scenario, seed)) in rows.iter_mut().zip(all()) {
+            if row.came_out() == CameOut::Disturbed {
+                eprintln!("{}: the host was disturbed all the time; once more now", scenario.name);
+                *row = Runner { seed, ..*self }.run(scenario)?;
+            }
+        }
+        Ok(rows)
+    }
+
+    /// Runs both sides of a scenario.
+    fn run(&self, scenario: &Scenario) -> Result<Row> {
         if let Err(error) = builds::build(scenario.builds, self.paths) {
             return Ok(Row::failed(scenario, &error));
         }
@@ -88,7 +107,7 @@ impl Runner<'_> {
             };
             let last = disturbances.len() + 1 >= self.attempts as usize;
             disturbances.push(disturbance);
-            if last || !disturbance.is_too_much() {
+            if last || !disturbance.is_too_much() || truth.objection(&verdict).is_none() {
                 return Ok(Outcome { drawn, ..Outcome::new(side, truth, &verdict, disturbances) });
             }
             eprintln!(

@@ -103,9 +103,13 @@ impl Row {
         Self::new(scenario, Outcome::broken(Side::Fault, &scenario.expected, error, vec![]), None)
     }
 
-    /// Whether both sides are right.
-    pub fn passed(&self) -> bool {
-        self.objections().next().is_none()
+    /// How it came out.
+    pub fn came_out(&self) -> CameOut {
+        match self.objections().fold((0, 0), |(all, calm), (o, _)| (all + 1, calm + usize::from(!o.disturbed))) {
+            (0, _) => CameOut::Right,
+            (_, 0) => CameOut::Disturbed,
+            _ => CameOut::Wrong,
+        }
     }
 
     fn sides(&self) -> impl Iterator<Item = &Outcome> {
@@ -121,6 +125,27 @@ impl Row {
     }
 }
 
+/// How a scenario came out, both sides of it.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum CameOut {
+    /// As was expected.
+    Right,
+    /// Not as was expected, while somebody else had the CPUs, in every attempt: neither right nor wrong, and so a skip.
+    Disturbed,
+    /// Not as was expected.
+    Wrong,
+}
+
+impl CameOut {
+    fn shown(self) -> &'static str {
+        match self {
+            Self::Right => "right",
+            Self::Disturbed => "SKIPPED",
+            Self::Wrong => "WRONG",
+        }
+    }
+}
+
 /// All lines, and the sums.
 #[derive(Clone, Debug, Serialize)]
 pub struct Score {
@@ -128,7 +153,7 @@ pub struct Score {
     pub passed: usize,
     /// Scenarios that did not.
     pub failed: usize,
-    /// Scenarios that were not run because the kernel refuses BPF.
+    /// Scenarios that were not run because the kernel refuses BPF, or not judged because the host was disturbed.
     pub skipped: usize,
     /// Runs that were repeated because the host was disturbed.
     pub repeats: usize,
@@ -139,9 +164,10 @@ pub struct Score {
 impl Score {
     /// Sums the lines up.
     pub fn new(rows: Vec<Row>, skipped: usize) -> Self {
-        let passed = rows.iter().filter(|r| r.passed()).count();
-        let repeats = rows.iter().map(Row::repeats).sum();
-        Self { passed, failed: rows.len() - passed, skipped, repeats, rows }
+        let count = |which| rows.iter().filter(|row| row.came_out() == which).count();
+        let (passed, failed) = (count(CameOut::Right), count(CameOut::Wrong));
+        let skipped = skipped + count(CameOut::Disturbed);
+        Self { passed, failed, skipped, repeats: rows.iter().map(Row::repeats).sum(), rows }
     }
 
     /// The table for a terminal.
@@ -157,7 +183,7 @@ impl Score {
                 row.fault.confidence.clone().unwrap_or("-".into()),
                 row.twin.as_ref().map_or("-", Outcome::shown).into(),
                 format!("{}{}", row.repeats(), if disturbed { " (still disturbed)" } else { "" }),
-                if row.passed() { "right" } else { "WRONG" }.into(),
+                row.came_out().shown().into(),
             ]);
         }
         let mut out = aligned(&lines);
@@ -224,6 +250,24 @@ mod tests {
         let table = score.table();
         assert_eq!(table.lines().filter(|l| l.ends_with("right")).count(), 1, "{table}");
         assert!(table.contains("s, twin: expected healthy, the verdict is hot-code"), "{table}");
+    }
+
+    #[test]
+    fn what_is_wrong_on_a_disturbed_host_is_a_skip() {
+        let side = |side, objection, disturbed| Outcome { disturbed, ..outcome(side, "cpu-steal", objection) };
+        let row = |fault, twin| Row { scenario: "s".into(), seed: None, fault, twin: Some(twin) };
+        let wrong = Some("expected healthy, the verdict is cpu-steal");
+        let calm = |objection| side(Side::Fault, objection, false);
+        let score = Score::new(
+            vec![
+                row(calm(None), side(Side::Twin, wrong, true)),
+                row(calm(wrong), side(Side::Twin, wrong, true)),
+                row(calm(None), side(Side::Twin, None, true)),
+            ],
+            0,
+        );
+        assert_eq!((score.passed, score.failed, score.skipped), (1, 1, 1));
+        assert_eq!(score.table().lines().filter(|l| l.ends_with("(still disturbed)  SKIPPED")).count(), 1);
     }
 
     #[test]

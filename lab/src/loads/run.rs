@@ -13,6 +13,7 @@ use crate::draw::Draw;
 use crate::paths::Paths;
 use crate::pick;
 use crate::probe;
+use crate::runner::PAUSE;
 use crate::scenario::Side;
 use crate::score::aligned;
 use crate::stop::Stop;
@@ -40,6 +41,23 @@ pub struct LoadsArgs {
 struct Outcome {
     said: String,
     objection: Option<String>,
+    /// The run that counts was disturbed.
+    disturbed: bool,
+}
+
+impl Outcome {
+    /// What is wrong while somebody else had the CPUs is neither right nor wrong.
+    fn is_skip(&self) -> bool {
+        self.objection.is_some() && self.disturbed
+    }
+
+    fn shown(&self) -> String {
+        match &self.objection {
+            None => "right".to_string(),
+            Some(why) if self.disturbed => format!("SKIPPED, the host was disturbed: {why}"),
+            Some(why) => format!("WRONG: {why}"),
+        }
+    }
 }
 
 /// Runs them; whether all was said rightly.
@@ -58,22 +76,23 @@ pub fn run(args: &LoadsArgs, paths: &Paths, stop: &Stop) -> Result<bool> {
     let seeds: Vec<Option<u64>> =
         if args.variants == 0 { vec![None] } else { (first..first + args.variants).map(Some).collect() };
     let mut rows = vec![["load", "side", "said", ""].map(String::from)];
-    let mut failed = 0;
+    let (mut failed, mut skipped) = (0, 0);
     for seed in seeds {
         for load in &picked {
             eprintln!("{}: {}", load.name, load.about);
             builds::build(load.builds, paths)?;
             for side in sides(load) {
                 let outcome = outcome(load, side, seed, args.attempts, paths, stop)?;
-                failed += usize::from(outcome.objection.is_some());
+                skipped += usize::from(outcome.is_skip());
+                failed += usize::from(outcome.objection.is_some() && !outcome.is_skip());
                 let name = seed.map_or_else(|| load.name.to_string(), |seed| format!("{}, seed {seed}", load.name));
-                let right = outcome.objection.map_or("right".to_string(), |why| format!("WRONG: {why}"));
-                rows.push([name, format!("{side:?}").to_lowercase(), outcome.said, right]);
+                let shown = outcome.shown();
+                rows.push([name, format!("{side:?}").to_lowercase(), outcome.said, shown]);
             }
         }
     }
     print!("{}", aligned(&rows));
-    println!("{} passed, {failed} failed, 0 skipped", rows.len() - 1 - failed);
+    println!("{} passed, {failed} failed, {skipped} skipped", rows.len() - 1 - failed - skipped);
     Ok(failed == 0)
 }
 
@@ -105,29 +124,25 @@ fn outcome(
     paths: &Paths,
     stop: &Stop,
 ) -> Result<Outcome> {
-    for left in (0..attempts.max(1)).rev() {
+    let mut made = 0;
+    loop {
         let attempt = attempt(load, side, seed, paths, stop);
         stop.check()?;
-        let (said, objection, was_disturbed) = match attempt {
-            Ok(done) => done,
-            Err(error) => (String::new(), Some(format!("{error:#}")), false),
-        };
-        let again = objection.is_some() && was_disturbed && left > 0;
-        if !again {
-            return Ok(Outcome { said, objection });
+        let outcome = attempt.unwrap_or_else(|error| Outcome {
+            said: String::new(),
+            objection: Some(format!("{error:#}")),
+            disturbed: false,
+        });
+        made += 1;
+        if !outcome.is_skip() || made >= attempts {
+            return Ok(outcome);
         }
         eprintln!("  the host was disturbed, once more");
+        stop.sleep(PAUSE * made)?;
     }
-    bail!("no attempt was made")
 }
 
-fn attempt(
-    load: &LoadScenario,
-    side: Side,
-    seed: Option<u64>,
-    paths: &Paths,
-    stop: &Stop,
-) -> Result<(String, Option<String>, bool)> {
+fn attempt(load: &LoadScenario, side: Side, seed: Option<u64>, paths: &Paths, stop: &Stop) -> Result<Outcome> {
     let mut cell = Cell::open(&format!("load-{}", load.name), paths, stop)?;
     cell.draw = seed.map_or_else(Draw::default, |seed| Draw::of(load.name, seed));
     let given = (load.stage)(&mut cell, paths, side)?;
@@ -135,11 +150,11 @@ fn attempt(
     let args: Vec<&str> = ["--json"].into_iter().chain(given.args.iter().map(String::as_str)).collect();
     let watch = Watch::start()?;
     let text = given.place.run(&mut cell, paths, &args, given.length)?;
-    let was_disturbed = watch.finish(&cell.own_pids())?.is_too_much();
+    let disturbed = watch.finish(&cell.own_pids())?.is_too_much();
     let said: Value = serde_json::from_str(&text).context("wakewalk printed no JSON")?;
     let words = match said["verdict"].as_str() {
         Some(verdict) => format!("{verdict}: {}", codes(&said).join(", ")),
         None => format!("{:.0}/s: {}", said["knee"]["answered"].as_f64().unwrap_or(0.0), codes(&said).join(", ")),
     };
-    Ok((words, given.truth.objection(&said), was_disturbed))
+    Ok(Outcome { said: words, objection: given.truth.objection(&said), disturbed })
 }
