@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Threads of the target wait for a disk.
 
-use recording::tables::Wait;
-
 use super::{Check, Checked, Rule, evidence, explained, found, too_little, too_short};
 use crate::answer::{Gap, Measured, Unit};
 use crate::case::Case;
@@ -12,7 +10,7 @@ use crate::facts::stacks::Stacks;
 use crate::facts::waiting::Waiting;
 use crate::judgement::enough::{little, not_for_requests};
 use crate::judgement::short_memory;
-use crate::ledger::blocked::{Blocked, of_wait, symbols};
+use crate::ledger::blocked::{Blocked, symbols};
 use crate::ledger::file_system;
 use crate::ledger::threads::Threads;
 use crate::phrases::chain::{called_from, links};
@@ -35,7 +33,7 @@ const MIN_SHARE: f64 = 0.5;
 /// Of the window, over all threads.
 const MIN_TIME: f64 = 0.05;
 
-/// Each, on average, where 99 % of many answers are not late: clients feel nothing of it.
+/// For each answer, however many waits that are, where 99 % of many answers are not late: clients feel nothing of less.
 const FELT_NS: f64 = 1e6;
 const MANY: f64 = 100.0;
 
@@ -60,10 +58,10 @@ fn check(case: &Case) -> Checked {
         };
         return too_little(seen, format!("blocked on disks for {why}{at}{}", background.words()));
     }
-    if let Some(each_ns) = unfelt(case) {
+    if let Some(each_ns) = unfelt(case, ns) {
         let seen = Measured::new(each_ns / 1e9, FELT_NS / 1e9, Unit::Seconds);
-        let words =
-            format!("blocked on disks for {} of its active time, for {} each", percent(part), seconds(each_ns / 1e9));
+        let each = seconds(each_ns / 1e9);
+        let words = format!("blocked on disks for {} of its active time, for {each} for each answer", percent(part));
         return too_short(seen, format!("{words}, and its answers are quick{}", background.words()));
     }
     if let Some(why) = not_for_requests(case, &waiting, ns) {
@@ -85,14 +83,13 @@ fn check(case: &Case) -> Checked {
     found(finding(case, &chains, &(call + &from), (ns, part), &background)?, headline, advice)
 }
 
-/// How long each wait is, ns, if they are too short for clients to feel, who get quick answers.
-fn unfelt(case: &Case) -> Option<f64> {
+/// Time on disks for each answer, ns, if that is too short for clients to feel, who get quick answers.
+fn unfelt(case: &Case, ns: f64) -> Option<f64> {
     let requests = case.fact::<Requests>().ok()?;
     let asked = requests.busiest().filter(|asked| asked.response.count >= MANY)?;
-    let stacks = case.fact::<Stacks>().ok()?;
-    let rows = case.recording.rows::<Wait>().iter().filter(|row| of_wait(case, &stacks, row) == Blocked::Disk);
-    let (ns, count) = rows.fold((0, 0), |(ns, count), row| (ns + row.total_ns, count + row.count));
-    let each_ns = ratio(ns as f64, count as f64);
+    let accepted = requests.endpoints.iter().filter(|endpoint| endpoint.accepted);
+    let answers = accepted.map(|endpoint| endpoint.response.count).sum::<f64>() * requests.scale();
+    let each_ns = ratio(ns, answers);
     (each_ns < FELT_NS && asked.response.quantile_ns(0.99) < LATE_NS).then_some(each_ns)
 }
 
@@ -256,6 +253,23 @@ mod tests {
         silent(&RULE, &fuse);
         let memory = text("1e8", "9e8").replace("state=2 io_wait=true", "file_system=16914836 state=2");
         silent(&RULE, &memory);
+    }
+
+    #[test]
+    fn what_each_answer_waits_counts_and_not_each_wait() {
+        let answers = |count: u32, ms: u32| {
+            let (sum, each) = (count * ms, f64::from(ms) * 1e6);
+            text("1e8", "9e8").replace("count=9", "count=3000")
+                + "\nprocess pid=1 listen=[\"tcp 0.0.0.0:80\"]\nexchange_window t_ns=1e9 length_ns=1e9\n"
+                + &format!(
+                    "exchange role=accepted port=80 stage=response count={count} sum_ns={sum}e6 length_ns=[{each}] counts=[{count}]"
+                )
+        };
+        // Ten waits of 0.3 ms in each of 300 answers; one in each of 3,000.
+        found(&RULE, &answers(300, 4));
+        let why = silent(&RULE, &answers(3000, 1));
+        assert!(why.contains("for 300 µs for each answer, and its answers are quick"), "{why}");
+        found(&RULE, &answers(3000, 40)); // late all the same
     }
 
     #[test]
