@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Perl processes that each sign a guest book, a file that they lock, and sleep 10 ms while they hold the lock: only one of
-//! the four answers at a time. In the twin each has a book of its own, and sleeps as long.
+//! them answers at a time. In the twin each has a book of its own, and sleeps as long.
 
 use std::time::Duration;
 
@@ -27,10 +27,12 @@ pub static SCENARIO: Scenario = Scenario {
 fn stage(cell: &mut Cell, side: Side) -> Result<Aim> {
     cell.bring("guestbook.pl")?;
     let files = if side == Side::Fault { "one" } else { "each" };
-    let args = ["guestbook.pl", &PORT.to_string(), "4", "10", files];
+    let processes = cell.draw.number("processes", 4, 3..=8);
+    let held_ms = cell.draw.number("held_ms", 10, 5..=40);
+    let args = ["guestbook.pl", &PORT.to_string(), &processes.to_string(), &held_ms.to_string(), files];
     let pid = cell.start(Program::installed("perl").args(args).on_cpus(SERVICE_CPU))?;
     cell.wait_for_port(PORT)?;
-    full_load(cell, PORT, "/", 4)?;
+    full_load(cell, PORT, "/", processes)?;
     cell.stop.sleep(Duration::from_secs(1))?;
     Ok(Aim::Pid(pid))
 }

@@ -38,9 +38,10 @@ fn stage(cell: &mut Cell, side: Side) -> Result<Aim> {
     cell.bring("slowfs.py")?;
     cell.bring("terms.js")?;
     fs::create_dir_all(cell.dir().join("mnt")).context("failed to make the folder of the file system")?;
-    let ms = if side == Side::Fault { "10" } else { "0" };
+    let ms = if side == Side::Fault { cell.draw.number("read_ms", 10, 8..=30) } else { 0 };
     // A mount namespace of its own, so that nothing stays mounted: it ends with the two programs in it.
-    let mounts = Program::installed("unshare").named("slowfs").args(["--mount", PYTHON, "slowfs.py", "mnt", ms]);
+    let mounts =
+        Program::installed("unshare").named("slowfs").args(["--mount", PYTHON, "slowfs.py", "mnt", &ms.to_string()]);
     let server = cell.start(mounts.on_cpus(LOAD_CPU))?;
     wait_for_mount(cell, server)?;
     let beside = format!("--mount=/proc/{server}/ns/mnt");
@@ -50,7 +51,8 @@ fn stage(cell: &mut Cell, side: Side) -> Result<Aim> {
     let service = service.args([beside.as_str(), "node"]).args([script]).args([PORT.to_string()]).args([file]);
     let pid = cell.start(service.on_cpus(SERVICE_CPU))?;
     cell.wait_for_port(PORT)?;
-    steady_load(cell, PORT, "/", 80, 8)?;
+    let connections = cell.draw.number("connections", 8, 4..=16);
+    steady_load(cell, PORT, "/", 80, connections)?;
     cell.stop.sleep(Duration::from_secs(2))?;
     Ok(Aim::Pid(pid))
 }

@@ -27,7 +27,8 @@ pub static SCENARIO: Scenario = Scenario {
 fn stage(cell: &mut Cell, _: Side) -> Result<Aim> {
     let pid = cell.start(Program::built("prices").args(["-listen", &format!("127.0.0.1:{PORT}"), "-gogc", "5"]))?;
     cell.wait_for_port(PORT)?;
-    steady_load(cell, PORT, "/prices", 300, 8)?;
+    let rate = cell.draw.number("rate", 300, 200..=400);
+    steady_load(cell, PORT, "/prices", rate, 8)?;
     cell.stop.sleep(Duration::from_secs(2))?;
     Ok(Aim::Pid(pid))
 }

@@ -27,7 +27,8 @@ pub static SCENARIO: Scenario = Scenario {
 fn stage(cell: &mut Cell, _: Side) -> Result<Aim> {
     let pid = cell.start(Program::built("ring").args([PORT.to_string()]).on_cpus(SERVICE_CPU))?;
     cell.wait_for_port(PORT)?;
-    full_load(cell, PORT, "/", 64)?;
+    let connections = cell.draw.number("connections", 64, 8..=128);
+    full_load(cell, PORT, "/", connections)?;
     cell.stop.sleep(Duration::from_secs(2))?;
     Ok(Aim::Pid(pid))
 }

@@ -11,7 +11,6 @@ use crate::cell::{Cell, Program};
 use crate::scenario::{Aim, Expected, NEUTRAL, Scenario, Side};
 
 const PORT: u16 = 19200;
-const THREADS: &str = "50";
 
 /// The scenario.
 pub static SCENARIO: Scenario = Scenario {
@@ -25,10 +24,12 @@ pub static SCENARIO: Scenario = Scenario {
 };
 
 fn stage(cell: &mut Cell, side: Side) -> Result<Aim> {
-    let patience = if side == Side::Fault { "500" } else { "0" };
-    let pid = cell.start(Program::built("feeds").args([&PORT.to_string(), THREADS, patience]))?;
+    let threads = cell.draw.number("threads", 50, 40..=80).to_string();
+    let patience_us = cell.draw.number("patience_us", 500, 400..=700);
+    let patience = if side == Side::Fault { patience_us.to_string() } else { "0".to_string() };
+    let pid = cell.start(Program::built("feeds").args([&PORT.to_string(), &threads, &patience]))?;
     cell.wait_for_port(PORT)?;
-    let sender = Program::built("feeds").args(["send", &PORT.to_string(), THREADS, "10"]);
+    let sender = Program::built("feeds").args(["send", &PORT.to_string(), &threads, "10"]);
     cell.start(sender.named("sender").in_group("load"))?;
     cell.stop.sleep(Duration::from_secs(1))?;
     Ok(Aim::Pid(pid))

@@ -33,7 +33,9 @@ fn stage(cell: &mut Cell, side: Side) -> Result<Aim> {
     let service = Program::built("thumbnails").args(["-listen", &format!("127.0.0.1:{PORT}"), "-table", table]);
     let pid = cell.start(service)?;
     cell.wait_for_port(PORT)?;
-    steady_load(cell, PORT, "/", 400, 16)?;
+    let rate = cell.draw.number("rate", 400, 300..=500);
+    let connections = cell.draw.number("connections", 16, 8..=24);
+    steady_load(cell, PORT, "/", rate, connections)?;
     cell.stop.sleep(Duration::from_secs(2))?;
     Ok(Aim::Pid(pid))
 }

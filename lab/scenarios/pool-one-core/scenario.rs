@@ -25,9 +25,11 @@ pub static SCENARIO: Scenario = Scenario {
 };
 
 fn stage(cell: &mut Cell, _: Side) -> Result<Aim> {
-    let pid = cell.start(Program::built("pool").args([&PORT.to_string(), "1900"]))?;
+    let rate = cell.draw.number("rate", 500, 350..=650);
+    let each_us = 950_000 / rate;
+    let pid = cell.start(Program::built("pool").args([PORT.to_string(), each_us.to_string()]))?;
     cell.wait_for_port(PORT)?;
-    steady_load(cell, PORT, "/", 500, 16)?;
+    steady_load(cell, PORT, "/", rate, 16)?;
     cell.stop.sleep(Duration::from_secs(2))?;
     Ok(Aim::Pid(pid))
 }

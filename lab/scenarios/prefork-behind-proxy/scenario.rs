@@ -28,13 +28,16 @@ pub static SCENARIO: Scenario = Scenario {
 
 fn stage(cell: &mut Cell, _: Side) -> Result<Aim> {
     cell.bring("pages.py")?;
-    cell.start(Program::installed(PYTHON).args(["pages.py", &WORKERS.to_string(), "8"]).named("pages"))?;
+    let processes = cell.draw.number("processes", 8, 4..=12).to_string();
+    cell.start(Program::installed(PYTHON).args(["pages.py", &WORKERS.to_string(), &processes]).named("pages"))?;
     cell.wait_for_port(WORKERS)?;
     let conf = cell.write("nginx.conf", &configuration(&cell.dir().display().to_string()))?;
     cell.start(Program::installed("nginx").args(["-p", ".", "-c"]).args([conf]).in_group("proxy"))?;
     cell.wait_for_port(PORT)?;
     let url = format!("http://127.0.0.1:{PORT}/");
-    let load = Program::built("webload").args(["-url", &url, "-rate", "1500", "-connections", "16"]);
+    let rate = cell.draw.number("rate", 1500, 800..=1600).to_string();
+    let connections = cell.draw.number("connections", 16, 8..=32).to_string();
+    let load = Program::built("webload").args(["-url", &url, "-rate", &rate, "-connections", &connections]);
     cell.start(load.in_group("load"))?;
     cell.stop.sleep(Duration::from_secs(2))?;
     Ok(Aim::Port(WORKERS))

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! A Node service that somebody stops for 0.3 s and lets go on for 0.1 s, again and again. That is none of its own doing and
+//! A Node service that somebody stops for 0.3 s and lets go on for 0.1 s, or about so, again and again. That is none of its own doing and
 //! no cause that has a name; but the time stands on a line of its own. The twin is left alone.
 
 use std::time::Duration;
@@ -31,7 +31,8 @@ fn stage(cell: &mut Cell, side: Side) -> Result<Aim> {
     cell.wait_for_port(PORT)?;
     steady_load(cell, PORT, "/", 200, 8)?;
     if side == Side::Fault {
-        let stop = format!("while kill -STOP {pid}; do sleep 0.3; kill -CONT {pid}; sleep 0.1; done");
+        let tenths = cell.draw.number("stopped_tenths_s", 3, 2..=6);
+        let stop = format!("while kill -STOP {pid}; do sleep 0.{tenths}; kill -CONT {pid}; sleep 0.1; done");
         cell.start(Program::installed("sh").named("stopper").args(["-c", &stop]).in_group("load"))?;
     }
     cell.stop.sleep(Duration::from_secs(2))?;
