@@ -92,8 +92,16 @@ struct net_device {
 
 struct sk_buff {
 	struct net_device *dev;
-	u16 transport_header; /* from the head on */
+	struct sock *sk; /* that sends it; of one that came mostly NULL */
+	u16 protocol; /* of the link, network order */
+	u16 network_header; /* from the head on */
+	u16 transport_header; /* likewise */
+	u32 end; /* likewise: where `struct skb_shared_info` is */
 	unsigned char *head;
+};
+
+struct skb_shared_info {
+	u16 gso_segs; /* into so many segments it is cut later; 0 = it is one */
 };
 
 struct sock_common {

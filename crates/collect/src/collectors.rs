@@ -30,9 +30,11 @@ collectors! {
     connections,
     exchanges,
     retransmits,
+    drops,
     neighbours,
     naming,
     settings,
+    socket_states,
     file_locks,
     deaths,
 }

@@ -21,6 +21,7 @@ pub mod shapes;
 mod user_stack;
 pub mod wakeups;
 
+use std::net::{IpAddr, SocketAddr};
 use std::os::fd::BorrowedFd;
 
 use anyhow::Result;
@@ -75,6 +76,16 @@ impl Kept {
     pub fn of(what: &'static str, all: u64, lost: u64) -> Self {
         Self { what, kept: all.saturating_sub(lost), lost }
     }
+}
+
+/// The other end of a connection, as programs tell it: of IPv4 the first four bytes are the address.
+pub(crate) fn address(family: u16, ip: [u8; 16], port: u16) -> SocketAddr {
+    let [a, b, c, d, ..] = ip;
+    let ip = match i32::from(family) {
+        libc::AF_INET => IpAddr::from([a, b, c, d]),
+        _ => IpAddr::from(ip).to_canonical(),
+    };
+    SocketAddr::new(ip, port)
 }
 
 /// Says to a program (`bpf/listening.bpf.h`) at which more ports somebody listens.

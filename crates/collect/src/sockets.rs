@@ -19,6 +19,37 @@ pub use unix::UnixListener;
 const TCP_LISTEN: &str = "0A";
 const TCP_CLOSE: &str = "07";
 
+/// The number of `TCP_TIME_WAIT`.
+pub const TIME_WAIT: u8 = 6;
+
+/// The kernel's names of the states of a TCP socket, by their numbers; empty = there is no such state.
+pub fn tcp_state(number: u8) -> &'static str {
+    const STATES: [&str; 13] = [
+        "",
+        "ESTABLISHED",
+        "SYN_SENT",
+        "SYN_RECV",
+        "FIN_WAIT1",
+        "FIN_WAIT2",
+        "TIME_WAIT",
+        "CLOSE",
+        "CLOSE_WAIT",
+        "LAST_ACK",
+        "LISTEN",
+        "CLOSING",
+        "NEW_SYN_RECV",
+    ];
+    STATES.get(usize::from(number)).copied().unwrap_or_default()
+}
+
+/// Whether a connection in such a state holds its local port.
+pub fn holds_port(state: u8) -> bool {
+    matches!(
+        tcp_state(state),
+        "ESTABLISHED" | "SYN_SENT" | "FIN_WAIT1" | "FIN_WAIT2" | "TIME_WAIT" | "CLOSE_WAIT" | "LAST_ACK" | "CLOSING"
+    )
+}
+
 /// A socket that waits for peers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Listener {
@@ -34,6 +65,19 @@ pub struct Listener {
     pub backlog: Option<u64>,
     /// What the kernel counts in the socket itself; unknown from text files.
     pub memory: Option<Memory>,
+}
+
+/// A TCP socket that is, or was, one end of a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Socket {
+    /// Local port.
+    pub port: u16,
+    /// The other end.
+    pub other: SocketAddr,
+    /// As the kernel numbers it.
+    pub state: u8,
+    /// A process has it, or had it: it stands in no accept queue.
+    pub held: bool,
 }
 
 /// What a socket holds and has dropped.
@@ -80,13 +124,13 @@ impl Source {
         }
     }
 
-    /// TCP connections that hold a local port: local port, other end, whether in TIME_WAIT.
+    /// TCP sockets but for listeners.
     ///
     /// # Errors
     /// Only sock_diag is asked: the text is too much work.
-    pub fn connections(&mut self, each: impl FnMut(u16, SocketAddr, bool)) -> io::Result<()> {
+    pub fn sockets(&mut self, each: impl FnMut(Socket)) -> io::Result<()> {
         match self {
-            Self::Diag(diag) => diag.connections(each),
+            Self::Diag(diag) => diag.sockets(each),
             Self::Text { .. } => Err(io::ErrorKind::Unsupported.into()),
         }
     }

@@ -6,6 +6,7 @@ pub(crate) mod asked;
 pub(crate) mod churn;
 pub(crate) mod clients_wait;
 pub(crate) mod drips;
+pub(crate) mod dropped_here;
 pub(crate) mod enough;
 pub(crate) mod errors;
 pub(crate) mod full;

@@ -19,6 +19,7 @@ pub(crate) mod inner_queues;
 pub(crate) mod largest_line;
 pub(crate) mod many_questions;
 pub(crate) mod neighbours;
+pub(crate) mod never_closed;
 pub(crate) mod own_clients;
 pub(crate) mod own_queue;
 pub(crate) mod response_times;
@@ -40,7 +41,7 @@ pub(crate) struct Remark {
 
 /// What tempers the word that the work is honest and spread out.
 pub(crate) fn at_capacity(case: &Case) -> Vec<Remark> {
-    const ALL: [fn(&Case) -> Option<Remark>; 9] = [
+    const ALL: [fn(&Case) -> Option<Remark>; 10] = [
         chosen_polling::remark,
         event_loop::remark,
         own_queue::remark,
@@ -50,6 +51,7 @@ pub(crate) fn at_capacity(case: &Case) -> Vec<Remark> {
         unnamed::remark,
         churn::remark,
         in_parts::remark,
+        never_closed::remark,
     ];
     ALL.into_iter().filter_map(|remark| remark(case)).collect()
 }

@@ -37,6 +37,12 @@ label t_ns=1e9 role=made peer=10.0.0.9:5432 protocol=postgresql label=\"SELECT o
 retransmit t_ns=1e9 kind=retransmit state=ESTABLISHED role=accepted port=80 count=9
 retransmit t_ns=1e9 kind=reset_sent state=CLOSE role=accepted port=80 reason=TCP_ABORT_ON_CLOSE unanswered=true count=7
 retransmit t_ns=2e9 kind=reset_received state=SYN_SENT failed=true role=made peer=10.0.0.9:1 count=30
+drop t_ns=1e9 reason=NETFILTER_DROP protocol=tcp role=accepted port=80 begins=true stack=1 count=9
+drop t_ns=2e9 reason=SOCKET_RCVBUFF protocol=udp role=none port=53 stack=2 count=30
+socket_state t_ns=0 state=CLOSE_WAIT role=accepted port=80 count=900
+socket_state t_ns=19e8 state=CLOSE_WAIT role=accepted port=80 count=950
+socket_state t_ns=19e8 state=TIME_WAIT role=accepted port=80 peer=10.0.0.7 count=9000
+socket_state t_ns=19e8 state=ESTABLISHED role=made peer=10.0.0.9:5432 count=8
 request t_ns=150e6 role=accepted port=80 peer=10.0.0.7:50000 pid=1 began_ns=100e6 began_tid=1 read_ns=101e6 rest_ns=102e6 ended_tid=1 label=\"GET /a\"
 request t_ns=510e6 role=accepted port=80 peer=10.0.0.7:50001 pid=1 began_ns=480e6 began_tid=1 read_ns=490e6 ended_tid=1 label=\"GET /b\"
 request t_ns=500e6 role=made peer=10.0.0.9:5432 pid=1 began_ns=492e6 began_tid=1 read_ns=500e6 ended_tid=1

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Which end of a connection made it: column `role` of several tables.
 
-use crate::tables::{Connection, Exchange, Label, Request, Retransmit};
+use crate::tables::{Connection, Drop, Exchange, Label, Request, Retransmit, SocketState};
 
 /// A client made it, and the target accepted it.
 pub const ACCEPTED: &str = "accepted";
@@ -29,8 +29,10 @@ macro_rules! roles {
 
 roles! {
     Connection,
+    Drop,
     Exchange,
     Label,
     Request,
     Retransmit,
+    SocketState,
 }

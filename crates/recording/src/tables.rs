@@ -137,6 +137,8 @@ tables! {
     exchange_window::ExchangeWindow: slice,
     label::Label: slice,
     retransmit::Retransmit: slice,
+    drop::Drop: slice,
+    socket_state::SocketState: moment,
     request::Request: moment (began_ns, read_ns, rest_ns),
     burst::Burst: slice,
     counter::Counter: state,

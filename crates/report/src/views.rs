@@ -24,6 +24,7 @@ mod requests;
 pub(crate) mod resources;
 mod ruled_out;
 mod series;
+mod socket_states;
 mod sockets;
 mod stages;
 pub(crate) mod thread_names;
@@ -80,6 +81,7 @@ const FOUND_IN: &[View] = &[
     neighbours::view,
     resources::view,
     sockets::view,
+    socket_states::view,
     waits::view,
     series::view,
     ruled_out::view,

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 use stacks::Stacks;
 
 use super::{KernelStacks, Known, Suspicion};
@@ -31,6 +31,17 @@ pub struct Start<'s, 'o> {
 }
 
 impl Start<'_, '_> {
+    /// Number of the network namespace of the target's first process.
+    ///
+    /// # Errors
+    /// It is not told, as of a process that has ended.
+    pub fn network(&self) -> Result<u32> {
+        let scope = Scope::of(&self.plan.root, &self.plan.target);
+        let network = scope.proc.namespace(&scope.network(), "net").unwrap_or_default();
+        let number: String = network.chars().filter(char::is_ascii_digit).collect(); // of `net:[4026531840]`
+        number.parse().context("the target's network namespace is unknown")
+    }
+
     /// TCP ports at which somebody listens in the target's network namespaces, others too: a backend that was forked serves at
     /// its parent's. Those of the first namespace are as of now, the others as when the target was looked for.
     pub fn listening(&self) -> Vec<u16> {

@@ -12,6 +12,7 @@
 
 #include "socket.bpf.h"
 #include "listening.bpf.h"
+#include "tally.bpf.h"
 
 #define TCP_TIME_WAIT 6
 #define TCP_CLOSE 7
@@ -63,37 +64,22 @@ const volatile bool tells_error; /* the kernel says whether a segment could be s
 const volatile bool tells_reason; /* and why it resets */
 u32 own_groups; /* in this slice; user space begins anew with each */
 
-static __always_inline bool add_to(struct retransmit_key *key, bool make)
-{
-	u64 one = 1, *count = bpf_map_lookup_elem(&retransmits, key);
-
-	if (!count && make && !bpf_map_update_elem(&retransmits, key, &one, BPF_NOEXIST)) {
-		if (key->role != OTHERS)
-			__sync_fetch_and_add(&own_groups, 1);
-		return true;
-	}
-	if (!count && make)
-		count = bpf_map_lookup_elem(&retransmits, key); /* another CPU has just made it */
-	if (!count)
-		return false;
-	__sync_fetch_and_add(count, 1);
-	return true;
-}
-
 static __noinline int add(struct retransmit_key *key)
 {
+	bool made = false, is_kept;
 	struct retransmit_counts *c;
-	bool is_kept;
 	u32 zero = 0;
 
 	if (!key)
 		return 0;
-	is_kept = add_to(key, own_groups < OWN_GROUPS);
+	is_kept = tally(&retransmits, key, 1, own_groups < OWN_GROUPS, &made);
+	if (made && key->role != OTHERS)
+		__sync_fetch_and_add(&own_groups, 1);
 	if (!is_kept) {
 		__builtin_memset(key->peer, 0, sizeof(key->peer));
 		key->family = key->port = 0;
 		key->role = OTHERS;
-		is_kept = add_to(key, true);
+		is_kept = tally(&retransmits, key, 1, true, &made);
 	}
 	c = bpf_map_lookup_elem(&retransmit_counts, &zero);
 	if (c && is_kept)

@@ -4,7 +4,6 @@
 
 #![allow(unsafe_code)] // reading C structs out of maps; every use says why it is sound
 
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::os::fd::{AsFd, BorrowedFd};
 
 use anyhow::{Context, Result, bail};
@@ -16,8 +15,8 @@ use recording::tables::{Process, Retransmit};
 
 use crate::collector::{Collector, Kind, Shared, SliceEnd, Slot};
 use crate::courtesy;
-use crate::probes::{Kept, Probe, kernel_map, kernel_types, mark_listening, refusal, run_stats};
-use crate::samplers::Scope;
+use crate::probes::{Kept, Probe, address, kernel_map, kernel_types, mark_listening, refusal, run_stats};
+use crate::sockets::tcp_state;
 use crate::target::tcp_ports_of;
 
 mod skel {
@@ -38,13 +37,7 @@ pub const KIND: Kind = Kind {
         "which connections lose segments or are cut off; without them only the host's sums are known",
     )),
     tables: |_| (),
-    start: |start, slot| {
-        let scope = Scope::of(&start.plan.root, &start.plan.target);
-        let network = scope.proc.namespace(&scope.network(), "net").unwrap_or_default();
-        let number: String = network.chars().filter(char::is_ascii_digit).collect(); // of `net:[4026531840]`
-        let number = number.parse().context("the target's network namespace is unknown")?;
-        Ok(Box::new(Retransmits::load(slot, number, start.listening())?))
-    },
+    start: |start, slot| Ok(Box::new(Retransmits::load(slot, start.network()?, start.listening())?)),
 };
 
 // SAFETY: integers only, and no padding that is read: any bytes are valid. Generated from the C source.
@@ -167,44 +160,15 @@ fn row(t_ns: u64, key: &types::retransmit_key, count: u64) -> Retransmit {
     Retransmit {
         t_ns,
         kind: EVENTS.get(usize::from(key.event)).copied().unwrap_or_default().into(),
-        state: state(key.state).into(),
+        state: tcp_state(key.state).into(),
         failed: key.failed != 0,
         role: role.into(),
         port: if is_made { 0 } else { key.port.into() },
-        peer: if is_made { peer(key).to_string() } else { String::new() },
+        peer: if is_made { address(key.family, key.peer, key.port).to_string() } else { String::new() },
         reason: reason.unwrap_or_default(),
         unanswered: key.unanswered != 0,
         count,
     }
-}
-
-fn peer(key: &types::retransmit_key) -> SocketAddr {
-    let [a, b, c, d, ..] = key.peer;
-    let ip = match i32::from(key.family) {
-        libc::AF_INET => IpAddr::V4(Ipv4Addr::new(a, b, c, d)),
-        _ => Ipv6Addr::from(key.peer).to_canonical(),
-    };
-    SocketAddr::new(ip, key.port)
-}
-
-/// The kernel's names of the states of a connection, by their numbers.
-fn state(number: u8) -> &'static str {
-    const STATES: [&str; 13] = [
-        "",
-        "ESTABLISHED",
-        "SYN_SENT",
-        "SYN_RECV",
-        "FIN_WAIT1",
-        "FIN_WAIT2",
-        "TIME_WAIT",
-        "CLOSE",
-        "CLOSE_WAIT",
-        "LAST_ACK",
-        "LISTEN",
-        "CLOSING",
-        "NEW_SYN_RECV",
-    ];
-    STATES.get(usize::from(number)).copied().unwrap_or_default()
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@
 
 use std::io::Read;
 use std::mem::MaybeUninit;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::net::IpAddr;
 use std::os::fd::AsFd;
 use std::ptr::NonNull;
 
@@ -13,7 +13,7 @@ use libbpf_rs::{AsRawLibbpf, Iter, Link, OpenObject, libbpf_sys};
 use plain::Plain;
 
 use super::ledger::Ledger;
-use super::{kernel_map, kernel_types, refusal};
+use super::{address, kernel_map, kernel_types, refusal};
 
 mod skel {
     #![allow(missing_docs, clippy::all, clippy::pedantic, clippy::unwrap_used, clippy::expect_used)]
@@ -230,10 +230,7 @@ pub(crate) fn decode(bytes: &[u8]) -> Look {
 }
 
 fn connection(raw: types::connection_row) -> Connection {
-    let peer = match raw.ports.family {
-        2 => IpAddr::V4(Ipv4Addr::new(raw.ports.peer[0], raw.ports.peer[1], raw.ports.peer[2], raw.ports.peer[3])),
-        _ => Ipv6Addr::from(raw.ports.peer).to_canonical(),
-    };
+    let peer = address(raw.ports.family, raw.ports.peer, raw.ports.remote).ip();
     Connection {
         pid: raw.tgid,
         at_ns: raw.at,

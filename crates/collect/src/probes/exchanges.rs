@@ -15,7 +15,7 @@ use plain::Plain;
 
 use super::ledger::Ledger;
 use super::wakeups::Bursts;
-use super::{Kept, Probe, kernel_map, kernel_types, mark_listening, refusal, run_stats};
+use super::{Kept, Probe, address, kernel_map, kernel_types, mark_listening, refusal, run_stats};
 use crate::{clock, courtesy};
 
 mod groups;
@@ -26,7 +26,7 @@ mod skel {
 }
 
 pub use groups::Group;
-use groups::{difference, ip};
+use groups::difference;
 pub use histogram::Histogram;
 use skel::types;
 
@@ -308,7 +308,7 @@ fn request(raw: &types::request) -> Request {
     Request {
         accepted,
         port: if accepted { raw.ports.local } else { 0 },
-        peer: SocketAddr::new(ip(raw.ports.family, raw.ports.peer), raw.ports.remote),
+        peer: address(raw.ports.family, raw.ports.peer, raw.ports.remote),
         tgid: raw.tgid,
         began_ns: raw.began,
         began_tid: raw.began_tid,

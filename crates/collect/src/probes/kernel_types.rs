@@ -31,6 +31,7 @@ pub struct KernelTypes {
     /// Tracepoints that are there, and how many arguments each has.
     hooks: Vec<(&'static str, u32)>,
     reset_reasons: Vec<String>,
+    drop_reasons: Vec<String>,
     _file: fs::File,
 }
 
@@ -63,14 +64,33 @@ pub fn arguments(name: &str) -> u32 {
 
 /// The kernel's word for a reason to reset a connection, by its number: kernels number them differently.
 pub fn reset_reason(number: usize) -> String {
-    let word =
-        get().and_then(|types| types.reset_reasons.get(number)).map(|name| name.trim_start_matches("SK_RST_REASON_"));
-    word.unwrap_or_default().to_string()
+    let name = get().and_then(|types| types.reset_reasons.get(number));
+    name.map(|name| name.trim_start_matches("SK_RST_REASON_").to_string()).unwrap_or_default()
+}
+
+/// The same for a reason to drop a packet; parts of the kernel that have reasons of their own number them from 65,536 on.
+pub fn drop_reason(number: usize) -> String {
+    let Some(words) = get().map(|types| &types.drop_reasons).filter(|words| !words.is_empty()) else {
+        return String::new();
+    };
+    words.get(number).map_or_else(|| number.to_string(), |name| name.trim_start_matches("SKB_DROP_REASON_").to_string())
+}
+
+/// The number of such a reason, by the kernel's word.
+pub fn drop_reason_number(word: &str) -> Option<u32> {
+    let named = |name: &String| name.strip_prefix("SKB_DROP_REASON_") == Some(word);
+    get()?.drop_reasons.iter().position(named).and_then(|number| u32::try_from(number).ok())
 }
 
 /// Tracepoints that not all kernels have, or not with all arguments.
-const HOOKS: [&str; 5] =
-    ["tcp_sendmsg_locked", "sock_send_length", "tcp_retransmit_skb", "tcp_send_reset", "tcp_receive_reset"];
+const HOOKS: [&str; 6] = [
+    "tcp_sendmsg_locked",
+    "sock_send_length",
+    "tcp_retransmit_skb",
+    "tcp_send_reset",
+    "tcp_receive_reset",
+    "kfree_skb",
+];
 
 fn read() -> Option<KernelTypes> {
     let all = fs::read(ALL).ok()?;
@@ -78,11 +98,12 @@ fn read() -> Option<KernelTypes> {
     let task = all.find(STRUCT, b"task_struct")?;
     let sock = all.find(STRUCT, b"sock")?;
     let hooks = all.hooks();
-    let reset_reasons = all.find(ENUM, b"sk_rst_reason").map(|id| all.values(id)).unwrap_or_default();
+    let words = |of: &[u8]| all.find(ENUM, of).map(|id| all.values(id)).unwrap_or_default();
+    let (reset_reasons, drop_reasons) = (words(b"sk_rst_reason"), words(b"skb_drop_reason"));
     let mut file = fs::File::from(memfd_create(c"kernel types", MemfdFlags::CLOEXEC).ok()?);
     file.write_all(&all.keep(&names::NAMES)).ok()?;
     let path = PathBuf::from(format!("/proc/self/fd/{}", file.as_raw_fd()));
-    Some(KernelTypes { path, task, sock, hooks, reset_reasons, _file: file })
+    Some(KernelTypes { path, task, sock, hooks, reset_reasons, drop_reasons, _file: file })
 }
 
 // Kinds of a type, of include/uapi/linux/btf.h.

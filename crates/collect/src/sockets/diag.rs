@@ -8,7 +8,7 @@ use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use super::unix::{self, UnixListener};
-use super::{Listener, Memory};
+use super::{Listener, Memory, Socket};
 use crate::netlink::{Netlink, attribute, word};
 use crate::proc::Proc;
 
@@ -23,9 +23,8 @@ const DROPS: usize = 8;
 /// Bits of TCP_LISTEN, which Unix sockets share, and, for unconnected UDP sockets, TCP_CLOSE.
 pub(super) const LISTENING: u32 = 1 << 10;
 const UNCONNECTED: u32 = 1 << 7;
-/// Bits of all states in which a connection holds its local port, and the number of TCP_TIME_WAIT.
-const HOLDING: u32 = 1 << 1 | 1 << 2 | 1 << 4 | 1 << 5 | 1 << TIME_WAIT | 1 << 8 | 1 << 9 | 1 << 11;
-const TIME_WAIT: u8 = 6;
+/// Bits of all states but that of listeners.
+const CONNECTED: u32 = 0x1fff & !LISTENING;
 
 /// A socket that answers for the network namespace in which it was opened.
 #[derive(Debug)]
@@ -60,15 +59,14 @@ impl Diag {
         Ok(all)
     }
 
-    /// TCP connections that hold a local port, each with its local port, its other end, and whether it is in TIME_WAIT. This
-    /// walks all connections of the namespace.
+    /// TCP sockets that do not listen. This walks all sockets of the namespace.
     ///
     /// # Errors
     /// The kernel has no tcp_diag.
-    pub fn connections(&mut self, mut each: impl FnMut(u16, SocketAddr, bool)) -> io::Result<()> {
-        self.dump(libc::IPPROTO_TCP, HOLDING, &mut |message| {
-            if let (Some(local), Some(remote)) = (local(message), remote(message)) {
-                each(local.port(), remote, message[1] == TIME_WAIT);
+    pub fn sockets(&mut self, mut each: impl FnMut(Socket)) -> io::Result<()> {
+        self.dump(libc::IPPROTO_TCP, CONNECTED, &mut |message| {
+            if let (Some(local), Some(other), Some(inode)) = (local(message), remote(message), word(message, 68)) {
+                each(Socket { port: local.port(), other, state: message[1], held: inode != 0 });
             }
         })
     }
@@ -104,7 +102,8 @@ fn request(family: i32, protocol: i32, states: u32) -> [u8; 56] {
     let mut bytes = [0; 56];
     bytes[0] = u8::try_from(family).unwrap_or(0);
     bytes[1] = u8::try_from(protocol).unwrap_or(0);
-    bytes[2] = 1 << (INET_DIAG_SKMEMINFO - 1);
+    // Of connections nobody wants it, and there may be very many.
+    bytes[2] = if states == CONNECTED { 0 } else { 1 << (INET_DIAG_SKMEMINFO - 1) };
     bytes[4..8].copy_from_slice(&states.to_ne_bytes());
     bytes
 }
@@ -185,7 +184,7 @@ mod tests {
     #[test]
     fn a_connection_has_two_ends() {
         let mut body = vec![0; MESSAGE];
-        (body[0], body[1]) = (2, TIME_WAIT);
+        (body[0], body[1]) = (2, 6);
         body[4..8].copy_from_slice(&[0x9c, 0x40, 0, 80]);
         body[24..28].copy_from_slice(&[10, 0, 0, 9]);
         assert_eq!(local(&body).map(|end| end.port()), Some(40_000));

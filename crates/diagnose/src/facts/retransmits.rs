@@ -6,8 +6,7 @@ use std::collections::BTreeMap;
 
 use recording::tables::Retransmit;
 
-use super::connections::Connections;
-use super::listening::Listening;
+use super::own_ends::OwnEnds;
 use crate::answer::Gap;
 use crate::case::{Case, Fact};
 use crate::statistics::share;
@@ -27,27 +26,16 @@ impl Fact for Retransmits {
         if rows.is_empty() {
             return Err(Gap::not_recorded("retransmit", "no segment was seen that was sent again"));
         }
-        let ports = case.fact::<Listening>()?.tcp_ports();
-        let connections = case.fact::<Connections>().ok();
-        let asks = |peer: &str| connections.as_ref().is_some_and(|c| c.peers.iter().any(|(name, _)| name == peer));
+        let own = case.fact::<OwnEnds>()?;
         let mut found = Self::default();
         for row in rows.iter().filter(|row| row.kind == "retransmit") {
             found.all += row.count as f64;
-            let at_port = || row.is_accepted() && ports.contains(&row.port);
-            let to_peer = || row.is_made() && (asks(&row.peer) || is_client(&row.peer, &ports));
-            if at_port() || to_peer() {
+            if row.is_accepted() && own.has_port(row.port) || row.is_made() && own.has_peer(&row.peer) {
                 *found.own.entry(row.state.clone()).or_default() += row.count as f64;
             }
         }
         Ok(found)
     }
-}
-
-/// Whether a connection leads to the target itself, from this host.
-fn is_client(peer: &str, ports: &[u32]) -> bool {
-    let Some((address, port)) = peer.rsplit_once(':') else { return false };
-    let is_here = address.starts_with("127.") || address == "[::1]";
-    is_here && port.parse().is_ok_and(|port| ports.contains(&port))
 }
 
 impl Retransmits {

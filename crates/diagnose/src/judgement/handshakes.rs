@@ -2,6 +2,8 @@
 //! What tells reasons for failing handshakes from one another. From outside they look alike: CPUs are idle, clients wait, SYNs
 //! are sent again.
 
+use super::dropped_here;
+use crate::case::Case;
 use crate::facts::handshakes::Handshakes;
 use crate::verdict::{Evidence, evidence};
 
@@ -32,8 +34,8 @@ impl Sign {
     }
 }
 
-/// The table that tells them apart, with the row of one of them marked.
-pub(crate) fn table(h: &Handshakes, this: Sign) -> Vec<Evidence> {
+/// The table that tells them apart, with the row of one of them marked; and what the kernel itself says of segments that it dropped.
+pub(crate) fn table(case: &Case, h: &Handshakes, this: Sign) -> Vec<Evidence> {
     let rows = [
         (Sign::QueueFull, "met a full accept queue", h.overflows, "nstat -az TcpExtListenOverflows"),
         (Sign::ListenDropped, "dropped by listeners otherwise", h.other_drops(), "nstat -az TcpExtListenDrops"),
@@ -41,13 +43,14 @@ pub(crate) fn table(h: &Handshakes, this: Sign) -> Vec<Evidence> {
         (Sign::NotTracked, "without an entry of conntrack", h.tracking_drops, "cat /proc/net/stat/nf_conntrack"),
         (Sign::DataAgain, "sent again that are no SYN", h.data_again(), "nstat -az TcpRetransSegs TcpExtTCPSynRetrans"),
     ];
+    let most = rows.iter().map(|(_, _, value, _)| *value).fold(h.syn_again, f64::max);
     let told = rows.into_iter().map(|(sign, fact, value, see)| match sign == this {
         true => evidence(&format!("{fact} <- this one"), value, "segments", "0", see),
         false => evidence(fact, value, "segments", &format!("more if it were {}", sign.cause()), see),
     });
     let syns =
         evidence("SYNs sent again from here", h.syn_again, "segments", "near 0", "nstat -az TcpExtTCPSynRetrans");
-    told.chain([syns]).collect()
+    told.chain([syns]).chain(dropped_here::told(case, most)).collect()
 }
 
 #[cfg(test)]
@@ -57,7 +60,8 @@ mod tests {
     #[test]
     fn one_row_is_marked() {
         let h = Handshakes { overflows: 7.0, again: 9.0, syn_again: 9.0, ..Handshakes::default() };
-        let rows = table(&h, Sign::QueueFull);
+        let recording = recording::text::parse("").unwrap();
+        let rows = table(&Case::new(&recording), &h, Sign::QueueFull);
         assert_eq!((rows[0].fact.as_str(), rows[0].value), ("met a full accept queue <- this one", 7.0));
         assert_eq!(rows.iter().filter(|row| row.fact.contains("this one")).count(), 1);
         assert_eq!((rows[4].value, rows[5].value), (0.0, 9.0));

@@ -82,7 +82,7 @@ fn finding(case: &Case, handshakes: &Handshakes, listener: &Listener) -> Result<
             of: "handshakes of its clients".into(),
             seconds: listener.queue * case.seconds(),
         },
-        evidence: evidence_of(handshakes, listener),
+        evidence: evidence_of(case, handshakes, listener),
         chain: std::iter::once(place).chain(meanwhile.links).collect(),
         remedy: "Make those that accept come back sooner: what they do meanwhile is in the chain, or a finding of its own. A \
                  thread that does nothing but accept helps where requests may wait inside. Only against short bursts: raise \
@@ -97,7 +97,7 @@ fn finding(case: &Case, handshakes: &Handshakes, listener: &Listener) -> Result<
 /// Of the overflows, dropped by the one listener: then the counts are the same.
 const AGREE: f64 = 0.95;
 
-fn evidence_of(handshakes: &Handshakes, listener: &Listener) -> Vec<Evidence> {
+fn evidence_of(case: &Case, handshakes: &Handshakes, listener: &Listener) -> Vec<Evidence> {
     let see = "ss -ltn  # Recv-Q, Send-Q";
     let mut all = vec![
         evidence("in the accept queue, on average", listener.queue, "connections", "near 0", see),
@@ -109,7 +109,7 @@ fn evidence_of(handshakes: &Handshakes, listener: &Listener) -> Vec<Evidence> {
         let see = "ss -ltnm  # d in skmem";
         all.push(evidence("dropped by this listener", drops, "handshakes", "as many as ListenDrops", see));
     }
-    all.extend(table(handshakes, Sign::QueueFull));
+    all.extend(table(case, handshakes, Sign::QueueFull));
     all
 }
 

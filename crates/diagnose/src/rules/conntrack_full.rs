@@ -59,7 +59,7 @@ fn finding(case: &Case, h: &Handshakes, used: f64) -> Result<Finding, Gap> {
             of: "connections that clients began".into(),
             seconds: h.tracking_drops * EACH,
         },
-        evidence: evidence_of(&counters, h, (used, most)),
+        evidence: evidence_of(case, &counters, h, (used, most)),
         remedy: "Raise net.netfilter.nf_conntrack_max (an entry takes some 300 bytes) and nf_conntrack_buckets with it, or \
                  shorten net.netfilter.nf_conntrack_tcp_timeout_time_wait: so many connections as the limit can be begun in \
                  each such time. Connections that are kept open need one entry for many requests."
@@ -74,7 +74,7 @@ fn gets_out(h: &Handshakes) -> bool {
     h.not_out < MIN_COUNT
 }
 
-fn evidence_of(counters: &Counters, h: &Handshakes, (used, most): (f64, f64)) -> Vec<Evidence> {
+fn evidence_of(case: &Case, counters: &Counters, h: &Handshakes, (used, most): (f64, f64)) -> Vec<Evidence> {
     let see = "cat /proc/net/stat/nf_conntrack  # column drop, hexadecimal";
     let mut all = vec![
         evidence(
@@ -96,7 +96,7 @@ fn evidence_of(counters: &Counters, h: &Handshakes, (used, most): (f64, f64)) ->
     let time_wait = counters.max(sockstat::TIME_WAIT, "TCP").unwrap_or(0.0);
     let harmless = "sockets in TIME_WAIT: harmless by themselves";
     all.push(evidence(harmless, time_wait, "sockets", "", "ss -tan state time-wait | wc -l"));
-    all.extend(table(h, Sign::NotTracked));
+    all.extend(table(case, h, Sign::NotTracked));
     all
 }
 

@@ -70,7 +70,7 @@ fn finding(case: &Case, h: &Handshakes, own: f64) -> Result<Finding, Gap> {
         subject: Subject { pid: case.recording.meta.target.pids.first().copied(), ..Subject::default() },
         explains: Explains { share: share(own, own + h.taken), of: "handshakes of its clients".into(), seconds: own * EACH },
         evidence: std::iter::once(evidence("dropped by its listeners", own, "handshakes", "0", "ss -ltnm  # d in skmem"))
-            .chain(table(h, Sign::ListenDropped))
+            .chain(table(case, h, Sign::ListenDropped))
             .collect(),
         remedy: "Compare the addresses of clients that hang (tcpdump -n 'tcp[tcpflags] & tcp-syn != 0') with the routing table: \
                  ip route get ADDRESS. Add the route, or repair the address translation that should have hidden these addresses."

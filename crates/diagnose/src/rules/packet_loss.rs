@@ -10,6 +10,7 @@ use crate::facts::handshakes::Handshakes;
 use crate::facts::links::Links;
 use crate::facts::listening::Listening;
 use crate::facts::retransmits::Retransmits;
+use crate::judgement::dropped_here::{self, LostHere};
 use crate::judgement::errors::{MIN_COUNT, floor};
 use crate::judgement::handshakes::{Sign, table};
 use crate::statistics::share;
@@ -72,9 +73,80 @@ fn check(case: &Case) -> Checked {
         let seen = Measured::new(kinds as f64, MIN_KINDS as f64, Unit::Kinds);
         return too_little(seen, format!("{told}, and not in the several ways that losses show"));
     }
-    let headline = format!("{} of the segments were lost on the way and had to be sent again", percent(part));
-    let advice = "find out where: `ip -s link`, `nft list ruleset`, then the other end";
-    found(finding(case, &h, own.as_deref(), part), headline, advice)
+    let place = Place::of(case, &h, own.as_deref());
+    let (headline, advice) = place.headline(&percent(part));
+    found(finding(case, &h, own.as_deref(), (part, &place)), headline, advice)
+}
+
+/// Where they were lost, as far as the kernel here knows.
+enum Place {
+    Here(LostHere),
+    /// The kernel dropped next to none in this network namespace. An interface may have, or another namespace of this host.
+    Elsewhere,
+    Unknown,
+}
+
+/// Of the repetitions of data, dropped here: of each that is sent again one was lost, or its acknowledgement was.
+const MOST_HERE: f64 = 0.5;
+const NONE_HERE: f64 = 0.1;
+
+impl Place {
+    fn of(case: &Case, h: &Handshakes, own: Option<&Retransmits>) -> Self {
+        let again = h.data_again() * own.map_or(1.0, Retransmits::own_share);
+        match dropped_here::lost(case) {
+            Some(lost) if lost.own >= again * MOST_HERE => Self::Here(lost),
+            Some(lost) if lost.at_most < again * NONE_HERE => Self::Elsewhere,
+            _ => Self::Unknown,
+        }
+    }
+
+    /// The headline, and what to do first.
+    fn headline(&self, lost: &str) -> (String, String) {
+        let again = "and had to be sent again";
+        match self {
+            Self::Here(here) => (
+                format!("{lost} of the segments had to be sent again: dropped on this host, {}", here.reason()),
+                format!("look at it: `{}`", here.see()),
+            ),
+            Self::Elsewhere => (
+                format!("{lost} of the segments were lost outside of its network namespace {again}"),
+                "find out where: `ip -s link`, the host around a container, the network, the other end".to_string(),
+            ),
+            Self::Unknown => (
+                format!("{lost} of the segments were lost on the way {again}"),
+                "find out where: `ip -s link`, `nft list ruleset`, then the other end".to_string(),
+            ),
+        }
+    }
+
+    fn words(&self) -> String {
+        match self {
+            Self::Here(here) => {
+                format!("; {} segments, SYNs apart, were dropped on this host, by {}", count(here.own), here.by())
+            }
+            Self::Elsewhere => "; in this network namespace the kernel dropped next to none".to_string(),
+            Self::Unknown => String::new(),
+        }
+    }
+
+    fn remedy(&self) -> String {
+        let place = match self {
+            Self::Here(here) => {
+                format!("They are dropped here, by {}: look at it (`{}`), and let them pass.", here.by(), here.see())
+            }
+            Self::Elsewhere => {
+                "Find the place and repair it: drops of the interface (ip -s link, ethtool -S), the host around a \
+                                container and its packet filter, a link that is full, the other end."
+                    .to_string()
+            }
+            Self::Unknown => {
+                "Find the place and repair it: drops of the interface (ip -s link, ethtool -S), a rule of the packet \
+                              filter (nft list ruleset), a link that is full, the other end."
+                    .to_string()
+            }
+        };
+        format!("{place} Connections that are kept open lose no handshakes.")
+    }
 }
 
 /// What else explains that segments are sent again, or why that is not the target's matter.
@@ -108,20 +180,21 @@ fn has_traffic(case: &Case) -> bool {
 const OF_DATA: f64 = 0.2;
 const OF_SYN: f64 = 1.0;
 
-fn finding(case: &Case, h: &Handshakes, own: Option<&Retransmits>, part: f64) -> Finding {
+fn finding(case: &Case, h: &Handshakes, own: Option<&Retransmits>, (part, place): (f64, &Place)) -> Finding {
     let see = |name: &str| format!("nstat -az {name}");
     Finding {
         // Counters of the whole network namespace are one source; the target's own connections, in several states, another.
         summary: format!(
             "{} of {} segments of its network namespace were sent again, {}: {} of connections that stood, {} SYNs; an answer \
-             did not come in time {} times{}",
+             did not come in time {} times{}{}",
             count(h.again),
             count(h.sent),
             percent(part),
             count(h.data_again()),
             count(h.syn_again),
             count(h.timeouts),
-            own.map_or(String::new(), |own| format!("; on its own connections, by state: {}", by_state(own)))
+            own.map_or(String::new(), |own| format!("; on its own connections, by state: {}", by_state(own))),
+            place.words()
         ),
         explains: Explains {
             share: part,
@@ -133,15 +206,19 @@ fn finding(case: &Case, h: &Handshakes, own: Option<&Retransmits>, part: f64) ->
             evidence("sent", h.sent, "segments", "", see("TcpOutSegs")),
             evidence("answers that did not come in time", h.timeouts, "times", "near 0", see("TcpExtTCPTimeouts")),
             evidence("probes for what was lost", h.probes, "segments", "near 0", see("TcpExtTCPLossProbes")),
-            evidence("sent again because later ones had come", h.fast, "segments", "near 0", see("TcpExtTCPFastRetrans")),
+            evidence(
+                "sent again because later ones had come",
+                h.fast,
+                "segments",
+                "near 0",
+                see("TcpExtTCPFastRetrans"),
+            ),
             evidence("sent again needlessly", h.needless, "segments", "", see("TcpExtTCPDSACKRecv")),
         ]
         .into_iter()
-        .chain(table(h, Sign::DataAgain))
+        .chain(table(case, h, Sign::DataAgain))
         .collect(),
-        remedy: "Find the place and repair it: drops of the interface (ip -s link, ethtool -S), a rule of the packet filter \
-                 (nft list ruleset), a link that is full, the other end. Connections that are kept open lose no handshakes."
-            .into(),
+        remedy: place.remedy(),
         check: "nstat -az TcpRetransSegs grows by less than 1 % of TcpOutSegs under the same load.".into(),
         ..RULE.finding(case, if own.is_some_and(|own| own.own.len() >= MIN_KINDS) { 2 } else { 1 })
     }
@@ -195,6 +272,18 @@ mod tests {
         );
         assert!(silent(&RULE, &own.replace("port=80", "port=81")).contains("0 of them on connections of its own"));
         assert!(finding.summary.contains("370 of connections that stood, 110 SYNs"), "{}", finding.summary);
+    }
+
+    #[test]
+    fn where_they_were_lost() {
+        let told = |drops: &str| found(&RULE, &[&text(LOST), OWN, "\n", drops].concat()).summary;
+        let here = "frame id=1 symbol=nft_do_chain module=kernel kind=kernel\nstack id=1 frames=[1]
+            drop reason=NETFILTER_DROP protocol=tcp role=accepted port=80 stack=1 count=400";
+        let by = "400 segments, SYNs apart, were dropped on this host, by its packet filter or connection tracking (NETFILTER_DROP at nft_do_chain)";
+        assert!(told(here).ends_with(by), "{}", told(here));
+        assert!(told(&here.replace("port=80", "port=81")).ends_with("LAST_ACK 40"), "somebody else's");
+        let old = "drop reason=TCP_OLD_DATA protocol=tcp role=accepted port=80 count=400";
+        assert!(told(old).ends_with("the kernel dropped next to none"), "{}", told(old));
     }
 
     /// Twelve of its own, as any connection has some, beside a neighbour's thousands.

@@ -9,6 +9,7 @@ use crate::case::Case;
 use crate::facts::counters::Counters;
 use crate::facts::handshakes::Handshakes;
 use crate::facts::listening::Listening;
+use crate::facts::socket_states::SocketStates;
 use crate::judgement::errors::MIN_COUNT;
 use crate::judgement::handshakes::{Sign, table};
 use crate::judgement::time_wait;
@@ -58,6 +59,20 @@ fn check(case: &Case) -> Checked {
 /// What a refusal costs its client at least, in seconds: with the answer to it, a reset, and the next try.
 const EACH: f64 = 0.02;
 
+/// Ports that a client of Linux takes by default, from 32,768 to 60,999.
+const CLIENT_PORTS: f64 = 28_232.0;
+
+/// Whose old connections a new one of the same address may meet, and on how many of its ports.
+fn pairs(case: &Case) -> Option<String> {
+    let (address, port, sockets) = case.fact::<SocketStates>().ok()?.most_time_wait.clone()?;
+    Some(format!(
+        "; in the end {} between {address} and port {port}: a new connection from there may meet one on {} of the \
+         {CLIENT_PORTS:.0} ports that a client takes by default",
+        count(sockets),
+        percent(share(sockets, CLIENT_PORTS).min(1.0))
+    ))
+}
+
 fn finding(case: &Case, h: &Handshakes, part: f64) -> Result<Finding, Gap> {
     let counters = case.fact::<Counters>()?;
     let time_wait = counters.max(sockstat::TIME_WAIT, "TCP").unwrap_or(0.0);
@@ -65,16 +80,17 @@ fn finding(case: &Case, h: &Handshakes, part: f64) -> Result<Finding, Gap> {
         // One counter of a namespace, and the rest of the table that is still.
         summary: format!(
             "{} SYNs met an old connection in TIME_WAIT with the same ports and were refused by its timestamp, {} of the \
-             handshakes; {} were taken, {} sockets were in TIME_WAIT",
+             handshakes; {} were taken, {} sockets were in TIME_WAIT{}",
             count(h.old_time_wait),
             percent(part),
             count(h.taken),
-            count(time_wait)
+            count(time_wait),
+            pairs(case).unwrap_or_default()
         ),
         subject: Subject { pid: case.recording.meta.target.pids.first().copied(), ..Subject::default() },
         explains: Explains { share: part, of: "handshakes of its clients".into(), seconds: h.old_time_wait * EACH },
         evidence: std::iter::once(evidence("sockets in TIME_WAIT", time_wait, "sockets", "", "ss -tan state time-wait | wc -l"))
-            .chain(table(h, Sign::OldTimeWait))
+            .chain(table(case, h, Sign::OldTimeWait))
             .collect(),
         remedy: "Keep connections open, or let the clients close them: TIME_WAIT is kept by whoever closes first. If they come \
                  through a NAT, give it more addresses, and let it keep ended connections as long as this side does (60 s). \
@@ -106,6 +122,13 @@ mod tests {
         let finding = found(&RULE, &text(200, 9800));
         assert_eq!((finding.explains.share, finding.confidence.as_str()), (0.02, "medium"));
         assert!(finding.summary.ends_with("14 thousand sockets were in TIME_WAIT"), "{}", finding.summary);
+        let told = "\nsocket_state t_ns=4e9 state=TIME_WAIT role=accepted port=80 peer=10.0.0.7 count=7058";
+        let finding = found(&RULE, &(text(200, 9800) + told));
+        assert!(
+            finding.summary.ends_with("on 25 % of the 28232 ports that a client takes by default"),
+            "{}",
+            finding.summary
+        );
     }
 
     #[test]

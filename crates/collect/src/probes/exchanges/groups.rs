@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //! What is new in a group of connections since it was asked last.
 
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::net::SocketAddr;
 
+use super::super::address;
 use super::Histogram;
 use super::histogram::middle_ns;
 use super::skel::types;
@@ -63,7 +64,7 @@ pub(super) fn difference(key: Option<&types::group_key>, now: &types::group, tol
     Group {
         accepted,
         port: key.filter(|key| key.accepted != 0).map_or(0, |key| key.port),
-        peer: key.filter(|_| !accepted).map(address),
+        peer: key.filter(|_| !accepted).map(|key| address(key.family, key.peer, key.port)),
         response,
         read_wait,
         first_read,
@@ -80,18 +81,6 @@ pub(super) fn difference(key: Option<&types::group_key>, now: &types::group, tol
         stood_ns: now.stood_ns,
         stood: now.stood,
         nagled: now.nagled.saturating_sub(told.nagled),
-    }
-}
-
-fn address(key: &types::group_key) -> SocketAddr {
-    SocketAddr::new(ip(key.family, key.peer), key.port)
-}
-
-pub(super) fn ip(family: u16, address: [u8; 16]) -> IpAddr {
-    let [a, b, c, d, ..] = address;
-    match family {
-        2 => IpAddr::V4(Ipv4Addr::new(a, b, c, d)),
-        _ => Ipv6Addr::from(address).to_canonical(),
     }
 }
 

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The target's TCP sockets by state, at the begin and at the end of the capture: by listener, and by whom it asked.
+
+use std::collections::BTreeMap;
+
+use recording::tables::SocketState;
+
+use super::listening::Listening;
+use super::own_ends::OwnEnds;
+use crate::answer::Gap;
+use crate::case::{Case, Fact};
+
+/// Sockets of one state at one port, or towards one peer.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct InState {
+    /// Clients made them.
+    pub accepted: bool,
+    /// The listening socket, `tcp 0.0.0.0:80`, or the peer's address.
+    pub name: String,
+    /// As the kernel calls it, `CLOSE_WAIT`.
+    pub state: String,
+    /// How many at the begin, and at the end.
+    pub counts: (f64, f64),
+    /// Of those, the ones that a process has.
+    pub held: (f64, f64),
+}
+
+/// Its own, by name and state.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct SocketStates {
+    /// Those of listeners first, those with most sockets at the end first.
+    pub own: Vec<InState>,
+    /// Of its listeners, who has most sockets in TIME_WAIT at the end: a client's address, the port, how many; none = none has any.
+    pub most_time_wait: Option<(String, u32, f64)>,
+}
+
+impl Fact for SocketStates {
+    fn compute(case: &Case) -> Result<Self, Gap> {
+        let rows = case.recording.rows::<SocketState>();
+        let Some(end) = rows.iter().map(|row| row.t_ns).max() else {
+            return Err(Gap::not_recorded("socket_state", "sockets were not counted by their state"));
+        };
+        let (ends, listening) = (case.fact::<OwnEnds>()?, case.fact::<Listening>()?);
+        let is_own =
+            |row: &&SocketState| row.is_accepted() && ends.has_port(row.port) || row.is_made() && ends.asks(&row.peer);
+        let mut by: BTreeMap<(bool, String, &str), InState> = BTreeMap::new();
+        for row in rows.iter().filter(is_own) {
+            let name = if row.is_accepted() { listening.name_at(row.port) } else { row.peer.clone() };
+            let of = by.entry((row.is_accepted(), name, &row.state)).or_default();
+            let count = row.count as f64;
+            let held = if row.held { count } else { 0.0 };
+            let (all, of_process) =
+                if row.t_ns == end { (&mut of.counts.1, &mut of.held.1) } else { (&mut of.counts.0, &mut of.held.0) };
+            (*all, *of_process) = (*all + count, *of_process + held);
+        }
+        let named = |((accepted, name, state), of): ((bool, String, &str), InState)| InState {
+            accepted,
+            name,
+            state: state.into(),
+            ..of
+        };
+        let mut own: Vec<InState> = by.into_iter().map(named).collect();
+        own.sort_by(|a, b| b.accepted.cmp(&a.accepted).then(b.counts.1.total_cmp(&a.counts.1)));
+        let waiting = rows.iter().filter(|row| row.t_ns == end && row.is_accepted() && row.state == "TIME_WAIT");
+        let waiting = waiting.filter(|row| !row.peer.is_empty());
+        let most = waiting.filter(is_own).max_by_key(|row| row.count);
+        Ok(Self { own, most_time_wait: most.map(|row| (row.peer.clone(), row.port, row.count as f64)) })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use recording::text::parse;
+
+    #[test]
+    fn by_listener_and_peer_at_both_ends() {
+        let text = "meta length_ns=5e9 target.listen=[\"tcp 0.0.0.0:80\"]
+            connection t_ns=1 role=made peer=10.0.0.9:5432 looks=10 open=3
+            socket_state state=CLOSE_WAIT role=accepted port=80 held=true count=100
+            socket_state t_ns=5e9 state=CLOSE_WAIT role=accepted port=80 count=150
+            socket_state t_ns=5e9 state=TIME_WAIT role=accepted port=80 peer=10.0.0.7 count=900
+            socket_state t_ns=5e9 state=TIME_WAIT role=accepted port=80 peer=10.0.0.8 count=20
+            socket_state t_ns=5e9 state=TIME_WAIT role=accepted port=81 peer=10.0.0.8 count=9000
+            socket_state t_ns=5e9 state=ESTABLISHED role=made peer=10.0.0.9:5432 count=8
+            socket_state t_ns=5e9 state=ESTABLISHED role=made peer=10.0.0.6:5432 count=80";
+        let states = Case::new(&parse(text).unwrap()).fact::<SocketStates>().unwrap();
+        let told: Vec<_> = states.own.iter().map(|s| (s.name.as_str(), s.state.as_str(), s.counts)).collect();
+        assert_eq!(
+            told,
+            [
+                ("tcp 0.0.0.0:80", "TIME_WAIT", (0.0, 920.0)),
+                ("tcp 0.0.0.0:80", "CLOSE_WAIT", (100.0, 150.0)),
+                ("10.0.0.9:5432", "ESTABLISHED", (0.0, 8.0)),
+            ]
+        );
+        assert_eq!(states.own[1].held, (100.0, 0.0));
+        assert_eq!(states.most_time_wait, Some(("10.0.0.7".to_string(), 80, 900.0)));
+        assert!(Case::new(&parse("").unwrap()).fact::<SocketStates>().is_err());
+    }
+}
