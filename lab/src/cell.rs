@@ -139,8 +139,26 @@ impl Cell {
     /// # Errors
     /// `nft` is missing (Debian package nftables), or does not like them.
     pub fn filter(&mut self, rules: &str) -> Result<()> {
+        let nft = self.nft(rules)?;
+        self.filter_by(nft)
+    }
+
+    /// The same at the far end of its second network.
+    ///
+    /// # Errors
+    /// As above.
+    pub fn filter_far(&mut self, rules: &str) -> Result<()> {
+        let nft = self.nft(rules)?.far();
+        self.filter_by(nft)
+    }
+
+    fn nft(&self, rules: &str) -> Result<Program> {
         let file = self.write("rules.nft", rules)?;
-        let nft = self.start(Program::installed("nft").args(["-f".into(), file.into_os_string()]))?;
+        Ok(Program::installed("nft").args(["-f".into(), file.into_os_string()]))
+    }
+
+    fn filter_by(&mut self, nft: Program) -> Result<()> {
+        let nft = self.start(nft)?;
         self.finish(nft, READY_LIMIT).map(drop)
     }
 

@@ -111,6 +111,8 @@ mod loop_pool;
 mod loop_sleeps;
 #[path = "../scenarios/loss/scenario.rs"]
 mod loss;
+#[path = "../scenarios/loss-netns/scenario.rs"]
+mod loss_netns;
 #[path = "../scenarios/major-faults/scenario.rs"]
 mod major_faults;
 #[path = "../scenarios/many-questions/scenario.rs"]
@@ -238,6 +240,7 @@ pub static ALL: &[&Scenario] = &[
     &clumsy_kernel::SCENARIO,
     &fd_limit::SCENARIO,
     &loss::SCENARIO,
+    &loss_netns::SCENARIO,
     &no_route_back::SCENARIO,
     &clumsy_kernel_nat::SCENARIO,
     &port_exhaustion::SCENARIO,

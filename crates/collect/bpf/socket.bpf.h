@@ -8,6 +8,7 @@
 #define AF_UNIX 1
 #define AF_INET 2
 #define AF_INET6 10
+#define TCP_CLOSE 7
 
 struct port_pair {
 	u8 peer[16]; /* address of the other end, in network order; of an IPv4 socket the first four */
@@ -42,10 +43,20 @@ static __always_inline void ports_of_sock(struct sock *sk, struct port_pair *por
 		bpf_core_read(ports->peer, 16, &sk->__sk_common.skc_v6_daddr);
 }
 
-/* The same of the socket that a file is. */
+/* The ports of the socket that a file is. */
 static __always_inline void ports_of(struct file *file, struct port_pair *ports)
 {
 	struct socket *socket = BPF_CORE_READ(file, private_data);
 
 	ports_of_sock(BPF_CORE_READ(socket, sk), ports);
+}
+
+/* The own port, also of a socket that is closed and has given it up. */
+static __always_inline u16 own_port(const struct sock *sk, u8 state)
+{
+	u16 port = BPF_CORE_READ(sk, __sk_common.skc_num);
+
+	if (port || state != TCP_CLOSE)
+		return port;
+	return __builtin_bswap16(BPF_CORE_READ((const struct inet_sock *)sk, inet_sport));
 }

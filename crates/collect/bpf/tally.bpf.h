@@ -3,8 +3,8 @@
 #pragma once
 
 /*
- * Counts so many events; with `make`, also the first of their kind, of which the map then has one more (`made`). False =
- * the map has no such kind, or no room.
+ * Counts so many events; with `make`, also the first of their kind, of which the map then has one more (`made`). False
+ * = the map has no such kind, or no room.
  */
 static __always_inline bool tally(void *map, const void *key, u64 events, bool make, bool *made)
 {

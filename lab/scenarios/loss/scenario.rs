@@ -17,7 +17,7 @@ const PORT: u16 = 19194;
 pub static SCENARIO: Scenario = Scenario {
     name: "loss",
     about: "a Node.js service with a connection for each request, and a network that loses 2 % of all packets",
-    expected: Expected::cause(&["packet-loss"]),
+    expected: Expected { says: Some("dropped on this host, NETFILTER_DROP"), ..Expected::cause(&["packet-loss"]) },
     twin: Some(NEUTRAL),
     builds: &[Build::Script("lab/scenarios/accept-queue-node/checkout.js", "checkout.js"), WEBLOAD],
     folders: &["lab/scenarios/accept-queue-node", "lab/webload"],

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: (GPL-2.0-only OR Apache-2.0)
 /*
  * Packets that the kernel dropped, of one network namespace: added up by reason, place and whose they were. The hook is
- * of the whole host. Of very many, as in a flood, each 64th stands for those before it, so that what they cost is bounded.
+ * of the whole host. Of very many, as in a flood, each 64th stands for those before it, so that what they cost is
+ * bounded.
  */
 #include "kernel.h"
 
@@ -68,6 +69,7 @@ const volatile u32 network; /* number of the network namespace */
 const volatile bool tells_reason; /* the kernel says why */
 const volatile bool tells_receiver; /* and which socket it was for */
 const volatile u32 no_socket; /* the reason of what came for a port without one */
+const volatile u32 purged, closed; /* those of what was in a socket that ends: that is no drop on the way */
 u32 own_groups; /* in this slice; user space begins anew with each */
 
 /* What a packet says of itself. */
@@ -180,6 +182,7 @@ static __always_inline void take_socket(struct drop_key *key, const struct packe
 	struct port_pair ports = {};
 
 	ports_of_sock(sk, &ports);
+	ports.local = own_port(sk, BPF_CORE_READ(sk, __sk_common.skc_state));
 	if (packet->protocol == IPPROTO_UDP) {
 		key->role = NO_SOCKET;
 		key->port = ports.local;
@@ -213,12 +216,13 @@ static __always_inline void take_ports(struct drop_key *key, const struct packet
 /* The number of its network namespace; 0 = there is nothing on it that would tell. */
 static __always_inline u32 network_of(const struct sk_buff *skb, struct sock *owner)
 {
-	return owner ? BPF_CORE_READ(owner, __sk_common.skc_net.net, ns.inum) : BPF_CORE_READ(skb, dev, nd_net.net, ns.inum);
+	return owner ? BPF_CORE_READ(owner, __sk_common.skc_net.net, ns.inum)
+		     : BPF_CORE_READ(skb, dev, nd_net.net, ns.inum);
 }
 
 /*
- * Arguments: packet, place, and in newer kernels the reason, and the socket that it was for. That may be none, which some
- * kernels do not tell the verifier, so it is read as a number.
+ * Arguments: packet, place, and in newer kernels the reason, and the socket that it was for. That may be none, which
+ * some kernels do not tell the verifier, so it is read as a number.
  */
 SEC("tp_btf/kfree_skb")
 int on_drop(u64 *ctx)
@@ -236,11 +240,13 @@ int on_drop(u64 *ctx)
 	if (!c || !skb)
 		return 0;
 	c->hits++;
+	if (tells_reason)
+		key.reason = (u32)ctx[2];
+	if (key.reason && (key.reason == purged || key.reason == closed))
+		return 0;
 	packets = weight(c);
 	if (!packets)
 		return 0;
-	if (tells_reason)
-		key.reason = (u32)ctx[2];
 	if (tells_receiver)
 		bpf_probe_read_kernel(&owner, sizeof(owner), &ctx[3]);
 	if (!owner)

@@ -60,7 +60,9 @@ impl<'o> Drops<'o> {
             rodata.network = network;
             rodata.tells_reason = kernel_types::arguments(HOOK) > 2;
             rodata.tells_receiver = kernel_types::arguments(HOOK) > 3;
-            rodata.no_socket = kernel_types::drop_reason_number("NO_SOCKET").unwrap_or(u32::MAX);
+            let reason = |word: &str| kernel_types::drop_reason_number(word).unwrap_or(u32::MAX);
+            rodata.no_socket = reason("NO_SOCKET");
+            (rodata.purged, rodata.closed) = (reason("QUEUE_PURGE"), reason("SOCKET_CLOSE"));
         }
         let skel = refusal::load(open, "the kernel refused the program of drops")?;
         let mut loaded = Self { skel, link: None };

@@ -15,7 +15,6 @@
 #include "tally.bpf.h"
 
 #define TCP_TIME_WAIT 6
-#define TCP_CLOSE 7
 #define TCP_LISTEN 10
 #define TCP_NEW_SYN_RECV 12
 #define GROUPS 256
@@ -96,16 +95,6 @@ static __always_inline void hit(enum event event)
 
 	if (c)
 		c->hits[event]++;
-}
-
-/* The own port, also of a socket that is closed and has given it up. */
-static __always_inline u16 own_port(const struct sock *sk, u8 state)
-{
-	u16 port = BPF_CORE_READ(sk, __sk_common.skc_num);
-
-	if (port || state != TCP_CLOSE)
-		return port;
-	return __builtin_bswap16(BPF_CORE_READ((const struct inet_sock *)sk, inet_sport));
 }
 
 /* Whether nothing was ever sent on it. Of what is left of a connection in TIME_WAIT, and before it is made, nobody can

@@ -45,11 +45,17 @@ fn is_loss(reason: &str) -> bool {
     known(reason).is_some() || LOSSES.contains(&reason)
 }
 
-/// Whether it may be one. Older kernels have no word for many losses; for most reasons of TCP's own nobody waits for the segment.
-fn may_be_loss(reason: &str) -> bool {
-    const OTHERWISE: [&str; 5] = ["NO_SOCKET", "OTHERHOST", "DUP_FRAG", "SOCKET_CLOSE", "QUEUE_PURGE"];
-    is_loss(reason) || !reason.starts_with("TCP_") && !OTHERWISE.contains(&reason)
+/// Whether they may be losses. Older kernels have no word for many; for most reasons of TCP's own nobody waits for the segment, and
+/// what TCP gives up without a word had been taken.
+fn may_be_losses(dropped: &Dropped) -> bool {
+    const OTHERWISE: [&str; 3] = ["NO_SOCKET", "OTHERHOST", "DUP_FRAG"];
+    let of_tcp = |name: &str| name.to_ascii_lowercase().starts_with("tcp_");
+    let is_taken = dropped.reason == UNSPECIFIED && of_tcp(&dropped.place);
+    is_loss(&dropped.reason) || !of_tcp(&dropped.reason) && !is_taken && !OTHERWISE.contains(&dropped.reason.as_str())
 }
+
+/// The kernel's word for having none.
+const UNSPECIFIED: &str = "NOT_SPECIFIED";
 
 /// Segments of TCP that were lost in the target's network namespace.
 pub(crate) struct LostHere {
@@ -98,12 +104,9 @@ pub(crate) fn lost(case: &Case) -> Option<LostHere> {
     let drops = case.fact::<Drops>().ok()?;
     let segments = || drops.0.iter().filter(|dropped| dropped.is_tcp);
     let lost = || segments().filter(|dropped| is_loss(&dropped.reason));
-    let at_most = segments().filter(|dropped| may_be_loss(&dropped.reason)).map(|dropped| dropped.all).sum();
+    let at_most = segments().filter(|dropped| may_be_losses(dropped)).map(|dropped| dropped.all).sum();
     Some(LostHere { own: lost().map(|dropped| dropped.own_data).sum(), at_most, most: lost().next().cloned() })
 }
-
-/// Reasons that say nothing: none, and what was in a socket that ended.
-const UNSAID: [&str; 4] = ["", "NOT_SPECIFIED", "QUEUE_PURGE", "SOCKET_CLOSE"];
 
 /// Rows of evidence at most.
 const ROWS: usize = 3;
@@ -114,7 +117,7 @@ const MUCH: f64 = 0.1;
 /// The kernel's own words for segments that it dropped, of those reasons that are a part of so many.
 pub(crate) fn told(case: &Case, of: f64) -> Vec<Evidence> {
     let Ok(drops) = case.fact::<Drops>() else { return Vec::new() };
-    let has_word = |dropped: &&Dropped| !UNSAID.contains(&dropped.reason.as_str());
+    let has_word = |dropped: &&Dropped| !dropped.reason.is_empty() && dropped.reason != UNSPECIFIED;
     let much = |dropped: &&Dropped| dropped.is_tcp && share(dropped.all, of) >= MUCH;
     let row = |dropped: &Dropped| {
         let see = "perf trace -a -e skb:kfree_skb";
@@ -147,6 +150,9 @@ mod tests {
             parse(&TEXT.replace("QDISC_DROP", "NOT_SPECIFIED").replace("NETFILTER_DROP", "NOT_SPECIFIED")).unwrap();
         let lost_of_old = super::lost(&Case::new(&old)).unwrap();
         assert_eq!((lost_of_old.own, lost_of_old.at_most), (0.0, 990.0), "what an old kernel has no word for");
+        let taken =
+            parse(&TEXT.replace("NETFILTER_DROP", "NOT_SPECIFIED").replace("nft_do_chain", "tcp_v4_rcv")).unwrap();
+        assert_eq!(super::lost(&Case::new(&taken)).unwrap().at_most, 20.0, "what TCP had taken");
         assert_eq!(lost.by(), "its packet filter or connection tracking (NETFILTER_DROP at nft_do_chain)");
         assert!(lost.see().starts_with("nft "));
         assert!(super::lost(&Case::new(&parse("").unwrap())).is_none(), "nobody looked");
