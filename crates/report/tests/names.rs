@@ -41,6 +41,8 @@ fn spoilt(name: &str) -> Recording {
         Exchange: peer;
         Request: peer, label;
         Label: peer, label;
+        Drop: reason, peer;
+        SocketState: state, peer;
         Setting: entity, value;
         FileLock: comm, path;
         Death: comm;
@@ -81,6 +83,7 @@ fn in_every_section() {
         "noisy-neighbour",
         "slow-reader",
         "endless-loop",
+        "loss-netns",
     ];
     let seen: BTreeSet<&str> = names.into_iter().flat_map(check).collect();
     let sources = std::fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/src/views")).unwrap();
