@@ -33,7 +33,20 @@ pub struct Disturbance {
 impl Disturbance {
     /// Whether a run with it has to be repeated.
     pub fn is_too_much(&self) -> bool {
-        self.steal_share > STEAL_BOUND || self.outside_share > OUTSIDE_BOUND || self.steal_of_work >= STOLEN_WORK
+        self.is_stolen() || self.outside_share > OUTSIDE_BOUND
+    }
+
+    /// Whether a verdict says no more than what the host did, as it was measured here: then it is true, whatever the scenario.
+    pub fn is_what_is_said(&self, cause: &str) -> bool {
+        match cause {
+            "cpu-steal" => self.is_stolen(),
+            "run-queue-wait" => self.outside_share > OUTSIDE_BOUND,
+            _ => false,
+        }
+    }
+
+    fn is_stolen(&self) -> bool {
+        self.steal_share > STEAL_BOUND || self.steal_of_work >= STOLEN_WORK
     }
 }
 
@@ -108,6 +121,15 @@ mod tests {
         assert!(Disturbance { steal_share: 0.05, ..calm }.is_too_much());
         assert!(Disturbance { outside_share: 0.5, ..calm }.is_too_much());
         assert!(Disturbance { steal_of_work: 0.2, ..calm }.is_too_much());
+    }
+
+    #[test]
+    fn a_verdict_is_excused_by_what_was_measured_alone() {
+        let stolen = Disturbance { steal_share: 0.05, ..Disturbance::default() };
+        let beside = Disturbance { outside_share: 0.5, ..Disturbance::default() };
+        assert!(stolen.is_what_is_said("cpu-steal") && beside.is_what_is_said("run-queue-wait"));
+        assert!(!stolen.is_what_is_said("run-queue-wait") && !beside.is_what_is_said("cpu-steal"));
+        assert!(!stolen.is_what_is_said("hot-code") && !Disturbance::default().is_what_is_said("cpu-steal"));
     }
 
     #[test]

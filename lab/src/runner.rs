@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The runner: one scenario after the other, each side in a cell of its own, repeated where it came out
-//! wrong on a host that was disturbed.
+//! The runner: one scenario after the other, each side in a cell of its own, repeated where the host
+//! was disturbed.
 
 use std::fs;
 use std::time::Duration;
@@ -15,10 +15,10 @@ use crate::draw::Draw;
 use crate::paths::Paths;
 use crate::probe::Probe;
 use crate::scenario::{Scenario, Side};
-use crate::score::{CameOut, Outcome, Row};
+use crate::score::{Outcome, Row};
 use crate::stop::Stop;
 
-/// How often a side is run at most, until it came out right or a run was undisturbed.
+/// How often a side is run at most, until a run was undisturbed.
 pub const MAX_ATTEMPTS: u32 = 4;
 /// Pause before the first repetition; twice as long before the next, and so on.
 pub const PAUSE: Duration = Duration::from_secs(5);
@@ -39,7 +39,7 @@ pub struct Runner<'a> {
 }
 
 impl Runner<'_> {
-    /// Runs scenarios, by each seed. Those that cannot be judged because the host was disturbed all the time get one more
+    /// Runs scenarios, by each seed. Those that came out wrong while the host was disturbed all the time get one more
     /// chance when the others are done: what disturbs lasts for minutes.
     ///
     /// # Errors
@@ -52,7 +52,7 @@ impl Runner<'_> {
             rows.push(Runner { seed, ..*self }.run(scenario)?);
         }
         for (row, (scenario, seed)) in rows.iter_mut().zip(all()) {
-            if row.came_out() == CameOut::Disturbed {
+            if row.deserves_another() {
                 eprintln!("{}: the host was disturbed all the time; once more now", scenario.name);
                 *row = Runner { seed, ..*self }.run(scenario)?;
             }
@@ -107,7 +107,7 @@ impl Runner<'_> {
             };
             let last = disturbances.len() + 1 >= self.attempts as usize;
             disturbances.push(disturbance);
-            if last || !disturbance.is_too_much() || truth.objection(&verdict).is_none() {
+            if last || !disturbance.is_too_much() {
                 return Ok(Outcome { drawn, ..Outcome::new(side, truth, &verdict, disturbances) });
             }
             eprintln!(

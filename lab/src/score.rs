@@ -31,6 +31,8 @@ pub struct Outcome {
     pub repeats: usize,
     /// The run that counts was disturbed too.
     pub disturbed: bool,
+    /// It is wrong, and says no more than what disturbed it.
+    pub excused: bool,
     /// Parameters that were drawn; empty = as usual.
     pub drawn: String,
     /// What the host did besides, in each run.
@@ -40,12 +42,14 @@ pub struct Outcome {
 impl Outcome {
     /// A verdict against the truth.
     pub fn new(side: Side, truth: &Expected, verdict: &Verdict, disturbances: Vec<Disturbance>) -> Self {
+        let (objection, last) = (truth.objection(verdict), disturbances.last().copied().unwrap_or_default());
         Self {
+            excused: objection.is_some() && last.is_what_is_said(&verdict.verdict),
             verdict: Some(verdict.verdict.clone()),
             confidence: verdict.findings.first().map(|f| f.confidence.clone()),
             headline: Some(verdict.headline.clone()),
-            disturbed: disturbances.last().is_some_and(Disturbance::is_too_much),
-            ..Self::blank(side, truth, truth.objection(verdict), disturbances)
+            disturbed: last.is_too_much(),
+            ..Self::blank(side, truth, objection, disturbances)
         }
     }
 
@@ -64,6 +68,7 @@ impl Outcome {
             objection,
             repeats: disturbances.len().saturating_sub(1),
             disturbed: false,
+            excused: false,
             drawn: String::new(),
             disturbances,
         }
@@ -105,11 +110,16 @@ impl Row {
 
     /// How it came out.
     pub fn came_out(&self) -> CameOut {
-        match self.objections().fold((0, 0), |(all, calm), (o, _)| (all + 1, calm + usize::from(!o.disturbed))) {
+        match self.objections().fold((0, 0), |(all, bare), (o, _)| (all + 1, bare + usize::from(!o.excused))) {
             (0, _) => CameOut::Right,
             (_, 0) => CameOut::Disturbed,
             _ => CameOut::Wrong,
         }
+    }
+
+    /// Whether it is not right, and was disturbed when it came out so.
+    pub fn deserves_another(&self) -> bool {
+        self.objections().any(|(outcome, _)| outcome.disturbed)
     }
 
     fn sides(&self) -> impl Iterator<Item = &Outcome> {
@@ -130,7 +140,7 @@ impl Row {
 pub enum CameOut {
     /// As was expected.
     Right,
-    /// Not as was expected, while somebody else had the CPUs, in every attempt: neither right nor wrong, and so a skip.
+    /// Not as was expected, but no more was said than that somebody else had the CPUs, and he had: a skip.
     Disturbed,
     /// Not as was expected.
     Wrong,
@@ -253,8 +263,9 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_on_a_disturbed_host_is_a_skip() {
-        let side = |side, objection, disturbed| Outcome { disturbed, ..outcome(side, "cpu-steal", objection) };
+    fn what_says_no_more_than_that_the_host_was_disturbed_is_a_skip() {
+        let side =
+            |side, objection, excused| Outcome { disturbed: true, excused, ..outcome(side, "cpu-steal", objection) };
         let row = |fault, twin| Row { scenario: "s".into(), seed: None, fault, twin: Some(twin) };
         let wrong = Some("expected healthy, the verdict is cpu-steal");
         let calm = |objection| side(Side::Fault, objection, false);
@@ -262,7 +273,7 @@ mod tests {
             vec![
                 row(calm(None), side(Side::Twin, wrong, true)),
                 row(calm(wrong), side(Side::Twin, wrong, true)),
-                row(calm(None), side(Side::Twin, None, true)),
+                row(calm(None), side(Side::Twin, None, false)),
             ],
             0,
         );
