@@ -139,8 +139,7 @@ impl Cell {
     /// # Errors
     /// `nft` is missing (Debian package nftables), or does not like them.
     pub fn filter(&mut self, rules: &str) -> Result<()> {
-        let nft = self.nft(rules)?;
-        self.filter_by(nft)
+        self.filter_at(rules, |nft| nft)
     }
 
     /// The same at the far end of its second network.
@@ -148,17 +147,12 @@ impl Cell {
     /// # Errors
     /// As above.
     pub fn filter_far(&mut self, rules: &str) -> Result<()> {
-        let nft = self.nft(rules)?.far();
-        self.filter_by(nft)
+        self.filter_at(rules, Program::far)
     }
 
-    fn nft(&self, rules: &str) -> Result<Program> {
+    fn filter_at(&mut self, rules: &str, place: fn(Program) -> Program) -> Result<()> {
         let file = self.write("rules.nft", rules)?;
-        Ok(Program::installed("nft").args(["-f".into(), file.into_os_string()]))
-    }
-
-    fn filter_by(&mut self, nft: Program) -> Result<()> {
-        let nft = self.start(nft)?;
+        let nft = self.start(place(Program::installed("nft").args(["-f".into(), file.into_os_string()])))?;
         self.finish(nft, READY_LIMIT).map(drop)
     }
 

@@ -25,6 +25,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::os::fd::BorrowedFd;
 
 use anyhow::Result;
+use recording::role;
 use recording::tables::Gap;
 
 /// What all probes have in common that hang on hooks for the whole of a capture: how it accounts for them and lets go of
@@ -86,6 +87,16 @@ pub(crate) fn address(family: u16, ip: [u8; 16], port: u16) -> SocketAddr {
         _ => IpAddr::from(ip).to_canonical(),
     };
     SocketAddr::new(ip, port)
+}
+
+/// Whose a group is that a program counts (`bpf/tally.bpf.h`), as tables have it: role, own port, peer.
+pub(crate) fn whose(role: u8, family: u16, ip: [u8; 16], port: u16) -> (String, u32, String) {
+    const ROLES: [&str; 4] = [role::MADE, role::ACCEPTED, "none", "others"];
+    let role = ROLES.get(usize::from(role)).copied().unwrap_or_default();
+    match role == role::MADE {
+        true => (role.into(), 0, address(family, ip, port).to_string()),
+        false => (role.into(), port.into(), String::new()),
+    }
 }
 
 /// Says to a program (`bpf/listening.bpf.h`) at which more ports somebody listens.

@@ -42,13 +42,10 @@ pub fn tcp_state(number: u8) -> &'static str {
     STATES.get(usize::from(number)).copied().unwrap_or_default()
 }
 
-/// Whether a connection in such a state holds its local port.
-pub fn holds_port(state: u8) -> bool {
-    matches!(
-        tcp_state(state),
-        "ESTABLISHED" | "SYN_SENT" | "FIN_WAIT1" | "FIN_WAIT2" | "TIME_WAIT" | "CLOSE_WAIT" | "LAST_ACK" | "CLOSING"
-    )
-}
+/// States in which a connection holds its local port, a bit each.
+pub const HOLDING: u32 = 1 << 1 | 1 << 2 | 1 << 4 | 1 << 5 | 1 << TIME_WAIT | 1 << 8 | 1 << 9 | 1 << 11;
+/// All states but that of listeners, a bit each.
+pub const CONNECTED: u32 = 0x1fff & !diag::LISTENING;
 
 /// A socket that waits for peers.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -124,13 +121,13 @@ impl Source {
         }
     }
 
-    /// TCP sockets but for listeners.
+    /// TCP sockets in some states, a bit each, that do not listen.
     ///
     /// # Errors
     /// Only sock_diag is asked: the text is too much work.
-    pub fn sockets(&mut self, each: impl FnMut(Socket)) -> io::Result<()> {
+    pub fn sockets(&mut self, states: u32, each: impl FnMut(Socket)) -> io::Result<()> {
         match self {
-            Self::Diag(diag) => diag.sockets(each),
+            Self::Diag(diag) => diag.sockets(states, each),
             Self::Text { .. } => Err(io::ErrorKind::Unsupported.into()),
         }
     }

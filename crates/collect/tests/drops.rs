@@ -4,38 +4,22 @@
 
 #![allow(clippy::unwrap_used, unsafe_code)]
 
-use std::fs::read_link;
 use std::mem::MaybeUninit;
 use std::net::{TcpListener, TcpStream, UdpSocket};
 use std::process::Command;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, ensure};
+use anyhow::Result;
 use recording::tables::Drop;
 use stacks::Stacks;
 use testing::{given, need};
 use wakewalk_collect::collectors::drops::Drops;
 use wakewalk_collect::probes::ledger::Ledger;
 
-/// Does something in a thread that has a network namespace of its own.
-fn apart<T: Send + 'static>(work: impl FnOnce() -> Result<T> + Send + 'static) -> Result<T> {
-    let alone = move || {
-        // SAFETY: no pointers; this thread alone leaves the network namespace of the others.
-        let left = unsafe { libc::unshare(libc::CLONE_NEWNET) };
-        ensure!(left == 0, "no network namespace of its own: {}", std::io::Error::last_os_error());
-        let up = Command::new("ip").args(["link", "set", "lo", "up"]).status().context("no ip")?;
-        ensure!(up.success(), "the loopback cannot be set up");
-        work()
-    };
-    thread::spawn(alone).join().unwrap()
-}
+mod apart;
 
-/// The number of this thread's network namespace.
-fn network() -> u32 {
-    let name = read_link("/proc/thread-self/ns/net").unwrap();
-    name.to_string_lossy().chars().filter(char::is_ascii_digit).collect::<String>().parse().unwrap()
-}
+use apart::{apart, network};
 
 /// What is counted of `work` in a namespace of its own, in which somebody listens at port 80, until it is all.
 fn counted(

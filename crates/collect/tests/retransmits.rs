@@ -4,52 +4,34 @@
 
 #![allow(clippy::unwrap_used, unsafe_code)]
 
-use std::fs::read_link;
 use std::io::{Read, Write};
 use std::mem::MaybeUninit;
 use std::net::{TcpListener, TcpStream};
-use std::process::Command;
 use std::thread;
 use std::time::Duration;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::Result;
 use recording::tables::Retransmit;
 use testing::need;
 use wakewalk_collect::collectors::retransmits::Retransmits;
 
-/// Runs `ip` in this thread's network namespace.
-fn ip(arguments: &str) -> Result<()> {
-    let done = Command::new("ip").args(arguments.split(' ')).output().context("no ip")?;
-    ensure!(done.status.success(), "ip {arguments}: {}", String::from_utf8_lossy(&done.stderr));
-    Ok(())
-}
+mod apart;
 
-/// Does something in a thread that has a network namespace of its own, with a device behind which nobody is.
-fn apart<T: Send + 'static>(work: impl FnOnce() -> Result<T> + Send + 'static) -> Result<T> {
-    let alone = move || {
-        // SAFETY: no pointers; this thread alone leaves the network namespace of the others.
-        let left = unsafe { libc::unshare(libc::CLONE_NEWNET) };
-        ensure!(left == 0, "no network namespace of its own: {}", std::io::Error::last_os_error());
-        ip("link set lo up")?;
-        ip("link add away type veth peer name nobody")?;
-        ip("address add 10.9.9.1/24 dev away")?;
-        ip("link set away up")?;
-        ip("link set nobody up")?;
-        ip("neighbour add 10.9.9.2 lladdr 02:00:00:00:00:02 dev away")?;
-        work()
-    };
-    thread::spawn(alone).join().unwrap()
-}
+use apart::{apart, ip, network};
 
-/// The number of this thread's network namespace.
-fn network() -> u32 {
-    let name = read_link("/proc/thread-self/ns/net").unwrap();
-    name.to_string_lossy().chars().filter(char::is_ascii_digit).collect::<String>().parse().unwrap()
+/// Makes a device behind which nobody is.
+fn beside_nobody() -> Result<()> {
+    ip("link add away type veth peer name nobody")?;
+    ip("address add 10.9.9.1/24 dev away")?;
+    ip("link set away up")?;
+    ip("link set nobody up")?;
+    ip("neighbour add 10.9.9.2 lladdr 02:00:00:00:00:02 dev away")
 }
 
 /// What is counted of `work` in a namespace of its own, in which somebody listens at port 80.
 fn counted(work: impl FnOnce(&TcpListener) + Send + 'static) -> Result<Vec<Retransmit>> {
     apart(move || {
+        beside_nobody()?;
         let mut slot = MaybeUninit::uninit();
         let mut probe = Retransmits::load(&mut slot, network(), [80])?;
         let listener = TcpListener::bind("127.0.0.1:80")?;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: (GPL-2.0-only OR Apache-2.0)
 /*
  * Packets that the kernel dropped, of one network namespace: added up by reason, place and whose they were. The hook is
- * of the whole host. Of very many, as in a flood, each 64th stands for those before it, so that what they cost is
+ * of the whole host. Of very many, as in a flood, each 64th stands for the others, so that what they cost is
  * bounded.
  */
 #include "kernel.h"
@@ -24,10 +24,6 @@
 #define ACK 0x10
 #define IN_FULL 2000 /* on one CPU in a turn of 2^27 ns (0.13 s) */
 #define ONE_IN 64 /* of the others; a power of two */
-#define GROUPS 256
-#define OWN_GROUPS 192 /* that name a port or a peer; the rest is for what has no group of its own any more */
-
-enum role { MADE, ACCEPTED, NO_SOCKET, OTHERS };
 
 struct drop_key {
 	u64 place; /* address of the code that drops */
@@ -70,7 +66,6 @@ const volatile bool tells_reason; /* the kernel says why */
 const volatile bool tells_receiver; /* and which socket it was for */
 const volatile u32 no_socket; /* the reason of what came for a port without one */
 const volatile u32 purged, closed; /* those of what was in a socket that ends: that is no drop on the way */
-u32 own_groups; /* in this slice; user space begins anew with each */
 
 /* What a packet says of itself. */
 struct packet {
@@ -79,25 +74,6 @@ struct packet {
 	u16 family;
 	u8 protocol;
 };
-
-static __always_inline void add(struct drop_key *key, u64 packets, struct drop_counts *c)
-{
-	bool made = false, is_kept;
-
-	is_kept = tally(&drops, key, packets, own_groups < OWN_GROUPS, &made);
-	if (made && key->role != OTHERS)
-		__sync_fetch_and_add(&own_groups, 1);
-	if (!is_kept) {
-		__builtin_memset(key->peer, 0, sizeof(key->peer));
-		key->family = key->port = 0;
-		key->role = OTHERS;
-		is_kept = tally(&drops, key, packets, true, &made);
-	}
-	if (is_kept)
-		c->kept++;
-	else
-		c->lost++;
-}
 
 /* How many packets this one stands for; 0 = it is told by a later one. */
 static __always_inline u64 weight(struct drop_counts *c)
@@ -261,7 +237,10 @@ int on_drop(u64 *ctx)
 		take_socket(&key, &packet, owner);
 	else if (net && has_ports && packet.transport)
 		take_ports(&key, &packet);
-	add(&key, packets * segments(skb), c);
+	if (TALLY(&drops, &key, packets * segments(skb)))
+		c->kept++;
+	else
+		c->lost++;
 	return 0;
 }
 

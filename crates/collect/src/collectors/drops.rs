@@ -10,13 +10,13 @@ use anyhow::{Context, Result, bail};
 use libbpf_rs::Link;
 use libbpf_rs::skel::Skel;
 use plain::Plain;
+use recording::Tables;
 use recording::tables::{Drop, Process};
-use recording::{Tables, role};
 use stacks::Stacks;
 
 use crate::collector::{Collector, Kind, Shared, SliceEnd, Slot};
 use crate::courtesy;
-use crate::probes::{Kept, Probe, address, kernel_map, kernel_types, mark_listening, refusal, run_stats};
+use crate::probes::{Kept, Probe, kernel_map, kernel_types, mark_listening, refusal, run_stats, whose};
 use crate::target::tcp_ports_of;
 
 mod skel {
@@ -86,10 +86,8 @@ impl<'o> Drops<'o> {
         if let Some(bss) = self.skel.maps.bss_data.as_deref_mut() {
             bss.own_groups = 0;
         }
-        let mut rows: Vec<Drop> = counted
-            .iter()
-            .map(|(key, count)| Drop { stack: place(key.place, stacks), ..row(t_ns, key, *count) })
-            .collect();
+        let mut row = |(key, count): &(types::drop_key, u64)| row(t_ns, key, *count, place(key.place, stacks));
+        let mut rows: Vec<Drop> = counted.iter().map(&mut row).collect();
         rows.sort_by(|a, b| (&a.reason, b.count, a.port, &a.peer).cmp(&(&b.reason, a.count, b.port, &b.peer)));
         Ok(rows)
     }
@@ -161,29 +159,18 @@ fn place(address: u64, stacks: &mut Stacks) -> u32 {
     stacks.intern(&frames, &[], true)
 }
 
-fn row(t_ns: u64, key: &types::drop_key, count: u64) -> Drop {
-    const ROLES: [&str; 4] = [role::MADE, role::ACCEPTED, "none", "others"];
-    let role = ROLES.get(usize::from(key.role)).copied().unwrap_or_default();
-    let is_made = role == role::MADE;
-    Drop {
-        t_ns,
-        reason: match key.reason {
-            0 => String::new(), // it does not tell
-            number => kernel_types::drop_reason(number as usize),
-        },
-        protocol: match i32::from(key.protocol) {
-            libc::IPPROTO_TCP => "tcp",
-            libc::IPPROTO_UDP => "udp",
-            _ => "other",
-        }
-        .into(),
-        role: role.into(),
-        port: if is_made { 0 } else { key.port.into() },
-        peer: if is_made { address(key.family, key.peer, key.port).to_string() } else { String::new() },
-        begins: key.begins != 0,
-        stack: 0,
-        count,
-    }
+fn row(t_ns: u64, key: &types::drop_key, count: u64, stack: u32) -> Drop {
+    let (role, port, peer) = whose(key.role, key.family, key.peer, key.port);
+    let protocol = match i32::from(key.protocol) {
+        libc::IPPROTO_TCP => "tcp",
+        libc::IPPROTO_UDP => "udp",
+        _ => "other",
+    };
+    let reason = match key.reason {
+        0 => String::new(), // it does not tell
+        number => kernel_types::drop_reason(number as usize),
+    };
+    Drop { t_ns, reason, protocol: protocol.into(), role, port, peer, begins: key.begins != 0, stack, count }
 }
 
 #[cfg(test)]
@@ -194,7 +181,7 @@ mod tests {
     fn a_group_is_named_by_port_or_peer() {
         let mut peer = [0; 16];
         peer[..4].copy_from_slice(&[10, 0, 0, 9]);
-        let row_of = |key| row(7, &key, 3);
+        let row_of = |key| row(7, &key, 3, 0);
         let made = row_of(types::drop_key { peer, family: 2, port: 5432, protocol: 6, ..Default::default() });
         let told = (made.role.as_str(), made.peer.as_str(), made.port, made.protocol.as_str(), made.count, made.t_ns);
         assert_eq!(told, ("made", "10.0.0.9:5432", 0, "tcp", 3, 7));

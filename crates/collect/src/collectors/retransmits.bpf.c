@@ -17,11 +17,8 @@
 #define TCP_TIME_WAIT 6
 #define TCP_LISTEN 10
 #define TCP_NEW_SYN_RECV 12
-#define GROUPS 256
-#define OWN_GROUPS 192 /* that name a port or a peer; the rest is for what has no group of its own any more */
 
 enum event { RETRANSMIT, RESET_SENT, RESET_RECEIVED, EVENTS };
-enum role { MADE, ACCEPTED, NO_SOCKET, OTHERS };
 
 struct retransmit_key {
 	u8 peer[16]; /* of a connection that was made */
@@ -61,25 +58,16 @@ struct {
 const volatile u32 network; /* number of the network namespace */
 const volatile bool tells_error; /* the kernel says whether a segment could be sent again */
 const volatile bool tells_reason; /* and why it resets */
-u32 own_groups; /* in this slice; user space begins anew with each */
 
 static __noinline int add(struct retransmit_key *key)
 {
-	bool made = false, is_kept;
 	struct retransmit_counts *c;
+	bool is_kept;
 	u32 zero = 0;
 
 	if (!key)
 		return 0;
-	is_kept = tally(&retransmits, key, 1, own_groups < OWN_GROUPS, &made);
-	if (made && key->role != OTHERS)
-		__sync_fetch_and_add(&own_groups, 1);
-	if (!is_kept) {
-		__builtin_memset(key->peer, 0, sizeof(key->peer));
-		key->family = key->port = 0;
-		key->role = OTHERS;
-		is_kept = tally(&retransmits, key, 1, true, &made);
-	}
+	is_kept = TALLY(&retransmits, key, 1);
 	c = bpf_map_lookup_elem(&retransmit_counts, &zero);
 	if (c && is_kept)
 		c->kept++;

@@ -10,12 +10,12 @@ use anyhow::{Context, Result, bail};
 use libbpf_rs::skel::Skel;
 use libbpf_rs::{Link, ProgramMut};
 use plain::Plain;
-use recording::{Tables, role};
+use recording::Tables;
 use recording::tables::{Process, Retransmit};
 
 use crate::collector::{Collector, Kind, Shared, SliceEnd, Slot};
 use crate::courtesy;
-use crate::probes::{Kept, Probe, address, kernel_map, kernel_types, mark_listening, refusal, run_stats};
+use crate::probes::{Kept, Probe, kernel_map, kernel_types, mark_listening, refusal, run_stats, whose};
 use crate::sockets::tcp_state;
 use crate::target::tcp_ports_of;
 
@@ -153,18 +153,16 @@ impl Collector for Retransmits<'_> {
 }
 
 fn row(t_ns: u64, key: &types::retransmit_key, count: u64) -> Retransmit {
-    const ROLES: [&str; 4] = [role::MADE, role::ACCEPTED, "none", "others"];
-    let role = ROLES.get(usize::from(key.role)).copied().unwrap_or_default();
-    let is_made = role == role::MADE;
+    let (role, port, peer) = whose(key.role, key.family, key.peer, key.port);
     let reason = key.reason.checked_sub(1).map(|number| kernel_types::reset_reason(number.into()));
     Retransmit {
         t_ns,
         kind: EVENTS.get(usize::from(key.event)).copied().unwrap_or_default().into(),
         state: tcp_state(key.state).into(),
         failed: key.failed != 0,
-        role: role.into(),
-        port: if is_made { 0 } else { key.port.into() },
-        peer: if is_made { address(key.family, key.peer, key.port).to_string() } else { String::new() },
+        role,
+        port,
+        peer,
         reason: reason.unwrap_or_default(),
         unanswered: key.unanswered != 0,
         count,

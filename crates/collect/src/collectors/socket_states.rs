@@ -13,7 +13,7 @@ use recording::{Tables, role};
 
 use crate::collector::{Collector, Kind, Shared, SliceEnd, Start};
 use crate::samplers::Scope;
-use crate::sockets::{Socket, Source, TIME_WAIT, tcp_state};
+use crate::sockets::{CONNECTED, Socket, Source, TIME_WAIT, tcp_state};
 
 /// It needs nothing that a kernel could refuse: without it nothing is said of them.
 pub const KIND: Kind = Kind {
@@ -80,7 +80,7 @@ fn look(source: &mut Source, t_ns: u64) -> io::Result<Vec<SocketState>> {
 fn counts(source: &mut Source) -> io::Result<Counts> {
     let listening: HashSet<u16> = source.tcp()?.iter().map(|listener| listener.address.port()).collect();
     let mut counts = Counts::new();
-    source.sockets(|socket| *counts.entry(key(&listening, socket)).or_default() += 1)?;
+    source.sockets(CONNECTED, |socket| *counts.entry(key(&listening, socket)).or_default() += 1)?;
     Ok(counts)
 }
 

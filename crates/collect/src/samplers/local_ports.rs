@@ -14,7 +14,7 @@ use super::reread::Reread;
 use super::{Readings, Sampler, Scope};
 use crate::namespace;
 use crate::seldom::Seldom;
-use crate::sockets::{Socket, Source, TIME_WAIT, holds_port};
+use crate::sockets::{HOLDING, Socket, Source, TIME_WAIT};
 
 /// Of the range, sockets from which on one destination may have most of it.
 const MANY: f64 = 0.5;
@@ -57,13 +57,13 @@ impl Sampler for LocalPorts {
         out.put(local_ports::RANGE, "", size);
         let mut used: HashMap<SocketAddr, (u32, u32)> = HashMap::new();
         let count = |socket: Socket| {
-            if (first..=last).contains(&socket.port) && holds_port(socket.state) {
+            if (first..=last).contains(&socket.port) {
                 let of = used.entry(socket.other).or_default();
                 of.0 += 1;
                 of.1 += u32::from(socket.state == TIME_WAIT);
             }
         };
-        self.source.sockets(count).map_err(|error| format!("cannot ask for connections ({error})"))?;
+        self.source.sockets(HOLDING, count).map_err(|error| format!("cannot ask for connections ({error})"))?;
         self.looks.end(began);
         put(used, out);
         Ok(())

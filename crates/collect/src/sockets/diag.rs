@@ -23,8 +23,6 @@ const DROPS: usize = 8;
 /// Bits of TCP_LISTEN, which Unix sockets share, and, for unconnected UDP sockets, TCP_CLOSE.
 pub(super) const LISTENING: u32 = 1 << 10;
 const UNCONNECTED: u32 = 1 << 7;
-/// Bits of all states but that of listeners.
-const CONNECTED: u32 = 0x1fff & !LISTENING;
 
 /// A socket that answers for the network namespace in which it was opened.
 #[derive(Debug)]
@@ -59,12 +57,12 @@ impl Diag {
         Ok(all)
     }
 
-    /// TCP sockets that do not listen. This walks all sockets of the namespace.
+    /// TCP sockets in some states, a bit each, that do not listen. This walks all sockets of the namespace.
     ///
     /// # Errors
     /// The kernel has no tcp_diag.
-    pub fn sockets(&mut self, mut each: impl FnMut(Socket)) -> io::Result<()> {
-        self.dump(libc::IPPROTO_TCP, CONNECTED, &mut |message| {
+    pub fn sockets(&mut self, states: u32, mut each: impl FnMut(Socket)) -> io::Result<()> {
+        self.dump(libc::IPPROTO_TCP, states, &mut |message| {
             if let (Some(local), Some(other), Some(inode)) = (local(message), remote(message), word(message, 68)) {
                 each(Socket { port: local.port(), other, state: message[1], held: inode != 0 });
             }
@@ -103,7 +101,7 @@ fn request(family: i32, protocol: i32, states: u32) -> [u8; 56] {
     bytes[0] = u8::try_from(family).unwrap_or(0);
     bytes[1] = u8::try_from(protocol).unwrap_or(0);
     // Of connections nobody wants it, and there may be very many.
-    bytes[2] = if states == CONNECTED { 0 } else { 1 << (INET_DIAG_SKMEMINFO - 1) };
+    bytes[2] = if matches!(states, LISTENING | UNCONNECTED) { 1 << (INET_DIAG_SKMEMINFO - 1) } else { 0 };
     bytes[4..8].copy_from_slice(&states.to_ne_bytes());
     bytes
 }
