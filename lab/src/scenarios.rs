@@ -123,6 +123,8 @@ mod many_small_polls;
 mod mmap_lock;
 #[path = "../scenarios/nagle-held/scenario.rs"]
 mod nagle_held;
+#[path = "../scenarios/never-closed/scenario.rs"]
+mod never_closed;
 #[path = "../scenarios/nginx-static/scenario.rs"]
 mod nginx_static;
 #[path = "../scenarios/no-route-back/scenario.rs"]
@@ -278,6 +280,7 @@ pub static ALL: &[&Scenario] = &[
     &frozen_clients::SCENARIO,
     &frozen_service::SCENARIO,
     &row_lock::SCENARIO,
+    &never_closed::SCENARIO,
     &nginx_static::SCENARIO,
     &java_idle_pool::SCENARIO,
     &redis_load::SCENARIO,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR Apache-2.0) */
-/* When what is read from a TCP socket had arrived, told by what the socket keeps anyway. */
+/* When what is read from a TCP socket had arrived, and whether it is the end of it, told by what the socket keeps. */
 #pragma once
 
 const volatile u64 tick_ns = 0; /* length of a jiffy; set by user space */
@@ -18,4 +18,19 @@ static __always_inline u64 arrival(struct tcp_sock *tcp, u64 now)
 	if (age > now - at + 2 * tick_ns && age < now)
 		at = now - age;
 	return at;
+}
+
+#define TCP_CLOSE_WAIT 8
+#define TCP_LAST_ACK 9
+#define TCP_CLOSING 11
+
+/*
+ * Whether the last of what was taken is that the other end has closed its side, which counts as a byte: a splice takes
+ * it before it tells what it took, a read after that.
+ */
+static __always_inline bool took_end(struct sock *sk, struct tcp_sock *tcp, u32 copied)
+{
+	u8 state = sk->__sk_common.skc_state;
+
+	return copied == tcp->rcv_nxt && (state == TCP_CLOSE_WAIT || state == TCP_LAST_ACK || state == TCP_CLOSING);
 }

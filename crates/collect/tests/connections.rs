@@ -165,3 +165,39 @@ fn who_stands_in_an_accept_queue() {
     let _taken = listener.accept().unwrap();
     assert_eq!(queued(), [2]);
 }
+
+/// The end of what the other one sends counts as a byte in the kernel, and is none.
+#[test]
+fn who_has_closed_its_side() {
+    need!(kernel_allows());
+    let (mut a, mut b) = (MaybeUninit::uninit(), MaybeUninit::uninit());
+    let ledger = Ledger::load(&mut a).unwrap();
+    ledger.seed(&[id()]).unwrap();
+    let connections = Connections::load(&mut b, &ledger).unwrap();
+    let (mut asking, mut accepted) = pair(Ipv4Addr::LOCALHOST.into());
+    let same = accepted.try_clone().unwrap();
+    let look = || {
+        let c = of(&connections.look(&[id()]).unwrap().connections, &same);
+        (c.closed, c.unread)
+    };
+    asking.write_all(b"question").unwrap();
+    assert_eq!(look(), (false, 8));
+    accepted.read_exact(&mut [0; 8]).unwrap();
+    accepted.write_all(b"answer").unwrap();
+    asking.read_exact(&mut [0; 6]).unwrap();
+    asking.shutdown(std::net::Shutdown::Write).unwrap();
+    assert_eq!(look(), (true, 0), "its end was not read yet");
+    assert_eq!(accepted.read(&mut [0; 8]).unwrap(), 0);
+    assert_eq!(look(), (true, 0));
+    // Of one that has said nothing, nothing was heard.
+    let (asking, accepted) = pair(Ipv4Addr::LOCALHOST.into());
+    drop(asking);
+    let c = of(&connections.look(&[id()]).unwrap().connections, &accepted);
+    assert_eq!((c.closed, c.unread, c.heard), (true, 0, false));
+    // With something before it that is not read.
+    let (mut asking, accepted) = pair(Ipv4Addr::LOCALHOST.into());
+    asking.write_all(b"question").unwrap();
+    asking.shutdown(std::net::Shutdown::Write).unwrap();
+    let c = of(&connections.look(&[id()]).unwrap().connections, &accepted);
+    assert_eq!((c.closed, c.unread), (true, 8));
+}

@@ -359,3 +359,36 @@ fn openings_in_parts() {
     assert_eq!(accepted, ["headrest", "part one"], "only what was read, and never what lies behind it");
     assert_eq!(made, ["headrest", "part one"]);
 }
+
+/// Moves what has come into a pipe, without a copy; 0 = the other end has closed its side.
+fn spliced(stream: &TcpStream, pipe: &impl AsRawFd) -> isize {
+    let none = std::ptr::null_mut();
+    // SAFETY: both descriptors live through the call, and no place is named.
+    unsafe { libc::splice(stream.as_raw_fd(), none, pipe.as_raw_fd(), none, 64, 0) }
+}
+
+/// Who closes its side asks nothing by that, and answers nothing: a splice takes the end as if it were a byte.
+#[test]
+fn an_end_is_no_question() {
+    need!(kernel_allows());
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+    let (_out, into) = std::io::pipe().unwrap();
+    let [accepted, made] = seen(&listener, || {
+        let (mut asking, mut accepted) = pair(&listener);
+        asking.write_all(b"question").unwrap();
+        assert_eq!(spliced(&accepted, &into), 8);
+        accepted.write_all(b"answered").unwrap();
+        assert_eq!(spliced(&asking, &into), 8);
+        asking.shutdown(std::net::Shutdown::Write).unwrap();
+        assert_eq!(spliced(&accepted, &into), 0);
+        // Together with the last bytes it takes one more place.
+        let (mut asking, mut accepted) = pair(&listener);
+        accepted.write_all(b"hello").unwrap();
+        asking.write_all(b"question").unwrap();
+        asking.shutdown(std::net::Shutdown::Write).unwrap();
+        assert_eq!(spliced(&accepted, &into), 8);
+        accepted.write_all(b"answered").unwrap();
+    });
+    assert_eq!((accepted.began, accepted.response.count, accepted.unanswered), (2, 2, 0), "{accepted:?}");
+    assert_eq!((made.began, made.unanswered), (2, 1), "the last one was not read: {made:?}");
+}

@@ -56,7 +56,8 @@ struct connection_row {
 	u32 slow_start; /* the congestion window has met no limit of the network yet */
 	u32 acked; /* bytes that were acknowledged so far; all ones = more than it can hold */
 	u32 queued; /* of a listener: connections in its accept queue */
-	u16 said; /* data was ever sent */
+	u8 said; /* data was ever sent */
+	u8 closed; /* the other end has closed its side: the last of what came is that, which counts as a byte */
 	u16 opening; /* it is asked for, and nobody has answered yet; nothing else is known then */
 	struct port_pair ports;
 };
@@ -203,7 +204,7 @@ static __always_inline void read_connection(struct sock *sk, u32 tgid, struct co
 	row->in_flight = BPF_CORE_READ(tcp, snd_nxt) - BPF_CORE_READ(tcp, snd_una);
 	row->unsent = BPF_CORE_READ(tcp, write_seq) - BPF_CORE_READ(tcp, snd_nxt);
 	row->prompt = BPF_CORE_READ(tcp, inet_conn.icsk_ack.pingpong) > 0;
-	row->heard = BPF_CORE_READ(tcp, bytes_received) > 0;
+	row->heard = BPF_CORE_READ(tcp, bytes_received) > row->closed;
 	row->said = BPF_CORE_READ(tcp, data_segs_out) > 0;
 	row->tgid = tgid;
 	row->awaited = is_awaited((u64)sk, tgid);
@@ -254,6 +255,7 @@ int read_connections(struct bpf_iter__task_file *ctx)
 		row.opening = 1;
 		row.tgid = BPF_CORE_READ(task, tgid);
 	} else {
+		row.closed = state == TCP_CLOSE_WAIT;
 		read_connection(sk, BPF_CORE_READ(task, tgid), &row);
 	}
 	bpf_seq_write(ctx->meta->seq, &row, sizeof(row));

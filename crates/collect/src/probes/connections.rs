@@ -58,6 +58,8 @@ pub struct Connection {
     pub said: bool,
     /// It was asked for, and nobody has answered yet: nothing else is known of it then.
     pub opening: bool,
+    /// The other end has closed its side: nothing more comes from it.
+    pub closed: bool,
     /// A thread of the process waits for what comes next here, and for nothing else.
     pub awaited: bool,
     /// What the kernel has added up since it was opened.
@@ -231,6 +233,8 @@ pub(crate) fn decode(bytes: &[u8]) -> Look {
 
 fn connection(raw: types::connection_row) -> Connection {
     let peer = address(raw.ports.family, raw.ports.peer, raw.ports.remote).ip();
+    // The end of what comes takes a place in the sequence as a byte does, the last one.
+    let of_bytes = |places: u32| places.saturating_sub(u32::from(raw.closed != 0));
     Connection {
         pid: raw.tgid,
         at_ns: raw.at,
@@ -239,14 +243,15 @@ fn connection(raw: types::connection_row) -> Connection {
         sent_at: raw.sent_at,
         touched_us: raw.touched_us,
         delivered_us: raw.delivered_us,
-        unread: raw.unread,
-        unsaid: raw.unsaid,
+        unread: of_bytes(raw.unread),
+        unsaid: of_bytes(raw.unsaid),
         in_flight: raw.in_flight,
         unsent: raw.unsent,
         prompt: raw.prompt != 0,
         heard: raw.heard != 0,
         said: raw.said != 0,
         opening: raw.opening != 0,
+        closed: raw.closed != 0,
         awaited: raw.awaited != 0,
         sums: Sums { limited: raw.limited, retransmits: raw.retransmits, segments: raw.segments },
         cwnd: raw.cwnd,

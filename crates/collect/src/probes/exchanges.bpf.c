@@ -227,6 +227,8 @@ int BPF_PROG(on_read, struct sock *sk)
 		know_start(e, tcp);
 	copied = tcp->copied_seq;
 	bytes = copied - e->copied;
+	if (bytes && took_end(sk, tcp, copied))
+		bytes--;
 	if (!bytes)
 		return 0; /* only looked at */
 	e->copied = copied;

@@ -252,6 +252,7 @@ mod tests {
             heard: true,
             said: true,
             opening: false,
+            closed: false,
             awaited: false,
             sums,
             cwnd: 10,
