@@ -103,6 +103,8 @@ mod lock_convoy_java;
 mod lock_convoy_rust;
 #[path = "../scenarios/log-to-slow-pipe/scenario.rs"]
 mod log_to_slow_pipe;
+#[path = "../scenarios/long-polls/scenario.rs"]
+mod long_polls;
 #[path = "../scenarios/loop-held/scenario.rs"]
 mod loop_held;
 #[path = "../scenarios/loop-pool/scenario.rs"]
@@ -281,6 +283,7 @@ pub static ALL: &[&Scenario] = &[
     &frozen_service::SCENARIO,
     &row_lock::SCENARIO,
     &never_closed::SCENARIO,
+    &long_polls::SCENARIO,
     &nginx_static::SCENARIO,
     &java_idle_pool::SCENARIO,
     &redis_load::SCENARIO,

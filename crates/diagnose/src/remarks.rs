@@ -27,6 +27,7 @@ pub(crate) mod slo;
 pub(crate) mod slow_label;
 pub(crate) mod standing;
 pub(crate) mod unnamed;
+pub(crate) mod until_said;
 
 /// Something to say beside a verdict.
 #[derive(Debug)]
@@ -41,7 +42,8 @@ pub(crate) struct Remark {
 
 /// What tempers the word that the work is honest and spread out.
 pub(crate) fn at_capacity(case: &Case) -> Vec<Remark> {
-    const ALL: [fn(&Case) -> Option<Remark>; 10] = [
+    const ALL: [fn(&Case) -> Option<Remark>; 11] = [
+        until_said::remark,
         chosen_polling::remark,
         event_loop::remark,
         own_queue::remark,

@@ -20,7 +20,7 @@ use crate::runtimes::collectors::{Collector, Program};
 use crate::statistics::{ratio, share};
 use crate::verdict::{Evidence, Explains, evidence};
 use crate::walk::chains::Chain;
-use crate::walk::paths::{Group, Part, Paths, RequestPaths, What};
+use crate::walk::paths::{Group, Meanwhile, Part, Paths, RequestPaths, What};
 use crate::walk::{AGAIN, HAND_OFF, INTERPRETER, Kind, LOCK, TIMED};
 use crate::walk::{DNS, Walk, Who};
 use crate::wording::{count, seconds};
@@ -112,7 +112,7 @@ fn any_wait(part: &Part, wanted: impl Fn(&Who) -> bool) -> bool {
 fn waits_for_others(part: &Part) -> bool {
     let Some(chain) = chain(part) else { return false };
     // Who stands before a lock waits for its holder, whoever answers that one.
-    if stands_before_peers(part) {
+    if stands_before_peers(part) || chain.is_of_idle_peer() {
         return false;
     }
     let own = chain.links[0].who.pid;
@@ -121,10 +121,19 @@ fn waits_for_others(part: &Part) -> bool {
 }
 
 /// Whether the thread that had the request waited for an answer over a connection; the time in which its turn to ask had not come
-/// is none.
+/// is none, nor that in which the peer had nothing to do.
 pub(crate) fn asks_a_peer(part: &Part) -> bool {
     let of_peer = |who: &Who| who.fd_kind != DNS && !who.peer.is_empty();
-    !part.before && chain(part).is_some_and(|chain| of_peer(&chain.links[0].who))
+    !part.before && chain(part).is_some_and(|chain| of_peer(&chain.links[0].who) && !chain.is_of_idle_peer())
+}
+
+/// Whether nothing was done for the request until another client had sent something: by the target, or by whom it had asked.
+pub(crate) fn is_until_said(part: &Part) -> bool {
+    match &part.what {
+        What::Inside { meanwhile, .. } => *meanwhile == Meanwhile::Listening,
+        What::Waits(chain) => !part.before && chain.is_of_idle_peer(),
+        What::Awake { .. } | What::Asking { .. } => false,
+    }
 }
 
 /// Whether the thread that had the request, or its loop, waited for a program that is started for each.

@@ -20,7 +20,7 @@ use crate::facts::waiting::Waiting;
 use crate::judgement::{asked, errors, hanging, hung};
 use crate::ledger::threads::Threads;
 use crate::phrases;
-use crate::remarks::hidden_queues;
+use crate::remarks::{hidden_queues, until_said};
 use crate::wording::{percent, plural, seconds, sockets_to, word};
 
 pub(super) static RULE: Rule =
@@ -45,21 +45,16 @@ fn check(case: &Case, gaps: &[Gap]) -> Option<Statement> {
     }
     let missing = missing(case, gaps);
     if missing.is_empty() {
-        let asked = [
-            held::check,
-            failing,
-            hanging,
-            scattered::check,
-            standstill::check,
-            open_transaction::check,
-            standing::check,
-            few::check,
-        ];
-        return asked.into_iter().find_map(|check| check(case));
+        let first = |asked: &[fn(&Case) -> Option<Statement>]| asked.iter().find_map(|check| check(case));
+        let unseen = || {
+            first(&[hanging, scattered::check, standstill::check, open_transaction::check, standing::check, few::check])
+        };
+        return first(&[held::check, failing])
+            .or_else(|| unseen().map(|statement| until_said(case).unwrap_or(statement)));
     }
     if let ([_], [gap]) = (&missing[..], gaps) {
         match gap.what.as_str() {
-            "slow-dependency" => return Some(waited(case, gap)),
+            "slow-dependency" => return Some(until_said(case).unwrap_or_else(|| waited(case, gap))),
             "pool-exhausted" => return Some(not_taken(case, gap)),
             _ => {}
         }
@@ -75,6 +70,12 @@ fn check(case: &Case, gaps: &[Gap]) -> Option<Statement> {
             again(case, "30s")
         ),
     })
+}
+
+/// Most of the time of requests passed until another client sent something: that is seen, and whether it is meant is not.
+fn until_said(case: &Case) -> Option<Statement> {
+    let said = until_said::remark(case)?;
+    Some(Statement { headline: said.headline, advice: said.advice.unwrap_or_default(), detail: said.detail })
 }
 
 /// It waited for others, and for whom or what cannot be told.

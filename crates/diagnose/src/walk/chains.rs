@@ -57,6 +57,12 @@ impl Chain {
         self.links.len() == 1 && self.links[0].who.sleeps()
     }
 
+    /// Whether whoever was asked over a connection had nothing to do until it was asked something else, and answered then: so does
+    /// a long poll, or who takes from a queue.
+    pub fn is_of_idle_peer(&self) -> bool {
+        self.end.kind == Kind::Client && self.links.len() == 1 && !self.links[0].who.peer.is_empty()
+    }
+
     /// What kind of waiting it is.
     pub fn nature(&self) -> Nature {
         let sleeps = self.links.last().is_some_and(|l| l.who.sleeps());

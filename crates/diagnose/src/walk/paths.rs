@@ -32,7 +32,7 @@ use crate::statistics::share;
 use back::Back;
 pub use exemplars::{Exemplar, Step};
 use tree::Tree;
-pub use tree::{Part, What};
+pub use tree::{Meanwhile, Part, What};
 use whole::Whole;
 
 /// Requests that are walked at most, the last ones; of more, each group would say the same.

@@ -9,6 +9,7 @@ use super::ends::{End, Kind};
 use super::timelines::Part;
 use super::{INTERPRETER, kind_of_thread};
 use crate::statistics::share;
+use crate::syscall::{Family, family};
 
 /// Hops of a chain; longer ones end as unseen.
 const MAX_DEPTH: usize = 16;
@@ -79,16 +80,22 @@ impl<'a, 'r> Walker<'a, 'r> {
         }
         self.path.push(self.asker(row));
         let activity = self.context.timelines.activity(row.waker_tid, span);
-        let (cut, whole) = activity.waits.into_iter().partition(|part| part.cut);
-        let (silent, telling) = self.parted(row, whole);
+        let (cut, whole): (Vec<_>, Vec<Part<'_>>) = activity.waits.into_iter().partition(|part| part.cut);
+        // What it began to wait for after that is none of the sleeper's.
+        let last = whole.iter().rfind(|part| part.row.t_ns as f64 <= span.1).map(|part| part.row);
+        let in_turn = self.context.held_in_turn(row).is_some();
+        let came_last = last.filter(|last| !in_turn && came_in(last, &self.path));
+        let (silent, telling): (Vec<Part<'_>>, Vec<_>) = self.parted(in_turn, came_last, whole);
         let time = |parts: &[Part<'_>]| parts.iter().map(Part::length).sum::<f64>();
         let scale = ns / length;
-        // The time of waits that say nothing is spread over those that do. Of what several hold in turn before it
-        // comes to the sleeper, only as far as there are so many of them.
+        // The time of waits that say nothing is spread over those that do: what came in cut one wait into several. Where it
+        // came in last, it is what ended the wait. Of what several hold in turn before it comes to the sleeper, only as
+        // far as there are so many of them.
         let (mute, told) = (time(&silent) + time(&cut), time(&telling));
-        let most = match self.context.held_in_turn(row) {
-            Some(_) => told * self.context.queue_length(row) as f64,
-            None => f64::INFINITY,
+        let most = match in_turn {
+            true => told * self.context.queue_length(row) as f64,
+            false if came_last.is_some() => 0.0,
+            false => f64::INFINITY,
         };
         let spread = if telling.is_empty() { 1.0 } else { 1.0 + mute.min(most) / told };
         let rest = if mute > 0.0 { 1.0 - (told * (spread - 1.0)).min(mute) / mute } else { 0.0 };
@@ -121,19 +128,33 @@ impl<'a, 'r> Walker<'a, 'r> {
     }
 
     /// A waker's waits, apart: work that came in for it does not say what the work at hand waited for, nor that the holder
-    /// of what is held in turn had nothing to do before it took it.
-    fn parted<'p>(&self, row: &Wakeup, waits: Vec<Part<'p>>) -> (Vec<Part<'p>>, Vec<Part<'p>>) {
+    /// of what is held in turn had nothing to do before it took it. Where such work came right before the answer, nor does it
+    /// that a timer of its loop had run out before that; and where somebody else had brought it, that is what was waited
+    /// for, as in a queue.
+    fn parted<'p>(
+        &self,
+        in_turn: bool,
+        came_last: Option<&Wakeup>,
+        waits: Vec<Part<'p>>,
+    ) -> (Vec<Part<'p>>, Vec<Part<'p>>) {
         let Context { case, ends, .. } = self.context;
-        // The answer came right after somebody else had brought something: that is what was waited for, as in a queue.
-        let brought = waits.last().is_some_and(|p| is_brought(p.row, &self.path));
-        let for_its_turn = self.context.held_in_turn(row).is_some();
+        let brought = came_last.is_some_and(|last| last.context == "thread" && !asks(last, &self.path));
+        let ticks = |wait: &Wakeup| {
+            family(&case.syscall(wait.syscall)) == Family::Poll
+                && ends.of(wait).is_some_and(|end| end.kind == Kind::Timer)
+        };
         waits.into_iter().partition(|Part { row: wait, .. }| {
             brought
-                || asks(wait, &self.path)
-                || comes_in(wait, &self.path)
-                || for_its_turn && ends.clients.ended(case, wait)
+                || came_in(wait, &self.path)
+                || in_turn && ends.clients.ended(case, wait)
+                || came_last.is_some() && ticks(wait)
         })
     }
+}
+
+/// Whether a wait of a waker ended because it was asked something: by somebody who already waits for it, or where it was asked itself.
+fn came_in(wait: &Wakeup, path: &[Asker]) -> bool {
+    asks(wait, path) || comes_in(wait, path)
 }
 
 /// Whether a wait of a waker was ended by somebody who already waits for it.
@@ -146,9 +167,4 @@ fn comes_in(wait: &Wakeup, path: &[Asker]) -> bool {
     let Some(Asker { port, .. }) = path.last().filter(|asker| asker.port.1 != 0) else { return false };
     let written = wait.context == "thread" && (wait.waker_family, wait.waker_remote_port) == *port;
     written || (wait.family, wait.local_port) == *port
-}
-
-/// Whether a wait of a waker ended because somebody outside the chain asked it for something at the same port.
-fn is_brought(wait: &Wakeup, path: &[Asker]) -> bool {
-    wait.context == "thread" && comes_in(wait, path) && !asks(wait, path)
 }

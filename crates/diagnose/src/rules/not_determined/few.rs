@@ -10,7 +10,7 @@ use crate::judgement::paths::{SEVERAL, telling};
 use crate::judgement::tail;
 use crate::remarks::{hidden_queues, response_times};
 use crate::walk::Kind;
-use crate::walk::paths::{Group, What};
+use crate::walk::paths::{Group, Meanwhile, What};
 use crate::wording::percent;
 
 /// Of the time of slow requests: with less of it unseen, what was seen is why.
@@ -48,7 +48,7 @@ pub(super) fn check(case: &Case) -> Option<Statement> {
 /// The share of the time of requests in which nothing was seen that they waited for.
 fn unseen(group: &Group) -> f64 {
     group.share(|part| match &part.what {
-        What::Inside { computing, .. } => !computing,
+        What::Inside { meanwhile, .. } => *meanwhile == Meanwhile::Unknown,
         What::Awake { kind, .. } => *kind == Kind::Unseen,
         What::Waits(chain) => chain.end.kind == Kind::Unseen,
         What::Asking { .. } => false,

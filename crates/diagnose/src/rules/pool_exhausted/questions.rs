@@ -22,7 +22,7 @@ use crate::statistics::{ratio, share};
 use crate::verdict::{Evidence, Explains, Finding, Subject};
 use crate::walk::Walk;
 use crate::walk::chains::Chain;
-use crate::walk::paths::{Part, RequestPaths, What};
+use crate::walk::paths::{Meanwhile, Part, RequestPaths, What};
 use crate::wording::{percent, plural, seconds, sockets_to};
 
 /// Exchanges from which on sums say something.
@@ -152,7 +152,8 @@ fn stand(case: &Case) -> Option<Stand> {
         return None;
     }
     // A loop that waits for an answer waits for anybody's: whether that is the request's own, its path does not tell.
-    let inside = |part: &Part| matches!(part.what, What::Inside { computing: false, .. }) || asks_a_peer(part);
+    let inside =
+        |part: &Part| matches!(part.what, What::Inside { meanwhile: Meanwhile::Unknown, .. }) || asks_a_peer(part);
     let has_threads = || walk.has_serving_threads() || one_each::threads(case).is_some();
     if all.share(inside) >= MIN_SHARE && !has_threads() {
         return Some(Stand::Inside);

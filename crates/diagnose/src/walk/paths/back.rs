@@ -7,14 +7,14 @@ use std::iter;
 use recording::tables::{Request, Thread};
 
 use super::answerers::Answerers;
-use super::tree::Book;
+use super::tree::{Book, Meanwhile};
 use super::whole::{Whole, length_ns};
 use crate::runtimes::collectors::Collector;
 use crate::syscall::{Family, family};
 use crate::walk::clients::UNIX;
 use crate::walk::context::{Context, MOST_THREADS};
 use crate::walk::futex::is_futex;
-use crate::walk::timelines::AT_ONCE_NS;
+use crate::walk::timelines::{AT_ONCE_NS, Part};
 use crate::walk::waits::Wait;
 use crate::walk::walker::Walker;
 use crate::walk::who::{LOOP, PARKED};
@@ -67,6 +67,9 @@ const WORTH_NS: f64 = 1e6;
 
 /// Of the time that a question takes: its answer is there within so much of it, from its first segment to its last.
 const AT_ONCE: f64 = 0.05;
+
+/// Of a span, in which a loop waited: what comes in then comes while it has nothing else to do.
+const LISTENS: f64 = 0.9;
 
 /// Of a span, on a CPU in any of the threads: a runtime that moves a task from one to another loses some of it.
 const ALL_THE_TIME: f64 = 0.8;
@@ -238,6 +241,11 @@ impl OnePath<'_, '_, '_> {
                 self.inside(tid, rest);
                 start
             }
+            Some(Kind::Client) if polls && self.listened(wait, rest) => {
+                let (pid, comm) = self.thread(tid);
+                self.book.at(tid, rest).inside(pid, comm, Meanwhile::Listening, rest.1 - rest.0);
+                start
+            }
             Some(Kind::Timer | Kind::Client | Kind::Packet | Kind::Interrupt | Kind::Kernel | Kind::TcpTimer) => {
                 self.inside(tid, rest);
                 start
@@ -247,6 +255,20 @@ impl OnePath<'_, '_, '_> {
                 start
             }
         }
+    }
+
+    /// Whether the one thread that serves had next to nothing to do until another client sent something: that it answered then is
+    /// hardly an accident. Where the rest of what was asked came later, that is what it waited for.
+    fn listened(&self, wait: &Wait<'_>, span: (f64, f64)) -> bool {
+        let row = wait.row;
+        let own = self.request.peer.rsplit_once(':').and_then(|(_, port)| port.parse().ok());
+        let by = if row.waker_local_port == 0 { row.remote_port } else { row.waker_local_port };
+        let of_another = by != 0 && own.is_some_and(|own: u32| own != by);
+        let asleep = || self.context.timelines.activity(row.tid, span).waits.iter().map(Part::length).sum::<f64>();
+        of_another
+            && self.rest <= self.read
+            && self.whole.serves_alone(row.pid, row.tid)
+            && asleep() >= (span.1 - span.0) * LISTENS
     }
 
     /// Books a wait of which the span belongs to the request.
@@ -311,13 +333,14 @@ impl OnePath<'_, '_, '_> {
         let (pid, comm) = self.thread(tid);
         let rest = self.rest.clamp(from, until);
         for (span, is_asked) in [((from, rest), false), ((rest, until), true)] {
-            let (computing, ns) = (self.all.computes(pid, span), span.1 - span.0);
+            let meanwhile = if self.all.computes(pid, span) { Meanwhile::Computing } else { Meanwhile::Unknown };
+            let ns = span.1 - span.0;
             if ns <= 0.0 {
                 continue;
             }
             let tree = self.book.at(tid, span);
-            match is_asked || computing {
-                true => tree.inside(pid, comm.clone(), computing, ns),
+            match is_asked || meanwhile == Meanwhile::Computing {
+                true => tree.inside(pid, comm.clone(), meanwhile, ns),
                 false => tree.asking(pid, comm.clone(), ns),
             }
         }

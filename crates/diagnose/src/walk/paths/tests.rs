@@ -76,6 +76,30 @@ fn a_loop_that_asks_somebody_else() {
     assert_eq!((told[0].1, told[0].0.contains("10.0.0.9:5432")), (30.0, true), "{told:?}");
 }
 
+/// A long poll that is passed on: whoever was asked has nothing to say until the same loop asks it something else, for another client.
+/// That its housekeeping timer ticks meanwhile is nothing that was waited for. Where the timer comes last, it is.
+#[test]
+fn a_loop_that_passes_on_what_others_say() {
+    let made = "request t_ns=148e6 role=made peer=127.0.0.1:5432 pid=1 began_ns=102e6 began_tid=1 read_ns=148.1e6 ended_tid=1\n";
+    let answered = "syscall=232 family=2 peer=127.0.0.1 local_port=4000 remote_port=5432 context=thread waker_pid=9 waker_tid=9 \
+                    waker_comm=chat waker_family=2 waker_local_port=5432 waker_remote_port=4000";
+    let tick = "syscall=232 context=interrupt waker_stack=1";
+    let asked = "syscall=232 context=thread waker_pid=1 waker_tid=1 waker_family=2 waker_local_port=4001 waker_remote_port=5432";
+    let of_peer = |at, ms, rest: &str| wait(9, at, ms, rest).replace("pid=1 tid=9 comm=t9", "pid=9 tid=9 comm=chat");
+    let with = |last: &str| {
+        let rows = [request(1), made.into(), wait(1, 101.0, 50.0, PACKET), wait(1, 148.0, 45.5, answered)];
+        let peer = [of_peer(102.4, 40.0, asked), of_peer(125.0, 22.0, tick), of_peer(147.8, 22.5, last)];
+        told(&[rows.concat(), peer.concat()].concat())
+    };
+    let passed_on = with(asked);
+    let of = |told: &[(String, f64)], words: &str| -> f64 {
+        told.iter().filter(|(what, _)| what.contains(words)).map(|(_, ms)| ms).sum()
+    };
+    assert!(of(&passed_on, "< chat/9: nothing to do until it is asked something else") > 22.0, "{passed_on:?}");
+    assert!(of(&passed_on, "its own timer") < 23.0, "{passed_on:?}");
+    assert!(of(&with(tick), "its own timer") > 40.0, "{:?}", with(tick));
+}
+
 /// The rest of what was asked comes at 140 ms.
 #[test]
 fn a_client_that_had_not_sent_all_of_it() {

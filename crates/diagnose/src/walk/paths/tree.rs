@@ -28,8 +28,8 @@ pub enum What {
         pid: u32,
         /// Thread that answered.
         comm: String,
-        /// Threads of the process were on a CPU all the time: a runtime may have carried on with the request in another one.
-        computing: bool,
+        /// What the process was at meanwhile.
+        meanwhile: Meanwhile,
     },
     /// The client had not sent all of it.
     Asking {
@@ -38,6 +38,17 @@ pub enum What {
         /// Thread that answered.
         comm: String,
     },
+}
+
+/// What a process was at while the kernel saw nothing that a request waited for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Meanwhile {
+    /// Its threads were on a CPU all the time: a runtime may have carried on with the request in another one.
+    Computing,
+    /// Its loop had next to nothing to do until another client sent something, and answered then.
+    Listening,
+    /// Nobody knows.
+    Unknown,
 }
 
 /// A part of the time of requests.
@@ -61,7 +72,7 @@ pub struct Tree {
     ns: f64,
     /// What was done for the request, and what the thread was at before it came to it.
     sides: [Side; 2],
-    inside: BTreeMap<(u32, String, bool), f64>,
+    inside: BTreeMap<(u32, String, Meanwhile), f64>,
     asking: BTreeMap<(u32, String), f64>,
 }
 
@@ -98,10 +109,10 @@ impl Tree {
         &mut self.sides[usize::from(before)]
     }
 
-    /// Time in which the kernel saw nothing that the request waited for, and whether threads of the process computed then.
-    pub fn inside(&mut self, pid: u32, comm: String, computing: bool, ns: f64) {
+    /// Time in which the kernel saw nothing that the request waited for, and what the process was at.
+    pub fn inside(&mut self, pid: u32, comm: String, meanwhile: Meanwhile, ns: f64) {
         if ns > 0.0 {
-            *self.inside.entry((pid, comm, computing)).or_default() += ns;
+            *self.inside.entry((pid, comm, meanwhile)).or_default() += ns;
         }
     }
 
@@ -127,12 +138,12 @@ impl Tree {
         parts.retain(|part| match &part.what {
             What::Waits(chain) if !part.before && is_sent_by_client(chain) && waits_for_any(chain) => {
                 let who = &chain.links[0].who;
-                *self.inside.entry((who.pid, who.comm.clone(), false)).or_default() += part.ns;
+                *self.inside.entry((who.pid, who.comm.clone(), Meanwhile::Unknown)).or_default() += part.ns;
                 false
             }
             _ => true,
         });
-        let inside = |(pid, comm, computing)| What::Inside { pid, comm, computing };
+        let inside = |(pid, comm, meanwhile)| What::Inside { pid, comm, meanwhile };
         let inside = self.inside.into_iter().map(|(at, ns)| (inside(at), ns));
         let asking = self.asking.into_iter().map(|((pid, comm), ns)| (What::Asking { pid, comm }, ns));
         parts.extend(inside.chain(asking).map(|(what, ns)| Part { what, before: false, ns }));
@@ -178,7 +189,12 @@ impl Part {
             }
             What::Waits(chain) => format!("{}{}", of(" in "), waits(chain, end_words)),
             What::Asking { .. } => format!("{}until the client had sent the rest of it", of(": ")),
-            What::Inside { computing: true, .. } => format!("inside{inside}, while its threads computed"),
+            What::Inside { meanwhile: Meanwhile::Computing, .. } => {
+                format!("inside{inside}, while its threads computed")
+            }
+            What::Inside { meanwhile: Meanwhile::Listening, .. } => {
+                format!("{}until another client sent something", of(": "))
+            }
             What::Inside { .. } => format!("inside{inside}, where the kernel sees no wait"),
         };
         if self.before { format!("before its turn: {what}") } else { what }
@@ -186,10 +202,11 @@ impl Part {
 }
 
 /// Whether a wait ended with what the thread's own client sent. Before a lock it is the holder who had nothing to do but to wait for
-/// its client.
+/// its client; and where the thread had asked a peer, that one.
 fn is_sent_by_client(chain: &Chain) -> bool {
     let first = &chain.links[0].who.fd_kind;
-    chain.end.kind == Kind::Client && chain.links.len() == 1 && ![LOCK, HAND_OFF].contains(&first.as_str())
+    let is_of_others = [LOCK, HAND_OFF].contains(&first.as_str()) || chain.is_of_idle_peer();
+    chain.end.kind == Kind::Client && chain.links.len() == 1 && !is_of_others
 }
 
 /// Whether it was one for many files at once.
@@ -210,6 +227,9 @@ fn waits(chain: &Chain, end_words: fn(&End) -> String) -> String {
         }
         None if (first.sleeps() || first.fd_kind == LOOP) && chain.end.kind == Kind::Timer => {
             return first.call_words();
+        }
+        None if chain.is_of_idle_peer() => {
+            format!("{}: nothing to do until it is asked something else", chain.end.process())
         }
         None if chain.end.kind == Kind::Client => "whoever holds it waits for its client".to_string(),
         None if chain.end.name().is_empty() => end_words(&chain.end),

@@ -23,6 +23,8 @@ pub struct Whole<'r> {
     answers: BTreeMap<u32, Vec<u64>>,
     /// When a thread did.
     by_thread: BTreeMap<u32, Vec<u64>>,
+    /// The threads of a process that read or answered any.
+    serving: BTreeMap<u32, BTreeSet<u32>>,
     /// From when to when a thread had a request that it read or answered, in the order of the ends.
     held: BTreeMap<u32, Vec<(u64, u64)>>,
     /// When a thread was awake for certain: it read or wrote something of any of these.
@@ -55,6 +57,8 @@ impl<'r> Whole<'r> {
             moments.entry(row.began_tid).or_default().push(row.read_ns);
             moments.entry(row.ended_tid).or_default().push(row.t_ns);
         }
+        let mut serving: BTreeMap<u32, BTreeSet<u32>> = BTreeMap::new();
+        asked.iter().for_each(|row| serving.entry(row.pid).or_default().extend([row.began_tid, row.ended_tid]));
         let mut answers: BTreeMap<u32, Vec<u64>> = BTreeMap::new();
         let mut by_thread: BTreeMap<u32, Vec<u64>> = BTreeMap::new();
         for row in &asked {
@@ -71,7 +75,7 @@ impl<'r> Whole<'r> {
         asked.sort_by_key(|row| row.t_ns);
         let in_parts = requests.iter().flat_map(|r| &r.endpoints).filter(|e| e.accepted && e.is_in_parts());
         let in_parts = in_parts.map(|endpoint| endpoint.port).collect();
-        Self { asked, questions, owned, moments, answers, by_thread, held, awake, in_parts }
+        Self { asked, questions, owned, moments, answers, by_thread, serving, held, awake, in_parts }
     }
 
     /// The question of which a thread read the answer last within a span, if it was asked then too.
@@ -106,6 +110,11 @@ impl<'r> Whole<'r> {
     /// Whether a thread reads what clients ask, or answers it.
     pub fn serves(&self, tid: u32) -> bool {
         self.moments.contains_key(&tid)
+    }
+
+    /// Whether no other thread of a process does.
+    pub fn serves_alone(&self, pid: u32, tid: u32) -> bool {
+        self.serving.get(&pid).is_some_and(|threads| threads.iter().eq([&tid]))
     }
 
     /// Whether a thread had a request in hand at some time. The last one is until its turn ends, which is not seen here: who answers
