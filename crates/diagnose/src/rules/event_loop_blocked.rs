@@ -2,18 +2,16 @@
 //! One thread serves all clients, and they wait while it is busy with the request of another.
 
 mod hung;
+mod place;
 mod stood;
 
 use super::{Check, Checked, Rule, absent, evidence, explained, found, too_little};
 use crate::answer::{Measured, Unit};
 use crate::case::Case;
 use crate::facts::limits::{Limits, ThreadUse};
-use crate::facts::profile::{Place, Profile};
-use crate::facts::stacks::Stacks;
 use crate::judgement::full::FULL;
 use crate::judgement::paths::{Felt, label_on_cpu};
 use crate::judgement::waits_for_turn::WaitsForTurn;
-use crate::runtimes;
 use crate::verdict::{Finding, Subject};
 use crate::walk::Kind;
 use crate::walk::paths::{Part, What};
@@ -56,7 +54,7 @@ fn check(case: &Case) -> Checked {
         seconds(felt.mean_ns() * part / 1e9),
         seconds(felt.mean_ns() / 1e9)
     );
-    let function = function(case, (pid, tid));
+    let function = place::name(case, (pid, tid));
     let place = function.as_deref().map_or_else(|| "what it computes for long".to_string(), short);
     let asked = label_on_cpu(case).map_or_else(String::new, |(label, part)| {
         format!(": {label} has {} of the CPU time that requests take", percent(part))
@@ -87,22 +85,9 @@ fn is_others_turn(part: &Part) -> bool {
     part.before && matches!(part.what, What::Awake { kind: Kind::OnCpu | Kind::Short, .. })
 }
 
-/// Where the thread spends most of its CPU time, if that has a name, and is code that somebody can take elsewhere: not the runtime's
-/// own.
-fn function(case: &Case, thread: (u32, u32)) -> Option<String> {
-    let (profile, stacks) = (case.fact::<Profile>().ok()?, case.fact::<Stacks>().ok()?);
-    let of_thread = |place: &Place| (place.pid, place.tid) == thread && !place.kernel;
-    let functions = profile.functions(&stacks, of_thread);
-    functions
-        .into_iter()
-        .max_by_key(|f| f.credited)
-        .filter(|f| f.named && f.part != runtimes::Part::Runtime)
-        .map(|f| f.name)
-}
-
 /// In a sentence behind others.
 fn mostly_in(function: Option<&String>) -> String {
-    function.map_or(String::new(), |name| format!(" Most of its CPU time is in {}.", short(name)))
+    function.map_or(String::new(), |name| format!(" Most of its CPU time then is in {}.", short(name)))
 }
 
 fn finding(

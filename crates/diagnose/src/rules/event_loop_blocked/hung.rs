@@ -2,7 +2,7 @@
 //! Nobody is answered at all, because the one thread that should read what clients ask computes, or sleeps, and does nothing else.
 
 use super::super::{Outcome, Statement, evidence};
-use super::{RULE, function, mostly_in};
+use super::{RULE, mostly_in, place};
 use crate::case::Case;
 use crate::judgement::hung::{Hung, Stuck, look, reader};
 use crate::ledger::threads::ThreadLedger;
@@ -14,7 +14,7 @@ use crate::wording::seconds;
 pub(super) fn check(case: &Case) -> Option<Outcome> {
     let hung = look(case)?;
     let (thread, stuck) = reader(case, &hung)?;
-    let function = function(case, (thread.pid, thread.tid)).filter(|_| stuck == Stuck::Computes);
+    let function = place::name(case, (thread.pid, thread.tid)).filter(|_| stuck == Stuck::Computes);
     // In an interpreter the function is always the same; its own means tell more.
     let inside = hidden_queues::by_its_runtime(case).map(|hidden| hidden.look);
     let (does, advice) = match (stuck, inside, &function) {

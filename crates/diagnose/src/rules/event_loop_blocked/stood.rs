@@ -5,7 +5,7 @@
 use recording::tables::Thread;
 
 use super::super::{Outcome, Statement, evidence};
-use super::{RULE, function, mostly_in};
+use super::{RULE, mostly_in, place};
 use crate::case::Case;
 use crate::judgement::paths::one_thread;
 use crate::judgement::standstill::{Standstill, look};
@@ -24,7 +24,7 @@ pub(super) fn check(case: &Case) -> Option<Outcome> {
     if on_cpu_ns < seen.ns * COMPUTED {
         return None;
     }
-    let function = function(case, thread);
+    let function = place::name(case, thread);
     let headline = format!(
         "for {} nobody got an answer, while {} requests waited and the one thread that serves them computed",
         seconds(seen.ns / 1e9),
