@@ -2,6 +2,7 @@
 //! Which errors that the kernel counted are no everyday numbers.
 
 mod answers;
+mod floors;
 
 use std::net::SocketAddr;
 
@@ -17,9 +18,7 @@ use crate::facts::handshakes::Handshakes;
 use crate::facts::refused::Refused;
 use crate::statistics::share;
 use crate::wording::{count, percent};
-
-/// Below, chance decides.
-pub(crate) const MIN_COUNT: f64 = 10.0;
+pub(crate) use floors::{MIN_COUNT, enough, floor};
 
 /// Of the entries that there may be: the table refuses new ones when it is full.
 pub(crate) const TABLE_FULL: f64 = 0.98;
@@ -40,21 +39,6 @@ pub(crate) struct Above {
 /// Of most counters.
 const OF_ALL: &str = "The counters are those of its whole network namespace.";
 
-/// Share from which on a kind of error is no everyday number; none = its number alone says nothing.
-pub(crate) fn floor(kind: Kind) -> Option<f64> {
-    match kind {
-        // A datagram or a connection in a hundred is a retry that somebody notices; of lost segments 1 % halves the throughput of
-        // a long connection.
-        Kind::Unread | Kind::SentAgain | Kind::TurnedAway | Kind::BrokenOff | Kind::GivenUp => Some(0.01),
-        // Each costs its client a second, so that one in a thousand is the whole of a p999.
-        Kind::QueueFull | Kind::HalfOpenFull | Kind::ListenDropped | Kind::NotTracked | Kind::Damaged => Some(0.001),
-        // A health check may be refused, and clients that come and go reset a connection now and then.
-        Kind::NotMade | Kind::NobodyThere => Some(0.05),
-        Kind::Killed | Kind::Crashed | Kind::Failed(-24 | -23 | -99 | -105 | -12 | -111) => Some(0.0),
-        Kind::Failed(_) => None,
-    }
-}
-
 /// All that are above their floors, the largest share first.
 pub(crate) fn above(case: &Case) -> Vec<Above> {
     let mut above = counted(case, |_| true);
@@ -74,9 +58,9 @@ pub(crate) fn instead_of_answers(case: &Case) -> Option<Above> {
 /// Those that are counted, of some kinds.
 fn counted(case: &Case, is_one: fn(Kind) -> bool) -> Vec<Above> {
     let Ok(errors) = case.fact::<Errors>() else { return Vec::new() };
-    let least = |kind| if matches!(kind, Kind::Killed | Kind::Crashed) { 1.0 } else { MIN_COUNT };
     let is_above = |error: &&Error| {
-        floor(error.kind).is_some_and(|floor| error.at_most() >= least(error.kind) && error.share() >= floor)
+        let is_enough = error.at_most() >= enough(error.kind, error.share());
+        floor(error.kind).is_some_and(|floor| is_enough && error.share() >= floor)
     };
     errors.all.iter().filter(|error| is_one(error.kind)).filter(is_above).map(|error| told(case, error)).collect()
 }

@@ -22,7 +22,7 @@ use crate::verdict::{Evidence, Explains, evidence};
 use crate::walk::chains::Chain;
 use crate::walk::paths::{Group, Meanwhile, Part, Paths, RequestPaths, What};
 use crate::walk::{AGAIN, HAND_OFF, INTERPRETER, Kind, LOCK, TIMED};
-use crate::walk::{DNS, Walk, Who};
+use crate::walk::{DNS, LOOP, Walk, Who};
 use crate::wording::{count, seconds};
 
 /// Requests followed, from which on shares say something.
@@ -212,9 +212,15 @@ pub(crate) fn not_for_requests(case: &Case, cause: &str) -> Option<f64> {
     let told = TOLD.iter().find(|told| told.cause == cause)?;
     let paths = telling(case)?;
     let all = &paths.busiest()?.all;
-    let unseen = all.share(|part| matches!(part.what, What::Inside { .. } | What::Awake { kind: Kind::Unseen, .. }));
+    let unseen = all.share(is_unseen);
     let (part, slow) = (all.share(told.is_it), slow(case, &paths).map_or(0.0, |slow| slow.share(told.is_it)));
     ((unseen <= MOST_UNSEEN || (told.is_seen)(case)) && part.max(slow) < told.least).then_some(part)
+}
+
+/// Whether nobody knows what it was: a timer of a loop may be the timeout of anything.
+fn is_unseen(part: &Part) -> bool {
+    matches!(part.what, What::Inside { .. } | What::Awake { kind: Kind::Unseen, .. })
+        || chain(part).is_some_and(|chain| chain.links[0].who.fd_kind == LOOP)
 }
 
 /// The label whose requests have most of the CPU time that requests take, and how much of it, if one has most.

@@ -43,14 +43,17 @@ fn check(case: &Case, gaps: &[Gap]) -> Option<Statement> {
     if let Some(statement) = too_short(case) {
         return Some(statement);
     }
+    // Whatever else is missing: nothing of it would have been there.
+    if let Some(statement) = held::check(case) {
+        return Some(statement);
+    }
     let missing = missing(case, gaps);
     if missing.is_empty() {
         let first = |asked: &[fn(&Case) -> Option<Statement>]| asked.iter().find_map(|check| check(case));
         let unseen = || {
             first(&[hanging, scattered::check, standstill::check, open_transaction::check, standing::check, few::check])
         };
-        return first(&[held::check, failing])
-            .or_else(|| unseen().map(|statement| until_said(case).unwrap_or(statement)));
+        return failing(case).or_else(|| unseen().map(|statement| until_said(case).unwrap_or(statement)));
     }
     if let ([_], [gap]) = (&missing[..], gaps) {
         match gap.what.as_str() {

@@ -91,7 +91,10 @@ fn holder_does(chain: &Chain) -> String {
         (Some(link), _) => format!("waits in {}", link.who.call_words()),
         (None, Kind::OnCpu) => "computes".to_string(),
         (None, Kind::RunQueue) => "has no CPU".to_string(),
-        (None, kind) => format!("is at {}", kind.words()),
+        (None, Kind::Unseen) => "does something that was not recorded".to_string(),
+        (None, Kind::Client) => "waits for its client".to_string(),
+        (None, Kind::Packet) => "waits for the network".to_string(),
+        (None, kind) => format!("waits for {}", kind.words()),
     }
 }
 
@@ -99,6 +102,7 @@ fn advice(chain: &Chain) -> String {
     let advice = match (chain.links.get(1), chain.end.kind) {
         (None, Kind::OnCpu) => "hold the lock for less: compute outside of it, or split it",
         (None, Kind::RunQueue) => "give it CPUs, and hold the lock for less: compute outside of it, or split it",
+        (None, Kind::Unseen) => "see what holds it: a debugger's stacks of all threads, a few times",
         _ => match reader(chain, 1) {
             Some(name) => return format!("write outside of the lock; and look at {name}, which reads too slowly"),
             None => "hold the lock for less: take what the holder waits for out of it",

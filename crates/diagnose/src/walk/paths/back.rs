@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::iter;
 
-use recording::tables::{Request, Thread};
+use recording::tables::{Request, Thread, Wakeup};
 
 use super::answerers::Answerers;
 use super::tree::{Book, Meanwhile};
@@ -226,49 +226,51 @@ impl OnePath<'_, '_, '_> {
         }
         // It was free until then: whoever woke it had the request, if that can be told.
         let end = ends.of(row);
-        let handed = end.is_none() && target.contains(&row.waker_pid) && row.waker_tid != tid;
-        let rest = (self.read, wait.end());
-        let start = At { tid: self.request.began_tid, ns: self.read };
+        if end.is_none() && target.contains(&row.waker_pid) && row.waker_tid != tid {
+            return At { tid: row.waker_tid, ns: wait.end() };
+        }
+        // The answer to somebody else's question: what this request waited for comes after that, such as its turn to ask.
+        let of_another = end.is_none() && is_free && row.family != UNIX && ends.clients.asked_by(row).is_some();
         match end.map(|end| end.kind) {
-            _ if handed => At { tid: row.waker_tid, ns: wait.end() },
+            _ if of_another => self.inside(tid, (self.read, wait.end())),
+            kind => self.was_free(wait, kind, polls),
+        }
+        At { tid: self.request.began_tid, ns: self.read }
+    }
+
+    /// A wait of a thread that was free until it ended, and answered then.
+    fn was_free(&mut self, wait: &Wait<'_>, ended_by: Option<Kind>, polls: bool) {
+        let (row, rest) = (wait.row, (self.read, wait.end()));
+        match ended_by {
             // A loop with several requests under way: its timer may have been for another one of them.
-            Some(Kind::Timer) if polls && !self.whole.answered_others(row.pid, rest) => {
+            Some(Kind::Timer) if polls && (!self.whole.answered_others(row.pid, rest) || self.was_idle(row, rest)) => {
                 self.blocked(wait, rest, Some(LOOP));
-                start
             }
-            // The answer to somebody else's question: what this request waited for comes after that, such as its turn to ask.
-            None if is_free && row.family != UNIX && ends.clients.asked_by(row).is_some() => {
-                self.inside(tid, rest);
-                start
-            }
-            Some(Kind::Client) if polls && self.listened(wait, rest) => {
-                let (pid, comm) = self.thread(tid);
-                self.book.at(tid, rest).inside(pid, comm, Meanwhile::Listening, rest.1 - rest.0);
-                start
+            // It looks for work now and then, and sleeps in between.
+            Some(Kind::Timer) if self.context.who(row).sleeps() => self.blocked(wait, rest, None),
+            Some(Kind::Client) if polls && self.is_of_another_client(row) && self.was_idle(row, rest) => {
+                let (pid, comm) = self.thread(row.tid);
+                self.book.at(row.tid, rest).inside(pid, comm, Meanwhile::Listening, rest.1 - rest.0);
             }
             Some(Kind::Timer | Kind::Client | Kind::Packet | Kind::Interrupt | Kind::Kernel | Kind::TcpTimer) => {
-                self.inside(tid, rest);
-                start
+                self.inside(row.tid, rest);
             }
-            _ => {
-                self.blocked(wait, rest, None);
-                start
-            }
+            _ => self.blocked(wait, rest, None),
         }
     }
 
-    /// Whether the one thread that serves had next to nothing to do until another client sent something: that it answered then is
-    /// hardly an accident. Where the rest of what was asked came later, that is what it waited for.
-    fn listened(&self, wait: &Wait<'_>, span: (f64, f64)) -> bool {
-        let row = wait.row;
+    /// Whether somebody else than the client whose request it is ended a wait.
+    fn is_of_another_client(&self, row: &Wakeup) -> bool {
         let own = self.request.peer.rsplit_once(':').and_then(|(_, port)| port.parse().ok());
         let by = if row.waker_local_port == 0 { row.remote_port } else { row.waker_local_port };
-        let of_another = by != 0 && own.is_some_and(|own: u32| own != by);
+        by != 0 && own.is_some_and(|own: u32| own != by)
+    }
+
+    /// Whether the one thread that serves had next to nothing to do until a wait ended: that it answered then is hardly an accident.
+    /// Where the rest of what was asked came later, that is what it waited for.
+    fn was_idle(&self, row: &Wakeup, span: (f64, f64)) -> bool {
         let asleep = || self.context.timelines.activity(row.tid, span).waits.iter().map(Part::length).sum::<f64>();
-        of_another
-            && self.rest <= self.read
-            && self.whole.serves_alone(row.pid, row.tid)
-            && asleep() >= (span.1 - span.0) * LISTENS
+        self.rest <= self.read && self.whole.serves_alone(row.pid, row.tid) && asleep() >= (span.1 - span.0) * LISTENS
     }
 
     /// Books a wait of which the span belongs to the request.

@@ -224,6 +224,16 @@ fn a_timer_of_a_loop_with_several_requests_may_be_for_another() {
     assert!(alone[0].0.contains("t1/1 in epoll_wait (a timer of its loop)") && alone[0].1 == 48.0, "{alone:?}");
     let both = all(&format!("{}{other}{}{}", request(1), wait(1, 129.0, 30.0, poll), wait(1, 149.0, 15.0, poll)));
     assert!(both.parts[0].words().contains("where the kernel sees no wait"), "{:?}", both.parts[0]);
+    // It had nothing else to do: its timer is what both waited for.
+    let idle = all(&format!("{}{other}{}{}", request(1), wait(1, 129.9, 39.0, poll), wait(1, 149.9, 19.0, poll)));
+    assert!(idle.parts[0].words().contains("a timer of its loop"), "{:?}", idle.parts[0]);
+}
+
+/// A worker looks for work now and then, and sleeps in between: whoever reads hands it over without waking anybody.
+#[test]
+fn a_worker_that_sleeps_until_it_looks_again() {
+    let told = told(&[request(2), wait(1, 100.0, 50.0, PACKET), wait(2, 149.0, 100.0, TIMER)].concat());
+    assert_eq!((told[0].0.as_str(), told[0].1), ("t2/1 in nanosleep", 48.0), "{told:?}");
 }
 
 #[test]

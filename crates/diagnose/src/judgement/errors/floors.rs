@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+//! From which number and share on an error is none of every day.
+
+use crate::facts::errors::Kind;
+
+/// Below, chance decides.
+pub(crate) const MIN_COUNT: f64 = 10.0;
+
+/// Share from which on a kind of error is no everyday number; none = its number alone says nothing.
+pub(crate) fn floor(kind: Kind) -> Option<f64> {
+    match kind {
+        // A datagram or a connection in a hundred is a retry that somebody notices; of lost segments 1 % halves the throughput of
+        // a long connection.
+        Kind::Unread | Kind::SentAgain | Kind::TurnedAway | Kind::BrokenOff | Kind::GivenUp => Some(0.01),
+        // Each costs its client a second, so that one in a thousand is the whole of a p999.
+        Kind::QueueFull | Kind::HalfOpenFull | Kind::ListenDropped | Kind::NotTracked | Kind::Damaged => Some(0.001),
+        // A health check may be refused, and clients that come and go reset a connection now and then.
+        Kind::NotMade | Kind::NobodyThere => Some(0.05),
+        Kind::Killed | Kind::Crashed | Kind::Failed(-24 | -23 | -99 | -105 | -12 | -111) => Some(0.0),
+        Kind::Failed(_) => None,
+    }
+}
+
+/// So many of a kind are no chance, where they are this share of all. A dropped handshake is no sample of anything: its client
+/// waits a second for the next, and where those are one in a hundred, a few of them are more than all else that clients wait.
+pub(crate) fn enough(kind: Kind, share: f64) -> f64 {
+    match kind {
+        Kind::Killed | Kind::Crashed => 1.0,
+        Kind::QueueFull | Kind::HalfOpenFull | Kind::ListenDropped if share >= ONE_IN_A_HUNDRED => FEW,
+        _ => MIN_COUNT,
+    }
+}
+
+const ONE_IN_A_HUNDRED: f64 = 0.01;
+const FEW: f64 = 3.0;
