@@ -197,6 +197,8 @@ mod udp_unread;
 mod unix_workers;
 #[path = "../scenarios/unreached-address/scenario.rs"]
 mod unreached_address;
+#[path = "../scenarios/worker-naps/scenario.rs"]
+mod worker_naps;
 
 /// All of them: first those with a fault, then the controls, which accuse nobody.
 pub static ALL: &[&Scenario] = &[
@@ -221,6 +223,7 @@ pub static ALL: &[&Scenario] = &[
     &limited_asking::SCENARIO,
     &endless_loop::SCENARIO,
     &sleep_in_path::SCENARIO,
+    &worker_naps::SCENARIO,
     &lock_convoy::SCENARIO,
     &lock_convoy_rust::SCENARIO,
     &given_away::SCENARIO,

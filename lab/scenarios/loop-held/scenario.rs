@@ -24,14 +24,13 @@ pub static SCENARIO: Scenario = Scenario {
     stage,
 };
 
-/// Of the loop's time, for reports.
-const BUSY: f64 = 0.3;
-
 fn stage(cell: &mut Cell, side: Side) -> Result<Aim> {
     cell.bring("reports.js")?;
     let milliseconds = cell.draw.number("milliseconds", 100, 60..=200);
     let every = cell.draw.number("every", 25, 15..=60);
-    let rate = (BUSY * 1000.0 * every as f64 / milliseconds as f64) as u64;
+    // Of the loop's time, for reports: from a half on, half of all requests stand behind one.
+    let percent = cell.draw.number("percent", 30, 20..=60);
+    let rate = percent * 10 * every / milliseconds;
     let how = if side == Side::Fault { "at-once" } else { "pieces" };
     let args = ["reports.js", &PORT.to_string(), &every.to_string(), &milliseconds.to_string(), how];
     let pid = cell.start(Program::installed("node").args(args).on_cpus(SERVICE_CPU))?;
