@@ -84,7 +84,9 @@ impl Fact for Waiting {
         }
         let mut asked = BTreeMap::new();
         for row in case.recording.rows::<Wakeup>() {
-            *asked.entry(row.pid).or_default() |= row.asked > 0;
+            // Nobody can be asked in a sleep: what ended that was an interrupt in the middle of whatever the target did.
+            let was_asked = row.asked > 0 && family(&case.syscall(row.syscall)) != Family::Sleep;
+            *asked.entry(row.pid).or_default() |= was_asked;
         }
         Ok(Self {
             demand_ns: ledger.total.demand_ns(),

@@ -14,7 +14,7 @@ pub(crate) fn remark(case: &Case) -> Option<Remark> {
         return None;
     }
     Some(Remark {
-        headline: format!("{:.1} requests at a time stand unanswered, and what for is not seen", requests.rest()),
+        headline: format!("what a few requests wait for is not seen ({:.1} at a time)", requests.rest()),
         advice: None,
         detail: format!(
             "On average {:.1} connections had been waiting for their answer for 10 ms or longer, {:.1} of them for what is not \
@@ -44,7 +44,7 @@ mod tests {
 
     #[test]
     fn some_but_too_few_to_doubt() {
-        assert!(of(0.3).unwrap().starts_with("0.3 requests at a time"));
+        assert!(of(0.3).unwrap().contains("(0.3 at a time)"));
         assert_eq!((of(0.02), of(0.8)), (None, None));
     }
 }

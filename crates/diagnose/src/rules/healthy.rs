@@ -99,7 +99,11 @@ fn advice(next: Option<Next>, limits: &Limits) -> String {
     match by_target {
         part if part >= 0.5 => format!("nothing now; what fills up first is {what}, {} used{quota}", percent(used)),
         part if used >= FULL => {
-            format!("nothing here; {what} are {} used, but {} of that is its use{quota}", percent(used), percent(part))
+            format!(
+                "nothing here; {what} are {} used, {} of that by it and the rest by others{quota}",
+                percent(used),
+                percent(part)
+            )
         }
         part => format!(
             "nothing now; what fills up first is {what}, {} used, {} of that by it{quota}",

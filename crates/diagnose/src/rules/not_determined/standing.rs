@@ -149,7 +149,9 @@ fn left(case: &Case, hidden: &Hidden) -> String {
             "Of the time of slow requests that were followed, {} was: {words}. Who should have ended that wait is not seen",
             percent(part)
         ),
-        None => format!("The rest stands in queues inside the process, where the kernel sees nothing: {}", hidden.what),
+        None => {
+            format!("The rest may stand in queues inside the process, where the kernel sees nothing: {}", hidden.what)
+        }
     }
 }
 
