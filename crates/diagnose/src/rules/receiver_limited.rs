@@ -68,8 +68,8 @@ fn accuse(case: &Case, limited: &Limited) -> Checked {
     let (is, part) = (if limited.endpoint.accepted { "read" } else { "reads" }, percent(limited.part));
     let (headline, advice) = match why(limited) {
         Why::SlowReader => (
-            format!("what it sends stands for {part} of the time because {who} {is} too slowly"),
-            "look at whoever reads there: its receive queue is full (`ss -tm`, Recv-Q)",
+            format!("what it sends stands for {part} of the time because {who} {is} no faster"),
+            "look at whoever reads there (`ss -tm`, a full Recv-Q); a player that reads at its own pace is no fault",
         ),
         Why::SmallBuffer => (
             format!("what it sends stands for {part} of the time before a small receive buffer of {who}"),
@@ -90,7 +90,8 @@ fn words(limited: &Limited) -> (String, &'static str) {
     match why(limited) {
         Why::SlowReader => (
             format!("{window}: what came there stands unread"),
-            "Whoever reads there does not keep up: make it quicker, or send it less. A larger buffer only fills later.",
+            "Whoever reads there does not keep up, or reads at a pace of its own, as a player does: then nothing is wrong. Else \
+             make it quicker, or send it less. A larger buffer only fills later.",
         ),
         Why::SmallBuffer => (
             format!("{window}: it is read as it comes, and the buffer is smaller than what could be on its way"),
