@@ -18,7 +18,7 @@ const CHAT: u16 = 19494;
 
 const TOLD: Expected = Expected {
     verdicts: &["not-determined", "healthy"],
-    says: Some("wait until another client sends something"),
+    says: Some("wait until something comes on another connection"),
     ..NEUTRAL
 };
 

@@ -118,6 +118,11 @@ impl<'o> Looks<'o> {
         let has_done = c.unsent > 0 || c.awaited && c.unread == 0;
         match (self.accepted(c), last_word(c, self.tick_ns)) {
             _ if c.opening => None,
+            // Something was said when it came, and nothing since: another question came with the one that was answered.
+            (true, LastWord::Ours(sent_ns)) if c.unread > 0 && c.unsent == 0 => {
+                let received_ns = u64::from(c.now.wrapping_sub(c.received_at)).saturating_mul(self.tick_ns);
+                (received_ns.saturating_sub(sent_ns) <= LATE_NS).then_some(sent_ns)
+            }
             (true, LastWord::Theirs(ns)) if !has_done => Some(ns),
             // Who has closed its side answers no more.
             (false, LastWord::Ours(ns)) if !c.closed => Some(ns),
@@ -145,6 +150,8 @@ impl<'o> Looks<'o> {
         *late += u64::from(late_ns.is_some());
         row.late_ns += late_ns.unwrap_or(0);
         row.went_on += u64::from(accepted && owed_ns.is_some() && step.went_on);
+        row.kept += u64::from(accepted && is_kept(c, tick_ns));
+        row.late_unread += u64::from(late_ns.is_some() && accepted && c.unread > 0);
         row.awaited += u64::from(late_ns.is_some() && !accepted && c.awaited);
         sending::add(row, c, step, tick_ns);
         sending::add_sums(row, step, tick_ns);
@@ -158,6 +165,11 @@ impl<'o> Looks<'o> {
         let row = || tables::Connection { role: role.into(), port: key.0, peer: key.1.clone(), ..Default::default() };
         self.groups.entry(key.clone()).or_insert_with(|| Seen { row: row(), unanswered: 0, late: 0 })
     }
+}
+
+/// Whether a thread waits for the next question in a connection in which the last one was answered.
+fn is_kept(c: &Connection, tick_ns: u64) -> bool {
+    c.awaited && c.unread == 0 && c.said && !matches!(last_word(c, tick_ns), LastWord::Theirs(_))
 }
 
 impl Collector for Looks<'_> {
@@ -231,6 +243,26 @@ mod tests {
         let asked = Connection { local_port: 9_999, ..connection(9, 5) };
         assert_eq!(looks.owed_ns(&asked), Some(5 * JIFFY));
         assert_eq!(looks.owed_ns(&Connection { closed: true, ..asked }), None);
+    }
+
+    #[test]
+    fn what_was_not_read_is_not_answered() {
+        let looks = Looks { tick_ns: JIFFY, ..Looks::new(Err(String::new()), [80]) };
+        let answered = connection(9, 5);
+        assert_eq!(looks.owed_ns(&answered), None);
+        let more = Connection { unread: 40, ..connection(8, 7) };
+        assert_eq!(looks.owed_ns(&more), Some(7 * JIFFY), "another one came with it");
+        assert_eq!(looks.owed_ns(&Connection { unread: 40, ..connection(90, 5) }), None, "it goes on writing for itself");
+        let asked = Connection { local_port: 9_999, unread: 40, ..connection(5, 9) };
+        assert_eq!(looks.owed_ns(&asked), None, "an answer to the target");
+    }
+
+    #[test]
+    fn who_is_kept_by_a_client_that_asks_nothing() {
+        let waits = |c: Connection| is_kept(&Connection { awaited: true, ..c }, JIFFY);
+        assert!(waits(connection(9, 5)) && !is_kept(&connection(9, 5), JIFFY));
+        assert!(!waits(connection(5, 9)), "it has a part of a question");
+        assert!(!waits(Connection { said: false, ..connection(9, 5) }), "nothing was ever asked");
     }
 
     fn seen(connections: &[Connection]) -> Look {

@@ -30,6 +30,10 @@ pub struct Held {
     pub late_ns: f64,
     /// Of those that are late, the ones in whose read a thread of the target stands; only of connections that it made.
     pub awaited: f64,
+    /// Accepted ones in which the last question was answered, and in whose read a thread of the target stands.
+    pub kept: f64,
+    /// Of the late ones that were accepted, those in which what came lies unread.
+    pub late_unread: f64,
     /// Accepted ones, in the whole window, in which more came where an answer was late and none went out.
     pub went_on: f64,
     /// With everything sent and something not acknowledged yet.
@@ -88,7 +92,7 @@ impl Fact for Connections {
 
 /// The same of a port at which the target streams: whoever sends something there waits for no answer.
 fn owing_nothing(row: &tables::Connection) -> tables::Connection {
-    tables::Connection { unanswered: 0, late: 0, late_ns: 0, ..row.clone() }
+    tables::Connection { unanswered: 0, late: 0, late_ns: 0, late_unread: 0, ..row.clone() }
 }
 
 impl Held {
@@ -108,6 +112,8 @@ impl Held {
         self.late += row.late as f64;
         self.late_ns += row.late_ns as f64;
         self.awaited += row.awaited as f64;
+        self.kept += row.kept as f64;
+        self.late_unread += row.late_unread as f64;
         self.went_on += row.went_on as f64;
         self.on_its_way += row.on_its_way as f64;
         self.queued += row.queued as f64;
@@ -116,8 +122,21 @@ impl Held {
     /// Sums to averages.
     fn divide(&mut self, looks: f64) {
         self.late_ns = ratio(self.late_ns, self.late);
-        let Self { open, opening, unread, unsent, unanswered, late, awaited, on_its_way, queued, .. } = self;
-        for sum in [open, opening, unread, unsent, unanswered, late, awaited, on_its_way, queued] {
+        let Self {
+            open,
+            opening,
+            unread,
+            unsent,
+            unanswered,
+            late,
+            awaited,
+            kept,
+            late_unread,
+            on_its_way,
+            queued,
+            ..
+        } = self;
+        for sum in [open, opening, unread, unsent, unanswered, late, awaited, kept, late_unread, on_its_way, queued] {
             *sum = ratio(*sum, looks);
         }
     }

@@ -85,8 +85,10 @@ impl Fact for Waiting {
         let mut asked = BTreeMap::new();
         for row in case.recording.rows::<Wakeup>() {
             // Nobody can be asked in a sleep: what ended that was an interrupt in the middle of whatever the target did.
-            let was_asked = row.asked > 0 && family(&case.syscall(row.syscall)) != Family::Sleep;
-            *asked.entry(row.pid).or_default() |= was_asked;
+            let by_accident = family(&case.syscall(row.syscall)) == Family::Sleep
+                && row.context == "thread"
+                && walk.target.contains(&row.waker_pid);
+            *asked.entry(row.pid).or_default() |= row.asked > u32::from(by_accident);
         }
         Ok(Self {
             demand_ns: ledger.total.demand_ns(),

@@ -59,7 +59,7 @@ pub(crate) fn instead_of_answers(case: &Case) -> Option<Above> {
 fn counted(case: &Case, is_one: fn(Kind) -> bool) -> Vec<Above> {
     let Ok(errors) = case.fact::<Errors>() else { return Vec::new() };
     let is_above = |error: &&Error| {
-        let is_enough = error.at_most() >= enough(error.kind, error.share());
+        let is_enough = error.at_most() >= enough(error.kind, error.share(), error.own.is_some());
         floor(error.kind).is_some_and(|floor| is_enough && error.share() >= floor)
     };
     errors.all.iter().filter(|error| is_one(error.kind)).filter(is_above).map(|error| told(case, error)).collect()

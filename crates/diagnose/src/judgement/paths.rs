@@ -217,10 +217,11 @@ pub(crate) fn not_for_requests(case: &Case, cause: &str) -> Option<f64> {
     ((unseen <= MOST_UNSEEN || (told.is_seen)(case)) && part.max(slow) < told.least).then_some(part)
 }
 
-/// Whether nobody knows what it was: a timer of a loop may be the timeout of anything.
+/// Whether nobody knows what it was: a timer of a loop may be the timeout of anything, and who has nothing to do until it is asked
+/// something else may be kept by whoever asks.
 fn is_unseen(part: &Part) -> bool {
     matches!(part.what, What::Inside { .. } | What::Awake { kind: Kind::Unseen, .. })
-        || chain(part).is_some_and(|chain| chain.links[0].who.fd_kind == LOOP)
+        || chain(part).is_some_and(|chain| chain.links[0].who.fd_kind == LOOP || chain.is_of_idle_peer())
 }
 
 /// The label whose requests have most of the CPU time that requests take, and how much of it, if one has most.

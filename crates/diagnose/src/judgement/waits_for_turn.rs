@@ -73,9 +73,13 @@ pub(crate) fn long_ones(answered: &[&Request]) -> Vec<(u64, u64)> {
     let began = |at: usize| rows[at].read_ns.max(at.checked_sub(1).map_or(0, |before| rows[before].t_ns));
     let length = |at: usize| rows[at].t_ns.saturating_sub(began(at));
     let is_long = |at: &usize| {
-        let behind = (at + 1..rows.len()).take_while(|next| length(*next) * AT_ONCE <= length(*at));
-        let together = behind.take_while(|next| rows[*next].read_ns <= rows[*at].t_ns).count();
-        length(*at) as f64 / (1 + together) as f64 >= LATE_NS
+        // First: of those there are few, so that what follows on them is not looked through again and again.
+        let of_one = length(*at);
+        of_one as f64 >= LATE_NS && {
+            let behind = (at + 1..rows.len()).take_while(|next| length(*next).saturating_mul(AT_ONCE) <= of_one);
+            let together = behind.take_while(|next| rows[*next].read_ns <= rows[*at].t_ns).count();
+            of_one as f64 / (1 + together) as f64 >= LATE_NS
+        }
     };
     (0..rows.len()).filter(is_long).map(|at| (began(at), rows[at].t_ns)).collect()
 }

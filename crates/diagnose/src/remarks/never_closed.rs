@@ -7,6 +7,7 @@ use super::Remark;
 use crate::case::Case;
 use crate::facts::counters::Counters;
 use crate::facts::socket_states::{InState, SocketStates};
+use crate::statistics::ratio;
 use crate::wording::count;
 
 /// Of fewer, each may be about to be closed.
@@ -23,7 +24,7 @@ pub(crate) fn remark(case: &Case) -> Option<Remark> {
     let n = count(most.held.1);
     Some(Remark {
         headline: format!("{n} connections that {who} closed stay open"),
-        advice: Some(advice(case, (most.held.1 - most.held.0) / (case.length_ns() / 1e9))),
+        advice: Some(advice(case, ratio(most.held.1 - most.held.0, case.seconds()))),
         detail: format!(
             "{n} connections {of} {} were closed by {who} and are still open here (CLOSE_WAIT), {} when the capture began: unless \
              something is still sent on them, the program forgets to close them, and each keeps a descriptor (ss -tanp state \
@@ -37,7 +38,7 @@ pub(crate) fn remark(case: &Case) -> Option<Remark> {
 /// What to do, and how long there is for it.
 fn advice(case: &Case, grows: f64) -> String {
     let close = "close connections when the other end has: `ss -tanp state close-wait` lists them";
-    match fewest_left(case).filter(|_| grows >= MIN_GROWTH) {
+    match left(case).filter(|_| grows >= MIN_GROWTH) {
         Some(left) => {
             format!("{close}; {} more a second, and there are descriptors for {} more", count(grows), count(left))
         }
@@ -45,14 +46,13 @@ fn advice(case: &Case, grows: f64) -> String {
     }
 }
 
-/// How many descriptors the process may open yet that has the fewest left.
-fn fewest_left(case: &Case) -> Option<f64> {
+/// How many descriptors the process may open yet, if it is one alone: of several, nothing tells which has the connections.
+fn left(case: &Case) -> Option<f64> {
     let counters = case.fact::<Counters>().ok()?;
-    let left = |process| {
-        let limit = counters.last(pid::OPEN_FILES_LIMIT, process).filter(|limit| *limit > 0.0)?;
-        Some((limit - counters.last(pid::OPEN_FILES, process)?).max(0.0))
-    };
-    counters.entities(pid::SOURCE).filter_map(left).min_by(f64::total_cmp)
+    let mut processes = counters.entities(pid::SOURCE);
+    let process = processes.next().filter(|_| processes.next().is_none())?;
+    let limit = counters.last(pid::OPEN_FILES_LIMIT, process).filter(|limit| *limit > 0.0)?;
+    Some((limit - counters.last(pid::OPEN_FILES, process)?).max(0.0))
 }
 
 #[cfg(test)]

@@ -87,7 +87,7 @@ fn is_others_turn(part: &Part) -> bool {
 
 /// In a sentence behind others.
 fn mostly_in(function: Option<&String>) -> String {
-    function.map_or(String::new(), |name| format!(" Most of its CPU time then is in {}.", short(name)))
+    function.map_or(String::new(), |name| format!(" Most of its CPU time is in {}.", short(name)))
 }
 
 fn finding(

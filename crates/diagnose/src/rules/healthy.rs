@@ -12,15 +12,14 @@ use crate::ledger::threads::Threads;
 use crate::phrases::resources::name;
 use crate::remarks::{
     self, Remark, children, churn, collecting, each_other, goes_on, idle, in_line, in_parts, many_questions,
-    neighbours, never_closed, response_times, standing, until_said,
+    neighbours, never_closed, response_times, standing,
 };
 use crate::statistics::share;
 use crate::wording::{cores, percent, seconds};
 
 pub(super) static RULE: Rule = Rule { cause: "healthy", explain: explain!("healthy"), check: Check::Neutral(check) };
 
-const REMARKS: [fn(&Case) -> Option<Remark>; 13] = [
-    until_said::remark,
+const REMARKS: [fn(&Case) -> Option<Remark>; 12] = [
     children::remark,
     in_parts::remark,
     many_questions::remark,

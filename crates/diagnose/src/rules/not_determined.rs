@@ -6,11 +6,13 @@ use super::{Check, Rule, Statement};
 mod few;
 mod held;
 mod interpreter;
+mod kept_open;
 mod open_transaction;
 mod scattered;
 mod standing;
 mod standstill;
 mod stuck;
+mod unread;
 
 use crate::answer::Gap;
 use crate::case::Case;
@@ -49,11 +51,7 @@ fn check(case: &Case, gaps: &[Gap]) -> Option<Statement> {
     }
     let missing = missing(case, gaps);
     if missing.is_empty() {
-        let first = |asked: &[fn(&Case) -> Option<Statement>]| asked.iter().find_map(|check| check(case));
-        let unseen = || {
-            first(&[hanging, scattered::check, standstill::check, open_transaction::check, standing::check, few::check])
-        };
-        return failing(case).or_else(|| unseen().map(|statement| until_said(case).unwrap_or(statement)));
+        return unexplained(case);
     }
     if let ([_], [gap]) = (&missing[..], gaps) {
         match gap.what.as_str() {
@@ -72,6 +70,17 @@ fn check(case: &Case, gaps: &[Gap]) -> Option<Statement> {
             "What is missing: {first}{more}. `sudo wakewalk doctor` says what this kernel allows; then try `{}`.",
             again(case, "30s")
         ),
+    })
+}
+
+/// What the time of requests went to is not seen, or not whether it was meant.
+fn unexplained(case: &Case) -> Option<Statement> {
+    let first = |asked: &[fn(&Case) -> Option<Statement>]| asked.iter().find_map(|check| check(case));
+    let rest =
+        || first(&[hanging, scattered::check, standstill::check, open_transaction::check, standing::check, few::check]);
+    failing(case).or_else(|| match until_said(case) {
+        Some(said) => Some(first(&[standstill::check, open_transaction::check, unread::check]).unwrap_or(said)),
+        None => rest(),
     })
 }
 
@@ -121,6 +130,9 @@ fn not_taken(case: &Case, gap: &Gap) -> Statement {
                 stand.map_or_else(String::new, |said| format!(" {said}"))
             ),
         };
+    }
+    if let Some(statement) = kept_open::check(case, gap) {
+        return statement;
     }
     let advice = match &stand {
         Some(_) => format!("look inside: {}", hidden_queues::look(case).look),

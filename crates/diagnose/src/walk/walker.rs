@@ -20,6 +20,12 @@ const MAX_STEPS: usize = 4_000_000;
 /// Pieces of a wait shorter than this are not walked on.
 const MIN_PIECE_NS: f64 = 5_000.0;
 
+/// Of a span, in which a waker waited: what came in last came while it had nothing else to do, and is hardly there by accident.
+const ASLEEP: f64 = 0.9;
+
+/// Likewise: then it says more than that a timer ran out some time before.
+const HALF_ASLEEP: f64 = 0.5;
+
 pub struct Walker<'a, 'r> {
     context: &'a Context<'a, 'r>,
     /// Threads whose waits are being explained, from the root.
@@ -84,17 +90,18 @@ impl<'a, 'r> Walker<'a, 'r> {
         // What it began to wait for after that is none of the sleeper's.
         let last = whole.iter().rfind(|part| part.row.t_ns as f64 <= span.1).map(|part| part.row);
         let in_turn = self.context.held_in_turn(row).is_some();
-        let came_last = last.filter(|last| !in_turn && came_in(last, &self.path));
+        let asleep = share(whole.iter().map(Part::length).sum(), length);
+        let came_last = last.filter(|last| !in_turn && asleep >= HALF_ASLEEP && came_in(last, &self.path));
         let (silent, telling): (Vec<Part<'_>>, Vec<_>) = self.parted(in_turn, came_last, whole);
         let time = |parts: &[Part<'_>]| parts.iter().map(Part::length).sum::<f64>();
         let scale = ns / length;
         // The time of waits that say nothing is spread over those that do: what came in cut one wait into several. Where it
-        // came in last, it is what ended the wait. Of what several hold in turn before it comes to the sleeper, only as
+        // came in last, and there was nothing else to do, it is what ended the wait. Of what several hold in turn before it comes to the sleeper, only as
         // far as there are so many of them.
         let (mute, told) = (time(&silent) + time(&cut), time(&telling));
         let most = match in_turn {
             true => told * self.context.queue_length(row) as f64,
-            false if came_last.is_some() => 0.0,
+            false if came_last.is_some() && asleep >= ASLEEP => 0.0,
             false => f64::INFINITY,
         };
         let spread = if telling.is_empty() { 1.0 } else { 1.0 + mute.min(most) / told };

@@ -31,7 +31,8 @@ pub struct Connection {
     pub unread: u64,
     /// The ones with bytes that were written and could not be sent yet.
     pub unsent: u64,
-    /// The ones in which an answer was owed: data had come from the end that asks, and since then nothing from the other.
+    /// The ones in which an answer was owed: data had come from the end that asks, and since then nothing from the other, or
+    /// only what answered a part of it, at once, while the rest lies unread.
     /// At least so many; the kernel keeps these times to a jiffy. A thread that stands in a read of an accepted connection
     /// alone owes nothing there.
     pub unanswered: u64,
@@ -46,6 +47,11 @@ pub struct Connection {
     /// Accepted connections of which a look first found that more had come where an answer was late at the look before, and still none
     /// had gone out: whoever waits for one rarely goes on sending. Each is counted once. In recordings of older versions it is 0.
     pub went_on: u64,
+    /// Of the open ones, those that were accepted, in which the last question was answered, and in a read of which, or a poll of it
+    /// alone, one of the target's threads stands: it serves nobody else meanwhile. In recordings of older versions it is 0.
+    pub kept: u64,
+    /// Of `late`, the ones that were accepted and in which what came lies unread. In recordings of older versions it is 0.
+    pub late_unread: u64,
     /// Of `late`, the ones which the target made and in a read of which, or a poll of it alone, one of its threads stands.
     pub awaited: u64,
     /// Of `unsent`, the ones whose bytes Nagle's algorithm held: less than a full segment, without TCP_NODELAY, until what was

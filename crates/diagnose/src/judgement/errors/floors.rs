@@ -21,12 +21,13 @@ pub(crate) fn floor(kind: Kind) -> Option<f64> {
     }
 }
 
-/// So many of a kind are no chance, where they are this share of all. A dropped handshake is no sample of anything: its client
-/// waits a second for the next, and where those are one in a hundred, a few of them are more than all else that clients wait.
-pub(crate) fn enough(kind: Kind, share: f64) -> f64 {
+/// So many of a kind are no chance, where they are this share of all. A handshake of the target's own that was dropped is no sample
+/// of anything: its client waits a second for the next, and where those are one in a hundred, a few of them are more than
+/// all else that clients wait.
+pub(crate) fn enough(kind: Kind, share: f64, is_own: bool) -> f64 {
     match kind {
         Kind::Killed | Kind::Crashed => 1.0,
-        Kind::QueueFull | Kind::HalfOpenFull | Kind::ListenDropped if share >= ONE_IN_A_HUNDRED => FEW,
+        Kind::QueueFull | Kind::ListenDropped if is_own && share >= ONE_IN_A_HUNDRED => FEW,
         _ => MIN_COUNT,
     }
 }

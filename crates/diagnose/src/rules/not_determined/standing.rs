@@ -3,7 +3,7 @@
 
 use super::super::Statement;
 use super::scattered::MIN_WAIT_NS;
-use super::{interpreter, stuck};
+use super::{interpreter, stuck, unread};
 use crate::case::Case;
 use crate::facts::kernel_locks::KernelLocks;
 use crate::facts::requests::{Endpoint, LATE_NS, Requests};
@@ -29,7 +29,8 @@ pub(super) fn check(case: &Case) -> Option<Statement> {
         return Some(said);
     }
     let requests = case.fact::<Unexplained>().ok()?;
-    let standing = before_kernel_lock(&requests, case).or_else(|| unexplained(&requests, case));
+    let known = before_kernel_lock(&requests, case).or_else(|| unread::check(case));
+    let standing = known.or_else(|| unexplained(&requests, case));
     standing.or_else(|| until_a_time_runs_out(case))
 }
 

@@ -244,10 +244,10 @@ impl OnePath<'_, '_, '_> {
         match ended_by {
             // A loop with several requests under way: its timer may have been for another one of them.
             Some(Kind::Timer) if polls && (!self.whole.answered_others(row.pid, rest) || self.was_idle(row, rest)) => {
-                self.blocked(wait, rest, Some(LOOP));
+                self.asked_and_blocked(wait, rest, Some(LOOP));
             }
             // It looks for work now and then, and sleeps in between.
-            Some(Kind::Timer) if self.context.who(row).sleeps() => self.blocked(wait, rest, None),
+            Some(Kind::Timer) if self.context.who(row).sleeps() => self.asked_and_blocked(wait, rest, None),
             Some(Kind::Client) if polls && self.is_of_another_client(row) && self.was_idle(row, rest) => {
                 let (pid, comm) = self.thread(row.tid);
                 self.book.at(row.tid, rest).inside(pid, comm, Meanwhile::Listening, rest.1 - rest.0);
@@ -271,6 +271,15 @@ impl OnePath<'_, '_, '_> {
     fn was_idle(&self, row: &Wakeup, span: (f64, f64)) -> bool {
         let asleep = || self.context.timelines.activity(row.tid, span).waits.iter().map(Part::length).sum::<f64>();
         self.rest <= self.read && self.whole.serves_alone(row.pid, row.tid) && asleep() >= (span.1 - span.0) * LISTENS
+    }
+
+    /// Books a wait that went on while the rest of what was asked was still to come.
+    fn asked_and_blocked(&mut self, wait: &Wait<'_>, (from, until): (f64, f64), kind: Option<&str>) {
+        let asked = self.rest.clamp(from, until);
+        self.inside(wait.row.tid, (from, asked));
+        if until > asked {
+            self.blocked(wait, (asked, until), kind);
+        }
     }
 
     /// Books a wait of which the span belongs to the request.

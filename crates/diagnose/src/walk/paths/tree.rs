@@ -193,7 +193,7 @@ impl Part {
                 format!("inside{inside}, while its threads computed")
             }
             What::Inside { meanwhile: Meanwhile::Listening, .. } => {
-                format!("{}until another client sent something", of(": "))
+                format!("{}until something came on another connection", of(": "))
             }
             What::Inside { .. } => format!("inside{inside}, where the kernel sees no wait"),
         };
