@@ -91,6 +91,8 @@ mod interpreter_lock;
 mod io_uring;
 #[path = "../scenarios/java-idle-pool/scenario.rs"]
 mod java_idle_pool;
+#[path = "../scenarios/kept-open/scenario.rs"]
+mod kept_open;
 #[path = "../scenarios/limited-asking/scenario.rs"]
 mod limited_asking;
 #[path = "../scenarios/link-saturated/scenario.rs"]
@@ -143,6 +145,8 @@ mod port_exhaustion;
 mod prefork_behind_proxy;
 #[path = "../scenarios/queue-workers/scenario.rs"]
 mod queue_workers;
+#[path = "../scenarios/read-in-part/scenario.rs"]
+mod read_in_part;
 #[path = "../scenarios/redis-keys/scenario.rs"]
 mod redis_keys;
 #[path = "../scenarios/redis-load/scenario.rs"]
@@ -254,6 +258,8 @@ pub static ALL: &[&Scenario] = &[
     &udp_unread::SCENARIO,
     &small_pool::SCENARIO,
     &small_workers::SCENARIO,
+    &kept_open::SCENARIO,
+    &read_in_part::SCENARIO,
     &unix_workers::SCENARIO,
     &dns_stall::SCENARIO,
     &major_faults::SCENARIO,

@@ -119,8 +119,9 @@ impl<'o> Looks<'o> {
         match (self.accepted(c), last_word(c, self.tick_ns)) {
             _ if c.opening => None,
             // Something was said when it came, and nothing since: another question came with the one that was answered.
-            (true, LastWord::Ours(sent_ns)) if c.unread > 0 && c.unsent == 0 => {
-                let received_ns = u64::from(c.now.wrapping_sub(c.received_at)).saturating_mul(self.tick_ns);
+            (true, LastWord::Ours(_) | LastWord::Untold) if c.unread > 0 && c.unsent == 0 => {
+                let age = |at: u32| u64::from(c.now.wrapping_sub(at)).saturating_mul(self.tick_ns);
+                let (received_ns, sent_ns) = (age(c.received_at), age(c.sent_at));
                 (received_ns.saturating_sub(sent_ns) <= LATE_NS).then_some(sent_ns)
             }
             (true, LastWord::Theirs(ns)) if !has_done => Some(ns),
@@ -252,6 +253,8 @@ mod tests {
         assert_eq!(looks.owed_ns(&answered), None);
         let more = Connection { unread: 40, ..connection(8, 7) };
         assert_eq!(looks.owed_ns(&more), Some(7 * JIFFY), "another one came with it");
+        let at_once = Connection { unread: 40, ..connection(7, 7) };
+        assert_eq!(looks.owed_ns(&at_once), Some(7 * JIFFY), "within a jiffy");
         assert_eq!(looks.owed_ns(&Connection { unread: 40, ..connection(90, 5) }), None, "it goes on writing for itself");
         let asked = Connection { local_port: 9_999, unread: 40, ..connection(5, 9) };
         assert_eq!(looks.owed_ns(&asked), None, "an answer to the target");
