@@ -127,7 +127,7 @@ pub(crate) fn asks_a_peer(part: &Part) -> bool {
     !part.before && chain(part).is_some_and(|chain| of_peer(&chain.links[0].who) && !chain.is_of_idle_peer())
 }
 
-/// Whether nothing was done for the request until another client had sent something: by the target, or by whom it had asked.
+/// Whether nothing was done for the request until something came on another connection: by the target, or by whom it had asked.
 pub(crate) fn is_until_said(part: &Part) -> bool {
     match &part.what {
         What::Inside { meanwhile, .. } => *meanwhile == Meanwhile::Listening,

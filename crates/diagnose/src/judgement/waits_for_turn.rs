@@ -60,6 +60,7 @@ impl WaitsForTurn {
 
     /// Whether they are short: each is nothing that a request would feel, and together they are most of what it waited for.
     pub(crate) fn are_short(&self) -> bool {
+        // What is computed for no answer, as by a timer of the loop, is told by the sums alone.
         self.in_long < LONG && self.each_ns < LATE_NS && (self.beyond < LONG || self.longest < LONG)
     }
 }

@@ -76,11 +76,11 @@ fn check(case: &Case, gaps: &[Gap]) -> Option<Statement> {
 /// What the time of requests went to is not seen, or not whether it was meant.
 fn unexplained(case: &Case) -> Option<Statement> {
     let first = |asked: &[fn(&Case) -> Option<Statement>]| asked.iter().find_map(|check| check(case));
-    let rest =
-        || first(&[hanging, scattered::check, standstill::check, open_transaction::check, standing::check, few::check]);
     failing(case).or_else(|| match until_said(case) {
-        Some(said) => Some(first(&[standstill::check, open_transaction::check, unread::check]).unwrap_or(said)),
-        None => rest(),
+        Some(said) => first(&[standstill::check, open_transaction::check, unread::check]).or(Some(said)),
+        None => {
+            first(&[hanging, scattered::check, standstill::check, open_transaction::check, standing::check, few::check])
+        }
     })
 }
 

@@ -15,9 +15,15 @@ use crate::statistics::share;
 /// Clocks and counters of one moment differ by less, ns.
 pub const AT_ONCE_NS: f64 = 50e3;
 
+/// Of a span, in which a thread waited: what ended its last wait came while it had next to nothing else to do, and is hardly there by
+/// accident.
+pub const IDLE: f64 = 0.9;
+
 /// Waits by thread, in the order of time.
 pub struct Timelines<'r> {
     threads: BTreeMap<u32, Vec<Wait<'r>>>,
+    /// How long each thread had waited by the begin of each of them, and by the end of the last, ns.
+    waited: BTreeMap<u32, Vec<f64>>,
     /// Threads outside the target without any row that ended waits themselves.
     restless: BTreeMap<u32, Restless>,
     /// Of the target's threads: of the time in which each wanted a CPU, the share without one.
@@ -64,8 +70,9 @@ impl<'r> Timelines<'r> {
     pub fn new(case: &Case, rows: &'r [Wakeup], ends: &Ends<'_>) -> Self {
         let threads = by_thread(rows, ends);
         let restless = restless(case, rows, ends, &threads);
+        let waited = threads.iter().map(|(tid, waits)| (*tid, added_up(waits))).collect();
         let (queued, awake) = wanted(case);
-        Self { threads, restless, queued, awake }
+        Self { threads, waited, restless, queued, awake }
     }
 
     /// All waits, by thread.
@@ -103,6 +110,16 @@ impl<'r> Timelines<'r> {
     /// Whether a thread was awake at some time, as far as is known.
     pub fn is_awake(&self, tid: u32, at: f64) -> bool {
         self.next_wait(tid, at).is_none_or(|wait| wait.begin() > at - AT_ONCE_NS)
+    }
+
+    /// How much of a span a thread waited, ns. Many requests wait through the same waits, so that these are not added up for each.
+    pub fn asleep(&self, tid: u32, (from, until): (f64, f64)) -> f64 {
+        let (waits, Some(waited)) = (self.waits_of(tid), self.waited.get(&tid)) else { return 0.0 };
+        let first = waits.partition_point(|wait| wait.end() <= from);
+        let last = waits.partition_point(|wait| wait.begin() < until).max(first);
+        let before = waits.get(first).filter(|_| last > first).map_or(0.0, |wait| (from - wait.begin()).max(0.0));
+        let after = waits[first..last].last().map_or(0.0, |wait| (wait.end() - until).max(0.0));
+        (waited[last] - waited[first] - before - after).max(0.0)
     }
 
     /// What thread `tid` did from the span's begin to its end.
@@ -145,6 +162,16 @@ impl<'r> Timelines<'r> {
         }
         self.restless.get(&tid).map_or(0.0, |thread| thread.busy * share(until - thread.met.max(from), until - from))
     }
+}
+
+/// The lengths of waits, added up.
+fn added_up(waits: &[Wait<'_>]) -> Vec<f64> {
+    let mut sum = 0.0;
+    let each = waits.iter().map(|wait| {
+        sum += wait.end() - wait.begin();
+        sum
+    });
+    std::iter::once(0.0).chain(each).collect()
 }
 
 impl Activity<'_> {

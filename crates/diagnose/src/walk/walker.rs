@@ -6,7 +6,7 @@ use recording::tables::Wakeup;
 use super::Node;
 use super::context::{Context, Holder};
 use super::ends::{End, Kind};
-use super::timelines::Part;
+use super::timelines::{IDLE, Part};
 use super::{INTERPRETER, kind_of_thread};
 use crate::statistics::share;
 use crate::syscall::{Family, family};
@@ -20,10 +20,7 @@ const MAX_STEPS: usize = 4_000_000;
 /// Pieces of a wait shorter than this are not walked on.
 const MIN_PIECE_NS: f64 = 5_000.0;
 
-/// Of a span, in which a waker waited: what came in last came while it had nothing else to do, and is hardly there by accident.
-const ASLEEP: f64 = 0.9;
-
-/// Likewise: then it says more than that a timer ran out some time before.
+/// Of a span, in which a waker waited: then what came in last says more than that a timer ran out some time before.
 const HALF_ASLEEP: f64 = 0.5;
 
 pub struct Walker<'a, 'r> {
@@ -101,7 +98,7 @@ impl<'a, 'r> Walker<'a, 'r> {
         let (mute, told) = (time(&silent) + time(&cut), time(&telling));
         let most = match in_turn {
             true => told * self.context.queue_length(row) as f64,
-            false if came_last.is_some() && asleep >= ASLEEP => 0.0,
+            false if came_last.is_some() && asleep >= IDLE => 0.0,
             false => f64::INFINITY,
         };
         let spread = if telling.is_empty() { 1.0 } else { 1.0 + mute.min(most) / told };

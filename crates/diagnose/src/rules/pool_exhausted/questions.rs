@@ -261,8 +261,8 @@ fn finding(case: &Case, taken: &Taken<'_>, chain: Option<&Chain>) -> Option<Find
         evidence: taken.evidence(),
         chain: chain.map_or_else(Vec::new, |chain| links(chain, &stacks)),
         remedy: format!(
-            "The program itself asks {} for no more at once: the size of a pool, a limit of its client library, a semaphore, a lock that is held while it asks. If \
-             that has room for more, raise it; {AT_ITS_LIMIT}",
+            "The program itself asks {} for no more at once: the size of a pool, a limit of its client library, a semaphore, a lock \
+             that is held while it asks. If that has room for more, raise it; {AT_ITS_LIMIT}",
             peer.name
         ),
         check: "Requests in hand are about as many as questions under way, and the response time falls by this part."

@@ -14,7 +14,7 @@ use crate::syscall::{Family, family};
 use crate::walk::clients::UNIX;
 use crate::walk::context::{Context, MOST_THREADS};
 use crate::walk::futex::is_futex;
-use crate::walk::timelines::{AT_ONCE_NS, Part};
+use crate::walk::timelines::{AT_ONCE_NS, IDLE};
 use crate::walk::waits::Wait;
 use crate::walk::walker::Walker;
 use crate::walk::who::{LOOP, PARKED};
@@ -67,9 +67,6 @@ const WORTH_NS: f64 = 1e6;
 
 /// Of the time that a question takes: its answer is there within so much of it, from its first segment to its last.
 const AT_ONCE: f64 = 0.05;
-
-/// Of a span, in which a loop waited: what comes in then comes while it has nothing else to do.
-const LISTENS: f64 = 0.9;
 
 /// Of a span, on a CPU in any of the threads: a runtime that moves a task from one to another loses some of it.
 const ALL_THE_TIME: f64 = 0.8;
@@ -269,8 +266,9 @@ impl OnePath<'_, '_, '_> {
     /// Whether the one thread that serves had next to nothing to do until a wait ended: that it answered then is hardly an accident.
     /// Where the rest of what was asked came later, that is what it waited for.
     fn was_idle(&self, row: &Wakeup, span: (f64, f64)) -> bool {
-        let asleep = || self.context.timelines.activity(row.tid, span).waits.iter().map(Part::length).sum::<f64>();
-        self.rest <= self.read && self.whole.serves_alone(row.pid, row.tid) && asleep() >= (span.1 - span.0) * LISTENS
+        self.rest <= self.read
+            && self.whole.serves_alone(row.pid, row.tid)
+            && self.context.timelines.asleep(row.tid, span) >= (span.1 - span.0) * IDLE
     }
 
     /// Books a wait that went on while the rest of what was asked was still to come.
