@@ -20,10 +20,6 @@ static __always_inline u64 arrival(struct tcp_sock *tcp, u64 now)
 	return at;
 }
 
-#define TCP_CLOSE_WAIT 8
-#define TCP_LAST_ACK 9
-#define TCP_CLOSING 11
-
 /*
  * Whether the last of what was taken is that the other end has closed its side, which counts as a byte: a splice takes
  * it before it tells what it took, a read after that.

@@ -9,6 +9,10 @@
 #define AF_INET 2
 #define AF_INET6 10
 #define TCP_CLOSE 7
+#define TCP_CLOSE_WAIT 8
+#define TCP_LAST_ACK 9
+#define TCP_LISTEN 10
+#define TCP_CLOSING 11
 
 struct port_pair {
 	u8 peer[16]; /* address of the other end, in network order; of an IPv4 socket the first four */

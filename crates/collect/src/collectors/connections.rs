@@ -19,7 +19,7 @@ use crate::target::tcp_ports_of;
 mod last_word;
 mod sending;
 
-use last_word::{LastWord, last_word};
+use last_word::{LastWord, ages_ns, last_word};
 
 /// From one look to the next, at least; and at most, where looks are to cost less.
 const SPACING_NS: u64 = 100_000_000;
@@ -120,8 +120,7 @@ impl<'o> Looks<'o> {
             _ if c.opening => None,
             // Something was said when it came, and nothing since: another question came with the one that was answered.
             (true, LastWord::Ours(_) | LastWord::Untold) if c.unread > 0 && c.unsent == 0 => {
-                let age = |at: u32| u64::from(c.now.wrapping_sub(at)).saturating_mul(self.tick_ns);
-                let (received_ns, sent_ns) = (age(c.received_at), age(c.sent_at));
+                let (received_ns, sent_ns) = ages_ns(c, self.tick_ns);
                 (received_ns.saturating_sub(sent_ns) <= LATE_NS).then_some(sent_ns)
             }
             (true, LastWord::Theirs(ns)) if !has_done => Some(ns),

@@ -15,7 +15,6 @@
 #include "tally.bpf.h"
 
 #define TCP_TIME_WAIT 6
-#define TCP_LISTEN 10
 #define TCP_NEW_SYN_RECV 12
 
 enum event { RETRANSMIT, RESET_SENT, RESET_RECEIVED, EVENTS };

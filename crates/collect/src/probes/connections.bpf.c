@@ -18,8 +18,6 @@
 #define IPPROTO_MPTCP 262
 #define TCP_ESTABLISHED 1
 #define TCP_SYN_SENT 2
-#define TCP_CLOSE_WAIT 8
-#define TCP_LISTEN 10
 
 /* One connection as it stands, or a listener; what it means is told in user space. */
 struct connection_row {

@@ -24,7 +24,6 @@
 #include "arrival.bpf.h"
 #include "nagle.bpf.h"
 
-#define TCP_LISTEN 10
 /*
  * Bytes that come so long after the first were read, ns, are more than the rest of one request; and a write that comes
  * so long after the one before it is more than the rest of one answer.

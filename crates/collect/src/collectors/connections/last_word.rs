@@ -12,11 +12,16 @@ pub(super) enum LastWord {
     Untold,
 }
 
+/// How long ago data came and was sent last, ns.
+pub(super) fn ages_ns(c: &Connection, tick_ns: u64) -> (u64, u64) {
+    let age = |at: u32| u64::from(c.now.wrapping_sub(at)).saturating_mul(tick_ns);
+    (age(c.received_at), age(c.sent_at))
+}
+
 /// Who spoke last. Request and answer often fall into one jiffy, on a local connection nearly always the answer and the
 /// next request; then it is told by what has been acknowledged alone, and when.
 pub(super) fn last_word(c: &Connection, tick_ns: u64) -> LastWord {
-    let age = |at: u32| u64::from(c.now.wrapping_sub(at)).saturating_mul(tick_ns);
-    let (received_ns, sent_ns) = (age(c.received_at), age(c.sent_at));
+    let (received_ns, sent_ns) = ages_ns(c, tick_ns);
     // Both times begin with the connection: one end alone may have spoken, within the jiffy in which it was opened.
     match (c.heard, c.said) {
         (true, true) => {}

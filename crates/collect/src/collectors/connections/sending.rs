@@ -216,7 +216,6 @@ fn step(then: Option<Known>, c: &Connection, passed: u32) -> Step {
 
 #[cfg(test)]
 mod tests {
-    use std::net::Ipv4Addr;
 
     use super::*;
 
@@ -237,29 +236,15 @@ mod tests {
 
     fn connection(local_port: u16, sums: Sums, now: u32) -> Connection {
         Connection {
-            pid: 1,
-            at_ns: 0,
             now,
-            received_at: 0,
             sent_at: now.wrapping_sub(5),
-            touched_us: 0,
-            delivered_us: 0,
-            unread: 0,
-            unsaid: 0,
             in_flight: 12,
             unsent: 100,
-            prompt: true,
-            heard: true,
-            said: true,
-            opening: false,
-            closed: false,
-            awaited: false,
             sums,
-            cwnd: 10,
             sending: Some(FREE),
             local_port,
             remote_port: 9,
-            peer: IpAddr::V4(Ipv4Addr::LOCALHOST),
+            ..super::super::last_word::tests::connection(0, 0)
         }
     }
 
