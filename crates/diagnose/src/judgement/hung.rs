@@ -2,7 +2,9 @@
 //! A service that answers nobody, or not all: how many wait for it in vain, and in what its threads stand for the whole of the window.
 //! Nothing ends such a wait, so that nothing is known of it but that it goes on.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+
+use recording::tables::Process;
 
 use crate::case::Case;
 use crate::facts::connections::{Connections, Held};
@@ -132,17 +134,39 @@ pub(crate) fn telling(case: &Case, hung: &Hung) -> Option<(usize, Blocked)> {
 pub(crate) fn one_that_stands(case: &Case) -> Option<(ThreadLedger, Blocked)> {
     const NEVER_FOR_WORK: [Blocked; 3] = [Blocked::FileLock, Blocked::Connect, Blocked::SocketSend];
     let (ledger, servers) = (case.fact::<Threads>().ok()?, case.fact::<Servers>().ok()?);
+    let threads: Vec<&ThreadLedger> = ledger.threads.iter().filter(|t| t.tid != 0 && servers.has(t.pid)).collect();
+    let found = threads.iter().find_map(|thread| stands(case, thread, &NEVER_FOR_WORK));
+    found.or_else(|| worker_that_stands(case, &threads))
+}
+
+/// The only thread of a worker's process, in something that nobody waits for clients in.
+fn worker_that_stands(case: &Case, threads: &[&ThreadLedger]) -> Option<(ThreadLedger, Blocked)> {
+    const NEVER_FOR_CLIENTS: [Blocked; 2] = [Blocked::Pipe, Blocked::Sleep];
+    let mut by_pid: BTreeMap<u32, usize> = BTreeMap::new();
+    threads.iter().for_each(|thread| *by_pid.entry(thread.pid).or_default() += 1);
+    // Who has started the others minds them.
+    let processes = case.recording.rows::<Process>().iter();
+    let mind: BTreeSet<u32> = processes.filter(|row| by_pid.contains_key(&row.pid)).map(|row| row.ppid).collect();
+    let works = |thread: &&&ThreadLedger| by_pid[&thread.pid] == 1 && !mind.contains(&thread.pid);
+    threads.iter().filter(works).find_map(|thread| stands(case, thread, &NEVER_FOR_CLIENTS))
+}
+
+/// A thread with the one of these lines in which it is all the time.
+fn stands(case: &Case, thread: &ThreadLedger, lines: &[Blocked]) -> Option<(ThreadLedger, Blocked)> {
     let least = case.length_ns() * ALL_THE_TIME;
-    let mut threads = ledger.threads.iter().filter(|thread| thread.tid != 0 && servers.has(thread.pid));
-    let stands = |thread: &ThreadLedger| NEVER_FOR_WORK.into_iter().find(|line| thread.lines.blocked(*line) >= least);
-    threads.find_map(|thread| Some((thread.clone(), stands(thread)?)))
+    let line = lines.iter().find(|line| thread.lines.blocked(**line) >= least)?;
+    Some((thread.clone(), *line))
 }
 
 /// In what threads stand all the time, as a sentence: "All the time 28 threads stood in futex, 1 in poll."
 pub(crate) fn where_threads_stand(case: &Case) -> Option<String> {
+    let stood = |line: &Blocked| match line {
+        Blocked::Stopped => "still, stopped".to_string(),
+        line => format!("in {}", line.words()),
+    };
     let told = |(at, (line, threads)): (usize, &(Blocked, usize))| match at {
-        0 => format!("{} stood in {}", plural(*threads, "thread"), line.words()),
-        _ => format!("{threads} in {}", line.words()),
+        0 => format!("{} stood {}", plural(*threads, "thread"), stood(line)),
+        _ => format!("{threads} {}", stood(line)),
     };
     let told: Vec<String> = all_the_time(case)?.iter().enumerate().map(told).collect();
     (!told.is_empty()).then(|| format!("All the time {}.", told.join(", ")))
@@ -262,5 +286,30 @@ pub(crate) mod tests {
         // flock
         assert_eq!(stands(&[("w", EPOLL), ("w", "73"), ("w", EPOLL)]), Some((2, Blocked::FileLock)));
         assert_eq!(stands(&[("w", EPOLL), ("pool", FUTEX), ("clock", SLEEP)]), None, "that is how work is waited for");
+    }
+
+    /// Each worker a process of one thread, which was started by pid 1.
+    #[test]
+    fn one_process_of_several_that_stands_still() {
+        // accept, read of a pipe, wait4
+        let (accept, pipe, child) = ("43", "0 fd_kind=pipe", "61");
+        let stands = |lines: &[&str]| {
+            let mut text =
+                "meta host.arch=x86_64 length_ns=4e9 target.pids=[1,2,3] target.listen=[\"tcp 0.0.0.0:80\"]\n"
+                    .to_string();
+            for (pid, line) in (1..).zip(lines) {
+                text += &format!(
+                    "process pid={pid} ppid={} comm=svc listen=[\"tcp 0.0.0.0:80\"]
+                     thread t_ns=4e9 pid={pid} tid={pid} comm=svc wall_ns=4e9 blocked_ns=4e9
+                     wait t_ns=4e9 pid={pid} tid={pid} syscall={line} state=1 total_ns=4e9\n",
+                    if pid == 1 { 900 } else { 1 }
+                );
+            }
+            one_that_stands(&Case::new(&parse(&text).unwrap())).map(|(thread, line)| (thread.pid, line))
+        };
+        assert_eq!(stands(&[child, pipe, accept]), Some((2, Blocked::Pipe)));
+        assert_eq!(stands(&[child, accept, SLEEP]), Some((3, Blocked::Sleep)));
+        assert_eq!(stands(&[SLEEP, accept, accept]), None, "the one that minds the others");
+        assert_eq!(stands(&[child, FUTEX, accept]), None, "before the lock that one of them has while it accepts");
     }
 }

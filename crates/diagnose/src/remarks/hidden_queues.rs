@@ -27,20 +27,29 @@ pub(crate) struct Hidden {
 
 /// What may stand in the target's own queues.
 pub(crate) fn look(case: &Case) -> Hidden {
-    by_its_runtime(case).unwrap_or_else(|| Hidden {
+    look_at(case, who_answers(case))
+}
+
+/// The same, to be seen in one of its processes.
+pub(crate) fn look_at(case: &Case, pid: Option<u32>) -> Hidden {
+    by_runtime(case, pid).unwrap_or_else(|| Hidden {
         what: "tasks in a pool or behind a lock of its own".to_string(),
-        look: format!("a debugger's stacks of all threads, such as `eu-stack -p {}`", pid(case)),
+        look: format!("a debugger's stacks of all threads, such as `eu-stack -p {}`", words(pid)),
     })
 }
 
-/// The same by the means that its runtime has, if it is known.
+/// By the means that its runtime has, if it is known.
 pub(crate) fn by_its_runtime(case: &Case) -> Option<Hidden> {
-    let runtime = runtime(case)?;
-    Some(Hidden { what: runtime.what.to_string(), look: runtime.look.replace("PID", &pid(case)) })
+    by_runtime(case, who_answers(case))
 }
 
-fn pid(case: &Case) -> String {
-    who_answers(case).map_or("PID".to_string(), |pid| pid.to_string())
+fn by_runtime(case: &Case, pid: Option<u32>) -> Option<Hidden> {
+    let runtime = runtime(case)?;
+    Some(Hidden { what: runtime.what.to_string(), look: runtime.look.replace("PID", &words(pid)) })
+}
+
+fn words(pid: Option<u32>) -> String {
+    pid.map_or("PID".to_string(), |pid| pid.to_string())
 }
 
 /// The process that has most of the requests in hand: of a master and its workers, a worker.

@@ -68,7 +68,7 @@ fn before_a_lock(case: &Case) -> String {
 
 /// How to see more of it.
 pub(super) fn look_there(case: &Case, line: Blocked, answers: u32) -> String {
-    let look = hidden_queues::look(case).look;
+    let look = hidden_queues::look_at(case, Some(answers)).look;
     match line {
         Blocked::Child => format!("see what its children do: `ps --ppid {answers} -o pid,stat,wchan:32,args`"),
         Blocked::FileLock => match lock(case) {
