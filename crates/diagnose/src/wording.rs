@@ -25,9 +25,14 @@ pub fn signed_percent(share: f64, digits: usize) -> String {
     if is_nothing { text[1..].to_string() } else { text }
 }
 
-/// A name for a line that must stay short: the last parts of a path of namespaces, cut in the middle.
+/// A name for a line that must stay short: the last parts of a path of namespaces, cut in the middle; of code without a name, the
+/// file that it is in.
 pub fn short(name: &str) -> String {
     const LONGEST: usize = 36;
+    let name = match name.split_once(" (+0x") {
+        Some((unnamed, _)) if unnamed.starts_with("unnamed code in ") => unnamed,
+        _ => name,
+    };
     let letters: Vec<char> = name.chars().collect();
     if letters.len() <= LONGEST {
         return name.to_string();

@@ -5,6 +5,7 @@ mod hung;
 mod place;
 mod stood;
 
+use self::place::Place;
 use super::{Check, Checked, Rule, absent, evidence, explained, found, too_little};
 use crate::answer::{Measured, Unit};
 use crate::case::Case;
@@ -55,7 +56,7 @@ fn check(case: &Case) -> Checked {
         seconds(felt.mean_ns() / 1e9)
     );
     let function = place::name(case, (pid, tid));
-    let place = function.as_deref().map_or_else(|| "what it computes for long".to_string(), short);
+    let place = function.as_ref().map_or_else(|| "what it computes for long".to_string(), |place| short(&place.whole));
     let asked = label_on_cpu(case).map_or_else(String::new, |(label, part)| {
         format!(": {label} has {} of the CPU time that requests take", percent(part))
     });
@@ -86,8 +87,13 @@ fn is_others_turn(part: &Part) -> bool {
 }
 
 /// In a sentence behind others.
-fn mostly_in(function: Option<&String>) -> String {
-    function.map_or(String::new(), |name| format!(" Most of its CPU time is in {}.", short(name)))
+fn mostly_in(place: &Place) -> String {
+    match &place.mostly {
+        Some(function) => {
+            format!(" Its CPU time in long answers is in {}, most of that in {}.", short(&place.whole), short(function))
+        }
+        None => format!(" Most of its CPU time is in {}.", short(&place.whole)),
+    }
 }
 
 fn finding(
@@ -95,9 +101,9 @@ fn finding(
     felt: &Felt,
     (pid, tid, comm): (u32, u32, String),
     (part, busy): (f64, f64),
-    function: Option<String>,
+    function: Option<Place>,
 ) -> Finding {
-    let mostly = mostly_in(function.as_ref());
+    let mostly = function.as_ref().map_or(String::new(), mostly_in);
     let mut measured = felt.evidence("of it, while the thread computed for others", part);
     measured.push(evidence("the thread, on a CPU", busy * 100.0, "%", "", format!("pidstat -t -p {pid} 1")));
     Finding {

@@ -2,13 +2,14 @@
 //! Nobody is answered at all, because the one thread that should read what clients ask computes, or sleeps, and does nothing else.
 
 use super::super::{Outcome, Statement, evidence};
-use super::{RULE, mostly_in, place};
+use super::place::{self, Place};
+use super::{RULE, mostly_in};
 use crate::case::Case;
 use crate::judgement::hung::{Hung, Stuck, look, reader};
 use crate::ledger::threads::ThreadLedger;
 use crate::remarks::hidden_queues;
 use crate::verdict::{Finding, Subject};
-use crate::wording::seconds;
+use crate::wording::{seconds, short};
 
 /// The finding, if the thread is known.
 pub(super) fn check(case: &Case) -> Option<Outcome> {
@@ -21,7 +22,9 @@ pub(super) fn check(case: &Case) -> Option<Outcome> {
         (Stuck::Computes, Some(look), _) => {
             ("computes all the time", format!("see in what it is that does not end: {look}"))
         }
-        (Stuck::Computes, None, Some(name)) => ("computes all the time", format!("find out why {name} does not end")),
+        (Stuck::Computes, None, Some(place)) => {
+            ("computes all the time", format!("find out why {} does not end", short(&place.whole)))
+        }
         (Stuck::Computes, None, None) => ("computes all the time", "find out why what it computes does not end".into()),
         (_, Some(look), _) => {
             ("sleeps all the time", format!("take the sleep out of the thread that serves all: {look}"))
@@ -39,8 +42,8 @@ pub(super) fn check(case: &Case) -> Option<Outcome> {
     Some(Outcome::Found(Box::new(finding), Statement::short(headline, advice)))
 }
 
-fn finding(case: &Case, hung: &Hung, thread: &ThreadLedger, (does, function): (&str, Option<String>)) -> Finding {
-    let mostly = mostly_in(function.as_ref());
+fn finding(case: &Case, hung: &Hung, thread: &ThreadLedger, (does, function): (&str, Option<Place>)) -> Finding {
+    let mostly = function.as_ref().map_or(String::new(), mostly_in);
     let (pid, tid, comm) = (thread.pid, thread.tid, thread.comm.clone());
     let stuck_ns = thread.lines.demand_ns().max(thread.lines.blocked_ns.values().copied().fold(0.0, f64::max));
     let mut measured = hung.evidence();

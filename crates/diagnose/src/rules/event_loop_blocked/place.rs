@@ -6,46 +6,87 @@ use std::collections::{BTreeMap, BTreeSet};
 use recording::tables::{Request, Sample};
 
 use crate::case::Case;
-use crate::facts::profile::{Place, Profile};
-use crate::facts::stacks::Stacks;
+use crate::facts::profile::{self, Profile};
+use crate::facts::stacks::{Code, Stacks};
 use crate::judgement::waits_for_turn::long_ones;
 use crate::runtimes;
+use crate::statistics::share;
 use crate::syscall::{Family, family};
 
 /// Samples that are enough to tell.
 const ENOUGH: usize = 5;
 
-/// The function with most of that time, if it has a name and is code that somebody can take elsewhere (not the runtime's own); or the
-/// system call that has most of it.
-pub(super) fn name(case: &Case, thread: (u32, u32)) -> Option<String> {
-    let samples = samples(case, thread);
-    if let Some(call) = call(case, &samples) {
-        return Some(format!("the call of {call}"));
-    }
-    let (profile, stacks) = (case.fact::<Profile>().ok()?, case.fact::<Stacks>().ok()?);
-    let seen: BTreeSet<u32> = samples.iter().map(|row| row.stack).collect();
-    let of_thread = |place: &Place| (place.pid, place.tid) == thread && !place.kernel && seen.contains(&place.stack);
-    let functions = profile.functions(&stacks, of_thread);
-    functions
-        .into_iter()
-        .max_by_key(|f| f.credited)
-        .filter(|f| f.named && f.part != runtimes::Part::Runtime)
-        .map(|f| f.name)
+/// Of the samples in long answers: a tenth may be what goes on beside them, as a collector does.
+const NEARLY_ALL: f64 = 0.8;
+
+/// Of the other samples: a long answer that had begun when the capture did is among them.
+const NEXT_TO_NONE: f64 = 0.2;
+
+/// What it computes for long.
+pub(super) struct Place {
+    /// All of it: what is to be taken elsewhere.
+    pub whole: String,
+    /// The function in it that has most of the time, if that is another one.
+    pub mostly: Option<String>,
 }
 
-/// The thread's samples in long answers; all of them, where too few lie there.
-fn samples<'r>(case: &'r Case, (pid, tid): (u32, u32)) -> Vec<&'r Sample> {
+/// The function with most of that time, if it has a name and is code that somebody can take elsewhere (not the runtime's own), and
+/// the one that called it in long answers alone; or the system call that has most of it.
+pub(super) fn name(case: &Case, thread: (u32, u32)) -> Option<Place> {
+    let (long, others) = samples(case, thread);
+    if let Some(call) = call(case, &long) {
+        return Some(Place { whole: format!("the call of {call}"), mostly: None });
+    }
+    let (profile, stacks) = (case.fact::<Profile>().ok()?, case.fact::<Stacks>().ok()?);
+    let seen: BTreeSet<u32> = long.iter().map(|row| row.stack).collect();
+    let of_thread =
+        |place: &profile::Place| (place.pid, place.tid) == thread && !place.kernel && seen.contains(&place.stack);
+    let functions = profile.functions(&stacks, of_thread);
+    let most = functions.into_iter().max_by_key(|f| f.credited);
+    let most = most.filter(|f| f.named && f.part != runtimes::Part::Runtime)?.name;
+    let alone = in_these_alone(&stacks, &long, &others).map(|code| profile.name(code));
+    Some(match alone.filter(|whole| *whole != most) {
+        Some(whole) => Place { whole, mostly: Some(most) },
+        None => Place { whole: most, mostly: None },
+    })
+}
+
+/// The innermost function of the program's own that is on nearly all stacks of `these` samples and on next to none of the `others`:
+/// what long answers do and others do not. A leaf says less (who walks a table for whom?), and what dispatches nothing.
+fn in_these_alone<'s>(stacks: &'s Stacks, these: &[&Sample], others: &[&Sample]) -> Option<&'s Code> {
+    let user = |rows: &[&Sample]| rows.iter().filter(|row| !row.kernel).map(|row| row.stack).collect::<Vec<_>>();
+    let (these, others) = (user(these), user(others));
+    if others.len() < ENOUGH {
+        return None;
+    }
+    let part = |code: &Code, of: &[u32]| {
+        let has =
+            |id: &&u32| stacks.user(**id).any(|other| (&other.symbol, &other.module) == (&code.symbol, &code.module));
+        share(of.iter().filter(has).count() as f64, of.len() as f64)
+    };
+    let is_it = |code: &&Code| {
+        code.part == runtimes::Part::Own
+            && !code.symbol.is_empty()
+            && part(code, &these) >= NEARLY_ALL
+            && part(code, &others) <= NEXT_TO_NONE
+    };
+    // On nearly all of them: so it is on one of any few.
+    these.iter().take(ENOUGH).find_map(|id| stacks.callers(*id).find(is_it))
+}
+
+/// The thread's samples in long answers, and the others; all and none, where too few lie there.
+fn samples<'r>(case: &'r Case, (pid, tid): (u32, u32)) -> (Vec<&'r Sample>, Vec<&'r Sample>) {
     let answered: Vec<&Request> =
         case.recording.rows::<Request>().iter().filter(|row| row.is_accepted() && row.ended_tid == tid).collect();
     let long = long_ones(&answered);
-    let in_long = |row: &&&Sample| {
+    let in_long = |row: &&Sample| {
         let next = long.partition_point(|span| span.1 < row.t_ns);
         long.get(next).is_some_and(|span| span.0 <= row.t_ns)
     };
     let all: Vec<&Sample> =
         case.recording.rows::<Sample>().iter().filter(|row| (row.pid, row.tid) == (pid, tid)).collect();
-    let some: Vec<&Sample> = all.iter().filter(in_long).copied().collect();
-    if some.len() >= ENOUGH { some } else { all }
+    let (some, others): (Vec<&Sample>, Vec<&Sample>) = all.iter().partition(|row| in_long(row));
+    if some.len() >= ENOUGH { (some, others) } else { (all, Vec::new()) }
 }
 
 /// The system call in which most of the samples are. In one that waits for work nobody computes, and what is sent may be computed on
@@ -88,12 +129,46 @@ mod tests {
             );
         }
         let recording = parse(&text).unwrap();
-        name(&Case::new(&recording), (1, 1))
+        name(&Case::new(&recording), (1, 1)).map(|place| place.whole)
     }
 
     #[test]
     fn the_call_in_which_long_answers_are() {
         assert_eq!(told(56).as_deref(), Some("the call of clone"));
         assert_ne!(told(44).as_deref(), Some("the call of sendto"), "who sends is no computation");
+    }
+
+    /// Long answers walk a table for `report`, short ones for `lookup`; all of them in the loop.
+    #[test]
+    fn the_caller_that_only_long_answers_have() {
+        let text = |others: usize| {
+            let mut text = "meta host.arch=x86_64 length_ns=9e9 target.pids=[1] target.sample_hz=100
+                frame id=1 symbol=walk module=/srv/loop kind=native
+                frame id=2 symbol=report module=/srv/loop kind=native
+                frame id=3 symbol=lookup module=/srv/loop kind=native
+                frame id=4 symbol=dispatch module=/srv/loop kind=native
+                stack id=1 frames=[1,2,4] complete=true
+                stack id=2 frames=[1,3,4] complete=true\n"
+                .to_string();
+            for at in 0..9 {
+                let (read, end) = (at * 1000 + 100, at * 1000 + 200);
+                let _ = writeln!(
+                    text,
+                    "request t_ns={end}e6 role=accepted port=80 pid=1 began_ns={read}e6 began_tid=1 read_ns={read}e6 ended_tid=1
+                     sample t_ns={}e6 pid=1 tid=1 syscall=-1 stack=1 weight=1",
+                    end - 50
+                );
+            }
+            (0..others).for_each(|at| {
+                let _ = writeln!(text, "sample t_ns={}e6 pid=1 tid=1 syscall=-1 stack=2 weight=1", at * 1000 + 300);
+            });
+            text
+        };
+        let told = |text: String| {
+            let place = name(&Case::new(&parse(&text).unwrap()), (1, 1)).unwrap();
+            (place.whole, place.mostly)
+        };
+        assert_eq!(told(text(9)), ("report".into(), Some("walk".into())));
+        assert_eq!(told(text(2)), ("walk".into(), None), "two samples are nothing to compare with");
     }
 }

@@ -5,7 +5,8 @@
 use recording::tables::Thread;
 
 use super::super::{Outcome, Statement, evidence};
-use super::{RULE, mostly_in, place};
+use super::place::{self, Place};
+use super::{RULE, mostly_in};
 use crate::case::Case;
 use crate::judgement::paths::one_thread;
 use crate::judgement::standstill::{Standstill, look};
@@ -30,7 +31,7 @@ pub(super) fn check(case: &Case) -> Option<Outcome> {
         seconds(seen.ns / 1e9),
         count(seen.requests as f64)
     );
-    let place = function.as_deref().map_or_else(|| "what it computes for long".to_string(), short);
+    let place = function.as_ref().map_or_else(|| "what it computes for long".to_string(), |place| short(&place.whole));
     let finding = finding(case, &seen, (thread, comm, on_cpu_ns), function);
     Some(Outcome::Found(Box::new(finding), Statement::short(headline, format!("take {place} out of the loop"))))
 }
@@ -52,9 +53,9 @@ fn finding(
     case: &Case,
     seen: &Standstill,
     ((pid, tid), comm, on_cpu_ns): ((u32, u32), String, f64),
-    function: Option<String>,
+    function: Option<Place>,
 ) -> Finding {
-    let mostly = mostly_in(function.as_ref());
+    let mostly = function.as_ref().map_or(String::new(), mostly_in);
     let part = ratio(seen.ns, case.length_ns()).min(1.0);
     Finding {
         summary: format!(

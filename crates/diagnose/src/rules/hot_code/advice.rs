@@ -3,12 +3,14 @@
 //! lock, a retry, or a loop that looks whether something is there, each further thread takes time from the one that is
 //! waited for.
 
+use std::collections::BTreeMap;
+
 use crate::case::Case;
 use crate::facts::limits::Limits;
 use crate::facts::profile::{Function, Place, Profile};
-use crate::facts::stacks::Stacks;
+use crate::facts::stacks::{Code, Stacks};
 use crate::judgement::full::Full;
-use crate::runtimes::{Part, hints, spins};
+use crate::runtimes::{Part, hints, is_glue, spins};
 use crate::statistics::share;
 use crate::wording::{percent, short};
 
@@ -18,6 +20,10 @@ const MOSTLY_LOOKS: f64 = 0.1;
 /// Of the function's samples, in code of so many bytes: one small loop.
 const TIGHT: f64 = 0.9;
 const LOOP_BYTES: u64 = 64;
+
+/// Of the function's samples, with one caller: whose work it is.
+const MOSTLY_CALLS: f64 = 0.8;
+const ALWAYS: f64 = 0.99;
 
 /// Use of the allowed CPUs up to which there is room to spread work.
 const ROOM: f64 = 0.9;
@@ -41,8 +47,13 @@ pub(super) fn advice(case: &Case, full: &Full, top: &Function) -> Advice {
     let name = short(&top.name);
     let shape = case.fact::<Profile>().ok().zip(case.fact::<Stacks>().ok()).map(|(p, s)| Shape::of(full, top, &p, &s));
     let shape = shape.unwrap_or_default();
-    let known = hints::named(&top.name, &top.module)
+    let hint = hints::named(&top.name, &top.module)
         .map_or(String::new(), |hint| format!(". That is {}; to see or to try: {}", hint.what, hint.look));
+    let known = match &shape.caller {
+        Some((caller, part)) if *part >= ALWAYS => format!("; it is called from {}{hint}", short(caller)),
+        Some((caller, part)) => format!("; for {} of that it is called from {}{hint}", percent(*part), short(caller)),
+        None => hint,
+    };
     if let Some((is, briefly, fully)) = spins(top, &shape, &name) {
         return Advice { is, briefly, fully: fully.into(), known };
     }
@@ -97,12 +108,14 @@ struct Shape {
     looks: f64,
     /// Share in one small loop.
     tight: f64,
+    /// The named function that calls it, and in what share of its samples, if that is most of them.
+    caller: Option<(String, f64)>,
 }
 
 impl Shape {
     fn of(full: &Full, top: &Function, profile: &Profile, stacks: &Stacks) -> Self {
         let inside = |p: &Place| full.threads.is_empty() || full.threads.contains(&(p.pid, p.tid));
-        let (mut all, mut looks, mut offsets) = (0, 0, Vec::new());
+        let (mut all, mut looks, mut offsets, mut callers) = (0, 0, Vec::new(), BTreeMap::new());
         for (place, &weight) in profile.places.iter().filter(|(p, _)| !p.kernel && inside(p)) {
             let Some((code, _)) = stacks.credited(place.stack) else { continue };
             if profile.name(code) != top.name || code.file() != top.module {
@@ -111,11 +124,28 @@ impl Shape {
             all += weight;
             let mut inner = stacks.user(place.stack).take_while(|c| *c != code);
             looks += if spins::looks(&code.symbol) || inner.any(|c| spins::looks(&c.symbol)) { weight } else { 0 };
+            caller(stacks, place.stack, code).into_iter().for_each(|name| *callers.entry(name).or_default() += weight);
             offsets.extend(stacks.user(place.stack).next().filter(|c| c.offset > 0).map(|c| (c.offset, weight)));
         }
         offsets.sort_unstable();
-        Self { looks: share(looks as f64, all as f64), tight: share(heaviest(&offsets) as f64, all as f64) }
+        let part = |weight: u64| share(weight as f64, all as f64);
+        let most = callers.into_iter().max_by_key(|(_, weight)| *weight);
+        Self {
+            looks: part(looks),
+            tight: part(heaviest(&offsets)),
+            caller: most
+                .map(|(name, weight)| (name.to_string(), part(weight)))
+                .filter(|(_, part)| *part >= MOSTLY_CALLS),
+        }
     }
+}
+
+/// The next function of the program's own up the stack, if it has a name. The machine that runs compiled code is none.
+fn caller<'s>(stacks: &'s Stacks, stack: u32, of: &Code) -> Option<&'s str> {
+    let above = stacks.user(stack).skip_while(|code| *code != of);
+    let own = |code: &&Code| code.part == Part::Own && (&code.symbol, &code.module) != (&of.symbol, &of.module);
+    let next = above.skip(1).find(own).filter(|code| code.is_jit() || !of.is_jit());
+    next.map(|code| code.symbol.as_str()).filter(|name| !name.is_empty() && !is_glue(name))
 }
 
 /// The most samples in any stretch of [`LOOP_BYTES`] bytes.

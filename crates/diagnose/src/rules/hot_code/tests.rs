@@ -43,7 +43,7 @@ fn one_function_of_a_full_thread() {
     assert_eq!((f.confidence.as_str(), f.subject.function.as_deref(), f.subject.tid), ("high", Some("score"), Some(1)));
     assert!(
         f.summary.contains("score in svc takes 60 % of the busy time")
-            && f.summary.contains("thread svc (tid 1) is 98 % busy"),
+            && f.summary.ends_with("thread svc (tid 1) is 98 % busy; it is called from handle"),
         "{}",
         f.summary
     );
@@ -125,7 +125,7 @@ fn unnamed_code_is_medium_and_needs_one_place() {
     };
     let f = found(&RULE, &at(&[0x8000, 0x8010, 0x8100, 0x8123, 0x9f000]));
     assert_eq!(f.confidence, "medium");
-    assert!(f.summary.starts_with("unnamed code in nginx (+0x8000, 292 bytes) in nginx takes 80 %"), "{}", f.summary);
+    assert!(f.summary.starts_with("unnamed code in nginx (+0x8000, 292 bytes) takes 80 %"), "{}", f.summary);
     // A stripped program with many functions is not one function.
     silent(&RULE, &at(&[0x8000, 0x18000, 0x28000, 0x38000, 0x48000]));
     silent(&RULE, &at(&[0, 0, 0]));

@@ -35,8 +35,8 @@ pub(super) fn summary(
     format!(
         "{}{} takes {} of the busy time by its own work, and {} {} busy{}{}{}",
         top.name,
-        // Run-time code has no file, and its name says what it is.
-        if top.jit { String::new() } else { format!(" in {}", top.module) },
+        // Run-time code has no file, and code without a name is called by its file.
+        if top.jit || !top.named { String::new() } else { format!(" in {}", top.module) },
         percent(part),
         full.what,
         percent(full.utilization),
