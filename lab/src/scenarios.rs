@@ -43,6 +43,8 @@ mod dns_stall;
 mod dripping_store;
 #[path = "../scenarios/endless-loop/scenario.rs"]
 mod endless_loop;
+#[path = "../scenarios/event-streams/scenario.rs"]
+mod event_streams;
 #[path = "../scenarios/fd-limit/scenario.rs"]
 mod fd_limit;
 #[path = "../scenarios/few-slow/scenario.rs"]
@@ -293,6 +295,7 @@ pub static ALL: &[&Scenario] = &[
     &row_lock::SCENARIO,
     &never_closed::SCENARIO,
     &long_polls::SCENARIO,
+    &event_streams::SCENARIO,
     &nginx_static::SCENARIO,
     &java_idle_pool::SCENARIO,
     &redis_load::SCENARIO,

@@ -18,6 +18,7 @@ struct exchange {
 	u8 accepted; /* a client asks */
 	u8 more : 1; /* further bytes came later, or were written, before the answer */
 	u8 first : 1; /* nothing was said on the connection yet */
+	u8 late : 1; /* the last answer took long */
 	u8 opening; /* enum opening_state */
 };
 

@@ -34,6 +34,8 @@ struct group {
 	u64 apart; /* those writes */
 	u64 apart_ns; /* before each of them, since the write before it */
 	u64 continued_ns; /* before those answers, likewise */
+	u64 streams; /* answers that took long, and that further writes followed */
+	u64 streams_ns; /* before the first STREAM of these writes, likewise */
 	u64 answered; /* a client, last */
 	u64 stood_ns; /* the longest time without an answer to anybody, while somebody waited for one; user space clears
 			 it */

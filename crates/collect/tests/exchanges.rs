@@ -237,6 +237,31 @@ fn what_goes_on_whoever_asks() {
     assert_eq!((answered.response.count, answered.continued, answered.apart), (5, 0, 0), "{answered:?}");
 }
 
+/// Of late answers, those that a stream follows; the connection is closed before anything else is asked.
+#[test]
+fn late_answers_that_begin_streams() {
+    need!(kernel_allows());
+    let told = |(late, writes, pause): (u64, u64, u64)| {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+        let [accepted, _] = seen(&listener, || {
+            let (mut asking, mut accepted) = pair(&listener);
+            asking.write_all(b"question").unwrap();
+            accepted.read_exact(&mut [0; 8]).unwrap();
+            sleep(Duration::from_millis(late));
+            for _ in 0..writes {
+                accepted.write_all(b"one part").unwrap();
+                asking.read_exact(&mut [0; 8]).unwrap();
+                sleep(Duration::from_millis(pause));
+            }
+        });
+        (accepted.streams, accepted.streams_ns / MS)
+    };
+    let (streams, streams_ms) = told((20, 5, 15));
+    assert!(streams == 1 && streams_ms >= 30, "{streams}, {streams_ms} ms");
+    assert_eq!(told((20, 2, 15)), (0, 0), "an answer and its rest");
+    assert_eq!(told((1, 5, 15)), (0, 0), "nobody waited for its beginning");
+}
+
 /// Reads what has come; says how much.
 type ReadIt = fn(&TcpStream) -> usize;
 

@@ -27,6 +27,7 @@ pub(crate) mod silent;
 pub(crate) mod slow_start;
 pub(crate) mod standing;
 pub(crate) mod standstill;
+pub(crate) mod streams;
 pub(crate) mod tail;
 pub(crate) mod time_wait;
 pub(crate) mod waits_for_turn;

@@ -26,6 +26,7 @@ pub(crate) mod response_times;
 pub(crate) mod slo;
 pub(crate) mod slow_label;
 pub(crate) mod standing;
+pub(crate) mod streams;
 pub(crate) mod unnamed;
 pub(crate) mod until_said;
 

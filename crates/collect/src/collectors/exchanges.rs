@@ -195,20 +195,16 @@ fn slices_to_leave(hits: u64, length_ns: u64, most: u64) -> u64 {
 fn of_group(t_ns: u64, group: Group) -> Vec<tables::Exchange> {
     let role = if group.accepted { role::ACCEPTED } else { role::MADE };
     let peer = group.peer.map_or("others".to_string(), |peer| peer.to_string());
+    let of_all = tables::Exchange {
+        t_ns,
+        role: role.into(),
+        port: group.port.into(),
+        peer: if group.accepted { String::new() } else { peer },
+        ..tables::Exchange::default()
+    };
     let row = |stage: &str, h: Histogram| {
         let (length_ns, counts) = h.bins.into_iter().unzip();
-        tables::Exchange {
-            t_ns,
-            role: role.into(),
-            port: group.port.into(),
-            peer: if group.accepted { String::new() } else { peer.clone() },
-            stage: stage.into(),
-            count: h.count,
-            sum_ns: h.sum_ns,
-            length_ns,
-            counts,
-            ..tables::Exchange::default()
-        }
+        tables::Exchange { stage: stage.into(), count: h.count, sum_ns: h.sum_ns, length_ns, counts, ..of_all.clone() }
     };
     let whole = tables::Exchange {
         began: group.began,
@@ -219,6 +215,8 @@ fn of_group(t_ns: u64, group: Group) -> Vec<tables::Exchange> {
         continued_ns: group.continued_ns,
         apart: group.apart,
         apart_ns: group.apart_ns,
+        streams: group.streams,
+        streams_ns: group.streams_ns,
         stood_ns: group.stood_ns,
         stood: group.stood,
         nagled: group.nagled,

@@ -30,6 +30,11 @@
  */
 #define LATER 100000
 
+/* An answer that takes so long is one that somebody waits for, ns; and so many writes after it are more than its rest.
+ */
+#define LATE 10000000
+#define STREAM 2
+
 u32 stretch; /* number of the time in which connections are followed: between two of them, nobody knows what was said */
 
 static __always_inline struct group *its_group(const struct exchange *e)
@@ -99,6 +104,7 @@ static __always_inline struct exchange *of_target(struct sock *sk)
 		e->written = 0;
 		e->apart = 0;
 		e->apart_ns = 0;
+		e->late = 0;
 		if (with_openings)
 			e->opening = OPENING_UNSEEN;
 	}
@@ -241,11 +247,17 @@ int BPF_PROG(on_read, struct sock *sk)
 /* A write that nobody asked for: the next part of an answer, or of a stream. */
 static __always_inline void push(struct exchange *e, u64 since)
 {
-	__sync_fetch_and_add(&its_group(e)->pushed, 1);
+	struct group *g = its_group(e);
+
+	__sync_fetch_and_add(&g->pushed, 1);
 	e->first = 0;
-	if (since > LATER) {
-		e->apart++;
-		e->apart_ns += since;
+	if (since <= LATER)
+		return;
+	e->apart++;
+	e->apart_ns += since;
+	if (e->late && e->apart == STREAM) {
+		__sync_fetch_and_add(&g->streams, 1);
+		__sync_fetch_and_add(&g->streams_ns, e->apart_ns);
 	}
 }
 
@@ -293,6 +305,7 @@ static __always_inline void answer(struct sock *sk, struct exchange *e, u64 now)
 	}
 	if (e->apart)
 		go_on(e, since);
+	e->late = now - e->began > LATE;
 	stood(g, e, now);
 	count_length(&g->stages[STAGE_WHOLE], now - e->began);
 	/* Until its first read nothing tells when a connection was accepted. */

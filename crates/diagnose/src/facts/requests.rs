@@ -54,6 +54,8 @@ pub struct Endpoint {
     continued: Written,
     /// Those writes.
     apart: Written,
+    /// Late answers that [`PARTS`] further writes followed, and the time before these.
+    streams: Written,
 }
 
 /// A time without an answer to anybody.
@@ -107,6 +109,12 @@ const STREAMED: f64 = 0.8;
 /// Writes that nobody asked for, between two answers: of an answer in two or three parts that is not said.
 const PUSHES: f64 = 3.0;
 
+/// Of late answers, those that further parts follow; the last ones begin before the end of the capture, where these are not seen.
+const BEGIN_STREAMS: f64 = 0.5;
+
+/// Parts that follow such an answer, of which the times are counted (the probe's `STREAM`).
+const PARTS: f64 = 2.0;
+
 /// The time before an answer over that before other writes: in one rhythm they are alike, and in one that is drawn by chance,
 /// whoever asks falls into the longer pauses, which are twice as long.
 const RHYTHM: f64 = 2.0;
@@ -124,6 +132,18 @@ impl Endpoint {
             && self.apart.count >= self.continued.count * PUSHES
             && self.continued.mean_ns() <= self.rhythm_ns() * RHYTHM
             && self.response.mean_ns() >= self.rhythm_ns() * NOT_ASKED_FOR
+    }
+
+    /// Whether the answers that are late begin streams: further parts follow them, and the first comes no later after the question
+    /// than the next ones after it. Who asks for events waits for the first one by design.
+    pub fn begins_streams(&self) -> bool {
+        let (late, late_ns) = (self.response.count_from(LATE_NS), self.response.time_from_ns(LATE_NS));
+        self.streams.count >= (late * BEGIN_STREAMS).max(1.0) && ratio(late_ns, late) <= self.parts_apart_ns() * RHYTHM
+    }
+
+    /// Between the first parts of such a stream, on average, ns.
+    pub fn parts_apart_ns(&self) -> f64 {
+        self.streams.mean_ns() / PARTS
     }
 
     /// Writes that came after the first one of an answer, or that nobody asked for; and how long each came after the one before it,
@@ -212,6 +232,7 @@ impl Endpoint {
         }
         self.continued.add(row.continued, row.continued_ns);
         self.apart.add(row.apart, row.apart_ns);
+        self.streams.add(row.streams, row.streams_ns);
     }
 }
 
@@ -300,6 +321,24 @@ mod tests {
         assert!(!streams(100, "continued=96 continued_ns=1920000000 apart=200 apart_ns=4000000000"), "in three parts");
         // Ten parts a millisecond apart, each time 20 ms after the last: a client asked, and waited for them.
         assert!(!streams(100, "continued=96 continued_ns=1920000000 apart=864 apart_ns=864000000"));
+    }
+
+    /// Quick answers, and 40 late ones, of which so many had further parts, so far apart.
+    #[test]
+    fn the_first_part_of_a_stream_comes_in_its_rhythm() {
+        let begins = |late_ms: u32, streams: u32, each_ms: u32| {
+            let text = format!(
+                "exchange role=accepted port=80 stage=response count=100 sum_ns={}e6 length_ns=[300000,{late_ms}000000] counts=[60,40] streams={streams} streams_ns={}e6",
+                40 * late_ms,
+                2 * streams * each_ms
+            );
+            Case::new(&parse(&text).unwrap()).fact::<Requests>().unwrap().endpoints[0].begins_streams()
+        };
+        assert!(begins(200, 36, 200) && begins(200, 22, 190));
+        assert!(!begins(200, 10, 200), "most late answers are whole");
+        assert!(!begins(900, 36, 200), "the first keeps clients waiting for longer than the others");
+        assert!(!begins(200, 36, 1), "a download: late, and then all at once");
+        assert!(!begins(5, 0, 0), "nothing is late");
     }
 
     #[test]

@@ -7,12 +7,12 @@ use std::collections::BTreeSet;
 use crate::case::Case;
 use crate::facts::requests::Requests;
 use crate::facts::stacks::Stacks;
-use crate::judgement::asked;
 use crate::judgement::clients_wait::waited_longer;
 use crate::judgement::often::Often;
 use crate::judgement::paths::{
     Felt, asks_a_peer, awaits_a_program, collector, is_own_sleep, stands_before_peers, stands_still,
 };
+use crate::judgement::{asked, streams};
 use crate::ledger::blocked::symbols;
 use crate::ledger::kernel_lock;
 use crate::phrases::chain::links;
@@ -66,7 +66,7 @@ const TOLD: &[Told] = &[
         cause: "sleep-in-path",
         is_it: is_own_sleep,
         does: |_| "wait until a thread of the service has slept".into(),
-        doubted: |_, _| false,
+        doubted: streams::are_awaited,
         advises: |_| None,
         asks: false,
         unless: &[],
@@ -75,7 +75,9 @@ const TOLD: &[Told] = &[
         cause: "slow-dependency",
         is_it: |part| asks_a_peer(part) || awaits_a_program(part),
         does: |chain| format!("wait for {}", chain.map_or_else(String::new, asked::who)),
-        doubted: |case, chains| asked::is_doubted(case, chains) || !asked_for_as_long(case, chains),
+        doubted: |case, chains| {
+            asked::is_doubted(case, chains) || !asked_for_as_long(case, chains) || streams::are_awaited(case, chains)
+        },
         advises: |_| None,
         asks: true,
         unless: &["pool-exhausted", "nagle-delayed-ack", "send-buffer-limited", "packet-loss", "link-saturated"],

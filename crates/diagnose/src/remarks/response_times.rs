@@ -31,7 +31,8 @@ const MOSTLY: f64 = 0.5;
 /// (one kind of request is heavy, or long by nature) only the owner of the service knows.
 pub(crate) fn tail(case: &Case) -> Option<Remark> {
     let requests = case.fact::<Requests>().ok()?;
-    let busiest = requests.busiest()?;
+    // Of streams it is known what the late ones have in common.
+    let busiest = requests.busiest().filter(|busiest| !busiest.begins_streams())?;
     let slow = tail::of(busiest)?;
     let half_ns = busiest.response.quantile_ns(0.5);
     let (of_all, from) = (percent(share(slow.count, busiest.response.count)), seconds(slow.from_ns / 1e9));

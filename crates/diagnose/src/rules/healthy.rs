@@ -12,14 +12,14 @@ use crate::ledger::threads::Threads;
 use crate::phrases::resources::name;
 use crate::remarks::{
     self, Remark, children, churn, collecting, each_other, goes_on, idle, in_line, in_parts, many_questions,
-    neighbours, never_closed, response_times, standing,
+    neighbours, never_closed, response_times, standing, streams,
 };
 use crate::statistics::share;
 use crate::wording::{cores, percent, seconds};
 
 pub(super) static RULE: Rule = Rule { cause: "healthy", explain: explain!("healthy"), check: Check::Neutral(check) };
 
-const REMARKS: [fn(&Case) -> Option<Remark>; 12] = [
+const REMARKS: [fn(&Case) -> Option<Remark>; 13] = [
     children::remark,
     in_parts::remark,
     many_questions::remark,
@@ -29,6 +29,7 @@ const REMARKS: [fn(&Case) -> Option<Remark>; 12] = [
     goes_on::remark,
     collecting::remark,
     standing::remark,
+    streams::remark,
     churn::remark,
     never_closed::remark,
     neighbours::remark,

@@ -12,6 +12,7 @@ use crate::facts::stacks::Stacks;
 use crate::facts::waiting::{Sleeper, Waiting};
 use crate::facts::workers::Workers;
 use crate::judgement::enough::{little, not_for_requests};
+use crate::judgement::streams;
 use crate::ledger::threads::Threads;
 use crate::phrases::chain::{called_from, callers};
 use crate::runtimes::code::Code;
@@ -50,6 +51,9 @@ fn check(case: &Case) -> Checked {
     }
     if let Some(why) = not_for_requests(case, &waiting, ns) {
         return explained(format!("threads that serve clients slept for {why}"));
+    }
+    if let Some(why) = streams::begin(case) {
+        return explained(format!("threads that serve clients slept {} of its active time, but {why}", percent(part)));
     }
     let headline =
         format!("sleeps {} of its active time in threads that serve clients ({})", percent(part), first.comm);

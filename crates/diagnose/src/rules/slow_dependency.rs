@@ -16,8 +16,8 @@ use crate::judgement::asked::{MIN_TIME, MIN_WAIT_NS, doubt, is_untold, subject, 
 use crate::judgement::clients_wait::{part_of_peer, waited_longer};
 use crate::judgement::drips::Drips;
 use crate::judgement::enough::{little, not_for_requests};
-use crate::judgement::nagle;
 use crate::judgement::often::Often;
+use crate::judgement::{nagle, streams};
 use crate::phrases::chain::{links, timer};
 use crate::statistics::share;
 use crate::verdict::{Evidence, Explains, Finding};
@@ -76,6 +76,9 @@ fn by_threads(case: &Case) -> Checked {
     let is_felt = drips.is_some() || often.as_ref().is_some_and(Often::is_felt);
     if let Some(few_or_short) = few_or_short(&chains, &who, (part, is_felt)) {
         return few_or_short;
+    }
+    if let Some(why) = streams::begin(case).filter(|_| streams::are_awaited(case, &chains)) {
+        return explained(format!("it waited for {who} and its timer {} of its active time, but {why}", percent(part)));
     }
     // What the sockets tell ends with the first bytes of answers.
     if let Some(why) = not_for_clients(case, (&waiting, ns), &chains, &who).filter(|_| drips.is_none()) {

@@ -50,6 +50,11 @@ pub struct Exchange {
     pub apart: u64,
     /// Before those writes, likewise.
     pub apart_ns: u64,
+    /// Of `count`, those that took 10 ms or longer and that two further writes followed, each of them 0.1 ms or longer after the write
+    /// before it.
+    pub streams: u64,
+    /// Before those two writes, likewise.
+    pub streams_ns: u64,
     /// Of an accepted one, the longest time without an answer to anybody at this port while at least one request waited, ns.
     pub stood_ns: u64,
     /// Requests that waited then, and were answered after it.

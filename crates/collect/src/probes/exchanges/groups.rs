@@ -43,6 +43,10 @@ pub struct Group {
     pub apart: u64,
     /// Before those writes, likewise, ns.
     pub apart_ns: u64,
+    /// Answers that took 10 ms or longer and that two further writes followed, each some time after the one before it.
+    pub streams: u64,
+    /// Before those two writes, likewise, ns.
+    pub streams_ns: u64,
     /// The longest time without an answer to anybody, while somebody waited for one, ns.
     pub stood_ns: u64,
     /// Requests that waited then.
@@ -78,6 +82,8 @@ pub(super) fn difference(key: Option<&types::group_key>, now: &types::group, tol
         continued_ns: now.continued_ns.saturating_sub(told.continued_ns),
         apart: now.apart.saturating_sub(told.apart),
         apart_ns: now.apart_ns.saturating_sub(told.apart_ns),
+        streams: now.streams.saturating_sub(told.streams),
+        streams_ns: now.streams_ns.saturating_sub(told.streams_ns),
         stood_ns: now.stood_ns,
         stood: now.stood,
         nagled: now.nagled.saturating_sub(told.nagled),

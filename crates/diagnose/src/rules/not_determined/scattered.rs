@@ -8,6 +8,7 @@ use crate::case::Case;
 use crate::facts::waiting::{Waiting, wait_ns};
 use crate::judgement::enough::{little, not_for_requests};
 use crate::judgement::paths::Felt;
+use crate::judgement::streams;
 use crate::statistics::share;
 use crate::walk::chains::Chain;
 use crate::walk::clients::Clients;
@@ -34,7 +35,7 @@ pub(super) fn check(case: &Case) -> Option<Statement> {
     let (chains, ns) = waiting.of(|chain| !is_usual(chain));
     let felt = felt_of_kernel(case);
     let is_short = wait_ns(&chains) < MIN_WAIT_NS && felt.is_none();
-    if is_short || not_for_requests(case, &waiting, ns).is_some() {
+    if is_short || not_for_requests(case, &waiting, ns).is_some() || streams::are_awaited(case, &chains) {
         return None;
     }
     let part = share(ns, waiting.demand_ns + ns);

@@ -11,7 +11,7 @@ use crate::facts::unexplained::Unexplained;
 use crate::judgement::full::is_at_capacity;
 use crate::judgement::paths::Felt;
 use crate::judgement::standing::{MIN_REST, MIN_SHARE, matters};
-use crate::judgement::{hanging, hung};
+use crate::judgement::{hanging, hung, streams};
 use crate::phrases;
 use crate::remarks::hidden_queues::{self, Hidden};
 use crate::remarks::response_times;
@@ -22,7 +22,7 @@ use crate::wording::{percent, seconds};
 
 /// The statement about them.
 pub(super) fn check(case: &Case) -> Option<Statement> {
-    if is_at_capacity(case) {
+    if is_at_capacity(case) || streams::begin(case).is_some() {
         return None;
     }
     if let Some(said) = interpreter::check(case) {
