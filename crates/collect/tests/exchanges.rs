@@ -5,67 +5,21 @@
 #![allow(clippy::unwrap_used)]
 #![allow(unsafe_code)] // one system call that no safe library here makes
 
+mod exchange;
+
 use std::fs::File;
 use std::io::{IoSliceMut, Read, Write};
 use std::mem::MaybeUninit;
 use std::net::{Ipv4Addr, Ipv6Addr, TcpListener, TcpStream};
 use std::os::fd::{AsFd, AsRawFd};
 use std::process::id;
-use std::thread::{scope, sleep};
+use std::thread::sleep;
 use std::time::Duration;
 
+use exchange::{MS, ask, kernel_allows, pair, seen};
 use testing::need;
-use wakewalk_collect::probes::exchanges::{Exchanges, Group, Opening, Request};
+use wakewalk_collect::probes::exchanges::{Exchanges, Opening, Request};
 use wakewalk_collect::probes::ledger::Ledger;
-
-/// Where not even a probe load works there is nothing to test; that is said, not hidden.
-fn kernel_allows() -> anyhow::Result<()> {
-    Ledger::load(&mut MaybeUninit::uninit()).map(drop)
-}
-
-/// A connection on this host: the end that asked, and the one that was accepted.
-fn pair(listener: &TcpListener) -> (TcpStream, TcpStream) {
-    let asking = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
-    asking.set_nodelay(true).unwrap();
-    (asking, listener.accept().unwrap().0)
-}
-
-/// What is seen of `work` at a listener: as the server, and as the client.
-fn seen(listener: &TcpListener, work: impl FnOnce()) -> [Group; 2] {
-    let (mut a, mut b) = (MaybeUninit::uninit(), MaybeUninit::uninit());
-    let ledger = Ledger::load(&mut a).unwrap();
-    let port = listener.local_addr().unwrap().port();
-    let mut exchanges = Exchanges::load(&mut b, &ledger, None, [port], false).unwrap();
-    ledger.seed(&[id()]).unwrap();
-    work();
-    let all = exchanges.fresh().unwrap();
-    let accepted = all.iter().find(|group| group.accepted && group.port == port);
-    let made = all.iter().find(|group| group.peer == listener.local_addr().ok());
-    let again = exchanges.fresh().unwrap();
-    assert!(!again.iter().any(|group| group.port == port), "each is told once: {again:?}");
-    [accepted, made].map(|group| group.cloned().unwrap_or_default())
-}
-
-const MS: u64 = 1_000_000;
-
-/// Asks `times` times; the server reads after one time, and answers after another, ms.
-fn ask(listener: &TcpListener, times: usize, (unread, service): (u64, u64)) {
-    let (mut asking, mut accepted) = pair(listener);
-    scope(|both| {
-        both.spawn(move || {
-            for _ in 0..times {
-                sleep(Duration::from_millis(unread));
-                accepted.read_exact(&mut [0; 8]).unwrap();
-                sleep(Duration::from_millis(service));
-                accepted.write_all(b"answered").unwrap();
-            }
-        });
-        for _ in 0..times {
-            asking.write_all(b"question").unwrap();
-            asking.read_exact(&mut [0; 8]).unwrap();
-        }
-    });
-}
 
 #[test]
 fn lengths_and_their_parts() {
@@ -207,59 +161,6 @@ fn streams_and_ends_without_an_answer() {
     });
     assert_eq!((accepted.began, accepted.response.count, accepted.more, accepted.pushed), (2, 1, 1, 2), "{accepted:?}");
     assert_eq!((accepted.unanswered, made.began, made.response.count), (1, 2, 1), "{made:?}");
-}
-
-/// What is written in a rhythm of its own, and what is asked meanwhile; and an answer in several parts.
-#[test]
-fn what_goes_on_whoever_asks() {
-    need!(kernel_allows());
-    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
-    let [streamed, _] = seen(&listener, || {
-        let (mut asking, mut accepted) = pair(&listener);
-        for part in 0..40 {
-            if part % 10 == 9 {
-                asking.write_all(b"question").unwrap();
-                accepted.read_exact(&mut [0; 8]).unwrap();
-            }
-            sleep(Duration::from_millis(4));
-            accepted.write_all(b"one part").unwrap();
-            asking.read_exact(&mut [0; 8]).unwrap();
-        }
-    });
-    assert_eq!((streamed.response.count, streamed.pushed), (4, 36), "{streamed:?}");
-    // The very first has none before it.
-    assert_eq!((streamed.continued, streamed.apart), (4, 35), "{streamed:?}");
-    let each = |ns: u64, count: u64| ns / count;
-    assert!(each(streamed.continued_ns, 4) >= 4 * MS && each(streamed.apart_ns, 35) >= 4 * MS, "{streamed:?}");
-
-    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
-    let [answered, _] = seen(&listener, || ask(&listener, 5, (1, 1)));
-    assert_eq!((answered.response.count, answered.continued, answered.apart), (5, 0, 0), "{answered:?}");
-}
-
-/// Of late answers, those that a stream follows; the connection is closed before anything else is asked.
-#[test]
-fn late_answers_that_begin_streams() {
-    need!(kernel_allows());
-    let told = |(late, writes, pause): (u64, u64, u64)| {
-        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
-        let [accepted, _] = seen(&listener, || {
-            let (mut asking, mut accepted) = pair(&listener);
-            asking.write_all(b"question").unwrap();
-            accepted.read_exact(&mut [0; 8]).unwrap();
-            sleep(Duration::from_millis(late));
-            for _ in 0..writes {
-                accepted.write_all(b"one part").unwrap();
-                asking.read_exact(&mut [0; 8]).unwrap();
-                sleep(Duration::from_millis(pause));
-            }
-        });
-        (accepted.streams, accepted.streams_ns / MS)
-    };
-    let (streams, streams_ms) = told((20, 5, 15));
-    assert!(streams == 1 && streams_ms >= 30, "{streams}, {streams_ms} ms");
-    assert_eq!(told((20, 2, 15)), (0, 0), "an answer and its rest");
-    assert_eq!(told((1, 5, 15)), (0, 0), "nobody waited for its beginning");
 }
 
 /// Reads what has come; says how much.

@@ -23,17 +23,7 @@
 #include "listening.bpf.h"
 #include "arrival.bpf.h"
 #include "nagle.bpf.h"
-
-/*
- * Bytes that come so long after the first were read, ns, are more than the rest of one request; and a write that comes
- * so long after the one before it is more than the rest of one answer.
- */
-#define LATER 100000
-
-/* An answer that takes so long is one that somebody waits for, ns; and so many writes after it are more than its rest.
- */
-#define LATE 10000000
-#define STREAM 2
+#include "streams.bpf.h"
 
 u32 stretch; /* number of the time in which connections are followed: between two of them, nobody knows what was said */
 
@@ -244,36 +234,6 @@ int BPF_PROG(on_read, struct sock *sk)
 	return 0;
 }
 
-/* A write that nobody asked for: the next part of an answer, or of a stream. */
-static __always_inline void push(struct exchange *e, u64 since)
-{
-	struct group *g = its_group(e);
-
-	__sync_fetch_and_add(&g->pushed, 1);
-	e->first = 0;
-	if (since <= LATER)
-		return;
-	e->apart++;
-	e->apart_ns += since;
-	if (e->late && e->apart == STREAM) {
-		__sync_fetch_and_add(&g->streams, 1);
-		__sync_fetch_and_add(&g->streams_ns, e->apart_ns);
-	}
-}
-
-/* An answer in the midst of such writes: whether it comes in their rhythm is told by the times before it and them. */
-static __always_inline void go_on(struct exchange *e, u64 since)
-{
-	struct group *g = its_group(e);
-
-	__sync_fetch_and_add(&g->continued, 1);
-	__sync_fetch_and_add(&g->continued_ns, since);
-	__sync_fetch_and_add(&g->apart, e->apart);
-	__sync_fetch_and_add(&g->apart_ns, e->apart_ns);
-	e->apart = 0;
-	e->apart_ns = 0;
-}
-
 /*
  * Since when nobody in this group was answered, although this one waited. Answers on two CPUs at once may overlook each
  * other, which is no standstill.
@@ -300,11 +260,11 @@ static __always_inline void answer(struct sock *sk, struct exchange *e, u64 now)
 
 	e->written = now;
 	if (!e->began) {
-		push(e, since);
+		push(g, e, since);
 		return;
 	}
 	if (e->apart)
-		go_on(e, since);
+		go_on(g, e, since);
 	e->late = now - e->began > LATE;
 	stood(g, e, now);
 	count_length(&g->stages[STAGE_WHOLE], now - e->began);
