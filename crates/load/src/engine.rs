@@ -78,28 +78,8 @@ impl<'a> Engine<'a> {
         })
     }
 
-    /// Opens all connections before the first request, so that handshakes are no part of the first answers.
-    fn prepare(&mut self, stop: &dyn Fn() -> bool) -> Result<()> {
-        if self.plan.new_connections {
-            return Ok(());
-        }
-        for token in 0..self.connections.len() {
-            if self.open(token).is_err() {
-                // Whoever wants to send over it opens it once more, and that failure counts.
-                self.connections[token].close();
-                break;
-            }
-        }
-        let is_opening = |it: &Self| it.connections.iter().any(|each| each.state == State::Connecting);
-        while is_opening(self) && self.now() < self.plan.timeout && !stop() {
-            self.look(Duration::from_millis(10))?;
-        }
-        Ok(())
-    }
-
     /// Sends until the plan ends, then waits for what is under way; `stop` ends both.
     pub(crate) fn run(mut self, stop: &dyn Fn() -> bool, tell: &mut dyn FnMut(Duration, &Run)) -> Result<Run> {
-        self.prepare(stop)?;
         self.start = Instant::now();
         let mut arrivals = match self.plan.rate {
             Rate::PerSecond(rate) => Some(Arrivals::new(rate, self.plan.spread)),

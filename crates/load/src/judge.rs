@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::by_second::by_second;
 use crate::client::client_limits;
-use crate::keeping_up::under_way;
+use crate::keeping_up::{second_half, under_way};
 use crate::lengths::Percentiles;
 use crate::phases;
 use crate::reasons::{fails, misleads, remarks, too_few};
@@ -53,6 +53,7 @@ fn counted(run: &Run, slo: Option<Duration>) -> Verdict {
         length: run.length.as_secs_f64(),
         due: run.due,
         under_way: under_way(run, from, &service),
+        second_half: second_half(run, from),
         full: run.full.as_secs_f64() / run.length.as_secs_f64().max(1e-9),
         quickest: together(&run.seconds).1.quantile(0.0),
         sent: run.sent,
@@ -107,11 +108,11 @@ fn phases_of(run: &Run) -> Vec<Phase> {
     let many = stretches.len();
     let phase = |(nth, range): (usize, std::ops::Range<usize>)| {
         let (part, length) = (&seconds[range.clone()], range.len().max(1) as f64);
-        let (latency, service) = together(part);
+        let (latency, _) = together(part);
         Phase {
             from: counted[range.start] as u64,
             to: counted[range.end - 1] as u64 + 1,
-            rate: service.count() as f64 / length,
+            rate: part.iter().map(|second| second.done).sum::<u64>() as f64 / length,
             failed: part.iter().map(|second| second.failed).sum(),
             corrected: Percentiles::of(&latency),
             is_warm_up: nth == 0 && many == 2 && length <= WARM_UP * seconds.len() as f64,

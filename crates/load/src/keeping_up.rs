@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //! What is under way when a load ends, although the service keeps up with it: as many as come while an answer takes its time. More
-//! than that is a queue that grows.
+//! than that is a queue that grows; and so is what is under way in the middle, and twice as much at the end.
 
 use crate::lengths::Lengths;
-use crate::run::{Run, together};
+use crate::run::{Run, Second, together};
 
 /// Of the answers, the quickest: they have met no queue.
 const QUICKEST: f64 = 0.01;
@@ -13,12 +13,42 @@ const SHORT: f64 = 0.25;
 /// to matter. And by how many requests at least.
 const CHANCE: f64 = 1.0;
 const FEW: f64 = 2.0;
+/// Of what is left of the second half of a load, what the first has left, if a queue grows.
+const HALF: f64 = 0.5;
 
 /// Requests that may be under way at the end; `from` is the first second that counts, `service` what answers take from then on.
 pub(crate) fn under_way(run: &Run, from: usize, service: &Lengths) -> f64 {
     let Some(rate) = run.planned else { return 0.0 };
     let alone = rate * service.quantile(QUICKEST).unwrap_or(0.0);
     alone.max(on_average(run, from, rate))
+}
+
+/// The second half of a load, where all that a service is going to be is warm.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct SecondHalf {
+    /// Answers that came in it, for each request that was due in it.
+    pub through: f64,
+    /// The same with what chance may have left under way; 1 = no queue grew.
+    pub kept: f64,
+}
+
+/// How the second half went; `from` is the first second that counts. None = there is no plan, or no whole second.
+pub(crate) fn second_half(run: &Run, from: usize) -> Option<SecondHalf> {
+    run.planned?;
+    let whole = (run.length.as_secs() as usize).min(run.seconds.len());
+    let half = from + whole.saturating_sub(from) / 2;
+    let sum = |range: std::ops::Range<usize>, of: fn(&Second) -> u64| {
+        run.seconds.get(range).unwrap_or_default().iter().map(of).sum::<u64>() as f64
+    };
+    let (due, done) = (sum(half..whole, |second| second.due), sum(half..whole, |second| second.done));
+    if half == from || due == 0.0 {
+        return None;
+    }
+    let under_way = (sum(0..half, |second| second.due) - sum(0..half, |second| second.done)).max(0.0);
+    // As much was left of the first half. A pause near the end leaves as much, and is none of a queue.
+    let grows = under_way >= HALF * (due - done);
+    let chance = CHANCE * (2.0 * under_way).sqrt() + FEW;
+    Some(SecondHalf { through: done / due, kept: if grows { (done + chance) / due } else { 1.0 } })
 }
 
 /// By the mean of the answers: where these differ, many are under way of the long ones. Of those in the first half, because in a queue

@@ -42,11 +42,14 @@ pub(crate) fn allow(plan: &Plan) -> Result<()> {
     let limit = getrlimit(Resource::Nofile);
     if limit.current.is_some_and(|current| current < need) {
         if let Some(most) = limit.maximum.filter(|most| *most < need) {
+            let fewer = match most.saturating_sub(open_now() + OTHERS) {
+                0 => String::new(),
+                fewer => format!(", or --connections {fewer}"),
+            };
             bail!(
-                "{} connections need {need} open files, and this process may have {most}; `ulimit -Hn {need}` as root, or \
-                 --connections {}",
-                plan.connections,
-                most.saturating_sub(open_now() + OTHERS)
+                "{} connections need {need} open files, and this process may have {most}; `ulimit -Hn {need}` as root allows \
+                 more{fewer}",
+                plan.connections
             );
         }
         let raised = Rlimit { current: Some(need), maximum: limit.maximum };
@@ -90,7 +93,10 @@ pub(crate) fn somebody_answered(plan: &Plan, run: &Run) -> Result<()> {
             "no answer was whole within {:?}; a stream never is, for others --timeout gives more time",
             plan.timeout
         ),
-        Some(Failure::Garbage) if plan.is_http() => "what came was no HTTP/1.1; tcp:// sends plain bytes".into(),
+        Some(Failure::Garbage) if plan.is_http() => {
+            "what came is no answer of HTTP/1.1, by its head, its length or what followed it; tcp:// sends plain bytes"
+                .into()
+        }
         Some(Failure::Garbage) => "the answer was longer than --reply says".into(),
         Some(Failure::NoPort) => "no local port was left; --source-addresses has more of them".into(),
         Some(Failure::NoDescriptor) => "no file descriptor was left".into(),

@@ -5,6 +5,8 @@
 //! does not ask while its service stands still, so that nobody's wait is counted but those of the requests that were under
 //! way: such waits are corrected as if it had gone on to ask in its own rhythm.
 
+mod failed;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
@@ -12,8 +14,9 @@ use anyhow::{Result, ensure};
 use recording::Recording;
 use recording::tables::{Connection, Exchange, ExchangeWindow, Label, Retransmit, Thread};
 
+use self::failed::Failed;
 use crate::client::{Spent, Threads};
-use crate::omitted::Omitted;
+use crate::omitted::{Loops, Omitted};
 use crate::opening::{Opening, peers};
 use crate::reason::Reason;
 use crate::run::{Failure, Run};
@@ -39,13 +42,13 @@ pub fn observed(recording: &Recording, between: Option<Reason>) -> Result<Run> {
     let followed = followed(recording);
     let seen = seen(recording).unwrap_or(run.length);
     let is_closed = is_closed(recording, &responses, seen);
-    // One that does not wait for answers asks at its own moments, and what is missing of a second is chance.
-    let mut omitted = (is_closed != Some(false)).then(|| Omitted::of(&responses, followed.iter().flatten().copied()));
+    let loops = Loops { connections: open(recording).unwrap_or(0.0), wait: is_closed != Some(false) };
+    let mut omitted = Omitted::of(&responses, followed.iter().flatten().copied(), loops);
     // A generator that has had enough closes its connections with requests under way; none of them has failed.
     let last = responses.iter().map(|row| row.t_ns).max().unwrap_or_default();
     let mut failed = Failed::of(recording);
     for row in &responses {
-        add(&mut run, row, &failed.take(row), omitted.as_mut(), row.t_ns == last);
+        add(&mut run, row, &failed.take(row), &mut omitted, row.t_ns == last);
     }
     run.sees_errors = recording.rows::<Label>().iter().any(|row| row.role == "made" && !row.outcome.is_empty());
     run.opening = opening;
@@ -58,7 +61,8 @@ pub fn observed(recording: &Recording, between: Option<Reason>) -> Result<Run> {
     run.followed = followed;
     run.lasted = run.length;
     run.seen = seen;
-    run.steady = steady(recording, &responses);
+    let good = run.answered() as f64 / responses.iter().map(|row| row.count).sum::<u64>().max(1) as f64;
+    run.steady = steady(recording, &responses).map(|(answers, time)| ((answers as f64 * good) as u64, time));
     run.sent = run.due;
     run.in_time = run.answered();
     run.spent = threads.values().fold(Spent::default(), |sum, (_, spent)| sum.and(*spent));
@@ -88,30 +92,7 @@ pub fn cpus(recording: &Recording) -> f64 {
     cpu_ns as f64 / recording.meta.length_ns.max(1) as f64
 }
 
-/// Answers that say that what was asked has failed, by slice and by whom they came from: how many of each length.
-struct Failed<'r>(BTreeMap<(u64, &'r str), BTreeMap<u64, u64>>);
-
-impl<'r> Failed<'r> {
-    fn of(recording: &'r Recording) -> Self {
-        let mut all: BTreeMap<_, BTreeMap<u64, u64>> = BTreeMap::new();
-        let labels = recording.rows::<Label>().iter().filter(|row| row.role == "made");
-        for row in labels.filter(|row| ["failed", "refused"].contains(&row.outcome.as_str())) {
-            let lengths = all.entry((row.t_ns, row.peer.as_str())).or_default();
-            row.length_ns.iter().zip(&row.counts).for_each(|(ns, count)| *lengths.entry(*ns).or_default() += count);
-        }
-        Self(all)
-    }
-
-    /// Those of a row, each of a length that it has: where one in several was looked at, there may be more or fewer.
-    fn take(&mut self, row: &'r Exchange) -> BTreeMap<u64, u64> {
-        let lengths = self.0.remove(&(row.t_ns, row.peer.as_str())).unwrap_or_default();
-        let counts: BTreeMap<u64, u64> = row.length_ns.iter().copied().zip(row.counts.iter().copied()).collect();
-        let at_most = |(ns, count): (u64, u64)| (ns, count.min(counts.get(&ns).copied().unwrap_or_default()));
-        lengths.into_iter().map(at_most).collect()
-    }
-}
-
-fn add(run: &mut Run, row: &Exchange, failed: &BTreeMap<u64, u64>, mut omitted: Option<&mut Omitted>, is_last: bool) {
+fn add(run: &mut Run, row: &Exchange, failed: &BTreeMap<u64, u64>, omitted: &mut Omitted, is_last: bool) {
     let due = Duration::from_secs(second_of(row.t_ns));
     run.due += row.began;
     let unanswered = if is_last { 0 } else { row.unanswered };
@@ -127,10 +108,10 @@ fn add(run: &mut Run, row: &Exchange, failed: &BTreeMap<u64, u64>, mut omitted: 
         (second.due + row.began, second.sent + row.began, second.failed + unanswered + said);
     for (length_ns, count) in row.length_ns.iter().zip(&row.counts) {
         let count = &(count - failed.get(length_ns).copied().unwrap_or_default());
+        second.done += count;
         second.service.add_many(Duration::from_nanos(*length_ns), *count);
         second.latency.add_many(Duration::from_nanos(*length_ns), *count);
-        let behind = omitted.as_mut().map(|omitted| omitted.behind(due.as_secs(), *length_ns, *count));
-        for (waits_ns, omitted) in behind.unwrap_or_default() {
+        for (waits_ns, omitted) in omitted.behind(due.as_secs(), *length_ns, *count) {
             second.latency.add_many(Duration::from_nanos(waits_ns), omitted);
         }
     }
@@ -218,14 +199,18 @@ fn closed(responses: &[&Exchange], last: u64) -> BTreeMap<u64, u64> {
     closed
 }
 
-/// Whether nearly all of its connections had a request under way, all the time; none = how many it had is not known.
-fn is_closed(recording: &Recording, responses: &[&Exchange], length: Duration) -> Option<bool> {
+/// Connections that it had on average; none = that is not known.
+fn open(recording: &Recording) -> Option<f64> {
     let rows = recording.rows::<Connection>().iter().filter(|row| row.role == "made");
     let looks: BTreeMap<u64, u64> = rows.clone().map(|row| (row.t_ns, row.looks)).collect();
     let open: u64 = rows.map(|row| row.open).sum();
-    let open = open as f64 / looks.values().sum::<u64>().max(1) as f64;
+    Some(open as f64 / looks.values().sum::<u64>().max(1) as f64).filter(|open| *open > 0.0)
+}
+
+/// Whether nearly all of them had a request under way, all the time; none = how many it had is not known.
+fn is_closed(recording: &Recording, responses: &[&Exchange], length: Duration) -> Option<bool> {
     let under_way = responses.iter().map(|row| row.sum_ns).sum::<u64>() as f64 / length.as_nanos().max(1) as f64;
-    (open > 0.0).then_some(under_way > BUSY * open)
+    open(recording).map(|open| under_way > BUSY * open)
 }
 
 #[cfg(test)]
@@ -353,7 +338,9 @@ mod tests {
                 "exchange t_ns={nth}e9 role=made peer=127.0.0.1:80 stage=response count=1000 began=1000 sum_ns=26e8 \
                  length_ns=[200000,5000000] counts=[500,500]
                  label t_ns={nth}e9 role=made peer=127.0.0.1:80 protocol=http label=\"GET /\" outcome=failed seen=50 count=500 \
-                 length_ns=[200000] counts=[500]\n"
+                 length_ns=[200000] counts=[500]
+                 label t_ns={nth}e9 role=made peer=127.0.0.1:80 protocol=http label=\"GET /\" outcome=ok seen=50 count=500 \
+                 length_ns=[5000000] counts=[500]\n"
             )
         };
         let run = generator(&(1..=10).map(second).collect::<String>());

@@ -13,44 +13,74 @@ use crate::slices::second_of;
 const STOOD_STILL: u64 = 10;
 /// Requests that one such wait stands for at most.
 const MOST: u64 = 100_000;
+/// Of the requests that usually begin while such a wait lasts, those that did not: fewer are missing by chance, of a generator that
+/// goes on asking.
+const MISSING: f64 = 0.5;
+
+/// The connections over which a generator asks.
+#[derive(Clone, Copy, Debug)]
+pub struct Loops {
+    /// How many there are on average; 0 = not known.
+    pub connections: f64,
+    /// Nearly all of them have a request under way, all the time; so it is taken where that is not known.
+    pub wait: bool,
+}
 
 /// What is missing, second by second.
 pub struct Omitted {
     /// The usual time between two requests on one connection, ns.
     rhythm_ns: u64,
-    /// Of what usually begins in a second, what did not begin in this one.
+    /// What usually begins in a second.
+    usual: u64,
+    /// Of that, what did not begin in this one, and what of it stands for nothing yet.
+    missed: BTreeMap<u64, u64>,
     missing: BTreeMap<u64, u64>,
+    /// Nearly all connections have a request under way, all the time.
+    waits: bool,
 }
 
 impl Omitted {
-    /// Learns what is usual. A second that was followed and has no row is one in which nothing began.
-    pub fn of(responses: &[&Exchange], followed: impl Iterator<Item = u64>) -> Self {
+    /// Learns what is usual, over these connections. A second that was followed and has no row is one
+    /// in which nothing began.
+    pub fn of(responses: &[&Exchange], followed: impl Iterator<Item = u64>, loops: Loops) -> Self {
         let seconds = || responses.iter().map(|row| second_of(row.t_ns));
         let within = seconds().min().unwrap_or_default()..=seconds().max().unwrap_or_default();
         let mut began: BTreeMap<u64, u64> =
             followed.filter(|second| within.contains(second)).map(|second| (second, 0)).collect();
         responses.iter().for_each(|row| *began.entry(second_of(row.t_ns)).or_default() += row.began);
         let usual = median(began.values().copied());
-        let missing = began.into_iter().map(|(second, count)| (second, usual.saturating_sub(count))).collect();
-        Self { rhythm_ns: rhythm_ns(responses).max(1), missing }
+        let missed: BTreeMap<u64, u64> =
+            began.into_iter().map(|(second, count)| (second, usual.saturating_sub(count))).collect();
+        // Who pauses between two requests asks less often than it is answered.
+        let paced_ns = (loops.connections * SECOND_NS as f64 / usual.max(1) as f64) as u64;
+        let rhythm_ns = rhythm_ns(responses).max(paced_ns).max(1);
+        Self { rhythm_ns, usual, missing: missed.clone(), missed, waits: loops.wait }
     }
 
     /// What waits of one length stand for that ended in a second: for how long each of those requests would have waited, ns, and how
     /// many of them there are. No more than are missing while that wait lasted, and none of them twice.
     pub fn behind(&mut self, second: u64, length_ns: u64, count: u64) -> Vec<(u64, u64)> {
-        if length_ns < STOOD_STILL * self.rhythm_ns {
+        let lasted = || second.saturating_sub(length_ns.div_ceil(SECOND_NS))..=second;
+        if length_ns < STOOD_STILL * self.rhythm_ns || !self.has_stopped(lasted(), length_ns) {
             return Vec::new();
         }
         let mut behind = Vec::new();
         for nth in 1..(length_ns / self.rhythm_ns).min(MOST) {
             let waits_ns = length_ns - nth * self.rhythm_ns;
-            let granted = self.take(second.saturating_sub(length_ns.div_ceil(SECOND_NS))..=second, count);
+            let granted = self.take(lasted(), count);
             if granted == 0 {
                 break;
             }
             behind.push((waits_ns, granted));
         }
         behind
+    }
+
+    /// Whether the generator stopped asking for so long: one that waits for answers does, over the connection that stood still.
+    fn has_stopped(&self, seconds: RangeInclusive<u64>, length_ns: u64) -> bool {
+        let usual = self.usual as f64 * length_ns as f64 / SECOND_NS as f64;
+        let missing: u64 = self.missed.range(seconds).map(|(_, missed)| missed).sum();
+        self.waits || missing as f64 >= MISSING * usual
     }
 
     fn take(&mut self, seconds: RangeInclusive<u64>, most: u64) -> u64 {
@@ -85,8 +115,10 @@ fn median(values: impl Iterator<Item = u64>) -> u64 {
 mod tests {
     use super::*;
 
+    const WAIT: Loops = Loops { connections: 0.0, wait: true };
+
     /// 1,000 requests of 1 ms begin in a second, and so many in the one in which one answer took a second.
-    fn behind(began: u64) -> Vec<(u64, u64)> {
+    fn behind(began: u64, loops: Loops) -> Vec<(u64, u64)> {
         let row = |second: u64, began| Exchange {
             t_ns: second * SECOND_NS,
             sum_ns: began * 1_000_000,
@@ -97,7 +129,7 @@ mod tests {
         let rows: Vec<Exchange> = (1..10).map(|second| row(second, if second == 5 { began } else { 1_000 })).collect();
         let responses: Vec<&Exchange> = rows.iter().collect();
         let second = second_of(rows[4].t_ns);
-        let mut omitted = Omitted::of(&responses, (1..10).map(|second| second_of(second * SECOND_NS)));
+        let mut omitted = Omitted::of(&responses, (1..10).map(|second| second_of(second * SECOND_NS)), loops);
         let behind = omitted.behind(second, SECOND_NS, 1);
         assert!(omitted.behind(second, SECOND_NS, 1).len() as u64 <= 1_000 - began - behind.len() as u64, "not twice");
         behind
@@ -105,10 +137,19 @@ mod tests {
 
     #[test]
     fn as_many_as_are_missing() {
-        let stood = behind(1);
+        let stood = behind(1, WAIT);
         assert_eq!((stood.len(), stood[0], stood[998]), (999, (999_000_000, 1), (1_000_000, 1)));
-        assert_eq!(behind(900).len(), 100, "some went on");
-        assert_eq!(behind(1_000), [], "it asked all the time");
+        assert_eq!(behind(900, WAIT).len(), 100, "some went on");
+        assert_eq!(behind(1_000, WAIT), [], "it asked all the time");
+    }
+
+    /// Of twenty connections each asks every 20 ms.
+    #[test]
+    fn one_that_pauses_between_two_requests() {
+        let paced = Loops { connections: 20.0, wait: false };
+        let stood = behind(20, paced);
+        assert_eq!((stood.len(), stood[0]), (49, (980_000_000, 1)));
+        assert_eq!(behind(900, paced), [], "a tenth is chance: it goes on asking");
     }
 
     /// Nothing began for three seconds, of which there is no row.
@@ -123,7 +164,7 @@ mod tests {
         };
         let rows: Vec<Exchange> = (1..=3).chain(7..=10).map(row).collect();
         let responses: Vec<&Exchange> = rows.iter().collect();
-        let mut omitted = Omitted::of(&responses, (1..=10).map(|second| second_of(second * SECOND_NS)));
+        let mut omitted = Omitted::of(&responses, (1..=10).map(|second| second_of(second * SECOND_NS)), WAIT);
         let behind = omitted.behind(second_of(7 * SECOND_NS), 3 * SECOND_NS, 1);
         assert_eq!((behind.len(), behind[0]), (2_999, (2_999_000_000, 1)));
     }

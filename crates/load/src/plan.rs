@@ -82,9 +82,8 @@ impl Request {
         Self { writes: vec![[head.as_bytes(), body].concat()], think: Duration::ZERO, reply: None, may_repeat }
     }
 
-    /// A message of plain bytes, one write for each of `sizes`, answered by `reply` bytes.
-    pub fn tcp(sizes: &[usize], think: Duration, reply: u64) -> Self {
-        let writes = sizes.iter().map(|size| vec![b'x'; *size]).collect();
+    /// A message of plain bytes in several writes, answered by `reply` bytes.
+    pub fn tcp(writes: Vec<Vec<u8>>, think: Duration, reply: u64) -> Self {
         Self { writes, think, reply: Some(reply), may_repeat: false }
     }
 }

@@ -53,6 +53,8 @@ pub struct Second {
     pub due: u64,
     /// Requests that were sent.
     pub sent: u64,
+    /// Answers that came in it, whenever they were due.
+    pub done: u64,
     /// Answers: from the moment at which a request was due until its answer was whole.
     pub latency: Lengths,
     /// The same from the moment at which it was sent.
@@ -192,6 +194,9 @@ impl Run {
         second.latency.add(latency);
         second.service.add(service);
         self.in_time += u64::from(in_time);
+        if in_time {
+            self.second(due + latency).done += 1;
+        }
         let (least, most) = self.sizes.unwrap_or((bytes, bytes));
         self.sizes = Some((least.min(bytes), most.max(bytes)));
     }

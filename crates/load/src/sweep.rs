@@ -14,6 +14,7 @@ pub use pool::Pool;
 
 use crate::reason::Reason;
 use crate::reasons::FAILED;
+use crate::run::Failure;
 use crate::verdict::{Meanwhile, Verdict, Word};
 use pool::{Loads, TryOver};
 
@@ -85,7 +86,7 @@ struct Sides {
 type Try<'a> = dyn FnMut(f64) -> Result<Option<Tried>> + 'a;
 
 /// All of them.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Sweep {
     /// The limit; none = it was not reached, or the client reached its own before.
     pub knee: Option<Knee>,
@@ -97,6 +98,9 @@ pub struct Sweep {
     pub steps: Vec<Step>,
     /// Somebody ended it early.
     pub ended_early: bool,
+    /// Why no further load could be tried: nobody was there any more, or something else.
+    #[serde(skip)]
+    pub(crate) broken: Option<Reason>,
 }
 
 /// Sweeps from one rate to another; `load` tries one.
@@ -112,7 +116,7 @@ pub fn sweep(from: f64, to: f64, load: &mut Try<'_>) -> Result<Sweep> {
 /// # Errors
 /// A load could not be tried.
 pub fn sweep_over(from: f64, to: f64, pool: Pool, load: &mut TryOver<'_>) -> Result<Sweep> {
-    let mut sweep = Sweep { knee: None, cpu: None, findings: Vec::new(), steps: Vec::new(), ended_early: false };
+    let mut sweep = Sweep::default();
     let mut loads = Loads::new(pool, load);
     if sweep.climb(from, to, &mut loads)? {
         let is_found = sweep.narrow(&mut loads, Sweep::below_the_client)?
@@ -123,6 +127,9 @@ pub fn sweep_over(from: f64, to: f64, pool: Pool, load: &mut TryOver<'_>) -> Res
         }
         // Of what is known, also where somebody ended it.
         sweep.knee = sweep.sides().filter(|_| !loads.is_out()).map(|sides| sweep.knee_between(sides));
+    }
+    if sweep.broken.is_some() {
+        sweep.knee = None;
     }
     sweep.cpu = sweep.cpu_line();
     sweep.findings = sweep.findings_of(&loads);
@@ -170,12 +177,24 @@ impl Sweep {
 
     /// Tries a load; false = somebody ended it.
     fn step(&mut self, rate: f64, loads: &mut Loads<'_>) -> Result<bool> {
-        let Some(Tried { verdict, service }) = loads.load(rate)? else {
+        let tried = match loads.load(rate) {
+            // What is known by then is not lost.
+            Err(error) if !self.steps.is_empty() => {
+                self.broken = Some(self.no_further(rate, &format!("{error:#}")));
+                return Ok(false);
+            }
+            tried => tried?,
+        };
+        let Some(Tried { verdict, service }) = tried else {
             self.ended_early = true;
             return Ok(false);
         };
+        let is_gone = nobody_is_there(&verdict);
         self.steps.push(Step { rate, sustained: is_sustained(&verdict), verdict, service });
-        Ok(true)
+        if is_gone {
+            self.broken = Some(self.no_further(rate, "connections are refused, and nobody answers any more"));
+        }
+        Ok(!is_gone)
     }
 
     /// Up, until it is not sustained any more.
@@ -247,10 +266,19 @@ impl Sweep {
     /// The limit, with what was answered on average over the tries of the load that was sustained.
     fn knee_between(&self, Sides { sustained, not_sustained }: Sides) -> Knee {
         let tries = self.steps.iter().filter(|step| step.rate == sustained && step.sustained);
-        let kept: Vec<f64> = tries.map(|step| step.verdict.kept().min(1.0)).collect();
-        let answered = sustained * kept.iter().sum::<f64>() / kept.len().max(1) as f64;
+        let through: Vec<f64> = tries.map(|step| step.verdict.through()).collect();
+        let answered = sustained * (through.iter().sum::<f64>() / through.len().max(1) as f64).min(1.0);
         Knee { sustained, not_sustained, answered }
     }
+}
+
+/// Whether nobody takes connections any more: that is no limit of a load.
+fn nobody_is_there(verdict: &Verdict) -> bool {
+    let is_nobody =
+        |entry: (&Failure, &u64)| *entry.1 > 0 && matches!(entry.0, Failure::Refused | Failure::Unreachable);
+    let refused = verdict.errors.iter().filter(|entry| is_nobody(*entry)).map(|entry| *entry.1).sum::<u64>();
+    let failed: u64 = verdict.errors.values().sum();
+    verdict.answered == 0 && verdict.statuses.is_empty() && failed > 0 && refused as f64 >= KEPT * failed as f64
 }
 
 /// Whether the client could not send more. That it was late says something of response times, and nothing of a limit.

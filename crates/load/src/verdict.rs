@@ -8,6 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::by_second::Moment;
+use crate::keeping_up::SecondHalf;
 use crate::lengths::Percentiles;
 use crate::reason::Reason;
 use crate::run::Failure;
@@ -36,7 +37,7 @@ pub struct Phase {
     pub from: u64,
     /// Seconds from the start.
     pub to: u64,
-    /// Answers to what was due in it, a second.
+    /// Answers that came in it, a second.
     pub rate: f64,
     /// Of what was due in it, without an answer.
     pub failed: u64,
@@ -100,6 +101,9 @@ pub struct Verdict {
     /// answers take their time.
     #[serde(skip)]
     pub under_way: f64,
+    /// How the second half of the load went; none = it had no plan, or was too short.
+    #[serde(skip)]
+    pub(crate) second_half: Option<SecondHalf>,
     /// Share of the time in which requests were due and no connection was free; and the quickest answer from when it was sent, seconds.
     #[serde(skip)]
     pub full: f64,
@@ -143,9 +147,16 @@ pub struct Verdict {
 }
 
 impl Verdict {
-    /// Of what was due while requests were sent, the share that was answered in that time, or could not be yet.
+    /// Of what was due while requests were sent, the share that was answered in that time, or could not be yet; of the second half,
+    /// where that is less: an overload makes answers take longer, and that is not to explain why they are not there yet.
     pub fn kept(&self) -> f64 {
-        (self.rate * self.length + self.under_way) / self.due.max(1) as f64
+        let all = (self.rate * self.length + self.under_way) / self.due.max(1) as f64;
+        self.second_half.map_or(all, |half| all.min(half.kept))
+    }
+
+    /// Answers for each request, while requests were sent and the service was warm.
+    pub(crate) fn through(&self) -> f64 {
+        self.second_half.map_or_else(|| self.kept(), |half| half.through)
     }
 
     /// For how long the service may still be at what it was asked and did not answer, which is none of what comes next.

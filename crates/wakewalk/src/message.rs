@@ -34,15 +34,36 @@ pub fn plan(message: &Message, to: &Address, rate: Rate, length: Duration) -> Re
 
 fn request(message: &Message, to: &Address) -> Result<Request> {
     if to.protocol == Protocol::Tcp {
-        ensure!(!message.writes.is_empty(), "a tcp:// message has no size yet: --writes 100 is one of 100 bytes");
-        let is_http = message.body.is_some() || !message.header.is_empty() || message.method != "GET";
-        ensure!(!is_http, "--method, --header and --body are for http://");
+        let is_http = !message.header.is_empty() || message.method != "GET";
+        ensure!(!is_http, "--method and --header are for http://");
+        let bytes = tcp_body(message)?;
         let reply = message.reply.context("how long an answer is, is not known: --reply BYTES says it")?;
-        return Ok(Request::tcp(&message.writes, message.think, reply));
+        return Ok(Request::tcp(bytes, message.think, reply));
     }
     let is_plain = !message.writes.is_empty() || message.reply.is_some() || !message.think.is_zero();
     ensure!(!is_plain, "--writes, --think and --reply are for tcp://");
     Ok(Request::http(to, &message.method, &message.header, &body(message)?, message.new_connections))
+}
+
+/// The writes of a message of plain bytes: those of `--body`, or any, in the sizes that are wanted.
+fn tcp_body(message: &Message) -> Result<Vec<Vec<u8>>> {
+    let body = body(message)?;
+    let all: usize = message.writes.iter().sum();
+    match (message.writes.as_slice(), body.len()) {
+        ([], 0) => bail!("a tcp:// message has no bytes yet: --writes 100 is one of 100, --body FILE has them"),
+        ([], _) => Ok(vec![body]),
+        (sizes, 0) => Ok(sizes.iter().map(|size| vec![b'x'; *size]).collect()),
+        (sizes, length) => {
+            ensure!(all == length, "--writes are {all} bytes in all, and --body has {length}");
+            let mut rest = body.as_slice();
+            let cut = |size: &usize| {
+                let (write, behind) = rest.split_at(*size);
+                rest = behind;
+                write.to_vec()
+            };
+            Ok(sizes.iter().map(cut).collect())
+        }
+    }
 }
 
 /// The content of `--body`; empty where it is not given.

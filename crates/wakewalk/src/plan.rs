@@ -94,7 +94,7 @@ pub fn source(target: &args::TargetArgs) -> Source {
 /// It is too short or too long.
 pub fn check_length(length: Duration) -> Result<()> {
     if length < SHORTEST || length > LONGEST {
-        bail!("--for must be between {SHORTEST:?} and {LONGEST:?}; a capture is a look, not a monitor");
+        bail!("--for must be between {SHORTEST:?} and {LONGEST:?}");
     }
     Ok(())
 }

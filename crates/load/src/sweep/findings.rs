@@ -2,10 +2,11 @@
 //! What a sweep found besides its limit.
 
 use super::pool::Loads;
-use super::{CpuLine, FACTOR, Step, Sweep, is_client_full};
+use super::{CpuLine, FACTOR, KEPT, Step, Sweep, is_client_full};
 use crate::queued::too_short;
 use crate::reason::Reason;
-use crate::reasons::time;
+use crate::reasons::{FAILED, time, words};
+use crate::run::Failure;
 use crate::verdict::Meanwhile;
 
 /// How much longer answers take at the lower of two loads, each time, if it is a paradox.
@@ -17,6 +18,8 @@ const FLOOR: f64 = 0.05;
 const FLOOR_SHARE: f64 = 0.3;
 /// Verdicts that accuse nobody.
 const NEUTRAL: [&str; 2] = ["healthy", "not-determined"];
+/// Of the requests that failed, those that did for one reason.
+const MOSTLY: f64 = 0.8;
 /// Of the most answers a second, what is left at a higher load if it falls.
 const FALLS: f64 = 0.9;
 
@@ -63,6 +66,7 @@ impl Sweep {
         if self.ended_early {
             findings.push(reason("ended-early", format!("it was ended after {} loads", self.steps.len())));
         }
+        findings.extend(self.broken.clone());
         // Above the service's own limit it is nobody's concern.
         let is_in_question = |step: &&Step| self.knee.is_none_or(|knee| step.rate < knee.not_sustained);
         if let Some(step) = self.client_full().filter(is_in_question) {
@@ -71,13 +75,50 @@ impl Sweep {
             // No limit of the service, and said below.
         } else if let Some(first) = self.steps.first().filter(|step| self.is_too_much(step)) {
             findings.push(first.too_many_already());
-        } else if self.knee.is_none() && !self.ended_early {
+        } else if self.knee.is_none() && !self.ended_early && self.broken.is_none() {
             findings.push(reason("not-reached", "the limit was not reached; sweep further".into()));
         }
         findings.extend(loads.findings());
+        findings.extend(self.refuses());
         findings.extend(self.accused());
         findings.extend([self.paradox(), self.falls(), self.unasked(), self.promise()].into_iter().flatten());
         findings
+    }
+
+    /// That the service, or the way to it, was not there any more when a load was tried.
+    pub(super) fn no_further(&self, rate: f64, why: &str) -> Reason {
+        let below = self.steps.iter().filter(|step| step.sustained).map(|step| step.rate).max_by(f64::total_cmp);
+        let below = below.map_or(String::new(), |below| format!("; {below:.0} a second were answered before"));
+        let fell = self.steps.iter().rev().find(|step| step.verdict.errors.contains_key(&Failure::Refused));
+        let fell = fell.map_or(rate, |step| step.rate);
+        let sentence = format!(
+            "no load could be tried after one of {fell:.0} a second: {why}{below}. No limit is told; see whether the service has ended, \
+             and why"
+        );
+        reason("service-gone", sentence)
+    }
+
+    /// What the lowest load that was not sustained was answered instead: a service that says no to what is too much has its limit from
+    /// whoever set that.
+    pub(super) fn refuses(&self) -> Option<Reason> {
+        let knee = self.knee?;
+        let over = self.steps.iter().filter(|step| step.rate >= knee.not_sustained && !step.sustained);
+        let step = over.min_by(|a, b| a.rate.total_cmp(&b.rate))?;
+        let failed = step.verdict.errors.values().sum::<u64>() as f64;
+        let (failure, most) = step.verdict.errors.iter().max_by_key(|entry| entry.1)?;
+        let is_that = *most as f64 >= MOSTLY * failed && failed > FAILED * step.verdict.due as f64;
+        let is_in_time = step.verdict.rate * step.verdict.length + failed >= KEPT * step.verdict.due as f64;
+        let what = match (failure, step.verdict.statuses.iter().filter(|it| *it.0 >= 400).max_by_key(|it| it.1)) {
+            (Failure::Status, Some((429, _))) => "with status 429: it limits the rate, as somebody has set it".into(),
+            (Failure::Status, Some((status, _))) => format!("with status {status}"),
+            (failure, _) => words(*failure).to_string(),
+        };
+        let part = 100.0 * failed / step.verdict.due.max(1) as f64;
+        let sentence = format!(
+            "what is too much is refused and not delayed: {part:.1} % at {:.0} a second, {what}; more than 1 % is taken for too much",
+            step.rate
+        );
+        (is_that && is_in_time).then(|| reason("refuses", sentence))
     }
 
     /// The lowest load at which the client was at its limit, again and again: once may be a bad moment.
@@ -184,7 +225,7 @@ impl Sweep {
 
     /// That it does less past its limit, if it does.
     fn falls(&self) -> Option<Reason> {
-        let (most, less) = self.falls_past_the_knee()?;
+        let (most, less) = self.falls_past_the_knee().filter(|_| self.broken.is_none())?;
         let sentence = format!("past its limit it does less: {less:.0} answers a second instead of {most:.0}");
         Some(reason("throughput-falls", sentence))
     }

@@ -198,3 +198,50 @@ fn a_limit_that_was_found_is_not_lost() {
         assert_eq!((is_wide, codes(&sweep)), (is_ended || is_again, found), "{knee:?}");
     }
 }
+
+/// A service that is gone after so many loads, by an error or by connections that are refused.
+fn gone(after: usize, error: bool) -> Sweep {
+    let mut tries = 0;
+    let mut load = |rate: f64| {
+        tries += 1;
+        anyhow::ensure!(tries <= after || !error, "nobody listens on port 80");
+        let mut verdict = crate::judge(&crate::Run::default(), None);
+        (verdict.verdict, verdict.length, verdict.due) = (Word::Valid, 5.0, (rate * 5.0) as u64);
+        match tries {
+            n if n <= after => (verdict.rate, verdict.answered) = (rate, verdict.due),
+            _ => verdict.errors = [(Failure::Refused, verdict.due)].into(),
+        }
+        Ok(Some(Tried { verdict, service: None }))
+    };
+    sweep(5.0, 40_000.0, &mut load).unwrap()
+}
+
+#[test]
+fn a_service_that_ends_has_no_limit() {
+    for (error, loads) in [(true, 4), (false, 5)] {
+        let sweep = gone(4, error);
+        assert_eq!((sweep.knee, codes(&sweep), sweep.steps.len()), (None, vec!["service-gone"], loads), "{error}");
+        let said = &sweep.findings[0].sentence;
+        assert!(said.contains("one of 80 a second") && said.contains("; 40 a second were answered before"), "{said}");
+    }
+}
+
+/// A service that answers what is beyond its limit with a status.
+#[test]
+fn a_limit_that_somebody_has_set_is_named() {
+    let mut load = |rate: f64| {
+        let answered = rate.min(200.0);
+        let mut verdict = crate::judge(&crate::Run::default(), None);
+        (verdict.verdict, verdict.rate, verdict.length, verdict.due) =
+            (Word::Valid, answered, 5.0, (rate * 5.0) as u64);
+        let refused = ((rate - answered) * 5.0) as u64;
+        if refused > 0 {
+            verdict.errors = [(Failure::Status, refused)].into();
+            verdict.statuses = [(200, verdict.due - refused), (429, refused)].into();
+        }
+        Ok(Some(Tried { verdict, service: None }))
+    };
+    let sweep = sweep(5.0, 40_000.0, &mut load).unwrap();
+    assert_eq!(codes(&sweep), ["refuses"]);
+    assert!(sweep.findings[0].sentence.contains("with status 429: it limits the rate"), "{:?}", sweep.findings);
+}

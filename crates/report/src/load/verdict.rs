@@ -24,15 +24,7 @@ pub fn reasons(answer: &Answer) -> Section {
 }
 
 fn numbers_and_reasons(verdict: &Verdict) -> Vec<Block> {
-    let asked = verdict.planned.map_or(String::new(), |planned| format!("{}/s asked, ", rounded(planned)));
-    let numbers = format!(
-        "{asked}{}answered for {}; {} of {} requests.",
-        rate(verdict).map_or(String::new(), |rate| format!("{rate} ")),
-        numbers::seconds(verdict.length),
-        numbers::number(verdict.answered as f64),
-        numbers::number(verdict.due as f64)
-    );
-    let mut blocks = vec![Block::Text { text: numbers, tone: Tone::Plain }];
+    let mut blocks = vec![Block::Text { text: counts(verdict), tone: Tone::Plain }];
     if let Some(slo) = verdict.slo {
         let text = format!(
             "{} of the requests took longer than {} or have no answer.",
@@ -45,6 +37,24 @@ fn numbers_and_reasons(verdict: &Verdict) -> Vec<Block> {
         blocks.push(Block::List { items: verdict.reasons.iter().map(|reason| reason.sentence.clone()).collect() });
     }
     blocks
+}
+
+/// What was asked and answered, a second and in all.
+fn counts(verdict: &Verdict) -> String {
+    let length = numbers::seconds(verdict.length);
+    let [answered, due] = [verdict.answered, verdict.due].map(|count| numbers::number(count as f64));
+    match (verdict.planned.map(rounded), rate(verdict)) {
+        (Some(planned), Some(rate)) => {
+            format!(
+                "{planned}/s asked for {length}, {rate} answered meanwhile; in the end {answered} of {due} requests."
+            )
+        }
+        (Some(planned), None) => {
+            format!("{planned}/s asked for {length}; in the end {answered} of {due} requests were answered.")
+        }
+        (None, Some(rate)) => format!("{rate} answered for {length}; {answered} of {due} requests."),
+        (None, None) => format!("{answered} of {due} requests were answered in {length}."),
+    }
 }
 
 /// A sentence behind a colon.

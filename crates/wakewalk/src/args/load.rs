@@ -18,8 +18,7 @@ pub struct Load {
     #[arg(value_name = "URL", required_unless_present_any = ["command", "serve"], conflicts_with = "command")]
     pub to: Option<Address>,
     /// Requests a second, whether or not answers come; `max` = the next one when an answer is there, to find the limit.
-    #[arg(long, value_name = "RATE", value_parser = rate, allow_hyphen_values = true, required_unless_present_any = ["sweep", "command", "serve"],
-        conflicts_with_all = ["sweep", "command"])]
+    #[arg(long, value_name = "RATE", value_parser = rate, allow_hyphen_values = true, conflicts_with_all = ["sweep", "command"])]
     pub rate: Option<Rate>,
     /// One load after another, from few requests a second to more than the service can do, such as 5..40000: finds the limit.
     #[arg(long, value_name = "FROM..TO", value_parser = range, conflicts_with = "command")]

@@ -35,10 +35,10 @@ pub struct Message {
     /// A line of the HTTP head, such as 'Accept: text/html'; may be given several times.
     #[arg(long, value_name = "LINE", value_parser = header)]
     pub header: Vec<String>,
-    /// File with the body of the request.
+    /// File with the body of the request, or with the bytes of a tcp:// message.
     #[arg(long, value_name = "FILE")]
     pub body: Option<PathBuf>,
-    /// Sizes of a tcp:// message, one write each, such as 20,80.
+    /// Sizes of the writes of a tcp:// message, such as 20,80; without --body they are of any bytes.
     #[arg(long, value_name = "BYTES,…", value_delimiter = ',', value_parser = size)]
     pub writes: Vec<usize>,
     /// Pause between two writes of a message.

@@ -53,6 +53,10 @@ pub fn run(args: &Load) -> Result<()> {
         return super::serve::run(args, at);
     }
     let to = args.to.as_ref().context("no address")?;
+    ensure!(
+        args.rate.is_some() || args.sweep.is_some(),
+        "how much to ask is not said: --rate 1000 is a load of so many requests a second, --sweep 5..40000 finds the limit"
+    );
     let plan = plan(args, to)?;
     let stop = stop::on_signal()?;
     match args.sweep {

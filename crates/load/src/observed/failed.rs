@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Answers that report an error, of a generator that is somebody else's: what the first bytes of some of them say.
+
+use std::collections::BTreeMap;
+
+use recording::Recording;
+use recording::tables::{Exchange, Label};
+
+/// Answers of which was looked at what they say, by slice and by whom they came from.
+pub(super) struct Failed<'r>(BTreeMap<(u64, &'r str), Said>);
+
+/// How many of each length say that what was asked has failed, and how many were looked at or stand for such.
+#[derive(Default)]
+struct Said {
+    failed: BTreeMap<u64, u64>,
+    all: u64,
+}
+
+impl<'r> Failed<'r> {
+    pub(super) fn of(recording: &'r Recording) -> Self {
+        let mut all: BTreeMap<_, Said> = BTreeMap::new();
+        let labels = recording.rows::<Label>().iter().filter(|row| row.role == "made");
+        for row in labels {
+            let said = all.entry((row.t_ns, row.peer.as_str())).or_default();
+            said.all += row.count;
+            if ["failed", "refused"].contains(&row.outcome.as_str()) {
+                let lengths = row.length_ns.iter().zip(&row.counts);
+                lengths.for_each(|(ns, count)| *said.failed.entry(*ns).or_default() += count);
+            }
+        }
+        Self(all)
+    }
+
+    /// Those of a row. Where one in several was looked at, the others failed in the same share; of each length as many as it has, and
+    /// those that are left over of the next ones.
+    pub(super) fn take(&mut self, row: &'r Exchange) -> BTreeMap<u64, u64> {
+        let Said { failed, all } = self.0.remove(&(row.t_ns, row.peer.as_str())).unwrap_or_default();
+        let mut left: BTreeMap<u64, u64> = row.length_ns.iter().copied().zip(row.counts.iter().copied()).collect();
+        let total: u64 = failed.values().sum();
+        let share = total as f64 / all.max(1) as f64;
+        let scale = if total > 0 { share * row.count as f64 / total as f64 } else { 0.0 };
+        let mut taken = BTreeMap::new();
+        for (ns, count) in failed {
+            let mut want = (count as f64 * scale).round() as u64;
+            while want > 0 {
+                let nearest =
+                    left.iter().filter(|bin| *bin.1 > 0).min_by_key(|bin| bin.0.abs_diff(ns)).map(|bin| *bin.0);
+                let Some(bin) = nearest.and_then(|at| left.get_mut(&at).map(|bin| (at, bin))) else { return taken };
+                let got = want.min(*bin.1);
+                *bin.1 -= got;
+                *taken.entry(bin.0).or_default() += got;
+                want -= got;
+            }
+        }
+        taken
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use recording::text::parse;
+
+    use super::super::observed;
+    use crate::run::{Failure, Run};
+
+    fn generator(rows: &str) -> Run {
+        observed(&parse(&format!("meta length_ns=10e9\n{rows}")).unwrap(), None).unwrap()
+    }
+
+    /// Of an answer in five it was looked at what it says: all of those that was looked at failed, in lengths that are not all there are.
+    #[test]
+    fn answers_that_were_not_looked_at_are_like_the_others() {
+        let second = |nth: u64| {
+            format!(
+                "exchange t_ns={nth}e9 role=made peer=127.0.0.1:80 stage=response count=1000 began=1000 sum_ns=3e8 \
+                 length_ns=[200000,300000,400000] counts=[300,400,300]
+                 label t_ns={nth}e9 role=made peer=127.0.0.1:80 protocol=http label=\"GET /\" outcome=failed seen=10 count=900 \
+                 length_ns=[200000,300000] counts=[400,500]\n"
+            )
+        };
+        let run = generator(&(1..=10).map(second).collect::<String>());
+        assert_eq!((run.failures[&Failure::Status], run.answered()), (10_000, 0));
+        let half = (1..=10).map(|nth| second(nth).replace("outcome=failed", "outcome=ok")).collect::<String>();
+        let half = generator(
+            &(half + &(1..=5).map(|nth| second(nth).lines().last().unwrap().to_string() + "\n").collect::<String>()),
+        );
+        assert_eq!(half.failures[&Failure::Status], 2500, "half of those in half of the seconds");
+    }
+}
