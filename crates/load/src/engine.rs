@@ -262,8 +262,7 @@ impl<'a> Engine<'a> {
             }
             match connection.connected() {
                 Err(failure) => return self.fail(token, failure),
-                Ok(()) if connection.busy => connection.state = State::Writing(0, 0),
-                Ok(()) => connection.state = State::Idle,
+                Ok(()) => connection.state = State::Writing(0, 0),
             }
         }
         if matches!(connection.state, State::Writing(..)) {

@@ -71,12 +71,14 @@ fn be_punctual() {
 pub(crate) fn room(most: u64) -> u64 {
     be_punctual();
     let limit = getrlimit(Resource::Nofile);
-    let wanted = limit.maximum.map_or(most + OTHERS, |allowed| allowed.min(most + OTHERS));
+    // Twice: a load asks again, and a capture beside it opens files of its own.
+    let others = 2 * (open_now() + OTHERS);
+    let wanted = limit.maximum.map_or(most + others, |allowed| allowed.min(most + others));
     let has = limit.current.unwrap_or(u64::MAX);
     if has < wanted && setrlimit(Resource::Nofile, Rlimit { current: Some(wanted), maximum: limit.maximum }).is_err() {
-        return has.saturating_sub(OTHERS).clamp(1, most);
+        return has.saturating_sub(others).clamp(1, most);
     }
-    has.max(wanted).saturating_sub(OTHERS).clamp(1, most)
+    has.max(wanted).saturating_sub(others).clamp(1, most)
 }
 
 /// A load that nobody answered measures nothing.

@@ -16,6 +16,8 @@ const MOST: u64 = 100_000;
 /// Of the requests that usually begin while such a wait lasts, those that did not: fewer are missing by chance, of a generator that
 /// goes on asking.
 const MISSING: f64 = 0.5;
+/// By how many standard deviations of those that usually begin in so many seconds more have to be missing.
+const CHANCE: f64 = 2.0;
 
 /// The connections over which a generator asks.
 #[derive(Clone, Copy, Debug)]
@@ -32,8 +34,8 @@ pub struct Omitted {
     rhythm_ns: u64,
     /// What usually begins in a second.
     usual: u64,
-    /// Of that, what did not begin in this one, and what of it stands for nothing yet.
-    missed: BTreeMap<u64, u64>,
+    /// What began in each, and of what usually does, what did not and stands for nothing yet.
+    began: BTreeMap<u64, u64>,
     missing: BTreeMap<u64, u64>,
     /// Nearly all connections have a request under way, all the time.
     waits: bool,
@@ -49,12 +51,11 @@ impl Omitted {
             followed.filter(|second| within.contains(second)).map(|second| (second, 0)).collect();
         responses.iter().for_each(|row| *began.entry(second_of(row.t_ns)).or_default() += row.began);
         let usual = median(began.values().copied());
-        let missed: BTreeMap<u64, u64> =
-            began.into_iter().map(|(second, count)| (second, usual.saturating_sub(count))).collect();
+        let missing = began.iter().map(|(second, count)| (*second, usual.saturating_sub(*count))).collect();
         // Who pauses between two requests asks less often than it is answered.
         let paced_ns = (loops.connections * SECOND_NS as f64 / usual.max(1) as f64) as u64;
         let rhythm_ns = rhythm_ns(responses).max(paced_ns).max(1);
-        Self { rhythm_ns, usual, missing: missed.clone(), missed, waits: loops.wait }
+        Self { rhythm_ns, usual, began, missing, waits: loops.wait }
     }
 
     /// What waits of one length stand for that ended in a second: for how long each of those requests would have waited, ns, and how
@@ -78,9 +79,16 @@ impl Omitted {
 
     /// Whether the generator stopped asking for so long: one that waits for answers does, over the connection that stood still.
     fn has_stopped(&self, seconds: RangeInclusive<u64>, length_ns: u64) -> bool {
-        let usual = self.usual as f64 * length_ns as f64 / SECOND_NS as f64;
-        let missing: u64 = self.missed.range(seconds).map(|(_, missed)| missed).sum();
-        self.waits || missing as f64 >= MISSING * usual
+        if self.waits {
+            return true;
+        }
+        // One that asks less by plan does so before and after it.
+        let beside = [seconds.start().checked_sub(1), seconds.end().checked_add(1)].into_iter().flatten();
+        let beside = beside.filter_map(|second| self.began.get(&second)).min().copied().unwrap_or_default();
+        let usual = self.usual.min(beside);
+        let missing: u64 = self.began.range(seconds.clone()).map(|(_, began)| usual.saturating_sub(*began)).sum();
+        let by_chance = CHANCE * ((usual * seconds.count() as u64) as f64).sqrt();
+        missing as f64 >= MISSING * usual as f64 * length_ns as f64 / SECOND_NS as f64 + by_chance
     }
 
     fn take(&mut self, seconds: RangeInclusive<u64>, most: u64) -> u64 {
@@ -150,6 +158,20 @@ mod tests {
         let stood = behind(20, paced);
         assert_eq!((stood.len(), stood[0]), (49, (980_000_000, 1)));
         assert_eq!(behind(900, paced), [], "a tenth is chance: it goes on asking");
+    }
+
+    /// 1,000 a second, then 100 by plan, of which some take a second.
+    #[test]
+    fn one_that_asks_less_by_plan_has_not_stopped() {
+        let row = |second: u64| {
+            let count = if second <= 6 { 1_000 } else { 100 };
+            Exchange { t_ns: second * SECOND_NS, sum_ns: count * 1_000_000, count, began: count, ..Exchange::default() }
+        };
+        let rows: Vec<Exchange> = (1..=10).map(row).collect();
+        let responses: Vec<&Exchange> = rows.iter().collect();
+        let paced = Loops { connections: 100.0, wait: false };
+        let mut omitted = Omitted::of(&responses, (1..=10).map(|second| second_of(second * SECOND_NS)), paced);
+        assert_eq!(omitted.behind(second_of(9 * SECOND_NS), 1_200_000_000, 20), []);
     }
 
     /// Nothing began for three seconds, of which there is no row.

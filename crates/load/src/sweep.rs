@@ -180,7 +180,7 @@ impl Sweep {
         let tried = match loads.load(rate) {
             // What is known by then is not lost.
             Err(error) if !self.steps.is_empty() => {
-                self.broken = Some(self.no_further(rate, &format!("{error:#}")));
+                self.broken = Some(self.broken_off(rate, &format!("{error:#}")));
                 return Ok(false);
             }
             tried => tried?,
@@ -192,7 +192,7 @@ impl Sweep {
         let is_gone = nobody_is_there(&verdict);
         self.steps.push(Step { rate, sustained: is_sustained(&verdict), verdict, service });
         if is_gone {
-            self.broken = Some(self.no_further(rate, "connections are refused, and nobody answers any more"));
+            self.broken = Some(self.gone());
         }
         Ok(!is_gone)
     }

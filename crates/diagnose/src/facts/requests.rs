@@ -109,8 +109,9 @@ const STREAMED: f64 = 0.8;
 /// Writes that nobody asked for, between two answers: of an answer in two or three parts that is not said.
 const PUSHES: f64 = 3.0;
 
-/// Of late answers, those that further parts follow; the last ones begin before the end of the capture, where these are not seen.
-const BEGIN_STREAMS: f64 = 0.5;
+/// Of late answers, those that further parts follow; and of all time that clients wait, that in late answers.
+const BEGIN_STREAMS: f64 = 0.8;
+const MOST_OF_TIME: f64 = 0.5;
 
 /// Parts that follow such an answer, of which the times are counted (the probe's `STREAM`).
 const PARTS: f64 = 2.0;
@@ -134,11 +135,17 @@ impl Endpoint {
             && self.response.mean_ns() >= self.rhythm_ns() * NOT_ASKED_FOR
     }
 
-    /// Whether the answers that are late begin streams: further parts follow them, and the first comes no later after the question
-    /// than the next ones after it. Who asks for events waits for the first one by design.
-    pub fn begins_streams(&self) -> bool {
+    /// Whether late answers, of exchanges that were followed for so long, begin streams: further parts follow nearly all of them, and
+    /// the first comes about as long after the question as each of the next ones after the one before. Several requests at once on a
+    /// connection look the same.
+    pub fn begins_streams(&self, followed_ns: f64) -> bool {
         let (late, late_ns) = (self.response.count_from(LATE_NS), self.response.time_from_ns(LATE_NS));
-        self.streams.count >= (late * BEGIN_STREAMS).max(1.0) && ratio(late_ns, late) <= self.parts_apart_ns() * RHYTHM
+        // Of the last ones the further parts come after the end.
+        let seen = 1.0 - PARTS * ratio(self.parts_apart_ns(), followed_ns);
+        late_ns >= self.response.sum_ns * MOST_OF_TIME
+            && self.streams.count >= (late * BEGIN_STREAMS * seen).max(1.0)
+            && ratio(late_ns, late) <= self.parts_apart_ns() * RHYTHM
+            && !self.is_mixed()
     }
 
     /// Between the first parts of such a stream, on average, ns.
@@ -326,19 +333,20 @@ mod tests {
     /// Quick answers, and 40 late ones, of which so many had further parts, so far apart.
     #[test]
     fn the_first_part_of_a_stream_comes_in_its_rhythm() {
-        let begins = |late_ms: u32, streams: u32, each_ms: u32| {
+        let begins = |late_ms: u32, streams: u32, each_ms: u32, more: &str| {
             let text = format!(
-                "exchange role=accepted port=80 stage=response count=100 sum_ns={}e6 length_ns=[300000,{late_ms}000000] counts=[60,40] streams={streams} streams_ns={}e6",
+                "exchange role=accepted port=80 stage=response count=100 sum_ns={}e6 length_ns=[300000,{late_ms}000000] counts=[60,40] {more} streams={streams} streams_ns={}e6",
                 40 * late_ms,
                 2 * streams * each_ms
             );
-            Case::new(&parse(&text).unwrap()).fact::<Requests>().unwrap().endpoints[0].begins_streams()
+            Case::new(&parse(&text).unwrap()).fact::<Requests>().unwrap().endpoints[0].begins_streams(4e9)
         };
-        assert!(begins(200, 36, 200) && begins(200, 22, 190));
-        assert!(!begins(200, 10, 200), "most late answers are whole");
-        assert!(!begins(900, 36, 200), "the first keeps clients waiting for longer than the others");
-        assert!(!begins(200, 36, 1), "a download: late, and then all at once");
-        assert!(!begins(5, 0, 0), "nothing is late");
+        assert!(begins(200, 38, 200, "") && begins(200, 30, 190, ""), "the last ones go on behind the end");
+        assert!(!begins(200, 24, 200, ""), "too many late answers are whole");
+        assert!(!begins(900, 38, 200, ""), "the first keeps clients waiting for longer than the others");
+        assert!(!begins(200, 38, 1, ""), "a download: late, and then all at once");
+        assert!(!begins(200, 38, 200, "more=40"), "several requests at once on a connection");
+        assert!(!begins(5, 0, 0, ""), "nothing is late");
     }
 
     #[test]

@@ -139,16 +139,26 @@ pub(crate) fn one_that_stands(case: &Case) -> Option<(ThreadLedger, Blocked)> {
     found.or_else(|| worker_that_stands(case, &threads))
 }
 
-/// The only thread of a worker's process, in something that nobody waits for clients in.
+/// The only thread of a worker's process that listens itself, in something that nobody waits for clients in, while another one that its
+/// parent has started takes some: workers that wait for their work at a pipe all do, and helpers do not listen.
 fn worker_that_stands(case: &Case, threads: &[&ThreadLedger]) -> Option<(ThreadLedger, Blocked)> {
     const NEVER_FOR_CLIENTS: [Blocked; 2] = [Blocked::Pipe, Blocked::Sleep];
+    const FOR_CLIENTS: [Blocked; 2] = [Blocked::Accept, Blocked::Poll];
     let mut by_pid: BTreeMap<u32, usize> = BTreeMap::new();
     threads.iter().for_each(|thread| *by_pid.entry(thread.pid).or_default() += 1);
+    let rows = case.recording.rows::<Process>().iter().filter(|row| !row.listen.is_empty());
+    let parents: BTreeMap<u32, u32> = rows.map(|row| (row.pid, row.ppid)).collect();
     // Who has started the others minds them.
-    let processes = case.recording.rows::<Process>().iter();
-    let mind: BTreeSet<u32> = processes.filter(|row| by_pid.contains_key(&row.pid)).map(|row| row.ppid).collect();
-    let works = |thread: &&&ThreadLedger| by_pid[&thread.pid] == 1 && !mind.contains(&thread.pid);
-    threads.iter().filter(works).find_map(|thread| stands(case, thread, &NEVER_FOR_CLIENTS))
+    let mind: BTreeSet<u32> = parents.values().copied().collect();
+    let works = |thread: &&&ThreadLedger| {
+        by_pid[&thread.pid] == 1 && parents.contains_key(&thread.pid) && !mind.contains(&thread.pid)
+    };
+    let takes = |thread: &&&ThreadLedger| {
+        2.0 * FOR_CLIENTS.iter().map(|line| thread.lines.blocked(*line)).sum::<f64>() >= case.length_ns()
+    };
+    let taking: BTreeSet<u32> = threads.iter().filter(works).filter(takes).map(|t| parents[&t.pid]).collect();
+    let mut beside = threads.iter().filter(works).filter(|thread| taking.contains(&parents[&thread.pid]));
+    beside.find_map(|thread| stands(case, thread, &NEVER_FOR_CLIENTS))
 }
 
 /// A thread with the one of these lines in which it is all the time.
@@ -311,5 +321,6 @@ pub(crate) mod tests {
         assert_eq!(stands(&[child, accept, SLEEP]), Some((3, Blocked::Sleep)));
         assert_eq!(stands(&[SLEEP, accept, accept]), None, "the one that minds the others");
         assert_eq!(stands(&[child, FUTEX, accept]), None, "before the lock that one of them has while it accepts");
+        assert_eq!(stands(&[accept, pipe, pipe]), None, "workers that are given their work");
     }
 }

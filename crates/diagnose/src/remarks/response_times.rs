@@ -4,7 +4,7 @@
 use super::Remark;
 use crate::case::Case;
 use crate::facts::requests::Requests;
-use crate::judgement::tail;
+use crate::judgement::{streams, tail};
 use crate::statistics::share;
 use crate::walk::paths::RequestPaths;
 use crate::wording::{percent, seconds};
@@ -32,7 +32,7 @@ const MOSTLY: f64 = 0.5;
 pub(crate) fn tail(case: &Case) -> Option<Remark> {
     let requests = case.fact::<Requests>().ok()?;
     // Of streams it is known what the late ones have in common.
-    let busiest = requests.busiest().filter(|busiest| !busiest.begins_streams())?;
+    let busiest = requests.busiest().filter(|_| streams::begin(case).is_none())?;
     let slow = tail::of(busiest)?;
     let half_ns = busiest.response.quantile_ns(0.5);
     let (of_all, from) = (percent(share(slow.count, busiest.response.count)), seconds(slow.from_ns / 1e9));

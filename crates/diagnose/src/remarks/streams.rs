@@ -10,7 +10,7 @@ pub(crate) fn remark(case: &Case) -> Option<Remark> {
     let words = streams::begin(case)?;
     Some(Remark {
         detail: format!(
-            "Response times end with the first part: {words} than each of the others after the one before it."
+            "Response times end with the first part: {words} as each of the others comes after the one before it."
         ),
         headline: words,
         advice: None,

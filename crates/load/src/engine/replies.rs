@@ -103,7 +103,7 @@ impl Engine<'_> {
         self.fail(token, failure);
     }
 
-    /// A request, or a handshake that was for none, has failed.
+    /// A request has failed, or an idle connection.
     pub(super) fn fail(&mut self, token: usize, failure: Failure) {
         let connection = &mut self.connections[token];
         connection.close();

@@ -39,9 +39,12 @@ impl<'r> Failed<'r> {
         let total: u64 = failed.values().sum();
         let share = total as f64 / all.max(1) as f64;
         let scale = if total > 0 { share * row.count as f64 / total as f64 } else { 0.0 };
-        let mut taken = BTreeMap::new();
+        let (mut taken, mut so_far, mut asked) = (BTreeMap::new(), 0.0, 0);
         for (ns, count) in failed {
-            let mut want = (count as f64 * scale).round() as u64;
+            // What one length rounds off, the next ones make up for.
+            so_far += count as f64 * scale;
+            let mut want = (so_far.round() as u64).saturating_sub(asked);
+            asked += want;
             while want > 0 {
                 let nearest =
                     left.iter().filter(|bin| *bin.1 > 0).min_by_key(|bin| bin.0.abs_diff(ns)).map(|bin| *bin.0);
@@ -80,6 +83,15 @@ mod tests {
         };
         let run = generator(&(1..=10).map(second).collect::<String>());
         assert_eq!((run.failures[&Failure::Status], run.answered()), (10_000, 0));
+        // Each in a length of its own.
+        let own: Vec<String> = (1..=700).map(|nth| format!("{}", 200_000 + nth)).collect();
+        let each = format!(
+            "exchange t_ns=1e9 role=made peer=127.0.0.1:80 stage=response count=1000 began=1000 sum_ns=3e8 length_ns=[{0},900000] counts=[{1},300]
+             label t_ns=1e9 role=made peer=127.0.0.1:80 protocol=http label=\"GET /\" outcome=failed seen=700 count=700 length_ns=[{0}] counts=[{1}]",
+            own.join(","),
+            ["1"; 700].join(",")
+        );
+        assert_eq!(generator(&each).failures[&Failure::Status], 1000);
         let half = (1..=10).map(|nth| second(nth).replace("outcome=failed", "outcome=ok")).collect::<String>();
         let half = generator(
             &(half + &(1..=5).map(|nth| second(nth).lines().last().unwrap().to_string() + "\n").collect::<String>()),

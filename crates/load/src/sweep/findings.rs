@@ -73,7 +73,7 @@ impl Sweep {
             findings.push(self.no_more_by_the_client(step));
         } else if loads.is_out() {
             // No limit of the service, and said below.
-        } else if let Some(first) = self.steps.first().filter(|step| self.is_too_much(step)) {
+        } else if let Some(first) = self.steps.first().filter(|step| self.broken.is_none() && self.is_too_much(step)) {
             findings.push(first.too_many_already());
         } else if self.knee.is_none() && !self.ended_early && self.broken.is_none() {
             findings.push(reason("not-reached", "the limit was not reached; sweep further".into()));
@@ -85,28 +85,38 @@ impl Sweep {
         findings
     }
 
-    /// That the service, or the way to it, was not there any more when a load was tried.
-    pub(super) fn no_further(&self, rate: f64, why: &str) -> Reason {
+    /// That no further load could be tried.
+    pub(super) fn broken_off(&self, rate: f64, why: &str) -> Reason {
+        reason("broken-off", format!("at {rate:.0} a second no load could be tried: {why}{}", self.before()))
+    }
+
+    /// That nobody is there any more, and since which load.
+    pub(super) fn gone(&self) -> Reason {
+        let refused = self.steps.iter().rev().take_while(|step| step.verdict.errors.contains_key(&Failure::Refused));
+        let since = refused.last().map_or(0.0, |step| step.rate);
+        let why = "connections are refused, and nobody answers any more";
+        reason("service-gone", format!("since a load of {since:.0} a second {why}{}", self.before()))
+    }
+
+    /// What was answered before that, and that it is no limit.
+    fn before(&self) -> String {
         let below = self.steps.iter().filter(|step| step.sustained).map(|step| step.rate).max_by(f64::total_cmp);
-        let below = below.map_or(String::new(), |below| format!("; {below:.0} a second were answered before"));
-        let fell = self.steps.iter().rev().find(|step| step.verdict.errors.contains_key(&Failure::Refused));
-        let fell = fell.map_or(rate, |step| step.rate);
-        let sentence = format!(
-            "no load could be tried after one of {fell:.0} a second: {why}{below}. No limit is told; see whether the service has ended, \
-             and why"
-        );
-        reason("service-gone", sentence)
+        let below = below.map_or(String::new(), |below| format!("; up to {below:.0} a second were answered before"));
+        format!("{below}, and what it could do is not known")
     }
 
     /// What the lowest load that was not sustained was answered instead: a service that says no to what is too much has its limit from
     /// whoever set that.
     pub(super) fn refuses(&self) -> Option<Reason> {
         let knee = self.knee?;
-        let over = self.steps.iter().filter(|step| step.rate >= knee.not_sustained && !step.sustained);
+        let is_over =
+            |step: &&Step| step.rate >= knee.not_sustained && !step.sustained && !is_client_full(&step.verdict);
+        let over = self.steps.iter().filter(is_over);
         let step = over.min_by(|a, b| a.rate.total_cmp(&b.rate))?;
         let failed = step.verdict.errors.values().sum::<u64>() as f64;
         let (failure, most) = step.verdict.errors.iter().max_by_key(|entry| entry.1)?;
-        let is_that = *most as f64 >= MOSTLY * failed && failed > FAILED * step.verdict.due as f64;
+        let says_no = matches!(failure, Failure::Status | Failure::Refused | Failure::Reset | Failure::Closed);
+        let is_that = says_no && *most as f64 >= MOSTLY * failed && failed > FAILED * step.verdict.due as f64;
         let is_in_time = step.verdict.rate * step.verdict.length + failed >= KEPT * step.verdict.due as f64;
         let what = match (failure, step.verdict.statuses.iter().filter(|it| *it.0 >= 400).max_by_key(|it| it.1)) {
             (Failure::Status, Some((429, _))) => "with status 429: it limits the rate, as somebody has set it".into(),

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Where the thread that serves all computes for long: told by samples that fell into answers which took it long, if enough did.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use recording::tables::{Request, Sample};
 
@@ -42,36 +42,57 @@ pub(super) fn name(case: &Case, thread: (u32, u32)) -> Option<Place> {
     let of_thread =
         |place: &profile::Place| (place.pid, place.tid) == thread && !place.kernel && seen.contains(&place.stack);
     let functions = profile.functions(&stacks, of_thread);
+    let all: u64 = functions.iter().map(|f| f.credited).sum();
     let most = functions.into_iter().max_by_key(|f| f.credited);
-    let most = most.filter(|f| f.named && f.part != runtimes::Part::Runtime)?.name;
-    let alone = in_these_alone(&stacks, &long, &others).map(|code| profile.name(code));
-    Some(match alone.filter(|whole| *whole != most) {
-        Some(whole) => Place { whole, mostly: Some(most) },
-        None => Place { whole: most, mostly: None },
-    })
+    let most = most.filter(|f| f.named && f.part != runtimes::Part::Runtime);
+    let alone = in_these_alone(&stacks, &by_stack(&long), &by_stack(&others)).map(|code| profile.name(code));
+    match (alone, most) {
+        (Some(whole), Some(most)) if most.name != whole && 2 * most.credited >= all => {
+            Some(Place { whole, mostly: Some(most.name) })
+        }
+        (whole, most) => Some(Place { whole: whole.or(most.map(|most| most.name))?, mostly: None }),
+    }
+}
+
+/// Samples outside the kernel by their stacks: how many they stand for.
+fn by_stack(rows: &[&Sample]) -> BTreeMap<u32, u64> {
+    let mut by: BTreeMap<u32, u64> = BTreeMap::new();
+    let user = rows.iter().filter(|row| !row.kernel);
+    user.for_each(|row| *by.entry(row.stack).or_default() += u64::from(row.weight.max(1)));
+    by
+}
+
+/// On how many samples' stacks each function is.
+fn inclusive<'s>(stacks: &'s Stacks, of: &BTreeMap<u32, u64>) -> HashMap<(&'s str, &'s str), u64> {
+    let mut all = HashMap::new();
+    for (id, weight) in of {
+        let on_it: HashSet<_> = stacks.user(*id).map(|code| (code.symbol.as_str(), code.module.as_str())).collect();
+        on_it.into_iter().for_each(|function| *all.entry(function).or_default() += weight);
+    }
+    all
 }
 
 /// The innermost function of the program's own that is on nearly all stacks of `these` samples and on next to none of the `others`:
 /// what long answers do and others do not. A leaf says less (who walks a table for whom?), and what dispatches nothing.
-fn in_these_alone<'s>(stacks: &'s Stacks, these: &[&Sample], others: &[&Sample]) -> Option<&'s Code> {
-    let user = |rows: &[&Sample]| rows.iter().filter(|row| !row.kernel).map(|row| row.stack).collect::<Vec<_>>();
-    let (these, others) = (user(these), user(others));
-    if others.len() < ENOUGH {
+fn in_these_alone<'s>(stacks: &'s Stacks, these: &BTreeMap<u32, u64>, others: &BTreeMap<u32, u64>) -> Option<&'s Code> {
+    let [all, beside] = [these, others].map(|of| of.values().sum::<u64>());
+    if (beside as usize) < ENOUGH {
         return None;
     }
-    let part = |code: &Code, of: &[u32]| {
-        let has =
-            |id: &&u32| stacks.user(**id).any(|other| (&other.symbol, &other.module) == (&code.symbol, &code.module));
-        share(of.iter().filter(has).count() as f64, of.len() as f64)
+    let [with, without] = [these, others].map(|of| inclusive(stacks, of));
+    let part = |of: &HashMap<(&str, &str), u64>, code: &Code, all: u64| {
+        share(of.get(&(code.symbol.as_str(), code.module.as_str())).copied().unwrap_or_default() as f64, all as f64)
     };
     let is_it = |code: &&Code| {
         code.part == runtimes::Part::Own
             && !code.symbol.is_empty()
-            && part(code, &these) >= NEARLY_ALL
-            && part(code, &others) <= NEXT_TO_NONE
+            && part(&with, code, all) >= NEARLY_ALL
+            && part(&without, code, beside) <= NEXT_TO_NONE
     };
-    // On nearly all of them: so it is on one of any few.
-    these.iter().take(ENOUGH).find_map(|id| stacks.callers(*id).find(is_it))
+    // What is on nearly all of them is on one of a few.
+    let mut heaviest: Vec<(&u32, &u64)> = these.iter().collect();
+    heaviest.sort_by_key(|(_, weight)| std::cmp::Reverse(**weight));
+    heaviest.into_iter().take(ENOUGH).find_map(|(id, _)| stacks.callers(*id).find(is_it))
 }
 
 /// The thread's samples in long answers, and the others; all and none, where too few lie there.

@@ -48,12 +48,13 @@ pub(super) fn advice(case: &Case, full: &Full, top: &Function) -> Advice {
     let shape = case.fact::<Profile>().ok().zip(case.fact::<Stacks>().ok()).map(|(p, s)| Shape::of(full, top, &p, &s));
     let shape = shape.unwrap_or_default();
     let hint = hints::named(&top.name, &top.module)
-        .map_or(String::new(), |hint| format!(". That is {}; to see or to try: {}", hint.what, hint.look));
-    let known = match &shape.caller {
-        Some((caller, part)) if *part >= ALWAYS => format!("; it is called from {}{hint}", short(caller)),
-        Some((caller, part)) => format!("; for {} of that it is called from {}{hint}", percent(*part), short(caller)),
-        None => hint,
+        .map_or(String::new(), |hint| format!(". {name} is {}; to see or to try: {}", hint.what, hint.look));
+    let called = match &shape.caller {
+        Some((caller, part)) if *part >= ALWAYS => format!("; {name} is called from {}", short(caller)),
+        Some((caller, part)) => format!("; {name} is called from {} for {} of that", short(caller), percent(*part)),
+        None => String::new(),
     };
+    let known = format!("{called}{hint}");
     if let Some((is, briefly, fully)) = spins(top, &shape, &name) {
         return Advice { is, briefly, fully: fully.into(), known };
     }

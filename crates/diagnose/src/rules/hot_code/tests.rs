@@ -43,7 +43,7 @@ fn one_function_of_a_full_thread() {
     assert_eq!((f.confidence.as_str(), f.subject.function.as_deref(), f.subject.tid), ("high", Some("score"), Some(1)));
     assert!(
         f.summary.contains("score in svc takes 60 % of the busy time")
-            && f.summary.ends_with("thread svc (tid 1) is 98 % busy; it is called from handle"),
+            && f.summary.ends_with("thread svc (tid 1) is 98 % busy; score is called from handle"),
         "{}",
         f.summary
     );

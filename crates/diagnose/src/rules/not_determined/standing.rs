@@ -22,7 +22,7 @@ use crate::wording::{percent, seconds};
 
 /// The statement about them.
 pub(super) fn check(case: &Case) -> Option<Statement> {
-    if is_at_capacity(case) || streams::begin(case).is_some() {
+    if is_at_capacity(case) {
         return None;
     }
     if let Some(said) = interpreter::check(case) {
@@ -30,6 +30,10 @@ pub(super) fn check(case: &Case) -> Option<Statement> {
     }
     let requests = case.fact::<Unexplained>().ok()?;
     let known = before_kernel_lock(&requests, case).or_else(|| unread::check(case));
+    // Who asks for events waits for the first one as for all others; who is never answered asks for something else.
+    if known.is_none() && streams::begin(case).is_some() && hanging::unexplained(case).is_none() {
+        return None;
+    }
     let standing = known.or_else(|| unexplained(&requests, case));
     standing.or_else(|| until_a_time_runs_out(case))
 }

@@ -16,6 +16,8 @@ const LABELS: Labels = Labels { terminal: ["What", "Found", "Do"], page: ["Found
 /// Findings, the one first that changes most of what the others mean, and what to do about each; of an accused service its own
 /// advice comes before.
 const FINDINGS: &[(&str, &str)] = &[
+    ("service-gone", "See whether the service has ended, and why: its log, and `dmesg` for one that was killed."),
+    ("broken-off", "Mend that, and sweep again."),
     ("fails-from-the-start", "Find out why it fails; that needs no load."),
     ("too-short", "Give each load ten times as long as an answer takes (--for)."),
     ("over-from-the-start", "Begin lower."),
@@ -27,6 +29,7 @@ const FINDINGS: &[(&str, &str)] = &[
         "promise-broken-at-low-load",
         "Diagnose the service while its lowest load is on it: more CPUs or instances do not help there.",
     ),
+    ("refuses", "If that limit is meant, this is it; else raise it, and sweep again for the service's own."),
     ("service", "Read what it did at each load."),
     ("cpu-floor", "Diagnose the service while nobody asks it."),
     ("promise", "Plan for less than the load up to which the promise is kept."),
