@@ -52,6 +52,8 @@ pub(crate) struct Engine<'a> {
     /// Connections with more to read, whose turn is over; whether they are read to the end.
     again: BTreeMap<usize, bool>,
     opened: usize,
+    /// When the last answer came.
+    last_answer: Duration,
     run: Run,
     buffer: Vec<u8>,
 }
@@ -73,6 +75,7 @@ impl<'a> Engine<'a> {
             pauses: VecDeque::new(),
             again: BTreeMap::new(),
             opened: 0,
+            last_answer: Duration::ZERO,
             run: Run::of(plan),
             buffer: vec![0; BUFFER],
         })

@@ -93,7 +93,15 @@ impl Lengths {
     /// Lengths in s and the share of all that are no longer, as a curve of at most some hundred points.
     pub fn curve(&self) -> Vec<(f64, f64)> {
         let points = self.0.iter_quantiles(10);
-        points.map(|point| (point.value_iterated_to() as f64 / 1e9, point.quantile())).collect()
+        let mut points: Vec<(f64, f64)> =
+            points.map(|point| (point.value_iterated_to() as f64 / 1e9, point.quantile())).collect();
+        // Many shares end within one length: the largest of them is all that it says.
+        points.dedup_by(|next, kept| {
+            let same = next.0 == kept.0;
+            kept.1 = if same { next.1 } else { kept.1 };
+            same
+        });
+        points
     }
 }
 

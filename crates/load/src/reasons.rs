@@ -4,7 +4,7 @@
 use crate::lengths::Percentiles;
 use crate::queued::queued;
 use crate::reason::Reason;
-use crate::run::{Failure, Run};
+use crate::run::{Failure, Run, Stood};
 use crate::verdict::{Phase, Verdict};
 
 /// Of what was due: so much without an answer is more than a few bad moments.
@@ -15,11 +15,15 @@ pub(crate) const FAILED: f64 = 0.01;
 pub(crate) const QUEUED: f64 = 2.0;
 /// The same of another's generator, if what it prints is not the truth.
 const HIDDEN: f64 = 5.0;
+/// By how much longer at least, s.
+pub(crate) const WAITED: f64 = 1e-3;
 /// Connections of one client that no visitor makes, and how many there are for each request if each has its own.
 const MANY_CONNECTIONS: f64 = 1000.0;
 const EACH: f64 = 0.9;
-/// And by how much at least, s.
-pub(crate) const WAITED: f64 = 1e-3;
+/// Requests that wait while nobody is answered: one or two may be long ones; for how long at least, s, and how many times a usual answer.
+const SEVERAL: usize = 3;
+const STOOD: f64 = 0.1;
+const MUCH_LONGER: f64 = 10.0;
 
 pub(crate) fn reason(code: &str, sentence: String) -> Vec<Reason> {
     vec![Reason { code: code.into(), sentence }]
@@ -126,6 +130,7 @@ pub(crate) fn remarks(verdict: &Verdict, run: &Run) -> Vec<Reason> {
                         connections; clients who come by themselves wait longer, which --rate shows";
         remarks.extend(reason("closed-loop", sentence.into()));
     }
+    remarks.extend(stood(verdict, run));
     remarks.extend(omitted(verdict, run, false));
     remarks.extend(run.noted.iter().cloned());
     if run.is_sampled() {
@@ -140,6 +145,21 @@ pub(crate) fn remarks(verdict: &Verdict, run: &Run) -> Vec<Reason> {
         remarks.extend(reason("ended-early", format!("it was ended after {:.1} s", verdict.length)));
     }
     remarks
+}
+
+/// That nobody was answered for a time in which several waited, if that is much longer than an answer usually takes.
+fn stood(verdict: &Verdict, run: &Run) -> Vec<Reason> {
+    let Stood { length, from, waiting } = run.stood;
+    let (length, usual) = (length.as_secs_f64(), verdict.seconds.p50.unwrap_or(f64::INFINITY));
+    if waiting < SEVERAL || length < STOOD || length < MUCH_LONGER * usual {
+        return Vec::new();
+    }
+    let sentence = format!(
+        "nobody was answered for {}, from {:.1} s on, while {waiting} requests waited",
+        time(length),
+        from.as_secs_f64()
+    );
+    reason("stood-still", sentence)
 }
 
 /// What those wait for who come by themselves, beside what a generator counts that waits for answers. This program counts both: of

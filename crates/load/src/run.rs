@@ -63,6 +63,17 @@ pub struct Second {
     pub failed: u64,
 }
 
+/// The longest time in which nobody was answered, although requests were under way.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Stood {
+    /// How long.
+    pub length: Duration,
+    /// When it began.
+    pub from: Duration,
+    /// Requests that were under way at its end, or waited for a connection.
+    pub waiting: usize,
+}
+
 /// All of some seconds together, from when requests were due, and from when they were sent.
 pub(crate) fn together(seconds: &[Second]) -> (Lengths, Lengths) {
     let (mut latency, mut service) = (Lengths::default(), Lengths::default());
@@ -110,6 +121,8 @@ pub struct Run {
     pub in_time: u64,
     /// The shortest and the longest reply, bytes.
     pub sizes: Option<(u64, u64)>,
+    /// How long nobody was answered, at the longest; nothing where it is not known.
+    pub stood: Stood,
     /// Second by second, by when requests were due.
     pub seconds: Vec<Second>,
     /// How long requests were sent.

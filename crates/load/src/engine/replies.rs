@@ -7,7 +7,7 @@ use super::Engine;
 use crate::connection::{Connection, State};
 use crate::plan::Plan;
 use crate::reply::Progress;
-use crate::run::Failure;
+use crate::run::{Failure, Stood};
 
 /// Reads of one connection until it is the others' turn.
 const READS: usize = 64;
@@ -52,6 +52,7 @@ impl Engine<'_> {
 
     fn answered(&mut self, token: usize, closes: bool) {
         let now = self.now();
+        self.has_stood(token, now);
         let connection = &mut self.connections[token];
         let (latency, service) = (now.saturating_sub(connection.due), now.saturating_sub(connection.sent));
         let (due, status, bytes) = (connection.due, connection.reply.status, connection.reply.bytes);
@@ -73,6 +74,17 @@ impl Engine<'_> {
         }
         self.release(token);
         self.send_waiting();
+    }
+
+    /// Until this answer nobody had one since the last, or since this one was asked for.
+    fn has_stood(&mut self, token: usize, now: Duration) {
+        let from = self.last_answer.max(self.connections[token].sent);
+        self.last_answer = now;
+        let length = now.saturating_sub(from);
+        if length > self.run.stood.length {
+            let under_way = self.connections.iter().filter(|connection| connection.busy).count();
+            self.run.stood = Stood { length, from, waiting: under_way + self.waiting.len() };
+        }
     }
 
     /// The other end has closed the connection.

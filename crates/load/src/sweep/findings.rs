@@ -16,6 +16,8 @@ const FELT: f64 = 1e-3;
 /// CPUs that a service takes without being asked, and their share of the most that it took, if that is worth a word.
 const FLOOR: f64 = 0.05;
 const FLOOR_SHARE: f64 = 0.3;
+/// Of the floor, what a service takes at least at any load, if its CPU time is a line.
+const STRAIGHT: f64 = 0.8;
 /// Verdicts that accuse nobody.
 const NEUTRAL: [&str; 2] = ["healthy", "not-determined"];
 /// Of the requests that failed, those that did for one reason.
@@ -172,7 +174,8 @@ impl Sweep {
             all.clone().find(|(_, service)| !NEUTRAL.contains(&service.verdict.as_str())).or(all.clone().next())?;
         let sentence = match service.verdict.as_str() {
             "not-determined" => {
-                format!("at {rate:.0} a second, what holds the service is not determined: {}", service.headline)
+                let Meanwhile { headline, advice, .. } = service;
+                format!("at {rate:.0} a second, what holds the service is not determined: {headline}; {advice}")
             }
             verdict => format!("at {rate:.0} a second the service is diagnosed {verdict}: {}", service.headline),
         };
@@ -188,7 +191,9 @@ impl Sweep {
         let sustained = self.steps.iter().filter(|step| step.sustained);
         let points: Vec<(f64, f64)> =
             sustained.filter_map(|step| Some((step.verdict.rate, step.service.as_ref()?.cpus))).collect();
-        CpuLine::through(&points)
+        let least = points.iter().map(|point| point.1).fold(f64::INFINITY, f64::min);
+        // One that takes less at little load than the line says without any follows no line.
+        CpuLine::through(&points).filter(|line| least >= STRAIGHT * line.floor)
     }
 
     /// Two sustained loads of which the lower one has the slower answers, in each of its tries.

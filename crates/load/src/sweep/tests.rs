@@ -60,6 +60,20 @@ fn paradoxes_are_named() {
     assert!(codes(&warmer).is_empty(), "a tenth is no paradox");
 }
 
+/// Each request takes less CPU time the more there are, as of one that batches.
+#[test]
+fn cpu_time_that_is_no_line_has_no_floor() {
+    let mut load = |rate: f64| {
+        let mut verdict = crate::judge(&crate::Run::default(), None);
+        (verdict.verdict, verdict.rate, verdict.length, verdict.due) =
+            (Word::Valid, rate.min(2000.0), 5.0, (rate * 5.0) as u64);
+        let [verdict_of_it, headline, advice] = [(); 3].map(|()| String::new());
+        let cpus = 0.01 * rate.min(2000.0).sqrt();
+        Ok(Some(Tried { verdict, service: Some(Meanwhile { verdict: verdict_of_it, headline, advice, cpus }) }))
+    };
+    assert_eq!(sweep(5.0, 40_000.0, &mut load).unwrap().cpu, None);
+}
+
 #[test]
 fn cpu_time_that_does_not_follow_the_load_is_named() {
     for (floor, expected) in [(0.8, ["cpu-floor"].as_slice()), (0.01, &[])] {
