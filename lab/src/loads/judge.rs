@@ -42,7 +42,7 @@ impl Truth {
             return Some(format!("{code} is missing among {}", codes.join(", ")));
         }
         if let Some(code) = self.has_not.iter().find(|code| codes.contains(code)) {
-            return Some(format!("{code} is not true"));
+            return Some(format!("{code} is not true: {}", sentence(said, code)));
         }
         if let Some(service) = self.service.filter(|service| !accused(said).contains(service)) {
             return Some(format!("the service is {}, expected {service}", accused(said).join(", ")));
@@ -77,6 +77,13 @@ fn other_p99(p99: f64, said: &Value) -> Option<String> {
     ((told - p99).abs() > CLOSE * p99).then(|| format!("the p99 is told to be {told:.3} s, it is {p99:.3} s"))
 }
 
+/// What is said with a code.
+fn sentence(said: &Value, code: &str) -> String {
+    let all = ["reasons", "findings"].iter().filter_map(|list| said[*list].as_array()).flatten();
+    let with = all.filter(|reason| reason["code"] == code);
+    with.filter_map(|reason| reason["sentence"].as_str()).next().unwrap_or_default().to_string()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -89,7 +96,7 @@ mod tests {
             |verdict: &str, code: &str| json!({"verdict": verdict, "reasons": [{"code": "errors"}, {"code": code}]});
         assert_eq!(truth.objection(&said("misleading", "x")), None);
         assert!(truth.objection(&said("valid", "x")).unwrap().contains("expected misleading"));
-        assert_eq!(truth.objection(&said("misleading", "late")).unwrap(), "late is not true");
+        assert_eq!(truth.objection(&said("misleading", "late")).unwrap(), "late is not true: ");
         assert!(truth.objection(&json!({"verdict": "misleading"})).unwrap().contains("errors is missing"));
     }
 

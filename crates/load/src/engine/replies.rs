@@ -52,7 +52,7 @@ impl Engine<'_> {
 
     fn answered(&mut self, token: usize, closes: bool) {
         let now = self.now();
-        self.has_stood(token, now);
+        self.has_stood(now);
         let connection = &mut self.connections[token];
         let (latency, service) = (now.saturating_sub(connection.due), now.saturating_sub(connection.sent));
         let (due, status, bytes) = (connection.due, connection.reply.status, connection.reply.bytes);
@@ -76,14 +76,18 @@ impl Engine<'_> {
         self.send_waiting();
     }
 
-    /// Until this answer nobody had one since the last, or since this one was asked for.
-    fn has_stood(&mut self, token: usize, now: Duration) {
-        let from = self.last_answer.max(self.connections[token].sent);
-        self.last_answer = now;
-        let length = now.saturating_sub(from);
-        if length > self.run.stood.length {
-            let under_way = self.connections.iter().filter(|connection| connection.busy).count();
-            self.run.stood = Stood { length, from, waiting: under_way + self.waiting.len() };
+    /// Until this answer nobody had one since the last, or since the first of those that wait was asked for.
+    fn has_stood(&mut self, now: Duration) {
+        let last = std::mem::replace(&mut self.last_answer, now);
+        // All connections are looked at only where it may be the longest.
+        if now.saturating_sub(last) <= self.run.stood.length {
+            return;
+        }
+        let busy = || self.connections.iter().filter(|connection| connection.busy);
+        let from = busy().map(|connection| connection.sent).min().map_or(now, |first| last.max(first));
+        if now.saturating_sub(from) > self.run.stood.length {
+            let waiting = busy().count() + self.waiting.len();
+            self.run.stood = Stood { length: now.saturating_sub(from), from, waiting };
         }
     }
 
