@@ -14,7 +14,7 @@ fn run() -> Run {
     (run.due, run.sent, run.length, run.seen) = (2000, 2000, Duration::from_secs(20), Duration::from_secs(20));
     run.in_time = 2000;
     for second in 0..20 {
-        let mut each = load::Second { due: 100, sent: 100, ..load::Second::default() };
+        let mut each = load::Second { due: 100, sent: 100, done: 100, ..load::Second::default() };
         (0..100).for_each(|nth| each.latency.add(Duration::from_micros(if second < 8 { 900 } else { 9000 } + nth)));
         (0..100).for_each(|nth| each.service.add(Duration::from_micros(800 + nth)));
         run.seconds.push(each);

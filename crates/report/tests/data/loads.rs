@@ -17,7 +17,7 @@ pub fn run(rate: u64, answered: u64, seconds: u64, usual_us: impl Fn(u64) -> u64
     run.length = Duration::from_secs(seconds);
     (run.seen, run.lasted, run.spent.cpu) = (run.length, run.length, run.length.mul_f64(rate as f64 * 20e-6));
     for at in 0..seconds {
-        let mut second = Second { due: rate, sent: rate, ..Second::default() };
+        let mut second = Second { due: rate, sent: rate, done: answered, ..Second::default() };
         for nth in 0..answered {
             // A few answers are slow, the others differ a little.
             let factor = if (at * answered + nth) % 200 == 199 { 400 } else { 85 + nth * 37 % 40 };
