@@ -37,6 +37,13 @@ pub struct Place {
     pub stack: u32,
 }
 
+impl Place {
+    /// Where a sample was.
+    pub fn of(row: &tables::Sample) -> Self {
+        Place { pid: row.pid, tid: row.tid, kernel: row.kernel, syscall: row.syscall, stack: row.stack }
+    }
+}
+
 /// Samples of one thread.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ThreadSamples {
@@ -158,14 +165,19 @@ impl Profile {
         let own = stacks.credited(row.stack).and_then(own).filter(|c| !row.kernel && !c.module.is_empty());
         self.unnamed_own += if own.is_some() { weight } else { 0 };
         self.unnamed_jit += if own.is_some_and(Code::is_jit) { weight } else { 0 };
-        let place = Place { pid: row.pid, tid: row.tid, kernel: row.kernel, syscall: row.syscall, stack: row.stack };
-        *self.places.entry(place).or_default() += weight;
+        *self.places.entry(Place::of(row)).or_default() += weight;
     }
 
     /// Functions of the places that `only` lets through, by credited samples, most first.
     pub fn functions(&self, stacks: &Stacks, only: impl Fn(&Place) -> bool) -> Vec<Function> {
+        let places = self.places.iter().map(|(place, weight)| (place, *weight));
+        self.functions_of(stacks, places.filter(|(place, _)| only(place)))
+    }
+
+    /// The same of places with so many samples each.
+    pub fn functions_of<'a>(&self, stacks: &Stacks, places: impl Iterator<Item = (&'a Place, u64)>) -> Vec<Function> {
         let mut all = Functions { profile: self, at: HashMap::new(), by_name: BTreeMap::new(), out: Vec::new() };
-        for (place, &weight) in self.places.iter().filter(|(p, _)| only(p)) {
+        for (place, weight) in places {
             let (mut seen, mut outermost) = (BTreeSet::new(), None);
             for (depth, code) in stacks.user(place.stack).enumerate() {
                 let at = all.of(code, code.part);

@@ -66,7 +66,7 @@ const TOLD: &[Told] = &[
         cause: "sleep-in-path",
         is_it: is_own_sleep,
         does: |_| "wait until a thread of the service has slept".into(),
-        doubted: streams::are_awaited,
+        doubted: |case, chains| streams::awaited(case, chains).is_some(),
         advises: |_| None,
         asks: false,
         unless: &[],
@@ -76,7 +76,9 @@ const TOLD: &[Told] = &[
         is_it: |part| asks_a_peer(part) || awaits_a_program(part),
         does: |chain| format!("wait for {}", chain.map_or_else(String::new, asked::who)),
         doubted: |case, chains| {
-            asked::is_doubted(case, chains) || !asked_for_as_long(case, chains) || streams::are_awaited(case, chains)
+            asked::is_doubted(case, chains)
+                || !asked_for_as_long(case, chains)
+                || streams::awaited(case, chains).is_some()
         },
         advises: |_| None,
         asks: true,

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Streams of events: their parts come by a timer, and the first one no later after the question than each after the one before it.
+//! Streams of events: their parts come by a timer, and the first one about as long after the question as each after the one before it.
 //! Who waits for it by design is not kept waiting by anybody.
-
-use std::sync::Arc;
 
 use crate::case::Case;
 use crate::facts::requests::Requests;
@@ -16,32 +14,25 @@ const AT_THE_PORT: f64 = 0.8;
 /// Of the waiting that is looked at, until timers: who computes for long is no ticker.
 const BY_TIMERS: f64 = 0.8;
 
-/// The endpoint with most of the clients' time, if its late answers begin streams.
-fn endpoint(case: &Case) -> Option<(Arc<Requests>, usize)> {
-    let requests = case.fact::<Requests>().ok()?;
-    let port = requests.busiest()?.port;
-    let accepted = || requests.endpoints.iter().filter(|endpoint| endpoint.accepted);
-    let all: f64 = accepted().map(|endpoint| endpoint.response.sum_ns).sum();
-    let at = requests.endpoints.iter().position(|endpoint| endpoint.accepted && endpoint.port == port)?;
-    let busiest = &requests.endpoints[at];
-    let streams = busiest.begins_streams(requests.followed_ns) && busiest.response.sum_ns >= all * AT_THE_PORT;
-    streams.then_some((requests, at))
-}
-
-/// That late answers begin streams, in words.
+/// That the late answers at the port with most of the clients' time begin streams, in words.
 pub(crate) fn begin(case: &Case) -> Option<String> {
-    let (requests, at) = endpoint(case)?;
-    let apart = seconds(requests.endpoints[at].parts_apart_ns() / 1e9);
-    Some(format!(
-        "late answers are streams: their parts come {apart} apart, and the first about as long after the question"
-    ))
+    let requests = case.fact::<Requests>().ok()?;
+    let busiest = requests.busiest().filter(|endpoint| endpoint.begins_streams(requests.followed_ns))?;
+    let accepted = requests.endpoints.iter().filter(|endpoint| endpoint.accepted);
+    let all: f64 = accepted.map(|endpoint| endpoint.response.sum_ns).sum();
+    (busiest.response.sum_ns >= all * AT_THE_PORT).then(|| {
+        let apart = seconds(busiest.parts_apart_ns() / 1e9);
+        format!(
+            "late answers are streams: their parts come {apart} apart, and the first about as long after the question"
+        )
+    })
 }
 
-/// Whether requests wait for nothing but the first part of a stream: of chains with that time, nearly all end with a timer.
-pub(crate) fn are_awaited(case: &Case, chains: &[&Chain]) -> bool {
+/// The same, if requests wait for nothing but the first part of a stream: of chains with that time, nearly all end with a timer.
+pub(crate) fn awaited(case: &Case, chains: &[&Chain]) -> Option<String> {
     let time = |only: fn(&Chain) -> bool| chains.iter().filter(|chain| only(chain)).map(|chain| chain.ns).sum::<f64>();
     let timers = time(|chain| chain.end.kind == Kind::Timer);
-    timers > 0.0 && timers >= time(|_| true) * BY_TIMERS && begin(case).is_some()
+    if timers > 0.0 && timers >= time(|_| true) * BY_TIMERS { begin(case) } else { None }
 }
 
 #[cfg(test)]

@@ -77,7 +77,7 @@ fn by_threads(case: &Case) -> Checked {
     if let Some(few_or_short) = few_or_short(&chains, &who, (part, is_felt)) {
         return few_or_short;
     }
-    if let Some(why) = streams::begin(case).filter(|_| streams::are_awaited(case, &chains)) {
+    if let Some(why) = streams::awaited(case, &chains) {
         return explained(format!("it waited for {who} and its timer {} of its active time, but {why}", percent(part)));
     }
     // What the sockets tell ends with the first bytes of answers.

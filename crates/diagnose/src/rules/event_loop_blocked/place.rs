@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Where the thread that serves all computes for long: told by samples that fell into answers which took it long, if enough did.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap};
 
 use recording::tables::{Request, Sample};
 
 use crate::case::Case;
-use crate::facts::profile::{self, Profile};
+use crate::facts::profile::{self, Function, Profile};
 use crate::facts::stacks::{Code, Stacks};
 use crate::judgement::waits_for_turn::long_ones;
 use crate::runtimes;
@@ -38,61 +38,59 @@ pub(super) fn name(case: &Case, thread: (u32, u32)) -> Option<Place> {
         return Some(Place { whole: format!("the call of {call}"), mostly: None });
     }
     let (profile, stacks) = (case.fact::<Profile>().ok()?, case.fact::<Stacks>().ok()?);
-    let seen: BTreeSet<u32> = long.iter().map(|row| row.stack).collect();
-    let of_thread =
-        |place: &profile::Place| (place.pid, place.tid) == thread && !place.kernel && seen.contains(&place.stack);
-    let functions = profile.functions(&stacks, of_thread);
-    let all: u64 = functions.iter().map(|f| f.credited).sum();
-    let most = functions.into_iter().max_by_key(|f| f.credited);
+    let [long, others] = [Work::of(&profile, &stacks, &long), Work::of(&profile, &stacks, &others)];
+    let credited: u64 = long.functions.iter().map(|f| f.credited).sum();
+    let most = long.functions.iter().max_by_key(|f| f.credited);
     let most = most.filter(|f| f.named && f.part != runtimes::Part::Runtime);
-    let alone = in_these_alone(&stacks, &by_stack(&long), &by_stack(&others)).map(|code| profile.name(code));
-    match (alone, most) {
-        (Some(whole), Some(most)) if most.name != whole && 2 * most.credited >= all => {
-            Some(Place { whole, mostly: Some(most.name) })
+    let whole = long.has_alone(&others, &profile, &stacks);
+    let mostly = most.filter(|f| whole.as_ref().is_some_and(|whole| *whole != f.name) && 2 * f.credited >= credited);
+    let mostly = mostly.map(|f| f.name.clone());
+    Some(Place { whole: whole.or(most.map(|f| f.name.clone()))?, mostly })
+}
+
+/// What a thread did outside the kernel, by some of its samples.
+struct Work {
+    places: BTreeMap<profile::Place, u64>,
+    functions: Vec<Function>,
+    samples: u64,
+}
+
+impl Work {
+    fn of(profile: &Profile, stacks: &Stacks, rows: &[&Sample]) -> Self {
+        let mut places: BTreeMap<profile::Place, u64> = BTreeMap::new();
+        for row in rows.iter().filter(|row| !row.kernel) {
+            *places.entry(profile::Place::of(row)).or_default() += u64::from(row.weight.max(1));
         }
-        (whole, most) => Some(Place { whole: whole.or(most.map(|most| most.name))?, mostly: None }),
+        let functions = profile.functions_of(stacks, places.iter().map(|(place, weight)| (place, *weight)));
+        let samples = places.values().sum();
+        Work { places, functions, samples }
     }
-}
 
-/// Samples outside the kernel by their stacks: how many they stand for.
-fn by_stack(rows: &[&Sample]) -> BTreeMap<u32, u64> {
-    let mut by: BTreeMap<u32, u64> = BTreeMap::new();
-    let user = rows.iter().filter(|row| !row.kernel);
-    user.for_each(|row| *by.entry(row.stack).or_default() += u64::from(row.weight.max(1)));
-    by
-}
-
-/// On how many samples' stacks each function is.
-fn inclusive<'s>(stacks: &'s Stacks, of: &BTreeMap<u32, u64>) -> HashMap<(&'s str, &'s str), u64> {
-    let mut all = HashMap::new();
-    for (id, weight) in of {
-        let on_it: HashSet<_> = stacks.user(*id).map(|code| (code.symbol.as_str(), code.module.as_str())).collect();
-        on_it.into_iter().for_each(|function| *all.entry(function).or_default() += weight);
+    /// On what part of the samples' stacks each function is, by its name.
+    fn parts(&self) -> HashMap<(&str, &str), f64> {
+        let part = |f: &Function| share(f.inclusive as f64, self.samples as f64);
+        self.functions.iter().map(|f| ((f.module.as_str(), f.name.as_str()), part(f))).collect()
     }
-    all
-}
 
-/// The innermost function of the program's own that is on nearly all stacks of `these` samples and on next to none of the `others`:
-/// what long answers do and others do not. A leaf says less (who walks a table for whom?), and what dispatches nothing.
-fn in_these_alone<'s>(stacks: &'s Stacks, these: &BTreeMap<u32, u64>, others: &BTreeMap<u32, u64>) -> Option<&'s Code> {
-    let [all, beside] = [these, others].map(|of| of.values().sum::<u64>());
-    if (beside as usize) < ENOUGH {
-        return None;
+    /// The innermost function of the program's own that is on nearly all of these stacks and on next to none of the others: what long
+    /// answers do and others do not. A leaf says less (who walks a table for whom?), and what dispatches nothing.
+    fn has_alone(&self, others: &Self, profile: &Profile, stacks: &Stacks) -> Option<String> {
+        if (others.samples as usize) < ENOUGH {
+            return None;
+        }
+        let (with, without) = (self.parts(), others.parts());
+        let is_it = |code: &&Code| {
+            let name = profile.name(code);
+            let part = |of: &HashMap<(&str, &str), f64>| of.get(&(code.file(), name.as_str())).copied().unwrap_or(0.0);
+            let is_own = code.part == runtimes::Part::Own && !code.symbol.is_empty();
+            is_own && part(&with) >= NEARLY_ALL && part(&without) <= NEXT_TO_NONE
+        };
+        // What is on nearly all of them is on one of a few.
+        let mut heaviest: Vec<(&profile::Place, &u64)> = self.places.iter().collect();
+        heaviest.sort_by_key(|(_, weight)| std::cmp::Reverse(**weight));
+        let found = heaviest.into_iter().take(ENOUGH).find_map(|(place, _)| stacks.callers(place.stack).find(is_it));
+        found.map(|code| profile.name(code))
     }
-    let [with, without] = [these, others].map(|of| inclusive(stacks, of));
-    let part = |of: &HashMap<(&str, &str), u64>, code: &Code, all: u64| {
-        share(of.get(&(code.symbol.as_str(), code.module.as_str())).copied().unwrap_or_default() as f64, all as f64)
-    };
-    let is_it = |code: &&Code| {
-        code.part == runtimes::Part::Own
-            && !code.symbol.is_empty()
-            && part(&with, code, all) >= NEARLY_ALL
-            && part(&without, code, beside) <= NEXT_TO_NONE
-    };
-    // What is on nearly all of them is on one of a few.
-    let mut heaviest: Vec<(&u32, &u64)> = these.iter().collect();
-    heaviest.sort_by_key(|(_, weight)| std::cmp::Reverse(**weight));
-    heaviest.into_iter().take(ENOUGH).find_map(|(id, _)| stacks.callers(*id).find(is_it))
 }
 
 /// The thread's samples in long answers, and the others; all and none, where too few lie there.
@@ -130,17 +128,27 @@ mod tests {
     use super::*;
     use recording::text::parse;
 
-    /// One answer of 100 ms in each second, in which the thread is in `call`; otherwise it is in another function.
+    /// When one answer of 100 ms in each second ends, ms; and its row.
+    fn answers() -> impl Iterator<Item = (u32, String)> {
+        (0..9).map(|second| {
+            let (read, end) = (second * 1000 + 100, second * 1000 + 200);
+            let row = format!(
+                "request t_ns={end}e6 role=accepted port=80 pid=1 began_ns={read}e6 began_tid=1 read_ns={read}e6 ended_tid=1\n"
+            );
+            (end, row)
+        })
+    }
+
+    /// In long answers the thread is in `call`; otherwise it is in another function.
     fn told(call: i32) -> Option<String> {
         let mut text = "meta host.arch=x86_64 length_ns=9e9 target.pids=[1] target.sample_hz=100
             frame id=1 symbol=serves module=/srv/loop kind=native
             stack id=1 frames=[1] complete=true\n"
             .to_string();
-        for at in 0..9 {
-            let (read, end) = (at * 1000 + 100, at * 1000 + 200);
+        for (end, row) in answers() {
             let _ = writeln!(
                 text,
-                "request t_ns={end}e6 role=accepted port=80 pid=1 began_ns={read}e6 began_tid=1 read_ns={read}e6 ended_tid=1
+                "{row}
                  sample t_ns={}e6 pid=1 tid=1 kernel=true syscall={call} stack=1 weight=1
                  sample t_ns={}e6 pid=1 tid=1 syscall=-1 stack=1 weight=1
                  sample t_ns={}e6 pid=1 tid=1 syscall=-1 stack=1 weight=1",
@@ -171,14 +179,8 @@ mod tests {
                 stack id=1 frames=[1,2,4] complete=true
                 stack id=2 frames=[1,3,4] complete=true\n"
                 .to_string();
-            for at in 0..9 {
-                let (read, end) = (at * 1000 + 100, at * 1000 + 200);
-                let _ = writeln!(
-                    text,
-                    "request t_ns={end}e6 role=accepted port=80 pid=1 began_ns={read}e6 began_tid=1 read_ns={read}e6 ended_tid=1
-                     sample t_ns={}e6 pid=1 tid=1 syscall=-1 stack=1 weight=1",
-                    end - 50
-                );
+            for (end, row) in answers() {
+                let _ = writeln!(text, "{row}sample t_ns={}e6 pid=1 tid=1 syscall=-1 stack=1 weight=1", end - 50);
             }
             (0..others).for_each(|at| {
                 let _ = writeln!(text, "sample t_ns={}e6 pid=1 tid=1 syscall=-1 stack=2 weight=1", at * 1000 + 300);

@@ -35,7 +35,7 @@ pub(super) fn check(case: &Case) -> Option<Statement> {
     let (chains, ns) = waiting.of(|chain| !is_usual(chain));
     let felt = felt_of_kernel(case);
     let is_short = wait_ns(&chains) < MIN_WAIT_NS && felt.is_none();
-    if is_short || not_for_requests(case, &waiting, ns).is_some() || streams::are_awaited(case, &chains) {
+    if is_short || not_for_requests(case, &waiting, ns).is_some() || streams::awaited(case, &chains).is_some() {
         return None;
     }
     let part = share(ns, waiting.demand_ns + ns);
