@@ -34,34 +34,41 @@ pub(crate) struct SecondHalf {
     pub kept: f64,
 }
 
-/// How the second half went; `from` is the first second that counts. None = there is no plan, or no whole second.
+/// How the second half went; `from` is the first second that counts. None = there is no plan, no second in each half, or answers take
+/// so long that those are no halves.
 pub(crate) fn second_half(run: &Run, from: usize) -> Option<SecondHalf> {
     run.planned?;
-    let whole = (run.length.as_secs() as usize).min(run.seconds.len());
-    let half = from + whole.saturating_sub(from) / 2;
-    let sum = |range: std::ops::Range<usize>, of: fn(&Second) -> u64| {
-        run.seconds.get(range).unwrap_or_default().iter().map(of).sum::<u64>() as f64
-    };
-    let (due, done) = (sum(half..whole, |second| second.due), sum(half..whole, |second| second.done));
-    let first = together(run.seconds.get(from..half).unwrap_or_default()).0;
+    let [first, second] = halves(run, from);
+    let sum = |part: &[Second], of: fn(&Second) -> u64| part.iter().map(of).sum::<u64>() as f64;
+    let (due, done) = (sum(second, |second| second.due), sum(second, |second| second.done));
     // Answers that take longer than the first half are under way in the middle, and in the second half no longer.
-    let is_long = first.quantile(USUAL).is_some_and(|usual| usual > (half - from) as f64);
-    if half == from || due == 0.0 || is_long {
+    let is_long = together(first).0.quantile(USUAL).is_some_and(|usual| usual > first.len() as f64);
+    if first.is_empty() || due == 0.0 || is_long {
         return None;
     }
-    let under_way = (sum(0..half, |second| second.due) - sum(0..half, |second| second.done)).max(0.0);
+    let by_then = &run.seconds[..from + first.len()];
+    let under_way = (sum(by_then, |second| second.due) - sum(by_then, |second| second.done)).max(0.0);
     // As much was left of the first half. A pause near the end leaves as much, and is none of a queue.
     let grows = under_way >= HALF * (due - done);
     let chance = CHANCE * (2.0 * under_way).sqrt() + FEW;
     Some(SecondHalf { through: done / due, kept: if grows { (done + chance) / due } else { 1.0 } })
 }
 
+/// The whole seconds of a load from the first one that counts, in two halves; the first is empty where there is but one.
+fn halves(run: &Run, from: usize) -> [&[Second]; 2] {
+    let whole = (run.length.as_secs() as usize).min(run.seconds.len());
+    let counted = run.seconds.get(from..whole).unwrap_or_default();
+    let (first, second) = counted.split_at(counted.len() / 2);
+    [first, second]
+}
+
 /// By the mean of the answers: where these differ, many are under way of the long ones. Of those in the first half, because in a queue
 /// that grows answers take longer and longer, and that is not to explain itself.
 fn on_average(run: &Run, from: usize, rate: f64) -> f64 {
-    let whole = (run.length.as_secs() as usize).min(run.seconds.len());
-    let half = from + (whole.saturating_sub(from) / 2).max(1);
-    let first = run.seconds.get(from..half).unwrap_or_default();
+    let first = match halves(run, from) {
+        [[], _] => run.seconds.get(from..=from).unwrap_or_default(),
+        [first, _] => first,
+    };
     let mean = together(first).1.mean().filter(|mean| *mean <= SHORT * run.length.as_secs_f64());
     let many = rate * mean.unwrap_or(0.0);
     many + (CHANCE * many.sqrt()).max(FEW)

@@ -92,15 +92,15 @@ impl Lengths {
 
     /// Lengths in s and the share of all that are no longer, as a curve of at most some hundred points.
     pub fn curve(&self) -> Vec<(f64, f64)> {
-        let points = self.0.iter_quantiles(10);
-        let mut points: Vec<(f64, f64)> =
-            points.map(|point| (point.value_iterated_to() as f64 / 1e9, point.quantile())).collect();
-        // Many shares end within one length: the largest of them is all that it says.
-        points.dedup_by(|next, kept| {
-            let same = next.0 == kept.0;
-            kept.1 = if same { next.1 } else { kept.1 };
-            same
-        });
+        let mut points: Vec<(f64, f64)> = Vec::new();
+        for point in self.0.iter_quantiles(10) {
+            let (length, share) = (point.value_iterated_to() as f64 / 1e9, point.quantile());
+            // Many shares end within one length: the largest of them is all that it says.
+            match points.last_mut().filter(|last| last.0 == length) {
+                Some(last) => last.1 = share,
+                None => points.push((length, share)),
+            }
+        }
         points
     }
 }

@@ -126,10 +126,8 @@ pub fn sweep_over(from: f64, to: f64, pool: Pool, load: &mut TryOver<'_>) -> Res
             sweep.repeat(&mut loads)?;
         }
         // Of what is known, also where somebody ended it.
-        sweep.knee = sweep.sides().filter(|_| !loads.is_out()).map(|sides| sweep.knee_between(sides));
-    }
-    if sweep.broken.is_some() {
-        sweep.knee = None;
+        let is_known = !loads.is_out() && sweep.broken.is_none();
+        sweep.knee = sweep.sides().filter(|_| is_known).map(|sides| sweep.knee_between(sides));
     }
     sweep.cpu = sweep.cpu_line();
     sweep.findings = sweep.findings_of(&loads);

@@ -92,11 +92,10 @@ mod tests {
     #[test]
     fn what_is_not_said_or_not_true_is_an_objection() {
         let truth = Truth { verdict: "misleading", has: &["errors"], has_not: &["late"], ..Truth::default() };
-        let said =
-            |verdict: &str, code: &str| json!({"verdict": verdict, "reasons": [{"code": "errors"}, {"code": code}]});
+        let said = |verdict: &str, code: &str| json!({"verdict": verdict, "reasons": [{"code": "errors"}, {"code": code, "sentence": "by 1 ms"}]});
         assert_eq!(truth.objection(&said("misleading", "x")), None);
         assert!(truth.objection(&said("valid", "x")).unwrap().contains("expected misleading"));
-        assert_eq!(truth.objection(&said("misleading", "late")).unwrap(), "late is not true: ");
+        assert_eq!(truth.objection(&said("misleading", "late")).unwrap(), "late is not true: by 1 ms");
         assert!(truth.objection(&json!({"verdict": "misleading"})).unwrap().contains("errors is missing"));
     }
 
