@@ -12,8 +12,8 @@ use crate::builds::Build;
 use crate::cell::{Cell, Program};
 use crate::scenario::{Aim, Expected, NEUTRAL, Scenario, Side};
 
-const PORT: u16 = 19497;
-const TICKER: u16 = 19498;
+const PORT: u16 = 19499;
+const TICKER: u16 = 19500;
 
 /// The scenario.
 pub static SCENARIO: Scenario = Scenario {
