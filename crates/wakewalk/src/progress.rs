@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The line that shows that something happens. On a terminal only, on standard error, gone when done.
+//! What shows that something happens, on standard error: on a terminal a line that is gone when done, elsewhere one for each part.
 
+use std::io::{IsTerminal as _, stderr};
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+
+use crate::say;
 
 /// A progress line over a known length of time.
 pub struct Line(ProgressBar);
@@ -29,5 +32,12 @@ impl Line {
 impl Drop for Line {
     fn drop(&mut self) {
         self.0.finish_and_clear();
+    }
+}
+
+/// That a part of what takes minutes is done, where no line moves: a log is read later, and by somebody who wonders whether it hangs.
+pub fn done(who: &str, part: &str) {
+    if !stderr().is_terminal() {
+        say::sentence(who, part);
     }
 }

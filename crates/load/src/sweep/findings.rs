@@ -7,12 +7,15 @@ use crate::queued::too_short;
 use crate::reason::Reason;
 use crate::reasons::{FAILED, time, words};
 use crate::run::Failure;
-use crate::verdict::Meanwhile;
+use crate::verdict::{Meanwhile, Verdict};
 
 /// How much longer answers take at the lower of two loads, each time, if it is a paradox.
 const LONGER: f64 = 1.3;
 /// Differences that are no paradox, s: cold caches, idle states of CPUs and timers cost what sleeps longer so much.
 const FELT: f64 = 1e-3;
+/// Hand-overs of a request from one thread to the next: at each a CPU that sleeps may have to wake first, as it does for the client's
+/// own timer. A dozen processes, there and back, with a thread more here and there.
+const HANDOVERS: f64 = 30.0;
 /// CPUs that a service takes without being asked, and their share of the most that it took, if that is worth a word.
 const FLOOR: f64 = 0.05;
 const FLOOR_SHARE: f64 = 0.3;
@@ -199,16 +202,21 @@ impl Sweep {
     /// Two sustained loads of which the lower one has the slower answers, in each of its tries.
     fn quicker_when_loaded(&self) -> Option<(f64, f64, [f64; 2])> {
         let sustained: Vec<&Step> = self.steps.iter().filter(|step| step.sustained).collect();
-        let usual = |rate: f64| {
+        let each = |rate: f64, of: fn(&Verdict) -> Option<f64>| {
             let tries = sustained.iter().filter(move |step| step.rate == rate);
-            tries.filter_map(|step| step.verdict.corrected.p50).collect::<Vec<f64>>()
+            tries.filter_map(move |step| of(&step.verdict)).collect::<Vec<f64>>()
         };
+        let usual = |rate: f64| each(rate, |verdict| verdict.corrected.p50);
+        let lag = |rate: f64| each(rate, |verdict| verdict.client.lag.p50);
         let least = |values: Vec<f64>| values.into_iter().min_by(f64::total_cmp);
         let most = |values: Vec<f64>| values.into_iter().max_by(f64::total_cmp);
+        // What it costs here to be woken after a longer sleep, of which the service's own threads have no less.
+        let wakes_later = |low: f64, high: f64| most(lag(low)).unwrap_or(0.0) - least(lag(high)).unwrap_or(0.0);
         let pairs = sustained.iter().flat_map(|low| sustained.iter().map(move |high| (low.rate, high.rate)));
         let found = pairs.filter(|(low, high)| low < high).filter_map(|(low, high)| {
             let (slow, quick) = (least(usual(low))?, most(usual(high))?);
-            (slow > LONGER * quick && slow - quick > FELT).then_some((low, high, [slow, quick]))
+            let felt = FELT.max(HANDOVERS * wakes_later(low, high));
+            (slow > LONGER * quick && slow - quick > felt).then_some((low, high, [slow, quick]))
         });
         found.max_by(|a, b| (a.2[0] / a.2[1]).total_cmp(&(b.2[0] / b.2[1])))
     }

@@ -60,6 +60,25 @@ fn paradoxes_are_named() {
     assert!(codes(&warmer).is_empty(), "a tenth is no paradox");
 }
 
+/// A chain of services on CPUs that sleep between requests, by which the client's own timers are late too; and one that holds them.
+#[test]
+fn cpus_that_have_to_wake_are_no_paradox() {
+    let at = |slow: f64| {
+        let mut load = |rate: f64| {
+            let mut verdict = crate::judge(&crate::Run::default(), None);
+            (verdict.verdict, verdict.rate, verdict.length, verdict.due) =
+                (Word::Valid, rate.min(1000.0), 5.0, (rate * 5.0) as u64);
+            let is_idle = rate < 50.0;
+            verdict.corrected.p50 = Some(if is_idle { slow } else { 0.58e-3 });
+            verdict.client.lag.p50 = Some(if is_idle { 0.15e-3 } else { 0.05e-3 });
+            Ok(Some(Tried { verdict, service: None }))
+        };
+        sweep(5.0, 40_000.0, &mut load).unwrap()
+    };
+    assert!(codes(&at(1.9e-3)).is_empty());
+    assert_eq!(codes(&at(40e-3)), ["latency-falls"]);
+}
+
 /// Each request takes less CPU time the more there are, as of one that batches.
 #[test]
 fn cpu_time_that_is_no_line_has_no_floor() {

@@ -20,7 +20,7 @@ use crate::args::load::{Load, Whom};
 use crate::commands::kept::Kept;
 use crate::commands::wait_and_become::Started;
 use crate::plan::{self, TOOL, check_html, check_length};
-use crate::progress::Line;
+use crate::progress::{self, Line};
 use crate::{message, page, say, scratch, stop};
 
 /// How long requests are sent, where nothing is said.
@@ -81,6 +81,9 @@ fn sweep(mut plan: Plan, args: &Load, (from, to): (f64, f64), kept: &Kept, stop:
         pause(rest, stop);
         plan.connections = connections;
         let tried = step(&plan, args, rate, kept, stop)?;
+        if let Some(Tried { verdict, .. }) = &tried {
+            progress::done("load", &format!("{rate:.0} a second were asked, {:.0} answered", verdict.rate));
+        }
         rest = tried.as_ref().map_or(Duration::ZERO, |tried| tried.verdict.left_over());
         plan.may_be_silent |= tried.as_ref().is_some_and(|tried| tried.verdict.answered > 0);
         Ok(tried)
