@@ -19,8 +19,11 @@ pub fn inside<T: Send>(link: &Path, work: impl FnOnce() -> io::Result<T> + Send)
         enter(&namespace)?;
         work()
     };
-    std::thread::scope(|scope| scope.spawn(thread).join())
-        .unwrap_or_else(|_| Err(io::Error::other("the thread that entered the namespace ended early")))
+    std::thread::scope(|scope| {
+        // Not `scope.spawn`, which panics where there is no thread to be had.
+        let inside = std::thread::Builder::new().spawn_scoped(scope, thread)?;
+        inside.join().unwrap_or_else(|_| Err(io::Error::other("the thread that entered the namespace ended early")))
+    })
 }
 
 #[allow(unsafe_code, reason = "the standard library cannot change namespaces")]

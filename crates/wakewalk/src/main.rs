@@ -2,6 +2,7 @@
 //! The wakewalk command: arguments, signals, exit codes. Nothing is decided here.
 
 mod args;
+mod cleanup;
 mod commands;
 mod left;
 mod message;

@@ -7,16 +7,19 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
-use std::{fs, panic, process, thread};
+use std::{panic, process, thread};
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 
-use crate::{FAILED, left, say};
+use crate::{FAILED, cleanup, left, say};
 
 /// Beyond twice the planned time: on a host that is full, loading probes, naming functions and sealing take a dozen seconds.
 const GRACE: Duration = Duration::from_secs(30);
 /// How often it is looked at how long a capture takes.
 const LOOK: Duration = Duration::from_secs(1);
+
+/// How long the kernel may take for closing what we have open.
+const CLOSING: Duration = Duration::from_secs(1);
 
 /// Captures that are on.
 static CAPTURES: Mutex<Vec<Folder>> = Mutex::new(Vec::new());
@@ -47,17 +50,19 @@ pub fn over<T: Send>(watched: &Watched<'_>, capture: impl FnOnce(&AtomicBool) ->
     let is_open = &AtomicBool::new(false);
     thread::scope(|scope| {
         let (is_on, over) = mpsc::channel::<()>();
-        let capturing = scope.spawn(move || {
+        let capturing = move || {
             let _is_on = is_on; // dropped when it is over
             capture(is_open)
-        });
+        };
+        let capturing = thread::Builder::new().name("capture".into()).spawn_scoped(scope, capturing);
+        let capturing = capturing.context("failed to start a thread (pids.max, or the host's limit)")?;
         let mut bound = Bound { since: Instant::now(), length: watched.length, is_open: false };
         while over.recv_timeout(LOOK) == Err(RecvTimeoutError::Timeout) {
             let flags = [is_open, watched.stop].map(|flag| flag.load(Ordering::Relaxed));
             if bound.is_passed(Instant::now(), flags) {
                 give_up(&format!(
                     "the capture has taken twice its planned time and {} s more: it seems stuck in a read of the target (a lock of \
-                     its memory, or a file system such as NFS or FUSE, that does not answer)",
+                     its memory, or a file system such as NFS or FUSE, that does not answer); all hooks are taken off",
                     GRACE.as_secs()
                 ));
             }
@@ -88,23 +93,40 @@ impl Bound {
     }
 }
 
-/// What a second signal does while a capture is on; without one, nothing.
+/// What a second signal does while a capture is on, or something is to be cleaned up; else nothing.
 pub fn second_signal() {
     if !captures().is_empty() {
-        give_up("the capture was given up at the second signal");
+        give_up("the capture was given up at the second signal; the kernel takes all hooks off as this process ends");
+    }
+    if cleanup::is_due() {
+        give_up("given up at the second signal");
     }
 }
 
-/// Ends us with a capture in the middle.
+/// Ends us in the middle.
 fn give_up(why: &str) -> ! {
     // Held to the end: whoever gives up too has nothing to add.
     let captures = captures();
     let kept: String = captures.iter().filter(|it| it.is_kept).map(|it| format!("; {}", left::kept(&it.dir))).collect();
-    say::sentence("wakewalk", &format!("{why}; the kernel takes all hooks off as this process ends{kept}"));
-    for folder in captures.iter().filter(|folder| !folder.is_kept) {
-        let _ = fs::remove_dir_all(&folder.dir); // it is for temporary files
-    }
+    say::sentence("wakewalk", &format!("{why}{kept}"));
+    cleanup::clean();
+    close_all();
     process::exit(i32::from(FAILED))
+}
+
+/// Takes our hooks off now: a thread that stands in a file system that does not answer does not end with the process, and what is
+/// open stays so as long as it stands there. Somebody else closes, for a file of such a one may keep him too.
+#[allow(unsafe_code, reason = "rustix does not wrap close_range(2)")]
+fn close_all() {
+    let (done, is_done) = mpsc::channel::<()>();
+    let close = move || {
+        // SAFETY: no memory is passed. Nobody uses a descriptor after this: the process ends.
+        unsafe { libc::syscall(libc::SYS_close_range, 3, libc::c_uint::MAX, 0) };
+        drop(done);
+    };
+    if thread::Builder::new().name("closing".into()).spawn(close).is_ok() {
+        let _ = is_done.recv_timeout(CLOSING); // then it ends as it can
+    }
 }
 
 fn captures() -> MutexGuard<'static, Vec<Folder>> {

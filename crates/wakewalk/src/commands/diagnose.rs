@@ -19,12 +19,12 @@ use report::compared::Compared;
 use report::formats::json;
 use report::section::Section;
 use report::views::Material;
-use tempfile::TempDir;
 
 use crate::args;
 use crate::commands::wait_and_become::Started;
 use crate::plan::{self, Plan, Source, TOOL};
 use crate::progress::Line;
+use crate::scratch::Scratch;
 use crate::watchdog::{self, Watched};
 use crate::{left, page, parts, say, scratch, stop};
 
@@ -70,7 +70,7 @@ fn live(
     capture: impl FnOnce(&Path) -> Result<Afterwards>,
 ) -> Result<()> {
     let temporary = if args.save.is_none() { Some(scratch::folder()?) } else { None };
-    let dir = args.save.as_deref().or(temporary.as_ref().map(TempDir::path)).context("no folder to record in")?;
+    let dir = args.save.as_deref().or(temporary.as_ref().map(Scratch::path)).context("no folder to record in")?;
     let afterwards = capture(dir)?;
     courtesy::stand_back(); // as the thread that captured did
     courtesy::during(courtesy::PATIENCE, || {

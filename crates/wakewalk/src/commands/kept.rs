@@ -8,7 +8,7 @@ use std::time::{Duration, Instant, SystemTime};
 use anyhow::Result;
 use collect::{clock, host};
 use load::Run;
-use recording::{Meta, Recording, Tables};
+use recording::{Meta, Sink as _, Tables, Writer};
 
 use crate::left;
 use crate::parts::LOAD;
@@ -56,7 +56,8 @@ impl Kept {
         (meta.start_ns, meta.length_ns) = (self.start_ns.saturating_add(ns(first)), ns(length));
         meta.host = host::inventory(Path::new("/"));
         meta.target.named = named.into();
-        // Half of it would stand in the way of the next one.
-        Recording { meta, tables }.save(dir).inspect_err(|_| left::remove(dir))
+        let mut writer = Writer::create(dir, &meta)?; // what is there already is somebody else's
+        let written = writer.append_all(&tables).and_then(|()| writer.seal(&meta));
+        written.inspect_err(|_| left::remove(dir)) // half of it would stand in the way of the next one
     }
 }

@@ -206,13 +206,14 @@ fn beside<T>(
     let done = thread::scope(|scope| {
         let (open, opened) = mpsc::channel();
         let (dir, over) = (dir.path(), &over);
-        let capturing = scope.spawn(move || {
+        let capturing = move || {
             // Dropped when the window is open, or never will be.
             let mut open = Some(open);
             super::diagnose::capture(&capture, target, None, dir, over, &mut || {
                 let _ = open.take().map(|open| open.send(())); // who waited for it is gone: it will be over soon
             })
-        });
+        };
+        let capturing = thread::Builder::new().spawn_scoped(scope, capturing).context("failed to start a thread")?;
         let done = opened.recv().is_ok().then(work);
         over.store(true, Ordering::Relaxed);
         let captured = capturing.join().map_err(|_| anyhow!("the service could not be observed"))?;

@@ -15,6 +15,7 @@ use anyhow::{Context, Result, bail};
 use rustix::process::{Pid, Signal, kill_process_group, set_parent_process_death_signal};
 
 use crate::args;
+use crate::cleanup::{Left, Listed};
 
 /// Waits, then becomes the command; returns only if that fails. Who started it ends it when the time is up; if that one is killed
 /// before, the kernel does.
@@ -40,6 +41,8 @@ fn can_be_run(program: &str) -> bool {
 pub struct Started {
     child: Child,
     command: String,
+    /// Where we end in the middle.
+    _listed: Option<Listed>,
 }
 
 impl Started {
@@ -58,7 +61,8 @@ impl Started {
             .process_group(0)
             .spawn()
             .with_context(|| format!("failed to start `{}`", command.join(" ")))?;
-        Ok(Self { child, command: command.join(" ") })
+        let listed = group(&child).map(|group| Listed::new(Left::Group(group)));
+        Ok(Self { child, command: command.join(" "), _listed: listed })
     }
 
     /// Its process id, the same before and after it becomes the command.
@@ -90,9 +94,14 @@ impl Started {
     }
 }
 
+/// Its process group, which has its number.
+fn group(child: &Child) -> Option<Pid> {
+    i32::try_from(child.id()).ok().and_then(Pid::from_raw)
+}
+
 impl Drop for Started {
     fn drop(&mut self) {
-        if let Some(pid) = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw) {
+        if let Some(pid) = group(&self.child) {
             let _ = kill_process_group(pid, Signal::TERM); // not reaped yet, so the number is still its own
         }
         for _ in 0..20 {
@@ -101,7 +110,7 @@ impl Drop for Started {
             }
             sleep(Duration::from_millis(100));
         }
-        if let Some(pid) = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw) {
+        if let Some(pid) = group(&self.child) {
             let _ = kill_process_group(pid, Signal::KILL);
         }
         let _ = self.child.wait();

@@ -99,7 +99,29 @@ fn a_command_does_not_outlive_who_was_to_end_it() {
     poll("command", || text(Path::new(&stat)).contains("(sleep)").then_some(()));
     shell.kill().unwrap();
     shell.wait().unwrap();
-    // Nobody may be there to take note of its end.
+    until_it_has_ended(&stat);
+}
+
+/// Nobody may be there to take note of its end.
+fn until_it_has_ended(stat: &str) {
     let has_ended = |stat: &str| stat.is_empty() || stat.contains(") Z");
-    poll("end of the command", || has_ended(&text(Path::new(&stat))).then_some(()));
+    poll("end of the command", || has_ended(&text(Path::new(stat))).then_some(()));
+}
+
+#[test]
+fn what_a_command_has_started_ends_at_a_second_signal_too() {
+    need!(kernel_allows());
+    let place = tempfile::tempdir().unwrap();
+    let pid = place.path().join("pid");
+    let script = "sleep 600 & echo $! >\"$0\"; wait";
+    let mut command = Command::new(WAKEWALK);
+    command.args(["diagnose", "--for", "300s", "--", "sh", "-c", script]).arg(&pid).env("TMPDIR", place.path());
+    let child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let stat = poll("command", || Some(text(&pid)).filter(|pid| pid.ends_with('\n')));
+    let stat = format!("/proc/{}/stat", stat.trim());
+    poll("program of the command", || text(Path::new(&stat)).contains("(sleep)").then_some(()));
+    ["STOP", "INT", "TERM", "CONT"].iter().for_each(|signal| send(signal, child.id()));
+    let said = sentence(&child.wait_with_output().unwrap());
+    assert!(said.contains("at the second signal"), "{said}");
+    until_it_has_ended(&stat);
 }
