@@ -75,6 +75,11 @@ static __always_inline u32 file_system_of(struct file *file)
 	return file ? (u32)BPF_CORE_READ(file, f_inode, i_sb, s_magic) : 0;
 }
 
+static __always_inline u64 inode_of(struct file *file)
+{
+	return file ? BPF_CORE_READ(file, f_inode, i_ino) : 0;
+}
+
 static __always_inline u8 kind_of_file(struct file *file)
 {
 	struct inode *inode;

@@ -134,7 +134,7 @@ impl Walk {
         if self.sites.parks(row, &who) {
             return false; // the runtime's own round
         }
-        if row.context == "interrupt" && futex::kind(case, row.syscall, &row.args) == TIMED {
+        if row.context == "interrupt" && futex::kind(case, row) == TIMED {
             who.fd_kind = TIMED.to_string();
             return self.sites.sleeps(&who);
         }

@@ -12,7 +12,7 @@ use recording::Tables;
 use recording::tables::{Process, Wakeup};
 
 use crate::collector::{Collector, Kind, Shared, SliceEnd, Slot, Start};
-use crate::probes::{Probe, wakeups};
+use crate::probes::{Probe, shapes, wakeups};
 
 /// What is known of it before it is started.
 pub const KIND: Kind = Kind {
@@ -100,6 +100,7 @@ fn row(raw: &wakeups::Wakeup, start_ns: u64, (stack, waker_stack): (u32, u32), p
         asked: raw.asked,
         syscall: sleeper.syscall,
         args: if sleeper.syscall >= 0 { raw.args.to_vec() } else { Vec::new() },
+        own_frame: sleeper.syscall >= 0 && shapes::is_in_own_frame(raw.args[0], raw.sp),
         fd_kind: raw.fd_kind.into(),
         file_system: raw.file_system,
         state: raw.state.into(),
@@ -122,10 +123,10 @@ fn row(raw: &wakeups::Wakeup, start_ns: u64, (stack, waker_stack): (u32, u32), p
     }
 }
 
-/// Names of files by process and descriptor, of one slice.
+/// Names of files by process, descriptor and inode, of one slice.
 struct Files {
     root: PathBuf,
-    names: HashMap<(u32, u64), String>,
+    names: HashMap<(u32, u64, u64), String>,
 }
 
 /// Files whose names are looked up in a slice.
@@ -141,17 +142,23 @@ impl Files {
         if !matches!(raw.fd_kind, "file" | "block" | "pipe" | "tty") {
             return String::new();
         }
-        let key = (raw.sleeper.tgid, raw.args[0]);
+        let key = (raw.sleeper.tgid, raw.args[0], raw.inode);
         if self.names.len() >= MOST_NAMES && !self.names.contains_key(&key) {
             return String::new();
         }
-        let link = self.root.join(format!("proc/{}/fd/{}", key.0, key.1));
-        let name = || {
-            let path = fs::read_link(link).unwrap_or_default();
-            if path.is_absolute() { path.to_string_lossy().into_owned() } else { String::new() } // not `pipe:[812]`
-        };
-        self.names.entry(key).or_insert_with(name).clone()
+        self.names.entry(key).or_insert_with(|| name(&self.root, key)).clone()
     }
+}
+
+/// What a descriptor stands for by now, unless that is another file than the one that was waited for: the name is read before the
+/// inode, so that both are of one file if it is the right one. (`stat` would ask a file system, which may not answer.)
+fn name(root: &Path, (pid, descriptor, inode): (u32, u64, u64)) -> String {
+    let of = |what: &str| root.join(format!("proc/{pid}/{what}/{descriptor}"));
+    let path = fs::read_link(of("fd")).unwrap_or_default();
+    let about = fs::read_to_string(of("fdinfo")).unwrap_or_default();
+    let number = about.lines().find_map(|line| line.strip_prefix("ino:")?.trim().parse::<u64>().ok()); // since Linux 5.14
+    let is_it = number.is_none_or(|number| number == inode);
+    if is_it && path.is_absolute() { path.to_string_lossy().into_owned() } else { String::new() } // not `pipe:[812]`
 }
 
 /// The peer's address as people write it; empty = none.
@@ -182,7 +189,8 @@ mod tests {
             let _ = fs::remove_file(descriptors.join("3")); // the first time there is none
             symlink(file, descriptors.join("3")).unwrap();
         };
-        let mut raw = wakeups::Wakeup { fd_kind: "file", args: [3, 0, 0, 0], ..wakeups::Wakeup::default() };
+        let mut raw =
+            wakeups::Wakeup { fd_kind: "file", args: [3, 0, 0, 0], inode: 11, ..wakeups::Wakeup::default() };
         raw.sleeper.tgid = 7;
         let mut files = Files::new(root.path());
         points_to("/data/one");
@@ -190,6 +198,12 @@ mod tests {
         points_to("/data/two");
         assert_eq!(files.name(&raw), "/data/one", "once in a slice");
         files.names.clear();
+        assert_eq!(files.name(&raw), "/data/two");
+        fs::create_dir_all(root.path().join("proc/7/fdinfo")).unwrap();
+        fs::write(root.path().join("proc/7/fdinfo/3"), "pos:\t0\nino:\t12\n").unwrap();
+        files.names.clear();
+        assert_eq!(files.name(&raw), "", "another file has the descriptor by now");
+        raw.inode = 12;
         assert_eq!(files.name(&raw), "/data/two");
     }
 }

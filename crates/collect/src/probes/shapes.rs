@@ -4,6 +4,14 @@
 
 use libc::c_long;
 
+/// Bytes above a stack pointer in which the frames of a call into the kernel and of those that led to it lie.
+const FRAMES: u64 = 1024;
+
+/// Whether an argument of a call points into the frames that lie above a stack pointer.
+pub fn is_in_own_frame(argument: u64, sp: u64) -> bool {
+    argument.checked_sub(sp).is_some_and(|above| above < FRAMES)
+}
+
 /// Which file a call is about; the C enum `subject`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(u8)]

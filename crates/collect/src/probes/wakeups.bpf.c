@@ -69,7 +69,9 @@ struct wakeup {
 	u8 state;
 	u8 io_wait;
 	u32 file_system; /* of the file that the sleeper waits for, its magic number */
+	u64 inode; /* its number */
 	u64 args[4]; /* of the sleeper's call, the first four */
+	u64 sp; /* its stack pointer in user space */
 	struct port_pair ports; /* of the socket that the sleeper waits for */
 	struct port_pair waker_ports; /* of the socket that the waker's call is about */
 	char comm[16];
@@ -196,12 +198,14 @@ static __always_inline void fill_sleeper(struct wakeup *row, struct task_struct 
 	file = awaited_file(task, row->syscall, regs);
 	row->fd_kind = look_at(file, &row->ports);
 	row->file_system = row->fd_kind == FD_FILE ? file_system_of(file) : 0;
+	row->inode = inode_of(file);
 	row->state = state_of(task, task->__state);
 	row->io_wait = BPF_CORE_READ_BITFIELD(task, in_iowait);
 	row->args[0] = regs->di;
 	row->args[1] = regs->si;
 	row->args[2] = regs->dx;
 	row->args[3] = regs->r10;
+	row->sp = regs->sp;
 	bpf_probe_read_kernel_str(row->comm, sizeof(row->comm), task->comm);
 }
 

@@ -73,10 +73,14 @@ pub struct Wakeup {
     pub sleeper: Party,
     /// Its call's first four arguments.
     pub args: [u64; 4],
+    /// Its stack pointer in user space.
+    pub sp: u64,
     /// Kind of the first argument's descriptor.
     pub fd_kind: &'static str,
     /// Magic number of the file system that the file is on; 0 = none.
     pub file_system: u32,
+    /// Number of the inode; 0 = no file.
+    pub inode: u64,
     /// Task state bits of the sleeper.
     pub state: u8,
     /// The kernel counted the wait as I/O wait.
@@ -368,8 +372,10 @@ pub(crate) fn parse(bytes: &[u8]) -> Option<Wakeup> {
         asked: raw.asked,
         sleeper: party((raw.tgid, raw.tid), &raw.comm, raw.syscall, raw.ports, raw.stack),
         args: raw.args,
+        sp: raw.sp,
         fd_kind: shapes::fd_kind(raw.fd_kind),
         file_system: raw.file_system,
+        inode: raw.inode,
         state: raw.state,
         io_wait: raw.io_wait != 0,
         context: CONTEXTS.get(usize::from(raw.context)).copied().unwrap_or("thread"),

@@ -75,7 +75,7 @@ impl Context<'_, '_> {
             who.fd_kind = DNS.to_string();
         } else if !who.peer.is_empty() && self.gave_up_idly(row) {
             who.peer.clear();
-        } else if futex::kind(self.case, row.syscall, &row.args) == TIMED {
+        } else if futex::kind(self.case, row) == TIMED {
             who.fd_kind = TIMED.to_string();
             if self.sites.sleeps(&who) {
                 who.fd_kind = SLEEP.to_string();

@@ -86,7 +86,7 @@ impl HandOffs {
         if self.is_interpreters(case, row) {
             return Some(INTERPRETER);
         }
-        if is_lock(case, row.syscall, &row.args) || is_file_lock(case, row) {
+        if is_lock(case, row) || is_file_lock(case, row) {
             return Some(LOCK);
         }
         let handed = self.is_between_serving(case, row) && self.queued.contains(&row.waker_tid);

@@ -80,7 +80,7 @@ impl WaitSites {
                 continue;
             }
             let (comm, call) = (kind_of_thread(&row.comm), case.syscall(row.syscall));
-            let fd_kind = futex::kind(case, row.syscall, &row.args).to_string();
+            let fd_kind = futex::kind(case, row).to_string();
             let who = Who { pid: row.pid, comm, call, fd_kind, ..Who::default() };
             *sites.seen.entry(who).or_default().entry(row.stack).or_default() += 1;
             let before = Before { t_ns: row.t_ns, syscall: row.syscall, stack: row.stack };

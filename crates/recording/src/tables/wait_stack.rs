@@ -24,6 +24,9 @@ pub struct WaitStack {
     pub syscall: i32,
     /// The call's first four arguments.
     pub args: Vec<u64>,
+    /// The call's first argument points into the frames of the calls that led to it (within 1 KiB above the stack pointer): what a
+    /// thread has there, it waits for alone.
+    pub own_frame: bool,
     /// Id in table `stack` of the user stack; 0 = none.
     pub stack: u32,
 }

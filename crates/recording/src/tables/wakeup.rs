@@ -37,6 +37,9 @@ pub struct Wakeup {
     pub syscall: i32,
     /// The call's first four arguments; empty outside a call.
     pub args: Vec<u64>,
+    /// The call's first argument points into the frames of the calls that led to it (within 1 KiB above the stack pointer): what a
+    /// thread has there, it waits for alone.
+    pub own_frame: bool,
     /// What the call's first argument refers to, as in table `wait`; of an epoll the file whose event ended the wait, of a
     /// poll of one file that one.
     pub fd_kind: String,

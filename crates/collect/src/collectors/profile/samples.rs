@@ -6,6 +6,7 @@ use stacks::{Registers, Snapshot, Stacks};
 
 use crate::collector::Suspicion;
 use crate::probes::profile::{Moment, RawSample};
+use crate::probes::shapes;
 
 /// `-ENOSYS`, which the kernel leaves in ax while a call has no result yet.
 const NO_RESULT_YET: i64 = -38;
@@ -22,6 +23,7 @@ pub fn wait(raw: &RawSample, start_ns: u64, stacks: &mut Stacks) -> WaitStack {
         wakes: raw.moment == Moment::BeforeWakeup,
         syscall: call_number(raw),
         args: vec![r.di, r.si, r.dx, r.r10],
+        own_frame: shapes::is_in_own_frame(r.di, r.sp),
         stack: stacks.intern(&[], &user.frames, user.complete),
     }
 }
