@@ -123,7 +123,7 @@ fn of_handshakes(case: &Case, counters: &Counters, h: &Handshakes) -> Vec<Error>
         error(Kind::NobodyThere, nobody_there, Some(nobody_there), h.taken + nobody_there),
         error(Kind::BrokenOff, broken.by_peers, Some(broken.by_peers), broken.asked),
         error(Kind::GivenUp, broken.by_clients, Some(broken.by_clients), broken.requests),
-        error(Kind::NotMade, failed, not_made(case, failed, h.syn_again), attempts),
+        error(Kind::NotMade, failed, not_made(case, failed, syns_again(case, h)), attempts),
         error(Kind::Damaged, grew(snmp::IN_ERRS), None, segments),
     ]
 }
@@ -131,6 +131,11 @@ fn of_handshakes(case: &Case, counters: &Counters, h: &Handshakes) -> Vec<Error>
 /// Calls that the windows should have met: of so many, that all were missed is no chance. It decides only whose a count is; whether
 /// that is too many, `judgement/errors` says.
 const SURELY_MET: f64 = 4.0;
+
+/// SYNs that were sent again, of everybody's.
+fn syns_again(case: &Case, h: &Handshakes) -> f64 {
+    case.fact::<Retransmits>().map_or(h.syn_again, |retransmits| retransmits.syns)
+}
 
 /// Of the connections that could not be made, those that may have been the target's; none = all of them. The counter has also the
 /// half-open ones that a client resets, as health checks do: only what was reset while it asked, or had to ask again, can have failed.

@@ -273,9 +273,9 @@ impl Requests {
         ratio(exchanges.sum_ns, self.followed_ns)
     }
 
-    /// What one exchange that was followed stands for in the whole capture.
+    /// What one exchange that was followed stands for in the whole capture; where nothing says what was followed, for itself.
     pub fn scale(&self) -> f64 {
-        ratio(self.length_ns, self.followed_ns)
+        if self.followed_ns > 0.0 { ratio(self.length_ns, self.followed_ns) } else { 1.0 }
     }
 }
 

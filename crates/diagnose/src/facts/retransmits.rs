@@ -18,6 +18,8 @@ pub struct Retransmits {
     pub own: BTreeMap<String, f64>,
     /// Of everybody in the namespace.
     pub all: f64,
+    /// Of these, SYNs. (The kernel's counter of them has the answers to SYNs too.)
+    pub syns: f64,
 }
 
 impl Fact for Retransmits {
@@ -30,6 +32,7 @@ impl Fact for Retransmits {
         let mut found = Self::default();
         for row in rows.iter().filter(|row| row.kind == "retransmit") {
             found.all += row.count as f64;
+            found.syns += if row.state == "SYN_SENT" { row.count as f64 } else { 0.0 };
             if row.is_accepted() && own.has_port(row.port) || row.is_made() && own.has_peer(&row.peer) {
                 *found.own.entry(row.state.clone()).or_default() += row.count as f64;
             }
@@ -73,6 +76,6 @@ mod tests {
             retransmit kind=reset_sent state=ESTABLISHED role=accepted port=80 count=90";
         let r = Case::new(&parse(text).unwrap()).fact::<Retransmits>().unwrap();
         assert_eq!((r.own_data(), r.own_all(), r.all, r.own_share()), (9.0, 14.0, 194.0, 14.0 / 194.0));
-        assert_eq!(r.own["ESTABLISHED"], 9.0);
+        assert_eq!((r.own["ESTABLISHED"], r.syns), (9.0, 5.0));
     }
 }

@@ -67,9 +67,11 @@ fn counted(case: &Case, is_one: fn(Kind) -> bool) -> Vec<Above> {
 
 /// A table without room drops the next connection, if it has not yet.
 fn table_full(case: &Case) -> Option<Above> {
-    let used = case.fact::<Handshakes>().ok()?.tracking_used?;
+    let handshakes = case.fact::<Handshakes>().ok()?;
+    let used = handshakes.tracking_used?;
+    let drops = if handshakes.tracking_drops > 0.0 { "drops" } else { "will drop" };
     (used >= TABLE_FULL).then(|| Above {
-        what: format!("the table of connection tracking is {} full: it drops new connections", percent(used)),
+        what: format!("the table of connection tracking is {} full: it {drops} new connections", percent(used)),
         share: 1.0,
         advice: find_out("sysctl net.netfilter.nf_conntrack_count net.netfilter.nf_conntrack_max; conntrack -S"),
         about: OF_ALL,

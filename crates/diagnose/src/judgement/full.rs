@@ -84,9 +84,10 @@ pub(crate) fn at_capacity(limits: &Limits) -> Option<Full> {
     full(limits).into_iter().find(|f| f.of_target >= MOST)
 }
 
-/// Whether a service is at a limit: then it has a queue, and says so itself.
+/// Whether a service is at a limit: then it has a queue, and says so itself. A thread that computes beside those that serve is none.
 pub(crate) fn is_at_capacity(case: &Case) -> bool {
-    case.fact::<Limits>().is_ok_and(|limits| at_capacity(&limits).is_some())
+    let full = case.fact::<Limits>().ok().and_then(|limits| at_capacity(&limits));
+    full.is_some_and(|full| !full.does_not_serve(case))
 }
 
 /// Everything that is full with the target's own work, the widest first.

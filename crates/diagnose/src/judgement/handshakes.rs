@@ -48,8 +48,13 @@ pub(crate) fn table(case: &Case, h: &Handshakes, this: Sign) -> Vec<Evidence> {
         true => evidence(&format!("{fact} <- this one"), value, "segments", "0", see),
         false => evidence(fact, value, "segments", &format!("more if it were {}", sign.cause()), see),
     });
-    let syns =
-        evidence("SYNs sent again from here", h.syn_again, "segments", "near 0", "nstat -az TcpExtTCPSynRetrans");
+    let syns = evidence(
+        "SYNs, and answers to SYNs, sent again from here",
+        h.syn_again,
+        "segments",
+        "near 0",
+        "nstat -az TcpExtTCPSynRetrans",
+    );
     told.chain([syns]).chain(dropped_here::told(case, most)).collect()
 }
 

@@ -71,24 +71,29 @@ pub(crate) fn look(case: &Case) -> Option<Hung> {
 }
 
 /// The one thread that should read what clients ask, and does not: it computes, or sleeps, all the time. Others of its process are
-/// parked, or wait for something else that would have woken them.
+/// parked, or wait for something else that would have woken them. (A thread of the household that sleeps beside a server that has locked
+/// itself out is none: only a process's first thread is asleep in its place, and then nobody else has a request in hand.)
 pub(crate) fn reader(case: &Case, hung: &Hung) -> Option<(ThreadLedger, Stuck)> {
     // The one request that it has in hand was read.
     if hung.others || hung.unread + 1.0 < hung.requests * NEARLY_ALL {
         return None;
     }
     let (ledger, servers) = (case.fact::<Threads>().ok()?, case.fact::<Servers>().ok()?);
-    let window_ns = case.length_ns();
-    let mut found = None;
+    let (window_ns, mut threads, mut found) = (case.length_ns(), 0, None);
     for thread in ledger.threads.iter().filter(|thread| thread.lines.wall_ns > 0.0 && servers.has(thread.pid)) {
+        threads += 1;
         match stuck(thread, window_ns) {
             Some(Stuck::Parked) => {}
             Some(stuck) if found.is_none() => found = Some((thread.clone(), stuck)),
             _ => return None,
         }
     }
-    found
+    let is_first = |thread: &ThreadLedger| thread.tid == thread.pid && hung.requests - hung.unread <= IN_ITS_HAND;
+    found.filter(|(thread, stuck)| *stuck != Stuck::Sleeps || threads == 1 || is_first(thread))
 }
+
+/// Requests that have been read, as averages over looks tell one.
+const IN_ITS_HAND: f64 = 1.5;
 
 /// In what a thread is for the whole of the window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -266,6 +271,11 @@ pub(crate) mod tests {
         assert_eq!(reader(&[("loop", SLEEP)], ""), Some(Stuck::Sleeps));
         assert_eq!(reader(&[("loop", "cpu"), ("pool", FUTEX), ("timer", EPOLL)], ""), Some(Stuck::Computes));
         assert_eq!(reader(&[("loop", EPOLL), ("pool", FUTEX)], ""), None, "it would have been woken");
+        assert_eq!(reader(&[("loop", FUTEX), ("flush", SLEEP)], ""), None, "locked out, beside the household");
+        let read = |text: &str| text.replace("unread=760", "unread=780");
+        let first = parse(&read(&text(&[("loop", SLEEP), ("pool", FUTEX)], ""))).unwrap();
+        let case = Case::new(&first);
+        assert!(super::reader(&case, &look(&case).unwrap()).is_some(), "the first thread, with one in hand at most");
         assert_eq!(reader(&[("one", SLEEP), ("two", SLEEP)], ""), None, "one of them is somebody's clock");
         let read = |text: &str| text.replace("open=800 unread=760", "open=800 unread=400");
         let at_work = parse(&read(&text(&[("loop", "cpu")], ""))).unwrap();

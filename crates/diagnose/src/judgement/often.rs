@@ -30,6 +30,9 @@ pub(crate) struct Often {
 /// Of the time of all answers, in quick ones: else a few that are slow are what is waited for, however many others there are.
 const MOSTLY: f64 = 0.5;
 
+/// Times a request's own time, all that it asks one after the other: averages are off by as much.
+const TOGETHER: f64 = 1.2;
+
 /// Of the waits that clients ended, for a connection: where connections are kept, workers mostly wait for what comes over them.
 const MOSTLY_NEW: f64 = 0.4;
 
@@ -73,7 +76,9 @@ impl Often {
         let asked = all.of(false, peer).filter(|asked| !asked.is_mixed())?;
         let often = Self { times: ratio(asked.response.count, requests), each_ns: asked.response.mean_ns() };
         let slow = asked.response.share_of_time_from(each_ns / MANY);
-        (often.times >= MANY && slow < MOSTLY).then_some(often)
+        // One after the other they take no longer than the request.
+        let fit = often.times * often.each_ns <= each_ns * TOGETHER;
+        (often.times >= MANY && slow < MOSTLY && fit).then_some(often)
     }
 
     /// Whether a request feels all of them, one after the other.

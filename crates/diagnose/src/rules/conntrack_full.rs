@@ -56,7 +56,7 @@ fn finding(case: &Case, h: &Handshakes, used: f64) -> Result<Finding, Gap> {
         ),
         explains: Explains {
             share: share(h.tracking_drops, h.tracking_drops + h.taken),
-            of: "connections that clients began".into(),
+            of: "packets of new connections that came in".into(),
             seconds: h.tracking_drops * EACH,
         },
         evidence: evidence_of(case, &counters, h, (used, most)),

@@ -6,9 +6,9 @@ use crate::answer::{Gap, Measured, Reason, Unit};
 use crate::case::Case;
 use crate::facts::cpus::{Cpus, Quota};
 use crate::facts::quality::Quality;
-use crate::judgement::enough::little_of_requests;
+use crate::judgement::enough::{are_held_up, little_of_requests};
 use crate::ledger::threads::Threads;
-use crate::statistics::share;
+use crate::statistics::{ratio, share};
 use crate::verdict::{Evidence, Explains, Finding, Subject};
 use crate::wording::{count, percent, seconds, word};
 
@@ -77,6 +77,12 @@ fn not_felt(case: &Case, quota: Option<&Quota>, held_ns: f64) -> Option<Checked>
         let why = format!("{periods} periods were throttled, {part} of the window (under {})", percent(MIN_OF_WINDOW));
         return Some(too_little(seen, why));
     }
+    // All its CPUs are held at once, for a part of the period at most.
+    let stop_ns =
+        quota.map_or(0.0, |q| ratio(q.throttled_ns, q.throttled_periods).min(q.period_ns.unwrap_or(PERIOD_NS)));
+    if are_held_up(case, stop_ns) {
+        return None;
+    }
     let part = little_of_requests(case, held_ns)?;
     let (held, part) = (seconds(held_ns / 1e9), percent(part));
     Some(explained(format!("its threads were throttled for {held}, {part} at most of the time that clients waited")))
@@ -113,8 +119,6 @@ fn finding(case: &Case, quota: Option<&Quota>, held_ns: f64, demand_ns: f64, sou
     let periods = quota.map_or(String::new(), |q| {
         format!("; it was throttled in {} of {} periods", count(q.throttled_periods), count(q.periods))
     });
-    // Demand as if nothing else had changed: a floor, since waiting work may bring more.
-    let wanted = share(held_ns, demand_ns) / (1.0 - part).max(0.01) * limit.unwrap_or(0.0) + limit.unwrap_or(0.0);
     Finding {
         summary: format!(
             "{name} held the target's threads for {}, {} of their CPU demand{periods}",
@@ -126,8 +130,8 @@ fn finding(case: &Case, quota: Option<&Quota>, held_ns: f64, demand_ns: f64, sou
         evidence: rows(quota, group, held_ns, part),
         remedy: match limit {
             Some(limit) => format!(
-                "Raise the quota of {group} well above {limit:.2} CPUs (cpu.max, or cpu.cfs_quota_us on cgroup v1): held \
-                 back it wanted about {wanted:.1}, and work that waits may bring more. With several CPUs of quota, running \
+                "Raise the quota of {group} well above {limit:.2} CPUs (cpu.max, or cpu.cfs_quota_us on cgroup v1) until periods are no \
+                 longer throttled: how much it wants is not seen while it is held. With several CPUs of quota, running \
                  fewer threads at a time helps too. The price is that much more CPU."
             ),
             None => {
@@ -200,7 +204,7 @@ mod tests {
             "{}",
             f.summary
         );
-        assert!(f.remedy.contains("wanted about 1.1"), "{}", f.remedy);
+        assert!(f.remedy.contains("well above 0.30 CPUs"), "{}", f.remedy);
     }
 
     #[test]
@@ -251,6 +255,22 @@ mod tests {
         found(&RULE, &requests(1));
         let little = requests(20).replace("throttled_ns=3e9", "throttled_ns=1e8").replace("cpu_ns=1e9", "cpu_ns=1e7");
         assert!(silent(&RULE, &little).contains("of the time that clients waited"), "{}", silent(&RULE, &little));
+    }
+
+    /// A tenth of the periods, in each of which requests come that then stand in line; and one whose usual answers are as long.
+    #[test]
+    fn stops_in_which_requests_pile_up() {
+        let text = |usual_ms: u32| {
+            format!(
+                "{}thread t_ns=5e9 pid=1 tid=1 wall_ns=5e9 cpu_ns=12e8 throttled_ns=4e8 blocked_ns=34e8
+                 exchange_window t_ns=5e9 length_ns=5e9
+                 exchange role=accepted port=80 stage=response count=2500 sum_ns={}e6 length_ns=[{usual_ms}000000,60000000] counts=[2300,200]",
+                group(0.6, 5, 4e8),
+                2300 * usual_ms + 200 * 60
+            )
+        };
+        found(&RULE, &text(5));
+        assert!(silent(&RULE, &text(30)).contains("of the time that clients waited"));
     }
 
     #[test]

@@ -5,7 +5,7 @@ use super::{Check, Checked, Rule, evidence, explained, found, too_little};
 use crate::case::Case;
 use crate::facts::memory::{Memory, Shortage};
 use crate::facts::waiting::Waiting;
-use crate::judgement::enough::little;
+use crate::judgement::enough::{little, not_for_requests, quick_answers_ns};
 use crate::judgement::short_memory;
 use crate::verdict::{Explains, Finding, Subject};
 use crate::wording::{count, percent, seconds, word};
@@ -34,6 +34,13 @@ fn check(case: &Case) -> Checked {
             seconds(lost / 1e9)
         ));
     };
+    if let Some(p99_ns) = quick_answers_ns(case) {
+        let why = format!("but clients get their answers in {} (p99)", seconds(p99_ns / 1e9));
+        return explained(format!("page faults and freeing pages took {} of its active time, {why}", percent(part)));
+    }
+    if let Some(why) = not_for_requests(case, &waiting, lost - memory.reclaim_cpu_ns) {
+        return explained(format!("page faults and freeing pages took {why}"));
+    }
     let headline = format!("loses {} of its active time to want of memory: {} is met", percent(part), whose(shortage));
     found(finding(case, &memory, shortage, (lost, part)), headline, "raise that limit, or let it use less memory")
 }

@@ -176,8 +176,8 @@ fn held(chain: &Chain) -> String {
 
 fn of_workers(case: &Case, workers: &Workers, waiting: &Waiting) -> Checked {
     let threads = match workers.threads {
-        1 => "the one thread that accepts was".to_string(),
-        n => format!("all {n} threads that accept were"),
+        1 => "the one thread that was seen to accept was".to_string(),
+        n => format!("all {n} threads that were seen to accept were"),
     };
     let waits = waiting.chains.first();
     let summary = format!(

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //! No local port is left for another connection to one destination.
 
+use std::net::SocketAddr;
+
 use recording::counters::local_ports;
+use recording::tables::Setting;
 
 use super::{Check, Checked, Rule, absent, evidence, explained, found, too_little};
 use crate::answer::{Measured, Unit};
@@ -9,8 +12,9 @@ use crate::case::Case;
 use crate::facts::connections::Connections;
 use crate::facts::counters::Counters;
 use crate::facts::errors::{Errors, Kind, asks};
+use crate::facts::handshakes::Handshakes;
 use crate::judgement::errors::MIN_COUNT;
-use crate::statistics::share;
+use crate::statistics::{ratio, share};
 use crate::verdict::{Explains, Finding, Subject};
 use crate::wording::{count, percent, sockets_to};
 
@@ -60,6 +64,9 @@ fn check(case: &Case) -> Checked {
     if let Some(seen) = Measured::farthest(needed) {
         return too_little(seen, format!("{told}, and nearly all for {} of the window", percent(ports.full)));
     }
+    if let Some(why) = otherwise(case, &ports).filter(|_| failed < MIN_COUNT) {
+        return explained(format!("{told}, but {why}"));
+    }
     let has_peer = |c: &Connections| c.peers.iter().any(|(peer, held)| *peer == ports.destination && held.open > 0.0);
     let connections = case.fact::<Connections>().ok();
     let goes_there = connections.as_ref().is_some_and(|connections| has_peer(connections));
@@ -75,6 +82,24 @@ fn check(case: &Case) -> Checked {
         headline,
         "keep connections to it open and use them again (a pool, keep-alive)",
     )
+}
+
+/// Why so many in use are no want of them, if so, where no call was seen to fail.
+fn otherwise(case: &Case, ports: &Ports) -> Option<&'static str> {
+    if ports.most > ports.range {
+        return Some("from several addresses of its own, each of which has all of them");
+    }
+    let reuse = case.recording.rows::<Setting>().iter().find(|setting| setting.name == "net.ipv4.tcp_tw_reuse");
+    let is_here = || ports.destination.parse::<SocketAddr>().is_ok_and(|to| to.ip().to_canonical().is_loopback());
+    let is_reused = match reuse.map(|setting| setting.value.trim()) {
+        Some("1") => true,
+        Some("2") => is_here(),
+        _ => false,
+    };
+    // Those that ended less than a second ago are not.
+    let of_a_second = ratio(case.fact::<Handshakes>().map_or(f64::INFINITY, |h| h.made), case.seconds());
+    (is_reused && ports.most - ports.time_wait + of_a_second < ports.range * NEARLY_ALL)
+        .then_some("those in TIME_WAIT are used again a second after their end (net.ipv4.tcp_tw_reuse)")
 }
 
 fn ports(case: &Case, counters: &Counters, name: &str, range: f64) -> Option<Ports> {
@@ -166,6 +191,17 @@ mod tests {
     fn ports_left_or_ports_of_others() {
         assert!(silent(&RULE, &text(700, PEER)).contains("700 of 1001"));
         assert!(silent(&RULE, &text(1001, "")).contains("not seen to ask"));
+        let reused = |destination: &str, how: u32, made: u32| {
+            let setting = format!("setting area=sysctl name=net.ipv4.tcp_tw_reuse value=\"{how}\"");
+            let opens = |value: u32| format!("source=proc/net/snmp entity=Tcp name=ActiveOpens value={value}");
+            let more = format!("{PEER}\n{setting}\ncounter {}\ncounter t_ns=1e9 {}", opens(0), opens(made));
+            text(1001, &more).replace("10.0.0.9", destination)
+        };
+        assert!(silent(&RULE, &reused("10.0.0.9", 1, 300)).contains("used again"));
+        assert!(silent(&RULE, &reused("127.0.0.1", 2, 300)).contains("used again"));
+        found(&RULE, &reused("10.0.0.9", 2, 300));
+        found(&RULE, &reused("127.0.0.1", 2, 1000));
+        assert!(silent(&RULE, &text(1700, PEER)).contains("several addresses"));
         let elsewhere = PEER.replace("10.0.0.9:80", "10.0.0.5:5432");
         assert!(
             silent(&RULE, &text(1001, &elsewhere)).contains("not seen to ask for a connection to it"),

@@ -22,9 +22,6 @@ const MIN_DUE: f64 = 20.0;
 /// A second: the shortest time that is looked at as a whole.
 const MIN_SILENCE_S: f64 = 0.9;
 
-/// So long, ns, is no pause between two batches that happen to be looked at.
-const LONG_SILENCE_NS: f64 = 3e9;
-
 /// Of the mean rate, the least that a slice before the silence had: else they come in bursts, and this may be a pause.
 const STEADY: f64 = 0.5;
 
@@ -120,7 +117,8 @@ fn finding(case: &Case, t: &Traffic) -> Finding {
                  waits for. Connections whose other end is gone for good look the same here until keep-alive ends them."
             .into(),
         check: "Requests come again, at the rate of before.".into(),
-        ..RULE.finding(case, 1 + usize::from(t.segments == 0.0 && t.ns >= LONG_SILENCE_NS))
+        // A pool of connections that stays open after the last request of a batch looks the same.
+        ..RULE.finding(case, 1)
     }
 }
 
@@ -173,10 +171,6 @@ mod tests {
             finding.summary
         );
         assert_eq!((finding.confidence.as_str(), finding.explains.share), ("medium", 0.4), "a batch may pause so long");
-        let long = [200, 210, 205, 60, 0, 0, 0];
-        assert_eq!(found(&RULE, &text(&long, "open=80")).confidence, "high");
-        // A trickle of something that is no request.
-        assert_eq!(found(&RULE, &text(&long, "open=80 segments=2")).confidence, "medium");
     }
 
     #[test]

@@ -2,12 +2,14 @@
 //! A pool of threads that take requests one at a time: requests lie unread while each of the threads has one in hand and
 //! waits for something else.
 
-use super::super::{Outcome, Statement, evidence};
+use super::super::{Outcome, Statement, evidence, explained};
 use super::{AT_ITS_LIMIT, MIN_WAIT_NS, RULE};
 use crate::case::Case;
+use crate::facts::contended::Contended;
 use crate::facts::readers::Readers;
 use crate::facts::requests::Requests;
 use crate::facts::stacks::Stacks;
+use crate::judgement::holders::is_lock;
 use crate::judgement::one_each;
 use crate::judgement::paths::{is_own_sleep, stands_still, telling};
 use crate::phrases::chain::links;
@@ -15,6 +17,7 @@ use crate::statistics::{ratio, share};
 use crate::verdict::{Explains, Finding, Subject};
 use crate::walk::chains::{Chain, Nature};
 use crate::walk::paths::{Part, What};
+use crate::walk::{HAND_OFF, LOCK};
 use crate::wording::{percent, seconds};
 
 /// Of the response time: a quarter of it would be gone with more threads.
@@ -27,6 +30,20 @@ fn is_taken(part: &Part) -> bool {
     part.before && chain.nature() == Nature::Waiting && !is_own_sleep(part) && !stands_still(part)
 }
 
+/// Whether those threads stood before a lock that one of them holds at a time: more of them would stand there too.
+fn is_before_lock(part: &Part, one_holder: bool) -> bool {
+    let What::Waits(chain) = &part.what else { return false };
+    is_taken(part)
+        && match chain.links[0].who.fd_kind.as_str() {
+            LOCK => true,
+            HAND_OFF => one_holder,
+            _ => false,
+        }
+}
+
+/// Of the time in which all are taken, before a lock: then that is the root.
+const MOSTLY: f64 = 0.5;
+
 /// The finding, if requests lie unread for long.
 pub(super) fn check(case: &Case) -> Option<Outcome> {
     let (readers, paths, requests) = (one_each::threads(case)?, telling(case)?, case.fact::<Requests>().ok()?);
@@ -36,6 +53,13 @@ pub(super) fn check(case: &Case) -> Option<Outcome> {
     let each_ns = ratio(all.ns, all.requests as f64) * part;
     if part.min(unread) < MIN_UNREAD || each_ns < MIN_WAIT_NS {
         return None;
+    }
+    let one_holder = is_lock(&*case.fact::<Contended>().ok()?);
+    let locked = all.share(|part| is_before_lock(part, one_holder));
+    if locked >= part * MOSTLY {
+        let why = "that take them stand before a lock which one holds at a time; more threads would stand there too";
+        return explained(format!("requests lie unread for {} of their time because threads {why}", percent(part)))
+            .ok();
     }
     let chain = all.parts.iter().filter(|part| is_taken(part)).find_map(|part| match &part.what {
         What::Waits(chain) => Some(&**chain),
