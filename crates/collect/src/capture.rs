@@ -228,11 +228,19 @@ impl Capture<'_> {
         self.team.read(&self.shared, &end);
         courtesy::in_slices(TICK / 2, || {
             let mut slice = self.rows(&end)?;
+            self.join()?;
             slice.tables.extend(self.gaps(false)?);
             slice.tables.extend(self.costs(t_ns)?);
             sink.put(slice)
         })?;
         Ok(!end.living.is_empty())
+    }
+
+    /// Watches those who have come into the target's cgroup.
+    fn join(&self) -> Result<()> {
+        let Shared { plan, known, ledger, .. } = &self.shared;
+        let joined = plan.target.joined(&plan.root, |pid| known.has(pid));
+        if joined.is_empty() { Ok(()) } else { ledger.seed(&joined) }
     }
 
     /// What has gathered since the last slice.

@@ -2,8 +2,8 @@
 //! The target: from how the user named a service to the processes to watch and the limits they have.
 //!
 //! Every way of naming ends in a set of processes. A pid, a port or a command name means a process and all
-//! its descendants; a cgroup or a unit means its members and nobody else. What cannot be found is answered
-//! by a sentence that says what to try instead.
+//! its descendants; a cgroup or a unit means its members, also those that come later, with what they start. What
+//! cannot be found is answered by a sentence that says what to try instead.
 
 mod command;
 mod limits;
@@ -14,7 +14,7 @@ mod processes;
 mod tree;
 mod unit;
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::fmt;
 use std::path::{Path, PathBuf};
 
@@ -22,7 +22,7 @@ use anyhow::Result;
 use recording::meta;
 use recording::tables::Process;
 
-use crate::cgroup::{Membership, Trees};
+use crate::cgroup::{Membership, Trees, processes_below};
 use crate::proc::Proc;
 use crate::sockets;
 pub use limits::{Cgroups, Limits};
@@ -123,6 +123,14 @@ impl Resolved {
             [] => tree.with_descendants(&self.pids),
             folders => unit::members(&proc, &tree, folders),
         }
+    }
+
+    /// Those that are in its cgroup and are not known, as a program that somebody runs in a container, whose parent is none of it;
+    /// none where it was named otherwise.
+    pub fn joined(&self, root: &Path, is_known: impl Fn(u32) -> bool) -> Vec<u32> {
+        let proc = Proc::new(root);
+        let all: BTreeSet<u32> = self.folders.iter().flat_map(|dir| processes_below(&proc, dir)).collect();
+        all.into_iter().filter(|pid| !is_known(*pid)).collect()
     }
 
     /// The same as the recording keeps it.

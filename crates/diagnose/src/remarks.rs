@@ -22,6 +22,7 @@ pub(crate) mod neighbours;
 pub(crate) mod never_closed;
 pub(crate) mod own_clients;
 pub(crate) mod own_queue;
+pub(crate) mod own_work;
 pub(crate) mod response_times;
 pub(crate) mod slo;
 pub(crate) mod slow_label;

@@ -134,6 +134,11 @@ impl Probe for Retransmits<'_> {
 }
 
 impl Collector for Retransmits<'_> {
+    /// Leaves out what came since the hooks are on: counters are read from now on.
+    fn begin(&mut self, _: &mut Shared<'_>, _: &mut Tables) -> Result<()> {
+        self.rows(0).map(drop)
+    }
+
     fn slice(&mut self, _: &mut Shared<'_>, end: &SliceEnd, tables: &mut Tables) -> Result<()> {
         tables.extend(self.rows(end.t_ns)?);
         Ok(())

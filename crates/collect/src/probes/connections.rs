@@ -222,7 +222,12 @@ pub(crate) fn decode(bytes: &[u8]) -> Look {
         rows.partition(|raw| raw.inode > 0);
     let mut connections: Vec<Connection> = connections.into_iter().map(connection).collect();
     connections.sort_by_key(|c| (c.local_port, c.remote_port, c.peer, c.pid));
-    connections.dedup_by_key(|c| (c.local_port, c.remote_port, c.peer));
+    connections.dedup_by(|more, kept| {
+        let same = (more.local_port, more.remote_port, more.peer) == (kept.local_port, kept.remote_port, kept.peer);
+        // A parent that has not closed what its child serves reads nothing of it.
+        kept.awaited |= same && more.awaited;
+        same
+    });
     let listener =
         |raw: types::connection_row| Listener { port: raw.ports.local, inode: raw.inode, queued: raw.queued };
     let mut listeners: Vec<Listener> = listeners.into_iter().map(listener).collect();

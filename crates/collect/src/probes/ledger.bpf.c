@@ -209,13 +209,14 @@ int BPF_PROG(on_switch, bool preempt, struct task_struct *prev, struct task_stru
 	return 0;
 }
 
-SEC("tp_btf/sched_process_fork")
-int BPF_PROG(on_fork, struct task_struct *parent, struct task_struct *child)
+/* Not sched_process_fork, which does not come for the threads that io_uring makes. */
+SEC("tp_btf/task_newtask")
+int BPF_PROG(on_fork, struct task_struct *child, u64 flags)
 {
 	struct thread_state *t;
 	struct counts *c = this_cpu();
 
-	if (!c || !watched(parent))
+	if (!c || !watched(bpf_get_current_task_btf()))
 		return 0;
 	t = bpf_task_storage_get(&threads, child, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
 	if (!t) {

@@ -28,7 +28,7 @@ mod skel {
 use skel::types;
 
 /// Tracepoints that it hangs on.
-pub const HOOKS: [&str; 3] = ["sched_switch", "sched_process_fork", "sched_process_exec"];
+pub const HOOKS: [&str; 3] = ["sched_switch", "task_newtask", "sched_process_exec"];
 
 /// What a row is about.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

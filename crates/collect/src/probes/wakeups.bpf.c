@@ -356,12 +356,12 @@ int BPF_PROG(on_waking, struct task_struct *task)
 	return 0;
 }
 
-SEC("tp_btf/sched_process_fork")
-int BPF_PROG(on_fork, struct task_struct *parent, struct task_struct *child)
+SEC("tp_btf/task_newtask")
+int BPF_PROG(on_fork, struct task_struct *child, u64 flags)
 {
 	u32 zero = 0;
 	struct wakeup_counts *c = bpf_map_lookup_elem(&wakeup_counts, &zero);
-	u64 now, until = starts_followed(parent);
+	u64 now, until = starts_followed(bpf_get_current_task_btf());
 
 	if (!c || !until)
 		return 0;

@@ -27,7 +27,7 @@ mod skel {
 use skel::types;
 
 /// Tracepoints that it hangs on.
-pub const HOOKS: [&str; 3] = ["sched_waking", "sched_process_fork", "sched_process_exit"];
+pub const HOOKS: [&str; 3] = ["sched_waking", "task_newtask", "sched_process_exit"];
 
 /// So long a chain of wakers is followed after it led to the target: longer than most captures, so that a walk misses nothing; and
 /// whoever ended a wait of the target by chance is left alone again.

@@ -12,19 +12,20 @@ use crate::ledger::threads::Threads;
 use crate::phrases::resources::name;
 use crate::remarks::{
     self, Remark, children, churn, collecting, each_other, goes_on, idle, in_line, in_parts, many_questions,
-    neighbours, never_closed, response_times, standing, streams,
+    neighbours, never_closed, own_work, response_times, standing, streams,
 };
 use crate::statistics::share;
 use crate::wording::{cores, percent, seconds};
 
 pub(super) static RULE: Rule = Rule { cause: "healthy", explain: explain!("healthy"), check: Check::Neutral(check) };
 
-const REMARKS: [fn(&Case) -> Option<Remark>; 13] = [
+const REMARKS: [fn(&Case) -> Option<Remark>; 14] = [
     children::remark,
     in_parts::remark,
     many_questions::remark,
     each_other::remark,
     in_line::remark,
+    own_work::remark,
     response_times::tail,
     goes_on::remark,
     collecting::remark,
