@@ -126,7 +126,7 @@ impl Asked {
 
     /// A finding stands unless requests were seen not to wait for it, or those that hang are not explained by it.
     fn found(&mut self, case: &Case, finding: Finding, said: Statement) {
-        let of_answered = |_: &f64| !finding.explains.is_of_hanging();
+        let of_answered = |_: &f64| !finding.explains.is_of_hanging() && !finding.explains.is_of_queued();
         let followed = paths::not_for_requests(case, &finding.cause).filter(of_answered).map(|part| {
             let part = percent(part);
             format!("threads waited for it, but requests that were followed from end to end spent {part} of their time on it")

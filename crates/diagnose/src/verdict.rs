@@ -173,6 +173,9 @@ pub struct Explains {
     pub seconds: f64,
 }
 
+/// The whole where a finding is about connections that nobody has taken yet.
+const OF_QUEUED: &str = "its clients' connections (those in the accept queue)";
+
 /// The whole where a finding is about requests that got no answer.
 const OF_HANGING: &str = "response time of those that hang";
 
@@ -182,9 +185,19 @@ impl Explains {
         Self { share: 1.0, of: OF_HANGING.into(), seconds }
     }
 
+    /// Connections that stand before accept(), as a share of them and of those that are served.
+    pub(crate) fn queued(share: f64, seconds: f64) -> Self {
+        Self { share, of: OF_QUEUED.into(), seconds }
+    }
+
     /// Whether that is it: what answers tell says nothing of these.
     pub fn is_of_hanging(&self) -> bool {
         self.of == OF_HANGING
+    }
+
+    /// Whether it is of those who were not met yet: nor do they.
+    pub fn is_of_queued(&self) -> bool {
+        self.of == OF_QUEUED
     }
 }
 

@@ -32,7 +32,9 @@ impl Fact for Contended {
         let Some(holder) = chains.first().and_then(|chain| chain.links.get(1)) else { return Ok(Self::default()) };
         let (walk, clients) = (case.fact::<Walk>()?, case.fact::<Clients>()?);
         let within = |row: &Wakeup| row.context == "thread" && walk.target.contains(&row.waker_pid);
-        let of_holders = |row: &&Wakeup| !within(row) && is_wait_of(case, &clients, row, &holder.who);
+        // Of those among whom it is handed around: other threads may wait in the same call for something else.
+        let serves = |row: &Wakeup| walk.serves_one(row.tid);
+        let of_holders = |row: &&Wakeup| !within(row) && serves(row) && is_wait_of(case, &clients, row, &holder.who);
         let held: Vec<&Wakeup> = case.recording.rows::<Wakeup>().iter().filter(of_holders).collect();
         let queued: Vec<&Wakeup> =
             case.recording.rows::<Wakeup>().iter().filter(|row| walk.is_turn(case, row)).collect();

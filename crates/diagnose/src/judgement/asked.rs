@@ -14,7 +14,7 @@ use crate::statistics::share;
 use crate::syscall::{Family, family};
 use crate::verdict::Subject;
 use crate::walk::chains::Chain;
-use crate::walk::{DNS, Kind, lasting};
+use crate::walk::{DNS, Kind, Who, lasting};
 use crate::wording::{percent, seconds, sockets_to};
 
 /// Of the window, over all threads: less is a call now and then.
@@ -78,10 +78,12 @@ pub(crate) fn doubt(case: &Case, who: &str, chains: &[&Chain], ns: f64) -> Optio
         .then(|| format!("{waited}, and what that one did meanwhile was not seen: {}", look_there(chains[0])))
 }
 
-/// Whom a chain waits for first: process, or address.
+/// Whom a chain waits for first that is not of its own process: process, or address.
 pub(crate) fn who(chain: &Chain) -> String {
-    let name = chain.links.get(1).map_or_else(|| chain.end.name(), |link| link.who.name());
-    if name.is_empty() { chain.links[0].who.peer.clone() } else { name }
+    let own = &chain.links[0].who;
+    let other = chain.links.iter().skip(1).map(|link| &link.who).find(|who| who.pid != own.pid);
+    let name = other.map_or_else(|| chain.end.name(), Who::name);
+    if name.is_empty() { own.peer.clone() } else { name }
 }
 
 /// Whether something speaks for whoever is asked in these chains, of which the first has most of the time.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Requests wait because all connections of a pool, or all workers, are taken.
 
+mod accepting;
 mod questions;
 mod readers;
 
@@ -38,9 +39,6 @@ const MIN_TAKEN_NS: f64 = 1e6;
 /// Connections in the accept queue on average that a reader wonders about.
 const A_QUEUE: f64 = 0.5;
 
-/// Of the workers' time, waiting for the next request in a connection that is kept open.
-const KEPT: f64 = 0.5;
-
 fn check(case: &Case) -> Checked {
     let (contended, waiting) = (case.fact::<Contended>()?, case.fact::<Waiting>()?);
     let little = little(case, (contended.ns, waiting.share(contended.ns)), MIN_SHARE, MIN_TIME);
@@ -53,7 +51,7 @@ fn check(case: &Case) -> Checked {
         return explained("connections stand in the accept queue because those that accept sleep by themselves");
     }
     if are_taken(&workers) {
-        return of_workers(case, &workers, &waiting);
+        return accepting::of_workers(case, &workers, &waiting);
     }
     if let Some(found) = readers::check(case).or_else(|| questions::check(case)) {
         return Ok(found);
@@ -172,49 +170,6 @@ fn held(chain: &Chain) -> String {
         Some(who) => format!("the permits whose holders wait in {}", who.call_words()),
         None => "the permits".to_string(),
     }
-}
-
-fn of_workers(case: &Case, workers: &Workers, waiting: &Waiting) -> Checked {
-    let threads = match workers.threads {
-        1 => "the one thread that was seen to accept was".to_string(),
-        n => format!("all {n} threads that were seen to accept were"),
-    };
-    let waits = waiting.chains.first();
-    let summary = format!(
-        "{:.1} connections waited for accept() at {} on average, and for {} of the window at least one; {threads} at \
-         work: {} of that thread time was waiting, {} CPU demand, {} waiting for a connection",
-        workers.queue,
-        workers.listener,
-        percent(workers.queued),
-        percent(1.0 - workers.busy - workers.free),
-        percent(workers.busy),
-        percent(workers.free)
-    );
-    let explains = Explains {
-        share: workers.queue / (workers.queue + workers.threads as f64),
-        of: "its clients' connections (those in the accept queue)".to_string(),
-        seconds: workers.queue * case.seconds(),
-    };
-    let mut finding = finding(case, waits, explains, summary)?;
-    finding.evidence = vec![
-        evidence("in the accept queue, on average", workers.queue, "connections", "near 0", workers.look()),
-        evidence("the queue was not empty", workers.queued * 100.0, "%", "near 0", ""),
-        evidence("threads that accept", workers.threads as f64, "threads", "", ""),
-        evidence("of their thread time, waiting for a connection", workers.free * 100.0, "%", "most", ""),
-        evidence("of their thread time, CPU demand", workers.busy * 100.0, "%", "", ""),
-        evidence("of their thread time, in clients' idle connections", workers.kept * 100.0, "%", "near 0", ""),
-    ];
-    let taken = match workers.threads {
-        1 => "the one thread that accepts is taken".to_string(),
-        n => format!("all {n} threads that accept are taken"),
-    };
-    let headline = format!("{:.0} connections stand in the accept queue: {taken}", workers.queue);
-    let otherwise = match workers.kept {
-        kept if kept >= KEPT => "clients that keep idle connections hold them: a shorter keep-alive, or more workers",
-        _ => "look at what they wait for: more workers help only if that has room",
-    };
-    let advice = waits.map_or(otherwise.to_string(), |chain| advice(chain, otherwise));
-    found(finding, headline, advice)
 }
 
 fn finding(case: &Case, chain: Option<&Chain>, explains: Explains, summary: String) -> Result<Finding, Gap> {

@@ -50,7 +50,7 @@ pub(super) fn check(case: &Case) -> Option<Statement> {
                 || format!("mostly {call}, and whether requests wait for that is not seen"),
                 |part| format!("mostly {call}: {} of the response time", percent(part)),
             ),
-            "see above what requests waited for; with --full, whom it waited for".to_string(),
+            "see in the report what requests waited for; with --full, whom it waited for".to_string(),
         ),
         _ => (
             "for several things of which none is most of it".into(),
