@@ -28,6 +28,7 @@ struct group {
 	struct histogram stages[STAGES];
 	u64 began;
 	u64 unanswered; /* closed before an answer */
+	u64 hung_up; /* whoever owed one was the first to close, in order, and not at once */
 	u64 more; /* answered, after more had been asked meanwhile */
 	u64 pushed; /* writes to clients that had asked nothing */
 	u64 continued; /* answers after writes that nobody had asked for, and that came some time after others */

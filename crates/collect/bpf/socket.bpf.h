@@ -8,6 +8,8 @@
 #define AF_UNIX 1
 #define AF_INET 2
 #define AF_INET6 10
+#define TCP_ESTABLISHED 1
+#define TCP_FIN_WAIT1 4
 #define TCP_CLOSE 7
 #define TCP_CLOSE_WAIT 8
 #define TCP_LAST_ACK 9

@@ -163,6 +163,27 @@ fn streams_and_ends_without_an_answer() {
     assert_eq!((accepted.unanswered, made.began, made.response.count), (1, 2, 1), "{made:?}");
 }
 
+/// A worker that dies in the midst of a request; and a client that says goodbye, for which there is no answer.
+#[test]
+fn whoever_owes_an_answer_and_closes() {
+    need!(kernel_allows());
+    let ends = |owes: bool| {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+        let seen = seen(&listener, || {
+            let (mut asking, mut accepted) = pair(&listener);
+            asking.write_all(b"question").unwrap();
+            accepted.read_exact(&mut [0; 8]).unwrap();
+            sleep(Duration::from_millis(20));
+            let (first, mut second) = if owes { (accepted, asking) } else { (asking, accepted) };
+            drop(first);
+            assert_eq!(second.read(&mut [0; 8]).unwrap(), 0);
+        });
+        seen.map(|group| (group.unanswered, group.hung_up))
+    };
+    assert_eq!(ends(true), [(1, 1), (1, 1)]);
+    assert_eq!(ends(false), [(1, 0), (1, 0)]);
+}
+
 /// Reads what has come; says how much.
 type ReadIt = fn(&TcpStream) -> usize;
 

@@ -21,8 +21,15 @@ use labels::Labels;
 const HITS: u64 = 25_000;
 /// The same of a load generator, some 4 % of its CPU time: nobody waits for it, and what it did second by second is the question.
 const HITS_OF_GENERATOR: u64 = 250_000;
-/// Slices that are left out at once, at most.
+/// Slices that are left out for each that is followed, at most.
 const MOST_LEFT_OUT: u64 = 9;
+/// What a run for a bystander counts, of one for the target: the bystander's share of so many is small, and few answers of the target's
+/// tell little.
+const OF_A_BYSTANDERS: u64 = 4;
+/// Slices that are followed one after the other, at most, before some are left out, and of what has begun in them, what is still
+/// without an answer, if it is worth to go on: what takes longer than is followed is never seen whole.
+const LONGEST: u64 = 3;
+const STILL_OPEN: f64 = 0.01;
 
 /// What is known of it before it is started.
 pub const KIND: Kind = Kind {
@@ -41,6 +48,8 @@ struct Exchanges<'o> {
     most_hits: u64,
     /// Slices that are still to be left out; 0 = this one is followed.
     left_out: u64,
+    /// What is followed without a gap.
+    stretch: Stretch,
     /// After each that is followed, at least so many are left out.
     least_left_out: u64,
     /// All that come are left out.
@@ -69,6 +78,7 @@ impl<'o> Exchanges<'o> {
                 Role::Generator => HITS_OF_GENERATOR,
             },
             left_out: 0,
+            stretch: Stretch::default(),
             least_left_out: 0,
             is_stopped: false,
             bursts: bursts.map(Bursts::new),
@@ -129,10 +139,11 @@ impl Collector for Exchanges<'_> {
         } else {
             let length_ns = t_ns.saturating_sub(self.from_ns);
             windows.push(tables::ExchangeWindow { t_ns, length_ns });
-            rows.extend(self.probe.fresh()?.into_iter().flat_map(|group| of_group(t_ns, group)));
-            let hits = self.probe.hits()?;
-            let runs = hits.saturating_sub(self.hits);
-            self.left_out = slices_to_leave(runs, length_ns, self.most_hits).max(self.least_left_out);
+            let (groups, hits) = (self.probe.fresh()?, self.probe.hits()?);
+            let own = groups.iter().map(runs_for).sum();
+            let each = slices_to_leave(weighed(hits.saturating_sub(self.hits), own), length_ns, self.most_hits);
+            self.left_out = self.stretch.after(&groups, each.max(self.least_left_out));
+            rows.extend(groups.into_iter().flat_map(|group| of_group(t_ns, group)));
             if self.left_out > 0 {
                 self.probe.detach();
             }
@@ -181,6 +192,40 @@ impl Collector for Exchanges<'_> {
     }
 }
 
+/// Slices that are followed one after the other.
+#[derive(Default)]
+struct Stretch {
+    slices: u64,
+    began: u64,
+    ended: u64,
+}
+
+impl Stretch {
+    /// How many slices are to be left out now, of which `each` are due for each that was followed; 0 = it goes on.
+    fn after(&mut self, groups: &[Group], each: u64) -> u64 {
+        self.slices += 1;
+        self.began += groups.iter().map(|group| group.began).sum::<u64>();
+        self.ended += groups.iter().map(|group| group.response.count + group.unanswered).sum::<u64>();
+        let open = self.began.saturating_sub(self.ended);
+        if each == 0 || self.slices < LONGEST && open as f64 >= (self.began as f64 * STILL_OPEN).max(1.0) {
+            return 0;
+        }
+        let followed = std::mem::take(self).slices.min(LONGEST);
+        each * followed
+    }
+}
+
+/// Runs of the hooks for a group of the target's: about one for each read and each write.
+fn runs_for(group: &Group) -> u64 {
+    group.began + group.response.count + group.more + group.pushed
+}
+
+/// Runs, of which so many were for the target, in runs for the target.
+fn weighed(runs: u64, own: u64) -> u64 {
+    let own = own.min(runs);
+    own + (runs - own) / OF_A_BYSTANDERS
+}
+
 /// One step further: 1, 3, 7 slices, to the most that are left out.
 fn more_left_out(slices: u64) -> u64 {
     (slices * 2 + 1).min(MOST_LEFT_OUT)
@@ -209,6 +254,7 @@ fn of_group(t_ns: u64, group: Group) -> Vec<tables::Exchange> {
     let whole = tables::Exchange {
         began: group.began,
         unanswered: group.unanswered,
+        hung_up: group.hung_up,
         more: group.more,
         pushed: group.pushed,
         continued: group.continued,
@@ -242,6 +288,24 @@ mod tests {
         assert_eq!((after(0), after(24_000), after(60_000), after(10_000_000)), (0, 0, 2, 9));
         assert_eq!(slices_to_leave(60_000, 2_000_000_000, HITS), 1);
         assert_eq!(slices_to_leave(60_000, 1_000_000_000, HITS_OF_GENERATOR), 0);
+    }
+
+    #[test]
+    fn bystanders_count_less() {
+        assert_eq!((weighed(60_000, 60_000), weighed(60_000, 0), weighed(60_000, 80_000)), (60_000, 15_000, 60_000));
+    }
+
+    #[test]
+    fn what_is_still_open_is_followed_for_longer() {
+        let slice = |began, count| Group { began, response: Histogram { count, ..Histogram::default() }, ..Group::default() };
+        let quick = || [slice(50_000, 49_990)];
+        let mut stretch = Stretch::default();
+        assert_eq!((stretch.after(&quick(), 4), stretch.after(&quick(), 4), stretch.after(&quick(), 0)), (4, 4, 0));
+        let slow = || [slice(1_000, 500)];
+        let mut stretch = Stretch::default();
+        assert_eq!([0; 4].map(|_| stretch.after(&slow(), 4)), [0, 0, 12, 0], "three, and their part");
+        let mut stretch = Stretch::default();
+        assert_eq!([slow(), [slice(0, 500)]].map(|slice| stretch.after(&slice, 4)), [0, 8], "all have come");
     }
 
     #[test]

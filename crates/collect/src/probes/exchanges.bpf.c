@@ -348,6 +348,23 @@ static __noinline void opens(struct sock *sk)
 	now_listens(ports.local);
 }
 
+/* In less, ns, after what was said last, an end answers a goodbye: clients of databases say one. */
+#define HANGS_UP 1000000
+
+/*
+ * Whoever owes an answer closes its side first: the target, or whom it asks. (One that is killed, or whose worker is,
+ * does so in order: the kernel closes for it.)
+ */
+static __noinline void hang_up(struct sock *sk, int now)
+{
+	struct exchange *e = bpf_sk_storage_get(&exchanges, sk, NULL, 0);
+
+	if (!e || !e->began || e->stretch != stretch || e->accepted != (now == TCP_FIN_WAIT1))
+		return;
+	if (bpf_ktime_get_ns() - (e->accepted ? e->read : e->began) > HANGS_UP)
+		__sync_fetch_and_add(&its_group(e)->hung_up, 1);
+}
+
 SEC("tp_btf/inet_sock_set_state")
 int BPF_PROG(on_state, struct sock *sk, int before, int now)
 {
@@ -358,6 +375,8 @@ int BPF_PROG(on_state, struct sock *sk, int before, int now)
 		c->states++;
 	if (now == TCP_LISTEN)
 		opens(sk);
+	if (before == TCP_ESTABLISHED && (now == TCP_CLOSE_WAIT || now == TCP_FIN_WAIT1) && is_known(sk))
+		hang_up(sk, now);
 	if (now != TCP_CLOSE || !is_known(sk))
 		return 0;
 	e = bpf_sk_storage_get(&exchanges, sk, NULL, 0);

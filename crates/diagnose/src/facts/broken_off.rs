@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Requests whose connection was reset while the answer was owed: by whom the target asks, or by clients of it. Who says goodbye
-//! without waiting for an answer, as clients of databases do, closes in good order: a reset in the midst of it is none.
+//! Requests whose connection ended while the answer was owed: reset by whom the target asks, or by clients of it; or closed by
+//! whoever owed it. Who says goodbye without waiting for an answer, as clients of databases do, is the first to close, in good
+//! order: a reset in the midst of it is none.
 
 use recording::tables::Retransmit;
 
@@ -13,12 +14,16 @@ use crate::case::{Case, Fact};
 pub struct BrokenOff {
     /// Questions of the target's, by those whom it asks.
     pub by_peers: f64,
+    /// Of these, by closing, without a reset.
+    pub by_closing: f64,
     /// Questions in all, to those who answer some.
     pub asked: f64,
     /// Whoever did most of it, and how often.
     pub most: Option<(String, f64)>,
     /// Requests of clients, by these.
     pub by_clients: f64,
+    /// Requests of clients that the target, instead of answering, hung up on.
+    pub by_target: f64,
     /// Their requests in all.
     pub requests: f64,
 }
@@ -31,8 +36,12 @@ impl Fact for BrokenOff {
             let (all, count) = (endpoint.response.count + endpoint.unanswered, broken_off(case, endpoint));
             if endpoint.accepted {
                 (found.by_clients, found.requests) = (found.by_clients + count, found.requests + all);
+                found.by_target += endpoint.hung_up;
                 continue;
             }
+            let closed = endpoint.hung_up.min(endpoint.unanswered - count);
+            let count = count + closed;
+            found.by_closing += closed;
             (found.by_peers, found.asked) = (found.by_peers + count, found.asked + all);
             if found.most.as_ref().is_none_or(|(_, most)| count > *most) {
                 found.most = Some((endpoint.name.clone(), count));
@@ -79,6 +88,13 @@ mod tests {
         assert_eq!((of(clients).by_clients, of(clients).requests), (40.0, 540.0), "the others had their answer");
         let in_order = peer.replace("ESTABLISHED", "CLOSE_WAIT");
         assert_eq!(of(&in_order).by_peers, 0.0, "it had said goodbye");
+        let hung_up = |role: &str| {
+            let row = format!("exchange {role} stage=response began=9 unanswered=9 hung_up=8 count=1");
+            let found = of(&row);
+            (found.by_target, found.by_peers)
+        };
+        assert_eq!(hung_up("role=accepted port=80"), (8.0, 0.0));
+        assert_eq!(hung_up("role=made peer=10.0.0.9:1"), (0.0, 8.0), "without a reset");
         let one_way = "retransmit kind=reset_received state=ESTABLISHED role=made peer=10.0.0.8:514 count=90";
         assert_eq!(of(one_way).by_peers, 0.0, "nobody waits for an answer of whom one only tells");
     }

@@ -40,10 +40,12 @@ pub enum Kind {
     TurnedAway,
     /// Connections to its port that the kernel refused: nobody listens at the address that was asked.
     NobodyThere,
-    /// Questions of the target's that whom it asks broke off by a reset.
+    /// Questions of the target's that whom it asks broke off: by a reset, or by closing.
     BrokenOff,
     /// Requests that clients broke off by a reset.
     GivenUp,
+    /// Requests of clients whose connection the target closed instead of answering.
+    HungUp,
     /// Segments that came damaged.
     Damaged,
     /// Packets that connection tracking had no entry for.
@@ -123,6 +125,7 @@ fn of_handshakes(case: &Case, counters: &Counters, h: &Handshakes) -> Vec<Error>
         error(Kind::NobodyThere, nobody_there, Some(nobody_there), h.taken + nobody_there),
         error(Kind::BrokenOff, broken.by_peers, Some(broken.by_peers), broken.asked),
         error(Kind::GivenUp, broken.by_clients, Some(broken.by_clients), broken.requests),
+        error(Kind::HungUp, broken.by_target, Some(broken.by_target), broken.requests),
         error(Kind::NotMade, failed, not_made(case, failed, syns_again(case, h)), attempts),
         error(Kind::Damaged, grew(snmp::IN_ERRS), None, segments),
     ]

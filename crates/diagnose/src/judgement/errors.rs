@@ -51,7 +51,7 @@ pub(crate) fn above(case: &Case) -> Vec<Above> {
 
 /// The largest of those that clients get instead of an answer: whatever makes the others slow, these come first.
 pub(crate) fn instead_of_answers(case: &Case) -> Option<Above> {
-    let turned_away = counted(case, |kind| matches!(kind, Kind::TurnedAway | Kind::NobodyThere));
+    let turned_away = counted(case, |kind| matches!(kind, Kind::TurnedAway | Kind::NobodyThere | Kind::HungUp));
     turned_away.into_iter().chain(answers::to_clients(case)).max_by(|a, b| a.share.total_cmp(&b.share))
 }
 
@@ -134,6 +134,11 @@ fn beside(kind: Kind, see: &str) -> (String, &'static str) {
             "compare the address that clients ask with those at which it listens (`ss -ltn`)".into(),
             "It listens at that port, but at another address, such as the loopback alone, or it was not there for a while.",
         ),
+        Kind::HungUp => (
+            "look in its log for workers that were killed or timed out, and for limits of time".into(),
+            "A worker that dies in the midst of a request, or is killed because it took too long, closes what it has open: its \
+             client gets an end instead of an answer.",
+        ),
         Kind::GivenUp => (
             "look how long its clients wait before they give up".into(),
             "Clients reset a connection in which an answer is owed when their patience is over, or when they end.",
@@ -146,15 +151,16 @@ fn beside(kind: Kind, see: &str) -> (String, &'static str) {
 fn broken_off(case: &Case, error: &Error) -> Option<Above> {
     let broken = case.fact::<BrokenOff>().ok().filter(|_| error.kind == Kind::BrokenOff)?;
     let peer = broken.most.as_ref().map(|(peer, _)| peer.clone())?;
+    let how = if 2.0 * broken.by_closing > broken.by_peers { "by closing" } else { "by a reset" };
     Some(Above {
         what: format!(
-            "{} of its questions were broken off by a reset, most by {peer}, of {} ({})",
+            "{} of its questions were broken off {how}, most by {peer}, of {} ({})",
             count(error.count),
             count(error.of),
             percent(error.share())
         ),
         share: error.share(),
-        advice: format!("look in the log of {peer}: it resets connections in which an answer is owed"),
+        advice: format!("look in the log of {peer}: it resets or closes connections in which it owes an answer"),
         about: "Whoever is asked crashes, is restarted, or closes what it takes for idle; a request that is tried again hides it.",
     })
 }
@@ -219,7 +225,8 @@ fn words(kind: Kind) -> (&'static str, &'static str) {
             ("processes of its cgroup were killed for want of memory", "dmesg | grep -i oom; cat memory.events")
         }
         Kind::Failed(error) => failed(error),
-        Kind::BrokenOff => ("of its questions were broken off by a reset of whom it asks, of", ""),
+        Kind::BrokenOff => ("of its questions were broken off by whom it asks, of", ""),
+        Kind::HungUp => ("connections were closed by the service although it owed an answer, of requests", ""),
         Kind::GivenUp => ("requests were broken off by their clients before the answer, of", ""),
         Kind::Crashed => ("processes crashed", ""),
         Kind::NobodyThere => ("connections to its port were refused, where nobody listens, of", ""),

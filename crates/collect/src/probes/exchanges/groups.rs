@@ -31,6 +31,8 @@ pub struct Group {
     pub began: u64,
     /// Connections that were closed before an answer.
     pub unanswered: u64,
+    /// Of these, those in which whoever owed the answer closed first, in order, 1 ms or more after it was asked.
+    pub hung_up: u64,
     /// Answered ones in which more was asked meanwhile.
     pub more: u64,
     /// Writes to clients beyond the first of an answer.
@@ -76,6 +78,7 @@ pub(super) fn difference(key: Option<&types::group_key>, now: &types::group, tol
         service,
         began: now.began.saturating_sub(told.began),
         unanswered: now.unanswered.saturating_sub(told.unanswered),
+        hung_up: now.hung_up.saturating_sub(told.hung_up),
         more: now.more.saturating_sub(told.more),
         pushed: now.pushed.saturating_sub(told.pushed),
         continued: now.continued.saturating_sub(told.continued),

@@ -11,7 +11,9 @@ pub(crate) fn floor(kind: Kind) -> Option<f64> {
     match kind {
         // A datagram or a connection in a hundred is a retry that somebody notices; of lost segments 1 % halves the throughput of
         // a long connection.
-        Kind::Unread | Kind::SentAgain | Kind::TurnedAway | Kind::BrokenOff | Kind::GivenUp => Some(0.01),
+        Kind::Unread | Kind::SentAgain | Kind::TurnedAway | Kind::BrokenOff | Kind::GivenUp | Kind::HungUp => {
+            Some(0.01)
+        }
         // Each costs its client a second, so that one in a thousand is the whole of a p999.
         Kind::QueueFull | Kind::HalfOpenFull | Kind::ListenDropped | Kind::NotTracked | Kind::Damaged => Some(0.001),
         // A health check may be refused, and clients that come and go reset a connection now and then.

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Connections stand in the accept queue, because all threads that accept are at work for others.
+
+use std::collections::BTreeSet;
+
+use super::super::{Checked, evidence, found};
+use super::{advice, finding};
+use crate::case::Case;
+use crate::facts::requests::Requests;
+use crate::facts::waiting::Waiting;
+use crate::facts::workers::Workers;
+use crate::ledger::threads::Threads;
+use crate::statistics::share;
+use crate::verdict::Explains;
+use crate::walk::chains::Chain;
+use crate::walk::kind_of_thread;
+use crate::wording::percent;
+
+/// Of the workers' time, waiting for the next request in a connection that is kept open.
+const KEPT: f64 = 0.5;
+
+pub(super) fn of_workers(case: &Case, workers: &Workers, waiting: &Waiting) -> Checked {
+    let threads = match workers.threads {
+        1 => "the one thread that was seen to accept was".to_string(),
+        n => format!("all {n} threads that were seen to accept were"),
+    };
+    let waits = of_their_own(case, workers, waiting);
+    let summary = format!(
+        "{:.1} connections waited for accept() at {} on average, and for {} of the window at least one; {threads} at \
+         work: {} of that thread time was waiting, {} CPU demand, {} waiting for a connection",
+        workers.queue,
+        workers.listener,
+        percent(workers.queued),
+        percent(1.0 - workers.busy - workers.free),
+        percent(workers.busy),
+        percent(workers.free)
+    );
+    let share = workers.queue / (workers.queue + workers.threads as f64);
+    let explains = Explains::queued(share, workers.queue * case.seconds());
+    let mut finding = finding(case, waits, explains, summary)?;
+    finding.evidence = vec![
+        evidence("in the accept queue, on average", workers.queue, "connections", "near 0", workers.look()),
+        evidence("the queue was not empty", workers.queued * 100.0, "%", "near 0", ""),
+        evidence("threads that accept", workers.threads as f64, "threads", "", ""),
+        evidence("of their thread time, waiting for a connection", workers.free * 100.0, "%", "most", ""),
+        evidence("of their thread time, CPU demand", workers.busy * 100.0, "%", "", ""),
+        evidence("of their thread time, in clients' idle connections", workers.kept * 100.0, "%", "near 0", ""),
+    ];
+    let taken = match workers.threads {
+        1 => "the one thread that accepts is taken".to_string(),
+        n => format!("all {n} threads that accept are taken"),
+    };
+    let headline = format!("{:.0} connections stand in the accept queue: {taken}", workers.queue);
+    let otherwise = match workers.kept {
+        kept if kept >= KEPT && sending(case, workers) * 2.0 >= kept => {
+            "clients that send their requests slowly hold them: have a proxy take these whole first, or more workers"
+        }
+        kept if kept >= KEPT => "clients that keep idle connections hold them: a shorter keep-alive, or more workers",
+        _ => "look at what they wait for: more workers help only if that has room",
+    };
+    let advice = waits.map_or(otherwise.to_string(), |chain| advice(chain, otherwise));
+    found(finding, headline, advice)
+}
+
+/// Of what those threads waited for somebody, the part that has to be one chain's to be told.
+const A_GOOD_PART: f64 = 0.25;
+
+/// What those threads themselves waited for most, if for one thing in the main: others of the target have waits of their own.
+fn of_their_own<'w>(case: &Case, workers: &Workers, waiting: &'w Waiting) -> Option<&'w Chain> {
+    let ledger = case.fact::<Threads>().ok()?;
+    let theirs = ledger.threads.iter().filter(|t| workers.who.contains(&(t.pid, t.tid)));
+    let kinds: BTreeSet<(u32, String)> = theirs.map(|t| (t.pid, kind_of_thread(&t.comm))).collect();
+    let is_theirs = |chain: &&Chain| kinds.contains(&(chain.links[0].who.pid, chain.links[0].who.comm.clone()));
+    let chain = waiting.chains.iter().find(is_theirs)?;
+    // Chains are of one process each.
+    let threads = workers.who.iter().filter(|(pid, _)| *pid == chain.links[0].who.pid).count();
+    let waited = threads as f64 * case.length_ns() * (1.0 - workers.busy - workers.free - workers.kept);
+    (chain.ns >= waited * A_GOOD_PART).then_some(chain)
+}
+
+/// Of those threads' time, in requests of which the first part had been read and the rest was still to come.
+fn sending(case: &Case, workers: &Workers) -> f64 {
+    let Ok(requests) = case.fact::<Requests>() else { return 0.0 };
+    let rest: f64 = requests.endpoints.iter().filter(|e| e.accepted).map(|e| e.rest.sum_ns).sum();
+    share(rest * requests.scale(), workers.threads as f64 * case.length_ns())
+}
