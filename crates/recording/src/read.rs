@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use anyhow::{Context, Result, anyhow, bail};
+use anyhow::{Context, Result, anyhow, bail, ensure};
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, GenericListArray, OffsetSizeTrait, RecordBatch};
 use arrow_schema::DataType;
@@ -24,7 +24,14 @@ const MAX_ITEMS: usize = 1 << 16;
 /// row in memory has its own.
 const MAX_TEXT: usize = 1 << 30;
 
+/// Bytes that the rows of all tables may take: four times of what a capture comes to that ends by itself with as many as it may have.
+const MAX_BYTES: usize = 8 << 30;
+
 /// Why a recording that has more is refused.
+const TOO_MUCH: &str = "with it the recording takes more memory than is read at a time, and than is to be believed; take a part of \
+                        it, or a smaller one (--at 0s..10m)";
+
+/// Likewise.
 const TOO_LONG: &str = "with it the recording has more text than is read at a time, and than is to be believed; take a part of it, \
                         or a smaller one (--at 0s..10m)";
 
@@ -73,7 +80,7 @@ impl Recording {
 pub fn open(dir: &Path) -> Result<Recording> {
     let meta = checked(dir)?;
     let mut tables = Tables::default();
-    tables::each(&mut Reading { dir, tables: &mut tables, text: 0 })?;
+    tables::each(&mut Reading { dir, tables: &mut tables, text: 0, held: Held::default() })?;
     Ok(Recording { meta, tables })
 }
 
@@ -143,6 +150,22 @@ struct Reading<'a> {
     tables: &'a mut Tables,
     /// Bytes of text so far.
     text: usize,
+    held: Held,
+}
+
+/// Bytes of memory that rows take, so far.
+#[derive(Default)]
+struct Held(usize);
+
+impl Held {
+    /// A batch of `rows` rows more, of which each takes `each` bytes beside its texts and the items of its lists.
+    fn add(&mut self, size: Size, (rows, each): (usize, usize)) -> Result<()> {
+        let items = size.rows.saturating_sub(rows).saturating_mul(size_of::<u64>());
+        let bytes = rows.saturating_mul(each).saturating_add(items).saturating_add(size.text);
+        self.0 = self.0.saturating_add(bytes);
+        ensure!(self.0 <= MAX_BYTES, TOO_MUCH);
+        Ok(())
+    }
 }
 
 impl tables::Visit for Reading<'_> {
@@ -156,7 +179,9 @@ impl tables::Visit for Reading<'_> {
         self.tables.extend::<T>(std::iter::empty());
         for batch in batches {
             let batch = batch?;
-            size = measure(&batch).and_then(|of_batch| size.with(of_batch).check()).with_context(damaged)?;
+            let of_batch = measure(&batch).with_context(damaged)?;
+            size = size.with(of_batch).check().with_context(damaged)?;
+            self.held.add(of_batch, (batch.num_rows(), size_of::<T>())).with_context(damaged)?;
             let rows: Vec<T> = untrusted::decode(|| Ok(serde_arrow::from_record_batch(&batch)?))
                 .with_context(|| format!("table `{}` does not have the columns of this version", T::NAME))?;
             self.tables.extend(rows);
@@ -232,5 +257,21 @@ fn text(column: &dyn Array) -> Result<usize> {
         number if number.is_primitive() => Ok(0),
         // No table has others.
         other => bail!("a column of type `{other}` is none that wakewalk writes"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tables_together_have_a_bound() {
+        let mut held = Held::default();
+        let size = Size { rows: 1 << 24, text: 0 };
+        let tables = (0..100).map(|_| held.add(size, (1 << 24, 300)).is_ok()).take_while(|is_read| *is_read).count();
+        assert_eq!(tables, 1, "16 million rows of 300 bytes each");
+        let mut held = Held::default();
+        assert!(held.add(Size { rows: 10, text: MAX_BYTES - 100 }, (10, 8)).is_ok());
+        assert!(held.add(Size { rows: 9, text: 0 }, (1, 8)).is_err(), "items count too");
     }
 }

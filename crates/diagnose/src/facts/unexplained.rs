@@ -52,23 +52,34 @@ impl Fact for Unexplained {
         // One that says nothing at all explains no more than itself: whether requests hang for it is asked where it is accused.
         let silent = case.fact::<Silent>().ok();
         let is_asked = |name: &str| !silent.as_ref().is_some_and(|silent| silent.has(name));
-        let asked = connections.peers.iter().filter(|(name, _)| is_asked(name)).map(|(_, held)| held);
-        let asked = asked.filter(|held| held.late_ns <= accepted.late_ns * MUCH_LATER);
+        let asked = connections.peers.iter().filter(|(name, _)| is_asked(name));
+        let waits = case.fact::<Waiting>().ok();
+        let awaited =
+            |peer: &str| waits.as_ref().map_or(0.0, |waiting| ratio(awaited_ns(waiting, peer), case.length_ns()));
+        let asked = asked.filter(|(_, held)| held.late_ns <= accepted.late_ns * MUCH_LATER);
         // Of the whole window: one that lived for a moment, and computed meanwhile, is no server with a queue.
         let elsewhere = Elsewhere::of(case);
         let lasting =
             ledger.threads.iter().filter(|thread| thread.tid != 0 && !elsewhere.has((thread.pid, thread.tid)));
         let used = lasting.map(|thread| share(thread.lines.demand_ns(), case.length_ns()).min(1.0));
-        let waiting = case.fact::<Waiting>().map_or(0.0, |waiting| ratio(waited_ns(&waiting), case.length_ns()));
+        // Those that wait for a peer are counted there: a thread in a read of it, and the answer that it owes, are one request.
+        let asked: Vec<(&String, f64)> = asked.map(|(peer, held)| (peer, held.late.max(awaited(peer)))).collect();
+        let of_peers = asked.iter().map(|(peer, _)| awaited(peer)).sum::<f64>();
+        let waiting = waits.as_ref().map_or(0.0, |waiting| ratio(waited_ns(waiting), case.length_ns()) - of_peers);
         Ok(Self {
             late: accepted.late,
             late_ns: accepted.late_ns,
-            upstream: asked.map(|held| held.late).sum(),
+            upstream: asked.iter().map(|(_, requests)| requests).sum(),
             queued: used.map(queue).sum::<f64>().min(answered_late(case).unwrap_or(f64::INFINITY)),
             asking: asking(case),
-            waiting,
+            waiting: waiting.max(0.0),
         })
     }
+}
+
+/// For how long threads waited for a peer.
+fn awaited_ns(waiting: &Waiting, peer: &str) -> f64 {
+    sum(waiting.chains.iter().filter(|chain| chain.links[0].who.peer == peer && !chain.is_own_sleep()))
 }
 
 /// Threads that are at something else, as one that rewrites a log: no request stands behind them, however full they are.

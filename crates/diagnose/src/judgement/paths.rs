@@ -305,6 +305,11 @@ impl Felt {
         ratio(self.group().ns, self.group().requests as f64)
     }
 
+    /// Whether they are all requests, and not only slow ones.
+    pub(crate) fn are_all(&self) -> bool {
+        !self.of_slow
+    }
+
     /// They, in words.
     pub(crate) fn whose(&self) -> &'static str {
         if self.of_slow { "slow requests" } else { "requests" }

@@ -8,7 +8,7 @@ use recording::tables::{Process, Request, Sample, WaitStack};
 
 use crate::answer::{Gap, Unseen};
 use crate::case::Case;
-use crate::facts::requests::{LATE_NS, Requests};
+use crate::facts::requests::{Endpoint, LATE_NS, Requests};
 use crate::facts::stacks::Stacks;
 use crate::facts::unexplained::Unexplained;
 use crate::facts::waiting::Waiting;
@@ -90,8 +90,12 @@ pub(crate) fn gap_of(case: &Case) -> Option<Gap> {
 /// answers that took long are counted one by one.
 fn few_late(case: &Case) -> String {
     let requests = case.fact::<Requests>().ok();
-    let late = requests.as_ref().and_then(|requests| {
-        let times = &requests.busiest()?.response;
+    let busiest = requests.as_ref().and_then(|requests| requests.busiest());
+    if busiest.is_some_and(Endpoint::is_mixed) {
+        return "; requests are not told apart on their connections, so that how long each takes is not seen".into();
+    }
+    let late = busiest.and_then(|busiest| {
+        let times = &busiest.response;
         Some((share(times.count_from(LATE_NS), times.count), times.share_of_time_from(LATE_NS)))
     });
     match late.filter(|(number, _)| *number > 0.0) {

@@ -3,7 +3,7 @@
 
 use crate::answer::{Gap, Unseen};
 use crate::case::Case;
-use crate::facts::requests::Requests;
+use crate::facts::requests::{Endpoint, Requests};
 use crate::statement::Statement;
 use crate::statistics::share;
 use crate::verdict::Slo;
@@ -13,10 +13,14 @@ use crate::wording::{percent, seconds};
 /// Answers that may take longer than promised: a promise without a share is meant for 99 of a hundred.
 const MAY_MISS: f64 = 0.01;
 
-/// How the promise was kept at the endpoint at which clients ask most.
+/// How the promise was kept at the endpoint at which clients wait most: health checks may be more. Where several requests share a
+/// connection, how long each takes is not seen.
 pub(crate) fn held(case: &Case) -> Option<Slo> {
     let (slo, requests) = (case.slo?.as_secs_f64(), case.fact::<Requests>().ok()?);
-    let response = &requests.busiest()?.response;
+    let answered = |e: &&Endpoint| e.accepted && e.response.count > 0.0;
+    let waited =
+        requests.endpoints.iter().filter(answered).max_by(|a, b| a.response.sum_ns.total_cmp(&b.response.sum_ns));
+    let response = &waited.filter(|endpoint| !endpoint.is_mixed())?.response;
     let missed = share(response.count_from(slo * 1e9), response.count);
     Some(Slo { seconds: slo, missed, kept: missed <= MAY_MISS })
 }
@@ -28,7 +32,13 @@ pub(crate) fn missed(case: &Case) -> Option<Slo> {
 
 /// That it cannot be told.
 pub(crate) fn unseen(case: &Case) -> Option<Gap> {
-    let why = "no answer to a client was seen on a TCP connection, so whether the response time is kept is not known";
+    let answers = case.fact::<Requests>().is_ok_and(|requests| requests.busiest().is_some());
+    let why = match answers {
+        true => "requests are not told apart on their connections, so whether the response time is kept is not known",
+        false => {
+            "no answer to a client was seen on a TCP connection, so whether the response time is kept is not known"
+        }
+    };
     (case.slo.is_some() && held(case).is_none()).then(|| Gap::new("slo", Unseen::Undecided, why))
 }
 
@@ -88,7 +98,16 @@ mod tests {
     }
 
     #[test]
+    fn health_checks_beside_what_clients_wait_for() {
+        let checks =
+            "exchange role=accepted port=81 stage=response count=9000 sum_ns=9e6 length_ns=[1000] counts=[9000]";
+        assert_eq!(judged(50, &format!("{TEXT}\n{checks}")).slo.unwrap().missed, 0.03);
+    }
+
+    #[test]
     fn one_that_is_kept_or_cannot_be_told() {
+        let shared = judged(50, &TEXT.replace("counts=[97,3]", "counts=[97,3] more=60"));
+        assert!(shared.slo.is_none() && shared.gaps.iter().any(|gap| gap.why.contains("not told apart")));
         let kept = judged(100, TEXT);
         assert!(kept.slo.unwrap().kept && !kept.headline.contains("take longer"), "{}", kept.headline);
         let unseen = judged(50, "meta length_ns=1e9");

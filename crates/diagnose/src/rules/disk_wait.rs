@@ -7,7 +7,7 @@ use crate::case::Case;
 use crate::facts::memory::Memory;
 use crate::facts::requests::{LATE_NS, Requests};
 use crate::facts::stacks::Stacks;
-use crate::facts::waiting::Waiting;
+use crate::facts::waiting::{Waiting, sum};
 use crate::judgement::enough::{little, not_for_requests};
 use crate::judgement::short_memory;
 use crate::ledger::blocked::{Blocked, symbols};
@@ -17,8 +17,8 @@ use crate::phrases::chain::{called_from, links};
 use crate::statistics::{ratio, share};
 use crate::syscall::{Family, family};
 use crate::verdict::{Explains, Finding, Subject};
-use crate::walk::Kind;
 use crate::walk::chains::Chain;
+use crate::walk::{HAND_OFF, Kind, LOCK};
 use crate::wording::{percent, seconds};
 
 mod background;
@@ -48,7 +48,8 @@ fn check(case: &Case) -> Checked {
     let faults = if short_memory::shortage(&memory).is_some() { 0.0 } else { memory.fault_io_ns };
     let parts = Parts::of(case);
     let background = Background::of(&ledger, |thread| parts.as_ref().is_none_or(|parts| parts.has(thread)));
-    let ns = ledger.total.blocked(Blocked::Disk) - background.ns() + faults;
+    let behind = behind_locks(&waiting, &background);
+    let ns = ledger.total.blocked(Blocked::Disk) - background.ns() + faults + behind;
     let part = share(ns, waiting.demand_ns + (waiting.waiting_ns - background.ns()).max(ns));
     if let Some((seen, why)) = little(case, (ns, part), MIN_SHARE, MIN_TIME) {
         let at = if part >= MIN_SHARE - ERROR {
@@ -80,13 +81,34 @@ fn check(case: &Case) -> Checked {
         Use::Read => "keep what is read in memory, read less, or a faster disk",
         Use::Other => "do it less often, beside the request, or on a faster disk",
     };
-    found(finding(case, &chains, &(call + &from), (ns, part), &background)?, headline, advice)
+    let place = format!("{call}{from}{}{}", behind_words(behind), background.words());
+    found(finding(case, &chains, &place, (ns, part))?, headline, advice)
+}
+
+/// For how long threads stood before a lock of which the holder waited for the disk: where one writes what several have to say, the
+/// others wait for that as well.
+fn behind_locks(waiting: &Waiting, background: &Background) -> f64 {
+    let is_one = |chain: &&Chain| {
+        chain.end.kind == Kind::Disk
+            && chain.links.len() > 1
+            && [LOCK, HAND_OFF].contains(&chain.links[0].who.fd_kind.as_str())
+            && !background.has(chain)
+    };
+    sum(waiting.chains.iter().filter(is_one))
+}
+
+fn behind_words(behind: f64) -> String {
+    if behind > 0.0 {
+        format!("; {} of it before a lock whose holder waited for it", seconds(behind / 1e9))
+    } else {
+        String::new()
+    }
 }
 
 /// Time on disks for each answer, ns, if that is too short for clients to feel, who get quick answers.
 fn unfelt(case: &Case, ns: f64) -> Option<f64> {
     let requests = case.fact::<Requests>().ok()?;
-    let asked = requests.busiest().filter(|asked| asked.response.count >= MANY)?;
+    let asked = requests.busiest().filter(|asked| asked.response.count >= MANY && !asked.is_mixed())?;
     let accepted = requests.endpoints.iter().filter(|endpoint| endpoint.accepted);
     let answers = accepted.map(|endpoint| endpoint.response.count).sum::<f64>() * requests.scale();
     let each_ns = ratio(ns, answers);
@@ -133,13 +155,7 @@ fn is_file(chain: &Chain, stacks: &Stacks) -> bool {
     on_file || who.call == "none" && chain.end.kind == Kind::Disk
 }
 
-fn finding(
-    case: &Case,
-    chains: &[&Chain],
-    call: &str,
-    (ns, part): (f64, f64),
-    background: &Background,
-) -> Result<Finding, Gap> {
+fn finding(case: &Case, chains: &[&Chain], call: &str, (ns, part): (f64, f64)) -> Result<Finding, Gap> {
     let stacks = case.fact::<Stacks>()?;
     let first = chains.first();
     let pid = first.map(|c| c.links[0].who.pid);
@@ -147,10 +163,9 @@ fn finding(
     let trace = first.map_or("fsync,fdatasync,read,write,pread64,pwrite64", |c| &c.links[0].who.call);
     Ok(Finding {
         summary: format!(
-            "The target was blocked on a disk for {} of thread time, {} of its active time, mostly in {call}{}",
+            "The target was blocked on a disk for {} of thread time, {} of its active time, mostly in {call}",
             seconds(ns / 1e9),
-            percent(part),
-            background.words()
+            percent(part)
         ),
         subject: Subject {
             pid,
@@ -270,6 +285,22 @@ mod tests {
         let why = silent(&RULE, &answers(3000, 1));
         assert!(why.contains("for 300 µs for each answer, and its answers are quick"), "{why}");
         found(&RULE, &answers(3000, 40)); // late all the same
+    }
+
+    /// One thread syncs for several, which stand before its lock meanwhile.
+    #[test]
+    fn those_that_wait_for_the_one_who_syncs() {
+        let behind = "thread pid=1 tid=2 comm=session wall_ns=1e9 cpu_ns=1e7 blocked_ns=8e8
+             wait pid=1 tid=2 syscall=202 state=1 count=40 total_ns=8e8
+             wakeup t_ns=901e6 pid=1 tid=2 comm=session wait_ns=20e6 blocked_ns=8e8 syscall=202 args=[7,128,2,0] context=thread waker_pid=1 waker_tid=1 waker_comm=db waker_syscall=202";
+        let finding = found(&RULE, &format!("{}\n{behind}", text("1e8", "2e8")));
+        assert!(
+            finding.summary.contains("; 760 ms of it before a lock whose holder waited for it"),
+            "{}",
+            finding.summary
+        );
+        let busy = behind.replace("cpu_ns=1e7", "cpu_ns=20e8");
+        silent(&RULE, &format!("{}\n{busy}", text("1e8", "2e8")));
     }
 
     #[test]

@@ -150,12 +150,18 @@ fn spent(verdict: &Verdict) -> String {
     let of_stage = |name: &str| busiest.stages.get(name).map_or(0.0, |stage| stage.mean / busiest.seconds.mean);
     let unread = of_stage("read_wait");
     // Where a wait stands says where; what it ends at is told below.
-    let mut places: BTreeMap<&str, f64> = BTreeMap::new();
+    let mut places: BTreeMap<String, (f64, &str)> = BTreeMap::new();
     for part in &busiest.path {
-        *places.entry(part.what.split(" < ").next().unwrap_or_default()).or_default() += part.share;
+        let place = part.what.split(" < ").next().unwrap_or_default();
+        let of_program = of_any_process(place);
+        // Of several processes of a program no one is named.
+        let entry = places.entry(of_program).or_insert((0.0, place));
+        *entry = (entry.0 + part.share, if entry.1 == place { place } else { "" });
     }
-    let (part, what) = match places.into_iter().max_by(|a, b| a.1.total_cmp(&b.1)) {
-        Some((what, part)) => (part, what),
+    let most = places.iter().max_by(|a, b| a.1.0.total_cmp(&b.1.0));
+    let (part, what) = match most {
+        Some((program, (part, ""))) => (*part, program.as_str()),
+        Some((_, (part, place))) => (*part, *place),
         None if unread >= MUCH_UNREAD => (unread, "unread, before the target takes it"),
         None => (of_stage("service"), "from its read to the answer"),
     };
@@ -168,6 +174,15 @@ fn spent(verdict: &Verdict) -> String {
         words += &format!("; after that, its bytes stand in the send queue for {} on average", numbers::seconds(held));
     }
     words
+}
+
+/// A place without the number of its process: `python3/4711 on a CPU` -> `python3 on a CPU`.
+fn of_any_process(place: &str) -> String {
+    let name = |word: &str| match word.rsplit_once('/') {
+        Some((name, pid)) if !name.is_empty() && pid.parse::<u32>().is_ok() => name.to_string(),
+        _ => word.to_string(),
+    };
+    place.split(' ').map(name).collect::<Vec<_>>().join(" ")
 }
 
 fn context(verdict: &Verdict) -> Vec<String> {
@@ -198,5 +213,17 @@ fn pids(pids: &[u32]) -> String {
         [] => "no process".to_owned(),
         [pid] => format!("pid {pid}"),
         [pid, others @ ..] => format!("pid {pid} and {} more", others.len()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::of_any_process;
+
+    #[test]
+    fn a_place_is_a_program_s() {
+        assert_eq!(of_any_process("before its turn: python3/4711 on a CPU"), "before its turn: python3 on a CPU");
+        assert_eq!(of_any_process("epoll_wait (127.0.0.1:9102)"), "epoll_wait (127.0.0.1:9102)");
+        assert_eq!(of_any_process("read (/var/lib/x/12)"), "read (/var/lib/x/12)");
     }
 }

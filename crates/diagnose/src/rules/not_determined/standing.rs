@@ -17,7 +17,7 @@ use crate::remarks::hidden_queues::{self, Hidden};
 use crate::remarks::response_times;
 use crate::statistics::{ratio, share};
 use crate::walk::Kind;
-use crate::walk::paths::{Part, RequestPaths, What};
+use crate::walk::paths::{Meanwhile, Part, RequestPaths, What};
 use crate::wording::{percent, seconds};
 
 /// The statement about them.
@@ -35,7 +35,29 @@ pub(super) fn check(case: &Case) -> Option<Statement> {
         return None;
     }
     let standing = known.or_else(|| unexplained(&requests, case));
-    standing.or_else(|| until_a_time_runs_out(case))
+    standing.or_else(|| until_a_time_runs_out(case)).or_else(|| inside(case))
+}
+
+/// Likewise, and inside the program.
+fn inside(case: &Case) -> Option<Statement> {
+    let felt = Felt::of(case).filter(Felt::are_all)?;
+    let part = felt.most(|part| matches!(part.what, What::Inside { meanwhile: Meanwhile::Unknown, .. }))?;
+    let hidden = hidden_queues::look(case);
+    let (there, all) = (seconds(felt.mean_ns() * part / 1e9), seconds(felt.mean_ns() / 1e9));
+    Some(Statement {
+        headline: format!(
+            "requests take {all}, {there} of it inside the process, and what they wait for there is not seen"
+        ),
+        advice: format!("look inside: {}", hidden.look),
+        detail: format!(
+            "{}; for {} of it the kernel saw nothing that they waited for: {}. Answers that are long by design, as long polls are, \
+             look the same.{}",
+            felt.words(),
+            percent(part),
+            hidden.what,
+            response_times::sentence(case).unwrap_or_default(),
+        ),
+    })
 }
 
 /// Fewer than stand at a time, but each for so long that somebody feels it, and for nothing but a time.
