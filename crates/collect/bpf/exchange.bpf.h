@@ -8,6 +8,7 @@ struct exchange {
 	u64 read; /* its first byte was read */
 	u64 rest; /* further bytes of what was asked came, after that; 0 = all were there */
 	u64 written; /* a write began last; 0 = none was seen */
+	u64 said; /* whoever asks said something last: it was read, or its write began */
 	u64 apart_ns; /* before each of the next, since the write before it, added up */
 	u32 apart; /* writes that nobody had asked for, and that came some time after others, since the last answer */
 	u32 copied; /* up to where the program had read */
@@ -19,6 +20,7 @@ struct exchange {
 	u8 more : 1; /* further bytes came later, or were written, before the answer */
 	u8 first : 1; /* nothing was said on the connection yet */
 	u8 late : 1; /* the last answer took long */
+	u8 hung_up : 1; /* whoever owes the answer closed its side */
 	u8 opening; /* enum opening_state */
 };
 

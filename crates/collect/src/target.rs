@@ -15,8 +15,8 @@ mod tree;
 mod unit;
 
 use std::collections::{BTreeSet, HashMap, HashSet};
-use std::fmt;
 use std::path::{Path, PathBuf};
+use std::{fmt, fs};
 
 use anyhow::Result;
 use recording::meta;
@@ -130,7 +130,9 @@ impl Resolved {
     pub fn joined(&self, root: &Path, is_known: impl Fn(u32) -> bool) -> Vec<u32> {
         let proc = Proc::new(root);
         let all: BTreeSet<u32> = self.folders.iter().flat_map(|dir| processes_below(&proc, dir)).collect();
-        all.into_iter().filter(|pid| !is_known(*pid)).collect()
+        // Neither threads of the kernel, which are in the root, nor those that have ended have a program.
+        let has_program = |pid: &u32| fs::read_link(root.join(format!("proc/{pid}/exe"))).is_ok();
+        all.into_iter().filter(|pid| !is_known(*pid)).filter(has_program).collect()
     }
 
     /// The same as the recording keeps it.

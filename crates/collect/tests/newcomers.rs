@@ -62,7 +62,10 @@ struct Cgroup(PathBuf);
 
 impl Cgroup {
     fn make() -> std::io::Result<Self> {
-        let path = PathBuf::from(format!("/sys/fs/cgroup/cpuacct/wakewalk-test-{}-newcomers", id()));
+        // Of version 2, or else of one of the trees of version 1.
+        let root = Path::new("/sys/fs/cgroup");
+        let tree = if root.join("cgroup.procs").exists() { root.to_path_buf() } else { root.join("cpuacct") };
+        let path = tree.join(format!("wakewalk-test-{}-newcomers", id()));
         fs::create_dir(&path).map(|()| Self(path))
     }
 

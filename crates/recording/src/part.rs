@@ -68,7 +68,7 @@ pub fn open_part(dir: &Path, part: Part) -> Result<(Recording, u64)> {
         ends.extend(rows?.iter().map(|row| row.t_ns));
     }
     let range = snapped(ends, part)?;
-    let mut reading = Reading { dir, range: range.clone(), tables: Tables::default(), text: 0 };
+    let mut reading = Reading { dir, range: range.clone(), tables: Tables::default(), text: 0, bytes: 0 };
     tables::each(&mut reading)?;
     Ok((within(&meta, reading.tables, &range), range.start))
 }
@@ -141,6 +141,8 @@ struct Reading<'a> {
     tables: Tables,
     /// Bytes of text so far.
     text: usize,
+    /// Bytes of memory that rows take, with the items of their lists.
+    bytes: usize,
 }
 
 impl tables::Visit for Reading<'_> {
@@ -149,14 +151,19 @@ impl tables::Visit for Reading<'_> {
         if !batches.is_there() {
             return Ok(());
         }
-        let (mut kept, text) = (Vec::new(), self.text);
+        let (mut kept, mut bytes, text) = (Vec::new(), 0_usize, self.text);
         while let Some(rows) = batches.next() {
             kept.extend(rows?.iter().filter_map(|row| row.within(&self.range)));
             let given = batches.given();
             let size = read::Size { text: text.saturating_add(given.text), ..given };
             self.text = size.text;
-            size.check().with_context(|| format!("table `{}` of `{}` is too large", T::NAME, self.dir.display()))?;
+            let too_large = || format!("table `{}` of `{}` is too large", T::NAME, self.dir.display());
+            size.check().with_context(too_large)?;
+            bytes =
+                kept.len().saturating_mul(size_of::<T>()).saturating_add(given.rows.saturating_mul(size_of::<u64>()));
+            read::check_bytes(self.bytes.saturating_add(bytes).saturating_add(self.text)).with_context(too_large)?;
         }
+        self.bytes = self.bytes.saturating_add(bytes);
         T::condense(&mut kept, 0);
         self.tables.extend(kept);
         Ok(())

@@ -153,6 +153,12 @@ struct Reading<'a> {
     held: Held,
 }
 
+/// Whether so many bytes may be held.
+pub(crate) fn check_bytes(bytes: usize) -> Result<()> {
+    ensure!(bytes <= MAX_BYTES, TOO_MUCH);
+    Ok(())
+}
+
 /// Bytes of memory that rows take, so far.
 #[derive(Default)]
 struct Held(usize);
@@ -163,8 +169,7 @@ impl Held {
         let items = size.rows.saturating_sub(rows).saturating_mul(size_of::<u64>());
         let bytes = rows.saturating_mul(each).saturating_add(items).saturating_add(size.text);
         self.0 = self.0.saturating_add(bytes);
-        ensure!(self.0 <= MAX_BYTES, TOO_MUCH);
-        Ok(())
+        check_bytes(self.0)
     }
 }
 

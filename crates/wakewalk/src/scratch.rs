@@ -15,7 +15,9 @@ use tempfile::{Builder, TempDir};
 use crate::cleanup::{Left, Listed};
 
 /// What the names of such folders begin with.
-const PREFIX: &str = ".wakewalk-";
+const PREFIX: &str = ".wakewalk-scratch-";
+/// And letters behind that.
+const LETTERS: usize = 6;
 /// One that is younger may not have its lock yet.
 const YOUNG: Duration = Duration::from_secs(60);
 
@@ -29,7 +31,7 @@ pub struct Scratch {
 
 impl Scratch {
     fn new_in(place: &Path) -> io::Result<Self> {
-        let dir = Builder::new().prefix(PREFIX).tempdir_in(place)?;
+        let dir = Builder::new().prefix(PREFIX).rand_bytes(LETTERS).tempdir_in(place)?;
         let lock = File::open(dir.path())?;
         let _ = flock(&lock, FlockOperation::LockExclusive); // without it, it only lasts no longer than a minute after a SIGKILL
         Ok(Self { _listed: Listed::new(Left::Folder(dir.path().to_path_buf())), dir, _lock: lock })
@@ -45,8 +47,9 @@ impl Scratch {
 pub fn folder() -> Result<Scratch> {
     let first = env::temp_dir();
     let places = [first.clone(), PathBuf::from("/dev/shm"), PathBuf::from("/run"), PathBuf::from(".")];
-    places.iter().for_each(|place| sweep(place));
     let made = places.iter().find_map(|place| Scratch::new_in(place).ok());
+    // Nowhere else: other places may not answer, as a file system of which somebody wants to know why.
+    made.iter().filter_map(|made| made.path().parent()).for_each(sweep);
     made.map_or_else(|| Scratch::new_in(&first), Ok).with_context(|| {
         format!("failed to make a folder for the recording in `{}`; set TMPDIR to a folder with room", first.display())
     })
@@ -55,7 +58,9 @@ pub fn folder() -> Result<Scratch> {
 /// Removes what those of us left who were killed (SIGKILL, out of memory): nobody has its lock.
 fn sweep(place: &Path) {
     for entry in fs::read_dir(place).into_iter().flatten().flatten() {
-        let is_ours = entry.file_name().to_string_lossy().starts_with(PREFIX);
+        let name = entry.file_name();
+        let letters = name.to_str().and_then(|name| name.strip_prefix(PREFIX));
+        let is_ours = letters.is_some_and(|letters| letters.len() == LETTERS);
         if is_ours && entry.metadata().is_ok_and(|it| it.is_dir() && it.uid() == geteuid().as_raw() && is_old(&it)) {
             let _ = remove_if_left(&entry.path()); // somebody is at it, or has been quicker
         }
@@ -81,20 +86,21 @@ mod tests {
     #[test]
     fn what_was_left_is_removed_and_what_is_in_use_is_not() {
         let place = tempfile::tempdir().unwrap();
-        let (left, young, used) = ("left", "young", Scratch::new_in(place.path()).unwrap());
+        let (left, young, used) = ("killed", "begins", Scratch::new_in(place.path()).unwrap());
         let path = |name: &str| place.path().join(format!("{PREFIX}{name}"));
         let age = |dir: &Path| File::open(dir).unwrap().set_modified(SystemTime::now() - 2 * YOUNG).unwrap();
         for name in [left, young] {
             fs::create_dir(path(name)).unwrap();
             fs::write(path(name).join("meta.json"), "{}").unwrap();
         }
-        fs::create_dir(place.path().join("another")).unwrap();
-        for dir in [&path(left), used.path(), &place.path().join("another")] {
+        let another = path("of-somebody");
+        fs::create_dir(&another).unwrap();
+        for dir in [&path(left), used.path(), &another] {
             age(dir);
         }
         sweep(place.path());
         assert!(!path(left).exists() && path(young).exists() && used.path().exists());
-        assert!(place.path().join("another").exists());
+        assert!(another.exists());
         let dir = used.path().to_path_buf();
         drop(used);
         assert!(!dir.exists());

@@ -24,6 +24,9 @@ const CLOSING: Duration = Duration::from_secs(1);
 /// Captures that are on.
 static CAPTURES: Mutex<Vec<Folder>> = Mutex::new(Vec::new());
 
+/// Somebody gave up: what fails from here on fails for that.
+static IS_OVER: AtomicBool = AtomicBool::new(false);
+
 /// Where a capture writes to, and whether that is kept.
 #[derive(Clone, PartialEq)]
 struct Folder {
@@ -66,6 +69,9 @@ pub fn over<T: Send>(watched: &Watched<'_>, capture: impl FnOnce(&AtomicBool) ->
                     GRACE.as_secs()
                 ));
             }
+        }
+        while IS_OVER.load(Ordering::Relaxed) {
+            thread::park(); // whoever gave up ends us, with his own words
         }
         capturing.join().unwrap_or_else(|panicked| panic::resume_unwind(panicked))
     })
@@ -110,7 +116,11 @@ fn give_up(why: &str) -> ! {
     let kept: String = captures.iter().filter(|it| it.is_kept).map(|it| format!("; {}", left::kept(&it.dir))).collect();
     say::sentence("wakewalk", &format!("{why}{kept}"));
     cleanup::clean();
-    close_all();
+    if !captures.is_empty() {
+        IS_OVER.store(true, Ordering::Relaxed);
+        panic::set_hook(Box::new(|_| {}));
+        close_all();
+    }
     process::exit(i32::from(FAILED))
 }
 
@@ -120,7 +130,7 @@ fn give_up(why: &str) -> ! {
 fn close_all() {
     let (done, is_done) = mpsc::channel::<()>();
     let close = move || {
-        // SAFETY: no memory is passed. Nobody uses a descriptor after this: the process ends.
+        // SAFETY: no memory is passed. Whoever uses a descriptor after this gets an error, of which nobody hears: the process ends.
         unsafe { libc::syscall(libc::SYS_close_range, 3, libc::c_uint::MAX, 0) };
         drop(done);
     };

@@ -203,11 +203,15 @@ struct Stretch {
 impl Stretch {
     /// How many slices are to be left out now, of which `each` are due for each that was followed; 0 = it goes on.
     fn after(&mut self, groups: &[Group], each: u64) -> u64 {
+        if each == 0 {
+            *self = Self::default();
+            return 0;
+        }
         self.slices += 1;
         self.began += groups.iter().map(|group| group.began).sum::<u64>();
         self.ended += groups.iter().map(|group| group.response.count + group.unanswered).sum::<u64>();
         let open = self.began.saturating_sub(self.ended);
-        if each == 0 || self.slices < LONGEST && open as f64 >= (self.began as f64 * STILL_OPEN).max(1.0) {
+        if self.slices < LONGEST && open as f64 >= (self.began as f64 * STILL_OPEN).max(1.0) {
             return 0;
         }
         let followed = std::mem::take(self).slices.min(LONGEST);
@@ -301,6 +305,7 @@ mod tests {
         let quick = || [slice(50_000, 49_990)];
         let mut stretch = Stretch::default();
         assert_eq!((stretch.after(&quick(), 4), stretch.after(&quick(), 4), stretch.after(&quick(), 0)), (4, 4, 0));
+        assert_eq!([0, 0, 0, 0, 4].map(|each| stretch.after(&quick(), each)), [0, 0, 0, 0, 4], "one busy slice after calm ones");
         let slow = || [slice(1_000, 500)];
         let mut stretch = Stretch::default();
         assert_eq!([0; 4].map(|_| stretch.after(&slow(), 4)), [0, 0, 12, 0], "three, and their part");

@@ -24,6 +24,7 @@
 #include "arrival.bpf.h"
 #include "nagle.bpf.h"
 #include "streams.bpf.h"
+#include "hang_up.bpf.h"
 
 u32 stretch; /* number of the time in which connections are followed: between two of them, nobody knows what was said */
 
@@ -146,6 +147,7 @@ static __always_inline void begin(struct sock *sk, struct exchange *e, u64 at)
 	e->began = at;
 	e->rest = 0;
 	e->more = 0;
+	e->hung_up = 0;
 	e->tid = bpf_get_current_task_btf()->pid;
 	if (with_openings)
 		e->opening = begin_opening(sk, e->opening);
@@ -169,6 +171,7 @@ static __always_inline void asked(struct sock *sk, struct exchange *e, struct tc
 {
 	u64 came;
 
+	e->said = now;
 	if (!e->began) {
 		begin(sk, e, arrival(tcp, now));
 		e->read = now;
@@ -284,10 +287,17 @@ static __always_inline void answer(struct sock *sk, struct exchange *e, u64 now)
 static __always_inline void ask(struct sock *sk, struct exchange *e, u64 now)
 {
 	begin(sk, e, now);
+	e->said = now;
 	if (!with_openings || e->opening == OPENING_NONE)
 		return;
 	keep_opening(sk, OPENING);
 	e->opening = OPENING_KEPT;
+}
+
+static __always_inline void say_more(struct exchange *e)
+{
+	e->more = 1;
+	e->said = bpf_ktime_get_ns();
 }
 
 /* A connection of the target on which a write begins; NULL = it is another's. */
@@ -306,7 +316,7 @@ static __always_inline struct exchange *written(struct sock *sk)
 	else if (!e->began)
 		ask(sk, e, bpf_ktime_get_ns());
 	else
-		e->more = 1;
+		say_more(e);
 	return e;
 }
 
@@ -348,23 +358,6 @@ static __noinline void opens(struct sock *sk)
 	now_listens(ports.local);
 }
 
-/* In less, ns, after what was said last, an end answers a goodbye: clients of databases say one. */
-#define HANGS_UP 1000000
-
-/*
- * Whoever owes an answer closes its side first: the target, or whom it asks. (One that is killed, or whose worker is,
- * does so in order: the kernel closes for it.)
- */
-static __noinline void hang_up(struct sock *sk, int now)
-{
-	struct exchange *e = bpf_sk_storage_get(&exchanges, sk, NULL, 0);
-
-	if (!e || !e->began || e->stretch != stretch || e->accepted != (now == TCP_FIN_WAIT1))
-		return;
-	if (bpf_ktime_get_ns() - (e->accepted ? e->read : e->began) > HANGS_UP)
-		__sync_fetch_and_add(&its_group(e)->hung_up, 1);
-}
-
 SEC("tp_btf/inet_sock_set_state")
 int BPF_PROG(on_state, struct sock *sk, int before, int now)
 {
@@ -375,15 +368,19 @@ int BPF_PROG(on_state, struct sock *sk, int before, int now)
 		c->states++;
 	if (now == TCP_LISTEN)
 		opens(sk);
-	if (before == TCP_ESTABLISHED && (now == TCP_CLOSE_WAIT || now == TCP_FIN_WAIT1) && is_known(sk))
-		hang_up(sk, now);
-	if (now != TCP_CLOSE || !is_known(sk))
+	if ((now != TCP_CLOSE && before != TCP_ESTABLISHED) || !is_known(sk))
 		return 0;
 	e = bpf_sk_storage_get(&exchanges, sk, NULL, 0);
-	if (e && e->began && e->stretch == stretch) {
-		__sync_fetch_and_add(&its_group(e)->unanswered, 1);
-		e->began = 0;
+	if (!e || !e->began || e->stretch != stretch)
+		return 0;
+	if (now != TCP_CLOSE) {
+		note_end(sk, e, now);
+		return 0;
 	}
+	__sync_fetch_and_add(&its_group(e)->unanswered, 1);
+	if (e->hung_up)
+		__sync_fetch_and_add(&its_group(e)->hung_up, 1);
+	e->began = 0;
 	return 0;
 }
 

@@ -4,7 +4,7 @@
 use crate::answer::{Measured, Unit};
 use crate::case::Case;
 use crate::facts::connections::Connections;
-use crate::facts::requests::{Endpoint, LATE_NS, Requests};
+use crate::facts::requests::{Endpoint, Requests};
 use crate::facts::waiting::Waiting;
 use crate::judgement::tail;
 use crate::statistics::ratio;
@@ -76,28 +76,21 @@ pub(crate) fn little_of_requests(case: &Case, waited_ns: f64) -> Option<f64> {
     Some(ratio(waited_ns, all_ns.min(case.length_ns()))).filter(|part| *part < MIN_OF_REQUESTS)
 }
 
-/// Answers, of which a 99th percentile tells something.
-const MANY: f64 = 100.0;
-
-/// The 99th percentile of answers, ns, where clients get them so quickly that they feel nothing.
-pub(crate) fn quick_answers_ns(case: &Case) -> Option<f64> {
-    let requests = case.fact::<Requests>().ok()?;
-    let busiest = requests.busiest().filter(|b| b.response.count >= MANY && !b.is_mixed())?;
-    Some(busiest.response.quantile_ns(0.99)).filter(|p99_ns| *p99_ns < LATE_NS)
-}
-
 /// Of a stop, an answer that met it, on average; and of that, a usual one at most, so that they can be told apart.
 const MET: f64 = 0.5;
 
-/// Whether clients wait for a good part of their time in answers as long as those that a stop of all threads holds up. Requests come
-/// meanwhile and stand in line: many more than there are in hand on average.
-pub(crate) fn are_held_up(case: &Case, stop_ns: f64) -> bool {
+/// Whether clients wait for a good part of their time in answers as long as those that so many stops of all threads hold up. Requests
+/// come meanwhile and stand in line, more than there are in hand on average: those of a stop wait for half of it each.
+pub(crate) fn are_held_up(case: &Case, (stops, stop_ns): (f64, f64)) -> bool {
     let Ok(requests) = case.fact::<Requests>() else { return false };
     let Some(busiest) = requests.busiest().filter(|b| b.response.count >= ENOUGH && !b.is_mixed()) else {
         return false;
     };
     let times = &busiest.response;
+    let a_ns = ratio(times.count * requests.scale(), case.length_ns());
+    let cost_ns = stops * a_ns * stop_ns * stop_ns / 2.0;
     stop_ns > 0.0
+        && cost_ns >= times.sum_ns * requests.scale() * MIN_OF_REQUESTS
         && times.quantile_ns(0.5) < stop_ns * MET * MET
         && times.share_of_time_from(stop_ns * MET) >= MIN_OF_REQUESTS
 }

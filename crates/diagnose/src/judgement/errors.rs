@@ -226,7 +226,7 @@ fn words(kind: Kind) -> (&'static str, &'static str) {
         }
         Kind::Failed(error) => failed(error),
         Kind::BrokenOff => ("of its questions were broken off by whom it asks, of", ""),
-        Kind::HungUp => ("connections were closed by the service although it owed an answer, of requests", ""),
+        Kind::HungUp => ("requests of clients got an end of their connection instead of an answer, of", ""),
         Kind::GivenUp => ("requests were broken off by their clients before the answer, of", ""),
         Kind::Crashed => ("processes crashed", ""),
         Kind::NobodyThere => ("connections to its port were refused, where nobody listens, of", ""),

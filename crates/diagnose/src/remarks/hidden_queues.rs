@@ -94,9 +94,9 @@ fn few_late(case: &Case) -> String {
     if busiest.is_some_and(Endpoint::is_mixed) {
         return "; requests are not told apart on their connections, so that how long each takes is not seen".into();
     }
-    let late = busiest.and_then(|busiest| {
+    let late = busiest.map(|busiest| {
         let times = &busiest.response;
-        Some((share(times.count_from(LATE_NS), times.count), times.share_of_time_from(LATE_NS)))
+        (share(times.count_from(LATE_NS), times.count), times.share_of_time_from(LATE_NS))
     });
     match late.filter(|(number, _)| *number > 0.0) {
         Some((number, time)) => format!(

@@ -8,7 +8,7 @@ use recording::tables::Request;
 
 use super::Remark;
 use crate::case::Case;
-use crate::facts::profile::Profile;
+use crate::facts::profile::{Place, Profile};
 use crate::facts::stacks::Stacks;
 use crate::judgement::paths::Felt;
 use crate::runtimes;
@@ -32,7 +32,7 @@ pub(crate) fn remark(case: &Case) -> Option<Remark> {
     let mostly = place.as_ref().map_or(String::new(), |(name, _)| format!(", mostly in {}", short(name)));
     let what = place.as_ref().map_or("what they compute".to_string(), |(name, _)| short(name));
     let of_cpu = place.map_or(String::new(), |(name, part)| {
-        format!(" {} of the on-CPU samples of the threads that answer are {name}'s own.", percent(part))
+        format!(" {} of the on-CPU samples of the threads that answer are credited to {name}.", percent(part))
     });
     Some(Remark {
         headline: format!("{} compute for {own} of {all}{mostly}", felt.whose()),
@@ -55,10 +55,14 @@ fn place(case: &Case) -> Option<(String, f64)> {
     let (profile, stacks) = (case.fact::<Profile>().ok()?, case.fact::<Stacks>().ok()?);
     let rows = case.recording.rows::<Request>().iter().filter(|row| row.is_accepted());
     let answer: BTreeSet<(u32, u32)> = rows.map(|row| (row.pid, row.ended_tid)).collect();
-    let functions = profile.functions(&stacks, |place| answer.contains(&(place.pid, place.tid)));
-    let all: u64 = functions.iter().map(|f| f.credited).sum();
+    let of_those = |place: &Place| answer.contains(&(place.pid, place.tid));
+    let functions = profile.functions(&stacks, of_those);
+    // Those in the kernel are nobody's own.
+    let all: u64 = profile.places.iter().filter(|(place, _)| of_those(place)).map(|(_, weight)| weight).sum();
     let most = functions.iter().max_by_key(|f| f.credited)?;
-    let is_telling = all >= ENOUGH && most.named && most.part != runtimes::Part::Runtime;
+    // An interpreter runs what somebody else has written.
+    let is_own = matches!(most.part, runtimes::Part::Own | runtimes::Part::Lock);
+    let is_telling = all >= ENOUGH && most.named && is_own;
     let part = share(most.credited as f64, all as f64);
     (is_telling && part >= MOSTLY).then(|| (most.name.clone(), part))
 }

@@ -13,11 +13,16 @@ use crate::wording::{percent, seconds};
 /// Answers that may take longer than promised: a promise without a share is meant for 99 of a hundred.
 const MAY_MISS: f64 = 0.01;
 
+/// Of all answers: with fewer, it is something else that clients wait for there, as with a few long polls.
+const A_GOOD_PART: f64 = 0.01;
+
 /// How the promise was kept at the endpoint at which clients wait most: health checks may be more. Where several requests share a
 /// connection, how long each takes is not seen.
 pub(crate) fn held(case: &Case) -> Option<Slo> {
     let (slo, requests) = (case.slo?.as_secs_f64(), case.fact::<Requests>().ok()?);
-    let answered = |e: &&Endpoint| e.accepted && e.response.count > 0.0;
+    let accepted = || requests.endpoints.iter().filter(|e| e.accepted);
+    let answers: f64 = accepted().map(|e| e.response.count).sum();
+    let answered = |e: &&Endpoint| e.response.count > 0.0 && e.response.count >= answers * A_GOOD_PART;
     let waited =
         requests.endpoints.iter().filter(answered).max_by(|a, b| a.response.sum_ns.total_cmp(&b.response.sum_ns));
     let response = &waited.filter(|endpoint| !endpoint.is_mixed())?.response;

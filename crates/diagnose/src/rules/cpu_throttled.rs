@@ -77,10 +77,10 @@ fn not_felt(case: &Case, quota: Option<&Quota>, held_ns: f64) -> Option<Checked>
         let why = format!("{periods} periods were throttled, {part} of the window (under {})", percent(MIN_OF_WINDOW));
         return Some(too_little(seen, why));
     }
-    // All its CPUs are held at once, for a part of the period at most.
-    let stop_ns =
-        quota.map_or(0.0, |q| ratio(q.throttled_ns, q.throttled_periods).min(q.period_ns.unwrap_or(PERIOD_NS)));
-    if are_held_up(case, stop_ns) {
+    // The kernel adds up what each CPU was held, which all are at once, for a part of the period at most.
+    let cpus = case.fact::<Cpus>().map_or(1, |cpus| cpus.allowed.len()).max(1) as f64;
+    let stop_ns = |q: &Quota| ratio(q.throttled_ns, q.throttled_periods * cpus).min(q.period_ns.unwrap_or(PERIOD_NS));
+    if quota.is_some_and(|q| are_held_up(case, (q.throttled_periods, stop_ns(q)))) {
         return None;
     }
     let part = little_of_requests(case, held_ns)?;

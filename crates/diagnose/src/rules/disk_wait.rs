@@ -76,13 +76,8 @@ fn check(case: &Case) -> Checked {
         None => String::new(),
     };
     let headline = format!("waits for a disk {} of its active time, in {call}", percent(part));
-    let advice = match Use::of(chains.first()) {
-        Use::Sync => "sync once for several requests, or on a faster disk",
-        Use::Read => "keep what is read in memory, read less, or a faster disk",
-        Use::Other => "do it less often, beside the request, or on a faster disk",
-    };
     let place = format!("{call}{from}{}{}", behind_words(behind), background.words());
-    found(finding(case, &chains, &place, (ns, part))?, headline, advice)
+    found(finding(case, &chains, &place, (ns, part))?, headline, Use::of(chains.first()).advice())
 }
 
 /// For how long threads stood before a lock of which the holder waited for the disk: where one writes what several have to say, the
@@ -129,6 +124,15 @@ impl Use {
             "none" => Self::Read,
             call if family(call) == Family::Receive => Self::Read,
             _ => Self::Other,
+        }
+    }
+
+    /// In a line.
+    fn advice(&self) -> &'static str {
+        match self {
+            Self::Sync => "sync once for several requests, or on a faster disk",
+            Self::Read => "keep what is read in memory, read less, or a faster disk",
+            Self::Other => "do it less often, beside the request, or on a faster disk",
         }
     }
 

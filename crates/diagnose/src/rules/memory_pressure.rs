@@ -5,7 +5,7 @@ use super::{Check, Checked, Rule, evidence, explained, found, too_little};
 use crate::case::Case;
 use crate::facts::memory::{Memory, Shortage};
 use crate::facts::waiting::Waiting;
-use crate::judgement::enough::{little, not_for_requests, quick_answers_ns};
+use crate::judgement::enough::{little, not_for_requests};
 use crate::judgement::short_memory;
 use crate::verdict::{Explains, Finding, Subject};
 use crate::wording::{count, percent, seconds, word};
@@ -34,11 +34,8 @@ fn check(case: &Case) -> Checked {
             seconds(lost / 1e9)
         ));
     };
-    if let Some(p99_ns) = quick_answers_ns(case) {
-        let why = format!("but clients get their answers in {} (p99)", seconds(p99_ns / 1e9));
-        return explained(format!("page faults and freeing pages took {} of its active time, {why}", percent(part)));
-    }
-    if let Some(why) = not_for_requests(case, &waiting, lost - memory.reclaim_cpu_ns) {
+    let for_none = || not_for_requests(case, &waiting, lost - memory.reclaim_cpu_ns).filter(|_| waiting.serves);
+    if let Some(why) = for_none() {
         return explained(format!("page faults and freeing pages took {why}"));
     }
     let headline = format!("loses {} of its active time to want of memory: {} is met", percent(part), whose(shortage));
@@ -114,6 +111,24 @@ mod tests {
     fn a_limit_below_what_is_used() {
         let finding = found(&RULE, &text("6e8", 900));
         assert!(finding.summary.contains("the memory limit of cgroup /svc was met 900 times"), "{}", finding.summary);
+    }
+
+    /// A merge in the background, of a service whose answers take little time of that; and what requests wait for.
+    #[test]
+    fn what_no_request_waits_for() {
+        let serves = |in_hand: u32| {
+            format!(
+                "{}\nprocess pid=1 listen=[\"tcp 0.0.0.0:80\"]
+                 wakeup t_ns=1e8 pid=1 tid=2 wait_ns=1e6 blocked_ns=1e6 syscall=0 family=2 local_port=80 remote_port=9 context=interrupt
+                 connection t_ns=1e9 role=accepted port=80 looks=100 open=400 unanswered={in_hand}
+                 exchange_window t_ns=1e9 length_ns=1e9
+                 exchange role=accepted port=80 stage=response count=50 sum_ns={}e7 length_ns=[2000000] counts=[50]",
+                text("6e8", 900).replace("target.comm=index", "target.comm=index target.listen=[\"tcp 0.0.0.0:80\"]"),
+                in_hand
+            )
+        };
+        assert!(silent(&RULE, &serves(2)).contains("it was not for those"));
+        found(&RULE, &serves(80));
     }
 
     #[test]

@@ -65,6 +65,9 @@ fn check(case: &Case) -> Checked {
             format!("{queue}, and what keeps whoever should take them was not seen"),
         ));
     }
+    if let Some(why) = readers::before_a_lock(case) {
+        return explained(why);
+    }
     if is_pool(&contended) && little.is_none() {
         let seen = Measured::new(each_ns / 1e9, MIN_TAKEN_NS / 1e9, Unit::Seconds);
         let why = format!("threads that serve clients waited for each other, for {} at a time", seconds(each_ns / 1e9));

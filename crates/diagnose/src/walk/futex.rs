@@ -62,8 +62,8 @@ fn is_contended(value: u64) -> bool {
     const CONTENDED: u64 = 2;
     const WAITERS: u64 = 0x8000_0000; // FUTEX_WAITERS, also of robust mutexes
     const OWNER: u64 = 0x3fff_ffff; // FUTEX_TID_MASK
-    const PARKED: u64 = 0xffff_ffff; // -1, as in semaphores and where Rust parks threads
-    value == CONTENDED || value & WAITERS != 0 && value & OWNER != 0 && value != PARKED
+    const LARGEST: u64 = 0x40_0000; // PID_MAX_LIMIT; what is beyond is a count below zero
+    value == CONTENDED || value & WAITERS != 0 && (1..=LARGEST).contains(&(value & OWNER))
 }
 
 #[cfg(test)]
@@ -75,7 +75,7 @@ mod tests {
         for value in [2, 0x8000_0010, 0x8000_0000 | 4711, 0xc000_0000 | 4711] {
             assert!(is_contended(value), "{value:x}");
         }
-        for value in [0, 1, 3, 0x8000_0000, 0xffff_ffff, 0x7fff_ffff] {
+        for value in [0, 1, 3, 0x8000_0000, 0xffff_ffff, 0xffff_fffe, 0x7fff_ffff] {
             assert!(!is_contended(value), "{value:x}");
         }
     }

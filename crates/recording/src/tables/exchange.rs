@@ -36,8 +36,8 @@ pub struct Exchange {
     pub began: u64,
     /// Those whose connection was closed before an answer.
     pub unanswered: u64,
-    /// Of these, those in which whoever owed the answer was the first to close, in order (without a reset), 1 ms or more after it was
-    /// asked: the target where a client asks, else whom it asks.
+    /// Of these, those in which whoever owed the answer was the first to close, in order (without a reset), 1 ms or more (and the way
+    /// there and back) after what was said last: the target where a client asks, else whom it asks.
     pub hung_up: u64,
     /// Of `count`, those in which more was asked before the answer: bytes that came later than the first were read, or a second
     /// write of the target's. Uploads, requests in several writes, or several requests at once.

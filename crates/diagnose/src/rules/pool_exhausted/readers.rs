@@ -2,7 +2,9 @@
 //! A pool of threads that take requests one at a time: requests lie unread while each of the threads has one in hand and
 //! waits for something else.
 
-use super::super::{Outcome, Statement, evidence, explained};
+use std::sync::Arc;
+
+use super::super::{Outcome, Statement, evidence};
 use super::{AT_ITS_LIMIT, MIN_WAIT_NS, RULE};
 use crate::case::Case;
 use crate::facts::contended::Contended;
@@ -16,7 +18,7 @@ use crate::phrases::chain::links;
 use crate::statistics::{ratio, share};
 use crate::verdict::{Explains, Finding, Subject};
 use crate::walk::chains::{Chain, Nature};
-use crate::walk::paths::{Part, What};
+use crate::walk::paths::{Part, RequestPaths, What};
 use crate::walk::{HAND_OFF, LOCK};
 use crate::wording::{percent, seconds};
 
@@ -44,23 +46,48 @@ fn is_before_lock(part: &Part, one_holder: bool) -> bool {
 /// Of the time in which all are taken, before a lock: then that is the root.
 const MOSTLY: f64 = 0.5;
 
+/// Requests that lie unread while all threads of a pool are taken.
+struct Unread {
+    paths: Arc<RequestPaths>,
+    readers: Readers,
+    /// Of the response time, and of that, while those threads stood before a lock.
+    part: f64,
+    locked: f64,
+    each_ns: f64,
+    /// How long clients waited, s.
+    seconds: f64,
+}
+
+impl Unread {
+    fn of(case: &Case) -> Option<Self> {
+        let (readers, paths, requests) = (one_each::threads(case)?, telling(case)?, case.fact::<Requests>().ok()?);
+        let (all, times) = (&paths.busiest()?.all, requests.busiest()?);
+        let part = all.share(is_taken);
+        let unread = share(times.read_wait.sum_ns, times.response.sum_ns);
+        let each_ns = ratio(all.ns, all.requests as f64) * part;
+        let one_holder = is_lock(&*case.fact::<Contended>().ok()?);
+        let locked = all.share(|part| is_before_lock(part, one_holder));
+        let seconds = times.response.sum_ns * requests.scale() / 1e9 * part;
+        let is_long = part.min(unread) >= MIN_UNREAD && each_ns >= MIN_WAIT_NS;
+        is_long.then(|| Self { paths: Arc::clone(&paths), readers, part, locked, each_ns, seconds })
+    }
+
+    fn is_before_lock(&self) -> bool {
+        self.locked >= self.part * MOSTLY
+    }
+}
+
+/// Why more threads are no remedy although requests lie unread, if so.
+pub(super) fn before_a_lock(case: &Case) -> Option<String> {
+    let unread = Unread::of(case).filter(Unread::is_before_lock)?;
+    let why = "that take them stand before a lock which one holds at a time; more threads would stand there too";
+    Some(format!("requests lie unread for {} of their time because threads {why}", percent(unread.part)))
+}
+
 /// The finding, if requests lie unread for long.
 pub(super) fn check(case: &Case) -> Option<Outcome> {
-    let (readers, paths, requests) = (one_each::threads(case)?, telling(case)?, case.fact::<Requests>().ok()?);
-    let (all, times) = (&paths.busiest()?.all, requests.busiest()?);
-    let part = all.share(is_taken);
-    let unread = share(times.read_wait.sum_ns, times.response.sum_ns);
-    let each_ns = ratio(all.ns, all.requests as f64) * part;
-    if part.min(unread) < MIN_UNREAD || each_ns < MIN_WAIT_NS {
-        return None;
-    }
-    let one_holder = is_lock(&*case.fact::<Contended>().ok()?);
-    let locked = all.share(|part| is_before_lock(part, one_holder));
-    if locked >= part * MOSTLY {
-        let why = "that take them stand before a lock which one holds at a time; more threads would stand there too";
-        return explained(format!("requests lie unread for {} of their time because threads {why}", percent(part)))
-            .ok();
-    }
+    let unread = Unread::of(case).filter(|unread| !unread.is_before_lock())?;
+    let all = &unread.paths.busiest()?.all;
     let chain = all.parts.iter().filter(|part| is_taken(part)).find_map(|part| match &part.what {
         What::Waits(chain) => Some(&**chain),
         _ => None,
@@ -68,13 +95,12 @@ pub(super) fn check(case: &Case) -> Option<Outcome> {
     let who = &chain.links[0].who;
     let headline = format!(
         "requests lie unread for {} of their time: all {} threads are taken, in {}",
-        percent(part),
-        readers.threads,
+        percent(unread.part),
+        unread.readers.threads,
         who.call_words()
     );
-    let seconds_of = times.response.sum_ns * requests.scale() / 1e9 * part;
-    let explains = Explains { share: part, of: "response time of requests".into(), seconds: seconds_of };
-    let finding = finding(case, chain, explains, &readers, each_ns)?;
+    let explains = Explains { share: unread.part, of: "response time of requests".into(), seconds: unread.seconds };
+    let finding = finding(case, chain, explains, &unread.readers, unread.each_ns)?;
     let advice = "see what they wait for: a larger pool helps only if that has room for more at once";
     Some(Outcome::Found(Box::new(finding), Statement::short(headline, advice)))
 }
