@@ -63,13 +63,13 @@ impl Fact for Unexplained {
             ledger.threads.iter().filter(|thread| thread.tid != 0 && !elsewhere.has((thread.pid, thread.tid)));
         let used = lasting.map(|thread| share(thread.lines.demand_ns(), case.length_ns()).min(1.0));
         // Those that wait for a peer are counted there: a thread in a read of it, and the answer that it owes, are one request.
-        let asked: Vec<(&String, f64)> = asked.map(|(peer, held)| (peer, held.late.max(awaited(peer)))).collect();
-        let of_peers = asked.iter().map(|(peer, _)| awaited(peer)).sum::<f64>();
+        let asked: Vec<[f64; 2]> = asked.map(|(peer, held)| [held.late, awaited(peer)]).collect();
+        let of_peers = asked.iter().map(|[_, awaited]| awaited).sum::<f64>();
         let waiting = waits.as_ref().map_or(0.0, |waiting| ratio(waited_ns(waiting), case.length_ns()) - of_peers);
         Ok(Self {
             late: accepted.late,
             late_ns: accepted.late_ns,
-            upstream: asked.iter().map(|(_, requests)| requests).sum(),
+            upstream: asked.iter().map(|[late, awaited]| late.max(*awaited)).sum(),
             queued: used.map(queue).sum::<f64>().min(answered_late(case).unwrap_or(f64::INFINITY)),
             asking: asking(case),
             waiting: waiting.max(0.0),

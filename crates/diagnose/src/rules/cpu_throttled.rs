@@ -78,7 +78,7 @@ fn not_felt(case: &Case, quota: Option<&Quota>, held_ns: f64) -> Option<Checked>
         return Some(too_little(seen, why));
     }
     // The kernel adds up what each CPU was held, which all are at once, for a part of the period at most.
-    let cpus = case.fact::<Cpus>().map_or(1, |cpus| cpus.allowed.len()).max(1) as f64;
+    let cpus = case.fact::<Cpus>().map_or(1.0, |cpus| cpus.allowed_count().max(1.0));
     let stop_ns = |q: &Quota| ratio(q.throttled_ns, q.throttled_periods * cpus).min(q.period_ns.unwrap_or(PERIOD_NS));
     if quota.is_some_and(|q| are_held_up(case, (q.throttled_periods, stop_ns(q)))) {
         return None;

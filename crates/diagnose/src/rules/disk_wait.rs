@@ -9,6 +9,7 @@ use crate::facts::requests::{LATE_NS, Requests};
 use crate::facts::stacks::Stacks;
 use crate::facts::waiting::{Waiting, sum};
 use crate::judgement::enough::{little, not_for_requests};
+use crate::judgement::holders::Locks;
 use crate::judgement::short_memory;
 use crate::ledger::blocked::{Blocked, symbols};
 use crate::ledger::file_system;
@@ -17,8 +18,8 @@ use crate::phrases::chain::{called_from, links};
 use crate::statistics::{ratio, share};
 use crate::syscall::{Family, family};
 use crate::verdict::{Explains, Finding, Subject};
+use crate::walk::Kind;
 use crate::walk::chains::Chain;
-use crate::walk::{HAND_OFF, Kind, LOCK};
 use crate::wording::{percent, seconds};
 
 mod background;
@@ -48,7 +49,7 @@ fn check(case: &Case) -> Checked {
     let faults = if short_memory::shortage(&memory).is_some() { 0.0 } else { memory.fault_io_ns };
     let parts = Parts::of(case);
     let background = Background::of(&ledger, |thread| parts.as_ref().is_none_or(|parts| parts.has(thread)));
-    let behind = behind_locks(&waiting, &background);
+    let behind = behind_locks(&Locks::of(case)?, &waiting, &background);
     let ns = ledger.total.blocked(Blocked::Disk) - background.ns() + faults + behind;
     let part = share(ns, waiting.demand_ns + (waiting.waiting_ns - background.ns()).max(ns));
     if let Some((seen, why)) = little(case, (ns, part), MIN_SHARE, MIN_TIME) {
@@ -82,13 +83,9 @@ fn check(case: &Case) -> Checked {
 
 /// For how long threads stood before a lock of which the holder waited for the disk: where one writes what several have to say, the
 /// others wait for that as well.
-fn behind_locks(waiting: &Waiting, background: &Background) -> f64 {
-    let is_one = |chain: &&Chain| {
-        chain.end.kind == Kind::Disk
-            && chain.links.len() > 1
-            && [LOCK, HAND_OFF].contains(&chain.links[0].who.fd_kind.as_str())
-            && !background.has(chain)
-    };
+fn behind_locks(locks: &Locks, waiting: &Waiting, background: &Background) -> f64 {
+    let by_holder = |chain: &Chain| chain.end.kind == Kind::Disk && chain.links.len() > 1;
+    let is_one = |chain: &&Chain| by_holder(chain) && locks.keep(chain) && !background.has(chain);
     sum(waiting.chains.iter().filter(is_one))
 }
 

@@ -4,16 +4,15 @@
 use super::{Check, Checked, Rule, absent, evidence, explained, found, too_little, too_short};
 use crate::answer::{Gap, Measured, Unit};
 use crate::case::Case;
-use crate::facts::contended::Contended;
 use crate::facts::stacks::Stacks;
 use crate::facts::waiting::{Waiting, wait_ns};
 use crate::judgement::enough::{little, not_for_requests};
-use crate::judgement::holders::is_lock;
+use crate::judgement::holders::Locks;
 use crate::phrases::chain::{called_from, links, reader};
 use crate::runtimes::collectors::Collector;
 use crate::verdict::{Explains, Finding, Subject};
 use crate::walk::chains::Chain;
-use crate::walk::{HAND_OFF, Kind, LOCK, Walk};
+use crate::walk::{Kind, Walk};
 use crate::wording::{percent, seconds};
 
 pub(super) static RULE: Rule =
@@ -31,14 +30,8 @@ const MIN_WAIT_NS: f64 = 1e6;
 
 fn check(case: &Case) -> Checked {
     let waiting = case.fact::<Waiting>()?;
-    // In an interpreter that runs one thread at a time, each waits for another.
-    let one_holder = is_lock(&*case.fact::<Contended>()?) && !case.fact::<Walk>()?.mostly_interpreter();
-    let is_lock = |chain: &Chain| match chain.links[0].who.fd_kind.as_str() {
-        LOCK => true,
-        HAND_OFF => one_holder,
-        _ => false,
-    };
-    let (chains, ns) = waiting.of(|chain| is_lock(chain) && !ends_in_collector(chain));
+    let locks = Locks::of(case)?;
+    let (chains, ns) = waiting.of(|chain| locks.keep(chain) && !ends_in_collector(chain));
     let Some(first) = chains.first() else {
         if waiting.listening_ns > 0.0 {
             let idle = seconds(waiting.listening_ns / 1e9);

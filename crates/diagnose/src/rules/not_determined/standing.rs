@@ -38,6 +38,20 @@ pub(super) fn check(case: &Case) -> Option<Statement> {
     standing.or_else(|| until_a_time_runs_out(case)).or_else(|| inside(&requests, case))
 }
 
+/// Fewer than stand at a time, but each for so long that somebody feels it, and for nothing but a time.
+fn until_a_time_runs_out(case: &Case) -> Option<Statement> {
+    let felt = Felt::of(case)?;
+    Some(Statement {
+        headline: runs_out(case)?,
+        advice: format!("look inside: {}", hidden_queues::look(case).look),
+        detail: format!(
+            "{}. Who waits so long for news, as a long poll does, looks the same.{}",
+            felt.words(),
+            response_times::sentence(case).unwrap_or_default()
+        ),
+    })
+}
+
 /// Likewise, and inside the program.
 fn inside(requests: &Unexplained, case: &Case) -> Option<Statement> {
     // What holds late ones is known: others owe the answers, on connections that many questions share.
@@ -58,20 +72,6 @@ fn inside(requests: &Unexplained, case: &Case) -> Option<Statement> {
             percent(part),
             hidden.what,
             response_times::sentence(case).unwrap_or_default(),
-        ),
-    })
-}
-
-/// Fewer than stand at a time, but each for so long that somebody feels it, and for nothing but a time.
-fn until_a_time_runs_out(case: &Case) -> Option<Statement> {
-    let felt = Felt::of(case)?;
-    Some(Statement {
-        headline: runs_out(case)?,
-        advice: format!("look inside: {}", hidden_queues::look(case).look),
-        detail: format!(
-            "{}. Who waits so long for news, as a long poll does, looks the same.{}",
-            felt.words(),
-            response_times::sentence(case).unwrap_or_default()
         ),
     })
 }

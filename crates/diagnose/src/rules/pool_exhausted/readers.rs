@@ -7,11 +7,10 @@ use std::sync::Arc;
 use super::super::{Outcome, Statement, evidence};
 use super::{AT_ITS_LIMIT, MIN_WAIT_NS, RULE};
 use crate::case::Case;
-use crate::facts::contended::Contended;
 use crate::facts::readers::Readers;
 use crate::facts::requests::Requests;
 use crate::facts::stacks::Stacks;
-use crate::judgement::holders::is_lock;
+use crate::judgement::holders::Locks;
 use crate::judgement::one_each;
 use crate::judgement::paths::{is_own_sleep, stands_still, telling};
 use crate::phrases::chain::links;
@@ -19,7 +18,6 @@ use crate::statistics::{ratio, share};
 use crate::verdict::{Explains, Finding, Subject};
 use crate::walk::chains::{Chain, Nature};
 use crate::walk::paths::{Part, RequestPaths, What};
-use crate::walk::{HAND_OFF, LOCK};
 use crate::wording::{percent, seconds};
 
 /// Of the response time: a quarter of it would be gone with more threads.
@@ -33,14 +31,8 @@ fn is_taken(part: &Part) -> bool {
 }
 
 /// Whether those threads stood before a lock that one of them holds at a time: more of them would stand there too.
-fn is_before_lock(part: &Part, one_holder: bool) -> bool {
-    let What::Waits(chain) = &part.what else { return false };
-    is_taken(part)
-        && match chain.links[0].who.fd_kind.as_str() {
-            LOCK => true,
-            HAND_OFF => one_holder,
-            _ => false,
-        }
+fn is_before_lock(part: &Part, locks: &Locks) -> bool {
+    matches!(&part.what, What::Waits(chain) if is_taken(part) && locks.keep(chain))
 }
 
 /// Of the time in which all are taken, before a lock: then that is the root.
@@ -65,8 +57,8 @@ impl Unread {
         let part = all.share(is_taken);
         let unread = share(times.read_wait.sum_ns, times.response.sum_ns);
         let each_ns = ratio(all.ns, all.requests as f64) * part;
-        let one_holder = is_lock(&*case.fact::<Contended>().ok()?);
-        let locked = all.share(|part| is_before_lock(part, one_holder));
+        let locks = Locks::of(case).ok()?;
+        let locked = all.share(|part| is_before_lock(part, &locks));
         let seconds = times.response.sum_ns * requests.scale() / 1e9 * part;
         let is_long = part.min(unread) >= MIN_UNREAD && each_ns >= MIN_WAIT_NS;
         is_long.then(|| Self { paths: Arc::clone(&paths), readers, part, locked, each_ns, seconds })
