@@ -141,7 +141,7 @@ struct Reading<'a> {
     tables: Tables,
     /// Bytes of text so far.
     text: usize,
-    /// Bytes of memory that rows take, with the items of their lists.
+    /// Bytes of rows so far, beside it.
     bytes: usize,
 }
 
@@ -151,7 +151,7 @@ impl tables::Visit for Reading<'_> {
         if !batches.is_there() {
             return Ok(());
         }
-        let (mut kept, mut bytes, text) = (Vec::new(), 0_usize, self.text);
+        let (mut kept, text, others) = (Vec::new(), self.text, self.bytes);
         while let Some(rows) = batches.next() {
             kept.extend(rows?.iter().filter_map(|row| row.within(&self.range)));
             let given = batches.given();
@@ -159,11 +159,8 @@ impl tables::Visit for Reading<'_> {
             self.text = size.text;
             let too_large = || format!("table `{}` of `{}` is too large", T::NAME, self.dir.display());
             size.check().with_context(too_large)?;
-            bytes =
-                kept.len().saturating_mul(size_of::<T>()).saturating_add(given.rows.saturating_mul(size_of::<u64>()));
-            read::check_bytes(self.bytes.saturating_add(bytes).saturating_add(self.text)).with_context(too_large)?;
+            self.bytes = size.with_others::<T>(others, kept.len()).with_context(too_large)?;
         }
-        self.bytes = self.bytes.saturating_add(bytes);
         T::condense(&mut kept, 0);
         self.tables.extend(kept);
         Ok(())

@@ -80,7 +80,7 @@ impl Recording {
 pub fn open(dir: &Path) -> Result<Recording> {
     let meta = checked(dir)?;
     let mut tables = Tables::default();
-    tables::each(&mut Reading { dir, tables: &mut tables, text: 0, held: Held::default() })?;
+    tables::each(&mut Reading { dir, tables: &mut tables, text: 0, bytes: 0 })?;
     Ok(Recording { meta, tables })
 }
 
@@ -150,27 +150,8 @@ struct Reading<'a> {
     tables: &'a mut Tables,
     /// Bytes of text so far.
     text: usize,
-    held: Held,
-}
-
-/// Whether so many bytes may be held.
-pub(crate) fn check_bytes(bytes: usize) -> Result<()> {
-    ensure!(bytes <= MAX_BYTES, TOO_MUCH);
-    Ok(())
-}
-
-/// Bytes of memory that rows take, so far.
-#[derive(Default)]
-struct Held(usize);
-
-impl Held {
-    /// A batch of `rows` rows more, of which each takes `each` bytes beside its texts and the items of its lists.
-    fn add(&mut self, size: Size, (rows, each): (usize, usize)) -> Result<()> {
-        let items = size.rows.saturating_sub(rows).saturating_mul(size_of::<u64>());
-        let bytes = rows.saturating_mul(each).saturating_add(items).saturating_add(size.text);
-        self.0 = self.0.saturating_add(bytes);
-        check_bytes(self.0)
-    }
+    /// Bytes of rows so far, beside it.
+    bytes: usize,
 }
 
 impl tables::Visit for Reading<'_> {
@@ -181,12 +162,13 @@ impl tables::Visit for Reading<'_> {
         let mut size = Size { rows: batches.declared, text: self.text };
         size.check().with_context(damaged)?;
         size.rows = 0;
+        let (others, mut held) = (self.bytes, 0);
         self.tables.extend::<T>(std::iter::empty());
         for batch in batches {
             let batch = batch?;
-            let of_batch = measure(&batch).with_context(damaged)?;
-            size = size.with(of_batch).check().with_context(damaged)?;
-            self.held.add(of_batch, (batch.num_rows(), size_of::<T>())).with_context(damaged)?;
+            size = measure(&batch).and_then(|of_batch| size.with(of_batch).check()).with_context(damaged)?;
+            held += batch.num_rows();
+            self.bytes = size.with_others::<T>(others, held).with_context(damaged)?;
             let rows: Vec<T> = untrusted::decode(|| Ok(serde_arrow::from_record_batch(&batch)?))
                 .with_context(|| format!("table `{}` does not have the columns of this version", T::NAME))?;
             self.tables.extend(rows);
@@ -209,6 +191,14 @@ impl Size {
     /// Both together.
     pub fn with(self, other: Self) -> Self {
         Self { rows: self.rows.saturating_add(other.rows), text: self.text.saturating_add(other.text) }
+    }
+
+    /// Bytes of `others` and of so many rows of this table, with the items of their lists, if so much may be held beside all texts.
+    pub fn with_others<T>(self, others: usize, rows: usize) -> Result<usize> {
+        let items = self.rows.saturating_sub(rows).saturating_mul(size_of::<u64>());
+        let bytes = others.saturating_add(rows.saturating_mul(size_of::<T>())).saturating_add(items);
+        ensure!(bytes.saturating_add(self.text) <= MAX_BYTES, TOO_MUCH);
+        Ok(bytes)
     }
 
     /// Itself, if so much may be held.
@@ -271,12 +261,14 @@ mod tests {
 
     #[test]
     fn tables_together_have_a_bound() {
-        let mut held = Held::default();
-        let size = Size { rows: 1 << 24, text: 0 };
-        let tables = (0..100).map(|_| held.add(size, (1 << 24, 300)).is_ok()).take_while(|is_read| *is_read).count();
-        assert_eq!(tables, 1, "16 million rows of 300 bytes each");
-        let mut held = Held::default();
-        assert!(held.add(Size { rows: 10, text: MAX_BYTES - 100 }, (10, 8)).is_ok());
-        assert!(held.add(Size { rows: 9, text: 0 }, (1, 8)).is_err(), "items count too");
+        type Row = [u8; 300];
+        let (rows, mut bytes) = (1 << 24, 0);
+        let tables = (0..100).map_while(|_| {
+            bytes = Size { rows, text: 0 }.with_others::<Row>(bytes, rows).ok()?;
+            Some(())
+        });
+        assert_eq!(tables.count(), 1, "16 million rows of 300 bytes each");
+        let fits = |rows, items, text| Size { rows: rows + items, text }.with_others::<u64>(0, rows).is_ok();
+        assert!(fits(10, 0, MAX_BYTES - 80) && !fits(10, 1, MAX_BYTES - 80), "items count too");
     }
 }
