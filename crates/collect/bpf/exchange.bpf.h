@@ -8,7 +8,6 @@ struct exchange {
 	u64 read; /* its first byte was read */
 	u64 rest; /* further bytes of what was asked came, after that; 0 = all were there */
 	u64 written; /* a write began last; 0 = none was seen */
-	u64 said; /* whoever asks said something last: it was read, or its write began */
 	u64 apart_ns; /* before each of the next, since the write before it, added up */
 	u32 apart; /* writes that nobody had asked for, and that came some time after others, since the last answer */
 	u32 copied; /* up to where the program had read */

@@ -13,10 +13,11 @@
 static __noinline void note_end(struct sock *sk, struct exchange *e, int now)
 {
 	struct tcp_sock *tcp = bpf_skc_to_tcp_sock(sk);
-	u64 way;
+	u64 said, way;
 
 	if (!tcp || now != (e->accepted ? TCP_FIN_WAIT1 : TCP_CLOSE_WAIT) || (e->accepted && e->more))
 		return;
 	way = e->accepted ? 0 : (u64)(tcp->srtt_us >> 3) * 1000;
-	e->hung_up = bpf_ktime_get_ns() - e->said > HANGS_UP + way;
+	said = e->accepted ? e->read : e->written;
+	e->hung_up = bpf_ktime_get_ns() - said > HANGS_UP + way;
 }

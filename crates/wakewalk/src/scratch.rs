@@ -33,7 +33,7 @@ impl Scratch {
     fn new_in(place: &Path) -> io::Result<Self> {
         let dir = Builder::new().prefix(PREFIX).rand_bytes(LETTERS).tempdir_in(place)?;
         let lock = File::open(dir.path())?;
-        let _ = flock(&lock, FlockOperation::LockExclusive); // without it, it only lasts no longer than a minute after a SIGKILL
+        let _ = flock(&lock, FlockOperation::LockExclusive); // a place that refuses it refuses it to those who sweep, too
         Ok(Self { _listed: Listed::new(Left::Folder(dir.path().to_path_buf())), dir, _lock: lock })
     }
 

@@ -171,7 +171,6 @@ static __always_inline void asked(struct sock *sk, struct exchange *e, struct tc
 {
 	u64 came;
 
-	e->said = now;
 	if (!e->began) {
 		begin(sk, e, arrival(tcp, now));
 		e->read = now;
@@ -287,17 +286,18 @@ static __always_inline void answer(struct sock *sk, struct exchange *e, u64 now)
 static __always_inline void ask(struct sock *sk, struct exchange *e, u64 now)
 {
 	begin(sk, e, now);
-	e->said = now;
+	e->written = now;
 	if (!with_openings || e->opening == OPENING_NONE)
 		return;
 	keep_opening(sk, OPENING);
 	e->opening = OPENING_KEPT;
 }
 
-static __always_inline void say_more(struct exchange *e)
+/* And goes on. */
+static __always_inline void ask_more(struct exchange *e, u64 now)
 {
 	e->more = 1;
-	e->said = bpf_ktime_get_ns();
+	e->written = now;
 }
 
 /* A connection of the target on which a write begins; NULL = it is another's. */
@@ -316,7 +316,7 @@ static __always_inline struct exchange *written(struct sock *sk)
 	else if (!e->began)
 		ask(sk, e, bpf_ktime_get_ns());
 	else
-		say_more(e);
+		ask_more(e, bpf_ktime_get_ns());
 	return e;
 }
 

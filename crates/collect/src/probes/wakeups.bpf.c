@@ -198,7 +198,7 @@ static __always_inline void fill_sleeper(struct wakeup *row, struct task_struct 
 	file = awaited_file(task, row->syscall, regs);
 	row->fd_kind = look_at(file, &row->ports);
 	row->file_system = row->fd_kind == FD_FILE ? file_system_of(file) : 0;
-	row->inode = inode_of(file);
+	row->inode = row->fd_kind == FD_SOCKET ? 0 : inode_of(file); /* those have no name to look for */
 	row->state = state_of(task, task->__state);
 	row->io_wait = BPF_CORE_READ_BITFIELD(task, in_iowait);
 	row->args[0] = regs->di;

@@ -79,7 +79,7 @@ pub struct Wakeup {
     pub fd_kind: &'static str,
     /// Magic number of the file system that the file is on; 0 = none.
     pub file_system: u32,
-    /// Number of the inode; 0 = no file.
+    /// Number of the inode; 0 = no file, or a socket.
     pub inode: u64,
     /// Task state bits of the sleeper.
     pub state: u8,

@@ -31,7 +31,7 @@ pub struct Group {
     pub began: u64,
     /// Connections that were closed before an answer.
     pub unanswered: u64,
-    /// Of these, those in which whoever owed the answer closed first, in order, 1 ms or more after it was asked.
+    /// Of these, those in which whoever owed the answer closed first, in order, 1 ms or more after what was said last.
     pub hung_up: u64,
     /// Answered ones in which more was asked meanwhile.
     pub more: u64,
