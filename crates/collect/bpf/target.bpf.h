@@ -55,6 +55,7 @@ struct thread_state {
 	u8 io_wait;
 	u8 closed; /* its last row is written: waits that end later are of no capture */
 	s32 wanted; /* call before whose next wait a snapshot is to be taken, plus one; 0 = none */
+	s32 shown; /* the last one of which one was taken, likewise */
 	s32 polled; /* descriptor that the wait's call polls, if it is one only; -1 = it does not, or polls several */
 	struct totals sum;
 };

@@ -106,6 +106,7 @@ static __always_inline void show_wait(struct task_struct *task, struct thread_st
 
 	if (!t->wanted || t->wanted != t->syscall + 1)
 		return;
+	t->shown = t->wanted;
 	t->wanted = 0;
 	s = snapshot(task);
 	if (!s) {

@@ -143,14 +143,19 @@ static __always_inline u64 book_wait(struct task_struct *task, struct sleeper *s
 	return wait;
 }
 
-static __always_inline bool has_turn(u64 now, struct wakeup_counts *c)
+/* In a burst too: one may last as long as the capture. */
+static __always_inline void begin_turn(u64 now, struct wakeup_counts *c)
 {
-	if (c->turn != now >> 27) {
-		c->turn = now >> 27;
-		c->rows_in_turn = 0;
-		c->asked_in_turn = 0;
-		c->shown_in_turn = 0;
-	}
+	if (c->turn == now >> 27)
+		return;
+	c->turn = now >> 27;
+	c->rows_in_turn = 0;
+	c->asked_in_turn = 0;
+	c->shown_in_turn = 0;
+}
+
+static __always_inline bool has_turn(struct wakeup_counts *c)
+{
 	if (c->rows_in_turn >= rows_per_turn) {
 		c->put_off++;
 		return false;
@@ -249,12 +254,16 @@ static __always_inline bool repeats(const struct wakeup *row, const struct sleep
 	return s->stack && row->wait < row_every_ns && s->kind == kind_of_wakeup(row) && bpf_get_prandom_u32() % 8;
 }
 
-/* Asks the ledger to show where in its program a thread of the target waits, before its next wait in this call. */
+/*
+ * Asks the ledger to show where in its program a thread of the target waits, before its next wait in this call. Of
+ * calls that alternate each is to be shown: one that was asked for gives way only where it was the last that was shown,
+ * or by chance, since it may never be made again.
+ */
 static __always_inline void want_snapshot(struct task_struct *task, s32 syscall)
 {
 	struct thread_state *t = bpf_task_storage_get(&threads, task, 0, 0);
 
-	if (t && syscall >= 0)
+	if (t && syscall >= 0 && (!t->wanted || t->wanted == t->shown || bpf_get_prandom_u32() % 64 == 0))
 		t->wanted = syscall + 1;
 }
 
@@ -325,7 +334,8 @@ int BPF_PROG(on_waking, struct task_struct *task)
 	c->waits++;
 	if (is_asking(waker))
 		s->asked++;
-	if (!wait || !(in_burst(now) || (s->blocked >= s->next && has_turn(now, c))))
+	begin_turn(now, c);
+	if (!wait || !(in_burst(now) || (s->blocked >= s->next && has_turn(c))))
 		return 0;
 	row = bpf_ringbuf_reserve(&wakeups, sizeof(*row), 0);
 	if (!row) {
