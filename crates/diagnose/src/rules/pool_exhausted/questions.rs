@@ -3,190 +3,25 @@
 //! requests each, the kernel sees no such queue; but Little's law tells how many requests were in hand and how many questions under
 //! way, and looks at sockets how many connections there were to ask over.
 
-use std::collections::BTreeMap;
-
-use recording::tables;
+mod taken;
 
 use super::super::{Outcome, Statement, evidence};
 use super::{AT_ITS_LIMIT, RULE};
 use crate::case::Case;
-use crate::facts::connections::Connections;
-use crate::facts::requests::{Endpoint, LATE_NS, Requests};
+use crate::facts::requests::Requests;
 use crate::facts::stacks::Stacks;
-use crate::facts::unexplained::Unexplained;
 use crate::facts::waiting::Waiting;
-use crate::judgement::one_each;
-use crate::judgement::paths::{asks_a_peer, stands_before_peers};
 use crate::phrases::chain::links;
-use crate::statistics::{ratio, share};
+use crate::statistics::share;
 use crate::verdict::{Evidence, Explains, Finding, Subject};
-use crate::walk::Walk;
 use crate::walk::chains::Chain;
-use crate::walk::paths::{Meanwhile, Part, RequestPaths, What};
 use crate::wording::{percent, plural, seconds, sockets_to};
-
-/// Exchanges from which on sums say something.
-const ENOUGH: f64 = 10.0;
-
-/// Requests followed from end to end, from which on their paths say something.
-const FOLLOWED: u64 = 10;
-
-/// Questions for one request: with fewer, most requests do without.
-const MOSTLY: f64 = 0.5;
-
-/// Of the connections to whom it asks, on average: before fewer no queue is long.
-const TAKEN: f64 = 0.7;
+use taken::{Taken, taken};
 
 /// Of their time: nobody counts what is left.
 const ALL_THE_TIME: f64 = 0.95;
 
-/// So many deviations of a number that comes by chance may be free on average: with a limit, hardly any is, and without one, a pool is
-/// as large as its largest need was, which is some deviations more than the usual.
-const FREE: f64 = 0.5;
-
-/// Looks at connections, of which the most says something.
-const LOOKS: f64 = 30.0;
-
-/// Of the most questions at once, on average.
-const NEARLY_ALWAYS: f64 = 0.8;
-
-/// Of the requests in hand, in the queue; and of their time, where nothing else is seen.
-const MIN_SHARE: f64 = 0.5;
-
-/// Connections at the least, of a pool that threads share.
-const SEVERAL: f64 = 1.5;
-
-/// In the queue on average.
-const MIN_QUEUE: f64 = 1.0;
-
-/// A pool of connections of which none is free.
-struct Taken<'r> {
-    /// Whom they lead to.
-    peer: &'r Endpoint,
-    /// How many there are, on average.
-    open: f64,
-    /// Questions under way there, on average.
-    asked: f64,
-    /// The same as looks found it: on average, and at most.
-    seen: (f64, f64),
-    /// Requests in hand, on average.
-    in_hand: f64,
-    /// Of those, in the queue.
-    queued: f64,
-    /// How long each stands there, ns.
-    each_ns: f64,
-    /// There are always as many connections.
-    is_kept: bool,
-}
-
-/// The pool that requests stand before, if there is one.
-fn taken<'r>(case: &Case, requests: &'r Requests) -> Option<Taken<'r>> {
-    let clients = requests.busiest()?;
-    if clients.is_mixed() || clients.response.count < ENOUGH {
-        return None;
-    }
-    let stand = stand(case)?;
-    let (connections, known) = (case.fact::<Connections>().ok()?, case.fact::<Unexplained>().ok()?);
-    let at_once = |endpoint: &Endpoint| requests.at_once(&endpoint.response);
-    let asked = || requests.endpoints.iter().filter(|e| !e.accepted);
-    let in_hand = requests.at_once(&clients.service);
-    let queued = in_hand - asked().map(at_once).sum::<f64>() - known.queued - known.asking;
-    let each_ns = clients.service.mean_ns() * share(queued.max(0.0), in_hand);
-    if queued < MIN_QUEUE || share(queued, in_hand) < MIN_SHARE || each_ns < LATE_NS {
-        return None;
-    }
-    let held = |name: &str| connections.peers.iter().find(|(peer, _)| peer == name).map(|(_, held)| held.clone());
-    let is_told = connections.looks >= LOOKS;
-    let pools = asked().filter(|e| !e.is_mixed() && e.response.count >= (clients.response.count * MOSTLY).max(ENOUGH));
-    let pool = |peer: &'r Endpoint| {
-        let held = held(&peer.name).unwrap_or_default();
-        let seen = if is_told { (held.unanswered, held.most_unanswered) } else { (0.0, 0.0) };
-        Taken {
-            peer,
-            open: held.open,
-            asked: at_once(peer),
-            seen,
-            in_hand,
-            queued,
-            each_ns,
-            is_kept: is_kept(case, &peer.name),
-        }
-    };
-    pools.map(pool).filter(|pool| pool.is_full() && stand.is_before(pool)).max_by(|a, b| a.asked.total_cmp(&b.asked))
-}
-
-/// Of the connections to a peer, from one slice to another: a pool keeps them.
-const STEADY: f64 = 0.05;
-
-/// Whether there are as many connections to a peer in each slice.
-fn is_kept(case: &Case, peer: &str) -> bool {
-    let rows = case.recording.rows::<tables::Connection>().iter().filter(|row| !row.is_accepted() && row.peer == peer);
-    let open = rows.map(|row| ratio(row.open as f64, row.looks as f64));
-    let (least, most) =
-        open.fold((f64::INFINITY, 0.0), |(least, most): (f64, f64), open| (least.min(open), most.max(open)));
-    least >= most * (1.0 - STEADY)
-}
-
-/// Where requests stand for most of their time.
-enum Stand {
-    /// Inside a loop or a runtime, where the kernel sees nothing.
-    Inside,
-    /// Their threads wait for others that ask this peer.
-    Behind(String),
-}
-
-impl Stand {
-    /// Of threads that wait for each other, one connection is a lock.
-    fn is_before(&self, pool: &Taken<'_>) -> bool {
-        match self {
-            Self::Inside => true,
-            Self::Behind(peer) => pool.peer.name == *peer && pool.open >= SEVERAL,
-        }
-    }
-}
-
-fn stand(case: &Case) -> Option<Stand> {
-    let (walk, paths) = (case.fact::<Walk>().ok()?, case.fact::<RequestPaths>().ok()?);
-    let all = &paths.busiest()?.all;
-    if all.requests < FOLLOWED {
-        return None;
-    }
-    // A loop that waits for an answer waits for anybody's: whether that is the request's own, its path does not tell.
-    let inside =
-        |part: &Part| matches!(part.what, What::Inside { meanwhile: Meanwhile::Unknown, .. }) || asks_a_peer(part);
-    let has_threads = || walk.has_serving_threads() || one_each::threads(case).is_some();
-    if all.share(inside) >= MIN_SHARE && !has_threads() {
-        return Some(Stand::Inside);
-    }
-    let mut behind: BTreeMap<&str, f64> = BTreeMap::new();
-    for part in all.parts.iter().filter(|part| stands_before_peers(part)) {
-        let What::Waits(chain) = &part.what else { continue };
-        if let Some(holder) = chain.links.iter().skip(1).find(|link| !link.who.peer.is_empty()) {
-            *behind.entry(&holder.who.peer).or_default() += part.ns;
-        }
-    }
-    let (peer, ns) = behind.into_iter().max_by(|a, b| a.1.total_cmp(&b.1))?;
-    (ns >= all.ns * MIN_SHARE).then(|| Stand::Behind(peer.to_string()))
-}
-
 impl Taken<'_> {
-    fn is_full(&self) -> bool {
-        self.has_no_connection_free() || self.is_at_its_most()
-    }
-
-    /// Never more at once than a small number, and nearly always as many: somebody counts. By chance, the most of many looks is far
-    /// above what is usual. Of quick answers the looks miss too many.
-    fn is_at_its_most(&self) -> bool {
-        let (usual, most) = self.seen;
-        let is_near = usual >= most * NEARLY_ALWAYS && most - usual <= usual.sqrt() * FREE;
-        most >= 1.0 && is_near && self.peer.response.mean_ns() >= LATE_NS
-    }
-
-    fn has_no_connection_free(&self) -> bool {
-        // A pool has one connection at least, and keeps what it has: where each question has one of its own, none is ever free.
-        self.is_kept && self.asked >= self.open.max(1.0) * TAKEN && self.open - self.asked <= self.asked.sqrt() * FREE
-    }
-
     /// What a finding rests on.
     fn evidence(&self) -> Vec<Evidence> {
         let to_see = sockets_to("-tnp", &self.peer.name);
@@ -196,15 +31,22 @@ impl Taken<'_> {
             evidence("connections to ask over", self.open, "connections", "more than questions", to_see),
             evidence("an answer from there, on average", self.peer.response.mean_ns() / 1e9, "s", "", ""),
         ];
-        if self.seen.1 > 0.0 {
-            all.insert(2, evidence("at most", self.seen.1, "questions", "more than on average", ""));
+        if self.most() > 0.0 {
+            all.insert(2, evidence("at most", self.most(), "questions", "more than on average", ""));
+        }
+        if self.is_handed_on() {
+            let by_chance = "one in four";
+            all.insert(
+                3,
+                evidence("begun when another was answered", self.counted.handed_on * 100.0, "%", by_chance, ""),
+            );
         }
         all
     }
 
     fn words(&self) -> String {
         if !self.has_no_connection_free() {
-            let questions = plural(self.seen.1 as usize, "question");
+            let questions = plural(self.most() as usize, "question");
             return format!("never more than {questions} to {} at once", self.peer.name);
         }
         let taken = share(self.asked, self.open);
@@ -215,7 +57,6 @@ impl Taken<'_> {
         }
     }
 }
-
 /// The finding, if requests stand before such a pool.
 pub(super) fn check(case: &Case) -> Option<Outcome> {
     let (requests, waiting) = (case.fact::<Requests>().ok()?, case.fact::<Waiting>().ok()?);
@@ -267,8 +108,8 @@ fn finding(case: &Case, taken: &Taken<'_>, chain: Option<&Chain>) -> Option<Find
         ),
         check: "Requests in hand are about as many as questions under way, and the response time falls by this part."
             .into(),
-        // That nobody asks for more is a weaker witness than that there is nothing to ask over.
-        ..RULE.finding(case, if taken.has_no_connection_free() { 2 } else { 1 })
+        // That nobody was seen to ask for more is a weaker witness than that there is nothing to ask over.
+        ..RULE.finding(case, if taken.has_no_connection_free() || taken.is_handed_on() { 2 } else { 1 })
     })
 }
 
@@ -336,6 +177,18 @@ mod tests {
         let more = "connection t_ns=3e9 role=made peer=10.0.0.9:5432 looks=40 open=60";
         silent(&RULE, &format!("{}\n{more}", service(760, 78, 2)));
         found(&RULE, &format!("{}\n{}", service(760, 78, 2), more.replace("open=60", "open=80")));
+    }
+
+    /// Three connections, and no looks that tell: single questions do.
+    #[test]
+    fn a_next_question_that_begins_when_another_is_answered() {
+        let busy =
+            |asked| service(760, asked, 3).replace("burst t_ns=4e9 length_ns=4e9", "burst t_ns=395e7 length_ns=316e7");
+        let finding = found(&RULE, &busy(78));
+        assert!(finding.evidence.iter().any(|e| e.fact == "begun when another was answered"), "{:?}", finding.evidence);
+        assert!((finding.explains.share - 0.897).abs() < 0.01, "{:?}", finding.explains);
+        // As many at once by their rate alone: an answer comes 15 ms before the next question.
+        silent(&RULE, &busy(65));
     }
 
     #[test]

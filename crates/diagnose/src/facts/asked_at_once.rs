@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+//! How many questions to each peer were under way at once, at every moment of the bursts, and whether the next one began when another
+//! was answered: so it is where somebody counts them, and by chance it is not.
+
+use std::collections::BTreeMap;
+
+use recording::tables::{Burst, Request};
+
+use crate::answer::Gap;
+use crate::case::{Case, Fact};
+use crate::statistics::{ratio, share};
+
+/// Parts of the time from one answer to the next on average: a question that has nothing to do with the answers begins in the first of
+/// them one time in so many.
+const PARTS: f64 = 4.0;
+
+/// Of the time: a health check now and then makes no more of them.
+const NEARLY_ALL: f64 = 0.98;
+
+/// By peer.
+pub struct AskedAtOnce(pub BTreeMap<String, AtOnce>);
+
+/// Questions to one peer.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct AtOnce {
+    /// Questions that were seen from end to end.
+    pub questions: f64,
+    /// Under way at once, on average.
+    pub usual: f64,
+    /// At most, but for moments.
+    pub most: f64,
+    /// Of the questions with which there were as many under way: those that began soon after an answer had come.
+    pub handed_on: f64,
+}
+
+impl Fact for AskedAtOnce {
+    fn compute(case: &Case) -> Result<Self, Gap> {
+        let bursts = stretches(case.recording.rows::<Burst>());
+        let mut by_peer: BTreeMap<String, Vec<(u64, u64)>> = BTreeMap::new();
+        for row in case.recording.rows::<Request>().iter().filter(|row| row.role == recording::role::MADE) {
+            by_peer.entry(row.peer.clone()).or_default().push((row.began_ns, row.t_ns));
+        }
+        Ok(Self(by_peer.into_iter().map(|(peer, asked)| (peer, at_once(&asked, &bursts))).collect()))
+    }
+}
+
+/// Beginnings and ends of what bursts cover without a break, ns.
+fn stretches(bursts: &[Burst]) -> Vec<(u64, u64)> {
+    /// The next one begins with what it takes to end the one before.
+    const BREAK_NS: u64 = 1_000_000;
+
+    let mut all: Vec<(u64, u64)> =
+        bursts.iter().map(|row| (row.t_ns.saturating_sub(row.length_ns), row.t_ns)).collect();
+    all.sort_unstable();
+    all.dedup_by(|next, before| {
+        let goes_on = next.0 <= before.1 + BREAK_NS;
+        if goes_on {
+            before.1 = before.1.max(next.1);
+        }
+        goes_on
+    });
+    all
+}
+
+fn at_once(asked: &[(u64, u64)], stretches: &[(u64, u64)]) -> AtOnce {
+    let longest = asked.iter().map(|(began, ended)| ended.saturating_sub(*began)).max().unwrap_or(0);
+    let mut count = Count::default();
+    for (from, until) in stretches {
+        // What is still under way at the end of a stretch is not told.
+        let seen = (*from, until.saturating_sub(longest));
+        let within = asked.iter().filter(|(began, ended)| *ended > seen.0 && *began < seen.1);
+        count.stretch(seen, &within.copied().collect::<Vec<_>>());
+    }
+    count.result()
+}
+
+/// Sums over stretches.
+#[derive(Default)]
+struct Count {
+    questions: f64,
+    /// By how many were under way.
+    levels: BTreeMap<i64, Level>,
+}
+
+/// Moments at which as many were under way.
+#[derive(Default)]
+struct Level {
+    ns: f64,
+    /// Questions that made it as many: how long before each the last answer had come, ns.
+    after_ns: Vec<u64>,
+}
+
+impl Count {
+    fn stretch(&mut self, (from, until): (u64, u64), asked: &[(u64, u64)]) {
+        self.questions += asked.len() as f64;
+        // An answer that comes with the next question comes before it.
+        let began = asked.iter().map(|a| (a.0, 1));
+        let mut steps: Vec<(u64, i64)> = began.chain(asked.iter().map(|a| (a.1, -1))).collect();
+        steps.sort_unstable();
+        let (mut under_way, mut since, mut answered) = (0, from, None);
+        for (ns, step) in steps.into_iter().filter(|(ns, _)| *ns < until).chain([(until, 0)]) {
+            self.levels.entry(under_way).or_default().ns += ns.max(since).saturating_sub(since) as f64;
+            since = since.max(ns);
+            under_way += step;
+            match answered {
+                _ if step < 0 => answered = Some(ns),
+                Some(answered) if step > 0 && ns >= from => {
+                    self.levels.entry(under_way).or_default().after_ns.push(ns - answered);
+                }
+                _ => {}
+            }
+        }
+    }
+
+    fn result(&self) -> AtOnce {
+        let length_ns: f64 = self.levels.values().map(|level| level.ns).sum();
+        let under_way_ns: f64 = self.levels.iter().map(|(number, level)| *number as f64 * level.ns).sum();
+        let mut up_to = 0.0;
+        let most = self.levels.iter().find(|(_, level)| {
+            up_to += level.ns;
+            up_to >= length_ns * NEARLY_ALL
+        });
+        let most = most.map_or(0, |(number, _)| *number);
+        let soon = ratio(length_ns, self.questions) / PARTS;
+        let last: Vec<u64> = self.levels.range(most..).flat_map(|(_, level)| level.after_ns.iter().copied()).collect();
+        let soon_after = last.iter().filter(|ns| **ns as f64 <= soon).count();
+        AtOnce {
+            questions: self.questions,
+            usual: ratio(under_way_ns, length_ns),
+            most: most as f64,
+            handed_on: share(soon_after as f64, last.len() as f64),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// One burst of 10 s.
+    fn of(asked: impl IntoIterator<Item = (u64, u64)>) -> AtOnce {
+        at_once(&asked.into_iter().collect::<Vec<_>>(), &[(0, 10_000)])
+    }
+
+    #[test]
+    fn two_at_a_time_each_when_another_is_answered() {
+        let pair = |nth: u64| [(nth * 51, nth * 51 + 50), (nth * 51, nth * 51 + 49)];
+        let counted = of((0..196).flat_map(pair));
+        assert_eq!((counted.questions, counted.most, counted.handed_on), (392.0, 2.0, 1.0));
+        assert!((counted.usual - 1.94).abs() < 0.02, "{}", counted.usual);
+    }
+
+    #[test]
+    fn a_rate_that_happens_to_make_two() {
+        // Every 24 ms, each for 50 ms: an answer comes 22 ms before the next question.
+        let counted = of((0..400).map(|nth| (nth * 24, nth * 24 + 50)));
+        assert_eq!((counted.most, counted.handed_on), (3.0, 0.0));
+        let counted = of((0..400).map(|nth| (nth * 24, nth * 24 + 38)));
+        assert_eq!((counted.most, counted.handed_on), (2.0, 0.0));
+    }
+
+    #[test]
+    fn a_health_check_beside_them_is_not_one_more() {
+        let checks = (0..5).map(|nth| (nth * 2_000 + 20, nth * 2_000 + 25));
+        let counted = of((0..199).map(|nth| (nth * 50, nth * 50 + 49)).chain(checks));
+        assert!(counted.most == 1.0 && counted.handed_on > 0.9, "{counted:?}");
+    }
+
+    #[test]
+    fn what_is_under_way_at_an_end_is_left_out() {
+        let counted = of([(0, 9_000)]);
+        assert_eq!((counted.questions, counted.usual, counted.most, counted.handed_on), (1.0, 1.0, 1.0, 0.0));
+        let rows = [(2_000, 1_000), (3_000, 999), (9_000, 500)];
+        let bursts = rows.map(|(t_ns, length_ns)| Burst { t_ns: t_ns * 1_000, length_ns: length_ns * 1_000 });
+        assert_eq!(stretches(&bursts), [(1_000_000, 3_000_000), (8_500_000, 9_000_000)]);
+    }
+}
