@@ -109,6 +109,8 @@ mod lock_convoy_rust;
 mod log_to_slow_pipe;
 #[path = "../scenarios/long-polls/scenario.rs"]
 mod long_polls;
+#[path = "../scenarios/loop-asks/scenario.rs"]
+mod loop_asks;
 #[path = "../scenarios/loop-held/scenario.rs"]
 mod loop_held;
 #[path = "../scenarios/loop-pool/scenario.rs"]
@@ -244,6 +246,7 @@ pub static ALL: &[&Scenario] = &[
     &hidden_queue::SCENARIO,
     &interpreter_lock::SCENARIO,
     &loop_sleeps::SCENARIO,
+    &loop_asks::SCENARIO,
     &loop_held::SCENARIO,
     &queue_workers::SCENARIO,
     &slow_endpoint::SCENARIO,

@@ -123,8 +123,13 @@ fn waits_for_others(part: &Part) -> bool {
 /// Whether the thread that had the request waited for an answer over a connection; the time in which its turn to ask had not come
 /// is none, nor that in which the peer had nothing to do.
 pub(crate) fn asks_a_peer(part: &Part) -> bool {
+    !part.before && waits_for_a_peer(part)
+}
+
+/// The same, for whomever it asked.
+pub(crate) fn waits_for_a_peer(part: &Part) -> bool {
     let of_peer = |who: &Who| who.fd_kind != DNS && !who.peer.is_empty();
-    !part.before && chain(part).is_some_and(|chain| of_peer(&chain.links[0].who) && !chain.is_of_idle_peer())
+    chain(part).is_some_and(|chain| of_peer(&chain.links[0].who) && !chain.is_of_idle_peer())
 }
 
 /// Whether nothing was done for the request until something came on another connection: by the target, or by whom it had asked.
@@ -281,6 +286,11 @@ impl Felt {
 
     fn paths(&self) -> &Paths {
         &self.paths.ports[0]
+    }
+
+    /// All requests, whatever most of them take.
+    pub(crate) fn with_quick_ones(&self) -> Self {
+        Self { paths: Arc::clone(&self.paths), of_slow: false }
     }
 
     /// How many there were in all, followed or not, as far as requests were seen.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-//! One thread serves all clients, and they wait while it is busy with the request of another.
+//! One thread serves all clients, and they wait while it is busy with the request of another, or waits for that.
 
+mod asks;
 mod hung;
 mod place;
 mod stood;
@@ -37,14 +38,20 @@ fn check(case: &Case) -> Checked {
     );
     if part < MIN_SHARE {
         let seen = Measured::new(part, MIN_SHARE, Unit::Share);
-        return too_little(seen, format!("{words} (under {})", percent(MIN_SHARE)));
+        let computes_little = || too_little(seen, format!("{words} (under {})", percent(MIN_SHARE)));
+        return asks::check(case, &felt).map_or_else(computes_little, Ok);
     }
+    computes(case, &felt, (part, &words))
+}
+
+/// The finding, of a thread that computes for others in a good part of the time of requests.
+fn computes(case: &Case, felt: &Felt, (part, words): (f64, &str)) -> Checked {
     let limits = case.fact::<Limits>()?;
     let Some((pid, tid)) = felt.one_thread(case) else {
         return explained(format!("{words}, but several threads serve them"));
     };
     let of_thread = limits.threads.iter().find(|t| (t.pid, t.tid) == (pid, tid));
-    if let Some(queue) = of_thread.and_then(|thread| queue(case, &felt, thread)) {
+    if let Some(queue) = of_thread.and_then(|thread| queue(case, felt, thread)) {
         return explained(format!("{words}, {queue}"));
     }
     let busy = of_thread.map_or(0.0, |t| t.on_cpu);
@@ -61,7 +68,7 @@ fn check(case: &Case) -> Checked {
         format!(": {label} has {} of the CPU time that requests take", percent(part))
     });
     found(
-        finding(case, &felt, (pid, tid, comm), (part, busy), function),
+        finding(case, felt, (pid, tid, comm), (part, busy), function),
         headline,
         format!("take {place} out of the loop{asked}"),
     )
