@@ -37,6 +37,8 @@ mod connection_limit;
 mod cpu_quota;
 #[path = "../scenarios/crashing-workers/scenario.rs"]
 mod crashing_workers;
+#[path = "../scenarios/database-full/scenario.rs"]
+mod database_full;
 #[path = "../scenarios/dns-stall/scenario.rs"]
 mod dns_stall;
 #[path = "../scenarios/dripping-store/scenario.rs"]
@@ -266,6 +268,7 @@ pub static ALL: &[&Scenario] = &[
     &kept_open::SCENARIO,
     &read_in_part::SCENARIO,
     &unix_workers::SCENARIO,
+    &database_full::SCENARIO,
     &dns_stall::SCENARIO,
     &major_faults::SCENARIO,
     &mmap_lock::SCENARIO,

@@ -20,6 +20,7 @@ struct exchange {
 	u8 first : 1; /* nothing was said on the connection yet */
 	u8 late : 1; /* the last answer took long */
 	u8 hung_up : 1; /* whoever owes the answer closed its side */
+	u8 dismissed : 1; /* it was said so */
 	u8 opening; /* enum opening_state */
 };
 

@@ -29,6 +29,7 @@ struct group {
 	u64 began;
 	u64 unanswered; /* closed before an answer */
 	u64 hung_up; /* whoever owed one was the first to close, in order, and not at once */
+	u64 dismissed; /* who was connected to said something and closed, before the other end had said anything */
 	u64 more; /* answered, after more had been asked meanwhile */
 	u64 pushed; /* writes to clients that had asked nothing */
 	u64 continued; /* answers after writes that nobody had asked for, and that came some time after others */

@@ -56,6 +56,7 @@ struct thread_state {
 	u8 closed; /* its last row is written: waits that end later are of no capture */
 	s32 wanted; /* call before whose next wait a snapshot is to be taken, plus one; 0 = none */
 	s32 shown; /* the last one of which one was taken, likewise */
+	u32 passed_over; /* waits in other calls since it is wanted */
 	s32 polled; /* descriptor that the wait's call polls, if it is one only; -1 = it does not, or polls several */
 	struct totals sum;
 };

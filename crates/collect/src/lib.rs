@@ -21,6 +21,7 @@ pub mod inventory;
 pub mod labels;
 pub mod namespace;
 mod netlink;
+pub mod oom;
 mod open_files;
 pub mod plan;
 mod priority;

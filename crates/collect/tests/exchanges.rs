@@ -184,6 +184,31 @@ fn whoever_owes_an_answer_and_closes() {
     assert_eq!(ends(false), [(1, 0), (1, 0)]);
 }
 
+/// A server that greets has no room for another client, which has not said anything yet.
+#[test]
+fn whoever_greets_and_closes_sends_a_client_away() {
+    need!(kernel_allows());
+    let ends = |by_server: bool, client_speaks: bool| {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+        let seen = seen(&listener, || {
+            let (mut asking, mut accepted) = pair(&listener);
+            accepted.write_all(b"too many").unwrap();
+            asking.read_exact(&mut [0; 8]).unwrap();
+            if client_speaks {
+                asking.write_all(b"question").unwrap();
+                accepted.read_exact(&mut [0; 8]).unwrap();
+            }
+            let (first, mut second) = if by_server { (accepted, asking) } else { (asking, accepted) };
+            drop(first);
+            assert_eq!(second.read(&mut [0; 8]).unwrap(), 0);
+        });
+        seen.map(|group| group.dismissed)
+    };
+    assert_eq!(ends(true, false), [1, 1]);
+    assert_eq!(ends(false, false), [0, 0]);
+    assert_eq!(ends(true, true), [0, 0]);
+}
+
 /// Reads what has come; says how much.
 type ReadIt = fn(&TcpStream) -> usize;
 

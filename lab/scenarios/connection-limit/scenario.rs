@@ -18,7 +18,7 @@ pub static SCENARIO: Scenario = Scenario {
     name: "connection-limit",
     about: "a Node service that closes the connections of clients for whom it has no place",
     expected: Expected {
-        says: Some("closed by the service, unread and unanswered"),
+        says: Some("closed by the service before it had answered anything"),
         ..Expected::cause(&["not-determined"])
     },
     twin: Some(NEUTRAL),

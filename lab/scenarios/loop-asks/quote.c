@@ -7,6 +7,7 @@
 #include <arpa/inet.h>
 #include <netinet/tcp.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -95,6 +96,7 @@ int main(int argc, char **argv)
 
 	if (argc != 5)
 		return 2;
+	signal(SIGPIPE, SIG_IGN); /* a client may go while it waits */
 	timeout_ms = atoi(argv[4]);
 	listener = listen_on(atoi(argv[1]));
 	watch(set, listener);

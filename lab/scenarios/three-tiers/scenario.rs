@@ -28,7 +28,8 @@ pub static SCENARIO: Scenario = Scenario {
 };
 
 fn stage(cell: &mut Cell, side: Side) -> Result<Aim> {
-    start_database(cell, side)?;
+    let rows = cell.draw.number("rows", 200_000, 150_000..=250_000);
+    start_database(cell, (DATABASE, rows), side == Side::Twin, &[])?;
     let source = format!("root@tcp(127.0.0.1:{DATABASE})/shop");
     let shop = Program::built("shop").args(["-listen", &format!("127.0.0.1:{SHOP}"), "-database", &source]);
     cell.start(shop.on_cpus(SERVICE_CPU))?;
@@ -46,10 +47,15 @@ fn stage(cell: &mut Cell, side: Side) -> Result<Aim> {
     Ok(Aim::Port(PORT))
 }
 
-fn start_database(cell: &mut Cell, side: Side) -> Result<()> {
+/// MariaDB at a port, with so many orders of customers.
+pub(super) fn start_database(
+    cell: &mut Cell,
+    (port, rows): (u16, u64),
+    with_index: bool,
+    settings: &[&str],
+) -> Result<()> {
     fs::create_dir_all(cell.dir().join("db")).context("failed to make the database's folder")?;
-    let index = if side == Side::Twin { ", INDEX (customer)" } else { "" };
-    let rows = cell.draw.number("rows", 200_000, 150_000..=250_000);
+    let index = if with_index { ", INDEX (customer)" } else { "" };
     let tables = format!(
         "CREATE DATABASE shop;\nUSE shop;\n\
          CREATE TABLE orders (id INT PRIMARY KEY, customer INT, cents INT, note CHAR(40){index});\n\
@@ -57,12 +63,12 @@ fn start_database(cell: &mut Cell, side: Side) -> Result<()> {
     );
     let tables = cell.write("tables.sql", &tables)?;
     let mariadb = Program::installed("mariadbd").args(["--no-defaults", "--user=root", "--datadir=./db"]);
-    let mariadb = mariadb.args(["--socket=db.sock", "--bind-address=127.0.0.1", &format!("--port={DATABASE}")]);
+    let mariadb = mariadb.args(["--socket=db.sock", "--bind-address=127.0.0.1", &format!("--port={port}")]);
     // Without its own tables of users, which would take a separate run to make.
     let mariadb = mariadb.args(["--skip-grant-tables", "--innodb-buffer-pool-size=32M", "--innodb-log-file-size=8M"]);
     let mariadb = mariadb.args([format!("--init-file={}", tables.display())]);
-    cell.start(mariadb.on_cpus(SERVICE_CPU))?;
-    cell.wait_for_port(DATABASE)
+    cell.start(mariadb.args(settings).on_cpus(SERVICE_CPU))?;
+    cell.wait_for_port(port)
 }
 
 fn configuration(dir: &str) -> String {

@@ -6,7 +6,7 @@ mod labels;
 
 use anyhow::Result;
 use recording::{Tables, role};
-use recording::tables::{self, Process};
+use recording::tables::{self, Gap, Process};
 
 use crate::collector::{Collector, Kind, Shared, SliceEnd, Slot, Start};
 use crate::plan::Role;
@@ -30,6 +30,11 @@ const OF_A_BYSTANDERS: u64 = 4;
 /// without an answer, if it is worth to go on: what takes longer than is followed is never seen whole.
 const LONGEST: u64 = 3;
 const STILL_OPEN: f64 = 0.01;
+
+/// Before Linux 6.16.
+const WRITES_ARE_SEEN_DONE: &str =
+    "this kernel shows a write to a socket when it is done, not when it begins (Linux 6.16 and later do): an answer that waits for \
+     room in its send buffer seems to come so much later, and whether Nagle's algorithm holds one back is told by looks alone";
 
 /// What is known of it before it is started.
 pub const KIND: Kind = Kind {
@@ -60,6 +65,8 @@ struct Exchanges<'o> {
     labels: Option<Labels>,
     /// Rows of the slice so far.
     requests: Vec<tables::Request>,
+    /// They did so in any slice.
+    was_asked: bool,
     /// Clients asked something in the last slice that was followed. Whom nobody asks has no requests to be told in full.
     is_asked: bool,
 }
@@ -84,6 +91,7 @@ impl<'o> Exchanges<'o> {
             bursts: bursts.map(Bursts::new),
             labels: start.plan.labels.then(Labels::default),
             requests: Vec::new(),
+            was_asked: false,
             is_asked: false,
         })
     }
@@ -149,6 +157,7 @@ impl Collector for Exchanges<'_> {
             }
             (self.from_ns, self.hits) = (t_ns, hits);
             self.is_asked = rows.iter().any(|row| row.is_accepted());
+            self.was_asked |= self.is_asked;
         }
         tables.extend(rows);
         tables.extend(windows);
@@ -168,6 +177,12 @@ impl Collector for Exchanges<'_> {
 
     fn come(&mut self, processes: &[Process]) {
         self.probe.listen(tcp_ports_of(processes));
+    }
+
+    /// That answers are seen late, where the kernel shows writes only when they are done.
+    fn gaps(&mut self, _: &Shared<'_>) -> Result<Vec<Gap>> {
+        let gap = || Gap::partial("where answers begin", 0.0, WRITES_ARE_SEEN_DONE);
+        Ok((self.was_asked && !self.probe.sees_writes_begin()).then(gap).into_iter().collect())
     }
 
     fn probe<'a>(&'a self, _: &'a Shared<'_>) -> Option<&'a dyn Probe> {
@@ -259,6 +274,7 @@ fn of_group(t_ns: u64, group: Group) -> Vec<tables::Exchange> {
         began: group.began,
         unanswered: group.unanswered,
         hung_up: group.hung_up,
+        dismissed: group.dismissed,
         more: group.more,
         pushed: group.pushed,
         continued: group.continued,

@@ -84,13 +84,19 @@ static __always_inline void hit(enum event event)
 		c->hits[event]++;
 }
 
-/* Whether nothing was ever sent on it. Of what is left of a connection in TIME_WAIT, and before it is made, nobody can
- * tell. */
-static __always_inline bool is_silent(const struct sock *sk, u8 state)
+/*
+ * Whether nothing was ever sent on it, or but a word before anything was read: that there is no room. Of what is left
+ * of a connection in TIME_WAIT, and before it is made, nobody can tell.
+ */
+static __always_inline bool is_unanswered(const struct sock *sk, u8 state)
 {
+	const struct tcp_sock *tcp = (const struct tcp_sock *)sk;
+	u32 first;
+
 	if (state == TCP_TIME_WAIT || state == TCP_LISTEN || state == TCP_NEW_SYN_RECV)
 		return false;
-	return !BPF_CORE_READ((const struct tcp_sock *)sk, data_segs_out);
+	first = BPF_CORE_READ(tcp, rcv_nxt) - (u32)BPF_CORE_READ(tcp, bytes_received);
+	return !BPF_CORE_READ(tcp, data_segs_out) || BPF_CORE_READ(tcp, copied_seq) == first;
 }
 
 /* Counts what happened to a connection, if it is of the network namespace. */
@@ -106,7 +112,7 @@ static __always_inline void of_connection(const struct sock *sk, struct retransm
 	if (is_listening(own) || key->state == TCP_LISTEN) {
 		key->role = ACCEPTED;
 		key->port = own;
-		key->unanswered = key->event == RESET_SENT && is_silent(sk, key->state);
+		key->unanswered = key->event == RESET_SENT && is_unanswered(sk, key->state);
 	} else {
 		key->role = MADE;
 		ports_of_sock((struct sock *)sk, &ports);

@@ -24,9 +24,6 @@
 #include "arrival.bpf.h"
 #include "nagle.bpf.h"
 #include "streams.bpf.h"
-#include "hang_up.bpf.h"
-
-u32 stretch; /* number of the time in which connections are followed: between two of them, nobody knows what was said */
 
 static __always_inline struct group *its_group(const struct exchange *e)
 {
@@ -34,6 +31,10 @@ static __always_inline struct group *its_group(const struct exchange *e)
 
 	return &all_groups[number < GROUPS ? number : 0];
 }
+
+#include "hang_up.bpf.h"
+
+u32 stretch; /* number of the time in which connections are followed: between two of them, nobody knows what was said */
 
 /* Begins to look at a connection; NULL = it is not the target's, or there is no room. */
 static __noinline struct exchange *meet(struct sock *sk)
@@ -193,8 +194,11 @@ static __always_inline void got_answer(struct sock *sk, struct exchange *e, stru
 	struct group *g = its_group(e);
 	u64 came;
 
-	if (!e->began)
+	if (!e->began) {
+		if (sk->__sk_common.skc_state == TCP_CLOSE_WAIT)
+			note_dismissal(sk, e, TCP_CLOSE_WAIT);
 		return;
+	}
 	came = arrival(tcp, now);
 	if (came < e->began)
 		came = now; /* the answer to what was written before */
@@ -371,8 +375,12 @@ int BPF_PROG(on_state, struct sock *sk, int before, int now)
 	if ((now != TCP_CLOSE && before != TCP_ESTABLISHED) || !is_known(sk))
 		return 0;
 	e = bpf_sk_storage_get(&exchanges, sk, NULL, 0);
-	if (!e || !e->began || e->stretch != stretch)
+	if (!e || e->stretch != stretch)
 		return 0;
+	if (!e->began) {
+		note_dismissal(sk, e, now);
+		return 0;
+	}
 	if (now != TCP_CLOSE) {
 		note_end(sk, e, now);
 		return 0;

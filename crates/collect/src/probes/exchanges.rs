@@ -199,7 +199,7 @@ impl<'o> Exchanges<'o> {
             bss.all_groups[number].stood_ns = 0;
             let group = difference(key.as_ref(), &now, &self.told[number]);
             self.told[number] = now;
-            if group.began + group.unanswered + group.pushed + group.response.count > 0 {
+            if group.began + group.unanswered + group.dismissed + group.pushed + group.response.count > 0 {
                 all.push(group);
             }
         }
@@ -236,9 +236,14 @@ impl<'o> Exchanges<'o> {
         Ok(sum)
     }
 
+    /// Whether a write is seen when it begins, and not only when it is over.
+    pub fn sees_writes_begin(&self) -> bool {
+        self.skel.progs.on_write.autoload()
+    }
+
     fn write(&self) -> &ProgramMut<'_> {
         let progs = &self.skel.progs;
-        if progs.on_write.autoload() { &progs.on_write } else { &progs.on_sent }
+        if self.sees_writes_begin() { &progs.on_write } else { &progs.on_sent }
     }
 }
 

@@ -39,6 +39,8 @@ const volatile u32 shown_per_turn = 4;
 const volatile u64 interrupts_from;
 const volatile u64 interrupts_until;
 
+/* Waits in other calls for which a wish for a snapshot stays. */
+#define MOST_PASSED_OVER 64
 /* Rows in a turn of 2^27 ns (0.13 s) on one CPU; beyond, blocked time waits for the thread's next row. Set by user
  * space, also later. */
 u32 rows_per_turn;
@@ -164,11 +166,6 @@ static __always_inline bool has_turn(struct wakeup_counts *c)
 	return true;
 }
 
-static __always_inline bool snapshots_in_turn(struct wakeup_counts *c)
-{
-	return c->asked_in_turn++ < snapshots_per_turn;
-}
-
 /* Takes the stack of the code that wakes somebody; tells whether an interrupt is on it. */
 static __always_inline u64 take_own_stack(void *ctx, bool *interrupt, struct wakeup_counts *c)
 {
@@ -255,16 +252,21 @@ static __always_inline bool repeats(const struct wakeup *row, const struct sleep
 }
 
 /*
- * Asks the ledger to show where in its program a thread of the target waits, before its next wait in this call. Of
- * calls that alternate each is to be shown: one that was asked for gives way only where it was the last that was shown,
- * or by chance, since it may never be made again.
+ * Asks the ledger to show where in its program a thread of the target waits, before its next wait in this call; false =
+ * nothing is asked for that was not before. Of calls that alternate each is to be shown: one that was asked for gives
+ * way only where it was the last that was shown, or after many others, since it may never be made again.
  */
-static __always_inline void want_snapshot(struct task_struct *task, s32 syscall)
+static __always_inline bool want_snapshot(struct task_struct *task, s32 syscall)
 {
 	struct thread_state *t = bpf_task_storage_get(&threads, task, 0, 0);
 
-	if (t && syscall >= 0 && (!t->wanted || t->wanted == t->shown || bpf_get_prandom_u32() % 64 == 0))
-		t->wanted = syscall + 1;
+	if (!t || syscall < 0 || t->wanted == syscall + 1)
+		return false;
+	if (t->wanted && t->wanted != t->shown && t->passed_over++ < MOST_PASSED_OVER)
+		return false;
+	t->wanted = syscall + 1;
+	t->passed_over = 0;
+	return true;
 }
 
 /* Takes both stacks, and asks for where in its program the sleeper waits. */
@@ -275,8 +277,8 @@ static __always_inline void take_stacks(void *ctx, struct wakeup *row, struct ta
 	s->interrupt = false;
 	s->stack = take_stack(OF_HOOK, task, &c->stacks, &c->stacks_lost);
 	s->waker_stack = take_own_stack(ctx, &s->interrupt, c);
-	if (snapshots_in_turn(c))
-		want_snapshot(task, row->syscall);
+	if (c->asked_in_turn < snapshots_per_turn && want_snapshot(task, row->syscall))
+		c->asked_in_turn++;
 }
 
 /* An interrupt only happens to find the running thread in its call. */

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! How many questions to each peer were under way at once, at every moment of the bursts, and whether the next one began when another
-//! was answered: so it is where somebody counts them, and by chance it is not.
+//! How many questions to each peer were under way at once, at every moment of the bursts; whether the next one began when another was
+//! answered, so it is where somebody counts them; and whether clients were answered after that, so it is where their requests ask.
 
 use std::collections::BTreeMap;
 
@@ -13,6 +13,9 @@ use crate::statistics::{ratio, share};
 /// Parts of the time from one answer to the next on average: a question that has nothing to do with the answers begins in the first of
 /// them one time in so many.
 const PARTS: f64 = 4.0;
+
+/// Of the questions, by their length: one that waits for something to come may outlast a burst, and is left out.
+const NOT_THE_LONGEST: f64 = 0.99;
 
 /// Of the time: a health check now and then makes no more of them.
 const NEARLY_ALL: f64 = 0.98;
@@ -31,16 +34,23 @@ pub struct AtOnce {
     pub most: f64,
     /// Of the questions with which there were as many under way: those that began soon after an answer had come.
     pub handed_on: f64,
+    /// Of the answers to clients: those that came soon after one from there.
+    pub passed_on: f64,
 }
 
 impl Fact for AskedAtOnce {
     fn compute(case: &Case) -> Result<Self, Gap> {
         let bursts = stretches(case.recording.rows::<Burst>());
         let mut by_peer: BTreeMap<String, Vec<(u64, u64)>> = BTreeMap::new();
-        for row in case.recording.rows::<Request>().iter().filter(|row| row.role == recording::role::MADE) {
-            by_peer.entry(row.peer.clone()).or_default().push((row.began_ns, row.t_ns));
+        let mut answers = Vec::new();
+        for row in case.recording.rows::<Request>() {
+            match row.is_accepted() {
+                true => answers.push(row.t_ns),
+                false => by_peer.entry(row.peer.clone()).or_default().push((row.began_ns, row.t_ns)),
+            }
         }
-        Ok(Self(by_peer.into_iter().map(|(peer, asked)| (peer, at_once(&asked, &bursts))).collect()))
+        let of_peer = |(peer, asked): (String, Vec<(u64, u64)>)| (peer, at_once(asked, &bursts, &answers));
+        Ok(Self(by_peer.into_iter().map(of_peer).collect()))
     }
 }
 
@@ -62,16 +72,34 @@ fn stretches(bursts: &[Burst]) -> Vec<(u64, u64)> {
     all
 }
 
-fn at_once(asked: &[(u64, u64)], stretches: &[(u64, u64)]) -> AtOnce {
-    let longest = asked.iter().map(|(began, ended)| ended.saturating_sub(*began)).max().unwrap_or(0);
+fn at_once(mut asked: Vec<(u64, u64)>, stretches: &[(u64, u64)], answers: &[u64]) -> AtOnce {
+    // By their ends, so that those of a stretch are found at once.
+    asked.sort_unstable_by_key(|question| question.1);
+    let longest = usual_at_most(&asked);
     let mut count = Count::default();
     for (from, until) in stretches {
         // What is still under way at the end of a stretch is not told.
         let seen = (*from, until.saturating_sub(longest));
-        let within = asked.iter().filter(|(began, ended)| *ended > seen.0 && *began < seen.1);
+        let first = asked.partition_point(|question| question.1 <= seen.0);
+        let last = asked.partition_point(|question| question.1 <= *until);
+        let within = asked.get(first..last).unwrap_or_default().iter().filter(|question| question.0 < seen.1);
         count.stretch(seen, &within.copied().collect::<Vec<_>>());
     }
-    count.result()
+    let soon = count.soon_ns();
+    let follows = |answer: &&u64| {
+        let before = asked.partition_point(|question| question.1 <= **answer);
+        before > 0 && (**answer - asked[before - 1].1) as f64 <= soon
+    };
+    let passed_on = answers.iter().filter(follows).count();
+    AtOnce { passed_on: share(passed_on as f64, answers.len() as f64), ..count.result() }
+}
+
+/// How long questions take, but for a few that outlast all others, ns.
+fn usual_at_most(asked: &[(u64, u64)]) -> u64 {
+    let mut lengths: Vec<u64> = asked.iter().map(|(began, ended)| ended.saturating_sub(*began)).collect();
+    lengths.sort_unstable();
+    let at = (lengths.len() as f64 * NOT_THE_LONGEST).ceil() as usize;
+    lengths.get(at.saturating_sub(1)).copied().unwrap_or(0)
 }
 
 /// Sums over stretches.
@@ -112,8 +140,17 @@ impl Count {
         }
     }
 
+    fn length_ns(&self) -> f64 {
+        self.levels.values().map(|level| level.ns).sum()
+    }
+
+    /// Within this time after an answer something comes, by chance, one time in [`PARTS`].
+    fn soon_ns(&self) -> f64 {
+        ratio(self.length_ns(), self.questions) / PARTS
+    }
+
     fn result(&self) -> AtOnce {
-        let length_ns: f64 = self.levels.values().map(|level| level.ns).sum();
+        let length_ns = self.length_ns();
         let under_way_ns: f64 = self.levels.iter().map(|(number, level)| *number as f64 * level.ns).sum();
         let mut up_to = 0.0;
         let most = self.levels.iter().find(|(_, level)| {
@@ -121,7 +158,7 @@ impl Count {
             up_to >= length_ns * NEARLY_ALL
         });
         let most = most.map_or(0, |(number, _)| *number);
-        let soon = ratio(length_ns, self.questions) / PARTS;
+        let soon = self.soon_ns();
         let last: Vec<u64> = self.levels.range(most..).flat_map(|(_, level)| level.after_ns.iter().copied()).collect();
         let soon_after = last.iter().filter(|ns| **ns as f64 <= soon).count();
         AtOnce {
@@ -129,6 +166,7 @@ impl Count {
             usual: ratio(under_way_ns, length_ns),
             most: most as f64,
             handed_on: share(soon_after as f64, last.len() as f64),
+            passed_on: 0.0,
         }
     }
 }
@@ -139,7 +177,7 @@ mod tests {
 
     /// One burst of 10 s.
     fn of(asked: impl IntoIterator<Item = (u64, u64)>) -> AtOnce {
-        at_once(&asked.into_iter().collect::<Vec<_>>(), &[(0, 10_000)])
+        at_once(asked.into_iter().collect(), &[(0, 10_000)], &[])
     }
 
     #[test]
@@ -167,9 +205,24 @@ mod tests {
     }
 
     #[test]
+    fn answers_to_clients_come_after_those_from_there_or_when_they_like() {
+        let asked: Vec<(u64, u64)> = (0..199).map(|nth| (nth * 50, nth * 50 + 49)).collect();
+        let of = |answers: &[u64]| at_once(asked.clone(), &[(0, 10_000)], answers).passed_on;
+        assert_eq!(of(&[50, 101, 153, 3_300]), 1.0);
+        assert_eq!(of(&[75, 130, 171, 3_340]), 0.0);
+    }
+
+    #[test]
+    fn one_that_outlasts_a_burst_hides_no_others() {
+        let asked = (0..199).map(|nth| (nth * 50, nth * 50 + 49)).chain([(0, 9_990)]);
+        assert_eq!(of(asked).questions, 200.0);
+    }
+
+    #[test]
     fn what_is_under_way_at_an_end_is_left_out() {
         let counted = of([(0, 9_000)]);
         assert_eq!((counted.questions, counted.usual, counted.most, counted.handed_on), (1.0, 1.0, 1.0, 0.0));
+        assert_eq!(at_once(Vec::new(), &[(0, 10)], &[5]).questions, 0.0);
         let rows = [(2_000, 1_000), (3_000, 999), (9_000, 500)];
         let bursts = rows.map(|(t_ns, length_ns)| Burst { t_ns: t_ns * 1_000, length_ns: length_ns * 1_000 });
         assert_eq!(stretches(&bursts), [(1_000_000, 3_000_000), (8_500_000, 9_000_000)]);

@@ -39,8 +39,9 @@ impl Fact for BrokenOff {
                 found.by_target += endpoint.hung_up;
                 continue;
             }
-            let closed = endpoint.hung_up.min(endpoint.unanswered - count);
-            let count = count + closed;
+            // Who is sent away before it could ask would have asked.
+            let closed = endpoint.hung_up.min(endpoint.unanswered - count) + endpoint.dismissed;
+            let (count, all) = (count + closed, all + endpoint.dismissed);
             found.by_closing += closed;
             (found.by_peers, found.asked) = (found.by_peers + count, found.asked + all);
             if found.most.as_ref().is_none_or(|(_, most)| count > *most) {

@@ -36,7 +36,7 @@ pub enum Kind {
     ListenDropped,
     /// Connections that could not be made.
     NotMade,
-    /// Connections of clients that the target closed unread and unanswered.
+    /// Connections of clients that the target closed before it had answered anything.
     TurnedAway,
     /// Connections to its port that the kernel refused: nobody listens at the address that was asked.
     NobodyThere,

@@ -42,6 +42,8 @@ pub struct Endpoint {
     pub unanswered: f64,
     /// Of these, those in which whoever owed the answer was the first to close, in order, and not at once.
     pub hung_up: f64,
+    /// Connections on which whoever was connected to said something and closed, before the other end had said anything.
+    pub dismissed: f64,
     /// Answered ones in which more was asked meanwhile.
     pub more: f64,
     /// Writes to clients beyond the first of an answer.
@@ -234,6 +236,7 @@ impl Endpoint {
         self.began += row.began as f64;
         self.unanswered += row.unanswered as f64;
         self.hung_up += row.hung_up as f64;
+        self.dismissed += row.dismissed as f64;
         self.more += row.more as f64;
         self.pushed += row.pushed as f64;
         self.nagled += row.nagled as f64;

@@ -122,7 +122,7 @@ fn find_out(command: &str) -> String {
 fn beside(kind: Kind, see: &str) -> (String, &'static str) {
     match kind {
         Kind::TurnedAway => (
-            "look in its log and its settings for a limit of connections, clients or workers".into(),
+            "look in its log why: a limit of connections, clients or workers, or clients that it does not want".into(),
             "A service that takes a connection and closes it at once mostly has as many as its settings allow; else it refuses \
              these clients.",
         ),
@@ -230,7 +230,7 @@ fn words(kind: Kind) -> (&'static str, &'static str) {
         Kind::GivenUp => ("requests were broken off by their clients before the answer, of", ""),
         Kind::Crashed => ("processes crashed", ""),
         Kind::NobodyThere => ("connections to its port were refused, where nobody listens, of", ""),
-        Kind::TurnedAway => ("connections were closed by the service, unread and unanswered, of", ""),
+        Kind::TurnedAway => ("connections were closed by the service before it had answered anything, of", ""),
     }
 }
 
@@ -322,7 +322,7 @@ mod tests {
             above(&Case::new(&parse(&text).unwrap()))
         };
         let told = with(100);
-        let what = "100 connections were closed by the service, unread and unanswered, of 400 (25 %)";
+        let what = "100 connections were closed by the service before it had answered anything, of 400 (25 %)";
         assert_eq!((told[0].what.as_str(), told.len(), with(3).len()), (what, 1, 0));
         assert!(
             told[0].advice.contains("a limit of connections") && told[0].about.contains("its settings"),

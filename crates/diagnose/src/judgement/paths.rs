@@ -305,6 +305,11 @@ impl Felt {
         if self.of_slow { &self.paths().tail } else { &self.paths().all }
     }
 
+    /// The target's own port at which they are asked.
+    pub(crate) fn port(&self) -> u32 {
+        self.paths().port
+    }
+
     /// The thread that gives their answers, if one does.
     pub(crate) fn one_thread(&self, case: &Case) -> Option<(u32, u32)> {
         one_thread(case, self.paths().port)

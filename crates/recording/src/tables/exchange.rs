@@ -39,6 +39,9 @@ pub struct Exchange {
     /// Of these, those in which whoever owed the answer was the first to close, in order (without a reset), 1 ms or more (and the way
     /// there and back) after what was said last: the target where a client asks, else whom it asks.
     pub hung_up: u64,
+    /// Connections on which whoever was connected to wrote something and was the first to close, in order and within 1 s, before the
+    /// other end had said anything: the target where a client connects, else whom it asks.
+    pub dismissed: u64,
     /// Of `count`, those in which more was asked before the answer: bytes that came later than the first were read, or a second
     /// write of the target's. Uploads, requests in several writes, or several requests at once.
     pub more: u64,

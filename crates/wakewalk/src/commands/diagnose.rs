@@ -7,9 +7,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::{Context, Result};
 use collect::capture::{self, Afterwards};
-use collect::courtesy;
 use collect::probes::Room;
 use collect::target::{Resolved, Target};
+use collect::{courtesy, oom};
 use diagnose::comparison::{self, Named, Per};
 use diagnose::timeline::timeline;
 use diagnose::verdict::Verdict;
@@ -120,6 +120,9 @@ pub(super) fn capture(
         let capture_plan = capture_plan(plan, resolve(target, started.as_deref())?);
         for note in &capture_plan.target.notes {
             say::sentence("note", note);
+        }
+        if started.is_none() {
+            oom::be_the_first();
         }
         let line = Line::new(plan.length);
         let mut writer = Writer::create(dir, &Meta { tool: TOOL.into(), ..Meta::default() })?;

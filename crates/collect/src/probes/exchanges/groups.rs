@@ -33,6 +33,8 @@ pub struct Group {
     pub unanswered: u64,
     /// Of these, those in which whoever owed the answer closed first, in order, 1 ms or more after what was said last.
     pub hung_up: u64,
+    /// Connections on which whoever was connected to said something and closed within 1 s, before the other end had said anything.
+    pub dismissed: u64,
     /// Answered ones in which more was asked meanwhile.
     pub more: u64,
     /// Writes to clients beyond the first of an answer.
@@ -79,6 +81,7 @@ pub(super) fn difference(key: Option<&types::group_key>, now: &types::group, tol
         began: now.began.saturating_sub(told.began),
         unanswered: now.unanswered.saturating_sub(told.unanswered),
         hung_up: now.hung_up.saturating_sub(told.hung_up),
+        dismissed: now.dismissed.saturating_sub(told.dismissed),
         more: now.more.saturating_sub(told.more),
         pushed: now.pushed.saturating_sub(told.pushed),
         continued: now.continued.saturating_sub(told.continued),

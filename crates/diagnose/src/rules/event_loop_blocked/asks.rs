@@ -2,12 +2,14 @@
 //! The one thread that serves all clients waits in a call for the answer of somebody whom it asked for one of them, and the others
 //! stand until that has come.
 
+use std::collections::BTreeSet;
+
 use recording::tables::Wakeup;
 
 use super::super::{Outcome, Statement, evidence};
 use super::RULE;
 use crate::case::Case;
-use crate::facts::connections::Connections;
+use crate::facts::connections::open_at;
 use crate::facts::stacks::Stacks;
 use crate::judgement::asked;
 use crate::judgement::paths::{Felt, waits_for_a_peer};
@@ -37,11 +39,12 @@ pub(super) fn check(case: &Case, felt: &Felt) -> Option<Outcome> {
 
 fn of(case: &Case, felt: &Felt) -> Option<Outcome> {
     let (pid, tid) = felt.one_thread(case)?;
-    if case.fact::<Connections>().ok()?.accepted.open < SEVERAL {
+    let held = open_at(case, felt.port());
+    if held < SEVERAL {
         return None;
     }
-    let is_loop = has_loop(case, (pid, tid));
-    let is_it = |part: &Part| chain(part).is_some_and(|chain| part.before && blocks(&chain.links[0].who, is_loop));
+    let waits_in = calls(case, (pid, tid));
+    let is_it = |part: &Part| chain(part).is_some_and(|chain| part.before && blocks(&chain.links[0].who, &waits_in));
     let part = Some(felt.group().share(is_it)).filter(|part| *part >= MIN_SHARE)?;
     let chains = felt.group().parts.iter().filter(|part| is_it(part)).filter_map(chain);
     let longest = chains.max_by(|a, b| a.ns.total_cmp(&b.ns))?;
@@ -52,7 +55,7 @@ fn of(case: &Case, felt: &Felt) -> Option<Outcome> {
         seconds(felt.mean_ns() * part / 1e9),
         seconds(felt.mean_ns() / 1e9)
     );
-    let finding = finding(case, felt, (pid, tid), (part, longest))?;
+    let finding = finding(case, felt, (pid, tid), (part, longest, held))?;
     let advice = format!("ask {asked} without blocking the loop: an asynchronous client, or a thread of its own");
     Some(Outcome::Found(Box::new(finding), Statement::short(headline, advice)))
 }
@@ -63,27 +66,33 @@ fn chain(part: &Part) -> Option<&Chain> {
 
 /// Whether a wait is one for that peer alone: the thread does nothing else until it is over. A client with a timeout polls before it
 /// reads, but never in the call in which its loop waits.
-fn blocks(who: &Who, is_loop: bool) -> bool {
+fn blocks(who: &Who, waits_in: &BTreeSet<String>) -> bool {
+    let mut polls = waits_in.iter().filter(|call| family(call) == Family::Poll);
     match family(&who.call) {
-        Family::Receive | Family::Connect => true,
-        Family::Poll => is_loop && ["poll", "ppoll", "select", "pselect6"].contains(&&*who.call),
+        Family::Receive | Family::Connect => polls.next().is_some(),
+        Family::Poll => !who.call.starts_with(LOOP) && polls.any(|call| call.starts_with(LOOP)),
         _ => false,
     }
 }
 
-/// Whether a thread waits in a loop's call besides.
-fn has_loop(case: &Case, thread: (u32, u32)) -> bool {
+/// The calls in which a thread was seen to wait.
+fn calls(case: &Case, thread: (u32, u32)) -> BTreeSet<String> {
     let arch = &case.recording.meta.host.arch;
-    let mut rows = case.recording.rows::<Wakeup>().iter().filter(|row| (row.pid, row.tid) == thread);
-    rows.any(|row| syscall::name(arch, row.syscall).starts_with(LOOP))
+    let rows = case.recording.rows::<Wakeup>().iter().filter(|row| (row.pid, row.tid) == thread);
+    rows.map(|row| syscall::name(arch, row.syscall)).collect()
 }
 
-fn finding(case: &Case, felt: &Felt, (pid, tid): (u32, u32), (part, longest): (f64, &Chain)) -> Option<Finding> {
+fn finding(
+    case: &Case,
+    felt: &Felt,
+    (pid, tid): (u32, u32),
+    (part, longest, held): (f64, &Chain, f64),
+) -> Option<Finding> {
     let (walk, stacks) = (case.fact::<Walk>().ok()?, case.fact::<Stacks>().ok()?);
     let (asked, who) = (asked::who(longest), &longest.links[0].who);
     let from = called_from(&walk, who, &stacks);
     let mut measured = felt.evidence("of it, while the thread waited for an answer to others", part);
-    measured.push(evidence("connections of clients that it holds", held(case), "connections", "", ""));
+    measured.push(evidence("connections of clients that it holds", held, "connections", "", ""));
     Some(Finding {
         summary: format!(
             "{}; for {} of it thread {} (tid {tid}), which serves all, waited in {} for {asked} because of others{from}",
@@ -112,10 +121,6 @@ fn finding(case: &Case, felt: &Felt, (pid, tid): (u32, u32), (part, longest): (f
         check: "Requests that ask nobody are answered at once while another one waits for its answer.".into(),
         ..RULE.finding(case, 2)
     })
-}
-
-fn held(case: &Case) -> f64 {
-    case.fact::<Connections>().map_or(0.0, |connections| connections.accepted.open)
 }
 
 #[cfg(test)]

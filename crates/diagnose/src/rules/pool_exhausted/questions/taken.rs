@@ -41,7 +41,8 @@ const NEARLY_ALWAYS: f64 = 0.8;
 /// Of the questions that Little's law finds, those that bursts told.
 const NEARLY_ALL: f64 = 0.9;
 
-/// Of the questions, those that begin when another is answered; by chance it is one in four.
+/// Of the questions, those that begin when another is answered, and of the answers to clients, those that come then; by chance it is
+/// one in four.
 const HANDED_ON: f64 = 0.6;
 
 /// Of the requests in hand, in the queue; and of their time, where nothing else is seen.
@@ -73,6 +74,8 @@ pub(super) struct Taken<'r> {
     pub(super) each_ns: f64,
     /// There are always as many connections.
     is_kept: bool,
+    /// Others whom it asks, of which the same is true: one of several that share the load.
+    pub(super) others: usize,
 }
 
 /// The pool that requests stand before, if there is one.
@@ -94,7 +97,7 @@ pub(super) fn taken<'r>(case: &Case, requests: &'r Requests) -> Option<Taken<'r>
     }
     let held = |name: &str| connections.peers.iter().find(|(peer, _)| peer == name).map(|(_, held)| held.clone());
     let is_told = connections.looks >= LOOKS;
-    let pools = asked().filter(|e| !e.is_mixed() && e.response.count >= (clients.response.count * MOSTLY).max(ENOUGH));
+    let pools = asked().filter(|e| !e.is_mixed() && e.response.count >= ENOUGH);
     let pool = |peer: &'r Endpoint| {
         let held = held(&peer.name).unwrap_or_default();
         let seen = if is_told { (held.unanswered, held.most_unanswered) } else { (0.0, 0.0) };
@@ -108,9 +111,19 @@ pub(super) fn taken<'r>(case: &Case, requests: &'r Requests) -> Option<Taken<'r>
             queued,
             each_ns,
             is_kept: is_kept(case, &peer.name),
+            others: 0,
         }
     };
-    pools.map(pool).filter(|pool| pool.is_full() && stand.is_before(pool)).max_by(|a, b| a.asked.total_cmp(&b.asked))
+    let full: Vec<Taken<'_>> = pools.map(pool).filter(|pool| pool.is_full() && stand.is_before(pool)).collect();
+    most_of(full, clients.response.count)
+}
+
+/// The fullest of some, if most of so many requests ask one of them.
+fn most_of(full: Vec<Taken<'_>>, requests: f64) -> Option<Taken<'_>> {
+    let questions: f64 = full.iter().map(|pool| pool.peer.response.count).sum();
+    let others = full.len().saturating_sub(1);
+    let fullest = full.into_iter().max_by(|a, b| a.asked.total_cmp(&b.asked))?;
+    (questions >= requests * MOSTLY).then_some(Taken { others, ..fullest })
 }
 
 /// Of the connections to a peer, from one slice to another: a pool keeps them.
@@ -183,12 +196,18 @@ impl Taken<'_> {
         is_near(self.seen) && self.peer.response.mean_ns() >= LATE_NS
     }
 
-    /// The same at every moment of the bursts, and the next question begins when another is answered. Where rows were lost, fewer
-    /// were counted than there were.
+    /// The same at every moment of the bursts, the next question begins when another is answered, and so do answers to clients: what
+    /// goes on beside requests, as a consumer of a queue, has its own time. Where rows were lost, fewer were counted than there were.
     pub(super) fn is_handed_on(&self) -> bool {
         let counted = &self.counted;
         let is_whole = counted.questions >= LOOKS && counted.usual >= self.asked * NEARLY_ALL;
-        is_whole && is_near((counted.usual, counted.most)) && counted.handed_on >= HANDED_ON
+        let are_coupled = counted.handed_on >= HANDED_ON && counted.passed_on >= HANDED_ON;
+        is_whole && is_near((counted.usual, counted.most)) && are_coupled
+    }
+
+    /// Whether looks at the sockets, which are another source, say the same.
+    pub(super) fn has_two_witnesses(&self) -> bool {
+        self.has_no_connection_free() || self.is_handed_on() && is_near(self.seen)
     }
 
     /// Questions to this peer at most.
