@@ -32,6 +32,8 @@ pub enum Outcome {
     Unknown,
     /// It is one.
     Ok,
+    /// It says where else to ask: HTTP 3xx but for 304, `-MOVED` and `-ASK` of Redis.
+    Elsewhere,
     /// Whoever asks is to blame: HTTP 4xx.
     Refused,
     /// The service has failed: HTTP 5xx, an error of Redis, PostgreSQL or MySQL.
@@ -44,6 +46,7 @@ impl Outcome {
         match self {
             Self::Unknown => "",
             Self::Ok => "ok",
+            Self::Elsewhere => "elsewhere",
             Self::Refused => "refused",
             Self::Failed => "failed",
         }
@@ -53,8 +56,10 @@ impl Outcome {
 /// What an answer to a request of this protocol says by its first bytes.
 pub fn outcome(protocol: &str, answer: &[u8]) -> Outcome {
     match (protocol, answer) {
-        (_, [b'H', b'T', b'T', b'P', b'/', b'1', b'.', _, b' ', class, ..]) => match class {
-            b'1'..=b'3' => Outcome::Ok,
+        (_, answer @ [b'H', b'T', b'T', b'P', b'/', b'1', b'.', _, b' ', class, ..]) => match class {
+            b'1' | b'2' => Outcome::Ok,
+            b'3' if answer.get(10..12).is_none_or(|rest| rest != b"04") => Outcome::Elsewhere,
+            b'3' => Outcome::Ok,
             b'4' => Outcome::Refused,
             b'5' => Outcome::Failed,
             _ => Outcome::Unknown,
@@ -142,7 +147,8 @@ mod tests {
         let of = |protocol, answer: &str| outcome(protocol, answer.as_bytes());
         assert_eq!(of("http", "HTTP/1.1 503"), Outcome::Failed);
         assert_eq!((of("http", "HTTP/1.0 404"), of("http", "HTTP/1.1 304")), (Outcome::Refused, Outcome::Ok));
-        assert_eq!((of("redis", "-OOM command"), of("redis", "-MOVED 3999 ")), (Outcome::Failed, Outcome::Ok));
+        assert_eq!((of("redis", "-OOM command"), of("redis", "-MOVED 3999 ")), (Outcome::Failed, Outcome::Elsewhere));
+        assert_eq!((of("http", "HTTP/1.1 301"), of("redis", "-NOSCRIPT No ")), (Outcome::Elsewhere, Outcome::Ok));
         assert_eq!((of("redis", "$5\r\nHTTP/\r\n"), of("unknown", "whatever it ")), (Outcome::Ok, Outcome::Unknown));
         assert_eq!(
             (of("postgresql", "E\0\0\0gSERROR"), of("postgresql", "T\0\0\0!\0\u{1}id")),

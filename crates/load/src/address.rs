@@ -47,7 +47,7 @@ impl FromStr for Address {
             }
             _ => return Err("an address is such as http://127.0.0.1:8080/ or tcp://127.0.0.1:6379".into()),
         };
-        let (authority, path) = rest.split_at(rest.find(['/', '?']).unwrap_or(rest.len()));
+        let (authority, path) = rest.split_at(rest.find(['/', '?', '#']).unwrap_or(rest.len()));
         let (host, port) = authority_of(authority)?;
         let port = match (port, protocol) {
             (Some(port), _) => port,
@@ -60,8 +60,10 @@ impl FromStr for Address {
         let path = match (protocol, path) {
             (Protocol::Tcp, "" | "/") => String::new(),
             (Protocol::Tcp, _) => return Err("tcp:// has no path".into()),
-            (Protocol::Http, path) if path.starts_with('/') => path.split('#').next().unwrap_or("/").into(),
-            (Protocol::Http, path) => format!("/{path}"),
+            (Protocol::Http, path) => {
+                let sent = path.split('#').next().unwrap_or_default();
+                if sent.starts_with('/') { sent.into() } else { format!("/{sent}") }
+            }
         };
         Ok(Self { protocol, host, port, path })
     }

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::reason::Reason;
 use crate::reasons::{FAILED, time};
+use crate::sweep::is_client_full;
 use crate::verdict::{Verdict, Word as OfLoad};
 
 /// Of the response time: a hop with less is innocent, one with more is not.
@@ -119,11 +120,22 @@ fn broken(pairs: &[Pair]) -> Option<String> {
         failed as f64 / all.max(1) as f64
     };
     let sides = [("as it is", failed(|pair| &pair.as_it_is)), ("with the hop replaced", failed(|pair| &pair.replaced))];
+    let measured_the_client =
+        |pair: &Pair| is_client_full(&pair.as_it_is) || is_client_full(&pair.replaced) || is_over(pair);
+    if pairs.iter().any(measured_the_client) {
+        return Some("the client, or both sides, could do no more at this rate: ask for less (--rate)".into());
+    }
     let (which, failed) = sides.into_iter().find(|(_, failed)| *failed > FAILED)?;
     Some(format!(
         "{:.1} % of the requests failed {which}: what is replaced has to answer what the service can use",
         failed * 100.0
     ))
+}
+
+/// Whether neither side did what was asked for: then both are as long as the load.
+fn is_over(pair: &Pair) -> bool {
+    let is_over = |verdict: &Verdict| verdict.reasons.iter().any(|reason| reason.code == "over-capacity");
+    is_over(&pair.as_it_is) && is_over(&pair.replaced)
 }
 
 fn untold(name: &str, why: String) -> Effect {

@@ -58,26 +58,35 @@ pub struct Threads {
     pub cpus: f64,
 }
 
+/// Failures that are its own: by which code and in which words they are told.
+const OWN: [(Failure, &str, &str); 3] = [
+    (
+        Failure::NoPort,
+        "no-port",
+        "found no local port; --source-addresses takes more addresses, without --new-connections fewer are needed",
+    ),
+    (Failure::NoDescriptor, "no-descriptor", "found no file descriptor"),
+    (Failure::Unsent, "unsent", "were never sent: it was behind its plan by more than their timeout"),
+];
+
 /// Why the client could not do what it should.
 pub(crate) fn client_limits(verdict: &Verdict, run: &Run) -> Vec<Reason> {
     let mut reasons = Vec::new();
     reasons.extend(late(verdict, run));
     let of_one = in_one_thread(run);
     reasons.extend(if of_one.is_empty() { in_all_threads(run) } else { of_one });
-    for (failure, what) in [(Failure::NoPort, "local port"), (Failure::NoDescriptor, "file descriptor")] {
+    for (failure, code, what) in OWN {
         let count = run.failures.get(&failure).copied().unwrap_or_default();
-        if count as f64 > FAILED * run.sent as f64 {
-            let code = if failure == Failure::NoPort { "no-port" } else { "no-descriptor" };
-            let remedy = match failure {
-                Failure::NoPort => {
-                    "; --source-addresses takes more addresses, without --new-connections fewer are needed"
-                }
-                _ => "",
-            };
-            reasons.extend(reason(code, format!("{count} requests found no {what}{remedy}")));
+        if count as f64 > FAILED * run.due as f64 {
+            reasons.extend(reason(code, format!("{count} requests {what}")));
         }
     }
     reasons
+}
+
+/// Whether so much of its own lateness is in what was measured that this is its own.
+pub(crate) fn is_late(lag: Option<f64>, measured: Option<f64>) -> bool {
+    lag.zip(measured).is_some_and(|(lag, measured)| lag > LAG && lag > LAG_SHARE * measured)
 }
 
 /// Whether it noticed too late that requests were due.
@@ -100,6 +109,11 @@ fn late(verdict: &Verdict, run: &Run) -> Vec<Reason> {
         return reason("late", sentence);
     }
     Vec::new()
+}
+
+/// Whether it could do no more.
+pub(crate) fn is_full(run: &Run) -> bool {
+    !in_one_thread(run).is_empty() || !in_all_threads(run).is_empty()
 }
 
 /// Whether one thread could do no more: the others wait for it, or are full too.

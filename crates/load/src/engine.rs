@@ -154,6 +154,11 @@ impl<'a> Engine<'a> {
                 self.run.lag.add(now.saturating_sub(due));
                 self.run.due += 1;
                 self.run.second(due).due += 1;
+                // Nobody waits for it any more: to send it now would only be one more load.
+                if due.saturating_add(self.plan.timeout) <= now {
+                    self.count(Failure::Unsent, due);
+                    continue;
+                }
                 self.wait(due);
                 self.send_waiting();
             }
@@ -341,6 +346,16 @@ mod tests {
             engine.connections[0].busy = false;
         }
         assert!(engine.deadlines.len() <= OLD_DEADLINES + 10, "{}", engine.deadlines.len());
+    }
+
+    #[test]
+    fn what_nobody_waits_for_any_more_is_not_sent() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let plan = Plan { timeout: Duration::from_millis(100), ..plan(&listener) };
+        let mut engine = Engine::new(&plan).unwrap();
+        engine.start = Instant::now().checked_sub(Duration::from_secs(10)).unwrap();
+        engine.send_due(Some(&mut Arrivals::new(1000.0, Spread::Uniform)), plan.length);
+        assert_eq!((engine.run.sent, engine.run.failures.get(&Failure::Unsent)), (0, Some(&(TURN as u64))));
     }
 
     #[test]

@@ -8,7 +8,7 @@ use crate::client::client_limits;
 use crate::keeping_up::{second_half, under_way};
 use crate::lengths::Percentiles;
 use crate::phases;
-use crate::reasons::{fails, misleads, remarks, too_few};
+use crate::reasons::{fails, hides, misleads, remarks, stood, too_few};
 use crate::run::{Run, Second, together};
 use crate::verdict::{Client, Phase, Promise, Verdict, Word};
 
@@ -20,7 +20,7 @@ pub fn judge(run: &Run, slo: Option<Duration>) -> Verdict {
     let mut verdict = counted(run, slo);
     let (client, few, misleading) = (client_limits(&verdict, run), too_few(&verdict), misleads(&verdict, run));
     // Then whether the client did well is no question any more.
-    let is_settled = fails(run) || run.between.is_some();
+    let is_settled = fails(run) || run.between.is_some() || run.mixed.is_some();
     let (is_limited, remarks) = (!client.is_empty(), remarks(&verdict, run));
     verdict.verdict = match (client.is_empty(), few.is_empty(), misleading.is_empty()) {
         _ if is_settled => Word::Misleading,
@@ -36,6 +36,13 @@ pub fn judge(run: &Run, slo: Option<Duration>) -> Verdict {
     };
     if is_limited {
         verdict.withhold();
+    }
+    verdict.withhold_what_is_own(&run.lag);
+    if hides(run) && !stood(&verdict, run).is_empty() {
+        verdict.withhold_corrected();
+    }
+    if run.mixed.is_some() {
+        verdict.withhold_lengths();
     }
     verdict
 }
@@ -70,7 +77,7 @@ fn counted(run: &Run, slo: Option<Duration>) -> Verdict {
         sees_answers: run.sees_answers,
         phases,
         client: client(run),
-        slo: slo.map(|slo| promise(slo, run)),
+        slo: slo.map(|slo| promise(slo, run.seconds.get(from..).unwrap_or_default())),
         curve: latency.curve(),
         by_second: by_second(run),
     }
@@ -92,17 +99,19 @@ fn client_cpu(run: &Run) -> f64 {
     run.spent.cpu.as_secs_f64() * run.seen.as_secs_f64() / run.length.as_secs_f64().max(1e-9)
 }
 
-fn promise(slo: Duration, run: &Run) -> Promise {
-    let longer: u64 = run.seconds.iter().map(|second| second.latency.longer_than(slo)).sum();
-    let all = (run.seconds.iter().map(|second| second.latency.count()).sum::<u64>() + run.failed()).max(1);
-    Promise { seconds: slo.as_secs_f64(), broken: (longer + run.failed()) as f64 / all as f64 }
+fn promise(slo: Duration, seconds: &[Second]) -> Promise {
+    let longer: u64 = seconds.iter().map(|second| second.latency.longer_than(slo)).sum();
+    let failed: u64 = seconds.iter().map(|second| second.failed).sum();
+    let all = (seconds.iter().map(|second| second.latency.count()).sum::<u64>() + failed).max(1);
+    Promise { seconds: slo.as_secs_f64(), broken: (longer + failed) as f64 / all as f64 }
 }
 
 fn phases_of(run: &Run) -> Vec<Phase> {
     // What was due in the last second may have been cut.
     let whole = (run.length.as_secs() as usize).min(run.seconds.len());
     let counted = (0..whole).filter(|second| run.is_followed(*second));
-    let counted: Vec<usize> = counted.collect();
+    // A generator may take a while to begin.
+    let counted: Vec<usize> = counted.skip_while(|second| run.seconds[*second].due == 0).collect();
     let seconds: Vec<Second> = counted.iter().map(|second| run.seconds[*second].clone()).collect();
     let stretches = phases::stretches(&seconds);
     let many = stretches.len();
@@ -161,6 +170,26 @@ mod tests {
         let mut slow = Vec::new();
         slow_ones("", &value, &mut slow);
         assert_eq!(slow, Vec::<String>::new());
+    }
+
+    /// A generator that takes five seconds to begin, and whose service is slow for a second after that.
+    #[test]
+    fn what_is_before_the_first_request_is_no_phase_and_a_warm_up_breaks_no_promise() {
+        let length = Duration::from_secs(15);
+        let mut run = Run { length, seen: length, lasted: length, sees_answers: true, ..Run::default() };
+        run.second(Duration::from_secs(14));
+        for second in 5..15 {
+            for nth in 0..1000_u64 {
+                let due = Duration::from_millis(1000 * second + nth);
+                let latency = Duration::from_millis(if second < 7 { 20 } else { 1 });
+                (run.due, run.sent) = (run.due + 1, run.sent + 1);
+                (run.second(due).due, run.second(due).sent) = (nth + 1, nth + 1);
+                run.add_answer(due, (latency, latency), 2, true);
+            }
+        }
+        let verdict = judge(&run, Some(Duration::from_millis(5)));
+        assert_eq!(verdict.phases.iter().map(|phase| phase.from).collect::<Vec<_>>(), [5, 7], "{:?}", verdict.phases);
+        assert!(verdict.phases[0].is_warm_up && verdict.slo.unwrap().broken < 0.01, "{verdict:?}");
     }
 
     /// Where JSON tells how slow answers were.

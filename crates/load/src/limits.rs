@@ -91,6 +91,9 @@ pub(crate) fn somebody_answered(plan: &Plan, run: &Run) -> Result<()> {
     let why = match worst {
         Some(Failure::Refused) => "nobody listens there; `ss -ltn` shows who does".into(),
         Some(Failure::Reset | Failure::Closed) => "connections were closed before an answer was whole".into(),
+        Some(Failure::Unsent) => {
+            "this program was behind its plan by more than the timeout; ask for less (--rate)".into()
+        }
         Some(Failure::Timeout) => format!(
             "no answer was whole within {:?}; a stream never is, for others --timeout gives more time",
             plan.timeout

@@ -6,6 +6,8 @@
 //! way: such waits are corrected as if it had gone on to ask in its own rhythm.
 
 mod failed;
+mod hang;
+mod mixed;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -33,7 +35,7 @@ pub fn observed(recording: &Recording, between: Option<Reason>) -> Result<Run> {
     let rows: Vec<&Exchange> = recording.rows().iter().filter(|row: &&Exchange| row.role == "made").collect();
     let responses: Vec<&Exchange> = rows.into_iter().filter(|row| row.stage == "response").collect();
     let threads = threads(recording);
-    let busiest = threads.values().max_by_key(|(_, spent)| spent.cpu + spent.waited);
+    let busiest = busiest(&threads);
     let who = busiest.map_or("the generator".to_string(), |(comm, _)| format!("`{comm}`"));
     let opening = Opening::of(recording);
     ensure!(responses.iter().any(|row| row.count > 0), "{who} got no answer over TCP {}", without(recording, &opening));
@@ -46,23 +48,24 @@ pub fn observed(recording: &Recording, between: Option<Reason>) -> Result<Run> {
     let mut omitted = Omitted::of(&responses, followed.iter().flatten().copied(), loops);
     // A generator that has had enough closes its connections with requests under way; none of them has failed.
     let last = responses.iter().map(|row| row.t_ns).max().unwrap_or_default();
+    let hang = hang::at_the_end(&responses, last, seen);
     let mut failed = Failed::of(recording);
     for row in &responses {
-        add(&mut run, row, &failed.take(row), &mut omitted, row.t_ns == last);
+        add(&mut run, row, &failed.take(row), &mut omitted, if row.t_ns == last { hang } else { row.unanswered });
     }
     run.sees_errors = recording.rows::<Label>().iter().any(|row| row.role == "made" && !row.outcome.is_empty());
     run.opening = opening;
+    run.mixed = mixed::mixed(recording, &responses, &run.opening, seen);
     let until = run.length.as_secs().checked_sub(1).filter(|_| between.is_some()).or(run.opening.standing().max());
     // No answer came then, and still it went on.
     if let Some(second) = until {
         run.second(Duration::from_secs(second));
     }
-    run.between = between;
-    run.followed = followed;
-    run.lasted = run.length;
-    run.seen = seen;
+    (run.between, run.followed) = (between, followed);
+    (run.lasted, run.seen) = (run.length, seen);
     let good = run.answered() as f64 / responses.iter().map(|row| row.count).sum::<u64>().max(1) as f64;
     run.steady = steady(recording, &responses).map(|(answers, time)| ((answers as f64 * good) as u64, time));
+    run.elsewhere = (failed::elsewhere(recording) * run.answered() as f64) as u64;
     run.sent = run.due;
     run.in_time = run.answered();
     run.spent = threads.values().fold(Spent::default(), |sum, (_, spent)| sum.and(*spent));
@@ -92,10 +95,9 @@ pub fn cpus(recording: &Recording) -> f64 {
     cpu_ns as f64 / recording.meta.length_ns.max(1) as f64
 }
 
-fn add(run: &mut Run, row: &Exchange, failed: &BTreeMap<u64, u64>, omitted: &mut Omitted, is_last: bool) {
+fn add(run: &mut Run, row: &Exchange, failed: &BTreeMap<u64, u64>, omitted: &mut Omitted, unanswered: u64) {
     let due = Duration::from_secs(second_of(row.t_ns));
     run.due += row.began;
-    let unanswered = if is_last { 0 } else { row.unanswered };
     if unanswered > 0 {
         *run.failures.entry(Failure::Closed).or_default() += unanswered;
     }
@@ -153,6 +155,12 @@ fn threads(recording: &Recording) -> BTreeMap<(u32, u32), (&str, Spent)> {
     threads
 }
 
+/// The thread that wanted most of a CPU, with its name. Those that lived for less than a second are one row together.
+fn busiest<'t, 'r>(threads: &'t BTreeMap<(u32, u32), (&'r str, Spent)>) -> Option<&'t (&'r str, Spent)> {
+    let lasting = threads.iter().filter(|((_, tid), _)| *tid != 0).map(|(_, spent)| spent);
+    lasting.max_by_key(|(_, spent)| spent.cpu + spent.waited)
+}
+
 /// CPUs that the target of a recording may use; 0 = not known.
 fn may_use(recording: &Recording) -> f64 {
     let (target, host) = (&recording.meta.target, &recording.meta.host);
@@ -169,8 +177,9 @@ fn failures(run: &mut Run, recording: &Recording, closed: &mut BTreeMap<u64, u64
     let is_its =
         |row: &&Retransmit| row.kind == "reset_received" && row.role != "accepted" && own.contains(row.peer.as_str());
     for row in recording.rows::<Retransmit>().iter().filter(is_its) {
+        // Once the other end has closed, a reset answers this one's goodbye; of a request that was under way the close tells.
         let refused = row.state == "SYN_SENT";
-        if !refused && row.t_ns >= last {
+        if !refused && (row.t_ns >= last || row.state != "ESTABLISHED") {
             continue;
         }
         let failure = if refused { Failure::Refused } else { Failure::Reset };
@@ -281,6 +290,8 @@ mod tests {
         assert_eq!(of(4), [(Failure::Reset, 4)].into());
         assert_eq!(of(6), [(Failure::Closed, 2), (Failure::Reset, 4)].into());
         assert_eq!(of(0), [(Failure::Reset, 4)].into(), "amid an answer, or between two");
+        let goodbye = reset.replace("ESTABLISHED", "LAST_ACK");
+        assert_eq!(generator(&(seconds(1..=9, 1000, 1_000_000) + &goodbye)).failures, [].into(), "after it had all");
     }
 
     /// The table is of all in the generator's network namespace.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Why the numbers of a load are not what they seem.
 
+use crate::client::is_full;
 use crate::lengths::Percentiles;
 use crate::queued::queued;
 use crate::reason::Reason;
@@ -48,8 +49,11 @@ pub(crate) fn too_few(verdict: &Verdict) -> Vec<Reason> {
 /// Of all that was due, what failed for another reason than the client's own, or was answered with where else to ask; enough of it
 /// comes before all that the client did not do well.
 pub(crate) fn fails(run: &Run) -> bool {
-    let redirected: u64 = redirected(run).map(|(_, count)| count).sum();
-    (run.failed_there() + redirected) as f64 > MISSING * run.due.max(1) as f64
+    let redirected = run.elsewhere + redirected(run).map(|(_, count)| count).sum::<u64>();
+    // A client that is full makes answers late by itself.
+    let late = run.failures.get(&Failure::Timeout).copied().unwrap_or_default();
+    let by_client = if is_full(run) { late } else { 0 };
+    (run.failed_there() - by_client + redirected) as f64 > MISSING * run.due.max(1) as f64
 }
 
 /// Most of the failures, in words.
@@ -85,7 +89,7 @@ pub fn is_between_at_service(cause: &str) -> bool {
 
 /// What the numbers seem to say and do not.
 pub(crate) fn misleads(verdict: &Verdict, run: &Run) -> Vec<Reason> {
-    let mut reasons: Vec<Reason> = run.between.iter().cloned().collect();
+    let mut reasons: Vec<Reason> = run.between.iter().chain(&run.mixed).cloned().collect();
     if let Some(ceiling) = run.opening.ceiling {
         let sentence = format!(
             "{ceiling} connections a second were asked for again, as many as there are at a time: each stood for TCP's timer of \
@@ -102,6 +106,7 @@ pub(crate) fn misleads(verdict: &Verdict, run: &Run) -> Vec<Reason> {
     reasons.extend(redirects(run));
     reasons.extend(queued(verdict, run, failed));
     reasons.extend(omitted(verdict, run, true));
+    reasons.extend(stood(verdict, run).into_iter().filter(|_| hides(run)));
     if verdict.phases.len() > 1 && !verdict.phases.iter().any(|phase| phase.is_warm_up) {
         reasons.extend(reason("phases", in_phases(&verdict.phases)));
     }
@@ -130,7 +135,7 @@ pub(crate) fn remarks(verdict: &Verdict, run: &Run) -> Vec<Reason> {
                         connections; clients who come by themselves wait longer, which --rate shows";
         remarks.extend(reason("closed-loop", sentence.into()));
     }
-    remarks.extend(stood(verdict, run));
+    remarks.extend(stood(verdict, run).into_iter().filter(|_| !hides(run)));
     remarks.extend(omitted(verdict, run, false));
     remarks.extend(run.noted.iter().cloned());
     if run.is_sampled() {
@@ -147,9 +152,18 @@ pub(crate) fn remarks(verdict: &Verdict, run: &Run) -> Vec<Reason> {
     remarks
 }
 
+/// Whether a standstill is in few of its numbers: who waits for an answer asks nothing meanwhile.
+pub(crate) fn hides(run: &Run) -> bool {
+    run.is_closed && run.sees_answers
+}
+
 /// That nobody was answered for a time in which several waited, if that is much longer than an answer usually takes.
-fn stood(verdict: &Verdict, run: &Run) -> Vec<Reason> {
+pub(crate) fn stood(verdict: &Verdict, run: &Run) -> Vec<Reason> {
     let Stood { length, from, waiting } = run.stood;
+    // Its own pause is nobody's standstill.
+    if run.lag.quantile(1.0).is_some_and(|lag| 2.0 * lag >= length.as_secs_f64()) {
+        return Vec::new();
+    }
     let (length, usual) = (length.as_secs_f64(), verdict.seconds.p50.unwrap_or(f64::INFINITY));
     if waiting < SEVERAL || length < STOOD || length < MUCH_LONGER * usual {
         return Vec::new();
@@ -179,13 +193,16 @@ fn omitted(verdict: &Verdict, run: &Run, is_reason: bool) -> Vec<Reason> {
 
 /// Answers that only say where else to ask: nobody follows them here, and they say nothing of what is there.
 fn redirects(run: &Run) -> Vec<Reason> {
-    let (count, most) = (redirected(run).map(|(_, count)| count).sum::<u64>(), redirected(run).max_by_key(|it| it.1));
+    let count = run.elsewhere + redirected(run).map(|(_, count)| count).sum::<u64>();
     let share = count as f64 / run.due.max(1) as f64;
-    let Some((status, _)) = most.filter(|_| share > FAILED) else { return Vec::new() };
-    let sentence = format!(
-        "{:.1} % of the answers were redirects, most of them with status {status}, which nobody followed: ask where they lead to",
-        share * 100.0
-    );
+    if share <= FAILED {
+        return Vec::new();
+    }
+    let followed = match redirected(run).max_by_key(|it| it.1) {
+        Some((status, _)) => format!(", most of them with status {status}, which nobody followed"),
+        None => String::new(),
+    };
+    let sentence = format!("{:.1} % of the answers were redirects{followed}: ask where they lead to", share * 100.0);
     reason("redirects", sentence)
 }
 
@@ -244,6 +261,7 @@ pub fn words(failure: Failure) -> &'static str {
         Failure::Reset => "connections reset",
         Failure::Closed => "connections closed before the answer was whole",
         Failure::Timeout => "without an answer in time",
+        Failure::Unsent => "never sent, because the client was behind by more than their timeout",
         Failure::NoPort => "without a local port",
         Failure::NoDescriptor => "without a file descriptor",
         Failure::Garbage => "answers that were none",

@@ -83,8 +83,13 @@ impl Reply {
 
     /// A head; those of interim replies (1xx) are passed over.
     fn head(&mut self, piece: &mut &[u8]) -> Option<Progress> {
-        let had = self.text.len();
+        let (had, ends) = (self.text.len(), piece.contains(&b'\n'));
         self.text.extend_from_slice(&piece[..piece.len().min(MAX_HEAD + 1)]);
+        // Read again only when a line has ended: byte by byte, a long head would cost its square.
+        if had > 0 && !ends && self.text.len() <= MAX_HEAD {
+            *piece = &[];
+            return None;
+        }
         let mut headers = [httparse::EMPTY_HEADER; MAX_HEADERS];
         let mut response = httparse::Response::new(&mut headers);
         let length = match response.parse(&self.text) {

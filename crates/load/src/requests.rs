@@ -108,7 +108,7 @@ impl Requests {
         };
         let method = request.method.unwrap_or_default();
         let (headers, is_old) = (Headers(request.headers), request.version == Some(0));
-        let asked = Asked::Request { head_only: method == "HEAD", closes: headers.closes(is_old) };
+        let asked = Asked::Request { head_only: method == "HEAD", closes: is_old || headers.closes(is_old) };
         // What CONNECT asks for is another connection, and none is ever opened.
         let body = body_of(&headers).filter(|_| method != "CONNECT");
         let waits = headers.says("expect", "100-continue") && !is_old;

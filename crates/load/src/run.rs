@@ -25,6 +25,8 @@ pub enum Failure {
     Closed,
     /// No answer, or no connection, within the timeout.
     Timeout,
+    /// It was noticed only when its time was over, and never sent.
+    Unsent,
     /// No local port was left for the connection.
     NoPort,
     /// No file descriptor was left.
@@ -40,9 +42,9 @@ pub enum Failure {
 }
 
 impl Failure {
-    /// Whether it is the client's own: its host had no port or no descriptor left.
+    /// Whether it is the client's own: it was much too late, or its host had no port or no descriptor left.
     pub(crate) const fn is_own(self) -> bool {
-        matches!(self, Self::NoPort | Self::NoDescriptor)
+        matches!(self, Self::Unsent | Self::NoPort | Self::NoDescriptor)
     }
 }
 
@@ -105,6 +107,10 @@ pub struct Run {
     pub statuses: BTreeMap<u16, u64>,
     /// How connections were opened, where somebody else did.
     pub opening: Opening,
+    /// Answers that say where else to ask, of a generator that is somebody else's.
+    pub elsewhere: u64,
+    /// Why lengths are no response times, if they are none.
+    pub mixed: Option<Reason>,
     /// What stood between client and service.
     pub between: Option<Reason>,
     /// What is to be known besides, as how a generator ended.

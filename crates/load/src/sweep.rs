@@ -15,11 +15,11 @@ pub use pool::Pool;
 use crate::reason::Reason;
 use crate::reasons::FAILED;
 use crate::run::Failure;
-use crate::verdict::{Meanwhile, Verdict, Word};
+use crate::verdict::{Meanwhile, Verdict};
 use pool::{Loads, TryOver};
 
 /// What keeps a client from sending more.
-const CLIENT: [&str; 4] = ["client-cpu", "client-starved", "no-port", "no-descriptor"];
+const CLIENT: [&str; 5] = ["client-cpu", "client-starved", "no-port", "no-descriptor", "unsent"];
 /// Requests that may fail in any case.
 const FEW: f64 = 2.5;
 /// Standard deviations that 95 % of what is normal lies within.
@@ -280,9 +280,8 @@ fn nobody_is_there(verdict: &Verdict) -> bool {
 }
 
 /// Whether the client could not send more. That it was late says something of response times, and nothing of a limit.
-fn is_client_full(verdict: &Verdict) -> bool {
-    verdict.verdict == Word::ClientLimited
-        && verdict.reasons.iter().any(|reason| CLIENT.contains(&reason.code.as_str()))
+pub(crate) fn is_client_full(verdict: &Verdict) -> bool {
+    verdict.reasons.iter().any(|reason| CLIENT.contains(&reason.code.as_str()))
 }
 
 fn is_sustained(verdict: &Verdict) -> bool {

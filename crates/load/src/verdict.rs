@@ -8,8 +8,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::by_second::Moment;
+use crate::client::is_late;
 use crate::keeping_up::SecondHalf;
-use crate::lengths::Percentiles;
+use crate::lengths::{Lengths, Percentiles};
 use crate::reason::Reason;
 use crate::run::Failure;
 
@@ -163,6 +164,30 @@ impl Verdict {
     pub fn left_over(&self) -> Duration {
         let left = self.sent.saturating_sub(self.answered) as f64;
         Duration::from_secs_f64((left / self.rate.max(1.0)).min(LONGEST_REST))
+    }
+
+    /// The few longest, where the client's own lateness is a part of them.
+    pub(crate) fn withhold_what_is_own(&mut self, lag: &Lengths) {
+        let is_own = |share: f64, measured: Option<f64>| is_late(lag.quantile(share), measured);
+        for percentiles in [&mut self.seconds, &mut self.corrected] {
+            percentiles.p999 = percentiles.p999.filter(|p999| !is_own(0.999, Some(*p999)));
+            percentiles.longest = percentiles.longest.filter(|longest| !is_own(1.0, Some(*longest)));
+        }
+    }
+
+    /// What those wait for who come by themselves, where nobody asked while the service stood still.
+    pub(crate) fn withhold_corrected(&mut self) {
+        (self.corrected.p99, self.corrected.p999, self.corrected.longest) = (None, None, None);
+        self.slo = None;
+    }
+
+    /// All lengths: which answer is whose was not seen.
+    pub(crate) fn withhold_lengths(&mut self) {
+        self.withhold();
+        let phases = self.phases.iter_mut().map(|phase| &mut phase.corrected);
+        for percentiles in [&mut self.seconds, &mut self.corrected].into_iter().chain(phases) {
+            *percentiles = Percentiles::default();
+        }
     }
 
     /// What the client adds is largest where answers are slowest: these are not the service's.

@@ -44,9 +44,9 @@ fn upper(word: &[u8]) -> String {
 /// What an answer says: an error, but for those by which a cluster sends its clients elsewhere, and for a script that is not there
 /// yet, which clients send then.
 pub fn outcome(answer: &[u8]) -> Outcome {
-    const NO_ERRORS: [&[u8]; 3] = [b"-MOVED", b"-ASK ", b"-NOSCRIPT"];
     match answer {
-        [b'-', ..] if NO_ERRORS.iter().any(|word| answer.starts_with(word)) => Outcome::Ok,
+        _ if answer.starts_with(b"-MOVED") || answer.starts_with(b"-ASK ") => Outcome::Elsewhere,
+        _ if answer.starts_with(b"-NOSCRIPT") => Outcome::Ok,
         [b'-', ..] => Outcome::Failed,
         [b'+' | b'$' | b':' | b'*' | b'_' | b',' | b'#' | b'%' | b'~' | b'(' | b'=', ..] => Outcome::Ok,
         _ => Outcome::Unknown,

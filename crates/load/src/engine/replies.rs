@@ -39,7 +39,9 @@ impl Engine<'_> {
             match connection.reply.add(&self.buffer[..got]) {
                 Progress::Partial => {}
                 Progress::Garbage => return self.fail(token, Failure::Garbage),
-                Progress::Whole => self.answered(token, connection_ends(self.plan, &self.connections[token])),
+                Progress::Whole => {
+                    self.answered(token, to_the_end || connection_ends(self.plan, &self.connections[token]));
+                }
                 Progress::Last => self.answered(token, true),
             }
             if got < self.buffer.len() && !to_the_end {

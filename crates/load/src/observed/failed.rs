@@ -16,6 +16,15 @@ struct Said {
     all: u64,
 }
 
+/// Of all answers of which was looked at what they say, those that say where else to ask.
+pub(super) fn elsewhere(recording: &Recording) -> f64 {
+    let count = |wanted: fn(&Label) -> bool| {
+        let rows = recording.rows::<Label>().iter().filter(|row| row.role == "made" && wanted(row));
+        rows.map(|row| row.count).sum::<u64>() as f64
+    };
+    count(|row| row.outcome == "elsewhere") / count(|_| true).max(1.0)
+}
+
 impl<'r> Failed<'r> {
     pub(super) fn of(recording: &'r Recording) -> Self {
         let mut all: BTreeMap<_, Said> = BTreeMap::new();
@@ -68,6 +77,22 @@ mod tests {
 
     fn generator(rows: &str) -> Run {
         observed(&parse(&format!("meta length_ns=10e9\n{rows}")).unwrap(), None).unwrap()
+    }
+
+    #[test]
+    fn answers_that_say_where_else_to_ask() {
+        let second = |nth: u64| {
+            format!(
+                "exchange t_ns={nth}e9 role=made peer=127.0.0.1:80 stage=response count=100 began=100 sum_ns=1e7 \
+                 length_ns=[100000] counts=[100]
+                 label t_ns={nth}e9 role=made peer=127.0.0.1:80 protocol=http label=\"GET /\" outcome=elsewhere seen=10 count=50
+                 label t_ns={nth}e9 role=made peer=127.0.0.1:80 protocol=http label=\"GET /\" outcome=ok seen=10 count=50\n"
+            )
+        };
+        let run = generator(&(1..=10).map(second).collect::<String>());
+        assert_eq!((run.elsewhere, run.answered()), (500, 1000));
+        let verdict = crate::judge::judge(&run, None);
+        assert!(verdict.reasons.iter().any(|reason| reason.code == "redirects"), "{:?}", verdict.reasons);
     }
 
     /// Of an answer in five it was looked at what it says: all of those that was looked at failed, in lengths that are not all there are.

@@ -11,8 +11,8 @@ use crate::verdict::{Meanwhile, Verdict};
 
 /// How much longer answers take at the lower of two loads, each time, if it is a paradox.
 const LONGER: f64 = 1.3;
-/// Differences that are no paradox, s: cold caches, idle states of CPUs and timers cost what sleeps longer so much.
-const FELT: f64 = 1e-3;
+/// Differences that nobody feels, s: cold caches, idle states of CPUs and timers cost what sleeps longer some of it.
+const FELT: f64 = 5e-3;
 /// Hand-overs of a request from one thread to the next: at each a CPU that sleeps may have to wake first, as it does for the client's
 /// own timer. A dozen processes, there and back, with a thread more here and there.
 const HANDOVERS: f64 = 30.0;
@@ -36,6 +36,10 @@ impl Step {
     /// Why the first load of a sweep was not sustained.
     fn too_many_already(&self) -> Reason {
         match self.verdict.reasons.iter().find(|reason| reason.code == "errors") {
+            Some(errors) if self.may_be_too_much() => Reason {
+                code: "over-from-the-start".into(),
+                sentence: format!("already at {:.0} a second {}: begin lower", self.rate, errors.sentence),
+            },
             Some(errors) => Reason {
                 code: "fails-from-the-start".into(),
                 sentence: format!("already at {:.0} a second {}: no question of load", self.rate, errors.sentence),
@@ -45,6 +49,19 @@ impl Step {
                 code: "over-from-the-start".into(),
                 sentence: format!("{:.0} a second were too many already; begin lower", self.rate),
             },
+        }
+    }
+}
+
+impl Step {
+    /// Whether what failed most is what comes of too much: no answer in time, or one that says so.
+    fn may_be_too_much(&self) -> bool {
+        let most = self.verdict.errors.iter().max_by_key(|entry| entry.1).map(|entry| *entry.0);
+        let status = self.verdict.statuses.iter().filter(|entry| *entry.0 >= 400).max_by_key(|entry| entry.1);
+        match most {
+            Some(Failure::Timeout | Failure::Unsent) => true,
+            Some(Failure::Status) => status.is_some_and(|(status, _)| [429, 503].contains(status)),
+            _ => false,
         }
     }
 }

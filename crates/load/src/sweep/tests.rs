@@ -3,6 +3,7 @@
 
 use super::*;
 use crate::lengths::Percentiles;
+use crate::verdict::Word;
 
 /// A service that answers so many a second, and how long its answers take at a rate.
 fn swept(limit: f64, p50: impl Fn(f64) -> f64, past: impl Fn(f64) -> f64) -> Sweep {
@@ -77,6 +78,27 @@ fn cpus_that_have_to_wake_are_no_paradox() {
     };
     assert!(codes(&at(1.9e-3)).is_empty());
     assert_eq!(codes(&at(40e-3)), ["latency-falls"]);
+}
+
+/// A first load that is much too high has its answers too late, or is told so; else something is wrong.
+#[test]
+fn a_sweep_that_begins_with_failures() {
+    let of = |failure: Failure, status: u16| {
+        let mut load = |rate: f64| {
+            let mut verdict = crate::judge(&crate::Run::default(), None);
+            (verdict.verdict, verdict.rate, verdict.length, verdict.due) =
+                (Word::Misleading, 100.0, 5.0, (rate * 5.0) as u64);
+            verdict.errors = [(failure, verdict.due - 500)].into();
+            verdict.statuses = [(200, 500), (status, verdict.due - 500)].into();
+            verdict.reasons = vec![Reason { code: "errors".into(), sentence: "90 % of requests failed".into() }];
+            Ok(Some(Tried { verdict, service: None }))
+        };
+        codes(&sweep(1_000.0, 40_000.0, &mut load).unwrap())[0].to_string()
+    };
+    assert_eq!(of(Failure::Timeout, 200), "over-from-the-start");
+    assert_eq!(of(Failure::Status, 503), "over-from-the-start");
+    assert_eq!(of(Failure::Status, 404), "fails-from-the-start");
+    assert_eq!(of(Failure::Closed, 200), "fails-from-the-start");
 }
 
 /// Each request takes less CPU time the more there are, as of one that batches.

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Whether what was timed are requests: of several at once on a connection, the first answer that comes ends the one that began first,
+//! whosever it is; and behind TLS, a handshake is a question and an answer as well.
+
+use std::time::Duration;
+
+use recording::Recording;
+use recording::tables::{Exchange, Label};
+
+use crate::opening::Opening;
+use crate::reason::Reason;
+
+/// Of what was looked at, where what is said cannot be read.
+const UNREADABLE: f64 = 0.2;
+/// Of the exchanges: more was asked before the answer. A request in two writes is one, where it can be read.
+const MORE: f64 = 0.2;
+/// Connections for each exchange: a handshake each makes two of each request.
+const EACH: f64 = 0.3;
+
+/// Why it is not, if so; exchanges were followed for a part of the time, connections counted all of it.
+pub(super) fn mixed(
+    recording: &Recording,
+    responses: &[&Exchange],
+    opening: &Opening,
+    followed: Duration,
+) -> Option<Reason> {
+    let longer = recording.meta.length_ns as f64 / followed.as_nanos().max(1) as f64;
+    let sum = |of: fn(&Exchange) -> u64| responses.iter().map(|row| of(row)).sum::<u64>() as f64;
+    let (count, more) = (sum(|row| row.count).max(1.0), sum(|row| row.more));
+    let labels = || recording.rows::<Label>().iter().filter(|row| row.role == "made");
+    let all = labels().map(|row| row.count).sum::<u64>().max(1) as f64;
+    let of = |protocol: &str| labels().filter(|row| row.protocol == protocol).map(|row| row.count).sum::<u64>() as f64;
+    let (tls, http2) = (of("tls") / all, of("http2") / all);
+    let told = |code: &str, sentence: &str| Some(Reason { code: code.into(), sentence: sentence.into() });
+    if more / count > MORE && (tls + http2 > UNREADABLE || http2 > 0.0) {
+        return told(
+            "not-told-apart",
+            "several requests are under way at once on a connection (HTTP/2, or a pipeline behind TLS), and which answer is whose is not \
+             seen: no lengths are given, and what the generator prints is not proven",
+        );
+    }
+    if tls > UNREADABLE && opening.asked as f64 > EACH * count * longer {
+        return told(
+            "handshakes",
+            "connections are for one request or few, behind TLS: what is timed are handshakes as well as answers, and which is which is not \
+             seen, so no lengths are given; keep connections (ab -k), or load the port behind the TLS",
+        );
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use recording::text::parse;
+
+    use super::super::observed;
+    use crate::judge::judge;
+    use crate::verdict::{Verdict, Word};
+
+    /// Ten seconds of answers, of which so many had more asked before them, in a protocol, with so many connections in all.
+    fn verdict(protocol: &str, more: u64, connections: u64) -> Verdict {
+        let mut text = format!(
+            "meta length_ns=10e9
+             counter source=proc/net/snmp entity=Tcp name=ActiveOpens value=5
+             counter t_ns=9e9 source=proc/net/snmp entity=Tcp name=ActiveOpens value={}\n",
+            5 + connections
+        );
+        for second in 1..=10 {
+            text += &format!(
+                "exchange t_ns={second}e9 role=made peer=h:443 stage=response count=500 began=500 more={more} sum_ns=5e8 \
+                 length_ns=[1000000] counts=[500]
+                 label t_ns={second}e9 role=made peer=h:443 protocol={protocol} seen=50 count=500\n"
+            );
+        }
+        judge(&observed(&parse(&text).unwrap(), None).unwrap(), None)
+    }
+
+    #[test]
+    fn several_requests_at_once_or_handshakes_are_no_response_times() {
+        for (verdict, code) in [
+            (verdict("tls", 300, 10), "not-told-apart"),
+            (verdict("http2", 300, 1), "not-told-apart"),
+            (verdict("tls", 0, 2_500), "handshakes"),
+        ] {
+            assert_eq!((verdict.verdict, verdict.reasons[0].code.as_str()), (Word::Misleading, code));
+            assert!(verdict.corrected.p50.is_none() && verdict.seconds.longest.is_none(), "{verdict:?}");
+        }
+        assert_eq!(verdict("tls", 0, 100).verdict, Word::Valid, "kept connections");
+        assert_eq!(verdict("http", 500, 10).verdict, Word::Valid, "requests in two writes");
+    }
+}
