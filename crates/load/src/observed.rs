@@ -65,7 +65,7 @@ pub fn observed(recording: &Recording, between: Option<Reason>) -> Result<Run> {
     (run.lasted, run.seen) = (run.length, seen);
     let good = run.answered() as f64 / responses.iter().map(|row| row.count).sum::<u64>().max(1) as f64;
     run.steady = steady(recording, &responses).map(|(answers, time)| ((answers as f64 * good) as u64, time));
-    run.elsewhere = (failed::elsewhere(recording) * run.answered() as f64) as u64;
+    run.elsewhere = (failed::share_of(recording, |row| row.outcome == "elsewhere") * run.answered() as f64) as u64;
     run.sent = run.due;
     run.in_time = run.answered();
     run.spent = threads.values().fold(Spent::default(), |sum, (_, spent)| sum.and(*spent));

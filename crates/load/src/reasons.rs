@@ -49,11 +49,10 @@ pub(crate) fn too_few(verdict: &Verdict) -> Vec<Reason> {
 /// Of all that was due, what failed for another reason than the client's own, or was answered with where else to ask; enough of it
 /// comes before all that the client did not do well.
 pub(crate) fn fails(run: &Run) -> bool {
-    let redirected = run.elsewhere + redirected(run).map(|(_, count)| count).sum::<u64>();
     // A client that is full makes answers late by itself.
     let late = run.failures.get(&Failure::Timeout).copied().unwrap_or_default();
     let by_client = if is_full(run) { late } else { 0 };
-    (run.failed_there() - by_client + redirected) as f64 > MISSING * run.due.max(1) as f64
+    (run.failed_there() - by_client + led_elsewhere(run)) as f64 > MISSING * run.due.max(1) as f64
 }
 
 /// Most of the failures, in words.
@@ -193,8 +192,7 @@ fn omitted(verdict: &Verdict, run: &Run, is_reason: bool) -> Vec<Reason> {
 
 /// Answers that only say where else to ask: nobody follows them here, and they say nothing of what is there.
 fn redirects(run: &Run) -> Vec<Reason> {
-    let count = run.elsewhere + redirected(run).map(|(_, count)| count).sum::<u64>();
-    let share = count as f64 / run.due.max(1) as f64;
+    let share = led_elsewhere(run) as f64 / run.due.max(1) as f64;
     if share <= FAILED {
         return Vec::new();
     }
@@ -204,6 +202,11 @@ fn redirects(run: &Run) -> Vec<Reason> {
     };
     let sentence = format!("{:.1} % of the answers were redirects{followed}: ask where they lead to", share * 100.0);
     reason("redirects", sentence)
+}
+
+/// Answers that only say where else to ask, of this program's own load or of another's.
+fn led_elsewhere(run: &Run) -> u64 {
+    run.elsewhere + redirected(run).map(|(_, count)| count).sum::<u64>()
 }
 
 /// The statuses of redirects, and how many had each.

@@ -65,10 +65,10 @@ struct Exchanges<'o> {
     labels: Option<Labels>,
     /// Rows of the slice so far.
     requests: Vec<tables::Request>,
-    /// They did so in any slice.
-    was_asked: bool,
     /// Clients asked something in the last slice that was followed. Whom nobody asks has no requests to be told in full.
     is_asked: bool,
+    /// They did so in any slice.
+    was_asked: bool,
 }
 
 impl<'o> Exchanges<'o> {
@@ -91,8 +91,8 @@ impl<'o> Exchanges<'o> {
             bursts: bursts.map(Bursts::new),
             labels: start.plan.labels.then(Labels::default),
             requests: Vec::new(),
-            was_asked: false,
             is_asked: false,
+            was_asked: false,
         })
     }
 

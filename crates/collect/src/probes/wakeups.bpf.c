@@ -41,6 +41,7 @@ const volatile u64 interrupts_until;
 
 /* Waits in other calls for which a wish for a snapshot stays. */
 #define MOST_PASSED_OVER 64
+
 /* Rows in a turn of 2^27 ns (0.13 s) on one CPU; beyond, blocked time waits for the thread's next row. Set by user
  * space, also later. */
 u32 rows_per_turn;

@@ -91,7 +91,7 @@ fn at_once(mut asked: Vec<(u64, u64)>, stretches: &[(u64, u64)], answers: &[u64]
         before > 0 && (**answer - asked[before - 1].1) as f64 <= soon
     };
     let passed_on = answers.iter().filter(follows).count();
-    AtOnce { passed_on: share(passed_on as f64, answers.len() as f64), ..count.result() }
+    count.result(share(passed_on as f64, answers.len() as f64))
 }
 
 /// How long questions take, but for a few that outlast all others, ns.
@@ -149,7 +149,7 @@ impl Count {
         ratio(self.length_ns(), self.questions) / PARTS
     }
 
-    fn result(&self) -> AtOnce {
+    fn result(&self, passed_on: f64) -> AtOnce {
         let length_ns = self.length_ns();
         let under_way_ns: f64 = self.levels.iter().map(|(number, level)| *number as f64 * level.ns).sum();
         let mut up_to = 0.0;
@@ -166,7 +166,7 @@ impl Count {
             usual: ratio(under_way_ns, length_ns),
             most: most as f64,
             handed_on: share(soon_after as f64, last.len() as f64),
-            passed_on: 0.0,
+            passed_on,
         }
     }
 }

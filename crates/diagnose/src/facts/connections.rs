@@ -2,8 +2,6 @@
 //! In how many of the target's connections an answer was owed, on average: by the target to its clients, and to the target
 //! by those that it asked. By Little's law that is the time that all requests took together.
 
-use std::collections::BTreeMap;
-
 use recording::tables;
 
 use super::requests::Requests;
@@ -94,10 +92,10 @@ impl Fact for Connections {
 
 /// Open ones at one of the target's own ports, on average.
 pub fn open_at(case: &Case, port: u32) -> f64 {
-    let rows = case.recording.rows::<tables::Connection>();
-    let looks: BTreeMap<u64, u64> = rows.iter().map(|row| (row.t_ns, row.looks)).collect();
-    let open: u64 = rows.iter().filter(|row| row.is_accepted() && row.port == port).map(|row| row.open).sum();
-    ratio(open as f64, looks.values().sum::<u64>() as f64)
+    let looks = case.fact::<Connections>().map_or(0.0, |connections| connections.looks);
+    let at_port =
+        case.recording.rows::<tables::Connection>().iter().filter(|row| row.is_accepted() && row.port == port);
+    ratio(at_port.map(|row| row.open as f64).sum(), looks)
 }
 
 /// The same of a port at which the target streams: whoever sends something there waits for no answer.

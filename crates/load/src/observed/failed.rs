@@ -16,13 +16,13 @@ struct Said {
     all: u64,
 }
 
-/// Of all answers of which was looked at what they say, those that say where else to ask.
-pub(super) fn elsewhere(recording: &Recording) -> f64 {
+/// Of all exchanges of which was looked at what they say, the share of some.
+pub(super) fn share_of(recording: &Recording, wanted: fn(&Label) -> bool) -> f64 {
     let count = |wanted: fn(&Label) -> bool| {
         let rows = recording.rows::<Label>().iter().filter(|row| row.role == "made" && wanted(row));
         rows.map(|row| row.count).sum::<u64>() as f64
     };
-    count(|row| row.outcome == "elsewhere") / count(|_| true).max(1.0)
+    count(wanted) / count(|_| true).max(1.0)
 }
 
 impl<'r> Failed<'r> {

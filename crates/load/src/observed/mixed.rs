@@ -5,8 +5,9 @@
 use std::time::Duration;
 
 use recording::Recording;
-use recording::tables::{Exchange, Label};
+use recording::tables::Exchange;
 
+use super::failed::share_of;
 use crate::opening::Opening;
 use crate::reason::Reason;
 
@@ -27,10 +28,8 @@ pub(super) fn mixed(
     let longer = recording.meta.length_ns as f64 / followed.as_nanos().max(1) as f64;
     let sum = |of: fn(&Exchange) -> u64| responses.iter().map(|row| of(row)).sum::<u64>() as f64;
     let (count, more) = (sum(|row| row.count).max(1.0), sum(|row| row.more));
-    let labels = || recording.rows::<Label>().iter().filter(|row| row.role == "made");
-    let all = labels().map(|row| row.count).sum::<u64>().max(1) as f64;
-    let of = |protocol: &str| labels().filter(|row| row.protocol == protocol).map(|row| row.count).sum::<u64>() as f64;
-    let (tls, http2) = (of("tls") / all, of("http2") / all);
+    let tls = share_of(recording, |row| row.protocol == "tls");
+    let http2 = share_of(recording, |row| row.protocol == "http2");
     let told = |code: &str, sentence: &str| Some(Reason { code: code.into(), sentence: sentence.into() });
     if more / count > MORE && (tls + http2 > UNREADABLE || http2 > 0.0) {
         return told(

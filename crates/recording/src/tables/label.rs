@@ -23,8 +23,8 @@ pub struct Label {
     /// Method and path without query and ids, command, or verb and table: `GET /items/*`, `HGETALL`, `SELECT orders`; `others` =
     /// more than are told apart; empty = none.
     pub label: String,
-    /// What the first bytes of the answers say: `ok`, `elsewhere` (HTTP 3xx but for 304, Redis' MOVED and ASK), `refused` (HTTP 4xx), `failed` (HTTP 5xx, errors of Redis, PostgreSQL and
-    /// MySQL); empty = nothing, or they are not known.
+    /// What the first bytes of the answers say: `ok`, `elsewhere` (HTTP 3xx but for 304, Redis' MOVED and ASK), `refused` (HTTP 4xx),
+    /// `failed` (HTTP 5xx, errors of Redis, PostgreSQL and MySQL); empty = nothing, or they are not known.
     pub outcome: String,
     /// Exchanges that were looked at.
     pub seen: u64,
