@@ -199,6 +199,8 @@ mod spin_select;
 mod stands_still;
 #[path = "../scenarios/stopped/scenario.rs"]
 mod stopped;
+#[path = "../scenarios/syn-limit/scenario.rs"]
+mod syn_limit;
 #[path = "../scenarios/three-tiers/scenario.rs"]
 mod three_tiers;
 #[path = "../scenarios/udp-unread/scenario.rs"]
@@ -258,6 +260,7 @@ pub static ALL: &[&Scenario] = &[
     &clumsy_kernel::SCENARIO,
     &fd_limit::SCENARIO,
     &loss::SCENARIO,
+    &syn_limit::SCENARIO,
     &loss_netns::SCENARIO,
     &no_route_back::SCENARIO,
     &clumsy_kernel_nat::SCENARIO,

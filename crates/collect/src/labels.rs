@@ -71,6 +71,16 @@ pub fn outcome(protocol: &str, answer: &[u8]) -> Outcome {
     }
 }
 
+/// Whether another request follows the first one in the same bytes: a pipeline. Where the first one is not there to its end, none
+/// is seen.
+pub fn is_pipeline(protocol: &str, opening: &[u8]) -> bool {
+    match protocol {
+        "http" => http::rest(opening).is_some_and(|rest| http::label(rest).is_some()),
+        "redis" => redis::rest(opening).is_some_and(|rest| redis::array(rest).or_else(|| redis::line(rest)).is_some()),
+        _ => false,
+    }
+}
+
 /// Names a request by its first bytes.
 pub fn of(opening: &[u8]) -> Named {
     let named = |protocol, label: String| Named { protocol, label };
@@ -169,6 +179,19 @@ mod tests {
         for other in [&b"\0\0\0\x10question"[..], b"question", b"HELO there\r\n", b"GET", b"\xff\xfe\xfd", b"Q", b"*"] {
             assert_eq!(of(other), "unknown", "{other:?}");
         }
+    }
+
+    #[test]
+    fn pipelines() {
+        let set = "*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$1\r\nv\r\n";
+        let get = "GET /a HTTP/1.1\r\nHost: x\r\n\r\n";
+        let several = |text: &str| is_pipeline(of(text.as_bytes()).protocol, text.as_bytes());
+        for one in [set, get, "PING\r\n", &set[..20], &get[..20], "*1\r\n$4\r\nPING\r\n"] {
+            assert!(!several(one) && several(&format!("{one}{one}")) == (one.len() != 20), "{one:?}");
+        }
+        assert!(!several(&format!("{}{get}", get.replace("GET", "POST"))), "a body may look like anything");
+        assert!(!several("*2\r\n$3\r\nGET\r\n$99\r\n*1\r\n$4\r\nPING\r\n"), "a value is no command");
+        assert!(!several("*99999999\r\n$3\r\nDEL\r\n$1\r\nk\r\n"));
     }
 
     /// Beginnings of every protocol, with bytes exchanged, cut off and put in: no panic, no long label, nothing after a `?`.

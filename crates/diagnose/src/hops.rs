@@ -138,11 +138,17 @@ enum Accused {
 /// What a cause says of who it is. What it says nothing of is the target's own.
 fn accused(finding: &Finding) -> Accused {
     let socket = finding.subject.socket.clone();
+    if finding.subject.clients {
+        return Accused::Clients;
+    }
     match (finding.cause.as_str(), socket) {
         ("slow-dependency" | "slow-dns" | "receiver-limited", Some(peer)) => Accused::Peer(peer),
         ("receiver-limited", None) => Accused::Clients,
         ("slow-dependency" | "slow-dns", None) => {
             Accused::Around(finding.chain.first().map_or_else(String::new, |link| link.waits_on.clone()))
+        }
+        ("packet-loss", _) if finding.subject.function.is_some() => {
+            Accused::Around("what filters and queues packets on this host".to_string())
         }
         ("packet-loss" | "no-return-path" | "conntrack-full" | "time-wait-collision" | "link-saturated", _) => {
             Accused::Around("the network between them".to_string())

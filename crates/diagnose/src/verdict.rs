@@ -151,7 +151,10 @@ pub struct Subject {
     /// System call.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub syscall: Option<String>,
-    /// The other end of the target's own connection, host and port.
+    /// Its clients are accused, and not itself.
+    #[serde(skip_serializing_if = "std::ops::Not::not", default)]
+    pub clients: bool,
+    /// The other end of the target's own connection, host and port; where its clients are accused, its own end.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub socket: Option<String>,
     /// Function.

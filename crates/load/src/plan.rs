@@ -78,7 +78,7 @@ impl Request {
         }
         headers.iter().for_each(|line| head.push_str(&format!("{line}\r\n")));
         head.push_str("\r\n");
-        let may_repeat = matches!(method, "GET" | "HEAD" | "OPTIONS" | "PUT" | "DELETE");
+        let may_repeat = matches!(method, "GET" | "OPTIONS" | "PUT" | "DELETE");
         Self { writes: vec![[head.as_bytes(), body].concat()], think: Duration::ZERO, reply: None, may_repeat }
     }
 

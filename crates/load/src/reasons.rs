@@ -242,7 +242,7 @@ fn connection_each(verdict: &Verdict, run: &Run) -> Vec<Reason> {
         return Vec::new();
     }
     let sentence = format!(
-        "{asked:.0} connections were asked for where it runs, one for each request, all by one client: thousands of clients, or clients that \
+        "{asked:.0} connections were asked for where it runs, one for each request, all from one host: thousands of clients, or clients that \
          keep theirs, are another load"
     );
     reason("connection-each", sentence)

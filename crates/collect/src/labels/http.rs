@@ -39,6 +39,14 @@ pub fn label(opening: &[u8]) -> Option<String> {
     is_http.then(|| format!("{method} {path}").trim_end().to_owned())
 }
 
+/// What follows a request that has no body.
+pub fn rest(opening: &[u8]) -> Option<&[u8]> {
+    const END: &[u8] = b"\r\n\r\n";
+    let has_none = [&b"GET "[..], b"HEAD ", b"DELETE ", b"OPTIONS "].iter().any(|method| opening.starts_with(method));
+    let end = opening.windows(END.len()).position(|bytes| bytes == END).filter(|_| has_none)?;
+    Some(&opening[end + END.len()..])
+}
+
 /// The path of what is asked for; `cut` = what follows is not known. None = it is no target of a request.
 fn path(target: &[u8], cut: bool) -> Option<String> {
     let end = target.iter().position(|byte| matches!(byte, b'?' | b'#'));

@@ -23,6 +23,19 @@ pub fn array(opening: &[u8]) -> Option<String> {
     (is_whole && word.iter().all(is_letter)).then(|| upper(word))
 }
 
+/// What follows a command.
+pub fn rest(opening: &[u8]) -> Option<&[u8]> {
+    let Some(parts) = opening.strip_prefix(b"*") else {
+        return opening.windows(2).position(|two| two == b"\r\n").map(|end| &opening[end + 2..]);
+    };
+    let (parts, mut rest) = number(parts)?;
+    for _ in 0..parts {
+        let (length, from) = number(rest.strip_prefix(b"$")?)?;
+        rest = from.get(length..)?.strip_prefix(b"\r\n")?;
+    }
+    Some(rest)
+}
+
 /// A command as a line of text.
 pub fn line(opening: &[u8]) -> Option<String> {
     let line = &opening[..opening.windows(2).position(|two| two == b"\r\n")?];

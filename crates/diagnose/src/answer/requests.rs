@@ -29,7 +29,7 @@ pub struct RequestTimes {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hanging: Option<HangingTimes>,
     /// Several requests are often under way on one connection at once, or they are uploads: then the times are those of the
-    /// whole of it.
+    /// whole of it; of requests that are written several at once (a pipeline), each counts as one, until its first answer.
     pub mixed: bool,
     /// Response times, each within 3 %.
     pub seconds: Quantiles,

@@ -24,6 +24,8 @@ pub struct Dropped {
     pub own: f64,
     /// Of those, the ones that do not begin a connection.
     pub own_data: f64,
+    /// Of those that begin one, the ones that clients sent to its ports.
+    pub own_begins: f64,
     /// In its network namespace.
     pub all: f64,
 }
@@ -39,27 +41,36 @@ impl Fact for Drops {
             return Err(Gap::not_recorded("drop", "packets that the kernel dropped were not recorded"));
         }
         let (own, stacks) = (case.fact::<OwnEnds>()?, case.fact::<Stacks>()?);
-        let mut by: BTreeMap<(&str, &str, bool), [f64; 3]> = BTreeMap::new();
+        let mut by: BTreeMap<(&str, &str, bool), [f64; 4]> = BTreeMap::new();
         for row in case.recording.rows::<tables::Drop>() {
             let place = symbols(&stacks, row.stack).first().copied().unwrap_or_default();
             let sums = by.entry((&row.reason, place, row.protocol == "tcp")).or_default();
             let count = row.count as f64;
             let is_own = is_own(&own, row);
-            for (sum, is_of_it) in sums.iter_mut().zip([is_own, is_own && !row.begins, true]) {
+            for (sum, is_of_it) in
+                sums.iter_mut().zip([is_own, is_own && !row.begins, is_own && row.begins && row.is_accepted(), true])
+            {
                 *sum += if is_of_it { count } else { 0.0 };
             }
         }
-        let dropped = |((reason, place, is_tcp), [own, own_data, all]): ((&str, &str, bool), [f64; 3])| Dropped {
-            reason: reason.into(),
-            place: place.into(),
-            is_tcp,
-            own,
-            own_data,
-            all,
+        let dropped = |((reason, place, is_tcp), [own, own_data, own_begins, all]): ((&str, &str, bool), [f64; 4])| {
+            Dropped { reason: reason.into(), place: place.into(), is_tcp, own, own_data, own_begins, all }
         };
         let mut all: Vec<Dropped> = by.into_iter().map(dropped).collect();
         all.sort_by(|a, b| (b.own, b.all).partial_cmp(&(a.own, a.all)).unwrap_or(std::cmp::Ordering::Equal));
         Ok(Self(all))
+    }
+}
+
+/// What filters packets before a listener sees them: the kernel's words, by their beginnings. What connection tracking has no room for is
+/// dropped in the filter's words too.
+const FILTERS: [&str; 5] = ["NETFILTER_DROP", "TC_", "BPF_CGROUP", "XDP", "IP_RPFILTER"];
+
+impl Drops {
+    /// Of the segments that begin a connection at one of the target's ports, those that a filter dropped.
+    pub fn begins_of_clients(&self) -> f64 {
+        let by_filter = self.0.iter().filter(|dropped| FILTERS.iter().any(|word| dropped.reason.starts_with(word)));
+        by_filter.map(|dropped| dropped.own_begins).sum()
     }
 }
 
@@ -99,7 +110,7 @@ mod tests {
                 ("NO_SOCKET", "", true, 0.0, 50.0),
             ]
         );
-        assert_eq!(drops.0[1].own_data, 6.0);
+        assert_eq!((drops.0[1].own_data, drops.begins_of_clients()), (6.0, 3.0));
         assert!(Case::new(&parse("").unwrap()).fact::<Drops>().is_err());
     }
 }

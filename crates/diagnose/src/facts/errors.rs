@@ -10,6 +10,7 @@ use super::calls::Calls;
 use super::connections::Connections;
 use super::counters::Counters;
 use super::deaths::Deaths;
+use super::drops::Drops;
 use super::handshakes::Handshakes;
 use super::listening::Listening;
 use super::nobody_there::NobodyThere;
@@ -34,6 +35,8 @@ pub enum Kind {
     HalfOpenFull,
     /// Handshakes that a listener dropped for another reason.
     ListenDropped,
+    /// Segments by which clients ask for a connection, dropped on this host before they came to the listener.
+    Filtered,
     /// Connections that could not be made.
     NotMade,
     /// Connections of clients that the target closed before it had answered anything.
@@ -113,6 +116,7 @@ fn of_handshakes(case: &Case, counters: &Counters, h: &Handshakes) -> Vec<Error>
     let again = case.fact::<Retransmits>().ok().map(|retransmits| retransmits.own_share() * h.again);
     let turned_away = case.fact::<TurnedAway>().map_or(0.0, |turned_away| turned_away.0);
     let nobody_there = case.fact::<NobodyThere>().map_or(0.0, |nobody_there| nobody_there.0);
+    let filtered = case.fact::<Drops>().map_or(0.0, |drops| drops.begins_of_clients());
     let broken = case.fact::<BrokenOff>().map_or_else(|_| BrokenOff::default(), |broken| (*broken).clone());
     let error = |kind, count, own, of| Error { kind, count, own, of };
     vec![
@@ -121,6 +125,7 @@ fn of_handshakes(case: &Case, counters: &Counters, h: &Handshakes) -> Vec<Error>
         error(Kind::QueueFull, h.overflows, h.own_drops, h.overflows + h.taken),
         error(Kind::HalfOpenFull, half_open, None, half_open + h.taken),
         error(Kind::ListenDropped, h.other_drops(), h.own_drops, h.drops + h.taken),
+        error(Kind::Filtered, filtered, Some(filtered), filtered + h.taken),
         error(Kind::TurnedAway, turned_away, Some(turned_away), h.taken.max(turned_away)),
         error(Kind::NobodyThere, nobody_there, Some(nobody_there), h.taken + nobody_there),
         error(Kind::BrokenOff, broken.by_peers, Some(broken.by_peers), broken.asked),

@@ -24,8 +24,8 @@ pub struct Handshakes {
     pub own_drops: Option<f64>,
     /// SYNs that were dropped because too many were half open.
     pub half_open_drops: f64,
-    /// SYNs that an old connection in TIME_WAIT refused by its timestamp (`PAWSTimewait`).
-    pub old_time_wait: f64,
+    /// SYNs that an old connection in TIME_WAIT refused by its timestamp (`PAWSTimewait`); none = this kernel does not count them.
+    pub old_time_wait: Option<f64>,
     /// Packets that connection tracking dropped.
     pub tracking_drops: f64,
     /// Entries of connection tracking, at most, of those that there may be; none = it is not in use.
@@ -62,7 +62,7 @@ impl Fact for Handshakes {
             drops: grew(netstat::LISTEN_DROPS),
             own_drops: case.fact::<Listeners>()?.drops(),
             half_open_drops: grew(netstat::REQ_Q_FULL_DROP),
-            old_time_wait: grew(netstat::PAWS_TIME_WAIT),
+            old_time_wait: counters.grew(netstat::PAWS_TIME_WAIT),
             tracking_drops: counters.delta(conntrack::DROP, "").unwrap_or(0.0),
             tracking_used: most.and_then(|most| Some(share(counters.max(conntrack::COUNT, "")?, most))),
             sent: grew(snmp::OUT_SEGS),

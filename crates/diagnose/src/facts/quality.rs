@@ -74,10 +74,14 @@ fn gaps(case: &Case) -> Vec<Gap> {
     let said = case.recording.rows::<tables::Gap>().iter().map(Gap::from);
     let part = |l: &tables::Loss| share(l.count as f64, l.count as f64 + l.kept as f64);
     let full = |l: &tables::Loss| {
-        let why = format!("{} were lost: what the kernel keeps of them was full", percent(part(l)));
+        let why = format!(
+            "{} were lost: what the kernel keeps of them was full, or its hook was met on top of itself",
+            percent(part(l))
+        );
         Gap::new(&l.what, Unseen::Lost, why).of_share(part(l))
     };
-    let why = "the capture was killed: names of some functions are written last and are missing";
+    let why =
+        "the capture was killed: its last second and names of some functions, which are written last, are missing";
     let cut = (!case.recording.meta.sealed).then(|| Gap::new("the end", Unseen::CutShort, why));
     let losses = losses(case);
     let losses = losses.iter().filter(|l| part(l) >= WORTH_A_WORD).map(full);

@@ -2,6 +2,7 @@
 //! How long exchanges took on the target's connections: those that clients began, and those that the target began itself.
 
 mod lengths;
+mod pipelines;
 
 use std::collections::BTreeMap;
 
@@ -46,6 +47,8 @@ pub struct Endpoint {
     pub dismissed: f64,
     /// Answered ones in which more was asked meanwhile.
     pub more: f64,
+    /// Of those that were looked at, the share after whose request another one followed in the same bytes.
+    pub pipelined: f64,
     /// Writes to clients beyond the first of an answer.
     pub pushed: f64,
     /// The longest time without an answer to anybody, while clients waited.
@@ -170,7 +173,12 @@ impl Endpoint {
 
     /// Whether what is counted as one exchange is often more than one request, or a long one.
     pub fn is_mixed(&self) -> bool {
-        share(self.more, self.response.count) >= SEVERAL_AT_ONCE && !self.is_in_parts()
+        self.is_pipelined() || share(self.more, self.response.count) >= SEVERAL_AT_ONCE && !self.is_in_parts()
+    }
+
+    /// Whether several requests are often written at once: what is counted are batches, each until its first answer.
+    pub fn is_pipelined(&self) -> bool {
+        self.pipelined >= SEVERAL_AT_ONCE
     }
 
     /// Whether clients send what they ask in parts, one question at a time: further bytes that came belong to the same one. Of
@@ -209,6 +217,8 @@ impl Fact for Requests {
             let fresh = || Endpoint { accepted, port: row.port, name: name(), ..Endpoint::default() };
             by.entry((accepted, row.port, row.peer.as_str())).or_insert_with(fresh).add(row);
         }
+        let pipelined = pipelines::shares(case);
+        by.iter_mut().for_each(|(key, endpoint)| endpoint.pipelined = pipelined.get(key).copied().unwrap_or_default());
         let (streams, mut endpoints): (Vec<_>, Vec<_>) = by.into_values().partition(Endpoint::is_stream);
         endpoints.iter_mut().filter(|e| e.accepted).for_each(|e| e.queued_ns = queued_ns(case, e.port));
         endpoints.sort_by(|a, b| b.accepted.cmp(&a.accepted).then(b.response.count.total_cmp(&a.response.count)));

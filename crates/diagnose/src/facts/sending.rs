@@ -210,7 +210,7 @@ impl Endpoint {
             ("the other end's window", c.rwnd),
             ("the congestion window", c.cwnd),
             ("pacing", c.paced),
-            ("MSG_MORE, or the interface", c.other),
+            ("something that the looks do not tell (MSG_MORE, the interface, a write that goes on)", c.other),
         ];
         all.retain(|(_, looks)| *looks > 0);
         all.sort_by_key(|(_, looks)| std::cmp::Reverse(*looks));
@@ -315,7 +315,13 @@ mod tests {
         let clients = sending.of(true, "tcp 0.0.0.0:80").unwrap();
         assert_eq!((clients.nagle_held_ns(), clients.nagle_age_ns(), clients.held_ns()), (1.2e9, 2e7, 1.6e9));
         assert_eq!((clients.min_rtt_ns, clients.srtt_ns(), clients.nodelay()), (1e6, 1e7, 0.5));
-        assert_eq!(clients.reasons(), [("Nagle's algorithm", 0.75), ("MSG_MORE, or the interface", 0.25)]);
+        assert_eq!(
+            clients.reasons(),
+            [
+                ("Nagle's algorithm", 0.75),
+                ("something that the looks do not tell (MSG_MORE, the interface, a write that goes on)", 0.25)
+            ]
+        );
         assert_eq!(sending.of(false, "10.0.0.9:1").unwrap().window(), (1000.0, 0.25));
     }
 

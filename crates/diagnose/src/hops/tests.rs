@@ -86,6 +86,22 @@ fn what_is_neither_the_targets_nor_a_peers() {
 }
 
 #[test]
+fn clients_that_hold_their_own_questions_are_guilty_and_the_target_is_not() {
+    let of = |clients: bool| {
+        let held = finding("nagle-delayed-ack", Some("tcp 0.0.0.0:80"));
+        let held = Finding { subject: Subject { clients, ..held.subject.clone() }, ..held };
+        blames("nagle-delayed-ack", vec![held])[..2].iter().map(|hop| hop.1).collect::<Vec<_>>()
+    };
+    assert_eq!(of(true), [Blame::Guilty, Blame::Innocent]);
+    assert_eq!(of(false), [Blame::Innocent, Blame::Guilty]);
+    let dropped = finding("packet-loss", None);
+    let dropped =
+        Finding { subject: Subject { function: Some("nft_do_chain".into()), ..Subject::default() }, ..dropped };
+    let hops = blames("packet-loss", vec![dropped]);
+    assert_eq!(hops.last(), Some(&("what filters and queues packets on this host".to_string(), Blame::Guilty)));
+}
+
+#[test]
 fn two_findings_two_guilty_ones() {
     let both = vec![finding("pool-exhausted", None), finding("slow-dependency", Some(STORE))];
     let hops: Vec<Blame> = blames("pool-exhausted", both).into_iter().map(|hop| hop.1).collect();

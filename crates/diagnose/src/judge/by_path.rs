@@ -65,7 +65,7 @@ const TOLD: &[Told] = &[
     Told {
         cause: "sleep-in-path",
         is_it: is_own_sleep,
-        does: |_| "wait until a thread of the service has slept".into(),
+        does: |_| "wait for a thread of the service that sleeps".into(),
         doubted: |case, chains| streams::awaited(case, chains).is_some(),
         advises: |_| None,
         asks: false,

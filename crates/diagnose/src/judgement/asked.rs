@@ -27,6 +27,9 @@ pub(crate) const MIN_WAIT_NS: f64 = 5e6;
 /// Of the waiting, with an end that nobody saw.
 const MAX_UNSEEN: f64 = 0.5;
 
+/// Of the waiting, ended by a timer of TCP: then it is the way, and not whoever was asked.
+const MAX_SENT_AGAIN: f64 = 0.5;
+
 /// Of the answers that were owed, so many to questions that had not been sent: then whoever was asked is innocent.
 const MAX_HELD_BACK: f64 = 0.25;
 
@@ -70,6 +73,15 @@ pub(crate) fn doubt(case: &Case, who: &str, chains: &[&Chain], ns: f64) -> Optio
             "{waited}, but in {} of the connections in which an answer was owed, part of the question itself stood unsent \
              (small writes without TCP_NODELAY, or a full window): look at `{}`",
             percent(held_back),
+            sockets_to("-tino", peer)
+        ));
+    }
+    let sent_again = sum(chains.iter().copied().filter(|chain| chain.end.kind == Kind::TcpTimer));
+    if share(sent_again, ns) >= MAX_SENT_AGAIN {
+        return Some(format!(
+            "{waited}, but {} of that ended when a timer of TCP sent again what had been lost or held on the way: look at \
+             `nstat -az TcpRetransSegs` and `{}`",
+            percent(share(sent_again, ns)),
             sockets_to("-tino", peer)
         ));
     }

@@ -73,6 +73,11 @@ impl LostHere {
         self.most.as_ref().map(name).unwrap_or_default()
     }
 
+    /// The function that drops most of them.
+    pub(crate) fn place(&self) -> Option<String> {
+        self.most.as_ref().map(|most| most.place.clone()).filter(|place| !place.is_empty())
+    }
+
     /// Whom most of them met, `its packet filter or connection tracking (NETFILTER_DROP at nft_do_chain)`.
     pub(crate) fn by(&self) -> String {
         let Some(most) = &self.most else { return String::new() };

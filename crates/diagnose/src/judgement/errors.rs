@@ -126,6 +126,11 @@ fn beside(kind: Kind, see: &str) -> (String, &'static str) {
             "A service that takes a connection and closes it at once mostly has as many as its settings allow; else it refuses \
              these clients.",
         ),
+        Kind::Filtered => (
+            format!("find the rule (`{see}`), and whether it is meant for these clients"),
+            "A client whose SYN is dropped tries again after 1 s, 3 s and so on: a limit of new connections a second makes it wait, a list of \
+             banned addresses keeps it out.",
+        ),
         Kind::Crashed => (
             "look in its log and at its core (`coredumpctl info`, `dmesg`): what it did is in the stack there".into(),
             "Whatever request such a process had in hand got no answer, and a parent that starts another one hides it.",
@@ -154,7 +159,7 @@ fn broken_off(case: &Case, error: &Error) -> Option<Above> {
     let how = if 2.0 * broken.by_closing > broken.by_peers { "by closing" } else { "by a reset" };
     Some(Above {
         what: format!(
-            "{} of its questions were broken off {how}, most by {peer}, of {} ({})",
+            "{} of its {} questions ({}) were broken off {how}, most by {peer}",
             count(error.count),
             count(error.of),
             percent(error.share())
@@ -216,6 +221,10 @@ fn words(kind: Kind) -> (&'static str, &'static str) {
             "nstat -az TcpExtTCPReqQFullDrop TcpExtTCPReqQFullDoCookies",
         ),
         Kind::ListenDropped => ("handshakes were dropped, of", "nstat -az TcpExtListenDrops TcpExtListenOverflows"),
+        Kind::Filtered => (
+            "SYNs of clients for its ports were dropped on this host before they came to it, of",
+            "nft list ruleset; iptables -nvL; tc -s filter show dev DEVICE",
+        ),
         Kind::NotMade => ("connections could not be made, beside", "nstat -az TcpAttemptFails TcpActiveOpens"),
         Kind::Damaged => ("segments came damaged, of", "nstat -az TcpInErrs TcpInSegs"),
         Kind::NotTracked => {
@@ -342,7 +351,7 @@ mod tests {
             );
             above(&Case::new(&parse(&text).unwrap())).into_iter().map(|above| above.what).collect::<Vec<_>>()
         };
-        let peers = "30 of its questions were broken off by a reset, most by 10.0.0.9:1, of 100 (30 %)";
+        let peers = "30 of its 100 questions (30 %) were broken off by a reset, most by 10.0.0.9:1";
         assert_eq!(with("role=made peer=10.0.0.9:1 count=30"), [peers]);
         let clients = "40 requests were broken off by their clients before the answer, of 1000 (4.0 %)";
         assert_eq!(with("role=accepted port=80 count=50"), [clients]);

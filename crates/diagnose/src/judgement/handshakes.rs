@@ -39,7 +39,12 @@ pub(crate) fn table(case: &Case, h: &Handshakes, this: Sign) -> Vec<Evidence> {
     let rows = [
         (Sign::QueueFull, "met a full accept queue", h.overflows, "nstat -az TcpExtListenOverflows"),
         (Sign::ListenDropped, "dropped by listeners otherwise", h.other_drops(), "nstat -az TcpExtListenDrops"),
-        (Sign::OldTimeWait, "refused by an old TIME_WAIT", h.old_time_wait, "nstat -az TcpExtPAWSTimewait"),
+        (
+            Sign::OldTimeWait,
+            "refused by an old TIME_WAIT",
+            h.old_time_wait.unwrap_or_default(),
+            "nstat -az TcpExtPAWSTimewait",
+        ),
         (Sign::NotTracked, "without an entry of conntrack", h.tracking_drops, "cat /proc/net/stat/nf_conntrack"),
         (Sign::DataAgain, "sent again that are no SYN", h.data_again(), "nstat -az TcpRetransSegs TcpExtTCPSynRetrans"),
     ];

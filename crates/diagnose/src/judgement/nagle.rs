@@ -19,6 +19,8 @@ pub(crate) struct Held {
     pub ns: f64,
     /// Of the time that whoever asks there waits.
     pub part: f64,
+    /// Exchanges there, scaled to the window; 0 = none were followed.
+    pub exchanges: f64,
     /// How long one hold takes, ns.
     pub length_ns: f64,
     /// Writes that met it, scaled to the window; none where the kernel has no hook for them.
@@ -48,6 +50,11 @@ const MIN_LOOKS: f64 = 5.0;
 
 /// Of the time that whoever asks waits: a user feels a quarter.
 const MIN_SHARE: f64 = 0.25;
+
+/// The same where one exchange in a hundred and more is held: those are the slowest ones, whatever the others take.
+const MIN_SHARE_OF_FEW: f64 = 0.1;
+const ONE_IN_A_HUNDRED: f64 = 0.01;
+const SEVERAL: f64 = 10.0;
 
 /// Of the window, over all connections.
 const MIN_TIME: f64 = 0.02;
@@ -91,9 +98,11 @@ pub(crate) fn cause(case: &Case) -> Option<Held> {
 
 fn judge(case: &Case, held: Held) -> Seen {
     let endpoint = &held.endpoint;
+    let holds = ratio(held.ns, held.length_ns);
+    let are_felt = holds >= SEVERAL && holds >= held.exchanges * ONE_IN_A_HUNDRED && held.exchanges > 0.0;
     let needed = [
         Measured::new(endpoint.nagle_looks(), MIN_LOOKS, Unit::Looks),
-        Measured::new(held.part, MIN_SHARE, Unit::Share),
+        Measured::new(held.part, if are_felt { MIN_SHARE_OF_FEW } else { MIN_SHARE }, Unit::Share),
         Measured::new(held.ns / 1e9, case.seconds() * MIN_TIME, Unit::Seconds),
     ];
     if let Some(seen) = Measured::farthest(needed) {
@@ -102,7 +111,6 @@ fn judge(case: &Case, held: Held) -> Seen {
     if held.length_ns < MIN_LENGTH_NS.max(endpoint.min_rtt_ns * MIN_ROUND_TRIPS) {
         return Seen::TooShort(held);
     }
-    let holds = ratio(held.ns, held.length_ns);
     if endpoint.retransmits >= holds * MAX_RETRANSMITS {
         return Seen::Explained(held, "segments were lost and sent again meanwhile");
     }
@@ -129,6 +137,7 @@ fn held(case: &Case, endpoint: &Endpoint) -> Held {
     Held {
         ns,
         part: share(ns, waited_ns.max(ns)),
+        exchanges: asked.map_or(0.0, |asked| asked.response.count * scale),
         length_ns: endpoint.nagle_age_ns() * WHOLE,
         writes: asked.map(|asked| asked.nagled * scale).filter(|writes| *writes > 0.0),
         delayed_acks: delayed_acks(case),

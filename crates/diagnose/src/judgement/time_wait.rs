@@ -16,15 +16,20 @@ const MANY: f64 = 1000.0;
 /// Of the local ports, towards one destination.
 const PORTS_LEFT: f64 = 0.95;
 
+/// How many there were at most, if anybody wonders about them.
+pub(crate) fn many(case: &Case) -> Option<f64> {
+    case.fact::<Counters>().ok()?.max(sockstat::TIME_WAIT, "TCP").filter(|n| *n >= MANY)
+}
+
 /// How many there are, and why they hurt nobody, if so.
 pub(crate) fn harmless(case: &Case) -> Option<String> {
     let (counters, handshakes) = (case.fact::<Counters>().ok()?, case.fact::<Handshakes>().ok()?);
-    let sockets = counters.max(sockstat::TIME_WAIT, "TCP").filter(|n| *n >= MANY)?;
+    let sockets = many(case)?;
     let range = counters.last(local_ports::RANGE, "").unwrap_or(0.0);
     let used = counters.entities(local_ports::SOURCE).filter_map(|name| counters.max(local_ports::USED, name));
     let ports = share(used.fold(0.0, f64::max), range);
     let tracking = handshakes.tracking_used.unwrap_or(0.0);
-    if handshakes.old_time_wait > 0.0 || tracking >= TABLE_FULL || ports >= PORTS_LEFT {
+    if handshakes.old_time_wait != Some(0.0) || tracking >= TABLE_FULL || ports >= PORTS_LEFT {
         return None;
     }
     let table = match handshakes.tracking_used {

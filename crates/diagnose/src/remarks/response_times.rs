@@ -15,8 +15,12 @@ pub(crate) fn sentence(case: &Case) -> Option<String> {
     let busiest = requests.busiest()?;
     let at = |part| seconds(busiest.response.quantile_ns(part) / 1e9);
     let unread = share(busiest.read_wait.sum_ns, busiest.response.sum_ns);
+    let batches = match busiest.is_pipelined() {
+        true => " Several requests are often written at once there: a batch counts as one, until its first answer.",
+        false => "",
+    };
     Some(format!(
-        " Of the answers at {} half took {} or longer, one in a hundred {}; {} of that time the request lay unread.",
+        " Of the answers at {} half took {} or longer, one in a hundred {}; {} of that time the request lay unread.{batches}",
         busiest.name.trim_start_matches("tcp "),
         at(0.5),
         at(0.99),

@@ -24,7 +24,7 @@ pub(crate) fn headline(case: &Case) -> Option<String> {
     let first = slow.first()?;
     let more = if slow.len() > 1 { format!(" and {} more", slow.len() - 1) } else { String::new() };
     let (label, half, all) = (&first.label, seconds(half_ns(first) / 1e9), seconds(all_ns / 1e9));
-    Some(format!("slow are {label}{more}: {half} at p50, all together {all}"))
+    Some(format!("slowest are {label}{more} (p50 {half}, of all requests {all})"))
 }
 
 #[cfg(test)]
@@ -45,7 +45,7 @@ mod tests {
 
     #[test]
     fn the_label_that_is_slow_beside_the_others() {
-        assert_eq!(said(80, 200_000).unwrap(), "slow are GET /orders/*: 80 ms at p50, all together 200 µs");
+        assert_eq!(said(80, 200_000).unwrap(), "slowest are GET /orders/* (p50 80 ms, of all requests 200 µs)");
         assert_eq!((said(5, 200_000), said(80, 60_000_000)), (None, None), "nobody feels it; all are slow");
     }
 }

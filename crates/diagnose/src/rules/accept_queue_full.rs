@@ -80,7 +80,7 @@ fn finding(case: &Case, handshakes: &Handshakes, listener: &Listener) -> Result<
     Ok(Finding {
         summary: format!(
             "{} handshakes met a full accept queue at {}, beside {} connections that were taken: {queue} stood in it on \
-             average, {} may; {}",
+             average, its limit is {} (the kernel admits one more); {}",
             count(ours),
             listener.name,
             count(handshakes.taken),
@@ -180,7 +180,11 @@ mod tests {
     fn a_queue_that_is_full() {
         let finding = found(&RULE, &text(300, 9, Some(300)));
         assert_eq!((finding.confidence.as_str(), finding.explains.share), ("high", 0.75));
-        assert!(finding.summary.contains("8 may; api/1 was at work for 10 %"), "{}", finding.summary);
+        assert!(
+            finding.summary.contains("its limit is 8 (the kernel admits one more); api/1 was at work for 10 %"),
+            "{}",
+            finding.summary
+        );
         assert_eq!(finding.chain[0].waits_on, "its accept queue: 9 stood where 8 may");
         // A recording that does not know whose drops they were shows its own queue.
         assert_eq!(found(&RULE, &text(300, 9, None)).confidence, "high");

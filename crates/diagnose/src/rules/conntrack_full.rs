@@ -56,12 +56,12 @@ fn finding(case: &Case, h: &Handshakes, used: f64) -> Result<Finding, Gap> {
         ),
         explains: Explains {
             share: share(h.tracking_drops, h.tracking_drops + h.taken),
-            of: "packets of new connections that came in".into(),
+            of: "packets of new connections".into(),
             seconds: h.tracking_drops * EACH,
         },
         evidence: evidence_of(case, &counters, h, (used, most)),
         remedy: "Raise net.netfilter.nf_conntrack_max (an entry takes some 300 bytes) and nf_conntrack_buckets with it, or \
-                 shorten net.netfilter.nf_conntrack_tcp_timeout_time_wait: so many connections as the limit can be begun in \
+                 shorten net.netfilter.nf_conntrack_tcp_timeout_time_wait: as many connections as the limit can begin in \
                  each such time. Connections that are kept open need one entry for many requests."
             .into(),
         check: "The drop column stands still under the same load, and nf_conntrack_count stays below nf_conntrack_max.".into(),

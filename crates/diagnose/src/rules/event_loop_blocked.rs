@@ -65,7 +65,7 @@ fn computes(case: &Case, felt: &Felt, (part, words): (f64, &str)) -> Checked {
     let function = place::name(case, (pid, tid));
     let place = function.as_ref().map_or_else(|| "what it computes for long".to_string(), |place| short(&place.whole));
     let asked = label_on_cpu(case).map_or_else(String::new, |(label, part)| {
-        format!(": {label} has {} of the CPU time that requests take", percent(part))
+        format!(", or find who asks for {label} ({} of the CPU time of requests)", percent(part))
     });
     found(
         finding(case, felt, (pid, tid, comm), (part, busy), function),

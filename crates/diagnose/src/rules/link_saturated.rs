@@ -66,7 +66,7 @@ fn check(case: &Case) -> Checked {
         return too_little(Measured::new(through.part(), MIN_SHARE, Unit::Share), why);
     }
     let headline = format!(
-        "{} is full: what is sent stands in its queue for {}, and leaves at {}",
+        "interface {} is full: what is sent stands in its queue for {}, and leaves at {}",
         link.name,
         seconds(link.delay_ns() / 1e9),
         rate(link.sent)

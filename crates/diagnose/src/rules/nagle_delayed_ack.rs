@@ -194,6 +194,18 @@ mod tests {
         assert_eq!((finding.subject.pid, finding.subject.socket.as_deref()), (Some(7), Some("10.0.0.9:1")));
     }
 
+    /// One question in twenty is held for 40 ms, the others take 10 ms: a sixth of all the time, and all of the slowest ones.
+    #[test]
+    fn a_few_questions_that_are_held() {
+        let few = |count: u32| {
+            asks("", "nagled=80")
+                .replace("nagle=32 nagle_ns=64e7", "nagle=16 nagle_ns=32e7")
+                .replace("count=80 sum_ns=33e8", &format!("count={count} sum_ns={count}e7"))
+        };
+        assert!(found(&RULE, &few(800)).summary.contains("1.6 s in all, 20 %"));
+        assert!(silent(&RULE, &few(8000)).contains("2.0 %"), "{}", silent(&RULE, &few(8000)));
+    }
+
     #[test]
     fn answers_in_two_writes() {
         let text = format!(

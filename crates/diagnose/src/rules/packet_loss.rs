@@ -14,7 +14,7 @@ use crate::judgement::dropped_here::{self, LostHere};
 use crate::judgement::errors::{MIN_COUNT, floor};
 use crate::judgement::handshakes::{Sign, table};
 use crate::statistics::share;
-use crate::verdict::{Explains, Finding};
+use crate::verdict::{Explains, Finding, Subject};
 use crate::wording::{count, percent};
 
 pub(super) static RULE: Rule =
@@ -119,6 +119,14 @@ impl Place {
         }
     }
 
+    /// Where in the kernel of this host.
+    fn function(&self) -> Option<String> {
+        match self {
+            Self::Here(here) => here.place(),
+            Self::Elsewhere | Self::Unknown => None,
+        }
+    }
+
     fn words(&self) -> String {
         match self {
             Self::Here(here) => {
@@ -132,7 +140,11 @@ impl Place {
     fn remedy(&self) -> String {
         let place = match self {
             Self::Here(here) => {
-                format!("They are dropped here, by {}: look at it (`{}`), and let them pass.", here.by(), here.see())
+                format!(
+                    "They are dropped here, by {}: look at it (`{}`), and let them pass if they were meant to.",
+                    here.by(),
+                    here.see()
+                )
             }
             Self::Elsewhere => {
                 "Find the place and repair it: drops of the interface (ip -s link, ethtool -S), the host around a \
@@ -180,22 +192,27 @@ fn has_traffic(case: &Case) -> bool {
 const OF_DATA: f64 = 0.2;
 const OF_SYN: f64 = 1.0;
 
+/// Counters of the whole network namespace are one source; the target's own connections, in several states, another.
+fn summary(h: &Handshakes, own: Option<&Retransmits>, (part, place): (f64, &Place)) -> String {
+    format!(
+        "{} of {} segments of its network namespace were sent again, {}: {} of connections that stood, {} SYNs; an answer \
+         did not come in time {} times{}{}",
+        count(h.again),
+        count(h.sent),
+        percent(part),
+        count(h.data_again()),
+        count(h.syn_again),
+        count(h.timeouts),
+        own.map_or(String::new(), |own| format!("; on its own connections, by state: {}", by_state(own))),
+        place.words()
+    )
+}
+
 fn finding(case: &Case, h: &Handshakes, own: Option<&Retransmits>, (part, place): (f64, &Place)) -> Finding {
     let see = |name: &str| format!("nstat -az {name}");
     Finding {
-        // Counters of the whole network namespace are one source; the target's own connections, in several states, another.
-        summary: format!(
-            "{} of {} segments of its network namespace were sent again, {}: {} of connections that stood, {} SYNs; an answer \
-             did not come in time {} times{}{}",
-            count(h.again),
-            count(h.sent),
-            percent(part),
-            count(h.data_again()),
-            count(h.syn_again),
-            count(h.timeouts),
-            own.map_or(String::new(), |own| format!("; on its own connections, by state: {}", by_state(own))),
-            place.words()
-        ),
+        summary: summary(h, own, (part, place)),
+        subject: Subject { function: place.function(), ..Subject::default() },
         explains: Explains {
             share: part,
             of: "segments sent".into(),

@@ -141,7 +141,7 @@ fn of_connections(case: &Case, contended: &Contended, waiting: &Waiting) -> Chec
     finding.evidence = vec![
         evidence("threads in the queue, on average", contended.ns / case.length_ns(), "threads", "0", see),
         evidence("taken at once, on average", contended.mean, "holders", "", ""),
-        evidence("taken at once, at most", contended.most as f64, "holders", "more than on average", ""),
+        evidence("taken at once, at most", contended.most as f64, "holders", "", ""),
         evidence("CPU demand", waiting.demand_ns / 1e9, "s", "most of active time", ""),
     ];
     let headline = format!(

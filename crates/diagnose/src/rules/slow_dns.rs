@@ -55,7 +55,8 @@ fn check(case: &Case) -> Checked {
     if let Some(why) = not_for_requests(case, &waiting, ns) {
         return explained(format!("waiting for DNS servers was {why}"));
     }
-    let headline = format!("waits for names to be looked up {} of its active time, {}", percent(part), server(first));
+    let headline =
+        format!("waits for names to be looked up for {} of its active time, {}", percent(part), server(first));
     found(
         finding(case, &waiting, &chains, (ns, part))?,
         headline,
@@ -106,7 +107,7 @@ fn finding(case: &Case, waiting: &Waiting, chains: &[&Chain], (ns, part): (f64, 
 
 fn remedy(unanswered_ns: f64) -> String {
     let first = if unanswered_ns > 0.0 {
-        "Take servers that do not answer out of /etc/resolv.conf."
+        "A server of /etc/resolv.conf gives no answer: repair it, or take it out if there is another one."
     } else {
         "That server answers late: look there, or ask another one."
     };

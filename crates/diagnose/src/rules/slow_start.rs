@@ -89,7 +89,8 @@ fn finding(case: &Case, held: &Held) -> Finding {
         Why::NewConnections => (
             "the connections are new, and their windows had not grown yet",
             "Keep connections open (a pool, keep-alive, HTTP/2): their windows stay as wide as they have grown. Or send less: \
-             compress answers. On a network of one's own a wider first window helps (`ip route change ... initcwnd 30`).",
+             compress answers. On a network of one's own a wider first window helps (`ip route change` with the whole line of \
+             `ip route show`, and `initcwnd 30`).",
         ),
         Why::Pauses => (
             "the windows had been wider, and the kernel made them small again after a pause",

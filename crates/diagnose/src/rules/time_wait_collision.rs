@@ -25,35 +25,46 @@ const MIN_SHARE: f64 = 0.001;
 
 fn check(case: &Case) -> Checked {
     let h = case.fact::<Handshakes>()?;
-    if h.old_time_wait == 0.0 {
+    let Some(refused) = h.old_time_wait else { return not_counted(case) };
+    if refused == 0.0 {
         let none = "no SYN was refused by an old connection in TIME_WAIT";
         // Thousands of them are what everybody sees first.
         return time_wait::harmless(case).map_or_else(|| absent(none), explained);
     }
-    let part = share(h.old_time_wait, h.old_time_wait + h.taken);
-    let needed =
-        [Measured::new(h.old_time_wait, MIN_COUNT, Unit::Handshakes), Measured::new(part, MIN_SHARE, Unit::Share)];
+    let part = share(refused, refused + h.taken);
+    let needed = [Measured::new(refused, MIN_COUNT, Unit::Handshakes), Measured::new(part, MIN_SHARE, Unit::Share)];
     if let Some(seen) = Measured::farthest(needed) {
         let why = format!(
             "{} SYNs were refused by old connections in TIME_WAIT, {} of all (a finding needs 10, and 0.1 %)",
-            count(h.old_time_wait),
+            count(refused),
             percent(part)
         );
         return too_little(seen, why);
     }
     if !case.fact::<Listening>()?.on_tcp() {
-        let refused = count(h.old_time_wait);
         return explained(format!(
-            "{refused} SYNs were refused by old connections in TIME_WAIT, but the target takes none"
+            "{} SYNs were refused by old connections in TIME_WAIT, but the target takes none",
+            count(refused)
         ));
     }
     let headline =
         format!("{} of the handshakes were refused by old connections of the same ports in TIME_WAIT", percent(part));
     found(
-        finding(case, &h, part)?,
+        finding(case, &h, (refused, part))?,
         headline,
         "let the clients close first, or keep connections open; look at the NAT before it",
     )
+}
+
+/// On kernels without the counter a clash cannot be told; where nobody is in that state, there is none.
+fn not_counted(case: &Case) -> Checked {
+    match time_wait::many(case) {
+        None => absent("hardly any socket was in TIME_WAIT"),
+        Some(_) => Err(Gap::not_recorded(
+            "counter",
+            "this kernel does not count SYNs that an old connection in TIME_WAIT refuses (`PAWSTimewait`, in recent kernels)",
+        )),
+    }
 }
 
 /// What a refusal costs its client at least, in seconds: with the answer to it, a reset, and the next try.
@@ -73,7 +84,7 @@ fn pairs(case: &Case) -> Option<String> {
     ))
 }
 
-fn finding(case: &Case, h: &Handshakes, part: f64) -> Result<Finding, Gap> {
+fn finding(case: &Case, h: &Handshakes, (refused, part): (f64, f64)) -> Result<Finding, Gap> {
     let counters = case.fact::<Counters>()?;
     let time_wait = counters.max(sockstat::TIME_WAIT, "TCP").unwrap_or(0.0);
     Ok(Finding {
@@ -81,14 +92,14 @@ fn finding(case: &Case, h: &Handshakes, part: f64) -> Result<Finding, Gap> {
         summary: format!(
             "{} SYNs met an old connection in TIME_WAIT with the same ports and were refused by its timestamp, {} of the \
              handshakes; {} were taken, {} sockets were in TIME_WAIT{}",
-            count(h.old_time_wait),
+            count(refused),
             percent(part),
             count(h.taken),
             count(time_wait),
             pairs(case).unwrap_or_default()
         ),
         subject: Subject { pid: case.recording.meta.target.pids.first().copied(), ..Subject::default() },
-        explains: Explains { share: part, of: "handshakes of its clients".into(), seconds: h.old_time_wait * EACH },
+        explains: Explains { share: part, of: "handshakes of its clients".into(), seconds: refused * EACH },
         evidence: std::iter::once(evidence("sockets in TIME_WAIT", time_wait, "sockets", "", "ss -tan state time-wait | wc -l"))
             .chain(table(case, h, Sign::OldTimeWait))
             .collect(),
@@ -103,7 +114,7 @@ fn finding(case: &Case, h: &Handshakes, part: f64) -> Result<Finding, Gap> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::asking::{found, silent};
+    use super::super::asking::{found, gap, silent};
     use super::RULE;
 
     fn text(refused: u32, taken: u32) -> String {
@@ -137,6 +148,8 @@ mod tests {
         assert!(harmless.starts_with("13,946 sockets") && harmless.contains("harmless here, because"), "{harmless}");
         let few = text(0, 64_000).replace("value=13946", "value=20");
         assert_eq!(silent(&RULE, &few), "no SYN was refused by an old connection in TIME_WAIT");
+        let uncounted = text(0, 64_000).replace("PAWSTimewait", "PAWSEstab");
+        assert!(gap(&RULE, &uncounted).why.contains("does not count SYNs"));
         assert!(silent(&RULE, &text(20, 64_000)).starts_with("20 SYNs were refused"));
         assert!(silent(&RULE, &text(200, 9800).replace("tcp 0", "udp 0")).contains("takes none"));
     }

@@ -10,7 +10,7 @@ use crate::facts::stopped::Stopped;
 use crate::facts::traffic::Traffic;
 use crate::phrases::ledger_lines::stopped;
 use crate::statistics::share;
-use crate::verdict::{Evidence, Explains, Finding};
+use crate::verdict::{Evidence, Explains, Finding, Subject};
 use crate::wording::{count, percent, seconds};
 
 pub(super) static RULE: Rule =
@@ -107,6 +107,7 @@ fn finding(case: &Case, t: &Traffic) -> Finding {
             t.open,
             t.open_before
         ),
+        subject: Subject { clients: true, ..Subject::default() },
         explains: Explains {
             share: share(t.ns, case.length_ns()),
             of: "the window".into(),

@@ -89,7 +89,7 @@ fn check(case: &Case) -> Checked {
     let advice = match words.is_empty() {
         _ if socket.is_small() => format!("give it more room (SO_RCVBUF): {} hold a few datagrams", socket.room()),
         true => "make its reader come back sooner".into(),
-        false => format!("its reader: {words}"),
+        false => format!("make its reader come back sooner: {words}"),
     };
     found(finding, headline, advice)
 }

@@ -41,7 +41,7 @@ const ALL: &[Collector] = &[
         ],
         threads_beside: &[],
         threads_instead: &[],
-        less_often: "raise GOGC (200 halves the collections, the heap grows by half), keep fewer pointers",
+        less_often: "raise GOGC (200 halves the collections, the heap grows by half: is there memory for it?), keep fewer pointers",
     },
     Collector {
         runtime: "the Java VM",
@@ -49,7 +49,7 @@ const ALL: &[Collector] = &[
         instead: &[],
         threads_beside: &["G1 ", "ZWorker", "ZDriver", "Shenandoah"],
         threads_instead: &["GC Thread#", "ParGC", "VM Thread"],
-        less_often: "give it more heap (-Xmx), and look at what fills it",
+        less_often: "look at what fills its heap; more heap (-Xmx, if there is memory for it) makes collections rarer, and with some collectors longer",
     },
     Collector {
         runtime: "V8 (Node.js)",

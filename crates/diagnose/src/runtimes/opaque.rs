@@ -56,7 +56,7 @@ static KNOWN: &[Opaque] = &[
     Opaque {
         name: "Node.js",
         what: "callbacks and promises that wait for their turn or for somebody",
-        look: "kill -USR1 PID, then chrome://inspect (its profiler, and async stack traces at a breakpoint)",
+        look: "kill -USR1 PID (opens a debugger on 127.0.0.1:9229 to all users of this host), then chrome://inspect: its profiler, async stacks",
         signs: &[("node::", ""), ("uv_run", "node"), ("v8::", "node")],
         programs: &["node", "nodejs"],
     },

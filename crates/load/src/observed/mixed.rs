@@ -5,7 +5,7 @@
 use std::time::Duration;
 
 use recording::Recording;
-use recording::tables::Exchange;
+use recording::tables::{Exchange, Label};
 
 use super::failed::share_of;
 use crate::opening::Opening;
@@ -15,6 +15,8 @@ use crate::reason::Reason;
 const UNREADABLE: f64 = 0.2;
 /// Of the exchanges: more was asked before the answer. A request in two writes is one, where it can be read.
 const MORE: f64 = 0.2;
+/// Of what was looked at: several requests written at once are how it asks, and no chance.
+const PIPELINED: f64 = 0.2;
 /// Connections for each exchange: a handshake each makes two of each request.
 const EACH: f64 = 0.3;
 
@@ -48,6 +50,21 @@ pub(super) fn mixed(
     None
 }
 
+/// That a generator writes several requests at once, if it does.
+pub(super) fn pipelines(recording: &Recording) -> Option<Reason> {
+    let rows = || recording.rows::<Label>().iter().filter(|row| row.role == "made");
+    let (pipelines, seen): (u64, u64) = (rows().map(|row| row.pipelines).sum(), rows().map(|row| row.seen).sum());
+    let share = pipelines as f64 / seen.max(1) as f64;
+    (share > PIPELINED).then(|| Reason {
+        code: "pipelines".into(),
+        sentence: format!(
+            "several requests are written at once (a pipeline, {:.0} % of what was looked at): what is counted here are such batches, \
+             each until its first answer, and the generator counts each request; clients that do not ask so are another load",
+            share * 100.0
+        ),
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use recording::text::parse;
@@ -72,6 +89,20 @@ mod tests {
             );
         }
         judge(&observed(&parse(&text).unwrap(), None).unwrap(), None)
+    }
+
+    #[test]
+    fn a_pipeline_is_a_batch() {
+        let codes = |pipelines: u64| {
+            let text = format!(
+                "meta length_ns=2e9
+                 exchange t_ns=1e9 role=made peer=h:6379 stage=response count=500 began=500 sum_ns=5e8 length_ns=[1000000] counts=[500]
+                 label t_ns=1e9 role=made peer=h:6379 protocol=redis label=SET seen=50 pipelines={pipelines} count=500"
+            );
+            let verdict = judge(&observed(&parse(&text).unwrap(), None).unwrap(), None);
+            verdict.reasons.iter().any(|reason| reason.code == "pipelines")
+        };
+        assert!(codes(40) && !codes(2));
     }
 
     #[test]

@@ -3,6 +3,7 @@
 
 use super::pool::Loads;
 use super::{CpuLine, FACTOR, KEPT, Step, Sweep, is_client_full};
+use crate::lengths::Percentiles;
 use crate::queued::too_short;
 use crate::reason::Reason;
 use crate::reasons::{FAILED, time, words};
@@ -11,6 +12,8 @@ use crate::verdict::{Meanwhile, Verdict};
 
 /// How much longer answers take at the lower of two loads, each time, if it is a paradox.
 const LONGER: f64 = 1.3;
+/// The same of the slowest in a hundred and in ten, which differ more by chance.
+const TAIL_LONGER: f64 = 2.0;
 /// Differences that nobody feels, s: cold caches, idle states of CPUs and timers cost what sleeps longer some of it.
 const FELT: f64 = 5e-3;
 /// Hand-overs of a request from one thread to the next: at each a CPU that sleeps may have to wake first, as it does for the client's
@@ -216,24 +219,24 @@ impl Sweep {
         CpuLine::through(&points).filter(|line| least >= STRAIGHT * line.floor)
     }
 
-    /// Two sustained loads of which the lower one has the slower answers, in each of its tries.
-    fn quicker_when_loaded(&self) -> Option<(f64, f64, [f64; 2])> {
+    /// Two sustained loads of which the lower one has the slower answers by a percentile, in each of its tries.
+    fn quicker_when_loaded(&self, by: fn(&Percentiles) -> Option<f64>, longer: f64) -> Option<(f64, f64, [f64; 2])> {
         let sustained: Vec<&Step> = self.steps.iter().filter(|step| step.sustained).collect();
-        let each = |rate: f64, of: fn(&Verdict) -> Option<f64>| {
-            let tries = sustained.iter().filter(move |step| step.rate == rate);
-            tries.filter_map(move |step| of(&step.verdict)).collect::<Vec<f64>>()
+        let each = |rate: f64, of: &dyn Fn(&Verdict) -> Option<f64>| {
+            let tries = sustained.iter().filter(|step| step.rate == rate);
+            tries.filter_map(|step| of(&step.verdict)).collect::<Vec<f64>>()
         };
-        let usual = |rate: f64| each(rate, |verdict| verdict.corrected.p50);
-        let lag = |rate: f64| each(rate, |verdict| verdict.client.lag.p50);
+        let answers = |rate: f64| each(rate, &|verdict| by(&verdict.corrected));
+        let lag = |rate: f64| each(rate, &|verdict| verdict.client.lag.p50);
         let least = |values: Vec<f64>| values.into_iter().min_by(f64::total_cmp);
         let most = |values: Vec<f64>| values.into_iter().max_by(f64::total_cmp);
         // What it costs here to be woken after a longer sleep, of which the service's own threads have no less.
         let wakes_later = |low: f64, high: f64| most(lag(low)).unwrap_or(0.0) - least(lag(high)).unwrap_or(0.0);
         let pairs = sustained.iter().flat_map(|low| sustained.iter().map(move |high| (low.rate, high.rate)));
         let found = pairs.filter(|(low, high)| low < high).filter_map(|(low, high)| {
-            let (slow, quick) = (least(usual(low))?, most(usual(high))?);
+            let (slow, quick) = (least(answers(low))?, most(answers(high))?);
             let felt = FELT.max(HANDOVERS * wakes_later(low, high));
-            (slow > LONGER * quick && slow - quick > felt).then_some((low, high, [slow, quick]))
+            (slow > longer * quick && slow - quick > felt).then_some((low, high, [slow, quick]))
         });
         found.max_by(|a, b| (a.2[0] / a.2[1]).total_cmp(&(b.2[0] / b.2[1])))
     }
@@ -248,7 +251,11 @@ impl Sweep {
     }
     /// That answers are slower at lower load, and why, if they are.
     fn paradox(&self) -> Option<Reason> {
-        let (low, high, [slow, quick]) = self.quicker_when_loaded()?;
+        let half = self.quicker_when_loaded(|it| it.p50, LONGER).map(|found| ("p50", found));
+        // The question may be held in a few of them alone.
+        let tail = || self.quicker_when_loaded(|it| it.p90, TAIL_LONGER).map(|found| ("p90", found));
+        let few = || self.quicker_when_loaded(|it| it.p99, TAIL_LONGER).map(|found| ("p99", found));
+        let (name, (low, high, [slow, quick])) = half.or_else(tail).or_else(few)?;
         let by_itself =
             "what does not happen when requests follow closely is worth a `wakewalk diagnose` at the lower load";
         let why = self.accused_at(low).map_or_else(
@@ -256,7 +263,7 @@ impl Sweep {
             |service| format!("there the service is diagnosed {}: {}", service.verdict, service.headline),
         );
         let sentence = format!(
-            "answers are slower at lower load: p50 {} at {low:.0} a second, {} at {high:.0}, each time; {why}",
+            "answers are slower at lower load: {name} {} at {low:.0} a second, {} at {high:.0}, each time; {why}",
             time(slow),
             time(quick)
         );

@@ -13,6 +13,17 @@ impl Step {
     }
 }
 
+/// The loads at which a promise is kept, in stretches without a load between at which it is broken.
+fn span(kept: &[f64], broken: &[f64]) -> String {
+    let is_apart = |low: f64, high: f64| broken.iter().any(|rate| (low..high).contains(rate));
+    let stretch = |rates: &[f64]| match rates {
+        [only] => format!("at {only:.0}"),
+        rates => format!("from {:.0} to {:.0}", rates[0], rates[rates.len() - 1]),
+    };
+    let stretches: Vec<String> = kept.chunk_by(|low, high| !is_apart(*low, *high)).map(stretch).collect();
+    if stretches.is_empty() { "at none of the loads".into() } else { format!("{} a second", stretches.join(" and ")) }
+}
+
 impl Sweep {
     /// Rates at which the promise was kept in any of their tries, or was not in any.
     fn promise_at(&self, is_kept: bool) -> Vec<f64> {
@@ -36,15 +47,13 @@ impl Sweep {
         let slo = self.steps.iter().find_map(|step| step.verdict.slo)?;
         let (kept, broken) = (self.promise_at(true), self.promise_at(false));
         let promise = format!("the promise of {}", time(slo.seconds));
-        let span = match (kept.first(), kept.last()) {
-            (Some(least), Some(most)) if least < most => format!("from {least:.0} to {most:.0} a second"),
-            (Some(only), _) => format!("at {only:.0} a second"),
-            _ => "at none of the loads".into(),
-        };
+        let span = span(&kept, &broken);
         let least = self.steps.iter().map(|step| step.rate).fold(f64::INFINITY, f64::min);
-        if let Some(lowest) = broken.first().filter(|rate| **rate <= least && self.is_answered(**rate)) {
-            let sentence =
-                format!("{promise} is broken at {lowest:.0} a second, the lowest load, already; it is kept {span}");
+        let more = kept.last().copied().unwrap_or_default();
+        let is_low = |rate: &&f64| (**rate <= least || **rate < more) && self.is_answered(**rate);
+        if let Some(lowest) = broken.iter().find(is_low) {
+            let what = if *lowest <= least { "the lowest load, already" } else { "and not at all higher loads" };
+            let sentence = format!("{promise} is broken at {lowest:.0} a second, {what}; it is kept {span}");
             return Some(Reason { code: "promise-broken-at-low-load".into(), sentence });
         }
         let then =

@@ -51,6 +51,26 @@ fn a_cold_start_is_no_limit() {
     assert!(sweep.knee.is_some() && codes(&sweep).is_empty(), "{:?}", sweep.findings);
 }
 
+/// One question in twenty is held at low load, so that half of them say nothing.
+#[test]
+fn a_paradox_of_the_slowest_alone() {
+    let of = |slow: f64| {
+        let mut load = |rate: f64| {
+            let mut verdict = crate::judge(&crate::Run::default(), None);
+            (verdict.verdict, verdict.rate, verdict.length, verdict.due) =
+                (Word::Valid, rate.min(1000.0), 5.0, (rate * 5.0) as u64);
+            let p99 = if rate < 100.0 { slow } else { 0.003 };
+            verdict.corrected = Percentiles { p50: Some(0.001), p99: Some(p99), ..Percentiles::default() };
+            Ok(Some(Tried { verdict, service: None }))
+        };
+        sweep(5.0, 40_000.0, &mut load).unwrap()
+    };
+    let held = of(0.042);
+    assert_eq!(codes(&held), ["latency-falls"], "{:?}", held.findings);
+    assert!(held.findings[0].sentence.contains("p99 42 ms at"), "{:?}", held.findings);
+    assert!(codes(&of(0.007)).is_empty(), "what nobody feels");
+}
+
 #[test]
 fn paradoxes_are_named() {
     let held = swept(1000.0, |rate| if rate < 50.0 { 0.040 } else { 0.002 }, |_| 1000.0);
@@ -207,6 +227,10 @@ fn a_promise_that_is_broken_at_low_load_does_not_end_the_sweep() {
     assert_eq!(codes(&sweep), ["promise-broken-at-low-load"]);
     assert!(sweep.findings[0].sentence.contains("kept from 80 to"), "{:?}", sweep.findings);
 
+    let middle = promised(1000.0, |rate| if (30.0..=100.0).contains(&rate) { 0.4 } else { 0.0 });
+    assert_eq!(codes(&middle), ["promise-broken-at-low-load"]);
+    let said = &middle.findings[0].sentence;
+    assert!(said.contains("broken at 40 a second") && said.contains("kept from 5 to 20 and from 160 to "), "{said}");
     let sweep = promised(1000.0, |rate| if rate > 600.0 { 0.4 } else { 0.0 });
     let (promise, knee) = (sweep.sides_of_promise().unwrap(), sweep.knee.unwrap());
     assert!((950.0..1050.0).contains(&knee.sustained) && codes(&sweep) == ["promise"], "{:?}", sweep.findings);

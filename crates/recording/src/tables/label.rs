@@ -28,6 +28,9 @@ pub struct Label {
     pub outcome: String,
     /// Exchanges that were looked at.
     pub seen: u64,
+    /// Those of them after whose request another one followed in the same bytes (HTTP without a body, Redis): what is counted and
+    /// timed are batches, each until its first answer.
+    pub pipelines: u64,
     /// Those that they stand for; the next three are of these.
     pub count: u64,
     /// Their response times, added up, ns.

@@ -66,7 +66,8 @@ fn how_much(verdict: &Verdict) -> String {
         Some(finding) => {
             let symptom = if symptom.is_empty() { String::new() } else { format!("; {}", symptom.join(", ")) };
             let hang = if finding.explains.is_of_hanging() { String::new() } else { hanging(verdict) };
-            format!("{} in {window}{symptom}{hang}", explained(verdict, &finding.explains))
+            let within = if finding.explains.of == "the window" { String::new() } else { format!(" in {window}") };
+            format!("{}{within}{symptom}{hang}", explained(verdict, &finding.explains))
         }
         None => {
             let known = match verdict.coverage.thread_time {

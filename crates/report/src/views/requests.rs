@@ -106,7 +106,17 @@ fn notes(asked: &[&Endpoint], followed: f64, of: f64) -> Vec<Block> {
         let (followed, of) = (numbers::seconds(followed), numbers::seconds(of));
         notes.push(format!("Followed for {followed} of {of}: on this host sockets are read and written so often that it would cost too much all the time."));
     }
-    let mixed: Vec<&str> = asked.iter().filter(|e| e.is_mixed()).map(|e| e.name.as_str()).collect();
+    let names = |wanted: fn(&Endpoint) -> bool| -> Vec<&str> {
+        asked.iter().filter(|e| wanted(e)).map(|e| e.name.as_str()).collect()
+    };
+    let (mixed, pipelined) = (names(|e| e.is_mixed() && !e.is_pipelined()), names(Endpoint::is_pipelined));
+    if !pipelined.is_empty() {
+        notes.push(format!(
+            "At {}, several requests are often written at once (a pipeline): what is counted here are batches, and the times are \
+             those until the first answer of each.",
+            pipelined.join(", ")
+        ));
+    }
     if !mixed.is_empty() {
         notes.push(format!(
             "At {}, more bytes often came before the answer: several requests at once on one connection, or uploads; the \

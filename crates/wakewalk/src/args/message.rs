@@ -106,7 +106,7 @@ fn sources(text: &str) -> Result<Sources, String> {
 fn method(text: &str) -> Result<String, String> {
     let is_method = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_uppercase());
     match text {
-        "HEAD" | "CONNECT" => Err("its answers do not say where they end".into()),
+        "HEAD" | "CONNECT" => Err("its answers do not say where they end: use GET".into()),
         _ if is_method => Ok(text.into()),
         _ => Err("a method is such as GET or POST".into()),
     }

@@ -24,6 +24,7 @@ type Place = (&'static str, u32, String);
 #[derive(Default)]
 struct Sum {
     seen: u64,
+    pipelines: u64,
     lengths: Histogram,
 }
 
@@ -61,8 +62,10 @@ impl Labels {
             named.label = OTHERS.into();
         }
         let outcome = opening.answer.map_or(Outcome::Unknown, |answer| labels::outcome(named.protocol, &answer));
+        let is_pipeline = labels::is_pipeline(named.protocol, opening.bytes());
         let sum = self.slice.entry((place, named, outcome)).or_default();
         sum.seen += 1;
+        sum.pipelines += u64::from(is_pipeline);
         sum.lengths.add(request.ended_ns.saturating_sub(request.began_ns), u64::from(opening.weight));
     }
 
@@ -92,6 +95,7 @@ impl Labels {
                 label: named.label,
                 outcome: outcome.word().into(),
                 seen: sum.seen,
+                pipelines: sum.pipelines,
                 count: sum.lengths.count,
                 sum_ns: sum.lengths.sum_ns,
                 length_ns,

@@ -15,7 +15,12 @@ pub(crate) fn floor(kind: Kind) -> Option<f64> {
             Some(0.01)
         }
         // Each costs its client a second, so that one in a thousand is the whole of a p999.
-        Kind::QueueFull | Kind::HalfOpenFull | Kind::ListenDropped | Kind::NotTracked | Kind::Damaged => Some(0.001),
+        Kind::QueueFull
+        | Kind::HalfOpenFull
+        | Kind::ListenDropped
+        | Kind::NotTracked
+        | Kind::Damaged
+        | Kind::Filtered => Some(0.001),
         // A health check may be refused, and clients that come and go reset a connection now and then.
         Kind::NotMade | Kind::NobodyThere => Some(0.05),
         Kind::Killed | Kind::Crashed | Kind::Failed(-24 | -23 | -99 | -105 | -12 | -111) => Some(0.0),

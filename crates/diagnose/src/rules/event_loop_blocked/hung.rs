@@ -20,7 +20,7 @@ pub(super) fn check(case: &Case) -> Option<Outcome> {
     let inside = hidden_queues::by_its_runtime(case).map(|hidden| hidden.look);
     let (does, advice) = match (stuck, inside, &function) {
         (Stuck::Computes, Some(look), _) => {
-            ("computes all the time", format!("see in what it is that does not end: {look}"))
+            ("computes all the time", format!("find what it is that does not end: {look}"))
         }
         (Stuck::Computes, None, Some(place)) => {
             ("computes all the time", format!("find out why {} does not end", short(&place.whole)))

@@ -35,6 +35,7 @@ fn finding(case: &Case, asked: &InParts, each: &str) -> Finding {
             pid: target.pids.first().copied(),
             comm: Some(target.comm.clone()),
             socket: Some(asked.endpoint.name.clone()),
+            clients: true,
             ..Subject::default()
         },
         explains: Explains {

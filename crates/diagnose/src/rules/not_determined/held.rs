@@ -20,7 +20,9 @@ pub(super) fn check(case: &Case) -> Option<Statement> {
         headline: format!("held for {part} of its thread time: {words}"),
         advice: match stopped.most {
             Some(pid) => {
-                format!("see why it is stopped, and diagnose again when it runs; `kill -CONT {pid}` lets it go on")
+                format!(
+                    "see who stopped it (a debugger, an operator); `kill -CONT {pid}` lets it go on; then diagnose again"
+                )
             }
             None => "see why it is held, and diagnose again when it runs".into(),
         },

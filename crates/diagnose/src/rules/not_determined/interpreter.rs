@@ -94,7 +94,7 @@ fn holder(case: &Case, walk: &Walk) -> Holder {
     let idle_handed = case.fact::<Serving>().is_ok_and(|serving| !serving.has(thread));
     let beside = if idle_handed { ", and it was not seen to read or write anything" } else { "" };
     Holder {
-        words: format!("{name} holds it{place}"),
+        words: format!("mostly {name} ran meanwhile{place}"),
         detail: format!("While threads stood there, {} of its CPU time was of {name}{place}{beside}.", percent(part)),
         is_one: true,
     }
@@ -175,7 +175,8 @@ mod tests {
     #[test]
     fn requests_before_the_interpreters_lock() {
         let said = stated(&RULE, &requests("take_gil"), &[]).unwrap();
-        let begins = "requests stand before Python's GIL for 75 % of their time; thread web (tid 9)";
+        let begins =
+            "requests stand before Python's GIL for 75 % of their time; mostly thread web (tid 9) ran meanwhile";
         assert!(said.headline.starts_with(begins) && said.headline.ends_with("in builtin_sum"), "{said:?}");
         assert!(said.advice.contains("`py-spy dump --pid 1`; move that to a process of its own"), "{said:?}");
     }

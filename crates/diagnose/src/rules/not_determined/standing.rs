@@ -144,11 +144,9 @@ fn unexplained(requests: &Unexplained, case: &Case) -> Option<Statement> {
         advice: stands.map_or_else(|| format!("look inside: {}", hidden.look), |stands| stands.advice),
         detail: format!(
             "On average {:.1} connections had been waiting for their answer for 10 ms or longer ({} at the look); {known}. \
-             {rest}.{stand}{same} Long polls and uploads look the same. (With under {MIN_REST} of them at a time, or under {} of all that \
-             wait so long, the verdict would be healthy, unless most of the time of each was seen to go there.){}",
+             {rest}.{stand}{same} Long polls and uploads look the same.{}",
             requests.late,
             seconds(requests.late_ns / 1e9),
-            percent(MIN_SHARE),
             response_times::sentence(case).unwrap_or_default(),
         ),
     })
@@ -179,7 +177,7 @@ fn left(case: &Case, hidden: &Hidden) -> String {
             percent(part)
         ),
         None => {
-            format!("The rest may stand in queues inside the process, where the kernel sees nothing: {}", hidden.what)
+            format!("They may stand in queues inside the process, where the kernel sees nothing: {}", hidden.what)
         }
     }
 }
@@ -194,7 +192,7 @@ fn known(requests: &Unexplained) -> String {
     ];
     let known: Vec<String> =
         known.iter().filter(|(n, _)| *n >= 0.05).map(|(n, what)| format!("{what} explain {n:.1}")).collect();
-    if known.is_empty() { "nothing that was measured explains any".to_string() } else { known.join(", ") }
+    if known.is_empty() { "nothing that was measured explains them".to_string() } else { known.join(", ") }
 }
 
 /// That requests wait until a time runs out which the target has set itself, in words, if they mostly do: it sleeps, looks at

@@ -6,7 +6,7 @@ use crate::facts::cpus::Neighbour;
 #[test]
 fn whoever_has_ended_has_no_name() {
     let gone = Neighbour { pid: 7, delayed_ns: 1e9, ..Neighbour::default() };
-    assert_eq!(words::names(&[gone]), "a process that has ended (pid 7, 100 %)");
+    assert_eq!(words::names(&[gone]), "a process that has ended (pid 7, 100 % of it)");
 }
 
 /// 4 s on CPUs 0 and 1 of four; CPU seconds of the target and of all on 0-1, and on 2-3.
@@ -37,7 +37,7 @@ fn waits(cpu: f64, queue: f64) -> String {
 fn a_noisy_neighbour_is_named() {
     let f = found(&RULE, &(machine(2.2, 8.0, 8.0) + HOGS + &waits(2.2, 9.1)));
     assert_eq!((f.confidence.as_str(), f.subject.pid, f.subject.comm.as_deref()), ("high", Some(50), Some("sh")));
-    assert!(f.summary.contains("sh (pid 50, 51 %)") && f.summary.contains("81 %"), "{}", f.summary);
+    assert!(f.summary.contains("sh (pid 50, 51 % of it)") && f.summary.contains("81 %"), "{}", f.summary);
     assert!(!f.remedy.contains("affinity"), "the whole machine is full: {}", f.remedy);
 }
 

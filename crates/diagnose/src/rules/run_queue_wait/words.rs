@@ -157,7 +157,7 @@ pub(super) fn names(neighbours: &[Neighbour]) -> String {
         .iter()
         .filter(|n| n.delayed_ns > 0.0)
         .take(3)
-        .map(|n| format!("{} (pid {}, {})", n.name(), n.pid, percent(share(n.delayed_ns, all))))
+        .map(|n| format!("{} (pid {}, {} of it)", n.name(), n.pid, percent(share(n.delayed_ns, all))))
         .collect();
     if named.is_empty() { "other processes".to_string() } else { named.join(", ") }
 }

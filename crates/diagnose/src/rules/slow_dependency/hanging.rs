@@ -19,7 +19,7 @@ pub(super) fn check(case: &Case) -> Option<Outcome> {
     let peer = most(&silent)?;
     let (name, late, owed) = (&peer.name, peer.held.late, seconds(peer.held.late_ns / 1e9));
     let headline = format!(
-        "{:.1} requests hang: {name} has answered none of {late:.1} questions, for {owed} so far",
+        "{:.0} requests hang: {name} has answered none of {late:.0} questions, for {owed} so far",
         hung.requests
     );
     let advice = format!("find out why it is silent ({}), and limit how long it is waited for", look_there(name));
@@ -59,7 +59,10 @@ fn finding(case: &Case, hung: &Hung, SilentPeer { name, held }: &SilentPeer, awa
         subject: Subject { socket: Some(name.to_string()), ..Subject::default() },
         explains: hung.explains(case),
         evidence: [hung.evidence(), asked].concat(),
-        remedy: RULE.explained().what_to_do,
+        remedy: format!(
+            "See why {name} is silent: {}. Set a limit of time to the reads there, so that one that is silent holds nobody for good.",
+            look_there(name)
+        ),
         check: "Requests are answered again, and none hangs.".into(),
         // By their number alone, connections on which something was ordered for each request look the same.
         ..RULE.finding(case, if awaited == Awaited::ByThreads { 2 } else { 1 })
@@ -84,10 +87,7 @@ mod tests {
         let Some(Outcome::Found(_, said)) = check(&Case::new(&recording::text::parse(&text).unwrap())) else {
             panic!("not found")
         };
-        assert!(
-            said.headline.contains("127.0.0.1:81 has answered none of 20.0 questions, for 5.5 s so far"),
-            "{said:?}"
-        );
+        assert!(said.headline.contains("127.0.0.1:81 has answered none of 20 questions, for 5.5 s so far"), "{said:?}");
         assert!(said.advice.contains("diagnose --port 81"), "{said:?}");
     }
 }
