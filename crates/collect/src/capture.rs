@@ -83,7 +83,7 @@ pub fn run(
     };
     sink.put(capture.begin(gaps)?)?;
     meta.ended = capture.watch(sink, stop, progress, &mut back)?;
-    capture.team.conclude(&capture.shared)?;
+    capture.team.conclude(&mut capture.shared)?;
     progress(&Progress { elapsed: plan.length, length: plan.length, doing: "naming functions" });
     let end = capture.last_look(&back)?;
     meta.length_ns = end.t_ns;
@@ -220,7 +220,7 @@ impl Capture<'_> {
         main_ended
     }
 
-    /// Ends a slice; false = no thread of the target is left.
+    /// Ends a slice; false = no thread of the target is left, and none can come into its cgroup.
     fn slice(&mut self, sink: &mut dyn Sink) -> Result<bool> {
         let living = self.shared.ledger.read(false)?;
         let t_ns = clock::monotonic_ns() - self.shared.start_ns;
@@ -233,7 +233,7 @@ impl Capture<'_> {
             slice.tables.extend(self.costs(t_ns)?);
             sink.put(slice)
         })?;
-        Ok(!end.living.is_empty())
+        Ok(!end.living.is_empty() || self.shared.plan.target.is_awaited())
     }
 
     /// Watches those who have come into the target's cgroup.
@@ -297,14 +297,14 @@ impl Capture<'_> {
 
     /// What could not be seen and was not told yet; how much of what was looked at in part only the end tells.
     fn gaps(&mut self, is_end: bool) -> Result<Vec<Gap>> {
-        let mut gaps = self.team.gaps(&self.shared, is_end)?;
+        let mut gaps = self.team.gaps(&mut self.shared, is_end)?;
         gaps.extend(self.cost.gap());
         Ok(gaps)
     }
 
     /// What was spent since the last call.
     fn costs(&mut self, t_ns: u64) -> Result<Vec<Cost>> {
-        let spent = self.team.spent(&self.shared, &mut self.cost, t_ns)?;
+        let spent = self.team.spent(&mut self.shared, &mut self.cost, t_ns)?;
         let mut rows: Vec<Cost> = spent.into_iter().flat_map(|spent| spent.programs).collect();
         let own = self.cost.process(self.team.map_bytes(&self.shared));
         rows.extend(self.cost.fresh(t_ns, own));

@@ -23,7 +23,7 @@ use recording::Tables;
 use recording::tables::{Cost, Gap, Process};
 
 use crate::account::Account;
-use crate::probes::{Kept, Probe};
+use crate::probes::{Kept, Probe, run_stats};
 pub use kernel_stacks::KernelStacks;
 pub use known::Known;
 pub use lazy::Lazy;
@@ -150,7 +150,8 @@ pub trait Collector {
     /// # Errors
     /// A map cannot be read.
     fn losses(&self, shared: &Shared<'_>) -> Result<Vec<Kept>> {
-        self.probe(shared).map_or(Ok(Vec::new()), Probe::losses)
+        let Some(probe) = self.probe(shared) else { return Ok(Vec::new()) };
+        Ok([probe.losses()?, run_stats::missed(probe)?].concat())
     }
 
     /// What its programs in the kernel have cost, since the start.

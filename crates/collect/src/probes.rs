@@ -21,6 +21,7 @@ pub mod shapes;
 mod user_stack;
 pub mod wakeups;
 
+use std::io::{self, ErrorKind, Read};
 use std::net::{IpAddr, SocketAddr};
 use std::os::fd::BorrowedFd;
 
@@ -68,7 +69,7 @@ pub struct Kept {
     pub what: &'static str,
     /// Those that were kept.
     pub kept: u64,
-    /// Those that found no room.
+    /// Those that found no room, or that the kernel skipped.
     pub lost: u64,
 }
 
@@ -145,8 +146,49 @@ impl Room {
     }
 }
 
+/// Reads an iterator to its end. The kernel breaks a walk off after a million threads or descriptors about none of which there
+/// was anything to say (EAGAIN), and goes on from there when it is asked again: so often at most.
+pub(crate) fn read_all(rows: &mut impl Read, bytes: &mut Vec<u8>) -> io::Result<()> {
+    const PARTS: u32 = 100;
+    for _ in 0..PARTS {
+        match rows.read_to_end(bytes) {
+            Err(error) if error.kind() == ErrorKind::WouldBlock => {}
+            done => return done.map(drop),
+        }
+    }
+    Err(ErrorKind::WouldBlock.into())
+}
+
 /// Text of a kernel command name, an array of C characters: up to the first NUL.
 pub(crate) fn comm_of_chars(chars: &[i8]) -> String {
     let name: Vec<u8> = chars.iter().map(|&c| c.cast_unsigned()).take_while(|&c| c != 0).collect();
     String::from_utf8_lossy(&name).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Breaks off so many times, and then has a byte.
+    struct Broken(u32);
+
+    impl Read for Broken {
+        fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
+            let left = self.0;
+            self.0 = left.saturating_sub(1);
+            match left {
+                1 => Ok(bytes.first_mut().map(|first| *first = 7).map_or(0, |()| 1)),
+                0 => Ok(0),
+                _ => Err(ErrorKind::WouldBlock.into()),
+            }
+        }
+    }
+
+    #[test]
+    fn a_walk_that_is_broken_off_goes_on() {
+        let mut bytes = vec![1];
+        read_all(&mut Broken(9), &mut bytes).unwrap();
+        assert_eq!(bytes, [1, 7]);
+        assert_eq!(read_all(&mut Broken(1_000), &mut bytes).unwrap_err().kind(), ErrorKind::WouldBlock);
+    }
 }

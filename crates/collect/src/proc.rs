@@ -59,6 +59,11 @@ impl Proc {
         numbers(&self.path(""))
     }
 
+    /// This process.
+    pub fn own_pid(&self) -> Option<u32> {
+        fs::read_link(self.path("self")).ok()?.to_str()?.parse().ok()
+    }
+
     /// Threads of a process, ascending.
     pub fn tasks(&self, pid: u32) -> Vec<u32> {
         numbers(&self.of(pid, "task"))

@@ -18,7 +18,7 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::{fmt, fs};
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 use recording::meta;
 use recording::tables::Process;
 
@@ -103,14 +103,36 @@ impl Target {
     /// says what to try.
     pub fn resolve(&self, root: &Path) -> Result<Resolved> {
         let proc = Proc::new(root);
-        let chosen = match self {
+        let mut chosen = match self {
             Self::Pid(pid) => pid::find(&proc, *pid)?,
             Self::Port(port) => port::find(&proc, *port)?,
             Self::Unit(name) => unit::find_unit(&proc, name)?,
             Self::Cgroup(path) => unit::find_cgroup(&proc, path)?,
             Self::Comm(comm) => command::find(&proc, comm)?,
         };
+        if let Some(own) = proc.own_pid() {
+            self.leave_out(own, &mut chosen)?;
+        }
         Ok(describe(&proc, self.to_string(), chosen))
+    }
+
+    /// Takes wakewalk's own process out of what was found, unless it is the very one that was named: what it does itself would
+    /// count as the service's work, and its hooks would watch each other.
+    fn leave_out(&self, own: u32, chosen: &mut Chosen) -> Result<()> {
+        let is_named = matches!(self, Self::Pid(_) | Self::Port(_)) && chosen.main.contains(&own);
+        if is_named || !chosen.pids.contains(&own) {
+            return Ok(());
+        }
+        chosen.pids.retain(|pid| *pid != own);
+        chosen.main.retain(|pid| *pid != own);
+        let Some(first) = chosen.pids.first() else {
+            bail!("`{self}` names no process but wakewalk itself; name the service");
+        };
+        if chosen.main.is_empty() {
+            chosen.main.push(*first);
+        }
+        chosen.notes.push(format!("process {own} is wakewalk itself and is left out of the target"));
+        Ok(())
     }
 }
 
@@ -119,10 +141,23 @@ impl Resolved {
     pub fn now(&self, root: &Path) -> Vec<u32> {
         let proc = Proc::new(root);
         let tree = tree::Tree::read(&proc);
-        match &self.folders[..] {
+        let mut pids = match &self.folders[..] {
             [] => tree.with_descendants(&self.pids),
             folders => unit::members(&proc, &tree, folders),
-        }
+        };
+        let left_out = self.left_out(&proc);
+        pids.retain(|pid| Some(*pid) != left_out);
+        pids
+    }
+
+    /// Whether members may come although none is there: its cgroup is. A service that is started again comes back to it.
+    pub fn is_awaited(&self) -> bool {
+        self.folders.iter().any(|dir| dir.is_dir())
+    }
+
+    /// wakewalk's own process, unless it is the very one that was named.
+    fn left_out(&self, proc: &Proc) -> Option<u32> {
+        proc.own_pid().filter(|own| !self.pids.contains(own))
     }
 
     /// Those that are in its cgroup and are not known, as a program that somebody runs in a container, whose parent is none of it;
@@ -132,7 +167,9 @@ impl Resolved {
         let all: BTreeSet<u32> = self.folders.iter().flat_map(|dir| processes_below(&proc, dir)).collect();
         // Neither threads of the kernel, which are in the root, nor those that have ended have a program.
         let has_program = |pid: &u32| fs::read_link(root.join(format!("proc/{pid}/exe"))).is_ok();
-        all.into_iter().filter(|pid| !is_known(*pid)).filter(has_program).collect()
+        let left_out = self.left_out(&proc);
+        let is_new = |pid: &u32| !is_known(*pid) && Some(*pid) != left_out;
+        all.into_iter().filter(is_new).filter(has_program).collect()
     }
 
     /// The same as the recording keeps it.

@@ -9,7 +9,7 @@ use std::fs;
 use std::mem::MaybeUninit;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, id};
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use recording::tables::{Process, Thread};
@@ -65,7 +65,9 @@ impl Cgroup {
         // Of version 2, or else of one of the trees of version 1.
         let root = Path::new("/sys/fs/cgroup");
         let tree = if root.join("cgroup.procs").exists() { root.to_path_buf() } else { root.join("cpuacct") };
-        let path = tree.join(format!("wakewalk-test-{}-newcomers", id()));
+        static MADE: AtomicU32 = AtomicU32::new(0);
+        let number = MADE.fetch_add(1, Ordering::Relaxed);
+        let path = tree.join(format!("wakewalk-test-{}-newcomers-{number}", id()));
         fs::create_dir(&path).map(|()| Self(path))
     }
 
@@ -89,9 +91,19 @@ impl Drop for Cgroup {
 /// Who was told, and when as a slice ends one comes to `cgroup`.
 struct Seen<'c> {
     cgroup: &'c Cgroup,
+    /// Ends before the other comes.
+    first: Option<Child>,
+    ended: String,
     late: Option<Child>,
     processes: HashSet<u32>,
     threads: HashSet<u32>,
+}
+
+impl<'c> Seen<'c> {
+    fn of(cgroup: &'c Cgroup) -> Self {
+        let (processes, threads) = (HashSet::new(), HashSet::new());
+        Self { cgroup, first: None, ended: String::new(), late: None, processes, threads }
+    }
 }
 
 impl Sink for Seen<'_> {
@@ -102,7 +114,12 @@ impl Sink for Seen<'_> {
     fn put(&mut self, slice: Slice) -> anyhow::Result<()> {
         self.processes.extend(slice.tables.rows::<Process>().iter().map(|row| row.pid));
         self.threads.extend(slice.tables.rows::<Thread>().iter().map(|row| row.pid));
-        self.late.get_or_insert_with(|| self.cgroup.with_sleep());
+        if let Some(mut first) = self.first.take_if(|_| slice.range.end > 0) {
+            first.kill()?;
+            first.wait()?;
+        } else if self.first.is_none() {
+            self.late.get_or_insert_with(|| self.cgroup.with_sleep());
+        }
         Ok(())
     }
 
@@ -110,18 +127,15 @@ impl Sink for Seen<'_> {
         0
     }
 
-    fn seal(&mut self, _: &Meta) -> anyhow::Result<()> {
+    fn seal(&mut self, meta: &Meta) -> anyhow::Result<()> {
+        self.ended.clone_from(&meta.ended);
         Ok(())
     }
 }
 
-#[test]
-fn processes_that_enter_the_cgroup() {
-    need!(kernel_allows());
-    let cgroup = need_of_host!(Cgroup::make());
-    let mut first = cgroup.with_sleep();
+fn plan(cgroup: &Cgroup) -> Plan {
     let root = Path::new("/");
-    let plan = Plan {
+    Plan {
         target: Target::Cgroup(cgroup.0.clone()).resolve(root).unwrap(),
         length: Duration::from_millis(1500),
         slice: Duration::from_millis(300),
@@ -132,8 +146,16 @@ fn processes_that_enter_the_cgroup() {
         root: root.into(),
         tool: "test".into(),
         room: Room::Whole,
-    };
-    let mut seen = Seen { cgroup: &cgroup, late: None, processes: HashSet::new(), threads: HashSet::new() };
+    }
+}
+
+#[test]
+fn processes_that_enter_the_cgroup() {
+    need!(kernel_allows());
+    let cgroup = need_of_host!(Cgroup::make());
+    let mut first = cgroup.with_sleep();
+    let plan = plan(&cgroup);
+    let mut seen = Seen::of(&cgroup);
     let captured = capture::run(&plan, &mut seen, &AtomicBool::new(false), &mut |_| {});
     let mut late = seen.late.take().unwrap();
     for child in [&mut first, &mut late] {
@@ -143,4 +165,21 @@ fn processes_that_enter_the_cgroup() {
     captured.unwrap();
     assert!(seen.threads.contains(&late.id()) && seen.processes.contains(&late.id()), "{:?}", seen.processes);
     assert!(!seen.threads.contains(&id()), "whoever put it there is none of them");
+}
+
+/// As a service does that is started again.
+#[test]
+fn a_cgroup_is_watched_on_when_all_in_it_have_ended() {
+    need!(kernel_allows());
+    let cgroup = need_of_host!(Cgroup::make());
+    let first = cgroup.with_sleep();
+    let plan = plan(&cgroup);
+    let mut seen = Seen { first: Some(first), ..Seen::of(&cgroup) };
+    let captured = capture::run(&plan, &mut seen, &AtomicBool::new(false), &mut |_| {});
+    let mut late = seen.late.take().unwrap();
+    late.kill().unwrap();
+    late.wait().unwrap();
+    captured.unwrap();
+    assert_eq!(seen.ended, "time");
+    assert!(seen.threads.contains(&late.id()), "{:?}", seen.processes);
 }

@@ -102,6 +102,18 @@ fn samples_show_the_call_its_arguments_and_the_stack() {
     assert_eq!(profile.counts().unwrap().lost, 0);
 }
 
+#[test]
+fn clocks_follow_the_cpus_that_work() {
+    let (mut a, mut b) = (MaybeUninit::uninit(), MaybeUninit::uninit());
+    let ledger = need!(Ledger::load(&mut a));
+    let mut profile = Profile::load(&mut b, &ledger, &[0], 197, 4 << 10).unwrap();
+    let more: Vec<u32> = cpus()[1..].to_vec();
+    assert_eq!((profile.follow(&[0]), profile.follow(&cpus())), (vec![], more.clone()));
+    assert_eq!((profile.follow(&more), profile.follow(&cpus()).len()), (vec![], usize::from(!more.is_empty())));
+    profile.detach();
+    assert_eq!(profile.follow(&cpus()), [0; 0], "all were stopped");
+}
+
 /// CPU time of a process, seconds.
 fn cpu_seconds(pid: u32) -> f64 {
     let threads = std::fs::read_dir(format!("/proc/{pid}/task")).unwrap();

@@ -96,14 +96,14 @@ impl<'o> Windows<'o> {
 
     /// Whether a window is due, called for and affordable.
     fn wants_one(&self, shared: &Shared<'_>) -> bool {
-        let wanted = match self.mode {
+        let affordable = (self.spent + LENGTH).as_secs_f64() <= self.length.as_secs_f64() * BUDGET;
+        let now = shared.elapsed();
+        let wanted = || match self.mode {
             CallCounting::Auto => shared.suspicion.is_raised(),
             CallCounting::Always => true,
             CallCounting::Never => false,
         };
-        let affordable = (self.spent + LENGTH).as_secs_f64() <= self.length.as_secs_f64() * BUDGET;
-        let now = shared.elapsed();
-        wanted && affordable && now >= self.next && now + LENGTH <= self.length
+        affordable && now >= self.next && now + LENGTH <= self.length && wanted()
     }
 
     fn open(&mut self) -> Result<()> {

@@ -7,9 +7,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::mem::take;
 
 use anyhow::{Result, bail};
-use recording::{Tables, role};
 use recording::tables::connection::LATE_NS;
 use recording::tables::{self, Gap, Process};
+use recording::{Tables, role};
 
 use crate::clock;
 use crate::collector::{Collector, Kind, Shared, SliceEnd};
@@ -17,15 +17,12 @@ use crate::probes::connections::{Connection, Connections, Look};
 use crate::target::tcp_ports_of;
 
 mod last_word;
+mod pace;
 mod sending;
 
 use last_word::{LastWord, ages_ns, last_word};
+use pace::Pace;
 
-/// From one look to the next, at least; and at most, where looks are to cost less.
-const SPACING_NS: u64 = 100_000_000;
-const MOST_SPACING_NS: u64 = 8 * SPACING_NS;
-/// A look may take one part in so many of the time until the next: one with 25,000 connections comes more rarely.
-const SHARE: u64 = 300;
 /// Peers that are told apart in one slice.
 const MAX_PEERS: usize = 256;
 
@@ -51,8 +48,7 @@ struct Looks<'o> {
     /// Or why there is none: the table is there, and empty.
     program: Result<Connections<'o>, String>,
     ports: BTreeSet<u32>,
-    spacing_ns: u64,
-    next_ns: u64,
+    pace: Pace,
     tick_ns: u64,
     looks: u64,
     before: sending::Before,
@@ -74,8 +70,7 @@ impl<'o> Looks<'o> {
         Self {
             program,
             ports: ports.into_iter().collect(),
-            spacing_ns: SPACING_NS,
-            next_ns: clock::monotonic_ns() + SPACING_NS,
+            pace: Pace::new(),
             tick_ns: clock::tick_ns(),
             looks: 0,
             before: sending::Before::default(),
@@ -93,6 +88,7 @@ impl<'o> Looks<'o> {
 
     fn see(&mut self, found: &Look) {
         self.looks += 1;
+        self.pace.see(found.connections.len());
         let owed: Vec<Option<u64>> = found.connections.iter().map(|connection| self.owed_ns(connection)).collect();
         let late = owed.iter().map(|ns| ns.is_some_and(|ns| ns >= LATE_NS));
         let steps = self.before.next(&found.connections, late);
@@ -181,13 +177,13 @@ impl Collector for Looks<'_> {
     }
 
     fn begin(&mut self, _: &mut Shared<'_>, _: &mut Tables) -> Result<()> {
-        self.next_ns = clock::monotonic_ns() + SPACING_NS;
+        self.pace.begin();
         Ok(())
     }
 
     /// Looks, if it is time to.
     fn tick(&mut self, shared: &mut Shared<'_>) -> Result<()> {
-        if clock::monotonic_ns() < self.next_ns {
+        if !self.pace.is_due() {
             return Ok(());
         }
         let Ok(program) = &self.program else { return Ok(()) };
@@ -196,8 +192,7 @@ impl Collector for Looks<'_> {
             Ok(found) => self.see(&found),
             Err(why) => self.program = Err(format!("{why:#}")),
         }
-        let after = clock::monotonic_ns();
-        self.next_ns = after + self.spacing_ns.max((after - before).saturating_mul(SHARE));
+        self.pace.wait(before, shared.plan.length);
         Ok(())
     }
 
@@ -210,23 +205,23 @@ impl Collector for Looks<'_> {
         self.ports.extend(tcp_ports_of(processes).map(u32::from));
     }
 
-    /// That nothing is known of connections, where the kernel refused.
-    fn gaps(&mut self, _: &Shared<'_>) -> Result<Vec<Gap>> {
+    /// That nothing is known of connections, where the kernel refused; or too little, where looks took long.
+    fn gaps(&mut self, shared: &Shared<'_>) -> Result<Vec<Gap>> {
         let gap = |why| {
             let why = format!("whether requests stand unanswered in its connections is unknown: {why}");
             Gap::refused(KIND.gap, why)
         };
-        Ok(self.program.as_ref().err().map(gap).into_iter().collect())
+        let refused = self.program.as_ref().err().map(gap);
+        Ok(refused.or_else(|| self.pace.too_few(KIND.gap, shared.elapsed())).into_iter().collect())
     }
 
     /// Looks half as often.
     fn shed(&mut self) -> bool {
-        let rarer = (self.spacing_ns * 2).min(MOST_SPACING_NS);
-        std::mem::replace(&mut self.spacing_ns, rarer) < rarer
+        self.pace.shed()
     }
 
     fn stop(&mut self, _: &mut Shared<'_>) -> bool {
-        self.next_ns = u64::MAX;
+        self.pace.stop();
         true
     }
 }
@@ -254,7 +249,11 @@ mod tests {
         assert_eq!(looks.owed_ns(&more), Some(7 * JIFFY), "another one came with it");
         let at_once = Connection { unread: 40, ..connection(7, 7) };
         assert_eq!(looks.owed_ns(&at_once), Some(7 * JIFFY), "within a jiffy");
-        assert_eq!(looks.owed_ns(&Connection { unread: 40, ..connection(90, 5) }), None, "it goes on writing for itself");
+        assert_eq!(
+            looks.owed_ns(&Connection { unread: 40, ..connection(90, 5) }),
+            None,
+            "it goes on writing for itself"
+        );
         let asked = Connection { local_port: 9_999, unread: 40, ..connection(5, 9) };
         assert_eq!(looks.owed_ns(&asked), None, "an answer to the target");
     }
@@ -281,7 +280,8 @@ mod tests {
         looks.see(&seen(&[connection(5, 9), held, made, opening]));
         let rows = looks.rows(7);
         let told: Vec<_> = rows.iter().map(|r| (r.role.as_str(), r.peer.as_str(), r.open, r.late, r.unsent)).collect();
-        let both = [("made", "127.0.0.1:5432", 1, 1, 0), ("made", "127.0.0.1:5433", 0, 0, 0), ("accepted", "", 2, 1, 1)];
+        let both =
+            [("made", "127.0.0.1:5432", 1, 1, 0), ("made", "127.0.0.1:5433", 0, 0, 0), ("accepted", "", 2, 1, 1)];
         assert_eq!(told, both);
         assert_eq!((rows[0].looks, rows[0].t_ns, rows[1].opening, rows[2].late_ns), (1, 7, 1, 20_000_000));
         looks.see(&seen(&[connection(5, 9), Connection { remote_port: 5_001, ..connection(5, 9) }]));
@@ -314,13 +314,6 @@ mod tests {
         looks.see(&Look { connections: Vec::new(), listeners: [0, 3, 4].map(listener).to_vec() });
         let rows = looks.rows(1);
         assert_eq!((rows.len(), rows[0].role.as_str(), rows[0].queued, rows[0].open), (1, "accepted", 7, 0));
-    }
-
-    #[test]
-    fn looks_become_rarer_to_a_bound() {
-        let mut looks = Looks::new(Err(String::new()), []);
-        assert_eq!([looks.shed(), looks.shed(), looks.shed(), looks.shed()], [true, true, true, false]);
-        assert_eq!(looks.spacing_ns, MOST_SPACING_NS);
     }
 
     #[test]

@@ -3,7 +3,6 @@
 
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, HashMap};
-use std::fs;
 use std::mem::take;
 use std::path::PathBuf;
 
@@ -14,6 +13,7 @@ use recording::tables::Neighbour;
 use crate::collector::{Collector, Kind, Shared, SliceEnd};
 use crate::courtesy;
 use crate::plan::Plan;
+use crate::proc::text;
 use crate::target::cgroup_of;
 
 /// What is known of it before it is started.
@@ -72,7 +72,7 @@ impl Neighbours {
         let who = match self.known.entry(row.pid) {
             Entry::Occupied(known) => known.into_mut(),
             Entry::Vacant(new) => {
-                let comm = fs::read_to_string(self.root.join(format!("proc/{}/comm", row.pid))).unwrap_or_default();
+                let comm = text(&self.root.join(format!("proc/{}/comm", row.pid))).unwrap_or_default();
                 new.insert(Who { comm: comm.trim_end().into(), cgroup: cgroup_of(&self.root, row.pid) })
             }
         };

@@ -87,6 +87,9 @@ impl Collector for Profile<'_> {
             self.samples.retain(|row| row.t_ns <= end.t_ns);
             self.waits.retain(|row| row.t_ns <= end.t_ns);
         }
+        let new = self.probe.follow(&host::online_cpus(&shared.plan.root));
+        self.pace.come(new, shared.elapsed());
+        shared.suspicion.keep(&end.living);
         shared.bystanders = self.probe.neighbours()?;
         tables.extend(take(&mut self.samples));
         tables.extend(take(&mut self.waits));

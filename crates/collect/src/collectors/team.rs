@@ -11,11 +11,14 @@ use libbpf_rs::OpenObject;
 use recording::Tables;
 use recording::tables::{Cost, Gap, Loss, Process};
 
-use super::ALL;
+use super::{ALL, threads, waits};
 use crate::account::Account;
 use crate::clock;
 use crate::collector::{Collector, Kind, Shared, SliceEnd, Slot, Start};
 use crate::probes::Kept;
+
+/// Those that read the ledger, without which there is nothing to judge.
+const LEDGER: [&str; 2] = [threads::KIND.gap, waits::KIND.gap];
 
 /// Room for the objects of the ledger and of each collector.
 pub fn slots() -> Vec<MaybeUninit<OpenObject>> {
@@ -48,14 +51,15 @@ struct Member<'o> {
     user_ns: u64,
 }
 
-/// Those that the kernel let start, in the order of the list.
+/// Those that the kernel let start, in the order of the list. One that fails later is a gap from then on: only those that read
+/// the ledger end the capture, and this is what each error below is about.
 pub struct Team<'o> {
     members: Vec<Member<'o>>,
     /// What was told of losses so far: kept and lost, by what.
     told: BTreeMap<&'static str, (u64, u64)>,
     /// Gaps that were told.
     told_gaps: Vec<Gap>,
-    /// Of those that were stopped, to be told.
+    /// Of those that were stopped or failed, to be told.
     stopped: Vec<Gap>,
 }
 
@@ -78,7 +82,7 @@ impl<'o> Team<'o> {
     /// A map fails.
     pub fn begin(&mut self, shared: &mut Shared<'_>, tables: &mut Tables) -> Result<()> {
         ALL.iter().for_each(|kind| (kind.tables)(tables));
-        self.all(|collector| collector.begin(shared, tables))
+        self.all(shared, |collector, shared| collector.begin(shared, tables))
     }
 
     /// What each does of its own accord, and then what has come.
@@ -86,7 +90,7 @@ impl<'o> Team<'o> {
     /// # Errors
     /// A map, a ring or a hook fails.
     pub fn tick(&mut self, shared: &mut Shared<'_>) -> Result<()> {
-        self.all(|collector| collector.tick(shared))?;
+        self.all(shared, |collector, shared| collector.tick(shared))?;
         self.drain(shared)?;
         let loaded = self.each(|collector| collector.load(shared));
         if loaded.contains(&true) { self.drain(shared) } else { Ok(()) }
@@ -97,7 +101,7 @@ impl<'o> Team<'o> {
     /// # Errors
     /// A ring fails.
     pub fn drain(&mut self, shared: &mut Shared<'_>) -> Result<()> {
-        self.all(|collector| collector.drain(shared))
+        self.all(shared, |collector, shared| collector.drain(shared))
     }
 
     /// In what time the first thing ends that is under way.
@@ -115,8 +119,8 @@ impl<'o> Team<'o> {
     /// # Errors
     /// A map fails.
     pub fn slice(&mut self, shared: &mut Shared<'_>, end: &SliceEnd, tables: &mut Tables) -> Result<()> {
-        self.all(|collector| collector.slice(shared, end, tables))?;
-        let sums = self.each(|collector| collector.losses(shared)).into_iter().collect::<Result<Vec<_>>>()?;
+        self.all(shared, |collector, shared| collector.slice(shared, end, tables))?;
+        let sums = self.of_all(shared, |collector, shared| collector.losses(shared))?;
         tables.extend(fresh(&mut self.told, end.t_ns, sums.concat()));
         Ok(())
     }
@@ -130,8 +134,8 @@ impl<'o> Team<'o> {
     ///
     /// # Errors
     /// A map fails.
-    pub fn conclude(&mut self, shared: &Shared<'_>) -> Result<()> {
-        self.all(|collector| collector.conclude(shared))
+    pub fn conclude(&mut self, shared: &mut Shared<'_>) -> Result<()> {
+        self.all(shared, |collector, shared| collector.conclude(shared))
     }
 
     /// Takes all hooks off; maps and rings stay readable.
@@ -144,7 +148,7 @@ impl<'o> Team<'o> {
     /// # Errors
     /// A map fails.
     pub fn finish(&mut self, shared: &mut Shared<'_>, end: &SliceEnd, tables: &mut Tables) -> Result<()> {
-        self.all(|collector| collector.finish(shared, end, tables))
+        self.all(shared, |collector, shared| collector.finish(shared, end, tables))
     }
 
     /// Programs that run all the time, for their run statistics.
@@ -162,8 +166,8 @@ impl<'o> Team<'o> {
     ///
     /// # Errors
     /// A map cannot be read.
-    pub fn gaps(&mut self, shared: &Shared<'_>, is_end: bool) -> Result<Vec<Gap>> {
-        let all = self.each(|collector| collector.gaps(shared)).into_iter().collect::<Result<Vec<_>>>()?;
+    pub fn gaps(&mut self, shared: &mut Shared<'_>, is_end: bool) -> Result<Vec<Gap>> {
+        let all = self.of_all(shared, |collector, shared| collector.gaps(shared))?;
         let mut fresh: Vec<Gap> = all.into_iter().flatten().filter(|gap| is_end || gap.is_refused()).collect();
         fresh.append(&mut self.stopped);
         fresh.retain(|gap| !self.told_gaps.contains(gap));
@@ -176,8 +180,8 @@ impl<'o> Team<'o> {
     ///
     /// # Errors
     /// A map cannot be read.
-    pub fn spent(&mut self, shared: &Shared<'_>, account: &mut Account, t_ns: u64) -> Result<Vec<Spent>> {
-        let sums = self.each(|collector| collector.costs(shared, account)).into_iter().collect::<Result<Vec<_>>>()?;
+    pub fn spent(&mut self, shared: &mut Shared<'_>, account: &mut Account, t_ns: u64) -> Result<Vec<Spent>> {
+        let sums = self.of_all(shared, |collector, shared| collector.costs(shared, account))?;
         let spent = |(member, sums): (&mut Member<'_>, _)| Spent {
             gap: member.kind.gap,
             user_ns: take(&mut member.user_ns),
@@ -199,16 +203,41 @@ impl<'o> Team<'o> {
         if !member.collector.stop(shared) {
             return false;
         }
-        let (at, length) = (shared.elapsed().as_secs_f64(), shared.plan.length.as_secs_f64());
-        let why = format!("it was stopped {at:.1} s after the start, because it took more than it may");
-        let part = if length > 0.0 { (1.0 - at / length).max(0.0) } else { 0.0 };
-        self.stopped.push(Gap::partial(member.kind.gap, part, why));
+        self.stopped.push(from_now_on(member.kind, shared, "because it took more than it may"));
         true
     }
 
     /// Lets all do something that may fail.
-    fn all(&mut self, work: impl FnMut(&mut dyn Collector) -> Result<()>) -> Result<()> {
-        self.each(work).into_iter().collect()
+    fn all(
+        &mut self,
+        shared: &mut Shared<'_>,
+        work: impl FnMut(&mut dyn Collector, &mut Shared<'_>) -> Result<()>,
+    ) -> Result<()> {
+        self.of_all(shared, work).map(drop)
+    }
+
+    /// The same, and what each made of it. Who fails is of the team no more.
+    fn of_all<T>(
+        &mut self,
+        shared: &mut Shared<'_>,
+        mut work: impl FnMut(&mut dyn Collector, &mut Shared<'_>) -> Result<T>,
+    ) -> Result<Vec<T>> {
+        let done = self.each(|collector| work(collector, shared));
+        let mut made = Vec::with_capacity(done.len());
+        for (mut member, done) in take(&mut self.members).into_iter().zip(done) {
+            match done {
+                Ok(done) => {
+                    made.push(done);
+                    self.members.push(member);
+                }
+                Err(why) if LEDGER.contains(&member.kind.gap) => return Err(why),
+                Err(why) => {
+                    member.collector.stop(shared); // others may have to know; its hooks go with it
+                    self.stopped.push(from_now_on(member.kind, shared, &format!("because it failed: {why:#}")));
+                }
+            }
+        }
+        Ok(made)
     }
 
     /// Lets each do something, and notes how long it computed.
@@ -223,6 +252,13 @@ impl<'o> Team<'o> {
         }
         done
     }
+}
+
+/// That a collector was stopped at this moment.
+fn from_now_on(kind: &Kind, shared: &Shared<'_>, why: &str) -> Gap {
+    let (at, length) = (shared.elapsed().as_secs_f64(), shared.plan.length.as_secs_f64());
+    let part = if length > 0.0 { (1.0 - at / length).max(0.0) } else { 0.0 };
+    Gap::partial(kind.gap, part, format!("it was stopped {at:.1} s after the start, {why}"))
 }
 
 /// What was kept and lost in the slice that ends at `t_ns`; of what nothing is new, only the first time.
@@ -241,7 +277,17 @@ fn fresh(told: &mut BTreeMap<&'static str, (u64, u64)>, t_ns: u64, sums: Vec<Kep
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+    use std::process::id;
+
+    use anyhow::bail;
+    use testing::need;
+
     use super::*;
+    use crate::plan::{CallCounting, Plan, Role, SLICE};
+    use crate::probes::Room;
+    use crate::probes::ledger::Ledger;
+    use crate::target::Target;
 
     #[test]
     fn each_slice_tells_what_is_new_in_it() {
@@ -262,5 +308,52 @@ mod tests {
         names.sort_unstable();
         names.dedup();
         assert_eq!(names.len(), ALL.len());
+    }
+
+    /// Fails once it is asked for its rows.
+    struct Failing;
+
+    impl Collector for Failing {
+        fn slice(&mut self, _: &mut Shared<'_>, _: &SliceEnd, _: &mut Tables) -> Result<()> {
+            bail!("no memory")
+        }
+    }
+
+    const FAILING: Kind = Kind { gap: "sample", facility: None, tables: |_| (), start: |_, _| Ok(Box::new(Failing)) };
+    const LEDGER_FAILS: Kind = Kind { gap: threads::KIND.gap, ..FAILING };
+
+    fn team(kinds: &[&'static Kind]) -> Team<'static> {
+        let members = kinds.iter().map(|kind| Member { kind, collector: Box::new(Failing), user_ns: 0 }).collect();
+        Team { members, told: BTreeMap::new(), told_gaps: Vec::new(), stopped: Vec::new() }
+    }
+
+    #[test]
+    fn only_the_ledger_ends_a_capture_that_fails() {
+        let mut slot = MaybeUninit::uninit();
+        let ledger = need!(Ledger::load(&mut slot));
+        let plan = Plan {
+            target: Target::Pid(id()).resolve(Path::new("/")).unwrap(),
+            length: Duration::from_secs(3600),
+            slice: SLICE,
+            calls: CallCounting::Never,
+            labels: false,
+            role: Role::Service,
+            slo: None,
+            root: "/".into(),
+            tool: "test".into(),
+            room: Room::Whole,
+        };
+        let mut shared = Shared::new(&plan, ledger, clock::monotonic_ns());
+        let (end, mut tables) = (SliceEnd { t_ns: 1, last: false, living: vec![], ended: vec![] }, Tables::default());
+        let mut optional = team(&[&FAILING]);
+        optional.slice(&mut shared, &end, &mut tables).unwrap();
+        let gaps = optional.gaps(&mut shared, false).unwrap();
+        assert!(
+            gaps[0].what == "sample" && gaps[0].unseen_share > 0.9 && gaps[0].why.ends_with("no memory"),
+            "{gaps:?}"
+        );
+        optional.slice(&mut shared, &end, &mut tables).unwrap();
+        assert_eq!(optional.gaps(&mut shared, true).unwrap(), [], "it is told once, and asked for nothing more");
+        assert!(team(&[&FAILING, &LEDGER_FAILS]).slice(&mut shared, &end, &mut tables).is_err());
     }
 }

@@ -2,18 +2,19 @@
 //! Looks at the target's TCP connections: which of the two ends is to speak next, read from fields that the kernel keeps
 //! anyway. No hook is paid for; a look costs as much as the target has descriptors.
 
+use std::cell::RefCell;
 use std::io::Read;
 use std::mem::MaybeUninit;
 use std::net::IpAddr;
 use std::os::fd::AsFd;
 use std::ptr::NonNull;
 
-use anyhow::{Context, Result, anyhow};
+use anyhow::{Context, Result, anyhow, ensure};
 use libbpf_rs::{AsRawLibbpf, Iter, Link, OpenObject, libbpf_sys};
 use plain::Plain;
 
 use super::ledger::Ledger;
-use super::{address, kernel_map, kernel_types, refusal};
+use super::{address, kernel_map, kernel_types, read_all, refusal};
 
 mod skel {
     #![allow(missing_docs, clippy::all, clippy::pedantic, clippy::unwrap_used, clippy::expect_used)]
@@ -21,6 +22,9 @@ mod skel {
 }
 
 use skel::types;
+
+/// Rows of one look, at most: with more, it would take too long and too much memory.
+const MOST_ROWS: usize = 200_000;
 
 /// Processes that are walked one by one; of more, one walk over all of the host is cheaper.
 const ONE_BY_ONE: usize = 64;
@@ -161,7 +165,11 @@ pub mod option {
 unsafe impl Plain for types::connection_row {}
 
 /// The loaded iterator.
-pub struct Connections<'o>(skel::ConnectionsSkel<'o>);
+pub struct Connections<'o> {
+    skel: skel::ConnectionsSkel<'o>,
+    /// Room for what a look reads, used again by the next.
+    bytes: RefCell<Vec<u8>>,
+}
 
 impl<'o> Connections<'o> {
     /// Loads the program; nothing is looked at yet.
@@ -175,21 +183,26 @@ impl<'o> Connections<'o> {
             rodata.task_type = kernel_types::task();
         }
         open.maps.threads.reuse_fd(ledger.threads().as_fd()).context("failed to share the map of threads")?;
-        refusal::load(open, "the kernel refused the program that reads connections").map(Self)
+        let skel = refusal::load(open, "the kernel refused the program that reads connections")?;
+        Ok(Self { skel, bytes: RefCell::default() })
     }
 
     /// The connections of these processes, and of no other than the target's.
     ///
     /// # Errors
-    /// The iterator fails. A process that has ended has no connections.
+    /// The iterator fails, or there are more than [`MOST_ROWS`]. A process that has ended has no connections.
     pub fn look(&self, pids: &[u32]) -> Result<Look> {
         let walked: Vec<u32> = if pids.len() <= ONE_BY_ONE { pids.to_vec() } else { vec![0] };
-        let mut bytes = Vec::new();
+        let most = MOST_ROWS * size_of::<types::connection_row>();
+        let mut bytes = self.bytes.borrow_mut();
+        bytes.clear();
         for pid in walked {
             let link = self.attach(pid)?;
             // A process that has just ended cannot be walked.
-            let Ok(mut rows) = Iter::new(&link) else { continue };
-            rows.read_to_end(&mut bytes).context("failed to read the target's connections")?;
+            let Ok(rows) = Iter::new(&link) else { continue };
+            let mut rows = rows.take((most - bytes.len()) as u64);
+            read_all(&mut rows, &mut bytes).context("failed to read the target's connections")?;
+            ensure!(bytes.len() < most, "it has more than {MOST_ROWS} connections, which are too many to look at");
         }
         Ok(decode(&bytes))
     }
@@ -204,7 +217,7 @@ impl<'o> Connections<'o> {
             link_info_len: size_of::<libbpf_sys::bpf_iter_link_info>() as _,
             ..Default::default()
         };
-        let program = self.0.progs.read_connections.as_libbpf_object();
+        let program = self.skel.progs.read_connections.as_libbpf_object();
         // SAFETY: the program is loaded and lives as long as `self`; the options live through the call. The library takes
         // maps and cgroups as what to walk, but not processes, hence the call itself.
         let link = unsafe { libbpf_sys::bpf_program__attach_iter(program.as_ptr(), &raw const options) };
@@ -218,9 +231,13 @@ impl<'o> Connections<'o> {
 pub(crate) fn decode(bytes: &[u8]) -> Look {
     let rows =
         bytes.chunks_exact(size_of::<types::connection_row>()).filter_map(kernel_map::row::<types::connection_row>);
-    let (listeners, connections): (Vec<types::connection_row>, Vec<types::connection_row>) =
-        rows.partition(|raw| raw.inode > 0);
-    let mut connections: Vec<Connection> = connections.into_iter().map(connection).collect();
+    let (mut connections, mut listeners) = (Vec::new(), Vec::new());
+    for raw in rows {
+        match raw.inode {
+            0 => connections.push(connection(&raw)),
+            inode => listeners.push(Listener { port: raw.ports.local, inode, queued: raw.queued }),
+        }
+    }
     connections.sort_by_key(|c| (c.local_port, c.remote_port, c.peer, c.pid));
     connections.dedup_by(|more, kept| {
         let same = (more.local_port, more.remote_port, more.peer) == (kept.local_port, kept.remote_port, kept.peer);
@@ -228,15 +245,12 @@ pub(crate) fn decode(bytes: &[u8]) -> Look {
         kept.awaited |= same && more.awaited;
         same
     });
-    let listener =
-        |raw: types::connection_row| Listener { port: raw.ports.local, inode: raw.inode, queued: raw.queued };
-    let mut listeners: Vec<Listener> = listeners.into_iter().map(listener).collect();
     listeners.sort_unstable();
     listeners.dedup_by_key(|l| (l.port, l.inode));
     Look { connections, listeners }
 }
 
-fn connection(raw: types::connection_row) -> Connection {
+fn connection(raw: &types::connection_row) -> Connection {
     let peer = address(raw.ports.family, raw.ports.peer, raw.ports.remote).ip();
     // The end of what comes takes a place in the sequence as a byte does, the last one.
     let of_bytes = |places: u32| places.saturating_sub(u32::from(raw.closed != 0));
@@ -260,7 +274,7 @@ fn connection(raw: types::connection_row) -> Connection {
         awaited: raw.awaited != 0,
         sums: Sums { limited: raw.limited, retransmits: raw.retransmits, segments: raw.segments },
         cwnd: raw.cwnd,
-        sending: (raw.in_flight > 0 || raw.unsent > 0).then(|| sending(&raw)),
+        sending: (raw.in_flight > 0 || raw.unsent > 0).then(|| sending(raw)),
         local_port: raw.ports.local,
         remote_port: raw.ports.remote,
         peer,

@@ -28,6 +28,8 @@ pub struct KernelTypes {
     pub path: PathBuf,
     task: u32,
     sock: u32,
+    /// Programs get memory from a store of their own.
+    has_store: bool,
     /// Tracepoints that are there, and how many arguments each has.
     hooks: Vec<(&'static str, u32)>,
     reset_reasons: Vec<String>,
@@ -49,6 +51,12 @@ pub fn task() -> u32 {
 /// The kernel's number of `struct sock`, 0 = not known.
 pub fn sock() -> u32 {
     get().map_or(0, |types| types.sock)
+}
+
+/// Whether a program may make entries of a map wherever it runs: since Linux 6.1 (fba1a1c6c912) the kernel takes their memory
+/// from a store of its own. Where its types cannot be read, it is taken to be of today.
+pub fn makes_entries_anywhere() -> bool {
+    get().is_none_or(|types| types.has_store)
 }
 
 /// Whether the kernel has a tracepoint, one of [`HOOKS`]. Where its types cannot be read, it is taken to be of today.
@@ -97,13 +105,14 @@ fn read() -> Option<KernelTypes> {
     let all = Types::parse(&all)?;
     let task = all.find(STRUCT, b"task_struct")?;
     let sock = all.find(STRUCT, b"sock")?;
+    let has_store = all.find(STRUCT, b"bpf_mem_alloc").is_some();
     let hooks = all.hooks();
     let words = |of: &[u8]| all.find(ENUM, of).map(|id| all.values(id)).unwrap_or_default();
     let (reset_reasons, drop_reasons) = (words(b"sk_rst_reason"), words(b"skb_drop_reason"));
     let mut file = fs::File::from(memfd_create(c"kernel types", MemfdFlags::CLOEXEC).ok()?);
     file.write_all(&all.keep(&names::NAMES)).ok()?;
     let path = PathBuf::from(format!("/proc/self/fd/{}", file.as_raw_fd()));
-    Some(KernelTypes { path, task, sock, hooks, reset_reasons, drop_reasons, _file: file })
+    Some(KernelTypes { path, task, sock, has_store, hooks, reset_reasons, drop_reasons, _file: file })
 }
 
 // Kinds of a type, of include/uapi/linux/btf.h.

@@ -3,18 +3,21 @@
 
 use std::cell::RefCell;
 use std::collections::HashMap;
-use std::io::Read;
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::rc::Rc;
 
 use anyhow::{Context, Result};
 use libbpf_rs::skel::{OpenSkel as _, Skel};
-use libbpf_rs::{Iter, Link, MapCore, MapFlags, OpenObject, ProgramMut, RingBuffer, RingBufferBuilder};
+use libbpf_rs::{
+    Iter, Link, MapCore, MapFlags, OpenMapMut, OpenObject, ProgramMut, RingBuffer, RingBufferBuilder, libbpf_sys,
+};
 use plain::Plain;
 use recording::tables::Gap;
 
-use super::{Kept, Probe, Room, comm_of_chars, kernel_map, kernel_types, refusal, run_stats, shapes, user_stack};
+use super::{
+    Kept, Probe, Room, comm_of_chars, kernel_map, kernel_types, read_all, refusal, run_stats, shapes, user_stack,
+};
 use crate::courtesy;
 
 mod counts;
@@ -137,6 +140,9 @@ impl<'o> Ledger<'o> {
             shapes::mark_subjects(&mut rodata.subjects);
             rodata.stack_chunks = user_stack::chunks(stack_bytes);
         }
+        if !kernel_types::makes_entries_anywhere() {
+            make_entries_at_once([&mut open.maps.waits, &mut open.maps.delayers])?;
+        }
         room.apply(open.open_object_mut())?;
         let skel = refusal::load(open, "the kernel refused the ledger's programs")?;
         let events = Rc::new(RefCell::new(Vec::new()));
@@ -194,7 +200,7 @@ impl<'o> Ledger<'o> {
     fn watch_named(&self) -> Result<()> {
         let link = self.skel.progs.seed_threads.attach().context("failed to attach the thread iterator")?;
         let mut nothing = Vec::new();
-        Iter::new(&link)?.read_to_end(&mut nothing).context("failed to walk the threads")?;
+        read_all(&mut Iter::new(&link)?, &mut nothing).context("failed to walk the threads")?;
         Ok(())
     }
 
@@ -208,7 +214,7 @@ impl<'o> Ledger<'o> {
         }
         let link = self.skel.progs.read_threads.attach().context("failed to attach the thread iterator")?;
         let mut bytes = Vec::new();
-        Iter::new(&link)?.read_to_end(&mut bytes).context("failed to read the threads")?;
+        read_all(&mut Iter::new(&link)?, &mut bytes).context("failed to read the threads")?;
         Ok(decode_threads(&bytes))
     }
 
@@ -312,6 +318,15 @@ impl Probe for Ledger<'_> {
     fn detach(&mut self) {
         self.links.clear();
     }
+}
+
+/// Has all entries of maps made when they are loaded. The hook at the switch writes these under the lock of a CPU's run queue:
+/// the kernel's allocator may wake a thread of its own there, for which it would wait for that very lock.
+fn make_entries_at_once<const N: usize>(maps: [&mut OpenMapMut<'_>; N]) -> Result<()> {
+    for map in maps {
+        map.set_map_flags(map.map_flags() & !libbpf_sys::BPF_F_NO_PREALLOC)?;
+    }
+    Ok(())
 }
 
 fn addresses(stack: types::kernel_stack) -> Vec<u64> {

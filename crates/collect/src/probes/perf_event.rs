@@ -24,6 +24,12 @@ pub fn set_period(clock: &OwnedFd, ns: u64) -> Result<()> {
     Ok(())
 }
 
+/// Whether a clock was refused because its CPU does not work.
+pub fn is_without_cpu(why: &anyhow::Error) -> bool {
+    let number = why.downcast_ref::<io::Error>().and_then(io::Error::raw_os_error);
+    matches!(number, Some(libc::ENODEV | libc::ENXIO))
+}
+
 /// A CPU clock on `cpu` that fires `hz` times a second.
 ///
 /// # Errors
@@ -54,4 +60,15 @@ pub fn cpu_clock(cpu: u32, hz: u32) -> Result<OwnedFd> {
     }
     // SAFETY: a descriptor that the kernel has just made and that nobody else owns.
     Ok(unsafe { OwnedFd::from_raw_fd(i32::try_from(fd)?) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cpu_that_went_away_is_told_from_what_is_not_allowed() {
+        let refused = |number| Err::<(), _>(io::Error::from_raw_os_error(number)).context("failed").unwrap_err();
+        assert!(is_without_cpu(&refused(libc::ENODEV)) && !is_without_cpu(&refused(libc::EACCES)));
+    }
 }

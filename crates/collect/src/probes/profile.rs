@@ -145,9 +145,33 @@ impl<'o> Profile<'o> {
             0
         })?;
         let ring = rings.build().context("failed to map the ring of samples")?;
-        let clocks = || cpus.iter().map(|&cpu| Ok((cpu, clock(&skel, cpu, hz)?))).collect::<Result<_>>();
-        let clocks = courtesy::urgently(clocks)?;
+        // A CPU may go away between the list of all and here.
+        let clock = |&cpu: &u32| match clock(&skel, cpu, hz) {
+            Err(why) if perf_event::is_without_cpu(&why) => None,
+            made => Some(made.map(|made| (cpu, made))),
+        };
+        let clocks = courtesy::urgently(|| cpus.iter().filter_map(clock).collect::<Result<_>>())?;
         Ok(Self { skel, ring, fresh, clocks, hz })
+    }
+
+    /// Has a clock on each of `cpus`, those that work now, unless all were stopped: the clock of a CPU that goes away ticks no more
+    /// even when that comes back. Returns those that have a new one, of the full rate; one that cannot have any has none.
+    pub fn follow(&mut self, cpus: &[u32]) -> Vec<u32> {
+        if self.clocks.is_empty() || cpus.is_empty() {
+            return Vec::new(); // no list of them could be read
+        }
+        self.clocks.retain(|cpu, _| cpus.contains(cpu));
+        let mut new = Vec::new();
+        for cpu in cpus {
+            if !self.clocks.contains_key(cpu)
+                && let Ok(clock) = clock(&self.skel, *cpu, self.hz)
+            {
+                self.clocks.insert(*cpu, clock);
+                self.set_pace(*cpu, 1);
+                new.push(*cpu);
+            }
+        }
+        new
     }
 
     /// CPUs that have a clock.

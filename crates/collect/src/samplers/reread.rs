@@ -6,6 +6,7 @@
 
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
+use std::mem::take;
 use std::path::PathBuf;
 
 /// A file to read many times.
@@ -13,21 +14,21 @@ use std::path::PathBuf;
 pub struct Reread {
     path: PathBuf,
     file: Option<File>,
-    bytes: Vec<u8>,
+    text: String,
 }
 
 impl Reread {
     /// Nothing is opened yet.
     pub fn new(path: impl Into<PathBuf>) -> Self {
-        Self { path: path.into(), file: None, bytes: Vec::new() }
+        Self { path: path.into(), file: None, text: String::new() }
     }
 
     /// A file that is open already.
     pub fn opened(path: impl Into<PathBuf>, file: File) -> Self {
-        Self { path: path.into(), file: Some(file), bytes: Vec::new() }
+        Self { path: path.into(), file: Some(file), text: String::new() }
     }
 
-    /// Its text now.
+    /// Its text now; bytes that are no UTF-8 become U+FFFD: the kernel cuts names in the midst of a character.
     ///
     /// # Errors
     /// The file is missing or unreadable, in words with its path.
@@ -38,7 +39,7 @@ impl Reread {
             let words = words.split(" (os error").next().unwrap_or_default();
             return Err(format!("cannot read {} ({words})", self.path.display()));
         }
-        std::str::from_utf8(&self.bytes).map_err(|_| format!("{} is no text", self.path.display()))
+        Ok(&self.text)
     }
 
     /// Its text as one number.
@@ -54,8 +55,10 @@ impl Reread {
             }
             none => none.insert(File::open(&self.path)?),
         };
-        self.bytes.clear();
-        file.read_to_end(&mut self.bytes)?;
+        let mut bytes = take(&mut self.text).into_bytes(); // its room is used again
+        bytes.clear();
+        file.read_to_end(&mut bytes)?;
+        self.text = String::from_utf8(bytes).unwrap_or_else(|e| String::from_utf8_lossy(e.as_bytes()).into_owned());
         Ok(())
     }
 }
@@ -74,5 +77,12 @@ mod tests {
         assert_eq!(file.number(), Some(12345.0));
         root.file("a/b", "6\n");
         assert_eq!(file.number(), Some(6.0));
+    }
+
+    #[test]
+    fn a_name_that_was_cut_in_the_midst_of_a_character_is_read() {
+        let root = FakeRoot::new();
+        root.file("stat", b"7 (fourteen-bytes\xc3) S 1\n");
+        assert_eq!(Reread::new(root.path().join("stat")).text(), Ok("7 (fourteen-bytes\u{fffd}) S 1\n"));
     }
 }

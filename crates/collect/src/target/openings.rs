@@ -10,11 +10,16 @@ use crate::proc::Proc;
 use crate::seldom::Seldom;
 use crate::sockets::Source;
 
+/// Network namespaces that are looked into at once: each takes a socket, by which the kernel keeps it.
+const SPACES: usize = 64;
+
 /// What was there so far.
 #[derive(Default)]
 pub struct Openings {
     /// By network namespace.
     spaces: HashMap<String, Space>,
+    /// The one that each process was met in.
+    homes: HashMap<u32, String>,
     /// Sockets that each process listens on, as it was told last.
     told: HashMap<u32, Vec<String>>,
     /// Where the kernel answers no question, its list has all connections too; and whose a new socket is takes a walk over all
@@ -43,13 +48,26 @@ impl Openings {
     /// Takes note of what is there, in the network namespaces of these processes, before these are told for the first time.
     pub fn meet(&mut self, root: &Path, pids: impl IntoIterator<Item = u32>) {
         let proc = Proc::new(root);
-        for pid in pids.into_iter().map(|pid| pid.to_string()) {
-            let Some(name) = proc.namespace(&pid, "net").filter(|name| !self.spaces.contains_key(name)) else {
-                continue;
-            };
-            let mut space = Space { source: Source::of(&proc, &pid), inodes: HashSet::new() };
-            space.has_more();
-            self.spaces.insert(name, space);
+        for pid in pids {
+            let name = &pid.to_string();
+            let Some(home) = proc.namespace(name, "net") else { continue };
+            if !self.spaces.contains_key(&home) && self.spaces.len() < SPACES {
+                let mut space = Space { source: Source::of(&proc, name), inodes: HashSet::new() };
+                space.has_more();
+                self.spaces.insert(home.clone(), space);
+            }
+            self.homes.insert(pid, home);
+        }
+    }
+
+    /// Forgets all but these processes, and the network namespaces that none of them is in.
+    fn keep(&mut self, known: &HashSet<u32>) {
+        self.told.retain(|pid, _| known.contains(pid));
+        let before = self.homes.len();
+        self.homes.retain(|pid, _| known.contains(pid));
+        if self.homes.len() < before {
+            let lived_in: HashSet<&String> = self.homes.values().collect();
+            self.spaces.retain(|name, _| lived_in.contains(name));
         }
     }
 
@@ -60,8 +78,7 @@ impl Openings {
 
     /// Those of these processes that listen on something which was not told. All others are forgotten.
     pub fn since(&mut self, root: &Path, pids: &[u32]) -> Vec<u32> {
-        let known: HashSet<u32> = pids.iter().copied().collect();
-        self.told.retain(|pid, _| known.contains(pid));
+        self.keep(&pids.iter().copied().collect());
         let Some(began) = self.looks.begin() else { return Vec::new() };
         let mut has_more = false;
         self.spaces.values_mut().for_each(|space| has_more |= space.has_more());
@@ -82,6 +99,7 @@ mod tests {
     use std::time::{Duration, Instant};
 
     use super::*;
+    use crate::fake_root::FakeRoot;
 
     /// A process that has a listener, or none; what other tests of this process open meanwhile, it has not.
     struct Holder(Child);
@@ -128,8 +146,21 @@ mod tests {
         openings.meet(root, [before.pid()]);
         openings.looks.end(Instant::now().checked_sub(Duration::from_secs(36)).unwrap());
         let after = Holder::of(Some(&TcpListener::bind("127.0.0.1:0").unwrap()));
-        assert_eq!(openings.since(root, &[after.pid()]), [0; 0]);
+        let pids = [before.pid(), after.pid()];
+        assert_eq!(openings.since(root, &pids), [0; 0]);
         openings.looks = Seldom::default();
-        assert_eq!(openings.since(root, &[after.pid()]), [after.pid()], "late, but not forgotten");
+        assert_eq!(openings.since(root, &pids), [after.pid()], "late, but not forgotten");
+    }
+
+    #[test]
+    fn a_namespace_is_kept_no_longer_than_somebody_is_in_it() {
+        let (root, mut openings) = (FakeRoot::new(), Openings::default());
+        for pid in 1..=70 {
+            root.link(&format!("proc/{pid}/ns/net"), &pid.to_string());
+        }
+        openings.meet(root.path(), 1..=71);
+        assert_eq!((openings.spaces.len(), openings.homes.len()), (SPACES, 70), "as many as are looked into");
+        openings.since(root.path(), &[3, 71]);
+        assert_eq!(openings.spaces.into_keys().collect::<Vec<_>>(), ["3"]);
     }
 }

@@ -197,3 +197,40 @@ fn a_target_can_be_asked_for_as_it_was_typed() {
     assert_eq!(Target::Cgroup("/a b".into()).to_string(), "--cgroup /a b");
     assert_eq!(Target::Port(80).to_string(), "--port 80");
 }
+
+/// A shell, 10, that holds a service, 11, and wakewalk, 12, in a cgroup in which another comes later, 14.
+fn session() -> FakeRoot {
+    let root = FakeRoot::new();
+    root.process(10, 1, "bash").process(11, 10, "server").process(12, 10, "wakewalk").process(14, 1, "late");
+    root.file("proc/12/mountinfo", "26 23 0:22 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n").link("proc/self", "12");
+    root.file("sys/fs/cgroup/session/cgroup.procs", "10\n11\n12\n");
+    for pid in [10, 11, 12, 14] {
+        root.link(&format!("proc/{pid}/exe"), "/bin/true");
+    }
+    root
+}
+
+#[test]
+fn wakewalk_itself_is_of_no_target() {
+    let root = session();
+    for target in [Target::Pid(10), Target::Comm("bash".into()), Target::Cgroup("/session".into())] {
+        let found = target.resolve(root.path()).unwrap();
+        assert_eq!((&found.pids[..], &found.main[..]), (&[10, 11][..], &[10][..]), "{target}");
+        assert_eq!(found.now(root.path()), [10, 11], "{target}");
+        assert!(found.notes[0].contains("12 is wakewalk itself"), "{:?}", found.notes);
+    }
+    assert!(error(&root, &Target::Comm("wakewalk".into())).contains("no process but wakewalk itself"));
+    assert_eq!(pids(&root, &Target::Pid(12)), [12], "whoever names its very process means it");
+    let found = Target::Cgroup("/session".into()).resolve(root.path()).unwrap();
+    root.file("sys/fs/cgroup/session/cgroup.procs", "10\n11\n12\n14\n");
+    assert_eq!(found.joined(root.path(), |pid| pid == 10 || pid == 11), [14]);
+}
+
+#[test]
+fn members_are_awaited_as_long_as_the_cgroup_is_there() {
+    let root = session();
+    let found = Target::Cgroup("/session".into()).resolve(root.path()).unwrap();
+    assert!(found.is_awaited() && !Target::Pid(10).resolve(root.path()).unwrap().is_awaited());
+    std::fs::remove_dir_all(root.path().join("sys/fs/cgroup/session")).unwrap();
+    assert!(!found.is_awaited());
+}

@@ -306,7 +306,11 @@ mod tests {
         let sums = |limited: [u32; 3], segments: u32| Sums { limited, retransmits: 0, segments };
         let mut before = Before::default();
         let first = [connection(80, sums([9, 9, 9], 9), 100), connection(82, sums([5, 0, 0], 50), 100)];
-        assert_eq!(before.next(&first, [false; 2].into_iter()), [Step::default(); 2], "what was before the capture is nobody's");
+        assert_eq!(
+            before.next(&first, [false; 2].into_iter()),
+            [Step::default(); 2],
+            "what was before the capture is nobody's"
+        );
         let second = [(80, sums([10, 30, 9], 11)), (81, sums([400, 0, 0], 3)), (82, sums([1, 0, 0], 2))];
         let steps = before.next(&second.map(|(port, sums)| connection(port, sums, 125)), [false; 9].into_iter());
         assert_eq!(steps[0].since, sums([1, 21, 0], 2));

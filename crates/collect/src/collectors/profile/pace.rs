@@ -39,6 +39,11 @@ impl Pace {
         Self { clocks: cpus.into_iter().map(|cpu| (cpu, clock)).collect(), sampled: 0, least: 1 }
     }
 
+    /// Clocks that were started now, at the full rate.
+    pub fn come(&mut self, cpus: impl IntoIterator<Item = u32>, now: Duration) {
+        self.clocks.extend(cpus.into_iter().map(|cpu| (cpu, Clock { met: now, weight: 1 })));
+    }
+
     /// Takes note of a sample of the target.
     pub fn see(&mut self, cpu: u32, now: Duration) {
         self.sampled += 1;
@@ -113,6 +118,8 @@ mod tests {
         assert_eq!(pace.changes(ms(1500)), [(1, 2)]);
         pace.see(1, ms(2100));
         assert_eq!(pace.changes(ms(2100)), [(0, AWAY)], "it has left");
-        pace.see(7, ms(2200)); // a CPU that came online later has no clock
+        pace.see(7, ms(2200)); // a CPU that came online just now has no clock
+        pace.come([7, 0], ms(2500));
+        assert_eq!(pace.changes(ms(2500)), [(0, 2), (7, 2)], "as one on which the target may be");
     }
 }
