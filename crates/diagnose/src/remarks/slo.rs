@@ -4,6 +4,7 @@
 use crate::answer::{Gap, Unseen};
 use crate::case::Case;
 use crate::facts::requests::{Endpoint, Requests};
+use crate::facts::sending::Sending;
 use crate::statement::Statement;
 use crate::statistics::share;
 use crate::verdict::Slo;
@@ -25,9 +26,21 @@ pub(crate) fn held(case: &Case) -> Option<Slo> {
     let answered = |e: &&Endpoint| e.response.count > 0.0 && e.response.count >= answers * A_GOOD_PART;
     let waited =
         requests.endpoints.iter().filter(answered).max_by(|a, b| a.response.sum_ns.total_cmp(&b.response.sum_ns));
-    let response = &waited.filter(|endpoint| !endpoint.is_mixed())?.response;
+    let endpoint = waited.filter(|endpoint| !endpoint.is_mixed())?;
+    let response = &endpoint.response;
     let missed = share(response.count_from(slo * 1e9), response.count);
-    Some(Slo { seconds: slo, missed, kept: missed <= MAY_MISS })
+    let kept = missed <= MAY_MISS;
+    if kept && response.mean_ns() / 1e9 + rest_held(case, &requests, endpoint) > slo {
+        return None;
+    }
+    Some(Slo { seconds: slo, missed, kept })
+}
+
+/// For how long the rest of each answer stands in the send queue, on average, s: that is in no response time, which ends where the
+/// answer begins.
+fn rest_held(case: &Case, requests: &Requests, endpoint: &Endpoint) -> f64 {
+    let sending = case.fact::<Sending>().ok();
+    sending.and_then(|sending| sending.per_exchange(requests, true, &endpoint.name)).map_or(0.0, |each| each.held)
 }
 
 /// The promise, where it was missed.
@@ -39,7 +52,10 @@ pub(crate) fn missed(case: &Case) -> Option<Slo> {
 pub(crate) fn unseen(case: &Case) -> Option<Gap> {
     let answers = case.fact::<Requests>().is_ok_and(|requests| requests.busiest().is_some());
     let why = match answers {
-        true => "requests are not told apart on their connections, so whether the response time is kept is not known",
+        true => {
+            "requests are not told apart on their connections, or answers begin in time and their rest stands in the send queue for \
+             longer, so whether the response time is kept is not known"
+        }
         false => {
             "no answer to a client was seen on a TCP connection, so whether the response time is kept is not known"
         }
@@ -107,6 +123,16 @@ mod tests {
         let checks =
             "exchange role=accepted port=81 stage=response count=9000 sum_ns=9e6 length_ns=[1000] counts=[9000]";
         assert_eq!(judged(50, &format!("{TEXT}\n{checks}")).slo.unwrap().missed, 0.03);
+    }
+
+    /// Answers begin within 2 ms, and their rest is held for 40 ms.
+    #[test]
+    fn the_rest_of_answers_keeps_no_promise() {
+        let held = TEXT.replace("[97,3]", "[100,0]")
+            + "\nexchange_window t_ns=1e9 length_ns=1e9
+               connection t_ns=1e9 role=accepted port=80 looks=10 open=50 unsent=40 nagle=40 nagle_ns=8e8";
+        let of = |ms| judged(ms, &held).slo.map(|slo| slo.kept);
+        assert_eq!((of(20), of(100)), (None, Some(true)));
     }
 
     #[test]
