@@ -135,8 +135,21 @@ struct poll_wqueues {
 	int inline_index; /* how many queues it stands in, up to those that have room in it */
 };
 
+struct iov_iter {
+	unsigned long iov_offset; /* how far a write has got, if it goes on */
+};
+
+struct msghdr {
+	struct iov_iter msg_iter;
+};
+
+struct socket_lock {
+	int owned; /* by a thread, within a call */
+};
+
 struct sock {
 	struct sock_common __sk_common;
+	struct socket_lock sk_lock;
 	u16 sk_protocol;
 	struct socket_wq *sk_wq;
 	struct socket *sk_socket;

@@ -3,7 +3,7 @@
 
 #![allow(clippy::unwrap_used)]
 
-use std::mem::{MaybeUninit, replace};
+use std::mem::MaybeUninit;
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::sleep;
@@ -169,16 +169,17 @@ fn waits_of_a_slice_are_the_time_blocked_in_it() {
     let mut ledger = Ledger::load(&mut storage).unwrap();
     sleep(Duration::from_millis(100));
     ledger.seed(&pids).unwrap();
-    let mut before = [0, 0];
+    let mut told = [0, 0];
     for slice in 0..5 {
         sleep(Duration::from_millis(300));
         let rows = ledger.read(slice == 4).unwrap();
         let waits = ledger.waits().unwrap();
-        for (pid, before) in pids.iter().zip(&mut before) {
-            let now = rows.iter().find(|row| row.tid == *pid).unwrap().sum.blocked;
-            let blocked = (now - replace(before, now)) as f64;
-            let told: u64 = waits.iter().filter(|wait| wait.tid == *pid).map(|wait| wait.total_ns).sum();
-            assert!((told as f64 / blocked - 1.0).abs() < 0.01, "slice {slice}, {pid}: {told} of {blocked}");
+        for (pid, told) in pids.iter().zip(&mut told) {
+            let blocked = rows.iter().find(|row| row.tid == *pid).unwrap().sum.blocked;
+            *told += waits.iter().filter(|wait| wait.tid == *pid).map(|wait| wait.total_ns).sum::<u64>();
+            // The one that goes on may have waited between the two readings, on a busy host more than once.
+            let between = if *pid == often.0.id() { 100_000_000 } else { 0 };
+            assert!(told.abs_diff(blocked) <= blocked / 100 + between, "slice {slice}, {pid}: {told} of {blocked}");
             let ended: u64 = waits.iter().filter(|wait| wait.tid == *pid).map(|wait| wait.count).sum();
             assert!(*pid == often.0.id() || ended == u64::from(slice == 4), "it goes on: {waits:?}");
         }

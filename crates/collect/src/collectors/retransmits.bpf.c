@@ -158,10 +158,13 @@ int on_retransmit(u64 *ctx)
 SEC("tp_btf/tcp_send_reset")
 int on_send_reset(u64 *ctx)
 {
-	const struct sock *sk = (void *)ctx[0];
-	const struct sk_buff *skb = (void *)ctx[1];
 	struct retransmit_key key = {.event = RESET_SENT};
+	const struct sk_buff *skb = NULL;
+	const struct sock *sk = NULL;
 
+	/* As numbers: some kernels tell the verifier that there always is one, and the question would be left out. */
+	bpf_probe_read_kernel(&sk, sizeof(sk), &ctx[0]);
+	bpf_probe_read_kernel(&skb, sizeof(skb), &ctx[1]);
 	hit(RESET_SENT);
 	if (tells_reason)
 		key.reason = (u16)ctx[2] + 1;

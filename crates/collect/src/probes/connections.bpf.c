@@ -191,16 +191,22 @@ __noinline int read_sending(u64 socket, struct connection_row *row)
 static __always_inline void read_connection(struct sock *sk, u32 tgid, struct connection_row *row)
 {
 	struct tcp_sock *tcp = (struct tcp_sock *)sk;
+	u32 copied, acknowledged, una, next; /* first what is behind: between two readings all of them move on */
 
 	row->now = (u32)bpf_jiffies64();
 	row->touched_us = BPF_CORE_READ(tcp, tcp_mstamp);
 	row->delivered_us = BPF_CORE_READ(tcp, delivered_mstamp);
 	row->received_at = BPF_CORE_READ(tcp, inet_conn.icsk_ack.lrcvtime);
 	row->sent_at = BPF_CORE_READ(tcp, lsndtime);
-	row->unread = BPF_CORE_READ(tcp, rcv_nxt) - BPF_CORE_READ(tcp, copied_seq);
-	row->unsaid = BPF_CORE_READ(tcp, rcv_nxt) - BPF_CORE_READ(tcp, rcv_wup);
-	row->in_flight = BPF_CORE_READ(tcp, snd_nxt) - BPF_CORE_READ(tcp, snd_una);
-	row->unsent = BPF_CORE_READ(tcp, write_seq) - BPF_CORE_READ(tcp, snd_nxt);
+	copied = BPF_CORE_READ(tcp, copied_seq);
+	acknowledged = BPF_CORE_READ(tcp, rcv_wup);
+	una = BPF_CORE_READ(tcp, snd_una);
+	next = BPF_CORE_READ(tcp, snd_nxt);
+	barrier();
+	row->unread = BPF_CORE_READ(tcp, rcv_nxt) - copied;
+	row->unsaid = BPF_CORE_READ(tcp, rcv_nxt) - acknowledged;
+	row->in_flight = next - una;
+	row->unsent = BPF_CORE_READ(tcp, write_seq) - next;
 	row->prompt = BPF_CORE_READ(tcp, inet_conn.icsk_ack.pingpong) > 0;
 	row->heard = BPF_CORE_READ(tcp, bytes_received) > row->closed;
 	row->said = BPF_CORE_READ(tcp, data_segs_out) > 0;

@@ -24,6 +24,7 @@
 #include "arrival.bpf.h"
 #include "nagle.bpf.h"
 #include "streams.bpf.h"
+#include "standstill.bpf.h"
 
 static __always_inline struct group *its_group(const struct exchange *e)
 {
@@ -91,7 +92,11 @@ static __always_inline struct exchange *of_target(struct sock *sk)
 	if (!e)
 		e = meet(sk);
 	if (e && e->stretch != stretch) {
+		struct tcp_sock *tcp = bpf_skc_to_tcp_sock(sk);
+
 		e->stretch = stretch;
+		if (tcp && tcp->data_segs_out)
+			e->first = 0; /* that one has been answered meanwhile */
 		e->began = 0;
 		e->written = 0;
 		e->apart = 0;
@@ -156,15 +161,16 @@ static __always_inline void begin(struct sock *sk, struct exchange *e, u64 at)
 }
 
 /*
- * All that was read so far is what the first read of a connection took; where the target has written before, others may
- * have gone unseen.
+ * All that was read so far is what the first read of a connection took, which may be nothing, if it only looked
+ * (MSG_PEEK); where the target has written before, others may have gone unseen.
  */
 static __always_inline void know_start(struct exchange *e, struct tcp_sock *tcp)
 {
-	if (e->opening != OPENING_UNSEEN || e->copied || tcp->bytes_sent)
+	if (e->copied || tcp->bytes_sent)
 		return;
 	e->copied = tcp->rcv_nxt - (u32)tcp->bytes_received;
-	e->opening = OPENING_NONE;
+	if (with_openings && e->opening == OPENING_UNSEEN)
+		e->opening = OPENING_NONE;
 }
 
 /* A client's request was read, or more of it. */
@@ -220,12 +226,15 @@ int BPF_PROG(on_read, struct sock *sk)
 
 	if (c)
 		c->reads++;
+	/* Where the kernel itself reads, between two packets, nobody owns the socket, and whoever runs is a bystander.
+	 */
+	if (!is_known(sk) && !sk->sk_lock.owned)
+		return 0;
 	e = of_target(sk);
 	tcp = bpf_skc_to_tcp_sock(sk);
 	if (!e || !tcp)
 		return 0;
-	if (with_openings)
-		know_start(e, tcp);
+	know_start(e, tcp);
 	copied = tcp->copied_seq;
 	bytes = copied - e->copied;
 	if (bytes && took_end(sk, tcp, copied))
@@ -238,24 +247,6 @@ int BPF_PROG(on_read, struct sock *sk)
 	else
 		got_answer(sk, e, tcp, bytes, bpf_ktime_get_ns());
 	return 0;
-}
-
-/*
- * Since when nobody in this group was answered, although this one waited. Answers on two CPUs at once may overlook each
- * other, which is no standstill.
- */
-static __always_inline void stood(struct group *g, struct exchange *e, u64 now)
-{
-	u64 since = g->answered > e->began ? g->answered : e->began;
-
-	if (now > since && now - since > g->stood_ns) {
-		g->stood_ns = now - since;
-		g->stood_until = now;
-		g->stood = 0;
-	}
-	if (e->began < g->stood_until)
-		g->stood++;
-	g->answered = now;
 }
 
 /* An answer to a client begins. */
@@ -324,13 +315,27 @@ static __always_inline struct exchange *written(struct sock *sk)
 	return e;
 }
 
+/* A write goes on that began before: it has waited for room, or is a long one. */
+static __noinline int goes_on(struct sock *sk)
+{
+	struct exchange *e = of_target(sk);
+
+	if (e && (e->accepted || e->began))
+		e->written = bpf_ktime_get_ns();
+	return 0;
+}
+
 /* Since 6.16. Further writes of one answer count as pushed: what is told of those is only how many there are. */
 SEC("tp_btf/tcp_sendmsg_locked")
-int BPF_PROG(on_write, struct sock *sk)
+int BPF_PROG(on_write, struct sock *sk, struct msghdr *msg)
 {
-	struct exchange *e = written(sk);
 	struct tcp_sock *tcp;
+	struct exchange *e;
 
+	/* The hook comes for each part of a write. */
+	if (msg->msg_iter.iov_offset)
+		return goes_on(sk);
+	e = written(sk);
 	if (!e)
 		return 0;
 	tcp = bpf_skc_to_tcp_sock(sk);
