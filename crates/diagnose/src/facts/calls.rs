@@ -196,15 +196,30 @@ impl Calls {
         self.counted.range((pid, tid, i32::MIN)..=(pid, tid, i32::MAX)).map(|(k, c)| (k.2, c))
     }
 
-    /// Threads that were seen in calls of such families: in a window, in a sample, or waiting in one.
+    /// Threads that were seen in calls of such families: in a window, in a sample, or waiting in one, and not for a file.
     pub fn threads_in(&self, case: &Case, wanted: impl Fn(Family) -> bool) -> BTreeSet<(u32, u32)> {
         let is_one = |name: &str| wanted(syscall::family(name));
         let waits = case.recording.rows::<tables::Wait>().iter().filter(|row| is_one(&case.syscall(row.syscall)));
         let counted = self.counted.iter().filter(|(_, call)| is_one(&call.name)).map(|(key, _)| key);
         let sampled = self.sampled.iter().filter(|(_, call)| is_one(&call.name)).map(|(key, _)| key);
-        let called = counted.chain(sampled).map(|&(pid, tid, _)| (pid, tid));
-        waits.map(|row| (row.pid, row.tid)).chain(called).collect()
+        // What a call that was counted was about is not known, but what its thread waited for in such ones is.
+        let of_files = of_files(case);
+        let called = counted.chain(sampled).filter(|key| !of_files.contains(key)).map(|&(pid, tid, _)| (pid, tid));
+        waits.filter(|row| !is_file(row)).map(|row| (row.pid, row.tid)).chain(called).collect()
     }
+}
+
+fn is_file(row: &tables::Wait) -> bool {
+    matches!(row.fd_kind.as_str(), "file" | "block")
+}
+
+/// Threads and calls in which they waited for files, and for nothing else.
+fn of_files(case: &Case) -> BTreeSet<(u32, u32, i32)> {
+    let of = |wanted: bool| {
+        let rows = case.recording.rows::<tables::Wait>().iter().filter(move |row| is_file(row) == wanted);
+        rows.map(|row| (row.pid, row.tid, row.syscall)).collect::<BTreeSet<_>>()
+    };
+    of(true).difference(&of(false)).copied().collect()
 }
 
 /// A window that took times may have counted results as well: then its rows tell.

@@ -3,6 +3,7 @@
 
 mod lengths;
 mod pipelines;
+mod weights;
 
 use std::collections::BTreeMap;
 
@@ -211,11 +212,14 @@ impl Fact for Requests {
         }
         let listening = case.fact::<Listening>()?;
         let mut by: BTreeMap<(bool, u32, &str), Endpoint> = BTreeMap::new();
+        let weights = weights::of(case);
         for row in rows {
             let accepted = row.is_accepted();
             let name = || if accepted { listening.name_at(row.port) } else { row.peer.clone() };
             let fresh = || Endpoint { accepted, port: row.port, name: name(), ..Endpoint::default() };
-            by.entry((accepted, row.port, row.peer.as_str())).or_insert_with(fresh).add(row);
+            by.entry((accepted, row.port, row.peer.as_str()))
+                .or_insert_with(fresh)
+                .add(row, weights.get(&row.t_ns).copied().unwrap_or(1.0));
         }
         let pipelined = pipelines::shares(case);
         by.iter_mut().for_each(|(key, endpoint)| endpoint.pipelined = pipelined.get(key).copied().unwrap_or_default());
@@ -229,8 +233,10 @@ impl Fact for Requests {
 }
 
 impl Endpoint {
-    fn add(&mut self, row: &tables::Exchange) {
-        let add = |lengths: &mut Lengths| lengths.add(row.count, row.sum_ns, &row.length_ns, &row.counts);
+    fn add(&mut self, row: &tables::Exchange, weight: f64) {
+        let add = |lengths: &mut Lengths| {
+            lengths.add_weighted(weight, (row.count, row.sum_ns), &row.length_ns, &row.counts);
+        };
         match row.stage.as_str() {
             "response" => {
                 let mut of_slice = Lengths::default();
@@ -243,13 +249,13 @@ impl Endpoint {
             "rest" => add(&mut self.rest),
             _ => {}
         }
-        self.began += row.began as f64;
-        self.unanswered += row.unanswered as f64;
-        self.hung_up += row.hung_up as f64;
-        self.dismissed += row.dismissed as f64;
-        self.more += row.more as f64;
-        self.pushed += row.pushed as f64;
-        self.nagled += row.nagled as f64;
+        self.began += row.began as f64 * weight;
+        self.unanswered += row.unanswered as f64 * weight;
+        self.hung_up += row.hung_up as f64 * weight;
+        self.dismissed += row.dismissed as f64 * weight;
+        self.more += row.more as f64 * weight;
+        self.pushed += row.pushed as f64 * weight;
+        self.nagled += row.nagled as f64 * weight;
         if row.stood_ns as f64 > self.stood.ns {
             self.stood = Stood { ns: row.stood_ns as f64, requests: row.stood, t_ns: row.t_ns };
         }

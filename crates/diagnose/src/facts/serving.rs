@@ -51,11 +51,13 @@ mod tests {
              wait pid=1 tid=1 syscall=0 fd_kind=socket total_ns=9
              sample pid=1 tid=2 kernel=true syscall=44
              wait pid=1 tid=3 syscall=202 total_ns=9
-             sample pid=1 tid=3 syscall=-1",
+             sample pid=1 tid=3 syscall=-1
+             wait pid=1 tid=4 syscall=17 fd_kind=file total_ns=9
+             sample pid=1 tid=4 kernel=true syscall=17",
         )
         .unwrap();
         let serving = Case::new(&recording).fact::<Serving>().unwrap();
-        assert_eq!([1, 2, 3].map(|tid| serving.has((1, tid))), [true, true, false]);
+        assert_eq!([1, 2, 3, 4].map(|tid| serving.has((1, tid))), [true, true, false, false], "4 reads files");
         assert!(serving.others((1, 3)));
     }
 }

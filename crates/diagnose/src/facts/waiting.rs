@@ -8,6 +8,7 @@ use recording::tables::Wakeup;
 use crate::answer::Gap;
 use crate::case::{Case, Fact};
 use crate::facts::connections::Connections;
+use crate::facts::requests::Requests;
 use crate::ledger::threads::Threads;
 use crate::statistics::{ratio, share};
 use crate::syscall::{Family, family};
@@ -71,8 +72,9 @@ impl Fact for Waiting {
         let (mut chains, mut untold) = (Vec::new(), Vec::new());
         let turns = listening(&walk.chains);
         let mut listening_ns = 0.0;
-        // Nobody asked it for anything: it may wait for work there.
-        let has_work = |chain: &Chain| in_hand || serving.contains(&kind(&chain.links[0].who));
+        // Nobody asked it for anything, as far as is seen: it may wait for work there.
+        let is_asked = in_hand || is_known_to_be_asked(case)?;
+        let has_work = |chain: &Chain| in_hand || is_asked && serving.contains(&kind(&chain.links[0].who));
         for chain in &walk.chains {
             match chain.nature() {
                 Nature::Waiting if turns.contains(&chain.links[0].who) => listening_ns += chain.ns,
@@ -154,6 +156,18 @@ const AGE: f64 = 0.25;
 fn is_kept_busy(case: &Case) -> bool {
     let busy = |c: &Connections| c.accepted.in_hand() >= ALWAYS && c.accepted.late_ns <= case.length_ns() * AGE;
     case.fact::<Connections>().is_ok_and(|c| c.tells() && busy(&c))
+}
+
+/// Answers from which on more was asked than a health check.
+const ENOUGH: f64 = 10.0;
+
+/// Whether more is known of what clients ask than that some came: their answers, connections that stand, or that they come by another
+/// way. A consumer of somebody else's news whose only client is a health check waits for those news.
+fn is_known_to_be_asked(case: &Case) -> Result<bool, Gap> {
+    let Ok(requests) = case.fact::<Requests>() else { return Ok(true) };
+    let answered = requests.endpoints.iter().any(|e| e.accepted && e.response.count * requests.scale() >= ENOUGH);
+    let stand = case.fact::<Connections>().is_ok_and(|connections| connections.tells());
+    Ok(answered || stand || !requests.streams.is_empty() || case.fact::<Clients>()?.come_otherwise(case))
 }
 
 /// Time of chains, ns; of none it is a positive zero.

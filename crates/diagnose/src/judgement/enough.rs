@@ -45,6 +45,10 @@ pub(crate) fn not_for_requests(case: &Case, waiting: &Waiting, ns: f64) -> Optio
     let connections = case.fact::<Connections>().ok().filter(|c| c.tells() && !waiting.other_clients)?;
     let requests = case.fact::<Requests>().ok();
     let clients = || requests.iter().flat_map(|requests| &requests.endpoints).filter(|e| e.accepted);
+    // Of a stream nobody knows what its clients wait for.
+    if requests.as_ref().is_some_and(|requests| !requests.streams.is_empty()) {
+        return None;
+    }
     // Over one connection come several requests at once, and how many is not seen.
     if clients().any(|e| e.is_mixed() && e.response.count >= ENOUGH) {
         return None;

@@ -7,7 +7,7 @@ use crate::facts::requests::{Endpoint, LATE_NS, Requests};
 use crate::facts::unexplained::Unexplained;
 use crate::judgement::standing::{MIN_REST, matters};
 use crate::verdict::Finding;
-use crate::wording::seconds;
+use crate::wording::{count, seconds};
 
 /// Of the time of requests that hang: what takes less is not why.
 const MIN_SHARE: f64 = 0.25;
@@ -45,8 +45,9 @@ pub(crate) fn not_for(case: &Case, finding: &Finding) -> Option<String> {
         ns => format!("99 % of the answers that came took {} or less", seconds(ns / 1e9)),
     };
     Some(format!(
-        "threads waited for it for {} in all, but {connections:.1} requests at a time got no answer for {} so far, and {answered}",
+        "threads waited for it for {} in all, but {} requests at a time got no answer for {} so far, and {answered}",
         seconds(finding.explains.seconds),
+        count(connections),
         seconds(owed_ns / 1e9),
     ))
 }
@@ -82,7 +83,7 @@ mod tests {
         };
         let said = why(8, 3).unwrap();
         assert!(
-            said.contains("8.0 requests at a time got no answer for 2.0 s so far, and 99 % of the answers"),
+            said.contains("8 requests at a time got no answer for 2.0 s so far, and 99 % of the answers"),
             "{said}"
         );
         assert_eq!((why(8, 40), why(0, 3)), (None, None), "answers are slow too; nothing hangs");

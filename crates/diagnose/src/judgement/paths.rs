@@ -218,8 +218,14 @@ pub(crate) fn not_for_requests(case: &Case, cause: &str) -> Option<f64> {
     let paths = telling(case)?;
     let all = &paths.busiest()?.all;
     let unseen = all.share(is_unseen);
-    let (part, slow) = (all.share(told.is_it), slow(case, &paths).map_or(0.0, |slow| slow.share(told.is_it)));
+    let (part, slow) = (of_asked(all, told.is_it), slow(case, &paths).map_or(0.0, |slow| of_asked(slow, told.is_it)));
     ((unseen <= MOST_UNSEEN || (told.is_seen)(case)) && part.max(slow) < told.least).then_some(part)
+}
+
+/// Of the time in which requests were there in full: what clients have not sent yet nobody can work on, and what wants no answer looks
+/// like the beginning of a question.
+fn of_asked(group: &Group, is_it: fn(&Part) -> bool) -> f64 {
+    share(group.share(is_it), 1.0 - group.share(|part| matches!(part.what, What::Asking { .. })))
 }
 
 /// Whether nobody knows what it was: a timer of a loop may be the timeout of anything, and who has nothing to do until it is asked

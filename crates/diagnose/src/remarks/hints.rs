@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use super::Remark;
 use crate::case::Case;
+use crate::facts::limits::Limits;
 use crate::facts::profile::Profile;
 use crate::facts::stacks::Stacks;
 use crate::runtimes::code::Code;
@@ -12,7 +13,7 @@ use crate::runtimes::hints::{self, Hint};
 use crate::runtimes::is_glue;
 use crate::statistics::share;
 use crate::syscall::{Family, family};
-use crate::wording::{percent, short};
+use crate::wording::{cores, percent, short};
 
 /// Of the samples: less is not where the time goes.
 const WORTH: f64 = 0.15;
@@ -92,6 +93,20 @@ pub(crate) fn remark(case: &Case) -> Option<Remark> {
     })
 }
 
+/// CPUs of which a part is lost, if anybody pays for that.
+const WORTH_CORES: f64 = 0.1;
+
+/// That much of its CPU time goes into a lock, where requests do not wait for that yet: the more load, the more it will be.
+pub(crate) fn spent_on_a_lock(case: &Case) -> Option<Remark> {
+    let used = case.fact::<Limits>().ok()?.cores;
+    let lock = seen(case).into_iter().find(|seen| seen.hint.is_lock && seen.share >= MUCH)?;
+    (used >= WORTH_CORES).then(|| Remark {
+        headline: format!("but {} of the {} that it used: {}", percent(lock.share), cores(used), lock.hint.what),
+        advice: Some(format!("see who takes that lock, before more load comes: {}", lock.hint.look)),
+        detail: lock.sentence(),
+    })
+}
+
 /// What there is to say about a lock that costs much of the CPU time and is none of those that are known.
 pub(crate) fn handed_around(case: &Case) -> Option<Remark> {
     let (profile, stacks) = (case.fact::<Profile>().ok()?, case.fact::<Stacks>().ok()?);
@@ -144,6 +159,23 @@ mod tests {
         assert!(r.headline.contains("allocator") && r.advice.unwrap().starts_with("no CPUs or threads more"));
         assert!(r.detail.contains("45 % of the CPU time") && r.detail.contains("MALLOC_ARENA_MAX"), "{}", r.detail);
         assert!(of(handed_around, text).is_none(), "said already");
+    }
+
+    /// A proxy at 0.4 cores, half of which spins before a lock of the kernel, and nobody waits yet.
+    #[test]
+    fn a_lock_that_costs_cpu_time_before_anybody_waits() {
+        let of = |cpu_ms: u64, spins: u32| {
+            let text = format!(
+                "meta length_ns=1e9 host.cpus=4
+                 frame id=7 symbol=native_queued_spin_lock_slowpath module=kernel kind=kernel\nstack id=7 frames=[7,3]
+                 thread tid=1 wall_ns=1e9 cpu_ns={cpu_ms}000000 blocked_ns=0
+                 sample tid=1 kernel=true stack=7 weight={spins}\nsample tid=1 stack=2 weight={}",
+                100 - spins
+            );
+            of(spent_on_a_lock, &text)
+        };
+        assert!(of(400, 50).unwrap().headline.starts_with("but 50 % of the 0.40 cores that it used: CPUs spin"));
+        assert!(of(400, 9).is_none() && of(40, 50).is_none());
     }
 
     #[test]

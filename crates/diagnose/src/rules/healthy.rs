@@ -11,7 +11,7 @@ use crate::judgement::full::FULL;
 use crate::ledger::threads::Threads;
 use crate::phrases::resources::name;
 use crate::remarks::{
-    self, Remark, children, churn, collecting, each_other, goes_on, idle, in_line, in_parts, many_questions,
+    self, Remark, children, churn, collecting, each_other, goes_on, hints, idle, in_line, in_parts, many_questions,
     neighbours, never_closed, own_work, response_times, standing, streams,
 };
 use crate::statistics::share;
@@ -19,7 +19,8 @@ use crate::wording::{cores, percent, seconds};
 
 pub(super) static RULE: Rule = Rule { cause: "healthy", explain: explain!("healthy"), check: Check::Neutral(check) };
 
-const REMARKS: [fn(&Case) -> Option<Remark>; 14] = [
+const REMARKS: [fn(&Case) -> Option<Remark>; 15] = [
+    hints::spent_on_a_lock,
     children::remark,
     in_parts::remark,
     many_questions::remark,

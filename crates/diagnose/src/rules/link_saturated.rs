@@ -33,6 +33,9 @@ const AT_SPEED: f64 = 0.9;
 /// Of the queue's delay: a connection whose round trips take less does not go through it.
 const OF_DELAY: f64 = 0.5;
 
+/// The shortest round trip over that delay, from which on it is the distance and no queue.
+const FAR: f64 = 3.0;
+
 /// Of the time that clients wait and answers take to be sent.
 const MIN_SHARE: f64 = 0.25;
 
@@ -94,8 +97,11 @@ struct Through {
 impl Through {
     fn of(case: &Case, link: &Link) -> Option<Self> {
         let sending = case.fact::<Sending>().ok()?;
-        let through: Vec<&Endpoint> =
-            sending.endpoints.iter().filter(|endpoint| endpoint.srtt_ns() >= link.delay_ns() * OF_DELAY).collect();
+        let delay_ns = link.delay_ns();
+        // Whoever is far away has long round trips without any queue.
+        let is_far = |e: &Endpoint| e.min_rtt_ns >= delay_ns * FAR;
+        let queues = |e: &&Endpoint| e.srtt_ns() - if is_far(e) { e.min_rtt_ns } else { 0.0 } >= delay_ns * OF_DELAY;
+        let through: Vec<&Endpoint> = sending.endpoints.iter().filter(queues).collect();
         let sum = |of: fn(&Endpoint) -> f64| through.iter().map(|endpoint| of(endpoint)).sum::<f64>();
         let waited_ns: f64 = through.iter().map(|endpoint| waited_ns(case, endpoint)).sum();
         (!through.is_empty()).then(|| Self {
@@ -209,6 +215,8 @@ mod tests {
         assert!(silent(&RULE, &text(5_000, 900, 120_000_000)).contains("2 ms each"));
         assert!(silent(&RULE, &text(250_000, 0, 120_000_000)).contains("no interface held back"));
         assert!(silent(&RULE, &text(250_000, 900, 100_000)).contains("no connection of the target goes through it"));
+        let far = text(50_000, 900, 80_000_000).replace("srtt_ns", "min_rtt_ns=79000000 srtt_ns");
+        assert!(silent(&RULE, &far).contains("no connection of the target goes through it"), "clients are far away");
         assert!(silent(&RULE, "meta length_ns=6e9").contains("no interface of its network"));
     }
 }

@@ -132,7 +132,8 @@ fn hanging(verdict: &Verdict) -> String {
         return String::new();
     }
     format!(
-        "; but {connections:.1} requests at a time got no answer, for {} so far",
+        "; but {} requests at a time got no answer, for {} so far",
+        numbers::number(connections),
         numbers::seconds(waited / connections)
     )
 }

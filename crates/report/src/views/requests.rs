@@ -89,9 +89,9 @@ fn hanging(material: &Material<'_>) -> Vec<Block> {
     let sentence = |times: &RequestTimes| {
         let hanging = times.hanging.as_ref()?;
         Some(format!(
-            "At {}, {:.1} requests at a time got no answer, for {} so far on average: they are in none of these times.",
+            "At {}, {} requests at a time got no answer, for {} so far on average: they are in none of these times.",
             times.endpoint.trim_start_matches("tcp "),
-            hanging.connections,
+            numbers::number(hanging.connections),
             numbers::seconds(hanging.seconds)
         ))
     };

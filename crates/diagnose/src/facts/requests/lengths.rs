@@ -12,25 +12,29 @@ pub struct Lengths {
     pub count: f64,
     /// Added up, ns.
     pub sum_ns: f64,
-    bins: BTreeMap<u64, u64>,
+    bins: BTreeMap<u64, f64>,
 }
 
 impl Lengths {
     pub(in crate::facts) fn add(&mut self, count: u64, sum_ns: u64, length_ns: &[u64], counts: &[u64]) {
-        self.count += count as f64;
-        self.sum_ns += sum_ns as f64;
-        for (length_ns, count) in length_ns.iter().zip(counts) {
-            let bin = self.bins.entry(*length_ns).or_default();
-            *bin = bin.saturating_add(*count);
+        self.add_weighted(1.0, (count, sum_ns), length_ns, counts);
+    }
+
+    /// The same of what stands for so many times as much.
+    pub(super) fn add_weighted(&mut self, weight: f64, (count, sum_ns): (u64, u64), lengths: &[u64], counts: &[u64]) {
+        self.count += count as f64 * weight;
+        self.sum_ns += sum_ns as f64 * weight;
+        for (length_ns, count) in lengths.iter().zip(counts) {
+            *self.bins.entry(*length_ns).or_default() += *count as f64 * weight;
         }
     }
 
     /// The length that a share of all are not longer than, ns; 0 where there is none.
     pub fn quantile_ns(&self, part: f64) -> f64 {
-        let all: f64 = self.bins.values().map(|count| *count as f64).sum();
+        let all: f64 = self.bins.values().sum();
         let mut below = 0.0;
         for (length_ns, count) in &self.bins {
-            below += *count as f64;
+            below += count;
             if below >= all * part {
                 return *length_ns as f64;
             }
@@ -40,10 +44,10 @@ impl Lengths {
 
     /// Lengths that were met, ascending, ns, and the share of all that are not longer.
     pub fn shares(&self) -> Vec<(f64, f64)> {
-        let all: f64 = self.bins.values().map(|count| *count as f64).sum();
+        let all: f64 = self.bins.values().sum();
         let mut below = 0.0;
-        let mut share_of = |(length_ns, count): (&u64, &u64)| {
-            below += *count as f64;
+        let mut share_of = |(length_ns, count): (&u64, &f64)| {
+            below += count;
             (*length_ns as f64, share(below, all))
         };
         self.bins.iter().map(&mut share_of).collect()
@@ -51,7 +55,7 @@ impl Lengths {
 
     /// Lengths, ns, and how many are of each.
     pub fn counts(&self) -> impl Iterator<Item = (f64, f64)> + '_ {
-        self.bins.iter().map(|(length_ns, count)| (*length_ns as f64, *count as f64))
+        self.bins.iter().map(|(length_ns, count)| (*length_ns as f64, *count))
     }
 
     /// On average, ns.
@@ -61,14 +65,14 @@ impl Lengths {
 
     /// How many are of this length or longer.
     pub fn count_from(&self, from_ns: f64) -> f64 {
-        self.bins.iter().filter(|(length_ns, _)| **length_ns as f64 >= from_ns).map(|(_, count)| *count as f64).sum()
+        self.bins.iter().filter(|(length_ns, _)| **length_ns as f64 >= from_ns).map(|(_, count)| count).sum()
     }
 
     /// Time in those that are not much longer than half of them, ns: a few long polls take more than all other answers.
     pub(crate) fn usual_ns(&self) -> f64 {
         let most_ns = much_longer_ns(self.quantile_ns(0.5));
         let usual = self.bins.iter().filter(|(length_ns, _)| **length_ns as f64 <= most_ns);
-        usual.map(|(length_ns, count)| *length_ns as f64 * *count as f64).sum()
+        usual.map(|(length_ns, count)| *length_ns as f64 * count).sum()
     }
 
     /// The length that most of their time has, ns, and how much of it: in two neighbouring bins, for what takes the same time each
@@ -76,9 +80,8 @@ impl Lengths {
     pub fn most_alike(&self) -> (f64, f64) {
         let around = |from: &u64| {
             let bins = self.bins.range(from..=&((*from as f64 * NEIGHBOUR) as u64));
-            let (ns, count) = bins.fold((0.0, 0.0), |sum, (length_ns, count)| {
-                (sum.0 + *length_ns as f64 * *count as f64, sum.1 + *count as f64)
-            });
+            let (ns, count) =
+                bins.fold((0.0, 0.0), |sum, (length_ns, count)| (sum.0 + *length_ns as f64 * count, sum.1 + count));
             (ratio(ns, count), ns)
         };
         let (length_ns, ns) = self.bins.keys().map(around).max_by(|a, b| a.1.total_cmp(&b.1)).unwrap_or_default();
@@ -93,7 +96,7 @@ impl Lengths {
     /// Time in those that take so long or longer, ns.
     pub fn time_from_ns(&self, from_ns: f64) -> f64 {
         let longer = self.bins.iter().filter(|(length_ns, _)| **length_ns as f64 >= from_ns);
-        longer.map(|(length_ns, count)| *length_ns as f64 * *count as f64).sum()
+        longer.map(|(length_ns, count)| *length_ns as f64 * count).sum()
     }
 }
 

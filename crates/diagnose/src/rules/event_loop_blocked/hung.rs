@@ -9,7 +9,7 @@ use crate::judgement::hung::{Hung, Stuck, look, reader};
 use crate::ledger::threads::ThreadLedger;
 use crate::remarks::hidden_queues;
 use crate::verdict::{Finding, Subject};
-use crate::wording::{seconds, short};
+use crate::wording::{count, seconds, short};
 
 /// The finding, if the thread is known.
 pub(super) fn check(case: &Case) -> Option<Outcome> {
@@ -32,8 +32,8 @@ pub(super) fn check(case: &Case) -> Option<Outcome> {
         _ => ("sleeps all the time", "take the sleep out of the thread that serves all".into()),
     };
     let headline = format!(
-        "{:.1} requests hang, for {} so far: thread {} (tid {}), which should read them, {does}",
-        hung.requests,
+        "{} requests hang, for {} so far: thread {} (tid {}), which should read them, {does}",
+        count(hung.requests),
         seconds(hung.owed_ns / 1e9),
         thread.comm,
         thread.tid
@@ -56,11 +56,11 @@ fn finding(case: &Case, hung: &Hung, thread: &ThreadLedger, (does, function): (&
     ));
     Finding {
         summary: format!(
-            "Nobody was answered for the whole {}, while {:.1} requests waited, {:.1} of them unread. Thread {comm} (tid {tid}) {does}; \
+            "Nobody was answered for the whole {}, while {} requests waited, {} of them unread. Thread {comm} (tid {tid}) {does}; \
              no other one reads what clients ask.{mostly}",
             seconds(case.seconds()),
-            hung.requests,
-            hung.unread
+            count(hung.requests),
+            count(hung.unread)
         ),
         subject: Subject { pid: Some(pid), tid: Some(tid), comm: Some(comm), ..Subject::default() },
         explains: hung.explains(case),

@@ -18,7 +18,7 @@ use crate::remarks::response_times;
 use crate::statistics::{ratio, share};
 use crate::walk::Kind;
 use crate::walk::paths::{Meanwhile, Part, RequestPaths, What};
-use crate::wording::{percent, seconds};
+use crate::wording::{count, percent, seconds};
 
 /// The statement about them.
 pub(super) fn check(case: &Case) -> Option<Statement> {
@@ -133,7 +133,7 @@ fn unexplained(requests: &Unexplained, case: &Case) -> Option<Statement> {
     let alike_ns = if hang.is_none() { alike(case) } else { None };
     let each = alike_ns.map_or(so_far, |ns| format!(", for {} each", seconds(ns / 1e9)));
     let not_seen =
-        || format!("{:.1} requests at a time stand unanswered{each}, and what for is not seen", requests.late);
+        || format!("{} requests at a time stand unanswered{each}, and what for is not seen", count(requests.late));
     let same = if alike_ns.is_some() { SAME } else { "" };
     Some(Statement {
         headline: stands
@@ -300,13 +300,10 @@ mod tests {
         };
         let said = |text: String| stated(&super::super::RULE, &text, &[]).unwrap();
         let alike = said(text("300000,2936000000,3019898880", "200,8,12"));
-        assert!(
-            alike.headline.starts_with("6.0 requests at a time stand unanswered, for 3.0 s each, and"),
-            "{alike:?}"
-        );
+        assert!(alike.headline.starts_with("6 requests at a time stand unanswered, for 3.0 s each, and"), "{alike:?}");
         assert!(alike.detail.contains(super::SAME), "{}", alike.detail);
         let spread = said(text("300000,1500000000,2000000000,4000000000", "200,8,6,6"));
-        assert!(spread.headline.starts_with("6.0 requests at a time stand unanswered, and what"), "{spread:?}");
+        assert!(spread.headline.starts_with("6 requests at a time stand unanswered, and what"), "{spread:?}");
     }
 
     /// Quicker requests, of which most of the time is before the lock, a few ms at a time.

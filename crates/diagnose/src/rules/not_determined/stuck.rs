@@ -12,7 +12,7 @@ use crate::judgement::hung::{A_GOOD_PART, ALL_THE_TIME, Hung, look, telling};
 use crate::ledger::blocked::Blocked;
 use crate::ledger::threads::Threads;
 use crate::remarks::hidden_queues;
-use crate::wording::{plural, seconds};
+use crate::wording::{count, plural, seconds};
 
 /// The statement about it.
 pub(super) fn check(case: &Case) -> Option<Statement> {
@@ -28,7 +28,7 @@ pub(super) fn check(case: &Case) -> Option<Statement> {
     let others = if hung.others { ", others are answered" } else { "" };
     let owed = seconds(hung.owed_ns / 1e9);
     Some(Statement::short(
-        format!("{:.1} requests hang, for {owed} so far{others}: all the time {who} {stands}", hung.requests),
+        format!("{} requests hang, for {owed} so far{others}: all the time {who} {stands}", count(hung.requests)),
         look_there(case, line, answers),
     ))
 }
@@ -127,7 +127,7 @@ mod tests {
         // wait4
         let workers = [("loop", EPOLL), ("w", "61"), ("w", "61"), ("w", "61"), ("w", "61"), ("w", "61")];
         let child = said(&workers, "process pid=7 ppid=1 comm=convert").unwrap();
-        let told = "20.0 requests hang, for 6.0 s so far: all the time each of 5 threads waits for a child that does not end (convert, as pid 7)";
+        let told = "20 requests hang, for 6.0 s so far: all the time each of 5 threads waits for a child that does not end (convert, as pid 7)";
         assert_eq!(child.headline, told);
         assert!(child.advice.contains("ps --ppid 1 "), "{child:?}");
         let programs = "process pid=1 exe=/svc listen=[\"tcp 0.0.0.0:80\"]\n".to_string()

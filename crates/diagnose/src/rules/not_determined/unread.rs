@@ -14,7 +14,7 @@ use crate::judgement::standing::matters;
 use crate::ledger::blocked::Blocked;
 use crate::ledger::threads::Threads;
 use crate::statistics::share;
-use crate::wording::{percent, seconds};
+use crate::wording::{count, percent, seconds};
 
 /// Of the requests that stand for long.
 const NEARLY_ALL: f64 = 0.8;
@@ -39,7 +39,8 @@ pub(super) fn check(case: &Case) -> Option<Statement> {
         let ago = seconds(requests.late_ns / 1e9);
         Statement {
             headline: format!(
-                "{lie:.1} requests at a time lie unread, for {ago}, while thread {} (tid {tid}), which reads, waits in a poll",
+                "{} requests at a time lie unread, for {ago}, while thread {} (tid {tid}), which reads, waits in a poll",
+                count(lie),
                 thread.comm
             ),
             advice: "read until nothing is left (EAGAIN) whenever the poll tells of bytes, as edge-triggered epoll wants it"
@@ -99,7 +100,7 @@ mod tests {
     #[test]
     fn bytes_that_an_idle_loop_leaves_unread() {
         let told = said(4, 0.95);
-        assert!(told.starts_with("4.0 requests at a time lie unread, for 800 ms, while thread loop (tid 1)"), "{told}");
+        assert!(told.starts_with("4 requests at a time lie unread, for 800 ms, while thread loop (tid 1)"), "{told}");
         assert!(!said(1, 0.95).contains("lie unread"), "they were read");
         assert!(!said(4, 0.3).contains("lie unread"), "it is busy");
     }

@@ -38,6 +38,9 @@ fn is_before_lock(part: &Part, locks: &Locks) -> bool {
 /// Of the time in which all are taken, before a lock: then that is the root.
 const MOSTLY: f64 = 0.5;
 
+/// Of the threads, so many have a request in hand on average if all of them are taken again and again.
+const TAKEN: f64 = 0.4;
+
 /// Requests that lie unread while all threads of a pool are taken.
 struct Unread {
     paths: Arc<RequestPaths>,
@@ -61,7 +64,10 @@ impl Unread {
         let locked = all.share(|part| is_before_lock(part, &locks));
         let seconds = times.response.sum_ns * requests.scale() / 1e9 * part;
         let is_long = part.min(unread) >= MIN_UNREAD && each_ns >= MIN_WAIT_NS;
-        is_long.then(|| Self { paths: Arc::clone(&paths), readers, part, locked, each_ns, seconds })
+        // Where most are free, requests were only given to those that are not.
+        let in_hand = requests.at_once(&times.response) - requests.at_once(&times.read_wait);
+        let are_taken = in_hand >= readers.threads as f64 * TAKEN;
+        (is_long && are_taken).then(|| Self { paths: Arc::clone(&paths), readers, part, locked, each_ns, seconds })
     }
 
     fn is_before_lock(&self) -> bool {
@@ -171,6 +177,13 @@ mod tests {
         let finding = found(&RULE, &queue(30));
         assert!(finding.summary.contains("each of the 2 threads that take them"), "{}", finding.summary);
         assert!((finding.explains.share - 0.5).abs() < 0.05, "{:?}", finding.explains);
+    }
+
+    /// As many threads of each again are there, and have no request: those that have were given too many.
+    #[test]
+    fn requests_that_were_given_to_a_few_of_many() {
+        let longer = queue(30).replace("length_ns=4e9", "length_ns=16e9").replace("t_ns=4e9", "t_ns=16e9");
+        assert!(!silent(&RULE, &longer).contains("each of the 2 threads"));
     }
 
     #[test]

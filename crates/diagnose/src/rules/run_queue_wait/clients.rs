@@ -5,6 +5,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use recording::tables::Wakeup;
+
 use super::{ENOUGH_ANSWERS, FELT_NS, MIN_SHARE};
 use crate::case::Case;
 use crate::facts::connections::Connections;
@@ -62,11 +64,21 @@ fn unseen(case: &Case, rest_ns: f64) -> Option<f64> {
     (come_otherwise && !has_tcp && share(rest_ns, demand_ns) < MIN_SHARE).then_some(MORE_THAN_HALF)
 }
 
-/// Processes that asked the target for something.
+/// Of all that was asked, what a process asked at least: one that asks for a value now and then is a neighbour with something else to do.
+const ASKS_MUCH: f64 = 0.1;
+
+/// Processes that asked the target for much of what it was asked.
 fn pids(case: &Case) -> Option<BTreeSet<u32>> {
     let (walk, clients) = (case.fact::<Walk>().ok()?, case.fact::<Clients>().ok()?);
+    let rows = case.recording.rows::<Wakeup>().iter().filter(|row| walk.target.contains(&row.pid));
+    let all = rows.filter(|row| clients.ended(case, row)).count() as f64;
     let mut by: BTreeMap<u32, u64> = BTreeMap::new();
     let others = clients.askings(case).into_iter().filter(|row| !walk.target.contains(&row.waker_pid));
     others.for_each(|row| *by.entry(row.waker_pid).or_default() += 1);
-    Some(by.into_iter().filter(|(_, times)| *times >= ENOUGH).map(|(pid, _)| pid).collect())
+    Some(
+        by.into_iter()
+            .filter(|(_, times)| *times >= ENOUGH && *times as f64 >= all * ASKS_MUCH)
+            .map(|(pid, _)| pid)
+            .collect(),
+    )
 }

@@ -10,17 +10,17 @@ use crate::facts::silent::{Silent, SilentPeer};
 use crate::judgement::hung::{Hung, look};
 use crate::judgement::silent::{Awaited, awaited, most};
 use crate::verdict::{Finding, Subject};
-use crate::wording::{seconds, sockets_to};
+use crate::wording::{count, seconds, sockets_to};
 
 /// The finding, if there is such a one.
 pub(super) fn check(case: &Case) -> Option<Outcome> {
     let hung = look(case)?;
     let silent = case.fact::<Silent>().ok()?;
     let peer = most(&silent)?;
-    let (name, late, owed) = (&peer.name, peer.held.late, seconds(peer.held.late_ns / 1e9));
+    let (name, late, owed) = (&peer.name, count(peer.held.late), seconds(peer.held.late_ns / 1e9));
     let headline = format!(
-        "{:.0} requests hang: {name} has answered none of {late:.0} questions, for {owed} so far",
-        hung.requests
+        "{} requests hang: {name} has answered none of {late} questions, for {owed} so far",
+        count(hung.requests)
     );
     let advice = format!("find out why it is silent ({}), and limit how long it is waited for", look_there(name));
     let finding = finding(case, &hung, peer, awaited(&silent, &peer.held));
@@ -39,7 +39,7 @@ fn finding(case: &Case, hung: &Hung, SilentPeer { name, held }: &SilentPeer, awa
     let others = if hung.others { "Others were answered, but" } else { "Nobody was answered, and" };
     let stands = match held.awaited {
         none if none < 0.5 => String::new(),
-        awaited => format!(" In {awaited:.1} of these connections a thread stands in a read."),
+        awaited => format!(" In {} of these connections a thread stands in a read.", count(awaited)),
     };
     let see = sockets_to("-tnoi", name);
     let asked = vec![
@@ -49,12 +49,12 @@ fn finding(case: &Case, hung: &Hung, SilentPeer { name, held }: &SilentPeer, awa
     ];
     Finding {
         summary: format!(
-            "{others} {:.1} requests wait, for {} so far; for {} {name} has owed the answer to {:.1} questions, and gave none.{stands} \
+            "{others} {} requests wait, for {} so far; for {} {name} has owed the answer to {} questions, and gave none.{stands} \
              Long polls that are passed on look the same.",
-            hung.requests,
+            count(hung.requests),
             seconds(hung.owed_ns / 1e9),
             seconds(held.late_ns / 1e9),
-            held.late
+            count(held.late)
         ),
         subject: Subject { socket: Some(name.to_string()), ..Subject::default() },
         explains: hung.explains(case),
@@ -83,7 +83,7 @@ mod tests {
         );
         let finding = found(&RULE, &text);
         assert_eq!(finding.subject.socket.as_deref(), Some("127.0.0.1:81"));
-        assert!(finding.summary.contains("In 20.0 of these connections a thread stands"), "{}", finding.summary);
+        assert!(finding.summary.contains("In 20 of these connections a thread stands"), "{}", finding.summary);
         let Some(Outcome::Found(_, said)) = check(&Case::new(&recording::text::parse(&text).unwrap())) else {
             panic!("not found")
         };

@@ -9,6 +9,8 @@ use recording::tables::{Request, Thread, Wakeup};
 use super::answerers::Answerers;
 use super::tree::{Book, Meanwhile};
 use super::whole::{Whole, length_ns};
+use crate::case::Case;
+use crate::facts::requests::Requests;
 use crate::runtimes::collectors::Collector;
 use crate::syscall::{Family, family};
 use crate::walk::clients::UNIX;
@@ -41,6 +43,8 @@ pub struct Back<'a, 'r> {
     names: BTreeMap<u32, (u32, String)>,
     /// Of each process, its threads, and how long each was on a CPU, slice by slice.
     threads: BTreeMap<u32, BTreeMap<u32, Vec<Ran>>>,
+    /// CPUs that its requests need at once if each of them computes.
+    needed: f64,
 }
 
 /// How long a thread was on a CPU in a slice.
@@ -71,6 +75,18 @@ const AT_ONCE: f64 = 0.05;
 /// Of a span, on a CPU in any of the threads: a runtime that moves a task from one to another loses some of it.
 const ALL_THE_TIME: f64 = 0.8;
 
+/// Requests in hand on average, and no more than there are CPUs.
+fn needed(case: &Case) -> f64 {
+    let Ok(requests) = case.fact::<Requests>() else { return 1.0 };
+    let accepted = requests.endpoints.iter().filter(|endpoint| endpoint.accepted);
+    let in_hand: f64 = accepted.map(|endpoint| requests.at_once(&endpoint.service)).sum();
+    let allowed = match case.recording.meta.target.allowed_cpus.len() {
+        0 => f64::from(case.recording.meta.host.cpus),
+        some => some as f64,
+    };
+    in_hand.min(allowed).max(1.0)
+}
+
 impl<'a, 'r> Back<'a, 'r> {
     pub fn new(context: &'a Context<'a, 'r>, whole: &'a Whole<'r>) -> Self {
         let rows = context.case.recording.rows::<Thread>();
@@ -81,10 +97,11 @@ impl<'a, 'r> Back<'a, 'r> {
         }
         threads.values_mut().flat_map(BTreeMap::values_mut).for_each(|ran| ran.sort_by(|a, b| a.end.total_cmp(&b.end)));
         let (walker, answerers) = (Walker::new(context), Answerers::new(context));
-        Self { context, whole, walker, answerers, names, threads }
+        let needed = needed(context.case);
+        Self { context, whole, walker, answerers, names, threads, needed }
     }
 
-    /// Whether threads of a process were on a CPU for all of a span.
+    /// Whether threads of a process were on a CPU for all of a span, for all requests that were in hand: a job beside them may be on one.
     fn computes(&self, pid: u32, span: (f64, f64)) -> bool {
         let length = span.1 - span.0;
         let Some(threads) = self.threads.get(&pid).filter(|t| t.len() <= MOST_THREADS && length >= WORTH_NS) else {
@@ -101,7 +118,7 @@ impl<'a, 'r> Back<'a, 'r> {
                 _ => timelines.activity(*tid, span).active.get(&Kind::OnCpu).map_or(0.0, |ns| ns.min(most)),
             }
         };
-        threads.iter().map(on_cpu).sum::<f64>() >= length * ALL_THE_TIME
+        threads.iter().map(on_cpu).sum::<f64>() >= length * ALL_THE_TIME * self.needed
     }
 
     /// Books the parts of a request.
