@@ -14,6 +14,7 @@ use crate::facts::limits::{Limits, ThreadUse};
 use crate::judgement::full::FULL;
 use crate::judgement::paths::{Felt, label_on_cpu};
 use crate::judgement::waits_for_turn::WaitsForTurn;
+use crate::runtimes::collectors::Collector;
 use crate::verdict::{Finding, Subject};
 use crate::walk::Kind;
 use crate::walk::paths::{Part, What};
@@ -56,8 +57,10 @@ fn computes(case: &Case, felt: &Felt, (part, words): (f64, &str)) -> Checked {
     }
     let busy = of_thread.map_or(0.0, |t| t.on_cpu);
     let comm = of_thread.map_or_else(String::new, |t| t.comm.clone());
+    let collector = place::collector(case, (pid, tid));
+    let does = if collector.is_some() { "collects garbage" } else { "computes for others" };
     let headline = format!(
-        "{} wait {} of {} while the one thread that serves them computes for others",
+        "{} wait {} of {} while the one thread that serves them {does}",
         felt.whose(),
         seconds(felt.mean_ns() * part / 1e9),
         seconds(felt.mean_ns() / 1e9)
@@ -67,11 +70,27 @@ fn computes(case: &Case, felt: &Felt, (part, words): (f64, &str)) -> Checked {
     let asked = label_on_cpu(case).map_or_else(String::new, |(label, part)| {
         format!(", or find who asks for {label} ({} of the CPU time of requests)", percent(part))
     });
-    found(
-        finding(case, felt, (pid, tid, comm), (part, busy), function),
-        headline,
-        format!("take {place} out of the loop{asked}"),
-    )
+    let finding = finding(case, felt, (pid, tid, comm), (part, busy), function);
+    match collector {
+        Some(collector) => found(of_collector(finding, collector), headline, collector.less_often),
+        None => found(finding, headline, format!("take {place} out of the loop{asked}")),
+    }
+}
+
+/// The same where the thread does not compute for anybody, but stands still for its runtime.
+fn of_collector(finding: Finding, collector: &Collector) -> Finding {
+    Finding {
+        summary: format!(
+            "{} In most of the samples of long answers it collects garbage ({}).",
+            finding.summary, collector.runtime
+        ),
+        remedy: format!(
+            "No work can be moved elsewhere: the collector of {} stops the thread that serves all. Make it collect less often, and \
+             less at a time: {}.",
+            collector.runtime, collector.less_often
+        ),
+        ..finding
+    }
 }
 
 /// Why requests only stand in a queue before the thread, if so.
@@ -163,6 +182,19 @@ mod tests {
     fn one_thread_computes_while_all_wait() {
         let finding = found(&RULE, &text(30, "4e9", 1));
         assert!(finding.explains.share > 0.9 && finding.summary.contains("which serves all"), "{finding:?}");
+    }
+
+    /// The same, and samples in the long answers are in the runtime's collector.
+    #[test]
+    fn a_loop_that_collects_garbage_has_nothing_to_move() {
+        let mut text = text(30, "4e9", 1)
+            + "frame id=1 symbol=v8::internal::Heap::CollectGarbage module=node kind=native\nstack id=1 frames=[1] complete=true\n";
+        for nth in 0..90 {
+            text += &format!("sample t_ns={}e6 pid=1 tid=1 comm=node stack=1 weight=1\n", 50 + nth * 100 + 15);
+        }
+        let finding = found(&RULE, &text);
+        assert!(finding.remedy.contains("V8 (Node.js) stops the thread"), "{}", finding.remedy);
+        assert!(finding.summary.contains("it collects garbage"), "{}", finding.summary);
     }
 
     /// The thread is kept from its CPU now and then, and answers all that came meanwhile one after the other.

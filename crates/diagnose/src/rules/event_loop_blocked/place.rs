@@ -10,6 +10,7 @@ use crate::facts::profile::{self, Function, Profile};
 use crate::facts::stacks::{Code, Stacks};
 use crate::judgement::waits_for_turn::long_ones;
 use crate::runtimes;
+use crate::runtimes::collectors::{Collector, Program};
 use crate::statistics::share;
 use crate::syscall::{Family, family};
 
@@ -46,6 +47,24 @@ pub(super) fn name(case: &Case, thread: (u32, u32)) -> Option<Place> {
     let mostly = most.filter(|f| whole.as_ref().is_some_and(|whole| *whole != f.name) && 2 * f.credited >= credited);
     let mostly = mostly.map(|f| f.name.clone());
     Some(Place { whole: whole.or(most.map(|f| f.name.clone()))?, mostly })
+}
+
+/// Of the samples in long answers, those in which the program stands still for its collector, if that is what makes them long.
+const MOSTLY: f64 = 0.5;
+
+/// The collector of garbage that has most of that time: whoever's answer it falls into, it is nobody's work.
+pub(super) fn collector(case: &Case, thread: (u32, u32)) -> Option<&'static Collector> {
+    let (long, _) = samples(case, thread);
+    let stacks = case.fact::<Stacks>().ok()?;
+    let collects = |row: &&Sample| {
+        let names = stacks.frames(row.stack).map(|code| code.symbol.as_str());
+        Collector::at(&row.comm, names)
+            .filter(|(_, program)| *program == Program::Pauses)
+            .map(|(collector, _)| collector)
+    };
+    let in_it: Vec<&'static Collector> = long.iter().filter_map(collects).collect();
+    let is_it = in_it.len() >= ENOUGH && in_it.len() as f64 >= long.len() as f64 * MOSTLY;
+    in_it.first().copied().filter(|_| is_it)
 }
 
 /// What a thread did outside the kernel, by some of its samples.
