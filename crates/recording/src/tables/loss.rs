@@ -4,13 +4,14 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Events that a probe, ring or map could not keep in a slice. Written also when the count is 0, at least once.
+/// Events that a probe, ring or map could not keep in a slice, or for which the kernel skipped a program that was running already.
+/// Written also when the count is 0, at least once.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Loss {
     /// End of the slice, ns after the capture's start.
     pub t_ns: u64,
-    /// The probe, ring or map.
+    /// The probe, ring, map, or program.
     pub what: String,
     /// Events lost.
     pub count: u64,

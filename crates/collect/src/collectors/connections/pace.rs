@@ -13,6 +13,10 @@ const SPACING_NS: u64 = 100_000_000;
 const MOST_SPACING_NS: u64 = 8 * SPACING_NS;
 /// A look may take one part in so many of the time until the next: one with 25,000 connections comes more rarely.
 const SHARE: u64 = 300;
+/// The golden ratio: parts of it are spread evenly, whatever has a rhythm.
+const SPREAD: f64 = 0.618_034;
+/// A pause is this part of the spacing at least, and a whole one longer at most: with the ticks that looks wait for, the average is one.
+const SHORTEST: f64 = 0.25;
 /// Looks from which on their average says something.
 const ENOUGH: u64 = 10;
 /// Looks beyond those, since each waits for a tick.
@@ -77,7 +81,13 @@ impl Pace {
         let rarest_ns = u64::try_from(capture.as_nanos()).unwrap_or(u64::MAX) / (ENOUGH + SPARE);
         let pace_ns = look_ns.saturating_mul(SHARE).min(rarest_ns.saturating_sub(look_ns).max(look_ns * LEAST_PAUSE));
         self.is_slowed |= pace_ns > self.spacing_ns;
-        self.spacing_ns.max(pace_ns)
+        self.uneven_ns().max(pace_ns)
+    }
+
+    /// Never the same twice: clients that ask in a rhythm would be met at the same point of each of their requests.
+    fn uneven_ns(&self) -> u64 {
+        let part = SHORTEST + (self.looks as f64 * SPREAD).fract();
+        (self.spacing_ns as f64 * part) as u64
     }
 
     /// That fewer looks than say something fitted into a capture that was long enough for them.
@@ -116,7 +126,9 @@ mod tests {
     fn dear_looks_are_rare_but_not_too_few() {
         let (mut pace, ms) = (Pace::new(), 1_000_000);
         let (ten, hour) = (Duration::from_secs(10), Duration::from_secs(3_600));
-        assert_eq!(pace.pause_ns(ms / 10, ten), 100 * ms);
+        let pauses: Vec<u64> = (0..100).map(|_| (pace.see(1), pace.pause_ns(ms / 20, ten)).1).collect();
+        assert!(pauses.iter().all(|pause| (25 * ms..=125 * ms).contains(pause)), "{pauses:?}");
+        assert!((70 * ms..80 * ms).contains(&(pauses.iter().sum::<u64>() / 100)), "and a tick of 50 ms on the way");
         assert_eq!(pace.pause_ns(ms, ten), 300 * ms);
         let each_ns = pace.pause_ns(30 * ms, ten) + 30 * ms;
         assert!((ENOUGH..=ENOUGH + SPARE).contains(&(10_000 * ms / each_ns)), "{each_ns}");
