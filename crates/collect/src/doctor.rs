@@ -12,12 +12,10 @@ use serde::Serialize;
 
 use crate::collector::{Kind, Shared, Start};
 use crate::collectors::{ALL, slots};
-use crate::plan::{CallCounting, Plan, Role, SLICE};
+use crate::plan::Plan;
 use crate::privileges::{self, Capability, EXTRAS, OTHERS, PROBES};
-use crate::probes::Room;
 use crate::probes::ledger::Ledger;
 use crate::probes::run_stats;
-use crate::target::Resolved;
 use crate::tested_kernels;
 use crate::{clock, host};
 
@@ -147,19 +145,7 @@ fn probes() -> Vec<Facility> {
         let why = format!("this user lacks {}; run `sudo wakewalk doctor`", privileges::names(&missing));
         return facilities().map(|(_, about)| about).chain([RUN_STATS]).map(|about| untried(about, &why)).collect();
     }
-    let nobody = Plan {
-        target: Resolved::default(),
-        length: Duration::ZERO,
-        slice: SLICE,
-        calls: CallCounting::Never,
-        labels: false,
-        role: Role::Service,
-        slo: None,
-        root: "/".into(),
-        tool: String::new(),
-        room: Room::Whole,
-    };
-    let mut found = tried_with(&nobody);
+    let mut found = tried_with(&Plan::of_nobody());
     found.push(match found.first() {
         Some(ledger) if ledger.works => tried(RUN_STATS, run_stats::start()),
         _ => untried(RUN_STATS, "the thread ledger comes first"),

@@ -31,6 +31,24 @@ pub struct Plan {
     pub room: Room,
 }
 
+impl Plan {
+    /// One that observes nobody, and for no time: what is tried, and not captured.
+    pub(crate) fn of_nobody() -> Self {
+        Self {
+            target: Resolved::default(),
+            length: Duration::ZERO,
+            slice: SLICE,
+            calls: CallCounting::Never,
+            labels: false,
+            role: Role::Service,
+            slo: None,
+            root: "/".into(),
+            tool: String::new(),
+            room: Room::Whole,
+        }
+    }
+}
+
 /// A slice of everything that nobody asks to be finer.
 pub const SLICE: Duration = Duration::from_secs(1);
 

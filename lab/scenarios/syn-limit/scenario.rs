@@ -18,7 +18,7 @@ pub static SCENARIO: Scenario = Scenario {
     name: "syn-limit",
     about: "a Node.js service with a connection for each request, on a host whose packet filter takes few new ones a second",
     expected: Expected {
-        says: Some("SYNs of clients for its ports were dropped on this host"),
+        says: Some("were dropped on this host before they came to it, by its packet filter"),
         ..Expected::cause(&["not-determined"])
     },
     twin: Some(NEUTRAL),

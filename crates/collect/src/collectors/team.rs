@@ -284,8 +284,7 @@ mod tests {
     use testing::need;
 
     use super::*;
-    use crate::plan::{CallCounting, Plan, Role, SLICE};
-    use crate::probes::Room;
+    use crate::plan::Plan;
     use crate::probes::ledger::Ledger;
     use crate::target::Target;
 
@@ -331,18 +330,8 @@ mod tests {
     fn only_the_ledger_ends_a_capture_that_fails() {
         let mut slot = MaybeUninit::uninit();
         let ledger = need!(Ledger::load(&mut slot));
-        let plan = Plan {
-            target: Target::Pid(id()).resolve(Path::new("/")).unwrap(),
-            length: Duration::from_secs(3600),
-            slice: SLICE,
-            calls: CallCounting::Never,
-            labels: false,
-            role: Role::Service,
-            slo: None,
-            root: "/".into(),
-            tool: "test".into(),
-            room: Room::Whole,
-        };
+        let target = Target::Pid(id()).resolve(Path::new("/")).unwrap();
+        let plan = Plan { target, length: Duration::from_secs(3600), ..Plan::of_nobody() };
         let mut shared = Shared::new(&plan, ledger, clock::monotonic_ns());
         let (end, mut tables) = (SliceEnd { t_ns: 1, last: false, living: vec![], ended: vec![] }, Tables::default());
         let mut optional = team(&[&FAILING]);

@@ -83,13 +83,15 @@ static __always_inline bool is_known(struct sock *sk)
 	return ((struct sock *)bpf_rdonly_cast(sk, sock_type))->sk_bpf_storage;
 }
 
-static __always_inline struct exchange *of_target(struct sock *sk)
+/* `owned` = by the thread that runs: where the kernel itself reads, between two packets, whoever runs is a bystander.
+ */
+static __always_inline struct exchange *of_target(struct sock *sk, bool owned)
 {
 	struct exchange *e = NULL;
 
 	if (is_known(sk))
 		e = bpf_sk_storage_get(&exchanges, sk, NULL, 0);
-	if (!e)
+	if (!e && owned)
 		e = meet(sk);
 	if (e && e->stretch != stretch) {
 		struct tcp_sock *tcp = bpf_skc_to_tcp_sock(sk);
@@ -226,11 +228,7 @@ int BPF_PROG(on_read, struct sock *sk)
 
 	if (c)
 		c->reads++;
-	/* Where the kernel itself reads, between two packets, nobody owns the socket, and whoever runs is a bystander.
-	 */
-	if (!is_known(sk) && !sk->sk_lock.owned)
-		return 0;
-	e = of_target(sk);
+	e = of_target(sk, sk->sk_lock.owned);
 	tcp = bpf_skc_to_tcp_sock(sk);
 	if (!e || !tcp)
 		return 0;
@@ -303,7 +301,7 @@ static __always_inline struct exchange *written(struct sock *sk)
 
 	if (c)
 		c->writes++;
-	e = of_target(sk);
+	e = of_target(sk, true);
 	if (!e)
 		return NULL;
 	if (e->accepted)
@@ -318,7 +316,7 @@ static __always_inline struct exchange *written(struct sock *sk)
 /* A write goes on that began before: it has waited for room, or is a long one. */
 static __noinline int goes_on(struct sock *sk)
 {
-	struct exchange *e = of_target(sk);
+	struct exchange *e = of_target(sk, true);
 
 	if (e && (e->accepted || e->began))
 		e->written = bpf_ktime_get_ns();

@@ -69,8 +69,12 @@ const FILTERS: [&str; 5] = ["NETFILTER_DROP", "TC_", "BPF_CGROUP", "XDP", "IP_RP
 impl Drops {
     /// Of the segments that begin a connection at one of the target's ports, those that a filter dropped.
     pub fn begins_of_clients(&self) -> f64 {
-        let by_filter = self.0.iter().filter(|dropped| FILTERS.iter().any(|word| dropped.reason.starts_with(word)));
-        by_filter.map(|dropped| dropped.own_begins).sum()
+        self.filtered().map(|dropped| dropped.own_begins).sum()
+    }
+
+    /// What a filter dropped.
+    pub fn filtered(&self) -> impl Iterator<Item = &Dropped> {
+        self.0.iter().filter(|dropped| FILTERS.iter().any(|word| dropped.reason.starts_with(word)))
     }
 }
 

@@ -117,6 +117,8 @@ fn of_handshakes(case: &Case, counters: &Counters, h: &Handshakes) -> Vec<Error>
     let turned_away = case.fact::<TurnedAway>().map_or(0.0, |turned_away| turned_away.0);
     let nobody_there = case.fact::<NobodyThere>().map_or(0.0, |nobody_there| nobody_there.0);
     let filtered = case.fact::<Drops>().map_or(0.0, |drops| drops.begins_of_clients());
+    // What connection tracking has no entry for is counted there.
+    let filtered = (filtered - h.tracking_drops).max(0.0);
     let broken = case.fact::<BrokenOff>().map_or_else(|_| BrokenOff::default(), |broken| (*broken).clone());
     let error = |kind, count, own, of| Error { kind, count, own, of };
     vec![

@@ -113,6 +113,14 @@ pub(crate) fn lost(case: &Case) -> Option<LostHere> {
     Some(LostHere { own: lost().map(|dropped| dropped.own_data).sum(), at_most, most: lost().next().cloned() })
 }
 
+/// Who filters most of the segments by which clients ask for a connection, and how to look at that; none = nobody does.
+pub(crate) fn before_the_listener(case: &Case) -> Option<(String, &'static str)> {
+    let drops = case.fact::<Drops>().ok()?;
+    let most = drops.filtered().max_by(|a, b| a.own_begins.total_cmp(&b.own_begins)).filter(|d| d.own_begins > 0.0)?;
+    let most = LostHere { own: most.own_begins, at_most: most.all, most: Some(most.clone()) };
+    Some((most.by(), most.see()))
+}
+
 /// Rows of evidence at most.
 const ROWS: usize = 3;
 

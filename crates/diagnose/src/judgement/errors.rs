@@ -2,20 +2,17 @@
 //! Which errors that the kernel counted are no everyday numbers.
 
 mod answers;
+mod by_whom;
 mod floors;
-
-use std::net::SocketAddr;
 
 use recording::counters::udp_sockets;
 
 use crate::case::Case;
-use crate::facts::broken_off::BrokenOff;
 use crate::facts::calls::Calls;
 use crate::facts::counters::Counters;
 use crate::facts::deaths::Deaths;
 use crate::facts::errors::{Error, Errors, Kind};
 use crate::facts::handshakes::Handshakes;
-use crate::facts::refused::Refused;
 use crate::statistics::share;
 use crate::wording::{count, percent};
 pub(crate) use floors::{MIN_COUNT, enough, floor};
@@ -92,27 +89,6 @@ fn lie_unread(case: &Case) -> Option<Above> {
     })
 }
 
-/// Of the connections that could not be made, refused by one peer: then it is the one to name.
-const MOSTLY: f64 = 0.8;
-
-/// Who refused connections, where it was one peer.
-fn refused(case: &Case, error: &Error) -> Option<Above> {
-    let refused = case.fact::<Refused>().ok()?;
-    let (peer, number) = &refused.most;
-    let is_it = error.kind == Kind::NotMade && *number >= (error.at_most() * MOSTLY).max(MIN_COUNT);
-    let see = match peer.parse::<SocketAddr>() {
-        Ok(address) => format!("nc -vz {} {}", address.ip(), address.port()),
-        Err(_) => words(error.kind).1.to_string(),
-    };
-    let nobody = if refused.nobody_listens { ", where nobody listens" } else { "" };
-    is_it.then(|| Above {
-        what: format!("{} of {} connections were refused by {peer}{nobody}", count(*number), count(error.of)),
-        share: error.share(),
-        advice: find_out(&see),
-        about: OF_ALL,
-    })
-}
-
 /// The command that shows more.
 fn find_out(command: &str) -> String {
     format!("find out why: `{command}`")
@@ -125,11 +101,6 @@ fn beside(kind: Kind, see: &str) -> (String, &'static str) {
             "look in its log why: a limit of connections, clients or workers, or clients that it does not want".into(),
             "A service that takes a connection and closes it at once mostly has as many as its settings allow; else it refuses \
              these clients.",
-        ),
-        Kind::Filtered => (
-            format!("find the rule (`{see}`), and whether it is meant for these clients"),
-            "A client whose SYN is dropped tries again after 1 s, 3 s and so on: a limit of new connections a second makes it wait, a list of \
-             banned addresses keeps it out.",
         ),
         Kind::Crashed => (
             "look in its log and at its core (`coredumpctl info`, `dmesg`): what it did is in the stack there".into(),
@@ -152,27 +123,9 @@ fn beside(kind: Kind, see: &str) -> (String, &'static str) {
     }
 }
 
-/// Who breaks the target's questions off.
-fn broken_off(case: &Case, error: &Error) -> Option<Above> {
-    let broken = case.fact::<BrokenOff>().ok().filter(|_| error.kind == Kind::BrokenOff)?;
-    let peer = broken.most.as_ref().map(|(peer, _)| peer.clone())?;
-    let how = if 2.0 * broken.by_closing > broken.by_peers { "by closing" } else { "by a reset" };
-    Some(Above {
-        what: format!(
-            "{} of its {} questions ({}) were broken off {how}, most by {peer}",
-            count(error.count),
-            count(error.of),
-            percent(error.share())
-        ),
-        share: error.share(),
-        advice: format!("look in the log of {peer}: it resets or closes connections in which it owes an answer"),
-        about: "Whoever is asked crashes, is restarted, or closes what it takes for idle; a request that is tried again hides it.",
-    })
-}
-
 /// In the commands, `PID` stands for the target.
 fn told(case: &Case, error: &Error) -> Above {
-    if let Some(named) = refused(case, error).or_else(|| broken_off(case, error)) {
+    if let Some(named) = by_whom::told(case, error) {
         return named;
     }
     let (what, see) = words(error.kind);
@@ -221,10 +174,7 @@ fn words(kind: Kind) -> (&'static str, &'static str) {
             "nstat -az TcpExtTCPReqQFullDrop TcpExtTCPReqQFullDoCookies",
         ),
         Kind::ListenDropped => ("handshakes were dropped, of", "nstat -az TcpExtListenDrops TcpExtListenOverflows"),
-        Kind::Filtered => (
-            "SYNs of clients for its ports were dropped on this host before they came to it, of",
-            "nft list ruleset; iptables -nvL; tc -s filter show dev DEVICE",
-        ),
+        Kind::Filtered => ("SYNs of clients for its ports were dropped on this host, of", ""),
         Kind::NotMade => ("connections could not be made, beside", "nstat -az TcpAttemptFails TcpActiveOpens"),
         Kind::Damaged => ("segments came damaged, of", "nstat -az TcpInErrs TcpInSegs"),
         Kind::NotTracked => {
@@ -293,6 +243,26 @@ mod tests {
             (SNMP, "Tcp", "PassiveOpens", 100.0),
         ]);
         assert!(full[0].starts_with("60 handshakes met a full backlog of half-open"), "{full:?}");
+    }
+
+    #[test]
+    fn syns_that_a_filter_drops_and_none_that_tracking_has_no_entry_for() {
+        let with = |untracked: u32| {
+            let text = format!(
+                "meta length_ns=1e9 target.pids=[7] target.listen=[\"tcp 0.0.0.0:80\"]
+                 counter source=proc/net/snmp entity=Tcp name=PassiveOpens value=5
+                 counter t_ns=9 source=proc/net/snmp entity=Tcp name=PassiveOpens value=85
+                 counter source=nf_conntrack entity=\"\" name=drop value=0
+                 counter t_ns=9 source=nf_conntrack entity=\"\" name=drop value={untracked}
+                 frame id=1 symbol=nft_do_chain module=kernel kind=kernel\nstack id=1 frames=[1]
+                 drop reason=NETFILTER_DROP protocol=tcp role=accepted port=80 begins=true stack=1 count=20"
+            );
+            above(&Case::new(&parse(&text).unwrap()))
+        };
+        let told = with(0);
+        let what = "20 of 100 SYNs of clients for its ports (20 %) were dropped on this host before they came to it, by its packet filter";
+        assert!(told[0].what.starts_with(what) && told[0].advice.contains("`nft list ruleset"), "{told:?}");
+        assert!(with(20).iter().all(|above| !above.what.contains("SYNs of clients")), "{:?}", with(20));
     }
 
     #[test]

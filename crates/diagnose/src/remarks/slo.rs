@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Whether the response time is kept that the owner of the service promises. Only who made a promise can say what is slow.
 
+use std::time::Duration;
+
 use crate::answer::{Gap, Unseen};
 use crate::case::Case;
 use crate::facts::requests::{Endpoint, Requests};
@@ -20,21 +22,33 @@ const A_GOOD_PART: f64 = 0.01;
 /// How the promise was kept at the endpoint at which clients wait most: health checks may be more. Where several requests share a
 /// connection, how long each takes is not seen.
 pub(crate) fn held(case: &Case) -> Option<Slo> {
-    let (slo, requests) = (case.slo?.as_secs_f64(), case.fact::<Requests>().ok()?);
+    told(case, case.slo?).ok()
+}
+
+fn told(case: &Case, slo: Duration) -> Result<Slo, &'static str> {
+    let (slo, requests) = (slo.as_secs_f64(), case.fact::<Requests>().map_err(|_| UNANSWERED)?);
     let accepted = || requests.endpoints.iter().filter(|e| e.accepted);
     let answers: f64 = accepted().map(|e| e.response.count).sum();
     let answered = |e: &&Endpoint| e.response.count > 0.0 && e.response.count >= answers * A_GOOD_PART;
     let waited =
         requests.endpoints.iter().filter(answered).max_by(|a, b| a.response.sum_ns.total_cmp(&b.response.sum_ns));
-    let endpoint = waited.filter(|endpoint| !endpoint.is_mixed())?;
+    let endpoint = waited.ok_or(UNANSWERED)?;
+    if endpoint.is_mixed() {
+        return Err(MIXED);
+    }
     let response = &endpoint.response;
     let missed = share(response.count_from(slo * 1e9), response.count);
     let kept = missed <= MAY_MISS;
     if kept && response.mean_ns() / 1e9 + rest_held(case, &requests, endpoint) > slo {
-        return None;
+        return Err(HELD);
     }
-    Some(Slo { seconds: slo, missed, kept })
+    Ok(Slo { seconds: slo, missed, kept })
 }
+
+/// Why it cannot be told.
+const UNANSWERED: &str = "no answer to a client was seen on a TCP connection";
+const MIXED: &str = "requests are not told apart on their connections";
+const HELD: &str = "answers begin in time, but their rest stands in the send queue for longer";
 
 /// For how long the rest of each answer stands in the send queue, on average, s: that is in no response time, which ends where the
 /// answer begins.
@@ -50,17 +64,8 @@ pub(crate) fn missed(case: &Case) -> Option<Slo> {
 
 /// That it cannot be told.
 pub(crate) fn unseen(case: &Case) -> Option<Gap> {
-    let answers = case.fact::<Requests>().is_ok_and(|requests| requests.busiest().is_some());
-    let why = match answers {
-        true => {
-            "requests are not told apart on their connections, or answers begin in time and their rest stands in the send queue for \
-             longer, so whether the response time is kept is not known"
-        }
-        false => {
-            "no answer to a client was seen on a TCP connection, so whether the response time is kept is not known"
-        }
-    };
-    (case.slo.is_some() && held(case).is_none()).then(|| Gap::new("slo", Unseen::Undecided, why))
+    let why = told(case, case.slo?).err()?;
+    Some(Gap::new("slo", Unseen::Undecided, format!("{why}, so whether the response time is kept is not known")))
 }
 
 /// Says that the promise was missed; a service that misses it is not healthy. Returns the verdict's cause.

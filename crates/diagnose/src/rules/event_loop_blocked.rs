@@ -65,7 +65,8 @@ fn computes(case: &Case, felt: &Felt, (part, words): (f64, &str)) -> Checked {
         seconds(felt.mean_ns() * part / 1e9),
         seconds(felt.mean_ns() / 1e9)
     );
-    let function = place::name(case, (pid, tid));
+    // Whatever called the collector, it could not be taken elsewhere.
+    let function = if collector.is_none() { place::name(case, (pid, tid)) } else { None };
     let place = function.as_ref().map_or_else(|| "what it computes for long".to_string(), |place| short(&place.whole));
     let asked = label_on_cpu(case).map_or_else(String::new, |(label, part)| {
         format!(", or find who asks for {label} ({} of the CPU time of requests)", percent(part))

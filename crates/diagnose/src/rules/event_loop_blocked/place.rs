@@ -52,17 +52,17 @@ pub(super) fn name(case: &Case, thread: (u32, u32)) -> Option<Place> {
 /// Of the samples in long answers, those in which the program stands still for its collector, if that is what makes them long.
 const MOSTLY: f64 = 0.5;
 
-/// The collector of garbage that has most of that time: whoever's answer it falls into, it is nobody's work.
+/// The collector of garbage, if it has most of that time: whoever's answer it falls into, it is nobody's work.
 pub(super) fn collector(case: &Case, thread: (u32, u32)) -> Option<&'static Collector> {
     let (long, _) = samples(case, thread);
     let stacks = case.fact::<Stacks>().ok()?;
-    let collects = |row: &&Sample| {
-        let names = stacks.frames(row.stack).map(|code| code.symbol.as_str());
+    let pauses = |row: &Sample| {
+        let names = stacks.user(row.stack).map(|code| code.symbol.as_str());
         Collector::at(&row.comm, names)
             .filter(|(_, program)| *program == Program::Pauses)
             .map(|(collector, _)| collector)
     };
-    let in_it: Vec<&'static Collector> = long.iter().filter_map(collects).collect();
+    let in_it: Vec<&'static Collector> = long.iter().filter_map(|row| pauses(row)).collect();
     let is_it = in_it.len() >= ENOUGH && in_it.len() as f64 >= long.len() as f64 * MOSTLY;
     in_it.first().copied().filter(|_| is_it)
 }
