@@ -20,7 +20,7 @@ use crate::remarks::{self, Remark, hidden_queues, inner_queues, largest_line, ow
 use crate::rules::{Check, NotIt, Outcome, RULES};
 use crate::statement::Statement;
 use crate::statistics::ratio;
-use crate::verdict::{Finding, Ledger, Symptom, Verdict};
+use crate::verdict::{Finding, Ledger, Link, Symptom, Verdict};
 use crate::wording::percent;
 
 /// Diagnoses a recording. Never fails: what is missing is a gap, and too many gaps are the verdict
@@ -212,10 +212,14 @@ fn place(cause: &str) -> u8 {
     }
 }
 
-/// Whether what one finding begins with is a later link of the other's chain.
+/// Whether what one finding begins with is a later link of the other's chain. Or both are told of the same waits, and those of a
+/// loop that keep all others waiting explain no less than half as much: whom it asks may take as long where nobody stands behind.
 fn is_root(root: &Finding, other: &Finding) -> bool {
     let Some(first) = root.chain.first() else { return false };
-    other.chain.iter().skip(1).any(|link| link.who == first.who && link.waits_on == first.waits_on)
+    let is_first = |link: &Link| link.who == first.who && link.waits_on == first.waits_on;
+    let loop_asks = root.cause == "event-loop-blocked" && other.cause == "slow-dependency";
+    let is_felt = root.explains.seconds * 2.0 >= other.explains.seconds;
+    other.chain.iter().skip(1).any(is_first) || loop_asks && is_felt && other.chain.first().is_some_and(is_first)
 }
 
 /// What is explained: how long its clients wait, where that was seen. Else its CPU time; a target that uses less than a
@@ -247,7 +251,7 @@ fn ledger(case: &Case) -> Ledger {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::verdict::{Explains, Link};
+    use crate::verdict::Explains;
 
     fn finding(cause: &str, seconds: f64, chain: &[&str]) -> (Finding, Statement) {
         let link = |who: &&str| Link { who: (*who).into(), waits_on: "read".into(), ..Link::default() };
@@ -267,6 +271,19 @@ mod tests {
         rank(&mut findings);
         let order: Vec<&str> = findings.iter().map(|(f, _)| f.cause.as_str()).collect();
         assert_eq!(order, ["root", "queue", "middle", "other"]);
+    }
+
+    #[test]
+    fn a_loop_that_waits_for_an_answer_comes_before_whom_it_asks() {
+        let first = |seconds: f64, asked: &[&str]| {
+            let mut findings =
+                [finding("event-loop-blocked", seconds, &["a", "b"]), finding("slow-dependency", 9.0, asked)];
+            rank(&mut findings);
+            findings[0].0.cause.clone()
+        };
+        assert_eq!(first(5.0, &["a", "b"]), "event-loop-blocked");
+        assert_eq!(first(5.0, &["c", "b"]), "slow-dependency");
+        assert_eq!(first(4.0, &["a", "b"]), "slow-dependency");
     }
 
     #[test]
