@@ -93,9 +93,9 @@ fn not_felt(case: &Case, cpus: &Cpus, ledger: &Threads, behind_others: f64) -> O
         let why = words::too_short(&felt, behind_others, lines);
         return Some(too_short(Measured::new(part, MIN_FELT, Unit::Share), why));
     }
-    if let Some(p99_ns) = quick_answers_ns(case) {
-        let seen = Measured::new(p99_ns / 1e9, FELT_NS / 1e9, Unit::Seconds);
-        return Some(too_short(seen, words::not_by_requests(&felt, p99_ns)));
+    if let Some(quick) = quick_answers(case) {
+        let seen = Measured::new(quick.1 / 1e9, FELT_NS / 1e9, Unit::Seconds);
+        return Some(too_short(seen, words::not_by_requests(&felt, quick)));
     }
     if let Some(part) = little_of_requests(case, behind_others) {
         return Some(explained(words::little_of_requests(behind_others, part)));
@@ -129,15 +129,19 @@ impl Felt {
     }
 }
 
-/// Answers from which on percentiles say something.
-const ENOUGH_ANSWERS: f64 = 1000.0;
+/// Answers from which on what half of them take says something.
+const ENOUGH_ANSWERS: f64 = 100.0;
 
-/// In what time 99 of a hundred clients have their answers, where that is less than one wait that a request would feel: those
-/// who wait so long have no request in hand then, as a pool's spare threads.
-fn quick_answers_ns(case: &Case) -> Option<f64> {
+/// Answers beyond a percentile, if it says something.
+const BEYOND: f64 = 10.0;
+
+/// In what time nearly all clients have their answers, where that is less than one wait that a request would feel, and which part of
+/// them: those who wait so long have no request in hand then, as a pool's spare threads.
+fn quick_answers(case: &Case) -> Option<(f64, f64)> {
     let requests = case.fact::<Requests>().ok()?;
-    let busiest = requests.busiest().filter(|b| b.response.count >= ENOUGH_ANSWERS && !b.is_mixed())?;
-    Some(busiest.response.quantile_ns(0.99)).filter(|p99_ns| *p99_ns < FELT_NS)
+    let response = &requests.busiest().filter(|busiest| !busiest.is_mixed())?.response;
+    let part = [0.99, 0.9].into_iter().find(|part| response.count * (1.0 - part) >= BEYOND - 1e-6)?;
+    Some((part, response.quantile_ns(part))).filter(|(_, ns)| *ns < FELT_NS)
 }
 
 /// That CPUs were not short, and threads only happened to meet, if so.

@@ -91,7 +91,7 @@ impl<'a, 'r> Walker<'a, 'r> {
         let came_last = last.filter(|last| !in_turn && asleep >= HALF_ASLEEP && came_in(last, &self.path));
         let (silent, telling): (Vec<Part<'_>>, Vec<_>) = self.parted(in_turn, came_last, whole);
         let time = |parts: &[Part<'_>]| parts.iter().map(Part::length).sum::<f64>();
-        let scale = ns / length;
+        let (telling, scale) = self.deep(row, telling, (length, ns), node);
         // The time of waits that say nothing is spread over those that do: what came in cut one wait into several. Where it
         // came in last, and there was nothing else to do, it is what ended the wait. Of what several hold in turn before it comes to the sleeper, only as
         // far as there are so many of them.
@@ -119,6 +119,27 @@ impl<'a, 'r> Walker<'a, 'r> {
             node.end(End::of_waker(kind, row, self.context.ends.code_of_waker(row)), length * scale);
         }
         self.path.pop();
+    }
+
+    /// Where a chain is as long as any, those who stood before the same are left out: whoever held it before them did as this one
+    /// does, and for as long. Besides the rest, for how much of the wait each ns of it stands.
+    fn deep<'p>(
+        &self,
+        row: &Wakeup,
+        telling: Vec<Part<'p>>,
+        (length, ns): (f64, f64),
+        node: &mut Node,
+    ) -> (Vec<Part<'p>>, f64) {
+        let is_same = |part: &Part<'_>| self.context.are_for_the_same(row, part.row);
+        let before: f64 = telling.iter().filter(|part| is_same(part)).map(Part::length).sum();
+        let held = length - before;
+        if self.path.len() < MAX_DEPTH || before <= 0.0 || held < MIN_PIECE_NS {
+            return (telling, ns / length);
+        }
+        let alike = held * self.context.queue_length(row) as f64;
+        let unseen = ns * share((before - alike).max(0.0), length);
+        node.end(End::of_waker(Kind::Unseen, row, ""), unseen);
+        (telling.into_iter().filter(|part| !is_same(part)).collect(), (ns - unseen) / held)
     }
 
     /// The sleeper of a row as one who waits for the row's waker. Threads of one process hand on what was asked of it.

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-//! A pool of threads that take requests one at a time: requests lie unread while each of the threads has one in hand and
-//! waits for something else.
+//! A pool of threads that take requests one at a time: requests lie unread, or stand in a queue of the program's own, while each of
+//! the threads has one in hand and waits for something else.
 
 use std::sync::Arc;
 
 use super::super::{Outcome, Statement, evidence};
 use super::{AT_ITS_LIMIT, MIN_WAIT_NS, RULE};
 use crate::case::Case;
-use crate::facts::readers::Readers;
+use crate::facts::handed::Handed;
 use crate::facts::requests::Requests;
 use crate::facts::stacks::Stacks;
 use crate::judgement::holders::Locks;
@@ -41,10 +41,37 @@ const MOSTLY: f64 = 0.5;
 /// Of the threads, so many have a request in hand on average if all of them are taken again and again.
 const TAKEN: f64 = 0.4;
 
-/// Requests that lie unread while all threads of a pool are taken.
-struct Unread {
+/// Where requests stand meanwhile.
+#[derive(Clone, Copy, PartialEq)]
+enum Place {
+    /// The threads read them by themselves.
+    Unread,
+    /// Others read them and hand them on.
+    Inside,
+}
+
+impl Place {
+    /// Where the requests at the busiest port stand, and how many threads and requests tell it.
+    fn of(case: &Case) -> Option<(Self, usize, usize)> {
+        if let Some(readers) = one_each::threads(case) {
+            return Some((Self::Unread, readers.threads, readers.requests));
+        }
+        let handed = case.fact::<Handed>().ok().filter(|handed| handed.are_all())?;
+        Some((Self::Inside, handed.threads, handed.requests))
+    }
+
+    /// Requests …
+    fn words(self) -> &'static str {
+        if self == Self::Unread { "lie unread" } else { "stand in a queue inside it" }
+    }
+}
+
+/// Requests that stand while all threads of a pool are taken.
+struct Standing {
     paths: Arc<RequestPaths>,
-    readers: Readers,
+    place: Place,
+    threads: usize,
+    requests: usize,
     /// Of the response time, and of that, while those threads stood before a lock.
     part: f64,
     locked: f64,
@@ -53,21 +80,44 @@ struct Unread {
     seconds: f64,
 }
 
-impl Unread {
+impl Standing {
     fn of(case: &Case) -> Option<Self> {
-        let (readers, paths, requests) = (one_each::threads(case)?, telling(case)?, case.fact::<Requests>().ok()?);
+        let (paths, requests) = (telling(case)?, case.fact::<Requests>().ok()?);
+        let (place, threads, followed) = Place::of(case)?;
         let (all, times) = (&paths.busiest()?.all, requests.busiest()?);
         let part = all.share(is_taken);
-        let unread = share(times.read_wait.sum_ns, times.response.sum_ns);
+        let at_once = requests.at_once(&times.response);
+        // What lies unread the sockets saw too.
+        let (seen, standing) = match place {
+            Place::Unread => (share(times.read_wait.sum_ns, times.response.sum_ns), requests.at_once(&times.read_wait)),
+            Place::Inside => (part, at_once * part),
+        };
         let each_ns = ratio(all.ns, all.requests as f64) * part;
         let locks = Locks::of(case).ok()?;
         let locked = all.share(|part| is_before_lock(part, &locks));
         let seconds = times.response.sum_ns * requests.scale() / 1e9 * part;
-        let is_long = part.min(unread) >= MIN_UNREAD && each_ns >= MIN_WAIT_NS;
+        let is_long = part.min(seen) >= MIN_UNREAD && each_ns >= MIN_WAIT_NS;
         // Where most are free, requests were only given to those that are not.
-        let in_hand = requests.at_once(&times.response) - requests.at_once(&times.read_wait);
-        let are_taken = in_hand >= readers.threads as f64 * TAKEN;
-        (is_long && are_taken).then(|| Self { paths: Arc::clone(&paths), readers, part, locked, each_ns, seconds })
+        let are_taken = at_once - standing >= threads as f64 * TAKEN;
+        let paths = Arc::clone(&paths);
+        (is_long && are_taken).then_some(Self {
+            paths,
+            place,
+            threads,
+            requests: followed,
+            part,
+            locked,
+            each_ns,
+            seconds,
+        })
+    }
+
+    /// That all are taken, in words.
+    fn all(&self) -> String {
+        if self.threads == 1 {
+            return "the one thread that takes them has another in hand".into();
+        }
+        format!("all {} threads are taken", self.threads)
     }
 
     fn is_before_lock(&self) -> bool {
@@ -77,46 +127,49 @@ impl Unread {
 
 /// Why more threads are no remedy although requests lie unread, if so.
 pub(super) fn before_a_lock(case: &Case) -> Option<String> {
-    let unread = Unread::of(case).filter(Unread::is_before_lock)?;
+    let standing = Standing::of(case).filter(Standing::is_before_lock)?;
     let why = "that take them stand before a lock which one holds at a time; more threads would stand there too";
-    Some(format!("requests lie unread for {} of their time because threads {why}", percent(unread.part)))
+    let (place, part) = (standing.place.words(), percent(standing.part));
+    Some(format!("requests {place} for {part} of their time because threads {why}"))
 }
 
-/// The finding, if requests lie unread for long.
+/// The finding, if requests stand for long.
 pub(super) fn check(case: &Case) -> Option<Outcome> {
-    let unread = Unread::of(case).filter(|unread| !unread.is_before_lock())?;
-    let all = &unread.paths.busiest()?.all;
+    let standing = Standing::of(case).filter(|standing| !standing.is_before_lock())?;
+    let all = &standing.paths.busiest()?.all;
     let chain = all.parts.iter().filter(|part| is_taken(part)).find_map(|part| match &part.what {
         What::Waits(chain) => Some(&**chain),
         _ => None,
     })?;
     let who = &chain.links[0].who;
     let headline = format!(
-        "requests lie unread for {} of their time: all {} threads are taken, in {}",
-        percent(unread.part),
-        unread.readers.threads,
+        "requests {} for {} of their time: {}, in {}",
+        standing.place.words(),
+        percent(standing.part),
+        standing.all(),
         who.call_words()
     );
-    let explains = Explains { share: unread.part, of: "response time of requests".into(), seconds: unread.seconds };
-    let finding = finding(case, chain, explains, &unread.readers, unread.each_ns)?;
+    let finding = finding(case, chain, &standing)?;
     let advice = "see what they wait for: a larger pool helps only if that has room for more at once";
     Some(Outcome::Found(Box::new(finding), Statement::short(headline, advice)))
 }
 
-fn finding(case: &Case, chain: &Chain, explains: Explains, readers: &Readers, each_ns: f64) -> Option<Finding> {
+fn finding(case: &Case, chain: &Chain, standing: &Standing) -> Option<Finding> {
     let (who, stacks) = (&chain.links[0].who, case.fact::<Stacks>().ok()?);
+    let Standing { place, threads, requests, part, each_ns, .. } = *standing;
+    let see = if place == Place::Unread { "ss -tn  # Recv-Q" } else { "" };
     let measured = vec![
-        evidence("threads that take requests, one at a time each", readers.threads as f64, "threads", "", ""),
-        evidence("requests that were followed", readers.requests as f64, "requests", "", ""),
-        evidence("unread while those waited, on average", each_ns / 1e9, "s", "near 0", "ss -tn  # Recv-Q"),
+        evidence("threads that take requests, one at a time each", threads as f64, "threads", "", ""),
+        evidence("requests that were followed", requests as f64, "requests", "", ""),
+        evidence("standing while those waited, on average", each_ns / 1e9, "s", "near 0", see),
     ];
     Some(Finding {
         summary: format!(
-            "Requests lay unread for {} on average, {} of their response time, while each of the {} threads that take them had \
-             another one in hand and waited in {}",
+            "Requests {} for {} on average, {} of their response time, while each of the {threads} threads that take them has another \
+             one in hand and waits in {}",
+            place.words(),
             seconds(each_ns / 1e9),
-            percent(explains.share),
-            readers.threads,
+            percent(part),
             who.call_words()
         ),
         subject: Subject {
@@ -125,11 +178,11 @@ fn finding(case: &Case, chain: &Chain, explains: Explains, readers: &Readers, ea
             syscall: Some(who.call.clone()),
             ..Subject::default()
         },
-        explains,
+        explains: Explains { share: part, of: "response time of requests".into(), seconds: standing.seconds },
         evidence: measured,
         chain: links(chain, &stacks),
         remedy: format!("If what the threads wait for can do more at once, make the pool larger; {AT_ITS_LIMIT}"),
-        check: "Requests are read as soon as they come, and the response time falls by this part at the same load."
+        check: "Requests are taken as soon as they come, and the response time falls by this part at the same load."
             .into(),
         ..RULE.finding(case, 2)
     })

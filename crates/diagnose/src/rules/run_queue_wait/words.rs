@@ -54,12 +54,13 @@ pub(super) fn too_short(felt: &Felt, explained: f64, lines: &Lines) -> String {
     )
 }
 
-pub(super) fn not_by_requests(felt: &Felt, p99_ns: f64) -> String {
+pub(super) fn not_by_requests(felt: &Felt, (part, ns): (f64, f64)) -> String {
     format!(
-        "threads stood behind other processes for {} in waits of 1 ms or more, but requests did not: 99 % of the answers took {} \
+        "threads stood behind other processes for {} in waits of 1 ms or more, but requests did not: {} of the answers took {} \
          or less",
         seconds(felt.ns / 1e9),
-        seconds(p99_ns / 1e9)
+        percent(part),
+        seconds(ns / 1e9)
     )
 }
 

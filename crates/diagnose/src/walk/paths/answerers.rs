@@ -8,7 +8,10 @@ use std::collections::BTreeMap;
 
 use recording::tables::Wakeup;
 
+use crate::walk::Kind;
 use crate::walk::context::Context;
+use crate::walk::timelines::AT_ONCE_NS;
+use crate::walk::waits::Wait;
 
 /// Threads that answer, by peer: of each a wait that it ended.
 pub struct Answerers<'a> {
@@ -39,4 +42,17 @@ impl<'a> Answerers<'a> {
         let (_, row) = awake.next()?;
         awake.next().is_none().then_some(*row)
     }
+}
+
+/// Of the time that a question takes: its answer is there within so much of it, from its first segment to its last.
+const AT_ONCE: f64 = 0.05;
+
+/// The wait of a thread that the answer to a question ended; none where the thread was awake when it came. It comes in several
+/// segments, of which the first ends the wait and the last says when; what a client sent meanwhile ends one for itself.
+pub fn awaited<'a>(context: &Context<'a, '_>, tid: u32, (began, came): (f64, f64)) -> Option<&'a Wait<'a>> {
+    let since = came - ((came - began) * AT_ONCE).max(AT_ONCE_NS);
+    let waits = context.timelines.waits_of(tid);
+    let before = &waits[..waits.partition_point(|wait| wait.begin() < came)];
+    let mut near = before.iter().rev().take_while(|wait| wait.end() >= since);
+    near.find(|wait| context.ends.of(wait.row).is_none_or(|end| end.kind != Kind::Client))
 }

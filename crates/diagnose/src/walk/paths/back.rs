@@ -6,7 +6,7 @@ use std::iter;
 
 use recording::tables::{Request, Thread, Wakeup};
 
-use super::answerers::Answerers;
+use super::answerers::{Answerers, awaited};
 use super::tree::{Book, Meanwhile};
 use super::whole::{Whole, length_ns};
 use crate::case::Case;
@@ -16,7 +16,7 @@ use crate::syscall::{Family, family};
 use crate::walk::clients::UNIX;
 use crate::walk::context::{Context, MOST_THREADS};
 use crate::walk::futex::is_futex;
-use crate::walk::timelines::{AT_ONCE_NS, IDLE};
+use crate::walk::timelines::IDLE;
 use crate::walk::waits::Wait;
 use crate::walk::walker::Walker;
 use crate::walk::who::{LOOP, PARKED};
@@ -68,9 +68,6 @@ impl Ran {
 
 /// Spans for which that is asked, ns: a shorter one explains nothing.
 const WORTH_NS: f64 = 1e6;
-
-/// Of the time that a question takes: its answer is there within so much of it, from its first segment to its last.
-const AT_ONCE: f64 = 0.05;
 
 /// Of a span, on a CPU in any of the threads: a runtime that moves a task from one to another loses some of it.
 const ALL_THE_TIME: f64 = 0.8;
@@ -128,13 +125,15 @@ impl<'a, 'r> Back<'a, 'r> {
         let read = (request.read_ns as f64).min(end);
         let (context, whole) = (self.context, self.whole);
         let rest = if whole.is_in_parts(request) { (request.rest_ns as f64).min(end) } else { 0.0 };
-        let mut path = OnePath { all: self, context, whole, request, book, read, rest };
+        let mut path = OnePath { all: self, context, whole, request, book, read, rest, is_behind: false };
         let mut at = At { tid: request.ended_tid, ns: end };
         for _ in 0..MAX_HOPS {
             if at.ns <= read {
                 break;
             }
-            at = path.step(at);
+            let next = path.step(at);
+            path.is_behind &= next.tid == at.tid;
+            at = next;
         }
         path.inside(at.tid, (read, at.ns));
         path.is_at(request.began_tid, (request.began_ns as f64, read), true);
@@ -152,6 +151,8 @@ struct OnePath<'p, 'a, 'r> {
     read: f64,
     /// When the rest of it came; 0 = that was all.
     rest: f64,
+    /// The thread had another request in hand, and took this one from a queue after that.
+    is_behind: bool,
 }
 
 impl OnePath<'_, '_, '_> {
@@ -230,13 +231,13 @@ impl OnePath<'_, '_, '_> {
         let is_free = polls || self.context.who(row).fd_kind == PARKED;
         // Who read or wrote something was awake then, whatever the scheduler's counters, which are a bit behind, make of it.
         let begin = self.whole.seen_awake(tid, (wait.begin(), wait.end())).unwrap_or(wait.begin());
-        if begin >= self.read && !is_free {
-            let span = (begin, wait.end());
+        if (begin >= self.read || self.is_behind) && !is_free {
+            let span = (begin.max(self.read), wait.end());
             match self.is_for_helper(wait) {
-                true => self.is_at(row.waker_tid, span, false),
+                true => self.is_at(row.waker_tid, span, self.is_behind),
                 false => self.blocked(wait, span, None),
             }
-            return At { tid, ns: begin };
+            return At { tid, ns: span.0 };
         }
         // It was free until then: whoever woke it had the request, if that can be told.
         let end = ends.of(row);
@@ -300,7 +301,7 @@ impl OnePath<'_, '_, '_> {
     /// Books a wait of which the span belongs to the request.
     fn blocked(&mut self, wait: &Wait<'_>, span: (f64, f64), kind: Option<&str>) {
         let ns = span.1 - span.0;
-        let waits = &mut self.book.at(wait.row.tid, span).side(false).waits;
+        let waits = &mut self.book.at(wait.row.tid, span).side(self.is_behind).waits;
         let mut who = self.context.who(wait.row);
         if let Some(kind) = kind {
             who.fd_kind = kind.to_string();
@@ -332,9 +333,11 @@ impl OnePath<'_, '_, '_> {
         if tid == self.request.began_tid {
             return self.is_at(tid, (from, until), false);
         }
-        let turn = self.whole.moment(tid, (from, until)).unwrap_or(from);
-        self.is_at(tid, (turn, until), false);
-        self.is_at(tid, (from, turn), true);
+        let turn = self.whole.moment(tid, (from, until)).filter(|_| !self.is_behind);
+        let came = turn.unwrap_or(if self.is_behind { until } else { from });
+        self.is_at(tid, (came, until), false);
+        self.is_at(tid, (from, came), true);
+        self.is_behind |= turn.is_some();
     }
 
     /// Books what a thread did in a span.
@@ -379,16 +382,6 @@ impl OnePath<'_, '_, '_> {
         let waits = self.context.timelines.waits_of(tid).first();
         waits.map_or((self.request.pid, String::new()), |wait| (wait.row.pid, kind_of_thread(&wait.row.comm)))
     }
-}
-
-/// The wait of a thread that the answer to a question ended; none where the thread was awake when it came. It comes in several
-/// segments, of which the first ends the wait and the last says when; what a client sent meanwhile ends one for itself.
-fn awaited<'a>(context: &Context<'a, '_>, tid: u32, (began, came): (f64, f64)) -> Option<&'a Wait<'a>> {
-    let since = came - ((came - began) * AT_ONCE).max(AT_ONCE_NS);
-    let waits = context.timelines.waits_of(tid);
-    let before = &waits[..waits.partition_point(|wait| wait.begin() < came)];
-    let mut near = before.iter().rev().take_while(|wait| wait.end() >= since);
-    near.find(|wait| context.ends.of(wait.row).is_none_or(|end| end.kind != Kind::Client))
 }
 
 /// Nobody knows what whoever was asked did.

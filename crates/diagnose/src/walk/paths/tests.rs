@@ -53,6 +53,18 @@ fn a_thread_that_sleeps_with_the_request_in_hand() {
     assert_eq!(told[1], ("t1/1 on a CPU".to_string(), 9.0));
 }
 
+/// Thread 2 answers another one at 110 ms, sleeps for it before that, and takes this one from a queue.
+#[test]
+fn a_worker_that_comes_to_it_after_another_one() {
+    let other = "request t_ns=110e6 role=accepted port=80 pid=1 began_ns=60e6 began_tid=1 read_ns=61e6 ended_tid=2\n";
+    let [own, others] = [wait(2, 149.0, 38.0, TIMER), wait(2, 109.5, 30.0, TIMER)];
+    let told = told(&format!("{}{other}{}{others}{own}", request(2), wait(1, 100.0, 50.0, PACKET)));
+    let asleep = |words: &str| told.iter().find(|part| part.0 == words).map(|part| part.1);
+    // The other one of 50 ms began with 18 ms before its turn to sleep, from 61 to 79.
+    assert_eq!(asleep("t2/1 in nanosleep"), Some(38.0 + 30.0), "{told:?}");
+    assert_eq!(asleep("before its turn: t2/1 in nanosleep"), Some(8.5), "{told:?}");
+}
+
 #[test]
 fn one_reads_it_another_sleeps_and_answers() {
     let handed = "syscall=202 args=[7,128,9,0] context=thread waker_pid=1 waker_tid=1 waker_comm=t1 waker_syscall=202";
