@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Services whose limit is known, by a lock, a pool, their only thread, a rate limiter, and a service that they ask: a sweep finds
-//! it.
+//! it. The twins are asked up to half of that, where there is none to tell.
 
 use std::time::Duration;
 
@@ -9,19 +9,22 @@ use anyhow::Result;
 use super::{Given, LoadScenario, Truth};
 use crate::builds::Build;
 use crate::cell::{Cell, Program};
+use crate::scenario::Side;
 use crate::scenarios::{LOAD_CPU, SERVICE_CPU, THREADED};
 
 const PORT: u16 = 19510;
 const STORE: u16 = 19511;
 
-/// A sweep around the limit.
-fn sweep(limit: f64, more: &str) -> Given {
-    let args = format!(
-        "http://127.0.0.1:{PORT}/ --sweep {:.0}..{:.0} --for 3s --timeout 2s{more}",
-        (limit / 8.0).max(1.0),
-        limit * 3.0
-    );
-    Given::new(&args, Duration::from_secs(180), Truth { limit: Some(limit), ..Truth::default() })
+/// A sweep around the limit, or below it.
+fn sweep(side: Side, limit: f64, more: &str) -> Given {
+    let none: &[&str] = &["not-reached"];
+    let (most, truth) = match side {
+        Side::Fault => (limit * 3.0, Truth { limit: Some(limit), ..Truth::default() }),
+        Side::Twin => (limit / 2.0, Truth { has: none, ..Truth::default() }),
+    };
+    let from = (limit / 8.0).max(1.0);
+    let args = format!("http://127.0.0.1:{PORT}/ --sweep {from:.0}..{most:.0} --for 3s --timeout 2s{more}");
+    Given::new(&args, Duration::from_secs(180), truth)
 }
 
 /// All wait for one lock.
@@ -29,11 +32,11 @@ pub static LOCK: LoadScenario = LoadScenario {
     name: "knee-lock",
     about: "a threaded C service whose threads wait for one mutex",
     builds: &[THREADED],
-    has_twin: false,
-    stage: |cell, _, _| {
+    has_twin: true,
+    stage: |cell, _, side| {
         let held_us = cell.draw.number("held_us", 4000, 3000..=10_000);
         start(cell, Program::built("threaded").args([PORT.to_string(), "locked".into(), held_us.to_string()]))?;
-        Ok(sweep(1e6 / (held_us + WAKING_US) as f64, ""))
+        Ok(sweep(side, 1e6 / (held_us + WAKING_US) as f64, ""))
     },
 };
 
@@ -45,14 +48,14 @@ pub static POOL: LoadScenario = LoadScenario {
     name: "knee-pool",
     about: "a Node service whose requests need one of a few permits",
     builds: &[Build::Script("lab/bench/pool.js", "pool.js")],
-    has_twin: false,
-    stage: |cell, _, _| {
+    has_twin: true,
+    stage: |cell, _, side| {
         cell.bring("pool.js")?;
         let (permits, ms) = (cell.draw.number("permits", 8, 2..=12), cell.draw.number("ms", 20, 10..=50));
         let args = ["pool.js".to_string(), PORT.to_string(), permits.to_string(), ms.to_string()];
         start(cell, Program::installed("node").args(args))?;
         // A timer of Node.js goes by whole milliseconds, and rings within the next one.
-        Ok(sweep(permits as f64 * 1e3 / (ms as f64 + 0.5), ""))
+        Ok(sweep(side, permits as f64 * 1e3 / (ms as f64 + 0.5), ""))
     },
 };
 
@@ -61,13 +64,13 @@ pub static COMPUTING: LoadScenario = LoadScenario {
     name: "knee-cpu",
     about: "a Node service whose one thread computes for each request",
     builds: &[Build::Script("lab/scenarios/loop-held/reports.js", "reports.js")],
-    has_twin: false,
-    stage: |cell, _, _| {
+    has_twin: true,
+    stage: |cell, _, side| {
         cell.bring("reports.js")?;
         let ms = cell.draw.number("ms", 5, 4..=20);
         let args = ["reports.js".to_string(), PORT.to_string(), "1".into(), ms.to_string(), "at-once".into()];
         start(cell, Program::installed("node").args(args))?;
-        Ok(sweep(1e3 / (ms as f64 + 0.15), ""))
+        Ok(sweep(side, 1e3 / (ms as f64 + 0.15), ""))
     },
 };
 
@@ -76,8 +79,8 @@ pub static RATE_LIMIT: LoadScenario = LoadScenario {
     name: "knee-rate-limit",
     about: "an nginx that refuses what is beyond a rate",
     builds: &[],
-    has_twin: false,
-    stage: |cell, _, _| {
+    has_twin: true,
+    stage: |cell, _, side| {
         let rate = cell.draw.number("rate", 200, 100..=400);
         // A `return` would come before the limit is asked.
         cell.write("index.html", "ok\n")?;
@@ -89,7 +92,7 @@ pub static RATE_LIMIT: LoadScenario = LoadScenario {
                  location / {{ try_files /index.html =404; }} }}"
             ),
         )?;
-        Ok(sweep(rate as f64, " --arrivals uniform"))
+        Ok(sweep(side, rate as f64, " --arrivals uniform"))
     },
 };
 
@@ -98,8 +101,8 @@ pub static UPSTREAM: LoadScenario = LoadScenario {
     name: "knee-upstream",
     about: "an nginx before a service whose threads wait for one mutex",
     builds: &[THREADED],
-    has_twin: false,
-    stage: |cell, _, _| {
+    has_twin: true,
+    stage: |cell, _, side| {
         let held_us = cell.draw.number("held_us", 5000, 3000..=10_000);
         let store = Program::built("threaded").named("store");
         let store = store.args([STORE.to_string(), "locked".into(), held_us.to_string()]);
@@ -113,7 +116,7 @@ pub static UPSTREAM: LoadScenario = LoadScenario {
                  proxy_pass http://store; }} }}"
             ),
         )?;
-        Ok(sweep(1e6 / (held_us + WAKING_US) as f64, ""))
+        Ok(sweep(side, 1e6 / (held_us + WAKING_US) as f64, ""))
     },
 };
 

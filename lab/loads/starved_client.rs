@@ -8,29 +8,37 @@ use anyhow::Result;
 
 use super::{Given, LoadScenario, Truth};
 use crate::cell::{Cell, Program};
-use crate::paths::Paths;
 use crate::scenario::Side;
 use crate::scenarios::{LOAD_CPU, SERVICE_CPU, THREADED};
 
 const PORT: u16 = 19502;
 
-/// The load.
-pub static SCENARIO: LoadScenario = LoadScenario {
+/// Others have its CPU.
+pub static BUSY: LoadScenario = LoadScenario {
     name: "starved-client",
-    about: "a generator that does not get its CPU",
+    about: "a generator whose CPU two busy loops have",
     builds: &[THREADED],
     has_twin: true,
-    stage,
+    stage: |cell, _, side| stage(cell, side, false),
 };
 
-fn stage(cell: &mut Cell, _: &Paths, side: Side) -> Result<Given> {
+/// Its group has a quota.
+pub static QUOTA: LoadScenario = LoadScenario {
+    name: "starved-by-quota",
+    about: "a generator with a quota of a fifth of a CPU",
+    builds: &[THREADED],
+    has_twin: true,
+    stage: |cell, _, side| stage(cell, side, true),
+};
+
+fn stage(cell: &mut Cell, side: Side, by_quota: bool) -> Result<Given> {
     let service = Program::built("threaded").args([PORT.to_string().as_str(), "plain"]);
     cell.start(service.on_cpus(SERVICE_CPU))?;
     cell.wait_for_port(PORT)?;
-    let (by_quota, connections) = (cell.draw.number("by_quota", 0, 0..=1), cell.draw.number("connections", 8, 4..=32));
+    let connections = cell.draw.number("connections", 8, 4..=32);
     let group = cell.group("starved")?;
-    if side == Side::Fault && by_quota == 1 {
-        group.set_quota(20)?;
+    if side == Side::Fault && by_quota {
+        group.set_quota(cell.draw.number("percent", 20, 15..=40))?;
     } else if side == Side::Fault {
         for nth in 0..2 {
             let busy = Program::installed("sh").named(&format!("busy{nth}")).args(["-c", "while :; do :; done"]);

@@ -79,7 +79,8 @@ impl Given {
 pub static ALL: &[&LoadScenario] = &[
     &freeze::OWN,
     &freeze::FOREIGN,
-    &starved_client::SCENARIO,
+    &starved_client::BUSY,
+    &starved_client::QUOTA,
     &one_client::SCENARIO,
     &errors_fast::OWN,
     &errors_fast::FOREIGN,

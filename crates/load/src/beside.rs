@@ -182,6 +182,9 @@ fn missing(name: &str, pairs: &[Pair]) -> String {
         let why = limited.reasons.first().map_or("", |reason| reason.sentence.as_str());
         return format!("not told: {why}");
     }
+    if pairs.len() < 2 {
+        return "one pair of loads does not tell what chance is".into();
+    }
     let least = all.map(|verdict| verdict.answered).min().unwrap_or_default();
     format!("too few answers for a {name}: {least} in a load; a longer --for or a higher --rate has more")
 }
@@ -258,6 +261,12 @@ mod tests {
         let found = compared(&[(0.020, 0.010), (0.010, 0.012), (0.030, 0.009), (0.009, 0.020)]);
         assert_eq!(found.word, Answerable::NotDetermined);
         assert!(found.effects[0].why.contains("do not agree"), "{found:?}");
+    }
+
+    #[test]
+    fn one_pair_alone_tells_nothing() {
+        let found = compared(&[(0.020, 0.002)]);
+        assert!(found.word == Answerable::NotDetermined && found.effects[0].why.starts_with("one pair"), "{found:?}");
     }
 
     #[test]

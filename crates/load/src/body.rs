@@ -82,7 +82,11 @@ impl Body {
             *piece = &[];
             return if self.line.len() > MAX_CHUNK_LINE { Progress::Garbage } else { Progress::Partial };
         };
-        self.line.extend_from_slice(&piece[..end.min(MAX_CHUNK_LINE)]);
+        // Also in one piece, so that it does not depend on how it was cut.
+        if self.line.len() + end > MAX_CHUNK_LINE {
+            return Progress::Garbage;
+        }
+        self.line.extend_from_slice(&piece[..end]);
         *piece = &piece[end + 1..];
         let text = std::mem::take(&mut self.line);
         let line = text.strip_suffix(b"\r").unwrap_or(&text);
@@ -125,4 +129,29 @@ pub(crate) fn take(piece: &mut &[u8], limit: u64) -> u64 {
     let taken = piece.len().min(usize::try_from(limit).unwrap_or(usize::MAX));
     *piece = &piece[taken..];
     taken as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What a body comes to that is cut into pieces of so many bytes.
+    fn in_pieces(text: &str, size: usize) -> Progress {
+        let mut body = Body::new(At::ChunkLine);
+        let mut pieces = text.as_bytes().chunks(size).map(|mut piece| body.take(&mut piece));
+        pieces.find(|progress| *progress != Progress::Partial).unwrap_or(Progress::Partial)
+    }
+
+    #[test]
+    fn a_line_that_is_too_long_is_garbage_however_it_is_cut() {
+        for (more, expected) in [(0, Progress::Whole), (1, Progress::Garbage)] {
+            // The line break's first byte counts.
+            let chunk = format!("2;{}\r\nab\r\n0\r\n\r\n", "x".repeat(MAX_CHUNK_LINE - 3 + more));
+            let trailer = format!("0\r\nT: {}\r\n\r\n", "x".repeat(MAX_CHUNK_LINE - 4 + more));
+            for text in [chunk, trailer] {
+                let ends = [1, 7, 4090, text.len()].map(|size| in_pieces(&text, size));
+                assert_eq!(ends, [expected; 4], "{more}: {}", &text[..4]);
+            }
+        }
+    }
 }

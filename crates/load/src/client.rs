@@ -49,13 +49,41 @@ impl Spent {
     }
 }
 
-/// What a client of several threads took.
+/// What was taken within a time.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Taken {
+    /// How much.
+    pub spent: Spent,
+    /// Of how long.
+    pub within: Duration,
+}
+
+impl Taken {
+    /// CPUs that it took, and CPUs that it waited for.
+    pub(crate) fn shares(&self) -> [f64; 2] {
+        let within = self.within.as_secs_f64().max(1e-9);
+        [self.spent.cpu, self.spent.waited].map(|time| time.as_secs_f64() / within)
+    }
+}
+
+/// What a client took while it asked. Until then it may sleep or warm up, and afterwards it waits for the last answers: of all that time
+/// a thread that has no CPU left takes a part only.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Threads {
-    /// By the thread that wanted most.
-    pub busiest: Spent,
-    /// CPUs that it may use.
+    /// The thread that wanted most.
+    pub busiest: Taken,
+    /// All of them.
+    pub all: Taken,
+    /// CPUs that it may use; 0 = that is not known, or it is one thread.
     pub cpus: f64,
+}
+
+impl Threads {
+    /// Those of a run; where it does not tell when it asked, in one thread over all of its time.
+    pub(crate) fn of(run: &Run) -> Self {
+        let all = Taken { spent: run.spent, within: run.lasted };
+        run.threads.unwrap_or(Self { busiest: all, all, cpus: 0.0 })
+    }
 }
 
 /// Failures that are its own: by which code and in which words they are told.
@@ -118,21 +146,19 @@ pub(crate) fn is_full(run: &Run) -> bool {
 
 /// Whether one thread could do no more: the others wait for it, or are full too.
 fn in_one_thread(run: &Run) -> Vec<Reason> {
-    let spent = run.threads.map_or(run.spent, |threads| threads.busiest);
-    at_its_limit(run, spent, (1.0, STARVED), "a CPU in one thread")
+    at_its_limit(run, Threads::of(run).busiest, (1.0, STARVED), "a CPU in one thread")
 }
 
 /// Whether all of them together could: a runtime that deals its work out to many has none that is full by itself.
 fn in_all_threads(run: &Run) -> Vec<Reason> {
-    let Some(Threads { cpus, .. }) = run.threads.filter(|threads| threads.cpus > 0.0) else { return Vec::new() };
+    let Some(Threads { all, cpus, .. }) = run.threads.filter(|threads| threads.cpus > 0.0) else { return Vec::new() };
     let of = if cpus == 1.0 { "the CPU".into() } else { format!("the {cpus} CPUs") };
-    at_its_limit(run, run.spent, (cpus, FULL), &format!("{of} that it may use, over all its threads"))
+    at_its_limit(run, all, (cpus, FULL), &format!("{of} that it may use, over all its threads"))
 }
 
-/// Whether what was spent of so many CPUs is all of them, or would have been that share of them, had they been free.
-fn at_its_limit(run: &Run, spent: Spent, (cpus, starved): (f64, f64), of: &str) -> Vec<Reason> {
-    let share = |time: Duration| time.as_secs_f64() / run.lasted.as_secs_f64().max(1e-9) / cpus;
-    let [took, waited] = [spent.cpu, spent.waited].map(share);
+/// Whether what was taken of so many CPUs is all of them, or would have been that share of them, had they been free.
+fn at_its_limit(run: &Run, taken: Taken, (cpus, starved): (f64, f64), of: &str) -> Vec<Reason> {
+    let [took, waited] = taken.shares().map(|share| share / cpus);
     if took > FULL {
         return reason("client-cpu", format!("{} took {:.0} % of {of}", run.who, took * 100.0));
     }

@@ -48,6 +48,8 @@ pub struct Connection {
     pub requests: u64,
     /// Answers on this socket: one that had some may have been closed while the request was on its way.
     pub answers: u64,
+    /// Whether any request on it, also on a socket before this one, was answered.
+    pub was_answered: bool,
     /// The reply.
     pub reply: Reply,
 }

@@ -2,6 +2,7 @@
 //! The loop: it sends by the plan, whether or not answers come, and counts each answer's time from the moment that the
 //! plan named. (A generator that waits for answers pauses with the service, and never sees the bad part.)
 
+mod ending;
 mod replies;
 
 use std::collections::{BTreeMap, VecDeque};
@@ -15,6 +16,7 @@ use rustix::event::{Timespec, epoll};
 use rustix::io::Errno;
 
 use crate::arrivals::Arrivals;
+use crate::client::Spent;
 use crate::connection::{Connection, State};
 use crate::plan::{Plan, Rate};
 use crate::run::{Failure, Run};
@@ -32,8 +34,6 @@ const TELL: Duration = Duration::from_millis(100);
 const MOST_WAITING: usize = 1 << 22;
 /// Deadlines beside those of connections: of answers that have come, until they are thrown away.
 const OLD_DEADLINES: usize = 4096;
-/// So many failures without a single answer, and nobody is there to be loaded.
-const HOPELESS: u64 = 200;
 
 pub(crate) struct Engine<'a> {
     plan: &'a Plan,
@@ -54,6 +54,8 @@ pub(crate) struct Engine<'a> {
     opened: usize,
     /// When the last answer came.
     last_answer: Duration,
+    /// What this thread had taken when it began.
+    before: Spent,
     run: Run,
     buffer: Vec<u8>,
 }
@@ -76,6 +78,7 @@ impl<'a> Engine<'a> {
             again: BTreeMap::new(),
             opened: 0,
             last_answer: Duration::ZERO,
+            before: Spent::default(),
             run: Run::of(plan),
             buffer: vec![0; BUFFER],
         })
@@ -83,7 +86,7 @@ impl<'a> Engine<'a> {
 
     /// Sends until the plan ends, then waits for what is under way; `stop` ends both.
     pub(crate) fn run(mut self, stop: &dyn Fn() -> bool, tell: &mut dyn FnMut(Duration, &Run)) -> Result<Run> {
-        self.start = Instant::now();
+        (self.start, self.before) = (Instant::now(), Spent::now());
         let mut arrivals = match self.plan.rate {
             Rate::PerSecond(rate) => Some(Arrivals::new(rate, self.plan.spread)),
             Rate::Max => None,
@@ -92,9 +95,13 @@ impl<'a> Engine<'a> {
         let mut end = self.plan.length;
         loop {
             let now = self.now();
+            if now >= end {
+                self.has_asked(now);
+            }
             self.expire(now);
-            if stop() || now < end && self.is_hopeless() {
-                (end, self.run.ended_early) = (end.min(now), true);
+            if let Some(by) = self.ended_by(stop, now, end) {
+                self.run.end_early(by);
+                end = end.min(now);
                 break;
             }
             // What was due before the end is sent, however late it was noticed.
@@ -114,6 +121,7 @@ impl<'a> Engine<'a> {
                 tell(now, &self.run);
             }
         }
+        self.has_asked(self.now());
         (self.run.length, self.run.seen, self.run.lasted) = (end, end, self.now());
         Ok(self.run)
     }
@@ -125,10 +133,6 @@ impl<'a> Engine<'a> {
     /// Whether requests are due and no connection is free. In a closed loop one always is.
     fn is_full(&self) -> bool {
         self.free.is_empty() && (self.plan.rate == Rate::Max || !self.waiting.is_empty())
-    }
-
-    fn is_hopeless(&self) -> bool {
-        self.run.failed() >= HOPELESS && self.run.statuses.is_empty() && self.run.answered() == 0
     }
 
     fn is_done(&self) -> bool {

@@ -4,9 +4,9 @@
 use std::time::Duration;
 
 use crate::by_second::by_second;
-use crate::client::client_limits;
+use crate::client::{Threads, client_limits};
 use crate::keeping_up::{second_half, under_way};
-use crate::lengths::Percentiles;
+use crate::lengths::{Lengths, Percentiles};
 use crate::phases;
 use crate::reasons::{fails, hides, misleads, remarks, stood, too_few};
 use crate::run::{Run, Second, together};
@@ -18,7 +18,12 @@ const WARM_UP: f64 = 0.25;
 /// Judges a load.
 pub fn judge(run: &Run, slo: Option<Duration>) -> Verdict {
     let mut verdict = counted(run, slo);
-    let (client, few, misleading) = (client_limits(&verdict, run), too_few(&verdict), misleads(&verdict, run));
+    let few = too_few(&verdict);
+    // Before anything is said of them.
+    if run.mixed.is_some() {
+        verdict.withhold_lengths();
+    }
+    let (client, misleading) = (client_limits(&verdict, run), misleads(&verdict, run));
     // Then whether the client did well is no question any more.
     let is_settled = fails(run) || run.between.is_some() || run.mixed.is_some();
     let (is_limited, remarks) = (!client.is_empty(), remarks(&verdict, run));
@@ -41,9 +46,6 @@ pub fn judge(run: &Run, slo: Option<Duration>) -> Verdict {
     if hides(run) && !stood(&verdict, run).is_empty() {
         verdict.withhold_corrected();
     }
-    if run.mixed.is_some() {
-        verdict.withhold_lengths();
-    }
     verdict
 }
 
@@ -63,6 +65,7 @@ fn counted(run: &Run, slo: Option<Duration>) -> Verdict {
         second_half: second_half(run, from),
         full: run.full.as_secs_f64() / run.length.as_secs_f64().max(1e-9),
         quickest: together(&run.seconds).1.quantile(0.0),
+        takes: takes(run),
         sent: run.sent,
         answered: run.answered(),
         seconds: Percentiles::of(&service),
@@ -83,12 +86,21 @@ fn counted(run: &Run, slo: Option<Duration>) -> Verdict {
     }
 }
 
+/// Of what failed, what was sent over connections that nobody took, if that is why.
+const UNTAKEN: f64 = 0.8;
+
+/// Over how many connections a service answered that takes so few at a time, and leaves others in its queue.
+fn takes(run: &Run) -> Option<u64> {
+    let is_why = run.untaken > 0 && run.untaken as f64 >= UNTAKEN * run.failed() as f64;
+    (is_why && run.takers > 0 && run.takers < run.connections).then_some(run.takers)
+}
+
 fn client(run: &Run) -> Client {
-    let length = run.lasted.as_secs_f64().max(1e-9);
+    let threads = Threads::of(run);
     Client {
         lag: Percentiles::of(&run.lag),
-        cpus: run.spent.cpu.as_secs_f64() / length,
-        waited_for_cpu: run.threads.map_or(run.spent, |threads| threads.busiest).waited.as_secs_f64() / length,
+        cpus: threads.all.shares()[0],
+        waited_for_cpu: threads.busiest.shares()[1],
         // Of a part of the time, as many requests were counted, but all of the CPU time.
         cpu_per_request: client_cpu(run) / run.sent.max(1) as f64,
     }
@@ -107,12 +119,20 @@ fn promise(slo: Duration, seconds: &[Second]) -> Promise {
 }
 
 fn phases_of(run: &Run) -> Vec<Phase> {
+    // What is estimated differs by chance from second to second.
+    if run.looked.is_some() {
+        return Vec::new();
+    }
     // What was due in the last second may have been cut.
     let whole = (run.length.as_secs() as usize).min(run.seconds.len());
     let counted = (0..whole).filter(|second| run.is_followed(*second));
     // A generator may take a while to begin.
     let counted: Vec<usize> = counted.skip_while(|second| run.seconds[*second].due == 0).collect();
-    let seconds: Vec<Second> = counted.iter().map(|second| run.seconds[*second].clone()).collect();
+    let mut seconds: Vec<Second> = counted.iter().map(|second| run.seconds[*second].clone()).collect();
+    if run.mixed.is_some() {
+        // Their lengths are no response times: by how much came, and what failed, it may have gone differently all the same.
+        seconds.iter_mut().for_each(|second| second.latency = Lengths::default());
+    }
     let stretches = phases::stretches(&seconds);
     let many = stretches.len();
     let phase = |(nth, range): (usize, std::ops::Range<usize>)| {

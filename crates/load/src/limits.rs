@@ -21,8 +21,8 @@ fn open_now() -> u64 {
     fs::read_dir("/proc/self/fd").map_or(0, |entries| entries.count() as u64)
 }
 
-/// How long anything waits at most.
-const LONGEST: Duration = Duration::from_secs(3600);
+/// How long anything lasts or waits at most.
+pub(crate) const LONGEST: Duration = Duration::from_secs(3600);
 
 /// A wait that is longer is a slip of the pen, or a number of milliseconds.
 pub(crate) fn bound(option: &str, wait: Duration) -> Result<()> {

@@ -5,23 +5,24 @@
 //! does not ask while its service stands still, so that nobody's wait is counted but those of the requests that were under
 //! way: such waits are corrected as if it had gone on to ask in its own rhythm.
 
+mod asking;
 mod failed;
 mod hang;
 mod mixed;
+mod resets;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use anyhow::{Result, ensure};
 use recording::Recording;
-use recording::tables::{Connection, Exchange, ExchangeWindow, Label, Retransmit, Thread};
+use recording::tables::{Connection, Exchange, ExchangeWindow, Label, Thread};
 
 use self::failed::Failed;
-use crate::client::{Spent, Threads};
 use crate::omitted::{Loops, Omitted};
-use crate::opening::{Opening, peers};
+use crate::opening::Opening;
 use crate::reason::Reason;
-use crate::run::{Failure, Run};
+use crate::run::{EndedBy, Failure, Run};
 use crate::slices::{HALF_SLICE_NS, second_of};
 
 /// Of the time: connections on which a request was under way, if their generator asks as answers come.
@@ -32,11 +33,10 @@ const BUSY: f64 = 0.8;
 /// # Errors
 /// No TCP exchange of it was seen.
 pub fn observed(recording: &Recording, between: Option<Reason>) -> Result<Run> {
-    let rows: Vec<&Exchange> = recording.rows().iter().filter(|row: &&Exchange| row.role == "made").collect();
-    let responses: Vec<&Exchange> = rows.into_iter().filter(|row| row.stage == "response").collect();
-    let threads = threads(recording);
-    let busiest = busiest(&threads);
-    let who = busiest.map_or("the generator".to_string(), |(comm, _)| format!("`{comm}`"));
+    let is_response = |row: &&Exchange| row.role == "made" && row.stage == "response";
+    let responses: Vec<&Exchange> = recording.rows().iter().filter(is_response).collect();
+    let asking = asking::asking(recording, &responses);
+    let who = asking.map_or("the generator".to_string(), |(comm, _)| format!("`{comm}`"));
     let opening = Opening::of(recording);
     ensure!(responses.iter().any(|row| row.count > 0), "{who} got no answer over TCP {}", without(recording, &opening));
     let length = Duration::from_nanos(recording.meta.length_ns.max(1));
@@ -46,13 +46,8 @@ pub fn observed(recording: &Recording, between: Option<Reason>) -> Result<Run> {
     let is_closed = is_closed(recording, &responses, seen);
     let loops = Loops { connections: open(recording).unwrap_or(0.0), wait: is_closed != Some(false) };
     let mut omitted = Omitted::of(&responses, followed.iter().flatten().copied(), loops);
-    // A generator that has had enough closes its connections with requests under way; none of them has failed.
     let last = responses.iter().map(|row| row.t_ns).max().unwrap_or_default();
-    let hang = hang::at_the_end(&responses, last, seen);
-    let mut failed = Failed::of(recording);
-    for row in &responses {
-        add(&mut run, row, &failed.take(row), &mut omitted, if row.t_ns == last { hang } else { row.unanswered });
-    }
+    add_all(&mut run, recording, (&responses, last), seen, &mut omitted);
     run.sees_errors = recording.rows::<Label>().iter().any(|row| row.role == "made" && !row.outcome.is_empty());
     run.opening = opening;
     run.noted.extend(mixed::pipelines(recording));
@@ -66,14 +61,25 @@ pub fn observed(recording: &Recording, between: Option<Reason>) -> Result<Run> {
     (run.lasted, run.seen) = (run.length, seen);
     let good = run.answered() as f64 / responses.iter().map(|row| row.count).sum::<u64>().max(1) as f64;
     run.steady = steady(recording, &responses).map(|(answers, time)| ((answers as f64 * good) as u64, time));
+    run.looked = failed::looked(recording);
     run.elsewhere = (failed::share_of(recording, |row| row.outcome == "elsewhere") * run.answered() as f64) as u64;
-    run.sent = run.due;
-    run.in_time = run.answered();
-    run.spent = threads.values().fold(Spent::default(), |sum, (_, spent)| sum.and(*spent));
-    run.threads = busiest.map(|(_, busiest)| Threads { busiest: *busiest, cpus: may_use(recording) });
-    failures(&mut run, recording, &mut closed(&responses, last), last);
+    (run.sent, run.in_time) = (run.due, run.answered());
+    run.spent = asking::spent(recording.rows());
+    run.threads = asking.map(|(_, threads)| threads);
+    resets::add(&mut run, recording, &responses, last);
+    ended_by(recording).into_iter().for_each(|by| run.end_early(by));
     run.is_closed = is_closed.unwrap_or(false);
     Ok(run)
+}
+
+/// Who ended it; none = it ended by itself.
+fn ended_by(recording: &Recording) -> Option<EndedBy> {
+    match recording.meta.ended.as_str() {
+        "interrupted" => Some(EndedBy::Somebody),
+        "time" => Some(EndedBy::Time),
+        "budget" => Some(EndedBy::Budget),
+        _ => None,
+    }
 }
 
 /// For how long nothing was answered, and what may be why.
@@ -94,6 +100,22 @@ fn without(recording: &Recording, opening: &Opening) -> String {
 pub fn cpus(recording: &Recording) -> f64 {
     let cpu_ns: u64 = recording.rows::<Thread>().iter().map(|row| row.cpu_ns).sum();
     cpu_ns as f64 / recording.meta.length_ns.max(1) as f64
+}
+
+/// All of them, with what failed.
+fn add_all(
+    run: &mut Run,
+    recording: &Recording,
+    (responses, last): (&[&Exchange], u64),
+    seen: Duration,
+    omitted: &mut Omitted,
+) {
+    // A generator that has had enough closes its connections with requests under way; none of them has failed.
+    let hang = hang::at_the_end(responses, last, seen);
+    let mut failed = Failed::of(recording);
+    for row in responses {
+        add(run, row, &failed.take(row), omitted, if row.t_ns == last { hang } else { row.unanswered });
+    }
 }
 
 fn add(run: &mut Run, row: &Exchange, failed: &BTreeMap<u64, u64>, omitted: &mut Omitted, unanswered: u64) {
@@ -142,71 +164,6 @@ fn steady(recording: &Recording, responses: &[&Exchange]) -> Option<(u64, Durati
     let ns: u64 = windows.map(|row| row.length_ns).sum();
     let answers = responses.iter().filter(|row| inner(row.t_ns)).map(|row| row.count).sum();
     (ns >= 2 * HALF_SLICE_NS).then_some((answers, Duration::from_nanos(ns)))
-}
-
-/// What each thread took, by its id, with its name.
-fn threads(recording: &Recording) -> BTreeMap<(u32, u32), (&str, Spent)> {
-    let mut threads: BTreeMap<(u32, u32), (&str, Spent)> = BTreeMap::new();
-    for row in recording.rows::<Thread>() {
-        let (comm, sum) = threads.entry((row.pid, row.tid)).or_default();
-        *comm = &row.comm;
-        let waited_ns = row.run_queue_ns + row.preempted_ns + row.throttled_ns;
-        *sum = sum.and(Spent { cpu: Duration::from_nanos(row.cpu_ns), waited: Duration::from_nanos(waited_ns) });
-    }
-    threads
-}
-
-/// The thread that wanted most of a CPU, with its name. Those that lived for less than a second are one row together.
-fn busiest<'t, 'r>(threads: &'t BTreeMap<(u32, u32), (&'r str, Spent)>) -> Option<&'t (&'r str, Spent)> {
-    let lasting = threads.iter().filter(|((_, tid), _)| *tid != 0).map(|(_, spent)| spent);
-    lasting.max_by_key(|(_, spent)| spent.cpu + spent.waited)
-}
-
-/// CPUs that the target of a recording may use; 0 = not known.
-fn may_use(recording: &Recording) -> f64 {
-    let (target, host) = (&recording.meta.target, &recording.meta.host);
-    let allowed = match target.allowed_cpus.len() {
-        0 => f64::from(host.cpus),
-        some => some as f64,
-    };
-    target.quota_cpus.map_or(allowed, |quota| quota.min(allowed))
-}
-
-/// Connections that were refused or reset. One that was reset with a request under way is counted already, as closed before an answer.
-fn failures(run: &mut Run, recording: &Recording, closed: &mut BTreeMap<u64, u64>, last: u64) {
-    let own = peers(recording);
-    let is_its =
-        |row: &&Retransmit| row.kind == "reset_received" && row.role != "accepted" && own.contains(row.peer.as_str());
-    for row in recording.rows::<Retransmit>().iter().filter(is_its) {
-        // Once the other end has closed, a reset answers this one's goodbye; of a request that was under way the close tells.
-        let refused = row.state == "SYN_SENT";
-        if !refused && (row.t_ns >= last || row.state != "ESTABLISHED") {
-            continue;
-        }
-        let failure = if refused { Failure::Refused } else { Failure::Reset };
-        *run.failures.entry(failure).or_default() += row.count;
-        let open = closed.entry(second_of(row.t_ns)).or_default();
-        let known = if refused { 0 } else { row.count.min(*open) };
-        *open -= known;
-        if known > 0 {
-            *run.failures.entry(Failure::Closed).or_default() -= known;
-        }
-        // Nobody could ask anything over one that was refused: no exchange began, and one was due.
-        let due = if refused { row.count } else { 0 };
-        run.due += due;
-        let second = run.second(Duration::from_secs(second_of(row.t_ns)));
-        (second.due, second.failed) = (second.due + due, second.failed + row.count - known);
-    }
-    run.failures.retain(|_, count| *count > 0);
-}
-
-/// Requests whose connection was closed before an answer, second by second.
-fn closed(responses: &[&Exchange], last: u64) -> BTreeMap<u64, u64> {
-    let mut closed = BTreeMap::new();
-    for row in responses.iter().filter(|row| row.t_ns < last) {
-        *closed.entry(second_of(row.t_ns)).or_default() += row.unanswered;
-    }
-    closed
 }
 
 /// Connections that it had on average; none = that is not known.
@@ -281,65 +238,17 @@ mod tests {
     }
 
     #[test]
-    fn a_reset_is_one_failure_whatever_was_under_way() {
-        let reset = "retransmit t_ns=5e9 kind=reset_received state=ESTABLISHED role=made peer=127.0.0.1:80 count=4\n";
-        let of = |unanswered: u32| {
-            let second =
-                seconds(5..=5, 1000, 1_000_000).replace("began=1000", &format!("began=1000 unanswered={unanswered}"));
-            generator(&(seconds(1..=4, 1000, 1_000_000) + &second + &seconds(6..=9, 1000, 1_000_000) + reset)).failures
+    fn a_generator_that_did_not_end_by_itself_was_ended_early() {
+        let of = |ended: &str| {
+            let run = generator(&format!("meta ended={ended}\n{}", seconds(1..=10, 1000, 1_000_000)));
+            let verdict = judge(&run, None);
+            let told = verdict.reasons.into_iter().find(|reason| reason.code == "ended-early");
+            (verdict.verdict, told.map(|reason| reason.sentence))
         };
-        assert_eq!(of(4), [(Failure::Reset, 4)].into());
-        assert_eq!(of(6), [(Failure::Closed, 2), (Failure::Reset, 4)].into());
-        assert_eq!(of(0), [(Failure::Reset, 4)].into(), "amid an answer, or between two");
-        let goodbye = reset.replace("ESTABLISHED", "LAST_ACK");
-        assert_eq!(generator(&(seconds(1..=9, 1000, 1_000_000) + &goodbye)).failures, [].into(), "after it had all");
-    }
-
-    /// The table is of all in the generator's network namespace.
-    #[test]
-    fn what_a_neighbour_is_refused_is_none_of_the_generator_s() {
-        let refused = |peer: &str| {
-            let rows = (1..=9).map(|second| {
-                format!(
-                    "retransmit t_ns={second}e9 kind=reset_received state=SYN_SENT role=made peer={peer} count=200\n"
-                )
-            });
-            judge(&generator(&(seconds(1..=10, 1000, 1_000_000) + &rows.collect::<String>())), None)
-        };
-        let (neighbour, own) = (refused("127.0.0.1:81"), refused("127.0.0.1:80"));
-        assert_eq!((neighbour.verdict, neighbour.errors.len()), (Word::Valid, 0), "{:?}", neighbour.reasons);
-        assert_eq!((own.verdict, own.errors.get(&Failure::Refused)), (Word::Misleading, Some(&1800)));
-    }
-
-    #[test]
-    fn a_full_thread_limits_its_own_load() {
-        let rows = seconds(1..=10, 1000, 1_000_000)
-            + "thread pid=7 tid=8 comm=ab wall_ns=10e9 cpu_ns=9.8e9 run_queue_ns=1e8\n";
-        let verdict = judge(&generator(&rows), None);
-        assert_eq!((verdict.verdict, verdict.reasons[0].code.as_str()), (Word::ClientLimited, "client-cpu"));
-        let starved = seconds(1..=10, 1000, 1_000_000)
-            + "thread pid=7 tid=8 comm=ab wall_ns=10e9 cpu_ns=3e9 throttled_ns=6.5e9\n";
-        let verdict = judge(&generator(&starved), None);
-        assert_eq!((verdict.verdict, verdict.reasons[0].code.as_str()), (Word::ClientLimited, "client-starved"));
-    }
-
-    /// Eight threads of a runtime, none of which is full, on the two CPUs that there are.
-    #[test]
-    fn threads_that_are_full_together_limit_their_load() {
-        let of = |cpu_ms: u64, waited_ms: u64, meta: &str| {
-            let thread = |tid| {
-                format!("thread pid=7 tid={tid} comm=hey wall_ns=10e9 cpu_ns={cpu_ms}e6 run_queue_ns={waited_ms}e6\n")
-            };
-            let rows = format!("meta length_ns=10e9 {meta}\n") + &seconds(1..=10, 1000, 1_000_000);
-            let rows = rows + &(1..=8).map(thread).collect::<String>();
-            let verdict = judge(&observed(&parse(&rows).unwrap(), None).unwrap(), None);
-            (verdict.verdict, verdict.reasons[0].code.clone())
-        };
-        assert_eq!(of(2400, 100, "host.cpus=2"), (Word::ClientLimited, "client-cpu".into()));
-        assert_eq!(of(1500, 1000, "host.cpus=2"), (Word::ClientLimited, "client-starved".into()));
-        assert_eq!(of(1500, 100, "host.cpus=2").0, Word::Valid, "1.2 of two");
-        assert_eq!(of(2400, 100, "host.cpus=8").0, Word::Valid, "1.9 of eight");
-        assert_eq!(of(2400, 100, "host.cpus=8 target.quota_cpus=2").0, Word::ClientLimited);
+        assert_eq!(of("\"target exited\""), (Word::Valid, None));
+        assert_eq!(of("interrupted"), (Word::Valid, Some("it was ended after 10.0 s".into())));
+        assert!(of("time").1.is_some_and(|told| told.contains("--for gives it more")));
+        assert!(of("budget").1.is_some_and(|told| told.contains("recorded")));
     }
 
     /// Half of the answers come at once, and say that the service is overloaded.

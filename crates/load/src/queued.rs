@@ -3,7 +3,7 @@
 //! connections, which is no limit of the service.
 
 use crate::reason::Reason;
-use crate::reasons::{MISSING, QUEUED, WAITED, reason, rounded, time};
+use crate::reasons::{MISSING, QUEUED, WAITED, lasting, reason, rounded, time};
 use crate::run::Run;
 use crate::verdict::Verdict;
 
@@ -75,10 +75,10 @@ pub(crate) fn too_short(verdict: &Verdict) -> String {
     let usual = verdict.seconds.p50.unwrap_or_default();
     format!(
         "an answer took {}, more than half of the {} for which it was asked: whether the service keeps up takes longer to tell, \
-         --for {:.0}s",
+         {}",
         time(usual),
         time(verdict.length),
-        (10.0 * usual).ceil()
+        lasting(10.0 * usual)
     )
 }
 
@@ -92,8 +92,9 @@ fn over_capacity(verdict: &Verdict, run: &Run, planned: f64) -> String {
         false => String::new(),
     };
     format!(
-        "{} of {planned:.0} requests a second were answered: the rest queues up for as long as the load lasts, so that response \
+        "{} of {} requests a second were answered: the rest queues up for as long as the load lasts, so that response \
          times are as long as it is{carried}",
-        rounded(verdict.rate)
+        rounded(verdict.rate),
+        rounded(planned)
     )
 }

@@ -3,6 +3,7 @@
 
 use crate::client::is_full;
 use crate::lengths::Percentiles;
+use crate::limits::LONGEST;
 use crate::queued::queued;
 use crate::reason::Reason;
 use crate::run::{Failure, Run, Stood};
@@ -38,9 +39,7 @@ pub(crate) fn too_few(verdict: &Verdict) -> Vec<Reason> {
     let counted = verdict.answered;
     let more = match verdict.rate {
         // How long somebody else's generator goes on is its own affair.
-        rate if rate > 0.0 && verdict.sees_answers => {
-            format!(", which is --for {:.0}s at this rate", (1000.0 / rate).ceil())
-        }
+        rate if rate > 0.0 && verdict.sees_answers => format!(", which is {} at this rate", lasting(1000.0 / rate)),
         _ => String::new(),
     };
     reason("few-answers", format!("{counted} answers; a p99 needs 1,000{more}"))
@@ -101,6 +100,7 @@ pub(crate) fn misleads(verdict: &Verdict, run: &Run) -> Vec<Reason> {
         let sentence = format!("{:.1} % of requests failed, {}; they are in no percentile", failed * 100.0, worst(run));
         reasons.extend(reason("errors", sentence));
     }
+    reasons.extend(verdict.takes.map(|takes| not_taken(run, takes)));
     reasons.extend(sent_again(run, true));
     reasons.extend(redirects(run));
     reasons.extend(queued(verdict, run, failed));
@@ -120,15 +120,7 @@ pub(crate) fn remarks(verdict: &Verdict, run: &Run) -> Vec<Reason> {
         remarks.extend(reason("warm-up", sentence));
     }
     remarks.extend([sent_again(run, false), connection_each(verdict, run)].concat());
-    if !run.sees_answers {
-        let sentence = match run.sees_errors {
-            true => "whether answers were whole is not seen; those that report an error count as failed",
-            false => {
-                "whether answers were whole, and what they said, is not seen; what the generator says of errors counts"
-            }
-        };
-        remarks.extend(reason("answers-not-seen", sentence.into()));
-    }
+    remarks.extend(not_seen(run));
     if run.is_closed {
         let sentence = "each connection waited for its answer before it asked again: this finds a limit, of the service or of so many \
                         connections; clients who come by themselves wait longer, which --rate shows";
@@ -146,9 +138,32 @@ pub(crate) fn remarks(verdict: &Verdict, run: &Run) -> Vec<Reason> {
         remarks.extend(reason("sampled", sentence));
     }
     if run.ended_early {
-        remarks.extend(reason("ended-early", format!("it was ended after {:.1} s", verdict.length)));
+        remarks.extend(reason("ended-early", run.ended_by.words(verdict.length)));
     }
     remarks
+}
+
+/// What is not seen of the answers that somebody else's generator gets.
+fn not_seen(run: &Run) -> Vec<Reason> {
+    if run.sees_answers {
+        return Vec::new();
+    }
+    let sentence = match run.sees_errors {
+        true => "whether answers were whole is not seen; those that report an error count as failed",
+        false => {
+            "whether answers were whole, and what they said, is not seen; what the generator says of errors counts"
+        }
+    };
+    let estimated = run.looked.map(|(looked, good)| Reason {
+        code: "estimated".into(),
+        sentence: format!(
+            "so many answers came that it was looked at what {:.1} % of them say: how many failed is an estimate, and the others are \
+             known within {:.0} %",
+            looked * 100.0,
+            200.0 / (good.max(1) as f64).sqrt()
+        ),
+    });
+    reason("answers-not-seen", sentence.into()).into_iter().chain(estimated).collect()
 }
 
 /// Whether a standstill is in few of its numbers: who waits for an answer asks nothing meanwhile.
@@ -188,6 +203,17 @@ fn omitted(verdict: &Verdict, run: &Run, is_reason: bool) -> Vec<Reason> {
     let sentence =
         format!("who counts from when a request was sent gets a {name} of {} instead of {}", time(sent), time(due));
     reason("coordinated-omission", sentence)
+}
+
+/// That a service takes so few connections at a time, and leaves the others unanswered.
+fn not_taken(run: &Run, takes: u64) -> Reason {
+    let sentence = format!(
+        "{} of the {} requests that failed were sent over connections that the service never took: it answers over {takes} at a time, and \
+         leaves further ones in its queue; --connections {takes} asks over no more",
+        run.untaken,
+        run.failed()
+    );
+    Reason { code: "not-taken".into(), sentence }
 }
 
 /// Answers that only say where else to ask: nobody follows them here, and they say nothing of what is there.
@@ -250,8 +276,13 @@ fn connection_each(verdict: &Verdict, run: &Run) -> Vec<Reason> {
 
 fn in_phases(phases: &[Phase]) -> String {
     let one = |phase: &Phase| {
-        let usual = phase.corrected.p50.map_or("no answers".into(), |p50| format!("p50 {}", time(p50)));
-        format!("{} to {} s: {}/s, {usual}", phase.from, phase.to, rounded(phase.rate))
+        let usual = match phase.corrected.p50 {
+            Some(p50) => format!(", p50 {}", time(p50)),
+            // Too few for it, or no lengths are given.
+            None if phase.rate > 0.0 => String::new(),
+            None => ", no answers".into(),
+        };
+        format!("{} to {} s: {}/s{usual}", phase.from, phase.to, rounded(phase.rate))
     };
     let all: Vec<String> = phases.iter().map(one).collect();
     format!("it did not go alike all the time ({}); a percentile over both is neither", all.join("; "))
@@ -274,9 +305,15 @@ pub fn words(failure: Failure) -> &'static str {
     }
 }
 
-/// A rate, to the whole request from ten a second on.
+/// How to load for so long, s, at least.
+pub(crate) fn lasting(seconds: f64) -> String {
+    let longest = LONGEST.as_secs_f64();
+    if seconds > longest { "longer than a load may last".into() } else { format!("--for {:.0}s", seconds.ceil()) }
+}
+
+/// A rate, to the whole request from ten a second on, or where it is one.
 pub fn rounded(rate: f64) -> String {
-    if rate < 10.0 { format!("{rate:.1}") } else { format!("{rate:.0}") }
+    if rate < 10.0 && rate.fract() != 0.0 { format!("{rate:.1}") } else { format!("{rate:.0}") }
 }
 
 /// A length of time, in the unit that fits it.

@@ -86,6 +86,36 @@ pub(crate) fn together(seconds: &[Second]) -> (Lengths, Lengths) {
     (latency, service)
 }
 
+/// Who ended a load before its time, or another's generator before it ended by itself.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum EndedBy {
+    /// Somebody (Ctrl-C).
+    #[default]
+    Somebody,
+    /// The time for which it was watched was over.
+    Time,
+    /// The recording had as many rows as are judged.
+    Budget,
+    /// It gave up by itself: nobody answered.
+    Silence,
+}
+
+impl EndedBy {
+    /// In words, after so many seconds.
+    pub(crate) fn words(self, seconds: f64) -> String {
+        match self {
+            Self::Somebody => format!("it was ended after {seconds:.1} s"),
+            Self::Time => {
+                format!("it was ended after {seconds:.1} s, and would have gone on; --for gives it more time")
+            }
+            Self::Budget => {
+                format!("it was ended after {seconds:.1} s, when as much of it was recorded as is judged at once")
+            }
+            Self::Silence => format!("it gave up by itself after {seconds:.1} s, because nobody had answered at all"),
+        }
+    }
+}
+
 /// What came of a load.
 #[derive(Clone, Debug, Default)]
 pub struct Run {
@@ -123,6 +153,14 @@ pub struct Run {
     pub sent_again: u64,
     /// Connections that were opened.
     pub connections: u64,
+    /// How many of those that there may be at a time had an answer; and requests without one in time, each on a connection that had
+    /// had none before: nobody may have taken it.
+    pub takers: u64,
+    /// Untaken.
+    pub untaken: u64,
+    /// Of the answers that somebody else's generator got, the share of which was looked at what they say, and how many of those are good;
+    /// none = of all.
+    pub looked: Option<(f64, u64)>,
     /// Answers that came while requests were still sent.
     pub in_time: u64,
     /// The shortest and the longest reply, bytes.
@@ -139,7 +177,7 @@ pub struct Run {
     pub sees_errors: bool,
     /// Answers in the seconds that lie wholly within the load, and their time, where only seconds are known.
     pub steady: Option<(u64, Duration)>,
-    /// The same and the wait for the last answers: the time that CPU time is of.
+    /// The same and the wait for the last answers: the time that `spent` is of.
     pub lasted: Duration,
     /// For how long of that requests were counted.
     pub seen: Duration,
@@ -147,12 +185,14 @@ pub struct Run {
     pub followed: Option<BTreeSet<u64>>,
     /// What this program's loop took of CPUs, or all threads of a generator.
     pub spent: Spent,
-    /// Those of a generator.
+    /// The same while it asked, by thread; none = that is not told apart.
     pub threads: Option<Threads>,
     /// Whether it was a closed loop.
     pub is_closed: bool,
-    /// Whether somebody ended it early.
+    /// Whether it was ended early.
     pub ended_early: bool,
+    /// By whom, if so.
+    pub ended_by: EndedBy,
 }
 
 impl Run {
@@ -171,6 +211,11 @@ impl Run {
             is_closed: planned.is_none(),
             ..Self::default()
         }
+    }
+
+    /// Takes note of who ends it early.
+    pub(crate) fn end_early(&mut self, by: EndedBy) {
+        (self.ended_early, self.ended_by) = (true, by);
     }
 
     /// Answers that are ones.

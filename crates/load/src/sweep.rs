@@ -30,6 +30,8 @@ const FACTOR: f64 = 2.0;
 const NEAR: f64 = 1.05;
 /// How many times as much is answered over twice as many connections, if their number was the limit.
 const MORE: f64 = 1.1;
+/// Of the most answers a second, what is left at a higher load if it falls.
+const FALLS: f64 = 0.9;
 /// Of what was asked, what has to be answered while it was asked.
 const KEPT: f64 = 0.97;
 
@@ -44,6 +46,13 @@ pub struct Step {
     pub verdict: Verdict,
     /// What the service did meanwhile; none = it was not diagnosed.
     pub service: Option<Meanwhile>,
+}
+
+impl Step {
+    /// Whether the client could not send more, so that the load says nothing of the service's limit.
+    pub fn is_of_client(&self) -> bool {
+        is_client_full(&self.verdict)
+    }
 }
 
 /// What came of one load.
@@ -73,6 +82,10 @@ pub struct Knee {
     /// Of the highest load, what was answered while it was asked, a second: what to plan with, because a load that lasts some seconds
     /// is sustained when a few hundredths of it are still under way at its end.
     pub answered: f64,
+    /// The least of that, and of what the best load at the other side was answered, over all tries.
+    pub least: f64,
+    /// The most.
+    pub most: f64,
 }
 
 /// Two loads between which something changes.
@@ -141,6 +154,12 @@ impl Sweep {
         if !self.step(rate, loads)? {
             return Ok(false);
         }
+        if let Some(takes) = self.takes()
+            && loads.narrow(rate, self.last_rate(), takes)
+            && !self.step(rate, loads)?
+        {
+            return Ok(false);
+        }
         while self.is_over() && !loads.is_enough() && self.is_for_connections() {
             let before = self.last_rate();
             let Some(grown) = loads.grow(rate, before) else { return Ok(true) };
@@ -158,6 +177,11 @@ impl Sweep {
 
     fn last_rate(&self) -> f64 {
         self.steps.last().map_or(0.0, |step| step.verdict.rate)
+    }
+
+    /// Over how many connections the service answered, where that is why the last load was not sustained.
+    fn takes(&self) -> Option<u64> {
+        self.steps.last().filter(|_| self.is_over()).and_then(|step| step.verdict.takes)
     }
 
     /// Whether the service did not sustain the last load.
@@ -263,10 +287,19 @@ impl Sweep {
 
     /// The limit, with what was answered on average over the tries of the load that was sustained.
     fn knee_between(&self, Sides { sustained, not_sustained }: Sides) -> Knee {
-        let tries = self.steps.iter().filter(|step| step.rate == sustained && step.sustained);
-        let through: Vec<f64> = tries.map(|step| step.verdict.through()).collect();
-        let answered = sustained * (through.iter().sum::<f64>() / through.len().max(1) as f64).min(1.0);
-        Knee { sustained, not_sustained, answered }
+        let tries = |rate: f64, is_sustained: bool| {
+            let tries = self.steps.iter().filter(move |step| step.rate == rate && step.sustained == is_sustained);
+            tries.filter(|step| !step.is_of_client()).map(|step| step.verdict.answered_of(step.rate))
+        };
+        let below: Vec<f64> = tries(sustained, true).collect();
+        let answered = below.iter().sum::<f64>() / below.len().max(1) as f64;
+        // Where less is answered past the limit, that says nothing of it.
+        let above = tries(not_sustained, false).max_by(f64::total_cmp).filter(|above| *above >= FALLS * answered);
+        let (least, most) = below
+            .into_iter()
+            .chain(above)
+            .fold((answered, answered), |(least, most), it| (least.min(it), most.max(it)));
+        Knee { sustained, not_sustained, answered, least, most }
     }
 }
 

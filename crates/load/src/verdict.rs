@@ -111,6 +111,9 @@ pub struct Verdict {
     /// Quickest.
     #[serde(skip)]
     pub quickest: Option<f64>,
+    /// Over how many connections it answered, where most of what failed was sent over others, which it never took.
+    #[serde(skip)]
+    pub(crate) takes: Option<u64>,
     /// Sent.
     pub sent: u64,
     /// Answers.
@@ -160,9 +163,18 @@ impl Verdict {
         self.second_half.map_or_else(|| self.kept(), |half| half.through)
     }
 
+    /// Answers a second, while requests were sent and the service was warm, of one that was asked so many.
+    pub(crate) fn answered_of(&self, asked: f64) -> f64 {
+        asked * self.through().min(1.0)
+    }
+
     /// For how long the service may still be at what it was asked and did not answer, which is none of what comes next.
     pub fn left_over(&self) -> Duration {
-        let left = self.sent.saturating_sub(self.answered) as f64;
+        // What has failed is done with; but a service need not know that nobody waits for an answer any more, and what was never sent
+        // is not at it.
+        let is_over = |failure: Failure| !matches!(failure, Failure::Timeout | Failure::Unsent);
+        let failed: u64 = self.errors.iter().filter(|entry| is_over(*entry.0)).map(|entry| *entry.1).sum();
+        let left = self.sent.saturating_sub(self.answered + failed) as f64;
         Duration::from_secs_f64((left / self.rate.max(1.0)).min(LONGEST_REST))
     }
 
@@ -185,9 +197,10 @@ impl Verdict {
     pub(crate) fn withhold_lengths(&mut self) {
         self.withhold();
         let phases = self.phases.iter_mut().map(|phase| &mut phase.corrected);
-        for percentiles in [&mut self.seconds, &mut self.corrected].into_iter().chain(phases) {
+        for percentiles in [&mut self.seconds, &mut self.corrected, &mut self.refusals].into_iter().chain(phases) {
             *percentiles = Percentiles::default();
         }
+        self.by_second.iter_mut().for_each(|moment| moment.p50 = None);
     }
 
     /// What the client adds is largest where answers are slowest: these are not the service's.
@@ -200,5 +213,27 @@ impl Verdict {
         self.slo = None;
         self.curve.clear();
         self.by_second.iter_mut().for_each(|moment| moment.p99 = None);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::run::Run;
+
+    /// A load of a thousand requests a second for ten seconds, of which so many failed, and a tenth of a second more was not answered.
+    #[test]
+    fn what_was_refused_is_not_waited_for() {
+        let rest = |failed: &[(Failure, u64)]| {
+            let mut verdict = crate::judge::judge(&Run::default(), None);
+            verdict.errors = failed.iter().copied().collect();
+            let failed: u64 = failed.iter().map(|(_, count)| count).sum();
+            (verdict.rate, verdict.sent, verdict.answered) = (1000.0, 10_000, 9_900 - failed);
+            verdict.left_over()
+        };
+        let tenth = Duration::from_millis(100);
+        assert_eq!(rest(&[]), tenth);
+        assert_eq!(rest(&[(Failure::Status, 4_000), (Failure::Reset, 400), (Failure::Refused, 10)]), tenth);
+        assert_eq!(rest(&[(Failure::Timeout, 900)]), Duration::from_secs(1), "it may still be at them");
     }
 }

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use load::{Failure, Plan, Rate, Request, Run, Spread, Verdict, Word, judge};
+use load::{EndedBy, Failure, Plan, Rate, Request, Run, Spread, Verdict, Word, judge};
 
 /// A server that does `each` with a connection; its port.
 fn server(each: impl Fn(TcpStream) + Send + Sync + Clone + 'static) -> u16 {
@@ -229,6 +229,10 @@ fn nobody_there() {
     let error = load::run(&plan(port, Rate::PerSecond(1000.0), 60.0), &|| false, &mut |_, _| {}).unwrap_err();
     assert!(error.to_string().contains("nobody listens there"), "{error}");
     assert!(begun.elapsed() < Duration::from_secs(30), "it does not go on for a minute");
+    let silent = Plan { may_be_silent: true, ..plan(port, Rate::PerSecond(1000.0), 60.0) };
+    let (run, verdict) = run(&silent);
+    let why = verdict.reasons.iter().find(|reason| reason.code == "ended-early").unwrap();
+    assert!(run.ended_by == EndedBy::Silence && why.sentence.contains("gave up by itself after 3."), "{why:?}");
     let lost = Plan { to: "http://no-such-host.invalid/".parse().unwrap(), ..plan(1, Rate::Max, 1.0) };
     let error = load::run(&lost, &|| false, &mut |_, _| {}).unwrap_err().to_string();
     assert!(error.contains("is not known here"), "{error}");

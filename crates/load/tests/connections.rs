@@ -52,6 +52,26 @@ fn one_at_a_time(takes: Duration) -> SocketAddr {
     at
 }
 
+/// One whose two workers each take a connection and keep it: others stand in its queue.
+fn two_workers(takes: Duration) -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let at = listener.local_addr().unwrap();
+    for _ in 0..2 {
+        let listener = listener.try_clone().unwrap();
+        thread::spawn(move || {
+            for mut stream in listener.incoming().flatten() {
+                while stream.read(&mut [0; 4096]).is_ok_and(|got| got > 0) {
+                    thread::sleep(takes);
+                    if stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok").is_err() {
+                        break;
+                    }
+                }
+            }
+        });
+    }
+    at
+}
+
 fn plan(at: SocketAddr, rate: Rate, connections: usize) -> Plan {
     let to: load::Address = format!("http://{at}/").parse().unwrap();
     Plan {
@@ -97,6 +117,25 @@ fn a_sweep_takes_more_connections_before_it_tells_of_a_limit() {
     let sweep = swept(at, (100.0, 800.0), Pool { connections: 16, most: 32 });
     let out = sweep.findings.iter().find(|finding| finding.code == "connections").unwrap();
     assert!(sweep.knee.is_none() && out.sentence.contains("all of 32 connections"), "{:?}", sweep.findings);
+}
+
+#[test]
+fn a_service_that_takes_two_connections_at_a_time() {
+    let at = two_workers(Duration::from_millis(5));
+    let mut load = |rate, connections| {
+        let plan = plan(at, Rate::PerSecond(rate), connections);
+        // As visitors do, several come at once now and then.
+        let plan = Plan { spread: Spread::Poisson, timeout: Duration::from_secs(1), ..plan };
+        let verdict = loaded(&Plan { length: Duration::from_secs(2), ..plan });
+        thread::sleep(verdict.left_over());
+        Ok(Some(Tried { verdict, service: None }))
+    };
+    let sweep = load::sweep_over(100.0, 1000.0, Pool { connections: 16, most: 64 }, &mut load).unwrap();
+    let few = sweep.findings.iter().find(|finding| finding.code == "few-connections");
+    assert!(few.is_some_and(|few| few.sentence.contains("it takes 2 connections at a time")), "{:?}", sweep.findings);
+    let first = &sweep.steps[0].verdict.reasons;
+    assert!(first.iter().any(|reason| reason.code == "not-taken"), "{first:?}");
+    assert!(sweep.knee.is_some_and(|knee| (150.0..410.0).contains(&knee.answered)), "{:?}", sweep.knee);
 }
 
 #[test]

@@ -176,7 +176,7 @@ fn every_command_keeps_its_contract() {
     answers.add("doctor", "live", &["doctor", "--json"]);
     let (address, other) = (server(), server());
     answers.add("load", "live", &["load", &address, "--rate", "50", "--for", "1s", "--slo", "1s", "--json"]);
-    answers.add("sweep", "live", &["load", &address, "--sweep", "20..30", "--for", "1s", "--json"]);
+    answers.add("sweep", "live", &["load", &address, "--sweep", "20..30", "--for", "2s", "--json"]);
     answers.add("beside", "live", &["bisect", &address, "--beside", &other, "--rate", "50", "--for", "1s", "--json"]);
     let wrong = need!(answers.violations());
     assert!(wrong.is_empty(), "{wrong}");
@@ -250,7 +250,7 @@ const REFUSED: &[&[&str]] = &[
     &["load", "NOBODY", "--rate", "5", "--save", "/proc/nowhere", "--json"],
     &["load", "--serve", "tcp://127.0.0.1:1"],
     &["load", "--serve", "http://127.0.0.1:1/", "--status", "99"],
-    &["load", "NOBODY", "--sweep", "5..9", "--for", "1s", "--json"],
+    &["load", "NOBODY", "--sweep", "5..9", "--for", "2s", "--json"],
     &["load", "NOBODY", "--sweep", "9..5", "--json"],
     &["load", "NOBODY", "--sweep", "9", "--json"],
     &["load", "NOBODY", "--sweep", "5..9", "--html", "/no/such/folder/page.html", "--json"],

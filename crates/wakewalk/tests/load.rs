@@ -56,7 +56,7 @@ fn a_load_says_what_its_numbers_are_worth_within_80_columns() {
 
 #[test]
 fn a_sweep_has_all_its_loads_as_json() {
-    let out = wakewalk(&["load", &server(), "--sweep", "20..40", "--for", "1s", "--json"]);
+    let out = wakewalk(&["load", &server(), "--sweep", "20..40", "--for", "2s", "--json"]);
     let sweep: Value = serde_json::from_slice(&out.stdout).unwrap();
     assert_eq!((out.status.code(), &sweep["kind"]), (Some(0), &"sweep".into()));
     let rates: Vec<f64> =
@@ -70,7 +70,7 @@ fn a_page_has_a_load_and_one_that_does_not_fit_does_not_cost_it() {
     let dir = tempfile::tempdir().unwrap();
     let page = dir.path().join("page.html");
     let (to, page) = (server(), page.to_str().unwrap());
-    for plan in [&["--rate", "50", "--for", "2s"][..], &["--sweep", "20..40", "--for", "1s"]] {
+    for plan in [&["--rate", "50", "--for", "2s"][..], &["--sweep", "20..40", "--for", "2s"]] {
         let out = wakewalk(&[&["load", &to, "--html", page], plan].concat());
         assert_eq!(out.status.code(), Some(0), "{}", String::from_utf8_lossy(&out.stderr));
         let written = std::fs::read_to_string(page).unwrap();
@@ -87,13 +87,13 @@ fn a_load_is_kept_second_by_second() {
     let dir = tempfile::tempdir().unwrap();
     let kept = dir.path().join("kept");
     let (folder, server) = (kept.to_str().unwrap(), server());
-    let out = wakewalk(&["load", &server, "--sweep", "20..40", "--for", "1s", "--save", folder, "--json"]);
+    let out = wakewalk(&["load", &server, "--sweep", "20..40", "--for", "2s", "--save", folder, "--json"]);
     assert_eq!(out.status.code(), Some(0), "{}", String::from_utf8_lossy(&out.stderr));
     let recording = recording::open(&kept).unwrap();
     let seconds = recording.rows::<LoadSecond>();
     let rates: Vec<f64> = seconds.iter().filter_map(|row| row.rate).collect();
-    assert_eq!(rates, [20.0, 40.0, 40.0, 20.0], "a row set for each load");
-    assert!(seconds.windows(2).all(|two| two[0].step < two[1].step && two[0].t_ns < two[1].t_ns), "{seconds:?}");
+    assert_eq!(rates, [20.0, 20.0, 40.0, 40.0, 40.0, 40.0, 20.0, 20.0], "a row a second for each load");
+    assert!(seconds.windows(2).all(|two| two[0].step <= two[1].step && two[0].t_ns < two[1].t_ns), "{seconds:?}");
     for since in ["due", "sent"] {
         let rows = recording.rows::<LoadLatency>().iter().filter(|row| row.since == since);
         assert_eq!(rows.map(|row| row.count).sum::<u64>(), seconds.iter().map(|row| row.answered).sum::<u64>());
@@ -116,6 +116,8 @@ fn what_cannot_be_done_is_said_in_a_sentence() {
         (&["load", "https://localhost/", "--rate", "5"], "TLS is not spoken"),
         (&["load", &nobody, "--rate", "0"], "a rate is a number"),
         (&["load", &nobody, "--sweep", "50..5"], "it goes up"),
+        (&["load", &nobody, "--sweep", "5..50", "--for", "1s"], "2s at least"),
+        (&["bisect", "--pid", "1", "--method", "POST"], "cannot be used with"),
         (&["load", &nobody, "--rate", "5", "--sweep", "5..50"], "cannot be used with"),
         (&["load", &nobody], "--rate"),
         (&["load"], "URL"),

@@ -60,6 +60,7 @@ impl Engine<'_> {
         let (due, status, bytes) = (connection.due, connection.reply.status, connection.reply.bytes);
         connection.busy = false;
         connection.answers += 1;
+        self.run.takers += u64::from(!std::mem::replace(&mut connection.was_answered, true));
         if closes {
             connection.close();
         } else {
@@ -128,7 +129,8 @@ impl Engine<'_> {
         if !std::mem::take(&mut connection.busy) {
             return;
         }
-        let due = connection.due;
+        let (due, is_untaken) = (connection.due, failure == Failure::Timeout && connection.answers == 0);
+        self.run.untaken += u64::from(is_untaken);
         self.count(failure, due);
         self.release(token);
     }

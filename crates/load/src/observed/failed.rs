@@ -25,6 +25,20 @@ pub(super) fn share_of(recording: &Recording, wanted: fn(&Label) -> bool) -> f64
     count(wanted) / count(|_| true).max(1.0)
 }
 
+/// Below, what answers say is an estimate.
+const NEARLY_ALL: f64 = 0.5;
+
+/// The share of answers of which was looked at what they say, and how many of these are good; none = nearly all, or nothing is said.
+pub(super) fn looked(recording: &Recording) -> Option<(f64, u64)> {
+    let rows = || recording.rows::<Label>().iter().filter(|row| row.role == "made");
+    let [seen, count] = [|row: &Label| row.seen, |row: &Label| row.count].map(|of| rows().map(of).sum::<u64>());
+    let bad = rows().filter(|row| ["failed", "refused"].contains(&row.outcome.as_str()));
+    let good = seen.saturating_sub(bad.map(|row| row.seen).sum());
+    let share = seen as f64 / count.max(1) as f64;
+    // Where all say the same, so do the others.
+    (count > 0 && share < NEARLY_ALL && good < seen).then_some((share, good))
+}
+
 impl<'r> Failed<'r> {
     pub(super) fn of(recording: &'r Recording) -> Self {
         let mut all: BTreeMap<_, Said> = BTreeMap::new();

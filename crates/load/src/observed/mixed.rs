@@ -91,6 +91,33 @@ mod tests {
         judge(&observed(&parse(&text).unwrap(), None).unwrap(), None)
     }
 
+    /// A second in which 500 requests are asked over HTTP/2, several at once; so many answers come, after so long.
+    fn second(nth: u64, (count, length_ns): (u64, u64)) -> String {
+        format!(
+            "exchange t_ns={nth}e9 role=made peer=h:443 stage=response count={count} began=500 more={count} sum_ns=1e8 \
+             length_ns=[{length_ns}] counts=[{count}]
+             label t_ns={nth}e9 role=made peer=h:443 protocol=http2 seen=50 count={count}\n"
+        )
+    }
+
+    /// It goes on differently: answers take longer, or fewer come.
+    #[test]
+    fn where_no_lengths_are_given_none_is_said() {
+        for (then, phases) in [((500, 40_000_000), 1), ((100, 40_000_000), 2)] {
+            let seconds = (1..=10).map(|nth| second(nth, if nth < 6 { (500, 1_000_000) } else { then }));
+            let text = format!("meta length_ns=10e9\n{}", seconds.collect::<String>());
+            let verdict = judge(&observed(&parse(&text).unwrap(), None).unwrap(), None);
+            let reasons = verdict.reasons.iter().map(|reason| format!("{}: {}\n", reason.code, reason.sentence));
+            let told: String = reasons.collect();
+            assert_eq!((verdict.reasons[0].code.as_str(), verdict.phases.len()), ("not-told-apart", phases), "{told}");
+            assert_eq!(told.contains("phases: "), phases > 1, "{told}");
+            let of_lengths = [" ms", "µs", "p50", "p90", "p99", "no answers"];
+            assert!(!of_lengths.iter().any(|word| told.contains(word)), "{told}");
+            assert!(verdict.by_second.iter().all(|it| it.p50.is_none() && it.p99.is_none() && it.answered > 0));
+            assert!(verdict.phases.iter().all(|phase| phase.corrected.p50.is_none()), "{:?}", verdict.phases);
+        }
+    }
+
     #[test]
     fn a_pipeline_is_a_batch() {
         let codes = |pipelines: u64| {

@@ -2,11 +2,11 @@
 //! What a sweep found besides its limit.
 
 use super::pool::Loads;
-use super::{CpuLine, FACTOR, KEPT, Step, Sweep, is_client_full};
+use super::{CpuLine, FACTOR, FALLS, KEPT, Step, Sweep, is_client_full};
 use crate::lengths::Percentiles;
 use crate::queued::too_short;
 use crate::reason::Reason;
-use crate::reasons::{FAILED, time, words};
+use crate::reasons::{FAILED, rounded, time, words};
 use crate::run::Failure;
 use crate::verdict::{Meanwhile, Verdict};
 
@@ -28,8 +28,6 @@ const STRAIGHT: f64 = 0.8;
 const NEUTRAL: [&str; 2] = ["healthy", "not-determined"];
 /// Of the requests that failed, those that did for one reason.
 const MOSTLY: f64 = 0.8;
-/// Of the most answers a second, what is left at a higher load if it falls.
-const FALLS: f64 = 0.9;
 
 fn reason(code: &str, sentence: String) -> Reason {
     Reason { code: code.into(), sentence }
@@ -41,16 +39,20 @@ impl Step {
         match self.verdict.reasons.iter().find(|reason| reason.code == "errors") {
             Some(errors) if self.may_be_too_much() => Reason {
                 code: "over-from-the-start".into(),
-                sentence: format!("already at {:.0} a second {}: begin lower", self.rate, errors.sentence),
+                sentence: format!("already at {} a second {}: begin lower", rounded(self.rate), errors.sentence),
             },
             Some(errors) => Reason {
                 code: "fails-from-the-start".into(),
-                sentence: format!("already at {:.0} a second {}: no question of load", self.rate, errors.sentence),
+                sentence: format!(
+                    "already at {} a second {}: no question of load",
+                    rounded(self.rate),
+                    errors.sentence
+                ),
             },
             None if self.verdict.is_too_short() => reason("too-short", too_short(&self.verdict)),
             None => Reason {
                 code: "over-from-the-start".into(),
-                sentence: format!("{:.0} a second were too many already; begin lower", self.rate),
+                sentence: format!("{} a second were too many already; begin lower", rounded(self.rate)),
             },
         }
     }
@@ -101,7 +103,7 @@ impl Sweep {
         } else if let Some(first) = self.steps.first().filter(|step| self.broken.is_none() && self.is_too_much(step)) {
             findings.push(first.too_many_already());
         } else if self.knee.is_none() && !self.ended_early && self.broken.is_none() {
-            findings.push(reason("not-reached", "the limit was not reached; sweep further".into()));
+            findings.push(self.not_reached());
         }
         findings.extend(loads.findings());
         findings.extend(self.refuses());
@@ -110,9 +112,19 @@ impl Sweep {
         findings
     }
 
+    /// That it has more than was asked for.
+    fn not_reached(&self) -> Reason {
+        let most = self.steps.iter().filter(|step| step.sustained).map(|step| step.rate).fold(0.0, f64::max);
+        let sentence = format!(
+            "{} a second, the most that was asked, are answered; its limit lies above: sweep further",
+            rounded(most)
+        );
+        reason("not-reached", sentence)
+    }
+
     /// That no further load could be tried.
     pub(super) fn broken_off(&self, rate: f64, why: &str) -> Reason {
-        reason("broken-off", format!("at {rate:.0} a second no load could be tried: {why}{}", self.before()))
+        reason("broken-off", format!("at {} a second no load could be tried: {why}{}", rounded(rate), self.before()))
     }
 
     /// That nobody is there any more, and since which load.
@@ -120,13 +132,14 @@ impl Sweep {
         let refused = self.steps.iter().rev().take_while(|step| step.verdict.errors.contains_key(&Failure::Refused));
         let since = refused.last().map_or(0.0, |step| step.rate);
         let why = "connections are refused, and nobody answers any more";
-        reason("service-gone", format!("since a load of {since:.0} a second {why}{}", self.before()))
+        reason("service-gone", format!("since a load of {} a second {why}{}", rounded(since), self.before()))
     }
 
     /// What was answered before that, and that it is no limit.
     fn before(&self) -> String {
         let below = self.steps.iter().filter(|step| step.sustained).map(|step| step.rate).max_by(f64::total_cmp);
-        let below = below.map_or(String::new(), |below| format!("; up to {below:.0} a second were answered before"));
+        let below =
+            below.map_or(String::new(), |below| format!("; up to {} a second were answered before", rounded(below)));
         format!("{below}, and what it could do is not known")
     }
 
@@ -150,8 +163,8 @@ impl Sweep {
         };
         let part = 100.0 * failed / step.verdict.due.max(1) as f64;
         let sentence = format!(
-            "what is too much is refused and not delayed: {part:.1} % at {:.0} a second, {what}; more than 1 % is taken for too much",
-            step.rate
+            "what is too much is refused and not delayed: {part:.1} % at {} a second, {what}; more than 1 % is taken for too much",
+            rounded(step.rate)
         );
         (is_that && is_in_time).then(|| reason("refuses", sentence))
     }
@@ -167,8 +180,11 @@ impl Sweep {
     fn no_more_by_the_client(&self, step: &Step) -> Reason {
         let why = step.verdict.reasons.first().map_or("", |reason| reason.sentence.as_str());
         let below = self.below_the_client();
-        let below = below.map_or(String::new(), |at| format!("; {:.0} a second were answered", at.sustained));
-        reason("client-limited", format!("at {:.0} a second the client was at its limit: {why}{below}", step.rate))
+        let below = below.map_or(String::new(), |at| format!("; {} a second were answered", rounded(at.sustained)));
+        reason(
+            "client-limited",
+            format!("at {} a second the client was at its limit: {why}{below}", rounded(step.rate)),
+        )
     }
 
     /// Whether a load was not sustained, and no such one or larger one ever was: once may be a cold start.
@@ -195,12 +211,13 @@ impl Sweep {
             .filter_map(|step| Some((step.rate, step.service.as_ref()?)));
         let (rate, service) =
             all.clone().find(|(_, service)| !NEUTRAL.contains(&service.verdict.as_str())).or(all.clone().next())?;
+        let rate = rounded(rate);
         let sentence = match service.verdict.as_str() {
             "not-determined" => {
                 let Meanwhile { headline, advice, .. } = service;
-                format!("at {rate:.0} a second, what holds the service is not determined: {headline}; {advice}")
+                format!("at {rate} a second, what holds the service is not determined: {headline}; {advice}")
             }
-            verdict => format!("at {rate:.0} a second the service is diagnosed {verdict}: {}", service.headline),
+            verdict => format!("at {rate} a second the service is diagnosed {verdict}: {}", service.headline),
         };
         Some(Reason { code: "service".into(), sentence })
     }
@@ -263,9 +280,11 @@ impl Sweep {
             |service| format!("there the service is diagnosed {}: {}", service.verdict, service.headline),
         );
         let sentence = format!(
-            "answers are slower at lower load: {name} {} at {low:.0} a second, {} at {high:.0}, each time; {why}",
+            "answers are slower at lower load: {name} {} at {} a second, {} at {}, each time; {why}",
             time(slow),
-            time(quick)
+            rounded(low),
+            time(quick),
+            rounded(high)
         );
         Some(reason("latency-falls", sentence))
     }
@@ -273,7 +292,8 @@ impl Sweep {
     /// That it does less past its limit, if it does.
     fn falls(&self) -> Option<Reason> {
         let (most, less) = self.falls_past_the_knee().filter(|_| self.broken.is_none())?;
-        let sentence = format!("past its limit it does less: {less:.0} answers a second instead of {most:.0}");
+        let sentence =
+            format!("past its limit it does less: {} answers a second instead of {}", rounded(less), rounded(most));
         Some(reason("throughput-falls", sentence))
     }
 

@@ -41,6 +41,18 @@ pub(super) struct Met {
     connections: usize,
 }
 
+impl Met {
+    /// That further ones were not taken.
+    fn too_many(self) -> String {
+        format!(
+            "it takes {} connections at a time: at {} a second requests over further ones stood in its queue until their time was over, \
+             so that further loads came over {0}; clients that keep theirs open keep others out",
+            self.connections,
+            rounded(self.rate)
+        )
+    }
+}
+
 /// What tries loads.
 pub(super) struct Loads<'a> {
     pool: Pool,
@@ -50,6 +62,8 @@ pub(super) struct Loads<'a> {
     out: Option<Met>,
     /// More of them were tried, and did not help.
     is_enough: bool,
+    /// The load at which the service was seen to take no more of them.
+    few: Option<Met>,
 }
 
 /// How it was before there were more connections.
@@ -57,7 +71,7 @@ pub(super) struct Before(Pool, Option<Met>);
 
 impl<'a> Loads<'a> {
     pub(super) fn new(pool: Pool, load: &'a mut TryOver<'a>) -> Self {
-        Self { pool, load, grown: None, out: None, is_enough: false }
+        Self { pool, load, grown: None, out: None, is_enough: false, few: None }
     }
 
     pub(super) fn load(&mut self, rate: f64) -> Result<Option<Tried>> {
@@ -82,6 +96,17 @@ impl<'a> Loads<'a> {
         (self.pool, self.grown, self.is_enough) = (pool, grown, true);
     }
 
+    /// Takes only as many connections as the service does; false = there were no more.
+    pub(super) fn narrow(&mut self, rate: f64, answered: f64, takes: u64) -> bool {
+        let takes = usize::try_from(takes).unwrap_or(usize::MAX);
+        if takes >= self.pool.connections {
+            return false;
+        }
+        (self.pool.connections, self.is_enough) = (takes, true);
+        self.few = Some(Met { rate, answered, connections: takes });
+        true
+    }
+
     /// Whether more connections were tried, and did not help.
     pub(super) fn is_enough(&self) -> bool {
         self.is_enough
@@ -96,9 +121,9 @@ impl<'a> Loads<'a> {
     pub(super) fn findings(&self) -> Vec<Reason> {
         let met = |code: &str, met: Met, then: &str| {
             let sentence = format!(
-                "at {:.0} a second all of {} connections were taken, and answers took no longer than below: {} a second are all that \
+                "at {} a second all of {} connections were taken, and answers took no longer than below: {} a second are all that \
                  so many carry, {then}",
-                met.rate,
+                rounded(met.rate),
                 met.connections,
                 rounded(met.answered)
             );
@@ -107,6 +132,7 @@ impl<'a> Loads<'a> {
         let out = self.out.map(|it| met("connections", it, "whatever the service could do"));
         let then = format!("so that further loads came over up to {}", self.pool.connections);
         let grown = self.grown.map(|it| met("more-connections", it, &then));
-        out.into_iter().chain(grown).collect()
+        let few = self.few.map(|it| Reason { code: "few-connections".into(), sentence: it.too_many() });
+        out.into_iter().chain(grown).chain(few).collect()
     }
 }

@@ -3,7 +3,7 @@
 
 use super::{Sides, Step, Sweep, is_client_full, is_more_than_a_few};
 use crate::reason::Reason;
-use crate::reasons::time;
+use crate::reasons::{rounded, time};
 
 impl Step {
     /// Whether the promise was kept; none = there is none, or how slow answers were is not known.
@@ -17,8 +17,8 @@ impl Step {
 fn span(kept: &[f64], broken: &[f64]) -> String {
     let is_apart = |low: f64, high: f64| broken.iter().any(|rate| (low..high).contains(rate));
     let stretch = |rates: &[f64]| match rates {
-        [only] => format!("at {only:.0}"),
-        rates => format!("from {:.0} to {:.0}", rates[0], rates[rates.len() - 1]),
+        [only] => format!("at {}", rounded(*only)),
+        rates => format!("from {} to {}", rounded(rates[0]), rounded(rates[rates.len() - 1])),
     };
     let stretches: Vec<String> = kept.chunk_by(|low, high| !is_apart(*low, *high)).map(stretch).collect();
     if stretches.is_empty() { "at none of the loads".into() } else { format!("{} a second", stretches.join(" and ")) }
@@ -53,11 +53,12 @@ impl Sweep {
         let is_low = |rate: &&f64| (**rate <= least || **rate < more) && self.is_answered(**rate);
         if let Some(lowest) = broken.iter().find(is_low) {
             let what = if *lowest <= least { "the lowest load, already" } else { "and not at all higher loads" };
-            let sentence = format!("{promise} is broken at {lowest:.0} a second, {what}; it is kept {span}");
+            let sentence = format!("{promise} is broken at {} a second, {what}; it is kept {span}", rounded(*lowest));
             return Some(Reason { code: "promise-broken-at-low-load".into(), sentence });
         }
-        let then =
-            self.sides_of_promise().map_or(String::new(), |it| format!(", and broken at {:.0}", it.not_sustained));
+        let then = self
+            .sides_of_promise()
+            .map_or(String::new(), |it| format!(", and broken at {}", rounded(it.not_sustained)));
         Some(Reason { code: "promise".into(), sentence: format!("{promise} is kept {span}{then}") })
     }
 

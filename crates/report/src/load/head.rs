@@ -35,6 +35,14 @@ const TO_DO: &[(&str, &str)] = &[
         "Count from when requests are due, which --rate does: this generator does not ask while it waits.",
     ),
     ("ceiling", "See what keeps connections from being opened: wakewalk diagnose the service while it is loaded."),
+    ("unsent", ELSEWHERE),
+    ("not-taken", "Use no more connections than it takes, or give it more workers: others wait for one to be closed."),
+    ("stood-still", "Find out what the service did then (--diagnose); --rate asks as those do who come by themselves."),
+    (
+        "not-told-apart",
+        "Use a generator that has one request under way on each connection, or `wakewalk load URL`: then lengths are seen.",
+    ),
+    ("handshakes", "Keep connections open, load without TLS, or by `wakewalk load URL`: then lengths are seen."),
     ("phases", "Look at each phase for itself, and load for longer than it takes to settle."),
 ];
 const ELSEWHERE: &str =
@@ -85,6 +93,7 @@ fn to_do(answer: &Answer) -> String {
         return explain.what_to_do;
     }
     match &answer.service {
+        _ if verdict.verdict != Word::Valid => "See why before you use these numbers.".into(),
         Some(service) if !service.advice.is_empty() => sentence(&service.advice),
         _ if verdict.planned.is_some() => {
             "Nothing: the load was sound. --sweep finds where the limit is, --diagnose what the service does meanwhile."

@@ -142,3 +142,20 @@ fn the_long_form_tells_seconds_and_what_the_generator_took() {
         |line: &&str| textwrap::core::display_width(&line.replace("\u{1b}[2m", "").replace("\u{1b}[0m", "")) > 80;
     assert_eq!(full.lines().find(wide), None);
 }
+
+/// Those that are said beside any verdict alone need no advice.
+#[test]
+fn what_makes_a_load_unsound_has_advice() {
+    let text = include_str!("../../../../docs/load.md");
+    let rows = text.lines().skip_while(|line| !line.starts_with("| reason |")).skip(2);
+    let rows = rows.take_while(|line| line.starts_with('|')).filter(|row| !row.contains("(said beside any verdict) |"));
+    let codes: Vec<&str> = rows.flat_map(|row| row[..row.find(" | ").unwrap()].split('`').skip(1).step_by(2)).collect();
+    assert!(codes.len() > 15, "{codes:?}");
+    for code in codes {
+        let mut verdict = judge(&run(), None);
+        verdict.verdict = Word::Misleading;
+        verdict.reasons = vec![load::Reason { code: code.into(), sentence: String::new() }];
+        let advice = head::head(&Answer::new("wakewalk", "http://h/".into(), verdict, None)).to_do;
+        assert!(!advice.contains("was sound") && !advice.contains("See why before"), "{code}: {advice}");
+    }
+}

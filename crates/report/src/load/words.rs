@@ -3,6 +3,7 @@
 
 use load::{Verdict, Word, rounded};
 
+use crate::numbers;
 use crate::section::Tone;
 
 /// The verdict: its word, what that means, and how it feels.
@@ -18,6 +19,11 @@ pub fn word(verdict: &Verdict) -> (&'static str, &'static str, Tone) {
         }
         Word::NotEnoughData => ("not-enough-data", "Too few answers for a p99; what is shown stands.", Tone::Warn),
     }
+}
+
+/// Requests a second: whole ones, but of a few.
+pub fn requests(rate: f64) -> String {
+    if rate < 10.0 { rounded(rate) } else { numbers::number(rate.round()) }
 }
 
 /// Answers a second; of a load that was two, a rate is of neither.

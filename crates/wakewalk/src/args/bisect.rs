@@ -9,9 +9,13 @@ use load::Address;
 use super::message::Message;
 use super::{TargetArgs, length};
 
+/// What names the target of one run, of which nothing is sent.
+const OF_ONE_RUN: [&str; 7] = ["pid", "port", "unit", "cgroup", "comm", "from", "command"];
+
 /// `wakewalk bisect`
 #[derive(Debug, Args)]
 #[command(mut_group("TargetArgs", |group| group.arg("to")))]
+#[command(mut_group("Message", |group| group.conflicts_with_all(OF_ONE_RUN)))]
 pub struct Bisect {
     /// By experiment instead: load this service and the one of --beside by turns.
     #[arg(value_name = "URL", requires_all = ["beside", "rate"])]

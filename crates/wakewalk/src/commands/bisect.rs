@@ -5,7 +5,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use anyhow::{Result, bail, ensure};
+use anyhow::{Result, ensure};
 use collect::capture::{CallCounting, Role};
 use collect::courtesy;
 use collect::target::Target;
@@ -18,7 +18,7 @@ use crate::args::bisect::Bisect;
 use crate::commands::wait_and_become::Started;
 use crate::plan::{self, Source, TOOL, check_length};
 use crate::progress::Line;
-use crate::{message, parts, scratch, stop};
+use crate::{message, parts, say, scratch, stop};
 
 /// How long it observes, where nothing is said.
 const LENGTH: Duration = Duration::from_secs(10);
@@ -82,10 +82,19 @@ fn experiment(args: &Bisect, [to, beside]: [&Address; 2], rate: f64) -> Result<(
     for nth in 0..args.pairs {
         line.show(length * 2 * nth, length * 2 * args.pairs, "loading");
         let order = if replaced_first(nth as usize) { [1, 0] } else { [0, 1] };
-        let [first, second] = [loaded(&plans[order[0]], &stop)?, loaded(&plans[order[1]], &stop)?];
+        let both = loaded(&plans[order[0]], &stop).and_then(|first| Ok([first, loaded(&plans[order[1]], &stop)?]));
+        let [first, second] = match both {
+            // What is known by then is not lost.
+            Err(why) if nth > 0 => {
+                say::sentence("no further pair could be loaded", &format!("{why:#}"));
+                break;
+            }
+            both => both?,
+        };
         let (as_it_is, replaced) = if order[0] == 0 { (first, second) } else { (second, first) };
         if stop.load(Ordering::Relaxed) {
-            bail!("it was ended after {nth} of {} pairs, which is too few to tell", args.pairs);
+            ensure!(nth > 0, "it was ended before the first pair was over, so that there is nothing to tell");
+            break;
         }
         pairs.push(Pair { as_it_is, replaced });
     }

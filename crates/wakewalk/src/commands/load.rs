@@ -27,20 +27,14 @@ use crate::{message, page, say, scratch, stop};
 const LENGTH: Duration = Duration::from_secs(10);
 /// The same at each load of a sweep.
 const STEP: Duration = Duration::from_secs(5);
+/// At least.
+const SHORTEST_STEP: Duration = Duration::from_secs(2);
 /// When somebody else's generator is ended.
 const LONGEST: Duration = Duration::from_secs(600);
 
 /// Runs the command.
 pub fn run(args: &Load) -> Result<()> {
-    if let Some(length) = args.length {
-        check_length(length)?;
-    }
-    if let Some(file) = &args.html {
-        check_html(file)?;
-    }
-    if let Some(dir) = &args.save {
-        plan::check_save(dir)?;
-    }
+    check(args)?;
     let kept = Kept::new(args.save.is_some());
     if !args.command.is_empty() {
         return generator(args, kept);
@@ -73,6 +67,27 @@ pub fn run(args: &Load) -> Result<()> {
     }
 }
 
+/// What can be said before anything begins.
+fn check(args: &Load) -> Result<()> {
+    if let Some(length) = args.length {
+        check_length(length)?;
+    }
+    if let Some(length) = args.length.filter(|_| args.sweep.is_some()) {
+        // Whether it keeps up shows in the second half, by the second.
+        ensure!(
+            length >= SHORTEST_STEP,
+            "each load of a sweep has to last 2s at least: in less, no queue is seen to grow"
+        );
+    }
+    if let Some(file) = &args.html {
+        check_html(file)?;
+    }
+    if let Some(dir) = &args.save {
+        plan::check_save(dir)?;
+    }
+    Ok(())
+}
+
 /// One load after another; what the service was asked and did not answer it may finish first.
 fn sweep(mut plan: Plan, args: &Load, (from, to): (f64, f64), kept: &Kept, stop: &AtomicBool) -> Result<Sweep> {
     let mut rest = Duration::ZERO;
@@ -82,14 +97,17 @@ fn sweep(mut plan: Plan, args: &Load, (from, to): (f64, f64), kept: &Kept, stop:
         plan.connections = connections;
         let tried = step(&plan, args, rate, kept, stop)?;
         if let Some(Tried { verdict, .. }) = &tried {
-            progress::done("load", &format!("{rate:.0} a second were asked, {:.0} answered", verdict.rate));
+            progress::done(
+                "load",
+                &format!("{} a second were asked, {} answered", load::rounded(rate), load::rounded(verdict.rate)),
+            );
         }
         rest = tried.as_ref().map_or(Duration::ZERO, |tried| tried.verdict.left_over());
         plan.may_be_silent |= tried.as_ref().is_some_and(|tried| tried.verdict.answered > 0);
         Ok(tried)
     };
     let swept = load::sweep_over(from, to, pool, &mut step)?;
-    ensure!(!swept.steps.is_empty(), "it was ended before the first load was over");
+    ensure!(!swept.steps.is_empty(), "it was ended before its first load was over, so that there is nothing to tell");
     Ok(swept)
 }
 
@@ -160,7 +178,7 @@ fn tried(plan: &Plan, args: &Load, kept: &Kept, stop: &AtomicBool) -> Result<Tri
     let length = plan.length.max(plan::SHORTEST);
     // The load waits for the window: that the probes are loaded is not to be felt in it.
     let (verdict, service) = beside(&target, length, args.slo, || load(plan, args, kept, stop, &|_| {}))?;
-    Ok(Tried { verdict, service: Some(service.meanwhile()) })
+    Ok(Tried { verdict, service: service.map(Diagnosed::meanwhile) })
 }
 
 /// Whoever listens on the port of the URL, if that is on this host: on another one somebody else has that port.
@@ -192,18 +210,19 @@ impl Diagnosed {
     }
 }
 
-/// What the service does while `work` goes on: it is captured from before until `length` is over, or the work.
+/// What the service does while `work` goes on: it is captured from before until `length` is over, or the work. None = the capture
+/// came to nothing, which is said, and does not cost what the work found.
 fn beside<T>(
     target: &Target,
     length: Duration,
     slo: Option<Duration>,
     work: impl FnOnce() -> Result<T>,
-) -> Result<(T, Diagnosed)> {
+) -> Result<(T, Option<Diagnosed>)> {
     let source = plan::Source::Running(target.clone());
     let (calls, role) = (CallCounting::Auto, Role::Service);
     let capture = plan::Plan { source, length, calls, labels: false, role, slo, is_kept: false };
     let (dir, over) = (scratch::folder()?, AtomicBool::new(false));
-    let done = thread::scope(|scope| {
+    let (done, captured) = thread::scope(|scope| {
         let (open, opened) = mpsc::channel();
         let (dir, over) = (dir.path(), &over);
         let capturing = move || {
@@ -217,10 +236,14 @@ fn beside<T>(
         let done = opened.recv().is_ok().then(work);
         over.store(true, Ordering::Relaxed);
         let captured = capturing.join().map_err(|_| anyhow!("the service could not be observed"))?;
-        captured?;
-        done.context("the service could not be observed")?
+        match (done, captured) {
+            (None, Err(why)) => Err(why),
+            (done, captured) => Ok((done.context("the service could not be observed")??, captured)),
+        }
     })?;
-    Ok((done, Diagnosed::of(&recording::open(dir.path())?)))
+    let diagnosed = captured.and_then(|_| Ok(Diagnosed::of(&recording::open(dir.path())?)));
+    let diagnosed = diagnosed.inspect_err(|why| say::sentence("the service is not diagnosed", &format!("{why:#}")));
+    Ok((done, diagnosed.ok()))
 }
 
 /// Captures somebody else's generator, and where it is asked for, what the service did meanwhile.
@@ -245,7 +268,7 @@ fn observe(args: &Load, started: &mut Started, dir: &Path) -> Result<Option<Diag
         Some(Whom::Pid(pid)) => Target::Pid(pid),
         Some(Whom::Port(port)) => Target::Port(port),
     };
-    Ok(Some(beside(&service, plan::LONGEST, args.slo, capture)?.1))
+    Ok(beside(&service, plan::LONGEST, args.slo, capture)?.1)
 }
 
 /// Somebody else's generator, as the kernel saw it.

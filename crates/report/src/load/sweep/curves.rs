@@ -3,14 +3,14 @@
 
 use load::{Percentiles, Step};
 
-use crate::load::SweepAnswer;
+use crate::load::{SweepAnswer, words};
 use crate::numbers;
 use crate::section::plot::{Axis, Look, Plot, Trace};
 use crate::section::{Block, Section, Terminal};
 
 use super::by_rate;
 
-/// The share that may break a promise in a load that was sustained.
+/// The share beyond which a promise is not kept.
 const BROKEN: f64 = 0.01;
 const ASKED: &str = "requests asked a second";
 
@@ -32,7 +32,7 @@ fn trace(label: &str, look: Look, points: Vec<[f64; 2]>) -> Trace {
 
 fn mark(answer: &SweepAnswer) -> Vec<(f64, String)> {
     let knee = answer.sweep.knee.iter();
-    knee.map(|knee| (knee.sustained, format!("limit: {}/s", numbers::number(knee.answered.round())))).collect()
+    knee.map(|knee| (knee.sustained, format!("limit: {}/s", words::requests(knee.answered)))).collect()
 }
 
 /// A line at one height over all rates.
@@ -112,7 +112,7 @@ fn slow(answer: &SweepAnswer, steps: &[&Step]) -> Option<Plot> {
         y: Axis { title: "share of requests".into(), unit: "share", logarithmic: false },
         traces: vec![
             trace("share", Look::Joined, points),
-            level("what a load may break that is sustained", steps, BROKEN),
+            level("more than that, and the promise is not kept", steps, BROKEN),
         ],
         marks: mark(answer),
     })

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The limit, and what else is to be known.
 
-use load::Knee;
+use load::{Knee, rounded};
 
 use crate::section::{Block, Section, Tone};
 
@@ -22,9 +22,13 @@ pub fn part(answer: &SweepAnswer) -> Option<Section> {
 /// The limit in words.
 pub(super) fn limit(knee: Option<Knee>) -> String {
     knee.map_or("The limit was not found.".into(), |knee| {
+        let [least, most] = [knee.least, knee.most].map(rounded);
+        let range = if least == most { String::new() } else { format!(" ({least} to {most})") };
         format!(
-            "It answers about {:.0} requests a second at most: {:.0} asked are sustained, {:.0} are not.",
-            knee.answered, knee.sustained, knee.not_sustained
+            "It answers about {} requests a second at most{range}: asked for {} it is behind by less than 3 %, asked for {} by more.",
+            rounded(knee.answered),
+            rounded(knee.sustained),
+            rounded(knee.not_sustained)
         )
     })
 }

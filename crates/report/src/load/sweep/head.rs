@@ -10,6 +10,7 @@ use crate::printable;
 use crate::section::Tone;
 
 use super::found;
+use crate::load::words;
 
 const LABELS: Labels = Labels { terminal: ["What", "Found", "Do"], page: ["Found", "Do"] };
 
@@ -19,6 +20,10 @@ const FINDINGS: &[(&str, &str)] = &[
     ("service-gone", "See whether the service has ended, and why: its log, and `dmesg` for one that was killed."),
     ("broken-off", "Mend that, and sweep again."),
     ("fails-from-the-start", "Find out why it fails; that needs no load."),
+    (
+        "few-connections",
+        "More workers, or a keep-alive timeout that is shorter than what clients pause, let it take more clients.",
+    ),
     ("too-short", "Give each load ten times as long as an answer takes (--for)."),
     ("over-from-the-start", "Begin lower."),
     ("client-limited", "Load from another machine, or give the generator a CPU of its own."),
@@ -27,7 +32,7 @@ const FINDINGS: &[(&str, &str)] = &[
     ("throughput-falls", "Let it refuse early what is over its limit: it spends on that what it could answer with."),
     (
         "promise-broken-at-low-load",
-        "Diagnose the service while its lowest load is on it: more CPUs or instances do not help there.",
+        "Diagnose the service while a load at which it is broken is on it: more CPUs or instances do not help there.",
     ),
     ("refuses", "If that limit is meant, this is it; else raise it, and sweep again for the service's own."),
     ("service", "Read what it did at each load."),
@@ -60,7 +65,7 @@ pub fn head(answer: &SweepAnswer) -> Head {
         how_much: clean(&found),
         figure: sweep
             .knee
-            .map(|knee| (numbers::number(knee.answered.round()), "requests a second are answered at most".into())),
+            .map(|knee| (words::requests(knee.answered), "requests a second are answered at most".into())),
         to_do: clean(&to_do(sweep, most)),
         context: context(answer).iter().map(|part| clean(part)).collect(),
     }
@@ -91,6 +96,6 @@ fn context(answer: &SweepAnswer) -> Vec<String> {
     let rates = steps.iter().map(|step| step.rate);
     let (least, most) = (rates.clone().fold(f64::INFINITY, f64::min), rates.fold(0.0, f64::max));
     let each = steps.first().map_or(String::new(), |step| format!(" of {}", numbers::seconds(step.verdict.length)));
-    let [least, most] = [least, most].map(|rate| numbers::number(rate.round()));
+    let [least, most] = [least, most].map(words::requests);
     vec![answer.load.clone(), format!("{} loads{each}", steps.len()), format!("{least} to {most} requests a second")]
 }

@@ -73,11 +73,12 @@ fn headline(step: &Step) -> String {
 }
 
 fn note(step: &Step) -> String {
-    let note = match (step.verdict.verdict, step.sustained) {
-        (Word::ClientLimited, true) => "late",
-        (Word::ClientLimited, false) => "client",
-        (_, false) => "over",
-        _ => "",
+    let note = match step.sustained {
+        true if step.verdict.verdict == Word::ClientLimited => "late",
+        true => "",
+        // One that is late only finds the limit all the same.
+        false if step.is_of_client() => "client",
+        false => "over",
     };
     note.into()
 }
@@ -90,9 +91,8 @@ fn legend(steps: &[&Step]) -> String {
     let cpus = if steps.iter().any(|step| step.service.is_some()) { " CPUs: the service's." } else { "" };
     format!(
         "From when requests were due; - where fewer than ten answers lie beyond. Sustained: 97 % of what was due is answered while \
-         it is asked, and at most 1 % fails{}; else `over`, or `client` and `late` where the generator was.{slo}{cpus} The \
+         it is asked, and at most 1 % fails; else `over`, or `client` and `late` where the generator was.{slo}{cpus} The \
          generator was up to {} late (p99, of few requests p90).",
-        if slo.is_empty() { "" } else { " or breaks the SLO" },
         numbers::seconds(lags.fold(0.0, f64::max))
     )
 }
