@@ -89,10 +89,15 @@ fn counted(run: &Run, slo: Option<Duration>) -> Verdict {
 /// Of what failed, what was sent over connections that nobody took, if that is why.
 const UNTAKEN: f64 = 0.8;
 
+/// How many times longer those wait in vain than the longest answer takes, if nobody took them: before a service that is full all wait.
+const IN_VAIN: f64 = 4.0;
+
 /// Over how many connections a service answered that takes so few at a time, and leaves others in its queue.
 fn takes(run: &Run) -> Option<u64> {
     let is_why = run.untaken > 0 && run.untaken as f64 >= UNTAKEN * run.failed() as f64;
-    (is_why && run.takers > 0 && run.takers < run.connections).then_some(run.takers)
+    let longest = together(&run.seconds).1.quantile(1.0).unwrap_or(f64::INFINITY);
+    let in_vain = IN_VAIN * longest <= run.timeout.as_secs_f64();
+    (is_why && in_vain && run.takers > 0 && run.takers < run.asked_over).then_some(run.takers)
 }
 
 fn client(run: &Run) -> Client {
@@ -228,5 +233,23 @@ mod tests {
             }
             slow_ones(&format!("{path}/{name}"), value, found);
         }
+    }
+
+    /// Three of eight connections are answered quickly and the others never; or slowly, as by a service that is full, or all were once.
+    #[test]
+    fn connections_that_nobody_takes_are_told_from_a_service_that_is_full() {
+        let takes = |takers: u64, longest_ms: u64| {
+            let mut run = Run { takers, asked_over: 8, untaken: 40, timeout: Duration::from_secs(1), ..Run::default() };
+            run.failures = [(crate::Failure::Timeout, 40)].into();
+            run.add_answer(
+                Duration::ZERO,
+                (Duration::from_millis(longest_ms), Duration::from_millis(longest_ms)),
+                2,
+                true,
+            );
+            super::takes(&run)
+        };
+        assert_eq!(takes(3, 5), Some(3));
+        assert_eq!((takes(3, 900), takes(8, 5), takes(0, 5)), (None, None, None));
     }
 }

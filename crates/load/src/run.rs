@@ -153,11 +153,15 @@ pub struct Run {
     pub sent_again: u64,
     /// Connections that were opened.
     pub connections: u64,
-    /// How many of those that there may be at a time had an answer; and requests without one in time, each on a connection that had
-    /// had none before: nobody may have taken it.
+    /// How many of those that there may be at a time had an answer; how many of them were asked over; and requests without one in time
+    /// over those that never had one: nobody may have taken them.
     pub takers: u64,
+    /// Asked over.
+    pub asked_over: u64,
     /// Untaken.
     pub untaken: u64,
+    /// When a request without an answer fails.
+    pub timeout: Duration,
     /// Of the answers that somebody else's generator got, the share of which was looked at what they say, and how many of those are good;
     /// none = of all.
     pub looked: Option<(f64, u64)>,
@@ -206,6 +210,7 @@ impl Run {
         Self {
             who,
             planned,
+            timeout: plan.timeout,
             pool: plan.connections,
             sees_answers: true,
             is_closed: planned.is_none(),

@@ -129,7 +129,7 @@ impl Engine<'_> {
         if !std::mem::take(&mut connection.busy) {
             return;
         }
-        let (due, is_untaken) = (connection.due, failure == Failure::Timeout && connection.answers == 0);
+        let (due, is_untaken) = (connection.due, failure == Failure::Timeout && !connection.was_answered);
         self.run.untaken += u64::from(is_untaken);
         self.count(failure, due);
         self.release(token);
