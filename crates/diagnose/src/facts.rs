@@ -15,7 +15,6 @@ pub mod errors;
 pub mod file_locks;
 pub mod file_systems;
 pub mod garbage;
-pub mod handed;
 pub mod handshakes;
 pub mod hanging;
 pub mod host;

@@ -100,7 +100,7 @@ impl<'a> Engine<'a> {
             }
             self.expire(now);
             if let Some(by) = self.ended_by(stop, now, end) {
-                self.run.end_early(by);
+                self.run.ended = Some(by);
                 end = end.min(now);
                 break;
             }
@@ -201,7 +201,7 @@ impl<'a> Engine<'a> {
         self.run.second(due).sent += 1;
         let connection = &mut self.connections[token];
         (connection.busy, connection.due, connection.sent) = (true, due, now);
-        self.run.asked_over += u64::from(connection.requests == 0);
+        self.run.taken.asked += u64::from(connection.requests == 0);
         connection.requests += 1;
         self.deadlines.push_back((due.saturating_add(self.plan.timeout), token, connection.requests));
         if self.deadlines.len() > 2 * self.connections.len() + OLD_DEADLINES {

@@ -12,6 +12,9 @@ use crate::reasons::{fails, hides, misleads, remarks, stood, too_few};
 use crate::run::{Run, Second, together};
 use crate::verdict::{Client, Phase, Promise, Verdict, Word};
 
+/// Good answers that were looked at in each second, where not all were, from which on seconds are alike or not.
+const A_SECOND: f64 = 50.0;
+
 /// Of a load: a first phase of at most so much is a warm-up.
 const WARM_UP: f64 = 0.25;
 
@@ -65,7 +68,7 @@ fn counted(run: &Run, slo: Option<Duration>) -> Verdict {
         second_half: second_half(run, from),
         full: run.full.as_secs_f64() / run.length.as_secs_f64().max(1e-9),
         quickest: together(&run.seconds).1.quantile(0.0),
-        takes: takes(run),
+        takes: run.takes(),
         sent: run.sent,
         answered: run.answered(),
         seconds: Percentiles::of(&service),
@@ -84,20 +87,6 @@ fn counted(run: &Run, slo: Option<Duration>) -> Verdict {
         curve: latency.curve(),
         by_second: by_second(run),
     }
-}
-
-/// Of what failed, what was sent over connections that nobody took, if that is why.
-const UNTAKEN: f64 = 0.8;
-
-/// How many times longer those wait in vain than the longest answer takes, if nobody took them: before a service that is full all wait.
-const IN_VAIN: f64 = 4.0;
-
-/// Over how many connections a service answered that takes so few at a time, and leaves others in its queue.
-fn takes(run: &Run) -> Option<u64> {
-    let is_why = run.untaken > 0 && run.untaken as f64 >= UNTAKEN * run.failed() as f64;
-    let longest = together(&run.seconds).1.quantile(1.0).unwrap_or(f64::INFINITY);
-    let in_vain = IN_VAIN * longest <= run.timeout.as_secs_f64();
-    (is_why && in_vain && run.takers > 0 && run.takers < run.asked_over).then_some(run.takers)
 }
 
 fn client(run: &Run) -> Client {
@@ -124,8 +113,8 @@ fn promise(slo: Duration, seconds: &[Second]) -> Promise {
 }
 
 fn phases_of(run: &Run) -> Vec<Phase> {
-    // What is estimated differs by chance from second to second.
-    if run.looked.is_some() {
+    // What is estimated from few answers differs by chance from second to second.
+    if run.looked.is_some_and(|(_, good)| (good as f64) < A_SECOND * run.seen.as_secs_f64()) {
         return Vec::new();
     }
     // What was due in the last second may have been cut.
@@ -233,23 +222,5 @@ mod tests {
             }
             slow_ones(&format!("{path}/{name}"), value, found);
         }
-    }
-
-    /// Three of eight connections are answered quickly and the others never; or slowly, as by a service that is full, or all were once.
-    #[test]
-    fn connections_that_nobody_takes_are_told_from_a_service_that_is_full() {
-        let takes = |takers: u64, longest_ms: u64| {
-            let mut run = Run { takers, asked_over: 8, untaken: 40, timeout: Duration::from_secs(1), ..Run::default() };
-            run.failures = [(crate::Failure::Timeout, 40)].into();
-            run.add_answer(
-                Duration::ZERO,
-                (Duration::from_millis(longest_ms), Duration::from_millis(longest_ms)),
-                2,
-                true,
-            );
-            super::takes(&run)
-        };
-        assert_eq!(takes(3, 5), Some(3));
-        assert_eq!((takes(3, 900), takes(8, 5), takes(0, 5)), (None, None, None));
     }
 }

@@ -33,6 +33,7 @@ mod saved;
 mod serve;
 mod slices;
 mod sweep;
+mod taken;
 mod verdict;
 
 use std::time::Duration;

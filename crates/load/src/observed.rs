@@ -67,7 +67,7 @@ pub fn observed(recording: &Recording, between: Option<Reason>) -> Result<Run> {
     run.spent = asking::spent(recording.rows());
     run.threads = asking.map(|(_, threads)| threads);
     resets::add(&mut run, recording, &responses, last);
-    ended_by(recording).into_iter().for_each(|by| run.end_early(by));
+    run.ended = ended_by(recording);
     run.is_closed = is_closed.unwrap_or(false);
     Ok(run)
 }
@@ -187,11 +187,13 @@ mod tests {
     use crate::verdict::Word;
     use recording::text::parse;
 
-    fn generator(rows: &str) -> Run {
+    /// What a generator did within 10 s.
+    pub fn generator(rows: &str) -> Run {
         observed(&parse(&format!("meta length_ns=10e9\n{rows}")).unwrap(), None).unwrap()
     }
 
-    fn seconds(range: std::ops::RangeInclusive<u64>, count: u64, length_ns: u64) -> String {
+    /// So many answers of a length in each of these seconds.
+    pub fn seconds(range: std::ops::RangeInclusive<u64>, count: u64, length_ns: u64) -> String {
         let row = |second: u64| {
             format!(
                 "exchange t_ns={second}000000000 role=made peer=127.0.0.1:80 stage=response count={count} began={count} \

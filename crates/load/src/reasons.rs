@@ -7,6 +7,7 @@ use crate::limits::LONGEST;
 use crate::queued::queued;
 use crate::reason::Reason;
 use crate::run::{Failure, Run, Stood};
+use crate::taken::not_taken;
 use crate::verdict::{Phase, Verdict};
 
 /// Of what was due: so much without an answer is more than a few bad moments.
@@ -100,7 +101,7 @@ pub(crate) fn misleads(verdict: &Verdict, run: &Run) -> Vec<Reason> {
         let sentence = format!("{:.1} % of requests failed, {}; they are in no percentile", failed * 100.0, worst(run));
         reasons.extend(reason("errors", sentence));
     }
-    reasons.extend(verdict.takes.map(|takes| not_taken(run, takes)));
+    reasons.extend(verdict.takes.filter(|_| failed > FAILED).map(|takes| not_taken(run, takes)));
     reasons.extend(sent_again(run, true));
     reasons.extend(redirects(run));
     reasons.extend(queued(verdict, run, failed));
@@ -137,8 +138,8 @@ pub(crate) fn remarks(verdict: &Verdict, run: &Run) -> Vec<Reason> {
         );
         remarks.extend(reason("sampled", sentence));
     }
-    if run.ended_early {
-        remarks.extend(reason("ended-early", run.ended_by.words(verdict.length)));
+    if let Some(by) = run.ended {
+        remarks.extend(reason("ended-early", by.words(verdict.length)));
     }
     remarks
 }
@@ -203,17 +204,6 @@ fn omitted(verdict: &Verdict, run: &Run, is_reason: bool) -> Vec<Reason> {
     let sentence =
         format!("who counts from when a request was sent gets a {name} of {} instead of {}", time(sent), time(due));
     reason("coordinated-omission", sentence)
-}
-
-/// That a service takes so few connections at a time, and leaves the others unanswered.
-fn not_taken(run: &Run, takes: u64) -> Reason {
-    let sentence = format!(
-        "{} of the {} requests that failed were sent over connections that the service never took: it answers over {takes} at a time, and \
-         leaves further ones in its queue; --connections {takes} asks over no more",
-        run.untaken,
-        run.failed()
-    );
-    Reason { code: "not-taken".into(), sentence }
 }
 
 /// Answers that only say where else to ask: nobody follows them here, and they say nothing of what is there.

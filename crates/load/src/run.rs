@@ -12,6 +12,7 @@ use crate::lengths::Lengths;
 use crate::opening::Opening;
 use crate::plan::{Plan, Rate};
 use crate::reason::Reason;
+use crate::taken::Taken;
 
 /// Why a request has no answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
@@ -87,10 +88,9 @@ pub(crate) fn together(seconds: &[Second]) -> (Lengths, Lengths) {
 }
 
 /// Who ended a load before its time, or another's generator before it ended by itself.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EndedBy {
     /// Somebody (Ctrl-C).
-    #[default]
     Somebody,
     /// The time for which it was watched was over.
     Time,
@@ -153,13 +153,8 @@ pub struct Run {
     pub sent_again: u64,
     /// Connections that were opened.
     pub connections: u64,
-    /// How many of those that there may be at a time had an answer; how many of them were asked over; and requests without one in time
-    /// over those that never had one: nobody may have taken them.
-    pub takers: u64,
-    /// Asked over.
-    pub asked_over: u64,
-    /// Untaken.
-    pub untaken: u64,
+    /// Over how many connections at a time it was asked and answered.
+    pub taken: Taken,
     /// When a request without an answer fails.
     pub timeout: Duration,
     /// Of the answers that somebody else's generator got, the share of which was looked at what they say, and how many of those are good;
@@ -193,10 +188,8 @@ pub struct Run {
     pub threads: Option<Threads>,
     /// Whether it was a closed loop.
     pub is_closed: bool,
-    /// Whether it was ended early.
-    pub ended_early: bool,
-    /// By whom, if so.
-    pub ended_by: EndedBy,
+    /// Who ended it early; none = it ended by itself.
+    pub ended: Option<EndedBy>,
 }
 
 impl Run {
@@ -216,11 +209,6 @@ impl Run {
             is_closed: planned.is_none(),
             ..Self::default()
         }
-    }
-
-    /// Takes note of who ends it early.
-    pub(crate) fn end_early(&mut self, by: EndedBy) {
-        (self.ended_early, self.ended_by) = (true, by);
     }
 
     /// Answers that are ones.

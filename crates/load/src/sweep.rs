@@ -154,10 +154,7 @@ impl Sweep {
         if !self.step(rate, loads)? {
             return Ok(false);
         }
-        if let Some(takes) = self.takes()
-            && loads.narrow(rate, self.last_rate(), takes)
-            && !self.step(rate, loads)?
-        {
+        if self.takes().is_some() && !self.over_few(rate, loads)? {
             return Ok(false);
         }
         while self.is_over() && !loads.is_enough() && self.is_for_connections() {
@@ -175,6 +172,20 @@ impl Sweep {
         Ok(is_settled || self.step(rate, loads)?)
     }
 
+    /// Tries a load again, and over as few connections as the service took, if that was no bad moment; false = somebody ended it.
+    fn over_few(&mut self, rate: f64, loads: &mut Loads<'_>) -> Result<bool> {
+        if !self.step(rate, loads)? {
+            return Ok(false);
+        }
+        let few = self.takes().and_then(|takes| loads.narrow(rate, self.last_rate(), takes));
+        let Some(before) = few else { return Ok(true) };
+        let is_tried = self.step(rate, loads)?;
+        if self.takes().is_some() {
+            loads.widen(before);
+        }
+        Ok(is_tried)
+    }
+
     fn last_rate(&self) -> f64 {
         self.steps.last().map_or(0.0, |step| step.verdict.rate)
     }
@@ -186,7 +197,7 @@ impl Sweep {
 
     /// Whether the service did not sustain the last load.
     fn is_over(&self) -> bool {
-        self.steps.last().is_some_and(|step| !step.sustained && !is_client_full(&step.verdict))
+        self.steps.last().is_some_and(|step| !step.sustained && !step.is_of_client())
     }
 
     /// Whether the last load met the number of connections: what an answer takes alone is known from the loads below.
@@ -278,7 +289,7 @@ impl Sweep {
     /// The highest load below the lowest one that was not sustained. One at which the client was at its limit says nothing of either.
     fn sides(&self) -> Option<Sides> {
         let ever = |rate: f64| self.steps.iter().any(|step| step.rate == rate && step.sustained);
-        let over = self.steps.iter().filter(|step| !ever(step.rate) && !is_client_full(&step.verdict));
+        let over = self.steps.iter().filter(|step| !ever(step.rate) && !step.is_of_client());
         let over = over.map(|step| step.rate).min_by(f64::total_cmp)?;
         let below = self.steps.iter().filter(|step| step.sustained && step.rate < over);
         let sustained = below.map(|step| step.rate).max_by(f64::total_cmp)?;

@@ -232,7 +232,7 @@ fn nobody_there() {
     let silent = Plan { may_be_silent: true, ..plan(port, Rate::PerSecond(1000.0), 60.0) };
     let (run, verdict) = run(&silent);
     let why = verdict.reasons.iter().find(|reason| reason.code == "ended-early").unwrap();
-    assert!(run.ended_by == EndedBy::Silence && why.sentence.contains("gave up by itself after 3."), "{why:?}");
+    assert!(run.ended == Some(EndedBy::Silence) && why.sentence.contains("gave up by itself after 3."), "{why:?}");
     let lost = Plan { to: "http://no-such-host.invalid/".parse().unwrap(), ..plan(1, Rate::Max, 1.0) };
     let error = load::run(&lost, &|| false, &mut |_, _| {}).unwrap_err().to_string();
     assert!(error.contains("is not known here"), "{error}");
@@ -326,7 +326,7 @@ fn a_load_can_be_ended_early() {
     let start = Instant::now();
     let plan = plan(answering(|| OK), Rate::PerSecond(200.0), 60.0);
     let run = load::run(&plan, &|| start.elapsed() > Duration::from_millis(700), &mut |_, _| {}).unwrap();
-    assert!(run.ended_early && run.length < Duration::from_secs(30) && run.answered() > 50, "{:?}", run.length);
+    assert!(run.ended.is_some() && run.length < Duration::from_secs(30) && run.answered() > 50, "{:?}", run.length);
 }
 
 #[test]
@@ -340,6 +340,10 @@ fn a_load_that_only_waits_can_be_ended_too() {
         let plan = Plan { connections, timeout: Duration::from_secs(60), may_be_silent: true, ..plan };
         let start = Instant::now();
         let run = load::run(&plan, &|| start.elapsed() > Duration::from_millis(700), &mut |_, _| {}).unwrap();
-        assert!(run.ended_early && start.elapsed() < Duration::from_secs(30), "{connections}: {:?}", start.elapsed());
+        assert!(
+            run.ended.is_some() && start.elapsed() < Duration::from_secs(30),
+            "{connections}: {:?}",
+            start.elapsed()
+        );
     }
 }

@@ -2,7 +2,7 @@
 //! Threads that read requests, and whether each keeps the one that it has until it is answered: a pool of workers does, an
 //! event loop and a runtime's tasks do not.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use recording::tables::Request;
 
@@ -18,6 +18,8 @@ pub struct Readers {
     pub requests: usize,
     /// Threads that read some of them.
     pub threads: usize,
+    /// Threads that answered some of them.
+    pub answerers: usize,
     /// Share of the requests that the thread that read them answered, too.
     pub kept: f64,
     /// Share of the requests that were read while the same thread had another one in hand.
@@ -30,7 +32,11 @@ impl Fact for Readers {
         let port = requests.busiest().map_or(0, |busiest| busiest.port);
         let rows = case.recording.rows::<Request>().iter().filter(|row| row.is_accepted() && row.port == port);
         let mut threads: BTreeMap<u32, Vec<&Request>> = BTreeMap::new();
-        rows.for_each(|row| threads.entry(row.began_tid).or_default().push(row));
+        let mut answerers: BTreeSet<u32> = BTreeSet::new();
+        rows.for_each(|row| {
+            threads.entry(row.began_tid).or_default().push(row);
+            answerers.insert(row.ended_tid);
+        });
         let (mut all, mut kept, mut beside) = (0, 0, 0);
         for of_thread in threads.values_mut() {
             of_thread.sort_by_key(|row| row.read_ns);
@@ -39,7 +45,8 @@ impl Fact for Readers {
             beside += of_thread.windows(2).filter(|pair| pair[1].read_ns < pair[0].t_ns).count();
         }
         let of_all = |count: usize| share(count as f64, all as f64);
-        Ok(Self { requests: all, threads: threads.len(), kept: of_all(kept), beside: of_all(beside) })
+        let (threads, answerers) = (threads.len(), answerers.len());
+        Ok(Self { requests: all, threads, answerers, kept: of_all(kept), beside: of_all(beside) })
     }
 }
 
@@ -59,9 +66,9 @@ mod tests {
             (*Case::new(&parse(&text).unwrap()).fact::<Readers>().unwrap()).clone()
         };
         let pool = readers("t_ns=40e6 role=accepted port=80 pid=1 began_ns=11e6 began_tid=2 read_ns=12e6 ended_tid=2");
-        assert_eq!((pool.threads, pool.kept, pool.beside), (2, 1.0, 0.0));
+        assert_eq!((pool.threads, pool.answerers, pool.kept, pool.beside), (2, 2, 1.0, 0.0));
         let event_loop =
             readers("t_ns=40e6 role=accepted port=80 pid=1 began_ns=11e6 began_tid=1 read_ns=12e6 ended_tid=3");
-        assert_eq!((event_loop.threads, event_loop.kept, event_loop.beside), (1, 0.5, 0.5));
+        assert_eq!((event_loop.threads, event_loop.answerers, event_loop.kept, event_loop.beside), (1, 2, 0.5, 0.5));
     }
 }

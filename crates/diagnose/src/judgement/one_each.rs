@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Threads that take one request at a time: a pool, whose queue is seen.
+//! Threads that take one request at a time: a pool, whose queue is seen, or stands behind those that read.
 
 use crate::case::Case;
 use crate::facts::readers::Readers;
@@ -9,6 +9,12 @@ const ENOUGH: usize = 50;
 
 /// Of the requests, at the edges of what was followed.
 const FEW: f64 = 0.05;
+
+/// The threads, if nearly all requests are read by others, who hand them on.
+pub(crate) fn behind_readers(case: &Case) -> Option<Readers> {
+    let readers = case.fact::<Readers>().ok()?;
+    (readers.requests >= ENOUGH && readers.kept <= FEW).then(|| (*readers).clone())
+}
 
 /// The threads, if each keeps a request until it is answered, and there are several.
 pub(crate) fn threads(case: &Case) -> Option<Readers> {

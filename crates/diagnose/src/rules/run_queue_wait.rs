@@ -135,13 +135,18 @@ const ENOUGH_ANSWERS: f64 = 100.0;
 /// Answers beyond a percentile, if it says something.
 const BEYOND: f64 = 10.0;
 
+/// Of the time of all answers, in those that take as long as one wait that a request would feel: with more, these are what clients
+/// wait for.
+const MOST_OF_TIME: f64 = 0.5;
+
 /// In what time nearly all clients have their answers, where that is less than one wait that a request would feel, and which part of
 /// them: those who wait so long have no request in hand then, as a pool's spare threads.
 fn quick_answers(case: &Case) -> Option<(f64, f64)> {
     let requests = case.fact::<Requests>().ok()?;
     let response = &requests.busiest().filter(|busiest| !busiest.is_mixed())?.response;
     let part = [0.99, 0.9].into_iter().find(|part| response.count * (1.0 - part) >= BEYOND - 1e-6)?;
-    Some((part, response.quantile_ns(part))).filter(|(_, ns)| *ns < FELT_NS)
+    let quick = Some((part, response.quantile_ns(part))).filter(|(_, ns)| *ns < FELT_NS);
+    quick.filter(|_| response.share_of_time_from(FELT_NS) < MOST_OF_TIME)
 }
 
 /// That CPUs were not short, and threads only happened to meet, if so.

@@ -60,7 +60,7 @@ impl Engine<'_> {
         let (due, status, bytes) = (connection.due, connection.reply.status, connection.reply.bytes);
         connection.busy = false;
         connection.answers += 1;
-        self.run.takers += u64::from(!std::mem::replace(&mut connection.was_answered, true));
+        self.run.taken.answered += u64::from(!std::mem::replace(&mut connection.was_answered, true));
         if closes {
             connection.close();
         } else {
@@ -130,7 +130,7 @@ impl Engine<'_> {
             return;
         }
         let (due, is_untaken) = (connection.due, failure == Failure::Timeout && !connection.was_answered);
-        self.run.untaken += u64::from(is_untaken);
+        self.run.taken.in_vain += u64::from(is_untaken);
         self.count(failure, due);
         self.release(token);
     }

@@ -98,19 +98,9 @@ mod tests {
     use recording::text::parse;
 
     use super::super::observed;
+    use super::super::tests::seconds;
     use crate::judge::judge;
     use crate::verdict::Word;
-
-    /// Answers in these seconds, a thousand each.
-    fn asks(seconds: RangeInclusive<u64>) -> String {
-        let row = |second| {
-            format!(
-                "exchange t_ns={second}e9 role=made peer=127.0.0.1:80 stage=response count=1000 began=1000 sum_ns=1e9 \
-                 length_ns=[1000000] counts=[1000]\n"
-            )
-        };
-        seconds.map(row).collect()
-    }
 
     /// A thread that is there in these seconds, and takes so much of each.
     fn thread(tid: u32, comm: &str, seconds: RangeInclusive<u64>, takes: &str) -> String {
@@ -134,9 +124,9 @@ mod tests {
 
     #[test]
     fn a_full_thread_limits_its_own_load() {
-        let full = asks(1..=10) + &thread(8, "ab", 1..=10, "cpu_ns=9.8e8 run_queue_ns=1e7");
+        let full = seconds(1..=10, 1000, 1_000_000) + &thread(8, "ab", 1..=10, "cpu_ns=9.8e8 run_queue_ns=1e7");
         assert!(is_full(10, &full));
-        let starved = asks(1..=10) + &thread(8, "ab", 1..=10, "cpu_ns=3e8 throttled_ns=6.5e8");
+        let starved = seconds(1..=10, 1000, 1_000_000) + &thread(8, "ab", 1..=10, "cpu_ns=3e8 throttled_ns=6.5e8");
         let (word, code, _) = judged(10, "", &starved);
         assert_eq!((word, code.as_str()), (Word::ClientLimited, "client-starved"));
     }
@@ -147,7 +137,7 @@ mod tests {
         let of = |cpu_ms: u64, waited_ms: u64, meta: &str| {
             let takes = format!("cpu_ns={cpu_ms}e5 run_queue_ns={waited_ms}e5");
             let threads: String = (1..=8).map(|tid| thread(tid, "hey", 1..=10, &takes)).collect();
-            let (word, code, _) = judged(10, meta, &(asks(1..=10) + &threads));
+            let (word, code, _) = judged(10, meta, &(seconds(1..=10, 1000, 1_000_000) + &threads));
             (word, code)
         };
         assert_eq!(of(2400, 100, "host.cpus=2"), (Word::ClientLimited, "client-cpu".into()));
@@ -160,7 +150,7 @@ mod tests {
     /// `sh -c 'sleep 30; exec wrk ...'`, and a generator that is held by its quota after as long.
     #[test]
     fn a_sleep_before_the_load_is_no_time_in_which_it_asked() {
-        let sleeps = asks(31..=40) + &thread(7, "sh", 1..=30, "cpu_ns=1e6");
+        let sleeps = seconds(31..=40, 1000, 1_000_000) + &thread(7, "sh", 1..=30, "cpu_ns=1e6");
         let (word, code, sentence) = judged(41, "", &(sleeps.clone() + &thread(7, "wrk", 31..=40, "cpu_ns=9.7e8")));
         assert_eq!((word, code.as_str()), (Word::ClientLimited, "client-cpu"), "{sentence}");
         assert!(sentence.starts_with("`wrk` took 97 % of a CPU in one thread"), "{sentence}");
@@ -173,10 +163,13 @@ mod tests {
 
     #[test]
     fn a_warm_up_before_the_load_does_not_fill_it() {
-        let rows = asks(31..=34) + &thread(7, "java", 1..=31, "cpu_ns=1e9") + &thread(7, "java", 32..=34, "cpu_ns=2e8");
+        let rows = seconds(31..=34, 1000, 1_000_000)
+            + &thread(7, "java", 1..=31, "cpu_ns=1e9")
+            + &thread(7, "java", 32..=34, "cpu_ns=2e8");
         assert!(!is_full(34, &rows));
         // It asks once, right after its start, and waits for half a minute.
-        let waits = asks(1..=1) + &asks(30..=30).replace("began=1000", "began=0");
+        let waits =
+            seconds(1..=1, 1000, 1_000_000) + &seconds(30..=30, 1000, 1_000_000).replace("began=1000", "began=0");
         assert!(!is_full(
             30,
             &(waits + &thread(7, "java", 1..=1, "cpu_ns=1e9") + &thread(7, "java", 2..=30, "cpu_ns=1e6"))
@@ -185,7 +178,7 @@ mod tests {
 
     #[test]
     fn a_thread_that_begins_late_can_be_full_and_one_that_is_there_for_a_moment_not() {
-        let usual = asks(1..=12) + &thread(7, "jmeter", 1..=12, "cpu_ns=1e8");
+        let usual = seconds(1..=12, 1000, 1_000_000) + &thread(7, "jmeter", 1..=12, "cpu_ns=1e8");
         assert!(is_full(12, &(usual.clone() + &thread(8, "group-2", 6..=12, "cpu_ns=9.9e8"))));
         assert!(!is_full(12, &(usual + &thread(8, "compiler", 3..=5, "cpu_ns=9.9e8"))));
     }
@@ -193,10 +186,12 @@ mod tests {
     /// Nobody is asked while the service stands still, and of every second slice nothing is known.
     #[test]
     fn a_load_that_stands_still_or_is_sampled() {
-        let stands = asks(1..=5) + &asks(16..=20) + &thread(7, "ab", 6..=15, "cpu_ns=1e6");
+        let stands = seconds(1..=5, 1000, 1_000_000)
+            + &seconds(16..=20, 1000, 1_000_000)
+            + &thread(7, "ab", 6..=15, "cpu_ns=1e6");
         let works = thread(7, "ab", 1..=5, "cpu_ns=9.7e8") + &thread(7, "ab", 16..=20, "cpu_ns=9.7e8");
         assert!(is_full(20, &(stands + &works)));
-        let sampled: String = (0..10).map(|nth| asks(1 + 2 * nth..=1 + 2 * nth)).collect();
+        let sampled: String = (0..10).map(|nth| seconds(1 + 2 * nth..=1 + 2 * nth, 1000, 1_000_000)).collect();
         let windows: String =
             (0..10).map(|nth| format!("exchange_window t_ns={}e9 length_ns=1e9\n", 1 + 2 * nth)).collect();
         assert!(!is_full(20, &(sampled.clone() + &windows + &thread(7, "ab", 1..=20, "cpu_ns=8e8"))));

@@ -84,14 +84,8 @@ impl<'r> Failed<'r> {
 
 #[cfg(test)]
 mod tests {
-    use recording::text::parse;
-
-    use super::super::observed;
-    use crate::run::{Failure, Run};
-
-    fn generator(rows: &str) -> Run {
-        observed(&parse(&format!("meta length_ns=10e9\n{rows}")).unwrap(), None).unwrap()
-    }
+    use super::super::tests::generator;
+    use crate::run::Failure;
 
     #[test]
     fn answers_that_say_where_else_to_ask() {

@@ -16,34 +16,26 @@ pub(super) fn add(run: &mut Run, recording: &Recording, responses: &[&Exchange],
     let (own, mut closed) = (peers(recording), closed(responses, last));
     let is_its =
         |row: &&Retransmit| row.kind == "reset_received" && row.role != "accepted" && own.contains(row.peer.as_str());
-    let mut all: BTreeMap<Failure, u64> = BTreeMap::new();
     for row in recording.rows::<Retransmit>().iter().filter(is_its) {
+        let (at, refused) = (second_of(row.t_ns), row.state == "SYN_SENT");
         // Once the other end has closed, a reset answers this one's goodbye; of a request that was under way the close tells.
-        let refused = row.state == "SYN_SENT";
-        if !refused && (row.t_ns >= last || row.state != "ESTABLISHED") {
+        let is_none = !refused && (row.t_ns >= last || row.state != "ESTABLISHED");
+        // Requests were counted in some seconds only, and these are in all.
+        if is_none || !run.is_followed(at as usize) {
             continue;
         }
-        *all.entry(if refused { Failure::Refused } else { Failure::Reset }).or_default() += row.count;
-        let at = second_of(row.t_ns);
         let open = closed.entry(at).or_default();
         let known = if refused { 0 } else { row.count.min(*open) };
         *open -= known;
         if known > 0 {
             *run.failures.entry(Failure::Closed).or_default() -= known;
         }
-        if run.is_followed(at as usize) {
-            let due = if refused { row.count } else { 0 };
-            let second = run.second(Duration::from_secs(at));
-            (second.due, second.failed) = (second.due + due, second.failed + row.count - known);
-        }
-    }
-    // Requests were counted for a part of the time only, these for all of it.
-    let part = (run.seen.as_secs_f64() / run.length.as_secs_f64().max(1e-9)).min(1.0);
-    for (failure, count) in all {
-        let count = (count as f64 * part).round() as u64;
-        *run.failures.entry(failure).or_default() += count;
+        *run.failures.entry(if refused { Failure::Refused } else { Failure::Reset }).or_default() += row.count;
         // Nobody could ask anything over one that was refused: no exchange began, and one was due.
-        run.due += if failure == Failure::Refused { count } else { 0 };
+        let due = if refused { row.count } else { 0 };
+        run.due += due;
+        let second = run.second(Duration::from_secs(at));
+        (second.due, second.failed) = (second.due + due, second.failed + row.count - known);
     }
     run.failures.retain(|_, count| *count > 0);
 }
@@ -59,42 +51,24 @@ fn closed(responses: &[&Exchange], last: u64) -> BTreeMap<u64, u64> {
 
 #[cfg(test)]
 mod tests {
-    use std::ops::RangeInclusive;
-
-    use recording::text::parse;
-
-    use super::super::observed;
+    use super::super::tests::{generator, seconds};
     use super::*;
     use crate::judge::judge;
     use crate::verdict::Word;
-
-    fn generator(rows: &str) -> Run {
-        observed(&parse(&format!("meta length_ns=10e9\n{rows}")).unwrap(), None).unwrap()
-    }
-
-    /// A thousand answers of a millisecond in each of these seconds.
-    fn seconds(range: RangeInclusive<u64>) -> String {
-        let row = |second| {
-            format!(
-                "exchange t_ns={second}e9 role=made peer=127.0.0.1:80 stage=response count=1000 began=1000 sum_ns=1e9 \
-                 length_ns=[1000000] counts=[1000]\n"
-            )
-        };
-        range.map(row).collect()
-    }
 
     #[test]
     fn a_reset_is_one_failure_whatever_was_under_way() {
         let reset = "retransmit t_ns=5e9 kind=reset_received state=ESTABLISHED role=made peer=127.0.0.1:80 count=4\n";
         let of = |unanswered: u32| {
-            let second = seconds(5..=5).replace("began=1000", &format!("began=1000 unanswered={unanswered}"));
-            generator(&(seconds(1..=4) + &second + &seconds(6..=9) + reset)).failures
+            let second =
+                seconds(5..=5, 1000, 1_000_000).replace("began=1000", &format!("began=1000 unanswered={unanswered}"));
+            generator(&(seconds(1..=4, 1000, 1_000_000) + &second + &seconds(6..=9, 1000, 1_000_000) + reset)).failures
         };
         assert_eq!(of(4), [(Failure::Reset, 4)].into());
         assert_eq!(of(6), [(Failure::Closed, 2), (Failure::Reset, 4)].into());
         assert_eq!(of(0), [(Failure::Reset, 4)].into(), "amid an answer, or between two");
         let goodbye = reset.replace("ESTABLISHED", "LAST_ACK");
-        assert_eq!(generator(&(seconds(1..=9) + &goodbye)).failures, [].into(), "after it had all");
+        assert_eq!(generator(&(seconds(1..=9, 1000, 1_000_000) + &goodbye)).failures, [].into(), "after it had all");
     }
 
     /// The table is of all in the generator's network namespace.
@@ -106,7 +80,7 @@ mod tests {
                     "retransmit t_ns={second}e9 kind=reset_received state=SYN_SENT role=made peer={peer} count=200\n"
                 )
             });
-            judge(&generator(&(seconds(1..=10) + &rows.collect::<String>())), None)
+            judge(&generator(&(seconds(1..=10, 1000, 1_000_000) + &rows.collect::<String>())), None)
         };
         let (neighbour, own) = (refused("127.0.0.1:81"), refused("127.0.0.1:80"));
         assert_eq!((neighbour.verdict, neighbour.errors.len()), (Word::Valid, 0), "{:?}", neighbour.reasons);
@@ -118,7 +92,9 @@ mod tests {
     fn of_a_load_that_was_followed_for_a_part_of_the_time_resets_are_of_as_much() {
         let followed = (0..2).map(|nth| 2 + 4 * nth);
         let rows: String = followed
-            .map(|second| seconds(second..=second) + &format!("exchange_window t_ns={second}e9 length_ns=1e9\n"))
+            .map(|second| {
+                seconds(second..=second, 1000, 1_000_000) + &format!("exchange_window t_ns={second}e9 length_ns=1e9\n")
+            })
             .collect();
         let of = |state: &str| {
             let resets = (1..=5).map(|second| {
@@ -134,6 +110,6 @@ mod tests {
         // Their requests were closed in a second that was followed: each is one failure there.
         let closed = rows.replacen("began=1000", "began=1000 unanswered=8", 1)
             + "retransmit t_ns=2e9 kind=reset_received state=ESTABLISHED role=made peer=127.0.0.1:80 count=8\n";
-        assert_eq!(generator(&closed).failures, [(Failure::Reset, 2)].into());
+        assert_eq!(generator(&closed).failures, [(Failure::Reset, 8)].into());
     }
 }

@@ -2,7 +2,7 @@
 //! What a sweep found besides its limit.
 
 use super::pool::Loads;
-use super::{CpuLine, FACTOR, FALLS, KEPT, Step, Sweep, is_client_full};
+use super::{CpuLine, FACTOR, FALLS, KEPT, Step, Sweep};
 use crate::lengths::Percentiles;
 use crate::queued::too_short;
 use crate::reason::Reason;
@@ -147,8 +147,7 @@ impl Sweep {
     /// whoever set that.
     pub(super) fn refuses(&self) -> Option<Reason> {
         let knee = self.knee?;
-        let is_over =
-            |step: &&Step| step.rate >= knee.not_sustained && !step.sustained && !is_client_full(&step.verdict);
+        let is_over = |step: &&Step| step.rate >= knee.not_sustained && !step.sustained && !step.is_of_client();
         let over = self.steps.iter().filter(is_over);
         let step = over.min_by(|a, b| a.rate.total_cmp(&b.rate))?;
         let failed = step.verdict.errors.values().sum::<u64>() as f64;
@@ -171,8 +170,8 @@ impl Sweep {
 
     /// The lowest load at which the client was at its limit, again and again: once may be a bad moment.
     pub(super) fn client_full(&self) -> Option<&Step> {
-        let other = |rate: f64| self.steps.iter().any(|step| step.rate == rate && !is_client_full(&step.verdict));
-        let full = self.steps.iter().filter(|step| is_client_full(&step.verdict) && !other(step.rate));
+        let other = |rate: f64| self.steps.iter().any(|step| step.rate == rate && !step.is_of_client());
+        let full = self.steps.iter().filter(|step| step.is_of_client() && !other(step.rate));
         full.min_by(|a, b| a.rate.total_cmp(&b.rate))
     }
 
@@ -260,7 +259,7 @@ impl Sweep {
 
     fn falls_past_the_knee(&self) -> Option<(f64, f64)> {
         let best = self.steps.iter().max_by(|a, b| a.verdict.rate.total_cmp(&b.verdict.rate))?;
-        let above = || self.steps.iter().filter(|step| step.rate > best.rate && !is_client_full(&step.verdict));
+        let above = || self.steps.iter().filter(|step| step.rate > best.rate && !step.is_of_client());
         // One try may have met somebody else: the best of each load counts.
         let tries = |rate: f64| above().filter(move |step| step.rate == rate).map(|step| step.verdict.rate);
         let worst = above().filter_map(|step| tries(step.rate).max_by(f64::total_cmp)).min_by(f64::total_cmp)?;

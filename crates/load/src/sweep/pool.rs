@@ -96,15 +96,20 @@ impl<'a> Loads<'a> {
         (self.pool, self.grown, self.is_enough) = (pool, grown, true);
     }
 
-    /// Takes only as many connections as the service does; false = there were no more.
-    pub(super) fn narrow(&mut self, rate: f64, answered: f64, takes: u64) -> bool {
-        let takes = usize::try_from(takes).unwrap_or(usize::MAX);
-        if takes >= self.pool.connections {
-            return false;
+    /// Takes only as many connections as the service does; as it was before; none = there were no more.
+    pub(super) fn narrow(&mut self, rate: f64, answered: f64, takes: u64) -> Option<Pool> {
+        let (before, connections) = (self.pool, usize::try_from(takes).ok()?);
+        if connections >= before.connections {
+            return None;
         }
-        (self.pool.connections, self.is_enough) = (takes, true);
-        self.few = Some(Met { rate, answered, connections: takes });
-        true
+        (self.pool.connections, self.is_enough) = (connections, true);
+        self.few = Some(Met { rate, answered, connections });
+        Some(before)
+    }
+
+    /// As it was: over few connections as much failed.
+    pub(super) fn widen(&mut self, before: Pool) {
+        (self.pool, self.is_enough, self.few) = (before, false, None);
     }
 
     /// Whether more connections were tried, and did not help.

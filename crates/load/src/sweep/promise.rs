@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //! At which loads a promise is kept: that is apart from what a service can answer, and it may be broken at a low load alone.
 
-use super::{Sides, Step, Sweep, is_client_full, is_more_than_a_few};
+use super::{Sides, Step, Sweep, is_more_than_a_few};
 use crate::reason::Reason;
 use crate::reasons::{rounded, time};
 
 impl Step {
     /// Whether the promise was kept; none = there is none, or how slow answers were is not known.
     fn keeps_promise(&self) -> Option<bool> {
-        let slo = self.verdict.slo.filter(|_| !is_client_full(&self.verdict))?;
+        let slo = self.verdict.slo.filter(|_| !self.is_of_client())?;
         Some(self.sustained && !is_more_than_a_few(slo.broken, self.verdict.due as f64))
     }
 }

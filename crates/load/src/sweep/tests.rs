@@ -325,3 +325,28 @@ fn a_limit_that_somebody_has_set_is_named() {
     assert_eq!(codes(&sweep), ["refuses"]);
     assert!(sweep.findings[0].sentence.contains("with status 429: it limits the rate"), "{:?}", sweep.findings);
 }
+
+/// Over few connections from some load on: each time, or in one moment in which nobody could be reached.
+#[test]
+fn connections_are_as_few_as_are_taken_only_if_that_happens_again() {
+    let few = |moments: usize| {
+        let (mut met, mut most) = (0, 0);
+        let mut load = |rate: f64, connections: usize| {
+            let mut verdict = crate::judge(&crate::Run::default(), None);
+            (verdict.verdict, verdict.rate, verdict.length, verdict.due) =
+                (Word::Valid, rate.min(1000.0), 5.0, (rate * 5.0) as u64);
+            if rate > 50.0 && connections > 3 && met < moments {
+                met += 1;
+                verdict.takes = Some(3);
+                verdict.errors = [(Failure::Timeout, verdict.due / 2)].into();
+            }
+            most = most.max(if rate > 500.0 { connections } else { 0 });
+            Ok(Some(Tried { verdict, service: None }))
+        };
+        let sweep = sweep_over(5.0, 4000.0, Pool { connections: 16, most: 16 }, &mut load).unwrap();
+        assert!(sweep.knee.is_some_and(|knee| (950.0..1050.0).contains(&knee.sustained)), "{sweep:?}");
+        (codes(&sweep).contains(&"few-connections"), most)
+    };
+    assert_eq!(few(usize::MAX), (true, 3));
+    assert_eq!(few(1), (false, 16));
+}

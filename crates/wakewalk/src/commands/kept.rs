@@ -7,7 +7,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use anyhow::Result;
 use collect::{clock, host};
-use load::Run;
+use load::{EndedBy, Run};
 use recording::{Meta, Sink as _, Tables, Writer};
 
 use crate::left;
@@ -49,7 +49,8 @@ impl Kept {
             load::save(run, step, began.saturating_sub(first), &mut tables);
         }
         let length = runs.last().map_or(Duration::ZERO, |(began, run)| began.saturating_sub(first) + run.length);
-        let ended = if runs.iter().any(|(_, run)| run.ended_early) { "interrupted" } else { "time" };
+        let ended =
+            if runs.iter().any(|(_, run)| run.ended == Some(EndedBy::Somebody)) { "interrupted" } else { "time" };
         let mut meta = Meta { tool: TOOL.into(), kind: LOAD.into(), ended: ended.into(), ..Meta::default() };
         meta.started = humantime::format_rfc3339_millis(self.started + first).to_string();
         let ns = |length: Duration| u64::try_from(length.as_nanos()).unwrap_or(u64::MAX);

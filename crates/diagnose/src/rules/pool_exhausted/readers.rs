@@ -7,7 +7,6 @@ use std::sync::Arc;
 use super::super::{Outcome, Statement, evidence};
 use super::{AT_ITS_LIMIT, MIN_WAIT_NS, RULE};
 use crate::case::Case;
-use crate::facts::handed::Handed;
 use crate::facts::requests::Requests;
 use crate::facts::stacks::Stacks;
 use crate::judgement::holders::Locks;
@@ -56,8 +55,8 @@ impl Place {
         if let Some(readers) = one_each::threads(case) {
             return Some((Self::Unread, readers.threads, readers.requests));
         }
-        let handed = case.fact::<Handed>().ok().filter(|handed| handed.are_all())?;
-        Some((Self::Inside, handed.threads, handed.requests))
+        let readers = one_each::behind_readers(case)?;
+        Some((Self::Inside, readers.answerers, readers.requests))
     }
 
     /// Requests …

@@ -125,14 +125,16 @@ impl<'a, 'r> Back<'a, 'r> {
         let read = (request.read_ns as f64).min(end);
         let (context, whole) = (self.context, self.whole);
         let rest = if whole.is_in_parts(request) { (request.rest_ns as f64).min(end) } else { 0.0 };
-        let mut path = OnePath { all: self, context, whole, request, book, read, rest, is_behind: false };
+        let mut path =
+            OnePath { all: self, context, whole, request, book, read, rest, has_waited: false, is_behind: false };
         let mut at = At { tid: request.ended_tid, ns: end };
         for _ in 0..MAX_HOPS {
             if at.ns <= read {
                 break;
             }
             let next = path.step(at);
-            path.is_behind &= next.tid == at.tid;
+            let same = next.tid == at.tid;
+            (path.has_waited, path.is_behind) = (path.has_waited && same, path.is_behind && same);
             at = next;
         }
         path.inside(at.tid, (read, at.ns));
@@ -151,7 +153,9 @@ struct OnePath<'p, 'a, 'r> {
     read: f64,
     /// When the rest of it came; 0 = that was all.
     rest: f64,
-    /// The thread had another request in hand, and took this one from a queue after that.
+    /// The thread has waited for this request since it last had to do with another one.
+    has_waited: bool,
+    /// Before that it had another one in hand, and took this one from a queue.
     is_behind: bool,
 }
 
@@ -220,6 +224,7 @@ impl OnePath<'_, '_, '_> {
                 None => node.end(UNSEEN, ns),
             },
         }
+        self.has_waited = true;
         At { tid: question.began_tid, ns: began.max(self.read) }
     }
 
@@ -231,12 +236,16 @@ impl OnePath<'_, '_, '_> {
         let is_free = polls || self.context.who(row).fd_kind == PARKED;
         // Who read or wrote something was awake then, whatever the scheduler's counters, which are a bit behind, make of it.
         let begin = self.whole.seen_awake(tid, (wait.begin(), wait.end())).unwrap_or(wait.begin());
-        if (begin >= self.read || self.is_behind) && !is_free {
+        let is_for_helper = !is_free && self.is_for_helper(wait);
+        // Who waits for a helper, while it has another one in hand, or for whatever is to be answered next, looks the same.
+        if !is_free && (begin >= self.read || self.is_behind && !is_for_helper) {
             let span = (begin.max(self.read), wait.end());
-            match self.is_for_helper(wait) {
-                true => self.is_at(row.waker_tid, span, self.is_behind),
+            match is_for_helper {
+                true => self.is_at(row.waker_tid, span, false),
+                false if begin < self.read => self.asked_and_blocked(wait, span, None),
                 false => self.blocked(wait, span, None),
             }
+            self.has_waited |= !is_for_helper;
             return At { tid, ns: span.0 };
         }
         // It was free until then: whoever woke it had the request, if that can be told.
@@ -337,7 +346,8 @@ impl OnePath<'_, '_, '_> {
         let came = turn.unwrap_or(if self.is_behind { until } else { from });
         self.is_at(tid, (came, until), false);
         self.is_at(tid, (from, came), true);
-        self.is_behind |= turn.is_some();
+        // Of several that are answered at once, a wait before all of them is for none that came earlier.
+        self.is_behind |= turn.is_some() && self.has_waited;
     }
 
     /// Books what a thread did in a span.

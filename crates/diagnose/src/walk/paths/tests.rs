@@ -65,6 +65,27 @@ fn a_worker_that_comes_to_it_after_another_one() {
     assert_eq!(asleep("before its turn: t2/1 in nanosleep"), Some(8.5), "{told:?}");
 }
 
+/// Thread 2 writes what thread 9 and others have made of requests, and has none of them in hand before; or it sleeps, and answers all
+/// that have come.
+#[test]
+fn a_writer_of_answers_and_one_that_answers_several_at_once() {
+    let other = |ms: u32| {
+        format!("request t_ns={ms}e6 role=accepted port=80 pid=1 began_ns=60e6 began_tid=1 read_ns=61e6 ended_tid=2\n")
+    };
+    let made = "syscall=202 args=[7,128,9,0] context=thread waker_pid=1 waker_tid=9 waker_comm=t9 waker_syscall=202";
+    let [own, others] = [wait(2, 149.0, 38.0, made), wait(2, 109.5, 30.0, made)];
+    let makes = wait(9, 148.0, 36.0, TIMER) + &wait(9, 109.0, 28.0, TIMER);
+    let read = wait(1, 100.0, 50.0, PACKET);
+    let rows = [request(2), other(110), read.clone(), makes, others, own].concat();
+    let batch = [request(2), other(146), read, wait(2, 145.0, 40.0, TIMER)].concat();
+    for (rows, slept) in [(rows, 36.0), (batch, 40.0)] {
+        let told = told(&rows);
+        let before: f64 = told.iter().filter(|part| part.0.starts_with("before its turn: t2")).map(|part| part.1).sum();
+        assert!(before <= 2.0, "{told:?}");
+        assert!(told.iter().any(|(words, ms)| words.contains("nanosleep") && *ms >= slept), "{told:?}");
+    }
+}
+
 #[test]
 fn one_reads_it_another_sleeps_and_answers() {
     let handed = "syscall=202 args=[7,128,9,0] context=thread waker_pid=1 waker_tid=1 waker_comm=t1 waker_syscall=202";
