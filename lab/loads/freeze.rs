@@ -4,51 +4,76 @@
 
 use std::time::Duration;
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 
 use super::{Given, LoadScenario, Truth};
-use crate::builds::Build;
 use crate::cell::{Cell, Program};
 use crate::paths::Paths;
 use crate::scenario::Side;
-use crate::scenarios::{SERVICE_CPU, THREADED};
+use crate::scenarios::{PYTHON, SERVICE_CPU, THREADED};
 
 const PORT: u16 = 19501;
-const SECONDS: u64 = 8;
-const BUILDS: &[Build] = &[THREADED];
+/// For how long it is loaded: a tenth of that is half of the second.
+const LOADED: u64 = 5;
+const FOREIGN_SECONDS: u64 = 8;
+/// An answer takes so long: enough for what a network adds to be little of it.
+const ANSWER_MS: u64 = 20;
 
 /// By our own generator.
 pub static OWN: LoadScenario = LoadScenario {
     name: "freeze",
     about: "a service that stands still for a second, under an open loop",
-    builds: BUILDS,
+    builds: &[],
     has_twin: true,
-    stage: |cell, _, side| {
-        freeze(cell, side)?;
-        let rate = cell.draw.number("rate", 1000, 500..=3000);
-        let length = Duration::from_secs(SECONDS);
-        // A hundredth of all requests waited longer: those that were due in the first hundredths of the second.
-        let p99 = (side == Side::Fault).then_some(1.0 - 0.01 * SECONDS as f64);
-        let (verdict, has_not): (_, &[&str]) = match side {
-            Side::Fault => ("", &[]),
-            Side::Twin => ("valid", &["coordinated-omission"]),
-        };
-        let args = format!("http://127.0.0.1:{PORT}/ --rate {rate} --for {SECONDS}s");
-        Ok(Given::new(&args, length, Truth { verdict, p99, has_not, ..Truth::default() }))
-    },
+    stage: |cell, paths, side| own(cell, paths, side, ""),
 };
+
+/// The same with a connection a request.
+pub static NEW_CONNECTIONS: LoadScenario = LoadScenario {
+    name: "freeze-new-connections",
+    about: "a service that stands still for a second, under an open loop with a connection a request",
+    builds: &[],
+    has_twin: true,
+    stage: |cell, paths, side| own(cell, paths, side, " --new-connections"),
+};
+
+fn own(cell: &mut Cell, paths: &Paths, side: Side, more: &str) -> Result<Given> {
+    // Answers by a timer, with little work for each: what waited is answered at once when it goes on.
+    let (address, delay) = (format!("http://127.0.0.1:{PORT}/"), format!("{ANSWER_MS}ms"));
+    let service = Program::installed(&paths.wakewalk.to_string_lossy()).named("serve");
+    freeze(cell, side, service.args(["load", "--serve", &address, "--delay", &delay, "--for", "10m"]))?;
+    let rate = cell.draw.number("rate", 250, 200..=300);
+    let (verdict, has_not): (_, &[&str]) = match side {
+        Side::Fault => ("", &[]),
+        Side::Twin => ("valid", &["coordinated-omission"]),
+    };
+    let args = format!("{address} --rate {rate} --for {LOADED}s --arrivals uniform --connections 1000{more}");
+    let given = Given::new(&args, Duration::from_secs(LOADED), Truth { verdict, has_not, ..Truth::default() });
+    Ok(if side == Side::Fault { Given { measured: Some(percentiles), ..given } } else { given })
+}
+
+/// The truth about requests at equal distances: those due while it stood still waited until it went on and for their answer, and
+/// those asked within an answer's time before that waited until it went on.
+fn percentiles(cell: &Cell) -> Result<Vec<(&'static str, f64)>> {
+    let stood_still: f64 = cell.printed("stopper").trim().parse().context("the stopper printed no length")?;
+    let answer = ANSWER_MS as f64 / 1e3;
+    // Twice an answer's time is less than what is above the p99.
+    let waited = |above: f64| (stood_still + answer - above * LOADED as f64).max(0.0) + answer;
+    Ok(vec![("p50", waited(0.5)), ("p90", waited(0.1)), ("p99", waited(0.01))])
+}
 
 /// By one that waits for answers.
 pub static FOREIGN: LoadScenario = LoadScenario {
     name: "freeze-wrk",
     about: "a service that stands still for a second, under a generator that waits for it",
-    builds: BUILDS,
+    builds: &[THREADED],
     has_twin: true,
     stage: foreign,
 };
 
 fn foreign(cell: &mut Cell, _: &Paths, side: Side) -> Result<Given> {
-    freeze(cell, side)?;
+    let service = Program::built("threaded").args([PORT.to_string().as_str(), "unlocked", "2000"]);
+    freeze(cell, side, service)?;
     let connections = cell.draw.number("connections", 8, 2..=32);
     let omission: &[&str] = &["coordinated-omission"];
     let truth = match side {
@@ -56,18 +81,24 @@ fn foreign(cell: &mut Cell, _: &Paths, side: Side) -> Result<Given> {
         Side::Fault => Truth { verdict: "misleading", has: omission, ..Truth::default() },
         Side::Twin => Truth { has_not: omission, ..Truth::default() },
     };
-    let args = format!("-- wrk -t1 -c{connections} -d{SECONDS}s http://127.0.0.1:{PORT}/");
-    Ok(Given::new(&args, Duration::from_secs(SECONDS + 4), truth))
+    let args = format!("-- wrk -t1 -c{connections} -d{FOREIGN_SECONDS}s http://127.0.0.1:{PORT}/");
+    Ok(Given::new(&args, Duration::from_secs(FOREIGN_SECONDS + 4), truth))
 }
 
-/// Starts the service, each answer of which takes 2 ms, and what stops it for a second after some.
-fn freeze(cell: &mut Cell, side: Side) -> Result<()> {
-    let service = Program::built("threaded").args([PORT.to_string().as_str(), "unlocked", "2000"]);
+/// Starts the service, and what stops it for a second after some, and prints for how long that was.
+fn freeze(cell: &mut Cell, side: Side, service: Program) -> Result<()> {
     let pid = cell.start(service.on_cpus(SERVICE_CPU))?;
     cell.wait_for_port(PORT)?;
     if side == Side::Fault {
-        let script = "sleep 4; kill -STOP $0; sleep 1; kill -CONT $0; sleep 600";
-        let stopper = Program::installed("sh").named("stopper").args(["-c".into(), script.into(), pid.to_string()]);
+        let script = "import os, signal, sys, time
+time.sleep(2.5)
+os.kill(int(sys.argv[1]), signal.SIGSTOP)
+stopped = time.monotonic()
+time.sleep(1)
+os.kill(int(sys.argv[1]), signal.SIGCONT)
+print(time.monotonic() - stopped, flush=True)
+time.sleep(600)";
+        let stopper = Program::installed(PYTHON).named("stopper").args(["-c".into(), script.into(), pid.to_string()]);
         cell.start(stopper.in_group("load"))?;
     }
     Ok(())

@@ -65,19 +65,22 @@ pub struct Given {
     pub length: Duration,
     /// What has to be said.
     pub truth: Truth,
+    /// Percentiles that only the load's end tells.
+    pub measured: Option<fn(&Cell) -> Result<Vec<(&'static str, f64)>>>,
 }
 
 impl Given {
     /// A load from the CPU that loads come from, of words apart by blanks.
     pub fn new(args: &str, length: Duration, truth: Truth) -> Self {
         let place = Place { far: false, cpus: LOAD_CPU.to_vec() };
-        Self { place, args: args.split(' ').map(String::from).collect(), length, truth }
+        Self { place, args: args.split(' ').map(String::from).collect(), length, truth, measured: None }
     }
 }
 
 /// All of them.
 pub static ALL: &[&LoadScenario] = &[
     &freeze::OWN,
+    &freeze::NEW_CONNECTIONS,
     &freeze::FOREIGN,
     &starved_client::BUSY,
     &starved_client::QUOTA,

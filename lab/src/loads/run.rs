@@ -143,7 +143,7 @@ fn outcome(
 fn attempt(load: &LoadScenario, side: Side, seed: Option<u64>, paths: &Paths, stop: &Stop) -> Result<Outcome> {
     let mut cell = Cell::open(&format!("load-{}", load.name), paths, stop)?;
     cell.draw = seed.map_or_else(Draw::default, |seed| Draw::of(load.name, seed));
-    let given = (load.stage)(&mut cell, paths, side)?;
+    let mut given = (load.stage)(&mut cell, paths, side)?;
     eprintln!("  {side:?} {} $ wakewalk load {}", cell.draw.told(), given.args.join(" "));
     let args: Vec<&str> = ["--json"].into_iter().chain(given.args.iter().map(String::as_str)).collect();
     let watch = Watch::start()?;
@@ -154,6 +154,7 @@ fn attempt(load: &LoadScenario, side: Side, seed: Option<u64>, paths: &Paths, st
         Some(verdict) => format!("{verdict}: {}", codes(&said).join(", ")),
         None => format!("{:.0}/s: {}", said["knee"]["answered"].as_f64().unwrap_or(0.0), codes(&said).join(", ")),
     };
+    given.truth.percentiles = given.measured.map(|measured| measured(&cell)).transpose()?.unwrap_or_default();
     let objection = given.truth.objection(&said);
     // Late it was, as who shares its CPUs with others is.
     let excused = objection.is_some() && disturbed && said["verdict"] == "client-limited" && codes(&said) == ["late"];

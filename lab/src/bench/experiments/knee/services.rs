@@ -3,28 +3,28 @@
 
 use anyhow::Result;
 
-use super::super::{LOAD_CPU, SERVICE_CPU, nginx};
+use super::super::{LOAD_CPU, SERVICE_CPU};
 use crate::builds::Build;
 use crate::cell::{Cell, Program};
 use crate::scenarios::THREADED;
 
 const PORT: u16 = 19192;
 const STORE: u16 = 19193;
-/// For how long the store holds its lock for each request, us.
-const HELD_US: &str = "4000";
-/// What the rate limiter lets through, requests a second.
-const ALLOWED: f64 = 200.0;
-/// Of a CPU, in a hundred, what a service with a quota has.
-const QUOTA: u64 = 30;
+const SOCKET: &str = "orders.sock";
+/// What a sleep takes longer than asked, with the hand-over to the next one, s.
+const WAKING: f64 = 120e-6;
 
 /// What they are built from.
 pub(super) static BUILDS: &[Build] = &[
     THREADED,
-    Build::Go("lab", "./digest", "digest"),
+    Build::C("lab/scenarios/pool-one-core/pool.c", "pool"),
+    Build::C("lab/scenarios/loop-sleeps/gauge.c", "gauge"),
+    Build::Go("lab", "./bench/seats", "seats"),
     Build::Java("lab/bench/Uneven.java", "uneven.jar"),
-    Build::Script("lab/scenarios/interpreter-lock/quotes.py", "quotes.py"),
     Build::Script("lab/bench/items.js", "items.js"),
     Build::Script("lab/bench/pool.js", "pool.js"),
+    Build::Script("lab/scenarios/loop-held/reports.js", "reports.js"),
+    Build::Script("lab/scenarios/unix-workers/orders.pl", "orders.pl"),
 ];
 
 /// One of them.
@@ -33,8 +33,10 @@ pub(super) struct Service {
     pub(super) name: &'static str,
     port: u16,
     path: &'static str,
-    /// The limit that it was given, requests a second; none = wrk tells it.
+    /// The limit that it was given, requests a second; none = nobody knows it, and wrk says something.
     pub(super) limit: Option<f64>,
+    /// It refuses what comes close together, so that its limit is one of requests that come evenly.
+    pub(super) refuses: bool,
     /// Starts it.
     pub(super) start: fn(&mut Cell) -> Result<()>,
 }
@@ -45,28 +47,44 @@ impl Service {
         format!("http://127.0.0.1:{}{}", self.port, self.path)
     }
 
-    const fn new(name: &'static str, start: fn(&mut Cell) -> Result<()>) -> Self {
-        Self { name, port: PORT, path: "/", limit: None, start }
+    const fn known(name: &'static str, limit: f64, start: fn(&mut Cell) -> Result<()>) -> Self {
+        Self { limit: Some(limit), ..Self::unknown(name, start) }
+    }
+
+    const fn unknown(name: &'static str, start: fn(&mut Cell) -> Result<()>) -> Self {
+        Self { name, port: PORT, path: "/", limit: None, refuses: false, start }
     }
 }
 
+/// So many at a time, each for so long.
+const fn at_a_time(count: f64, seconds: f64) -> f64 {
+    count / (seconds + WAKING)
+}
+
 /// All of them.
-pub(super) static ALL: [Service; 10] = [
-    Service { port: nginx::PORT, ..Service::new("nginx", |cell| nginx::start(cell).map(drop)) },
-    Service::new("nginx, 30 % of a CPU", with_quota),
-    Service { limit: Some(ALLOWED), ..Service::new("nginx, a rate limiter", limited) },
-    Service::new("nginx, before a store with a lock", before_a_store),
-    Service::new("Node.js, computing", |cell| script(cell, "node", &["items.js", &port(PORT)])),
-    Service::new("Node.js, a pool of 8 for 10 ms", |cell| script(cell, "node", &["pool.js", &port(PORT), "8", "10"])),
-    Service::new("Go, computing", |cell| {
-        let listen = format!("127.0.0.1:{PORT}");
-        begin(cell, Program::built("digest").args(["-listen", &listen, "-rounds", "2000"]), PORT)
+pub(super) static ALL: [Service; 12] = [
+    Service { refuses: true, ..Service::known("nginx, a rate limiter of 200/s", 200.0, limited) },
+    Service::known("nginx, before a store with a lock for 4 ms", at_a_time(1.0, 4e-3), before_a_store),
+    Service::known("C, a lock for 4 ms", at_a_time(1.0, 4e-3), |cell| locked(cell, PORT, SERVICE_CPU)),
+    Service::known("C, 3 ms of CPU time and a quota of 30 %", 0.3 / 3e-3, |cell| {
+        begin(cell, Program::built("pool").args([&port(PORT), "3000"]).with_quota(30), PORT)
     }),
-    Service { path: "/items/1", ..Service::new("Java, 32 threads for 5 ms", java) },
-    Service::new("Python, under its interpreter's lock", |cell| {
-        script(cell, "/usr/bin/python3", &["quotes.py", &port(PORT), "0"])
+    Service::known("C, an event loop that sleeps for 5 ms", at_a_time(1.0, 5e-3), |cell| {
+        begin(cell, Program::built("gauge").args([&port(PORT), "5000"]), PORT)
     }),
-    Service::new("C, a lock for 4 ms", |cell| locked(cell, PORT, SERVICE_CPU)),
+    Service::known("Go, 6 seats for 20 ms", at_a_time(6.0, 20e-3), |cell| {
+        begin(cell, Program::built("seats").args([&port(PORT), "6", "20"]), PORT)
+    }),
+    Service { path: "/items/1", ..Service::known("Java, 32 threads for 5 ms", at_a_time(32.0, 5e-3), java) },
+    Service::known("Node.js, a pool of 8 for 20 ms", at_a_time(8.0, 20e-3), |cell| {
+        script(cell, "node", &["pool.js", &port(PORT), "8", "20"])
+    }),
+    Service::known("Node.js, computing for 5 ms", 1.0 / 5e-3, |cell| {
+        script(cell, "node", &["reports.js", &port(PORT), "1", "5", "at-once"])
+    }),
+    Service::known("Perl, 4 processes that ask a store for 10 ms", at_a_time(4.0, 10e-3), processes),
+    Service::unknown("nginx, 30 % of a CPU", with_quota),
+    Service::unknown("Node.js, small answers", |cell| script(cell, "node", &["items.js", &port(PORT)])),
 ];
 
 fn port(port: u16) -> String {
@@ -90,9 +108,21 @@ fn java(cell: &mut Cell) -> Result<()> {
 }
 
 fn locked(cell: &mut Cell, port: u16, cpus: &[usize]) -> Result<()> {
-    let store = Program::built("threaded").named("store").args([port.to_string(), "locked".into(), HELD_US.into()]);
+    let store = Program::built("threaded").named("store").args([port.to_string(), "locked".into(), "4000".into()]);
     cell.start(store.on_cpus(cpus))?;
     cell.wait_for_port(port)
+}
+
+fn processes(cell: &mut Cell) -> Result<()> {
+    cell.bring("orders.pl")?;
+    let store = Program::built("threaded").named("store").args([&port(STORE), "unlocked", "10000"]);
+    cell.start(store.on_cpus(LOAD_CPU))?;
+    cell.wait_for_port(STORE)?;
+    let application = Program::installed("perl").args(["orders.pl", SOCKET, &port(STORE), "4"]);
+    cell.start(application.on_cpus(SERVICE_CPU))?;
+    let lines = format!("server {{ listen 127.0.0.1:{PORT}; location / {{ proxy_pass http://unix:{SOCKET}:; }} }}");
+    let nginx = Program::nginx(cell, &lines)?;
+    begin(cell, nginx, PORT)
 }
 
 fn before_a_store(cell: &mut Cell) -> Result<()> {
@@ -107,10 +137,7 @@ fn before_a_store(cell: &mut Cell) -> Result<()> {
 }
 
 fn limited(cell: &mut Cell) -> Result<()> {
-    let (zone, rest) = (
-        format!("limit_req_zone $server_name zone=all:1m rate={ALLOWED:.0}r/s;"),
-        "limit_req zone=all burst=5 nodelay;",
-    );
+    let (zone, rest) = ("limit_req_zone $server_name zone=all:1m rate=200r/s;", "limit_req zone=all burst=5 nodelay;");
     cell.write("index.html", "ok\n")?;
     // A `return` would come before the limit is asked.
     let nginx =
@@ -121,5 +148,5 @@ fn limited(cell: &mut Cell) -> Result<()> {
 fn with_quota(cell: &mut Cell) -> Result<()> {
     cell.write("index.html", &"<p>A small page.</p>\n".repeat(50))?;
     let nginx = Program::nginx(cell, &format!("server {{ listen 127.0.0.1:{PORT}; root .; }}"))?;
-    begin(cell, nginx.with_quota(QUOTA), PORT)
+    begin(cell, nginx.with_quota(30), PORT)
 }
