@@ -31,6 +31,7 @@ ab               apache2-utils
 prove            perl
 chromium         chromium
 ip               iproute2
+openssl          openssl
 /usr/sbin/nft    nftables
 ps               procps
 javac            default-jdk-headless

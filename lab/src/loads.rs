@@ -54,6 +54,9 @@ pub struct LoadScenario {
     pub stage: fn(&mut Cell, &Paths, Side) -> Result<Given>,
 }
 
+/// What tells the true percentiles of a load that is over, by their names, s.
+pub type Measure = fn(&Cell) -> Result<Vec<(&'static str, f64)>>;
+
 /// How a service is loaded, and what has to be said.
 #[derive(Debug)]
 pub struct Given {
@@ -66,7 +69,7 @@ pub struct Given {
     /// What has to be said.
     pub truth: Truth,
     /// Percentiles that only the load's end tells.
-    pub measured: Option<fn(&Cell) -> Result<Vec<(&'static str, f64)>>>,
+    pub measured: Option<Measure>,
 }
 
 impl Given {

@@ -17,6 +17,8 @@ mod alvin;
 mod alvin_netns;
 #[path = "../scenarios/alvin-slow-store/scenario.rs"]
 mod alvin_slow_store;
+#[path = "../scenarios/behind-tls/scenario.rs"]
+mod behind_tls;
 #[path = "../scenarios/broken-upstream/scenario.rs"]
 mod broken_upstream;
 #[path = "../scenarios/busy-poll/scenario.rs"]
@@ -294,6 +296,7 @@ pub static ALL: &[&Scenario] = &[
     &churn::SCENARIO,
     &churn_own::SCENARIO,
     &fresh_upstream::SCENARIO,
+    &behind_tls::SCENARIO,
     &many_questions::SCENARIO,
     &loop_pool::SCENARIO,
     &gc_tail_java::SCENARIO,

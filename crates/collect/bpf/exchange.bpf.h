@@ -22,6 +22,12 @@ struct exchange {
 	u8 hung_up : 1; /* whoever owes the answer closed its side */
 	u8 dismissed : 1; /* it was said so */
 	u8 opening; /* enum opening_state */
+	u8 tls; /* enum tls_state */
+	u8 secure : 1; /* it began with a handshake of TLS */
+	u8 changed : 1; /* whoever asks has said so much of the end of it */
+	u8 tickets : 1; /* they may come before the answer */
+	u32 left; /* bytes of the record that was read last that are still to come */
+	u64 aside; /* what was taken for tickets came, or was written; 0 = nothing was */
 };
 
 struct {

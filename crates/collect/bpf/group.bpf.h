@@ -5,7 +5,7 @@
 #define GROUPS 64
 #define FOR_PORTS 16 /* groups that only ports at which clients ask may have */
 
-enum stage { STAGE_WHOLE, STAGE_READ_WAIT, STAGE_SERVICE, STAGE_FIRST_READ, STAGE_REST, STAGES };
+enum stage { STAGE_WHOLE, STAGE_READ_WAIT, STAGE_SERVICE, STAGE_FIRST_READ, STAGE_REST, STAGE_HANDSHAKE, STAGES };
 
 /* One port of the target's at which clients ask, or one peer that the target asks; the number of its group. */
 struct group_key {
@@ -43,6 +43,8 @@ struct group {
 			 it */
 	u64 stood_until; /* its end */
 	u64 stood; /* requests that waited then */
+	u32 ticket; /* length of the tickets of TLS that were seen last; 0 = none were */
+	u32 other_ticket; /* of another length, before */
 	u64 nagled; /* writes that Nagle's algorithm keeps until what was sent before is acknowledged */
 };
 

@@ -137,6 +137,7 @@ struct poll_wqueues {
 
 struct iov_iter {
 	unsigned long iov_offset; /* how far a write has got, if it goes on */
+	unsigned long count; /* bytes that are left */
 };
 
 struct msghdr {

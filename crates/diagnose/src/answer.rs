@@ -14,7 +14,7 @@ pub use about::{Host, Target, Window};
 pub(crate) use gap::WORTH_A_WORD;
 pub use gap::{Gap, Unseen};
 pub use quality::{Cost, Coverage};
-pub use requests::{HangingTimes, LabelTimes, PathPart, Quantiles, RequestTimes, Slowest};
+pub use requests::{Handshakes, HangingTimes, LabelTimes, PathPart, Quantiles, RequestTimes, Slowest};
 pub use ruled_out::{Measured, Reason, RuledOut, Unit};
 
 /// Version of the JSON contract of verdicts, comparisons and looks at a host.

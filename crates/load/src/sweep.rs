@@ -148,6 +148,14 @@ pub fn sweep_over(from: f64, to: f64, pool: Pool, load: &mut TryOver<'_>) -> Res
 }
 
 impl Sweep {
+    /// How many loads it takes at most, between two rates; a few more where the number of connections is found as well.
+    pub fn most_loads(from: f64, to: f64) -> u32 {
+        let doublings = (to / from).log(FACTOR).ceil().max(0.0);
+        let halvings = (FACTOR.ln() / NEAR.ln()).log2().ceil();
+        // Up, between the last two of them, and all of those below once more; what is not sustained is tried twice.
+        (2.0 * (doublings + 1.0) + 2.0 * (halvings + 1.0)) as u32
+    }
+
     /// Tries a load, over more connections if their number limits, and once more if it was not sustained: that may have been a bad
     /// moment, of the client too; false = somebody ended it.
     fn settle(&mut self, rate: f64, loads: &mut Loads<'_>) -> Result<bool> {

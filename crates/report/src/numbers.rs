@@ -31,6 +31,12 @@ pub fn seconds(seconds: f64) -> String {
     }
 }
 
+/// A duration that somebody has to wait.
+#[must_use]
+pub fn minutes(of_seconds: f64) -> String {
+    if of_seconds < 90.0 { seconds(of_seconds) } else { format!("{:.0} minutes", (of_seconds / 60.0).ceil()) }
+}
+
 /// A size in memory, in powers of 1024.
 #[must_use]
 pub fn bytes(bytes: f64) -> String {

@@ -7,6 +7,7 @@ use IO::Socket::INET;
 use IO::Socket::UNIX;
 
 my ($path, $port, $workers) = @ARGV;
+$SIG{PIPE} = "IGNORE";    # a client that has left
 my $listener = IO::Socket::UNIX->new(Local => $path, Listen => 128) or die "$path: $!";
 
 sub ask {

@@ -234,9 +234,12 @@ impl Stretch {
     }
 }
 
+/// Runs of the hooks for a handshake of TLS: two reads, and two writes.
+const OF_A_HANDSHAKE: u64 = 4;
+
 /// Runs of the hooks for a group of the target's: about one for each read and each write.
 fn runs_for(group: &Group) -> u64 {
-    group.began + group.response.count + group.more + group.pushed
+    group.began + group.response.count + group.more + group.pushed + group.handshake.count * OF_A_HANDSHAKE
 }
 
 /// Runs, of which so many were for the target, in runs for the target.
@@ -293,6 +296,7 @@ fn of_group(t_ns: u64, group: Group) -> Vec<tables::Exchange> {
         ("read_wait", group.read_wait),
         ("service", group.service),
         ("rest", group.rest),
+        ("handshake", group.handshake),
     ];
     let parts = parts.into_iter().filter(|(_, h)| h.count > 0).map(|(stage, h)| row(stage, h));
     std::iter::once(whole).chain(parts).collect()

@@ -34,6 +34,8 @@ static __always_inline struct group *its_group(const struct exchange *e)
 }
 
 #include "hang_up.bpf.h"
+#include "tell.bpf.h"
+#include "tls.bpf.h"
 
 u32 stretch; /* number of the time in which connections are followed: between two of them, nobody knows what was said */
 
@@ -104,6 +106,10 @@ static __always_inline struct exchange *of_target(struct sock *sk, bool owned)
 		e->apart = 0;
 		e->apart_ns = 0;
 		e->late = 0;
+		e->tls = TLS_NONE;
+		e->tickets = 0;
+		e->aside = 0;
+		e->left = 0;
 		if (with_openings)
 			e->opening = OPENING_UNSEEN;
 	}
@@ -111,44 +117,6 @@ static __always_inline struct exchange *of_target(struct sock *sk, bool owned)
 }
 
 /* --- hooks ---------------------------------------------------------------------------------- */
-
-/* Tells an exchange with its opening. */
-static __noinline void show_opened(struct sock *sk, struct exchange *e, u64 read, u64 ended, bool told)
-{
-	struct opening *o = bpf_sk_storage_get(&openings, sk, NULL, 0);
-	struct opened_request *row;
-
-	if (!o || (!o->weight && !told))
-		return;
-	row = row_of(sizeof(*row));
-	if (!row)
-		return;
-	fill(&row->request, sk, e, read, ended);
-	row->weight = o->weight;
-	row->group = e->group;
-	row->told = told;
-	row->length = o->length;
-	row->answered = o->answered;
-	__builtin_memcpy(row->answer, o->answer, ANSWER);
-	__builtin_memcpy(row->bytes, o->bytes, OPENING);
-	bpf_ringbuf_submit(row, BPF_RB_NO_WAKEUP);
-}
-
-/* Tells all of an exchange that ends with so many bytes, in a burst; or of one that is labelled, always. */
-static __always_inline void show(struct sock *sk, struct exchange *e, u64 read, u64 ended, u32 bytes, u64 now)
-{
-	/* First: mostly none is on. */
-	bool told = in_burst(now);
-	struct request *row;
-
-	if (with_openings && (e->opening == OPENING_WANTED || e->opening == OPENING_KEPT)) {
-		keep_answer(sk, bytes);
-		show_opened(sk, e, read, ended, told);
-	} else if (told && (row = row_of(sizeof(*row)))) {
-		fill(row, sk, e, read, ended);
-		bpf_ringbuf_submit(row, BPF_RB_NO_WAKEUP);
-	}
-}
 
 static __always_inline void begin(struct sock *sk, struct exchange *e, u64 at)
 {
@@ -178,15 +146,22 @@ static __always_inline void know_start(struct exchange *e, struct tcp_sock *tcp)
 /* A client's request was read, or more of it. */
 static __always_inline void asked(struct sock *sk, struct exchange *e, struct tcp_sock *tcp, u32 bytes, u64 now)
 {
-	u64 came;
+	u64 came = 0;
 
+	if (!e->began || e->tls || now - e->read > LATER)
+		came = arrival(tcp, now);
+	if (!is_question(sk, e, bytes, came, now))
+		return;
+	if (e->aside) {
+		settle(e);
+		came = arrival(tcp, now);
+	}
 	if (!e->began) {
-		begin(sk, e, arrival(tcp, now));
+		begin(sk, e, came);
 		e->read = now;
 		e->read_jiffies = (u32)bpf_jiffies64();
 	} else if (now - e->read > LATER) {
 		e->more = 1;
-		came = arrival(tcp, now);
 		/* What lay there already was not waited for; the jiffy of the arrival tells, which no acknowledgement
 		 * changes. */
 		if (came > e->read && (s32)(tcp->inet_conn.icsk_ack.lrcvtime - e->read_jiffies) > 0)
@@ -202,7 +177,7 @@ static __always_inline void got_answer(struct sock *sk, struct exchange *e, stru
 	struct group *g = its_group(e);
 	u64 came;
 
-	if (!e->began) {
+	if (!e->began && !e->tls) {
 		if (sk->__sk_common.skc_state == TCP_CLOSE_WAIT)
 			note_dismissal(sk, e, TCP_CLOSE_WAIT);
 		return;
@@ -210,6 +185,9 @@ static __always_inline void got_answer(struct sock *sk, struct exchange *e, stru
 	came = arrival(tcp, now);
 	if (came < e->began)
 		came = now; /* the answer to what was written before */
+	if ((e->tls || e->tickets) && !is_answer(sk, e, bytes, came))
+		return;
+	e->first = 0;
 	count_length(&g->stages[STAGE_WHOLE], came - e->began);
 	count_length(&g->stages[STAGE_READ_WAIT], now - came);
 	show(sk, e, now, came, bytes, now);
@@ -248,12 +226,14 @@ int BPF_PROG(on_read, struct sock *sk)
 }
 
 /* An answer to a client begins. */
-static __always_inline void answer(struct sock *sk, struct exchange *e, u64 now)
+static __always_inline void answer(struct sock *sk, struct exchange *e, u64 bytes, u64 now)
 {
 	u64 since = e->written ? now - e->written : 0;
 	struct group *g = its_group(e);
 
 	e->written = now;
+	if ((e->tls || e->tickets) && !is_answer(sk, e, bytes, now))
+		return;
 	if (!e->began) {
 		push(g, e, since);
 		return;
@@ -293,8 +273,21 @@ static __always_inline void ask_more(struct exchange *e, u64 now)
 	e->written = now;
 }
 
-/* A connection of the target on which a write begins; NULL = it is another's. */
-static __always_inline struct exchange *written(struct sock *sk)
+/* The target asks, or goes on to. */
+static __always_inline void say(struct sock *sk, struct exchange *e, u64 bytes, u64 now)
+{
+	if (!is_question(sk, e, bytes, now, now))
+		return;
+	if (e->aside)
+		settle(e);
+	if (e->began)
+		ask_more(e, now);
+	else
+		ask(sk, e, now);
+}
+
+/* A connection of the target on which a write of so many bytes begins; NULL = it is another's. */
+static __always_inline struct exchange *written(struct sock *sk, u64 bytes)
 {
 	struct exchange_counts *c = this_cpu();
 	struct exchange *e;
@@ -305,11 +298,9 @@ static __always_inline struct exchange *written(struct sock *sk)
 	if (!e)
 		return NULL;
 	if (e->accepted)
-		answer(sk, e, bpf_ktime_get_ns());
-	else if (!e->began)
-		ask(sk, e, bpf_ktime_get_ns());
+		answer(sk, e, bytes, bpf_ktime_get_ns());
 	else
-		ask_more(e, bpf_ktime_get_ns());
+		say(sk, e, bytes, bpf_ktime_get_ns());
 	return e;
 }
 
@@ -333,7 +324,7 @@ int BPF_PROG(on_write, struct sock *sk, struct msghdr *msg)
 	/* The hook comes for each part of a write. */
 	if (msg->msg_iter.iov_offset)
 		return goes_on(sk);
-	e = written(sk);
+	e = written(sk, msg->msg_iter.count);
 	if (!e)
 		return 0;
 	tcp = bpf_skc_to_tcp_sock(sk);
@@ -347,7 +338,7 @@ SEC("tp_btf/sock_send_length")
 int BPF_PROG(on_sent, struct sock *sk, int length)
 {
 	if (length > 0 && sk->sk_protocol == 6)
-		written(sk);
+		written(sk, length);
 	return 0;
 }
 
@@ -388,6 +379,12 @@ int BPF_PROG(on_state, struct sock *sk, int before, int now)
 		note_end(sk, e, now);
 		return 0;
 	}
+	if (e->aside) {
+		settle(e);
+		return 0;
+	}
+	if (e->tls)
+		__sync_fetch_and_add(&its_group(e)->began, 1); /* a hello to which nobody said anything */
 	__sync_fetch_and_add(&its_group(e)->unanswered, 1);
 	if (e->hung_up)
 		__sync_fetch_and_add(&its_group(e)->hung_up, 1);

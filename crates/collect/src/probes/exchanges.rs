@@ -199,7 +199,7 @@ impl<'o> Exchanges<'o> {
             bss.all_groups[number].stood_ns = 0;
             let group = difference(key.as_ref(), &now, &self.told[number]);
             self.told[number] = now;
-            if group.began + group.unanswered + group.dismissed + group.pushed + group.response.count > 0 {
+            if group.has_any() {
                 all.push(group);
             }
         }

@@ -41,6 +41,7 @@ pub fn seen(listener: &TcpListener, work: impl FnOnce()) -> [Group; 2] {
 
 pub const MS: u64 = 1_000_000;
 
+#[allow(dead_code, reason = "not every test that includes this asks")]
 /// Asks `times` times; the server reads after one time, and answers after another, ms.
 pub fn ask(listener: &TcpListener, times: usize, (unread, service): (u64, u64)) {
     let (mut asking, mut accepted) = pair(listener);

@@ -33,6 +33,10 @@ pub struct RequestTimes {
     pub mixed: bool,
     /// Response times, each within 3 %.
     pub seconds: Quantiles,
+    /// Handshakes of TLS, from the client's hello to what is said to it, which are in none of the other times; left out = none were
+    /// seen.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub handshakes: Option<Handshakes>,
     /// Parts of them: `read_wait` (what had arrived until the target read it) and, where clients ask, `service` (from there to
     /// the answer). Where connections stand in the accept queue, `accept` is the `read_wait` of the first request of each: until
     /// it was accepted and read. Where clients send what they ask in parts, `rest` is the part of `service` until the last one had
@@ -56,6 +60,15 @@ pub struct RequestTimes {
     /// The slowest of those that were followed from end to end, if it has a label.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub slowest: Option<Slowest>,
+}
+
+/// Handshakes of TLS.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
+pub struct Handshakes {
+    /// How many began and were answered in the window.
+    pub count: u64,
+    /// Their times, each within 3 %.
+    pub seconds: Quantiles,
 }
 
 /// Requests without an answer.

@@ -59,7 +59,11 @@ impl Fact for AllHanging {
             hanging.late = ratio(hanging.late, looks);
             let answered = requests.iter().flat_map(|r| r.endpoints.iter().map(|e| (e, r.scale())));
             let answered = answered.filter(|(endpoint, _)| endpoint.accepted && endpoint.port == *port);
-            let seen: f64 = answered.map(|(endpoint, scale)| late_at_a_time(&endpoint.response, scale, case)).sum();
+            let seen: f64 = answered
+                .flat_map(|(endpoint, scale)| {
+                    [&endpoint.response, &endpoint.handshake].map(|of| late_at_a_time(of, scale, case))
+                })
+                .sum();
             hanging.connections = (hanging.late - seen).max(0.0);
         }
         Ok(Self { ports })

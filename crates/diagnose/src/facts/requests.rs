@@ -3,6 +3,7 @@
 
 mod lengths;
 mod pipelines;
+mod streams;
 mod weights;
 
 use std::collections::BTreeMap;
@@ -32,6 +33,9 @@ pub struct Endpoint {
     pub first_read: Lengths,
     /// Of it, in all others.
     pub later_read: Lengths,
+    /// Behind TLS, from the hello to what is said to it: no part of any exchange. The first read of such a connection is that of its
+    /// hello, and no part of `read_wait`.
+    pub handshake: Lengths,
     /// For how long connections stood in the accept queue there, over all of them, ns.
     pub queued_ns: f64,
     /// From the read to the answer; of those that clients began.
@@ -111,67 +115,10 @@ const SEVERAL_AT_ONCE: f64 = 0.2;
 /// Of the exchanges in which more bytes came: so many further writes are chance, or answers in parts.
 const SEVERAL_ANSWERS: f64 = 0.1;
 
-/// Of the answers: nearly all of them come in the midst of a stream. The first on each connection does not.
-const STREAMED: f64 = 0.8;
-
-/// Writes that nobody asked for, between two answers: of an answer in two or three parts that is not said.
-const PUSHES: f64 = 3.0;
-
-/// Of late answers, those that further parts follow; and of all time that clients wait, that in late answers.
-const BEGIN_STREAMS: f64 = 0.8;
-const MOST_OF_TIME: f64 = 0.5;
-
-/// Parts that follow such an answer, of which the times are counted (the probe's `STREAM`).
-const PARTS: f64 = 2.0;
-
-/// The time before an answer over that before other writes: in one rhythm they are alike, and in one that is drawn by chance,
-/// whoever asks falls into the longer pauses, which are twice as long.
-const RHYTHM: f64 = 2.0;
-
-/// Of the time between two writes: what a client sends at any moment is followed by the next one after half of it, on average. A
-/// download that is asked for when the last one is there is answered sooner, although its parts come in the rhythm of the line.
-const NOT_ASKED_FOR: f64 = 0.25;
+/// Of the connections.
+const MOSTLY: f64 = 0.5;
 
 impl Endpoint {
-    /// Whether the target writes in a rhythm of its own, whatever clients send meanwhile: a stream of media, of events. What comes
-    /// after their bytes is its next part, and no answer.
-    fn is_stream(&self) -> bool {
-        self.continued.count >= self.response.count * STREAMED
-            && self.continued.count > 0.0
-            && self.apart.count >= self.continued.count * PUSHES
-            && self.continued.mean_ns() <= self.rhythm_ns() * RHYTHM
-            && self.response.mean_ns() >= self.rhythm_ns() * NOT_ASKED_FOR
-    }
-
-    /// Whether late answers, of exchanges that were followed for so long, begin streams: further parts follow nearly all of them, and
-    /// the first comes about as long after the question as each of the next ones after the one before. Several requests at once on a
-    /// connection look the same.
-    pub fn begins_streams(&self, followed_ns: f64) -> bool {
-        let (late, late_ns) = (self.response.count_from(LATE_NS), self.response.time_from_ns(LATE_NS));
-        // Of the last ones the further parts come after the end.
-        let seen = 1.0 - PARTS * ratio(self.parts_apart_ns(), followed_ns);
-        late_ns >= self.response.sum_ns * MOST_OF_TIME
-            && self.streams.count >= (late * BEGIN_STREAMS * seen).max(1.0)
-            && ratio(late_ns, late) <= self.parts_apart_ns() * RHYTHM
-            && !self.is_mixed()
-    }
-
-    /// Between the first parts of such a stream, on average, ns.
-    pub fn parts_apart_ns(&self) -> f64 {
-        self.streams.mean_ns() / PARTS
-    }
-
-    /// Writes that came after the first one of an answer, or that nobody asked for; and how long each came after the one before it,
-    /// added up, ns.
-    pub fn later_writes(&self) -> (f64, f64) {
-        (self.apart.count, self.apart.sum_ns)
-    }
-
-    /// Between two writes of a stream, on average, ns.
-    pub fn rhythm_ns(&self) -> f64 {
-        self.apart.mean_ns()
-    }
-
     /// Whether what is counted as one exchange is often more than one request, or a long one.
     pub fn is_mixed(&self) -> bool {
         self.is_pipelined() || share(self.more, self.response.count) >= SEVERAL_AT_ONCE && !self.is_in_parts()
@@ -223,6 +170,9 @@ impl Fact for Requests {
         }
         let pipelined = pipelines::shares(case);
         by.iter_mut().for_each(|(key, endpoint)| endpoint.pipelined = pipelined.get(key).copied().unwrap_or_default());
+        for endpoint in by.values_mut().filter(|endpoint| endpoint.is_behind_tls()) {
+            endpoint.read_wait = endpoint.later_read.clone();
+        }
         let (streams, mut endpoints): (Vec<_>, Vec<_>) = by.into_values().partition(Endpoint::is_stream);
         endpoints.iter_mut().filter(|e| e.accepted).for_each(|e| e.queued_ns = queued_ns(case, e.port));
         endpoints.sort_by(|a, b| b.accepted.cmp(&a.accepted).then(b.response.count.total_cmp(&a.response.count)));
@@ -233,6 +183,11 @@ impl Fact for Requests {
 }
 
 impl Endpoint {
+    /// Whether its connections begin with handshakes of TLS; a client that says hello where nobody speaks TLS is an error of its own.
+    pub fn is_behind_tls(&self) -> bool {
+        self.handshake.count > MOSTLY * self.first_read.count
+    }
+
     fn add(&mut self, row: &tables::Exchange, weight: f64) {
         let add = |lengths: &mut Lengths| {
             lengths.add_weighted(weight, (row.count, row.sum_ns), &row.length_ns, &row.counts);
@@ -246,6 +201,7 @@ impl Endpoint {
             "first_read" => [&mut self.read_wait, &mut self.first_read].into_iter().for_each(add),
             "read_wait" => [&mut self.read_wait, &mut self.later_read].into_iter().for_each(add),
             "service" => add(&mut self.service),
+            "handshake" => add(&mut self.handshake),
             "rest" => add(&mut self.rest),
             _ => {}
         }

@@ -288,7 +288,8 @@ impl Sending {
         if self.looks < ENOUGH_LOOKS || asked.response.count < ENOUGH_EXCHANGES {
             return None;
         }
-        let all = asked.response.count * requests.scale();
+        // What is said in handshakes is on its way as well.
+        let all = (asked.response.count + asked.handshake.count) * requests.scale();
         let each = |ns: f64| ratio(ns, all) / 1e9;
         let wire = sent.is_acknowledged_at_once().then(|| each(sent.on_its_way_ns()));
         Some(PerExchange { held: each(sent.held_ns()), wire })

@@ -92,9 +92,11 @@ fn accept(requests: &Requests, endpoint: &Endpoint) -> Option<f64> {
 /// A client sends at once: while its connection stands in the accept queue, what it asks lies unread, and both are one time.
 fn asked(endpoint: &Endpoint, accept: Option<f64>, held: Option<f64>, wire: Option<f64>) -> Vec<(Stage, f64)> {
     let (unread, service) = (endpoint.read_wait.mean_ns() / 1e9, endpoint.service.mean_ns() / 1e9);
-    let accept = accept.map(|accept| accept.min(unread));
+    // Behind TLS it was the hello that lay unread, before the first exchange.
+    let is_part = !endpoint.is_behind_tls();
+    let accept = accept.map(|accept| if is_part { accept.min(unread) } else { accept });
     let rest = endpoint.is_in_parts().then(|| ratio(endpoint.rest.sum_ns, endpoint.response.count) / 1e9);
-    let unread = unread - accept.unwrap_or(0.0);
+    let unread = unread - accept.filter(|_| is_part).unwrap_or(0.0);
     let stages = [
         (Stage::Accept, accept),
         (Stage::ReadWait, Some(unread)),
@@ -158,6 +160,15 @@ mod tests {
         // Its acknowledgements are put off, so the wire is not told from the peer.
         assert_eq!(ms(made), [(Stage::Held, 20.0), (Stage::PeerOrWire, 20.0), (Stage::ReadWait, 1.0)]);
         assert!((made.seconds() - 0.041).abs() < 1e-9 && made.of(Stage::Wire).is_none());
+    }
+
+    #[test]
+    fn behind_tls_the_hello_stood_in_the_queue() {
+        let handshakes = "\n exchange role=accepted port=80 stage=handshake count=10 sum_ns=5e8";
+        let recording = parse(&format!("{TEXT}{handshakes}")).unwrap();
+        let stages = Case::new(&recording).fact::<Stages>().unwrap();
+        let ms = |stage| (stages.endpoints[0].of(stage).unwrap() * 1e4).round() / 10.0;
+        assert_eq!((ms(Stage::Accept), ms(Stage::ReadWait)), (4.0, 6.7), "6e8 over 90 reads, of which none is a hello");
     }
 
     #[test]

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! What the contract says of response times, from the facts.
 
-use crate::answer::{HangingTimes, LabelTimes, PathPart, Quantiles, RequestTimes, Slowest};
+use crate::answer::{Handshakes, HangingTimes, LabelTimes, PathPart, Quantiles, RequestTimes, Slowest};
 use crate::case::Case;
 use crate::facts::hanging::AllHanging;
 use crate::facts::labels::{Labelled, Labels, Place};
@@ -57,11 +57,16 @@ fn measured(endpoint: &Endpoint, queued: bool, each: Option<PerExchange>) -> Req
         unanswered: endpoint.unanswered as u64,
         errors: endpoint.unanswered as u64,
         mixed: endpoint.is_mixed(),
+        handshakes: endpoint.is_behind_tls().then(|| handshakes(&endpoint.handshake)),
         seconds: quantiles(&endpoint.response),
         stages: stages.map(|(name, lengths)| (name.to_string(), quantiles(lengths))).collect(),
         on_average: on_average.filter_map(|(name, seconds)| Some((name.to_string(), seconds?))).collect(),
         ..RequestTimes::default()
     }
+}
+
+fn handshakes(lengths: &Lengths) -> Handshakes {
+    Handshakes { count: lengths.count as u64, seconds: quantiles(lengths) }
 }
 
 fn of_stream(stream: &Endpoint) -> RequestTimes {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Whether what was timed are requests: of several at once on a connection, the first answer that comes ends the one that began first,
-//! whosever it is; and behind TLS, a handshake is a question and an answer as well.
+//! whosever it is; and behind TLS, a handshake that cannot be told from them is a question and an answer as well.
 
 use std::time::Duration;
 
@@ -40,7 +40,9 @@ pub(super) fn mixed(
              seen: no lengths are given, and what the generator prints is not proven",
         );
     }
-    if tls > UNREADABLE && opening.asked as f64 > EACH * count * longer {
+    let handshakes = recording.rows::<Exchange>().iter().filter(|row| row.role == "made" && row.stage == "handshake");
+    let are_told = handshakes.map(|row| row.count).sum::<u64>() as f64 > EACH * count;
+    if tls > UNREADABLE && !are_told && opening.asked as f64 > EACH * count * longer {
         return told(
             "handshakes",
             "connections are for one request or few, behind TLS: what is timed are handshakes as well as answers, and which is which is not \
@@ -74,7 +76,7 @@ mod tests {
     use crate::verdict::{Verdict, Word};
 
     /// Ten seconds of answers, of which so many had more asked before them, in a protocol, with so many connections in all.
-    fn verdict(protocol: &str, more: u64, connections: u64) -> Verdict {
+    fn text(protocol: &str, more: u64, connections: u64) -> String {
         let mut text = format!(
             "meta length_ns=10e9
              counter source=proc/net/snmp entity=Tcp name=ActiveOpens value=5
@@ -88,7 +90,11 @@ mod tests {
                  label t_ns={second}e9 role=made peer=h:443 protocol={protocol} seen=50 count=500\n"
             );
         }
-        judge(&observed(&parse(&text).unwrap(), None).unwrap(), None)
+        text
+    }
+
+    fn verdict(protocol: &str, more: u64, connections: u64) -> Verdict {
+        judge(&observed(&parse(&text(protocol, more, connections)).unwrap(), None).unwrap(), None)
     }
 
     /// A second in which 500 requests are asked over HTTP/2, several at once; so many answers come, after so long.
@@ -101,6 +107,19 @@ mod tests {
     }
 
     /// It goes on differently: answers take longer, or fewer come.
+    #[test]
+    fn handshakes_that_are_told_from_requests_are_none() {
+        let handshake =
+            "exchange t_ns=1e9 role=made peer=h:443 stage=handshake count=4000 sum_ns=1 length_ns=[1] counts=[4000]\n";
+        let told = |more: &str| {
+            let text = text("tls", 0, 5000) + more;
+            judge(&observed(&parse(&text).unwrap(), None).unwrap(), None)
+        };
+        assert!(told("").reasons.iter().any(|reason| reason.code == "handshakes"));
+        let verdict = told(handshake);
+        assert!(!verdict.reasons.iter().any(|reason| reason.code == "handshakes") && verdict.corrected.p50.is_some());
+    }
+
     #[test]
     fn where_no_lengths_are_given_none_is_said() {
         for (then, phases) in [((500, 40_000_000), 1), ((100, 40_000_000), 2)] {

@@ -23,6 +23,8 @@ pub struct Exchange {
     /// was read. `first_read`: the same of the first exchange on a connection that a client made, where nothing tells when the
     /// target accepted it; then it is not in `read_wait`. `service`: of an accepted one, from the read to the answer.
     /// `rest`: of that, where further bytes came before the answer, until the last of them came; only of those.
+    /// `handshake`: of a connection behind TLS from the client's hello to what is said to it. That is no exchange: it is in no other
+    /// stage, but for the wait of what a client sent first, which is the `first_read` of such connections.
     pub stage: String,
     /// Exchanges that ended in this slice.
     pub count: u64,

@@ -43,6 +43,7 @@ pub fn view(material: &Material<'_>) -> Option<Section> {
         blocks.extend(requests.streams.iter().map(|stream| streamed(stream, seconds)));
         blocks.extend(hanging(material));
         blocks.extend(notes(&asked, seconds, material.case.seconds()));
+        blocks.extend(asked.iter().chain(&asks).filter(|e| e.is_behind_tls()).map(|e| handshakes(e, seconds)));
         blocks.extend(asked.iter().filter(|e| requests.stood_in_queue(e)).map(|e| queued(e)));
         blocks.extend(held(material.case, &requests));
         blocks
@@ -131,13 +132,28 @@ fn notes(asked: &[&Endpoint], followed: f64, of: f64) -> Vec<Block> {
     notes.into_iter().map(|text| Block::Text { text, tone: Tone::Plain }).collect()
 }
 
+/// What stands before requests behind TLS.
+fn handshakes(endpoint: &Endpoint, seconds: f64) -> Block {
+    let at = |part| numbers::seconds(endpoint.handshake.quantile_ns(part) / 1e9);
+    let text = format!(
+        "{} {}, {} TLS handshakes a second, {} (p50), {} (p99) from the hello to what was said to it: they are in none of these times.",
+        if endpoint.accepted { "At" } else { "To" },
+        endpoint.name.trim_start_matches("tcp "),
+        a_second(endpoint.handshake.count, seconds),
+        at(0.5),
+        at(0.99),
+    );
+    Block::Text { text, tone: Tone::Plain }
+}
+
 /// That requests stood in the accept queue.
 fn queued(endpoint: &Endpoint) -> Block {
     let at = |part| numbers::seconds(endpoint.first_read.quantile_ns(part) / 1e9);
     let text = format!(
-        "At {}, the first request of a connection lay unread for {} (p50), {} (p99): in the accept queue, until its connection was \
+        "At {}, {} of a connection lay unread for {} (p50), {} (p99): in the accept queue, until its connection was \
          taken.",
         endpoint.name.trim_start_matches("tcp "),
+        if endpoint.is_behind_tls() { "the first bytes" } else { "the first request" },
         at(0.5),
         at(0.99),
     );

@@ -15,6 +15,7 @@ use diagnose::Case;
 use load::{Address, Meanwhile, Plan, Pool, Rate, Reason, Sweep, Tried, Verdict};
 use recording::Recording;
 use report::load::{Answer, SweepAnswer};
+use report::numbers;
 
 use crate::args::load::{Load, Whom};
 use crate::commands::kept::Kept;
@@ -90,6 +91,15 @@ fn check(args: &Load) -> Result<()> {
 
 /// One load after another; what the service was asked and did not answer it may finish first.
 fn sweep(mut plan: Plan, args: &Load, (from, to): (f64, f64), kept: &Kept, stop: &AtomicBool) -> Result<Sweep> {
+    let (loads, longest) = (Sweep::most_loads(from, to), plan.length * Sweep::most_loads(from, to));
+    say::sentence(
+        "load",
+        &format!(
+            "up to {loads} loads of {} each, so {} and little more; Ctrl-C ends it with what is known by then",
+            numbers::seconds(plan.length.as_secs_f64()),
+            numbers::minutes(longest.as_secs_f64())
+        ),
+    );
     let mut rest = Duration::ZERO;
     let pool = Pool::of(&plan);
     let mut step = |rate, connections| {

@@ -27,6 +27,8 @@ pub struct Group {
     pub rest: Histogram,
     /// From the read to the answer.
     pub service: Histogram,
+    /// From the hello of TLS to what is said to it, which is in none of the above but in `first_read`.
+    pub handshake: Histogram,
     /// Exchanges that began.
     pub began: u64,
     /// Connections that were closed before an answer.
@@ -59,8 +61,16 @@ pub struct Group {
     pub nagled: u64,
 }
 
+impl Group {
+    /// Whether anything happened.
+    pub(super) fn has_any(&self) -> bool {
+        let answered = self.response.count + self.handshake.count;
+        self.began + self.unanswered + self.dismissed + self.pushed + answered > 0
+    }
+}
+
 pub(super) fn difference(key: Option<&types::group_key>, now: &types::group, told: &types::group) -> Group {
-    let [response, read_wait, service, first_read, rest] = [0, 1, 2, 3, 4].map(|stage| {
+    let [response, read_wait, service, first_read, rest, handshake] = [0, 1, 2, 3, 4, 5].map(|stage| {
         let (now, told) = (&now.stages[stage], &told.stages[stage]);
         let bins = now.bins.iter().zip(&told.bins).enumerate();
         let bins = bins.map(|(at, (now, told))| (middle_ns(at), u64::from(now.wrapping_sub(*told))));
@@ -78,6 +88,7 @@ pub(super) fn difference(key: Option<&types::group_key>, now: &types::group, tol
         first_read,
         rest,
         service,
+        handshake,
         began: now.began.saturating_sub(told.began),
         unanswered: now.unanswered.saturating_sub(told.unanswered),
         hung_up: now.hung_up.saturating_sub(told.hung_up),

@@ -66,8 +66,8 @@ pub(super) static ALL: [Service; 12] = [
     Service { refuses: true, ..Service::known("nginx, a rate limiter of 200/s", 200.0, limited) },
     Service::known("nginx, before a store with a lock for 4 ms", at_a_time(1.0, 4e-3), before_a_store),
     Service::known("C, a lock for 4 ms", at_a_time(1.0, 4e-3), |cell| locked(cell, PORT, SERVICE_CPU)),
-    Service::known("C, 3 ms of CPU time and a quota of 30 %", 0.3 / 3e-3, |cell| {
-        begin(cell, Program::built("pool").args([&port(PORT), "3000"]).with_quota(30), PORT)
+    Service::known("C, 10 ms of CPU time and a quota of 30 %", 0.3 / 10e-3, |cell| {
+        begin(cell, Program::built("pool").args([&port(PORT), "10000"]).with_quota(30), PORT)
     }),
     Service::known("C, an event loop that sleeps for 5 ms", at_a_time(1.0, 5e-3), |cell| {
         begin(cell, Program::built("gauge").args([&port(PORT), "5000"]), PORT)
