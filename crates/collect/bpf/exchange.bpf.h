@@ -23,7 +23,8 @@ struct exchange {
 	u8 dismissed : 1; /* it was said so */
 	u8 opening; /* enum opening_state */
 	u8 tls; /* enum tls_state */
-	u8 secure : 1; /* it began with a handshake of TLS */
+	u8 secure : 1; /* it began with a handshake of TLS, or goes on with its records */
+	u8 unseen : 1; /* how it began was not seen, nor anything since */
 	u8 changed : 1; /* whoever asks has said so much of the end of it */
 	u8 tickets : 1; /* they may come before the answer */
 	u32 left; /* bytes of the record that was read last that are still to come */

@@ -141,6 +141,10 @@ static __noinline enum said said_of(struct sock *sk, struct exchange *e, u64 byt
 
 	if (e->tls == TLS_HELLO || e->tls == TLS_LEGACY)
 		return SAID_NOTHING;
+	if (e->unseen) {
+		e->unseen = 0;
+		e->secure = head_at(sk, 0, bytes, &head) >= RECORD_CHANGE && head.type <= RECORD_DATA;
+	}
 	if (e->first && head_at(sk, 0, bytes, &head) == RECORD_HANDSHAKE)
 		return SAID_HELLO;
 	if (e->tls == TLS_SHAKING || e->left)
@@ -160,7 +164,7 @@ static __always_inline bool is_question(struct sock *sk, struct exchange *e, u64
 	enum said said;
 
 	/* First what nearly all are. */
-	if (!e->tls && (e->began || (!e->first && !e->secure)))
+	if (!e->tls && (e->began || !(e->first || e->secure || e->unseen)))
 		return true;
 	said = said_of(sk, e, bytes);
 	if (said == SAID_HELLO) {

@@ -98,7 +98,6 @@ impl<'o> Exchanges<'o> {
 
     /// Goes on after slices that were left out.
     fn resume(&mut self, t_ns: u64) -> Result<()> {
-        self.probe.fresh()?; // what came while the hooks were taken off
         self.probe.follow()?;
         (self.from_ns, self.hits) = (t_ns, self.probe.hits()?);
         Ok(())

@@ -71,6 +71,7 @@ static __noinline struct exchange *meet(struct sock *sk)
 	e->group = group_of(&key);
 	tcp = bpf_skc_to_tcp_sock(sk);
 	e->first = tcp && !tcp->data_segs_out;
+	e->unseen = !e->first;
 	return e;
 }
 

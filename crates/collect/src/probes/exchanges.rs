@@ -150,15 +150,16 @@ impl<'o> Exchanges<'o> {
     /// # Errors
     /// The kernel refuses a hook.
     pub fn follow(&mut self) -> Result<()> {
-        if let Some(bss) = self.skel.maps.bss_data.as_deref_mut() {
-            bss.stretch = bss.stretch.wrapping_add(1);
-        }
         let attach = |program: &ProgramMut<'_>| {
             program.attach().with_context(|| format!("failed to attach `{}`", program.name().to_string_lossy()))
         };
         let programs = [&self.skel.progs.on_read, self.write(), &self.skel.progs.on_state];
         self.links = courtesy::urgently(|| programs.into_iter().map(attach).collect::<Result<_>>())?;
-        Ok(())
+        // One hook comes after the other: of what began before all were there, the answer may have gone unseen.
+        if let Some(bss) = self.skel.maps.bss_data.as_deref_mut() {
+            bss.stretch = bss.stretch.wrapping_add(1);
+        }
+        self.fresh().map(drop)
     }
 
     /// How often its programs have run.

@@ -91,22 +91,16 @@ fn check(args: &Load) -> Result<()> {
 
 /// One load after another; what the service was asked and did not answer it may finish first.
 fn sweep(mut plan: Plan, args: &Load, (from, to): (f64, f64), kept: &Kept, stop: &AtomicBool) -> Result<Sweep> {
-    let (loads, longest) = (Sweep::most_loads(from, to), plan.length * Sweep::most_loads(from, to));
-    say::sentence(
-        "load",
-        &format!(
-            "up to {loads} loads of {} each, so {} and little more; Ctrl-C ends it with what is known by then",
-            numbers::seconds(plan.length.as_secs_f64()),
-            numbers::minutes(longest.as_secs_f64())
-        ),
-    );
     let mut rest = Duration::ZERO;
-    let pool = Pool::of(&plan);
+    let (pool, length) = (Pool::of(&plan), plan.length);
+    // Once it is known that somebody answers.
+    let mut how_long = Some(|| say_how_long(Sweep::most_loads(from, to), length));
     let mut step = |rate, connections| {
         pause(rest, stop);
         plan.connections = connections;
         let tried = step(&plan, args, rate, kept, stop)?;
         if let Some(Tried { verdict, .. }) = &tried {
+            how_long.take().filter(|_| verdict.answered > 0).iter().for_each(|say| say());
             progress::done(
                 "load",
                 &format!("{} a second were asked, {} answered", load::rounded(rate), load::rounded(verdict.rate)),
@@ -119,6 +113,18 @@ fn sweep(mut plan: Plan, args: &Load, (from, to): (f64, f64), kept: &Kept, stop:
     let swept = load::sweep_over(from, to, pool, &mut step)?;
     ensure!(!swept.steps.is_empty(), "it was ended before its first load was over, so that there is nothing to tell");
     Ok(swept)
+}
+
+fn say_how_long(loads: u32, length: Duration) {
+    let (each, longest) = (length.as_secs_f64(), (length * loads).as_secs_f64());
+    say::sentence(
+        "load",
+        &format!(
+            "up to {loads} loads of {} each, so {} and little more; Ctrl-C ends it with what is known by then",
+            numbers::seconds(each),
+            numbers::minutes(longest)
+        ),
+    );
 }
 
 fn save(args: &Load, kept: Kept, named: &str) -> Result<()> {
