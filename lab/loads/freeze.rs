@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use anyhow::{Context, Result};
+use anyhow::{Result, bail};
 
 use super::{Given, LoadScenario, Truth};
 use crate::cell::{Cell, Program};
@@ -42,23 +42,31 @@ fn own(cell: &mut Cell, paths: &Paths, side: Side, more: &str) -> Result<Given> 
     let (address, delay) = (format!("http://127.0.0.1:{PORT}/"), format!("{ANSWER_MS}ms"));
     let service = Program::installed(&paths.wakewalk.to_string_lossy()).named("serve");
     freeze(cell, side, service.args(["load", "--serve", &address, "--delay", &delay, "--for", "10m"]))?;
-    let rate = cell.draw.number("rate", 250, 200..=300);
+    let rate = cell.draw.number("rate", 1000, 250..=1200);
     let (verdict, has_not): (_, &[&str]) = match side {
         Side::Fault => ("", &[]),
         Side::Twin => ("valid", &["coordinated-omission"]),
     };
-    let args = format!("{address} --rate {rate} --for {LOADED}s --arrivals uniform --connections 1000{more}");
+    let args = format!("{address} --rate {rate} --for {LOADED}s --arrivals uniform --connections 2000{more}");
     let given = Given::new(&args, Duration::from_secs(LOADED), Truth { verdict, has_not, ..Truth::default() });
     Ok(if side == Side::Fault { Given { measured: Some(percentiles), ..given } } else { given })
 }
 
-/// The truth about requests at equal distances: those due while it stood still waited until it went on and for their answer, and
-/// those asked within an answer's time before that waited until it went on.
+/// The truth about requests at equal distances: those due while it stood still waited until it went on, and until it had answered,
+/// which took from what the first waited for from then on to what the last did; those asked within an answer's time before that waited
+/// until it went on.
 fn percentiles(cell: &Cell) -> Result<Vec<(&'static str, f64)>> {
-    let stood_still: f64 = cell.printed("stopper").trim().parse().context("the stopper printed no length")?;
+    let printed = cell.printed("stopper");
+    let lengths: Vec<f64> = printed.split_whitespace().map(str::parse).collect::<Result<_, _>>()?;
+    let &[stood_still, first, last] = lengths.as_slice() else { bail!("the stopper printed no three lengths") };
     let answer = ANSWER_MS as f64 / 1e3;
+    let all = stood_still + answer;
+    let waited = |above: f64| {
+        // When those that wait longer are taken away, this one was due so long after the first of those who waited was.
+        let due = above * LOADED as f64;
+        if due < all { all - due + first + (last - first) * due / all } else { answer }
+    };
     // Twice an answer's time is less than what is above the p99.
-    let waited = |above: f64| (stood_still + answer - above * LOADED as f64).max(0.0) + answer;
     Ok(vec![("p50", waited(0.5)), ("p90", waited(0.1)), ("p99", waited(0.01))])
 }
 
@@ -85,21 +93,32 @@ fn foreign(cell: &mut Cell, _: &Paths, side: Side) -> Result<Given> {
     Ok(Given::new(&args, Duration::from_secs(FOREIGN_SECONDS + 4), truth))
 }
 
-/// Starts the service, and what stops it for a second after some, and prints for how long that was.
+/// Starts the service, and what stops it for a second after some. It prints for how long that was, and for how long two waited from
+/// then on, who asked at its begin and at its end.
 fn freeze(cell: &mut Cell, side: Side, service: Program) -> Result<()> {
     let pid = cell.start(service.on_cpus(SERVICE_CPU))?;
     cell.wait_for_port(PORT)?;
     if side == Side::Fault {
-        let script = "import os, signal, sys, time
+        let script = "import os, signal, socket, sys, time
+def ask():
+    asked = socket.create_connection(('127.0.0.1', int(sys.argv[2])))
+    asked.sendall(b'GET / HTTP/1.1\\r\\nHost: last\\r\\n\\r\\n')
+    return asked
 time.sleep(2.5)
 os.kill(int(sys.argv[1]), signal.SIGSTOP)
 stopped = time.monotonic()
-time.sleep(1)
+first = ask()
+time.sleep(0.99)
+last = ask()
+time.sleep(max(0, stopped + 1 - time.monotonic()))
 os.kill(int(sys.argv[1]), signal.SIGCONT)
-print(time.monotonic() - stopped, flush=True)
+going = time.monotonic()
+waited = [asked.recv(1) and time.monotonic() - going for asked in (first, last)]
+print(going - stopped, *waited, flush=True)
 time.sleep(600)";
-        let stopper = Program::installed(PYTHON).named("stopper").args(["-c".into(), script.into(), pid.to_string()]);
-        cell.start(stopper.in_group("load"))?;
+        let stopper = Program::installed(PYTHON).named("stopper");
+        let args = ["-c".into(), script.into(), pid.to_string(), PORT.to_string()];
+        cell.start(stopper.args(args).in_group("load"))?;
     }
     Ok(())
 }

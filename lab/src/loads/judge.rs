@@ -7,7 +7,7 @@ use serde_json::Value;
 /// is not exactly what it was written for.
 const NEAR: f64 = 0.1;
 /// How far a percentile. They are told to one in a hundred; the rest is what timers and loopback add to a short answer.
-const CLOSE: f64 = 0.03;
+const CLOSE: f64 = 0.02;
 
 /// What has to be said of a load.
 #[derive(Clone, Debug, Default)]
