@@ -3,6 +3,7 @@
 #pragma once
 
 #define GROUPS 64
+#define TICKET_LENGTHS 4
 #define FOR_PORTS 16 /* groups that only ports at which clients ask may have */
 
 enum stage { STAGE_WHOLE, STAGE_READ_WAIT, STAGE_SERVICE, STAGE_FIRST_READ, STAGE_REST, STAGE_HANDSHAKE, STAGES };
@@ -43,8 +44,8 @@ struct group {
 			 it */
 	u64 stood_until; /* its end */
 	u64 stood; /* requests that waited then */
-	u32 ticket; /* length of the tickets of TLS that were seen last; 0 = none were */
-	u32 other_ticket; /* of another length, before */
+	u32 ticket[TICKET_LENGTHS]; /* lengths of tickets of TLS that were seen when nothing was asked yet */
+	u32 tickets_known; /* how many were, or that there are none; 0 = nothing is known */
 	u64 nagled; /* writes that Nagle's algorithm keeps until what was sent before is acknowledged */
 };
 

@@ -5,7 +5,7 @@
  * may come in the same read; and what the server says to that end are tickets, which nobody waits for, and no answer.
  *
  * What ends it is found by the heads of records. Whatever stands there that is none, or cannot be read, is a question,
- * as it would be without TLS.
+ * as it would be without TLS. Some libraries read a head by itself, and then what follows it.
  */
 #pragma once
 
@@ -20,8 +20,12 @@
 #define FINISHED_256 53
 #define FINISHED_384 69
 #define GOODBYE 19
+#define MOST_GOODBYE 64 /* bytes of a goodbye with its head, of TLS 1.2 too; what is longer need not be looked at */
 #define MOST_RECORDS 6
-/* Tickets come within so long after that end, ns, and after the way there and back: the same call of the library makes
+/* Tickets are no shorter, and no longer with several of them. */
+#define LEAST_TICKET 64
+#define MOST_TICKETS 2048
+/* They come within so long after that end, ns, and after the way there and back: the same call of the library makes
  * both. */
 #define TICKETS_WITHIN 5000000
 
@@ -38,33 +42,36 @@ enum tls_state {
 enum said { SAID_NOTHING, SAID_HELLO, SAID_QUESTION };
 
 struct record_head {
-	u8 type;
+	u8 type; /* 0 = there is none */
 	u8 version[2];
 	u8 length[2];
 	u8 first; /* of what follows the head: in a handshake that is not encrypted yet, what kind of message it is */
+	u64 room; /* of the call's memory */
 };
 
-/* The memory of the thread's call, where that holds what came or will be sent. */
-static __always_inline bool plain_piece(struct sock *sk, struct piece *piece)
-{
-	struct tcp_sock *tcp = bpf_skc_to_tcp_sock(sk);
+const volatile bool writes_begin = false; /* the kernel shows a write when it begins, under the socket's lock */
 
-	return tcp && !tcp->inet_conn.icsk_ulp_ops && !sk->sk_user_data && first_piece(piece);
-}
-
-/* The head of a record so far from the begin of the thread's call; its type, 0 = there is none. */
+/*
+ * The head of a record so far from the begin of the thread's call. Where another layer reads the socket, between two
+ * packets, whoever runs is a bystander; a call that encrypts in the kernel has bytes there that are no record.
+ */
 static __noinline u8 head_at(struct sock *sk, u32 at, u64 bytes, struct record_head *head)
 {
 	struct piece piece = {};
 
 	__builtin_memset(head, 0, sizeof(*head));
-	if (!plain_piece(sk, &piece) || at + RECORD_HEAD > bytes || at + RECORD_HEAD > piece.length)
+	if ((writes_begin && !sk->sk_lock.owned) || !first_piece(&piece))
+		return 0;
+	head->room = piece.length;
+	if (at + RECORD_HEAD > bytes || at + RECORD_HEAD > piece.length)
 		return 0;
 	if (bpf_probe_read_user(head, RECORD_HEAD, (void *)piece.at + at))
 		return 0;
-	if (at + sizeof(*head) <= bytes && at + sizeof(*head) <= piece.length)
+	if (at + RECORD_HEAD < bytes && at + RECORD_HEAD < piece.length)
 		bpf_probe_read_user(&head->first, 1, (void *)piece.at + at + RECORD_HEAD);
-	return head->version[0] == 3 && head->version[1] <= 4 ? head->type : 0;
+	if (head->version[0] != 3 || head->version[1] > 4 || head->type < RECORD_CHANGE || head->type > RECORD_DATA)
+		head->type = 0;
+	return head->type;
 }
 
 static __always_inline u32 length_of(const struct record_head *head)
@@ -72,23 +79,34 @@ static __always_inline u32 length_of(const struct record_head *head)
 	return head->length[0] << 8 | head->length[1];
 }
 
+/* --- what is asked -------------------------------------------------------------------------- */
+
 /* What one record says of the handshake, of which another stood before in the same bytes or not. */
-static __always_inline void take_record(struct exchange *e, u8 type, const struct record_head *head, bool is_later)
+static __always_inline void take_record(struct exchange *e, const struct record_head *head, bool is_later)
 {
 	u32 length = length_of(head);
 
-	if (type == RECORD_HANDSHAKE && head->first == CLIENT_HELLO && length >= LEAST_HELLO)
-		e->tls = TLS_HELLO;
-	else if (type == RECORD_HANDSHAKE)
-		e->tls = is_later || e->changed ? TLS_TICKETED : TLS_LEGACY; /* resumed, which brings no tickets */
-	else if (type == RECORD_DATA && (length == FINISHED_256 || length == FINISHED_384))
-		e->tls = TLS_SHAKEN;
-	else if (type == RECORD_CHANGE)
+	switch (head->type) {
+	case RECORD_HANDSHAKE:
+		/* A second hello; what follows its head may be read later. */
+		if (length >= LEAST_HELLO && (head->first == CLIENT_HELLO || (!head->first && e->changed)))
+			e->tls = TLS_HELLO;
+		else
+			e->tls = is_later || e->changed ? TLS_TICKETED : TLS_LEGACY; /* resumed: no tickets come */
+		break;
+	case RECORD_DATA:
+		e->flown = 1;
+		if (length == FINISHED_256 || length == FINISHED_384)
+			e->tls = TLS_SHAKEN;
+		break;
+	case RECORD_CHANGE:
 		e->changed = 1;
+		break;
+	}
 }
 
 /* Bytes that follow a hello's answer: takes the records of the handshake out of them; what is left is a question. */
-static __noinline enum said take_records(struct sock *sk, struct exchange *e, u64 bytes)
+static __noinline enum said take_records(struct sock *sk, struct exchange *e, u64 bytes, u64 now)
 {
 	u32 at = e->left;
 
@@ -96,66 +114,77 @@ static __noinline enum said take_records(struct sock *sk, struct exchange *e, u6
 		e->left -= bytes;
 		return SAID_NOTHING;
 	}
+	e->left = 0;
 	for (int i = 0; i < MOST_RECORDS && e->tls == TLS_SHAKING && at < bytes; i++) {
 		struct record_head head;
-		u8 type = head_at(sk, at, bytes, &head);
 
-		if (!type) {
+		if (!head_at(sk, at, bytes, &head)) {
+			/* In the midst of a read of several packets, nobody knows where this one stands. */
+			if (at)
+				return SAID_NOTHING;
 			e->tls = TLS_NONE;
 			return SAID_QUESTION;
 		}
-		take_record(e, type, &head, at > 0);
+		take_record(e, &head, at > 0);
 		at += RECORD_HEAD + length_of(&head);
+		if (e->tls == TLS_SHAKEN && e->accepted)
+			e->read = now;
 	}
 	e->left = at > bytes ? at - bytes : 0;
 	if (e->tls == TLS_HELLO)
 		return SAID_HELLO;
+	/* What says so much and no more, behind the end, is a goodbye. */
 	if (e->tls <= TLS_LEGACY || at >= bytes || bytes - at == RECORD_HEAD + GOODBYE)
 		return SAID_NOTHING;
 	return SAID_QUESTION;
 }
 
-/* Whether it is only a goodbye, of which the rest may be read later. */
-static __always_inline bool is_goodbye(struct sock *sk, struct exchange *e, u64 bytes)
+static __always_inline bool is_goodbye(const struct record_head *head)
 {
-	struct record_head head;
-	u8 type;
-
-	if (e->left) {
-		e->left = 0;
-		return true;
-	}
-	type = head_at(sk, 0, bytes, &head);
-	if (type != RECORD_ALERT && (type != RECORD_DATA || length_of(&head) != GOODBYE))
-		return false;
-	e->left = bytes == RECORD_HEAD;
-	return true;
+	return head->type == RECORD_ALERT || (head->type == RECORD_DATA && length_of(head) == GOODBYE);
 }
 
-/* What was read from whoever asks, or is about to be written to whom the target asks, while nothing else is under way.
- */
-static __noinline enum said said_of(struct sock *sk, struct exchange *e, u64 bytes)
+/* The first question after a handshake: whether tickets are still to come, and whether there are any. */
+static __always_inline void end_handshake(struct exchange *e, u64 now)
+{
+	struct group *g = its_group(e);
+
+	e->tickets = e->tls == TLS_SHAKEN;
+	/* Whoever reads the end by itself has written them before it reads on; two packets of one read follow closely.
+	 */
+	if (e->tickets && e->accepted && !g->tickets_known && now - e->read > 2 * LATER)
+		g->tickets_known = 1;
+	e->tls = TLS_NONE;
+}
+
+/* What was read from whoever asks, or is about to be written to whom the target asks. */
+static __noinline enum said said_of(struct sock *sk, struct exchange *e, u64 bytes, u64 now)
 {
 	struct record_head head;
-	enum said said = SAID_QUESTION;
+	enum said said;
 
 	if (e->tls == TLS_HELLO || e->tls == TLS_LEGACY)
 		return SAID_NOTHING;
-	if (e->unseen) {
-		e->unseen = 0;
-		e->secure = head_at(sk, 0, bytes, &head) >= RECORD_CHANGE && head.type <= RECORD_DATA;
-	}
-	if (e->first && head_at(sk, 0, bytes, &head) == RECORD_HANDSHAKE)
-		return SAID_HELLO;
-	if (e->tls == TLS_SHAKING || e->left)
-		said = e->tls ? take_records(sk, e, bytes) : said;
-	if (said == SAID_QUESTION && e->secure && is_goodbye(sk, e, bytes))
+	if (e->bye) {
+		e->bye = 0;
 		return SAID_NOTHING;
-	if (said == SAID_QUESTION && e->tls) {
-		e->tickets = e->tls == TLS_SHAKEN;
-		e->tls = TLS_NONE;
 	}
-	return said;
+	said = e->tls ? take_records(sk, e, bytes, now) : SAID_QUESTION;
+	if (said != SAID_QUESTION)
+		return said;
+	head_at(sk, 0, bytes, &head);
+	if (e->unseen)
+		e->secure = head.type != 0;
+	e->unseen = 0;
+	if (e->first && head.type == RECORD_HANDSHAKE)
+		return SAID_HELLO;
+	if (e->secure && is_goodbye(&head)) {
+		e->bye = head.room == RECORD_HEAD;
+		return SAID_NOTHING;
+	}
+	if (e->tls)
+		end_handshake(e, now);
+	return SAID_QUESTION;
 }
 
 /* Whether it is a question. A hello begins an exchange that does not count as one. */
@@ -164,9 +193,11 @@ static __always_inline bool is_question(struct sock *sk, struct exchange *e, u64
 	enum said said;
 
 	/* First what nearly all are. */
-	if (!e->tls && (e->began || !(e->first || e->secure || e->unseen)))
+	if (!e->tls && e->began && !e->aside)
 		return true;
-	said = said_of(sk, e, bytes);
+	if (!e->tls && !e->first && !e->unseen && (!e->secure || bytes > MOST_GOODBYE))
+		return true;
+	said = said_of(sk, e, bytes, now);
 	if (said == SAID_HELLO) {
 		e->tls = TLS_HELLO;
 		e->secure = 1;
@@ -179,6 +210,8 @@ static __always_inline bool is_question(struct sock *sk, struct exchange *e, u64
 	return said == SAID_QUESTION;
 }
 
+/* --- what is said to it --------------------------------------------------------------------- */
+
 /* A hello is answered. */
 static __always_inline void shake(struct group *g, struct exchange *e, u64 ended)
 {
@@ -186,76 +219,127 @@ static __always_inline void shake(struct group *g, struct exchange *e, u64 ended
 	if (e->accepted && e->first)
 		count_length(&g->stages[STAGE_FIRST_READ], e->read - e->began);
 	e->tls = TLS_SHAKING;
+	e->flown = 0;
 	e->began = 0;
 	e->first = 0;
 }
 
-/* Whether tickets in this group have this length: those that were seen when nothing was asked yet. */
+/* Whether tickets in this group have this length: such were seen when nothing was asked yet. */
 static __always_inline bool is_ticket(const struct group *g, u32 length)
 {
-	return length == g->ticket || length == g->other_ticket;
+	for (int i = 0; i < TICKET_LENGTHS; i++)
+		if (g->ticket[i] == length)
+			return true;
+	return false;
 }
 
-/* Learns the length of tickets: those of two kinds of clients differ. */
+/* Learns the length of tickets: those of different clients differ. */
 static __noinline void learn_ticket(struct sock *sk, struct group *g, u64 bytes)
 {
 	struct record_head head;
+	u32 length;
 
-	if (head_at(sk, 0, bytes, &head) != RECORD_DATA || is_ticket(g, length_of(&head)))
+	head_at(sk, 0, bytes, &head);
+	length = length_of(&head);
+	if (head.type != RECORD_DATA || length < LEAST_TICKET || is_ticket(g, length))
 		return;
-	g->other_ticket = g->ticket;
-	g->ticket = length_of(&head);
+	g->ticket[g->tickets_known % TICKET_LENGTHS] = length;
+	g->tickets_known++;
 }
 
-/* Whether what was said is tickets and nothing else. */
+/* Whether what was said is tickets and nothing else. Only of a call that is full the rest of one is read later. */
 static __noinline bool are_tickets(struct sock *sk, struct exchange *e, u64 bytes)
 {
 	struct group *g = its_group(e);
-	u32 at = e->left;
+	struct record_head head = {};
+	u32 at = e->ticket_left;
 
+	if (at >= bytes) {
+		e->ticket_left -= bytes;
+		return true;
+	}
 	for (int i = 0; i < MOST_RECORDS && at < bytes; i++) {
-		struct record_head head;
-
 		if (head_at(sk, at, bytes, &head) != RECORD_DATA || !is_ticket(g, length_of(&head)))
 			return false;
 		at += RECORD_HEAD + length_of(&head);
 	}
-	e->left = at > bytes ? at - bytes : 0;
+	if (at > bytes && bytes != head.room)
+		return false;
+	e->ticket_left = at - bytes;
 	return at >= bytes;
 }
 
 /* Whether what came after a handshake, before the first answer, may be tickets of a length that nobody knows. */
-static __always_inline bool may_be_tickets(struct sock *sk, const struct exchange *e, u64 ended)
+static __always_inline bool may_be_tickets(struct sock *sk, const struct exchange *e, u64 bytes, u64 ended)
 {
 	struct tcp_sock *tcp = bpf_skc_to_tcp_sock(sk);
 	s64 since = ended - (e->accepted ? e->read : e->written);
-	s64 way = tcp && !e->accepted ? (s64)(tcp->srtt_us >> 2) * 1000 : 0;
+	s64 way = tcp && !e->accepted ? (s64)(tcp->srtt_us >> 3) * 1000 : 0;
 
-	return since <= TICKETS_WITHIN + way;
+	return bytes <= MOST_TICKETS && since <= TICKETS_WITHIN + way;
 }
 
-/* Whether what was written to whoever asked, or came from whom the target asked, is an answer. */
+/* Whether it is a goodbye, or the rest of one. */
+static __always_inline bool says_goodbye(struct sock *sk, struct exchange *e, u64 bytes)
+{
+	struct record_head head;
+
+	if (e->bye_back) {
+		e->bye_back = 0;
+		return true;
+	}
+	if (bytes > MOST_GOODBYE)
+		return false;
+	head_at(sk, 0, bytes, &head);
+	e->bye_back = is_goodbye(&head) && head.room == RECORD_HEAD;
+	return is_goodbye(&head);
+}
+
+/* What is said while a handshake is under way, or over and nothing asked. */
+static __always_inline void go_on_shaking(struct sock *sk, struct exchange *e, u64 bytes, u64 ended)
+{
+	struct group *g = its_group(e);
+
+	if (e->tls == TLS_HELLO) {
+		shake(g, e, ended);
+		return;
+	}
+	if (e->tls == TLS_SHAKEN)
+		learn_ticket(sk, g, bytes);
+	/* Where the end has a length that nobody knows, as behind a certificate in one record, what is said to it
+	 * tells. */
+	if (e->tls != TLS_SHAKING || e->flown) {
+		e->tls = TLS_TICKETED;
+		e->left = 0;
+	}
+}
+
+/* Whether what was written to whoever asked, or came from whom the target asked, need be looked at. */
+static __always_inline bool may_be_none(const struct exchange *e, u64 bytes)
+{
+	return e->tls || e->tickets || (e->secure && bytes <= MOST_GOODBYE);
+}
+
+/* Whether it is an answer. */
 static __noinline bool is_answer(struct sock *sk, struct exchange *e, u64 bytes, u64 ended)
 {
 	struct group *g = its_group(e);
 
-	if (e->tls == TLS_HELLO)
-		shake(g, e, ended);
-	else if (e->tls == TLS_SHAKEN && !e->left)
-		learn_ticket(sk, g, bytes);
-	if (e->tls > TLS_SHAKING && !e->left)
-		e->tls = TLS_TICKETED;
-	if (e->tls)
+	if (e->tls) {
+		go_on_shaking(sk, e, bytes, ended);
 		return false;
-	if (e->began && g->ticket && are_tickets(sk, e, bytes))
+	}
+	if (says_goodbye(sk, e, bytes))
 		return false;
-	if (e->began && !g->ticket && may_be_tickets(sk, e, ended)) {
+	if (e->began && e->tickets && g->tickets_known && are_tickets(sk, e, bytes))
+		return false;
+	if (e->began && e->tickets && !g->tickets_known && may_be_tickets(sk, e, bytes, ended)) {
 		e->aside = ended;
 		return false;
 	}
 	e->tickets = 0;
 	e->aside = 0;
-	e->left = 0;
+	e->ticket_left = 0;
 	return true;
 }
 
@@ -274,4 +358,16 @@ static __noinline void settle(struct exchange *e)
 	e->began = 0;
 	e->aside = 0;
 	e->tickets = 0;
+}
+
+/* What was seen before is not known any more. */
+static __always_inline void forget_handshake(struct exchange *e)
+{
+	e->tls = TLS_NONE;
+	e->tickets = 0;
+	e->bye = 0;
+	e->bye_back = 0;
+	e->left = 0;
+	e->ticket_left = 0;
+	e->aside = 0;
 }

@@ -49,14 +49,21 @@ fn say_record(from: &mut TcpStream, to: &mut TcpStream, bytes: &[u8]) {
     }
 }
 
+/// A connection on which a hello was answered: both ends.
+fn greeted(listener: &TcpListener) -> (TcpStream, TcpStream) {
+    let (mut client, mut server) = pair(listener);
+    server.set_nodelay(true).unwrap();
+    say(&mut client, &mut server, &record(HANDSHAKE, 200));
+    say(&mut server, &mut client, &record(HANDSHAKE, 250));
+    (client, server)
+}
+
 /// What is seen at both ends of some connections; `talk` goes on after the hello was answered.
 fn shaken(talk: impl Fn(&mut TcpStream, &mut TcpStream)) -> [Group; 2] {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
     seen(&listener, || {
         for _ in 0..CONNECTIONS {
-            let (mut client, mut server) = pair(&listener);
-            say(&mut client, &mut server, &record(HANDSHAKE, 200));
-            say(&mut server, &mut client, &record(HANDSHAKE, 250));
+            let (mut client, mut server) = greeted(&listener);
             talk(&mut client, &mut server);
         }
     })
@@ -65,6 +72,22 @@ fn shaken(talk: impl Fn(&mut TcpStream, &mut TcpStream)) -> [Group; 2] {
 fn answered_after(client: &mut TcpStream, server: &mut TcpStream, ms: u64) {
     sleep(Duration::from_millis(ms));
     say(server, client, &record(DATA, 90));
+}
+
+fn ask(client: &mut TcpStream, server: &mut TcpStream, ms: u64) {
+    say(client, server, &record(DATA, 100));
+    answered_after(client, server, ms);
+}
+
+/// A client's end with a question behind it.
+fn end_and_question() -> Vec<u8> {
+    [finished(), record(DATA, 100)].concat()
+}
+
+/// A client's end, and the tickets for it, before anything is asked.
+fn end(client: &mut TcpStream, server: &mut TcpStream) {
+    say(client, server, &finished());
+    say(server, client, &record(DATA, 230));
 }
 
 /// Each connection had one request, of 30 ms, whatever stood before it.
@@ -81,7 +104,7 @@ fn one_each_of_30_ms(groups: &[Group; 2]) {
 fn a_request_beside_the_end_of_its_handshake() {
     need!(kernel_allows());
     one_each_of_30_ms(&shaken(|client, server| {
-        say(client, server, &[finished(), record(DATA, 100)].concat());
+        say(client, server, &end_and_question());
         say(server, client, &record(DATA, 230));
         answered_after(client, server, 30);
     }));
@@ -91,10 +114,8 @@ fn a_request_beside_the_end_of_its_handshake() {
 fn a_request_after_the_tickets() {
     need!(kernel_allows());
     one_each_of_30_ms(&shaken(|client, server| {
-        say(client, server, &finished());
-        say(server, client, &record(DATA, 230));
-        say(client, server, &record(DATA, 100));
-        answered_after(client, server, 30);
+        end(client, server);
+        ask(client, server, 30);
     }));
 }
 
@@ -113,7 +134,7 @@ fn a_handshake_that_is_read_record_by_record() {
 fn a_server_without_tickets() {
     need!(kernel_allows());
     one_each_of_30_ms(&shaken(|client, server| {
-        say(client, server, &[finished(), record(DATA, 100)].concat());
+        say(client, server, &end_and_question());
         answered_after(client, server, 30);
     }));
 }
@@ -124,9 +145,52 @@ fn a_handshake_of_tls_1_2() {
     one_each_of_30_ms(&shaken(|client, server| {
         say(client, server, &[&record(HANDSHAKE, 66)[..], &CHANGE, &record(HANDSHAKE, 40)].concat());
         say(server, client, &[&CHANGE[..], &record(HANDSHAKE, 40)].concat());
-        say(client, server, &record(DATA, 100));
+        ask(client, server, 30);
+    }));
+}
+
+#[test]
+fn a_handshake_of_tls_1_2_that_is_read_record_by_record() {
+    need!(kernel_allows());
+    one_each_of_30_ms(&shaken(|client, server| {
+        say_record(client, server, &[&record(HANDSHAKE, 66)[..], &CHANGE, &record(HANDSHAKE, 40)].concat());
+        say_record(server, client, &[&CHANGE[..], &record(HANDSHAKE, 40)].concat());
+        say_record(client, server, &record(DATA, 100));
         answered_after(client, server, 30);
     }));
+}
+
+/// All that a client has to say in one record, of a length that nobody knows.
+#[test]
+fn a_certificate_in_one_record_with_the_end() {
+    need!(kernel_allows());
+    one_each_of_30_ms(&shaken(|client, server| {
+        say(client, server, &[&CHANGE[..], &record(DATA, 200)].concat());
+        say(server, client, &record(DATA, 230));
+        ask(client, server, 30);
+    }));
+}
+
+/// Tickets and a small answer behind them are two packets, and taken by one read.
+#[test]
+fn an_answer_behind_tickets() {
+    need!(kernel_allows());
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+    let [_, made] = seen(&listener, || {
+        for _ in 0..CONNECTIONS {
+            let (mut client, mut server) = greeted(&listener);
+            end(&mut client, &mut server);
+            drop((client, server));
+            let (mut client, mut server) = greeted(&listener);
+            say(&mut client, &mut server, &end_and_question());
+            server.write_all(&record(DATA, 230)).unwrap();
+            sleep(Duration::from_millis(10));
+            server.write_all(&record(DATA, 90)).unwrap();
+            sleep(Duration::from_millis(10));
+            client.read_exact(&mut [0; 235 + 95]).unwrap();
+        }
+    });
+    assert_eq!((made.response.count, made.unanswered), (CONNECTIONS, 0), "{made:?}");
 }
 
 /// Two of them, each written by itself; the client reads them after it has asked, record by record.
@@ -134,7 +198,7 @@ fn a_handshake_of_tls_1_2() {
 fn tickets_that_come_after_the_question() {
     need!(kernel_allows());
     one_each_of_30_ms(&shaken(|client, server| {
-        say(client, server, &[finished(), record(DATA, 100)].concat());
+        say(client, server, &end_and_question());
         for _ in 0..2 {
             say_record(server, client, &record(DATA, 230));
         }
@@ -162,8 +226,7 @@ fn a_client_with_a_certificate() {
     one_each_of_30_ms(&shaken(|client, server| {
         say(client, server, &[&CHANGE[..], &record(DATA, 250), &record(DATA, 150), &record(DATA, 69)].concat());
         say(server, client, &record(DATA, 230));
-        say(client, server, &record(DATA, 100));
-        answered_after(client, server, 30);
+        ask(client, server, 30);
     }));
 }
 
@@ -178,8 +241,7 @@ fn a_second_hello() {
         say(server, client, &record(HANDSHAKE, 250));
         say(client, server, &record(DATA, 53));
         say(server, client, &record(DATA, 230));
-        say(client, server, &record(DATA, 100));
-        answered_after(client, server, 30);
+        ask(client, server, 30);
     });
     for group in groups {
         assert_eq!((group.handshake.count, group.response.count, group.began), (8, 4, 4), "{group:?}");
@@ -190,21 +252,68 @@ fn a_second_hello() {
 fn goodbyes_are_no_questions() {
     need!(kernel_allows());
     one_each_of_30_ms(&shaken(|client, server| {
-        say(client, server, &finished());
-        say(server, client, &record(DATA, 230));
-        say(client, server, &record(DATA, 100));
-        answered_after(client, server, 30);
+        end(client, server);
+        ask(client, server, 30);
         say_record(client, server, &record(DATA, 19));
         say_record(server, client, &record(DATA, 19));
     }));
-    let [accepted, made] = shaken(|client, server| {
-        say(client, server, &finished());
-        say(server, client, &record(DATA, 230));
-        say(client, server, &record(DATA, 19));
-    });
-    for group in [accepted, made] {
-        assert_eq!((group.handshake.count, group.began, group.unanswered), (4, 0, 0), "{group:?}");
+}
+
+/// As those do who only look whether somebody is there, whatever reads it.
+#[test]
+fn goodbyes_when_nothing_was_asked() {
+    need!(kernel_allows());
+    for say_it in [say, say_record] {
+        let groups = shaken(|client, server| {
+            end(client, server);
+            say_it(client, server, &record(DATA, 19));
+        });
+        for group in groups {
+            assert_eq!((group.handshake.count, group.began, group.unanswered), (4, 0, 0), "{group:?}");
+        }
     }
+}
+
+/// Either end says it when the answer came as soon as tickets do: at once, or when it has waited for another question.
+#[test]
+fn goodbyes_after_an_answer_that_looks_like_tickets() {
+    need!(kernel_allows());
+    for (by_client, after_ms) in [(true, 0), (false, 0), (false, 300)] {
+        let groups = shaken(|client, server| {
+            say(client, server, &end_and_question());
+            answered_after(client, server, 0);
+            sleep(Duration::from_millis(after_ms));
+            let (from, to) = if by_client { (client, server) } else { (server, client) };
+            say(from, to, &record(DATA, 19));
+        });
+        for group in groups {
+            assert_eq!((group.response.count, group.began, group.unanswered), (4, 4, 0), "{group:?}");
+            assert!(group.response.sum_ns < 300 * MS, "{group:?}");
+        }
+    }
+}
+
+/// Of a server that has none, answers are known at once, when it was seen that none came.
+#[test]
+fn a_stream_of_a_server_without_tickets() {
+    need!(kernel_allows());
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+    let [accepted, _] = seen(&listener, || {
+        for together in [false, true] {
+            let (mut client, mut server) = greeted(&listener);
+            if together {
+                say(&mut client, &mut server, &end_and_question());
+            } else {
+                say(&mut client, &mut server, &finished());
+                sleep(Duration::from_millis(5));
+                say(&mut client, &mut server, &record(DATA, 100));
+            }
+            answered_after(&mut client, &mut server, 0);
+            answered_after(&mut client, &mut server, 200); // the next part
+        }
+    });
+    assert_eq!((accepted.response.count, accepted.unanswered), (2, 0), "{accepted:?}");
+    assert!(accepted.response.sum_ns < 100 * MS, "{accepted:?}");
 }
 
 /// Where the length of tickets is known, answers that do not come are missed, quick ones are seen, and a question goes on.
@@ -212,21 +321,14 @@ fn goodbyes_are_no_questions() {
 fn what_follows_tickets() {
     need!(kernel_allows());
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
-    let begin = || {
-        let (mut client, mut server) = pair(&listener);
-        server.set_nodelay(true).unwrap();
-        say(&mut client, &mut server, &record(HANDSHAKE, 200));
-        say(&mut server, &mut client, &record(HANDSHAKE, 250));
-        (client, server)
-    };
     let ticketed = || {
-        let (mut client, mut server) = begin();
-        say(&mut client, &mut server, &[finished(), record(DATA, 100)].concat());
+        let (mut client, mut server) = greeted(&listener);
+        say(&mut client, &mut server, &end_and_question());
         say(&mut server, &mut client, &record(DATA, 230));
         (client, server)
     };
     let groups = seen(&listener, || {
-        let (mut client, mut server) = begin();
+        let (mut client, mut server) = greeted(&listener);
         say(&mut client, &mut server, &finished());
         say(&mut server, &mut client, &[record(DATA, 230), record(DATA, 230)].concat());
         drop((client, server));
@@ -235,8 +337,8 @@ fn what_follows_tickets() {
         let (mut client, mut server) = ticketed();
         say(&mut client, &mut server, &record(DATA, 200));
         answered_after(&mut client, &mut server, 30);
-        let (mut client, mut server) = begin();
-        say(&mut client, &mut server, &[finished(), record(DATA, 100)].concat());
+        let (mut client, mut server) = greeted(&listener);
+        say(&mut client, &mut server, &end_and_question());
         say(&mut server, &mut client, &[record(DATA, 230), record(DATA, 90)].concat());
         drop((client, server, ticketed()));
     });
@@ -251,17 +353,16 @@ fn what_follows_tickets() {
 fn an_answer_that_looks_like_tickets() {
     need!(kernel_allows());
     let groups = shaken(|client, server| {
-        say(client, server, &[finished(), record(DATA, 100)].concat());
+        say(client, server, &end_and_question());
         answered_after(client, server, 0);
-        say(client, server, &record(DATA, 100));
-        answered_after(client, server, 30);
+        ask(client, server, 30);
     });
     for group in groups {
         assert_eq!((group.response.count, group.began, group.unanswered), (8, 8, 0), "{group:?}");
         assert!(group.response.sum_ns >= CONNECTIONS * 29 * MS, "{group:?}");
     }
     let [accepted, _] = shaken(|client, server| {
-        say(client, server, &[finished(), record(DATA, 100)].concat());
+        say(client, server, &end_and_question());
         answered_after(client, server, 0);
     });
     assert_eq!((accepted.response.count, accepted.unanswered), (CONNECTIONS, 0), "{accepted:?}");

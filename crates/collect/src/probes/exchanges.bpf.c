@@ -107,10 +107,7 @@ static __always_inline struct exchange *of_target(struct sock *sk, bool owned)
 		e->apart = 0;
 		e->apart_ns = 0;
 		e->late = 0;
-		e->tls = TLS_NONE;
-		e->tickets = 0;
-		e->aside = 0;
-		e->left = 0;
+		forget_handshake(e);
 		if (with_openings)
 			e->opening = OPENING_UNSEEN;
 	}
@@ -149,14 +146,12 @@ static __always_inline void asked(struct sock *sk, struct exchange *e, struct tc
 {
 	u64 came = 0;
 
-	if (!e->began || e->tls || now - e->read > LATER)
+	if (!e->began || e->tls || e->aside || now - e->read > LATER)
 		came = arrival(tcp, now);
 	if (!is_question(sk, e, bytes, came, now))
 		return;
-	if (e->aside) {
+	if (e->aside)
 		settle(e);
-		came = arrival(tcp, now);
-	}
 	if (!e->began) {
 		begin(sk, e, came);
 		e->read = now;
@@ -186,7 +181,7 @@ static __always_inline void got_answer(struct sock *sk, struct exchange *e, stru
 	came = arrival(tcp, now);
 	if (came < e->began)
 		came = now; /* the answer to what was written before */
-	if ((e->tls || e->tickets) && !is_answer(sk, e, bytes, came))
+	if (may_be_none(e, bytes) && !is_answer(sk, e, bytes, came))
 		return;
 	e->first = 0;
 	count_length(&g->stages[STAGE_WHOLE], came - e->began);
@@ -233,7 +228,7 @@ static __always_inline void answer(struct sock *sk, struct exchange *e, u64 byte
 	struct group *g = its_group(e);
 
 	e->written = now;
-	if ((e->tls || e->tickets) && !is_answer(sk, e, bytes, now))
+	if (may_be_none(e, bytes) && !is_answer(sk, e, bytes, now))
 		return;
 	if (!e->began) {
 		push(g, e, since);

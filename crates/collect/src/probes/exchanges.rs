@@ -121,8 +121,10 @@ impl<'o> Exchanges<'o> {
         if let Some(bursts) = bursts {
             open.maps.bursts.reuse_fd(bursts.map.as_fd()).context("failed to share the map of bursts")?;
         }
+        let has_write = kernel_types::has_hook("tcp_sendmsg_locked");
         if let Some(rodata) = open.maps.rodata_data.as_deref_mut() {
             rodata.task_type = kernel_types::task();
+            rodata.writes_begin = has_write;
             rodata.sock_type = kernel_types::sock();
             rodata.tick_ns = clock::tick_ns();
             rodata.with_openings = with_openings;
@@ -131,7 +133,6 @@ impl<'o> Exchanges<'o> {
             // Room for all that the kernel may label, at its slowing pace, before a look that comes late.
             open.maps.requests.set_max_entries(LARGE_RING).context("failed to size the ring of requests")?;
         }
-        let has_write = kernel_types::has_hook("tcp_sendmsg_locked");
         if !has_write && !kernel_types::has_hook("sock_send_length") {
             bail!("this kernel has no tracepoint at which writes to sockets show (Linux 6.3 and later have one)");
         }
