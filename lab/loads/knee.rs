@@ -41,7 +41,7 @@ pub static LOCK: LoadScenario = LoadScenario {
 };
 
 /// What a sleep takes longer than asked, and the hand-over of a lock to a thread that sleeps before it, us.
-const WAKING_US: u64 = 120;
+pub const WAKING_US: u64 = 120;
 
 /// All wait for one of a few permits.
 pub static POOL: LoadScenario = LoadScenario {

@@ -15,7 +15,14 @@ const END: &str = "<!-- output: end -->";
 /// The document cannot be read or written, or has no such mark.
 pub fn put(document: &Path, begin: &str, text: &str) -> Result<()> {
     let old = fs::read_to_string(document).with_context(|| format!("failed to read `{}`", document.display()))?;
-    fs::write(document, fill(&old, begin, text)?).with_context(|| format!("failed to write `{}`", document.display()))
+    let new = fill(&old, begin, &from_repository(document, text))?;
+    fs::write(document, new).with_context(|| format!("failed to write `{}`", document.display()))
+}
+
+/// The text with paths from the repository on: where that lies on the host that ran it says nothing to anybody else.
+fn from_repository(document: &Path, text: &str) -> String {
+    let repository = document.ancestors().skip(1).find(|folder| folder.join(".git").exists());
+    repository.map_or_else(|| text.to_string(), |folder| text.replace(&format!("{}/", folder.display()), ""))
 }
 
 /// The text behind the mark.
@@ -41,6 +48,14 @@ pub fn fill(document: &str, begin: &str, text: &str) -> Result<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn paths_begin_at_the_repository() {
+        let repository = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
+        let text = format!("see `{}/target/lab/logs`", repository.display());
+        assert_eq!(from_repository(&repository.join("docs/bench.md"), &text), "see `target/lab/logs`");
+        assert_eq!(from_repository(Path::new("/nowhere/bench.md"), "/a/b"), "/a/b");
+    }
 
     #[test]
     fn the_rest_of_the_document_is_kept() {

@@ -32,7 +32,7 @@ mod freeze;
 #[path = "../loads/held_answers.rs"]
 mod held_answers;
 #[path = "../loads/knee.rs"]
-mod knee;
+pub mod knee;
 #[path = "../loads/nat_ceiling.rs"]
 pub mod nat_ceiling;
 #[path = "../loads/one_client.rs"]

@@ -25,20 +25,21 @@ pub static SCENARIO: Scenario = Scenario {
     twin: Some(NEUTRAL),
     builds: &[
         Build::Script("lab/scenarios/behind-tls/gate.js", "gate.js"),
-        Build::Script("lab/scenarios/behind-tls/store.py", "tls-store.py"),
+        Build::Script("lab/scenarios/fresh-upstream/store.py", "fresh-store.py"),
         WEBLOAD,
     ],
-    folders: &["lab/webload"],
+    folders: &["lab/webload", "lab/scenarios/fresh-upstream"],
     stage,
 };
 
 fn stage(cell: &mut Cell, side: Side) -> Result<Aim> {
     cell.bring("gate.js")?;
-    cell.bring("tls-store.py")?;
+    cell.bring("fresh-store.py")?;
     let openssl = cell.start(Program::installed("openssl").args(CERTIFICATE.split_whitespace()))?;
     cell.finish(openssl, Duration::from_secs(20))?;
     let delay = if side == Side::Fault { cell.draw.number("delay_ms", 80, 40..=150) } else { 0 };
-    let store = Program::installed(PYTHON).args(["tls-store.py", &STORE.to_string(), &delay.to_string()]);
+    let store = ["fresh-store.py", &STORE.to_string(), &delay.to_string(), "cert.pem", "key.pem"];
+    let store = Program::installed(PYTHON).args(store);
     cell.start(store.named("store"))?;
     cell.wait_for_port(STORE)?;
     let gate = Program::installed("node").named("gate").args(["gate.js", &PORT.to_string(), &STORE.to_string()]);

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A store: `store.py PORT DELAY_MS`. Answers each question from a timer, and closes the connection."""
+"""A store: `store.py PORT DELAY_MS [CERTIFICATE KEY]`. Answers each question from a timer, and closes the connection."""
 
 import asyncio
+import ssl
 import sys
 
 DELAY = float(sys.argv[2]) / 1000
@@ -21,7 +22,11 @@ async def serve(reader, writer):
 
 
 async def main():
-    server = await asyncio.start_server(serve, "127.0.0.1", int(sys.argv[1]))
+    own = None
+    if sys.argv[3:]:
+        own = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        own.load_cert_chain(*sys.argv[3:])
+    server = await asyncio.start_server(serve, "127.0.0.1", int(sys.argv[1]), ssl=own)
     await server.serve_forever()
 
 

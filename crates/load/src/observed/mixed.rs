@@ -94,7 +94,11 @@ mod tests {
     }
 
     fn verdict(protocol: &str, more: u64, connections: u64) -> Verdict {
-        judge(&observed(&parse(&text(protocol, more, connections)).unwrap(), None).unwrap(), None)
+        judged(&text(protocol, more, connections))
+    }
+
+    fn judged(text: &str) -> Verdict {
+        judge(&observed(&parse(text).unwrap(), None).unwrap(), None)
     }
 
     /// A second in which 500 requests are asked over HTTP/2, several at once; so many answers come, after so long.
@@ -106,20 +110,17 @@ mod tests {
         )
     }
 
-    /// It goes on differently: answers take longer, or fewer come.
     #[test]
     fn handshakes_that_are_told_from_requests_are_none() {
         let handshake =
             "exchange t_ns=1e9 role=made peer=h:443 stage=handshake count=4000 sum_ns=1 length_ns=[1] counts=[4000]\n";
-        let told = |more: &str| {
-            let text = text("tls", 0, 5000) + more;
-            judge(&observed(&parse(&text).unwrap(), None).unwrap(), None)
-        };
+        let told = |more: &str| judged(&(text("tls", 0, 5000) + more));
         assert!(told("").reasons.iter().any(|reason| reason.code == "handshakes"));
         let verdict = told(handshake);
         assert!(!verdict.reasons.iter().any(|reason| reason.code == "handshakes") && verdict.corrected.p50.is_some());
     }
 
+    /// It goes on differently: answers take longer, or fewer come.
     #[test]
     fn where_no_lengths_are_given_none_is_said() {
         for (then, phases) in [((500, 40_000_000), 1), ((100, 40_000_000), 2)] {

@@ -6,13 +6,12 @@ use anyhow::Result;
 use super::super::{LOAD_CPU, SERVICE_CPU};
 use crate::builds::Build;
 use crate::cell::{Cell, Program};
+use crate::loads::knee::WAKING_US;
 use crate::scenarios::THREADED;
 
 const PORT: u16 = 19192;
 const STORE: u16 = 19193;
 const SOCKET: &str = "orders.sock";
-/// What a sleep takes longer than asked, with the hand-over to the next one, s.
-const WAKING: f64 = 120e-6;
 
 /// What they are built from.
 pub(super) static BUILDS: &[Build] = &[
@@ -58,7 +57,7 @@ impl Service {
 
 /// So many at a time, each for so long.
 const fn at_a_time(count: f64, seconds: f64) -> f64 {
-    count / (seconds + WAKING)
+    count / (seconds + WAKING_US as f64 / 1e6)
 }
 
 /// All of them.
