@@ -16,6 +16,7 @@ pub mod hops;
 mod judge;
 mod judgement;
 pub mod ledger;
+pub mod likeness;
 pub mod phrases;
 mod remarks;
 pub mod rules;

@@ -7,6 +7,7 @@ mod client;
 mod course;
 mod failures;
 mod head;
+mod likeness;
 mod phases;
 mod service;
 mod sweep;
@@ -16,6 +17,7 @@ mod words;
 
 use std::io::{self, Write};
 
+use diagnose::likeness::Likeness;
 use load::{Meanwhile, Sweep, Verdict};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -44,6 +46,8 @@ pub struct Answer {
     verdict: Verdict,
     /// What the service did meanwhile; none = it was not diagnosed.
     service: Option<Meanwhile>,
+    /// How the service was asked in production, beside how it was asked by this load (`--like`); none = that was not compared.
+    production: Option<Likeness>,
 }
 
 /// What `wakewalk load --sweep --json` prints.
@@ -66,12 +70,19 @@ pub struct SweepAnswer {
 type Part = fn(&Answer) -> Option<Section>;
 
 /// All parts below the verdict, in the order of the report.
-const PARTS: &[Part] = &[times::part, course::part, failures::part, phases::part, client::part, service::part];
+const PARTS: &[Part] =
+    &[times::part, course::part, failures::part, phases::part, client::part, service::part, likeness::part];
 
 impl Answer {
     /// Of one load.
     pub fn new(tool: &str, load: String, verdict: Verdict, service: Option<Meanwhile>) -> Self {
-        Self { schema: SCHEMA, kind: "load", tool: tool.into(), load, verdict, service }
+        Self { schema: SCHEMA, kind: "load", tool: tool.into(), load, verdict, service, production: None }
+    }
+
+    /// The same beside production.
+    #[must_use]
+    pub fn beside(self, production: Option<Likeness>) -> Self {
+        Self { production, ..self }
     }
 
     fn parts(&self) -> impl Iterator<Item = Section> {

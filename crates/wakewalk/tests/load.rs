@@ -131,6 +131,9 @@ fn what_cannot_be_done_is_said_in_a_sentence() {
             "are for http://",
         ),
         (&["load", "http://192.0.2.1/", "--rate", "5", "--diagnose"], "192.0.2.1 is no address of this host"),
+        (&["load", &nobody, "--rate", "5", "--diagnose", "--like", "/no/such/folder"], "there is no such folder"),
+        (&["load", &nobody, "--rate", "5", "--like", "/tmp"], "--diagnose"),
+        (&["load", &nobody, "--sweep", "5..50", "--diagnose", "--like", "/tmp"], "cannot be used with"),
         (&["load", "--timeout", "1s", "--", "/bin/true"], "cannot be used with"),
         (&["load", "--delay", "1s", "--", "/bin/true"], "cannot be used with"),
         (&["load", &nobody, "--rate", "5", "--connections", "900000"], "open files"),
@@ -180,6 +183,35 @@ fn a_generator_that_fails_is_said() {
     let said = String::from_utf8_lossy(&out.stderr).into_owned();
     assert_eq!((out.status.code(), out.stdout.len()), (Some(2), 0), "{said}");
     assert!(said.contains("`sh` was ended by signal 9: `sh` got no answer"), "{said}");
+}
+
+#[test]
+fn a_load_is_set_beside_production() {
+    need!(kernel_allows());
+    let (server, dir) = (server(), tempfile::tempdir().unwrap());
+    let port = server.rsplit_once(':').unwrap().1.trim_end_matches('/').to_string();
+    let production = dir.path().join("production");
+    let production = production.to_str().unwrap();
+    let asking = thread::spawn({
+        let server = server.clone();
+        move || wakewalk(&["load", &server, "--rate", "100", "--for", "5s"])
+    });
+    let capture = ["diagnose", "--port", &port, "--for", "2s", "--requests", "--save", production];
+    let said = String::from_utf8_lossy(&wakewalk(&capture).stderr).into_owned();
+    asking.join().unwrap();
+    let load = |args: &[&str]| {
+        let args = [&["load", &server, "--for", "3s", "--diagnose", "--json", "--like", production], args].concat();
+        let out = wakewalk(&args);
+        let answer: Value = serde_json::from_slice(&out.stdout)
+            .unwrap_or_else(|error| panic!("{error}: {said} {}", String::from_utf8_lossy(&out.stderr)));
+        let traits = answer["production"]["traits"].as_array().cloned().unwrap_or_default();
+        assert!(traits.len() >= 5, "{answer}");
+        traits.into_iter().filter(|it| it["is_unlike"] == true).map(|it| it["id"].to_string()).collect::<Vec<_>>()
+    };
+    let alike = load(&["--rate", "100"]);
+    assert!(!alike.iter().any(|id| id.contains("rate") || id.contains("first") || id.contains("asked")), "{alike:?}");
+    let other = load(&["--rate", "400", "--new-connections"]);
+    assert!(["rate", "first"].iter().all(|id| other.iter().any(|it| it.contains(id))), "{other:?}");
 }
 
 #[test]

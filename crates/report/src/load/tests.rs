@@ -116,7 +116,7 @@ fn a_paradox_comes_before_what_is_accused_and_is_seen_in_the_curves() {
 fn a_page_of_a_load_has_its_seconds_and_its_failures() {
     let answer = Answer::new("wakewalk", HOSTILE.into(), loads::slowing(), Some(loads::service(HOSTILE, 400.0)));
     let all = sections(&answer);
-    assert_eq!(ids(&all), ["reasons", "times", "course", "failures", "phases", "client", "service"]);
+    assert_eq!(ids(&all), ["reasons", "times", "course", "failures", "phases", "client", "service", "production"]);
     let page = page(&answer).unwrap();
     is_harmless(&page);
     for words in ["misleading", "another phase", "status 503", "In numbers (20 rows)", "data-kind=\"series\""] {
@@ -158,4 +158,36 @@ fn what_makes_a_load_unsound_has_advice() {
         let advice = head::head(&Answer::new("wakewalk", "http://h/".into(), verdict, None)).to_do;
         assert!(!advice.contains("was sound") && !advice.contains("See why before"), "{code}: {advice}");
     }
+}
+
+#[test]
+fn a_load_beside_production() {
+    use diagnose::likeness::{Likeness, Trait, Unit};
+    let service = || Some(loads::service("node", 10.0));
+    let drawn = |production: Option<Likeness>| {
+        let answer = Answer::new("wakewalk", "http://h/".into(), judge(&run(), None), service()).beside(production);
+        let mut out = Vec::new();
+        draw(&answer, false, 80, &mut out).unwrap();
+        String::from_utf8(out).unwrap()
+    };
+    assert!(drawn(None).contains("--like DIR"));
+    let it = |what: &str, unit, is_unlike| Trait {
+        id: "x".into(),
+        what: what.into(),
+        unit,
+        production: 0.25,
+        load: 1.0,
+        is_unlike,
+    };
+    let mut both = Likeness {
+        traits: vec![it("requests that begin a connection", Unit::Share, true), it("burst", Unit::Number, false)],
+        not_compared: vec!["round trip to clients: nothing was on its way".into()],
+    };
+    let text = drawn(Some(both.clone()));
+    for part in ["In 1 of 2 things", "25.0 %", "100 %", "unlike", "Not compared: round trip"] {
+        assert!(text.contains(part), "`{part}` is missing: {text}");
+    }
+    both.traits.remove(0);
+    let alike = drawn(Some(both));
+    assert!(alike.contains("The load comes as clients do"), "{alike}");
 }

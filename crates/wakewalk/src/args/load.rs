@@ -38,6 +38,10 @@ pub struct Load {
     /// Also diagnose the service at the same time: whoever listens on the URL's port, or `=PID`, `=port:PORT`.
     #[arg(long, value_name = "WHOM", num_args = 0..=1, require_equals = true, default_missing_value = "", value_parser = whom)]
     pub diagnose: Option<Whom>,
+    /// Also say whether it comes as clients do in production: DIR is a recording of the service there (`diagnose --save DIR`, with
+    /// `--requests` also what is asked).
+    #[arg(long, value_name = "DIR", requires = "diagnose", conflicts_with_all = ["sweep", "serve"])]
+    pub like: Option<PathBuf>,
     /// Keep what came of it, second by second, as Parquet: tables `load_second` and `load_latency` (SCHEMA.md).
     #[arg(long, value_name = "DIR", conflicts_with = "serve")]
     pub save: Option<PathBuf>,

@@ -1,22 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 //! `wakewalk load`: loads a service, and says what the numbers are worth.
 
+mod beside;
+
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, anyhow, bail, ensure};
+use anyhow::{Context, Result, bail, ensure};
 use collect::capture::{CallCounting, Role};
 use collect::target::Target;
-use diagnose::Case;
-use load::{Address, Meanwhile, Plan, Pool, Rate, Reason, Sweep, Tried, Verdict};
+use load::{Address, Plan, Pool, Rate, Reason, Sweep, Tried, Verdict};
 use recording::Recording;
 use report::load::{Answer, SweepAnswer};
 use report::numbers;
 
+use self::beside::{Beside, Diagnosed, production, told};
 use crate::args::load::{Load, Whom};
 use crate::commands::kept::Kept;
 use crate::commands::wait_and_become::Started;
@@ -58,8 +59,11 @@ pub fn run(args: &Load) -> Result<()> {
         None => {
             // Where it is diagnosed, that nobody is answered is no reason to say nothing.
             let plan = Plan { may_be_silent: args.diagnose.is_some(), ..plan };
-            let tried = tried(&plan, args, &kept, &stop)?;
-            say_load(args, &Answer::new(TOOL, to.to_string(), tried.verdict, tried.service), kept, &to.to_string())
+            let production = production(args)?;
+            let (verdict, service) = tried(&plan, args, production.as_ref(), &kept, &stop)?;
+            let (service, likeness) = told(service);
+            let answer = Answer::new(TOOL, to.to_string(), verdict, service).beside(likeness);
+            say_load(args, &answer, kept, &to.to_string())
         }
         Some((from, until)) => {
             let swept = sweep(plan, args, (from, until), &kept, &stop)?;
@@ -174,16 +178,22 @@ fn pause(length: Duration, stop: &AtomicBool) {
 
 /// One load of a sweep; none = somebody ended it.
 fn step(plan: &Plan, args: &Load, rate: f64, kept: &Kept, stop: &AtomicBool) -> Result<Option<Tried>> {
-    let tried = tried(&Plan { rate: Rate::PerSecond(rate), ..plan.clone() }, args, kept, stop)?;
-    Ok((!stop.load(Ordering::Relaxed)).then_some(tried))
+    let (verdict, service) = tried(&Plan { rate: Rate::PerSecond(rate), ..plan.clone() }, args, None, kept, stop)?;
+    Ok((!stop.load(Ordering::Relaxed)).then_some(Tried { verdict, service: told(service).0 }))
 }
 
 /// One load, and where it is asked for, what the service did meanwhile.
-fn tried(plan: &Plan, args: &Load, kept: &Kept, stop: &AtomicBool) -> Result<Tried> {
+fn tried(
+    plan: &Plan,
+    args: &Load,
+    production: Option<&Recording>,
+    kept: &Kept,
+    stop: &AtomicBool,
+) -> Result<(Verdict, Option<Diagnosed>)> {
     let Some(whom) = args.diagnose else {
         let line = Line::new(plan.length);
         let verdict = load(plan, args, kept, stop, &|elapsed| line.show(elapsed, plan.length, "loading"))?;
-        return Ok(Tried { verdict, service: None });
+        return Ok((verdict, None));
     };
     let target = match whom {
         Whom::Loaded => whoever_is_loaded(plan)?,
@@ -193,8 +203,8 @@ fn tried(plan: &Plan, args: &Load, kept: &Kept, stop: &AtomicBool) -> Result<Tri
     plan::check_privileges()?;
     let length = plan.length.max(plan::SHORTEST);
     // The load waits for the window: that the probes are loaded is not to be felt in it.
-    let (verdict, service) = beside(&target, length, args.slo, || load(plan, args, kept, stop, &|_| {}))?;
-    Ok(Tried { verdict, service: service.map(Diagnosed::meanwhile) })
+    let beside = Beside { target: &target, length, slo: args.slo, production };
+    beside.during(|| load(plan, args, kept, stop, &|_| {}))
 }
 
 /// Whoever listens on the port of the URL, if that is on this host: on another one somebody else has that port.
@@ -208,62 +218,13 @@ fn whoever_is_loaded(plan: &Plan) -> Result<Target> {
     Ok(Target::Port(plan.to.port))
 }
 
-/// What a service was diagnosed.
-struct Diagnosed {
-    verdict: diagnose::verdict::Verdict,
-    /// CPUs that it used.
-    cpus: f64,
-}
-
-impl Diagnosed {
-    fn of(recording: &Recording) -> Self {
-        Self { verdict: diagnose::judge(&Case::new(recording)), cpus: load::cpus(recording) }
-    }
-
-    fn meanwhile(self) -> Meanwhile {
-        let Self { verdict: found, cpus } = self;
-        Meanwhile { verdict: found.verdict, headline: found.headline, advice: found.advice, cpus }
-    }
-}
-
-/// What the service does while `work` goes on: it is captured from before until `length` is over, or the work. None = the capture
-/// came to nothing, which is said, and does not cost what the work found.
-fn beside<T>(
-    target: &Target,
-    length: Duration,
-    slo: Option<Duration>,
-    work: impl FnOnce() -> Result<T>,
-) -> Result<(T, Option<Diagnosed>)> {
-    let source = plan::Source::Running(target.clone());
-    let (calls, role) = (CallCounting::Auto, Role::Service);
-    let capture = plan::Plan { source, length, calls, labels: false, role, slo, is_kept: false };
-    let (dir, over) = (scratch::folder()?, AtomicBool::new(false));
-    let (done, captured) = thread::scope(|scope| {
-        let (open, opened) = mpsc::channel();
-        let (dir, over) = (dir.path(), &over);
-        let capturing = move || {
-            // Dropped when the window is open, or never will be.
-            let mut open = Some(open);
-            super::diagnose::capture(&capture, target, None, dir, over, &mut || {
-                let _ = open.take().map(|open| open.send(())); // who waited for it is gone: it will be over soon
-            })
-        };
-        let capturing = thread::Builder::new().spawn_scoped(scope, capturing).context("failed to start a thread")?;
-        let done = opened.recv().is_ok().then(work);
-        over.store(true, Ordering::Relaxed);
-        let captured = capturing.join().map_err(|_| anyhow!("the service could not be observed"))?;
-        match (done, captured) {
-            (None, Err(why)) => Err(why),
-            (done, captured) => Ok((done.context("the service could not be observed")??, captured)),
-        }
-    })?;
-    let diagnosed = captured.and_then(|_| Ok(Diagnosed::of(&recording::open(dir.path())?)));
-    let diagnosed = diagnosed.inspect_err(|why| say::sentence("the service is not diagnosed", &format!("{why:#}")));
-    Ok((done, diagnosed.ok()))
-}
-
 /// Captures somebody else's generator, and where it is asked for, what the service did meanwhile.
-fn observe(args: &Load, started: &mut Started, dir: &Path) -> Result<Option<Diagnosed>> {
+fn observe(
+    args: &Load,
+    production: Option<&Recording>,
+    started: &mut Started,
+    dir: &Path,
+) -> Result<Option<Diagnosed>> {
     let (stop, target) = (stop::on_signal()?, Target::Pid(started.pid()));
     let plan = plan::Plan {
         source: plan::Source::Started(args.command.clone()),
@@ -284,19 +245,21 @@ fn observe(args: &Load, started: &mut Started, dir: &Path) -> Result<Option<Diag
         Some(Whom::Pid(pid)) => Target::Pid(pid),
         Some(Whom::Port(port)) => Target::Port(port),
     };
-    Ok(beside(&service, plan::LONGEST, args.slo, capture)?.1)
+    let beside = Beside { target: &service, length: plan::LONGEST, slo: args.slo, production };
+    Ok(beside.during(capture)?.1)
 }
 
 /// Somebody else's generator, as the kernel saw it.
 fn generator(args: &Load, kept: Kept) -> Result<()> {
     plan::check_privileges()?;
+    let production = production(args)?;
     let (mut started, dir) = (Started::new(&args.command)?, scratch::folder()?);
     let command = started.command().to_string();
-    let service = observe(args, &mut started, dir.path())?;
+    let service = observe(args, production.as_ref(), &mut started, dir.path())?;
     let ended = how_it_ended(&mut started);
     drop(started); // ended with the capture, not with the verdict
     let recording = recording::open(dir.path())?;
-    let own = Diagnosed::of(&recording);
+    let own = Diagnosed::of(&recording, None);
     // Where the generator's sockets are in other namespaces, as those of clients behind a gateway, only the service sees it.
     let of_service = service.as_ref().map(|service| between(&service.verdict, load::is_between_at_service));
     let beside = between(&own.verdict, load::is_between).into_iter().chain(of_service.into_iter().flatten());
@@ -309,8 +272,8 @@ fn generator(args: &Load, kept: Kept) -> Result<()> {
     let ended = ended.map(|how| format!("{how}: what it printed may be of a part of its load"));
     let ended = ended.map(|sentence| Reason { code: "exit-status".into(), sentence });
     run.noted.extend(small.into_iter().map(|between| between.reason).take(1).chain(ended));
-    let service = service.map(Diagnosed::meanwhile);
-    let answer = Answer::new(TOOL, command.clone(), load::judge(&run, args.slo), service);
+    let (service, likeness) = told(service);
+    let answer = Answer::new(TOOL, command.clone(), load::judge(&run, args.slo), service).beside(likeness);
     kept.add(run);
     say_load(args, &answer, kept, &command)
 }

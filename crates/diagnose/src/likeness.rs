@@ -1,0 +1,246 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Whether a load comes as clients do in production: how a service was asked in one recording, beside how it was in another.
+//!
+//! What is compared is what clients do, at the port where they ask most: how often, over which connections, from how far away, and
+//! for what. How long answers take is what a load is made to find out.
+
+use std::collections::BTreeMap;
+
+use recording::Recording;
+use recording::tables::Exchange;
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use crate::case::Case;
+use crate::facts::connections::open_at;
+use crate::facts::labels::{Labels, Place};
+use crate::facts::requests::{Endpoint, Requests};
+use crate::facts::sockets::Sockets;
+use crate::statistics::{ratio, share};
+
+/// How many times as much is another load.
+const TIMES: f64 = 2.0;
+/// The same of the busiest second over the mean, which differs by chance.
+const BURSTIER: f64 = 1.5;
+/// Seconds, and requests in each, of which there is a busiest one that says something.
+const ENOUGH_SECONDS: usize = 5;
+const ENOUGH_A_SECOND: f64 = 20.0;
+/// Connections, and requests under way: of fewer the difference is none.
+const FEW_CONNECTIONS: f64 = 5.0;
+const FEW_AT_ONCE: f64 = 1.0;
+/// Of the requests: those that begin a connection, that ask for the same, that fail.
+const OTHERWISE: f64 = 0.2;
+const ALIKE: f64 = 0.5;
+const FAIL: f64 = 0.05;
+/// A round trip that is another: so many times as long, and by so much, s.
+const FARTHER: f64 = 5.0;
+const FELT: f64 = 1e-3;
+
+/// What a number is of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Unit {
+    /// Requests a second.
+    PerSecond,
+    /// How many, or how many times as many.
+    Number,
+    /// A share, from 0 to 1.
+    Share,
+    /// Seconds.
+    Seconds,
+}
+
+/// One thing that clients do, in production and under the load.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct Trait {
+    /// Stable id.
+    pub id: String,
+    /// In words.
+    pub what: String,
+    /// What the numbers are of.
+    pub unit: Unit,
+    /// In production.
+    pub production: f64,
+    /// Under the load.
+    pub load: f64,
+    /// Whether they are so different that what the load finds need not be true of production.
+    pub is_unlike: bool,
+}
+
+/// What was compared.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
+pub struct Likeness {
+    /// All that both recordings tell.
+    pub traits: Vec<Trait>,
+    /// What could not be compared, and why.
+    pub not_compared: Vec<String>,
+}
+
+impl Likeness {
+    /// Those in which it is another load.
+    pub fn unlike(&self) -> impl Iterator<Item = &Trait> {
+        self.traits.iter().filter(|it| it.is_unlike)
+    }
+}
+
+/// How a service is asked.
+struct Asked {
+    rate: f64,
+    burst: Option<f64>,
+    connections: f64,
+    first: f64,
+    at_once: f64,
+    round_trip: Option<f64>,
+    place: Option<Place>,
+}
+
+/// Whether a recording tells how clients ask.
+///
+/// # Errors
+/// It does not, in words.
+pub fn is_asked(recording: &Recording) -> Result<(), String> {
+    Asked::of(recording).map(|_| ())
+}
+
+/// Compares how a service is asked in production with how it is under a load.
+///
+/// # Errors
+/// One of the recordings does not tell how clients ask, in words.
+pub fn likeness(production: &Recording, load: &Recording) -> Result<Likeness, String> {
+    let production = Asked::of(production).map_err(|why| format!("the recording of production: {why}"))?;
+    let load = Asked::of(load)?;
+    let mut all = Likeness::default();
+    all.add(("rate", "requests a second", Unit::PerSecond), (production.rate, load.rate), times);
+    all.may_add(
+        ("burst", "the busiest second, times the mean one", Unit::Number),
+        (production.burst, load.burst),
+        |production, load| ratio(production.max(load), production.min(load)) >= BURSTIER,
+        "needs five seconds of 20 requests",
+    );
+    let connections = (production.connections, load.connections);
+    all.add(("connections", "connections open at a time", Unit::Number), connections, |production, load| {
+        times(production, load) && (production - load).abs() >= FEW_CONNECTIONS
+    });
+    all.add(
+        ("first", "requests that begin a connection", Unit::Share),
+        (production.first, load.first),
+        |production, load| (production - load).abs() >= OTHERWISE,
+    );
+    all.add(
+        ("at-once", "requests under way at once", Unit::Number),
+        (production.at_once, load.at_once),
+        |production, load| times(production, load) && production.max(load) >= FEW_AT_ONCE,
+    );
+    all.may_add(
+        ("round-trip", "round trip to clients", Unit::Seconds),
+        (production.round_trip, load.round_trip),
+        |production, load| {
+            (production - load).abs() >= FELT && ratio(production.max(load), production.min(load)) >= FARTHER
+        },
+        "nothing was on its way when connections were looked at",
+    );
+    all.add_labels(production.place.as_ref(), load.place.as_ref());
+    Ok(all)
+}
+
+fn times(production: f64, load: f64) -> bool {
+    production.max(load) >= TIMES * production.min(load)
+}
+
+impl Likeness {
+    fn add(
+        &mut self,
+        (id, what, unit): (&str, &str, Unit),
+        (production, load): (f64, f64),
+        is_unlike: impl FnOnce(f64, f64) -> bool,
+    ) {
+        let is_unlike = is_unlike(production, load);
+        self.traits.push(Trait { id: id.into(), what: what.into(), unit, production, load, is_unlike });
+    }
+
+    fn may_add(
+        &mut self,
+        named: (&str, &str, Unit),
+        values: (Option<f64>, Option<f64>),
+        is_unlike: impl FnOnce(f64, f64) -> bool,
+        needs: &str,
+    ) {
+        match values {
+            (Some(production), Some(load)) => self.add(named, (production, load), is_unlike),
+            _ => self.not_compared.push(format!("{}: {needs}", named.1)),
+        }
+    }
+
+    /// What is asked for, and whether it is answered.
+    fn add_labels(&mut self, production: Option<&Place>, load: Option<&Place>) {
+        let (Some(production), Some(load)) = (production, load) else {
+            let why = "what is asked: the recording of production has no labels (--requests), or nothing has one here";
+            return self.not_compared.push(why.into());
+        };
+        self.add(("asked", "what is asked in production", Unit::Share), (1.0, alike(production, load)), |_, alike| {
+            alike < ALIKE
+        });
+        let failed = |place: &Place| share(place.outcomes.failed + place.outcomes.refused, place.outcomes.all);
+        self.add(
+            ("failed", "answers that report an error", Unit::Share),
+            (failed(production), failed(load)),
+            |production, load| (production - load).abs() >= FAIL,
+        );
+    }
+}
+
+/// Of the requests, those for which there is one for the same on the other side.
+fn alike(one: &Place, other: &Place) -> f64 {
+    let shares = |place: &Place| -> BTreeMap<String, f64> {
+        let all = place.outcomes.all;
+        place.labels.iter().map(|label| (label.label.clone(), share(label.outcomes.all, all))).collect()
+    };
+    let other = shares(other);
+    shares(one).iter().map(|(label, share)| share.min(other.get(label).copied().unwrap_or(0.0))).sum()
+}
+
+impl Asked {
+    fn of(recording: &Recording) -> Result<Self, String> {
+        let case = Case::new(recording);
+        let requests = case.fact::<Requests>().map_err(|gap| gap.what.clone())?;
+        let endpoint = requests.busiest().ok_or("no exchange with clients was seen over TCP")?;
+        let followed = if requests.followed_ns > 0.0 { requests.followed_ns } else { case.length_ns() };
+        let rate = ratio(endpoint.began, followed / 1e9);
+        let labels = case.fact::<Labels>().ok();
+        Ok(Self {
+            rate,
+            burst: burst(recording, endpoint),
+            connections: open_at(&case, endpoint.port),
+            first: share(endpoint.first_read.count, endpoint.response.count),
+            at_once: requests.at_once(&endpoint.response),
+            round_trip: round_trip(&case, endpoint),
+            place: labels
+                .and_then(|labels| labels.of(true, &endpoint.name).cloned())
+                .filter(|it| !it.labels.is_empty()),
+        })
+    }
+}
+
+/// How many times as many requests began in the busiest whole slice as in a usual one.
+fn burst(recording: &Recording, endpoint: &Endpoint) -> Option<f64> {
+    let is_here = |row: &&Exchange| row.is_accepted() && row.port == endpoint.port && row.stage == "response";
+    let mut slices: BTreeMap<u64, u64> = BTreeMap::new();
+    for row in recording.rows::<Exchange>().iter().filter(is_here) {
+        *slices.entry(row.t_ns).or_default() += row.began;
+    }
+    slices.pop_last(); // may be a part of one
+    let counts = || slices.values().map(|began| *began as f64);
+    let mean = ratio(counts().sum(), slices.len() as f64);
+    (slices.len() >= ENOUGH_SECONDS && mean >= ENOUGH_A_SECOND).then(|| counts().fold(0.0, f64::max) / mean)
+}
+
+/// s
+fn round_trip(case: &Case, endpoint: &Endpoint) -> Option<f64> {
+    let sockets = case.fact::<Sockets>().ok()?;
+    let group = sockets.groups.iter().find(|group| group.accepted && group.name == endpoint.name)?;
+    group.srtt_ns.or(group.min_rtt_ns).map(|ns| ns / 1e9)
+}
+
+#[cfg(test)]
+#[path = "likeness/tests.rs"]
+mod tests;
