@@ -9,6 +9,7 @@ pub mod args;
 pub mod bench;
 pub mod builds;
 pub mod cell;
+mod certificate;
 pub mod chains;
 pub mod diff_bench;
 pub mod disturbance;

@@ -175,6 +175,10 @@ mod sleep_in_path;
 mod slow_clients;
 #[path = "../scenarios/slow-endpoint/scenario.rs"]
 mod slow_endpoint;
+#[path = "../scenarios/slow-handshake/scenario.rs"]
+mod slow_handshake;
+#[path = "../scenarios/slow-handshake-own/scenario.rs"]
+mod slow_handshake_own;
 #[path = "../scenarios/slow-reader/scenario.rs"]
 mod slow_reader;
 #[path = "../scenarios/slow-start/scenario.rs"]
@@ -297,6 +301,8 @@ pub static ALL: &[&Scenario] = &[
     &churn_own::SCENARIO,
     &fresh_upstream::SCENARIO,
     &behind_tls::SCENARIO,
+    &slow_handshake::SCENARIO,
+    &slow_handshake_own::SCENARIO,
     &many_questions::SCENARIO,
     &loop_pool::SCENARIO,
     &gc_tail_java::SCENARIO,

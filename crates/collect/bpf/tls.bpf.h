@@ -204,6 +204,7 @@ static __always_inline bool is_question(struct sock *sk, struct exchange *e, u64
 		e->left = 0;
 		e->began = at;
 		e->read = now;
+		e->tid = bpf_get_current_task_btf()->pid;
 		if (!e->accepted)
 			e->written = now;
 	}
@@ -213,8 +214,13 @@ static __always_inline bool is_question(struct sock *sk, struct exchange *e, u64
 /* --- what is said to it --------------------------------------------------------------------- */
 
 /* A hello is answered. */
-static __always_inline void shake(struct group *g, struct exchange *e, u64 ended)
+static __always_inline void shake(struct sock *sk, struct group *g, struct exchange *e, u64 ended)
 {
+	u64 now = bpf_ktime_get_ns();
+
+	/* A request waits for whom the target asks before it can ask, too. */
+	if (!e->accepted)
+		show(sk, e, now, ended, 0, now);
 	count_length(&g->stages[STAGE_HANDSHAKE], ended - e->began);
 	if (e->accepted && e->first)
 		count_length(&g->stages[STAGE_FIRST_READ], e->read - e->began);
@@ -301,7 +307,7 @@ static __always_inline void go_on_shaking(struct sock *sk, struct exchange *e, u
 	struct group *g = its_group(e);
 
 	if (e->tls == TLS_HELLO) {
-		shake(g, e, ended);
+		shake(sk, g, e, ended);
 		return;
 	}
 	if (e->tls == TLS_SHAKEN)

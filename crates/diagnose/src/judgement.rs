@@ -23,6 +23,7 @@ pub(crate) mod often;
 pub(crate) mod one_each;
 pub(crate) mod paths;
 pub(crate) mod poller;
+pub(crate) mod secure;
 pub(crate) mod short_memory;
 pub(crate) mod silent;
 pub(crate) mod slow_start;

@@ -9,13 +9,11 @@ use anyhow::Result;
 use super::{LOAD_CPU, PYTHON, WEBLOAD};
 use crate::builds::Build;
 use crate::cell::{Cell, Program};
+use crate::certificate;
 use crate::scenario::{Aim, Expected, NEUTRAL, Scenario, Side};
 
 const PORT: u16 = 19481;
 const STORE: u16 = 19482;
-/// openssl's words.
-const CERTIFICATE: &str = "req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 30 -subj /CN=localhost -keyout key.pem \
-                           -out cert.pem -batch";
 
 /// The scenario.
 pub static SCENARIO: Scenario = Scenario {
@@ -35,8 +33,7 @@ pub static SCENARIO: Scenario = Scenario {
 fn stage(cell: &mut Cell, side: Side) -> Result<Aim> {
     cell.bring("gate.js")?;
     cell.bring("fresh-store.py")?;
-    let openssl = cell.start(Program::installed("openssl").args(CERTIFICATE.split_whitespace()))?;
-    cell.finish(openssl, Duration::from_secs(20))?;
+    certificate::write(cell)?;
     let delay = if side == Side::Fault { cell.draw.number("delay_ms", 80, 40..=150) } else { 0 };
     let store = ["fresh-store.py", &STORE.to_string(), &delay.to_string(), "cert.pem", "key.pem"];
     let store = Program::installed(PYTHON).args(store);

@@ -188,6 +188,11 @@ impl Endpoint {
         self.handshake.count > MOSTLY * self.first_read.count
     }
 
+    /// For how long something was owed there: answers, and behind TLS what is said to a hello, without which nothing can be asked, ns.
+    pub fn awaited_ns(&self) -> f64 {
+        self.response.sum_ns + self.handshake.sum_ns
+    }
+
     fn add(&mut self, row: &tables::Exchange, weight: f64) {
         let add = |lengths: &mut Lengths| {
             lengths.add_weighted(weight, (row.count, row.sum_ns), &row.length_ns, &row.counts);

@@ -13,6 +13,7 @@ use crate::judgement::often::Often;
 use crate::judgement::paths::{
     Felt, asks_a_peer, awaits_a_program, collector, is_own_sleep, stands_before_peers, stands_still,
 };
+use crate::judgement::secure::Shaking;
 use crate::judgement::{asked, streams};
 use crate::ledger::blocked::symbols;
 use crate::ledger::kernel_lock;
@@ -112,7 +113,7 @@ fn asked_for_as_long(case: &Case, chains: &[&Chain]) -> bool {
         return false;
     }
     let asked = requests.endpoints.iter().filter(|e| !e.accepted && !e.is_mixed() && peers.contains(e.name.as_str()));
-    let waited: f64 = asked.map(|e| e.response.sum_ns).sum();
+    let waited: f64 = asked.map(|e| e.awaited_ns()).sum();
     waited * requests.scale() >= over_sockets().map(|chain| chain.ns).sum::<f64>() * AS_LONG
 }
 
@@ -148,10 +149,7 @@ fn finding(case: &Case, felt: &Felt, told: &Told, (part, chains): (f64, &[&Chain
     let (advised, remedy) = next.unwrap_or_else(otherwise);
     let some = felt.number(case).map(|number| (number, felt.mean_ns()));
     let often = asked.zip(some).and_then(|(chain, some)| Often::of_some(case, &chain.links[0].who.peer, some));
-    let (headline, advised) = match (often, asked) {
-        (Some(often), Some(chain)) => (format!("{headline}, {}", often.words()), often.advice(&asked::who(chain))),
-        _ => (headline, advised),
-    };
+    let (headline, advised) = more_precisely(case, asked, often, (headline, advised));
     let (more, remedy) = match &behind {
         Some(behind) => (behind.words(), format!("{remedy} {}", behind.advice())),
         None => (String::new(), remedy),
@@ -169,6 +167,23 @@ fn finding(case: &Case, felt: &Felt, told: &Told, (part, chains): (f64, &[&Chain
         check: "The response times fall by this part at the same load.".into(),
     };
     (finding, Statement::short(headline, advised))
+}
+
+/// That a peer is asked often, or mostly needs handshakes, and what to do about that.
+fn more_precisely(
+    case: &Case,
+    asked: Option<&Chain>,
+    often: Option<Often>,
+    (headline, advised): (String, String),
+) -> (String, String) {
+    let Some(chain) = asked else { return (headline, advised) };
+    if let Some(often) = often {
+        return (format!("{headline}, {}", often.words()), often.advice(&asked::who(chain)));
+    }
+    match Shaking::of(case, &chain.links[0].who.peer) {
+        Some(shaking) => (format!("{headline}, {}", shaking.words()), shaking.advice()),
+        None => (headline, advised),
+    }
 }
 
 fn explained(cause: &str) -> String {

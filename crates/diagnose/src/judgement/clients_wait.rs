@@ -26,7 +26,7 @@ pub(crate) fn part_of_peer(requests: &Requests, peer: &str) -> Option<f64> {
     let open = asked.began - asked.response.count - asked.unanswered;
     // What several of its requests share a connection for, is less time than they wait.
     let told = !asked.is_mixed() && asked.response.count >= ENOUGH && open <= asked.began * OPEN;
-    told.then(|| ratio(asked.response.sum_ns, clients_ns))
+    told.then(|| ratio(asked.awaited_ns(), clients_ns))
 }
 
 /// So many times longer is no matter of how it was measured.
@@ -69,6 +69,9 @@ mod tests {
         assert_eq!(part(&format!("began=90{polls}")), Some(0.8), "long polls wait for nobody");
         assert_eq!(part("began=200"), None, "it holds many open");
         assert_eq!(part("began=90 more=30"), None, "several share a connection");
+        let hello =
+            "\nexchange role=made peer=10.0.0.9:1 stage=handshake count=90 sum_ns=10e6 length_ns=[111111] counts=[90]";
+        assert_eq!(part(&format!("began=90{hello}")), Some(0.9), "nothing can be asked before");
     }
 
     #[test]

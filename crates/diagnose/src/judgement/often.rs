@@ -62,7 +62,7 @@ impl Often {
         let accepts = calls.counted.values().filter(|call| call.family == Family::Accept);
         let taken: f64 = accepts.map(|call| call.found as f64).sum();
         let requests = ratio(taken * all.followed_ns, calls.windows.counted_ns);
-        let asked_ns = all.of(false, peer)?.response.sum_ns;
+        let asked_ns = all.of(false, peer)?.awaited_ns();
         // How long requests take is not seen: as long as all questions of each, if they ask one after the other.
         (taken >= ENOUGH && one_each(case))
             .then(|| Self::of_some(case, peer, (requests, ratio(asked_ns, requests))))
@@ -74,7 +74,10 @@ impl Often {
     pub(crate) fn of_some(case: &Case, peer: &str, (requests, each_ns): (f64, f64)) -> Option<Self> {
         let all = case.fact::<Requests>().ok()?;
         let asked = all.of(false, peer).filter(|asked| !asked.is_mixed())?;
-        let often = Self { times: ratio(asked.response.count, requests), each_ns: asked.response.mean_ns() };
+        let often = Self {
+            times: ratio(asked.response.count, requests),
+            each_ns: ratio(asked.awaited_ns(), asked.response.count),
+        };
         let slow = asked.response.share_of_time_from(each_ns / MANY);
         // One after the other they take no longer than the request.
         let fit = often.times * often.each_ns <= each_ns * TOGETHER;

@@ -4,6 +4,7 @@
 use super::{Check, Rule, Statement};
 
 mod few;
+mod handshakes;
 mod held;
 mod interpreter;
 mod kept_open;
@@ -78,9 +79,15 @@ fn unexplained(case: &Case) -> Option<Statement> {
     let first = |asked: &[fn(&Case) -> Option<Statement>]| asked.iter().find_map(|check| check(case));
     failing(case).or_else(|| match until_said(case) {
         Some(said) => first(&[standstill::check, open_transaction::check, unread::check]).or(Some(said)),
-        None => {
-            first(&[hanging, scattered::check, standstill::check, open_transaction::check, standing::check, few::check])
-        }
+        None => first(&[
+            hanging,
+            scattered::check,
+            standstill::check,
+            open_transaction::check,
+            handshakes::check,
+            standing::check,
+            few::check,
+        ]),
     })
 }
 

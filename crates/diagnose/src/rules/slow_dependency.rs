@@ -17,6 +17,7 @@ use crate::judgement::clients_wait::{part_of_peer, waited_longer};
 use crate::judgement::drips::Drips;
 use crate::judgement::enough::{little, not_for_requests};
 use crate::judgement::often::Often;
+use crate::judgement::secure::Shaking;
 use crate::judgement::{nagle, streams};
 use crate::phrases::chain::{links, timer};
 use crate::statistics::share;
@@ -89,7 +90,8 @@ fn by_threads(case: &Case) -> Checked {
     }
     let first = chains[0];
     let timer = timer(first, &*case.fact()?);
-    let (how, advised) = said(&who, (&chains, ns), (often, drips), timer);
+    let shaking = Shaking::of(case, peer);
+    let (how, advised) = said(&who, (&chains, ns), (often, drips, shaking), timer);
     let headline = format!("waits for {who} {} of its active time, {how}", percent(part));
     found(finding(case, &waiting, &who, &chains, ns)?, headline, advised)
 }
@@ -98,17 +100,18 @@ fn by_threads(case: &Case) -> Checked {
 fn said(
     who: &str,
     (chains, ns): (&[&Chain], f64),
-    (often, drips): (Option<Often>, Option<Drips>),
+    (often, drips, shaking): (Option<Often>, Option<Drips>, Option<Shaking>),
     timer: Option<&str>,
 ) -> (String, String) {
-    match (often, drips, connecting(chains, ns)) {
+    match (often, drips, shaking, connecting(chains, ns)) {
         (Some(often), ..) => (often.words(), often.advice(who)),
-        (None, Some(drips), _) => (drips.words(), drips.advice(who)),
-        (None, None, Some(part)) => (
+        (None, Some(drips), ..) => (drips.words(), drips.advice(who)),
+        (None, None, Some(shaking), _) => (shaking.words(), shaking.advice()),
+        (None, None, None, Some(part)) => (
             format!("{} of that to connect", percent(part)),
             "keep connections to it open and use them again (a pool, keep-alive)".into(),
         ),
-        (None, None, None) => (what_it_does(chains[0]), advice(chains[0], timer)),
+        (None, None, None, None) => (what_it_does(chains[0]), advice(chains[0], timer)),
     }
 }
 

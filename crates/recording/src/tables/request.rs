@@ -4,7 +4,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// One exchange on a TCP connection of the target that ended in a burst (table `burst`).
+/// One exchange on a TCP connection of the target that ended in a burst (table `burst`); also the first half of a handshake of TLS, until
+/// its hello is answered, where the target asks.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Request {

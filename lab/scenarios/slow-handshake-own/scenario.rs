@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+//! The Go service behind TLS of `slow-handshake`, looked at itself: its answers take no time, and its clients wait for handshakes,
+//! of which nothing is followed. Such a service is not healthy.
+
+use super::slow_handshake::{BUILDS, VAULT, stage};
+use crate::scenario::{Aim, Expected, NEUTRAL, Scenario};
+
+/// The scenario.
+pub static SCENARIO: Scenario = Scenario {
+    name: "slow-handshake-own",
+    about: "a Go service behind TLS whose handshakes take 90 ms, and its answers no time",
+    expected: Expected { says: Some("TLS handshakes at"), ..Expected::cause(&["not-determined"]) },
+    twin: Some(NEUTRAL),
+    builds: BUILDS,
+    folders: &["lab/webload", "lab/scenarios/churn", "lab/scenarios/slow-handshake"],
+    stage: |cell, side| {
+        stage(cell, side)?;
+        Ok(Aim::Port(VAULT))
+    },
+};
