@@ -18,6 +18,7 @@ mod python;
 mod redis;
 mod ruby;
 mod ssh;
+mod tls;
 mod web;
 
 use super::animal::Animal;
@@ -35,6 +36,9 @@ pub static ALL: &[&Animal] = &[
     &go::QUIET,
     &go::PROXY,
     &go::STORE,
+    &tls::NGINX,
+    &tls::FRONT,
+    &tls::NODE,
     &go::LONG_POLL,
     &java::POOL,
     &java::FORK_JOIN,

@@ -23,18 +23,23 @@ pub static LIGHTTPD: Animal =
     Animal { name: "lighttpd", about: "lighttpd, a small page", needs: &["lighttpd"], builds: &[], stage: lighttpd };
 
 fn nginx(cell: &mut Cell, _: &Paths) -> Result<Staged> {
-    start_nginx(cell, PORT, "service")?;
+    start_nginx(cell, PORT, "", "service")?;
     by_port(Visitors::web("/index.html"))
 }
 
 /// nginx behind a proxy.
 pub fn pages(cell: &mut Cell) -> Result<()> {
-    start_nginx(cell, BACK, "pages")
+    start_nginx(cell, BACK, "", "pages")
 }
 
-fn start_nginx(cell: &mut Cell, port: u16, group: &str) -> Result<()> {
+/// The same behind TLS, with the certificate that is in the cell's folder.
+pub fn pages_behind_tls(cell: &mut Cell) -> Result<()> {
+    start_nginx(cell, BACK, " ssl; ssl_certificate @DIR@/cert.pem; ssl_certificate_key @DIR@/key.pem", "pages")
+}
+
+fn start_nginx(cell: &mut Cell, port: u16, more: &str, group: &str) -> Result<()> {
     write_page(cell)?;
-    let conf = include_str!("../../../zoo/nginx/nginx.conf").replace("@PORT@", &port.to_string());
+    let conf = include_str!("../../../zoo/nginx/nginx.conf").replace("@PORT@", &format!("{port}{more}"));
     let conf = configure(cell, "nginx.conf", &conf)?;
     cell.start(Program::installed("nginx").args(["-p", ".", "-c"]).args([conf]).in_group(group))?;
     cell.wait_for_port(port)
