@@ -29,7 +29,7 @@ struct exchange {
 	u8 flown : 1; /* and something that is encrypted */
 	u8 tickets : 1; /* they may come before the answer */
 	u8 bye : 1; /* of a goodbye of whoever asks the head was read */
-	u8 bye_back : 1; /* the same of whom the target asks */
+	u8 bye_back : 1; /* the same of whoever answers */
 	u32 left; /* bytes of the record that whoever asks said last that are still to come */
 	u32 ticket_left; /* bytes of the ticket that was read last that are */
 	u64 aside; /* what was taken for tickets came, or was written; 0 = nothing was */

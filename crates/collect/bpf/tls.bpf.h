@@ -216,11 +216,12 @@ static __always_inline bool is_question(struct sock *sk, struct exchange *e, u64
 /* A hello is answered. */
 static __always_inline void shake(struct sock *sk, struct group *g, struct exchange *e, u64 ended)
 {
-	u64 now = bpf_ktime_get_ns();
-
 	/* A request waits for whom the target asks before it can ask, too. */
-	if (!e->accepted)
+	if (!e->accepted) {
+		u64 now = bpf_ktime_get_ns();
+
 		show(sk, e, now, ended, 0, now);
+	}
 	count_length(&g->stages[STAGE_HANDSHAKE], ended - e->began);
 	if (e->accepted && e->first)
 		count_length(&g->stages[STAGE_FIRST_READ], e->read - e->began);

@@ -193,6 +193,11 @@ impl Endpoint {
         self.response.sum_ns + self.handshake.sum_ns
     }
 
+    /// The same for each answer, ns.
+    pub fn awaited_each_ns(&self) -> f64 {
+        ratio(self.awaited_ns(), self.response.count)
+    }
+
     fn add(&mut self, row: &tables::Exchange, weight: f64) {
         let add = |lengths: &mut Lengths| {
             lengths.add_weighted(weight, (row.count, row.sum_ns), &row.length_ns, &row.counts);

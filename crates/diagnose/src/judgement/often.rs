@@ -74,10 +74,7 @@ impl Often {
     pub(crate) fn of_some(case: &Case, peer: &str, (requests, each_ns): (f64, f64)) -> Option<Self> {
         let all = case.fact::<Requests>().ok()?;
         let asked = all.of(false, peer).filter(|asked| !asked.is_mixed())?;
-        let often = Self {
-            times: ratio(asked.response.count, requests),
-            each_ns: ratio(asked.awaited_ns(), asked.response.count),
-        };
+        let often = Self { times: ratio(asked.response.count, requests), each_ns: asked.awaited_each_ns() };
         let slow = asked.response.share_of_time_from(each_ns / MANY);
         // One after the other they take no longer than the request.
         let fit = often.times * often.each_ns <= each_ns * TOGETHER;

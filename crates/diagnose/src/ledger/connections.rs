@@ -53,7 +53,7 @@ struct Exchanged {
 impl Exchanged {
     fn sum<'e>(endpoints: impl Iterator<Item = &'e Endpoint>, scale: f64) -> Self {
         let add = |sum: Self, e: &Endpoint| Self {
-            owed: sum.owed + (e.response.sum_ns + e.handshake.sum_ns) * scale,
+            owed: sum.owed + e.awaited_ns() * scale,
             unread: sum.unread
                 + (e.read_wait.sum_ns + if e.is_behind_tls() { e.first_read.sum_ns } else { 0.0 }) * scale,
             first: sum.first + e.first_read.sum_ns * scale,

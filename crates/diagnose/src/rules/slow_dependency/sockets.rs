@@ -56,7 +56,7 @@ pub(super) fn check(case: &Case) -> Option<Outcome> {
             "requests wait for {} for {} of their response time ({} of {})",
             peer.name,
             percent(part),
-            seconds(peer.response.mean_ns() / 1e9),
+            seconds(peer.awaited_each_ns() / 1e9),
             seconds(clients.response.mean_ns() / 1e9)
         );
         let advice = format!("diagnose it where it runs, or ask it for less: {}", peer.name);
@@ -84,7 +84,7 @@ fn stand_as_many(case: &Case, peer: &Endpoint) -> bool {
 }
 
 fn finding(case: &Case, requests: &Requests, clients: &Endpoint, peer: &Endpoint, part: f64) -> Finding {
-    let (times, each) = (requests.scale(), |endpoint: &Endpoint| seconds(endpoint.response.mean_ns() / 1e9));
+    let (times, each) = (requests.scale(), |endpoint: &Endpoint| seconds(endpoint.awaited_each_ns() / 1e9));
     Finding {
         summary: format!(
             "{} answers of {} took {} each, and {} answers to clients {}: {} of the time that these wait is until it has answered",
@@ -99,11 +99,11 @@ fn finding(case: &Case, requests: &Requests, clients: &Endpoint, peer: &Endpoint
         explains: Explains {
             share: part,
             of: "response time of requests".into(),
-            seconds: peer.response.sum_ns * times / 1e9,
+            seconds: peer.awaited_ns() * times / 1e9,
         },
         evidence: vec![
             evidence("of its clients' response time, by the sockets", part, "share", "a small part", ""),
-            evidence("an answer of it, on average", peer.response.mean_ns() / 1e9, "s", "", ""),
+            evidence("an answer of it, on average", peer.awaited_each_ns() / 1e9, "s", "", ""),
             evidence("an answer to a client, on average", clients.response.mean_ns() / 1e9, "s", "", ""),
             evidence(
                 "questions for each request",
