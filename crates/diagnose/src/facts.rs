@@ -24,6 +24,7 @@ pub mod limits;
 pub mod links;
 pub mod listeners;
 pub mod listening;
+pub mod local_ports;
 pub mod memory;
 pub mod neighbours;
 pub mod nobody_there;

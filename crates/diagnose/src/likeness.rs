@@ -6,16 +6,15 @@
 
 use std::collections::BTreeMap;
 
-use recording::Recording;
-use recording::tables::Exchange;
+use recording::tables::{Exchange, ExchangeWindow};
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::case::Case;
 use crate::facts::connections::open_at;
-use crate::facts::labels::{Labels, Place};
+use crate::facts::labels::{Labelled, Labels, Place};
 use crate::facts::requests::{Endpoint, Requests};
-use crate::facts::sockets::Sockets;
+use crate::facts::sockets::{Group, Sockets};
 use crate::statistics::{ratio, share};
 
 /// How many times as much is another load.
@@ -25,6 +24,8 @@ const BURSTIER: f64 = 1.5;
 /// Seconds, and requests in each, of which there is a busiest one that says something.
 const ENOUGH_SECONDS: usize = 5;
 const ENOUGH_A_SECOND: f64 = 20.0;
+/// Of a second, the part that was followed at least: of less, chance makes the busiest one.
+const SHORTEST_NS: u64 = 500_000_000;
 /// Connections, and requests under way: of fewer the difference is none.
 const FEW_CONNECTIONS: f64 = 5.0;
 const FEW_AT_ONCE: f64 = 1.0;
@@ -83,8 +84,8 @@ impl Likeness {
     }
 }
 
-/// How a service is asked.
-struct Asked {
+/// How a service is asked, as a recording of it tells.
+pub struct Asked {
     rate: f64,
     burst: Option<f64>,
     connections: f64,
@@ -94,53 +95,14 @@ struct Asked {
     place: Option<Place>,
 }
 
-/// Whether a recording tells how clients ask.
-///
-/// # Errors
-/// It does not, in words.
-pub fn is_asked(recording: &Recording) -> Result<(), String> {
-    Asked::of(recording).map(|_| ())
-}
-
 /// Compares how a service is asked in production with how it is under a load.
-///
-/// # Errors
-/// One of the recordings does not tell how clients ask, in words.
-pub fn likeness(production: &Recording, load: &Recording) -> Result<Likeness, String> {
-    let production = Asked::of(production).map_err(|why| format!("the recording of production: {why}"))?;
-    let load = Asked::of(load)?;
+pub fn likeness(production: &Asked, load: &Case) -> Likeness {
     let mut all = Likeness::default();
-    all.add(("rate", "requests a second", Unit::PerSecond), (production.rate, load.rate), times);
-    all.may_add(
-        ("burst", "the busiest second, times the mean one", Unit::Number),
-        (production.burst, load.burst),
-        |production, load| ratio(production.max(load), production.min(load)) >= BURSTIER,
-        "needs five seconds of 20 requests",
-    );
-    let connections = (production.connections, load.connections);
-    all.add(("connections", "connections open at a time", Unit::Number), connections, |production, load| {
-        times(production, load) && (production - load).abs() >= FEW_CONNECTIONS
-    });
-    all.add(
-        ("first", "requests that begin a connection", Unit::Share),
-        (production.first, load.first),
-        |production, load| (production - load).abs() >= OTHERWISE,
-    );
-    all.add(
-        ("at-once", "requests under way at once", Unit::Number),
-        (production.at_once, load.at_once),
-        |production, load| times(production, load) && production.max(load) >= FEW_AT_ONCE,
-    );
-    all.may_add(
-        ("round-trip", "round trip to clients", Unit::Seconds),
-        (production.round_trip, load.round_trip),
-        |production, load| {
-            (production - load).abs() >= FELT && ratio(production.max(load), production.min(load)) >= FARTHER
-        },
-        "nothing was on its way when connections were looked at",
-    );
-    all.add_labels(production.place.as_ref(), load.place.as_ref());
-    Ok(all)
+    match Asked::of(load) {
+        Ok(load) => all.compare(production, &load),
+        Err(why) => all.not_compared.push(format!("all: {why}")),
+    }
+    all
 }
 
 fn times(production: f64, load: f64) -> bool {
@@ -148,6 +110,39 @@ fn times(production: f64, load: f64) -> bool {
 }
 
 impl Likeness {
+    fn compare(&mut self, production: &Asked, load: &Asked) {
+        self.add(("rate", "requests a second", Unit::PerSecond), (production.rate, load.rate), times);
+        self.may_add(
+            ("burst", "the busiest second, times the mean one", Unit::Number),
+            (production.burst, load.burst),
+            |production, load| ratio(production.max(load), production.min(load)) >= BURSTIER,
+            "needs five seconds of 20 requests",
+        );
+        let connections = (production.connections, load.connections);
+        self.add(("connections", "connections open at a time", Unit::Number), connections, |production, load| {
+            times(production, load) && (production - load).abs() >= FEW_CONNECTIONS
+        });
+        self.add(
+            ("first", "requests that begin a connection", Unit::Share),
+            (production.first, load.first),
+            |production, load| (production - load).abs() >= OTHERWISE,
+        );
+        self.add(
+            ("at-once", "requests under way at once", Unit::Number),
+            (production.at_once, load.at_once),
+            |production, load| times(production, load) && production.max(load) >= FEW_AT_ONCE,
+        );
+        self.may_add(
+            ("round-trip", "round trip to clients", Unit::Seconds),
+            (production.round_trip, load.round_trip),
+            |production, load| {
+                (production - load).abs() >= FELT && ratio(production.max(load), production.min(load)) >= FARTHER
+            },
+            "nothing was on its way when connections were looked at",
+        );
+        self.add_labels(production.place.as_ref(), load.place.as_ref());
+    }
+
     fn add(
         &mut self,
         (id, what, unit): (&str, &str, Unit),
@@ -191,54 +186,58 @@ impl Likeness {
 
 /// Of the requests, those for which there is one for the same on the other side.
 fn alike(one: &Place, other: &Place) -> f64 {
-    let shares = |place: &Place| -> BTreeMap<String, f64> {
-        let all = place.outcomes.all;
-        place.labels.iter().map(|label| (label.label.clone(), share(label.outcomes.all, all))).collect()
-    };
-    let other = shares(other);
-    shares(one).iter().map(|(label, share)| share.min(other.get(label).copied().unwrap_or(0.0))).sum()
+    let part = |place: &Place, label: &Labelled| share(label.outcomes.all, place.outcomes.all);
+    let there: BTreeMap<_, f64> = other.labels.iter().map(|label| (&label.label, part(other, label))).collect();
+    let both = |label: &Labelled| part(one, label).min(there.get(&label.label).copied().unwrap_or(0.0));
+    one.labels.iter().map(both).sum()
 }
 
 impl Asked {
-    fn of(recording: &Recording) -> Result<Self, String> {
-        let case = Case::new(recording);
-        let requests = case.fact::<Requests>().map_err(|gap| gap.what.clone())?;
+    /// At the port where clients ask most.
+    ///
+    /// # Errors
+    /// It does not tell, in words.
+    pub fn of(case: &Case) -> Result<Self, String> {
+        let requests = case.fact::<Requests>().map_err(|gap| gap.why.clone())?;
         let endpoint = requests.busiest().ok_or("no exchange with clients was seen over TCP")?;
         let followed = if requests.followed_ns > 0.0 { requests.followed_ns } else { case.length_ns() };
-        let rate = ratio(endpoint.began, followed / 1e9);
         let labels = case.fact::<Labels>().ok();
+        let sockets = case.fact::<Sockets>().ok();
+        let is_it = |group: &&Group| group.accepted && group.name == endpoint.name;
+        let group = sockets.as_ref().and_then(|sockets| sockets.groups.iter().find(is_it));
         Ok(Self {
-            rate,
-            burst: burst(recording, endpoint),
-            connections: open_at(&case, endpoint.port),
+            rate: ratio(endpoint.began, followed / 1e9),
+            burst: burst(case, endpoint),
+            connections: open_at(case, endpoint.port),
             first: share(endpoint.first_read.count, endpoint.response.count),
             at_once: requests.at_once(&endpoint.response),
-            round_trip: round_trip(&case, endpoint),
+            round_trip: group.and_then(|group| group.srtt_ns).map(|ns| ns / 1e9),
             place: labels
                 .and_then(|labels| labels.of(true, &endpoint.name).cloned())
                 .filter(|it| !it.labels.is_empty()),
         })
     }
-}
 
-/// How many times as many requests began in the busiest whole slice as in a usual one.
-fn burst(recording: &Recording, endpoint: &Endpoint) -> Option<f64> {
-    let is_here = |row: &&Exchange| row.is_accepted() && row.port == endpoint.port && row.stage == "response";
-    let mut slices: BTreeMap<u64, u64> = BTreeMap::new();
-    for row in recording.rows::<Exchange>().iter().filter(is_here) {
-        *slices.entry(row.t_ns).or_default() += row.began;
+    /// Whether it tells what is asked for, too.
+    pub fn is_labelled(&self) -> bool {
+        self.place.is_some()
     }
-    slices.pop_last(); // may be a part of one
-    let counts = || slices.values().map(|began| *began as f64);
-    let mean = ratio(counts().sum(), slices.len() as f64);
-    (slices.len() >= ENOUGH_SECONDS && mean >= ENOUGH_A_SECOND).then(|| counts().fold(0.0, f64::max) / mean)
 }
 
-/// s
-fn round_trip(case: &Case, endpoint: &Endpoint) -> Option<f64> {
-    let sockets = case.fact::<Sockets>().ok()?;
-    let group = sockets.groups.iter().find(|group| group.accepted && group.name == endpoint.name)?;
-    group.srtt_ns.or(group.min_rtt_ns).map(|ns| ns / 1e9)
+/// How many times as many requests began in the busiest stretch that was followed as in the mean one, by its length.
+fn burst(case: &Case, endpoint: &Endpoint) -> Option<f64> {
+    let is_here = |row: &&Exchange| row.is_accepted() && row.port == endpoint.port && row.stage == "response";
+    let mut began: BTreeMap<u64, u64> = BTreeMap::new();
+    for row in case.recording.rows::<Exchange>().iter().filter(is_here) {
+        *began.entry(row.t_ns).or_default() += row.began;
+    }
+    let windows = case.recording.rows::<ExchangeWindow>().iter().filter(|window| window.length_ns >= SHORTEST_NS);
+    let rate = |window: &ExchangeWindow| {
+        ratio(began.get(&window.t_ns).map_or(0.0, |began| *began as f64), window.length_ns as f64 / 1e9)
+    };
+    let rates: Vec<f64> = windows.map(rate).collect();
+    let mean = ratio(rates.iter().sum(), rates.len() as f64);
+    (rates.len() >= ENOUGH_SECONDS && mean >= ENOUGH_A_SECOND).then(|| rates.iter().copied().fold(0.0, f64::max) / mean)
 }
 
 #[cfg(test)]

@@ -9,7 +9,6 @@ mod asking;
 mod failed;
 mod hang;
 mod mixed;
-mod ports;
 mod resets;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -52,7 +51,6 @@ pub fn observed(recording: &Recording, between: Option<Reason>) -> Result<Run> {
     run.sees_errors = recording.rows::<Label>().iter().any(|row| row.role == "made" && !row.outcome.is_empty());
     run.opening = opening;
     run.noted.extend(mixed::pipelines(recording));
-    run.noted.extend(ports::ports(recording, &run.opening));
     run.mixed = mixed::mixed(recording, &responses, &run.opening, seen);
     let until = run.length.as_secs().checked_sub(1).filter(|_| between.is_some()).or(run.opening.standing().max());
     // No answer came then, and still it went on.

@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! No local port is left for another connection to one destination.
 
-use std::net::SocketAddr;
-
 use recording::counters::local_ports;
-use recording::tables::Setting;
 
 use super::{Check, Checked, Rule, absent, evidence, explained, found, too_little};
 use crate::answer::{Measured, Unit};
@@ -13,6 +10,7 @@ use crate::facts::connections::Connections;
 use crate::facts::counters::Counters;
 use crate::facts::errors::{Errors, Kind, asks};
 use crate::facts::handshakes::Handshakes;
+use crate::facts::local_ports::{LocalPorts, Towards};
 use crate::judgement::errors::MIN_COUNT;
 use crate::statistics::{ratio, share};
 use crate::verdict::{Explains, Finding, Subject};
@@ -33,33 +31,26 @@ const NOT_AVAILABLE: i64 = -99;
 
 /// A destination and its ports.
 struct Ports {
-    destination: String,
-    most: f64,
-    time_wait: f64,
+    towards: Towards,
     range: f64,
     /// Share of the window in which nearly all were in use.
     full: f64,
 }
 
 fn check(case: &Case) -> Checked {
-    let counters = case.fact::<Counters>()?;
-    let range = counters.last(local_ports::RANGE, "").filter(|range| *range > 0.0);
-    let all = counters.entities(local_ports::SOURCE).filter_map(|name| ports(case, &counters, name, range?));
-    let by_use = |a: &Ports, b: &Ports| a.full.total_cmp(&b.full).then(a.most.total_cmp(&b.most));
+    let (counters, known) = (case.fact::<Counters>()?, case.fact::<LocalPorts>()?);
+    let all = known.towards.iter().filter_map(|towards| ports(case, &counters, towards, known.range));
+    let by_use = |a: &Ports, b: &Ports| a.full.total_cmp(&b.full).then(a.towards.most.total_cmp(&b.towards.most));
     let Some(ports) = all.max_by(by_use) else {
         return absent("fewer connections than half of the local ports were there");
     };
-    let told = format!(
-        "{} of {} local ports were in use towards {}",
-        count(ports.most),
-        count(ports.range),
-        ports.destination
-    );
+    let (to, most) = (&ports.towards.destination, ports.towards.most);
+    let told = format!("{} of {} local ports were in use towards {}", count(most), count(ports.range), to);
     let errors = case.fact::<Errors>()?;
     let failed =
         errors.all.iter().find(|error| error.kind == Kind::Failed(NOT_AVAILABLE)).map_or(0.0, |error| error.count);
     let least = if failed >= MIN_COUNT { MIN_FULL_IF_FAILED } else { MIN_FULL };
-    let used = share(ports.most, ports.range);
+    let used = share(most, ports.range);
     let needed = [Measured::new(used, NEARLY_ALL, Unit::Share), Measured::new(ports.full, least, Unit::Share)];
     if let Some(seen) = Measured::farthest(needed) {
         return too_little(seen, format!("{told}, and nearly all for {} of the window", percent(ports.full)));
@@ -67,7 +58,7 @@ fn check(case: &Case) -> Checked {
     if let Some(why) = otherwise(case, &ports).filter(|_| failed < MIN_COUNT) {
         return explained(format!("{told}, but {why}"));
     }
-    let has_peer = |c: &Connections| c.peers.iter().any(|(peer, held)| *peer == ports.destination && held.open > 0.0);
+    let has_peer = |c: &Connections| c.peers.iter().any(|(peer, held)| peer == to && held.open > 0.0);
     let connections = case.fact::<Connections>().ok();
     let goes_there = connections.as_ref().is_some_and(|connections| has_peer(connections));
     // Whom it asks is known: somebody else of the namespace goes there, such as a client that came to the target itself.
@@ -76,7 +67,7 @@ fn check(case: &Case) -> Checked {
         return explained(format!("{told}, but the target was not seen to ask for a connection to it"));
     }
     let sources = 1 + usize::from(goes_there || failed >= MIN_COUNT);
-    let headline = format!("no local port is left towards {}: {} are in use", ports.destination, count(ports.most));
+    let headline = format!("no local port is left towards {}: {} are in use", to, count(most));
     found(
         finding(case, &ports, (failed, sources)),
         headline,
@@ -86,30 +77,22 @@ fn check(case: &Case) -> Checked {
 
 /// Why so many in use are no want of them, if so, where no call was seen to fail.
 fn otherwise(case: &Case, ports: &Ports) -> Option<&'static str> {
-    if ports.most > ports.range {
+    if ports.towards.most > ports.range {
         return Some("from several addresses of its own, each of which has all of them");
     }
-    let reuse = case.recording.rows::<Setting>().iter().find(|setting| setting.name == "net.ipv4.tcp_tw_reuse");
-    let is_here = || ports.destination.parse::<SocketAddr>().is_ok_and(|to| to.ip().to_canonical().is_loopback());
-    let is_reused = match reuse.map(|setting| setting.value.trim()) {
-        Some("1") => true,
-        Some("2") => is_here(),
-        _ => false,
-    };
     // Those that ended less than a second ago are not.
     let of_a_second = ratio(case.fact::<Handshakes>().map_or(f64::INFINITY, |h| h.made), case.seconds());
-    (is_reused && ports.most - ports.time_wait + of_a_second < ports.range * NEARLY_ALL)
+    (ports.towards.is_used_again
+        && ports.towards.most - ports.towards.time_wait + of_a_second < ports.range * NEARLY_ALL)
         .then_some("those in TIME_WAIT are used again a second after their end (net.ipv4.tcp_tw_reuse)")
 }
 
-fn ports(case: &Case, counters: &Counters, name: &str, range: f64) -> Option<Ports> {
+fn ports(case: &Case, counters: &Counters, towards: &Towards, range: f64) -> Option<Ports> {
     let is_full = |used: f64| used >= range * NEARLY_ALL;
     Some(Ports {
-        destination: name.to_string(),
-        most: counters.max(local_ports::USED, name)?,
-        time_wait: counters.max(local_ports::OF_WHICH_TIME_WAIT, name).unwrap_or(0.0),
         range,
-        full: counters.share_of_time(local_ports::USED, name, case.length_ns(), is_full)?,
+        full: counters.share_of_time(local_ports::USED, &towards.destination, case.length_ns(), is_full)?,
+        towards: towards.clone(),
     })
 }
 
@@ -118,23 +101,23 @@ fn finding(case: &Case, ports: &Ports, (failed, sources): (f64, usize)) -> Findi
         0.0 => String::new(),
         n => format!("; {} counted calls failed with EADDRNOTAVAIL", count(n)),
     };
-    let see = format!("{} | wc -l", sockets_to("-tan", &ports.destination));
-    let ended = format!("{} | wc -l", sockets_to("-tan state time-wait", &ports.destination));
+    let see = format!("{} | wc -l", sockets_to("-tan", &ports.towards.destination));
+    let ended = format!("{} | wc -l", sockets_to("-tan state time-wait", &ports.towards.destination));
     Finding {
         summary: format!(
             "{} of {} local ports were in use towards {}, {} of them by connections that have ended (TIME_WAIT); nearly all for {} \
              of the window{calls}",
-            count(ports.most),
+            count(ports.towards.most),
             count(ports.range),
-            ports.destination,
-            count(ports.time_wait),
+            ports.towards.destination,
+            count(ports.towards.time_wait),
             percent(ports.full)
         ),
-        subject: Subject { socket: Some(ports.destination.clone()), ..Subject::default() },
+        subject: Subject { socket: Some(ports.towards.destination.clone()), ..Subject::default() },
         explains: Explains { share: ports.full, of: "the window".into(), seconds: ports.full * case.seconds() },
         evidence: vec![
-            evidence("local ports in use towards it, at most", ports.most, "ports", "below the range", see),
-            evidence("of these in TIME_WAIT", ports.time_wait, "ports", "", ended),
+            evidence("local ports in use towards it, at most", ports.towards.most, "ports", "below the range", see),
+            evidence("of these in TIME_WAIT", ports.towards.time_wait, "ports", "", ended),
             evidence("the range", ports.range, "ports", "", "sysctl net.ipv4.ip_local_port_range"),
             evidence("of the window, nearly all in use", ports.full * 100.0, "%", "0", ""),
             evidence("counted calls that failed with EADDRNOTAVAIL", failed, "calls", "0", "strace -f -Z -e trace=connect -p PID"),

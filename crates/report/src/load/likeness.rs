@@ -27,9 +27,10 @@ fn compared(likeness: &Likeness) -> Vec<Block> {
         let unlike = if it.is_unlike { "unlike" } else { "" };
         vec![it.what.clone(), number(it.unit, it.production), number(it.unit, it.load), unlike.into()]
     };
-    let rows = likeness.traits.iter().map(row).collect();
+    let rows: Vec<_> = likeness.traits.iter().map(row).collect();
     let missing = likeness.not_compared.iter().map(|why| dim(&format!("Not compared: {why}.")));
-    [said(likeness), Block::Table { title: String::new(), columns, rows }].into_iter().chain(missing).collect()
+    let table = (!rows.is_empty()).then(|| [said(likeness), Block::Table { title: String::new(), columns, rows }]);
+    table.into_iter().flatten().chain(missing).collect()
 }
 
 fn said(likeness: &Likeness) -> Block {

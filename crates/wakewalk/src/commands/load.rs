@@ -12,8 +12,11 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail, ensure};
 use collect::capture::{CallCounting, Role};
 use collect::target::Target;
-use load::{Address, Plan, Pool, Rate, Reason, Sweep, Tried, Verdict};
-use recording::Recording;
+use diagnose::Case;
+use diagnose::facts::local_ports::LocalPorts;
+use diagnose::facts::requests::Requests;
+use diagnose::likeness::Asked;
+use load::{Address, Plan, Pool, Ports, Rate, Reason, Run, Sweep, Tried, Verdict};
 use report::load::{Answer, SweepAnswer};
 use report::numbers;
 
@@ -186,7 +189,7 @@ fn step(plan: &Plan, args: &Load, rate: f64, kept: &Kept, stop: &AtomicBool) -> 
 fn tried(
     plan: &Plan,
     args: &Load,
-    production: Option<&Recording>,
+    production: Option<&Asked>,
     kept: &Kept,
     stop: &AtomicBool,
 ) -> Result<(Verdict, Option<Diagnosed>)> {
@@ -219,12 +222,7 @@ fn whoever_is_loaded(plan: &Plan) -> Result<Target> {
 }
 
 /// Captures somebody else's generator, and where it is asked for, what the service did meanwhile.
-fn observe(
-    args: &Load,
-    production: Option<&Recording>,
-    started: &mut Started,
-    dir: &Path,
-) -> Result<Option<Diagnosed>> {
+fn observe(args: &Load, production: Option<&Asked>, started: &mut Started, dir: &Path) -> Result<Option<Diagnosed>> {
     let (stop, target) = (stop::on_signal()?, Target::Pid(started.pid()));
     let plan = plan::Plan {
         source: plan::Source::Started(args.command.clone()),
@@ -259,7 +257,8 @@ fn generator(args: &Load, kept: Kept) -> Result<()> {
     let ended = how_it_ended(&mut started);
     drop(started); // ended with the capture, not with the verdict
     let recording = recording::open(dir.path())?;
-    let own = Diagnosed::of(&recording, None);
+    let case = Case::new(&recording);
+    let own = Diagnosed::of(&recording, &case, None);
     // Where the generator's sockets are in other namespaces, as those of clients behind a gateway, only the service sees it.
     let of_service = service.as_ref().map(|service| between(&service.verdict, load::is_between_at_service));
     let beside = between(&own.verdict, load::is_between).into_iter().chain(of_service.into_iter().flatten());
@@ -271,11 +270,20 @@ fn generator(args: &Load, kept: Kept) -> Result<()> {
     })?;
     let ended = ended.map(|how| format!("{how}: what it printed may be of a part of its load"));
     let ended = ended.map(|sentence| Reason { code: "exit-status".into(), sentence });
-    run.noted.extend(small.into_iter().map(|between| between.reason).take(1).chain(ended));
+    run.noted.extend(small.into_iter().map(|between| between.reason).take(1).chain(ended).chain(ports(&case, &run)));
     let (service, likeness) = told(service);
     let answer = Answer::new(TOOL, command.clone(), load::judge(&run, args.slo), service).beside(likeness);
     kept.add(run);
     say_load(args, &answer, kept, &command)
+}
+
+/// That the local ports towards one of those whom a generator asks come to an end.
+fn ports(case: &Case, run: &Run) -> Option<Reason> {
+    let (ports, requests) = (case.fact::<LocalPorts>().ok()?, case.fact::<Requests>().ok()?);
+    let kept = ports.towards.iter().filter(|it| requests.of(false, &it.destination).is_some() && !it.is_used_again);
+    let most = kept.max_by(|a, b| a.most.total_cmp(&b.most))?;
+    let used = Ports { towards: &most.destination, used: most.most, ended: most.time_wait, range: ports.range };
+    load::run_out_of_ports(run, &used)
 }
 
 /// That a generator ended otherwise than well.

@@ -10,20 +10,18 @@ use anyhow::{Context, Result, anyhow};
 use collect::capture::{CallCounting, Role};
 use collect::target::Target;
 use diagnose::Case;
-use diagnose::likeness::{Likeness, is_asked, likeness};
+use diagnose::likeness::{Asked, Likeness, likeness};
 use load::Meanwhile;
 use recording::Recording;
-use recording::tables::Label;
 
 use crate::args::load::Load;
 use crate::{plan, say, scratch};
 
 /// The recording of production, if there is one: it is read before anything begins.
-pub(super) fn production(args: &Load) -> Result<Option<Recording>> {
+pub(super) fn production(args: &Load) -> Result<Option<Asked>> {
     let Some(dir) = &args.like else { return Ok(None) };
-    let recording = recording::open(dir)?;
-    is_asked(&recording).map_err(|why| anyhow!("`{}` does not tell how clients ask: {why}", dir.display()))?;
-    Ok(Some(recording))
+    let asked = Asked::of(&Case::new(&recording::open(dir)?));
+    asked.map(Some).map_err(|why| anyhow!("`{}` does not tell how clients ask: {why}", dir.display()))
 }
 
 /// What a service was diagnosed.
@@ -36,12 +34,9 @@ pub(super) struct Diagnosed {
 }
 
 impl Diagnosed {
-    pub fn of(recording: &Recording, production: Option<&Recording>) -> Self {
-        let compared = production.map(|production| likeness(production, recording));
-        let likeness = compared.and_then(|likeness| {
-            likeness.map_err(|why| say::sentence("it is not compared with production", &why)).ok()
-        });
-        Self { verdict: diagnose::judge(&Case::new(recording)), cpus: load::cpus(recording), likeness }
+    pub fn of(recording: &Recording, case: &Case, production: Option<&Asked>) -> Self {
+        let likeness = production.map(|production| likeness(production, case));
+        Self { verdict: diagnose::judge(case), cpus: load::cpus(recording), likeness }
     }
 }
 
@@ -58,7 +53,7 @@ pub(super) struct Beside<'a> {
     pub length: Duration,
     pub slo: Option<Duration>,
     /// How it is asked in production.
-    pub production: Option<&'a Recording>,
+    pub production: Option<&'a Asked>,
 }
 
 impl Beside<'_> {
@@ -67,7 +62,7 @@ impl Beside<'_> {
     pub fn during<T>(&self, work: impl FnOnce() -> Result<T>) -> Result<(T, Option<Diagnosed>)> {
         let source = plan::Source::Running(self.target.clone());
         let (calls, role, length) = (CallCounting::Auto, Role::Service, self.length);
-        let labels = self.production.is_some_and(|production| !production.rows::<Label>().is_empty());
+        let labels = self.production.is_some_and(Asked::is_labelled);
         let capture = plan::Plan { source, length, calls, labels, role, slo: self.slo, is_kept: false };
         let (dir, over) = (scratch::folder()?, AtomicBool::new(false));
         let target = self.target;
@@ -91,7 +86,8 @@ impl Beside<'_> {
                 (done, captured) => Ok((done.context("the service could not be observed")??, captured)),
             }
         })?;
-        let diagnosed = captured.and_then(|_| Ok(Diagnosed::of(&recording::open(dir.path())?, self.production)));
+        let recording = captured.and_then(|_| recording::open(dir.path()));
+        let diagnosed = recording.map(|recording| Diagnosed::of(&recording, &Case::new(&recording), self.production));
         let diagnosed = diagnosed.inspect_err(|why| say::sentence("the service is not diagnosed", &format!("{why:#}")));
         Ok((done, diagnosed.ok()))
     }
