@@ -17,9 +17,7 @@ pub static NGINX: Animal = Animal {
     needs: &[],
     builds: &[],
     stage: |cell, _| {
-        certificate::write(cell)?;
-        super::web::pages_behind_tls(cell)?;
-        front(cell, "off")?;
+        pages(cell, "off")?;
         by(Aim::Port(BACK), Visitors::web("/index.html"))
     },
 };
@@ -31,9 +29,7 @@ pub static FRONT: Animal = Animal {
     needs: &[],
     builds: &[],
     stage: |cell, _| {
-        certificate::write(cell)?;
-        super::web::pages_behind_tls(cell)?;
-        front(cell, "on")?;
+        pages(cell, "on")?;
         by_port(Visitors::web("/index.html"))
     },
 };
@@ -55,6 +51,13 @@ pub static NODE: Animal = Animal {
     },
 };
 
+fn pages(cell: &mut Cell, resume: &str) -> Result<()> {
+    certificate::write(cell)?;
+    super::web::pages_behind_tls(cell)?;
+    front(cell, resume)
+}
+
+/// Who asks over TLS, and resumes sessions or does not.
 fn front(cell: &mut Cell, resume: &str) -> Result<()> {
     let conf = include_str!("../../../zoo/nginx/front.conf").replace("@RESUME@", resume);
     let conf = configure(cell, "front.conf", &conf)?;
