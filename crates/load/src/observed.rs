@@ -28,6 +28,10 @@ use crate::slices::{HALF_SLICE_NS, second_of};
 /// Of the time: connections on which a request was under way, if their generator asks as answers come.
 const BUSY: f64 = 0.8;
 
+/// Connections for each request, from which on most requests have one of their own: then it is busy for as long as it is there, of a
+/// generator that asks by plan too.
+const ANEW: f64 = 0.5;
+
 /// What a generator did, and what stood between it and its service, if something did.
 ///
 /// # Errors
@@ -43,7 +47,8 @@ pub fn observed(recording: &Recording, between: Option<Reason>) -> Result<Run> {
     let mut run = Run { who, length, ..Run::default() };
     let followed = followed(recording);
     let seen = seen(recording).unwrap_or(run.length);
-    let is_closed = is_closed(recording, &responses, seen);
+    let each = opening.each(responses.iter().map(|row| row.began).sum(), seen, length);
+    let is_closed = is_closed(recording, &responses, seen).filter(|_| each < ANEW);
     let loops = Loops { connections: open(recording).unwrap_or(0.0), wait: is_closed != Some(false) };
     let mut omitted = Omitted::of(&responses, followed.iter().flatten().copied(), loops);
     let last = responses.iter().map(|row| row.t_ns).max().unwrap_or_default();
@@ -68,7 +73,7 @@ pub fn observed(recording: &Recording, between: Option<Reason>) -> Result<Run> {
     run.threads = asking.map(|(_, threads)| threads);
     resets::add(&mut run, recording, &responses, last);
     run.ended = ended_by(recording);
-    run.is_closed = is_closed.unwrap_or(false);
+    run.is_closed = is_closed;
     Ok(run)
 }
 
@@ -227,7 +232,18 @@ mod tests {
             verdict.reasons
         );
         let busy = judge(&generator(&(rows + &idle.replace("open=100", "open=1"))), None);
-        assert!(busy.is_closed && busy.verdict == Word::Misleading, "{:?}", busy.reasons);
+        assert!(busy.is_closed == Some(true) && busy.verdict == Word::Misleading, "{:?}", busy.reasons);
+    }
+
+    #[test]
+    fn a_connection_for_each_request_is_always_busy_whoever_asks() {
+        let rows = seconds(1..=10, 1000, 1_000_000)
+            + "connection t_ns=3000000000 role=made peer=127.0.0.1:80 looks=1 open=1
+               counter source=proc/net/snmp entity=Tcp name=ActiveOpens value=7\n";
+        let asked =
+            |to: u64| format!("{rows}counter t_ns=9e9 source=proc/net/snmp entity=Tcp name=ActiveOpens value={to}\n");
+        assert_eq!(generator(&asked(8)).is_closed, Some(true));
+        assert_eq!(generator(&asked(10_007)).is_closed, None);
     }
 
     #[test]

@@ -5,6 +5,7 @@
 //! it makes as many a second as it has connections, whatever the service could do: a ceiling that is the client's number.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
 use recording::Recording;
 use recording::counters::snmp;
@@ -46,6 +47,13 @@ impl Opening {
         }
         let ceiling = ceiling(&again, at_a_time(recording));
         Self { asked: asked(recording), again, ceiling }
+    }
+
+    /// Connections that were asked for, for each of the requests. Those were counted for a part of the time only, connections
+    /// for all of it.
+    pub fn each(&self, requests: u64, seen: Duration, length: Duration) -> f64 {
+        let requests = requests as f64 * length.as_secs_f64() / seen.as_secs_f64().max(1e-9);
+        self.asked as f64 / requests.max(1.0)
     }
 
     /// Seconds in which somebody stood before a connection.

@@ -21,7 +21,7 @@ const HIDDEN: f64 = 5.0;
 /// By how much longer at least, s.
 pub(crate) const WAITED: f64 = 1e-3;
 /// Connections of one client that no visitor makes, and how many there are for each request if each has its own.
-const MANY_CONNECTIONS: f64 = 1000.0;
+const MANY_CONNECTIONS: u64 = 1000;
 const EACH: f64 = 0.9;
 /// Requests that wait while nobody is answered: one or two may be long ones; for how long at least, s, and how many times a usual answer.
 const SEVERAL: usize = 3;
@@ -122,7 +122,7 @@ pub(crate) fn remarks(verdict: &Verdict, run: &Run) -> Vec<Reason> {
     }
     remarks.extend([sent_again(run, false), connection_each(verdict, run)].concat());
     remarks.extend(not_seen(run));
-    if run.is_closed {
+    if run.is_closed == Some(true) {
         let sentence = "each connection waited for its answer before it asked again: this finds a limit, of the service or of so many \
                         connections; clients who come by themselves wait longer, which --rate shows";
         remarks.extend(reason("closed-loop", sentence.into()));
@@ -169,7 +169,7 @@ fn not_seen(run: &Run) -> Vec<Reason> {
 
 /// Whether a standstill is in few of its numbers: who waits for an answer asks nothing meanwhile.
 pub(crate) fn hides(run: &Run) -> bool {
-    run.is_closed && run.sees_answers
+    run.is_closed == Some(true) && run.sees_answers
 }
 
 /// That nobody was answered for a time in which several waited, if that is much longer than an answer usually takes.
@@ -250,15 +250,13 @@ fn sent_again(run: &Run, is_reason: bool) -> Vec<Reason> {
 
 /// Whether each request had a connection of its own.
 fn connection_each(verdict: &Verdict, run: &Run) -> Vec<Reason> {
-    let asked = run.opening.asked as f64;
-    // Requests were counted for a part of the time only, connections for all of it.
-    let requests = verdict.due as f64 * run.length.as_secs_f64() / run.seen.as_secs_f64().max(1e-9);
-    let each = asked / requests.max(1.0);
+    let asked = run.opening.asked;
+    let each = run.opening.each(verdict.due, run.seen, run.length);
     if asked < MANY_CONNECTIONS || !(EACH..=1.0 / EACH).contains(&each) {
         return Vec::new();
     }
     let sentence = format!(
-        "{asked:.0} connections were asked for where it runs, one for each request, all from one host: thousands of clients, or clients that \
+        "{asked} connections were asked for where it runs, one for each request, all from one host: thousands of clients, or clients that \
          keep theirs, are another load"
     );
     reason("connection-each", sentence)

@@ -186,8 +186,8 @@ pub struct Run {
     pub spent: Spent,
     /// The same while it asked, by thread; none = that is not told apart.
     pub threads: Option<Threads>,
-    /// Whether it was a closed loop.
-    pub is_closed: bool,
+    /// Whether it was a closed loop; none = that is not known.
+    pub is_closed: Option<bool>,
     /// Who ended it early; none = it ended by itself.
     pub ended: Option<EndedBy>,
 }
@@ -206,7 +206,7 @@ impl Run {
             timeout: plan.timeout,
             pool: plan.connections,
             sees_answers: true,
-            is_closed: planned.is_none(),
+            is_closed: Some(planned.is_none()),
             ..Self::default()
         }
     }

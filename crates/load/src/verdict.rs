@@ -134,8 +134,9 @@ pub struct Verdict {
     pub connections: u64,
     /// The shortest and the longest answer, bytes.
     pub sizes: Option<(u64, u64)>,
-    /// Each connection waited for its answer before it asked again.
-    pub is_closed: bool,
+    /// Each connection waited for its answer before it asked again. Null = not known: of a generator that asks over a connection of
+    /// its own for each request, or whose connections nobody looked at.
+    pub is_closed: Option<bool>,
     /// Whether answers were seen whole, with what they say; else lengths end at their first byte.
     pub sees_answers: bool,
     /// Stretches in which it went differently.
