@@ -48,7 +48,7 @@ fn every_recording_still_gives_its_verdict() {
             }
         }
     }
-    assert!(wrong.is_empty(), "{}\nIf that is meant, run `make lab-fixtures`.", wrong.join("\n"));
+    assert!(wrong.is_empty(), "{}\nIf that is meant, run `make lab-verdicts`.", wrong.join("\n"));
 }
 
 /// A number that rules a cause out is under the bound that it names, whatever else a finding needs.

@@ -315,6 +315,20 @@ fn full() -> FakeRoot {
     root
 }
 
+/// The kernel's own names: the fake root has whatever is asked for.
+#[test]
+fn counters_of_the_network_have_the_names_of_the_kernel() {
+    for source in ["proc/net/snmp", "proc/net/netstat"] {
+        let text = std::fs::read_to_string(format!("/{source}")).unwrap();
+        let is_there = |key: &&Key| {
+            let is_it = |line: &&str| key.entity.is_some_and(|entity| line.starts_with(&format!("{entity}: ")));
+            text.lines().find(is_it).is_some_and(|names| names.split(' ').any(|name| name == key.name))
+        };
+        let unknown: Vec<&Key> = ALL.iter().filter(|key| key.source == source && !is_there(key)).collect();
+        assert!(unknown.is_empty(), "this kernel has none of {unknown:?}");
+    }
+}
+
 #[test]
 fn every_counter_that_can_be_asked_for_is_written() {
     let root = full();
