@@ -42,7 +42,16 @@ struct {
 	__type(value, struct exchange);
 } exchanges SEC(".maps");
 
-/* One exchange that ended in a burst. */
+enum tls_state {
+	TLS_NONE, /* no handshake is under way */
+	TLS_HELLO, /* a client has begun one */
+	TLS_SHAKING, /* it was answered */
+	TLS_LEGACY, /* TLS 1.2: the client's end is answered, too, before it asks */
+	TLS_SHAKEN, /* it is over, and nothing was asked yet; nothing was said to that */
+	TLS_TICKETED, /* likewise, and tickets were */
+};
+
+/* One exchange that ended in a burst, or a hello of TLS that was answered in it. */
 struct request {
 	u64 began; /* as above */
 	u64 read; /* a client's question, or the answer to the target's */
@@ -51,7 +60,8 @@ struct request {
 	u32 tgid;
 	u32 began_tid; /* who read the question, or asked */
 	u32 ended_tid; /* who wrote the answer, or read it */
-	u32 accepted;
+	u16 accepted;
+	u16 hello;
 	struct port_pair ports;
 };
 LAYOUT_OF(request);
@@ -110,6 +120,7 @@ static __always_inline void fill(struct request *row, struct sock *sk, struct ex
 	row->began_tid = e->tid;
 	row->ended_tid = task->pid;
 	row->accepted = e->accepted;
+	row->hello = e->tls == TLS_HELLO;
 	__builtin_memset(&row->ports, 0, sizeof(row->ports));
 	ports_of_sock(sk, &row->ports);
 }

@@ -29,15 +29,6 @@
  * both. */
 #define TICKETS_WITHIN 5000000
 
-enum tls_state {
-	TLS_NONE, /* no handshake is under way */
-	TLS_HELLO, /* a client has begun one */
-	TLS_SHAKING, /* it was answered */
-	TLS_LEGACY, /* TLS 1.2: the client's end is answered, too, before it asks */
-	TLS_SHAKEN, /* it is over, and nothing was asked yet; nothing was said to that */
-	TLS_TICKETED, /* likewise, and tickets were */
-};
-
 /* What the bytes of whoever asks are. */
 enum said { SAID_NOTHING, SAID_HELLO, SAID_QUESTION };
 
@@ -216,12 +207,10 @@ static __always_inline bool is_question(struct sock *sk, struct exchange *e, u64
 /* A hello is answered. */
 static __always_inline void shake(struct sock *sk, struct group *g, struct exchange *e, u64 ended)
 {
-	/* A request waits for whom the target asks before it can ask, too. */
-	if (!e->accepted) {
-		u64 now = bpf_ktime_get_ns();
+	u64 now = bpf_ktime_get_ns();
 
-		show(sk, e, now, ended, 0, now);
-	}
+	/* A client waits for it before it can ask, and a request of another for that of whom the target asks. */
+	show(sk, e, e->accepted ? e->read : now, ended, 0, now);
 	count_length(&g->stages[STAGE_HANDSHAKE], ended - e->began);
 	if (e->accepted && e->first)
 		count_length(&g->stages[STAGE_FIRST_READ], e->read - e->began);

@@ -10,6 +10,7 @@ pub(crate) mod drips;
 pub(crate) mod dropped_here;
 pub(crate) mod enough;
 pub(crate) mod errors;
+pub(crate) mod felt;
 pub(crate) mod full;
 pub(crate) mod handshakes;
 pub(crate) mod hanging;

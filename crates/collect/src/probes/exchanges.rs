@@ -35,6 +35,8 @@ use skel::types;
 pub struct Request {
     /// A client asked.
     pub accepted: bool,
+    /// A hello of TLS, and what was said to it.
+    pub handshake: bool,
     /// The target's own port where a client asked.
     pub port: u16,
     /// The other end.
@@ -314,6 +316,7 @@ fn request(raw: &types::request) -> Request {
     let accepted = raw.accepted != 0;
     Request {
         accepted,
+        handshake: raw.hello != 0,
         port: if accepted { raw.ports.local } else { 0 },
         peer: address(raw.ports.family, raw.ports.peer, raw.ports.remote),
         tgid: raw.tgid,

@@ -69,6 +69,10 @@ pub struct Handshakes {
     pub count: u64,
     /// Their times, each within 3 %.
     pub seconds: Quantiles,
+    /// Where the time of those went that were followed from end to end, most first; of clients', where these wait for them for most of
+    /// the time, and long.
+    #[serde(default)]
+    pub path: Vec<PathPart>,
 }
 
 /// Requests without an answer.

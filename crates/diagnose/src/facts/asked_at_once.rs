@@ -45,6 +45,7 @@ impl Fact for AskedAtOnce {
         let mut answers = Vec::new();
         for row in case.recording.rows::<Request>() {
             match row.is_accepted() {
+                true if row.handshake => {}
                 true => answers.push(row.t_ns),
                 false => by_peer.entry(row.peer.clone()).or_default().push((row.began_ns, row.t_ns)),
             }

@@ -30,7 +30,7 @@ impl Fact for Readers {
     fn compute(case: &Case) -> Result<Self, Gap> {
         let requests = case.fact::<Requests>()?;
         let port = requests.busiest().map_or(0, |busiest| busiest.port);
-        let rows = case.recording.rows::<Request>().iter().filter(|row| row.is_accepted() && row.port == port);
+        let rows = case.recording.rows::<Request>().iter().filter(|row| row.is_of_client() && row.port == port);
         let mut threads: BTreeMap<u32, Vec<&Request>> = BTreeMap::new();
         let mut answerers: BTreeSet<u32> = BTreeSet::new();
         rows.for_each(|row| {

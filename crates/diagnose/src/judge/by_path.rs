@@ -9,9 +9,10 @@ use crate::facts::requests::Requests;
 use crate::facts::stacks::Stacks;
 use crate::judgement::behind::Behind;
 use crate::judgement::clients_wait::waited_longer;
+use crate::judgement::felt::Felt;
 use crate::judgement::often::Often;
 use crate::judgement::paths::{
-    Felt, asks_a_peer, awaits_a_program, collector, is_own_sleep, stands_before_peers, stands_still,
+    asks_a_peer, awaits_a_program, collector, is_own_sleep, stands_before_peers, stands_still,
 };
 use crate::judgement::secure::Shaking;
 use crate::judgement::{asked, streams};
@@ -119,7 +120,7 @@ fn asked_for_as_long(case: &Case, chains: &[&Chain]) -> bool {
 
 /// What was found, but for causes that were found otherwise.
 pub fn found(case: &Case, known: impl Fn(&str) -> bool) -> Vec<(Finding, Statement)> {
-    let Some(felt) = Felt::of(case) else { return Vec::new() };
+    let Some(felt) = Felt::of(case).or_else(|| Felt::of_handshakes(case)) else { return Vec::new() };
     // One waits for another in an interpreter that runs one at a time.
     let in_turn = case.fact::<Walk>().is_ok_and(|walk| walk.mostly_interpreter());
     let told = TOLD.iter().filter(|told| !in_turn || told.cause != "user-lock-contention");
@@ -136,7 +137,7 @@ fn finding(case: &Case, felt: &Felt, told: &Told, (part, chains): (f64, &[&Chain
     let (does, behind) = ((told.does)(longest), Behind::of(felt, told.is_it));
     let of_it = behind.as_ref().map_or_else(String::new, Behind::part);
     let [spent, took] = [felt.mean_ns() * part, felt.mean_ns()].map(|ns| seconds(ns / 1e9));
-    let part_of = format!("for {} of their response time ({spent} of {took}{of_it})", percent(part));
+    let part_of = format!("for {} of their {} ({spent} of {took}{of_it})", percent(part), felt.time());
     let headline = format!("{} {does} {part_of}", felt.whose());
     let stacks = case.fact::<Stacks>().ok();
     let chain = longest.zip(stacks.as_deref()).map_or_else(Vec::new, |(chain, stacks)| links(chain, stacks));

@@ -8,6 +8,7 @@ use crate::facts::labels::{Labelled, Labels, Place};
 use crate::facts::requests::{Endpoint, Lengths, Requests};
 use crate::facts::sending::{PerExchange, Sending};
 use crate::facts::stacks::Stacks;
+use crate::judgement::felt::Felt;
 use crate::judgement::hanging;
 use crate::phrases::chain::wait;
 use crate::statistics::{ratio, share};
@@ -24,7 +25,7 @@ pub(super) fn all(case: &Case) -> Vec<RequestTimes> {
 fn of(case: &Case, requests: &Requests, endpoint: &Endpoint) -> RequestTimes {
     let each = case.fact::<Sending>().ok();
     let each = each.and_then(|sending| sending.per_exchange(requests, endpoint.accepted, &endpoint.name));
-    let times = measured(endpoint, requests.stood_in_queue(endpoint), each);
+    let times = measured(case, endpoint, requests.stood_in_queue(endpoint), each);
     let labels = case.fact::<Labels>().ok();
     let place = labels.as_ref().and_then(|labels| labels.of(endpoint.accepted, &endpoint.name));
     if !endpoint.accepted {
@@ -43,7 +44,7 @@ fn of(case: &Case, requests: &Requests, endpoint: &Endpoint) -> RequestTimes {
 }
 
 /// What is known of each exchange.
-fn measured(endpoint: &Endpoint, queued: bool, each: Option<PerExchange>) -> RequestTimes {
+fn measured(case: &Case, endpoint: &Endpoint, queued: bool, each: Option<PerExchange>) -> RequestTimes {
     let on_average = each.into_iter().flat_map(|each| [("held", Some(each.held)), ("wire", each.wire)]);
     let waits = if queued { &endpoint.later_read } else { &endpoint.read_wait };
     let first = queued.then_some(("accept", &endpoint.first_read));
@@ -57,7 +58,7 @@ fn measured(endpoint: &Endpoint, queued: bool, each: Option<PerExchange>) -> Req
         unanswered: endpoint.unanswered as u64,
         errors: endpoint.unanswered as u64,
         mixed: endpoint.is_mixed(),
-        handshakes: endpoint.is_behind_tls().then(|| handshakes(&endpoint.handshake)),
+        handshakes: endpoint.is_behind_tls().then(|| handshakes(case, endpoint)),
         seconds: quantiles(&endpoint.response),
         stages: stages.map(|(name, lengths)| (name.to_string(), quantiles(lengths))).collect(),
         on_average: on_average.filter_map(|(name, seconds)| Some((name.to_string(), seconds?))).collect(),
@@ -65,8 +66,11 @@ fn measured(endpoint: &Endpoint, queued: bool, each: Option<PerExchange>) -> Req
     }
 }
 
-fn handshakes(lengths: &Lengths) -> Handshakes {
-    Handshakes { count: lengths.count as u64, seconds: quantiles(lengths) }
+fn handshakes(case: &Case, endpoint: &Endpoint) -> Handshakes {
+    let lengths = &endpoint.handshake;
+    let felt = Felt::of_handshakes(case).filter(|felt| endpoint.accepted && felt.port() == endpoint.port);
+    let path = felt.map_or_else(Vec::new, |felt| parts(case, felt.group()));
+    Handshakes { count: lengths.count as u64, seconds: quantiles(lengths), path }
 }
 
 fn of_stream(stream: &Endpoint) -> RequestTimes {

@@ -2,7 +2,7 @@
 //! Requests that stand before threads that are taken: they wait for what those do for others, as often as there are others before
 //! them.
 
-use crate::judgement::paths::Felt;
+use crate::judgement::felt::Felt;
 use crate::walk::paths::Part;
 use crate::wording::seconds;
 

@@ -58,7 +58,7 @@ const IN_STEP: f64 = 0.9;
 /// Whether parts come in step with the ticks: an acknowledgement that a timer sends leaves at one, and what waits for it comes back
 /// at once. A client that pauses by itself comes at any time between two of them.
 fn in_step(case: &Case, port: u32) -> Option<f64> {
-    let rows = case.recording.rows::<Request>().iter().filter(|r| r.is_accepted() && r.port == port);
+    let rows = case.recording.rows::<Request>().iter().filter(|r| r.is_of_client() && r.port == port);
     let came: Vec<f64> = rows.filter(|row| row.rest_ns > 0).map(|row| row.rest_ns as f64).collect();
     let tick_ns = case.recording.meta.host.tick_ns;
     (came.len() >= FOLLOWED && tick_ns > 0).then(|| concentration(&came, tick_ns as f64))

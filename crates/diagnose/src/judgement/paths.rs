@@ -11,22 +11,21 @@ use std::sync::Arc;
 use recording::tables::Request;
 
 use super::drips::Drips;
+use super::secure::mostly_handshakes;
 use super::{standing, tail};
 use crate::case::Case;
 use crate::facts::connections::Connections;
 use crate::facts::requests::{LATE_NS, Requests};
 use crate::facts::waiting::Waiting;
 use crate::runtimes::collectors::{Collector, Program};
-use crate::statistics::{ratio, share};
-use crate::verdict::{Evidence, Explains, evidence};
+use crate::statistics::share;
 use crate::walk::chains::Chain;
-use crate::walk::paths::{Group, Meanwhile, Part, Paths, RequestPaths, What};
+use crate::walk::paths::{Group, Meanwhile, Part, RequestPaths, What};
 use crate::walk::{AGAIN, HAND_OFF, INTERPRETER, Kind, LOCK, TIMED};
 use crate::walk::{DNS, LOOP, Walk, Who};
-use crate::wording::{count, seconds};
 
 /// Requests followed, from which on shares say something.
-const ENOUGH: u64 = 20;
+pub(super) const ENOUGH: u64 = 20;
 
 /// Of the time of all answers, in ones much longer than any that was followed: those may wait for something else.
 const MOST_LONGER: f64 = 0.3;
@@ -41,7 +40,7 @@ const HARDLY_ANY: f64 = 0.05;
 const MOST_UNSEEN: f64 = 0.25;
 
 /// Of the time of requests, for a finding.
-const MIN_SHARE: f64 = 0.5;
+pub(super) const MIN_SHARE: f64 = 0.5;
 
 /// Slow ones, of which a share says something.
 pub(crate) const SEVERAL: u64 = 3;
@@ -196,6 +195,10 @@ const MOST_WAIT_THERE: f64 = 0.7;
 pub(crate) fn telling(case: &Case) -> Option<Arc<RequestPaths>> {
     let (paths, requests) = (case.fact::<RequestPaths>().ok()?, case.fact::<Requests>().ok()?);
     let (busiest, times) = (paths.busiest()?, requests.busiest()?);
+    // Whoever waits for a handshake has not asked yet.
+    if mostly_handshakes(times).is_some() {
+        return None;
+    }
     let longest = busiest.worst.ns * MUCH_LONGER;
     let waited_ns: f64 = requests.endpoints.iter().filter(|e| e.accepted).map(|e| e.response.sum_ns).sum();
     let tells = busiest.port == times.port
@@ -245,7 +248,7 @@ pub(crate) fn label_on_cpu(case: &Case) -> Option<(String, f64)> {
 }
 
 /// The slow requests, where a few take much longer than most and make a good part of what clients wait.
-fn slow<'p>(case: &Case, paths: &'p RequestPaths) -> Option<&'p Group> {
+pub(super) fn slow<'p>(case: &Case, paths: &'p RequestPaths) -> Option<&'p Group> {
     let slow = &paths.busiest()?.tail;
     let matters = || tail::of(case.fact::<Requests>().ok()?.busiest()?);
     (slow.requests >= SEVERAL && matters().is_some()).then_some(slow)
@@ -253,7 +256,7 @@ fn slow<'p>(case: &Case, paths: &'p RequestPaths) -> Option<&'p Group> {
 
 /// Whether most of what clients wait is for answers that are late, whatever half of them take. One of 100 ms, as a disk has them
 /// now and then, is more than fifty usual ones together.
-fn mostly_late(requests: &Requests) -> bool {
+pub(super) fn mostly_late(requests: &Requests) -> bool {
     let times = requests.busiest().map(|busiest| &busiest.response);
     times.is_some_and(|t| t.count_from(LATE_NS) >= tail::SEVERAL && t.share_of_time_from(LATE_NS) >= MIN_SHARE)
 }
@@ -264,107 +267,8 @@ const ONE_SERVES: f64 = 0.9;
 /// The thread that gives the answers at a port, if one does.
 pub(crate) fn one_thread(case: &Case, port: u32) -> Option<(u32, u32)> {
     let mut by: BTreeMap<(u32, u32), f64> = BTreeMap::new();
-    let asked = case.recording.rows::<Request>().iter().filter(|r| r.is_accepted() && r.port == port);
+    let asked = case.recording.rows::<Request>().iter().filter(|r| r.is_of_client() && r.port == port);
     asked.for_each(|row| *by.entry((row.pid, row.ended_tid)).or_default() += 1.0);
     let all: f64 = by.values().sum();
     by.into_iter().find(|(_, count)| share(*count, all) >= ONE_SERVES).map(|(thread, _)| thread)
-}
-
-/// Requests whose time somebody feels, and what most of it went to.
-pub(crate) struct Felt {
-    paths: Arc<RequestPaths>,
-    /// Only the slow ones.
-    of_slow: bool,
-}
-
-impl Felt {
-    /// All requests, if they take long, half of them or most of their time; or the slow ones, if they are slow again and again.
-    pub(crate) fn of(case: &Case) -> Option<Self> {
-        let (paths, requests) = (telling(case)?, case.fact::<Requests>().ok()?);
-        let long = |group: &Group| ratio(group.ns, group.requests as f64) >= LATE_NS;
-        let all = paths.busiest().is_some_and(|busiest| long(&busiest.half));
-        if !all && tail::is_one_moment(&requests, requests.busiest()?) {
-            return None;
-        }
-        let of_slow = !all && slow(case, &paths).is_some_and(long);
-        (all || of_slow || mostly_late(&requests)).then_some(Self { paths, of_slow })
-    }
-
-    fn paths(&self) -> &Paths {
-        &self.paths.ports[0]
-    }
-
-    /// All requests, whatever most of them take.
-    pub(crate) fn with_quick_ones(&self) -> Self {
-        Self { paths: Arc::clone(&self.paths), of_slow: false }
-    }
-
-    /// How many there were in all, followed or not, as far as requests were seen.
-    pub(crate) fn number(&self, case: &Case) -> Option<f64> {
-        let requests = case.fact::<Requests>().ok()?;
-        let busiest = requests.busiest()?;
-        if self.of_slow { tail::of(busiest).map(|slow| slow.count) } else { Some(busiest.response.count) }
-    }
-
-    /// Them.
-    pub(crate) fn group(&self) -> &Group {
-        if self.of_slow { &self.paths().tail } else { &self.paths().all }
-    }
-
-    /// The target's own port at which they are asked.
-    pub(crate) fn port(&self) -> u32 {
-        self.paths().port
-    }
-
-    /// The thread that gives their answers, if one does.
-    pub(crate) fn one_thread(&self, case: &Case) -> Option<(u32, u32)> {
-        one_thread(case, self.paths().port)
-    }
-
-    /// How long each took on average, ns.
-    pub(crate) fn mean_ns(&self) -> f64 {
-        ratio(self.group().ns, self.group().requests as f64)
-    }
-
-    /// Whether they are all requests, and not only slow ones.
-    pub(crate) fn are_all(&self) -> bool {
-        !self.of_slow
-    }
-
-    /// They, in words.
-    pub(crate) fn whose(&self) -> &'static str {
-        if self.of_slow { "slow requests" } else { "requests" }
-    }
-
-    /// Of how many of them it is known, and how long they took, in words.
-    pub(crate) fn words(&self) -> String {
-        format!(
-            "Of {} {} that were followed from end to end, the response time was {} on average",
-            count(self.group().requests as f64),
-            self.whose(),
-            seconds(self.mean_ns() / 1e9)
-        )
-    }
-
-    /// What a part of their time is, of all that clients waited there in the window.
-    pub(crate) fn explains(&self, case: &Case, part: f64) -> Explains {
-        let waited = |requests: Arc<Requests>| Some(requests.busiest()?.response.sum_ns * requests.scale() / 1e9);
-        let waited = case.fact::<Requests>().ok().and_then(waited).unwrap_or(0.0);
-        let of_all = if self.of_slow { share(self.group().ns, self.paths().all.ns) } else { 1.0 };
-        Explains { share: part, of: format!("response time of {}", self.whose()), seconds: waited * of_all * part }
-    }
-
-    /// What a finding rests on.
-    pub(crate) fn evidence(&self, what: &str, part: f64) -> Vec<Evidence> {
-        vec![
-            evidence("followed from end to end", self.group().requests as f64, "requests", "", ""),
-            evidence("their response time, on average", self.mean_ns() / 1e9, "s", "", ""),
-            evidence(what, part * 100.0, "%", "a small part", ""),
-        ]
-    }
-
-    /// The part of their time that a cause took, if it took most.
-    pub(crate) fn most(&self, is_it: impl Fn(&Part) -> bool) -> Option<f64> {
-        Some(self.group().share(is_it)).filter(|share| *share >= MIN_SHARE)
-    }
 }

@@ -4,7 +4,7 @@
 
 use recording::tables::Request;
 
-use super::paths::Felt;
+use super::felt::Felt;
 use crate::case::Case;
 use crate::facts::limits::ThreadUse;
 use crate::facts::requests::{LATE_NS, Requests};
@@ -31,7 +31,7 @@ impl WaitsForTurn {
     pub(crate) fn of(case: &Case, felt: &Felt, thread: &ThreadUse, is_computing: fn(&Part) -> bool) -> Option<Self> {
         let requests = case.fact::<Requests>().ok()?;
         let busiest = requests.busiest()?;
-        let of_thread = |r: &&Request| r.is_accepted() && r.port == busiest.port && r.ended_tid == thread.tid;
+        let of_thread = |r: &&Request| r.is_of_client() && r.port == busiest.port && r.ended_tid == thread.tid;
         let rows: Vec<&Request> = case.recording.rows::<Request>().iter().filter(of_thread).collect();
         let mut answers: Vec<u64> = rows.iter().map(|r| r.t_ns).collect();
         answers.sort_unstable();

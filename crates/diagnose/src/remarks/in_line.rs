@@ -5,7 +5,7 @@
 use super::Remark;
 use crate::case::Case;
 use crate::facts::limits::Limits;
-use crate::judgement::paths::Felt;
+use crate::judgement::felt::Felt;
 use crate::walk::paths::{Part, What};
 use crate::wording::{percent, seconds};
 

@@ -10,7 +10,7 @@ use super::Remark;
 use crate::case::Case;
 use crate::facts::profile::{Place, Profile};
 use crate::facts::stacks::Stacks;
-use crate::judgement::paths::Felt;
+use crate::judgement::felt::Felt;
 use crate::runtimes;
 use crate::statistics::share;
 use crate::walk::Kind;

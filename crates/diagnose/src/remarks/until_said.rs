@@ -4,7 +4,8 @@
 use super::Remark;
 use crate::case::Case;
 use crate::facts::connections::Connections;
-use crate::judgement::paths::{Felt, is_until_said};
+use crate::judgement::felt::Felt;
+use crate::judgement::paths::is_until_said;
 use crate::wording::percent;
 
 /// Of their response time.

@@ -11,8 +11,9 @@ use super::{Check, Checked, Rule, absent, evidence, explained, found, too_little
 use crate::answer::{Measured, Unit};
 use crate::case::Case;
 use crate::facts::limits::{Limits, ThreadUse};
+use crate::judgement::felt::Felt;
 use crate::judgement::full::FULL;
-use crate::judgement::paths::{Felt, label_on_cpu};
+use crate::judgement::paths::label_on_cpu;
 use crate::judgement::waits_for_turn::WaitsForTurn;
 use crate::runtimes::collectors::Collector;
 use crate::verdict::{Finding, Subject};

@@ -17,6 +17,7 @@ mod tree;
 mod whole;
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use recording::tables::{Request, Wakeup};
 
@@ -113,31 +114,44 @@ impl Group {
 
 impl Fact for RequestPaths {
     fn compute(case: &Case) -> Result<Self, Gap> {
-        let rows = case.recording.rows::<Request>();
-        if rows.is_empty() {
-            return Err(Gap::not_recorded("request", "no request was followed from end to end"));
-        }
-        let (walk, stacks) = (case.fact::<Walk>()?, case.fact::<Stacks>()?);
-        let ends = Ends::new(case, &stacks)?;
-        let context = Context {
-            case,
-            ends: &ends,
-            timelines: &Timelines::new(case, case.recording.rows::<Wakeup>(), &ends),
-            target: &walk.target,
-            hand_offs: &walk.hand_offs,
-            sites: &walk.sites,
-        };
-        let whole = Whole::new(case, rows);
-        let mut by_port: BTreeMap<u32, Vec<&Request>> = BTreeMap::new();
-        for request in whole.asked.iter().rev().take(MOST) {
-            by_port.entry(request.port).or_default().push(request);
-        }
-        let mut back = Back::new(&context, &whole);
-        let of = |(port, requests)| paths(&walk, &mut back, port, requests);
-        let mut ports: Vec<Paths> = by_port.into_iter().map(of).collect();
-        ports.sort_by_key(|paths| std::cmp::Reverse(paths.all.requests));
-        Ok(Self { ports })
+        by_port(case, |whole| &whole.asked)
     }
+}
+
+/// The same of what clients wait for before they can ask: from their hello to what is said to it.
+pub struct HandshakePaths(pub Arc<RequestPaths>);
+
+impl Fact for HandshakePaths {
+    fn compute(case: &Case) -> Result<Self, Gap> {
+        by_port(case, |whole| &whole.shaken).map(|paths| Self(Arc::new(paths)))
+    }
+}
+
+fn by_port(case: &Case, which: for<'w, 'r> fn(&'w Whole<'r>) -> &'w [&'r Request]) -> Result<RequestPaths, Gap> {
+    let rows = case.recording.rows::<Request>();
+    if rows.is_empty() {
+        return Err(Gap::not_recorded("request", "no request was followed from end to end"));
+    }
+    let (walk, stacks) = (case.fact::<Walk>()?, case.fact::<Stacks>()?);
+    let ends = Ends::new(case, &stacks)?;
+    let context = Context {
+        case,
+        ends: &ends,
+        timelines: &Timelines::new(case, case.recording.rows::<Wakeup>(), &ends),
+        target: &walk.target,
+        hand_offs: &walk.hand_offs,
+        sites: &walk.sites,
+    };
+    let whole = Whole::new(case, rows);
+    let mut by_port: BTreeMap<u32, Vec<&Request>> = BTreeMap::new();
+    for request in which(&whole).iter().rev().take(MOST) {
+        by_port.entry(request.port).or_default().push(request);
+    }
+    let mut back = Back::new(&context, &whole);
+    let of = |(port, requests)| paths(&walk, &mut back, port, requests);
+    let mut ports: Vec<Paths> = by_port.into_iter().map(of).collect();
+    ports.sort_by_key(|paths| std::cmp::Reverse(paths.all.requests));
+    Ok(RequestPaths { ports })
 }
 
 /// How far around the middle requests are taken for usual ones, of all.

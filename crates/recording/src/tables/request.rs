@@ -4,8 +4,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// One exchange on a TCP connection of the target that ended in a burst (table `burst`); also the first half of a handshake of TLS, until
-/// its hello is answered, where the target asks.
+/// One exchange on a TCP connection of the target that ended in a burst (table `burst`), or the first half of a handshake of TLS.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Request {
@@ -14,6 +13,8 @@ pub struct Request {
     pub t_ns: u64,
     /// `accepted` (a client asks the target) or `made` (the target asks).
     pub role: String,
+    /// It is no exchange, but the first half of a handshake of TLS, from the hello to what is said to it.
+    pub handshake: bool,
     /// The target's own port where it was accepted; 0 where the target asks.
     pub port: u32,
     /// Address and port of the other end.
@@ -33,4 +34,11 @@ pub struct Request {
     pub ended_tid: u32,
     /// What was asked, as in table `label`; empty = it has no label, or none was wanted.
     pub label: String,
+}
+
+impl Request {
+    /// Whether a client asked something: a hello of TLS asks for nothing.
+    pub fn is_of_client(&self) -> bool {
+        self.is_accepted() && !self.handshake
+    }
 }

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use diagnose::answer::{Handshakes, PathPart, RequestTimes};
 use diagnose::ledger::threads::Lines;
 use diagnose::verdict::{Explains, Verdict, Window};
 
@@ -120,7 +121,16 @@ fn answers(verdict: &Verdict) -> Option<String> {
         let held = numbers::seconds(held);
         return Some(format!("first bytes of answers in {p50} (p50), {p99} (p99), held back for {held} on average"));
     }
-    Some(format!("answers in {p50} (p50), {p99} (p99)"))
+    let before = long_handshakes(busiest).map_or_else(String::new, |all| {
+        let (p50, p99) = (numbers::seconds(all.seconds.p50), numbers::seconds(all.seconds.p99));
+        format!("TLS handshakes in {p50} (p50), {p99} (p99), then ")
+    });
+    Some(format!("{before}answers in {p50} (p50), {p99} (p99)"))
+}
+
+/// Those that clients wait for most of the time: where that goes is told of no others.
+fn long_handshakes(times: &RequestTimes) -> Option<&Handshakes> {
+    times.handshakes.as_ref().filter(|all| !all.path.is_empty())
 }
 
 /// That some got none, which is in no response time.
@@ -151,31 +161,37 @@ fn spent(verdict: &Verdict) -> String {
     };
     let of_stage = |name: &str| busiest.stages.get(name).map_or(0.0, |stage| stage.mean / busiest.seconds.mean);
     let unread = of_stage("read_wait");
-    // Where a wait stands says where; what it ends at is told below.
-    let mut places: BTreeMap<String, (f64, &str)> = BTreeMap::new();
-    for part in &busiest.path {
-        let place = part.what.split(" < ").next().unwrap_or_default();
-        let of_program = of_any_process(place);
-        // Of several processes of a program no one is named.
-        let entry = places.entry(of_program).or_insert((0.0, place));
-        *entry = (entry.0 + part.share, if entry.1 == place { place } else { "" });
-    }
-    let most = places.iter().max_by(|a, b| a.1.0.total_cmp(&b.1.0));
-    let (part, what) = match most {
-        Some((program, (part, ""))) => (*part, program.as_str()),
-        Some((_, (part, place))) => (*part, *place),
-        None if unread >= MUCH_UNREAD => (unread, "unread, before the target takes it"),
-        None => (of_stage("service"), "from its read to the answer"),
+    let (of, path) = match long_handshakes(busiest) {
+        Some(all) => ("time of handshakes", &all.path),
+        None => ("response time", &busiest.path),
+    };
+    let (part, what) = match most_of(path) {
+        Some(most) => most,
+        None if unread >= MUCH_UNREAD => (unread, "unread, before the target takes it".into()),
+        None => (of_stage("service"), "from its read to the answer".into()),
     };
     let mut words = String::new();
     if part > 0.0 {
-        words = format!("; {} of the response time: {what}", numbers::share(part.min(1.0)));
+        words = format!("; {} of the {of}: {what}", numbers::share(part.min(1.0)));
     }
     let held = busiest.on_average.get("held").copied().unwrap_or(0.0);
     if held >= busiest.seconds.mean * MUCH_HELD {
         words += &format!("; after that, its bytes stand in the send queue for {} on average", numbers::seconds(held));
     }
     words
+}
+
+/// The place of a path with most of its time: where a wait stands says where, what it ends at is told below.
+fn most_of(path: &[PathPart]) -> Option<(f64, String)> {
+    let mut places: BTreeMap<String, (f64, &str)> = BTreeMap::new();
+    for part in path {
+        let place = part.what.split(" < ").next().unwrap_or_default();
+        // Of several processes of a program no one is named.
+        let entry = places.entry(of_any_process(place)).or_insert((0.0, place));
+        *entry = (entry.0 + part.share, if entry.1 == place { place } else { "" });
+    }
+    let (program, (part, place)) = places.into_iter().max_by(|a, b| a.1.0.total_cmp(&b.1.0))?;
+    Some((part, if place.is_empty() { program } else { place.to_string() }))
 }
 
 /// A place without the number of its process: `python3/4711 on a CPU` -> `python3 on a CPU`.

@@ -43,6 +43,7 @@ pub fn row(start_ns: u64, request: Request, label: String) -> tables::Request {
     tables::Request {
         t_ns: after_start(request.ended_ns),
         role: if request.accepted { role::ACCEPTED } else { role::MADE }.into(),
+        handshake: request.handshake,
         port: request.port.into(),
         peer: request.peer.to_string(),
         pid: request.tgid,

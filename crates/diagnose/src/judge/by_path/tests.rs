@@ -231,3 +231,22 @@ fn too_few_too_short_or_too_little_of_it() {
     assert_ne!(verdict(60, 8, 7), "sleep-in-path", "nobody feels it");
     assert_ne!(verdict(60, 25, 10), "sleep-in-path", "a part of their time");
 }
+
+/// Clients of a service behind TLS wait for its answers to their hellos, and hardly for those to what they ask.
+#[test]
+fn handshakes_that_wait_for_a_thread_that_sleeps() {
+    let text = requests(60, 80, 78).replace("request t_ns", "request handshake=true t_ns");
+    let text = text.replace("stage=response", "stage=handshake")
+        + "\nexchange role=accepted port=80 stage=response count=60 sum_ns=6e6 length_ns=[100000] counts=[60] began=60
+           exchange role=accepted port=80 stage=first_read count=60 sum_ns=60 length_ns=[1] counts=[60]
+           exchange_window t_ns=10e9 length_ns=10e9";
+    let found = diagnose(&parse(&text).unwrap());
+    assert_eq!(found.verdict, "sleep-in-path", "{found:#?}");
+    let told =
+        "TLS handshakes wait for a thread of the service that sleeps for 98 % of their time from hello to answer";
+    assert!(found.headline.starts_with(told), "{}", found.headline);
+    assert_eq!(found.findings[0].explains.of, "time to answer hellos of TLS");
+    let path = &found.requests[0].handshakes.as_ref().unwrap().path;
+    assert!((path[0].seconds - 0.078).abs() < 1e-4, "{path:?}");
+    assert!(found.requests[0].path.is_empty(), "a hello is no request");
+}

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Clients wait for handshakes of TLS, and what these wait for is not followed.
+//! Clients wait for handshakes of TLS, and what these wait for is no cause that is known.
 
 use super::super::Statement;
 use crate::case::Case;
 use crate::facts::requests::{Endpoint, Requests};
+use crate::judgement::felt::Felt;
 use crate::judgement::full::is_at_capacity;
 use crate::judgement::secure::mostly_handshakes;
 use crate::remarks::hidden_queues;
+use crate::statistics::ratio;
+use crate::walk::paths::{Meanwhile, What};
 use crate::wording::{count, percent, seconds};
 
 /// The statement about them.
@@ -20,12 +23,13 @@ pub(super) fn check(case: &Case) -> Option<Statement> {
         return None;
     }
     let at = |quantile| seconds(endpoint.handshake.quantile_ns(quantile) / 1e9);
-    let hidden = hidden_queues::look(case);
+    let (felt, hidden) = (Felt::of_handshakes(case), hidden_queues::look(case));
     Some(Statement {
         headline: format!(
-            "TLS handshakes at {} take {} (p50), and what they wait for is not followed",
+            "TLS handshakes at {} take {} (p50), {}",
             endpoint.name,
-            at(0.5)
+            at(0.5),
+            felt.as_ref().and_then(inside).unwrap_or_else(|| "and what they wait for is not known".into())
         ),
         advice: format!(
             "see what it does before it answers a hello (certificates and keys that are looked up, another host); {}",
@@ -33,16 +37,30 @@ pub(super) fn check(case: &Case) -> Option<Statement> {
         ),
         detail: format!(
             "{} handshakes took {} (p50), {} (p99) from the hello to what was said to it: {} of all that clients of {} wait for. \
-             Requests come only afterwards, and are followed; handshakes are not. The time may lie in whoever keeps the keys, in \
-             a callback that looks up a certificate, or in signatures; clients that resume a session, or keep their connection, \
-             need none.",
+             Requests come only afterwards. {}The time may lie in whoever keeps the keys, in a callback that looks up a \
+             certificate, or in signatures; clients that resume a session, or keep their connection, need none.",
             count(endpoint.handshake.count * requests.scale()),
             at(0.5),
             at(0.99),
             percent(part),
             endpoint.name,
+            felt.as_ref().and_then(followed).unwrap_or_default(),
         ),
     })
+}
+
+/// That the kernel sees no wait in most of their time.
+fn inside(felt: &Felt) -> Option<String> {
+    let part = felt.most(|part| matches!(part.what, What::Inside { meanwhile: Meanwhile::Unknown, .. }))?;
+    let there = seconds(felt.mean_ns() * part / 1e9);
+    Some(format!("{there} of it inside the process, and what they wait for there is not seen"))
+}
+
+/// Where most of the time went of those that were followed.
+fn followed(felt: &Felt) -> Option<String> {
+    let (number, most) = (felt.group().requests as f64, felt.group().parts.first()?);
+    let [spent, all] = [ratio(most.ns, number), felt.mean_ns()].map(|ns| seconds(ns / 1e9));
+    Some(format!("Of {} that were followed from end to end, {spent} of {all}: {}. ", count(number), most.words()))
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use super::super::Statement;
 use crate::case::Case;
 use crate::facts::waiting::{Waiting, wait_ns};
 use crate::judgement::enough::{little, not_for_requests};
-use crate::judgement::paths::Felt;
+use crate::judgement::felt::Felt;
 use crate::judgement::streams;
 use crate::statistics::share;
 use crate::walk::chains::Chain;

@@ -5,8 +5,8 @@
 use super::super::{Outcome, Statement};
 use super::{RULE, capital, rows, told};
 use crate::case::Case;
+use crate::judgement::felt::Felt;
 use crate::judgement::limited::Limited;
-use crate::judgement::paths::Felt;
 use crate::verdict::Finding;
 use crate::walk::paths::{Part, What};
 use crate::wording::percent;

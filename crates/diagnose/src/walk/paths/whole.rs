@@ -13,6 +13,8 @@ use crate::facts::requests::Requests;
 pub struct Whole<'r> {
     /// Requests of clients, in the order of their answers.
     pub asked: Vec<&'r Request>,
+    /// Their handshakes of TLS, likewise.
+    pub shaken: Vec<&'r Request>,
     /// Questions of the target's, by the thread that read the answer, in the order of that.
     questions: BTreeMap<u32, Vec<&'r Request>>,
     /// The same, by whom they were asked for.
@@ -71,11 +73,12 @@ impl<'r> Whole<'r> {
             .chain(by_thread.values_mut())
             .for_each(|times| times.sort_unstable());
         let held = held(&asked);
-        let mut asked: Vec<&Request> = asked.into_iter().filter(|row| in_burst(row)).collect();
+        asked.retain(|row| in_burst(row));
         asked.sort_by_key(|row| row.t_ns);
+        let (shaken, asked) = asked.into_iter().partition(|row| row.handshake);
         let in_parts = requests.iter().flat_map(|r| &r.endpoints).filter(|e| e.accepted && e.is_in_parts());
         let in_parts = in_parts.map(|endpoint| endpoint.port).collect();
-        Self { asked, questions, owned, moments, answers, by_thread, serving, held, awake, in_parts }
+        Self { asked, shaken, questions, owned, moments, answers, by_thread, serving, held, awake, in_parts }
     }
 
     /// The question of which a thread read the answer last within a span, if it was asked then too.
