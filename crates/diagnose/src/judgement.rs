@@ -3,6 +3,7 @@
 //! what only one rule thinks stands there.
 
 pub(crate) mod asked;
+pub(crate) mod backoff;
 pub(crate) mod behind;
 pub(crate) mod churn;
 pub(crate) mod clients_wait;

@@ -19,6 +19,8 @@ use crate::statistics::{ratio, share};
 
 /// How many times as much is another load.
 const TIMES: f64 = 2.0;
+/// Of requests a second, of which both recordings have many.
+const OFTENER: f64 = 1.5;
 /// The same of the busiest second over the mean, which differs by chance.
 const BURSTIER: f64 = 1.5;
 /// Seconds, and requests in each, of which there is a busiest one that says something.
@@ -31,7 +33,7 @@ const FEW_CONNECTIONS: f64 = 5.0;
 const FEW_AT_ONCE: f64 = 1.0;
 /// Of the requests: those that begin a connection, that ask for the same, that fail.
 const OTHERWISE: f64 = 0.2;
-const ALIKE: f64 = 0.5;
+const ALIKE: f64 = 0.8;
 const FAIL: f64 = 0.05;
 /// A round trip that is another: so many times as long, and by so much, s.
 const FARTHER: f64 = 5.0;
@@ -111,7 +113,9 @@ fn times(production: f64, load: f64) -> bool {
 
 impl Likeness {
     fn compare(&mut self, production: &Asked, load: &Asked) {
-        self.add(("rate", "requests a second", Unit::PerSecond), (production.rate, load.rate), times);
+        self.add(("rate", "requests a second", Unit::PerSecond), (production.rate, load.rate), |production, load| {
+            production.max(load) >= OFTENER * production.min(load)
+        });
         self.may_add(
             ("burst", "the busiest second, times the mean one", Unit::Number),
             (production.burst, load.burst),
@@ -175,6 +179,8 @@ impl Likeness {
         self.add(("asked", "what is asked in production", Unit::Share), (1.0, alike(production, load)), |_, alike| {
             alike < ALIKE
         });
+        let named = ("asked-time", "of what clients wait for in production, what is asked as often", Unit::Share);
+        self.add(named, (1.0, alike_by_time(production, load)), |_, alike| alike < ALIKE);
         let failed = |place: &Place| share(place.outcomes.failed + place.outcomes.refused, place.outcomes.all);
         self.add(
             ("failed", "answers that report an error", Unit::Share),
@@ -190,6 +196,16 @@ fn alike(one: &Place, other: &Place) -> f64 {
     let there: BTreeMap<_, f64> = other.labels.iter().map(|label| (&label.label, part(other, label))).collect();
     let both = |label: &Labelled| part(one, label).min(there.get(&label.label).copied().unwrap_or(0.0));
     one.labels.iter().map(both).sum()
+}
+
+/// Of the time that clients wait on one side, that for requests of which the other side has as many, as a part of all: what is rare may
+/// be most of the work.
+fn alike_by_time(one: &Place, other: &Place) -> f64 {
+    let part = |place: &Place, label: &Labelled| share(label.outcomes.all, place.outcomes.all);
+    let there: BTreeMap<_, f64> = other.labels.iter().map(|label| (&label.label, part(other, label))).collect();
+    let all: f64 = one.labels.iter().map(|label| one.share_of_time(label)).sum();
+    let as_often = |label: &Labelled| share(there.get(&label.label).copied().unwrap_or(0.0), part(one, label)).min(1.0);
+    share(one.labels.iter().map(|label| one.share_of_time(label) * as_often(label)).sum(), all)
 }
 
 impl Asked {

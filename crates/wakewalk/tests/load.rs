@@ -133,6 +133,7 @@ fn what_cannot_be_done_is_said_in_a_sentence() {
         (&["load", "http://192.0.2.1/", "--rate", "5", "--diagnose"], "192.0.2.1 is no address of this host"),
         (&["load", &nobody, "--rate", "5", "--diagnose", "--like", "/no/such/folder"], "there is no such folder"),
         (&["load", &nobody, "--rate", "5", "--like", "/tmp"], "--diagnose"),
+        (&["load", &nobody, "--rate", "5", "--diagnose", "--like-at", "0s..9s"], "--like <DIR>"),
         (&["load", &nobody, "--sweep", "5..50", "--diagnose", "--like", "/tmp"], "cannot be used with"),
         (&["load", "--timeout", "1s", "--", "/bin/true"], "cannot be used with"),
         (&["load", "--delay", "1s", "--", "/bin/true"], "cannot be used with"),
@@ -210,7 +211,7 @@ fn a_load_is_set_beside_production() {
     };
     let alike = load(&["--rate", "100"]);
     assert!(!alike.iter().any(|id| id.contains("rate") || id.contains("first") || id.contains("asked")), "{alike:?}");
-    let other = load(&["--rate", "400", "--new-connections"]);
+    let other = load(&["--rate", "400", "--new-connections", "--like-at", "1s.."]);
     assert!(["rate", "first"].iter().all(|id| other.iter().any(|it| it.contains(id))), "{other:?}");
 }
 

@@ -45,7 +45,9 @@ pub struct Limits {
     /// threads that only ever runs one at a time (a global lock, one busy goroutine) leaves no gap.
     pub one_at_a_time: f64,
     /// Share of the samples in user mode in which another thread was sampled on another CPU at the same moment: a pool
-    /// that happens to use one CPU has many, a lock leaves next to none. None where too few samples can tell.
+    /// that happens to use one CPU has many, a lock leaves next to none. It is no more than the share of samples after which the next one
+    /// is of another thread, because who runs beside it comes in between: where the work hardly ever moves from CPU to CPU, that tells.
+    /// None where there are too few samples.
     pub together: Option<f64>,
 }
 

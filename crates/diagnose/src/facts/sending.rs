@@ -201,6 +201,16 @@ impl Endpoint {
         self.counted.rwnd as f64
     }
 
+    /// Connections found with bytes that the program itself had kept back by TCP_CORK, over all looks.
+    pub fn cork_looks(&self) -> f64 {
+        self.counted.cork as f64
+    }
+
+    /// For how long it had, over all connections, ns.
+    pub fn corked_ns(&self) -> f64 {
+        self.time_ns(self.counted.cork)
+    }
+
     /// What held bytes, in words, with most of them first; empty where none were, or the recording does not say.
     pub fn reasons(&self) -> Vec<(&'static str, f64)> {
         let c = &self.counted;

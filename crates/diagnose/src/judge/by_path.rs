@@ -7,12 +7,13 @@ use std::collections::BTreeSet;
 use crate::case::Case;
 use crate::facts::requests::Requests;
 use crate::facts::stacks::Stacks;
+use crate::judgement::backoff::Failing;
 use crate::judgement::behind::Behind;
 use crate::judgement::clients_wait::waited_longer;
 use crate::judgement::felt::Felt;
 use crate::judgement::often::Often;
 use crate::judgement::paths::{
-    asks_a_peer, awaits_a_program, collector, is_own_sleep, stands_before_peers, stands_still,
+    asks_a_peer, awaits_a_program, collector, is_own_sleep, stands_before_peers, stands_still, waits_for_a_disk,
 };
 use crate::judgement::secure::Shaking;
 use crate::judgement::{asked, streams};
@@ -38,7 +39,7 @@ struct Told {
     /// Whether something speaks against it, of the chains with that part of the time.
     doubted: fn(&Case, &[&Chain]) -> bool,
     /// What to do first, where it is more than to look at the wait.
-    advises: fn(&Chain) -> Option<String>,
+    advises: fn(&Case, &Chain) -> Option<String>,
     /// It is somebody else who is asked: what the end of the chain does says what to do, and the sockets are a second witness.
     asks: bool,
     /// Causes that say the same more precisely, where they were found.
@@ -51,7 +52,7 @@ const TOLD: &[Told] = &[
         is_it: stands_before_peers,
         does: |_| "wait for each other".into(),
         doubted: are_before_the_kernel,
-        advises: |_| None,
+        advises: |_, _| None,
         asks: false,
         // A collector that stops all threads has them wait for each other too.
         unless: &["pool-exhausted", "runtime-pause", "disk-wait"],
@@ -61,7 +62,7 @@ const TOLD: &[Told] = &[
         is_it: stands_still,
         does: |_| "stand still for the garbage collector".into(),
         doubted: |_, _| false,
-        advises: |chain| collector(chain).map(|collector| collector.less_often.into()),
+        advises: |_, chain| collector(chain).map(|collector| collector.less_often.into()),
         asks: false,
         unless: &[],
     },
@@ -70,9 +71,18 @@ const TOLD: &[Told] = &[
         is_it: is_own_sleep,
         does: |_| "wait for a thread of the service that sleeps".into(),
         doubted: |case, chains| streams::awaited(case, chains).is_some(),
-        advises: |_| None,
+        advises: |case, _| Failing::of(case).map(|failing| failing.advice()),
         asks: false,
         unless: &[],
+    },
+    Told {
+        cause: "disk-wait",
+        is_it: waits_for_a_disk,
+        does: |_| "wait for a disk".into(),
+        doubted: |_, _| false,
+        advises: |_, _| None,
+        asks: false,
+        unless: &["memory-pressure"],
     },
     Told {
         cause: "slow-dependency",
@@ -83,7 +93,7 @@ const TOLD: &[Told] = &[
                 || !asked_for_as_long(case, chains)
                 || streams::awaited(case, chains).is_some()
         },
-        advises: |_| None,
+        advises: |_, _| None,
         asks: true,
         unless: &["pool-exhausted", "nagle-delayed-ack", "send-buffer-limited", "packet-loss", "link-saturated"],
     },
@@ -120,14 +130,22 @@ fn asked_for_as_long(case: &Case, chains: &[&Chain]) -> bool {
 
 /// What was found, but for causes that were found otherwise.
 pub fn found(case: &Case, known: impl Fn(&str) -> bool) -> Vec<(Finding, Statement)> {
-    let Some(felt) = Felt::of(case).or_else(|| Felt::of_handshakes(case)) else { return Vec::new() };
+    let mut all: Vec<(Finding, Statement)> = Vec::new();
+    for felt in [Felt::of(case), Felt::of_handshakes(case)].into_iter().flatten() {
+        let more = found_by(case, &felt, |cause| known(cause) || all.iter().any(|(finding, _)| finding.cause == cause));
+        all.extend(more);
+    }
+    all
+}
+
+fn found_by(case: &Case, felt: &Felt, known: impl Fn(&str) -> bool) -> Vec<(Finding, Statement)> {
     // One waits for another in an interpreter that runs one at a time.
     let in_turn = case.fact::<Walk>().is_ok_and(|walk| walk.mostly_interpreter());
     let told = TOLD.iter().filter(|told| !in_turn || told.cause != "user-lock-contention");
     let unknown = told.filter(|told| !known(told.cause) && !told.unless.iter().any(|cause| known(cause)));
     let found = |told: &Told| {
-        let (part, chains) = (felt.most(told.is_it)?, chains(&felt, told.is_it));
-        (!(told.doubted)(case, &chains)).then(|| finding(case, &felt, told, (part, &chains)))
+        let (part, chains) = (felt.most(told.is_it)?, chains(felt, told.is_it));
+        (!(told.doubted)(case, &chains)).then(|| finding(case, felt, told, (part, &chains)))
     };
     unknown.filter_map(found).collect()
 }
@@ -145,7 +163,7 @@ fn finding(case: &Case, felt: &Felt, told: &Told, (part, chains): (f64, &[&Chain
     let place = first.stack.first().map_or(String::new(), |function| format!(", in {function}"));
     let asked = longest.filter(|_| told.asks);
     let next = asked.map(|chain| asked::words::next(chain, stacks.as_deref()));
-    let advised = || longest.and_then(told.advises).unwrap_or_else(|| advice(case, &first));
+    let advised = || longest.and_then(|chain| (told.advises)(case, chain)).unwrap_or_else(|| advice(case, &first));
     let otherwise = || (advised(), explained(told.cause));
     let (advised, remedy) = next.unwrap_or_else(otherwise);
     let some = felt.number(case).map(|number| (number, felt.mean_ns()));

@@ -183,6 +183,17 @@ pub(crate) fn before_interpreter(walk: &Walk, group: &Group) -> f64 {
     group.share(|part| chain(part).is_some_and(is_it))
 }
 
+/// Whether it waited for a disk, or before a lock whose holder did: a disk ended the wait, or a thread of the kernel one that was made for
+/// a file.
+pub(crate) fn waits_for_a_disk(part: &Part) -> bool {
+    let is_of_file = |chain: &Chain| chain.links.last().is_some_and(|link| link.who.fd_kind == "file");
+    chain(part).is_some_and(|chain| match chain.end.kind {
+        Kind::Disk => true,
+        Kind::Kernel => is_of_file(chain),
+        _ => false,
+    })
+}
+
 /// Whether the thread that had the request, or that would have taken it, slept by itself.
 pub(crate) fn is_own_sleep(part: &Part) -> bool {
     chain(part).is_some_and(Chain::is_own_sleep)
@@ -195,10 +206,6 @@ const MOST_WAIT_THERE: f64 = 0.7;
 pub(crate) fn telling(case: &Case) -> Option<Arc<RequestPaths>> {
     let (paths, requests) = (case.fact::<RequestPaths>().ok()?, case.fact::<Requests>().ok()?);
     let (busiest, times) = (paths.busiest()?, requests.busiest()?);
-    // Whoever waits for a handshake has not asked yet.
-    if mostly_handshakes(times).is_some() {
-        return None;
-    }
     let longest = busiest.worst.ns * MUCH_LONGER;
     let waited_ns: f64 = requests.endpoints.iter().filter(|e| e.accepted).map(|e| e.response.sum_ns).sum();
     let tells = busiest.port == times.port
@@ -218,11 +225,16 @@ pub(crate) fn are_waits(cause: &str) -> bool {
 /// Why a cause is none for the requests, if that can be told: they hardly waited for it.
 pub(crate) fn not_for_requests(case: &Case, cause: &str) -> Option<f64> {
     let told = TOLD.iter().find(|told| told.cause == cause)?;
-    let paths = telling(case)?;
+    let paths = telling(case).filter(|_| !waits_for_handshakes(case))?;
     let all = &paths.busiest()?.all;
     let unseen = all.share(is_unseen);
     let (part, slow) = (of_asked(all, told.is_it), slow(case, &paths).map_or(0.0, |slow| of_asked(slow, told.is_it)));
     ((unseen <= MOST_UNSEEN || (told.is_seen)(case)) && part.max(slow) < told.least).then_some(part)
+}
+
+/// Whether clients wait for handshakes most of the time, before they can ask: what requests wait for says nothing of that.
+fn waits_for_handshakes(case: &Case) -> bool {
+    case.fact::<Requests>().is_ok_and(|requests| requests.busiest().is_some_and(|b| mostly_handshakes(b).is_some()))
 }
 
 /// Of the time in which requests were there in full: what clients have not sent yet nobody can work on, and what wants no answer looks

@@ -42,7 +42,7 @@ fn a_load_like_production() {
     let load = asked(220, 4, 50, 0.015, &[("GET /cart", 100), ("GET /", 400)]);
     let both = compared(&production, &load);
     assert_eq!(both.unlike().count(), 0, "{both:?}");
-    assert_eq!(both.traits.len(), 8);
+    assert_eq!(both.traits.len(), 9);
     assert!(both.not_compared.is_empty(), "{both:?}");
 }
 
@@ -50,7 +50,8 @@ fn a_load_like_production() {
 fn one_client_that_asks_one_thing_over_new_connections() {
     let production = asked(200, 10, 400, 0.02, &[("GET /cart", 300), ("GET /", 700)]);
     let load = asked(2000, 2000, 8, 0.000_05, &[("GET /cart", 500)]);
-    assert_eq!(unlike(&production, &load), ["rate", "connections", "first", "at-once", "round-trip", "asked"]);
+    let all = ["rate", "connections", "first", "at-once", "round-trip", "asked", "asked-time"];
+    assert_eq!(unlike(&production, &load), all);
 }
 
 #[test]

@@ -6,17 +6,21 @@ use crate::case::Case;
 use crate::judgement::in_parts::look;
 use crate::wording::{count, percent, seconds};
 
+/// Clients that ask whether they may send a body do so all the same after a while, ns: .NET after 350 ms, curl after a second.
+const EXPECTS_NS: f64 = 3e8;
+
 /// That the time is the clients'.
 pub(crate) fn remark(case: &Case) -> Option<Remark> {
     let asked = look(case)?;
-    let (part, each) = (percent(asked.part), seconds(asked.endpoint.rest.quantile_ns(0.5) / 1e9));
+    let usual_ns = asked.endpoint.rest.quantile_ns(0.5);
+    let (part, each) = (percent(asked.part), seconds(usual_ns / 1e9));
+    let expects = if usual_ns >= EXPECTS_NS { "; or whether they wait for `100 Continue`, and get none" } else { "" };
     Some(Remark {
         headline: format!("{part} of the response time passes until its clients have sent all of what they ask"),
-        advice: Some(
-            "look at the clients: they send each question in parts, some time apart; and whether they may send more at once: \
+        advice: Some(format!(
+            "look at the clients: they send each question in parts, some time apart{expects}; and whether they may send more at once: \
              a receive buffer that the service has fixed (SO_RCVBUF) is `rb` in `ss -tmn`"
-                .to_string(),
-        ),
+        )),
         detail: format!(
             "{} questions at {} came in parts, the last one half of the time {each} or longer after the first had been read: \
              {part} of the response time there, in which the service had nothing to do for them but to take what came.",

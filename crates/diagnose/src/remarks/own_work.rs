@@ -20,6 +20,9 @@ use crate::wording::{percent, seconds, short};
 /// Of the on-CPU samples of those that answer, in one function: that is where.
 const MOSTLY: f64 = 0.4;
 
+/// Of their time, what they feel besides.
+const FELT: f64 = 0.25;
+
 /// Samples that tell of such a part.
 const ENOUGH: u64 = 50;
 
@@ -34,9 +37,18 @@ pub(crate) fn remark(case: &Case) -> Option<Remark> {
     let of_cpu = place.map_or(String::new(), |(name, part)| {
         format!(" {} of the on-CPU samples of the threads that answer are credited to {name}.", percent(part))
     });
+    let and = match 1.0 - part {
+        rest if rest >= FELT => {
+            format!(
+                "; for the other {} they wait, see `What requests waited for`",
+                seconds(felt.mean_ns() * rest / 1e9)
+            )
+        }
+        _ => ": nothing else is in the way".into(),
+    };
     Some(Remark {
         headline: format!("{} compute for {own} of {all}{mostly}", felt.whose()),
-        advice: Some(format!("to answer sooner, make {what} quicker, or keep its results: nothing else is in the way")),
+        advice: Some(format!("to answer sooner, make {what} quicker, or keep its results{and}")),
         detail: format!("{}; for {} of it their own threads were on a CPU.{of_cpu}", felt.words(), percent(part)),
     })
 }

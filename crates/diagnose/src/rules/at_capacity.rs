@@ -86,7 +86,8 @@ fn way_out(case: &Case, full: &Full) -> WayOut {
         ),
         _ if !full.certain => way(
             "more CPUs will not help: it seems to run one thread at a time".into(),
-            "More CPUs will not help while one thread runs at a time: a lock, or an interpreter's, may be why.".into(),
+            "More CPUs will not help while one thread runs at a time: a lock, or an interpreter's, may be why, or a runtime that may use one CPU \
+             (GOMAXPROCS=1).".into(),
         ),
         _ if full.is_quota => way(
             "raise the CPU quota, or make each operation cheaper".into(),

@@ -3,6 +3,7 @@
 
 use super::{Check, Rule, Statement};
 
+mod corked;
 mod few;
 mod handshakes;
 mod held;
@@ -84,6 +85,7 @@ fn unexplained(case: &Case) -> Option<Statement> {
             scattered::check,
             standstill::check,
             open_transaction::check,
+            corked::check,
             handshakes::check,
             standing::check,
             few::check,

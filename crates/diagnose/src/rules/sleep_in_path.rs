@@ -11,6 +11,7 @@ use crate::facts::servers::Servers;
 use crate::facts::stacks::Stacks;
 use crate::facts::waiting::{Sleeper, Waiting};
 use crate::facts::workers::Workers;
+use crate::judgement::backoff::Failing;
 use crate::judgement::enough::{little, not_for_requests};
 use crate::judgement::streams;
 use crate::ledger::threads::Threads;
@@ -60,7 +61,17 @@ fn check(case: &Case) -> Checked {
     let (from, function) = code(case, first)?;
     let finding = finding(case, (first, &from, function.clone()), &serving, (ns, part));
     let place = function.map_or("the code that serves requests".to_string(), |name| short(&name));
-    found(finding, headline, format!("find the {} in {place}", first.call))
+    let advice = format!("find the {} in {place}", first.call);
+    match Failing::of(case) {
+        None => found(finding, headline, advice),
+        Some(failing) => {
+            let remedy = format!(
+                "Do not shorten the sleep before it is known that it is none between two tries: {}.",
+                failing.advice()
+            );
+            found(Finding { remedy, ..finding }, format!("{headline}, {}", failing.words()), failing.advice())
+        }
+    }
 }
 
 /// Clients that wait for an answer, or to be taken, while it sleeps, on average.
@@ -183,6 +194,21 @@ mod tests {
         let finding = found(&RULE, &text);
         assert_eq!(finding.subject.syscall.as_deref(), Some("clock_nanosleep"));
         assert!(finding.summary.contains("1 thread that serves clients slept for 800 ms"), "{}", finding.summary);
+    }
+
+    /// To do without a sleep between two tries would be worse.
+    #[test]
+    fn a_worker_that_sleeps_before_it_asks_again() {
+        let text = |failed: u32| {
+            format!(
+                "{SERVER}
+                 wakeup t_ns=950e6 pid=1 tid=2 comm=worker wait_ns=1e6 blocked_ns=1e6 syscall=0 fd_kind=socket local_port=80 context=thread waker_pid=9
+                 label t_ns=1e9 role=made peer=10.0.0.9:80 protocol=http label=\"GET /\" outcome=failed seen={failed} count={failed}
+                 label t_ns=1e9 role=made peer=10.0.0.9:80 protocol=http label=\"GET /\" outcome=ok seen=60 count=60"
+            )
+        };
+        assert!(found(&RULE, &text(40)).remedy.contains("why 10.0.0.9:80 fails (40 of 100 answers)"));
+        assert!(found(&RULE, &text(5)).remedy.contains("Remove the sleep"));
     }
 
     /// A loop that never waits for a client, whose clients wait for answers while it sleeps; and a poller beside a thread that takes

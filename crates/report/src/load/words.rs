@@ -13,7 +13,11 @@ pub fn word(verdict: &Verdict) -> (&'static str, &'static str, Tone) {
             ("valid", "As far as the kernel sees, these times are the service's.", Tone::Good)
         }
         Word::Valid => ("valid", "These numbers are the service's.", Tone::Good),
-        Word::ClientLimited => ("client-limited", "What is slow here is the generator, not the service.", Tone::Bad),
+        Word::ClientLimited => (
+            "client-limited",
+            "The generator's own limits are in these numbers: they are not the service's alone.",
+            Tone::Bad,
+        ),
         Word::Misleading => {
             ("misleading", "These numbers are true, and say something else than they seem to.", Tone::Warn)
         }

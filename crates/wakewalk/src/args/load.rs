@@ -9,7 +9,7 @@ use load::{Address, Rate};
 
 use super::message::Message;
 use super::serve::Serve;
-use super::{length, promise};
+use super::{Part, length, part, promise};
 
 /// `wakewalk load`
 #[derive(Debug, Args)]
@@ -42,6 +42,9 @@ pub struct Load {
     /// `--requests` also what is asked).
     #[arg(long, value_name = "DIR", requires = "diagnose", conflicts_with_all = ["sweep", "serve"])]
     pub like: Option<PathBuf>,
+    /// Only this part of that recording, such as 20s..30s or 10s.. .
+    #[arg(long, value_name = "FROM..TO", value_parser = part, requires = "like")]
+    pub like_at: Option<Part>,
     /// Keep what came of it, second by second, as Parquet: tables `load_second` and `load_latency` (SCHEMA.md).
     #[arg(long, value_name = "DIR", conflicts_with = "serve")]
     pub save: Option<PathBuf>,

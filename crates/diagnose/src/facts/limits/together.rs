@@ -22,9 +22,15 @@ const NEAR: f64 = 1.0 / 16.0;
 /// Samples that can tell: of fewer, a tenth is chance.
 const ENOUGH: f64 = 50.0;
 
+/// Both bounds, the lower one.
+pub(super) fn together(case: &Case) -> Option<f64> {
+    let changes = changes(case)?;
+    Some(in_step(case).map_or(changes, |share| share.min(changes)))
+}
+
 /// Of the samples in user mode that can tell, the share in which another thread of the target was sampled on another CPU
 /// at the same tick; none where too few can tell.
-pub(super) fn together(case: &Case) -> Option<f64> {
+fn in_step(case: &Case) -> Option<f64> {
     let period = ratio(1e9, f64::from(case.recording.meta.target.sample_hz));
     let mut samples: Vec<&Sample> = case.recording.rows::<Sample>().iter().filter(|s| !s.kernel).collect();
     samples.sort_by_key(|s| (s.t_ns, s.cpu));
@@ -42,6 +48,20 @@ pub(super) fn together(case: &Case) -> Option<f64> {
         paired += if told.same_tick { weight } else { 0.0 };
     }
     (able >= ENOUGH).then(|| paired / able)
+}
+
+/// Of the samples, those after which the next one is of another thread: threads that run side by side are met in turn. On one CPU
+/// alone they cannot.
+fn changes(case: &Case) -> Option<f64> {
+    let rows = case.recording.rows::<Sample>();
+    let first = rows.first()?.cpu;
+    if rows.iter().all(|sample| sample.cpu == first) {
+        return None;
+    }
+    let mut samples: Vec<(u64, u32)> = rows.iter().map(|s| (s.t_ns, s.tid)).collect();
+    samples.sort_unstable();
+    let changes = samples.windows(2).filter(|pair| pair[0].1 != pair[1].1).count();
+    (samples.len() as f64 >= ENOUGH).then(|| changes as f64 / samples.len() as f64)
 }
 
 /// What the samples of other CPUs around one of them tell.
@@ -75,7 +95,7 @@ mod tests {
                 text += &format!("sample t_ns={t_ns} pid=1 tid={} cpu={cpu} {more}\n", 10 + (i + cpu) % 8);
             }
         }
-        together(&Case::new(&parse(&text).unwrap()))
+        in_step(&Case::new(&parse(&text).unwrap()))
     }
 
     #[test]
@@ -88,6 +108,18 @@ mod tests {
     #[test]
     fn threads_that_take_turns() {
         assert_eq!(ticks(100_000, |i, cpu| i / 3 % 2 == cpu, ""), Some(0.0));
+    }
+
+    /// A goroutine that computes moves to another thread once in a while.
+    #[test]
+    fn work_that_moves_between_threads() {
+        let of = |tid: fn(u64) -> u64| {
+            let row = |nth: u64| format!("sample t_ns={} pid=1 tid={} cpu={}\n", nth * 5_000_000, tid(nth), nth / 70);
+            let text: String = (0..100).map(row).collect();
+            changes(&Case::new(&parse(&text).unwrap()))
+        };
+        assert_eq!(of(|nth| 1 + nth / 60), Some(0.01));
+        assert_eq!(of(|nth| nth % 2), Some(0.99), "side by side");
     }
 
     #[test]

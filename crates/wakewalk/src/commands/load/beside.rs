@@ -15,13 +15,14 @@ use load::Meanwhile;
 use recording::Recording;
 
 use crate::args::load::Load;
-use crate::{plan, say, scratch};
+use crate::{parts, plan, say, scratch};
 
 /// The recording of production, if there is one: it is read before anything begins.
 pub(super) fn production(args: &Load) -> Result<Option<Asked>> {
     let Some(dir) = &args.like else { return Ok(None) };
-    let asked = Asked::of(&Case::new(&recording::open(dir)?));
-    asked.map(Some).map_err(|why| anyhow!("`{}` does not tell how clients ask: {why}", dir.display()))
+    let (recording, name) = parts::open(dir, args.like_at)?;
+    let asked = Asked::of(&Case::new(&recording));
+    asked.map(Some).map_err(|why| anyhow!("`{name}` does not tell how clients ask: {why}"))
 }
 
 /// What a service was diagnosed.
