@@ -74,6 +74,13 @@ impl Layout {
         self.sections.iter().find(|s| s.name == name)
     }
 
+    /// Whether two addresses lie in one section; so it is taken where the first lies in none that is known.
+    pub(crate) fn share_section(&self, one: u64, other: u64) -> bool {
+        let has = |section: &Section, vaddr: u64| vaddr.checked_sub(section.vaddr).is_some_and(|at| at < section.size);
+        let around = self.sections.iter().find(|section| section.vaddr > 0 && has(section, one));
+        around.is_none_or(|section| has(section, other))
+    }
+
     /// Bytes of those of these sections that it has.
     pub(crate) fn bytes_of(&self, names: &[&str]) -> u64 {
         names.iter().filter_map(|name| self.section(name)).fold(0, |sum, section| section.size.saturating_add(sum))
@@ -124,7 +131,7 @@ fn sections(table: &Table<'_>, names: usize, source: &Source, endian: LittleEndi
 
 #[cfg(test)]
 mod tests {
-    use super::{Layout, Segment};
+    use super::{Layout, Section, Segment};
 
     #[test]
     fn segments_that_share_a_page() {
@@ -135,5 +142,14 @@ mod tests {
         assert_eq!(layout.vaddr(0x1000), Some(0x2000), "the mapping starts at the page");
         assert_eq!(layout.vaddr(0x2fff), Some(0x3fff));
         assert_eq!(layout.vaddr(0x3000), None);
+    }
+
+    #[test]
+    fn what_is_in_one_section() {
+        let section = |vaddr, size| Section { name: String::new(), kind: 1, flags: 6, vaddr, offset: 0, size };
+        let layout = Layout { sections: vec![section(0x1000, 0x1b), section(0x1020, 0x100)], ..Layout::default() };
+        assert!(layout.share_section(0x1000, 0x101a));
+        assert!(!layout.share_section(0x1000, 0x1030), "`.plt` behind `.init`");
+        assert!(layout.share_section(0x9000, 0x9999), "nobody knows");
     }
 }

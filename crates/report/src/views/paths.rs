@@ -33,11 +33,25 @@ pub fn view(material: &Material<'_>) -> Option<Section> {
     Some(section.kept_as(on_terminal))
 }
 
-/// Words for little room: where all parts are of one, its name says nothing.
+/// Words for little room: where all parts are of one, its name says nothing, and of workers that are alike it does not matter which.
 fn short(groups: [&Group; 3]) -> impl Fn(&Part) -> String {
     let names: BTreeSet<String> = groups.iter().flat_map(|group| &group.parts).map(Part::who).collect();
+    let alike = alike(&names);
     let of_all = if names.len() == 1 { names.into_iter().next().unwrap_or_default() } else { String::new() };
-    move |part| part.short_words(&of_all)
+    move |part| {
+        let words = part.short_words(&of_all);
+        alike.iter().fold(words, |words, (name, program)| words.replace(name, program))
+    }
+}
+
+/// Processes of one program of which there are several, `nginx/17`, and the program; longer names first, of which others may be a part.
+fn alike(names: &BTreeSet<String>) -> Vec<(String, String)> {
+    let of = |name: &String| Some((name.clone(), name.rsplit_once('/')?.0.to_owned()));
+    let all: Vec<(String, String)> = names.iter().filter_map(of).collect();
+    let several = |(_, program): &&(String, String)| all.iter().filter(|(_, other)| other == program).count() > 1;
+    let mut alike: Vec<(String, String)> = all.iter().filter(several).cloned().collect();
+    alike.sort_by_key(|(name, _)| std::cmp::Reverse(name.len()));
+    alike
 }
 
 fn table(groups: [&Group; 3], title: &str, words: &dyn Fn(&Part) -> String, lines: usize) -> Block {

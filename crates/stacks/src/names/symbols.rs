@@ -50,10 +50,12 @@ pub(super) fn find(source: &Source, layout: &Layout, addresses: &[u64], deadline
     for (table, names) in [(".symtab", ".strtab"), (".dynsym", ".dynstr")] {
         let read = |name| layout.section(name).and_then(|s| source.read(s.offset, s.size, MAX_TABLE_BYTES));
         let (Some(table), Some(names)) = (read(table), read(names)) else { continue };
-        for (found, symbol) in found.iter_mut().zip(nearest(&table, &names, addresses, deadline)) {
-            if found.is_none() {
-                *found = symbol.and_then(|s| name(&names, s.name)).map(|n| String::from_utf8_lossy(n).into_owned());
-            }
+        let symbols = addresses.iter().zip(nearest(&table, &names, addresses, deadline));
+        // A label without a length reaches to the end of its section: what follows `_init` are the stubs that call other libraries.
+        let symbols =
+            symbols.map(|(address, symbol)| symbol.filter(|s| s.size > 0 || layout.share_section(s.start, *address)));
+        for (found, symbol) in found.iter_mut().zip(symbols).filter(|(found, _)| found.is_none()) {
+            *found = symbol.and_then(|s| name(&names, s.name)).map(|n| String::from_utf8_lossy(n).into_owned());
         }
     }
     found
