@@ -158,12 +158,16 @@ pub(crate) fn stands_still(part: &Part) -> bool {
     chain(part).is_some_and(|chain| collector(chain).is_some())
 }
 
+/// Calls that wait for a lock, or for a permit, that processes share.
+const BETWEEN_PROCESSES: [&str; 4] = ["flock", "semop", "semtimedop", "semtimedop_time64"];
+
 /// Whether a thread waited for another one of its kind, as before a lock or for one of a few permits. (One that waits for work
 /// that it gave away waits for a thread of another kind.)
 pub(crate) fn stands_before_peers(part: &Part) -> bool {
     let Some(chain) = chain(part) else { return false };
     let first = &chain.links[0].who;
-    let same = |pid: u32, comm: &str| (pid, comm) == (first.pid, first.comm.as_str());
+    let is_shared = BETWEEN_PROCESSES.contains(&first.call.as_str());
+    let same = |pid: u32, comm: &str| comm == first.comm && (is_shared || pid == first.pid);
     match chain.links.get(1) {
         // Threads that compute in turn are one load.
         _ if first.fd_kind == INTERPRETER => false,

@@ -16,7 +16,9 @@ use crate::judgement::asked::{MIN_TIME, MIN_WAIT_NS, doubt, is_untold, subject, 
 use crate::judgement::clients_wait::{part_of_peer, waited_longer};
 use crate::judgement::drips::Drips;
 use crate::judgement::enough::{little, not_for_requests};
+use crate::judgement::felt::Felt;
 use crate::judgement::often::Often;
+use crate::judgement::paths::stands_before_peers;
 use crate::judgement::secure::Shaking;
 use crate::judgement::{nagle, streams};
 use crate::phrases::chain::{links, timer};
@@ -93,7 +95,26 @@ fn by_threads(case: &Case) -> Checked {
     let shaking = Shaking::of(case, peer);
     let (how, advised) = said(&who, (&chains, ns), (often, drips, shaking), timer);
     let headline = format!("waits for {who} {} of its active time, {how}", percent(part));
-    found(finding(case, &waiting, &who, &chains, ns)?, headline, advised)
+    let finding = finding(case, &waiting, &who, &chains, ns)?;
+    let (finding, advised) = before_own_lock(case, finding, advised);
+    found(finding, headline, advised)
+}
+
+/// Of the time of requests: one in four is felt.
+const MUCH_BEFORE: f64 = 0.25;
+
+/// Says what part of the time of requests passes before a lock or a permit of the target's own, if it is a good part.
+fn before_own_lock(case: &Case, finding: Finding, advised: String) -> (Finding, String) {
+    let part = Felt::of(case).map_or(0.0, |felt| felt.group().share(stands_before_peers));
+    if part < MUCH_BEFORE {
+        return (finding, advised);
+    }
+    let before = format!("{} of requests' time is before a lock of its own", percent(part));
+    let remedy = format!(
+        "{} Who asks it holds a lock or a permit meanwhile: {before}. Let go of it before asking, or let more ask at once.",
+        finding.remedy
+    );
+    (Finding { remedy, ..finding }, format!("{advised}; {before}"))
 }
 
 /// How it waits, and what to do first.
