@@ -35,6 +35,8 @@ mod clumsy_kernel_nat;
 mod compactor;
 #[path = "../scenarios/connection-limit/scenario.rs"]
 mod connection_limit;
+#[path = "../scenarios/corked/scenario.rs"]
+mod corked;
 #[path = "../scenarios/cpu-quota/scenario.rs"]
 mod cpu_quota;
 #[path = "../scenarios/crashing-workers/scenario.rs"]
@@ -287,6 +289,7 @@ pub static ALL: &[&Scenario] = &[
     &fuse_slow::SCENARIO,
     &stopped::SCENARIO,
     &nagle_held::SCENARIO,
+    &corked::SCENARIO,
     &alvin::SCENARIO,
     &alvin_netns::SCENARIO,
     &header_first::SCENARIO,

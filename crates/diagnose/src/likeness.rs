@@ -19,8 +19,9 @@ use crate::statistics::{ratio, share};
 
 /// How many times as much is another load.
 const TIMES: f64 = 2.0;
-/// Of requests a second, of which both recordings have many.
+/// Of requests a second, and by so many.
 const OFTENER: f64 = 1.5;
+const FEW_A_SECOND: f64 = 5.0;
 /// The same of the busiest second over the mean, which differs by chance.
 const BURSTIER: f64 = 1.5;
 /// Seconds, and requests in each, of which there is a busiest one that says something.
@@ -33,7 +34,9 @@ const FEW_CONNECTIONS: f64 = 5.0;
 const FEW_AT_ONCE: f64 = 1.0;
 /// Of the requests: those that begin a connection, that ask for the same, that fail.
 const OTHERWISE: f64 = 0.2;
-const ALIKE: f64 = 0.8;
+const ALIKE: f64 = 0.7;
+/// Of each thing that is asked for, those that were looked at on average: of fewer, chance makes the parts.
+const ENOUGH_OF_EACH: f64 = 10.0;
 const FAIL: f64 = 0.05;
 /// A round trip that is another: so many times as long, and by so much, s.
 const FARTHER: f64 = 5.0;
@@ -114,7 +117,8 @@ fn times(production: f64, load: f64) -> bool {
 impl Likeness {
     fn compare(&mut self, production: &Asked, load: &Asked) {
         self.add(("rate", "requests a second", Unit::PerSecond), (production.rate, load.rate), |production, load| {
-            production.max(load) >= OFTENER * production.min(load)
+            production.max(load) >= OFTENER * production.min(load) && (production - load).abs() >= FEW_A_SECOND
+                || times(production, load)
         });
         self.may_add(
             ("burst", "the busiest second, times the mean one", Unit::Number),
@@ -176,11 +180,18 @@ impl Likeness {
             let why = "what is asked: the recording of production has no labels (--requests), or nothing has one here";
             return self.not_compared.push(why.into());
         };
+        let tells = |place: &Place| place.seen >= ENOUGH_OF_EACH * place.labels.len() as f64;
+        if !tells(production) || !tells(load) {
+            let why = "what is asked: so much of different kinds was asked that too little of each was looked at";
+            return self.not_compared.push(why.into());
+        }
         self.add(("asked", "what is asked in production", Unit::Share), (1.0, alike(production, load)), |_, alike| {
             alike < ALIKE
         });
-        let named = ("asked-time", "of what clients wait for in production, what is asked as often", Unit::Share);
-        self.add(named, (1.0, alike_by_time(production, load)), |_, alike| alike < ALIKE);
+        let named = ("asked-time", "of what clients wait for, what is asked as often in both", Unit::Share);
+        self.add(named, (1.0, alike_by_time(production, load).min(alike_by_time(load, production))), |_, alike| {
+            alike < ALIKE
+        });
         let failed = |place: &Place| share(place.outcomes.failed + place.outcomes.refused, place.outcomes.all);
         self.add(
             ("failed", "answers that report an error", Unit::Share),

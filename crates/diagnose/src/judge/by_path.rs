@@ -2,6 +2,8 @@
 //! Causes that requests were seen to wait for, where the time of threads alone tells too little: idle workers beside busy ones,
 //! a few slow requests among many quick ones, a thread of which no wait for a client was seen.
 
+mod own_disk;
+
 use std::collections::BTreeSet;
 
 use crate::case::Case;
@@ -48,10 +50,19 @@ struct Told {
 
 const TOLD: &[Told] = &[
     Told {
+        cause: "disk-wait",
+        is_it: waits_for_a_disk,
+        does: |_| "wait for a disk".into(),
+        doubted: |case, chains| !own_disk::is_most(case, chains),
+        advises: |_, _| None,
+        asks: false,
+        unless: &["memory-pressure"],
+    },
+    Told {
         cause: "user-lock-contention",
         is_it: stands_before_peers,
         does: |_| "wait for each other".into(),
-        doubted: are_before_the_kernel,
+        doubted: |case, chains| are_before_the_kernel(case, chains) || are_before_others(case, chains),
         advises: |_, _| None,
         asks: false,
         // A collector that stops all threads has them wait for each other too.
@@ -76,15 +87,6 @@ const TOLD: &[Told] = &[
         unless: &[],
     },
     Told {
-        cause: "disk-wait",
-        is_it: waits_for_a_disk,
-        does: |_| "wait for a disk".into(),
-        doubted: |_, _| false,
-        advises: |_, _| None,
-        asks: false,
-        unless: &["memory-pressure"],
-    },
-    Told {
         cause: "slow-dependency",
         is_it: |part| asks_a_peer(part) || awaits_a_program(part),
         does: |chain| format!("wait for {}", chain.map_or_else(String::new, asked::who)),
@@ -105,6 +107,17 @@ fn are_before_the_kernel(case: &Case, chains: &[&Chain]) -> bool {
     let is_one = |chain: &&&Chain| kernel_lock::of(&symbols(&stacks, chain.links[0].stack)).is_some();
     let time = |chains: &mut dyn Iterator<Item = &&Chain>| chains.map(|chain| chain.ns).sum::<f64>();
     2.0 * time(&mut chains.iter().filter(is_one)) > time(&mut chains.iter())
+}
+
+/// Whether they stand before threads that are none of the target's.
+fn are_before_others(case: &Case, chains: &[&Chain]) -> bool {
+    let Ok(walk) = case.fact::<Walk>() else { return false };
+    let other = |chain: &&&Chain| {
+        let pid = chain.links.get(1).map_or(chain.end.pid, |link| link.who.pid);
+        pid != 0 && !walk.target.contains(&pid)
+    };
+    let time = |chains: &mut dyn Iterator<Item = &&Chain>| chains.map(|chain| chain.ns).sum::<f64>();
+    2.0 * time(&mut chains.iter().filter(other)) > time(&mut chains.iter())
 }
 
 /// Of what the paths say, what the sockets have to say too.
@@ -142,12 +155,19 @@ fn found_by(case: &Case, felt: &Felt, known: impl Fn(&str) -> bool) -> Vec<(Find
     // One waits for another in an interpreter that runs one at a time.
     let in_turn = case.fact::<Walk>().is_ok_and(|walk| walk.mostly_interpreter());
     let told = TOLD.iter().filter(|told| !in_turn || told.cause != "user-lock-contention");
-    let unknown = told.filter(|told| !known(told.cause) && !told.unless.iter().any(|cause| known(cause)));
-    let found = |told: &Told| {
-        let (part, chains) = (felt.most(told.is_it)?, chains(felt, told.is_it));
-        (!(told.doubted)(case, &chains)).then(|| finding(case, felt, told, (part, &chains)))
-    };
-    unknown.filter_map(found).collect()
+    let mut all: Vec<(Finding, Statement)> = Vec::new();
+    for told in told {
+        let known = |cause: &str| known(cause) || all.iter().any(|(finding, _)| finding.cause == cause);
+        if known(told.cause) || told.unless.iter().any(|cause| known(cause)) {
+            continue;
+        }
+        let Some(part) = felt.most(told.is_it) else { continue };
+        let chains = chains(felt, told.is_it);
+        if !(told.doubted)(case, &chains) {
+            all.push(finding(case, felt, told, (part, &chains)));
+        }
+    }
+    all
 }
 
 fn finding(case: &Case, felt: &Felt, told: &Told, (part, chains): (f64, &[&Chain])) -> (Finding, Statement) {
@@ -183,7 +203,7 @@ fn finding(case: &Case, felt: &Felt, told: &Told, (part, chains): (f64, &[&Chain
         evidence: felt.evidence("of it, spent on this", part),
         chain,
         remedy,
-        check: "The response times fall by this part at the same load.".into(),
+        check: format!("At the same load, {} take less by this part.", felt.whose()),
     };
     (finding, Statement::short(headline, advised))
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-//! A peer whose answers fail again and again: whoever sleeps before it asks once more does so on purpose.
+//! A peer whose answers fail again and again: whoever sleeps before it asks once more may do so on purpose.
 
 use crate::case::Case;
-use crate::facts::labels::Labels;
+use crate::facts::labels::{Labels, Place};
 use crate::statistics::share;
 use crate::wording::{count, percent};
 
@@ -22,10 +22,11 @@ impl Failing {
     /// Of those that the target asks; none where they answer, or where nobody looked at what answers say (`--requests`).
     pub(crate) fn of(case: &Case) -> Option<Self> {
         let labels = case.fact::<Labels>().ok()?;
-        let asked = labels.places.iter().filter(|place| !place.accepted);
-        let most = asked.max_by(|a, b| a.outcomes.failed.total_cmp(&b.outcomes.failed))?;
-        let (failed, all) = (most.outcomes.failed, most.outcomes.all);
-        (failed >= SEVERAL && share(failed, all) >= OFTEN).then(|| Self { peer: most.name.clone(), failed, all })
+        let of =
+            |place: &Place| Self { peer: place.name.clone(), failed: place.outcomes.failed, all: place.outcomes.all };
+        let asked = labels.places.iter().filter(|place| !place.accepted).map(of);
+        let failing = asked.filter(|peer| peer.failed >= SEVERAL && share(peer.failed, peer.all) >= OFTEN);
+        failing.max_by(|a, b| a.failed.total_cmp(&b.failed))
     }
 
     /// For a headline.
@@ -36,7 +37,7 @@ impl Failing {
     /// What to do before the sleep is touched.
     pub(crate) fn advice(&self) -> String {
         format!(
-            "see first why {} fails ({} of {} answers): a sleep between two tries is meant",
+            "see first why {} fails ({} of {} answers): a sleep between two tries may be meant",
             self.peer,
             count(self.failed),
             count(self.all)

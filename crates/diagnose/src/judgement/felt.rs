@@ -3,14 +3,13 @@
 
 use std::sync::Arc;
 
-use super::paths::{ENOUGH, MIN_SHARE, mostly_late, one_thread, slow, telling};
-use super::secure::mostly_handshakes;
+use super::paths::{MIN_SHARE, mostly_late, one_thread, slow, telling, telling_handshakes};
 use super::tail;
 use crate::case::Case;
 use crate::facts::requests::{Endpoint, LATE_NS, Requests};
 use crate::statistics::{ratio, share};
 use crate::verdict::{Evidence, Explains, evidence};
-use crate::walk::paths::{Group, HandshakePaths, Part, Paths, RequestPaths};
+use crate::walk::paths::{Group, Part, Paths, RequestPaths};
 use crate::wording::{count, seconds};
 
 /// Which of what clients wait for.
@@ -30,12 +29,7 @@ pub(crate) struct Felt {
 impl Felt {
     /// Handshakes of TLS, if clients wait for those most of the time and they take long.
     pub(crate) fn of_handshakes(case: &Case) -> Option<Self> {
-        let requests = case.fact::<Requests>().ok()?;
-        let busiest = requests.busiest()?;
-        mostly_handshakes(busiest)?;
-        let paths = Arc::clone(&case.fact::<HandshakePaths>().ok()?.0);
-        let is_it = |paths: &Paths| paths.port == busiest.port && paths.all.requests >= ENOUGH;
-        paths.busiest().is_some_and(is_it).then_some(Self { paths, which: Which::Handshakes })
+        Some(Self { paths: telling_handshakes(case)?, which: Which::Handshakes })
     }
 
     /// All requests, if they take long, half of them or most of their time; or the slow ones, if they are slow again and again.
@@ -143,7 +137,7 @@ impl Felt {
     /// What a finding rests on.
     pub(crate) fn evidence(&self, what: &str, part: f64) -> Vec<Evidence> {
         vec![
-            evidence("followed from end to end", self.group().requests as f64, "requests", "", ""),
+            evidence("followed from end to end", self.group().requests as f64, self.whose(), "", ""),
             evidence(&format!("their {}, on average", self.time()), self.mean_ns() / 1e9, "s", "", ""),
             evidence(what, part * 100.0, "%", "a small part", ""),
         ]

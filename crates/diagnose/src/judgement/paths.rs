@@ -15,12 +15,12 @@ use super::secure::mostly_handshakes;
 use super::{standing, tail};
 use crate::case::Case;
 use crate::facts::connections::Connections;
-use crate::facts::requests::{LATE_NS, Requests};
+use crate::facts::requests::{Endpoint, LATE_NS, Lengths, Requests};
 use crate::facts::waiting::Waiting;
 use crate::runtimes::collectors::{Collector, Program};
 use crate::statistics::share;
 use crate::walk::chains::Chain;
-use crate::walk::paths::{Group, Meanwhile, Part, RequestPaths, What};
+use crate::walk::paths::{Group, HandshakePaths, Meanwhile, Part, RequestPaths, What};
 use crate::walk::{AGAIN, HAND_OFF, INTERPRETER, Kind, LOCK, TIMED};
 use crate::walk::{DNS, LOOP, Walk, Who};
 
@@ -158,8 +158,8 @@ pub(crate) fn stands_still(part: &Part) -> bool {
     chain(part).is_some_and(|chain| collector(chain).is_some())
 }
 
-/// Calls that wait for a lock, or for a permit, that processes share.
-const BETWEEN_PROCESSES: [&str; 4] = ["flock", "semop", "semtimedop", "semtimedop_time64"];
+/// Calls that wait for a permit that processes share.
+const BETWEEN_PROCESSES: [&str; 3] = ["semop", "semtimedop", "semtimedop_time64"];
 
 /// Whether a thread waited for another one of its kind, as before a lock or for one of a few permits. (One that waits for work
 /// that it gave away waits for a thread of another kind.)
@@ -187,15 +187,10 @@ pub(crate) fn before_interpreter(walk: &Walk, group: &Group) -> f64 {
     group.share(|part| chain(part).is_some_and(is_it))
 }
 
-/// Whether it waited for a disk, or before a lock whose holder did: a disk ended the wait, or a thread of the kernel one that was made for
-/// a file.
+/// Whether it waited for a disk, or before a lock whose holder did, as far as the end of the wait tells: a thread of the kernel writes to
+/// disks as well.
 pub(crate) fn waits_for_a_disk(part: &Part) -> bool {
-    let is_of_file = |chain: &Chain| chain.links.last().is_some_and(|link| link.who.fd_kind == "file");
-    chain(part).is_some_and(|chain| match chain.end.kind {
-        Kind::Disk => true,
-        Kind::Kernel => is_of_file(chain),
-        _ => false,
-    })
+    chain(part).is_some_and(|chain| matches!(chain.end.kind, Kind::Disk | Kind::Kernel))
 }
 
 /// Whether the thread that had the request, or that would have taken it, slept by itself.
@@ -208,17 +203,30 @@ const MOST_WAIT_THERE: f64 = 0.7;
 
 /// The paths at the busiest port, if they stand for all requests there, and those for nearly all that clients wait.
 pub(crate) fn telling(case: &Case) -> Option<Arc<RequestPaths>> {
-    let (paths, requests) = (case.fact::<RequestPaths>().ok()?, case.fact::<Requests>().ok()?);
+    let paths = case.fact::<RequestPaths>().ok()?;
+    let is_mixed = case.fact::<Requests>().ok()?.busiest()?.is_mixed();
+    (!is_mixed && tell(case, &paths, |e| (&e.response, e.response.sum_ns))?).then_some(paths)
+}
+
+/// The same of handshakes of TLS, where clients wait for those most of the time, and long.
+pub(crate) fn telling_handshakes(case: &Case) -> Option<Arc<RequestPaths>> {
+    mostly_handshakes(case.fact::<Requests>().ok()?.busiest()?)?;
+    let paths = Arc::clone(&case.fact::<HandshakePaths>().ok()?.0);
+    tell(case, &paths, |e| (&e.handshake, e.awaited_ns()))?.then_some(paths)
+}
+
+/// Whether paths stand for all of these lengths at the busiest port, and that port for nearly all that clients wait.
+fn tell(case: &Case, paths: &RequestPaths, of: fn(&Endpoint) -> (&Lengths, f64)) -> Option<bool> {
+    let requests = case.fact::<Requests>().ok()?;
     let (busiest, times) = (paths.busiest()?, requests.busiest()?);
-    let longest = busiest.worst.ns * MUCH_LONGER;
-    let waited_ns: f64 = requests.endpoints.iter().filter(|e| e.accepted).map(|e| e.response.sum_ns).sum();
+    let (lengths, owed_ns) = of(times);
+    let waited_ns: f64 = requests.endpoints.iter().filter(|e| e.accepted).map(|e| of(e).1).sum();
     let tells = busiest.port == times.port
-        && times.response.sum_ns >= waited_ns * MOST_WAIT_THERE
+        && owed_ns >= waited_ns * MOST_WAIT_THERE
         && busiest.all.requests >= ENOUGH
-        && !times.is_mixed()
-        && times.response.share_of_time_from(longest) <= MOST_LONGER
+        && lengths.share_of_time_from(busiest.worst.ns * MUCH_LONGER) <= MOST_LONGER
         && case.fact::<Waiting>().is_ok_and(|waiting| !waiting.other_clients);
-    tells.then_some(paths)
+    Some(tells)
 }
 
 /// Whether a cause is something that threads wait for, so that requests may be seen not to.
@@ -229,14 +237,15 @@ pub(crate) fn are_waits(cause: &str) -> bool {
 /// Why a cause is none for the requests, if that can be told: they hardly waited for it.
 pub(crate) fn not_for_requests(case: &Case, cause: &str) -> Option<f64> {
     let told = TOLD.iter().find(|told| told.cause == cause)?;
-    let paths = telling(case).filter(|_| !waits_for_handshakes(case))?;
+    // What requests wait for says nothing of what clients wait for before they can ask.
+    let paths = if waits_for_handshakes(case) { telling_handshakes(case) } else { telling(case) }?;
     let all = &paths.busiest()?.all;
     let unseen = all.share(is_unseen);
     let (part, slow) = (of_asked(all, told.is_it), slow(case, &paths).map_or(0.0, |slow| of_asked(slow, told.is_it)));
     ((unseen <= MOST_UNSEEN || (told.is_seen)(case)) && part.max(slow) < told.least).then_some(part)
 }
 
-/// Whether clients wait for handshakes most of the time, before they can ask: what requests wait for says nothing of that.
+/// Whether clients wait for handshakes most of the time.
 fn waits_for_handshakes(case: &Case) -> bool {
     case.fact::<Requests>().is_ok_and(|requests| requests.busiest().is_some_and(|b| mostly_handshakes(b).is_some()))
 }

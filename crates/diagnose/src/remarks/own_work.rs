@@ -37,14 +37,13 @@ pub(crate) fn remark(case: &Case) -> Option<Remark> {
     let of_cpu = place.map_or(String::new(), |(name, part)| {
         format!(" {} of the on-CPU samples of the threads that answer are credited to {name}.", percent(part))
     });
-    let and = match 1.0 - part {
-        rest if rest >= FELT => {
-            format!(
-                "; for the other {} they wait, see `What requests waited for`",
-                seconds(felt.mean_ns() * rest / 1e9)
-            )
+    let waits = felt.group().share(|part| matches!(part.what, What::Waits(_)));
+    let and = match waits {
+        waits if waits >= FELT => {
+            format!("; for {} of it they wait, see `What requests waited for`", seconds(felt.mean_ns() * waits / 1e9))
         }
-        _ => ": nothing else is in the way".into(),
+        _ if part >= 1.0 - FELT => ": nothing else is in the way".into(),
+        _ => String::new(),
     };
     Some(Remark {
         headline: format!("{} compute for {own} of {all}{mostly}", felt.whose()),
@@ -65,7 +64,7 @@ fn computes(part: &Part) -> bool {
 /// The program's own function that most of their samples are in, and how many of them.
 fn place(case: &Case) -> Option<(String, f64)> {
     let (profile, stacks) = (case.fact::<Profile>().ok()?, case.fact::<Stacks>().ok()?);
-    let rows = case.recording.rows::<Request>().iter().filter(|row| row.is_accepted());
+    let rows = case.recording.rows::<Request>().iter().filter(|row| row.is_of_client());
     let answer: BTreeSet<(u32, u32)> = rows.map(|row| (row.pid, row.ended_tid)).collect();
     let of_those = |place: &Place| answer.contains(&(place.pid, place.tid));
     let functions = profile.functions(&stacks, of_those);

@@ -111,7 +111,7 @@ fn keeps_clients_waiting(case: &Case, sleeper: &Sleeper) -> bool {
 
 /// Whether requests that were followed were read or answered by that thread; none = none was.
 fn takes_requests(case: &Case, sleeper: &Sleeper) -> Option<bool> {
-    let mut followed = case.recording.rows::<Request>().iter().filter(|row| row.is_accepted()).peekable();
+    let mut followed = case.recording.rows::<Request>().iter().filter(|row| row.is_of_client()).peekable();
     followed.peek()?;
     Some(followed.any(|row| row.began_tid == sleeper.tid || row.ended_tid == sleeper.tid))
 }

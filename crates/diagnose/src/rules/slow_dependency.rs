@@ -26,6 +26,7 @@ use crate::statistics::share;
 use crate::verdict::{Evidence, Explains, Finding};
 use crate::walk::Kind;
 use crate::walk::chains::Chain;
+use crate::walk::paths::{Part, What};
 use crate::wording::{percent, plural, seconds};
 
 pub(super) static RULE: Rule =
@@ -96,16 +97,19 @@ fn by_threads(case: &Case) -> Checked {
     let (how, advised) = said(&who, (&chains, ns), (often, drips, shaking), timer);
     let headline = format!("waits for {who} {} of its active time, {how}", percent(part));
     let finding = finding(case, &waiting, &who, &chains, ns)?;
-    let (finding, advised) = before_own_lock(case, finding, advised);
+    let (finding, advised) = before_own_lock(case, peer, finding, advised);
     found(finding, headline, advised)
 }
 
 /// Of the time of requests: one in four is felt.
 const MUCH_BEFORE: f64 = 0.25;
 
-/// Says what part of the time of requests passes before a lock or a permit of the target's own, if it is a good part.
-fn before_own_lock(case: &Case, finding: Finding, advised: String) -> (Finding, String) {
-    let part = Felt::of(case).map_or(0.0, |felt| felt.group().share(stands_before_peers));
+/// Says what part of the time of requests passes before a lock or a permit of the target's own whose holder asks that peer, if it is a good
+/// part.
+fn before_own_lock(case: &Case, peer: &str, finding: Finding, advised: String) -> (Finding, String) {
+    let asks = |chain: &Chain| chain.links[1..].iter().any(|link| !peer.is_empty() && link.who.peer == peer);
+    let is_one = |part: &Part| matches!(&part.what, What::Waits(chain) if asks(chain)) && stands_before_peers(part);
+    let part = Felt::of(case).map_or(0.0, |felt| felt.group().share(is_one));
     if part < MUCH_BEFORE {
         return (finding, advised);
     }

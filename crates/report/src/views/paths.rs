@@ -40,18 +40,28 @@ fn short(groups: [&Group; 3]) -> impl Fn(&Part) -> String {
     let of_all = if names.len() == 1 { names.into_iter().next().unwrap_or_default() } else { String::new() };
     move |part| {
         let words = part.short_words(&of_all);
-        alike.iter().fold(words, |words, (name, program)| words.replace(name, program))
+        alike.iter().fold(words, |words, (name, program)| without_number(&words, name, program))
     }
 }
 
-/// Processes of one program of which there are several, `nginx/17`, and the program; longer names first, of which others may be a part.
+/// The words with a program for each time that they name a process of it, and no other one whose number goes on.
+fn without_number(words: &str, name: &str, program: &str) -> String {
+    let mut told = String::new();
+    let mut rest = words;
+    while let Some((before, after)) = rest.split_once(name) {
+        told += before;
+        told += if after.starts_with(|c: char| c.is_ascii_digit()) { name } else { program };
+        rest = after;
+    }
+    told + rest
+}
+
+/// Processes of one program of which there are several, `nginx/17`, and the program.
 fn alike(names: &BTreeSet<String>) -> Vec<(String, String)> {
     let of = |name: &String| Some((name.clone(), name.rsplit_once('/')?.0.to_owned()));
     let all: Vec<(String, String)> = names.iter().filter_map(of).collect();
     let several = |(_, program): &&(String, String)| all.iter().filter(|(_, other)| other == program).count() > 1;
-    let mut alike: Vec<(String, String)> = all.iter().filter(several).cloned().collect();
-    alike.sort_by_key(|(name, _)| std::cmp::Reverse(name.len()));
-    alike
+    all.iter().filter(several).cloned().collect()
 }
 
 fn table(groups: [&Group; 3], title: &str, words: &dyn Fn(&Part) -> String, lines: usize) -> Block {
@@ -117,4 +127,20 @@ fn asked(group: &Group) -> Option<String> {
     let (label, count) = group.labels.first()?;
     let part = *count as f64 / group.requests.max(1) as f64;
     Some(if part < 1.0 { format!("{} {label}", numbers::share(part)) } else { label.clone() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn workers_are_told_by_their_program() {
+        let names = ["app/98", "app/99", "store/7"].map(str::to_owned).into();
+        let alike = alike(&names);
+        assert_eq!(alike.iter().map(|(_, program)| program.as_str()).collect::<Vec<_>>(), ["app", "app"]);
+        let words =
+            |text: &str| alike.iter().fold(text.to_owned(), |words, (name, app)| without_number(&words, name, app));
+        assert_eq!(words("app/98 in flock < app/99: code"), "app in flock < app: code");
+        assert_eq!(words("app/98 in read < app/985 and store/7"), "app in read < app/985 and store/7");
+    }
 }

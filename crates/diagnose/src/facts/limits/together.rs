@@ -4,7 +4,10 @@
 //! The clocks of the CPUs tick with one period and were started together, so two of them that tick together do so
 //! all the time. Whether they do is told by the samples themselves: those that are whole periods apart. Of those that
 //! have such a sample of another CPU nearby, the ones with another thread at the same tick were not alone.
-//! Only user mode counts: under an interpreter's lock, threads are in system calls at the same time, but compute one by one.
+//! Only user mode counts there: under an interpreter's lock, threads are in system calls at the same time, but compute one by one.
+//!
+//! However the clocks tick, threads that run side by side are met in turn: how often the next sample is of another thread is a bound. It
+//! tells of work that moves once in a while, of which few samples have one of another CPU nearby.
 
 use recording::tables::Sample;
 

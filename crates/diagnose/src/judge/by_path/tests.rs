@@ -72,6 +72,16 @@ fn requests_that_wait_for_a_sleep() {
     assert!(!found.ruled_out.iter().any(|ruled| ruled.cause == "sleep-in-path"));
 }
 
+#[test]
+fn requests_that_wait_for_a_disk() {
+    let file = "syscall=74 fd_kind=file state=2 io_wait=true context=interrupt";
+    let text = requests(60, 25, 20).replace("syscall=35 context=interrupt", file);
+    let text = text.replace("hrtimer_wakeup", "blk_update_request");
+    let found = diagnose(&parse(&text).unwrap());
+    assert_eq!(found.verdict, "disk-wait", "{:?}", found.requests);
+    assert!(found.headline.contains("wait for a disk for 80 % of their response time"), "{}", found.headline);
+}
+
 /// Threads 1 and 2 take turns, and each waits for the other in mmap, with this function of the kernel on its stack.
 fn before_a_lock(function: &str) -> String {
     let mut text = "meta host.arch=x86_64 length_ns=10e9 target.pids=[1] target.listen=[\"tcp 0.0.0.0:80\"]

@@ -78,7 +78,14 @@ impl Parts {
         let requests = case.recording.rows::<Request>().iter().filter(|row| row.is_accepted());
         let awaited: HashSet<u32> = requests.clone().flat_map(|row| [row.began_tid, row.ended_tid]).collect();
         let (woken, told, traffic) = (HashSet::new(), HashSet::new(), case.fact::<Serving>().ok());
-        let mut parts = Self { awaited, woken, told, serving, traffic, followed: requests.count() >= ENOUGH };
+        let mut parts = Self {
+            awaited,
+            woken,
+            told,
+            serving,
+            traffic,
+            followed: requests.filter(|row| row.is_of_client()).count() >= ENOUGH,
+        };
         for row in case.recording.rows::<Wakeup>().iter().filter(|row| walk.target.contains(&row.pid)) {
             parts.told.insert(row.tid);
             if row.context == "thread" && row.waker_tid != row.tid && walk.target.contains(&row.waker_pid) {

@@ -59,7 +59,7 @@ pub(super) fn check(case: &Case) -> Option<Statement> {
 fn reader(case: &Case) -> Option<u32> {
     let port = case.fact::<Requests>().ok()?.busiest()?.port;
     let (_, tid) = one_thread(case, port)?;
-    let rows = case.recording.rows::<Request>().iter().filter(|row| row.is_accepted() && row.port == port);
+    let rows = case.recording.rows::<Request>().iter().filter(|row| row.is_of_client() && row.port == port);
     let (own, all) = rows.fold((0, 0), |(own, all), row| (own + u32::from(row.began_tid == tid), all + 1));
     (f64::from(own) >= f64::from(all) * NEARLY_ALL).then_some(tid)
 }
