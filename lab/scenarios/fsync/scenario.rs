@@ -35,7 +35,8 @@ fn stage(cell: &mut Cell, side: Side) -> Result<Aim> {
     }
     let pid = cell.start(Program::built("threaded").args(args).on_cpus(SERVICE_CPU))?;
     cell.wait_for_port(PORT)?;
-    let connections = cell.draw.number("connections", 8, 4..=16);
+    // So many that each waits longer than a fast disk takes for one.
+    let connections = cell.draw.number("connections", 32, 24..=48);
     full_load(cell, PORT, "/", connections)?;
     cell.stop.sleep(Duration::from_secs(1))?;
     Ok(Aim::Pid(pid))
