@@ -207,7 +207,7 @@ static __always_inline bool is_question(struct sock *sk, struct exchange *e, u64
 /* A hello is answered. */
 static __always_inline void shake(struct sock *sk, struct group *g, struct exchange *e, u64 ended)
 {
-	u64 now = bpf_ktime_get_ns();
+	u64 now = e->accepted ? ended : bpf_ktime_get_ns();
 
 	/* A client waits for it before it can ask, and a request of another for that of whom the target asks. */
 	show(sk, e, e->accepted ? e->read : now, ended, 0, now);

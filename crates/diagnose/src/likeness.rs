@@ -201,22 +201,25 @@ impl Likeness {
     }
 }
 
+/// For each thing that is asked for on one side, how much of all it is there, and how much on the other.
+fn in_both<'l>(one: &'l Place, other: &Place) -> impl Iterator<Item = (&'l Labelled, f64, f64)> {
+    let part = |place: &Place, label: &Labelled| share(label.outcomes.all, place.outcomes.all);
+    let there: BTreeMap<String, f64> =
+        other.labels.iter().map(|label| (label.label.clone(), part(other, label))).collect();
+    one.labels.iter().map(move |label| (label, part(one, label), there.get(&label.label).copied().unwrap_or(0.0)))
+}
+
 /// Of the requests, those for which there is one for the same on the other side.
 fn alike(one: &Place, other: &Place) -> f64 {
-    let part = |place: &Place, label: &Labelled| share(label.outcomes.all, place.outcomes.all);
-    let there: BTreeMap<_, f64> = other.labels.iter().map(|label| (&label.label, part(other, label))).collect();
-    let both = |label: &Labelled| part(one, label).min(there.get(&label.label).copied().unwrap_or(0.0));
-    one.labels.iter().map(both).sum()
+    in_both(one, other).map(|(_, here, there)| here.min(there)).sum()
 }
 
 /// Of the time that clients wait on one side, that for requests of which the other side has as many, as a part of all: what is rare may
 /// be most of the work.
 fn alike_by_time(one: &Place, other: &Place) -> f64 {
-    let part = |place: &Place, label: &Labelled| share(label.outcomes.all, place.outcomes.all);
-    let there: BTreeMap<_, f64> = other.labels.iter().map(|label| (&label.label, part(other, label))).collect();
     let all: f64 = one.labels.iter().map(|label| one.share_of_time(label)).sum();
-    let as_often = |label: &Labelled| share(there.get(&label.label).copied().unwrap_or(0.0), part(one, label)).min(1.0);
-    share(one.labels.iter().map(|label| one.share_of_time(label) * as_often(label)).sum(), all)
+    let as_often = |(label, here, there): (&Labelled, f64, f64)| one.share_of_time(label) * share(there, here);
+    share(in_both(one, other).map(as_often).sum(), all)
 }
 
 impl Asked {

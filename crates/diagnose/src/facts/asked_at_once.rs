@@ -44,10 +44,10 @@ impl Fact for AskedAtOnce {
         let mut by_peer: BTreeMap<String, Vec<(u64, u64)>> = BTreeMap::new();
         let mut answers = Vec::new();
         for row in case.recording.rows::<Request>() {
-            match row.is_accepted() {
-                true if row.handshake => {}
-                true => answers.push(row.t_ns),
-                false => by_peer.entry(row.peer.clone()).or_default().push((row.began_ns, row.t_ns)),
+            if row.is_of_client() {
+                answers.push(row.t_ns);
+            } else if row.is_made() {
+                by_peer.entry(row.peer.clone()).or_default().push((row.began_ns, row.t_ns));
             }
         }
         let of_peer = |(peer, asked): (String, Vec<(u64, u64)>)| (peer, at_once(asked, &bursts, &answers));

@@ -9,6 +9,7 @@ use std::collections::BTreeSet;
 use crate::case::Case;
 use crate::facts::requests::Requests;
 use crate::facts::stacks::Stacks;
+use crate::facts::waiting::sum;
 use crate::judgement::backoff::Failing;
 use crate::judgement::behind::Behind;
 use crate::judgement::clients_wait::waited_longer;
@@ -104,20 +105,21 @@ const TOLD: &[Told] = &[
 /// Whether they stand before a lock of the kernel, as that of the memory map or of a file: none of the program's own.
 fn are_before_the_kernel(case: &Case, chains: &[&Chain]) -> bool {
     let Ok(stacks) = case.fact::<Stacks>() else { return false };
-    let is_one = |chain: &&&Chain| kernel_lock::of(&symbols(&stacks, chain.links[0].stack)).is_some();
-    let time = |chains: &mut dyn Iterator<Item = &&Chain>| chains.map(|chain| chain.ns).sum::<f64>();
-    2.0 * time(&mut chains.iter().filter(is_one)) > time(&mut chains.iter())
+    are_mostly(chains, |chain| kernel_lock::of(&symbols(&stacks, chain.links[0].stack)).is_some())
+}
+
+/// Whether most of the time of these chains is in such ones.
+fn are_mostly(chains: &[&Chain], is_one: impl Fn(&Chain) -> bool) -> bool {
+    2.0 * sum(chains.iter().copied().filter(|chain| is_one(chain))) > sum(chains.iter().copied())
 }
 
 /// Whether they stand before threads that are none of the target's.
 fn are_before_others(case: &Case, chains: &[&Chain]) -> bool {
     let Ok(walk) = case.fact::<Walk>() else { return false };
-    let other = |chain: &&&Chain| {
+    are_mostly(chains, |chain| {
         let pid = chain.links.get(1).map_or(chain.end.pid, |link| link.who.pid);
         pid != 0 && !walk.target.contains(&pid)
-    };
-    let time = |chains: &mut dyn Iterator<Item = &&Chain>| chains.map(|chain| chain.ns).sum::<f64>();
-    2.0 * time(&mut chains.iter().filter(other)) > time(&mut chains.iter())
+    })
 }
 
 /// Of what the paths say, what the sockets have to say too.

@@ -25,7 +25,7 @@ use crate::walk::{AGAIN, HAND_OFF, INTERPRETER, Kind, LOCK, TIMED};
 use crate::walk::{DNS, LOOP, Walk, Who};
 
 /// Requests followed, from which on shares say something.
-pub(super) const ENOUGH: u64 = 20;
+const ENOUGH: u64 = 20;
 
 /// Of the time of all answers, in ones much longer than any that was followed: those may wait for something else.
 const MOST_LONGER: f64 = 0.3;

@@ -25,10 +25,9 @@ const NEAR: f64 = 1.0 / 16.0;
 /// Samples that can tell: of fewer, a tenth is chance.
 const ENOUGH: f64 = 50.0;
 
-/// Both bounds, the lower one.
+/// The lower one of both, or the one that can be told.
 pub(super) fn together(case: &Case) -> Option<f64> {
-    let changes = changes(case)?;
-    Some(in_step(case).map_or(changes, |share| share.min(changes)))
+    in_step(case).into_iter().chain(changes(case)).reduce(f64::min)
 }
 
 /// Of the samples in user mode that can tell, the share in which another thread of the target was sampled on another CPU

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Whether what requests wait for is a disk, and the target's own use of it.
 
+use super::are_mostly;
 use crate::case::Case;
 use crate::facts::memory::Memory;
 use crate::facts::stacks::Stacks;
@@ -15,14 +16,12 @@ use crate::walk::{Kind, Walk};
 pub(super) fn is_most(case: &Case, chains: &[&Chain]) -> bool {
     let (Ok(walk), Ok(stacks)) = (case.fact::<Walk>(), case.fact::<Stacks>()) else { return false };
     let is_short = case.fact::<Memory>().is_ok_and(|memory| short_memory::shortage(&memory).is_some());
-    let is_own = |chain: &&&Chain| {
+    are_mostly(chains, |chain| {
         let of_target = chain.links.iter().all(|link| link.who.peer.is_empty() && walk.target.contains(&link.who.pid));
         let last = &chain.links[chain.links.len() - 1];
         let stack = symbols(&stacks, last.stack);
         let is_file = chain.end.kind == Kind::Disk || file_system::is_on_disk(&stack);
         let is_paging = is_short && last.who.call == "none";
         of_target && is_file && !is_paging && file_system::elsewhere(&stack).is_none()
-    };
-    let time = |chains: &mut dyn Iterator<Item = &&Chain>| chains.map(|chain| chain.ns).sum::<f64>();
-    2.0 * time(&mut chains.iter().filter(is_own)) > time(&mut chains.iter())
+    })
 }

@@ -23,7 +23,8 @@ pub(super) fn check(case: &Case) -> Option<Statement> {
         return None;
     }
     let at = |quantile| seconds(endpoint.handshake.quantile_ns(quantile) / 1e9);
-    let (felt, hidden) = (Felt::of_handshakes(case), hidden_queues::look(case));
+    let felt = Felt::of_handshakes(case).filter(|felt| felt.port() == endpoint.port);
+    let hidden = hidden_queues::look(case);
     Some(Statement {
         headline: format!(
             "TLS handshakes at {} take {} (p50), {}",
