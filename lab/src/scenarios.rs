@@ -101,6 +101,8 @@ mod io_uring;
 mod java_idle_pool;
 #[path = "../scenarios/kept-open/scenario.rs"]
 mod kept_open;
+#[path = "../scenarios/left-listener/scenario.rs"]
+mod left_listener;
 #[path = "../scenarios/limited-asking/scenario.rs"]
 mod limited_asking;
 #[path = "../scenarios/link-saturated/scenario.rs"]
@@ -240,6 +242,7 @@ pub static ALL: &[&Scenario] = &[
     &silent_endpoint::SCENARIO,
     &unreached_address::SCENARIO,
     &slow_clients::SCENARIO,
+    &left_listener::SCENARIO,
     &limited_asking::SCENARIO,
     &endless_loop::SCENARIO,
     &sleep_in_path::SCENARIO,

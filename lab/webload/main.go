@@ -23,9 +23,10 @@ func main() {
 	connections := flag.Int("connections", 8, "connections")
 	own := flag.Bool("own", false, "keep all connections open, each for its own requests")
 	reconnect := flag.Bool("reconnect", false, "a connection for each request, and go on after errors")
+	timeout := flag.Duration("timeout", 0, "give a request up after so long; 0 = never")
 	flag.Parse()
 	makeClient := func() *http.Client {
-		return &http.Client{Transport: &http.Transport{
+		return &http.Client{Timeout: *timeout, Transport: &http.Transport{
 			MaxIdleConnsPerHost: *connections,
 			DisableKeepAlives:   *reconnect,
 			TLSClientConfig:     &tls.Config{InsecureSkipVerify: true},

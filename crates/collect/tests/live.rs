@@ -6,7 +6,7 @@
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read};
-use std::net::{TcpListener, TcpStream, UdpSocket};
+use std::net::{Ipv4Addr, SocketAddrV4, TcpListener, TcpStream, UdpSocket};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -14,6 +14,8 @@ use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use recording::tables::{Counter, Process, Thread};
+use rustix::net::sockopt::set_socket_reuseport;
+use rustix::net::{self, AddressFamily, SocketType};
 use testing::{given, need, need_of_host};
 use wakewalk_collect::host_watch;
 use wakewalk_collect::samplers::{Samplers, Scope};
@@ -133,6 +135,39 @@ fn our_listener_and_its_accept_queue() {
         (waiting == clients.len() as f64).then(|| value(&rows, "proc/net/listeners", &entity, "backlog"))
     });
     assert!(backlog.is_some_and(|limit| limit >= 3.0), "{backlog:?} {:?}", samplers.gaps());
+}
+
+/// Two sockets with one address, of which nobody accepts from either: clients are dealt out to both.
+#[test]
+fn each_of_two_listeners_with_one_address() {
+    need!(is_root());
+    let open = |port: u16| {
+        let socket = net::socket(AddressFamily::INET, SocketType::STREAM, None).unwrap();
+        set_socket_reuseport(&socket, true).unwrap();
+        net::bind(&socket, &SocketAddrV4::new(Ipv4Addr::LOCALHOST, port)).unwrap();
+        net::listen(&socket, 64).unwrap();
+        TcpListener::from(socket)
+    };
+    let first = open(0);
+    let address = first.local_addr().unwrap();
+    let second = open(address.port());
+    let found = Target::Port(address.port()).resolve(Path::new(ROOT)).unwrap();
+    let mut samplers = Samplers::new(Scope::of(Path::new(ROOT), &found));
+    let source = "proc/net/listeners/shared";
+    let rows = samplers.sample(0);
+    assert!(rows.iter().all(|row| row.source != source || !row.entity.contains(&address.to_string())), "nobody waits");
+    let _clients: Vec<TcpStream> = (0..20).map(|_| TcpStream::connect(address).unwrap()).collect();
+    let waiting = |rows: &[Counter], socket: &TcpListener| {
+        let entity = format!("tcp {address} inode {}", rustix::fs::fstat(socket).unwrap().st_ino);
+        ["accept_queue", "share_it", "holder"].map(|name| value(rows, source, &entity, name))
+    };
+    let rows = poll("both queues and whose they are", || {
+        let rows = samplers.last(1);
+        [&first, &second].iter().all(|socket| waiting(&rows, socket)[2].is_some()).then_some(rows)
+    });
+    let (a, b) = (waiting(&rows, &first), waiting(&rows, &second));
+    assert_eq!(a[0].unwrap() + b[0].unwrap(), 20.0, "{a:?} {b:?}");
+    assert_eq!((a[1], a[2]), (Some(2.0), Some(f64::from(std::process::id()))));
 }
 
 #[test]

@@ -40,6 +40,7 @@ pub mod retransmits;
 pub mod sending;
 pub mod servers;
 pub mod serving;
+pub mod shared_listeners;
 pub mod silent;
 pub mod socket_states;
 pub mod sockets;

@@ -34,4 +34,5 @@ pub(crate) mod standstill;
 pub(crate) mod streams;
 pub(crate) mod tail;
 pub(crate) mod time_wait;
+pub(crate) mod untaken;
 pub(crate) mod waits_for_turn;

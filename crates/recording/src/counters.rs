@@ -107,6 +107,12 @@ counters! {
     }
     /// By listening socket of the target, TCP or Unix; queue and backlog are gauges. `DROPS` counts what a TCP one itself dropped.
     listeners = "proc/net/listeners" { ACCEPT_QUEUE = "accept_queue", BACKLOG = "backlog", DROPS = "drops", }
+    /// By listening socket, of those of the target that share an address (SO_REUSEPORT) and in whose queue somebody stood: `tcp
+    /// 0.0.0.0:80 inode 4711`; gauges. `SHARE_IT` is how many sockets have the address; `HOLDERS` how many of the target's processes have
+    /// this one open, and `HOLDER` that whose it is: the one that has the fewest of them, where one has.
+    shared_listeners = "proc/net/listeners/shared" {
+        ACCEPT_QUEUE = "accept_queue", SHARE_IT = "share_it", HOLDERS = "holders", HOLDER = "holder",
+    }
     /// By bound UDP socket of the target; gauges, but for the datagrams that the socket itself dropped.
     udp_sockets = "proc/net/udp" { QUEUE_BYTES = "queue_bytes", BUFFER_BYTES = "buffer_bytes", DROPS = "drops", }
     /// Sockets of the network namespace by protocol (`TCP`): those that are asked for; gauges.

@@ -105,6 +105,12 @@ impl Counters {
         readings.len() >= 3 && rises && readings.last().map(|last| last.1) > readings.first().map(|first| first.1)
     }
 
+    /// Whether a gauge was above zero at every reading and never fell. One that stays the same is written once in a while.
+    pub fn never_falls(&self, key: Key, entity: &str) -> bool {
+        let Some(readings) = self.readings(key, entity) else { return false };
+        readings.iter().all(|reading| reading.1 > 0.0) && readings.is_sorted_by(|a, b| a.1 <= b.1)
+    }
+
     /// A gauge over a window of `length_ns`; none if it was not read.
     pub fn mean(&self, key: Key, entity: &str, length_ns: f64) -> Option<Mean> {
         let readings = self.readings(key, entity)?;

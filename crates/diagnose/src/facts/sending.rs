@@ -283,6 +283,10 @@ pub struct PerExchange {
 /// Looks from which on an average says something.
 const ENOUGH_LOOKS: f64 = 10.0;
 
+/// Connections found in a state, likewise: one that is met once stands for a moment a look's distance long, and may have been as short as
+/// a write.
+const ENOUGH_SIGHTS: f64 = 3.0;
+
 /// Exchanges, likewise.
 const ENOUGH_EXCHANGES: f64 = 20.0;
 
@@ -300,9 +304,10 @@ impl Sending {
         }
         // What is said in handshakes is on its way as well.
         let all = (asked.response.count + asked.handshake.count) * requests.scale();
-        let each = |ns: f64| ratio(ns, all) / 1e9;
-        let wire = sent.is_acknowledged_at_once().then(|| each(sent.on_its_way_ns()));
-        Some(PerExchange { held: each(sent.held_ns()), wire })
+        let each =
+            |sights: u64| if sights as f64 >= ENOUGH_SIGHTS { ratio(sent.time_ns(sights), all) / 1e9 } else { 0.0 };
+        let wire = sent.is_acknowledged_at_once().then(|| each(sent.counted.on_its_way));
+        Some(PerExchange { held: each(sent.counted.unsent), wire })
     }
 }
 
@@ -345,5 +350,10 @@ mod tests {
         // 80 exchanges in all: they were followed for half of the time.
         assert_eq!(each(true, "tcp 0.0.0.0:80"), PerExchange { held: 0.02, wire: None });
         assert_eq!(each(false, "10.0.0.9:1"), PerExchange { held: 0.02, wire: Some(0.025) });
+        let recording = parse(&TEXT.replace("unsent=8", "unsent=2")).unwrap();
+        let case = Case::new(&recording);
+        let sending = case.fact::<Sending>().unwrap();
+        let held = sending.per_exchange(&case.fact::<Requests>().unwrap(), true, "tcp 0.0.0.0:80").unwrap().held;
+        assert_eq!(held, 0.0, "met twice in twenty looks, which is chance");
     }
 }

@@ -12,6 +12,7 @@ use crate::facts::workers::Workers;
 use crate::judgement::errors::{enough, floor};
 use crate::judgement::handshakes::{Sign, table};
 use crate::judgement::meanwhile::{self, Meanwhile};
+use crate::judgement::untaken::{self, Untaken};
 use crate::statistics::share;
 use crate::verdict::{Evidence, Explains, Finding, Link, Subject};
 use crate::wording::{count, percent, plural};
@@ -48,10 +49,12 @@ fn check(case: &Case) -> Checked {
             format!("{met} of its network namespace; its own were never seen full, and whose it was is not recorded");
         return Err(Gap::new(RULE.cause, Unseen::Undecided, why));
     };
-    let finding = finding(case, &handshakes, listener)?;
+    let untaken = untaken::look(case);
+    let finding = finding(case, &handshakes, listener, untaken.as_ref())?;
     let headline =
         format!("{} new connections were dropped: the accept queue of {} is full", count(ours), listener.name);
-    found(finding, headline, advice(&*case.fact::<Workers>()?, listener))
+    let workers = case.fact::<Workers>()?;
+    found(finding, headline, untaken.map_or_else(|| advice(&workers, listener), |untaken| untaken.advice()))
 }
 
 fn advice(workers: &Workers, listener: &Listener) -> String {
@@ -64,7 +67,12 @@ fn advice(workers: &Workers, listener: &Listener) -> String {
     }
 }
 
-fn finding(case: &Case, handshakes: &Handshakes, listener: &Listener) -> Result<Finding, Gap> {
+fn finding(
+    case: &Case,
+    handshakes: &Handshakes,
+    listener: &Listener,
+    untaken: Option<&Untaken>,
+) -> Result<Finding, Gap> {
     let workers = case.fact::<Workers>()?;
     let meanwhile = meanwhile::of(case, &workers.who)?;
     let (queue, backlog) = (format!("{:.1}", listener.queue), listener.backlog.unwrap_or(0.0));
@@ -85,7 +93,7 @@ fn finding(case: &Case, handshakes: &Handshakes, listener: &Listener) -> Result<
             listener.name,
             count(handshakes.taken),
             count(backlog),
-            what_they_do(&workers, listener.full, &meanwhile)
+            untaken.map_or_else(|| what_they_do(&workers, listener.full, &meanwhile), Untaken::detail)
         ),
         subject: Subject { pid: workers.who.first().map(|who| who.0), ..Subject::default() },
         explains: Explains {
@@ -95,15 +103,18 @@ fn finding(case: &Case, handshakes: &Handshakes, listener: &Listener) -> Result<
         },
         evidence: evidence_of(case, handshakes, listener),
         chain: std::iter::once(place).chain(meanwhile.links).collect(),
-        remedy: "Make those that accept come back sooner: what they do meanwhile is in the chain, or a finding of its own. A \
-                 thread that does nothing but accept helps where requests may wait inside. Only against short bursts: raise \
-                 the backlog in listen() and net.core.somaxconn, both."
-            .into(),
-        check: "nstat -az TcpExtListenOverflows stands still under the same load, and ss -ltn shows Recv-Q below Send-Q."
-            .into(),
+        remedy: untaken.map_or_else(|| AWAY_FROM_IT.into(), Untaken::advice),
+        check:
+            "nstat -az TcpExtListenOverflows stands still under the same load, and ss -ltn shows Recv-Q below Send-Q."
+                .into(),
         ..RULE.finding(case, if agree { 2 } else { 1 })
     })
 }
+
+/// What helps where somebody takes connections, and not soon enough.
+const AWAY_FROM_IT: &str = "Make those that accept come back sooner: what they do meanwhile is in the chain, or a finding of its own. A \
+                 thread that does nothing but accept helps where requests may wait inside. Only against short bursts: raise \
+                 the backlog in listen() and net.core.somaxconn, both.";
 
 /// Of the overflows, dropped by the one listener: then the counts are the same.
 const AGREE: f64 = 0.95;
@@ -192,6 +203,19 @@ mod tests {
         assert!(found(&RULE, &text(300, 9, Some(12))).summary.starts_with("12 handshakes met a full accept queue"));
         // A burst between two looks: one source.
         assert_eq!(found(&RULE, &text(300, 0, Some(100))).confidence, "medium");
+    }
+
+    /// Workers take from their own listeners, and nobody from one more with the same address.
+    #[test]
+    fn a_listener_that_was_left() {
+        let shared = "counter source=proc/net/listeners/shared entity=\"tcp 0.0.0.0:80 inode 7\"";
+        let left: String = [("accept_queue", 9), ("share_it", 4), ("holders", 0)]
+            .iter()
+            .map(|(name, value)| format!("{shared} name={name} value={value}\n"))
+            .collect();
+        let finding = found(&RULE, &(text(300, 9, Some(300)) + &left));
+        assert!(finding.summary.contains("no process of the target has that one open"), "{}", finding.summary);
+        assert!(finding.remedy.contains("ss -ltnp"), "{}", finding.remedy);
     }
 
     #[test]

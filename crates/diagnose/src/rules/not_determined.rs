@@ -21,7 +21,7 @@ use crate::case::Case;
 use crate::facts::host::HostRank;
 use crate::facts::quality::Quality;
 use crate::facts::waiting::Waiting;
-use crate::judgement::{asked, errors, hanging, hung};
+use crate::judgement::{asked, errors, hanging, hung, untaken};
 use crate::ledger::threads::Threads;
 use crate::phrases;
 use crate::remarks::{hidden_queues, until_said};
@@ -126,6 +126,13 @@ fn waited(case: &Case, gap: &Gap) -> Statement {
 
 /// Clients stand before it, and nobody was seen to take them.
 fn not_taken(case: &Case, gap: &Gap) -> Statement {
+    if let Some(untaken) = untaken::look(case) {
+        return Statement {
+            headline: untaken.headline(),
+            advice: untaken.advice(),
+            detail: format!("{}.", untaken.detail()),
+        };
+    }
     let stand = hung::where_threads_stand(case);
     if let Some((thread, line)) = hung::one_that_stands(case) {
         let (who, stands) = (format!("{} (tid {})", thread.comm, thread.tid), stuck::stands(case, line, thread.pid));

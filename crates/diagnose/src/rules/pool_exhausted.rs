@@ -14,6 +14,7 @@ use crate::facts::waiting::{Waiting, wait_ns};
 use crate::facts::workers::Workers;
 use crate::judgement::enough::little;
 use crate::judgement::holders::is_pool;
+use crate::judgement::untaken;
 use crate::phrases::chain::{called_from, links};
 use crate::verdict::{Explains, Finding, Subject};
 use crate::walk::chains::Chain;
@@ -47,6 +48,9 @@ fn check(case: &Case) -> Checked {
         return of_connections(case, &contended, &waiting);
     }
     let workers = case.fact::<Workers>()?;
+    if let Some(gap) = untaken::look(case).map(|untaken| undecided(untaken.detail())) {
+        return Err(gap); // more workers would not take those either
+    }
     if are_taken(&workers) && sleep_by_themselves(case, &workers, &waiting) {
         return explained("connections stand in the accept queue because those that accept sleep by themselves");
     }
@@ -59,11 +63,7 @@ fn check(case: &Case) -> Checked {
     let queue = format!("{:.1} connections stood in the accept queue on average", workers.queue);
     // A queue that is always there is never innocent; only a CPU that they have or want explains it without a pool.
     if are_asked_for(&workers) && !are_computing(&workers) {
-        return Err(Gap::new(
-            RULE.cause,
-            Unseen::Undecided,
-            format!("{queue}, and what keeps whoever should take them was not seen"),
-        ));
+        return Err(undecided(format!("{queue}, and what keeps whoever should take them was not seen")));
     }
     if let Some(why) = readers::before_a_lock(case) {
         return explained(why);
@@ -81,6 +81,10 @@ fn check(case: &Case) -> Checked {
     }
     let none = format!("no threads that serve clients waited for what several others of them held; {queue}");
     if workers.queue >= A_QUEUE { explained(none) } else { absent(none) }
+}
+
+fn undecided(why: String) -> Gap {
+    Gap::new(RULE.cause, Unseen::Undecided, why)
 }
 
 /// Connections in the queue on average: one is always there.
