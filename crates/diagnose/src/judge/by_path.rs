@@ -173,7 +173,7 @@ fn found_by(case: &Case, felt: &Felt, known: impl Fn(&str) -> bool) -> Vec<(Find
 }
 
 fn finding(case: &Case, felt: &Felt, told: &Told, (part, chains): (f64, &[&Chain])) -> (Finding, Statement) {
-    let longest = chains.first().copied();
+    let longest = usual(chains);
     let (does, behind) = ((told.does)(longest), Behind::of(felt, told.is_it));
     let of_it = behind.as_ref().map_or_else(String::new, Behind::part);
     let [spent, took] = [felt.mean_ns() * part, felt.mean_ns()].map(|ns| seconds(ns / 1e9));
@@ -242,6 +242,24 @@ fn advice(case: &Case, first: &Link) -> String {
 fn chains<'f>(felt: &'f Felt, is_it: fn(&Part) -> bool) -> Vec<&'f Chain> {
     let chain = |part: &'f Part| if let What::Waits(chain) = &part.what { Some(&**chain) } else { None };
     felt.group().parts.iter().filter(|part| is_it(part)).filter_map(chain).collect()
+}
+
+/// The longest of the chains that are alike: each connection may have a process of its own at the other end, of which one waits for
+/// something else.
+fn usual<'c>(chains: &[&'c Chain]) -> Option<&'c Chain> {
+    let way = |chain: &Chain| {
+        let links: Vec<String> =
+            chain.links.iter().map(|link| format!("{} {}", link.who.comm, link.who.call)).collect();
+        (links, chain.end.kind)
+    };
+    let mut by_way: Vec<(_, f64, &Chain)> = Vec::new();
+    for chain in chains {
+        match by_way.iter_mut().find(|(known, ..)| *known == way(chain)) {
+            Some((_, ns, _)) => *ns += chain.ns,
+            None => by_way.push((way(chain), chain.ns, chain)),
+        }
+    }
+    by_way.into_iter().max_by(|a, b| a.1.total_cmp(&b.1)).map(|(.., chain)| chain)
 }
 
 fn subject(chain: Option<&Chain>) -> Subject {

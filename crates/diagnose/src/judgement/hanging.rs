@@ -12,6 +12,10 @@ use crate::wording::{count, seconds};
 /// Of the time of requests that hang: what takes less is not why.
 const MIN_SHARE: f64 = 0.25;
 
+/// What no thread waits for without somebody who wants it. With one there at any time, or several, others queue for the thread, as callbacks
+/// do that need one of a loop's few helpers.
+const NEVER_FOR_NOTHING: [&str; 1] = ["slow-dns"];
+
 /// Of those that are late: with less, they may be the answers that were seen.
 const MOST_OF_LATE: f64 = 0.5;
 
@@ -37,7 +41,9 @@ pub(crate) fn not_for(case: &Case, finding: &Finding) -> Option<String> {
     let (connections, owed_ns) = unexplained(case)?;
     let waited = connections * case.seconds();
     let p99_ns = slowest_p99_ns(case);
-    if finding.explains.seconds >= waited * MIN_SHARE || p99_ns >= LATE_NS {
+    let queue_for_it =
+        NEVER_FOR_NOTHING.contains(&finding.cause.as_str()) && finding.explains.seconds >= case.seconds();
+    if finding.explains.seconds >= waited * MIN_SHARE || p99_ns >= LATE_NS || queue_for_it {
         return None;
     }
     let answered = match p99_ns {
@@ -67,7 +73,7 @@ mod tests {
     /// A thread that waited for a timer of its own for 300 ms, beside connections that owe an answer for two seconds.
     #[test]
     fn what_threads_waited_for_a_little_is_not_why_requests_hang() {
-        let why = |connections: u64, p99_ms: u64| {
+        let why = |connections: u64, p99_ms: u64, cause: &str, waited: f64| {
             let text = format!(
                 "meta host.arch=x86_64 length_ns=4e9 target.pids=[1]
                  thread t_ns=4e9 pid=1 tid=1 wall_ns=4e9 cpu_ns=1e7 blocked_ns=399e7
@@ -78,15 +84,19 @@ mod tests {
                 connections * 80_000_000_000
             );
             let recording = recording::text::parse(&text).unwrap();
-            let finding = Finding { explains: Explains { seconds: 0.3, ..Explains::default() }, ..Finding::default() };
+            let explains = Explains { seconds: waited, ..Explains::default() };
+            let finding = Finding { cause: cause.into(), explains, ..Finding::default() };
             not_for(&Case::new(&recording), &finding)
         };
-        let said = why(8, 3).unwrap();
+        let why_not = |connections, p99_ms| why(connections, p99_ms, "slow-dependency", 0.3);
+        let said = why_not(8, 3).unwrap();
         assert!(
             said.contains("8 requests at a time got no answer for 2.0 s so far, and 99 % of the answers"),
             "{said}"
         );
-        assert_eq!((why(8, 40), why(0, 3)), (None, None), "answers are slow too; nothing hangs");
+        assert_eq!((why_not(8, 40), why_not(0, 3)), (None, None), "answers are slow too; nothing hangs");
+        assert!(why(8, 3, "slow-dependency", 6.0).is_some(), "somebody who waits for news does so all the time");
+        assert!(why(8, 3, "slow-dns", 6.0).is_none() && why(8, 3, "slow-dns", 0.3).is_some(), "a name is wanted now");
     }
 
     #[test]

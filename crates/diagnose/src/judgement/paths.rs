@@ -12,7 +12,7 @@ use recording::tables::Request;
 
 use super::drips::Drips;
 use super::secure::mostly_handshakes;
-use super::{standing, tail};
+use super::{hanging, standing, tail};
 use crate::case::Case;
 use crate::facts::connections::Connections;
 use crate::facts::requests::{Endpoint, LATE_NS, Lengths, Requests};
@@ -237,6 +237,10 @@ pub(crate) fn are_waits(cause: &str) -> bool {
 /// Why a cause is none for the requests, if that can be told: they hardly waited for it.
 pub(crate) fn not_for_requests(case: &Case, cause: &str) -> Option<f64> {
     let told = TOLD.iter().find(|told| told.cause == cause)?;
+    // Those that hang are in no path.
+    if hanging::unexplained(case).is_some() {
+        return None;
+    }
     // What requests wait for says nothing of what clients wait for before they can ask.
     let paths = if waits_for_handshakes(case) { telling_handshakes(case) } else { telling(case) }?;
     let all = &paths.busiest()?.all;

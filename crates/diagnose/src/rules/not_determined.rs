@@ -82,6 +82,7 @@ fn unexplained(case: &Case) -> Option<Statement> {
         Some(said) => first(&[standstill::check, open_transaction::check, unread::check]).or(Some(said)),
         None => first(&[
             hanging,
+            interpreter::check,
             scattered::check,
             standstill::check,
             open_transaction::check,

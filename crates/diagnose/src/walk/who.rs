@@ -70,9 +70,9 @@ impl Who {
         self.call == "none" && !self.peer.is_empty()
     }
 
-    /// Whether it only lets time pass.
+    /// Whether it only lets time pass. A thread that its runtime keeps for work may do that in a sleep as well, and nobody waits for it.
     pub fn sleeps(&self) -> bool {
-        family(&self.call) == Family::Sleep || self.fd_kind == SLEEP
+        self.fd_kind != PARKED && family(&self.call) == Family::Sleep || self.fd_kind == SLEEP
     }
 
     /// Whether it waits until somebody has read what it writes.

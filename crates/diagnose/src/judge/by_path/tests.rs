@@ -72,6 +72,21 @@ fn requests_that_wait_for_a_sleep() {
     assert!(!found.ruled_out.iter().any(|ruled| ruled.cause == "sleep-in-path"));
 }
 
+/// A thread that its runtime keeps for work sleeps until there is some, and answers then: what held the request before is not seen.
+#[test]
+fn a_worker_without_work_is_no_sleep() {
+    let parked = |function: &str| {
+        let mut text = requests(60, 25, 20);
+        text += &format!("\nframe id=2 symbol={function} module=svc kind=native\nstack id=2 frames=[2]");
+        for at in (0..60).map(|nth| 10 + nth * 30) {
+            text += &format!("\nwait_stack t_ns={at}e6 pid=1 tid=1 comm=worker syscall=35 stack=2");
+        }
+        verdict_of(&text)
+    };
+    assert_eq!(parked("main.throttle"), "sleep-in-path");
+    assert_eq!(parked("runtime.sysmon"), "not-determined");
+}
+
 #[test]
 fn requests_that_wait_for_a_disk() {
     let file = "syscall=74 fd_kind=file state=2 io_wait=true context=interrupt";

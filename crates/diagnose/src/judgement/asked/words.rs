@@ -3,6 +3,7 @@
 
 use crate::facts::stacks::Stacks;
 use crate::phrases::chain::timer;
+use crate::runtimes::opaque::{self, Opaque};
 use crate::walk::chains::Chain;
 use crate::walk::{Kind, lasting};
 
@@ -13,6 +14,7 @@ pub(crate) fn what_it_does(chain: &Chain) -> String {
         Kind::OnCpu => format!("where {end} computes"),
         Kind::RunQueue => format!("where {end} has no CPU"),
         Kind::Timer if gave_up(chain) => "until it gave up".to_string(),
+        Kind::Timer if database(chain).is_some() => format!("where {last} waits inside the database"),
         Kind::Timer => format!("where {last} waits for its own timer"),
         Kind::Packet => "over the network".to_string(),
         Kind::Unseen => "where nothing more was seen".to_string(),
@@ -23,6 +25,11 @@ pub(crate) fn what_it_does(chain: &Chain) -> String {
 /// Whether nobody answered before the time was over.
 fn gave_up(chain: &Chain) -> bool {
     chain.links.len() == 1 && chain.end.kind == Kind::Timer
+}
+
+/// The database whose session the last one who waits is: the time until it looks for a deadlock ends the wait for a lock as well.
+fn database(chain: &Chain) -> Option<&'static Opaque> {
+    opaque::of_program(&chain.links.last()?.who.comm).filter(|program| program.is_database)
 }
 
 /// The last one who waits.
@@ -39,6 +46,9 @@ pub(crate) fn advice(chain: &Chain, timer: Option<&str>) -> String {
             format!("see why {peer} gives no answer: can it be reached, and what does it do")
         }
         _ if chain.links.len() == 1 && !peer.is_empty() => format!("go on at {peer}: the time goes there"),
+        Kind::Timer if let Some(database) = database(chain) => {
+            format!("see what its sessions wait for: {}", database.look)
+        }
         Kind::Timer => {
             format!("look at the {} in {last}: the chain ends there", timer.unwrap_or("sleep or timeout"))
         }
@@ -72,6 +82,13 @@ pub(crate) fn remedy(chain: &Chain, timer: Option<&str>) -> String {
         Kind::OnCpu => {
             return format!("{} computes while it is waited for: {} says what.", chain.end.name(), look(chain));
         }
+        Kind::Timer if let Some(database) = database(chain) => {
+            return format!(
+                "{last} waits inside the database, as for {}: `{}` names them. A transaction that stays open holds its locks as long.",
+                database.what.trim_start_matches("backends before ").trim_start_matches("sessions before "),
+                database.look
+            );
+        }
         Kind::Timer => match timer {
             Some(timer) => {
                 return format!("{last} waits for {timer} before it answers: find that in its code. {OTHERWISE}");
@@ -91,5 +108,35 @@ fn look(chain: &Chain) -> String {
     match lasting(chain.end.pid) {
         Some(pid) => format!("`wakewalk diagnose --pid {pid}`"),
         None => format!("a profile of {}, of which there is a new process each time,", chain.end.comm),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::walk::chains::Link;
+    use crate::walk::{End, Who};
+
+    /// Waits for a program, whose process waits for its own timer.
+    fn ends_at(comm: &str) -> Chain {
+        let link = |pid, comm: &str, call: &str, peer: &str| Link {
+            who: Who { pid, comm: comm.into(), call: call.into(), peer: peer.into(), ..Who::default() },
+            ns: 1e9,
+            length_ns: 1e8,
+            stack: 0,
+            code: 0,
+        };
+        let links = vec![link(1, "app", "recvfrom", "10.0.0.7:5432"), link(9, comm, "epoll_wait", "")];
+        let end = End { kind: Kind::Timer, pid: 9, comm: comm.into(), detail: String::new() };
+        Chain { links, end, answer: 0, ns: 1e9, waits: 10 }
+    }
+
+    #[test]
+    fn a_database_that_looks_for_deadlocks_does_not_sleep() {
+        let (database, store) = (ends_at("postgres"), ends_at("store"));
+        assert!(next(&database, None).0.contains("pg_stat_activity"), "{:?}", next(&database, None));
+        assert!(next(&database, None).1.contains("as for row and table locks"));
+        assert_eq!(what_it_does(&database), "where postgres/9 waits inside the database");
+        assert_eq!(next(&store, None).0, "look at the sleep or timeout in store/9: the chain ends there");
     }
 }

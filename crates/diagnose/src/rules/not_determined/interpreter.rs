@@ -3,6 +3,7 @@
 //! belongs to requests is not: nobody is accused.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use super::super::Statement;
 use crate::case::Case;
@@ -11,10 +12,15 @@ use crate::facts::profile::Profile;
 use crate::facts::requests::LATE_NS;
 use crate::facts::serving::Serving;
 use crate::facts::stacks::Stacks;
+use crate::facts::unexplained::Unexplained;
+use crate::judgement::full::is_at_capacity;
 use crate::judgement::paths::{SEVERAL, before_interpreter, telling};
+use crate::ledger::blocked::Blocked;
+use crate::ledger::threads::Threads;
 use crate::runtimes::{Part, is_glue};
 use crate::statistics::{ratio, share};
 use crate::walk::Walk;
+use crate::walk::paths::RequestPaths;
 use crate::wording::{count, percent, seconds};
 
 /// Of the time of requests: with less, the rest of it is the question.
@@ -28,7 +34,10 @@ const CALLS: &[&str] = &["ectorcall", "PyObject_Call", "_PyObject_", "_PyFunctio
 
 /// The statement about them, if those that are felt stood there for a good part of their time.
 pub(super) fn check(case: &Case) -> Option<Statement> {
-    let (walk, paths) = (case.fact::<Walk>().ok()?, telling(case)?);
+    if is_at_capacity(case) {
+        return None;
+    }
+    let (walk, paths) = (case.fact::<Walk>().ok()?, telling(case).or_else(|| standing(case))?);
     let (lock, busiest) = (walk.interpreter_lock()?, paths.busiest()?);
     let mean = |requests: u64, ns: f64| ratio(ns, requests as f64);
     let all_long = mean(busiest.half.requests, busiest.half.ns) >= LATE_NS;
@@ -63,6 +72,19 @@ pub(super) fn check(case: &Case) -> Option<Statement> {
             queued(case)
         ),
     })
+}
+
+/// Of the requests that stand, as many threads in futex, at least and at most: then all of these have one in hand.
+const AS_MANY: (f64, f64) = (0.7, 1.5);
+
+/// The paths, although many took longer than any that was followed to its end: where about as many threads stand in futex as requests
+/// stand in the target, the others stand there too.
+fn standing(case: &Case) -> Option<Arc<RequestPaths>> {
+    let (late, ledger) = (case.fact::<Unexplained>().ok()?.late, case.fact::<Threads>().ok()?);
+    let stood_ns: f64 = ledger.threads.iter().map(|thread| thread.lines.blocked(Blocked::Futex)).sum();
+    let as_many = ratio(ratio(stood_ns, case.length_ns()), late);
+    let are_these = late >= 1.0 && (AS_MANY.0..=AS_MANY.1).contains(&as_many);
+    case.fact::<RequestPaths>().ok().filter(|_| are_these)
 }
 
 /// Who held it while others stood before it.
