@@ -53,7 +53,10 @@ static WORDS: &[Word] = &[
     ),
     ("held", "Bytes of an answer that were written and stood in the target's own send queue."),
     ("before its turn", "The request lay unread meanwhile: the thread that read it later was at something else."),
-    ("waking up", "The request was there, and the thread that waited for it was on its way to a CPU."),
+    (
+        "waiting for a client",
+        "The thread that took the request then had waited for a client: for this one, or for another one that it serves.",
+    ),
     (
         "got no answer, for … so far",
         "Connections on which an answer had been owed for 10 ms or longer, and that are none of the answers seen; how long ago \

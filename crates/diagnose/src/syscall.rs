@@ -32,6 +32,16 @@ pub enum Family {
     Other,
 }
 
+/// Whether a call that waits for files was given none, by its arguments: it only lets time pass.
+pub fn waits_for_no_file(call: &str, args: &[u64]) -> bool {
+    let files = match call {
+        "select" | "pselect6" => args.first(),
+        "poll" | "ppoll" => args.get(1),
+        _ => None,
+    };
+    files.is_some_and(|number| number & 0xffff_ffff == 0)
+}
+
 impl Family {
     /// Whether a call of this family asks for something to happen: CPU spent inside it is not
     /// the service's own work. A `read` that finds bytes does copy them; the name cannot tell.

@@ -43,7 +43,9 @@ use timelines::Timelines;
 use wait_sites::WaitSites;
 use waits::Wait;
 use walker::Walker;
-pub use who::{AGAIN, DNS, HAND_OFF, INTERPRETER, LOCK, LOOP, PARKED, SLEEP, TIMED, Who, kind_of_thread, lasting};
+pub use who::{
+    AGAIN, DNS, HAND_OFF, INTERPRETER, LOCK, LOOP, PARKED, SLEEP, TIMED, Who, kind_of_thread, lasting, name,
+};
 
 /// Waits of the target that are walked; of more, every second, third and so on is, and counts for the others.
 const MAX_ROOTS: usize = 20_000;

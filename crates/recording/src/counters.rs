@@ -111,7 +111,7 @@ counters! {
     /// 0.0.0.0:80 inode 4711`; gauges. `SHARE_IT` is how many sockets have the address; `HOLDERS` how many of the target's processes have
     /// this one open, and `HOLDER` that whose it is: the one that has the fewest of them, where one has.
     shared_listeners = "proc/net/listeners/shared" {
-        ACCEPT_QUEUE = "accept_queue", SHARE_IT = "share_it", HOLDERS = "holders", HOLDER = "holder",
+        ACCEPT_QUEUE = "accept_queue", BACKLOG = "backlog", SHARE_IT = "share_it", HOLDERS = "holders", HOLDER = "holder",
     }
     /// By bound UDP socket of the target; gauges, but for the datagrams that the socket itself dropped.
     udp_sockets = "proc/net/udp" { QUEUE_BYTES = "queue_bytes", BUFFER_BYTES = "buffer_bytes", DROPS = "drops", }

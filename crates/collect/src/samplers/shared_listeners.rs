@@ -60,6 +60,9 @@ impl Sampler for SharedListeners {
                 let Some(holders) = self.stood.get(&socket.inode) else { continue };
                 let name = format!("{address} inode {}", socket.inode);
                 out.put(shared_listeners::ACCEPT_QUEUE, &name, socket.receive_queue as f64);
+                if let Some(backlog) = socket.backlog {
+                    out.put(shared_listeners::BACKLOG, &name, backlog as f64);
+                }
                 out.put(shared_listeners::SHARE_IT, &name, sockets.len() as f64);
                 let Some(holders) = holders else { continue };
                 out.put(shared_listeners::HOLDERS, &name, holders.count as f64);

@@ -44,7 +44,8 @@ pub struct RequestTimes {
     pub stages: BTreeMap<String, Quantiles>,
     /// Stages of which only the average is known, seconds for each exchange: `held` (bytes stood in the target's send queue:
     /// where clients ask, after the answer began and so beyond the response time; else a part of it) and `wire` (all was sent
-    /// and not acknowledged yet; left out where the other end puts acknowledgements off, because it would not be the wire).
+    /// and not acknowledged yet; left out where the other end puts acknowledgements off, because it would not be the wire); `later`
+    /// (the target went on writing an answer after its first bytes, with which response times end; left out where that is little).
     #[serde(default)]
     pub on_average: BTreeMap<String, f64>,
     /// What those that were followed from end to end waited for, most first; empty = none were.

@@ -5,6 +5,7 @@ use recording::counters::listeners;
 
 use super::counters::Counters;
 use super::listening::Listening;
+use super::shared_listeners::SharedListeners;
 use crate::answer::Gap;
 use crate::case::{Case, Fact};
 
@@ -17,7 +18,7 @@ pub struct Listener {
     pub queue: f64,
     /// The same at most, as it was read once a second.
     pub most: f64,
-    /// How many may stand there; one more does before others are dropped.
+    /// How many may stand there; one more does before others are dropped. Of several sockets, the one with the longest queue.
     pub backlog: Option<f64>,
     /// Share of the window in which the queue was as long as it may be.
     pub full: f64,
@@ -51,7 +52,17 @@ impl Fact for Listeners {
     }
 }
 
+/// The numbers of an address are those of all its sockets together; only those of one say whether it is full.
 fn listener(case: &Case, counters: &Counters, name: &str) -> Listener {
+    let all = of_address(case, counters, name);
+    let shared = case.fact::<SharedListeners>().ok();
+    match shared.as_ref().and_then(|shared| shared.0.iter().find(|socket| socket.address == name)) {
+        Some(one) => Listener { most: one.most, backlog: one.backlog, full: one.full, ..all },
+        None => all,
+    }
+}
+
+fn of_address(case: &Case, counters: &Counters, name: &str) -> Listener {
     let backlog = counters.last(listeners::BACKLOG, name);
     let is_full = |queue: f64| backlog.is_some_and(|backlog| queue >= backlog.max(1.0));
     let of_time = |key| counters.share_of_time(key, name, case.length_ns(), is_full);
@@ -79,6 +90,23 @@ impl Listeners {
 mod tests {
     use super::*;
     use recording::text::parse;
+
+    /// Of four sockets with one address, one is full.
+    #[test]
+    fn one_of_several_sockets_is_full() {
+        let text = "meta length_ns=4
+            counter source=proc/net/listeners entity=a name=backlog value=256
+            counter source=proc/net/listeners entity=a name=accept_queue value=66
+            counter source=proc/net/listeners/shared entity=\"a inode 7\" name=accept_queue value=65
+            counter source=proc/net/listeners/shared entity=\"a inode 7\" name=backlog value=64
+            counter source=proc/net/listeners/shared entity=\"a inode 7\" name=share_it value=4
+            counter source=proc/net/listeners/shared entity=\"a inode 8\" name=accept_queue value=1
+            counter source=proc/net/listeners/shared entity=\"a inode 8\" name=backlog value=64
+            counter source=proc/net/listeners/shared entity=\"a inode 8\" name=share_it value=4";
+        let listeners = Case::new(&parse(text).unwrap()).fact::<Listeners>().unwrap();
+        let [one] = &listeners.all[..] else { panic!("{listeners:?}") };
+        assert_eq!((one.queue, one.most, one.backlog, one.full), (66.0, 65.0, Some(64.0), 1.0));
+    }
 
     #[test]
     fn a_queue_at_its_backlog() {

@@ -16,6 +16,12 @@ pub struct SharedListener {
     pub sockets: f64,
     /// Connections in its accept queue, on average.
     pub queue: f64,
+    /// The same at most, as it was read once a second.
+    pub most: f64,
+    /// How many may stand there; one more does before others are dropped.
+    pub backlog: Option<f64>,
+    /// Share of the window in which the queue was as long as it may be.
+    pub full: f64,
     /// Share of the window in which there was one.
     pub queued: f64,
     /// Whether somebody always stood in it and it never got shorter: who waits in vain and goes stays in it.
@@ -42,7 +48,12 @@ impl Fact for SharedListeners {
 
 fn listener(case: &Case, all: &Counters, entity: &str) -> Option<SharedListener> {
     let queue = all.mean(counters::ACCEPT_QUEUE, entity, case.length_ns())?;
+    let backlog = all.last(counters::BACKLOG, entity);
+    let is_full = |queue: f64| backlog.is_some_and(|backlog| queue >= backlog.max(1.0));
     Some(SharedListener {
+        most: all.max(counters::ACCEPT_QUEUE, entity).unwrap_or(0.0),
+        backlog,
+        full: all.share_of_time(counters::ACCEPT_QUEUE, entity, case.length_ns(), is_full).unwrap_or(0.0),
         address: entity.split(" inode ").next().unwrap_or_default().to_string(),
         sockets: all.last(counters::SHARE_IT, entity)?,
         queue: queue.value,

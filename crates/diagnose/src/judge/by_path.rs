@@ -14,6 +14,7 @@ use crate::judgement::backoff::Failing;
 use crate::judgement::behind::Behind;
 use crate::judgement::clients_wait::waited_longer;
 use crate::judgement::felt::Felt;
+use crate::judgement::holders::{holder, holder_does};
 use crate::judgement::often::Often;
 use crate::judgement::paths::{
     asks_a_peer, awaits_a_program, collector, is_own_sleep, stands_before_peers, stands_still, waits_for_a_disk,
@@ -27,10 +28,10 @@ use crate::remarks::hidden_queues;
 use crate::rules::{confidence, explain};
 use crate::statement::Statement;
 use crate::verdict::{Finding, Link, Subject};
-use crate::walk::Walk;
 use crate::walk::chains::Chain;
 use crate::walk::clients::UNIX_PEER;
 use crate::walk::paths::{Part, What};
+use crate::walk::{Kind, Walk, Who, name};
 use crate::wording::{percent, seconds};
 
 /// A cause that paths tell by themselves.
@@ -62,9 +63,15 @@ const TOLD: &[Told] = &[
     Told {
         cause: "user-lock-contention",
         is_it: stands_before_peers,
-        does: |_| "wait for each other".into(),
+        does: |chain| match chain.and_then(|chain| Some((of_another_kind(chain)?, holder_does(chain)))) {
+            Some((who, does)) => format!("stand before a lock while {who} {does}"),
+            None => "wait for each other".into(),
+        },
         doubted: |case, chains| are_before_the_kernel(case, chains) || are_before_others(case, chains),
-        advises: |_, _| None,
+        advises: |_, chain| {
+            of_another_kind(chain)
+                .map(|who| format!("have {who} hold the lock for less: take what it does meanwhile out of it"))
+        },
         asks: false,
         // A collector that stops all threads has them wait for each other too.
         unless: &["pool-exhausted", "runtime-pause", "disk-wait"],
@@ -101,6 +108,16 @@ const TOLD: &[Told] = &[
         unless: &["pool-exhausted", "nagle-delayed-ack", "send-buffer-limited", "packet-loss", "link-saturated"],
     },
 ];
+
+/// Whom those before a lock wait for, if it is a thread of another kind that has it.
+fn of_another_kind(chain: &Chain) -> Option<String> {
+    let (pid, comm) = match holder(chain) {
+        Some(who) => (who.pid, &who.comm),
+        None => (chain.end.pid, &chain.end.comm),
+    };
+    let is_another = *comm != chain.links[0].who.comm && !comm.is_empty() && chain.end.kind != Kind::Unseen;
+    is_another.then(|| name(comm, pid))
+}
 
 /// Whether they stand before a lock of the kernel, as that of the memory map or of a file: none of the program's own.
 fn are_before_the_kernel(case: &Case, chains: &[&Chain]) -> bool {
@@ -232,9 +249,10 @@ fn explained(cause: &str) -> String {
 }
 
 fn advice(case: &Case, first: &Link) -> String {
+    let wait = first.waits_on.trim_start_matches("a ");
     match first.stack.first() {
-        Some(function) => format!("look at the {} of {function} in {}", first.waits_on, first.who),
-        None => format!("look at the {} in {}: {}", first.waits_on, first.who, hidden_queues::look(case).look),
+        Some(function) => format!("look at the {wait} of {function} in {}", first.who),
+        None => format!("look at the {wait} in {}: {}", first.who, hidden_queues::look(case).look),
     }
 }
 
@@ -244,23 +262,33 @@ fn chains<'f>(felt: &'f Felt, is_it: fn(&Part) -> bool) -> Vec<&'f Chain> {
     felt.group().parts.iter().filter(|part| is_it(part)).filter_map(chain).collect()
 }
 
-/// The longest of the chains that are alike: each connection may have a process of its own at the other end, of which one waits for
-/// something else.
+/// The shortest of the chains that are alike, of those that have most of the time: each connection may have a process of its own at the
+/// other end, and who stands before a lock stands behind any number of others.
 fn usual<'c>(chains: &[&'c Chain]) -> Option<&'c Chain> {
     let way = |chain: &Chain| {
-        let links: Vec<String> =
-            chain.links.iter().map(|link| format!("{} {}", link.who.comm, link.who.call)).collect();
-        (links, chain.end.kind)
+        let [first, last] = [chain.links.first(), chain.links.last()].map(|link| link.map(|link| &link.who));
+        let does = |who: Option<&Who>| who.map(|who| (who.comm.clone(), who.call.clone(), who.fd_kind.clone()));
+        (does(first), does(last), chain.end.kind)
     };
     let mut by_way: Vec<(_, f64, &Chain)> = Vec::new();
     for chain in chains {
         match by_way.iter_mut().find(|(known, ..)| *known == way(chain)) {
-            Some((_, ns, _)) => *ns += chain.ns,
+            Some((_, ns, usual)) => {
+                *ns += chain.ns;
+                *usual = if chain.links.len() < usual.links.len() { chain } else { usual };
+            }
             None => by_way.push((way(chain), chain.ns, chain)),
         }
     }
-    by_way.into_iter().max_by(|a, b| a.1.total_cmp(&b.1)).map(|(.., chain)| chain)
+    // A long queue ends where nobody looked any further; the ends that were seen tell of the others too.
+    let seen = |(.., chain): &&(_, f64, &Chain)| chain.end.kind != Kind::Unseen;
+    let longest = by_way.iter().filter(seen).max_by(|a, b| a.1.total_cmp(&b.1));
+    let tells = longest.filter(|(_, ns, _)| *ns >= sum(chains.iter().copied()) * ENOUGH_SEEN);
+    tells.or_else(|| by_way.iter().max_by(|a, b| a.1.total_cmp(&b.1))).map(|(.., chain)| *chain)
 }
+
+/// Of the time of chains, in those that are alike to an end that was seen.
+const ENOUGH_SEEN: f64 = 0.25;
 
 fn subject(chain: Option<&Chain>) -> Subject {
     let who = chain.map(|chain| &chain.links[0].who);

@@ -10,6 +10,7 @@ use crate::facts::sending::{PerExchange, Sending};
 use crate::facts::stacks::Stacks;
 use crate::judgement::felt::Felt;
 use crate::judgement::hanging;
+use crate::judgement::later::rest_ns;
 use crate::phrases::chain::wait;
 use crate::statistics::{ratio, share};
 use crate::walk::paths::{Group, Part, Paths, RequestPaths, What};
@@ -45,7 +46,9 @@ fn of(case: &Case, requests: &Requests, endpoint: &Endpoint) -> RequestTimes {
 
 /// What is known of each exchange.
 fn measured(case: &Case, endpoint: &Endpoint, queued: bool, each: Option<PerExchange>) -> RequestTimes {
+    let later = rest_ns(endpoint).filter(|_| endpoint.accepted).map(|ns| ns / 1e9);
     let on_average = each.into_iter().flat_map(|each| [("held", Some(each.held)), ("wire", each.wire)]);
+    let on_average = on_average.chain([("later", later)]);
     let waits = if queued { &endpoint.later_read } else { &endpoint.read_wait };
     let first = queued.then_some(("accept", &endpoint.first_read));
     let rest = endpoint.is_in_parts().then_some(("rest", &endpoint.rest));

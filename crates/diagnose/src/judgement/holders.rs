@@ -4,8 +4,11 @@
 use crate::answer::Gap;
 use crate::case::Case;
 use crate::facts::contended::Contended;
+use crate::ledger::blocked::Blocked;
+use crate::ledger::threads::Threads;
+use crate::statistics::ratio;
 use crate::walk::chains::Chain;
-use crate::walk::{HAND_OFF, LOCK, Walk};
+use crate::walk::{HAND_OFF, Kind, LOCK, Walk, Who};
 
 /// Holders on average, between one and two.
 const SEVERAL: f64 = 1.5;
@@ -41,4 +44,40 @@ impl Locks {
             _ => false,
         }
     }
+}
+
+/// What the holder of a lock did while others stood before it, behind any number that stood there as the first one did.
+pub(crate) fn holder_does(chain: &Chain) -> String {
+    match (holder(chain), chain.end.kind) {
+        (Some(who), _) if who.sleeps() => "sleeps".to_string(),
+        (Some(who), _) => format!("waits in {}", who.call_words()),
+        (None, Kind::OnCpu) => "computes".to_string(),
+        (None, Kind::RunQueue) => "has no CPU".to_string(),
+        (None, Kind::Unseen) => "does something that was not recorded".to_string(),
+        (None, Kind::Client) => "waits for its client".to_string(),
+        (None, Kind::Packet) => "waits for the network".to_string(),
+        (None, kind) => format!("waits for {}", kind.words()),
+    }
+}
+
+/// The first in a chain that waits for something else than those before it; none = the end of the chain has the lock.
+pub(crate) fn holder(chain: &Chain) -> Option<&Who> {
+    let first = &chain.links.first()?.who;
+    let stands = |who: &Who| (who.pid, &who.comm, &who.call) == (first.pid, &first.comm, &first.call) && !who.sleeps();
+    chain.links.iter().skip(1).map(|link| &link.who).find(|who| !stands(who))
+}
+
+/// Of the window, one thread at a time in one state.
+const ONE_AT_A_TIME: (f64, f64) = (0.7, 1.1);
+
+/// In what one thread of the target at a time was blocked, nearly all the time, where nobody waits for work: what has its turn there may be
+/// done under a lock.
+pub(crate) fn one_at_a_time(case: &Case) -> Option<Blocked> {
+    const LINES: [Blocked; 4] = [Blocked::Pipe, Blocked::Disk, Blocked::SocketSend, Blocked::Connect];
+    let ledger = case.fact::<Threads>().ok()?;
+    let at_a_time = |line: &Blocked| {
+        let blocked_ns: f64 = ledger.threads.iter().map(|thread| thread.lines.blocked(*line)).sum();
+        (ONE_AT_A_TIME.0..=ONE_AT_A_TIME.1).contains(&ratio(blocked_ns, case.length_ns()))
+    };
+    LINES.into_iter().find(at_a_time)
 }

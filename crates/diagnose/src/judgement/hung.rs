@@ -3,6 +3,7 @@
 //! Nothing ends such a wait, so that nothing is known of it but that it goes on.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::RangeInclusive;
 
 use recording::tables::Process;
 
@@ -12,10 +13,12 @@ use crate::facts::hanging::AllHanging;
 use crate::facts::requests::Requests;
 use crate::facts::servers::Servers;
 use crate::facts::silent::Silent;
+use crate::facts::unexplained::Unexplained;
 use crate::judgement::hanging;
 use crate::judgement::silent::{Awaited, awaited};
 use crate::ledger::blocked::Blocked;
 use crate::ledger::threads::{ThreadLedger, Threads};
+use crate::statistics::ratio;
 use crate::verdict::{Evidence, Explains, evidence};
 use crate::wording::{plural, seconds};
 
@@ -171,6 +174,18 @@ fn stands(case: &Case, thread: &ThreadLedger, lines: &[Blocked]) -> Option<(Thre
     let least = case.length_ns() * ALL_THE_TIME;
     let line = lines.iter().find(|line| thread.lines.blocked(**line) >= least)?;
     Some((thread.clone(), *line))
+}
+
+/// Threads in futex for each request that stands: each of these has one in hand, or waits for that.
+const AS_MANY: RangeInclusive<f64> = 0.7..=1.5;
+
+/// Threads that stand in futex at a time, if they are about as many as the requests that stand in the target: before a lock, in the main,
+/// where each thread has a request. (A pool without work is as large as it is, whatever stands elsewhere.)
+pub(crate) fn as_many_in_futex(case: &Case) -> Option<f64> {
+    let (late, ledger) = (case.fact::<Unexplained>().ok()?.late, case.fact::<Threads>().ok()?);
+    let stood_ns: f64 = ledger.threads.iter().map(|thread| thread.lines.blocked(Blocked::Futex)).sum();
+    let threads = ratio(stood_ns, case.length_ns());
+    (late >= 1.0 && AS_MANY.contains(&ratio(threads, late))).then_some(threads)
 }
 
 /// In what threads stand all the time, as a sentence: "All the time 28 threads stood in futex, 1 in poll."

@@ -11,6 +11,7 @@ use std::sync::Arc;
 use recording::tables::Request;
 
 use super::drips::Drips;
+use super::later::rest_ns;
 use super::secure::mostly_handshakes;
 use super::{hanging, standing, tail};
 use crate::case::Case;
@@ -237,8 +238,8 @@ pub(crate) fn are_waits(cause: &str) -> bool {
 /// Why a cause is none for the requests, if that can be told: they hardly waited for it.
 pub(crate) fn not_for_requests(case: &Case, cause: &str) -> Option<f64> {
     let told = TOLD.iter().find(|told| told.cause == cause)?;
-    // Those that hang are in no path.
-    if hanging::unexplained(case).is_some() {
+    // Those that hang are in no path, nor is what an answer waited for behind its first bytes.
+    if hanging::unexplained(case).is_some() || case.fact::<Requests>().ok()?.busiest().and_then(rest_ns).is_some() {
         return None;
     }
     // What requests wait for says nothing of what clients wait for before they can ask.

@@ -7,6 +7,9 @@ use recording::tables::Process;
 use crate::case::Case;
 use crate::facts::shared_listeners::{SharedListener, SharedListeners};
 use crate::facts::workers::Workers;
+use crate::judgement::hung::ALL_THE_TIME;
+use crate::ledger::blocked::Blocked;
+use crate::ledger::threads::{ThreadLedger, Threads};
 use crate::wording::count;
 
 /// Connections in its queue on average.
@@ -20,6 +23,8 @@ pub(crate) struct Untaken {
     socket: SharedListener,
     /// Whose it is; none = no process of the target has it open.
     holder: Option<(u32, String)>,
+    /// In what that one stands all the time, if in nothing that who waits for work stands in.
+    stuck_in: Option<Blocked>,
 }
 
 /// The one with the longest queue.
@@ -39,8 +44,22 @@ pub(crate) fn look(case: &Case) -> Option<Untaken> {
             }
             _ => return None,
         };
-        Some(Untaken { socket: socket.clone(), holder })
+        let stuck_in = holder.as_ref().and_then(|(pid, _)| stuck_in(case, *pid));
+        Some(Untaken { socket: socket.clone(), holder, stuck_in })
     })
+}
+
+/// What a thread of that process never left, and nobody leaves who only waits for work or for a time.
+fn stuck_in(case: &Case, pid: u32) -> Option<Blocked> {
+    const FOR_WORK: [Blocked; 5] = [Blocked::Accept, Blocked::Poll, Blocked::Futex, Blocked::Sleep, Blocked::Child];
+    let ledger = case.fact::<Threads>().ok()?;
+    let theirs = ledger.threads.iter().filter(|thread| thread.pid == pid);
+    let least = case.length_ns() * ALL_THE_TIME;
+    let stands = |thread: &ThreadLedger| {
+        let mut lines = thread.lines.blocked_ns.iter().filter(|(line, ns)| !FOR_WORK.contains(line) && **ns >= least);
+        lines.next().map(|(line, _)| *line)
+    };
+    theirs.filter_map(stands).next()
 }
 
 impl Untaken {
@@ -48,6 +67,9 @@ impl Untaken {
     pub(crate) fn headline(&self) -> String {
         let stand = format!("{} connections stand at one of", count(self.socket.queue));
         match &self.holder {
+            Some((pid, comm)) if let Some(line) = self.stuck_in => {
+                format!("{stand} its listeners: that of {comm}/{pid}, which is blocked all the time ({})", line.words())
+            }
             Some((pid, comm)) => format!("{stand} its listeners, which {comm}/{pid} has open and does not accept from"),
             None => {
                 format!("{stand} {} listeners of {}, which is not the target's", count(self.socket.sockets), self.at())
@@ -58,6 +80,9 @@ impl Untaken {
     /// What to do.
     pub(crate) fn advice(&self) -> String {
         match &self.holder {
+            Some((pid, _)) if self.stuck_in.is_some() => {
+                format!("see what it waits for, and bound that wait: `eu-stack -p {pid}`")
+            }
             Some((pid, comm)) => {
                 format!("close the listener in {comm}/{pid}, or accept there: it was perhaps inherited (CLOEXEC)")
             }
@@ -71,7 +96,12 @@ impl Untaken {
     /// More of it, as sentences.
     pub(crate) fn detail(&self) -> String {
         let whose = match &self.holder {
-            Some((pid, comm)) => format!("{comm} (pid {pid}) has that one open, and was not seen to accept"),
+            Some((pid, comm)) => {
+                let stuck = self
+                    .stuck_in
+                    .map_or(String::new(), |line| format!(": it is blocked all the time ({})", line.words()));
+                format!("{comm} (pid {pid}) has that one open, and was not seen to accept{stuck}")
+            }
             None => "no process of the target has that one open".into(),
         };
         format!(
@@ -95,16 +125,21 @@ mod tests {
 
     /// One process accepts; another has, or has not, a listener of the same address open, in whose queue so many stand by and by.
     fn found(queue: [u32; 3], holder: &str) -> Option<Untaken> {
+        stands(queue, holder, "230")
+    }
+
+    /// The same, where it stands in that call of x86-64.
+    fn stands(queue: [u32; 3], holder: &str, call: &str) -> Option<Untaken> {
         let mut text = "meta host.arch=x86_64 length_ns=3e9 target.pids=[1,2] target.listen=[\"tcp 0.0.0.0:80\"]
             process pid=1 comm=server listen=[\"tcp 0.0.0.0:80\"]
             process pid=2 comm=rotate listen=[\"tcp 0.0.0.0:80\"]
             thread t_ns=3e9 pid=1 tid=1 comm=server wall_ns=3e9 blocked_ns=3e9
             thread t_ns=3e9 pid=2 tid=2 comm=rotate wall_ns=3e9 blocked_ns=3e9
             wait t_ns=3e9 pid=1 tid=1 syscall=43 state=1 total_ns=3e9
-            wait t_ns=3e9 pid=2 tid=2 syscall=230 state=1 total_ns=3e9
             call_window t_ns=1e9 length_ns=5e7
             call t_ns=1e9 pid=1 tid=1 syscall=43 count=9\n"
             .to_string();
+        text += &format!("wait t_ns=3e9 pid=2 tid=2 syscall={call} state=1 total_ns=3e9\n");
         let mut counter = |t_ns: u64, name: &str, value: u32| {
             text += &format!(
                 "counter t_ns={t_ns} source=proc/net/listeners/shared entity=\"tcp 0.0.0.0:80 inode 7\" name={name} value={value}\n"
@@ -124,6 +159,9 @@ mod tests {
         let child = found([4, 9, 11], "holders=2 holder=2").unwrap();
         assert!(child.headline().contains("8 connections") && child.headline().contains("rotate/2 has open"));
         assert!(child.headline().len() < 110 && child.advice().len() < 110, "{} {}", child.headline(), child.advice());
+        let stuck = stands([4, 9, 11], "holders=1 holder=2", "45 fd_kind=socket").unwrap();
+        assert!(stuck.headline().contains("which is blocked all the time (socket read)"), "{}", stuck.headline());
+        assert!(stuck.headline().len() < 110 && stuck.advice().contains("eu-stack -p 2"), "{}", stuck.advice());
         let left = found([4, 9, 9], "holders=0").unwrap();
         assert!(left.headline().contains("is not the target's"), "{}", left.headline());
         assert!(left.advice().contains("sport = :80") && left.headline().len() < 110);

@@ -3,36 +3,21 @@
 
 use super::Remark;
 use crate::case::Case;
-use crate::facts::requests::{LATE_NS, Requests};
-use crate::statistics::ratio;
+use crate::facts::requests::Requests;
+use crate::judgement::later::rest_ns;
 use crate::wording::seconds;
-
-/// Writes for one answer beside the first: of more, most are what nobody asked for, such as messages of others.
-const PARTS: f64 = 3.0;
-
-/// Answers that are enough to tell.
-const ANSWERS: f64 = 10.0;
-
-/// Times what it takes until the first bytes: then those say little of what a client waits.
-const MUCH_LONGER: f64 = 2.0;
 
 /// What there is to say about the busiest port.
 pub(crate) fn remark(case: &Case) -> Option<Remark> {
     let requests = case.fact::<Requests>().ok()?;
-    let busiest = requests.busiest().filter(|busiest| busiest.response.count >= ANSWERS)?;
-    let (writes, later_ns) = busiest.later_writes();
-    let rest_ns = ratio(later_ns, busiest.response.count);
-    let matters = rest_ns >= LATE_NS.max(busiest.response.mean_ns() * MUCH_LONGER);
-    (matters && writes <= busiest.response.count * PARTS).then(|| {
-        let rest = seconds(rest_ns / 1e9);
-        Remark {
-            headline: format!("the rest of an answer comes {rest} after its first bytes"),
-            advice: Some(format!("see why the rest of answers takes {rest}: a limit of the rate, a slow client, or work")),
-            detail: format!(
-                "Response times end with the first bytes of an answer. The target went on writing {rest} after them on average: \
-                 it paces what it sends, waits for a client that is slow to read, or makes the rest meanwhile."
-            ),
-        }
+    let rest = seconds(rest_ns(requests.busiest()?)? / 1e9);
+    Some(Remark {
+        headline: format!("the rest of an answer comes {rest} after its first bytes"),
+        advice: Some(format!("see why the rest of answers takes {rest}: a limit of the rate, a slow client, or work")),
+        detail: format!(
+            "Response times end with the first bytes of an answer. The target went on writing {rest} after them on average: \
+             it paces what it sends, waits for a client that is slow to read, or makes the rest meanwhile."
+        ),
     })
 }
 

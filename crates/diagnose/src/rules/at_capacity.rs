@@ -12,6 +12,7 @@ use crate::facts::limits::Limits;
 use crate::facts::profile::Profile;
 use crate::facts::stacks::Stacks;
 use crate::judgement::full::{Full, at_capacity};
+use crate::judgement::idle_worker;
 use crate::remarks;
 use crate::runtimes::Part;
 use crate::runtimes::interpreters::Interpreter;
@@ -74,7 +75,15 @@ fn beside_others(interpreter: Option<&Interpreter>) -> WayOut {
 fn way_out(case: &Case, full: &Full) -> WayOut {
     let way = |advice: String, detail: String| WayOut { besides: "", advice, detail };
     let interpreter = full.interpreter(case);
+    let idle = full.thread().and_then(|(pid, _)| idle_worker::beside(case, pid));
     match interpreter {
+        _ if let Some((pid, comm)) = &idle => way(
+            format!("spread its connections: its other worker {comm}/{pid} has next to nothing to do"),
+            format!(
+                "{comm} (pid {pid}) listens at the same place and is idle, and more workers would be as well: connections stay with whoever \
+                 took them. Have clients close theirs now and then, or deal them out by who is free (SO_REUSEPORT, fewer accepts at once)."
+            ),
+        ),
         _ if full.does_not_serve(case) => beside_others(interpreter),
         Some(i) if !full.certain || !full.threads.is_empty() => way(
             format!("spread the work over {}, or make it cheaper", i.spread),

@@ -101,11 +101,7 @@ fn advice(next: Option<Next>, limits: &Limits) -> String {
     match by_target {
         part if part >= 0.5 => format!("nothing now; what fills up first is {what}, {} used{quota}", percent(used)),
         part if used >= FULL => {
-            format!(
-                "nothing here; {what} are {} used, {} of that by it and the rest by others{quota}",
-                percent(used),
-                percent(part)
-            )
+            format!("nothing here; others fill {what}: {} used, {} of that by it{quota}", percent(used), percent(part))
         }
         part => format!(
             "nothing now; what fills up first is {what}, {} used, {} of that by it{quota}",

@@ -24,7 +24,7 @@ use crate::facts::waiting::Waiting;
 use crate::judgement::{asked, errors, hanging, hung, untaken};
 use crate::ledger::threads::Threads;
 use crate::phrases;
-use crate::remarks::{hidden_queues, until_said};
+use crate::remarks::{goes_on, hidden_queues, until_said};
 use crate::wording::{percent, plural, seconds, sockets_to, word};
 
 pub(super) static RULE: Rule =
@@ -112,11 +112,18 @@ fn waited(case: &Case, gap: &Gap) -> Statement {
             detail: format!("{}.", gap.why),
         };
     }
+    if let Some(later) = goes_on::remark(case) {
+        return Statement {
+            headline: later.headline,
+            advice: "see below whom it waits for meanwhile: what requests waited for ends with the first bytes".into(),
+            detail: format!("{} {}.", later.detail, gap.why),
+        };
+    }
     let is_untold = case.fact::<Waiting>().is_ok_and(|waiting| asked::is_untold(case, &waiting));
     let (headline, advice) = match is_untold {
         true => (
             "it waited, and whether for work or for an answer cannot be told",
-            "if it takes its work from there, it was idle; else look at the other end",
+            "if it takes its work from where it waits, it was idle; else look at the other end",
         ),
         false => {
             ("it waited for an answer, and who is to blame cannot be told", "see below what speaks for the other end")

@@ -17,6 +17,7 @@ use crate::judgement::streams;
 use crate::ledger::threads::Threads;
 use crate::phrases::chain::{called_from, callers};
 use crate::runtimes::code::Code;
+use crate::runtimes::hints::{self, Nap};
 use crate::statistics::share;
 use crate::syscall::{Family, family};
 use crate::verdict::{Explains, Finding, Subject};
@@ -58,10 +59,11 @@ fn check(case: &Case) -> Checked {
     }
     let headline =
         format!("sleeps {} of its active time in threads that serve clients ({})", percent(part), first.comm);
-    let (from, function) = code(case, first)?;
+    let Place { from, function, known } = code(case, first)?;
     let finding = finding(case, (first, &from, function.clone()), &serving, (ns, part));
     let place = function.map_or("the code that serves requests".to_string(), |name| short(&name));
-    let advice = format!("find the {} in {place}", first.call);
+    let advice = known
+        .map_or_else(|| format!("find the {} in {place}", first.call), |nap| format!("{}: {}", nap.what, nap.look));
     match Failing::of(case) {
         None => found(finding, headline, advice),
         Some(failing) => {
@@ -116,15 +118,24 @@ fn takes_requests(case: &Case, sleeper: &Sleeper) -> Option<bool> {
     Some(followed.any(|row| row.began_tid == sleeper.tid || row.ended_tid == sleeper.tid))
 }
 
-/// Where in its program a thread sleeps, in words, and the innermost function of its own.
-fn code(case: &Case, sleeper: &Sleeper) -> Result<(String, Option<String>), Gap> {
+/// Where in its program a thread sleeps.
+struct Place {
+    /// In words.
+    from: String,
+    /// The innermost function of its own.
+    function: Option<String>,
+    known: Option<&'static Nap>,
+}
+
+fn code(case: &Case, sleeper: &Sleeper) -> Result<Place, Gap> {
     let (walk, stacks) = (case.fact::<Walk>()?, case.fact::<Stacks>()?);
     let (comm, call) = (sleeper.comm.clone(), sleeper.call.clone());
     // In a call that is made for something else, the runtime tells that it sleeps.
     let fd_kind = if family(&call) == Family::Sleep { "" } else { SLEEP };
     let who = Who { pid: sleeper.pid, comm: kind_of_thread(&comm), call, fd_kind: fd_kind.into(), ..Who::default() };
-    let function = callers(walk.code(&who), &stacks).next().map(Code::label);
-    Ok((called_from(&walk, &who, &stacks), function))
+    let caller = callers(walk.code(&who), &stacks).next();
+    let (function, known) = (caller.map(Code::label), caller.and_then(hints::of_sleep));
+    Ok(Place { from: called_from(&walk, &who, &stacks), function, known })
 }
 
 fn finding(

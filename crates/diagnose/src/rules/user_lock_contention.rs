@@ -7,7 +7,7 @@ use crate::case::Case;
 use crate::facts::stacks::Stacks;
 use crate::facts::waiting::{Waiting, wait_ns};
 use crate::judgement::enough::{little, not_for_requests};
-use crate::judgement::holders::Locks;
+use crate::judgement::holders::{Locks, holder_does, one_at_a_time};
 use crate::phrases::chain::{called_from, links, reader};
 use crate::runtimes::collectors::Collector;
 use crate::verdict::{Explains, Finding, Subject};
@@ -58,8 +58,8 @@ fn check(case: &Case) -> Checked {
     }
     let stranger = stranger(case, first)?;
     let whose = stranger.as_ref().map_or(String::new(), |name| format!(" ({name}, another service)"));
-    let headline =
-        format!("waits for locks {} of its active time, while the holder{whose} {}", percent(part), holder_does(first));
+    let (part, does, meanwhile) = (percent(part), holder_does(first), meanwhile(case, first));
+    let headline = format!("waits for locks {part} of its active time, while the holder{whose} {does}{meanwhile}");
     let look = |name| format!("look at {name}, which holds the lock: it should hold it for less");
     let advice = stranger.map_or_else(|| advice(first), look);
     found(finding(case, &waiting, first, ns)?, headline, advice)
@@ -77,18 +77,10 @@ fn ends_in_collector(chain: &Chain) -> bool {
     Collector::of(&chain.end.comm, std::iter::empty()).is_some()
 }
 
-/// What the holder did while others stood before its lock.
-fn holder_does(chain: &Chain) -> String {
-    match (chain.links.get(1), chain.end.kind) {
-        (Some(link), _) if link.who.sleeps() => "sleeps".to_string(),
-        (Some(link), _) => format!("waits in {}", link.who.call_words()),
-        (None, Kind::OnCpu) => "computes".to_string(),
-        (None, Kind::RunQueue) => "has no CPU".to_string(),
-        (None, Kind::Unseen) => "does something that was not recorded".to_string(),
-        (None, Kind::Client) => "waits for its client".to_string(),
-        (None, Kind::Packet) => "waits for the network".to_string(),
-        (None, kind) => format!("waits for {}", kind.words()),
-    }
+/// In what one thread at a time is, where nobody saw what the holder does.
+fn meanwhile(case: &Case, chain: &Chain) -> String {
+    let line = if chain.end.kind == Kind::Unseen { one_at_a_time(case) } else { None };
+    line.map_or_else(String::new, |line| format!("; one thread at a time is blocked: {}", line.words()))
 }
 
 fn advice(chain: &Chain) -> String {

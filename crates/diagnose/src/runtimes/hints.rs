@@ -242,6 +242,33 @@ static KNOWN: &[Hint] = &[
     ),
 ];
 
+/// What a well-known program waits for in a sleep of its own.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Nap {
+    /// In a few words.
+    pub what: &'static str,
+    /// What to do.
+    pub look: &'static str,
+    modules: Names,
+    symbols: Names,
+}
+
+static NAPS: &[Nap] = &[Nap {
+    what: "SQLite sleeps until another connection gives the database's lock back (its busy handler)",
+    look: "fewer writers at once, shorter transactions, or WAL",
+    modules: &["libsqlite3"],
+    symbols: &["unixSleep", "sqliteDefaultBusyCallback", "sqlite3OsSleep"],
+}];
+
+/// What is known about a sleep, by the function that called it.
+pub fn of_sleep(code: &Code) -> Option<&'static Nap> {
+    let is_it = |nap: &&Nap| {
+        nap.modules.iter().any(|module| code.file().starts_with(module))
+            || nap.symbols.iter().any(|symbol| code.symbol.starts_with(symbol))
+    };
+    NAPS.iter().find(is_it)
+}
+
 /// What is known about a function.
 pub fn of(code: &Code) -> Option<&'static Hint> {
     named(&code.symbol, code.file())

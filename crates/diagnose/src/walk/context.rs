@@ -13,6 +13,7 @@ use super::timelines::Timelines;
 use super::wait_sites::WaitSites;
 use super::who::{DNS, HAND_OFF, INTERPRETER, LOCK, PARKED, SLEEP, TIMED, Who, kind_of_thread};
 use crate::case::Case;
+use crate::syscall::waits_for_no_file;
 
 const DNS_PORT: u32 = 53;
 
@@ -69,6 +70,8 @@ impl Context<'_, '_> {
         let mut who = Who { pid: row.pid, comm, call, fd_kind: row.fd_kind.clone(), peer, path: row.path.clone() };
         if self.sites.parks(row, &who) {
             who.fd_kind = PARKED.to_string();
+        } else if waits_for_no_file(&who.call, &row.args) {
+            (who.fd_kind, who.peer) = (SLEEP.to_string(), String::new());
         } else if let Some(held) = self.held_in_turn(row) {
             who.fd_kind = held.to_string();
         } else if self.is_for_name(row, &who) {

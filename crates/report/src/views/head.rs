@@ -76,7 +76,10 @@ fn how_much(verdict: &Verdict) -> String {
                 part => format!("; {} of thread time is accounted for", numbers::share(part)),
             };
             let symptom = if symptom.is_empty() { "no answer by TCP was seen".to_owned() } else { symptom.join(", ") };
-            format!("{symptom} over {window}{}{}{known}", hanging(verdict), spent(verdict))
+            // What answers waited for says nothing of those that did not come.
+            let hang = hanging(verdict);
+            let spent = if hang.is_empty() { spent(verdict) } else { String::new() };
+            format!("{symptom} over {window}{hang}{spent}{known}")
         }
     }
 }
@@ -120,6 +123,10 @@ fn answers(verdict: &Verdict) -> Option<String> {
     if held > busiest.seconds.p50 {
         let held = numbers::seconds(held);
         return Some(format!("first bytes of answers in {p50} (p50), {p99} (p99), held back for {held} on average"));
+    }
+    if let Some(later) = busiest.on_average.get("later") {
+        let later = numbers::seconds(*later);
+        return Some(format!("first bytes of answers in {p50} (p50), {p99} (p99), the rest {later} later on average"));
     }
     let before = long_handshakes(busiest).map_or_else(String::new, |all| {
         let (p50, p99) = (numbers::seconds(all.seconds.p50), numbers::seconds(all.seconds.p99));

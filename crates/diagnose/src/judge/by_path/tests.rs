@@ -87,6 +87,16 @@ fn a_worker_without_work_is_no_sleep() {
     assert_eq!(parked("runtime.sysmon"), "not-determined");
 }
 
+/// select(2) without a file is a sleep; with one it waits for that as well.
+#[test]
+fn a_poll_of_nothing_is_a_sleep() {
+    let selects = |files: u32| {
+        let call = format!("syscall=270 args=[{files},0,0,0]");
+        verdict_of(&requests(60, 25, 20).replace("syscall=35", &call))
+    };
+    assert_eq!((selects(0).as_str(), selects(9).as_str()), ("sleep-in-path", "not-determined"));
+}
+
 #[test]
 fn requests_that_wait_for_a_disk() {
     let file = "syscall=74 fd_kind=file state=2 io_wait=true context=interrupt";

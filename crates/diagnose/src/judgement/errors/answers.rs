@@ -22,10 +22,21 @@ pub(super) fn to_clients(case: &Case) -> Vec<Above> {
 fn of(case: &Case, is_one: fn(&Place) -> bool) -> Vec<Above> {
     let Ok(labels) = case.fact::<Labels>() else { return Vec::new() };
     let fails = |p: &&Place| p.outcomes.failed >= MIN_COUNT && p.outcomes.failed_share() >= MANY;
-    labels.places.iter().filter(|place| is_one(place)).filter(fails).map(told).collect()
+    let upstream = labels.places.iter().filter(|place| !place.accepted).filter(fails);
+    let root = upstream.max_by(|a, b| a.outcomes.failed.total_cmp(&b.outcomes.failed));
+    let found = labels.places.iter().filter(|place| is_one(place)).filter(fails);
+    found.map(|place| told(place, root.filter(|root| place.accepted && is_why(root, place)))).collect()
 }
 
-fn told(place: &Place) -> Above {
+/// Whether whom it asks fails so often that its own answers may fail for that.
+fn is_why(asked: &Place, own: &Place) -> bool {
+    asked.outcomes.failed_share() >= own.outcomes.failed_share() * OF_ITS_OWN
+}
+
+/// Of the share of its own answers that fail, for whom it asks to be why.
+const OF_ITS_OWN: f64 = 0.5;
+
+fn told(place: &Place, root: Option<&Place>) -> Above {
     let name = place.name.trim_start_matches("tcp ");
     let (failed, share) = (place.outcomes.failed, place.outcomes.failed_share());
     let whose = if place.accepted { format!("at {name}") } else { format!("of {name}, which it asks,") };
@@ -33,7 +44,6 @@ fn told(place: &Place) -> Above {
     let most = worst.filter(|_| place.labels.len() > 1).map_or_else(String::new, |worst| {
         format!("; most of them to {}: {}", worst.label, percent(worst.outcomes.failed_share()))
     });
-    let protocol = worst.map_or("", |worst| worst.protocol.as_str());
     Above {
         what: format!(
             "{} answers {whose} say that they failed, of {} ({}){most}",
@@ -42,9 +52,24 @@ fn told(place: &Place) -> Above {
             percent(share)
         ),
         share,
-        advice: find_out(&see(protocol, name, worst.map_or("", |worst| worst.label.as_str()))),
+        advice: match root {
+            Some(root) => format!(
+                "first see why {} of the answers of {} fail: {}",
+                percent(root.outcomes.failed_share()),
+                root.name,
+                look(root)
+            ),
+            None => find_out(&look(place)),
+        },
         about: "",
     }
+}
+
+/// A command that shows why, by the label of which most fail.
+fn look(place: &Place) -> String {
+    let worst = place.labels.iter().max_by(|a, b| a.outcomes.failed.total_cmp(&b.outcomes.failed));
+    let (protocol, label) = worst.map_or(("", ""), |worst| (worst.protocol.as_str(), worst.label.as_str()));
+    see(protocol, place.name.trim_start_matches("tcp "), label)
 }
 
 /// A command that shows why.
@@ -94,6 +119,26 @@ mod tests {
         let all = errors(900, 100, "role=made peer=10.0.0.9:6379 protocol=redis");
         assert!(all[0].0.starts_with("100 answers of 10.0.0.9:6379, which it asks, say"), "{all:?}");
         assert_eq!(all[0].1, "find out why: `redis-cli -p 6379 info errorstats`");
+    }
+
+    /// What it asks fails as often: its own answers say so, and the reason stands there.
+    #[test]
+    fn failures_of_whom_it_asks_come_first() {
+        let text = |asked_failed: u32| {
+            format!(
+                "meta host.arch=x86_64 length_ns=1e9 target.listen=[\"tcp 0.0.0.0:80\"]
+                 label t_ns=1 port=80 role=accepted protocol=http label=\"GET /a\" outcome=failed seen=100 count=100
+                 label t_ns=1 port=80 role=accepted protocol=http label=\"GET /a\" outcome=ok seen=100 count=100
+                 label t_ns=1 role=made peer=10.0.0.9:81 protocol=http label=\"GET /b\" outcome=failed seen={asked_failed} count={asked_failed}
+                 label t_ns=1 role=made peer=10.0.0.9:81 protocol=http label=\"GET /b\" outcome=ok seen=300 count=300"
+            )
+        };
+        let advice = |failed| {
+            let all = above(&Case::new(&parse(&text(failed)).unwrap()));
+            all.into_iter().find(|error| error.what.contains("at 0.0.0.0:80")).unwrap().advice
+        };
+        assert_eq!(advice(300), "first see why 50 % of the answers of 10.0.0.9:81 fail: curl -si http://10.0.0.9:81/b");
+        assert_eq!(advice(30), "find out why: `curl -si http://127.0.0.1:80/a`", "hardly for that");
     }
 
     #[test]

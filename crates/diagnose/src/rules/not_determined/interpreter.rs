@@ -12,11 +12,9 @@ use crate::facts::profile::Profile;
 use crate::facts::requests::LATE_NS;
 use crate::facts::serving::Serving;
 use crate::facts::stacks::Stacks;
-use crate::facts::unexplained::Unexplained;
 use crate::judgement::full::is_at_capacity;
+use crate::judgement::hung;
 use crate::judgement::paths::{SEVERAL, before_interpreter, telling};
-use crate::ledger::blocked::Blocked;
-use crate::ledger::threads::Threads;
 use crate::runtimes::{Part, is_glue};
 use crate::statistics::{ratio, share};
 use crate::walk::Walk;
@@ -74,17 +72,11 @@ pub(super) fn check(case: &Case) -> Option<Statement> {
     })
 }
 
-/// Of the requests that stand, as many threads in futex, at least and at most: then all of these have one in hand.
-const AS_MANY: (f64, f64) = (0.7, 1.5);
-
 /// The paths, although many took longer than any that was followed to its end: where about as many threads stand in futex as requests
 /// stand in the target, the others stand there too.
 fn standing(case: &Case) -> Option<Arc<RequestPaths>> {
-    let (late, ledger) = (case.fact::<Unexplained>().ok()?.late, case.fact::<Threads>().ok()?);
-    let stood_ns: f64 = ledger.threads.iter().map(|thread| thread.lines.blocked(Blocked::Futex)).sum();
-    let as_many = ratio(ratio(stood_ns, case.length_ns()), late);
-    let are_these = late >= 1.0 && (AS_MANY.0..=AS_MANY.1).contains(&as_many);
-    case.fact::<RequestPaths>().ok().filter(|_| are_these)
+    hung::as_many_in_futex(case)?;
+    case.fact::<RequestPaths>().ok()
 }
 
 /// Who held it while others stood before it.

@@ -43,7 +43,7 @@ fn until_a_time_runs_out(case: &Case) -> Option<Statement> {
     let felt = Felt::of(case)?;
     Some(Statement {
         headline: runs_out(case)?,
-        advice: format!("look inside: {}", hidden_queues::look(case).look),
+        advice: format!("{MEANT}{}", hidden_queues::look(case).look),
         detail: format!(
             "{}. Who waits so long for news, as a long poll does, looks the same.{}",
             felt.words(),
@@ -132,8 +132,14 @@ fn unexplained(requests: &Unexplained, case: &Case) -> Option<Statement> {
     let stand: String = stand.into_iter().flatten().map(|said| format!(" {said}")).collect();
     let alike_ns = if hang.is_none() { alike(case) } else { None };
     let each = alike_ns.map_or(so_far, |ns| format!(", for {} each", seconds(ns / 1e9)));
-    let not_seen =
-        || format!("{} requests at a time stand unanswered{each}, and what for is not seen", count(requests.late));
+    let not_seen = || match hang.and_then(|_| hung::as_many_in_futex(case)) {
+        Some(threads) => format!(
+            "{} requests stand unanswered{each}, and {} threads in futex: before a lock, it seems",
+            count(requests.late),
+            count(threads)
+        ),
+        None => format!("{} requests at a time stand unanswered{each}, and what for is not seen", count(requests.late)),
+    };
     let same = if alike_ns.is_some() { SAME } else { "" };
     Some(Statement {
         headline: stands
@@ -141,7 +147,11 @@ fn unexplained(requests: &Unexplained, case: &Case) -> Option<Statement> {
             .map(|stands| stands.headline.clone())
             .or_else(|| runs_out(case))
             .unwrap_or_else(not_seen),
-        advice: stands.map_or_else(|| format!("look inside: {}", hidden.look), |stands| stands.advice),
+        advice: match (stands, alike_ns) {
+            (Some(stands), _) => stands.advice,
+            (None, Some(_)) => format!("{MEANT}{}", hidden.look),
+            (None, None) => format!("look inside: {}", hidden.look),
+        },
         detail: format!(
             "On average {:.1} connections had been waiting for their answer for 10 ms or longer ({} at the look); {known}. \
              {rest}.{stand}{same} Long polls and uploads look the same.{}",
@@ -157,6 +167,9 @@ const ALIKE: f64 = 0.9;
 
 /// Answers that are enough to tell.
 const ANSWERS: f64 = 10.0;
+
+/// Before what to do about answers that take their time by design, or do not.
+const MEANT: &str = "if they are meant to wait (long polls, a batch), nothing is slow; else look inside: ";
 
 /// What gives all of them the same length. A queue does too, if as many clients as ever stand in it.
 const SAME: &str = " All of them take the same time: a sleep, a timeout or a poll has its length by itself, and a queue if it is never shorter.";

@@ -230,10 +230,11 @@ impl OnePath<'_, '_, '_> {
 
     /// A wait that ended within the request: it was for it, or somebody handed the request over then.
     fn waited(&mut self, tid: u32, wait: &Wait<'_>) -> At {
-        let Context { case, ends, target, hand_offs, .. } = self.context;
+        let Context { ends, target, hand_offs, .. } = self.context;
         let row = wait.row;
-        let polls = family(&case.syscall(row.syscall)) == Family::Poll && !hand_offs.serves(tid);
-        let is_free = polls || self.context.who(row).fd_kind == PARKED;
+        let who = self.context.who(row);
+        let polls = family(&who.call) == Family::Poll && !who.sleeps() && !hand_offs.serves(tid);
+        let is_free = polls || who.fd_kind == PARKED;
         // Who read or wrote something was awake then, whatever the scheduler's counters, which are a bit behind, make of it.
         let begin = self.whole.seen_awake(tid, (wait.begin(), wait.end())).unwrap_or(wait.begin());
         let is_for_helper = !is_free && self.is_for_helper(wait);

@@ -185,7 +185,11 @@ impl Part {
             What::Awake { kind, .. } => format!("{}{}", of(": "), kind.words()),
             // What a client sent ends its wait at once: that is no wait of the request's.
             What::Waits(chain) if is_sent_by_client(chain) => {
-                format!("{}{}", of(": "), if self.before { "waking up" } else { "more of what the client sends" })
+                format!(
+                    "{}{}",
+                    of(": "),
+                    if self.before { "waiting for a client" } else { "more of what the client sends" }
+                )
             }
             What::Waits(chain) => format!("{}{}", of(" in "), waits(chain, end_words)),
             What::Asking { .. } => format!("{}until the client had sent the rest of it", of(": ")),
