@@ -47,6 +47,8 @@ mod database_full;
 mod dns_stall;
 #[path = "../scenarios/dripping-store/scenario.rs"]
 mod dripping_store;
+#[path = "../scenarios/early-head/scenario.rs"]
+mod early_head;
 #[path = "../scenarios/endless-loop/scenario.rs"]
 mod endless_loop;
 #[path = "../scenarios/event-streams/scenario.rs"]
@@ -244,6 +246,7 @@ pub static ALL: &[&Scenario] = &[
     &slow_clients::SCENARIO,
     &left_listener::SCENARIO,
     &limited_asking::SCENARIO,
+    &early_head::SCENARIO,
     &endless_loop::SCENARIO,
     &sleep_in_path::SCENARIO,
     &worker_naps::SCENARIO,

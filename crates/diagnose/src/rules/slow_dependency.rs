@@ -3,6 +3,7 @@
 
 mod hanging;
 mod opening;
+mod rest;
 mod sockets;
 
 use super::{Check, Checked, Outcome, Rule, absent, evidence, explained, found, too_little, too_short};
@@ -53,7 +54,7 @@ fn check(case: &Case) -> Checked {
     }
     match by_threads(case) {
         Ok(found @ Outcome::Found(..)) => Ok(found),
-        otherwise => sockets::check(case).map_or(otherwise, Ok),
+        otherwise => sockets::check(case).or_else(|| rest::check(case)).map_or(otherwise, Ok),
     }
 }
 

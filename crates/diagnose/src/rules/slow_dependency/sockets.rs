@@ -17,13 +17,13 @@ use crate::wording::{count, percent, seconds};
 
 /// Of the time that clients wait for usual answers, the time until that peer's. Sums of both sides, which are not put together request
 /// by request: so nearly all of it.
-const NEARLY_ALL: f64 = 0.8;
+pub(super) const NEARLY_ALL: f64 = 0.8;
 
 /// Likewise at most: with more, it is asked for something else too.
-const AT_MOST: f64 = 1.05;
+pub(super) const AT_MOST: f64 = 1.05;
 
 /// Questions for one request. More are asked side by side, or for something else.
-const ONE_EACH: std::ops::RangeInclusive<f64> = 0.8..=1.25;
+pub(super) const ONE_EACH: std::ops::RangeInclusive<f64> = 0.8..=1.25;
 
 /// Half of its answers take nearly as long as half of the clients', and so do the slow ones.
 const ALIKE: f64 = 0.7;
@@ -32,7 +32,7 @@ const ALIKE: f64 = 0.7;
 const HELD_BACK: f64 = 0.1;
 
 /// Answers, from which on sums say something.
-const ENOUGH: f64 = 100.0;
+pub(super) const ENOUGH: f64 = 100.0;
 
 /// The finding, if there is such a one.
 pub(super) fn check(case: &Case) -> Option<Outcome> {
