@@ -35,8 +35,19 @@ pub(super) fn check(case: &Case) -> Option<Outcome> {
     let (part, each, whole) = (part(peer).min(1.0), seconds(peer.awaited_each_ns() / 1e9), seconds(whole_ns / 1e9));
     let headline = format!("the rest of its answers waits for {} ({each} of {whole})", peer.name);
     let advice = format!("diagnose it where it runs, or ask it for less: {}", peer.name);
+    let finding = finding(case, &requests, (clients, whole_ns), (peer, part));
+    Some(Outcome::Found(Box::new(finding), Statement::short(headline, advice)))
+}
+
+fn finding(
+    case: &Case,
+    requests: &Requests,
+    (clients, whole_ns): (&Endpoint, f64),
+    (peer, part): (&Endpoint, f64),
+) -> Finding {
+    let (each, whole) = (seconds(peer.awaited_each_ns() / 1e9), seconds(whole_ns / 1e9));
     let times = requests.scale();
-    let finding = Finding {
+    Finding {
         summary: format!(
             "The first bytes of {} answers are sent at once, the last ones after {whole} on average; {} answers of {}, one for each \
              request, take {each}: {} of that",
@@ -64,8 +75,7 @@ pub(super) fn check(case: &Case) -> Option<Outcome> {
         check: "The last bytes come sooner by this part at the same load.".into(),
         // Both sides of the same sockets are one source.
         ..RULE.finding(case, 1)
-    };
-    Some(Outcome::Found(Box::new(finding), Statement::short(headline, advice)))
+    }
 }
 
 #[cfg(test)]
