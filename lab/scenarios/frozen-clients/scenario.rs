@@ -52,7 +52,7 @@ pub(super) fn asked(cell: &mut Cell, port: u16, side: Side) -> Result<(u32, u32)
 pub(super) fn stop_later(cell: &mut Cell, pid: u32) -> Result<()> {
     let observer = cell.group("observer")?.path().join("cgroup.procs");
     let script = format!(
-        "until read first < {}; do sleep 0.1; done; sleep 2.5; kill -STOP {pid}; exec sleep 1000",
+        "until read first < {}; do sleep 0.1; done; sleep 2.9; kill -STOP {pid}; exec sleep 1000",
         observer.display()
     );
     cell.start(Program::installed("sh").named("stopper").args(["-c", &script]).in_group("load")).map(drop)

@@ -229,6 +229,17 @@ pub(crate) fn go_on(case: &Case) -> Option<String> {
     (late > 0.0 && went_on >= late * GO_ON).then(|| words.to_string())
 }
 
+/// Of the connections in which an answer is late, those in which something lies unread, at most.
+const ALL_READ: f64 = 0.1;
+
+/// Whether clients go on sending, all of it is read, and none of them was ever answered: a collector of logs or measurements is like that.
+pub(crate) fn is_one_way(case: &Case) -> bool {
+    let answered =
+        case.fact::<Requests>().is_ok_and(|r| r.endpoints.iter().any(|e| e.accepted && e.response.count > 0.0));
+    let unread = |held: &Held| held.unread > held.late * ALL_READ;
+    !answered && go_on(case).is_some() && !case.fact::<Connections>().is_ok_and(|all| unread(&all.accepted))
+}
+
 /// In what threads stand all the time, and how many, most first.
 fn all_the_time(case: &Case) -> Option<Vec<(Blocked, usize)>> {
     let (ledger, servers) = (case.fact::<Threads>().ok()?, case.fact::<Servers>().ok()?);
@@ -303,6 +314,28 @@ pub(crate) mod tests {
         assert_eq!(reader(&[("loop", SLEEP), ("worker", READ)], ""), None);
         let answered = "exchange role=accepted port=80 stage=response count=9 sum_ns=1 length_ns=[1000000] counts=[9]";
         assert_eq!(reader(&[("loop", SLEEP)], answered), None);
+    }
+
+    #[test]
+    fn clients_that_want_no_answer() {
+        let one_way = |connection: &str, more: &str| {
+            let text = text(&[("loop", EPOLL)], more).replace("open=800 unread=760 unanswered=800", connection);
+            is_one_way(&Case::new(&parse(&text).unwrap()))
+        };
+        let went_on = "open=800 unread=0 unanswered=800 went_on=700";
+        assert!(one_way(went_on, "") && !one_way("open=800 unread=760 unanswered=800 went_on=700", ""));
+        assert!(!one_way("open=800 unread=0 unanswered=800", ""), "they wait");
+        let answered = "exchange role=accepted port=80 stage=response count=9 sum_ns=1 length_ns=[1000000] counts=[9]";
+        assert!(!one_way(went_on, answered));
+    }
+
+    #[test]
+    fn as_many_threads_before_a_lock_as_requests() {
+        let stand = |threads: usize| {
+            let recording = parse(&text(&vec![("w", FUTEX); threads], "")).unwrap();
+            as_many_in_futex(&Case::new(&recording))
+        };
+        assert_eq!((stand(20), stand(3), stand(60)), (Some(20.0), None, None));
     }
 
     #[test]

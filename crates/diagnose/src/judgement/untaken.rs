@@ -10,6 +10,7 @@ use crate::facts::workers::Workers;
 use crate::judgement::hung::ALL_THE_TIME;
 use crate::ledger::blocked::Blocked;
 use crate::ledger::threads::{ThreadLedger, Threads};
+use crate::statistics::share;
 use crate::wording::count;
 
 /// Connections in its queue on average.
@@ -23,8 +24,8 @@ pub(crate) struct Untaken {
     socket: SharedListener,
     /// Whose it is; none = no process of the target has it open.
     holder: Option<(u32, String)>,
-    /// In what that one stands all the time, if in nothing that who waits for work stands in.
-    stuck_in: Option<Blocked>,
+    /// What that one does all the time, if it is nothing that who waits for work does: `is blocked all the time (socket read)`.
+    stuck: Option<String>,
 }
 
 /// The one with the longest queue.
@@ -44,22 +45,35 @@ pub(crate) fn look(case: &Case) -> Option<Untaken> {
             }
             _ => return None,
         };
-        let stuck_in = holder.as_ref().and_then(|(pid, _)| stuck_in(case, *pid));
-        Some(Untaken { socket: socket.clone(), holder, stuck_in })
+        let stuck = holder.as_ref().and_then(|(pid, _)| stuck(case, *pid));
+        // One that works for clients may take from it between two looks.
+        let works = holder.as_ref().is_some_and(|(pid, _)| demand(case, *pid) >= AT_WORK);
+        // Where nobody was seen to accept, whoever does may be among those that were not.
+        let is_known = holder.is_none() || !workers.who.is_empty() && !works;
+        (stuck.is_some() || is_known).then(|| Untaken { socket: socket.clone(), holder, stuck })
     })
 }
 
-/// What a thread of that process never left, and nobody leaves who only waits for work or for a time.
-fn stuck_in(case: &Case, pid: u32) -> Option<Blocked> {
+/// Of the window, in which a process has or wants a CPU: less is somebody who has nothing to do.
+const AT_WORK: f64 = 0.1;
+
+fn demand(case: &Case, pid: u32) -> f64 {
+    let Ok(ledger) = case.fact::<Threads>() else { return 0.0 };
+    let theirs = ledger.threads.iter().filter(|thread| thread.pid == pid);
+    share(theirs.map(|thread| thread.lines.demand_ns()).sum(), case.length_ns())
+}
+
+/// What a thread of that process never left, and nobody does all the time who only waits for work or for a time.
+fn stuck(case: &Case, pid: u32) -> Option<String> {
     const FOR_WORK: [Blocked; 5] = [Blocked::Accept, Blocked::Poll, Blocked::Futex, Blocked::Sleep, Blocked::Child];
     let ledger = case.fact::<Threads>().ok()?;
-    let theirs = ledger.threads.iter().filter(|thread| thread.pid == pid);
     let least = case.length_ns() * ALL_THE_TIME;
     let stands = |thread: &ThreadLedger| {
         let mut lines = thread.lines.blocked_ns.iter().filter(|(line, ns)| !FOR_WORK.contains(line) && **ns >= least);
-        lines.next().map(|(line, _)| *line)
+        let computes = || (thread.lines.demand_ns() >= least).then(|| "computes all the time".to_string());
+        lines.next().map(|(line, _)| format!("is blocked all the time ({})", line.words())).or_else(computes)
     };
-    theirs.filter_map(stands).next()
+    ledger.threads.iter().filter(|thread| thread.pid == pid).find_map(stands)
 }
 
 impl Untaken {
@@ -67,8 +81,8 @@ impl Untaken {
     pub(crate) fn headline(&self) -> String {
         let stand = format!("{} connections stand at one of", count(self.socket.queue));
         match &self.holder {
-            Some((pid, comm)) if let Some(line) = self.stuck_in => {
-                format!("{stand} its listeners: that of {comm}/{pid}, which is blocked all the time ({})", line.words())
+            Some((pid, comm)) if let Some(stuck) = &self.stuck => {
+                format!("{stand} its listeners: that of {comm}/{pid}, which {stuck}")
             }
             Some((pid, comm)) => format!("{stand} its listeners, which {comm}/{pid} has open and does not accept from"),
             None => {
@@ -80,8 +94,8 @@ impl Untaken {
     /// What to do.
     pub(crate) fn advice(&self) -> String {
         match &self.holder {
-            Some((pid, _)) if self.stuck_in.is_some() => {
-                format!("see what it waits for, and bound that wait: `eu-stack -p {pid}`")
+            Some((pid, _)) if self.stuck.is_some() => {
+                format!("see what it is at, and bound that: `eu-stack -p {pid}`")
             }
             Some((pid, comm)) => {
                 format!("close the listener in {comm}/{pid}, or accept there: it was perhaps inherited (CLOEXEC)")
@@ -97,9 +111,7 @@ impl Untaken {
     pub(crate) fn detail(&self) -> String {
         let whose = match &self.holder {
             Some((pid, comm)) => {
-                let stuck = self
-                    .stuck_in
-                    .map_or(String::new(), |line| format!(": it is blocked all the time ({})", line.words()));
+                let stuck = self.stuck.as_ref().map_or(String::new(), |stuck| format!(": it {stuck}"));
                 format!("{comm} (pid {pid}) has that one open, and was not seen to accept{stuck}")
             }
             None => "no process of the target has that one open".into(),
@@ -130,16 +142,24 @@ mod tests {
 
     /// The same, where it stands in that call of x86-64.
     fn stands(queue: [u32; 3], holder: &str, call: &str) -> Option<Untaken> {
+        with(queue, holder, (call, "0"))
+    }
+
+    /// The same, with so much CPU time.
+    fn with(queue: [u32; 3], holder: &str, (call, cpu): (&str, &str)) -> Option<Untaken> {
         let mut text = "meta host.arch=x86_64 length_ns=3e9 target.pids=[1,2] target.listen=[\"tcp 0.0.0.0:80\"]
             process pid=1 comm=server listen=[\"tcp 0.0.0.0:80\"]
             process pid=2 comm=rotate listen=[\"tcp 0.0.0.0:80\"]
             thread t_ns=3e9 pid=1 tid=1 comm=server wall_ns=3e9 blocked_ns=3e9
-            thread t_ns=3e9 pid=2 tid=2 comm=rotate wall_ns=3e9 blocked_ns=3e9
             wait t_ns=3e9 pid=1 tid=1 syscall=43 state=1 total_ns=3e9
             call_window t_ns=1e9 length_ns=5e7
             call t_ns=1e9 pid=1 tid=1 syscall=43 count=9\n"
             .to_string();
-        text += &format!("wait t_ns=3e9 pid=2 tid=2 syscall={call} state=1 total_ns=3e9\n");
+        let blocked = if cpu == "0" { "3e9" } else { "0" };
+        text += &format!(
+            "thread t_ns=3e9 pid=2 tid=2 comm=rotate wall_ns=3e9 cpu_ns={cpu} blocked_ns={blocked}
+             wait t_ns=3e9 pid=2 tid=2 syscall={call} state=1 total_ns={blocked}\n"
+        );
         let mut counter = |t_ns: u64, name: &str, value: u32| {
             text += &format!(
                 "counter t_ns={t_ns} source=proc/net/listeners/shared entity=\"tcp 0.0.0.0:80 inode 7\" name={name} value={value}\n"
@@ -162,6 +182,9 @@ mod tests {
         let stuck = stands([4, 9, 11], "holders=1 holder=2", "45 fd_kind=socket").unwrap();
         assert!(stuck.headline().contains("which is blocked all the time (socket read)"), "{}", stuck.headline());
         assert!(stuck.headline().len() < 110 && stuck.advice().contains("eu-stack -p 2"), "{}", stuck.advice());
+        let computes = |cpu: &str| with([4, 9, 11], "holders=1 holder=2", ("230", cpu)).map(|found| found.headline());
+        assert!(computes("3e9").unwrap().contains("which computes all the time"), "{:?}", computes("3e9"));
+        assert_eq!(computes("1e9"), None, "at work, and may take one now and then");
         let left = found([4, 9, 9], "holders=0").unwrap();
         assert!(left.headline().contains("is not the target's"), "{}", left.headline());
         assert!(left.advice().contains("sport = :80") && left.headline().len() < 110);

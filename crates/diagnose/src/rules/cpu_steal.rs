@@ -23,6 +23,10 @@ const MIN_OF_DEMAND: f64 = 0.05;
 /// Nor is it worth a finding below 2 % of one CPU.
 const MIN_CORES: f64 = 0.02;
 
+/// Of what the target's share of the stolen time would be, as seen by the scheduler: a kernel that does not see it charges it to whoever
+/// runs, and sees next to nothing.
+const SEEN: f64 = 0.05;
+
 fn check(case: &Case) -> Checked {
     let cpus = case.fact::<Cpus>()?;
     let ledger = case.fact::<Threads>().ok();
@@ -45,7 +49,10 @@ fn check(case: &Case) -> Checked {
     let wanted = lines.demand_ns() + lines.interrupted_ns;
     let share_of_target = cpus.target_share_of_busy().unwrap_or(0.0);
     let suffered = (lines.interrupted_ns + lines.waiting_for_cpu_ns() * stolen).min(time.steal_ns);
-    let lost = suffered.max(time.steal_ns * share_of_target).min(wanted);
+    let estimate = time.steal_ns * share_of_target;
+    // Steal hits a CPU that wakes up as well, and then nobody who runs: where the scheduler sees it, it knows from whom it was taken.
+    let is_seen = lines.interrupted_ns >= estimate * SEEN;
+    let lost = if is_seen { suffered } else { suffered.max(estimate) }.min(wanted);
     let part = share(lost, wanted);
     let used = ratio(lost, case.length_ns());
     let needed = [Measured::new(part, MIN_OF_DEMAND, Unit::Share), Measured::new(used, MIN_CORES, Unit::Cores)];
@@ -59,7 +66,7 @@ fn check(case: &Case) -> Checked {
         return not_it(Reason::TooLittle, Some(seen), true, why);
     }
     // The scheduler sees stolen time as running without being charged: an independent witness.
-    let agrees = suffered >= time.steal_ns * share_of_target / 2.0;
+    let agrees = suffered >= estimate / 2.0;
     found(
         finding(case, &cpus, &time, lines, lost, if agrees { 2 } else { 1 }),
         format!("the hypervisor ran somebody else for {} of its CPU demand", percent(part)),
@@ -135,6 +142,17 @@ mod tests {
         let f =
             found(&RULE, &format!("{}thread pid=1 tid=1 wall_ns=1e9 cpu_ns=6e8 blocked_ns=4e8", cpu(6e8, 0.0, 4e8)));
         assert_eq!(f.confidence, "medium");
+    }
+
+    /// A CPU that is mostly idle, of which three quarters of its work are stolen: the scheduler saw how little of that the target ran into.
+    #[test]
+    fn stolen_from_a_cpu_that_wakes_up() {
+        let thread = |interrupted: &str| {
+            let cpu = cpu(19e7, 5e9, 57e7).replace("length_ns=1e9", "length_ns=6e9");
+            format!("{cpu}thread pid=1 tid=1 wall_ns=6e9 cpu_ns=15e7 blocked_ns=57e8 {interrupted}")
+        };
+        assert!(silent(&RULE, &thread("interrupted_ns=25e6")).contains("of it from the target"));
+        assert!(found(&RULE, &thread("")).explains.share > 0.9, "a kernel that cannot tell");
     }
 
     #[test]

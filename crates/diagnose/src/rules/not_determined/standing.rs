@@ -123,35 +123,27 @@ fn unexplained(requests: &Unexplained, case: &Case) -> Option<Statement> {
     if !matters(requests) {
         return None;
     }
-    let known = known(requests);
-    let hidden = hidden_queues::look(case);
+    let (known, hidden) = (known(requests), hidden_queues::look(case));
     let rest = left(case, &hidden);
     let (hang, stands) = (hanging::unexplained(case), stuck::check(case));
-    let so_far = hang.map_or_else(String::new, |(_, ns)| format!(", for {} so far", seconds(ns / 1e9)));
     let stand = [hang.and_then(|_| hung::where_threads_stand(case)), hung::silent(case), hung::go_on(case)];
     let stand: String = stand.into_iter().flatten().map(|said| format!(" {said}")).collect();
     let alike_ns = if hang.is_none() { alike(case) } else { None };
-    let each = alike_ns.map_or(so_far, |ns| format!(", for {} each", seconds(ns / 1e9)));
-    let not_seen = || match hang.and_then(|_| hung::as_many_in_futex(case)) {
-        Some(threads) => format!(
-            "{} requests stand unanswered{each}, and {} threads in futex: before a lock, it seems",
-            count(requests.late),
-            count(threads)
-        ),
-        None => format!("{} requests at a time stand unanswered{each}, and what for is not seen", count(requests.late)),
-    };
     let same = if alike_ns.is_some() { SAME } else { "" };
+    let meant = match alike_ns {
+        _ if hung::is_one_way(case) => NOT_DUE,
+        Some(_) => MEANT,
+        None => "look inside: ",
+    };
+    let (headline, advice) = match stands {
+        Some(stands) => (stands.headline, stands.advice),
+        None => {
+            (runs_out(case).unwrap_or_else(|| not_seen(case, requests, alike_ns)), format!("{meant}{}", hidden.look))
+        }
+    };
     Some(Statement {
-        headline: stands
-            .as_ref()
-            .map(|stands| stands.headline.clone())
-            .or_else(|| runs_out(case))
-            .unwrap_or_else(not_seen),
-        advice: match (stands, alike_ns) {
-            (Some(stands), _) => stands.advice,
-            (None, Some(_)) => format!("{MEANT}{}", hidden.look),
-            (None, None) => format!("look inside: {}", hidden.look),
-        },
+        headline,
+        advice,
         detail: format!(
             "On average {:.1} connections had been waiting for their answer for 10 ms or longer ({} at the look); {known}. \
              {rest}.{stand}{same} Long polls and uploads look the same.{}",
@@ -162,6 +154,21 @@ fn unexplained(requests: &Unexplained, case: &Case) -> Option<Statement> {
     })
 }
 
+/// That they stand, for how long, and what little is known of why.
+fn not_seen(case: &Case, requests: &Unexplained, alike_ns: Option<f64>) -> String {
+    let (hang, number) = (hanging::unexplained(case), count(requests.late));
+    let so_far = hang.map_or_else(String::new, |(_, ns)| format!(", for {} so far", seconds(ns / 1e9)));
+    let each = alike_ns.map_or(so_far, |ns| format!(", for {} each", seconds(ns / 1e9)));
+    match hang.and_then(|_| hung::as_many_in_futex(case)) {
+        Some(threads) => format!(
+            "{number} requests stand unanswered{each}, and {} threads in futex: before a lock, it seems",
+            count(threads)
+        ),
+        None if hung::is_one_way(case) => format!("{number} clients send, all of it is read, and no answer ever comes"),
+        None => format!("{number} requests at a time stand unanswered{each}, and what for is not seen"),
+    }
+}
+
 /// Of the time of all answers, in those that take the same time: nearly all of it.
 const ALIKE: f64 = 0.9;
 
@@ -170,6 +177,9 @@ const ANSWERS: f64 = 10.0;
 
 /// Before what to do about answers that take their time by design, or do not.
 const MEANT: &str = "if they are meant to wait (long polls, a batch), nothing is slow; else look inside: ";
+
+/// Likewise about clients that are never answered.
+const NOT_DUE: &str = "if no answer is due (logs, measurements), nothing is slow; else look inside: ";
 
 /// What gives all of them the same length. A queue does too, if as many clients as ever stand in it.
 const SAME: &str = " All of them take the same time: a sleep, a timeout or a poll has its length by itself, and a queue if it is never shorter.";
