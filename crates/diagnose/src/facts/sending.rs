@@ -304,10 +304,13 @@ impl Sending {
         }
         // What is said in handshakes is on its way as well.
         let all = (asked.response.count + asked.handshake.count) * requests.scale();
-        let each =
-            |sights: u64| if sights as f64 >= ENOUGH_SIGHTS { ratio(sent.time_ns(sights), all) / 1e9 } else { 0.0 };
-        let wire = sent.is_acknowledged_at_once().then(|| each(sent.counted.on_its_way));
-        Some(PerExchange { held: each(sent.counted.unsent), wire })
+        let each = |sights: u64| ratio(sent.time_ns(sights), all) / 1e9;
+        let is_chance = |sights: u64| sights > 0 && (sights as f64) < ENOUGH_SIGHTS;
+        let (held, wire) = (sent.counted.unsent, sent.counted.on_its_way);
+        Some(PerExchange {
+            held: if is_chance(held) { 0.0 } else { each(held) },
+            wire: (sent.is_acknowledged_at_once() && !is_chance(wire)).then(|| each(wire)),
+        })
     }
 }
 

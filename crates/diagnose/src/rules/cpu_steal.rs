@@ -47,15 +47,14 @@ fn check(case: &Case) -> Checked {
     let lines = &ledger.total;
     // Stolen from a running thread shows as interrupted; what stands behind it in the queue waits too.
     let wanted = lines.demand_ns() + lines.interrupted_ns;
-    let share_of_target = cpus.target_share_of_busy().unwrap_or(0.0);
     let suffered = (lines.interrupted_ns + lines.waiting_for_cpu_ns() * stolen).min(time.steal_ns);
-    let estimate = time.steal_ns * share_of_target;
+    let estimate = time.steal_ns * cpus.target_share_of_busy().unwrap_or(0.0);
     // Steal hits a CPU that wakes up as well, and then nobody who runs: where the scheduler sees it, it knows from whom it was taken.
-    let is_seen = lines.interrupted_ns >= estimate * SEEN;
-    let lost = if is_seen { suffered } else { suffered.max(estimate) }.min(wanted);
+    let unseen = if lines.interrupted_ns >= estimate * SEEN { 0.0 } else { estimate };
+    let lost = suffered.max(unseen).min(wanted);
     let part = share(lost, wanted);
-    let used = ratio(lost, case.length_ns());
-    let needed = [Measured::new(part, MIN_OF_DEMAND, Unit::Share), Measured::new(used, MIN_CORES, Unit::Cores)];
+    let cores = Measured::new(ratio(lost, case.length_ns()), MIN_CORES, Unit::Cores);
+    let needed = [Measured::new(part, MIN_OF_DEMAND, Unit::Share), cores];
     if let Some(seen) = Measured::farthest(needed) {
         let why = format!(
             "{} of CPU time was stolen, but {} of it from the target, {} of its CPU demand (a finding needs 5 % of it, and 2 % of a CPU)",
