@@ -183,7 +183,6 @@ fn all(scope: &Scope) -> Vec<Box<dyn Sampler>> {
         Box::new(sockstat::sampler(scope)),
         Box::new(softnet_stat::sampler(scope)),
         Box::new(listeners::sampler(scope)),
-        Box::new(shared_listeners::sampler(scope)),
         Box::new(udp_sockets::sampler(scope)),
         Box::new(unix_listeners::sampler(scope)),
         Box::new(local_ports::sampler(scope)),

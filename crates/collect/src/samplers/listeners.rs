@@ -6,12 +6,14 @@ use std::collections::BTreeMap;
 
 use recording::counters::listeners;
 
+use super::shared_listeners::SharedListeners;
 use super::{Readings, Sampler, Scope};
 use crate::sockets::Source;
 
 /// The target's TCP listeners; on the host, all of our own network namespace.
 pub struct Listeners {
     source: Source,
+    shared: SharedListeners,
 }
 
 /// Of all sockets with one address.
@@ -23,7 +25,7 @@ struct Queue {
 }
 
 pub fn sampler(scope: &Scope) -> Listeners {
-    Listeners { source: Source::of(&scope.proc, &scope.network()) }
+    Listeners { source: Source::of(&scope.proc, &scope.network()), shared: SharedListeners::default() }
 }
 
 impl Sampler for Listeners {
@@ -40,6 +42,7 @@ impl Sampler for Listeners {
             return Err("sock_diag cannot be used in the target's network namespace".to_string());
         }
         let listeners = self.source.tcp().map_err(|error| format!("cannot ask for listeners ({error})"))?;
+        self.shared.tell(scope, &listeners, out);
         // Several sockets may share an address (SO_REUSEPORT): their queues are added.
         let mut queues: BTreeMap<String, Queue> = BTreeMap::new();
         for listener in listeners {

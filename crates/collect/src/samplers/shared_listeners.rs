@@ -7,16 +7,16 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use recording::counters::shared_listeners;
 
 use super::pid::PROCESSES;
-use super::{Readings, Sampler, Scope};
+use super::{Readings, Scope};
 use crate::seldom::Seldom;
-use crate::sockets::{Listener, Source};
+use crate::sockets::Listener;
 
 /// Sockets told at most: a hundred workers have one each, and it is a few that stand out.
 const SOCKETS: usize = 64;
 
 /// The target's listeners that share an address.
-pub struct SharedListeners {
-    source: Source,
+#[derive(Default)]
+pub(super) struct SharedListeners {
     /// Sockets in whose queue somebody stood, by inode, with the processes that hold it; none = not looked at yet.
     stood: BTreeMap<u64, Option<Holders>>,
     /// Whose they are takes a walk over descriptors.
@@ -31,26 +31,11 @@ struct Holders {
     whose: Option<u32>,
 }
 
-pub fn sampler(scope: &Scope) -> SharedListeners {
-    let source = Source::of(&scope.proc, &scope.network());
-    SharedListeners { source, stood: BTreeMap::new(), looks: Seldom::default() }
-}
-
-impl Sampler for SharedListeners {
-    fn name(&self) -> &'static str {
-        shared_listeners::SOURCE
-    }
-
-    fn needs(&self) -> &'static str {
-        "root and a kernel with tcp_diag; without them it is unknown which of several listeners with one address is full"
-    }
-
-    fn sample(&mut self, scope: &Scope, out: &mut Readings) -> Result<(), String> {
-        // Without sock_diag the sampler of all listeners says what is missing.
-        let (false, Source::Diag(_)) = (scope.pids.is_empty(), &self.source) else { return Ok(()) };
-        let all = self.source.tcp().map_err(|error| format!("cannot ask for listeners ({error})"))?;
-        let mut by_address: BTreeMap<String, Vec<Listener>> = BTreeMap::new();
-        for listener in all {
+impl SharedListeners {
+    /// Tells what is known of them; of sockets that are read from text files not even the backlog is.
+    pub(super) fn tell(&mut self, scope: &Scope, all: &[Listener], out: &mut Readings) {
+        let mut by_address: BTreeMap<String, Vec<&Listener>> = BTreeMap::new();
+        for listener in all.iter().filter(|listener| listener.backlog.is_some()) {
             by_address.entry(listener.to_string()).or_default().push(listener);
         }
         by_address.retain(|name, sockets| sockets.len() > 1 && scope.listen.contains(name));
@@ -59,34 +44,38 @@ impl Sampler for SharedListeners {
             for socket in sockets {
                 let Some(holders) = self.stood.get(&socket.inode) else { continue };
                 let name = format!("{address} inode {}", socket.inode);
-                out.put(shared_listeners::ACCEPT_QUEUE, &name, socket.receive_queue as f64);
-                if let Some(backlog) = socket.backlog {
-                    out.put(shared_listeners::BACKLOG, &name, backlog as f64);
-                }
-                out.put(shared_listeners::SHARE_IT, &name, sockets.len() as f64);
-                let Some(holders) = holders else { continue };
-                out.put(shared_listeners::HOLDERS, &name, holders.count as f64);
-                if let Some(pid) = holders.whose {
-                    out.put(shared_listeners::HOLDER, &name, f64::from(pid));
+                let holders = holders.as_ref();
+                let values = [
+                    (shared_listeners::ACCEPT_QUEUE, Some(socket.receive_queue as f64)),
+                    (shared_listeners::BACKLOG, socket.backlog.map(|backlog| backlog as f64)),
+                    (shared_listeners::SHARE_IT, Some(sockets.len() as f64)),
+                    (shared_listeners::HOLDERS, holders.map(|holders| holders.count as f64)),
+                    (shared_listeners::HOLDER, holders.and_then(|holders| holders.whose).map(f64::from)),
+                ];
+                for (key, value) in values {
+                    if let Some(value) = value {
+                        out.put(key, &name, value);
+                    }
                 }
             }
         }
-        Ok(())
     }
-}
 
-impl SharedListeners {
     /// Takes in those in whose queue somebody stands, and finds out whose they are.
-    fn meet(&mut self, scope: &Scope, by_address: &BTreeMap<String, Vec<Listener>>) {
+    fn meet(&mut self, scope: &Scope, by_address: &BTreeMap<String, Vec<&Listener>>) {
+        let there: HashSet<u64> = by_address.values().flatten().map(|socket| socket.inode).collect();
+        self.stood.retain(|inode, _| there.contains(inode));
         for socket in by_address.values().flatten().filter(|socket| socket.receive_queue > 0) {
             if self.stood.len() < SOCKETS {
                 self.stood.entry(socket.inode).or_default();
             }
         }
         let is_known = self.stood.values().all(Option::is_some);
-        let Some(began) = self.looks.begin().filter(|_| !is_known) else { return };
+        // Of more processes than are looked into, one that was not may have it.
+        let all_are_seen = scope.pids.len() <= PROCESSES;
+        let Some(began) = self.looks.begin().filter(|_| !is_known && all_are_seen) else { return };
         let own: HashMap<u32, HashSet<u64>> =
-            scope.pids.iter().take(PROCESSES).map(|pid| (*pid, scope.proc.socket_inodes(*pid))).collect();
+            scope.pids.iter().map(|pid| (*pid, scope.proc.socket_inodes(*pid))).collect();
         for sockets in by_address.values() {
             let inodes: HashSet<u64> = sockets.iter().map(|socket| socket.inode).collect();
             for inode in &inodes {

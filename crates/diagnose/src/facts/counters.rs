@@ -132,6 +132,12 @@ impl Counters {
         Some(parts.map(|(reading, end)| ratio((end - reading.0 as f64).max(0.0), length_ns)).sum())
     }
 
+    /// Share of a window of `length_ns` in which a gauge was at its limit, which is another gauge of the entity; 0 = never, or not known.
+    pub fn share_at_limit(&self, (gauge, limit): (Key, Key), entity: &str, length_ns: f64) -> f64 {
+        let Some(limit) = self.last(limit, entity) else { return 0.0 };
+        self.share_of_time(gauge, entity, length_ns, |value| value >= limit.max(1.0)).unwrap_or(0.0)
+    }
+
     /// Sum of the growth of several counters of one entity; none if not one of them was read.
     pub fn delta_sum(&self, keys: &[Key], entity: &str) -> Option<f64> {
         keys.iter().filter_map(|key| self.delta(*key, entity)).reduce(|a, b| a + b)

@@ -63,15 +63,13 @@ fn listener(case: &Case, counters: &Counters, name: &str) -> Listener {
 }
 
 fn of_address(case: &Case, counters: &Counters, name: &str) -> Listener {
-    let backlog = counters.last(listeners::BACKLOG, name);
-    let is_full = |queue: f64| backlog.is_some_and(|backlog| queue >= backlog.max(1.0));
-    let of_time = |key| counters.share_of_time(key, name, case.length_ns(), is_full);
+    let full = (listeners::ACCEPT_QUEUE, listeners::BACKLOG);
     Listener {
         name: name.to_string(),
         queue: counters.mean(listeners::ACCEPT_QUEUE, name, case.length_ns()).unwrap_or_default().value,
         most: counters.max(listeners::ACCEPT_QUEUE, name).unwrap_or(0.0),
-        backlog,
-        full: of_time(listeners::ACCEPT_QUEUE).unwrap_or(0.0),
+        backlog: counters.last(listeners::BACKLOG, name),
+        full: counters.share_at_limit(full, name, case.length_ns()),
         drops: counters.delta(listeners::DROPS, name),
     }
 }

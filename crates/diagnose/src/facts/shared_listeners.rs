@@ -48,12 +48,11 @@ impl Fact for SharedListeners {
 
 fn listener(case: &Case, all: &Counters, entity: &str) -> Option<SharedListener> {
     let queue = all.mean(counters::ACCEPT_QUEUE, entity, case.length_ns())?;
-    let backlog = all.last(counters::BACKLOG, entity);
-    let is_full = |queue: f64| backlog.is_some_and(|backlog| queue >= backlog.max(1.0));
+    let full = (counters::ACCEPT_QUEUE, counters::BACKLOG);
     Some(SharedListener {
         most: all.max(counters::ACCEPT_QUEUE, entity).unwrap_or(0.0),
-        backlog,
-        full: all.share_of_time(counters::ACCEPT_QUEUE, entity, case.length_ns(), is_full).unwrap_or(0.0),
+        backlog: all.last(counters::BACKLOG, entity),
+        full: all.share_at_limit(full, entity, case.length_ns()),
         address: entity.split(" inode ").next().unwrap_or_default().to_string(),
         sockets: all.last(counters::SHARE_IT, entity)?,
         queue: queue.value,

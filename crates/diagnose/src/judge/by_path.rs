@@ -14,7 +14,7 @@ use crate::judgement::backoff::Failing;
 use crate::judgement::behind::Behind;
 use crate::judgement::clients_wait::waited_longer;
 use crate::judgement::felt::Felt;
-use crate::judgement::holders::{holder, holder_does};
+use crate::judgement::holders::{holder_does, who_holds};
 use crate::judgement::often::Often;
 use crate::judgement::paths::{
     asks_a_peer, awaits_a_program, collector, is_own_sleep, stands_before_peers, stands_still, waits_for_a_disk,
@@ -111,11 +111,8 @@ const TOLD: &[Told] = &[
 
 /// Whom those before a lock wait for, if it is a thread of another kind that has it.
 fn of_another_kind(chain: &Chain) -> Option<String> {
-    let (pid, comm) = match holder(chain) {
-        Some(who) => (who.pid, &who.comm),
-        None => (chain.end.pid, &chain.end.comm),
-    };
-    let is_another = *comm != chain.links[0].who.comm && !comm.is_empty() && chain.end.kind != Kind::Unseen;
+    let (pid, comm) = who_holds(chain);
+    let is_another = comm != chain.links[0].who.comm && !comm.is_empty() && chain.end.kind != Kind::Unseen;
     is_another.then(|| name(comm, pid))
 }
 
@@ -249,6 +246,7 @@ fn explained(cause: &str) -> String {
 }
 
 fn advice(case: &Case, first: &Link) -> String {
+    // Some of the words have an article.
     let wait = first.waits_on.trim_start_matches("a ");
     match first.stack.first() {
         Some(function) => format!("look at the {wait} of {function} in {}", first.who),

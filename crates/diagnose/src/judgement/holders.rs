@@ -60,11 +60,20 @@ pub(crate) fn holder_does(chain: &Chain) -> String {
     }
 }
 
-/// The first in a chain that waits for something else than those before it; none = the end of the chain has the lock.
-pub(crate) fn holder(chain: &Chain) -> Option<&Who> {
+fn holder(chain: &Chain) -> Option<&Who> {
+    Some(&chain.links[holder_at(chain)?].who)
+}
+
+/// The first link of a chain that waits for something else than those before it; none = the end of the chain has the lock.
+pub(crate) fn holder_at(chain: &Chain) -> Option<usize> {
     let first = &chain.links.first()?.who;
-    let stands = |who: &Who| (who.pid, &who.comm, &who.call) == (first.pid, &first.comm, &first.call) && !who.sleeps();
-    chain.links.iter().skip(1).map(|link| &link.who).find(|who| !stands(who))
+    let stands = |who: &Who| (&who.comm, &who.call) == (&first.comm, &first.call) && !who.sleeps();
+    (1..chain.links.len()).find(|at| !stands(&chain.links[*at].who))
+}
+
+/// Process and thread name of whoever has the lock before which a chain begins.
+pub(crate) fn who_holds(chain: &Chain) -> (u32, &str) {
+    holder(chain).map_or((chain.end.pid, &chain.end.comm), |who| (who.pid, &who.comm))
 }
 
 /// Of the window, one thread at a time in one state.

@@ -24,7 +24,7 @@ use crate::facts::waiting::Waiting;
 use crate::judgement::{asked, errors, hanging, hung, untaken};
 use crate::ledger::threads::Threads;
 use crate::phrases;
-use crate::remarks::{goes_on, hidden_queues, until_said};
+use crate::remarks::{hidden_queues, until_said};
 use crate::wording::{percent, plural, seconds, sockets_to, word};
 
 pub(super) static RULE: Rule =
@@ -81,8 +81,8 @@ fn unexplained(case: &Case) -> Option<Statement> {
     failing(case).or_else(|| match until_said(case) {
         Some(said) => first(&[standstill::check, open_transaction::check, unread::check]).or(Some(said)),
         None => first(&[
-            hanging,
             interpreter::check,
+            hanging,
             scattered::check,
             standstill::check,
             open_transaction::check,
@@ -110,13 +110,6 @@ fn waited(case: &Case, gap: &Gap) -> Statement {
                 sockets_to("-tino", &peer)
             ),
             detail: format!("{}.", gap.why),
-        };
-    }
-    if let Some(later) = goes_on::remark(case) {
-        return Statement {
-            headline: later.headline,
-            advice: "see below whom it waits for meanwhile: what requests waited for ends with the first bytes".into(),
-            detail: format!("{} {}.", later.detail, gap.why),
         };
     }
     let is_untold = case.fact::<Waiting>().is_ok_and(|waiting| asked::is_untold(case, &waiting));

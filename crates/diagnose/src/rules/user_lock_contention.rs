@@ -7,7 +7,7 @@ use crate::case::Case;
 use crate::facts::stacks::Stacks;
 use crate::facts::waiting::{Waiting, wait_ns};
 use crate::judgement::enough::{little, not_for_requests};
-use crate::judgement::holders::{Locks, holder_does, one_at_a_time};
+use crate::judgement::holders::{Locks, holder_at, holder_does, one_at_a_time, who_holds};
 use crate::phrases::chain::{called_from, links, reader};
 use crate::runtimes::collectors::Collector;
 use crate::verdict::{Explains, Finding, Subject};
@@ -67,7 +67,7 @@ fn check(case: &Case) -> Checked {
 
 /// The holder, if it is none of the target's processes: locks on files are between services.
 fn stranger(case: &Case, chain: &Chain) -> Result<Option<String>, Gap> {
-    let (pid, comm) = holder(chain);
+    let (pid, comm) = who_holds(chain);
     Ok((pid != 0 && !case.fact::<Walk>()?.target.contains(&pid)).then(|| format!("{comm}/{pid}")))
 }
 
@@ -84,11 +84,12 @@ fn meanwhile(case: &Case, chain: &Chain) -> String {
 }
 
 fn advice(chain: &Chain) -> String {
-    let advice = match (chain.links.get(1), chain.end.kind) {
+    let at = holder_at(chain);
+    let advice = match (at, chain.end.kind) {
         (None, Kind::OnCpu) => "hold the lock for less: compute outside of it, or split it",
         (None, Kind::RunQueue) => "give it CPUs, and hold the lock for less: compute outside of it, or split it",
         (None, Kind::Unseen) => "see what holds it: a debugger's stacks of all threads, a few times",
-        _ => match reader(chain, 1) {
+        _ => match at.and_then(|at| reader(chain, at)) {
             Some(name) => return format!("write outside of the lock; and look at {name}, which reads too slowly"),
             None => "hold the lock for less: take what the holder waits for out of it",
         },
@@ -98,15 +99,16 @@ fn advice(chain: &Chain) -> String {
 
 /// What to change, with the holder by name.
 fn remedy(chain: &Chain, holder: &str) -> String {
-    match (chain.links.get(1), chain.end.kind) {
+    match (holder_at(chain), chain.end.kind) {
         (None, Kind::RunQueue) => format!(
             "While it holds the lock, {holder} is ready but has no CPU: every thread before the lock waits for that too. \
              Free CPUs, and take what it computes out of the lock, or split the lock so that fewer wait for it."
         ),
-        _ => format!(
+        (at, _) => format!(
             "While it holds the lock, {holder} {}. Move that out of the lock, or split the lock so that fewer wait for it.{}",
             holder_does(chain),
-            reader(chain, 1).map_or(String::new(), |name| format!(" What it writes, {name} reads too slowly."))
+            at.and_then(|at| reader(chain, at))
+                .map_or(String::new(), |name| format!(" What it writes, {name} reads too slowly."))
         ),
     }
 }
@@ -120,18 +122,10 @@ fn remedy_of_stranger(chain: &Chain, name: &str) -> String {
     )
 }
 
-/// Process and thread name of the holder.
-fn holder(chain: &Chain) -> (u32, String) {
-    match chain.links.get(1) {
-        Some(link) => (link.who.pid, link.who.comm.clone()),
-        None => (chain.end.pid, chain.end.comm.clone()),
-    }
-}
-
 fn finding(case: &Case, waiting: &Waiting, first: &Chain, ns: f64) -> Result<Finding, Gap> {
     let stacks = case.fact::<Stacks>()?;
     let part = waiting.share(ns);
-    let (pid, comm) = holder(first);
+    let (pid, comm) = who_holds(first);
     let waiter = &first.links[0].who;
     let from = called_from(&*case.fact()?, waiter, &stacks);
     Ok(Finding {
@@ -145,7 +139,7 @@ fn finding(case: &Case, waiting: &Waiting, first: &Chain, ns: f64) -> Result<Fin
         ),
         subject: Subject {
             pid: Some(pid),
-            comm: Some(comm.clone()),
+            comm: Some(comm.to_string()),
             syscall: Some(waiter.call.clone()),
             ..Subject::default()
         },
@@ -162,7 +156,7 @@ fn finding(case: &Case, waiting: &Waiting, first: &Chain, ns: f64) -> Result<Fin
             evidence("CPU demand", waiting.demand_ns / 1e9, "s", "most of active time", ""),
         ],
         chain: links(first, &stacks),
-        remedy: stranger(case, first)?.map_or(remedy(first, &comm), |name| remedy_of_stranger(first, &name)),
+        remedy: stranger(case, first)?.map_or(remedy(first, comm), |name| remedy_of_stranger(first, &name)),
         check: "After the change the ledger's line of that wait and the share of lock waits fall at the same load."
             .into(),
         ..RULE.finding(case, 1)

@@ -84,8 +84,8 @@ pub(crate) fn remedy(chain: &Chain, timer: Option<&str>) -> String {
         }
         Kind::Timer if let Some(database) = database(chain) => {
             return format!(
-                "{last} waits inside the database, as for {}: `{}` names them. A transaction that stays open holds its locks as long.",
-                database.what.trim_start_matches("backends before ").trim_start_matches("sessions before "),
+                "{last} waits inside the database, as sessions do before locks on rows and tables: `{}` names them. A transaction that \
+                 stays open holds its locks as long.",
                 database.look
             );
         }
@@ -135,7 +135,7 @@ mod tests {
     fn a_database_that_looks_for_deadlocks_does_not_sleep() {
         let (database, store) = (ends_at("postgres"), ends_at("store"));
         assert!(next(&database, None).0.contains("pg_stat_activity"), "{:?}", next(&database, None));
-        assert!(next(&database, None).1.contains("as for row and table locks"));
+        assert!(next(&database, None).1.contains("locks on rows and tables"));
         assert_eq!(what_it_does(&database), "where postgres/9 waits inside the database");
         assert_eq!(next(&store, None).0, "look at the sleep or timeout in store/9: the chain ends there");
     }

@@ -3,7 +3,7 @@
 
 use super::{Above, MIN_COUNT, find_out};
 use crate::case::Case;
-use crate::facts::labels::{Labels, Place};
+use crate::facts::labels::{Labelled, Labels, Place};
 use crate::wording::{count, percent, port, word};
 
 /// Of the answers: one in a hundred that fails is no everyday number, whoever asks.
@@ -40,7 +40,7 @@ fn told(place: &Place, root: Option<&Place>) -> Above {
     let name = place.name.trim_start_matches("tcp ");
     let (failed, share) = (place.outcomes.failed, place.outcomes.failed_share());
     let whose = if place.accepted { format!("at {name}") } else { format!("of {name}, which it asks,") };
-    let worst = place.labels.iter().max_by(|a, b| a.outcomes.failed.total_cmp(&b.outcomes.failed));
+    let worst = worst(place);
     let most = worst.filter(|_| place.labels.len() > 1).map_or_else(String::new, |worst| {
         format!("; most of them to {}: {}", worst.label, percent(worst.outcomes.failed_share()))
     });
@@ -54,7 +54,7 @@ fn told(place: &Place, root: Option<&Place>) -> Above {
         share,
         advice: match root {
             Some(root) => format!(
-                "first see why {} of the answers of {} fail: {}",
+                "first see why {} of the answers of {} fail: `{}`",
                 percent(root.outcomes.failed_share()),
                 root.name,
                 look(root)
@@ -65,10 +65,14 @@ fn told(place: &Place, root: Option<&Place>) -> Above {
     }
 }
 
-/// A command that shows why, by the label of which most fail.
+/// The label of which most fail.
+fn worst(place: &Place) -> Option<&Labelled> {
+    place.labels.iter().max_by(|a, b| a.outcomes.failed.total_cmp(&b.outcomes.failed))
+}
+
+/// A command that shows why, by that label.
 fn look(place: &Place) -> String {
-    let worst = place.labels.iter().max_by(|a, b| a.outcomes.failed.total_cmp(&b.outcomes.failed));
-    let (protocol, label) = worst.map_or(("", ""), |worst| (worst.protocol.as_str(), worst.label.as_str()));
+    let (protocol, label) = worst(place).map_or(("", ""), |worst| (worst.protocol.as_str(), worst.label.as_str()));
     see(protocol, place.name.trim_start_matches("tcp "), label)
 }
 
@@ -137,7 +141,10 @@ mod tests {
             let all = above(&Case::new(&parse(&text(failed)).unwrap()));
             all.into_iter().find(|error| error.what.contains("at 0.0.0.0:80")).unwrap().advice
         };
-        assert_eq!(advice(300), "first see why 50 % of the answers of 10.0.0.9:81 fail: curl -si http://10.0.0.9:81/b");
+        assert_eq!(
+            advice(300),
+            "first see why 50 % of the answers of 10.0.0.9:81 fail: `curl -si http://10.0.0.9:81/b`"
+        );
         assert_eq!(advice(30), "find out why: `curl -si http://127.0.0.1:80/a`", "hardly for that");
     }
 

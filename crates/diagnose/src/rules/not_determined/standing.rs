@@ -3,7 +3,7 @@
 
 use super::super::Statement;
 use super::scattered::MIN_WAIT_NS;
-use super::{interpreter, stuck, unread};
+use super::{stuck, unread};
 use crate::case::Case;
 use crate::facts::kernel_locks::KernelLocks;
 use crate::facts::requests::{Endpoint, LATE_NS, Requests};
@@ -24,9 +24,6 @@ use crate::wording::{count, percent, seconds};
 pub(super) fn check(case: &Case) -> Option<Statement> {
     if is_at_capacity(case) {
         return None;
-    }
-    if let Some(said) = interpreter::check(case) {
-        return Some(said);
     }
     let requests = case.fact::<Unexplained>().ok()?;
     let known = before_kernel_lock(&requests, case).or_else(|| unread::check(case));
@@ -130,16 +127,18 @@ fn unexplained(requests: &Unexplained, case: &Case) -> Option<Statement> {
     let stand: String = stand.into_iter().flatten().map(|said| format!(" {said}")).collect();
     let alike_ns = if hang.is_none() { alike(case) } else { None };
     let same = if alike_ns.is_some() { SAME } else { "" };
+    let one_way = hung::is_one_way(case);
     let meant = match alike_ns {
-        _ if hung::is_one_way(case) => NOT_DUE,
+        _ if one_way => NOT_DUE,
         Some(_) => MEANT,
         None => "look inside: ",
     };
     let (headline, advice) = match stands {
         Some(stands) => (stands.headline, stands.advice),
-        None => {
-            (runs_out(case).unwrap_or_else(|| not_seen(case, requests, alike_ns)), format!("{meant}{}", hidden.look))
-        }
+        None => (
+            runs_out(case).unwrap_or_else(|| not_seen(case, requests, (hang, alike_ns, one_way))),
+            format!("{meant}{}", hidden.look),
+        ),
     };
     Some(Statement {
         headline,
@@ -155,8 +154,12 @@ fn unexplained(requests: &Unexplained, case: &Case) -> Option<Statement> {
 }
 
 /// That they stand, for how long, and what little is known of why.
-fn not_seen(case: &Case, requests: &Unexplained, alike_ns: Option<f64>) -> String {
-    let (hang, number) = (hanging::unexplained(case), count(requests.late));
+fn not_seen(
+    case: &Case,
+    requests: &Unexplained,
+    (hang, alike_ns, one_way): (Option<(f64, f64)>, Option<f64>, bool),
+) -> String {
+    let number = count(requests.late);
     let so_far = hang.map_or_else(String::new, |(_, ns)| format!(", for {} so far", seconds(ns / 1e9)));
     let each = alike_ns.map_or(so_far, |ns| format!(", for {} each", seconds(ns / 1e9)));
     match hang.and_then(|_| hung::as_many_in_futex(case)) {
@@ -164,7 +167,7 @@ fn not_seen(case: &Case, requests: &Unexplained, alike_ns: Option<f64>) -> Strin
             "{number} requests stand unanswered{each}, and {} threads in futex: before a lock, it seems",
             count(threads)
         ),
-        None if hung::is_one_way(case) => format!("{number} clients send, all of it is read, and no answer ever comes"),
+        None if one_way => format!("{number} clients send, all of it is read, and no answer ever comes"),
         None => format!("{number} requests at a time stand unanswered{each}, and what for is not seen"),
     }
 }

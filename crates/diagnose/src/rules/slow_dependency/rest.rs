@@ -4,7 +4,7 @@
 
 use super::super::{Outcome, Statement, evidence};
 use super::RULE;
-use super::sockets::{AT_MOST, ENOUGH, NEARLY_ALL, ONE_EACH};
+use super::sockets::{AT_MOST, ENOUGH, NEARLY_ALL, ONE_EACH, advice, remedy};
 use crate::case::Case;
 use crate::facts::requests::{Endpoint, Requests};
 use crate::facts::waiting::Waiting;
@@ -34,9 +34,8 @@ pub(super) fn check(case: &Case) -> Option<Outcome> {
     let peer = requests.endpoints.iter().filter(is_it).max_by(|a, b| part(a).total_cmp(&part(b)))?;
     let (part, each, whole) = (part(peer).min(1.0), seconds(peer.awaited_each_ns() / 1e9), seconds(whole_ns / 1e9));
     let headline = format!("the rest of its answers waits for {} ({each} of {whole})", peer.name);
-    let advice = format!("diagnose it where it runs, or ask it for less: {}", peer.name);
     let finding = finding(case, &requests, (clients, whole_ns), (peer, part));
-    Some(Outcome::Found(Box::new(finding), Statement::short(headline, advice)))
+    Some(Outcome::Found(Box::new(finding), Statement::short(headline, advice(peer))))
 }
 
 fn finding(
@@ -67,11 +66,7 @@ fn finding(
             evidence("an answer to a client, to its first byte", clients.response.mean_ns() / 1e9, "s", "", ""),
             evidence("an answer to a client, to its last byte", whole_ns / 1e9, "s", "", ""),
         ],
-        remedy: format!(
-            "Find out why {} takes so long: `sudo wakewalk diagnose --port` its port, where it runs. Ask it for less, keep what it said (a \
-             cache), or do not let clients wait for it.",
-            peer.name
-        ),
+        remedy: remedy(peer),
         check: "The last bytes come sooner by this part at the same load.".into(),
         // Both sides of the same sockets are one source.
         ..RULE.finding(case, 1)

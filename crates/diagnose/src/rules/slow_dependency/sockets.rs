@@ -59,9 +59,23 @@ pub(super) fn check(case: &Case) -> Option<Outcome> {
             seconds(peer.awaited_each_ns() / 1e9),
             seconds(clients.response.mean_ns() / 1e9)
         );
-        let advice = format!("diagnose it where it runs, or ask it for less: {}", peer.name);
-        Outcome::Found(Box::new(finding(case, &requests, clients, peer, part)), Statement::short(headline, advice))
+        let finding = finding(case, &requests, clients, peer, part);
+        Outcome::Found(Box::new(finding), Statement::short(headline, advice(peer)))
     })
+}
+
+/// What to do first about a peer that is seen by its socket only.
+pub(super) fn advice(peer: &Endpoint) -> String {
+    format!("diagnose it where it runs, or ask it for less: {}", peer.name)
+}
+
+/// What to do about it.
+pub(super) fn remedy(peer: &Endpoint) -> String {
+    format!(
+        "Find out why {} takes so long: `sudo wakewalk diagnose --port` its port, where it runs. Ask it for less, keep what it said (a \
+         cache), or do not let clients wait for it.",
+        peer.name
+    )
 }
 
 /// Whether a peer is asked once for each request, and takes about as long as the requests do.
@@ -113,11 +127,7 @@ fn finding(case: &Case, requests: &Requests, clients: &Endpoint, peer: &Endpoint
                 "",
             ),
         ],
-        remedy: format!(
-            "Find out why {} takes so long: `sudo wakewalk diagnose --port` its port, where it runs. Ask it for less, keep what it \
-             said (a cache), or do not let clients wait for it.",
-            peer.name
-        ),
+        remedy: remedy(peer),
         check: "The response times fall by this part at the same load.".into(),
         // Both sides of the same sockets are one source.
         ..RULE.finding(case, 1)
