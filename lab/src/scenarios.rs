@@ -127,6 +127,8 @@ mod loop_held;
 mod loop_pool;
 #[path = "../scenarios/loop-sleeps/scenario.rs"]
 mod loop_sleeps;
+#[path = "../scenarios/loop-starts/scenario.rs"]
+mod loop_starts;
 #[path = "../scenarios/loss/scenario.rs"]
 mod loss;
 #[path = "../scenarios/loss-netns/scenario.rs"]
@@ -266,6 +268,7 @@ pub static ALL: &[&Scenario] = &[
     &loop_sleeps::SCENARIO,
     &loop_asks::SCENARIO,
     &loop_held::SCENARIO,
+    &loop_starts::SCENARIO,
     &queue_workers::SCENARIO,
     &slow_endpoint::SCENARIO,
     &redis_keys::SCENARIO,

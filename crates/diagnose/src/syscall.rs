@@ -129,6 +129,11 @@ pub fn result_tells(name: &str) -> bool {
     name != "io_uring_enter"
 }
 
+/// Whether event loops wait in it: for many files at once, of which the kernel keeps a set.
+pub fn is_loop(call: &str) -> bool {
+    call.starts_with("epoll")
+}
+
 /// What a call of this name is for.
 pub fn family(name: &str) -> Family {
     match name {

@@ -13,6 +13,7 @@ mod ends;
 mod futex;
 mod hand_offs;
 pub mod idleness;
+mod inner_loops;
 pub mod paths;
 mod programs;
 #[cfg(test)]
@@ -38,13 +39,14 @@ use ends::Ends;
 pub use ends::{End, Kind};
 use hand_offs::HandOffs;
 use idleness::Idleness;
+use inner_loops::InnerLoops;
 use programs::Programs;
 use timelines::Timelines;
 use wait_sites::WaitSites;
 use waits::Wait;
 use walker::Walker;
 pub use who::{
-    AGAIN, DNS, HAND_OFF, INTERPRETER, LOCK, LOOP, PARKED, SLEEP, TIMED, Who, kind_of_thread, lasting, name,
+    AGAIN, DNS, HAND_OFF, INNER, INTERPRETER, LOCK, LOOP, PARKED, SLEEP, TIMED, Who, kind_of_thread, lasting, name,
 };
 
 /// Waits of the target that are walked; of more, every second, third and so on is, and counts for the others.
@@ -95,10 +97,20 @@ pub struct Walk {
     /// User stacks with which the target waits, and how often each was seen.
     sites: WaitSites,
     hand_offs: HandOffs,
+    inner_loops: InnerLoops,
     programs: Programs,
 }
 
 impl Walk {
+    /// What is known of the target's threads before their waits are walked.
+    fn unwalked(case: &Case, clients: &Clients, stacks: &Stacks) -> Self {
+        let (target, programs) = (target_pids(case), Programs::new(case));
+        let inner_loops = InnerLoops::new(case, clients, &target);
+        let sites = WaitSites::new(case, stacks, &inner_loops);
+        let hand_offs = HandOffs::new(case, clients, &target, &sites);
+        Self { target, sites, hand_offs, inner_loops, programs, ..Self::default() }
+    }
+
     /// Id in table `stack` of the user stack with which somebody usually waits; 0 = unknown.
     pub fn code(&self, who: &Who) -> u32 {
         self.sites.usual(who)
@@ -162,15 +174,14 @@ impl Fact for Walk {
         }
         let stacks = case.fact::<Stacks>()?;
         let (ends, clients) = (Ends::new(case, &stacks)?, case.fact::<Clients>()?);
-        let (target, sites) = (target_pids(case), WaitSites::new(case, &stacks));
-        let hand_offs = HandOffs::new(case, &clients, &target, &sites);
-        let mut walk = Walk { target, sites, hand_offs, programs: Programs::new(case), ..Walk::default() };
+        let mut walk = Self::unwalked(case, &clients, &stacks);
         let context = Context {
             case,
             ends: &ends,
             timelines: &Timelines::new(case, rows, &ends),
             target: &walk.target,
             hand_offs: &walk.hand_offs,
+            inner_loops: &walk.inner_loops,
             sites: &walk.sites,
         };
         let roots: Vec<&Wait<'_>> =

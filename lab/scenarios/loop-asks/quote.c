@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Serves a price over HTTP from one epoll loop: `quote PORT STORE_PORT EVERY TIMEOUT_MS`. For one in EVERY requests it
- * asks a store, over a connection that it keeps, and waits for the answer in a read; with a timeout, in a poll before.
+ * Serves a price over HTTP from one epoll loop: `quote PORT STORE_PORT EVERY HOW`. For one in EVERY requests it asks a
+ * store, over a connection that it keeps, and waits for the answer: in a read (HOW 0), in a poll with a timeout before
+ * that (1), or in a loop of its own, with a set of files in which its clients are not (2).
  */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
@@ -18,7 +19,9 @@
 static const char ANSWER[] = "HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\n42\n";
 static const char QUESTION[] = "GET /price HTTP/1.1\r\nHost: store\r\n\r\n";
 
-static int store = -1, timeout_ms;
+enum { READ, POLL, LOOP };
+
+static int store = -1, store_set, how;
 
 static struct sockaddr_in at_port(int port)
 {
@@ -33,10 +36,18 @@ static void no_delay(int fd)
 	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof(yes));
 }
 
+static void watch(int set, int fd)
+{
+	struct epoll_event event = {.events = EPOLLIN, .data = {.fd = fd}};
+
+	epoll_ctl(set, EPOLL_CTL_ADD, fd, &event);
+}
+
 static void ask_store(int port)
 {
 	struct sockaddr_in at = at_port(port);
 	struct pollfd ready = {.events = POLLIN};
+	struct epoll_event event;
 	char reply[4096];
 
 	if (store < 0) {
@@ -44,11 +55,15 @@ static void ask_store(int port)
 		if (connect(store, (struct sockaddr *)&at, sizeof(at)))
 			exit(1);
 		no_delay(store);
+		store_set = epoll_create1(0);
+		watch(store_set, store);
 	}
 	if (write(store, QUESTION, sizeof(QUESTION) - 1) < 0)
 		exit(1);
 	ready.fd = store;
-	if (timeout_ms && poll(&ready, 1, timeout_ms) <= 0)
+	if (how == POLL && poll(&ready, 1, 2000) <= 0)
+		exit(1);
+	if (how == LOOP && epoll_wait(store_set, &event, 1, -1) <= 0)
 		exit(1);
 	if (read(store, reply, sizeof(reply)) <= 0)
 		exit(1);
@@ -82,13 +97,6 @@ static int listen_on(int port)
 	return fd;
 }
 
-static void watch(int set, int fd)
-{
-	struct epoll_event event = {.events = EPOLLIN, .data = {.fd = fd}};
-
-	epoll_ctl(set, EPOLL_CTL_ADD, fd, &event);
-}
-
 int main(int argc, char **argv)
 {
 	int listener, set = epoll_create1(0);
@@ -97,7 +105,7 @@ int main(int argc, char **argv)
 	if (argc != 5)
 		return 2;
 	signal(SIGPIPE, SIG_IGN); /* a client may go while it waits */
-	timeout_ms = atoi(argv[4]);
+	how = atoi(argv[4]);
 	listener = listen_on(atoi(argv[1]));
 	watch(set, listener);
 	for (;;) {

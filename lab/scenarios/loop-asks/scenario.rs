@@ -32,9 +32,9 @@ fn stage(cell: &mut Cell, side: Side) -> Result<Aim> {
     cell.start(store.on_cpus(LOAD_CPU))?;
     cell.wait_for_port(STORE)?;
     let every = cell.draw.number("every", 8, 8..=20);
-    // A poll with a timeout before the read, or none.
-    let timeout_ms = cell.draw.number("timeout_ms", 0, 0..=1) * 2_000;
-    let numbers = [u64::from(PORT), u64::from(STORE), every, timeout_ms].map(|number| number.to_string());
+    // In a read, in a poll with a timeout before it, or in a loop of its own.
+    let how = cell.draw.number("how", 0, 0..=2);
+    let numbers = [u64::from(PORT), u64::from(STORE), every, how].map(|number| number.to_string());
     let pid = cell.start(Program::built("quote").args(&numbers).on_cpus(SERVICE_CPU))?;
     cell.wait_for_port(PORT)?;
     // The store is asked for some part of the time.

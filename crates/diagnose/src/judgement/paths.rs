@@ -143,8 +143,12 @@ pub(crate) fn is_until_said(part: &Part) -> bool {
 
 /// Whether the thread that had the request, or its loop, waited for a program that is started for each.
 pub(crate) fn awaits_a_program(part: &Part) -> bool {
-    let after_first = |chain: &Chain| chain.links.get(1).is_some_and(|link| link.who.pid == AGAIN);
-    !part.before && chain(part).is_some_and(after_first)
+    !part.before && chain(part).is_some_and(is_of_a_program)
+}
+
+/// Whether whoever is waited for is a program that is started again and again.
+pub(crate) fn is_of_a_program(chain: &Chain) -> bool {
+    chain.links.get(1).map_or(chain.end.pid == AGAIN && !chain.end.comm.is_empty(), |link| link.who.pid == AGAIN)
 }
 
 /// The collector for which the program stood still: its threads computed, or wanted to, and the others waited for that.

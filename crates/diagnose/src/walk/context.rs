@@ -9,9 +9,10 @@ use super::Node;
 use super::ends::{Ends, Kind};
 use super::futex;
 use super::hand_offs::HandOffs;
+use super::inner_loops::InnerLoops;
 use super::timelines::Timelines;
 use super::wait_sites::WaitSites;
-use super::who::{DNS, HAND_OFF, INTERPRETER, LOCK, PARKED, SLEEP, TIMED, Who, kind_of_thread};
+use super::who::{DNS, HAND_OFF, INNER, INTERPRETER, LOCK, PARKED, SLEEP, TIMED, Who, kind_of_thread};
 use crate::case::Case;
 use crate::syscall::waits_for_no_file;
 
@@ -35,6 +36,7 @@ pub struct Context<'a, 'r> {
     pub timelines: &'a Timelines<'a>,
     pub target: &'a BTreeSet<u32>,
     pub hand_offs: &'a HandOffs,
+    pub inner_loops: &'a InnerLoops,
     pub sites: &'a WaitSites,
 }
 
@@ -76,6 +78,8 @@ impl Context<'_, '_> {
             who.fd_kind = held.to_string();
         } else if self.is_for_name(row, &who) {
             who.fd_kind = DNS.to_string();
+        } else if self.inner_loops.has(self.case, row.tid, (row.syscall, &row.args)) {
+            who.fd_kind = INNER.to_string();
         } else if !who.peer.is_empty() && self.gave_up_idly(row) {
             who.peer.clear();
         } else if futex::kind(self.case, row) == TIMED {

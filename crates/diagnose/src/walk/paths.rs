@@ -140,6 +140,7 @@ fn by_port(case: &Case, which: for<'w, 'r> fn(&'w Whole<'r>) -> &'w [&'r Request
         timelines: &Timelines::new(case, case.recording.rows::<Wakeup>(), &ends),
         target: &walk.target,
         hand_offs: &walk.hand_offs,
+        inner_loops: &walk.inner_loops,
         sites: &walk.sites,
     };
     let whole = Whole::new(case, rows);

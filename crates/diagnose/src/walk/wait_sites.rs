@@ -6,7 +6,8 @@ use std::collections::BTreeMap;
 use recording::tables::{Sample, WaitStack, Wakeup};
 
 use super::futex;
-use super::who::{LOCK, SLEEP, TIMED, Who, kind_of_thread};
+use super::inner_loops::InnerLoops;
+use super::who::{INNER, LOCK, SLEEP, TIMED, Who, kind_of_thread};
 use crate::case::Case;
 use crate::facts::stacks::Stacks;
 use crate::runtimes::interpreter_locks::{self, InterpreterLock};
@@ -67,7 +68,7 @@ pub struct WaitSites {
 
 impl WaitSites {
     /// Counts the stacks of table `wait_stack`.
-    pub fn new(case: &Case, stacks: &Stacks) -> Self {
+    pub fn new(case: &Case, stacks: &Stacks, inner_loops: &InnerLoops) -> Self {
         let mut sites = Self::default();
         for row in case.recording.rows::<WaitStack>().iter().filter(|row| row.stack != 0) {
             if row.wakes {
@@ -80,7 +81,8 @@ impl WaitSites {
                 continue;
             }
             let (comm, call) = (kind_of_thread(&row.comm), case.syscall(row.syscall));
-            let fd_kind = futex::kind(case, row).to_string();
+            let is_inner = inner_loops.has(case, row.tid, (row.syscall, &row.args));
+            let fd_kind = if is_inner { INNER } else { futex::kind(case, row) }.to_string();
             let who = Who { pid: row.pid, comm, call, fd_kind, ..Who::default() };
             *sites.seen.entry(who).or_default().entry(row.stack).or_default() += 1;
             let before = Before { t_ns: row.t_ns, syscall: row.syscall, stack: row.stack };
@@ -164,6 +166,7 @@ impl WaitSites {
     /// The stack with which somebody usually waits; 0 = unknown.
     pub fn usual(&self, who: &Who) -> u32 {
         let kind = match who.fd_kind.as_str() {
+            INNER => INNER,
             LOCK => LOCK,
             TIMED | SLEEP => TIMED,
             _ => "",

@@ -39,6 +39,9 @@ pub const LOOP: &str = "loop";
 /// Likewise where a runtime keeps a thread that has no work.
 pub const PARKED: &str = "parked";
 
+/// Likewise where a thread that takes what clients ask waits without looking at them: in a loop inside its loop.
+pub const INNER: &str = "inner";
+
 /// Stands for the process ids of a program that is started again and again.
 pub const AGAIN: u32 = 0;
 
@@ -56,6 +59,7 @@ impl Who {
             (TIMED, ..) => format!("{call} (with a timeout)"),
             (SLEEP, ..) => format!("a sleep ({call})"),
             (LOOP, ..) => format!("{call} (a timer of its loop)"),
+            (INNER, "", _) => format!("{call} (without its clients)"),
             (PARKED, ..) => format!("{call} (a worker without work)"),
             (DNS, "", _) => format!("{call} (a DNS server)"),
             (DNS, peer, _) => format!("{call} (DNS server {peer})"),
@@ -73,6 +77,11 @@ impl Who {
     /// Whether it only lets time pass. A thread that its runtime keeps for work may do that in a sleep as well, and nobody waits for it.
     pub fn sleeps(&self) -> bool {
         self.fd_kind != PARKED && family(&self.call) == Family::Sleep || self.fd_kind == SLEEP
+    }
+
+    /// Whether it waits for files, of which any may be a client's.
+    pub fn polls(&self) -> bool {
+        family(&self.call) == Family::Poll && self.fd_kind != INNER && !self.sleeps()
     }
 
     /// Whether it waits until somebody has read what it writes.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The one thread that serves all clients waits in a call for the answer of somebody whom it asked for one of them, and the others
-//! stand until that has come.
+//! The one thread that serves all clients waits in a call for the answer of somebody whom it asked for one of them, or for a program
+//! that it started for it, and the others stand until that has come.
 
 use std::collections::BTreeSet;
 
@@ -13,14 +13,14 @@ use crate::facts::connections::open_at;
 use crate::facts::stacks::Stacks;
 use crate::judgement::asked;
 use crate::judgement::felt::Felt;
-use crate::judgement::paths::waits_for_a_peer;
+use crate::judgement::paths::{is_of_a_program, waits_for_a_peer};
 use crate::phrases::chain::{called_from, callers, links};
 use crate::runtimes::code::Code;
-use crate::syscall::{self, Family, family};
+use crate::syscall::{self, Family, family, is_loop};
 use crate::verdict::{Finding, Subject};
 use crate::walk::chains::Chain;
 use crate::walk::paths::{Part, What};
-use crate::walk::{Walk, Who};
+use crate::walk::{INNER, Walk, Who};
 use crate::wording::{percent, seconds};
 
 /// Connections of clients that the thread holds at once, on average: one that takes them one after the other is no loop.
@@ -28,9 +28,6 @@ const SEVERAL: f64 = 1.5;
 
 /// Of the time of requests: whoever asks waits as long itself, so that in most of it they may all the same.
 const MIN_SHARE: f64 = 0.25;
-
-/// The call in which a loop waits for anybody.
-const LOOP: &str = "epoll";
 
 /// The finding, if a good part of the time of requests went to that. Of the slowest ones, many ask themselves, and those that stand
 /// behind them may be quicker.
@@ -57,21 +54,25 @@ fn of(case: &Case, felt: &Felt) -> Option<Outcome> {
         seconds(felt.mean_ns() / 1e9)
     );
     let finding = finding(case, felt, (pid, tid), (part, longest, held))?;
-    let advice = format!("ask {asked} without blocking the loop: an asynchronous client, or a thread of its own");
+    let advice = match is_of_a_program(longest) {
+        true => format!("start {asked} without waiting for it in the loop: asynchronously, or in a thread of its own"),
+        false => format!("ask {asked} without blocking the loop: an asynchronous client, or a thread of its own"),
+    };
     Some(Outcome::Found(Box::new(finding), Statement::short(headline, advice)))
 }
 
 fn chain(part: &Part) -> Option<&Chain> {
-    if let What::Waits(chain) = &part.what { waits_for_a_peer(part).then_some(chain) } else { None }
+    let What::Waits(chain) = &part.what else { return None };
+    (waits_for_a_peer(part) || is_of_a_program(chain)).then_some(chain)
 }
 
-/// Whether a wait is one for that peer alone: the thread does nothing else until it is over. A client with a timeout polls before it
-/// reads, but never in the call in which its loop waits.
+/// Whether a wait is one for that peer or program alone: the thread does nothing else until it is over. A client with a timeout polls
+/// before it reads, but in another call than its loop, or for another set of files.
 fn blocks(who: &Who, waits_in: &BTreeSet<String>) -> bool {
     let mut polls = waits_in.iter().filter(|call| family(call) == Family::Poll);
     match family(&who.call) {
-        Family::Receive | Family::Connect => polls.next().is_some(),
-        Family::Poll => !who.call.starts_with(LOOP) && polls.any(|call| call.starts_with(LOOP)),
+        Family::Receive | Family::Connect | Family::Child => polls.next().is_some(),
+        Family::Poll => who.fd_kind == INNER || !is_loop(&who.call) && polls.any(|call| is_loop(call)),
         _ => false,
     }
 }
@@ -114,14 +115,21 @@ fn finding(
         explains: felt.explains(case, part),
         evidence: measured,
         chain: links(longest, &stacks),
-        remedy: format!(
-            "While one request waits for {asked}, the loop serves nobody. Ask by the loop's own client (asynchronous), or in threads \
-             that the loop hands such requests to; until then, ask less often (cache), or run several of these processes. That the \
-             answer comes sooner helps too: look at {asked}."
-        ),
+        remedy: remedy(&asked, is_of_a_program(longest)),
         check: "Requests that ask nobody are answered at once while another one waits for its answer.".into(),
         ..RULE.finding(case, 2)
     })
+}
+
+fn remedy(asked: &str, is_program: bool) -> String {
+    let (how, what) = match is_program {
+        true => ("Start it asynchronously (as `execFile`, not `execSync`)", "it ends"),
+        false => ("Ask by the loop's own client (asynchronous)", "the answer comes"),
+    };
+    format!(
+        "While one request waits for {asked}, the loop serves nobody. {how}, or in threads that the loop hands such requests to; until \
+         then, do so less often (cache), or run several of these processes. That {what} sooner helps too: look at {asked}."
+    )
 }
 
 #[cfg(test)]
@@ -175,5 +183,49 @@ mod tests {
     fn a_loop_that_goes_on_meanwhile_or_a_worker_for_each() {
         silent(&RULE, &text(232, 6));
         silent(&RULE, &text(45, 1));
+    }
+
+    /// `text`, where the loop waits for its clients in the set of files 5, and for the answer in this one.
+    fn in_set(set: u32) -> String {
+        let told = |line: &str| {
+            let set = if line.contains("local_port=80") { 5 } else { set };
+            line.replace("syscall=232", &format!("syscall=232 args=[{set},0,16,0]"))
+        };
+        text(232, 6).lines().map(told).collect::<Vec<_>>().join("\n")
+    }
+
+    #[test]
+    fn a_loop_inside_the_loop_looks_at_no_client() {
+        let finding = found(&RULE, &in_set(7));
+        assert!(finding.summary.contains("waited in epoll_wait for 10.0.0.9:5432"), "{}", finding.summary);
+        assert_eq!(finding.chain[0].waits_on, "epoll_wait (10.0.0.9:5432)");
+        silent(&RULE, &in_set(5));
+    }
+
+    /// A program is started anew for each, and waited for in this call: for its end, or for what it prints.
+    fn started(call: u32) -> String {
+        let asked = "context=interrupt family=2 local_port=4000 remote_port=5432 peer=10.0.0.9 waker_stack=1";
+        let ended = "context=thread waker_pid=77 waker_tid=77 waker_comm=convert waker_syscall=231";
+        let mut started = "process pid=0 instances=90 comm=convert\n".to_string();
+        let text = text(call, 6);
+        for line in text.lines().filter(|line| !line.contains("role=made")) {
+            started += &format!("{}\n", line.replace(asked, ended));
+        }
+        for at in (0..90).map(|nth| 50 + nth * 100) {
+            started += &format!(
+                "wakeup t_ns={}e6 since_ns={at}e6 pid=77 tid=77 comm=convert wait_ns=38e6 blocked_ns=38e6 waits=1 syscall=230 context=interrupt waker_stack=1\n",
+                at + 40,
+            );
+        }
+        started
+    }
+
+    #[test]
+    fn a_program_that_the_loop_waits_for() {
+        for call in [61, 7] {
+            let finding = found(&RULE, &started(call));
+            assert!(finding.remedy.contains("Start it asynchronously"), "{}", finding.remedy);
+        }
+        silent(&RULE, &started(232));
     }
 }

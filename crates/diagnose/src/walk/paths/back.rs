@@ -12,7 +12,6 @@ use super::whole::{Whole, length_ns};
 use crate::case::Case;
 use crate::facts::requests::Requests;
 use crate::runtimes::collectors::Collector;
-use crate::syscall::{Family, family};
 use crate::walk::clients::UNIX;
 use crate::walk::context::{Context, MOST_THREADS};
 use crate::walk::futex::is_futex;
@@ -233,7 +232,7 @@ impl OnePath<'_, '_, '_> {
         let Context { ends, target, hand_offs, .. } = self.context;
         let row = wait.row;
         let who = self.context.who(row);
-        let polls = family(&who.call) == Family::Poll && !who.sleeps() && !hand_offs.serves(tid);
+        let polls = who.polls() && !hand_offs.serves(tid);
         let is_free = polls || who.fd_kind == PARKED;
         // Who read or wrote something was awake then, whatever the scheduler's counters, which are a bit behind, make of it.
         let begin = self.whole.seen_awake(tid, (wait.begin(), wait.end())).unwrap_or(wait.begin());

@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 
 use super::Group;
+use crate::syscall::is_loop;
 use crate::walk::chains::Chain;
 use crate::walk::who::{HAND_OFF, LOCK, LOOP};
 use crate::walk::{End, Kind, Node, Who};
@@ -215,7 +216,7 @@ fn is_sent_by_client(chain: &Chain) -> bool {
 
 /// Whether it was one for many files at once.
 fn waits_for_any(chain: &Chain) -> bool {
-    chain.links[0].who.call.starts_with("epoll")
+    is_loop(&chain.links[0].who.call)
 }
 
 /// The call of the first link, and where the last one ends.
