@@ -23,6 +23,7 @@ nginx            nginx-light
 redis-server     redis-server
 redis-benchmark  redis-tools
 mariadbd         mariadb-server-core
+/usr/lib/postgresql postgresql
 wrk              wrk
 ab               apache2-utils
 /usr/bin/python3 python3
@@ -56,7 +57,6 @@ squid            squid
 varnishd         varnish
 unbound          unbound
 named            bind9
-/usr/lib/postgresql postgresql
 /etc/php         php-fpm
 apache2          apache2-bin
 lighttpd         lighttpd

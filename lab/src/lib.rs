@@ -23,6 +23,7 @@ pub mod loader;
 pub mod loads;
 pub mod paths;
 pub mod pick;
+mod postgres;
 pub mod probe;
 pub mod procfs;
 pub mod runner;

@@ -169,6 +169,8 @@ mod redis_keys;
 mod redis_load;
 #[path = "../scenarios/row-lock/scenario.rs"]
 mod row_lock;
+#[path = "../scenarios/row-lock-postgres/scenario.rs"]
+mod row_lock_postgres;
 #[path = "../scenarios/shell-out/scenario.rs"]
 mod shell_out;
 #[path = "../scenarios/shell-out-node/scenario.rs"]
@@ -323,6 +325,7 @@ pub static ALL: &[&Scenario] = &[
     &frozen_clients::SCENARIO,
     &frozen_service::SCENARIO,
     &row_lock::SCENARIO,
+    &row_lock_postgres::SCENARIO,
     &never_closed::SCENARIO,
     &long_polls::SCENARIO,
     &event_streams::SCENARIO,

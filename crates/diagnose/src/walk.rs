@@ -97,7 +97,6 @@ pub struct Walk {
     /// User stacks with which the target waits, and how often each was seen.
     sites: WaitSites,
     hand_offs: HandOffs,
-    inner_loops: InnerLoops,
     programs: Programs,
 }
 
@@ -107,8 +106,8 @@ impl Walk {
         let (target, programs) = (target_pids(case), Programs::new(case));
         let inner_loops = InnerLoops::new(case, clients, &target);
         let sites = WaitSites::new(case, stacks, &inner_loops);
-        let hand_offs = HandOffs::new(case, clients, &target, &sites);
-        Self { target, sites, hand_offs, inner_loops, programs, ..Self::default() }
+        let hand_offs = HandOffs::new(case, clients, &target, &sites, inner_loops);
+        Self { target, sites, hand_offs, programs, ..Self::default() }
     }
 
     /// Id in table `stack` of the user stack with which somebody usually waits; 0 = unknown.
@@ -173,15 +172,15 @@ impl Fact for Walk {
             return Err(Gap::not_recorded("walk", "wakeups were not recorded"));
         }
         let stacks = case.fact::<Stacks>()?;
-        let (ends, clients) = (Ends::new(case, &stacks)?, case.fact::<Clients>()?);
+        let clients = case.fact::<Clients>()?;
         let mut walk = Self::unwalked(case, &clients, &stacks);
+        let ends = Ends::new(case, &stacks, &walk.hand_offs.inner_loops)?;
         let context = Context {
             case,
             ends: &ends,
             timelines: &Timelines::new(case, rows, &ends),
             target: &walk.target,
             hand_offs: &walk.hand_offs,
-            inner_loops: &walk.inner_loops,
             sites: &walk.sites,
         };
         let roots: Vec<&Wait<'_>> =

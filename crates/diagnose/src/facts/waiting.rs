@@ -14,7 +14,7 @@ use crate::statistics::{ratio, share};
 use crate::syscall::{Family, family};
 use crate::walk::chains::{Chain, Nature};
 use crate::walk::clients::Clients;
-use crate::walk::{DNS, Kind, LOCK, Walk, Who, kind_of_thread};
+use crate::walk::{DNS, HAND_OFF, Kind, LOCK, Walk, Who, kind_of_thread};
 
 /// A thread that serves clients and sleeps.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -115,10 +115,10 @@ fn kind(who: &Who) -> ThreadKind {
     (who.pid, who.comm.clone())
 }
 
-/// Waits for locks that are mostly idleness.
+/// Waits for what is held in turn that are mostly idleness: whoever holds it waits for its client, to listen or in a transaction.
 fn listening(chains: &[Chain]) -> BTreeSet<Who> {
     let mut locks: BTreeMap<&Who, (f64, f64)> = BTreeMap::new();
-    for chain in chains.iter().filter(|chain| chain.links[0].who.fd_kind == LOCK) {
+    for chain in chains.iter().filter(|chain| [LOCK, HAND_OFF].contains(&chain.links[0].who.fd_kind.as_str())) {
         let (idle, waiting) = locks.entry(&chain.links[0].who).or_default();
         match chain.nature() {
             Nature::Idle => *idle += chain.ns,

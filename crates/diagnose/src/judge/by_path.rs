@@ -67,7 +67,9 @@ const TOLD: &[Told] = &[
             Some((who, does)) => format!("stand before a lock while {who} {does}"),
             None => "wait for each other".into(),
         },
-        doubted: |case, chains| are_before_the_kernel(case, chains) || are_before_others(case, chains),
+        doubted: |case, chains| {
+            are_before_the_kernel(case, chains) || are_before_others(case, chains) || are_held_for_clients(chains)
+        },
         advises: |_, chain| {
             of_another_kind(chain)
                 .map(|who| format!("have {who} hold the lock for less: take what it does meanwhile out of it"))
@@ -120,6 +122,11 @@ fn of_another_kind(chain: &Chain) -> Option<String> {
 fn are_before_the_kernel(case: &Case, chains: &[&Chain]) -> bool {
     let Ok(stacks) = case.fact::<Stacks>() else { return false };
     are_mostly(chains, |chain| kernel_lock::of(&symbols(&stacks, chain.links[0].stack)).is_some())
+}
+
+/// Whether those who hold what they stand before have nothing to do but to wait for what their own clients say next.
+fn are_held_for_clients(chains: &[&Chain]) -> bool {
+    are_mostly(chains, |chain| chain.end.kind == Kind::Client)
 }
 
 /// Whether most of the time of these chains is in such ones.

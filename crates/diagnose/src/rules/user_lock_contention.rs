@@ -37,7 +37,7 @@ fn check(case: &Case) -> Checked {
             let idle = seconds(waiting.listening_ns / 1e9);
             return explained(format!(
                 "threads stood before locks for {idle} whose holders mostly waited for the next request of a client: workers \
-                 that take turns to listen"
+                 that take turns to listen, or transactions that are kept open"
             ));
         }
         return absent("no wait of the target was for a lock that another of its threads held");
@@ -242,7 +242,7 @@ mod tests {
     fn a_holder_that_waits_for_clients_keeps_nobody() {
         let listens = text(2).replace("syscall=230", "syscall=43");
         let why = silent(&RULE, &listens);
-        assert!(why.contains("workers that take turns to listen"), "{why}");
+        assert!(why.contains("workers that take turns to listen, or transactions that are kept open"), "{why}");
     }
 
     #[test]

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{DNS, End, HAND_OFF, INNER, INTERPRETER, Kind, LOCK, Node, PARKED, Walk, Who};
+use super::{DNS, End, HAND_OFF, INTERPRETER, Kind, LOCK, Node, PARKED, Walk, Who};
 use crate::statistics::{ratio, share};
 
 /// One link: somebody who waits.
@@ -86,7 +86,7 @@ impl Chain {
             Kind::HandOver => Nature::HandOver,
             // A connection that the target made: whoever ends the wait, an answer was waited for.
             _ if !who.peer.is_empty() => Nature::Waiting,
-            Kind::Timer if first && !sleeps && who.fd_kind != INNER => Nature::Idle,
+            Kind::Timer if first && !sleeps => Nature::Idle,
             Kind::Packet if first => Nature::Untold,
             Kind::Unseen => Nature::Untold,
             _ => Nature::Waiting,

@@ -9,10 +9,9 @@ use super::Node;
 use super::ends::{Ends, Kind};
 use super::futex;
 use super::hand_offs::HandOffs;
-use super::inner_loops::InnerLoops;
 use super::timelines::Timelines;
 use super::wait_sites::WaitSites;
-use super::who::{DNS, HAND_OFF, INNER, INTERPRETER, LOCK, PARKED, SLEEP, TIMED, Who, kind_of_thread};
+use super::who::{DNS, INNER, LOCK, PARKED, SLEEP, TIMED, Who, kind_of_thread};
 use crate::case::Case;
 use crate::syscall::waits_for_no_file;
 
@@ -36,7 +35,6 @@ pub struct Context<'a, 'r> {
     pub timelines: &'a Timelines<'a>,
     pub target: &'a BTreeSet<u32>,
     pub hand_offs: &'a HandOffs,
-    pub inner_loops: &'a InnerLoops,
     pub sites: &'a WaitSites,
 }
 
@@ -78,7 +76,7 @@ impl Context<'_, '_> {
             who.fd_kind = held.to_string();
         } else if self.is_for_name(row, &who) {
             who.fd_kind = DNS.to_string();
-        } else if self.inner_loops.has(self.case, row.tid, (row.syscall, &row.args)) {
+        } else if self.hand_offs.inner_loops.has(self.case, row) {
             who.fd_kind = INNER.to_string();
         } else if !who.peer.is_empty() && self.gave_up_idly(row) {
             who.peer.clear();
@@ -133,14 +131,15 @@ impl Context<'_, '_> {
         self.hand_offs.queue_length(self.case, row)
     }
 
-    /// Whether two waits are for the same that is held in turn. What a runtime hands around cannot be told apart: each of its threads
-    /// sleeps at an address of its own.
+    /// Whether two waits are for the same that is held in turn, as far as that can be told.
     pub fn are_for_the_same(&self, a: &Wakeup, b: &Wakeup) -> bool {
         match (self.held_in_turn(a), self.held_in_turn(b)) {
             // Locks on files are handed around between processes, each with a descriptor of its own.
             (Some(LOCK), Some(LOCK)) if !a.path.is_empty() => a.path == b.path,
-            (Some(LOCK), Some(LOCK)) => a.pid == b.pid && a.args.first() == b.args.first(),
-            (Some(HAND_OFF), Some(HAND_OFF)) | (Some(INTERPRETER), Some(INTERPRETER)) => a.pid == b.pid,
+            (Some(held), Some(other)) if held == other => {
+                let [a, b] = [a, b].map(|row| self.hand_offs.place(self.case, held, row));
+                a == b
+            }
             _ => false,
         }
     }

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use recording::tables::Wakeup;
 
 use super::clients::Clients;
+use super::inner_loops::InnerLoops;
 use super::who;
 use crate::answer::Gap;
 use crate::case::Case;
@@ -127,6 +128,9 @@ impl End {
 const TIMERS: &[&str] =
     &["hrtimer_wakeup", "process_timeout", "timerfd_tmrproc", "timerfd_alarmproc", "it_real_fn", "posix_timer_fn"];
 
+/// Those of them that send a signal.
+const ALARMS: &[&str] = &["it_real_fn", "posix_timer_fn"];
+
 /// Functions that fire the timers of TCP.
 const TCP_TIMERS: &[&str] =
     &["tcp_write_timer", "tcp_delack_timer", "tcp_keepalive_timer", "tcp_compressed_ack_kick", "tcp_pace_kick"];
@@ -151,14 +155,15 @@ type Told = (Kind, String);
 pub struct Ends<'a> {
     case: &'a Case<'a>,
     stacks: &'a Stacks,
+    inner_loops: &'a InnerLoops,
     pub clients: Arc<Clients>,
     /// By stack, and whether the waker was a bystander.
     known: RefCell<BTreeMap<(u32, bool), Option<Told>>>,
 }
 
 impl<'a> Ends<'a> {
-    pub fn new(case: &'a Case<'a>, stacks: &'a Stacks) -> Result<Self, Gap> {
-        Ok(Self { case, stacks, clients: case.fact()?, known: RefCell::default() })
+    pub fn new(case: &'a Case<'a>, stacks: &'a Stacks, inner_loops: &'a InnerLoops) -> Result<Self, Gap> {
+        Ok(Self { case, stacks, inner_loops, clients: case.fact()?, known: RefCell::default() })
     }
 
     /// The end at which the wait of a row stops; `None` = the waker's own time explains it.
@@ -197,16 +202,22 @@ impl<'a> Ends<'a> {
 
     /// What the waker's stack says of the end of a wait, if it is no thread's own doing. A signal that was waited for is.
     fn told(&self, row: &Wakeup) -> Option<Told> {
-        let told = self.told_by_stack(row.waker_stack, row.context == "interrupt");
+        let told = self.told_by_stack(row.waker_stack, row.context == "interrupt").map(|(kind, name)| {
+            // Who looks after a while whether it waits in vain (for a deadlock) goes on with the same wait.
+            let is_alarm = ALARMS.contains(&name.as_str()) && self.inner_loops.has(self.case, row);
+            (if is_alarm { Kind::Signal } else { kind }, name)
+        });
         told.filter(|(kind, _)| *kind != Kind::Signal || !self.is_awaited_signal(row))
     }
 
-    /// Whether a signal is what a wait was for: of the child that ends, where its parent has a handler, it comes first.
+    /// Whether a signal is what a wait was for: of the child that ends, where its parent has a handler, it comes first. Who waits
+    /// without its clients waits for it as well: backends of a database tell each other so that a lock is free.
     fn is_awaited_signal(&self, row: &Wakeup) -> bool {
         let call = self.case.syscall(row.syscall);
         let of_child = || self.stacks.frames(row.waker_stack).any(|code| code.symbol.starts_with("do_notify_parent"));
         match family(&call) {
             Family::Child => of_child(),
+            Family::Poll => row.context == "thread" && self.inner_loops.has(self.case, row),
             _ => matches!(call.as_str(), "rt_sigtimedwait" | "rt_sigsuspend" | "pause"),
         }
     }

@@ -6,6 +6,9 @@
 //! reads of a client's connection has a request in hand whenever it waits for anything else: if another such thread ends
 //! that wait, and stood in the same queue itself at other times, it gave up what the first one needed. Threads without work
 //! are woken by whoever brings it, and those that wait for news by whoever has them, who never queues.
+//!
+//! Processes that serve one client each (backends of a database) tell each other by a signal, and wait for it in a loop without their
+//! clients.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,6 +16,7 @@ use recording::tables::Wakeup;
 
 use super::clients::Clients;
 use super::futex::{is_futex, is_lock};
+use super::inner_loops::InnerLoops;
 use super::wait_sites::{At, WaitSites};
 use super::who::{HAND_OFF, INTERPRETER, LOCK};
 use crate::case::Case;
@@ -23,13 +27,15 @@ use crate::statistics::share;
 #[derive(Clone, Debug, Default)]
 pub struct HandOffs {
     serving: BTreeSet<u32>,
+    /// Which of their waits are not for clients, although the call is the same.
+    pub inner_loops: InnerLoops,
     /// Of these, the ones that waited for another of them.
     queued: BTreeSet<u32>,
     /// Where locks of interpreters are.
     interpreters: Vec<At>,
     /// Whether threads that end each other's waits mostly hand such a lock on, where no address tells.
     in_turn: bool,
-    /// Threads of a process that were seen to wait for each lock, by its address; 0 = for what is handed on.
+    /// Threads that were seen to wait for each, by its place.
     before: BTreeMap<(u32, u64), BTreeSet<u32>>,
 }
 
@@ -39,14 +45,22 @@ const MIN_READS: f64 = 0.02;
 
 impl HandOffs {
     /// Learns which threads block in reads of their clients, and who stands before what.
-    pub fn new(case: &Case, clients: &Clients, target: &BTreeSet<u32>, sites: &WaitSites) -> Self {
+    pub fn new(
+        case: &Case,
+        clients: &Clients,
+        target: &BTreeSet<u32>,
+        sites: &WaitSites,
+        inner_loops: InnerLoops,
+    ) -> Self {
         let rows = || case.recording.rows::<Wakeup>().iter().filter(|row| target.contains(&row.pid));
         let (interpreters, in_turn) = (sites.interpreters().to_vec(), sites.mostly_interpreter());
-        let mut hand_offs = Self { serving: serving(case, clients, rows()), interpreters, in_turn, ..Self::default() };
+        let serving = serving(case, clients, rows()).into_iter().chain(inner_loops.backends()).collect();
+        let mut hand_offs = Self { serving, interpreters, in_turn, inner_loops, ..Self::default() };
         hand_offs.queued = rows().filter(|row| hand_offs.is_between_serving(case, row)).map(|row| row.tid).collect();
         for row in rows() {
             if let Some(held) = hand_offs.held_in_turn(case, row) {
-                hand_offs.before.entry((row.pid, address(held, row))).or_default().insert(row.tid);
+                let place = hand_offs.place(case, held, row);
+                hand_offs.before.entry(place).or_default().insert(row.tid);
             }
         }
         hand_offs
@@ -54,7 +68,7 @@ impl HandOffs {
 
     /// How many threads were seen to wait for the same; 1 at least.
     pub fn queue_length(&self, case: &Case, row: &Wakeup) -> usize {
-        let waiters = self.held_in_turn(case, row).and_then(|held| self.before.get(&(row.pid, address(held, row))));
+        let waiters = self.held_in_turn(case, row).and_then(|held| self.before.get(&self.place(case, held, row)));
         waiters.map_or(1, BTreeSet::len).max(1)
     }
 
@@ -64,11 +78,28 @@ impl HandOffs {
         of_two && serve && is_futex(case, row.syscall) && !self.is_interpreters(case, row)
     }
 
+    /// The same between two processes that serve one client each: nobody else is told so.
+    fn is_between_backends(&self, case: &Case, row: &Wakeup) -> bool {
+        let of_two = row.context == "thread" && row.tid != row.waker_tid;
+        let serve = [row.tid, row.waker_tid].into_iter().all(|tid| self.inner_loops.serves_one(tid));
+        of_two && serve && self.inner_loops.has(case, row)
+    }
+
     /// Whether a wait was for the lock of an interpreter.
     fn is_interpreters(&self, case: &Case, row: &Wakeup) -> bool {
         let Some(&address) = row.args.first().filter(|_| !self.interpreters.is_empty()) else { return false };
         let is_near = |at: &At| at.pid == row.pid && at.address.abs_diff(address) <= at.wide;
         is_futex(case, row.syscall) && self.interpreters.iter().any(is_near)
+    }
+
+    /// What tells such things apart: the process, and the address of a lock. Of what a runtime hands around nothing is known: each of
+    /// its threads sleeps at an address of its own; nor of what processes hand to each other.
+    pub fn place(&self, case: &Case, held: &str, row: &Wakeup) -> (u32, u64) {
+        match held {
+            LOCK => (row.pid, row.args.first().copied().unwrap_or(0)),
+            HAND_OFF if self.inner_loops.has(case, row) => (0, 0),
+            _ => (row.pid, 0),
+        }
     }
 
     /// Whether there are threads that serve one client at a time.
@@ -89,14 +120,10 @@ impl HandOffs {
         if is_lock(case, row) || is_file_lock(case, row) {
             return Some(LOCK);
         }
-        let handed = self.is_between_serving(case, row) && self.queued.contains(&row.waker_tid);
+        let handed = self.is_between_serving(case, row) && self.queued.contains(&row.waker_tid)
+            || self.is_between_backends(case, row);
         handed.then_some(if self.in_turn { INTERPRETER } else { HAND_OFF })
     }
-}
-
-/// What tells such things apart: the address of a lock. Of what a runtime hands around nothing is known.
-fn address(held: &str, row: &Wakeup) -> u64 {
-    if held == LOCK { row.args.first().copied().unwrap_or(0) } else { 0 }
 }
 
 /// Threads that serve one client at a time.

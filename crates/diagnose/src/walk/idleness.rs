@@ -12,7 +12,7 @@ use recording::tables::Wakeup;
 
 use super::context::Context;
 use super::ends::Kind;
-use super::who::{INNER, INTERPRETER, PARKED};
+use super::who::{INTERPRETER, PARKED};
 
 /// Steps until the shares stand still, for chains of as many threads.
 const STEPS: usize = 64;
@@ -84,7 +84,7 @@ fn is_idle(context: &Context<'_, '_>, row: &Wakeup) -> bool {
     }
     match context.ends.of(row).map(|end| end.kind) {
         Some(Kind::Client | Kind::Signal) => true,
-        Some(Kind::Timer) => who.peer.is_empty() && who.fd_kind != INNER && !who.sleeps(),
+        Some(Kind::Timer) => who.peer.is_empty() && !who.sleeps(),
         _ => false,
     }
 }

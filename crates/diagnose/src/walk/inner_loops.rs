@@ -1,44 +1,99 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Event loops inside an event loop: for a program that is started, or a question that is asked, a handler runs a loop of its own until
-//! that is done (`execSync` of Node.js, a nested loop of asyncio), and meanwhile its thread looks at nobody else.
+//! that is done (`execSync` of Node.js, a nested loop of asyncio), and meanwhile its thread looks at nobody else. Backends of a database
+//! stand before a row in the same way.
 //!
 //! The call is the same as the one in which the thread waits for its clients, but the set of files is another one.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use recording::tables::Wakeup;
+use recording::tables::{Request, Wakeup};
 
 use super::clients::Clients;
 use crate::case::Case;
 use crate::syscall;
 
-/// The sets of files in which threads that take what clients ask were seen to wait.
+/// In which sets of files the target's threads wait for their clients, and in which for something else.
 #[derive(Clone, Debug, Default)]
 pub struct InnerLoops {
-    /// By thread, those in which something of a client came.
+    /// By thread that takes what clients ask, the sets in which something of theirs came.
     outer: BTreeMap<u32, BTreeSet<u64>>,
+    /// The same by the thread's name, and the sets in which such threads wait besides.
+    alike: BTreeMap<String, Sets>,
+    /// By thread, the ports of the clients that ask it; 0 = unknown.
+    clients: BTreeMap<u32, BTreeSet<u32>>,
+    /// Threads that wait in another set than that of their clients.
+    apart: BTreeSet<u32>,
 }
+
+#[derive(Clone, Debug, Default)]
+struct Sets {
+    outer: BTreeSet<u64>,
+    inner: BTreeSet<u64>,
+}
+
+/// A call in which a thread waits: its number and its arguments.
+type Call<'a> = (i32, &'a [u64]);
 
 impl InnerLoops {
     /// Learns where threads of the target take what clients ask.
     pub fn new(case: &Case, clients: &Clients, target: &BTreeSet<u32>) -> Self {
         let mut loops = Self::default();
-        for row in case.recording.rows::<Wakeup>().iter().filter(|row| target.contains(&row.pid)) {
-            if let Some(set) = set(case, (row.syscall, &row.args)).filter(|_| clients.ended(case, row)) {
-                loops.outer.entry(row.tid).or_default().insert(set);
+        let rows = case.recording.rows::<Wakeup>().iter().filter(|row| target.contains(&row.pid));
+        let rows: Vec<(&Wakeup, u64)> = rows.filter_map(|row| Some((row, set(case, call(row))?))).collect();
+        for (row, set) in rows.iter().filter(|(row, _)| clients.ended(case, row)) {
+            loops.outer.entry(row.tid).or_default().insert(*set);
+            loops.alike.entry(row.comm.clone()).or_default().outer.insert(*set);
+            loops.clients.entry(row.tid).or_default().insert(row.remote_port);
+        }
+        for row in case.recording.rows::<Request>().iter().filter(|row| row.is_of_client()) {
+            let port = row.peer.rsplit_once(':').and_then(|(_, port)| port.parse().ok());
+            loops.clients.entry(row.began_tid).or_default().insert(port.unwrap_or(0));
+        }
+        for (row, set) in &rows {
+            if loops.outer.get(&row.tid).is_some_and(|outer| !outer.contains(set)) {
+                loops.alike.entry(row.comm.clone()).or_default().inner.insert(*set);
             }
         }
+        loops.apart = rows.iter().filter(|(row, _)| loops.has(case, row)).map(|(row, _)| row.tid).collect();
         loops
     }
 
-    /// Whether a thread that takes what clients ask waits in another set, by its call and the arguments of that.
-    pub fn has(&self, case: &Case, tid: u32, call: (i32, &[u64])) -> bool {
-        let outer = self.outer.get(&tid);
-        set(case, call).is_some_and(|set| outer.is_some_and(|outer| !outer.contains(&set)))
+    /// Whether a thread that takes what clients ask waited in another set.
+    pub fn has(&self, case: &Case, row: &Wakeup) -> bool {
+        self.is_inner(case, (row.tid, &row.comm), call(row))
+    }
+
+    /// The same, by a thread and its name, and the call. One that stands before a lock all the time is not seen to wait for its client,
+    /// and has its sets where its like has them.
+    pub fn is_inner(&self, case: &Case, (tid, comm): (u32, &str), call: Call<'_>) -> bool {
+        if self.alike.is_empty() {
+            return false;
+        }
+        set(case, call).is_some_and(|set| match (self.outer.get(&tid), self.alike.get(comm)) {
+            (Some(outer), _) => !outer.contains(&set),
+            (None, Some(alike)) => alike.inner.contains(&set) && !alike.outer.contains(&set),
+            (None, None) => false,
+        })
+    }
+
+    /// Whether all that a thread takes is of one client, as in a backend of a database.
+    pub fn serves_one(&self, tid: u32) -> bool {
+        self.clients.get(&tid).is_some_and(|clients| clients.len() == 1 && !clients.contains(&0))
+    }
+
+    /// Those of them that wait in another set for what they need for it. (Of a loop with one client nothing else is known, and it serves
+    /// one as well.)
+    pub fn backends(&self) -> impl Iterator<Item = u32> {
+        self.apart.iter().copied().filter(|tid| self.serves_one(*tid))
     }
 }
 
+fn call(row: &Wakeup) -> Call<'_> {
+    (row.syscall, &row.args)
+}
+
 /// The descriptor of the set of files in which somebody waits.
-fn set(case: &Case, (syscall, args): (i32, &[u64])) -> Option<u64> {
+fn set(case: &Case, (syscall, args): Call<'_>) -> Option<u64> {
     args.first().copied().filter(|_| syscall::is_loop(&case.syscall(syscall)))
 }

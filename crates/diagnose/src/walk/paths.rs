@@ -133,14 +133,13 @@ fn by_port(case: &Case, which: for<'w, 'r> fn(&'w Whole<'r>) -> &'w [&'r Request
         return Err(Gap::not_recorded("request", "no request was followed from end to end"));
     }
     let (walk, stacks) = (case.fact::<Walk>()?, case.fact::<Stacks>()?);
-    let ends = Ends::new(case, &stacks)?;
+    let ends = Ends::new(case, &stacks, &walk.hand_offs.inner_loops)?;
     let context = Context {
         case,
         ends: &ends,
         timelines: &Timelines::new(case, case.recording.rows::<Wakeup>(), &ends),
         target: &walk.target,
         hand_offs: &walk.hand_offs,
-        inner_loops: &walk.inner_loops,
         sites: &walk.sites,
     };
     let whole = Whole::new(case, rows);

@@ -81,7 +81,7 @@ impl WaitSites {
                 continue;
             }
             let (comm, call) = (kind_of_thread(&row.comm), case.syscall(row.syscall));
-            let is_inner = inner_loops.has(case, row.tid, (row.syscall, &row.args));
+            let is_inner = inner_loops.is_inner(case, (row.tid, &row.comm), (row.syscall, &row.args));
             let fd_kind = if is_inner { INNER } else { futex::kind(case, row) }.to_string();
             let who = Who { pid: row.pid, comm, call, fd_kind, ..Who::default() };
             *sites.seen.entry(who).or_default().entry(row.stack).or_default() += 1;

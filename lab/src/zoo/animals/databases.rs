@@ -10,8 +10,9 @@ use crate::bench::client::Address;
 use crate::builds::Build;
 use crate::cell::{Cell, Program};
 use crate::paths::Paths;
+use crate::postgres::Postgres;
 use crate::scenario::Aim;
-use crate::zoo::animal::{Animal, PORT, Staged, Visitors, as_user, by_port, folder, prepare, versioned};
+use crate::zoo::animal::{Animal, PORT, Staged, Visitors, by_port, folder, prepare};
 use crate::zoo::visitors;
 
 /// The port of etcd's members for each other.
@@ -96,29 +97,11 @@ fn mariadb_login() -> Vec<u8> {
 }
 
 fn start_postgres(cell: &mut Cell) -> Result<u32> {
-    let bin = versioned("/usr/lib/postgresql", "", "bin")?;
-    let program = |name: &str| as_user("postgres", &format!("{bin}/{name}"));
-    let data = folder(cell, "data", Some("postgres"))?;
-    prepare(cell, program("initdb").args(["-D", &data, "-A", "trust", "-U", "postgres", "--no-sync", "--locale=C"]))?;
-    let settings = [
-        format!("port={PORT}"),
-        format!("unix_socket_directories={data}"),
-        "listen_addresses=127.0.0.1".into(),
-        "checkpoint_timeout=30s".into(),
-        "synchronous_commit=off".into(),
-        "logging_collector=off".into(),
-    ];
-    let settings = settings.into_iter().flat_map(|setting| ["-c".to_string(), setting]);
-    let postgres = cell.start(program("postgres").args(["-D", &data]).args(settings))?;
-    cell.wait_for_port(PORT)?;
-    let pgbench = || program("pgbench").args(["-h", "127.0.0.1", "-U", "postgres", "-p", &PORT.to_string()]);
-    let stop = cell.stop.clone();
-    let ready = program("pg_isready").args(["-q", "-h", "127.0.0.1", "-p", &PORT.to_string()]);
-    stop.poll(std::time::Duration::from_secs(20), || Ok(prepare(cell, ready.clone()).is_ok()))?;
-    prepare(cell, pgbench().args(["-i", "-q", "-s", "4", "postgres"]))?;
-    let updates = pgbench().args(["-n", "-N", "-c", "2", "-R", "100", "-T", "3600", "postgres"]);
+    let postgres = Postgres::start(cell, PORT, None)?;
+    prepare(cell, postgres.pgbench().args(["-i", "-q", "-s", "4", "postgres"]))?;
+    let updates = postgres.pgbench().args(["-n", "-N", "-c", "2", "-R", "100", "-T", "3600", "postgres"]);
     cell.start(updates.named("updates").in_group("load"))?;
-    Ok(postgres)
+    Ok(postgres.pid)
 }
 
 fn accounts() -> Visitors {

@@ -46,3 +46,70 @@ fn is_held_for_a_client(part: &Part) -> bool {
     let What::Waits(chain) = &part.what else { return false };
     !part.before && stands_before_peers(part) && chain.end.kind == Kind::Client
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::asking::stated;
+    use super::super::RULE;
+
+    const HEAD: &str = "meta host.arch=x86_64 length_ns=9e9 target.pids=[1] target.listen=[\"tcp 0.0.0.0:80\"]
+            process pid=1 listen=[\"tcp 0.0.0.0:80\"]\nprocess pid=11\nprocess pid=12
+            thread t_ns=9e9 pid=11 tid=11 comm=db wall_ns=9e9 cpu_ns=1e8 blocked_ns=89e8
+            thread t_ns=9e9 pid=12 tid=12 comm=db wall_ns=9e9 cpu_ns=1e8 blocked_ns=89e8
+            frame id=1 symbol=__send_signal_locked module=kernel kind=kernel
+            frame id=2 symbol=it_real_fn module=kernel kind=kernel
+            stack id=1 frames=[1]\nstack id=2 frames=[2,1]
+            burst t_ns=9e9 length_ns=9e9
+            exchange_window t_ns=9e9 length_ns=9e9
+            exchange role=accepted port=80 stage=response count=270 sum_ns=83e8 length_ns=[1000000,93000000] counts=[180,90]
+            connection t_ns=9e9 role=accepted port=80 looks=100 open=200 unanswered=92 late=80 late_ns=4e9\n";
+
+    /// Two backends of a database, each with a client of its own. One has a row for 91 of 100 ms, in which it waits for its client; the
+    /// other stands before it in a set of files without its client, with an alarm now and then, until the first one sends it a signal.
+    fn text(set: u32) -> String {
+        let mut text = HEAD.to_string();
+        for at in (0..90u32).map(|nth| 10 + nth * 100) {
+            let mut woken = |after: u32, tid: u32, wait: u32, set: u32, rest: &str| {
+                text += &format!(
+                    "wakeup t_ns={t}e6 since_ns={since}e6 pid={tid} tid={tid} comm=db wait_ns={wait}e6 blocked_ns={wait}e6 waits=1 cpu_ns=1e5 syscall=232 args=[{set},0,1,0] {rest}\n",
+                    t = at + after,
+                    since = at + after - wait,
+                );
+            };
+            let client = |port: u32| format!("context=interrupt family=2 local_port=80 remote_port={port}");
+            woken(0, 11, 8, 4, &client(35001));
+            woken(1, 12, 8, 4, &client(35002));
+            woken(41, 12, 40, set, "context=interrupt waker_stack=2");
+            woken(91, 11, 90, 4, &client(35001));
+            woken(
+                92,
+                12,
+                51,
+                set,
+                "context=thread waker_pid=11 waker_tid=11 waker_comm=db waker_syscall=62 waker_stack=1",
+            );
+            for (tid, port, began, ended) in [(11, 35001, 0, 1), (11, 35001, 91, 92), (12, 35002, 1, 93)] {
+                text += &format!(
+                    "request t_ns={}e6 role=accepted port=80 peer=10.0.0.2:{port} pid={tid} began_ns={began}e6 began_tid={tid} read_ns={began}e6 ended_tid={tid}\n",
+                    at + ended,
+                    began = at + began,
+                );
+            }
+        }
+        text
+    }
+
+    #[test]
+    fn a_backend_whose_client_takes_its_time_to_commit() {
+        let said = stated(&RULE, &text(9), &[]).unwrap();
+        let begins = "slow requests spend 9";
+        assert!(said.headline.starts_with(begins) && said.headline.contains("waits for its own client"), "{said:?}");
+    }
+
+    /// The same in the set in which it waits for its client as well: then nobody knows what it waited for.
+    #[test]
+    fn one_set_for_everything_tells_nothing() {
+        let said = stated(&RULE, &text(4), &[]);
+        assert!(said.is_none_or(|said| !said.headline.contains("its own client")));
+    }
+}

@@ -22,7 +22,7 @@ use crate::walk::who::{LOOP, PARKED};
 use crate::walk::{End, Kind, Who, kind_of_thread};
 
 /// Hops of a path from thread to thread; what lies before counts as unseen.
-const MAX_HOPS: usize = 64;
+const MAX_HOPS: usize = 512;
 
 /// Where on the way back a path is: this thread had the request until then.
 #[derive(Clone, Copy)]
