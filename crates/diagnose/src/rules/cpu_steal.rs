@@ -53,6 +53,20 @@ fn check(case: &Case) -> Checked {
     // Steal hits a CPU that wakes up as well, and then nobody who runs: where the scheduler sees it, it knows from whom it was taken.
     let unseen = if lines.interrupted_ns >= estimate * SEEN { 0.0 } else { estimate };
     let lost = suffered.max(unseen).min(wanted);
+    if let Some(ruled_out) = hardly(case, stolen, (lost, wanted)) {
+        return ruled_out;
+    }
+    // The scheduler sees stolen time as running without being charged: an independent witness.
+    let agrees = suffered >= estimate / 2.0;
+    found(
+        finding(case, &cpus, &time, lines, lost, if agrees { 2 } else { 1 }),
+        format!("the hypervisor ran somebody else for {} of its CPU demand", percent(share(lost, wanted))),
+        "move the machine to a host with CPUs to spare; nothing inside helps",
+    )
+}
+
+/// Why nobody felt it, if so: of this share of CPU time that was stolen, the target lost so much of what it wanted, ns.
+fn hardly(case: &Case, stolen: f64, (lost, wanted): (f64, f64)) -> Option<Checked> {
     let part = share(lost, wanted);
     let cores = Measured::new(ratio(lost, case.length_ns()), MIN_CORES, Unit::Cores);
     let needed = [Measured::new(part, MIN_OF_DEMAND, Unit::Share), cores];
@@ -63,22 +77,14 @@ fn check(case: &Case) -> Checked {
             seconds(lost / 1e9),
             percent(part)
         );
-        return not_it(Reason::TooLittle, Some(seen), true, why);
+        return Some(not_it(Reason::TooLittle, Some(seen), true, why));
     }
-    if let Some(of_requests) = little_of_requests(case, lost) {
-        let [stolen, of_requests] = [stolen, of_requests].map(percent);
-        return explained(format!(
-            "{stolen} of CPU time was stolen, {} of it from the target: {of_requests} at most of the time that clients waited",
-            seconds(lost / 1e9)
-        ));
-    }
-    // The scheduler sees stolen time as running without being charged: an independent witness.
-    let agrees = suffered >= estimate / 2.0;
-    found(
-        finding(case, &cpus, &time, lines, lost, if agrees { 2 } else { 1 }),
-        format!("the hypervisor ran somebody else for {} of its CPU demand", percent(part)),
-        "move the machine to a host with CPUs to spare; nothing inside helps",
-    )
+    let of_requests = percent(little_of_requests(case, lost)?);
+    Some(explained(format!(
+        "{} of CPU time was stolen, {} of it from the target: {of_requests} at most of the time that clients waited",
+        percent(stolen),
+        seconds(lost / 1e9)
+    )))
 }
 
 fn finding(case: &Case, cpus: &Cpus, time: &CpuTime, lines: &Lines, lost_ns: f64, sources: usize) -> Finding {
