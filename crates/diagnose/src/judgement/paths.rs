@@ -148,7 +148,9 @@ pub(crate) fn awaits_a_program(part: &Part) -> bool {
 
 /// Whether whoever is waited for is a program that is started again and again.
 pub(crate) fn is_of_a_program(chain: &Chain) -> bool {
-    chain.links.get(1).map_or(chain.end.pid == AGAIN && !chain.end.comm.is_empty(), |link| link.who.pid == AGAIN)
+    // Of other ends it is nobody's process id, as an interrupt's.
+    let is_at_work = matches!(chain.end.kind, Kind::OnCpu | Kind::RunQueue);
+    chain.links.get(1).map_or(is_at_work && chain.end.pid == AGAIN, |link| link.who.pid == AGAIN)
 }
 
 /// The collector for which the program stood still: its threads computed, or wanted to, and the others waited for that.

@@ -227,5 +227,9 @@ mod tests {
             assert!(finding.remedy.contains("Start it asynchronously"), "{}", finding.remedy);
         }
         silent(&RULE, &started(232));
+        // A packet came meanwhile: whoever was interrupted is no program.
+        let ended = "context=thread waker_pid=77 waker_tid=77 waker_comm=convert waker_syscall=231";
+        let by_packet = "context=interrupt waker_comm=swapper/0 family=2 local_port=80 remote_port=9";
+        silent(&RULE, &started(7).replace(ended, by_packet));
     }
 }
