@@ -17,8 +17,8 @@ pub struct Postgres {
 }
 
 impl Postgres {
-    /// Makes a cluster and starts it, on all CPUs or on these; ready when this returns. No commit waits for the disk.
-    pub fn start(cell: &mut Cell, port: u16, cpus: Option<&[usize]>) -> Result<Self> {
+    /// Makes a cluster and starts it, on these CPUs (none = all); ready when this returns. No commit waits for the disk.
+    pub fn start(cell: &mut Cell, port: u16, cpus: &[usize]) -> Result<Self> {
         let bin = versioned("/usr/lib/postgresql", "", "bin")?;
         let data = folder(cell, "data", Some("postgres"))?;
         let mut postgres = Self { bin, port: port.to_string(), pid: 0 };
@@ -34,10 +34,7 @@ impl Postgres {
         ];
         let settings = settings.into_iter().flat_map(|setting| ["-c".to_string(), setting]);
         let server = postgres.program("postgres").args(["-D", &data]).args(settings);
-        postgres.pid = cell.start(match cpus {
-            Some(cpus) => server.on_cpus(cpus),
-            None => server,
-        })?;
+        postgres.pid = cell.start(server.on_cpus(cpus))?;
         cell.wait_for_port(port)?;
         let ready = postgres.program("pg_isready").args(["-q", "-h", "127.0.0.1", "-p", &postgres.port]);
         let stop = cell.stop.clone();

@@ -29,7 +29,7 @@ pub static SCENARIO: Scenario = Scenario {
 };
 
 fn stage(cell: &mut Cell, side: Side) -> Result<Aim> {
-    let postgres = Postgres::start(cell, PORT, Some(SERVICE_CPU))?;
+    let postgres = Postgres::start(cell, PORT, SERVICE_CPU)?;
     let table = "CREATE TABLE sales AS SELECT id, 0::bigint AS cents FROM generate_series(0, 63) AS id";
     postgres.run(cell, table)?;
     // How long a till looks at its paper: shorter, and those who wait behind a few others get their answer within 10 ms.

@@ -97,7 +97,7 @@ fn mariadb_login() -> Vec<u8> {
 }
 
 fn start_postgres(cell: &mut Cell) -> Result<u32> {
-    let postgres = Postgres::start(cell, PORT, None)?;
+    let postgres = Postgres::start(cell, PORT, &[])?;
     prepare(cell, postgres.pgbench().args(["-i", "-q", "-s", "4", "postgres"]))?;
     let updates = postgres.pgbench().args(["-n", "-N", "-c", "2", "-R", "100", "-T", "3600", "postgres"]);
     cell.start(updates.named("updates").in_group("load"))?;
