@@ -134,6 +134,11 @@ pub fn is_loop(call: &str) -> bool {
     call.starts_with("epoll")
 }
 
+/// Whether it sends a signal to another process or thread.
+pub fn sends_signal(call: &str) -> bool {
+    matches!(call, "kill" | "tkill" | "tgkill" | "pidfd_send_signal" | "rt_sigqueueinfo" | "rt_tgsigqueueinfo")
+}
+
 /// What a call of this name is for.
 pub fn family(name: &str) -> Family {
     match name {

@@ -22,15 +22,16 @@ use super::who::{HAND_OFF, INTERPRETER, LOCK};
 use crate::case::Case;
 use crate::ledger::blocked::UNINTERRUPTIBLE;
 use crate::statistics::share;
+use crate::syscall::sends_signal;
 
 /// Tells waits for what threads hold in turn.
 #[derive(Clone, Debug, Default)]
 pub struct HandOffs {
     serving: BTreeSet<u32>,
-    /// Which of their waits are not for clients, although the call is the same.
-    pub inner_loops: InnerLoops,
     /// Of these, the ones that waited for another of them.
     queued: BTreeSet<u32>,
+    /// Waits of loops that are not for clients, although the call is the same.
+    pub inner_loops: InnerLoops,
     /// Where locks of interpreters are.
     interpreters: Vec<At>,
     /// Whether threads that end each other's waits mostly hand such a lock on, where no address tells.
@@ -54,7 +55,7 @@ impl HandOffs {
     ) -> Self {
         let rows = || case.recording.rows::<Wakeup>().iter().filter(|row| target.contains(&row.pid));
         let (interpreters, in_turn) = (sites.interpreters().to_vec(), sites.mostly_interpreter());
-        let serving = serving(case, clients, rows()).into_iter().chain(inner_loops.backends()).collect();
+        let serving = serving(case, clients, rows());
         let mut hand_offs = Self { serving, interpreters, in_turn, inner_loops, ..Self::default() };
         hand_offs.queued = rows().filter(|row| hand_offs.is_between_serving(case, row)).map(|row| row.tid).collect();
         for row in rows() {
@@ -78,11 +79,11 @@ impl HandOffs {
         of_two && serve && is_futex(case, row.syscall) && !self.is_interpreters(case, row)
     }
 
-    /// The same between two processes that serve one client each: nobody else is told so.
+    /// The same between two processes that serve one client each, by a signal: over a socket one would ask the other.
     fn is_between_backends(&self, case: &Case, row: &Wakeup) -> bool {
-        let of_two = row.context == "thread" && row.tid != row.waker_tid;
-        let serve = [row.tid, row.waker_tid].into_iter().all(|tid| self.inner_loops.serves_one(tid));
-        of_two && serve && self.inner_loops.has(case, row)
+        let of_two = row.context == "thread" && row.pid != row.waker_pid;
+        let serve = || [row.tid, row.waker_tid].into_iter().all(|tid| self.inner_loops.serves_one(tid));
+        of_two && serve() && self.inner_loops.has(case, row) && sends_signal(&case.syscall(row.waker_syscall))
     }
 
     /// Whether a wait was for the lock of an interpreter.
@@ -120,8 +121,10 @@ impl HandOffs {
         if is_lock(case, row) || is_file_lock(case, row) {
             return Some(LOCK);
         }
-        let handed = self.is_between_serving(case, row) && self.queued.contains(&row.waker_tid)
-            || self.is_between_backends(case, row);
+        if self.is_between_backends(case, row) {
+            return Some(HAND_OFF);
+        }
+        let handed = self.is_between_serving(case, row) && self.queued.contains(&row.waker_tid);
         handed.then_some(if self.in_turn { INTERPRETER } else { HAND_OFF })
     }
 }

@@ -10,6 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use recording::tables::{Request, Wakeup};
 
 use super::clients::Clients;
+use super::who::kind_of_thread;
 use crate::case::Case;
 use crate::syscall;
 
@@ -22,8 +23,6 @@ pub struct InnerLoops {
     alike: BTreeMap<String, Sets>,
     /// By thread, the ports of the clients that ask it; 0 = unknown.
     clients: BTreeMap<u32, BTreeSet<u32>>,
-    /// Threads that wait in another set than that of their clients.
-    apart: BTreeSet<u32>,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -43,7 +42,7 @@ impl InnerLoops {
         let rows: Vec<(&Wakeup, u64)> = rows.filter_map(|row| Some((row, set(case, call(row))?))).collect();
         for (row, set) in rows.iter().filter(|(row, _)| clients.ended(case, row)) {
             loops.outer.entry(row.tid).or_default().insert(*set);
-            loops.alike.entry(row.comm.clone()).or_default().outer.insert(*set);
+            loops.alike.entry(kind_of_thread(&row.comm)).or_default().outer.insert(*set);
             loops.clients.entry(row.tid).or_default().insert(row.remote_port);
         }
         for row in case.recording.rows::<Request>().iter().filter(|row| row.is_of_client()) {
@@ -52,10 +51,9 @@ impl InnerLoops {
         }
         for (row, set) in &rows {
             if loops.outer.get(&row.tid).is_some_and(|outer| !outer.contains(set)) {
-                loops.alike.entry(row.comm.clone()).or_default().inner.insert(*set);
+                loops.alike.entry(kind_of_thread(&row.comm)).or_default().inner.insert(*set);
             }
         }
-        loops.apart = rows.iter().filter(|(row, _)| loops.has(case, row)).map(|(row, _)| row.tid).collect();
         loops
     }
 
@@ -67,10 +65,10 @@ impl InnerLoops {
     /// The same, by a thread and its name, and the call. One that stands before a lock all the time is not seen to wait for its client,
     /// and has its sets where its like has them.
     pub fn is_inner(&self, case: &Case, (tid, comm): (u32, &str), call: Call<'_>) -> bool {
-        if self.alike.is_empty() {
+        if !self.clients.contains_key(&tid) {
             return false;
         }
-        set(case, call).is_some_and(|set| match (self.outer.get(&tid), self.alike.get(comm)) {
+        set(case, call).is_some_and(|set| match (self.outer.get(&tid), self.alike.get(&kind_of_thread(comm))) {
             (Some(outer), _) => !outer.contains(&set),
             (None, Some(alike)) => alike.inner.contains(&set) && !alike.outer.contains(&set),
             (None, None) => false,
@@ -80,12 +78,6 @@ impl InnerLoops {
     /// Whether all that a thread takes is of one client, as in a backend of a database.
     pub fn serves_one(&self, tid: u32) -> bool {
         self.clients.get(&tid).is_some_and(|clients| clients.len() == 1 && !clients.contains(&0))
-    }
-
-    /// Those of them that wait in another set for what they need for it. (Of a loop with one client nothing else is known, and it serves
-    /// one as well.)
-    pub fn backends(&self) -> impl Iterator<Item = u32> {
-        self.apart.iter().copied().filter(|tid| self.serves_one(*tid))
     }
 }
 

@@ -81,7 +81,8 @@ impl Who {
 
     /// Whether it waits for files, of which any may be a client's.
     pub fn polls(&self) -> bool {
-        family(&self.call) == Family::Poll && self.fd_kind != INNER && !self.sleeps()
+        let without_clients = [INNER, HAND_OFF].contains(&self.fd_kind.as_str());
+        family(&self.call) == Family::Poll && !without_clients && !self.sleeps()
     }
 
     /// Whether it waits until somebody has read what it writes.

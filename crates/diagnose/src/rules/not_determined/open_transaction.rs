@@ -106,10 +106,13 @@ mod tests {
         assert!(said.headline.starts_with(begins) && said.headline.contains("waits for its own client"), "{said:?}");
     }
 
-    /// The same in the set in which it waits for its client as well: then nobody knows what it waited for.
+    /// The same in the set in which it waits for its client as well, where nobody knows what it waited for; and where the other one does
+    /// not signal, but answers over a socket.
     #[test]
-    fn one_set_for_everything_tells_nothing() {
-        let said = stated(&RULE, &text(4), &[]);
-        assert!(said.is_none_or(|said| !said.headline.contains("its own client")));
+    fn one_set_for_everything_and_an_answer_are_no_turn() {
+        for other in [text(4), text(9).replace("waker_syscall=62", "waker_syscall=44")] {
+            let said = stated(&RULE, &other, &[]);
+            assert!(said.is_none_or(|said| !said.headline.contains("its own client")));
+        }
     }
 }
