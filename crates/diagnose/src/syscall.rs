@@ -158,18 +158,24 @@ pub fn family(name: &str) -> Family {
     }
 }
 
-/// How long a call may wait, from its argument registers.
-pub fn timeout(name: &str, args: &[u64]) -> Timeout {
-    let millis = |i: usize| {
-        args.get(i).map_or(Timeout::Unknown, |&a| Timeout::from_nanos(i64::from(a as i32).saturating_mul(1_000_000)))
+/// How long a call may wait, from its argument registers, ns; negative = endless, none = no register has it.
+pub fn timeout_ns(name: &str, args: &[u64]) -> Option<i64> {
+    let millis = match name {
+        "epoll_wait" | "epoll_pwait" => args.get(3),
+        "poll" => args.get(2),
+        _ => None,
     };
+    millis.map(|&millis| i64::from(millis as i32).saturating_mul(1_000_000))
+}
+
+/// The class of how long a call may wait, from its argument registers.
+pub fn timeout(name: &str, args: &[u64]) -> Timeout {
     let pointer = |i: usize| match args.get(i) {
         Some(0) => Timeout::Endless,
         _ => Timeout::Unknown,
     };
     match name {
-        "epoll_wait" | "epoll_pwait" => millis(3),
-        "poll" => millis(2),
+        "epoll_wait" | "epoll_pwait" | "poll" => timeout_ns(name, args).map_or(Timeout::Unknown, Timeout::from_nanos),
         "ppoll" => pointer(2),
         "select" | "pselect6" => pointer(4),
         "epoll_pwait2" => pointer(3),

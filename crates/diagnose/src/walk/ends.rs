@@ -14,7 +14,7 @@ use crate::answer::Gap;
 use crate::case::Case;
 use crate::facts::stacks::Stacks;
 use crate::ledger::blocked::{FROZEN, STOPPED, TRACED};
-use crate::syscall::{Family, family};
+use crate::syscall::{Family, family, timeout_ns};
 
 /// What stands at the end of a chain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -128,6 +128,9 @@ impl End {
 const TIMERS: &[&str] =
     &["hrtimer_wakeup", "process_timeout", "timerfd_tmrproc", "timerfd_alarmproc", "it_real_fn", "posix_timer_fn"];
 
+/// The one that ends calls that wait for files.
+const OF_POLLS: &str = "hrtimer_wakeup";
+
 /// Those of them that send a signal.
 const ALARMS: &[&str] = &["it_real_fn", "posix_timer_fn"];
 
@@ -147,6 +150,12 @@ const LOCAL_PATHS: &[&str] = &["process_backlog", "veth_poll", "loopback_xmit"];
 
 /// Functions by which a program brings packets from somewhere else: a VPN, the network of a container or of a virtual machine.
 const CARRIERS: &[&str] = &["tun_get_user", "tap_get_user"];
+
+/// Of a wait with a timeout, ns: so short before its end calls that count in ms cannot tell that from the end.
+const DUE_NS: u64 = 1_000_000;
+
+/// Timeouts of which the end is hardly met by accident, ns: of a loop that looks up each ms, every wait is that near to its end.
+const RARE_NS: u64 = 10 * DUE_NS;
 
 /// What a stack tells: the kind of end, and the function that told.
 type Told = (Kind, String);
@@ -171,6 +180,9 @@ impl<'a> Ends<'a> {
         if is_held(row) {
             return Some(End::of_waker(Kind::Held, row, ""));
         }
+        if self.was_due(row) {
+            return Some(End::of_sleeper(Kind::Timer, row, OF_POLLS));
+        }
         if self.clients.ended(self.case, row) {
             return Some(End::of_waker(Kind::Client, row, ""));
         }
@@ -185,6 +197,13 @@ impl<'a> Ends<'a> {
             _ => detail,
         };
         Some(End::of_sleeper(kind, row, detail))
+    }
+
+    /// Whether the timeout of a wait was over when somebody ended it, but for what calls that count in ms cannot tell: whoever slept
+    /// finds both, and what had to be done by then is done.
+    pub fn was_due(&self, row: &Wakeup) -> bool {
+        let timeout = timeout_ns(&self.case.syscall(row.syscall), &row.args).and_then(|ns| u64::try_from(ns).ok());
+        timeout.is_some_and(|ns| ns >= RARE_NS && row.wait_ns + DUE_NS >= ns)
     }
 
     /// Whether a signal cut the wait of a row short, so that its end says nothing about what was waited for.
@@ -253,4 +272,23 @@ fn classify(names: &[&str], bystander: bool) -> Option<Told> {
     // Whoever carries packets has no part in what is said with them.
     let carried = find(CARRIERS).is_some();
     (carried || receives && (deferred || find(LOCAL_PATHS).is_none())).then(|| (Kind::Packet, String::new()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use recording::text::parse;
+
+    /// Of a loop that looks up every few ms each wait is that near to its end, whatever ends it.
+    #[test]
+    fn a_timeout_of_a_few_ms_is_met_by_accident() {
+        let of = |timeout: u32, wait_ns: u64| {
+            let text = format!("meta host.arch=x86_64\nwakeup syscall=232 args=[5,1,64,{timeout}] wait_ns={wait_ns}");
+            let recording = parse(&text).unwrap();
+            let case = Case::new(&recording);
+            let (stacks, inner_loops) = (case.fact().unwrap(), InnerLoops::default());
+            Ends::new(&case, &stacks, &inner_loops).unwrap().was_due(&recording.rows::<Wakeup>()[0])
+        };
+        assert!(of(10, 9_100_000) && !of(10, 8_900_000) && !of(9, 8_900_000) && !of(u32::MAX, 9_000_000_000));
+    }
 }

@@ -88,7 +88,7 @@ impl<'a, 'r> Walker<'a, 'r> {
         let last = whole.iter().rfind(|part| part.row.t_ns as f64 <= span.1).map(|part| part.row);
         let in_turn = self.context.held_in_turn(row).is_some();
         let asleep = share(whole.iter().map(Part::length).sum(), length);
-        let came_last = last.filter(|last| !in_turn && asleep >= HALF_ASLEEP && came_in(last, &self.path));
+        let came_last = last.filter(|last| !in_turn && asleep >= HALF_ASLEEP && self.came_in(last));
         let (silent, telling): (Vec<Part<'_>>, Vec<_>) = self.parted(in_turn, came_last, whole);
         let time = |parts: &[Part<'_>]| parts.iter().map(Part::length).sum::<f64>();
         let (telling, scale) = self.deep(row, telling, (length, ns), node);
@@ -170,16 +170,17 @@ impl<'a, 'r> Walker<'a, 'r> {
         };
         waits.into_iter().partition(|Part { row: wait, .. }| {
             brought
-                || came_in(wait, &self.path)
+                || self.came_in(wait)
                 || in_turn && ends.clients.ended(case, wait)
                 || came_last.is_some() && ticks(wait)
         })
     }
-}
 
-/// Whether a wait of a waker ended because it was asked something: by somebody who already waits for it, or where it was asked itself.
-fn came_in(wait: &Wakeup, path: &[Asker]) -> bool {
-    asks(wait, path) || comes_in(wait, path)
+    /// Whether a wait of a waker ended because it was asked something, and for nothing else: by somebody who already waits for it, or
+    /// where it was asked itself.
+    fn came_in(&self, wait: &Wakeup) -> bool {
+        (asks(wait, &self.path) || comes_in(wait, &self.path)) && !self.context.ends.was_due(wait)
+    }
 }
 
 /// Whether a wait of a waker was ended by somebody who already waits for it.

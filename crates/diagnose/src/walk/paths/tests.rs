@@ -110,7 +110,8 @@ fn a_loop_that_asks_somebody_else() {
 }
 
 /// A long poll that is passed on: whoever was asked has nothing to say until the same loop asks it something else, for another client.
-/// That its housekeeping timer ticks meanwhile is nothing that was waited for. Where the timer comes last, it is.
+/// That its housekeeping timer ticks meanwhile is nothing that was waited for. Where the timer comes last, it is; and where somebody
+/// asks something less than a ms before, which is as near as calls tell it.
 #[test]
 fn a_loop_that_passes_on_what_others_say() {
     let made = "request t_ns=148e6 role=made peer=127.0.0.1:5432 pid=1 began_ns=102e6 began_tid=1 read_ns=148.1e6 ended_tid=1\n";
@@ -131,6 +132,9 @@ fn a_loop_that_passes_on_what_others_say() {
     assert!(of(&passed_on, "< chat/9: nothing to do until it is asked something else") > 22.0, "{passed_on:?}");
     assert!(of(&passed_on, "its own timer") < 23.0, "{passed_on:?}");
     assert!(of(&with(tick), "its own timer") > 40.0, "{:?}", with(tick));
+    let within = |timeout: u32| with(&asked.replace("syscall=232", &format!("syscall=232 args=[5,1,64,{timeout}]")));
+    let is_due = |timeout| of(&within(timeout), "its own timer") > 40.0;
+    assert!(is_due(23) && !is_due(25) && !is_due(u32::MAX), "{:?}", within(23));
 }
 
 /// The rest of what was asked comes at 140 ms.
