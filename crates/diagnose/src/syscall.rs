@@ -170,12 +170,14 @@ pub fn timeout_ns(name: &str, args: &[u64]) -> Option<i64> {
 
 /// The class of how long a call may wait, from its argument registers.
 pub fn timeout(name: &str, args: &[u64]) -> Timeout {
+    if let Some(ns) = timeout_ns(name, args) {
+        return Timeout::from_nanos(ns);
+    }
     let pointer = |i: usize| match args.get(i) {
         Some(0) => Timeout::Endless,
         _ => Timeout::Unknown,
     };
     match name {
-        "epoll_wait" | "epoll_pwait" | "poll" => timeout_ns(name, args).map_or(Timeout::Unknown, Timeout::from_nanos),
         "ppoll" => pointer(2),
         "select" | "pselect6" => pointer(4),
         "epoll_pwait2" => pointer(3),

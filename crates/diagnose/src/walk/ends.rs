@@ -126,7 +126,7 @@ impl End {
 
 /// Functions that fire the timer of a sleep or of a call with a timeout.
 const TIMERS: &[&str] =
-    &["hrtimer_wakeup", "process_timeout", "timerfd_tmrproc", "timerfd_alarmproc", "it_real_fn", "posix_timer_fn"];
+    &[OF_POLLS, "process_timeout", "timerfd_tmrproc", "timerfd_alarmproc", "it_real_fn", "posix_timer_fn"];
 
 /// The one that ends calls that wait for files.
 const OF_POLLS: &str = "hrtimer_wakeup";
@@ -180,11 +180,8 @@ impl<'a> Ends<'a> {
         if is_held(row) {
             return Some(End::of_waker(Kind::Held, row, ""));
         }
-        if self.was_due(row) {
-            return Some(End::of_sleeper(Kind::Timer, row, OF_POLLS));
-        }
         if self.clients.ended(self.case, row) {
-            return Some(End::of_waker(Kind::Client, row, ""));
+            return Some(self.due(row).unwrap_or_else(|| End::of_waker(Kind::Client, row, "")));
         }
         let (kind, detail) = self.told(row).or_else(|| match row.context.as_str() {
             "thread" => None,
@@ -199,11 +196,15 @@ impl<'a> Ends<'a> {
         Some(End::of_sleeper(kind, row, detail))
     }
 
-    /// Whether the timeout of a wait was over when somebody ended it, but for what calls that count in ms cannot tell: whoever slept
-    /// finds both, and what had to be done by then is done.
-    pub fn was_due(&self, row: &Wakeup) -> bool {
-        let timeout = timeout_ns(&self.case.syscall(row.syscall), &row.args).and_then(|ns| u64::try_from(ns).ok());
-        timeout.is_some_and(|ns| ns >= RARE_NS && row.wait_ns + DUE_NS >= ns)
+    /// The end of a wait that new work ended, where its timeout was over too, but for what calls that count in ms cannot tell: whoever
+    /// slept finds both, and what had to be done by then is done.
+    pub fn due(&self, row: &Wakeup) -> Option<End> {
+        let slept = row.wait_ns.saturating_add(DUE_NS);
+        if slept < RARE_NS {
+            return None;
+        }
+        let timeout = u64::try_from(timeout_ns(&self.case.syscall(row.syscall), &row.args)?).ok()?;
+        (RARE_NS..=slept).contains(&timeout).then(|| End::of_sleeper(Kind::Timer, row, OF_POLLS))
     }
 
     /// Whether a signal cut the wait of a row short, so that its end says nothing about what was waited for.
@@ -279,16 +280,25 @@ mod tests {
     use super::*;
     use recording::text::parse;
 
-    /// Of a loop that looks up every few ms each wait is that near to its end, whatever ends it.
+    /// Where a wait ends that a client ended so long after its begin, of a loop with so many ms to its next timer. Of one that looks up
+    /// every few ms each wait is that near to its end, whatever ends it.
     #[test]
-    fn a_timeout_of_a_few_ms_is_met_by_accident() {
-        let of = |timeout: u32, wait_ns: u64| {
-            let text = format!("meta host.arch=x86_64\nwakeup syscall=232 args=[5,1,64,{timeout}] wait_ns={wait_ns}");
+    fn a_client_that_comes_when_a_timer_was_due() {
+        let kind = |timeout: u32, wait_ns: u64| {
+            let text = format!(
+                "meta host.arch=x86_64 target.pids=[1] target.listen=[\"tcp 0.0.0.0:80\"]
+                 process pid=1 listen=[\"tcp 0.0.0.0:80\"]
+                 wakeup pid=1 tid=1 syscall=232 args=[5,1,64,{timeout}] wait_ns={wait_ns} context=thread waker_pid=9 waker_tid=9 \
+                 waker_family=2 waker_local_port=5000 waker_remote_port=80"
+            );
             let recording = parse(&text).unwrap();
             let case = Case::new(&recording);
             let (stacks, inner_loops) = (case.fact().unwrap(), InnerLoops::default());
-            Ends::new(&case, &stacks, &inner_loops).unwrap().was_due(&recording.rows::<Wakeup>()[0])
+            Ends::new(&case, &stacks, &inner_loops).unwrap().of(&recording.rows::<Wakeup>()[0]).unwrap().kind
         };
-        assert!(of(10, 9_100_000) && !of(10, 8_900_000) && !of(9, 8_900_000) && !of(u32::MAX, 9_000_000_000));
+        assert_eq!((kind(10, 9_100_000), kind(10, 10_200_000)), (Kind::Timer, Kind::Timer));
+        for (timeout, wait_ns) in [(10, 8_900_000), (9, 8_900_000), (u32::MAX, 9_000_000_000), (0, 9_100_000)] {
+            assert_eq!(kind(timeout, wait_ns), Kind::Client, "{timeout}");
+        }
     }
 }

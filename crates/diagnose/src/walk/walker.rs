@@ -48,7 +48,8 @@ impl<'a, 'r> Walker<'a, 'r> {
         if self.context.held_in_turn(row) == Some(INTERPRETER) {
             return self.took_turns(row, span, ns, node);
         }
-        match self.context.ends.of(row) {
+        let due = if came_in(row, &self.path) { self.context.ends.due(row) } else { None };
+        match due.or_else(|| self.context.ends.of(row)) {
             Some(end) => node.end(end, ns),
             None => self.explain(row, span, ns, node),
         }
@@ -88,7 +89,7 @@ impl<'a, 'r> Walker<'a, 'r> {
         let last = whole.iter().rfind(|part| part.row.t_ns as f64 <= span.1).map(|part| part.row);
         let in_turn = self.context.held_in_turn(row).is_some();
         let asleep = share(whole.iter().map(Part::length).sum(), length);
-        let came_last = last.filter(|last| !in_turn && asleep >= HALF_ASLEEP && self.came_in(last));
+        let came_last = last.filter(|last| !in_turn && asleep >= HALF_ASLEEP && self.only_came_in(last));
         let (silent, telling): (Vec<Part<'_>>, Vec<_>) = self.parted(in_turn, came_last, whole);
         let time = |parts: &[Part<'_>]| parts.iter().map(Part::length).sum::<f64>();
         let (telling, scale) = self.deep(row, telling, (length, ns), node);
@@ -170,17 +171,21 @@ impl<'a, 'r> Walker<'a, 'r> {
         };
         waits.into_iter().partition(|Part { row: wait, .. }| {
             brought
-                || self.came_in(wait)
+                || self.only_came_in(wait)
                 || in_turn && ends.clients.ended(case, wait)
                 || came_last.is_some() && ticks(wait)
         })
     }
 
-    /// Whether a wait of a waker ended because it was asked something, and for nothing else: by somebody who already waits for it, or
-    /// where it was asked itself.
-    fn came_in(&self, wait: &Wakeup) -> bool {
-        (asks(wait, &self.path) || comes_in(wait, &self.path)) && !self.context.ends.was_due(wait)
+    /// Whether a wait of a waker ended because it was asked something, and for nothing else.
+    fn only_came_in(&self, wait: &Wakeup) -> bool {
+        came_in(wait, &self.path) && self.context.ends.due(wait).is_none()
     }
+}
+
+/// Whether a wait of a waker ended because it was asked something: by somebody who already waits for it, or where it was asked itself.
+fn came_in(wait: &Wakeup, path: &[Asker]) -> bool {
+    asks(wait, path) || comes_in(wait, path)
 }
 
 /// Whether a wait of a waker was ended by somebody who already waits for it.
