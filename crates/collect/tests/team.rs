@@ -5,13 +5,15 @@
 #![allow(clippy::unwrap_used)]
 
 use std::collections::{HashMap, HashSet};
+use std::io::{Read, Write};
 use std::mem::MaybeUninit;
+use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::process::id;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{available_parallelism, scope, sleep};
 use std::time::{Duration, Instant};
 
-use recording::tables::{Burst, CallWindow, Connection, Frame, Gap, Loss, Process, Sample, Stack, Thread, Wait};
+use recording::tables::{Burst, CallWindow, Connection, Frame, Gap, Loss, Process, Request, Sample, Stack, Thread, Wait};
 use recording::{Meta, Ring, Sink, Slice, Tables, Writer};
 use testing::need;
 use wakewalk_collect::capture::{self, Account, CallCounting, Plan, Role, SLICE};
@@ -185,6 +187,35 @@ fn a_capture_into_a_ring() {
     assert!(recording.rows::<Process>().iter().any(|process| process.pid == id()) && !stacks.is_empty());
     let spun: u64 = recording.rows::<Thread>().iter().map(|row| row.cpu_ns).sum();
     assert!(spun > 0, "its time is there");
+}
+
+/// Each question stands through whole slices in which nobody is answered: the one in which it is answered is told in full.
+#[test]
+fn who_was_not_answered_for_a_while_is_followed_on() {
+    need!(kernel_allows());
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+    let address = listener.local_addr().unwrap();
+    let slice = Duration::from_millis(150);
+    let plan = Plan { length: slice * 16, slice, ..plan(CallCounting::Never) };
+    let (mut ring, is_over) = (Ring::new(40), AtomicBool::new(false));
+    scope(|scope| {
+        scope.spawn(|| {
+            let (mut asking, mut asked) = (TcpStream::connect(address).unwrap(), listener.accept().unwrap().0);
+            while !is_over.load(Ordering::Relaxed) {
+                asking.write_all(b"question").unwrap();
+                sleep(slice * 7 / 2);
+                asked.read_exact(&mut [0; 8]).unwrap();
+                asked.write_all(b"answered").unwrap();
+                asking.read_exact(&mut [0; 8]).unwrap();
+            }
+        });
+        capture::run(&plan, &mut ring, &AtomicBool::new(false), &mut |_| {}).unwrap();
+        is_over.store(true, Ordering::Relaxed);
+    });
+    let recording = ring.recording().unwrap();
+    let of_us = recording.rows::<Request>().iter().filter(|row| row.port == u32::from(address.port()));
+    let stood: Vec<u64> = of_us.map(|row| row.t_ns - row.began_ns).collect();
+    assert!(stood.iter().filter(|ns| **ns >= slice.as_nanos() as u64 * 2).count() >= 2, "{stood:?}");
 }
 
 /// A place that has more rows than anybody judges.

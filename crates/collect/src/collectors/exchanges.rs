@@ -31,6 +31,10 @@ const OF_A_BYSTANDERS: u64 = 4;
 const LONGEST: u64 = 3;
 const STILL_OPEN: f64 = 0.01;
 
+/// Slices in which no client was answered, after which none is expected. The requests that stand through such a slice are told only if
+/// the one in which they are answered is told in full, and who is not answered then may well be later.
+const QUIET: u64 = 5;
+
 /// Before Linux 6.16.
 const WRITES_ARE_SEEN_DONE: &str =
     "this kernel shows a write to a socket when it is done, not when it begins (Linux 6.16 and later do): an answer that waits for \
@@ -65,8 +69,9 @@ struct Exchanges<'o> {
     labels: Option<Labels>,
     /// Rows of the slice so far.
     requests: Vec<tables::Request>,
-    /// Clients asked something in the last slice that was followed. Whom nobody asks has no requests to be told in full.
-    is_asked: bool,
+    /// Slices since clients were last answered something, of those that were followed. Whom nobody asks has no requests to be told in
+    /// full.
+    quiet: u64,
     /// They did so in any slice.
     was_asked: bool,
 }
@@ -91,7 +96,7 @@ impl<'o> Exchanges<'o> {
             bursts: bursts.map(Bursts::new),
             labels: start.plan.labels.then(Labels::default),
             requests: Vec::new(),
-            is_asked: false,
+            quiet: 0,
             was_asked: false,
         })
     }
@@ -119,8 +124,9 @@ impl Exchanges<'_> {
 
 impl Collector for Exchanges<'_> {
     fn begin(&mut self, shared: &mut Shared<'_>, _: &mut Tables) -> Result<()> {
-        let is_asked = shared.plan.target.listen.iter().any(|socket| socket.starts_with("tcp "));
-        self.bursts.iter_mut().try_for_each(|bursts| bursts.slice(shared.start_ns, is_asked).map(drop))
+        let listens = shared.plan.target.listen.iter().any(|socket| socket.starts_with("tcp "));
+        self.quiet = if listens { 0 } else { QUIET };
+        self.bursts.iter_mut().try_for_each(|bursts| bursts.slice(shared.start_ns, listens).map(drop))
     }
 
     fn drain(&mut self, shared: &mut Shared<'_>) -> Result<()> {
@@ -155,8 +161,9 @@ impl Collector for Exchanges<'_> {
                 self.probe.detach();
             }
             (self.from_ns, self.hits) = (t_ns, hits);
-            self.is_asked = rows.iter().any(|row| row.is_accepted());
-            self.was_asked |= self.is_asked;
+            let is_asked = rows.iter().any(|row| row.is_accepted());
+            self.quiet = if is_asked { 0 } else { self.quiet.saturating_add(1) };
+            self.was_asked |= is_asked;
         }
         tables.extend(rows);
         tables.extend(windows);
@@ -167,7 +174,7 @@ impl Collector for Exchanges<'_> {
         }
         if let Some(bursts) = &mut self.bursts {
             let is_told = shared.has_wakeups && !self.is_stopped;
-            let burst = bursts.slice(shared.start_ns, is_told && self.left_out == 0 && self.is_asked)?;
+            let burst = bursts.slice(shared.start_ns, is_told && self.left_out == 0 && self.quiet < QUIET)?;
             // One in which waits or exchanges stopped being told is no burst of full detail.
             tables.extend(burst.into_iter().filter(|_| is_told));
         }
