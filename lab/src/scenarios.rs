@@ -153,6 +153,8 @@ mod no_route_back;
 mod noisy_neighbour;
 #[path = "../scenarios/poll-with-work/scenario.rs"]
 mod poll_with_work;
+#[path = "../scenarios/pool-kept/scenario.rs"]
+mod pool_kept;
 #[path = "../scenarios/pool-one-core/scenario.rs"]
 mod pool_one_core;
 #[path = "../scenarios/port-exhaustion/scenario.rs"]
@@ -199,6 +201,8 @@ mod slow_start_idle;
 mod slow_store;
 #[path = "../scenarios/slow-store-netns/scenario.rs"]
 mod slow_store_netns;
+#[path = "../scenarios/slow-uploads/scenario.rs"]
+mod slow_uploads;
 #[path = "../scenarios/small-pool/scenario.rs"]
 mod small_pool;
 #[path = "../scenarios/small-rcvbuf/scenario.rs"]
@@ -248,6 +252,8 @@ pub static ALL: &[&Scenario] = &[
     &silent_endpoint::SCENARIO,
     &unreached_address::SCENARIO,
     &slow_clients::SCENARIO,
+    &slow_uploads::SCENARIO,
+    &pool_kept::SCENARIO,
     &left_listener::SCENARIO,
     &limited_asking::SCENARIO,
     &early_head::SCENARIO,

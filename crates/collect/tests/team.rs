@@ -13,7 +13,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{available_parallelism, scope, sleep};
 use std::time::{Duration, Instant};
 
-use recording::tables::{Burst, CallWindow, Connection, Frame, Gap, Loss, Process, Request, Sample, Stack, Thread, Wait};
+use recording::tables::{
+    Burst, CallWindow, Connection, Frame, Gap, Loss, Process, Request, Sample, Stack, Thread, Wait,
+};
 use recording::{Meta, Ring, Sink, Slice, Tables, Writer};
 use testing::need;
 use wakewalk_collect::capture::{self, Account, CallCounting, Plan, Role, SLICE};

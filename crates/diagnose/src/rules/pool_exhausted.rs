@@ -2,6 +2,7 @@
 //! Requests wait because all connections of a pool, or all workers, are taken.
 
 mod accepting;
+mod held;
 mod questions;
 mod readers;
 

@@ -85,6 +85,12 @@ impl Who {
         family(&self.call) == Family::Poll && !without_clients && !self.sleeps()
     }
 
+    /// Whether it waits for the bytes of one connection or file.
+    pub fn reads(&self) -> bool {
+        self.fd_kind != PARKED
+            && (family(&self.call) == Family::Receive || matches!(self.call.as_str(), "poll" | "ppoll"))
+    }
+
     /// Whether it waits until somebody has read what it writes.
     pub fn writes(&self) -> bool {
         family(&self.call) == Family::Send && matches!(self.fd_kind.as_str(), "pipe" | "tty" | "socket")

@@ -5,7 +5,8 @@
 use std::sync::Arc;
 
 use super::super::{Outcome, Statement, evidence};
-use super::{AT_ITS_LIMIT, MIN_WAIT_NS, RULE};
+use super::held::Held;
+use super::{MIN_WAIT_NS, RULE};
 use crate::case::Case;
 use crate::facts::requests::Requests;
 use crate::facts::stacks::Stacks;
@@ -15,6 +16,7 @@ use crate::judgement::paths::{is_own_sleep, stands_still, telling};
 use crate::phrases::chain::links;
 use crate::statistics::{ratio, share};
 use crate::verdict::{Explains, Finding, Subject};
+use crate::walk::Kind;
 use crate::walk::chains::{Chain, Nature};
 use crate::walk::paths::{Part, RequestPaths, What};
 use crate::wording::{percent, seconds};
@@ -26,7 +28,18 @@ const MIN_UNREAD: f64 = 0.25;
 /// a collector, more of them would too.
 fn is_taken(part: &Part) -> bool {
     let What::Waits(chain) = &part.what else { return false };
-    part.before && chain.nature() == Nature::Waiting && !is_own_sleep(part) && !stands_still(part)
+    let waits = chain.nature() == Nature::Waiting && !is_own_sleep(part) && !stands_still(part);
+    part.before && (waits || is_of_client(chain))
+}
+
+/// Whether a thread waited for what a client sends: had it been free for anybody's, it would have read what lay unread.
+fn is_of_client(chain: &Chain) -> bool {
+    chain.end.kind == Kind::Client && chain.links.len() == 1 && chain.links[0].who.reads()
+}
+
+/// Likewise, of a part of a path.
+fn is_at_client(part: &Part) -> bool {
+    matches!(&part.what, What::Waits(chain) if is_taken(part) && is_of_client(chain))
 }
 
 /// Whether those threads stood before a lock that one of them holds at a time: more of them would stand there too.
@@ -34,7 +47,7 @@ fn is_before_lock(part: &Part, locks: &Locks) -> bool {
     matches!(&part.what, What::Waits(chain) if is_taken(part) && locks.keep(chain))
 }
 
-/// Of the time in which all are taken, before a lock: then that is the root.
+/// Of the time in which all are taken, before a lock, or at clients: then that is the root.
 const MOSTLY: f64 = 0.5;
 
 /// Of the threads, so many have a request in hand on average if all of them are taken again and again.
@@ -71,9 +84,10 @@ struct Standing {
     place: Place,
     threads: usize,
     requests: usize,
-    /// Of the response time, and of that, while those threads stood before a lock.
+    /// Of the response time; of that, while those threads stood before a lock.
     part: f64,
     locked: f64,
+    held: Held,
     each_ns: f64,
     /// How long clients waited, s.
     seconds: f64,
@@ -94,10 +108,15 @@ impl Standing {
         let each_ns = ratio(all.ns, all.requests as f64) * part;
         let locks = Locks::of(case).ok()?;
         let locked = all.share(|part| is_before_lock(part, &locks));
+        let held = match all.share(is_at_client) >= part * MOSTLY {
+            true if requests.at_once(&times.rest) >= threads as f64 * TAKEN => Held::Senders,
+            true => Held::Keepers,
+            false => Held::Work,
+        };
         let seconds = times.response.sum_ns * requests.scale() / 1e9 * part;
         let is_long = part.min(seen) >= MIN_UNREAD && each_ns >= MIN_WAIT_NS;
-        // Where most are free, requests were only given to those that are not.
-        let are_taken = at_once - standing >= threads as f64 * TAKEN;
+        // Where most are free, requests were only given to those that are not. Who keeps to a connection on which nobody asks has none.
+        let are_taken = held == Held::Keepers || at_once - standing >= threads as f64 * TAKEN;
         let paths = Arc::clone(&paths);
         (is_long && are_taken).then_some(Self {
             paths,
@@ -106,17 +125,28 @@ impl Standing {
             requests: followed,
             part,
             locked,
+            held,
             each_ns,
             seconds,
         })
     }
 
+    /// The wait in which the threads are held most.
+    fn chain(&self) -> Option<&Chain> {
+        let mut taken = self.paths.busiest()?.all.parts.iter().filter(|part| is_taken(part));
+        taken.find_map(|part| match &part.what {
+            What::Waits(chain) if is_of_client(chain) == (self.held != Held::Work) => Some(&**chain),
+            _ => None,
+        })
+    }
+
     /// That all are taken, in words.
     fn all(&self) -> String {
-        if self.threads == 1 {
-            return "the one thread that takes them has another in hand".into();
+        match self.threads {
+            1 => "the one thread that takes them has another in hand".into(),
+            2 => "both threads are taken".into(),
+            n => format!("all {n} threads are taken"),
         }
-        format!("all {} threads are taken", self.threads)
     }
 
     fn is_before_lock(&self) -> bool {
@@ -135,27 +165,21 @@ pub(super) fn before_a_lock(case: &Case) -> Option<String> {
 /// The finding, if requests stand for long.
 pub(super) fn check(case: &Case) -> Option<Outcome> {
     let standing = Standing::of(case).filter(|standing| !standing.is_before_lock())?;
-    let all = &standing.paths.busiest()?.all;
-    let chain = all.parts.iter().filter(|part| is_taken(part)).find_map(|part| match &part.what {
-        What::Waits(chain) => Some(&**chain),
-        _ => None,
-    })?;
-    let who = &chain.links[0].who;
+    let chain = standing.chain()?;
     let headline = format!(
-        "requests {} for {} of their time: {}, in {}",
+        "requests {} for {} of their time: {}, {}",
         standing.place.words(),
         percent(standing.part),
         standing.all(),
-        who.call_words()
+        standing.held.words(&chain.links[0].who)
     );
     let finding = finding(case, chain, &standing)?;
-    let advice = "see what they wait for: a larger pool helps only if that has room for more at once";
-    Some(Outcome::Found(Box::new(finding), Statement::short(headline, advice)))
+    Some(Outcome::Found(Box::new(finding), Statement::short(headline, standing.held.advice())))
 }
 
 fn finding(case: &Case, chain: &Chain, standing: &Standing) -> Option<Finding> {
     let (who, stacks) = (&chain.links[0].who, case.fact::<Stacks>().ok()?);
-    let Standing { place, threads, requests, part, each_ns, .. } = *standing;
+    let Standing { place, threads, requests, part, each_ns, held, .. } = *standing;
     let see = if place == Place::Unread { "ss -tn  # Recv-Q" } else { "" };
     let measured = vec![
         evidence("threads that take requests, one at a time each", threads as f64, "threads", "", ""),
@@ -164,12 +188,11 @@ fn finding(case: &Case, chain: &Chain, standing: &Standing) -> Option<Finding> {
     ];
     Some(Finding {
         summary: format!(
-            "Requests {} for {} on average, {} of their response time, while each of the {threads} threads that take them has another \
-             one in hand and waits in {}",
+            "Requests {} for {} on average, {} of their response time, while each of the {threads} threads that take them {}",
             place.words(),
             seconds(each_ns / 1e9),
             percent(part),
-            who.call_words()
+            held.of_each(who)
         ),
         subject: Subject {
             pid: Some(who.pid),
@@ -180,7 +203,7 @@ fn finding(case: &Case, chain: &Chain, standing: &Standing) -> Option<Finding> {
         explains: Explains { share: part, of: "response time of requests".into(), seconds: standing.seconds },
         evidence: measured,
         chain: links(chain, &stacks),
-        remedy: format!("If what the threads wait for can do more at once, make the pool larger; {AT_ITS_LIMIT}"),
+        remedy: held.remedy(),
         check: "Requests are taken as soon as they come, and the response time falls by this part at the same load."
             .into(),
         ..RULE.finding(case, 2)
@@ -229,6 +252,30 @@ mod tests {
         let finding = found(&RULE, &queue(30));
         assert!(finding.summary.contains("each of the 2 threads that take them"), "{}", finding.summary);
         assert!((finding.explains.share - 0.5).abs() < 0.05, "{:?}", finding.explains);
+    }
+
+    /// The same, and what each waits for comes from a client.
+    fn before_clients(unread: u32) -> String {
+        let peer = "remote_port=5432 peer=10.0.0.9 context=interrupt waker_stack=1";
+        let client =
+            "remote_port=6000 context=thread waker_pid=9 waker_family=2 waker_local_port=6000 waker_remote_port=80";
+        let to_clients = queue(unread).replace(peer, client);
+        ["401", "402"]
+            .iter()
+            .fold(to_clients, |text, port| text.replace(&format!("local_port={port} "), "local_port=80 "))
+    }
+
+    #[test]
+    fn all_threads_wait_for_clients() {
+        let rest =
+            "\nexchange role=accepted port=80 stage=rest count=120 sum_ns=36e8 length_ns=[30000000] counts=[120]";
+        let told = |text: &str, summary: &str, remedy: &str| {
+            let finding = found(&RULE, text);
+            assert!(finding.summary.contains(summary) && finding.remedy.contains(remedy), "{finding:?}");
+        };
+        told(&(before_clients(30) + rest), "waits until its client has sent the rest", "limit how long one may take");
+        told(&before_clients(30), "waits until that one asks again", "keep-alive");
+        silent(&RULE, &before_clients(3));
     }
 
     /// As many threads of each again are there, and have no request: those that have were given too many.
