@@ -145,6 +145,8 @@ mod mmap_lock;
 mod nagle_held;
 #[path = "../scenarios/never-closed/scenario.rs"]
 mod never_closed;
+#[path = "../scenarios/never-taken/scenario.rs"]
+mod never_taken;
 #[path = "../scenarios/nginx-static/scenario.rs"]
 mod nginx_static;
 #[path = "../scenarios/no-route-back/scenario.rs"]
@@ -254,6 +256,7 @@ pub static ALL: &[&Scenario] = &[
     &slow_clients::SCENARIO,
     &slow_uploads::SCENARIO,
     &pool_kept::SCENARIO,
+    &never_taken::SCENARIO,
     &left_listener::SCENARIO,
     &limited_asking::SCENARIO,
     &early_head::SCENARIO,

@@ -24,6 +24,8 @@ pub struct Readers {
     pub kept: f64,
     /// Share of the requests that were read while the same thread had another one in hand.
     pub beside: f64,
+    /// Process and thread of those that read.
+    pub who: BTreeSet<(u32, u32)>,
 }
 
 impl Fact for Readers {
@@ -32,8 +34,9 @@ impl Fact for Readers {
         let port = requests.busiest().map_or(0, |busiest| busiest.port);
         let rows = case.recording.rows::<Request>().iter().filter(|row| row.is_of_client() && row.port == port);
         let mut threads: BTreeMap<u32, Vec<&Request>> = BTreeMap::new();
-        let mut answerers: BTreeSet<u32> = BTreeSet::new();
+        let (mut answerers, mut who) = (BTreeSet::new(), BTreeSet::new());
         rows.for_each(|row| {
+            who.insert((row.pid, row.began_tid));
             threads.entry(row.began_tid).or_default().push(row);
             answerers.insert(row.ended_tid);
         });
@@ -46,7 +49,7 @@ impl Fact for Readers {
         }
         let of_all = |count: usize| share(count as f64, all as f64);
         let (threads, answerers) = (threads.len(), answerers.len());
-        Ok(Self { requests: all, threads, answerers, kept: of_all(kept), beside: of_all(beside) })
+        Ok(Self { requests: all, threads, answerers, kept: of_all(kept), beside: of_all(beside), who })
     }
 }
 

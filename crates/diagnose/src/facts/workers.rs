@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Threads that take connections, one at a time each, and the queue before them.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use recording::counters::{listeners, snmp};
@@ -11,14 +11,16 @@ use super::calls::{Calls, Counted};
 use super::counters::Counters;
 use super::listeners::is_unix;
 use super::listening::Listening;
+use super::readers::Readers;
 use super::requests::Requests;
 use crate::answer::Gap;
 use crate::case::{Case, Fact};
 use crate::ledger::blocked::Blocked;
 use crate::ledger::threads::Threads;
 use crate::statistics::share;
-use crate::syscall::Family;
+use crate::syscall::{Family, family};
 use crate::walk::Walk;
+use crate::walk::clients::Clients;
 
 /// The listener with the longest queue, and who accepts.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -42,6 +44,8 @@ pub struct Workers {
     pub free: f64,
     /// Share in which they waited for the next request in a connection that a client keeps open.
     pub kept: f64,
+    /// No connection was taken from it, while others were answered.
+    pub none_taken: bool,
 }
 
 impl Fact for Workers {
@@ -57,11 +61,12 @@ impl Fact for Workers {
                 false => taken(case, &workers.listener).or_else(|| counters.grew(snmp::PASSIVE_OPENS)),
             };
             let made = made.unwrap_or(0.0);
+            workers.none_taken = workers.queue > 0.0 && taken(case, &workers.listener) == Some(0.0);
             workers.wait_ns = if made > 0.0 { workers.queue * case.length_ns() / made } else { f64::INFINITY };
         }
-        let accepting = accepting(case);
+        let accepting = accepting(case, workers.none_taken);
         let rows = ledger.threads.iter().filter(|t| t.tid != 0 && accepting.contains(&(t.pid, t.tid)));
-        let walk = case.fact::<Walk>().ok();
+        let (walk, at_connections) = (case.fact::<Walk>().ok(), polls_at_connections(case));
         let (mut wall, mut demand, mut free, mut kept) = (0.0, 0.0, 0.0, 0.0);
         let mut who = Vec::new();
         for thread in rows {
@@ -71,8 +76,10 @@ impl Fact for Workers {
             demand += thread.lines.demand_ns();
             // A worker may poll for its client, for a database or for the next connection: the walk tells which.
             let idle = walk.as_ref().and_then(|walk| walk.idleness.of(thread.tid)).unwrap_or(1.0);
-            free += thread.lines.blocked(Blocked::Accept) + thread.lines.blocked(Blocked::Poll) * idle;
-            kept += thread.lines.blocked(Blocked::SocketRead) * idle;
+            let (polls, at) = (thread.lines.blocked(Blocked::Poll) * idle, at_connections.get(&thread.tid));
+            let polls_kept = polls * at.copied().unwrap_or_default();
+            free += thread.lines.blocked(Blocked::Accept) + polls - polls_kept;
+            kept += thread.lines.blocked(Blocked::SocketRead) * idle + polls_kept;
         }
         who.sort_by(|a, b| b.0.total_cmp(&a.0));
         workers.who = who.into_iter().map(|(_, who)| who).collect();
@@ -81,15 +88,32 @@ impl Fact for Workers {
     }
 }
 
-/// First requests, from which on they tell how many connections were taken.
+/// Requests, from which on they tell how many connections were taken.
 const ENOUGH: f64 = 10.0;
 
-/// Connections of a listener that were taken and answered; none = too few were seen. The kernel's own count is that of all listeners
-/// of the network namespace.
+/// Connections of a listener that were taken and answered; none = too few were seen to tell. The kernel's own count is that of all
+/// listeners of the network namespace.
 fn taken(case: &Case, listener: &str) -> Option<f64> {
     let requests = case.fact::<Requests>().ok()?;
-    let first = requests.of(true, listener)?.first_read.count;
-    (first >= ENOUGH).then(|| first * requests.scale())
+    let endpoint = requests.of(true, listener)?;
+    let first = endpoint.first_read.count;
+    let is_none = first == 0.0 && endpoint.response.count >= ENOUGH;
+    (is_none || first >= ENOUGH).then(|| first * requests.scale())
+}
+
+/// Of each thread's waits in polls that a client ended, how much was for a connection that it had taken, and not for the next one.
+fn polls_at_connections(case: &Case) -> BTreeMap<u32, f64> {
+    let Ok(clients) = case.fact::<Clients>() else { return BTreeMap::new() };
+    let mut threads: BTreeMap<u32, (f64, f64)> = BTreeMap::new();
+    for row in case.recording.rows::<Wakeup>() {
+        if family(&case.syscall(row.syscall)) == Family::Poll && clients.ended(case, row) {
+            let (kept, all) = threads.entry(row.tid).or_default();
+            let ns = row.blocked_ns.max(row.wait_ns) as f64;
+            *all += ns;
+            *kept += if clients.is_read(case, row) { ns } else { 0.0 };
+        }
+    }
+    threads.into_iter().map(|(tid, (kept, all))| (tid, share(kept, all))).collect()
 }
 
 /// Connections that were taken by accept(2), as far as its calls were counted; none = they were not. The kernel has no counter of
@@ -117,8 +141,9 @@ impl Workers {
     }
 }
 
-/// Threads that were seen to accept: in the windows in which calls were counted, in a sample, or waiting for a connection.
-fn accepting(case: &Case) -> BTreeSet<(u32, u32)> {
+/// Threads that were seen to accept: in the windows in which calls were counted, in a sample, or waiting for a connection. Where none
+/// was taken nobody could be seen.
+fn accepting(case: &Case, none_taken: bool) -> BTreeSet<(u32, u32)> {
     let accept = |calls: Arc<Calls>| calls.threads_in(case, |family| family == Family::Accept);
     let mut threads = case.fact::<Calls>().map_or_else(|_| BTreeSet::new(), accept);
     // With a connection always at hand none ever waits for one: then those that serve one client at a time.
@@ -130,6 +155,13 @@ fn accepting(case: &Case) -> BTreeSet<(u32, u32)> {
     }
     if threads.is_empty() {
         threads.extend(only_thread(case));
+    }
+    // Where those that accept read what they took themselves, all that read take turns to accept.
+    if let Ok(readers) = case.fact::<Readers>()
+        && (none_taken || !threads.is_empty())
+        && threads.is_subset(&readers.who)
+    {
+        threads.extend(&readers.who);
     }
     threads
 }

@@ -151,6 +151,7 @@ fn what_they_do(workers: &Workers, full: f64, meanwhile: &Meanwhile) -> String {
         }
         (_, "") => "what keeps those that should take them was not seen".to_string(),
         (0, words) => format!("no thread was seen to accept, while {words}"),
+        (_, words) if workers.none_taken => format!("none was taken, while {words}"),
         (1, words) => words.to_string(),
         (n, words) => format!("{} accept, of which {words}", plural(n, "thread")),
     }

@@ -121,9 +121,11 @@ fn sleep_by_themselves(case: &Case, workers: &Workers, waiting: &Waiting) -> boo
     theirs.map(|sleeper| sleeper.slept_ns).sum::<f64>() >= case.length_ns() * workers.threads as f64 * ASLEEP
 }
 
-/// Whether connections wait although nothing but the number of workers keeps them: those are neither free nor short of CPU.
+/// Whether connections wait although nothing but the number of workers keeps them: those are neither free nor short of CPU. Who takes
+/// none of them, while those that it has are answered, is as good as taken: it has as many as it may.
 fn are_taken(workers: &Workers) -> bool {
-    workers.threads > 0 && are_asked_for(workers) && workers.free < MAX_FREE && !are_computing(workers)
+    let are_held = workers.free < MAX_FREE || workers.none_taken;
+    workers.threads > 0 && are_asked_for(workers) && are_held && !are_computing(workers)
 }
 
 fn of_connections(case: &Case, contended: &Contended, waiting: &Waiting) -> Checked {
@@ -279,6 +281,21 @@ mod tests {
         let finding = found(&RULE, DOOR);
         assert!(finding.summary.contains("8.0 connections waited for accept()"), "{}", finding.summary);
         assert!((finding.explains.share - 0.8).abs() < 1e-9, "{:?}", finding.explains);
+    }
+
+    /// Clients are answered on connections of before, and nobody takes those that stand there.
+    #[test]
+    fn workers_that_take_nobody() {
+        let answers =
+            "exchange role=accepted port=80 stage=response count=20 sum_ns=2e7 length_ns=[1000000] counts=[20]\n";
+        let newcomer =
+            "exchange role=accepted port=80 stage=first_read count=10 sum_ns=1e7 length_ns=[1000000] counts=[10]\n";
+        let listens = DOOR.replace("target.pids=[1]", "target.pids=[1] target.listen=[\"tcp 0.0.0.0:80\"]");
+        let none = |text: &str| found(&RULE, text).summary.contains("of which none was taken");
+        let stuck = format!("{listens}{answers}");
+        let idle = format!("{stuck}wait pid=1 tid=1 syscall=232 total_ns=8e8\n");
+        assert!(none(&stuck) && none(&idle) && !none(&format!("{stuck}{newcomer}")));
+        assert!(gap(&RULE, &format!("{idle}{newcomer}")).why.contains("8.0 connections stood in the accept queue"));
     }
 
     #[test]

@@ -11,6 +11,7 @@ use super::futex;
 use super::hand_offs::HandOffs;
 use super::timelines::Timelines;
 use super::wait_sites::WaitSites;
+use super::waits::each_ns;
 use super::who::{DNS, INNER, LOCK, PARKED, SLEEP, TIMED, Who, kind_of_thread};
 use crate::case::Case;
 use crate::syscall::waits_for_no_file;
@@ -49,7 +50,7 @@ impl Context<'_, '_> {
         let node = nodes.entry(who).or_default();
         node.ns += ns;
         node.waits += 1;
-        node.number += ns / row.wait_ns.max(1) as f64;
+        node.number += ns / each_ns(row);
         self.book_places(row, ns, node);
         node
     }

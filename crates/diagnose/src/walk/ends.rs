@@ -61,7 +61,7 @@ impl Kind {
             Kind::Packet => "a packet from the network",
             Kind::Kernel => "a thread of the kernel",
             Kind::Interrupt => "an interrupt",
-            Kind::Client => "the next request of a client",
+            Kind::Client => "what a client sends next",
             Kind::Signal => "a signal",
             Kind::Held => "whoever held it (stopped, traced or frozen)",
             Kind::HandOver => "another thread of its own",

@@ -18,6 +18,7 @@ use super::clients::Clients;
 use super::futex::{is_futex, is_lock};
 use super::inner_loops::InnerLoops;
 use super::wait_sites::{At, WaitSites};
+use super::waits::each_ns;
 use super::who::{HAND_OFF, INTERPRETER, LOCK};
 use crate::case::Case;
 use crate::ledger::blocked::UNINTERRUPTIBLE;
@@ -134,7 +135,7 @@ fn serving<'r>(case: &Case, clients: &Clients, rows: impl Iterator<Item = &'r Wa
     let mut threads: BTreeMap<u32, (f64, f64)> = BTreeMap::new();
     for row in rows {
         // Long waits are picked more often than short ones; what counts is how many there were.
-        let number = row.blocked_ns.max(row.wait_ns) as f64 / row.wait_ns.max(1) as f64;
+        let number = row.blocked_ns.max(row.wait_ns) as f64 / each_ns(row);
         let (reads, all) = threads.entry(row.tid).or_default();
         let is_read = clients.is_read(case, row);
         *reads += if is_read { number } else { 0.0 };

@@ -7,6 +7,14 @@ use recording::tables::Wakeup;
 
 use super::ends::Ends;
 
+/// Length of each of the waits that a row stands for, ns, on average: as long as the one that was picked, unless there were too few of
+/// them for that. Waits are picked by their length, so that a short one may stand for a long one before it.
+pub fn each_ns(row: &Wakeup) -> f64 {
+    // One that does not say how many they were may stand for any number.
+    let mean_ns = row.blocked_ns.checked_div(u64::from(row.waits)).unwrap_or(0);
+    row.wait_ns.max(mean_ns).max(1) as f64
+}
+
 /// A wait that was picked, with all its pieces.
 #[derive(Clone, Copy)]
 pub struct Wait<'r> {
@@ -72,4 +80,18 @@ fn of_thread<'r>(rows: &[&'r Wakeup], ends: &Ends<'_>) -> Vec<Wait<'r>> {
         waits.push(wait);
     }
     waits
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_short_wait_that_stands_for_a_long_one() {
+        let row = |wait_ns, blocked_ns, waits| Wakeup { wait_ns, blocked_ns, waits, ..Wakeup::default() };
+        assert_eq!(each_ns(&row(1_000, 100_000, 100)), 1_000.0, "a hundred like it");
+        assert_eq!(each_ns(&row(1_000, 300_000, 3)), 100_000.0);
+        assert_eq!(each_ns(&row(300_000, 300_500, 4)), 300_000.0);
+        assert_eq!(each_ns(&row(1_000, 300_000, 0)), 1_000.0, "nobody counted them");
+    }
 }

@@ -4,8 +4,9 @@
 use std::collections::BTreeSet;
 
 use super::super::{Checked, evidence, found};
-use super::{advice, finding};
+use super::{MAX_FREE, advice, finding};
 use crate::case::Case;
+use crate::facts::connections::Connections;
 use crate::facts::requests::Requests;
 use crate::facts::waiting::Waiting;
 use crate::facts::workers::Workers;
@@ -21,12 +22,14 @@ const KEPT: f64 = 0.5;
 
 pub(super) fn of_workers(case: &Case, workers: &Workers, waiting: &Waiting) -> Checked {
     let threads = match workers.threads {
+        n if workers.none_taken => format!("all {n} threads that answer were"),
         1 => "the one thread that was seen to accept was".to_string(),
         n => format!("all {n} threads that were seen to accept were"),
     };
     let waits = of_their_own(case, workers, waiting);
+    let none = if workers.none_taken { ", of which none was taken, while those of before were answered" } else { "" };
     let summary = format!(
-        "{:.1} connections waited for accept() at {} on average, and for {} of the window at least one; {threads} at \
+        "{:.1} connections waited for accept() at {} on average, and for {} of the window at least one{none}; {threads} at \
          work: {} of that thread time was waiting, {} CPU demand, {} waiting for a connection",
         workers.queue,
         workers.listener,
@@ -35,7 +38,9 @@ pub(super) fn of_workers(case: &Case, workers: &Workers, waiting: &Waiting) -> C
         percent(workers.busy),
         percent(workers.free)
     );
-    let share = workers.queue / (workers.queue + workers.threads as f64);
+    // Where none is taken, those that the others keep are served.
+    let open = case.fact::<Connections>().ok().filter(|_| workers.none_taken).map_or(0.0, |all| all.accepted.open);
+    let share = workers.queue / (workers.queue + open.max(workers.threads as f64));
     let explains = Explains::queued(share, workers.queue * case.seconds());
     let mut finding = finding(case, waits, explains, summary)?;
     finding.evidence = vec![
@@ -46,20 +51,44 @@ pub(super) fn of_workers(case: &Case, workers: &Workers, waiting: &Waiting) -> C
         evidence("of their thread time, CPU demand", workers.busy * 100.0, "%", "", ""),
         evidence("of their thread time, in clients' idle connections", workers.kept * 100.0, "%", "near 0", ""),
     ];
-    let taken = match workers.threads {
-        1 => "the one thread that accepts is taken".to_string(),
-        n => format!("all {n} threads that accept are taken"),
-    };
-    let headline = format!("{:.0} connections stand in the accept queue: {taken}", workers.queue);
-    let otherwise = match workers.kept {
+    let headline = format!("{:.0} connections stand in the accept queue{}", workers.queue, taken(workers));
+    let otherwise = otherwise(case, workers);
+    let advice = waits.filter(|_| !workers.none_taken).map_or(otherwise.to_string(), |chain| advice(chain, otherwise));
+    found(finding, headline, advice)
+}
+
+/// What those that should take them do, behind that they stand.
+fn taken(workers: &Workers) -> String {
+    match (workers.threads, workers.none_taken) {
+        (_, true) if workers.free >= MAX_FREE => {
+            ", and none is taken while its threads are free: a limit, it seems".into()
+        }
+        (1, true) => ", and none is taken: the one thread that accepts keeps to those that it has".into(),
+        (n, true) => format!(", and none is taken: {} keep to those that they have", all(n)),
+        (1, false) => ": the one thread that accepts is taken".into(),
+        (n, false) => format!(": {} that accept are taken", all(n)),
+    }
+}
+
+fn all(threads: usize) -> String {
+    if threads == 2 { "both threads".into() } else { format!("all {threads} threads") }
+}
+
+/// What to do, unless somebody whom they wait for is to be looked at.
+fn otherwise(case: &Case, workers: &Workers) -> &'static str {
+    match workers.kept {
+        _ if workers.none_taken && workers.free >= MAX_FREE => {
+            "raise its limit of connections (maxconn, worker_connections), or close idle ones; else see whoever accepts"
+        }
+        _ if workers.none_taken => {
+            "limit how long, or for how many requests, a client may keep its connection, or have more workers than clients"
+        }
         kept if kept >= KEPT && sending(case, workers) * 2.0 >= kept => {
             "clients that send their requests slowly hold them: have a proxy take these whole first, or more workers"
         }
         kept if kept >= KEPT => "clients that keep idle connections hold them: a shorter keep-alive, or more workers",
         _ => "look at what they wait for: more workers help only if that has room",
-    };
-    let advice = waits.map_or(otherwise.to_string(), |chain| advice(chain, otherwise));
-    found(finding, headline, advice)
+    }
 }
 
 /// Of what those threads waited for somebody, the part that has to be one chain's to be told.
