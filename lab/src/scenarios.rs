@@ -53,6 +53,8 @@ mod early_head;
 mod endless_loop;
 #[path = "../scenarios/event-streams/scenario.rs"]
 mod event_streams;
+#[path = "../scenarios/expect-continue/scenario.rs"]
+mod expect_continue;
 #[path = "../scenarios/fd-limit/scenario.rs"]
 mod fd_limit;
 #[path = "../scenarios/few-slow/scenario.rs"]
@@ -257,6 +259,7 @@ pub static ALL: &[&Scenario] = &[
     &slow_uploads::SCENARIO,
     &pool_kept::SCENARIO,
     &never_taken::SCENARIO,
+    &expect_continue::SCENARIO,
     &left_listener::SCENARIO,
     &limited_asking::SCENARIO,
     &early_head::SCENARIO,

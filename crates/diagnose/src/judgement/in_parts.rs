@@ -91,7 +91,20 @@ pub(crate) fn look(case: &Case) -> Option<InParts> {
     matters.then_some(look)
 }
 
+/// Who asks with `Expect: 100-continue` whether it may send a body, and sends it without an answer after so long, ns.
+const EXPECTING: [(&str, f64); 2] = [("curl does", 1e9), (".NET does", 35e7)];
+
+/// Beside that: the way there and back, and what lengths are rounded to.
+const ABOUT: std::ops::Range<f64> = 0.94..1.08;
+
 impl InParts {
+    /// Who is known to wait for `100 Continue` as long as these clients wait before they send the rest, nearly all of them, and how long, ns.
+    pub(crate) fn expects(&self) -> Option<(&'static str, f64)> {
+        let (length_ns, part) = self.endpoint.rest.most_alike();
+        let known = EXPECTING.iter().find(|(_, ns)| ABOUT.contains(&(length_ns / ns)));
+        known.filter(|_| part >= NEARLY_ALL).map(|(who, _)| (*who, length_ns))
+    }
+
     /// Whether the rest comes when this kernel has acknowledged the first part, and not before: the client holds it until then.
     pub(crate) fn waits_for_acknowledgement(&self) -> bool {
         self.after_timer >= NEARLY_ALL
@@ -133,6 +146,13 @@ pub(crate) mod tests {
             rest_ms * 100_000_000,
             rest_ms * 1_000_000
         )
+    }
+
+    #[test]
+    fn who_waits_to_be_told_to_go_on() {
+        let expects =
+            |rest_ms| look(&Case::new(&parse(&text(rest_ms, 0, "")).unwrap())).unwrap().expects().map(|e| e.0);
+        assert_eq!([1_003, 352, 600, 41].map(expects), [Some("curl does"), Some(".NET does"), None, None]);
     }
 
     #[test]

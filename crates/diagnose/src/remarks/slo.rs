@@ -3,6 +3,7 @@
 
 use std::time::Duration;
 
+use super::in_parts;
 use crate::answer::{Gap, Unseen};
 use crate::case::Case;
 use crate::facts::requests::{Endpoint, Requests};
@@ -75,6 +76,11 @@ pub(crate) fn tell(case: &Case, slo: Slo, verdict: String, statement: &mut State
         statement.headline = format!("{}; {slow}", statement.headline);
         return verdict;
     }
+    if let Some(of_clients) = in_parts::remark(case) {
+        statement.headline = format!("{slow}; {}", of_clients.headline);
+        statement.advice = of_clients.advice.unwrap_or_default();
+        return "not-determined".to_string();
+    }
     let most = most(case);
     statement.headline = format!("{slow}, and nothing that was measured explains it");
     statement.advice = match &most {
@@ -96,6 +102,9 @@ mod tests {
 
     use recording::text::parse;
 
+    use super::tell;
+    use crate::statement::Statement;
+    use crate::verdict::Slo;
     use crate::{Case, Question, judge};
 
     fn judged(slo_ms: u64, text: &str) -> crate::verdict::Verdict {
@@ -121,6 +130,20 @@ mod tests {
         let recording = parse(&text).unwrap();
         assert!(crate::diagnose(&recording).headline.contains("take longer than 50 ms"));
         assert!(judged(200, &text).slo.unwrap().kept, "another one was asked");
+    }
+
+    /// All of the time passes until the last part of the question has come.
+    #[test]
+    fn clients_that_send_slowly_miss_it_themselves() {
+        let recording = parse(&crate::judgement::in_parts::tests::text(41, 0, "")).unwrap();
+        let (slo, mut said) = (Slo { seconds: 0.02, missed: 1.0, kept: false }, Statement::default());
+        assert_eq!(tell(&Case::new(&recording), slo, "healthy".into(), &mut said), "not-determined");
+        assert!(
+            said.headline.contains("take longer than 20 ms; 98 % of the response time passes until"),
+            "{}",
+            said.headline
+        );
+        assert!(said.advice.contains("look at the clients"), "{}", said.advice);
     }
 
     #[test]

@@ -4,6 +4,7 @@
 use super::{Check, Rule, Statement};
 
 mod corked;
+mod expects;
 mod few;
 mod handshakes;
 mod held;
@@ -83,6 +84,7 @@ fn unexplained(case: &Case) -> Option<Statement> {
         None => first(&[
             interpreter::check,
             hanging,
+            expects::check,
             scattered::check,
             standstill::check,
             open_transaction::check,
