@@ -10,6 +10,7 @@ use recording::tables::Process;
 use crate::case::Case;
 use crate::facts::connections::{Connections, Held};
 use crate::facts::hanging::AllHanging;
+use crate::facts::readers::Readers;
 use crate::facts::requests::Requests;
 use crate::facts::servers::Servers;
 use crate::facts::silent::Silent;
@@ -179,9 +180,15 @@ fn stands(case: &Case, thread: &ThreadLedger, lines: &[Blocked]) -> Option<(Thre
 /// Threads in futex for each request that stands: each of these has one in hand, or waits for that.
 const AS_MANY: RangeInclusive<f64> = 0.7..=1.5;
 
+/// Requests followed, from which on it is known that one thread reads all.
+const FOLLOWED: usize = 20;
+
 /// Threads that stand in futex at a time, if they are about as many as the requests that stand in the target: before a lock, in the main,
-/// where each thread has a request. (A pool without work is as large as it is, whatever stands elsewhere.)
+/// where each thread has a request. (A pool without work is as large as it is, whatever stands elsewhere.) In a loop none has.
 pub(crate) fn as_many_in_futex(case: &Case) -> Option<f64> {
+    if case.fact::<Readers>().is_ok_and(|readers| readers.threads == 1 && readers.requests >= FOLLOWED) {
+        return None;
+    }
     let (late, ledger) = (case.fact::<Unexplained>().ok()?.late, case.fact::<Threads>().ok()?);
     let stood_ns: f64 = ledger.threads.iter().map(|thread| thread.lines.blocked(Blocked::Futex)).sum();
     let threads = ratio(stood_ns, case.length_ns());
@@ -336,6 +343,10 @@ pub(crate) mod tests {
             as_many_in_futex(&Case::new(&recording))
         };
         assert_eq!((stand(20), stand(3), stand(60)), (Some(20.0), None, None));
+        let answers = "exchange role=accepted port=80 stage=response count=20\n".to_string()
+            + &"request role=accepted port=80 pid=1 began_tid=99 ended_tid=99\n".repeat(20);
+        let of_loop = parse(&text(&vec![("w", FUTEX); 20], &answers)).unwrap();
+        assert_eq!(as_many_in_futex(&Case::new(&of_loop)), None, "one thread reads all, and answers others");
     }
 
     #[test]

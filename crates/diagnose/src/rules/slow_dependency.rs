@@ -5,6 +5,7 @@ mod hanging;
 mod opening;
 mod rest;
 mod sockets;
+mod way;
 
 use super::{Check, Checked, Outcome, Rule, absent, evidence, explained, found, too_little, too_short};
 use crate::answer::{Gap, Measured, Unit, Unseen};
@@ -99,6 +100,7 @@ fn by_threads(case: &Case) -> Checked {
     let headline = format!("waits for {who} {} of its active time, {how}", percent(part));
     let finding = finding(case, &waiting, &who, &chains, ns)?;
     let (finding, advised) = before_own_lock(case, peer, finding, advised);
+    let (finding, advised) = way::told(case, first, finding, advised);
     found(finding, headline, advised)
 }
 
