@@ -58,7 +58,7 @@ squid            squid
 varnishd         varnish
 unbound          unbound
 named            bind9
-/etc/php         php-fpm
+/usr/sbin/php-fpm* php-fpm
 apache2          apache2-bin
 lighttpd         lighttpd
 puma             puma
@@ -127,7 +127,8 @@ done
 
 missing=$(wanted "$@" | while read -r what package; do
   case $what in
-  /*) [ -e "$what" ] || echo "$package" ;;
+  # shellcheck disable=SC2086 # a pattern where the name has a version in it
+  /*) ls -d $what >/dev/null 2>&1 || echo "$package" ;;
   *) command -v "$what" >/dev/null || echo "$package" ;;
   esac
 done | sort -u | tr '\n' ' ')
