@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The list of scenarios. One is a folder of `lab/scenarios/` and two lines here.
 
-use anyhow::Result;
+mod clients;
+
+use clients::{full_load, own_load, reconnecting_load, steady_client, steady_load};
 
 use crate::builds::Build;
-use crate::cell::{Cell, Program};
 use crate::scenario::Scenario;
 
 #[path = "../scenarios/accept-queue/scenario.rs"]
@@ -364,26 +365,6 @@ pub const PYTHON: &str = "/usr/bin/python3";
 const WEBLOAD: Build = Build::Go("lab", "./webload", "webload");
 /// A web service with a thread for each connection, which does different things besides.
 pub const THREADED: Build = Build::C("lab/threaded/threaded.c", "threaded");
-
-/// Asks for a path as fast as it is answered, over some connections, until the cell is closed.
-fn full_load(cell: &mut Cell, port: u16, path: &str, connections: u64) -> Result<()> {
-    let url = format!("http://127.0.0.1:{port}{path}");
-    let load = Program::installed("wrk").args(["-t1", &format!("-c{connections}"), "-d300s", &url]);
-    cell.start(load.on_cpus(LOAD_CPU).in_group("load")).map(drop)
-}
-
-/// Asks for a path so many times a second, over some connections, until the cell is closed; needs [`WEBLOAD`].
-fn steady_load(cell: &mut Cell, port: u16, path: &str, rate: u64, connections: u64) -> Result<()> {
-    steady_client(cell, port, path, rate, connections).map(drop)
-}
-
-/// The same; returns the client's process.
-fn steady_client(cell: &mut Cell, port: u16, path: &str, rate: u64, connections: u64) -> Result<u32> {
-    let url = format!("http://127.0.0.1:{port}{path}");
-    let (rate, connections) = (rate.to_string(), connections.to_string());
-    let load = Program::built("webload").args(["-url", &url, "-rate", &rate, "-connections", &connections]);
-    cell.start(load.on_cpus(LOAD_CPU).in_group("load"))
-}
 
 #[cfg(test)]
 mod tests;

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use anyhow::Result;
 
-use super::{LOAD_CPU, SERVICE_CPU, WEBLOAD};
+use super::{SERVICE_CPU, WEBLOAD, own_load, reconnecting_load};
 use crate::builds::Build;
 use crate::cell::{Cell, Program};
 use crate::scenario::{Aim, Expected, NEUTRAL, Scenario, Side};
@@ -35,15 +35,9 @@ fn stage(cell: &mut Cell, side: Side) -> Result<Aim> {
     let pid = cell.start(service.on_cpus(SERVICE_CPU))?;
     cell.wait_for_port(PORT)?;
     let (rate, newcomers) = (cell.draw.number("rate", 300, 100..=500), cell.draw.number("newcomers", 40, 20..=100));
-    clients(cell, "-own", rate, most)?;
+    own_load(cell, PORT, rate, most)?;
     cell.stop.sleep(Duration::from_secs(1))?;
-    clients(cell, "-reconnect", newcomers, 16)?;
+    reconnecting_load(cell, PORT, newcomers, 16)?;
     cell.stop.sleep(Duration::from_secs(1))?;
     Ok(Aim::Pid(pid))
-}
-
-fn clients(cell: &mut Cell, how: &str, rate: u64, connections: u64) -> Result<()> {
-    let (url, rate, connections) = (format!("http://127.0.0.1:{PORT}/"), rate.to_string(), connections.to_string());
-    let load = Program::built("webload").args([how, "-url", &url, "-rate", &rate, "-connections", &connections]);
-    cell.start(load.on_cpus(LOAD_CPU).in_group("load")).map(drop)
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use anyhow::Result;
 
-use super::{LOAD_CPU, SERVICE_CPU, WEBLOAD};
+use super::{SERVICE_CPU, WEBLOAD, reconnecting_load};
 use crate::builds::Build;
 use crate::cell::{Cell, Program};
 use crate::scenario::{Aim, Expected, NEUTRAL, Scenario, Side};
@@ -31,9 +31,8 @@ fn stage(cell: &mut Cell, side: Side) -> Result<Aim> {
     let service = Program::installed("perl").args(["workers.pl", &PORT.to_string(), &each, mode]);
     let pid = cell.start(service.on_cpus(SERVICE_CPU))?;
     cell.wait_for_port(PORT)?;
-    let (url, rate) = (format!("http://127.0.0.1:{PORT}/"), cell.draw.number("rate", 200, 150..=300).to_string());
-    let load = Program::built("webload").args(["-reconnect", "-url", &url, "-rate", &rate, "-connections", "16"]);
-    cell.start(load.on_cpus(LOAD_CPU).in_group("load"))?;
+    let rate = cell.draw.number("rate", 200, 150..=300);
+    reconnecting_load(cell, PORT, rate, 16)?;
     cell.stop.sleep(Duration::from_secs(1))?;
     Ok(Aim::Pid(pid))
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use anyhow::Result;
 
-use super::{LOAD_CPU, PYTHON, WEBLOAD};
+use super::{LOAD_CPU, PYTHON, WEBLOAD, reconnecting_load};
 use crate::builds::Build;
 use crate::cell::{Cell, Program};
 use crate::scenario::{Aim, Expected, NEUTRAL, Scenario, Side};
@@ -38,10 +38,8 @@ fn stage(cell: &mut Cell, side: Side) -> Result<Aim> {
     cell.wait_for_port(PORT)?;
     cell.start(Program::installed(PYTHON).args(["hold.py", &port, &workers]).on_cpus(LOAD_CPU).in_group("load"))?;
     cell.stop.sleep(Duration::from_secs(1))?;
-    let rate = cell.draw.number("rate", 40, 20..=80).to_string();
-    let url = format!("http://127.0.0.1:{PORT}/");
-    let load = Program::built("webload").args(["-reconnect", "-connections", "8", "-url", &url, "-rate", &rate]);
-    cell.start(load.on_cpus(LOAD_CPU).in_group("load"))?;
+    let rate = cell.draw.number("rate", 40, 20..=80);
+    reconnecting_load(cell, PORT, rate, 8)?;
     cell.stop.sleep(Duration::from_secs(2))?;
     Ok(Aim::Pid(pid))
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use anyhow::Result;
 
-use super::{LOAD_CPU, SERVICE_CPU, WEBLOAD};
+use super::{SERVICE_CPU, WEBLOAD, reconnecting_load};
 use crate::builds::Build;
 use crate::cell::{Cell, Program};
 use crate::scenario::{Aim, Expected, NEUTRAL, Scenario, Side};
@@ -32,9 +32,7 @@ fn stage(cell: &mut Cell, side: Side) -> Result<Aim> {
     let pid = cell.start(service.on_cpus(SERVICE_CPU))?;
     cell.wait_for_port(PORT)?;
     let rate = cell.draw.number("rate", 60, 40..=120);
-    let url = format!("http://127.0.0.1:{PORT}/");
-    let load = Program::built("webload").args(["-reconnect", "-connections", "8", "-url", &url]);
-    cell.start(load.args(["-rate", &rate.to_string()]).on_cpus(LOAD_CPU).in_group("load"))?;
+    reconnecting_load(cell, PORT, rate, 8)?;
     cell.stop.sleep(Duration::from_secs(3))?;
     Ok(Aim::Pid(pid))
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use anyhow::Result;
 
-use super::{LOAD_CPU, WEBLOAD};
+use super::{WEBLOAD, own_load, reconnecting_load};
 use crate::builds::Build;
 use crate::cell::{Cell, Program};
 use crate::scenario::{Aim, Expected, NEUTRAL, Scenario, Side};
@@ -28,20 +28,15 @@ pub static SCENARIO: Scenario = Scenario {
 fn stage(cell: &mut Cell, side: Side) -> Result<Aim> {
     cell.bring("desk.pl")?;
     let workers = cell.draw.number("workers", 4, 2..=8);
-    let (mode, how) = if side == Side::Fault { ("keeps", "-own") } else { ("closes", "-reconnect") };
+    let mode = if side == Side::Fault { "keeps" } else { "closes" };
     let pid =
         cell.start(Program::installed("perl").args(["desk.pl", &PORT.to_string(), &workers.to_string(), mode]))?;
     cell.wait_for_port(PORT)?;
     let (rate, newcomers) = (cell.draw.number("rate", 60, 30..=200), cell.draw.number("newcomers", 20, 10..=40));
-    clients(cell, how, rate, workers)?;
+    let of_before = if side == Side::Fault { own_load } else { reconnecting_load };
+    of_before(cell, PORT, rate, workers)?;
     cell.stop.sleep(Duration::from_secs(1))?;
-    clients(cell, "-reconnect", newcomers, 8)?;
+    reconnecting_load(cell, PORT, newcomers, 8)?;
     cell.stop.sleep(Duration::from_secs(2))?;
     Ok(Aim::Pid(pid))
-}
-
-fn clients(cell: &mut Cell, how: &str, rate: u64, connections: u64) -> Result<()> {
-    let (url, rate, connections) = (format!("http://127.0.0.1:{PORT}/"), rate.to_string(), connections.to_string());
-    let load = Program::built("webload").args([how, "-url", &url, "-rate", &rate, "-connections", &connections]);
-    cell.start(load.on_cpus(LOAD_CPU).in_group("load")).map(drop)
 }
