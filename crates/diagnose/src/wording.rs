@@ -57,6 +57,11 @@ pub fn sockets_to(options: &str, peer: &str) -> String {
     }
 }
 
+/// `ping` of the host of a peer; none where it is no address, because a recording may call a peer anything.
+pub fn ping(peer: &str) -> Option<String> {
+    peer.parse::<SocketAddr>().ok().map(|address| format!("ping {}", address.ip()))
+}
+
 /// The port at the end of a name such as `tcp 0.0.0.0:80`, if there is one: a number, and so a word of a command.
 pub fn port(name: &str) -> Option<u16> {
     name.rsplit_once(':')?.1.parse().ok()
@@ -109,6 +114,12 @@ pub fn cpu_list(cpus: &[u32]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn only_an_address_is_pinged() {
+        let asked = ["10.0.0.7:5432", "[2001:db8::7]:80", "10.0.0.7; reboot:1", "-f 10.0.0.7:1"].map(ping);
+        assert_eq!(asked, [Some("ping 10.0.0.7".into()), Some("ping 2001:db8::7".into()), None, None]);
+    }
 
     #[test]
     fn digits_follow_size() {

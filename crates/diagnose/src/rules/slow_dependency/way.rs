@@ -6,7 +6,7 @@ use crate::facts::stages::{Stage, Stages};
 use crate::verdict::Finding;
 use crate::walk::Kind;
 use crate::walk::chains::Chain;
-use crate::wording::seconds;
+use crate::wording::{ping, seconds};
 
 /// Of the time until the answer.
 const MOST: f64 = 0.5;
@@ -17,19 +17,19 @@ const FAR: f64 = 1e-3;
 /// Says so, if it is.
 pub(super) fn told(case: &Case, first: &Chain, finding: Finding, advised: String) -> (Finding, String) {
     let peer = &first.links[0].who.peer;
-    let Some((way, all)) = until_acknowledged(case, peer).filter(|_| first.end.kind == Kind::Packet) else {
+    let far = until_acknowledged(case, peer).filter(|_| first.end.kind == Kind::Packet);
+    let Some(((way, all), ping)) = far.zip(ping(peer)) else {
         return (finding, advised);
     };
     let (way, all) = (seconds(way), seconds(all));
-    let host = peer.rsplit_once(':').map_or(peer.as_str(), |(host, _)| host.trim_matches(['[', ']']));
     // Whoever puts acknowledgements off for as long as a connection lasts looks the same.
     let remedy = format!(
         "Of {all} until it answers, {way} pass until it has acknowledged the question: that is the way there and back, unless it puts its \
-         acknowledgements off; `ping {host}` shows how long the way is. Ask for more at once, or side by side, keep what it said (a cache), or have \
+         acknowledgements off; `{ping}` shows how long the way is. Ask for more at once, or side by side, keep what it said (a cache), or have \
          a copy of it nearer by. {}",
         finding.remedy
     );
-    let advised = format!("`ping {host}`: {way} of {all} are the way there and back, it seems; ask for more at once");
+    let advised = format!("`{ping}`: {way} of {all} are the way there and back, it seems; ask for more at once");
     (Finding { remedy, ..finding }, advised)
 }
 
