@@ -16,16 +16,14 @@ use crate::statistics::share;
 pub struct Readers {
     /// Requests that were followed.
     pub requests: usize,
-    /// Threads that read some of them.
-    pub threads: usize,
+    /// Process and thread of those that read some of them.
+    pub who: BTreeSet<(u32, u32)>,
     /// Threads that answered some of them.
     pub answerers: usize,
     /// Share of the requests that the thread that read them answered, too.
     pub kept: f64,
     /// Share of the requests that were read while the same thread had another one in hand.
     pub beside: f64,
-    /// Process and thread of those that read.
-    pub who: BTreeSet<(u32, u32)>,
 }
 
 impl Fact for Readers {
@@ -33,11 +31,10 @@ impl Fact for Readers {
         let requests = case.fact::<Requests>()?;
         let port = requests.busiest().map_or(0, |busiest| busiest.port);
         let rows = case.recording.rows::<Request>().iter().filter(|row| row.is_of_client() && row.port == port);
-        let mut threads: BTreeMap<u32, Vec<&Request>> = BTreeMap::new();
-        let (mut answerers, mut who) = (BTreeSet::new(), BTreeSet::new());
+        let mut threads: BTreeMap<(u32, u32), Vec<&Request>> = BTreeMap::new();
+        let mut answerers: BTreeSet<u32> = BTreeSet::new();
         rows.for_each(|row| {
-            who.insert((row.pid, row.began_tid));
-            threads.entry(row.began_tid).or_default().push(row);
+            threads.entry((row.pid, row.began_tid)).or_default().push(row);
             answerers.insert(row.ended_tid);
         });
         let (mut all, mut kept, mut beside) = (0, 0, 0);
@@ -48,8 +45,8 @@ impl Fact for Readers {
             beside += of_thread.windows(2).filter(|pair| pair[1].read_ns < pair[0].t_ns).count();
         }
         let of_all = |count: usize| share(count as f64, all as f64);
-        let (threads, answerers) = (threads.len(), answerers.len());
-        Ok(Self { requests: all, threads, answerers, kept: of_all(kept), beside: of_all(beside), who })
+        let (who, answerers) = (threads.into_keys().collect(), answerers.len());
+        Ok(Self { requests: all, who, answerers, kept: of_all(kept), beside: of_all(beside) })
     }
 }
 
@@ -69,9 +66,9 @@ mod tests {
             (*Case::new(&parse(&text).unwrap()).fact::<Readers>().unwrap()).clone()
         };
         let pool = readers("t_ns=40e6 role=accepted port=80 pid=1 began_ns=11e6 began_tid=2 read_ns=12e6 ended_tid=2");
-        assert_eq!((pool.threads, pool.answerers, pool.kept, pool.beside), (2, 2, 1.0, 0.0));
+        assert_eq!((pool.who.len(), pool.answerers, pool.kept, pool.beside), (2, 2, 1.0, 0.0));
         let event_loop =
             readers("t_ns=40e6 role=accepted port=80 pid=1 began_ns=11e6 began_tid=1 read_ns=12e6 ended_tid=3");
-        assert_eq!((event_loop.threads, event_loop.answerers, event_loop.kept, event_loop.beside), (1, 2, 0.5, 0.5));
+        assert_eq!((event_loop.who.len(), event_loop.answerers, event_loop.kept, event_loop.beside), (1, 2, 0.5, 0.5));
     }
 }

@@ -56,17 +56,19 @@ impl Fact for Workers {
             for listener in counters.entities(listeners::SOURCE) {
                 workers.add_listener(case, &counters, listener);
             }
-            let made = match is_unix(&workers.listener) {
+            // Exchanges are those of TCP.
+            let taken = taken(case, &workers.listener);
+            workers.none_taken = taken == Some(0.0);
+            let made = taken.or_else(|| match is_unix(&workers.listener) {
                 true => accepted(case),
-                false => taken(case, &workers.listener).or_else(|| counters.grew(snmp::PASSIVE_OPENS)),
-            };
+                false => counters.grew(snmp::PASSIVE_OPENS),
+            });
             let made = made.unwrap_or(0.0);
-            workers.none_taken = workers.queue > 0.0 && taken(case, &workers.listener) == Some(0.0);
             workers.wait_ns = if made > 0.0 { workers.queue * case.length_ns() / made } else { f64::INFINITY };
         }
         let accepting = accepting(case, workers.none_taken);
         let rows = ledger.threads.iter().filter(|t| t.tid != 0 && accepting.contains(&(t.pid, t.tid)));
-        let (walk, at_connections) = (case.fact::<Walk>().ok(), polls_at_connections(case));
+        let (walk, at_connections) = (case.fact::<Walk>().ok(), polls_at_connections(case, &accepting));
         let (mut wall, mut demand, mut free, mut kept) = (0.0, 0.0, 0.0, 0.0);
         let mut who = Vec::new();
         for thread in rows {
@@ -101,11 +103,12 @@ fn taken(case: &Case, listener: &str) -> Option<f64> {
     (is_none || first >= ENOUGH).then(|| first * requests.scale())
 }
 
-/// Of each thread's waits in polls that a client ended, how much was for a connection that it had taken, and not for the next one.
-fn polls_at_connections(case: &Case) -> BTreeMap<u32, f64> {
+/// Of each of these threads' waits in polls that a client ended, how much was for a connection that it had taken, and not for the next
+/// one.
+fn polls_at_connections(case: &Case, of: &BTreeSet<(u32, u32)>) -> BTreeMap<u32, f64> {
     let Ok(clients) = case.fact::<Clients>() else { return BTreeMap::new() };
     let mut threads: BTreeMap<u32, (f64, f64)> = BTreeMap::new();
-    for row in case.recording.rows::<Wakeup>() {
+    for row in case.recording.rows::<Wakeup>().iter().filter(|row| of.contains(&(row.pid, row.tid))) {
         if family(&case.syscall(row.syscall)) == Family::Poll && clients.ended(case, row) {
             let (kept, all) = threads.entry(row.tid).or_default();
             let ns = row.blocked_ns.max(row.wait_ns) as f64;

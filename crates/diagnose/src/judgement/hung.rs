@@ -186,7 +186,7 @@ const FOLLOWED: usize = 20;
 /// Threads that stand in futex at a time, if they are about as many as the requests that stand in the target: before a lock, in the main,
 /// where each thread has a request. (A pool without work is as large as it is, whatever stands elsewhere.) In a loop none has.
 pub(crate) fn as_many_in_futex(case: &Case) -> Option<f64> {
-    if case.fact::<Readers>().is_ok_and(|readers| readers.threads == 1 && readers.requests >= FOLLOWED) {
+    if case.fact::<Readers>().is_ok_and(|readers| readers.who.len() == 1 && readers.requests >= FOLLOWED) {
         return None;
     }
     let (late, ledger) = (case.fact::<Unexplained>().ok()?.late, case.fact::<Threads>().ok()?);

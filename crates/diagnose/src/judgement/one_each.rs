@@ -20,5 +20,5 @@ pub(crate) fn behind_readers(case: &Case) -> Option<Readers> {
 pub(crate) fn threads(case: &Case) -> Option<Readers> {
     let readers = case.fact::<Readers>().ok()?;
     let keep = readers.requests >= ENOUGH && readers.kept >= 1.0 - FEW && readers.beside <= FEW;
-    (readers.threads > 1 && keep).then(|| (*readers).clone())
+    (readers.who.len() > 1 && keep).then(|| (*readers).clone())
 }

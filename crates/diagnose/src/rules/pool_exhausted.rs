@@ -84,6 +84,11 @@ fn check(case: &Case) -> Checked {
     if workers.queue >= A_QUEUE { explained(none) } else { absent(none) }
 }
 
+/// Several threads, all of them, in words.
+fn all(threads: usize) -> String {
+    if threads == 2 { "both threads".into() } else { format!("all {threads} threads") }
+}
+
 fn undecided(why: String) -> Gap {
     Gap::new(RULE.cause, Unseen::Undecided, why)
 }

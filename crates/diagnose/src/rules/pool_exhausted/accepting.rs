@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use super::super::{Checked, evidence, found};
-use super::{MAX_FREE, advice, finding};
+use super::{MAX_FREE, advice, all, finding};
 use crate::case::Case;
 use crate::facts::connections::Connections;
 use crate::facts::requests::Requests;
@@ -68,10 +68,6 @@ fn taken(workers: &Workers) -> String {
         (1, false) => ": the one thread that accepts is taken".into(),
         (n, false) => format!(": {} that accept are taken", all(n)),
     }
-}
-
-fn all(threads: usize) -> String {
-    if threads == 2 { "both threads".into() } else { format!("all {threads} threads") }
 }
 
 /// What to do, unless somebody whom they wait for is to be looked at.

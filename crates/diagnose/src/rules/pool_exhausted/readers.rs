@@ -6,8 +6,9 @@ use std::sync::Arc;
 
 use super::super::{Outcome, Statement, evidence};
 use super::held::Held;
-use super::{MIN_WAIT_NS, RULE};
+use super::{MIN_WAIT_NS, RULE, all};
 use crate::case::Case;
+use crate::facts::connections::Connections;
 use crate::facts::requests::Requests;
 use crate::facts::stacks::Stacks;
 use crate::judgement::holders::Locks;
@@ -21,7 +22,7 @@ use crate::walk::chains::{Chain, Nature};
 use crate::walk::paths::{Part, RequestPaths, What};
 use crate::wording::{percent, seconds};
 
-/// Of the response time: a quarter of it would be gone with more threads.
+/// Of the response time without what clients take to send: a quarter of it would be gone with more threads.
 const MIN_UNREAD: f64 = 0.25;
 
 /// What requests lay unread for: the thread that read them later waited with another one in hand. While all threads stand still for
@@ -40,6 +41,16 @@ fn is_of_client(chain: &Chain) -> bool {
 /// Likewise, of a part of a path.
 fn is_at_client(part: &Part) -> bool {
     matches!(&part.what, What::Waits(chain) if is_taken(part) && is_of_client(chain))
+}
+
+/// What a request's own client had not sent yet: nobody could have worked on that any sooner.
+fn is_still_sent(part: &Part) -> bool {
+    !part.before
+        && match &part.what {
+            What::Asking { .. } => true,
+            What::Waits(chain) => is_of_client(chain),
+            What::Awake { .. } | What::Inside { .. } => false,
+        }
 }
 
 /// Whether those threads stood before a lock that one of them holds at a time: more of them would stand there too.
@@ -66,7 +77,7 @@ impl Place {
     /// Where the requests at the busiest port stand, and how many threads and requests tell it.
     fn of(case: &Case) -> Option<(Self, usize, usize)> {
         if let Some(readers) = one_each::threads(case) {
-            return Some((Self::Unread, readers.threads, readers.requests));
+            return Some((Self::Unread, readers.who.len(), readers.requests));
         }
         let readers = one_each::behind_readers(case)?;
         Some((Self::Inside, readers.answerers, readers.requests))
@@ -100,23 +111,29 @@ impl Standing {
         let (all, times) = (&paths.busiest()?.all, requests.busiest()?);
         let part = all.share(is_taken);
         let at_once = requests.at_once(&times.response);
+        let of_sent = share(part, 1.0 - all.share(is_still_sent));
         // What lies unread the sockets saw too.
+        let sent_ns = times.response.sum_ns - times.rest.sum_ns;
         let (seen, standing) = match place {
-            Place::Unread => (share(times.read_wait.sum_ns, times.response.sum_ns), requests.at_once(&times.read_wait)),
-            Place::Inside => (part, at_once * part),
+            Place::Unread => (share(times.read_wait.sum_ns, sent_ns), requests.at_once(&times.read_wait)),
+            Place::Inside => (of_sent, at_once * part),
         };
         let each_ns = ratio(all.ns, all.requests as f64) * part;
         let locks = Locks::of(case).ok()?;
         let locked = all.share(|part| is_before_lock(part, &locks));
         let held = match all.share(is_at_client) >= part * MOSTLY {
+            // Who only reads, and hands on, is not what stands.
+            true if place == Place::Inside => return None,
             true if requests.at_once(&times.rest) >= threads as f64 * TAKEN => Held::Senders,
             true => Held::Keepers,
             false => Held::Work,
         };
         let seconds = times.response.sum_ns * requests.scale() / 1e9 * part;
-        let is_long = part.min(seen) >= MIN_UNREAD && each_ns >= MIN_WAIT_NS;
-        // Where most are free, requests were only given to those that are not. Who keeps to a connection on which nobody asks has none.
-        let are_taken = held == Held::Keepers || at_once - standing >= threads as f64 * TAKEN;
+        let is_long = of_sent.min(seen) >= MIN_UNREAD && each_ns >= MIN_WAIT_NS;
+        // Where most are free, requests were only given to those that are not. Who stands in the read of a connection on which nobody asks
+        // has none, and is as little free.
+        let kept = case.fact::<Connections>().map_or(0.0, |connections| connections.accepted.kept);
+        let are_taken = at_once - standing + kept >= threads as f64 * TAKEN;
         let paths = Arc::clone(&paths);
         (is_long && are_taken).then_some(Self {
             paths,
@@ -144,8 +161,7 @@ impl Standing {
     fn all(&self) -> String {
         match self.threads {
             1 => "the one thread that takes them has another in hand".into(),
-            2 => "both threads are taken".into(),
-            n => format!("all {n} threads are taken"),
+            n => format!("{} are taken", all(n)),
         }
     }
 
@@ -276,6 +292,21 @@ mod tests {
         told(&(before_clients(30) + rest), "waits until its client has sent the rest", "limit how long one may take");
         told(&before_clients(30), "waits until that one asks again", "keep-alive");
         silent(&RULE, &before_clients(3));
+        let long = rest.replace("36e8", "56e8").replace("30000000", "47000000");
+        told(
+            &(before_clients(12) + &long),
+            "for 11 ms on average, 18 % of their response time",
+            "limit how long one may take",
+        );
+    }
+
+    /// Hardly a request is in hand, while other threads are free, or stand in reads of connections on which nobody asks.
+    #[test]
+    fn threads_that_keep_to_idle_connections_are_not_free() {
+        let few = before_clients(30).replace("length_ns=4e9", "length_ns=16e9").replace("t_ns=4e9", "t_ns=16e9");
+        silent(&RULE, &few);
+        let kept = "\nconnection t_ns=16e9 role=accepted port=80 looks=160 open=400 kept=320";
+        assert!(found(&RULE, &(few + kept)).summary.contains("waits until that one asks again"));
     }
 
     /// As many threads of each again are there, and have no request: those that have were given too many.
