@@ -158,6 +158,11 @@ pub fn family(name: &str) -> Family {
     }
 }
 
+/// Whether a call waits for the bytes of one file: it reads, or polls, as who reads with a timeout does first.
+pub fn waits_for_bytes(name: &str) -> bool {
+    family(name) == Family::Receive || matches!(name, "poll" | "ppoll")
+}
+
 /// How long a call may wait, from its argument registers, ns; negative = endless, none = no register has it.
 pub fn timeout_ns(name: &str, args: &[u64]) -> Option<i64> {
     let millis = match name {

@@ -72,7 +72,7 @@ struct Exchanges<'o> {
     /// Slices since clients were last answered something, of those that were followed. Whom nobody asks has no requests to be told in
     /// full.
     quiet: u64,
-    /// They did so in any slice.
+    /// They were in any slice.
     was_asked: bool,
 }
 

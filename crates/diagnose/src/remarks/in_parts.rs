@@ -6,7 +6,7 @@ use crate::case::Case;
 use crate::judgement::in_parts::look;
 use crate::wording::{count, percent, seconds};
 
-/// Clients that ask whether they may send a body do so all the same after a while, ns: .NET after 350 ms, curl after a second.
+/// Shorter than clients wait, of which that is known, before they send a body without leave, ns (`InParts::expects`).
 const EXPECTS_NS: f64 = 3e8;
 
 /// That the time is the clients'.

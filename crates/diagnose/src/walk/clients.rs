@@ -12,7 +12,7 @@ use crate::facts::counters::Counters;
 use crate::facts::listening::Listening;
 use crate::facts::requests::Requests;
 use crate::ledger::blocked::UNINTERRUPTIBLE;
-use crate::syscall::{Family, family};
+use crate::syscall::{Family, family, waits_for_bytes};
 
 /// Address family of Unix sockets, on which questions are not seen.
 pub const UNIX: u32 = 1;
@@ -106,8 +106,7 @@ impl Clients {
     /// Whether a wait is a blocking read of a client's connection. Who does that serves one client at a time. A thread that
     /// never waits for bytes there may still stand before the socket's own lock, which cannot be interrupted.
     pub fn is_read(&self, case: &Case, row: &Wakeup) -> bool {
-        let call = case.syscall(row.syscall);
-        let blocks = family(&call) == Family::Receive || matches!(call.as_str(), "poll" | "ppoll");
+        let blocks = waits_for_bytes(&case.syscall(row.syscall));
         let ours = || self.is_our_end(row.pid, (row.family, row.local_port, row.remote_port));
         blocks && row.state & UNINTERRUPTIBLE == 0 && row.remote_port != 0 && ours()
     }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Whose waits are added up.
 
-use crate::syscall::{Family, family};
+use crate::syscall::{Family, family, waits_for_bytes};
 
 /// Threads of one kind in one process, in one system call for one thing.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -87,8 +87,7 @@ impl Who {
 
     /// Whether it waits for the bytes of one connection or file.
     pub fn reads(&self) -> bool {
-        self.fd_kind != PARKED
-            && (family(&self.call) == Family::Receive || matches!(self.call.as_str(), "poll" | "ppoll"))
+        self.fd_kind != PARKED && waits_for_bytes(&self.call)
     }
 
     /// Whether it waits until somebody has read what it writes.
