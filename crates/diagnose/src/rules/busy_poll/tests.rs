@@ -385,3 +385,12 @@ fn a_loop_in_go_is_no_honest_work_by_its_name() {
 fn a_ring_that_is_asked_tells_nothing() {
     silent(&RULE, &spin(426, "none", 0, 0, "[4,0,1,1,0,8]"));
 }
+
+/// The compiler has put the handlers into the loop: one round answers sixty requests, and a hundred empty ones follow at once.
+#[test]
+fn work_in_the_loop_s_own_function_is_no_waste() {
+    let sends = "sample pid=1 tid=7 comm=reactor kernel=true syscall=44 args=[9,1,973,0,0,0] stack=1";
+    let empty = reactor(9.9, 0) + &samples(0, 60, 560, 0) + &window(&[(0, 0, 30_000), (0, 64, 600)], 600);
+    silent(&RULE, &format!("{empty}{sends} weight=370\n"));
+    found(&RULE, &format!("{empty}{sends} weight=10\n"));
+}
