@@ -10,8 +10,8 @@ use crate::answer::Gap;
 use crate::case::{Case, Fact};
 use crate::statistics::{ratio, share};
 
-/// Parts of the time from one answer to the next on average: a question that has nothing to do with the answers begins in the first of
-/// them one time in so many.
+/// A question that has nothing to do with the answers begins so soon after one of them one time in so many: however they come, in step or
+/// in batches.
 const PARTS: f64 = 4.0;
 
 /// Of the questions, by their length: one that waits for something to come may outlast a burst, and is left out.
@@ -107,6 +107,8 @@ fn usual_at_most(asked: &[(u64, u64)]) -> u64 {
 #[derive(Default)]
 struct Count {
     questions: f64,
+    /// From one answer to the next, ns.
+    gaps_ns: Vec<f64>,
     /// By how many were under way.
     levels: BTreeMap<i64, Level>,
 }
@@ -132,7 +134,10 @@ impl Count {
             since = since.max(ns);
             under_way += step;
             match answered {
-                _ if step < 0 => answered = Some(ns),
+                before if step < 0 => {
+                    self.gaps_ns.extend(before.map(|before: u64| (ns - before) as f64));
+                    answered = Some(ns);
+                }
                 Some(answered) if step > 0 && ns >= from => {
                     self.levels.entry(under_way).or_default().after_ns.push(ns - answered);
                 }
@@ -147,7 +152,18 @@ impl Count {
 
     /// Within this time after an answer something comes, by chance, one time in [`PARTS`].
     fn soon_ns(&self) -> f64 {
-        ratio(self.length_ns(), self.questions) / PARTS
+        let mut gaps = self.gaps_ns.clone();
+        gaps.sort_by(f64::total_cmp);
+        let mut left = gaps.iter().sum::<f64>() / PARTS;
+        // Shorter ones are part of it whole, the longer ones as far as it goes.
+        for (nth, gap) in gaps.iter().enumerate() {
+            let longer = (gaps.len() - nth) as f64;
+            if gap * longer >= left {
+                return left / longer;
+            }
+            left -= gap;
+        }
+        0.0
     }
 
     fn result(&self, passed_on: f64) -> AtOnce {
@@ -187,6 +203,14 @@ mod tests {
         let counted = of((0..196).flat_map(pair));
         assert_eq!((counted.questions, counted.most, counted.handed_on), (392.0, 2.0, 1.0));
         assert!((counted.usual - 1.94).abs() < 0.02, "{}", counted.usual);
+    }
+
+    /// A loop takes the answers of six as they come together, and then asks for six more.
+    #[test]
+    fn six_at_a_time_in_step() {
+        let six = |nth: u64| (0..6).map(move |k| (nth * 220 + k * 3, nth * 220 + 200 + k / 2));
+        let counted = of((0..45).flat_map(six));
+        assert_eq!((counted.questions, counted.most, counted.handed_on), (270.0, 6.0, 1.0));
     }
 
     #[test]
