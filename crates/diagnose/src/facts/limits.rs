@@ -4,6 +4,8 @@
 
 mod together;
 
+use std::ops::RangeInclusive;
+
 use super::cpus::Cpus;
 use crate::answer::Gap;
 use crate::case::{Case, Fact};
@@ -41,7 +43,7 @@ pub struct Limits {
     pub quota: Option<f64>,
     /// CPUs' worth of work of the target.
     pub cores: f64,
-    /// Share of slices in which the target used between 0.985 and 1.05 CPUs, if all of them together did: a service of many
+    /// Share of slices in which the target used about one CPU, if all of them together did: a service of many
     /// threads that only ever runs one at a time (a global lock, one busy goroutine) leaves no gap.
     pub one_at_a_time: f64,
     /// Share of the samples in user mode in which another thread was sampled on another CPU at the same moment: a pool
@@ -92,14 +94,18 @@ fn by_demand(ledger: &Threads, length_ns: f64) -> Vec<ThreadUse> {
     threads
 }
 
+/// CPUs that a service uses which runs one thing at a time, and always has something to run: over the whole window, and in a slice, of
+/// which a disturbed host takes a bit more.
+const ONE: RangeInclusive<f64> = 0.985..=1.05;
+const ONE_IN_A_SLICE: RangeInclusive<f64> = 0.97..=1.05;
+
 fn one_at_a_time(ledger: &Threads) -> f64 {
-    let is_one = |cpu_ns: f64, length_ns: f64| (0.985..=1.05).contains(&ratio(cpu_ns, length_ns));
     let sum = |of: fn(&Slice) -> f64| ledger.slices.iter().map(of).sum::<f64>();
     // Two slices are no pattern; and a slice may be off by what the host did, all of them together are not.
-    if ledger.slices.len() < 3 || !is_one(sum(|s| s.cpu_ns), sum(|s| s.length_ns)) {
+    if ledger.slices.len() < 3 || !ONE.contains(&ratio(sum(|s| s.cpu_ns), sum(|s| s.length_ns))) {
         return 0.0;
     }
-    let steady = ledger.slices.iter().filter(|s| is_one(s.cpu_ns, s.length_ns)).count();
+    let steady = ledger.slices.iter().filter(|s| ONE_IN_A_SLICE.contains(&ratio(s.cpu_ns, s.length_ns))).count();
     share(steady as f64, ledger.slices.len() as f64)
 }
 
@@ -135,7 +141,8 @@ mod tests {
             Case::new(&recording).fact::<Limits>().unwrap().one_at_a_time
         };
         assert_eq!((slices(&[1.0; 3]), slices(&[1.0; 2])), (1.0, 0.0), "two are no pattern");
-        assert_eq!(slices(&[1.015, 0.984, 0.994, 0.997]), 0.75, "the host took a little of one");
+        assert_eq!(slices(&[1.02, 0.965, 0.99, 0.99]), 0.75, "the host took a bit of one");
+        assert_eq!(slices(&[1.0, 0.975, 0.985, 0.985]), 1.0, "and a little of some");
         assert_eq!(slices(&[1.0, 0.9, 1.0, 1.0]), 0.0, "gaps are none of a lock's");
         assert_eq!((limits.allowed_cpus, limits.quota), (None, None));
     }

@@ -9,6 +9,7 @@ use crate::judgement::full::is_at_capacity;
 use crate::judgement::secure::mostly_handshakes;
 use crate::remarks::hidden_queues;
 use crate::statistics::ratio;
+use crate::walk::LOOP;
 use crate::walk::paths::{Meanwhile, What};
 use crate::wording::{count, percent, seconds};
 
@@ -50,9 +51,13 @@ pub(super) fn check(case: &Case) -> Option<Statement> {
     })
 }
 
-/// That the kernel sees no wait in most of their time.
+/// That the kernel sees no wait in most of their time, but for timers of a loop, which may be anybody's.
 fn inside(felt: &Felt) -> Option<String> {
-    let part = felt.most(|part| matches!(part.what, What::Inside { meanwhile: Meanwhile::Unknown, .. }))?;
+    let part = felt.most(|part| match &part.what {
+        What::Inside { meanwhile, .. } => *meanwhile == Meanwhile::Unknown,
+        What::Waits(chain) => chain.links[0].who.fd_kind == LOOP,
+        What::Awake { .. } | What::Asking { .. } => false,
+    })?;
     let there = seconds(felt.mean_ns() * part / 1e9);
     Some(format!("{there} of it inside the process, and what they wait for there is not seen"))
 }
