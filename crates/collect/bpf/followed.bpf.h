@@ -92,9 +92,15 @@ static __always_inline struct sleeper *looked_at(struct task_struct *task)
 	if (!t)
 		return NULL;
 	s = create(task);
-	/* Its first wait may be its only one: of a thread for each request, the life is known from its birth. */
-	if (s)
-		s->woken_at = s->row_at = t->born;
+	if (!s)
+		return NULL;
+	/* Its first wait may be its only one: of a thread for each request, the life is known from its birth; of one
+	 * that is older, the wait that ends now, or what of it is in the capture. */
+	s->woken_at = s->row_at = t->born ?: t->off_at;
+	if (!t->born) {
+		s->exec = t->exec;
+		s->delay = t->delay;
+	}
 	return s;
 }
 

@@ -138,8 +138,9 @@ fn a_wait_for_readiness_has_its_socket() {
         end(&mut child);
         let is_wait = |row: &&Wakeup| row.sleeper.tgid == child.id() && i64::from(row.sleeper.syscall) == number;
         let waits: Vec<&Wakeup> = rows.iter().filter(is_wait).collect();
-        assert!(!waits.is_empty(), "{call}: {:?}", wakeups.counts());
-        for row in waits {
+        assert!(waits.len() > 1, "{call}: {:?}", wakeups.counts());
+        // The first one had begun before: what a poll is for, nobody but the thread itself can read.
+        for row in &waits[1..] {
             let ports = &row.sleeper.ports;
             assert_eq!((i32::from(ports.family), ports.remote), (libc::AF_INET6, port), "{call}: {row:?}");
             assert_eq!(ports.peer, Ipv6Addr::LOCALHOST.octets(), "{call}: {row:?}");

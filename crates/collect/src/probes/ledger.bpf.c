@@ -285,6 +285,7 @@ int seed_threads(struct bpf_iter__task *ctx)
 		t->on_at = now;
 	} else if (state_of(task, task->__state)) {
 		note_wait(task, t, state_of(task, task->__state));
+		t->polled = -1; /* that would be read from the memory of whoever runs this */
 	} else {
 		t->off = is_throttled(task) ? OFF_THROTTLED : OFF_PREEMPTED;
 	}

@@ -207,6 +207,14 @@ impl<'a> Ends<'a> {
         (RARE_NS..=slept).contains(&timeout).then(|| End::of_sleeper(Kind::Timer, row, OF_POLLS))
     }
 
+    /// Whether a thread of the target had begun to poll one file before the capture, so that nobody knows what it waited for. That its time
+    /// ran out says enough.
+    pub fn is_of_unknown_file(&self, row: &Wakeup) -> bool {
+        let polls = || matches!(self.case.syscall(row.syscall).as_str(), "poll" | "ppoll");
+        let of_one = row.args.get(1) == Some(&1) && self.clients.are_asked(row.pid);
+        of_one && row.fd_kind.is_empty() && polls() && self.of(row).is_none_or(|end| end.kind != Kind::Timer)
+    }
+
     /// Whether a signal cut the wait of a row short, so that its end says nothing about what was waited for.
     pub fn is_cut_short(&self, row: &Wakeup) -> bool {
         !is_held(row) && self.told(row).is_some_and(|(kind, _)| kind == Kind::Signal)

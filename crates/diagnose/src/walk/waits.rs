@@ -71,7 +71,7 @@ pub fn by_thread<'r>(rows: &'r [Wakeup], ends: &Ends<'_>) -> BTreeMap<u32, Vec<W
 
 fn of_thread<'r>(rows: &[&'r Wakeup], ends: &Ends<'_>) -> Vec<Wait<'r>> {
     let mut waits: Vec<Wait<'r>> = Vec::with_capacity(rows.len());
-    for row in rows {
+    for row in rows.iter().filter(|row| !ends.is_of_unknown_file(row)) {
         let mut wait = Wait::new(row, ends);
         let is_same = |before: &&mut Wait<'_>| before.cut && before.row.syscall == row.syscall;
         if waits.last_mut().filter(is_same).is_some_and(|before| wait.take(before)) {

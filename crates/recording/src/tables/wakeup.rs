@@ -21,7 +21,7 @@ pub struct Wakeup {
     pub comm: String,
     /// Length of the wait, ns.
     pub wait_ns: u64,
-    /// When the row before ended, ns after the capture's start; the next four are of the time in between.
+    /// When the row before ended, or the first wait began, ns after the capture's start; the next four are of the time in between.
     pub since_ns: u64,
     /// Blocked time that the row stands for, ns; at least `wait_ns`.
     pub blocked_ns: u64,
