@@ -30,6 +30,7 @@ ab               apache2-utils
 /usr/lib/python3/dist-packages/fusepy.py python3-fusepy
 /usr/lib/python3/dist-packages/jsonschema python3-jsonschema
 prove            perl
+/usr/share/doc/libdbd-pg-perl libdbd-pg-perl
 curl             curl
 chromium         chromium
 ip               iproute2

@@ -44,6 +44,8 @@ mod cpu_quota;
 mod crashing_workers;
 #[path = "../scenarios/database-full/scenario.rs"]
 mod database_full;
+#[path = "../scenarios/dns-silent/scenario.rs"]
+mod dns_silent;
 #[path = "../scenarios/dns-stall/scenario.rs"]
 mod dns_stall;
 #[path = "../scenarios/dripping-store/scenario.rs"]
@@ -136,6 +138,8 @@ mod loop_starts;
 mod loss;
 #[path = "../scenarios/loss-netns/scenario.rs"]
 mod loss_netns;
+#[path = "../scenarios/loss-upstream/scenario.rs"]
+mod loss_upstream;
 #[path = "../scenarios/major-faults/scenario.rs"]
 mod major_faults;
 #[path = "../scenarios/many-questions/scenario.rs"]
@@ -156,6 +160,8 @@ mod nginx_static;
 mod no_route_back;
 #[path = "../scenarios/noisy-neighbour/scenario.rs"]
 mod noisy_neighbour;
+#[path = "../scenarios/open-transaction/scenario.rs"]
+mod open_transaction;
 #[path = "../scenarios/poll-with-work/scenario.rs"]
 mod poll_with_work;
 #[path = "../scenarios/pool-kept/scenario.rs"]
@@ -294,6 +300,7 @@ pub static ALL: &[&Scenario] = &[
     &loss::SCENARIO,
     &syn_limit::SCENARIO,
     &loss_netns::SCENARIO,
+    &loss_upstream::SCENARIO,
     &no_route_back::SCENARIO,
     &clumsy_kernel_nat::SCENARIO,
     &port_exhaustion::SCENARIO,
@@ -305,6 +312,7 @@ pub static ALL: &[&Scenario] = &[
     &unix_workers::SCENARIO,
     &database_full::SCENARIO,
     &dns_stall::SCENARIO,
+    &dns_silent::SCENARIO,
     &major_faults::SCENARIO,
     &mmap_lock::SCENARIO,
     &few_slow::SCENARIO,
@@ -339,6 +347,7 @@ pub static ALL: &[&Scenario] = &[
     &frozen_service::SCENARIO,
     &row_lock::SCENARIO,
     &row_lock_postgres::SCENARIO,
+    &open_transaction::SCENARIO,
     &never_closed::SCENARIO,
     &long_polls::SCENARIO,
     &event_streams::SCENARIO,

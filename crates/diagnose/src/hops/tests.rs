@@ -128,7 +128,7 @@ fn asks_through(names: &[&str], first: &str) -> Part {
             peer: peer.into(),
             ..Who::default()
         };
-        chains::Link { who, ns: 1e6, length_ns: 1e6, stack: 0, code: 0 }
+        chains::Link { who, is_own: false, ns: 1e6, length_ns: 1e6, stack: 0, code: 0 }
     };
     let end = End { kind: Kind::Unseen, pid: 0, comm: String::new(), detail: STORE.into() };
     let links = names.iter().enumerate().map(|(at, comm)| link(at, comm)).collect();

@@ -17,7 +17,8 @@ use crate::judgement::felt::Felt;
 use crate::judgement::holders::{holder_does, who_holds};
 use crate::judgement::often::Often;
 use crate::judgement::paths::{
-    asks_a_peer, awaits_a_program, collector, is_own_sleep, stands_before_peers, stands_still, waits_for_a_disk,
+    asks_a_peer, awaits_a_program, collector, is_at_nobody_asked, stands_before_peers, stands_still, waits_for_a_disk,
+    waits_for_a_sleep,
 };
 use crate::judgement::secure::Shaking;
 use crate::judgement::{asked, streams};
@@ -89,10 +90,16 @@ const TOLD: &[Told] = &[
     },
     Told {
         cause: "sleep-in-path",
-        is_it: is_own_sleep,
+        is_it: waits_for_a_sleep,
         does: |_| "wait for a thread of the service that sleeps".into(),
         doubted: |case, chains| streams::awaited(case, chains).is_some(),
-        advises: |case, _| Failing::of(case).map(|failing| failing.advice()),
+        advises: |case, chain| match chain.comes_back() {
+            true => Some(format!(
+                "commit before it sleeps: {} waits for it, and other requests for that",
+                asked::before(chain)
+            )),
+            false => Failing::of(case).map(|failing| failing.advice()),
+        },
         asks: false,
         unless: &[],
     },
@@ -102,6 +109,7 @@ const TOLD: &[Told] = &[
         does: |chain| format!("wait for {}", chain.map_or_else(String::new, asked::who)),
         doubted: |case, chains| {
             asked::is_doubted(case, chains)
+                || are_mostly(chains, is_at_nobody_asked)
                 || !asked_for_as_long(case, chains)
                 || streams::awaited(case, chains).is_some()
         },
@@ -194,7 +202,7 @@ fn found_by(case: &Case, felt: &Felt, known: impl Fn(&str) -> bool) -> Vec<(Find
 }
 
 fn finding(case: &Case, felt: &Felt, told: &Told, (part, chains): (f64, &[&Chain])) -> (Finding, Statement) {
-    let longest = usual(chains);
+    let longest = telling(chains);
     let (does, behind) = ((told.does)(longest), Behind::of(felt, told.is_it));
     let of_it = behind.as_ref().map_or_else(String::new, Behind::part);
     let [spent, took] = [felt.mean_ns() * part, felt.mean_ns()].map(|ns| seconds(ns / 1e9));
@@ -202,7 +210,7 @@ fn finding(case: &Case, felt: &Felt, told: &Told, (part, chains): (f64, &[&Chain
     let headline = format!("{} {does} {part_of}", felt.whose());
     let stacks = case.fact::<Stacks>().ok();
     let chain = longest.zip(stacks.as_deref()).map_or_else(Vec::new, |(chain, stacks)| links(chain, stacks));
-    let first = chain.first().cloned().unwrap_or_default();
+    let first = chain.get(longest.map_or(0, Chain::back_at)).cloned().unwrap_or_default();
     let place = first.stack.first().map_or(String::new(), |function| format!(", in {function}"));
     let asked = longest.filter(|_| told.asks);
     let next = asked.map(|chain| asked::words::next(chain, stacks.as_deref()));
@@ -267,6 +275,14 @@ fn chains<'f>(felt: &'f Felt, is_it: fn(&Part) -> bool) -> Vec<&'f Chain> {
     felt.group().parts.iter().filter(|part| is_it(part)).filter_map(chain).collect()
 }
 
+/// The usual one of those that come back to the target, if these have a good part of the time: how others stand behind what one of its
+/// threads does says more than that it does it.
+fn telling<'c>(chains: &[&'c Chain]) -> Option<&'c Chain> {
+    let back: Vec<&Chain> = chains.iter().copied().filter(|chain| chain.comes_back()).collect();
+    let is_much = sum(back.iter().copied()) >= sum(chains.iter().copied()) * ENOUGH_SEEN;
+    usual(if is_much && !back.is_empty() { &back } else { chains })
+}
+
 /// The shortest of the chains that are alike, of those that have most of the time: each connection may have a process of its own at the
 /// other end, and who stands before a lock stands behind any number of others.
 fn usual<'c>(chains: &[&'c Chain]) -> Option<&'c Chain> {
@@ -292,11 +308,11 @@ fn usual<'c>(chains: &[&'c Chain]) -> Option<&'c Chain> {
     tells.or_else(|| by_way.iter().max_by(|a, b| a.1.total_cmp(&b.1))).map(|(.., chain)| *chain)
 }
 
-/// Of the time of chains, in those that are alike to an end that was seen.
+/// Of the time of chains, in those that come back, or are alike to an end that was seen.
 const ENOUGH_SEEN: f64 = 0.25;
 
 fn subject(chain: Option<&Chain>) -> Subject {
-    let who = chain.map(|chain| &chain.links[0].who);
+    let who = chain.map(|chain| &chain.links[chain.back_at()].who);
     Subject {
         pid: who.map(|who| who.pid),
         comm: who.map(|who| who.comm.clone()),

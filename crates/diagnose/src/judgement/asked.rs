@@ -9,11 +9,12 @@ use crate::case::Case;
 use crate::facts::connections::Connections;
 use crate::facts::unexplained::Unexplained;
 use crate::facts::waiting::{Waiting, sum};
+use crate::judgement::paths::is_at_nobody_asked;
 use crate::judgement::standing::matters;
 use crate::statistics::share;
 use crate::syscall::{Family, family};
 use crate::verdict::Subject;
-use crate::walk::chains::Chain;
+use crate::walk::chains::{Chain, Link};
 use crate::walk::{DNS, Kind, Who, lasting};
 use crate::wording::{percent, seconds, sockets_to};
 
@@ -49,11 +50,15 @@ pub(crate) fn worst(waiting: &Waiting) -> Option<(String, Vec<&Chain>, f64)> {
 /// Who was asked, if it is another process or host. Where the target writes and the other one is slow to read, nothing was
 /// asked; and one whose own waits the target never ended only brings what it has, like a client.
 fn asked(waiting: &Waiting, chain: &Chain) -> Option<String> {
-    let own = &chain.links[0].who;
+    if is_at_nobody_asked(chain) {
+        return None;
+    }
+    let last = &chain.links[chain.back_at()..];
+    let own = &last[0].who;
     if family(&own.call) == Family::Send || own.fd_kind == DNS {
         return None;
     }
-    let (pid, name) = match chain.links.get(1) {
+    let (pid, name) = match last.get(1) {
         Some(link) => (link.who.pid, link.who.name()),
         None => (chain.end.pid, chain.end.name()),
     };
@@ -90,10 +95,20 @@ pub(crate) fn doubt(case: &Case, who: &str, chains: &[&Chain], ns: f64) -> Optio
         .then(|| format!("{waited}, and what that one did meanwhile was not seen: {}", look_there(chains[0])))
 }
 
-/// Whom a chain waits for first that is not of its own process: process, or address.
+/// Whom a chain waits for first that is not of its own process: process, or address. Whoever only waits for another thread of the target
+/// is passed over.
 pub(crate) fn who(chain: &Chain) -> String {
-    let own = &chain.links[0].who;
-    let other = chain.links.iter().skip(1).map(|link| &link.who).find(|who| who.pid != own.pid);
+    first_other(&chain.links[chain.back_at()..], chain)
+}
+
+/// The same of one that comes back: who only waits for another thread of the target.
+pub(crate) fn before(chain: &Chain) -> String {
+    first_other(&chain.links, chain)
+}
+
+fn first_other(links: &[Link], chain: &Chain) -> String {
+    let own = &links[0].who;
+    let other = links.iter().skip(1).map(|link| &link.who).find(|who| who.pid != own.pid);
     let name = other.map_or_else(|| chain.end.name(), Who::name);
     if name.is_empty() { own.peer.clone() } else { name }
 }

@@ -112,12 +112,17 @@ fn any_wait(part: &Part, wanted: impl Fn(&Who) -> bool) -> bool {
 fn waits_for_others(part: &Part) -> bool {
     let Some(chain) = chain(part) else { return false };
     // Who stands before a lock waits for its holder, whoever answers that one.
-    if stands_before_peers(part) || chain.is_of_idle_peer() {
+    if stands_before_peers(part) || chain.is_of_idle_peer() || is_at_nobody_asked(chain) {
         return false;
     }
     let own = chain.links[0].who.pid;
     let asked = |who: &Who| who.fd_kind != DNS && (!who.peer.is_empty() || who.pid != own);
     chain.links.iter().any(|link| asked(&link.who)) || !chain.end.name().is_empty() && chain.end.pid != own
+}
+
+/// Whether whoever is asked only waits itself: for the target, or for another one of its clients.
+pub(crate) fn is_at_nobody_asked(chain: &Chain) -> bool {
+    chain.is_kept_for_another() || chain.ends_at_home()
 }
 
 /// Whether the thread that had the request waited for an answer over a connection; the time in which its turn to ask had not come
@@ -203,6 +208,11 @@ pub(crate) fn waits_for_a_disk(part: &Part) -> bool {
 /// Whether the thread that had the request, or that would have taken it, slept by itself.
 pub(crate) fn is_own_sleep(part: &Part) -> bool {
     chain(part).is_some_and(Chain::is_own_sleep)
+}
+
+/// The same, or whoever it asked waited for another thread of the target that slept.
+pub(crate) fn waits_for_a_sleep(part: &Part) -> bool {
+    chain(part).is_some_and(|chain| chain.is_own_sleep() || chain.comes_back_to_sleep())
 }
 
 /// Of the time that all clients wait, at the busiest port: with less, health checks may be many and not what anybody waits for.

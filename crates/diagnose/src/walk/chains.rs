@@ -6,11 +6,16 @@ use std::collections::BTreeMap;
 use super::{DNS, End, HAND_OFF, INTERPRETER, Kind, LOCK, Node, PARKED, Walk, Who};
 use crate::statistics::{ratio, share};
 
+/// Kind of file of a wait for a connection.
+const SOCKET: &str = "socket";
+
 /// One link: somebody who waits.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Link {
     /// Who, and in which call.
     pub who: Who,
+    /// It is a thread of the target.
+    pub is_own: bool,
     /// Time of the whole chain that passes here, ns.
     pub ns: f64,
     /// Length of one of these waits, on average, ns.
@@ -61,6 +66,38 @@ impl Chain {
     /// a long poll, or who takes from a queue.
     pub fn is_of_idle_peer(&self) -> bool {
         self.end.kind == Kind::Client && self.links.len() == 1 && !self.links[0].who.peer.is_empty()
+    }
+
+    /// Where it comes back to another thread of the target, for which whoever was asked waits, as before a row that this one keeps locked;
+    /// 0 = it does not.
+    pub fn back_at(&self) -> usize {
+        let last = self.links.iter().rposition(|link| link.is_own).unwrap_or(0);
+        let passes_others = self.links[..last].iter().any(|link| !link.is_own);
+        if passes_others && !self.links[0].who.peer.is_empty() { last } else { 0 }
+    }
+
+    /// Whether it comes back to a thread of the target.
+    pub fn comes_back(&self) -> bool {
+        self.back_at() > 0
+    }
+
+    /// Whether that one asks nobody else.
+    pub fn ends_at_home(&self) -> bool {
+        self.comes_back() && self.back_at() + 1 == self.links.len() && self.links[self.back_at()].who.peer.is_empty()
+    }
+
+    /// Whether it comes back to a sleep.
+    pub fn comes_back_to_sleep(&self) -> bool {
+        self.ends_at_home() && self.links.last().is_some_and(|link| link.who.sleeps())
+    }
+
+    /// Whether whoever was asked over a connection stands before a lock, and who holds that waits for what its own client sends next: one
+    /// on another host, as far as is seen.
+    pub fn is_kept_for_another(&self) -> bool {
+        let is_lock = |link: &&Link| [LOCK, HAND_OFF].contains(&link.who.fd_kind.as_str());
+        let [first, .., before, last] = &self.links[..] else { return false };
+        let waits_for_client = last.who.fd_kind == SOCKET && last.who.peer.is_empty();
+        !first.who.peer.is_empty() && is_lock(&before) && waits_for_client && self.end.kind == Kind::Packet
     }
 
     /// What kind of waiting it is.
@@ -114,6 +151,7 @@ fn collect(walk: &Walk, nodes: &BTreeMap<Who, Node>, links: &mut Vec<Link>, chai
         let length_ns = ratio(node.ns, node.number);
         links.push(Link {
             who: who.clone(),
+            is_own: walk.target.contains(&who.pid),
             ns: node.ns,
             length_ns,
             stack: most(&node.kernel_stacks).unwrap_or(0),

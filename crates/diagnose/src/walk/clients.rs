@@ -59,6 +59,11 @@ fn come_datagrams(case: &Case) -> bool {
 }
 
 impl Clients {
+    /// Whether a process is one of the target, and not of those whom it asks.
+    pub fn are_asked(&self, pid: u32) -> bool {
+        self.target.contains(&pid)
+    }
+
     /// Whether the target listens on a port itself.
     pub fn serves_port(&self, port: u32) -> bool {
         self.listening.contains(&port)
@@ -88,6 +93,12 @@ impl Clients {
             && self.is_our_end(row.pid, (row.family, row.local_port, row.remote_port));
         let serves_files = call == Family::Receive && row.path == FUSE;
         asked || reads || serves_files || call == Family::Accept
+    }
+
+    /// Whether a wait of somebody else than the target was for what comes on a connection that was made to that one.
+    pub fn is_of_peers_client(&self, row: &Wakeup) -> bool {
+        let was_made_to_it = row.asked > 0 || self.handed_on.contains(&row.local_port);
+        !self.target.contains(&row.pid) && row.local_port != 0 && row.remote_port != 0 && was_made_to_it
     }
 
     /// Waits of the target that processes of this host ended by asking it for something.

@@ -59,13 +59,14 @@ impl HandOffs {
         let serving = serving(case, clients, rows());
         let mut hand_offs = Self { serving, interpreters, in_turn, inner_loops, ..Self::default() };
         hand_offs.queued = rows().filter(|row| hand_offs.is_between_serving(case, row)).map(|row| row.tid).collect();
-        for row in rows() {
+        let mut before: BTreeMap<_, BTreeSet<u32>> = BTreeMap::new();
+        let is_looked_at = |row: &&Wakeup| target.contains(&row.pid) || hand_offs.is_between_backends(case, row);
+        for row in case.recording.rows::<Wakeup>().iter().filter(is_looked_at) {
             if let Some(held) = hand_offs.held_in_turn(case, row) {
-                let place = hand_offs.place(case, held, row);
-                hand_offs.before.entry(place).or_default().insert(row.tid);
+                before.entry(hand_offs.place(case, held, row)).or_default().insert(row.tid);
             }
         }
-        hand_offs
+        Self { before, ..hand_offs }
     }
 
     /// How many threads were seen to wait for the same; 1 at least.

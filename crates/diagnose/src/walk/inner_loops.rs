@@ -14,10 +14,10 @@ use super::who::kind_of_thread;
 use crate::case::Case;
 use crate::syscall;
 
-/// In which sets of files the target's threads wait for their clients, and in which for something else.
+/// In which sets of files threads wait for their clients, and in which for something else.
 #[derive(Clone, Debug, Default)]
 pub struct InnerLoops {
-    /// By thread that takes what clients ask, the sets in which something of theirs came.
+    /// By thread that takes what clients ask, of the target or of whom that asks, the sets in which something of theirs came.
     outer: BTreeMap<u32, BTreeSet<u64>>,
     /// The same by the thread's name, and the sets in which such threads wait besides.
     alike: BTreeMap<String, Sets>,
@@ -35,12 +35,16 @@ struct Sets {
 type Call<'a> = (i32, &'a [u64]);
 
 impl InnerLoops {
-    /// Learns where threads of the target take what clients ask.
+    /// Learns where threads of the target take what clients ask, and those of whom it asks.
     pub fn new(case: &Case, clients: &Clients, target: &BTreeSet<u32>) -> Self {
         let mut loops = Self::default();
-        let rows = case.recording.rows::<Wakeup>().iter().filter(|row| target.contains(&row.pid));
+        let rows = case.recording.rows::<Wakeup>().iter();
         let rows: Vec<(&Wakeup, u64)> = rows.filter_map(|row| Some((row, set(case, call(row))?))).collect();
-        for (row, set) in rows.iter().filter(|(row, _)| clients.ended(case, row)) {
+        let is_asked = |row: &Wakeup| match target.contains(&row.pid) {
+            true => clients.ended(case, row),
+            false => clients.is_of_peers_client(row),
+        };
+        for (row, set) in rows.iter().filter(|(row, _)| is_asked(row)) {
             loops.outer.entry(row.tid).or_default().insert(*set);
             loops.alike.entry(kind_of_thread(&row.comm)).or_default().outer.insert(*set);
             loops.clients.entry(row.tid).or_default().insert(row.remote_port);

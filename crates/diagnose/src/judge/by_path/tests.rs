@@ -285,3 +285,91 @@ fn handshakes_that_wait_for_a_thread_that_sleeps() {
     assert!((path[0].seconds - 0.078).abs() < 1e-4, "{path:?}");
     assert!(found.requests[0].path.is_empty(), "a hello is no request");
 }
+
+const CIRCLE: &str = "meta host.arch=x86_64 length_ns=10e9 target.pids=[1,2] target.listen=[\"tcp 0.0.0.0:80\"] target.ports=[5432]
+    process pid=1 listen=[\"tcp 0.0.0.0:80\"]
+    process pid=2 listen=[\"tcp 0.0.0.0:80\"]
+    thread t_ns=10e9 pid=1 tid=1 comm=till wall_ns=10e9 cpu_ns=1e8 blocked_ns=99e8
+    thread t_ns=10e9 pid=2 tid=2 comm=till wall_ns=10e9 cpu_ns=1e8 blocked_ns=99e8
+    burst t_ns=10e9 length_ns=10e9
+    exchange_window t_ns=10e9 length_ns=10e9
+    connection t_ns=10e9 role=accepted port=80 looks=100 open=400 unanswered=190 late=170 late_ns=2e9
+    exchange role=accepted port=80 stage=response count=180 sum_ns=7272e6 length_ns=[40400000] counts=[180]
+    exchange role=made peer=127.0.0.1:5432 stage=response count=270 sum_ns=3636e6 length_ns=[100000,40200000] counts=[180,90]
+    frame id=1 symbol=hrtimer_wakeup module=kernel kind=kernel
+    frame id=2 symbol=__send_signal_locked module=kernel kind=kernel
+    frame id=3 symbol=net_rx_action module=kernel kind=kernel
+    stack id=1 frames=[1]
+    stack id=2 frames=[2]
+    stack id=3 frames=[3]\n";
+
+/// The row of a thread of the service or of the database that was woken by a write over a connection between the two.
+fn written(from: &str, (tid, own): (u32, u32), peer: u32) -> String {
+    format!(
+        "fd_kind=socket family=2 local_port={peer} remote_port={own} context=thread waker_pid={tid} waker_tid={tid} waker_comm={from} \
+         waker_syscall=44 waker_family=2 waker_local_port={own} waker_remote_port={peer}"
+    )
+}
+
+/// Two workers of a service, each with a backend of a database of its own. One sleeps for 40 ms in each transaction; the other's backend
+/// stands before its row meanwhile. `keeper` ends the waits of the first backend for its client.
+fn circle(keeper: &str) -> String {
+    let asks = |backend: u32, by: u32, port: u32| {
+        format!(
+            "pid={backend} tid={backend} comm=db asked=1 syscall=232 args=[4,0,1,0] {}",
+            written("till", (by, port), 5432)
+        )
+    };
+    let answers = |to: u32, by: u32, port: u32| {
+        format!("pid={to} tid={to} comm=till syscall=45 peer=127.0.0.1 {}", written("db", (by, 5432), port))
+    };
+    let sleeps = "pid=1 tid=1 comm=till syscall=230 context=interrupt waker_stack=1".to_string();
+    let keeps = format!(
+        "pid=11 tid=11 comm=db asked=1 syscall=232 args=[4,0,1,0] fd_kind=socket family=2 local_port=5432 remote_port=4001 {keeper}"
+    );
+    let signals = "pid=12 tid=12 comm=db syscall=232 args=[9,0,1,0] fd_kind=anon context=thread waker_pid=11 waker_tid=11 waker_comm=db \
+                   waker_syscall=62 waker_stack=2"
+        .to_string();
+    // Each asks; the first one gets the row.
+    let waits = [
+        (1.0, 80.0, asks(11, 1, 4001)),
+        (1.1, 0.1, answers(1, 11, 4001)),
+        (1.2, 60.0, asks(12, 2, 4002)),
+        (41.1, 40.0, sleeps),
+        (41.2, 40.1, keeps),
+        (41.3, 40.1, signals),
+        (41.5, 40.2, answers(2, 12, 4002)),
+    ];
+    let mut text = CIRCLE.to_string();
+    for at in (0..90u32).map(|nth| 100.0 + f64::from(nth) * 100.0) {
+        for (after, wait, rest) in &waits {
+            let (end, since) = (at + after, at + after - wait);
+            text += &format!(
+                "wakeup t_ns={end}e6 since_ns={since}e6 wait_ns={wait}e6 blocked_ns={wait}e6 waits=1 cpu_ns=1e4 {rest}\n"
+            );
+        }
+        for (tid, began, ended) in [(1, at + 0.9, at + 41.4), (2, at + 1.1, at + 41.6)] {
+            text += &format!(
+                "request t_ns={ended}e6 role=accepted port=80 peer=127.0.0.1:3{tid} pid={tid} began_ns={began}e6 began_tid={tid} read_ns={began}e6 ended_tid={tid}\n"
+            );
+        }
+    }
+    text
+}
+
+#[test]
+fn a_database_that_waits_for_the_service_itself() {
+    let own = "context=thread waker_pid=1 waker_tid=1 waker_comm=till waker_syscall=44 waker_family=2 waker_local_port=4001 waker_remote_port=5432";
+    let found = diagnose(&parse(&circle(own)).unwrap());
+    assert_eq!(found.verdict, "sleep-in-path", "{found:#?}");
+    assert!(found.advice.starts_with("commit before it sleeps: db"), "{}", found.advice);
+    assert_eq!(found.findings[0].subject.syscall.as_deref(), Some("clock_nanosleep"));
+    assert!(found.findings.iter().all(|finding| finding.cause != "slow-dependency"), "{found:#?}");
+}
+
+/// Nor does it know more of a client on another host.
+#[test]
+fn a_database_that_waits_for_another_client() {
+    let found = diagnose(&parse(&circle("context=interrupt waker_stack=3")).unwrap());
+    assert!(found.findings.iter().all(|finding| finding.cause != "slow-dependency"), "{found:#?}");
+}

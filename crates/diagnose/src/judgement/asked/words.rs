@@ -121,6 +121,7 @@ mod tests {
     fn ends_at(comm: &str) -> Chain {
         let link = |pid, comm: &str, call: &str, peer: &str| Link {
             who: Who { pid, comm: comm.into(), call: call.into(), peer: peer.into(), ..Who::default() },
+            is_own: pid == 1,
             ns: 1e9,
             length_ns: 1e8,
             stack: 0,

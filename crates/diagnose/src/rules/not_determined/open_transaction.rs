@@ -1,16 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Requests that stand before a lock whose holder has nothing to do but to wait for its own client, as in the middle of a transaction.
-//! It is nobody's fault in the service that this client takes its time; but the others wait for it.
+//! It is nobody's fault in the service that this client takes its time; but the others wait for it. Where the service stands before that
+//! lock in whomever it asks, the client that takes its time is often itself.
 
 use super::super::Statement;
 use crate::case::Case;
 use crate::facts::unexplained::Unexplained;
-use crate::judgement::paths::stands_before_peers;
+use crate::judgement::paths::{is_at_nobody_asked, stands_before_peers};
 use crate::judgement::standing::MIN_REST;
 use crate::remarks::hidden_queues;
 use crate::statistics::ratio;
 use crate::walk::Kind;
-use crate::walk::paths::{Part, RequestPaths, What};
+use crate::walk::chains::Chain;
+use crate::walk::paths::{Group, Part, RequestPaths, What};
 use crate::wording::{count, percent, seconds};
 
 /// Of the time of slow requests: most of it.
@@ -18,14 +20,22 @@ const MOSTLY: f64 = 0.5;
 
 /// The statement about them.
 pub(super) fn check(case: &Case) -> Option<Statement> {
-    let late = case.fact::<Unexplained>().ok()?.late;
-    let paths = case.fact::<RequestPaths>().ok()?;
-    let slow = &paths.busiest()?.slow;
-    let part = slow.share(is_held_for_a_client);
-    if late < MIN_REST || part < MOSTLY {
+    if case.fact::<Unexplained>().ok()?.late < MIN_REST {
         return None;
     }
-    let (part, mean) = (percent(part), seconds(ratio(slow.ns, slow.requests as f64) / 1e9));
+    let paths = case.fact::<RequestPaths>().ok()?;
+    let slow = &paths.busiest()?.slow;
+    here(case, slow).or_else(|| there(slow))
+}
+
+/// They stand in the target.
+fn here(case: &Case, slow: &Group) -> Option<Statement> {
+    let part = slow.share(is_held_for_a_client);
+    if part < MOSTLY {
+        return None;
+    }
+    let late = case.fact::<Unexplained>().ok()?.late;
+    let (part, mean) = (percent(part), mean(slow));
     Some(Statement {
         headline: format!(
             "slow requests spend {part} of their {mean} before a lock, and whoever holds it waits for its own client (as in a \
@@ -45,6 +55,52 @@ pub(super) fn check(case: &Case) -> Option<Statement> {
 fn is_held_for_a_client(part: &Part) -> bool {
     let What::Waits(chain) = &part.what else { return false };
     !part.before && stands_before_peers(part) && chain.end.kind == Kind::Client
+}
+
+/// They wait for somebody who stands there.
+fn there(slow: &Group) -> Option<Statement> {
+    let part = slow.share(|part| kept(part).is_some());
+    let chain = slow.parts.iter().find_map(kept).filter(|_| part >= MOSTLY)?;
+    let (peer, part, mean) = (&chain.links[0].who.peer, percent(part), mean(slow));
+    let (keeper, advice) = match chain.comes_back() {
+        true => (
+            format!("{} itself", chain.links[0].who.comm),
+            "commit sooner: take what it does between two questions to it out of the transaction".to_string(),
+        ),
+        false => (
+            "another client".into(),
+            format!("see at {peer} who has a transaction open, and what that client does meanwhile"),
+        ),
+    };
+    Some(Statement {
+        headline: format!("requests wait {part} of their {mean} for {peer}, where {keeper} keeps a transaction open"),
+        advice,
+        detail: format!(
+            "The slowest {} requests that were followed spent {part} of their time until {peer} had answered. There a thread stood before \
+             a lock, as that of a row of a table, until another one let go of it, which had waited for what its own client sends \
+             next: that client is {keeper}. {}",
+            count(slow.requests as f64),
+            besides(slow).unwrap_or_default()
+        ),
+    })
+}
+
+/// The chain of a part in which whoever was asked stood before such a lock.
+fn kept(part: &Part) -> Option<&Chain> {
+    let What::Waits(chain) = &part.what else { return None };
+    (!part.before && is_at_nobody_asked(chain)).then_some(chain)
+}
+
+/// What they did besides for most of the time, which is what they do while they keep the others waiting.
+fn besides(slow: &Group) -> Option<String> {
+    let part = slow.parts.iter().find(|part| kept(part).is_none())?;
+    let each = seconds(ratio(part.ns, slow.requests as f64) / 1e9);
+    Some(format!("Besides that, they spent most time, {each} each, in this: {}.", part.words()))
+}
+
+/// How long they take on average, in words.
+fn mean(group: &Group) -> String {
+    seconds(ratio(group.ns, group.requests as f64) / 1e9)
 }
 
 #[cfg(test)]

@@ -225,6 +225,7 @@ fn waits(chain: &Chain, end_words: fn(&End) -> String) -> String {
     let another = |name: String| if name == first.name() { "another of its threads".to_string() } else { name };
     let end = match last.filter(|_| chain.links.len() > 1) {
         Some(last) if last.who.sleeps() => format!("{} in a sleep of its own", another(last.who.name())),
+        Some(last) if chain.is_kept_for_another() => format!("{}: what its own client sends next", last.who.name()),
         // Whoever ended the last wait was at something, or the last one itself was.
         Some(last) => {
             let by = Some(chain.end.name()).filter(|name| !name.is_empty()).unwrap_or_else(|| last.who.name());
