@@ -74,7 +74,8 @@ pub fn cores(value: f64) -> String {
 
 /// Seconds, `9.1 s`, `12 ms`.
 pub fn seconds(value: f64) -> String {
-    match value {
+    // Of nothing, sums are a negative zero.
+    match value + 0.0 {
         v if v >= 99.5 => format!("{v:.0} s"),
         v if v >= 0.9995 => format!("{v:.1} s"),
         v if v >= 0.000_999_5 => format!("{:.0} ms", v * 1e3),
@@ -84,7 +85,7 @@ pub fn seconds(value: f64) -> String {
 
 /// A count, `1.40 million`, `52 thousand`, `832`.
 pub fn count(value: f64) -> String {
-    match value {
+    match value + 0.0 {
         v if v >= 1e9 => format!("{:.2} billion", v / 1e9),
         v if v >= 1e6 => format!("{:.2} million", v / 1e6),
         v if v >= 1e4 => format!("{:.0} thousand", v / 1e3),
@@ -128,6 +129,7 @@ mod tests {
             ["0 %", "0.4 %", "37 %", "99.9 %", ">99.99 %", "100 %"]
         );
         assert_eq!([seconds(9.14), seconds(0.0123), seconds(0.00002)], ["9.1 s", "12 ms", "20 µs"]);
+        assert_eq!([seconds(-0.0), count(-0.0)], ["0 µs", "0"]);
         assert_eq!(
             [count(1_397_534.0), count(52_100.0), count(832.0), count(3.25)],
             ["1.40 million", "52 thousand", "832", "3.2"]

@@ -71,6 +71,11 @@ fn waited(case: &Case) -> BTreeMap<Blocked, f64> {
     by_kind
 }
 
+/// The line that a chain begins on.
+pub fn line_of(chain: &Chain, stacks: &Stacks) -> &'static str {
+    kind_of(chain, stacks).line()
+}
+
 /// The kind of block that a chain begins with.
 fn kind_of(chain: &Chain, stacks: &Stacks) -> Blocked {
     let first = &chain.links[0];

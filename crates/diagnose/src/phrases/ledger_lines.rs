@@ -1,13 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 //! What a line of the ledger was, as after "was": for some lines facts tell more than their names do.
 
+use std::collections::BTreeMap;
+
 use crate::case::Case;
 use crate::facts::file_locks::FileLocks;
 use crate::facts::file_systems::FileSystems;
 use crate::facts::kernel_locks::KernelLocks;
+use crate::facts::stacks::Stacks;
 use crate::facts::stopped::{How, Stopped};
+use crate::facts::waiting::Waiting;
 use crate::ledger::file_system::{FileSystem, Holds};
+use crate::ledger::largest::line_of;
 use crate::statistics::share;
+use crate::walk::DNS;
 use crate::walk::chains::Chain;
 use crate::wording::percent;
 
@@ -27,8 +33,30 @@ pub fn told(case: &Case, line: &str) -> Option<String> {
         "blocked_file_system" => file_systems(&*case.fact().ok()?),
         "blocked_file_lock" => file_locks(&*case.fact().ok()?),
         "stopped" => stopped(&*case.fact().ok()?),
+        "blocked_poll" | "blocked_socket_read" => asked(case, line),
         _ => None,
     }
+}
+
+/// Of the waiting on a line, for whom most of it is: nearly all.
+const NEARLY_ALL: f64 = 0.8;
+
+/// For whose answer it was; none = for several, or nobody's.
+fn asked(case: &Case, line: &str) -> Option<String> {
+    let (waiting, stacks) = (case.fact::<Waiting>().ok()?, case.fact::<Stacks>().ok()?);
+    let mut by_name: BTreeMap<String, f64> = BTreeMap::new();
+    for chain in waiting.chains.iter().filter(|chain| line_of(chain, &stacks) == line) {
+        let who = &chain.links[0].who;
+        let name = match (who.fd_kind.as_str(), who.peer.as_str()) {
+            (DNS, "") => "a DNS server".to_string(),
+            (DNS, peer) => format!("the DNS server {peer}"),
+            (_, peer) => peer.to_string(),
+        };
+        *by_name.entry(name).or_default() += chain.ns;
+    }
+    let all: f64 = by_name.values().sum();
+    let (name, ns) = by_name.into_iter().max_by(|a, b| a.1.total_cmp(&b.1))?;
+    (!name.is_empty() && ns >= all * NEARLY_ALL).then(|| format!("waiting for the answer of {name}"))
 }
 
 /// Before which lock threads stood most; none = before none.
@@ -160,6 +188,24 @@ mod tests {
             counter source=cgroup/freezer entity=/web name=frozen_ns value=0
             counter t_ns=1e9 source=cgroup/freezer entity=/web name=frozen_ns value=4e8";
         assert_eq!(of("stopped", text).unwrap(), "being frozen with its cgroup (/web)");
+    }
+
+    #[test]
+    fn whose_answer_it_was() {
+        let text = |other: &str| {
+            format!(
+                "frame id=1 symbol=hrtimer_wakeup module=kernel kind=kernel
+                 stack id=1 frames=[1]
+                 thread pid=1 tid=1 wall_ns=1e9 cpu_ns=1e8 blocked_ns=9e8
+                 wakeup t_ns=500e6 pid=1 tid=1 comm=api wait_ns=4e8 blocked_ns=4e8 syscall=7 fd_kind=socket family=2 remote_port=53 peer=10.0.0.2 context=interrupt waker_stack=1
+                 wakeup t_ns=950e6 pid=1 tid=1 comm=api wait_ns=4e8 blocked_ns=4e8 syscall=7 fd_kind=socket family=2 remote_port=53 peer={other} context=interrupt waker_stack=1"
+            )
+        };
+        assert_eq!(
+            of("blocked_poll", &text("10.0.0.2")).unwrap(),
+            "waiting for the answer of the DNS server 10.0.0.2:53"
+        );
+        assert_eq!(of("blocked_poll", &text("10.0.0.3")), None);
     }
 
     #[test]

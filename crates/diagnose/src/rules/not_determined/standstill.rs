@@ -25,15 +25,19 @@ pub(super) fn check(case: &Case) -> Option<Statement> {
         ),
         advice: advice(case, (from, until)),
         detail: format!(
-            "Between {from:.0} s and {until:.0} s of the capture nobody was answered at {} for {length}, where {} answers were due{}. \
-             That is a small part of the window, so that its averages show little of it.{}",
+            "Between {from:.0} s and {until:.0} s of the capture nobody was answered at {} for {length}, where {} answers were due{}.{}{}",
             seen.endpoint,
             count(seen.due.round()),
             told_by(&seen),
+            if seen.ns < case.length_ns() * SMALL { HARDLY_SHOWN } else { "" },
             meanwhile(case, (from, until)).unwrap_or_default(),
         ),
     })
 }
+
+/// Of the window.
+const SMALL: f64 = 0.25;
+const HARDLY_SHOWN: &str = " That is a small part of the window, so that its averages show little of it.";
 
 /// What to do next: ask for that part alone, unless this was it.
 fn advice(case: &Case, (from, until): (f64, f64)) -> String {
@@ -57,6 +61,9 @@ fn told_by(seen: &Standstill) -> String {
 /// Of a second: less is chance.
 const WORTH_A_WORD: f64 = 0.1;
 
+/// Whoever stands there keeps nobody.
+const FREE: &str = "blocked_accept";
+
 /// What its threads did then, and otherwise do not: the line of the ledger that grew most.
 fn meanwhile(case: &Case, (from, until): (f64, f64)) -> Option<String> {
     let (from_ns, to_ns) = ((from * 1e9) as u64, (until * 1e9) as u64);
@@ -69,7 +76,8 @@ fn meanwhile(case: &Case, (from, until): (f64, f64)) -> Option<String> {
         let otherwise = ratio(of(&whole.total, line) - ns, otherwise_ns);
         (line, ns, ns - otherwise * part.length_ns())
     };
-    let (line, ns, grown) = then.total.named().into_iter().map(grew).max_by(|a, b| a.2.total_cmp(&b.2))?;
+    let lines = then.total.named().into_iter().filter(|(line, _)| *line != FREE);
+    let (line, ns, grown) = lines.map(grew).max_by(|a, b| a.2.total_cmp(&b.2))?;
     let line = line.replacen("blocked_", "blocked: ", 1).replace('_', " ");
     (grown >= WORTH_A_WORD * 1e9).then(|| {
         let (ns, usual) = (seconds(ns / 1e9), seconds((ns - grown).max(0.0) / 1e9));
