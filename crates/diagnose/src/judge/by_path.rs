@@ -95,7 +95,7 @@ const TOLD: &[Told] = &[
         doubted: |case, chains| streams::awaited(case, chains).is_some(),
         advises: |case, chain| match chain.comes_back() {
             true => Some(format!(
-                "commit before it sleeps: {} waits for it, and other requests for that",
+                "do not sleep while {} waits for it, as in an open transaction: other requests wait for that",
                 asked::before(chain)
             )),
             false => Failing::of(case).map(|failing| failing.advice()),

@@ -91,13 +91,17 @@ impl Chain {
         self.ends_at_home() && self.links.last().is_some_and(|link| link.who.sleeps())
     }
 
-    /// Whether whoever was asked over a connection stands before a lock, and who holds that waits for what its own client sends next: one
-    /// on another host, as far as is seen.
+    /// Whether whoever was asked over a connection stands before a lock, and who holds that waits for what its own client sends next.
     pub fn is_kept_for_another(&self) -> bool {
-        let is_lock = |link: &&Link| [LOCK, HAND_OFF].contains(&link.who.fd_kind.as_str());
-        let [first, .., before, last] = &self.links[..] else { return false };
-        let waits_for_client = last.who.fd_kind == SOCKET && last.who.peer.is_empty();
-        !first.who.peer.is_empty() && is_lock(&before) && waits_for_client && self.end.kind == Kind::Packet
+        let is_lock = |link: &Link| [LOCK, HAND_OFF].contains(&link.who.fd_kind.as_str());
+        let [first, .., before, last] = &self.links[..] else {
+            let [first, last] = &self.links[..] else { return false };
+            return !first.who.peer.is_empty() && is_lock(last) && self.end.kind == Kind::Client;
+        };
+        // On another host, that is as far as is seen.
+        let waits_for_client = last.who.fd_kind == SOCKET && last.who.peer.is_empty() && self.end.kind == Kind::Packet;
+        let is_kept = is_lock(before) && waits_for_client || is_lock(last) && self.end.kind == Kind::Client;
+        !first.who.peer.is_empty() && is_kept
     }
 
     /// What kind of waiting it is.

@@ -95,10 +95,13 @@ impl Clients {
         asked || reads || serves_files || call == Family::Accept
     }
 
-    /// Whether a wait of somebody else than the target was for what comes on a connection that was made to that one.
+    /// Whether a wait of somebody else than the target ended with what came on a connection that was made to that one. Of a poll only who
+    /// wrote it is known.
     pub fn is_of_peers_client(&self, row: &Wakeup) -> bool {
         let was_made_to_it = row.asked > 0 || self.handed_on.contains(&row.local_port);
-        !self.target.contains(&row.pid) && row.local_port != 0 && row.remote_port != 0 && was_made_to_it
+        let came = row.local_port != 0 && row.remote_port != 0 && was_made_to_it;
+        let written = row.context == "thread" && self.handed_on.contains(&row.waker_remote_port);
+        !self.target.contains(&row.pid) && (came || written)
     }
 
     /// Waits of the target that processes of this host ended by asking it for something.

@@ -23,12 +23,14 @@ use super::who::{HAND_OFF, INTERPRETER, LOCK};
 use crate::case::Case;
 use crate::ledger::blocked::UNINTERRUPTIBLE;
 use crate::statistics::share;
-use crate::syscall::sends_signal;
+use crate::syscall::{sends_signal, waits_for_bytes};
 
 /// Tells waits for what threads hold in turn.
 #[derive(Clone, Debug, Default)]
 pub struct HandOffs {
     serving: BTreeSet<u32>,
+    /// Some of them are the target's.
+    are_own: bool,
     /// Of these, the ones that waited for another of them.
     queued: BTreeSet<u32>,
     /// Waits of loops that are not for clients, although the call is the same.
@@ -46,7 +48,7 @@ pub struct HandOffs {
 const MIN_READS: f64 = 0.02;
 
 impl HandOffs {
-    /// Learns which threads block in reads of their clients, and who stands before what.
+    /// Learns which threads block in reads of their clients, of the target and of whom it asks, and who stands before what.
     pub fn new(
         case: &Case,
         clients: &Clients,
@@ -54,14 +56,16 @@ impl HandOffs {
         sites: &WaitSites,
         inner_loops: InnerLoops,
     ) -> Self {
-        let rows = || case.recording.rows::<Wakeup>().iter().filter(|row| target.contains(&row.pid));
+        let rows = || case.recording.rows::<Wakeup>().iter();
         let (interpreters, in_turn) = (sites.interpreters().to_vec(), sites.mostly_interpreter());
         let serving = serving(case, clients, rows());
-        let mut hand_offs = Self { serving, interpreters, in_turn, inner_loops, ..Self::default() };
+        let are_own = rows().any(|row| target.contains(&row.pid) && serving.contains(&row.tid));
+        let mut hand_offs = Self { serving, are_own, interpreters, in_turn, inner_loops, ..Self::default() };
         hand_offs.queued = rows().filter(|row| hand_offs.is_between_serving(case, row)).map(|row| row.tid).collect();
         let mut before: BTreeMap<_, BTreeSet<u32>> = BTreeMap::new();
-        let is_looked_at = |row: &&Wakeup| target.contains(&row.pid) || hand_offs.is_between_backends(case, row);
-        for row in case.recording.rows::<Wakeup>().iter().filter(is_looked_at) {
+        let is_handed =
+            |row: &Wakeup| hand_offs.is_between_backends(case, row) || hand_offs.is_between_serving(case, row);
+        for row in rows().filter(|row| target.contains(&row.pid) || is_handed(row)) {
             if let Some(held) = hand_offs.held_in_turn(case, row) {
                 before.entry(hand_offs.place(case, held, row)).or_default().insert(row.tid);
             }
@@ -105,9 +109,9 @@ impl HandOffs {
         }
     }
 
-    /// Whether there are threads that serve one client at a time.
+    /// Whether there are threads of the target that serve one client at a time.
     pub fn serve(&self) -> bool {
-        !self.serving.is_empty()
+        self.are_own
     }
 
     /// Whether a thread serves one client at a time.
@@ -138,7 +142,8 @@ fn serving<'r>(case: &Case, clients: &Clients, rows: impl Iterator<Item = &'r Wa
         // Long waits are picked more often than short ones; what counts is how many there were.
         let number = row.blocked_ns.max(row.wait_ns) as f64 / each_ns(row);
         let (reads, all) = threads.entry(row.tid).or_default();
-        let is_read = clients.is_read(case, row);
+        let is_peers = || waits_for_bytes(&case.syscall(row.syscall)) && clients.is_of_peers_client(row);
+        let is_read = clients.is_read(case, row) || is_peers();
         *reads += if is_read { number } else { 0.0 };
         *all += if is_read || is_futex(case, row.syscall) { number } else { 0.0 };
     }

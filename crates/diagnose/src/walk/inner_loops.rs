@@ -47,7 +47,8 @@ impl InnerLoops {
         for (row, set) in rows.iter().filter(|(row, _)| is_asked(row)) {
             loops.outer.entry(row.tid).or_default().insert(*set);
             loops.alike.entry(kind_of_thread(&row.comm)).or_default().outer.insert(*set);
-            loops.clients.entry(row.tid).or_default().insert(row.remote_port);
+            let port = if row.remote_port == 0 { row.waker_local_port } else { row.remote_port };
+            loops.clients.entry(row.tid).or_default().insert(port);
         }
         for row in case.recording.rows::<Request>().iter().filter(|row| row.is_of_client()) {
             let port = row.peer.rsplit_once(':').and_then(|(_, port)| port.parse().ok());

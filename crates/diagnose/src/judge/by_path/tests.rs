@@ -362,7 +362,7 @@ fn a_database_that_waits_for_the_service_itself() {
     let own = "context=thread waker_pid=1 waker_tid=1 waker_comm=till waker_syscall=44 waker_family=2 waker_local_port=4001 waker_remote_port=5432";
     let found = diagnose(&parse(&circle(own)).unwrap());
     assert_eq!(found.verdict, "sleep-in-path", "{found:#?}");
-    assert!(found.advice.starts_with("commit before it sleeps: db"), "{}", found.advice);
+    assert!(found.advice.starts_with("do not sleep while db"), "{}", found.advice);
     assert_eq!(found.findings[0].subject.syscall.as_deref(), Some("clock_nanosleep"));
     assert!(found.findings.iter().all(|finding| finding.cause != "slow-dependency"), "{found:#?}");
 }
