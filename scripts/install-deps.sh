@@ -31,6 +31,7 @@ ab               apache2-utils
 /usr/lib/python3/dist-packages/jsonschema python3-jsonschema
 prove            perl
 /usr/share/doc/libdbd-pg-perl libdbd-pg-perl
+/usr/share/doc/libdbd-mariadb-perl libdbd-mariadb-perl
 curl             curl
 chromium         chromium
 ip               iproute2

@@ -21,6 +21,7 @@ pub mod kernels;
 pub mod languages;
 pub mod loader;
 pub mod loads;
+mod mariadb;
 pub mod paths;
 pub mod pick;
 mod postgres;

@@ -162,6 +162,8 @@ mod no_route_back;
 mod noisy_neighbour;
 #[path = "../scenarios/open-transaction/scenario.rs"]
 mod open_transaction;
+#[path = "../scenarios/open-transaction-mariadb/scenario.rs"]
+mod open_transaction_mariadb;
 #[path = "../scenarios/poll-with-work/scenario.rs"]
 mod poll_with_work;
 #[path = "../scenarios/pool-kept/scenario.rs"]
@@ -348,6 +350,7 @@ pub static ALL: &[&Scenario] = &[
     &row_lock::SCENARIO,
     &row_lock_postgres::SCENARIO,
     &open_transaction::SCENARIO,
+    &open_transaction_mariadb::SCENARIO,
     &never_closed::SCENARIO,
     &long_polls::SCENARIO,
     &event_streams::SCENARIO,

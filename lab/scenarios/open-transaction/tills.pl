@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# A prefork web service: `tills.pl PORT WORKERS DATABASE_PORT PAUSE_MS`. Each sale is booked in the one row of the day's total, and
+# A prefork web service: `tills.pl PORT WORKERS DATABASE USER PAUSE_MS`. Each sale is booked in the one row of the day's total, and
 # the receipt is printed, which takes a while, before that is committed.
 use strict;
 use warnings;
@@ -8,7 +8,7 @@ use IO::Socket::INET;
 use Socket qw(IPPROTO_TCP TCP_NODELAY);
 use Time::HiRes qw(usleep);
 
-my ($port, $workers, $database, $pause_ms) = @ARGV;
+my ($port, $workers, $database, $user, $pause_ms) = @ARGV;
 my $listener = IO::Socket::INET->new(
     LocalAddr => '127.0.0.1', LocalPort => $port, Listen => 128, ReuseAddr => 1, Proto => 'tcp',
 ) or die "failed to listen at port $port: $!\n";
@@ -20,8 +20,7 @@ for (1 .. $workers) {
 wait() for 1 .. $workers;
 
 sub serve {
-    my $source = "dbi:Pg:host=127.0.0.1;port=$database;dbname=postgres";
-    my $db = DBI->connect($source, 'postgres', '', { RaiseError => 1, AutoCommit => 1 });
+    my $db = DBI->connect($database, $user, '', { RaiseError => 1, AutoCommit => 1 });
     my $book = $db->prepare('UPDATE total SET cents = cents + 1');
     while (my $client = $listener->accept) {
         $client->setsockopt(IPPROTO_TCP, TCP_NODELAY, 1);

@@ -31,7 +31,7 @@ fn stage(cell: &mut Cell, side: Side) -> Result<Aim> {
     cell.bring("board.pl")?;
     cell.bring("readers.py")?;
     let threads = cell.draw.number("threads", 4, 2..=8);
-    let (port, pool) = (PORT.to_string(), if side == Side::Fault { threads } else { 32 }.to_string());
+    let (port, pool) = (PORT.to_string(), if side == Side::Fault { threads } else { threads * 2 + 2 }.to_string());
     let pid = cell.start(Program::installed("perl").args(["board.pl", &port, &pool]).on_cpus(SERVICE_CPU))?;
     cell.wait_for_port(PORT)?;
     let (questions, pause_ms) = (cell.draw.number("questions", 4, 2..=8), cell.draw.number("pause_ms", 100, 50..=200));

@@ -28,12 +28,13 @@ pub static SCENARIO: Scenario = Scenario {
 fn stage(cell: &mut Cell, side: Side) -> Result<Aim> {
     cell.bring("downloads.py")?;
     let threads = cell.draw.number("threads", 3, 2..=4);
-    // Four megabytes of it fit into the send buffer, and a write of those waits for nobody.
-    let size = cell.draw.number("kilobytes", 12_000, 9_000..=16_000) * 1_000;
+    // Four megabytes of it fit into the send buffer, and a write of those waits for nobody. Not so long that a capture has less than two
+    // such answers one after the other: what happens once may not come again.
+    let size = cell.draw.number("kilobytes", 12_000, 9_000..=12_000) * 1_000;
     let args = ["downloads.py", "serve", &PORT.to_string(), &threads.to_string(), &size.to_string()];
     let pid = cell.start(Program::installed(PYTHON).named("downloads").args(args).on_cpus(SERVICE_CPU))?;
     cell.wait_for_port(PORT)?;
-    let pace = if side == Side::Fault { cell.draw.number("bytes_a_ms", 6_000, 4_000..=9_000) } else { 0 };
+    let pace = if side == Side::Fault { cell.draw.number("bytes_a_ms", 6_000, 6_000..=9_000) } else { 0 };
     let numbers = [threads, pace, 300].map(|number| number.to_string());
     let reader = Program::installed(PYTHON).named("readers").args(["downloads.py", "read", &PORT.to_string()]);
     cell.start(reader.args(&numbers).on_cpus(LOAD_CPU).in_group("load"))?;
