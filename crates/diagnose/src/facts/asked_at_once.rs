@@ -92,7 +92,7 @@ fn at_once(mut asked: Vec<(u64, u64)>, stretches: &[(u64, u64)], answers: &[u64]
         before > 0 && (**answer - asked[before - 1].1) as f64 <= soon
     };
     let passed_on = answers.iter().filter(follows).count();
-    count.result(share(passed_on as f64, answers.len() as f64))
+    count.result(soon, share(passed_on as f64, answers.len() as f64))
 }
 
 /// How long questions take, but for a few that outlast all others, ns.
@@ -166,7 +166,7 @@ impl Count {
         0.0
     }
 
-    fn result(&self, passed_on: f64) -> AtOnce {
+    fn result(&self, soon_ns: f64, passed_on: f64) -> AtOnce {
         let length_ns = self.length_ns();
         let under_way_ns: f64 = self.levels.iter().map(|(number, level)| *number as f64 * level.ns).sum();
         let mut up_to = 0.0;
@@ -175,9 +175,8 @@ impl Count {
             up_to >= length_ns * NEARLY_ALL
         });
         let most = most.map_or(0, |(number, _)| *number);
-        let soon = self.soon_ns();
         let last: Vec<u64> = self.levels.range(most..).flat_map(|(_, level)| level.after_ns.iter().copied()).collect();
-        let soon_after = last.iter().filter(|ns| **ns as f64 <= soon).count();
+        let soon_after = last.iter().filter(|ns| **ns as f64 <= soon_ns).count();
         AtOnce {
             questions: self.questions,
             usual: ratio(under_way_ns, length_ns),

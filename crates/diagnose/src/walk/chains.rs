@@ -94,13 +94,15 @@ impl Chain {
     /// Whether whoever was asked over a connection stands before a lock, and who holds that waits for what its own client sends next.
     pub fn is_kept_for_another(&self) -> bool {
         let is_lock = |link: &Link| [LOCK, HAND_OFF].contains(&link.who.fd_kind.as_str());
-        let [first, .., before, last] = &self.links[..] else {
-            let [first, last] = &self.links[..] else { return false };
-            return !first.who.peer.is_empty() && is_lock(last) && self.end.kind == Kind::Client;
+        let [first, between @ .., last] = &self.links[..] else { return false };
+        let is_kept = match self.end.kind {
+            Kind::Client => is_lock(last),
+            // On another host, that is as far as is seen.
+            Kind::Packet => {
+                last.who.fd_kind == SOCKET && last.who.peer.is_empty() && between.last().is_some_and(is_lock)
+            }
+            _ => false,
         };
-        // On another host, that is as far as is seen.
-        let waits_for_client = last.who.fd_kind == SOCKET && last.who.peer.is_empty() && self.end.kind == Kind::Packet;
-        let is_kept = is_lock(before) && waits_for_client || is_lock(last) && self.end.kind == Kind::Client;
         !first.who.peer.is_empty() && is_kept
     }
 

@@ -60,7 +60,7 @@ fn come_datagrams(case: &Case) -> bool {
 
 impl Clients {
     /// Whether a process is one of the target, and not of those whom it asks.
-    pub fn are_asked(&self, pid: u32) -> bool {
+    pub fn is_own(&self, pid: u32) -> bool {
         self.target.contains(&pid)
     }
 

@@ -211,7 +211,7 @@ impl<'a> Ends<'a> {
     /// ran out says enough.
     pub fn is_of_unknown_file(&self, row: &Wakeup) -> bool {
         let polls = || matches!(self.case.syscall(row.syscall).as_str(), "poll" | "ppoll");
-        let of_one = row.args.get(1) == Some(&1) && self.clients.are_asked(row.pid);
+        let of_one = row.args.get(1) == Some(&1) && self.clients.is_own(row.pid);
         of_one && row.fd_kind.is_empty() && polls() && self.of(row).is_none_or(|end| end.kind != Kind::Timer)
     }
 
