@@ -12,7 +12,8 @@ use crate::cell::{Cell, Program};
 use crate::scenario::{Aim, Expected, NEUTRAL, Scenario, Side};
 
 const PORT: u16 = 19158;
-const NAME_SERVERS: [&str; 2] = ["127.0.0.1", "127.0.0.2"];
+/// The first one may never answer.
+pub(super) const NAME_SERVERS: [&str; 2] = ["127.0.0.1", "127.0.0.2"];
 
 /// The scenario.
 pub static SCENARIO: Scenario = Scenario {
@@ -30,23 +31,34 @@ pub static SCENARIO: Scenario = Scenario {
 };
 
 fn stage(cell: &mut Cell, side: Side) -> Result<Aim> {
-    cell.bring("names.py")?;
     cell.bring("stock.py")?;
     let [first, second] = NAME_SERVERS;
-    let manner = if side == Side::Fault { "silent" } else { "answering" };
-    let names = Program::installed(PYTHON).named("names").args(["names.py", first, second, manner]);
-    cell.start(names.on_cpus(LOAD_CPU))?;
-    cell.wait_for_port(53)?;
     let list = format!("nameserver {first}\nnameserver {second}\noptions timeout:1 attempts:1\n");
-    cell.write("resolv.conf", &list)?;
-    // The list is at a fixed place: a mount namespace of the service's own has ours there. The process stays the same.
-    let mounted = format!("mount --bind resolv.conf /etc/resolv.conf && exec {PYTHON} stock.py {PORT}");
-    let stock = Program::installed("unshare").named("stock").args(["--mount", "sh", "-c", &mounted]);
-    let pid = cell.start(stock.on_cpus(SERVICE_CPU))?;
+    start_names(cell, side == Side::Fault)?;
+    let pid = start_asking(cell, &list, &format!("{PYTHON} stock.py {PORT}"))?;
     cell.wait_for_port(PORT)?;
     let rate = cell.draw.number("rate", 100, 60..=150);
     let connections = cell.draw.number("connections", 16, 8..=24);
     steady_load(cell, PORT, "/", rate, connections)?;
     cell.stop.sleep(Duration::from_secs(3))?;
     Ok(Aim::Pid(pid))
+}
+
+/// Starts the name servers.
+pub(super) fn start_names(cell: &mut Cell, first_is_silent: bool) -> Result<()> {
+    cell.bring("names.py")?;
+    let [first, second] = NAME_SERVERS;
+    let manner = if first_is_silent { "silent" } else { "answering" };
+    let names = Program::installed(PYTHON).named("names").args(["names.py", first, second, manner]);
+    cell.start(names.on_cpus(LOAD_CPU))?;
+    cell.wait_for_port(53)
+}
+
+/// Starts a service with a list of name servers of its own. That is at a fixed place: a mount namespace of the service's has ours there.
+/// The process stays the same.
+pub(super) fn start_asking(cell: &mut Cell, list: &str, command: &str) -> Result<u32> {
+    cell.write("resolv.conf", list)?;
+    let mounted = format!("mount --bind resolv.conf /etc/resolv.conf && exec {command}");
+    let service = Program::installed("unshare").named("asks").args(["--mount", "sh", "-c", &mounted]);
+    cell.start(service.on_cpus(SERVICE_CPU))
 }

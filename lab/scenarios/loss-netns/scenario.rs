@@ -27,12 +27,7 @@ fn stage(cell: &mut Cell, side: Side) -> Result<Aim> {
     let server = format!("keepalive_timeout 0; server {{ listen {PORT}; location / {{ return 200 \"priced\"; }} }}");
     if side == Side::Fault {
         let percent = cell.draw.number("percent", 2, 2..=6);
-        let chain = |hook: &str| {
-            format!(
-                "chain {hook} {{ type filter hook {hook} priority -300; numgen random mod 100 < {percent} drop; }}\n"
-            )
-        };
-        cell.filter_far(&format!("table inet lab {{\n{}{}}}\n", chain("prerouting"), chain("output")))?;
+        lose(cell, percent)?;
     }
     let service = Program::nginx(cell, &server)?;
     let pid = cell.start(service.on_cpus(SERVICE_CPU))?;
@@ -42,4 +37,12 @@ fn stage(cell: &mut Cell, side: Side) -> Result<Aim> {
     cell.start(load.far().in_group("load"))?;
     cell.stop.sleep(Duration::from_secs(2))?;
     Ok(Aim::Pid(pid))
+}
+
+/// Loses so many packets of a hundred that come to the far network namespace or leave it.
+pub(super) fn lose(cell: &mut Cell, percent: u64) -> Result<()> {
+    let chain = |hook: &str| {
+        format!("chain {hook} {{ type filter hook {hook} priority -300; numgen random mod 100 < {percent} drop; }}\n")
+    };
+    cell.filter_far(&format!("table inet lab {{\n{}{}}}\n", chain("prerouting"), chain("output")))
 }

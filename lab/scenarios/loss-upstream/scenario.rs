@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use anyhow::Result;
 
+use super::loss_netns::lose;
 use super::{LOAD_CPU, SERVICE_CPU, WEBLOAD, steady_load};
 use crate::builds::Build;
 use crate::cell::{Cell, FAR, Program};
@@ -21,7 +22,7 @@ pub static SCENARIO: Scenario = Scenario {
     expected: Expected::cause(&["packet-loss"]),
     twin: Some(NEUTRAL),
     builds: &[Build::Script("lab/scenarios/slow-store/store.js", "store.js"), WEBLOAD],
-    folders: &["lab/scenarios/slow-store", "lab/webload"],
+    folders: &["lab/scenarios/loss-netns", "lab/scenarios/slow-store", "lab/webload"],
     stage,
 };
 
@@ -32,12 +33,7 @@ fn stage(cell: &mut Cell, side: Side) -> Result<Aim> {
     cell.wait_for(FAR, STORE)?;
     if side == Side::Fault {
         let percent = cell.draw.number("percent", 4, 2..=8);
-        let chain = |hook: &str| {
-            format!(
-                "chain {hook} {{ type filter hook {hook} priority -300; numgen random mod 100 < {percent} drop; }}\n"
-            )
-        };
-        cell.filter_far(&format!("table inet lab {{\n{}{}}}\n", chain("prerouting"), chain("output")))?;
+        lose(cell, percent)?;
     }
     let server = format!(
         "upstream store {{ server {FAR}:{STORE}; keepalive 64; }}
