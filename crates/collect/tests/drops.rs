@@ -7,6 +7,7 @@
 use std::mem::MaybeUninit;
 use std::net::{TcpListener, TcpStream, UdpSocket};
 use std::process::Command;
+use std::sync::mpsc::channel;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -117,4 +118,44 @@ fn other_network_namespaces_do_not_count() {
         probe.rows(1, &mut stacks)
     });
     assert_eq!(rows.unwrap(), []);
+}
+
+/// Has one CPU for itself and its children, so that what it sends is counted with what others send there.
+fn on_one_cpu() {
+    // SAFETY: a set of CPUs is plain bits, of which zero is an empty one; it is alive for the call.
+    let done = unsafe {
+        let mut set: libc::cpu_set_t = std::mem::zeroed();
+        libc::CPU_SET(libc::sched_getcpu().unsigned_abs() as usize, &mut set);
+        libc::sched_setaffinity(0, size_of_val(&set), &raw const set)
+    };
+    assert_eq!(done, 0);
+}
+
+#[test]
+fn a_flood_elsewhere_hides_none_of_ours() {
+    need!(kernel_allows());
+    let work = |_: &TcpListener| {
+        on_one_cpu(); // for the thread below, too
+        let (begun, flood) = channel();
+        let elsewhere = thread::spawn(move || {
+            apart(move || {
+                let socket = UdpSocket::bind("127.0.0.1:0")?;
+                for sent in 0..100_000 {
+                    socket.send_to(b"hello", "127.0.0.1:82").ok();
+                    if sent == 10_000 {
+                        begun.send(())?;
+                    }
+                }
+                Ok(())
+            })
+        });
+        flood.recv().unwrap();
+        for _ in 0..20 {
+            assert!(TcpStream::connect("127.0.0.1:81").is_err(), "nobody listens there");
+        }
+        elsewhere.join().unwrap().unwrap();
+    };
+    let ours = |rows: &[Drop]| count(rows, "tcp", "none", 81);
+    let rows = counted(work, move |rows| ours(rows) == 20).unwrap();
+    assert_eq!((ours(&rows), count(&rows, "udp", "none", 82)), (20, 0), "{rows:?}");
 }

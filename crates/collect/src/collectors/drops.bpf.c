@@ -2,7 +2,7 @@
 /*
  * Packets that the kernel dropped, of one network namespace: added up by reason, place and whose they were. The hook is
  * of the whole host. Of very many, as in a flood, each 64th stands for the others, so that what they cost is
- * bounded.
+ * bounded; those of other network namespaces do not count among them, or their flood would hide the few of ours.
  */
 #include "kernel.h"
 
@@ -220,15 +220,15 @@ int on_drop(u64 *ctx)
 		key.reason = (u32)ctx[2];
 	if (key.reason && (key.reason == purged || key.reason == closed))
 		return 0;
-	packets = weight(c);
-	if (!packets)
-		return 0;
 	if (tells_receiver)
 		bpf_probe_read_kernel(&owner, sizeof(owner), &ctx[3]);
 	if (!owner)
 		owner = BPF_CORE_READ(skb, sk);
 	net = network_of(skb, owner);
-	if ((net && net != network) || !look(skb, &packet))
+	if (net && net != network)
+		return 0;
+	packets = weight(c);
+	if (!packets || !look(skb, &packet))
 		return 0;
 	key.protocol = packet.protocol;
 	key.begins = begins(&packet);
