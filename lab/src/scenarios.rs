@@ -44,6 +44,8 @@ mod cpu_quota;
 mod crashing_workers;
 #[path = "../scenarios/database-full/scenario.rs"]
 mod database_full;
+#[path = "../scenarios/deadlock/scenario.rs"]
+mod deadlock;
 #[path = "../scenarios/dns-silent/scenario.rs"]
 mod dns_silent;
 #[path = "../scenarios/dns-stall/scenario.rs"]
@@ -106,6 +108,8 @@ mod interpreter_lock;
 mod io_uring;
 #[path = "../scenarios/java-idle-pool/scenario.rs"]
 mod java_idle_pool;
+#[path = "../scenarios/keeper-stands/scenario.rs"]
+mod keeper_stands;
 #[path = "../scenarios/kept-open/scenario.rs"]
 mod kept_open;
 #[path = "../scenarios/left-listener/scenario.rs"]
@@ -319,6 +323,8 @@ pub static ALL: &[&Scenario] = &[
     &mmap_lock::SCENARIO,
     &few_slow::SCENARIO,
     &stands_still::SCENARIO,
+    &deadlock::SCENARIO,
+    &keeper_stands::SCENARIO,
     &flock::SCENARIO,
     &fuse_slow::SCENARIO,
     &stopped::SCENARIO,

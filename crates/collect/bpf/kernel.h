@@ -287,6 +287,15 @@ struct bpf_iter__task_file {
 	struct file *file;
 };
 
+struct bpf_map;
+
+struct bpf_iter__bpf_sk_storage_map {
+	struct bpf_iter_meta *meta;
+	struct bpf_map *map;
+	struct sock *sk;
+	void *value;
+};
+
 #pragma clang attribute pop
 
 /* The registers of x86-64 lie as user space knows them, in every kernel. */

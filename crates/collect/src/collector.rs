@@ -113,7 +113,7 @@ pub trait Collector {
     ///
     /// # Errors
     /// A map fails.
-    fn conclude(&mut self, _: &Shared<'_>) -> Result<()> {
+    fn conclude(&mut self, _: &mut Shared<'_>) -> Result<()> {
         Ok(())
     }
 

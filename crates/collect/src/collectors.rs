@@ -31,6 +31,7 @@ collectors! {
     exchanges,
     retransmits,
     drops,
+    standing,
     neighbours,
     naming,
     settings,

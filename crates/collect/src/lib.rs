@@ -11,6 +11,7 @@ pub mod courtesy;
 pub mod doctor;
 #[cfg(test)]
 mod fake_root;
+mod file_names;
 #[cfg(any(test, fuzzing))]
 pub mod fuzzing;
 pub mod hooks;

@@ -90,6 +90,15 @@ pub(crate) fn address(family: u16, ip: [u8; 16], port: u16) -> SocketAddr {
     SocketAddr::new(ip, port)
 }
 
+/// The other end's address as people write it; empty = none.
+pub(crate) fn ip_of(family: u16, peer: [u8; 16]) -> String {
+    let ip = match i32::from(family) {
+        libc::AF_INET | libc::AF_INET6 => address(family, peer, 0).ip(),
+        _ => return String::new(),
+    };
+    if ip.is_unspecified() { String::new() } else { ip.to_string() }
+}
+
 /// Whose a group is that a program counts (`bpf/tally.bpf.h`), as tables have it: role, own port, peer.
 pub(crate) fn whose(role: u8, family: u16, ip: [u8; 16], port: u16) -> (String, u32, String) {
     const ROLES: [&str; 4] = [role::MADE, role::ACCEPTED, "none", "others"];

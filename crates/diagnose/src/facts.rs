@@ -46,6 +46,7 @@ pub mod socket_states;
 pub mod sockets;
 pub mod stacks;
 pub mod stages;
+pub mod standers;
 pub mod stopped;
 pub mod traffic;
 pub mod turned_away;

@@ -31,6 +31,7 @@ pub(crate) mod secure;
 pub(crate) mod short_memory;
 pub(crate) mod silent;
 pub(crate) mod slow_start;
+pub(crate) mod standers;
 pub(crate) mod standing;
 pub(crate) mod standstill;
 pub(crate) mod streams;

@@ -10,7 +10,7 @@ pub mod chains;
 pub mod clients;
 mod context;
 mod ends;
-mod futex;
+pub(crate) mod futex;
 mod hand_offs;
 pub mod idleness;
 mod inner_loops;

@@ -124,6 +124,7 @@ tables! {
     wait::Wait: slice,
     wakeup::Wakeup: own,
     wait_stack::WaitStack: moment,
+    standing::Standing: slice,
     sample::Sample: moment,
     stack::Stack: whole,
     frame::Frame: whole,

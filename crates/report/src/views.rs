@@ -27,6 +27,7 @@ mod series;
 mod socket_states;
 mod sockets;
 mod stages;
+mod standing;
 pub(crate) mod thread_names;
 mod threads;
 mod timeline;
@@ -69,6 +70,7 @@ const FOUND: &[View] = &[
     exemplars::view,
     ledger::view,
     evidence::view,
+    standing::view,
     also::view,
 ];
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! What collectors share.
 
+use std::collections::HashMap;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
@@ -9,6 +10,7 @@ use stacks::Stacks;
 use super::{KernelStacks, Known, Suspicion};
 use crate::clock;
 use crate::plan::Plan;
+use crate::probes::exchanges::InHand;
 use crate::probes::ledger::{Ledger, ThreadRow};
 use crate::probes::wakeups::Bursts;
 use crate::samplers::Scope;
@@ -73,6 +75,8 @@ pub struct Shared<'o> {
     pub has_wakeups: bool,
     /// Whom samples of this slice found that is not of the target: pid, CPU, name, samples.
     pub bystanders: Vec<(u32, u32, String, u64)>,
+    /// Requests of clients that are read and not answered when the capture ends, by the thread that read them.
+    pub in_hand: HashMap<u32, InHand>,
 }
 
 /// The end of a slice.
@@ -100,6 +104,7 @@ impl<'o> Shared<'o> {
             suspicion: Suspicion::default(),
             has_wakeups: true,
             bystanders: Vec::new(),
+            in_hand: HashMap::new(),
         }
     }
 

@@ -202,7 +202,7 @@ impl Collector for Windows<'_> {
         Ok(())
     }
 
-    fn conclude(&mut self, shared: &Shared<'_>) -> Result<()> {
+    fn conclude(&mut self, shared: &mut Shared<'_>) -> Result<()> {
         self.close(shared.start_ns).context("failed to close the last window on calls")
     }
 

@@ -181,6 +181,14 @@ impl Collector for Exchanges<'_> {
         Ok(())
     }
 
+    /// Leaves who has requests in hand, if they are followed now.
+    fn conclude(&mut self, shared: &mut Shared<'_>) -> Result<()> {
+        if self.left_out == 0 {
+            shared.in_hand = self.probe.in_hand()?;
+        }
+        Ok(())
+    }
+
     fn come(&mut self, processes: &[Process]) {
         self.probe.listen(tcp_ports_of(processes));
     }

@@ -1,18 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Who woke whom: from wakeups to rows.
 
-use std::collections::HashMap;
-use std::fs;
 use std::mem::take;
-use std::net::IpAddr;
-use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use recording::Tables;
 use recording::tables::{Process, Wakeup};
 
 use crate::collector::{Collector, Kind, Shared, SliceEnd, Slot, Start};
-use crate::probes::{Probe, shapes, wakeups};
+use crate::file_names::FileNames;
+use crate::probes::{Probe, ip_of, shapes, wakeups};
 
 /// What is known of it before it is started.
 pub const KIND: Kind = Kind {
@@ -29,7 +26,7 @@ pub const KIND: Kind = Kind {
 struct Wakeups<'o> {
     probe: wakeups::Wakeups<'o>,
     rows: Vec<Wakeup>,
-    files: Files,
+    files: FileNames,
 }
 
 impl<'o> Wakeups<'o> {
@@ -38,7 +35,7 @@ impl<'o> Wakeups<'o> {
         let mut probe = wakeups::Wakeups::load_in(slot, start.ledger, snapshots, start.plan.room)?;
         probe.listen(&start.plan.target.listen);
         start.bursts = Some(probe.bursts()?);
-        Ok(Self { probe, rows: Vec::new(), files: Files::new(&start.plan.root) })
+        Ok(Self { probe, rows: Vec::new(), files: FileNames::new(&start.plan.root) })
     }
 }
 
@@ -46,7 +43,8 @@ impl Collector for Wakeups<'_> {
     fn drain(&mut self, shared: &mut Shared<'_>) -> Result<()> {
         for raw in self.probe.rows()? {
             let stacks = (shared.kernel_stack(raw.sleeper.stack)?, shared.kernel_stack(raw.waker.stack)?);
-            self.rows.push(row(&raw, shared.start_ns, stacks, self.files.name(&raw)));
+            let path = self.files.name(raw.fd_kind, (raw.sleeper.tgid, raw.args[0], raw.inode));
+            self.rows.push(row(&raw, shared.start_ns, stacks, path));
         }
         Ok(())
     }
@@ -55,7 +53,7 @@ impl Collector for Wakeups<'_> {
         if end.last {
             self.rows.retain(|row| row.t_ns <= end.t_ns); // not what came while the hooks were taken off
         }
-        self.files.names.clear(); // a number may be another file's in the next
+        self.files.forget(); // a number may be another file's in the next
         tables.extend(take(&mut self.rows));
         Ok(())
     }
@@ -109,7 +107,7 @@ fn row(raw: &wakeups::Wakeup, start_ns: u64, (stack, waker_stack): (u32, u32), p
         family: sleeper.ports.family.into(),
         local_port: sleeper.ports.local.into(),
         remote_port: sleeper.ports.remote.into(),
-        peer: address(&sleeper.ports),
+        peer: ip_of(sleeper.ports.family, sleeper.ports.peer),
         path,
         context: raw.context.into(),
         waker_pid: waker.tgid,
@@ -120,90 +118,5 @@ fn row(raw: &wakeups::Wakeup, start_ns: u64, (stack, waker_stack): (u32, u32), p
         waker_family: waker.ports.family.into(),
         waker_local_port: waker.ports.local.into(),
         waker_remote_port: waker.ports.remote.into(),
-    }
-}
-
-/// Names of files by process, descriptor and inode, of one slice.
-struct Files {
-    root: PathBuf,
-    names: HashMap<(u32, u64, u64), String>,
-}
-
-/// Files whose names are looked up in a slice.
-const MOST_NAMES: usize = 1024;
-
-impl Files {
-    fn new(root: &Path) -> Self {
-        Self { root: root.to_path_buf(), names: HashMap::new() }
-    }
-
-    /// Name of the file that the sleeper's call is about. It is looked up while the process still has it, once.
-    fn name(&mut self, raw: &wakeups::Wakeup) -> String {
-        if !matches!(raw.fd_kind, "file" | "block" | "pipe" | "tty") {
-            return String::new();
-        }
-        let key = (raw.sleeper.tgid, raw.args[0], raw.inode);
-        if self.names.len() >= MOST_NAMES && !self.names.contains_key(&key) {
-            return String::new();
-        }
-        self.names.entry(key).or_insert_with(|| name(&self.root, key)).clone()
-    }
-}
-
-/// What a descriptor stands for by now, unless that is another file than the one that was waited for: the name is read before the
-/// inode, so that both are of one file if it is the right one. (`stat` would ask a file system, which may not answer.)
-fn name(root: &Path, (pid, descriptor, inode): (u32, u64, u64)) -> String {
-    let of = |what: &str| root.join(format!("proc/{pid}/{what}/{descriptor}"));
-    let path = fs::read_link(of("fd")).unwrap_or_default();
-    let about = fs::read_to_string(of("fdinfo")).unwrap_or_default();
-    let number = about.lines().find_map(|line| line.strip_prefix("ino:")?.trim().parse::<u64>().ok()); // since Linux 5.14
-    let is_it = number.is_none_or(|number| number == inode);
-    if is_it && path.is_absolute() { path.to_string_lossy().into_owned() } else { String::new() } // not `pipe:[812]`
-}
-
-/// The peer's address as people write it; empty = none.
-fn address(ports: &wakeups::Ports) -> String {
-    let [a, b, c, d, ..] = ports.peer;
-    let address = match i32::from(ports.family) {
-        libc::AF_INET => IpAddr::from([a, b, c, d]),
-        libc::AF_INET6 => IpAddr::from(ports.peer).to_canonical(),
-        _ => return String::new(),
-    };
-    if address.is_unspecified() { String::new() } else { address.to_string() }
-}
-
-#[cfg(test)]
-mod tests {
-    #![allow(clippy::unwrap_used)]
-
-    use std::os::unix::fs::symlink;
-
-    use super::*;
-
-    #[test]
-    fn a_file_is_asked_for_once_while_its_number_is_known() {
-        let root = tempfile::tempdir().unwrap();
-        let descriptors = root.path().join("proc/7/fd");
-        fs::create_dir_all(&descriptors).unwrap();
-        let points_to = |file: &str| {
-            let _ = fs::remove_file(descriptors.join("3")); // the first time there is none
-            symlink(file, descriptors.join("3")).unwrap();
-        };
-        let mut raw =
-            wakeups::Wakeup { fd_kind: "file", args: [3, 0, 0, 0], inode: 11, ..wakeups::Wakeup::default() };
-        raw.sleeper.tgid = 7;
-        let mut files = Files::new(root.path());
-        points_to("/data/one");
-        assert_eq!(files.name(&raw), "/data/one");
-        points_to("/data/two");
-        assert_eq!(files.name(&raw), "/data/one", "once in a slice");
-        files.names.clear();
-        assert_eq!(files.name(&raw), "/data/two");
-        fs::create_dir_all(root.path().join("proc/7/fdinfo")).unwrap();
-        fs::write(root.path().join("proc/7/fdinfo/3"), "pos:\t0\nino:\t12\n").unwrap();
-        files.names.clear();
-        assert_eq!(files.name(&raw), "", "another file has the descriptor by now");
-        raw.inode = 12;
-        assert_eq!(files.name(&raw), "/data/two");
     }
 }

@@ -388,4 +388,6 @@ int BPF_PROG(on_state, struct sock *sk, int before, int now)
 	return 0;
 }
 
+#include "in_hand.bpf.h"
+
 char LICENSE[] SEC("license") = "GPL";

@@ -3,6 +3,8 @@
 //! and peer. The kernel adds them up; what is new is what a slice gets. In a burst of full detail it tells single ones too.
 
 use std::cell::RefCell;
+use std::collections::HashMap;
+use std::io::Read as _;
 use std::mem::MaybeUninit;
 use std::net::SocketAddr;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -10,12 +12,12 @@ use std::rc::Rc;
 
 use anyhow::{Context, Result, bail};
 use libbpf_rs::skel::Skel;
-use libbpf_rs::{Link, MapCore, MapFlags, OpenObject, ProgramMut, RingBuffer, RingBufferBuilder};
+use libbpf_rs::{Iter, Link, MapCore, MapFlags, OpenObject, ProgramMut, RingBuffer, RingBufferBuilder};
 use plain::Plain;
 
 use super::ledger::Ledger;
 use super::wakeups::Bursts;
-use super::{Kept, Probe, address, kernel_map, kernel_types, mark_listening, refusal, run_stats};
+use super::{Kept, Probe, address, kernel_map, kernel_types, mark_listening, read_all, refusal, run_stats};
 use crate::{clock, courtesy};
 
 mod groups;
@@ -83,8 +85,22 @@ impl Opening {
     }
 }
 
+/// Requests of clients that one thread has read, and that nobody has answered yet.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct InHand {
+    /// How many.
+    pub requests: u32,
+    /// When the first of them began, CLOCK_MONOTONIC ns.
+    pub since_ns: u64,
+}
+
+/// Of them, at most: more say no more.
+const MOST_IN_HAND: usize = 100_000;
+
 // SAFETY: integers only, and no padding that is read: any bytes are valid. Generated from the C source.
 unsafe impl Plain for types::group_key {}
+// SAFETY: as above.
+unsafe impl Plain for types::in_hand {}
 // SAFETY: as above.
 unsafe impl Plain for types::request {}
 // SAFETY: as above.
@@ -224,6 +240,25 @@ impl<'o> Exchanges<'o> {
     pub fn requests(&self) -> Result<Vec<Request>> {
         self.ring.consume().context("failed to read the ring of requests")?;
         Ok(self.requests.take())
+    }
+
+    /// What is read and not answered at this moment, by the thread that read it.
+    ///
+    /// # Errors
+    /// The iterator fails.
+    pub fn in_hand(&self) -> Result<HashMap<u32, InHand>> {
+        const ROW: usize = size_of::<types::in_hand>();
+        let link = self.skel.progs.read_in_hand.attach_iter(self.skel.maps.exchanges.as_fd());
+        let rows = Iter::new(&link.context("failed to attach the iterator over connections")?)?;
+        let mut bytes = Vec::new();
+        read_all(&mut rows.take((MOST_IN_HAND * ROW) as u64), &mut bytes).context("failed to read the connections")?;
+        let mut by_thread: HashMap<u32, InHand> = HashMap::new();
+        for row in bytes.chunks_exact(ROW).filter_map(kernel_map::row::<types::in_hand>) {
+            let own = by_thread.entry(row.tid).or_insert(InHand { requests: 0, since_ns: row.began });
+            own.requests += 1;
+            own.since_ns = own.since_ns.min(row.began);
+        }
+        Ok(by_thread)
     }
 
     fn counts(&self) -> Result<types::exchange_counts> {

@@ -178,7 +178,7 @@ fn stands(case: &Case, thread: &ThreadLedger, lines: &[Blocked]) -> Option<(Thre
 }
 
 /// Threads in futex for each request that stands: each of these has one in hand, or waits for that.
-const AS_MANY: RangeInclusive<f64> = 0.7..=1.5;
+pub(crate) const AS_MANY: RangeInclusive<f64> = 0.7..=1.5;
 
 /// Requests followed, from which on it is known that one thread reads all.
 const FOLLOWED: usize = 20;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Threads of the target wait for a lock that another of its threads holds.
 
+mod deadlock;
+
 use super::{Check, Checked, Rule, absent, evidence, explained, found, too_little, too_short};
 use crate::answer::{Gap, Measured, Unit};
 use crate::case::Case;
@@ -29,6 +31,9 @@ const MIN_TIME: f64 = 0.05;
 const MIN_WAIT_NS: f64 = 1e6;
 
 fn check(case: &Case) -> Checked {
+    if let Some(found) = deadlock::check(case) {
+        return Ok(found);
+    }
     let waiting = case.fact::<Waiting>()?;
     let locks = Locks::of(case)?;
     let (chains, ns) = waiting.of(|chain| locks.keep(chain) && !ends_in_collector(chain));

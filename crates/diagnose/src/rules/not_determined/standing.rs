@@ -11,7 +11,7 @@ use crate::facts::unexplained::Unexplained;
 use crate::judgement::felt::Felt;
 use crate::judgement::full::is_at_capacity;
 use crate::judgement::standing::{MIN_REST, MIN_SHARE, matters};
-use crate::judgement::{hanging, hung, streams};
+use crate::judgement::{hanging, hung, standers, streams};
 use crate::phrases;
 use crate::remarks::hidden_queues::{self, Hidden};
 use crate::remarks::response_times;
@@ -123,7 +123,8 @@ fn unexplained(requests: &Unexplained, case: &Case) -> Option<Statement> {
     let (known, hidden) = (known(requests), hidden_queues::look(case));
     let rest = left(case, &hidden);
     let (hang, stands) = (hanging::unexplained(case), stuck::check(case));
-    let stand = [hang.and_then(|_| hung::where_threads_stand(case)), hung::silent(case), hung::go_on(case)];
+    let at_the_end = hung::look(case).and_then(|hung| standers::sentence(case, &hung));
+    let stand = [hang.and_then(|_| hung::where_threads_stand(case)), at_the_end, hung::silent(case), hung::go_on(case)];
     let stand: String = stand.into_iter().flatten().map(|said| format!(" {said}")).collect();
     let alike_ns = if hang.is_none() { alike(case) } else { None };
     let same = if alike_ns.is_some() { SAME } else { "" };
@@ -136,7 +137,9 @@ fn unexplained(requests: &Unexplained, case: &Case) -> Option<Statement> {
     let (headline, advice) = match stands {
         Some(stands) => (stands.headline, stands.advice),
         None => (
-            runs_out(case).unwrap_or_else(|| not_seen(case, requests, (hang, alike_ns, one_way))),
+            in_hand(case)
+                .or_else(|| runs_out(case))
+                .unwrap_or_else(|| not_seen(case, requests, (hang, alike_ns, one_way))),
             format!("{meant}{}", hidden.look),
         ),
     };
@@ -151,6 +154,14 @@ fn unexplained(requests: &Unexplained, case: &Case) -> Option<Statement> {
             response_times::sentence(case).unwrap_or_default(),
         ),
     })
+}
+
+/// That they hang, and where the threads stand that have them in hand.
+fn in_hand(case: &Case) -> Option<String> {
+    let hung = hung::look(case)?;
+    let (where_they_stand, so_far) = (standers::of_those_in_hand(case, &hung)?, seconds(hung.owed_ns / 1e9));
+    let others = if hung.others { ", others are answered" } else { "" };
+    Some(format!("{} requests hang, for {so_far} so far{others}: {where_they_stand}", count(hung.requests)))
 }
 
 /// That they stand, for how long, and what little is known of why.

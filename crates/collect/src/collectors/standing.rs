@@ -1,0 +1,267 @@
+// SPDX-License-Identifier: Apache-2.0
+//! Waits that go on at the end: where requests hang. What ended a wait tells of it; of a deadlock, or of an answer that never comes,
+//! there is only the thread that stands, and where in its program it does.
+
+#![allow(unsafe_code)] // reading C structs out of an iterator; every use says why it is sound
+
+use std::collections::{HashMap, HashSet};
+use std::fs::{self, File};
+use std::io::Read as _;
+use std::mem::take;
+use std::os::fd::AsFd;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+use libbpf_rs::Iter;
+use plain::Plain;
+use recording::Tables;
+use recording::tables::Standing as Row;
+use stacks::{Registers, Snapshot, Stacks};
+
+use crate::collector::{Collector, Kind, Shared, SliceEnd, Slot, Start};
+use crate::file_names::FileNames;
+use crate::probes::exchanges::InHand;
+use crate::probes::{Kept, comm_of_chars, ip_of, kernel_map, kernel_types, read_all, refusal, shapes};
+
+mod skel {
+    #![allow(missing_docs, clippy::all, clippy::pedantic, clippy::unwrap_used, clippy::expect_used)]
+    include!(concat!(env!("OUT_DIR"), "/standing.skel.rs"));
+}
+use skel::types;
+
+/// What is known of it before it is started.
+pub const KIND: Kind = Kind {
+    gap: "standing",
+    facility: None,
+    tables: |tables| tables.extend::<Row>([]),
+    start: |start, slot| Ok(Box::new(Standing::load(start, slot)?)),
+};
+
+/// Threads that are read; of a process with more, the last ones are not.
+const MOST_READ: usize = 20_000;
+/// Rows of a recording.
+const MOST_ROWS: usize = 1_000;
+/// User stacks that are copied: in all, and of threads that stand at the same place.
+const MOST_STACKS: usize = 64;
+const MOST_OF_A_PLACE: usize = 4;
+
+// SAFETY: integers only, and no padding that is read: any bytes are valid. Generated from the C source.
+unsafe impl Plain for types::standing_row {}
+
+/// The loaded iterator, and what it found.
+struct Standing<'o> {
+    skel: skel::StandingSkel<'o>,
+    root: PathBuf,
+    stack_bytes: u32,
+    found: Vec<Found>,
+    kept: u64,
+    lost: u64,
+}
+
+/// A thread as it stood.
+struct Found {
+    raw: types::standing_row,
+    /// The top of its user stack; empty = not taken.
+    memory: Vec<u8>,
+    /// Where a mutex has its owner; 0 = not read.
+    owner: u32,
+}
+
+impl<'o> Standing<'o> {
+    fn load(start: &Start<'_, 'o>, slot: Slot<'o>) -> Result<Self> {
+        let builder = skel::StandingSkelBuilder::default();
+        let mut open = refusal::open(builder, slot, "the program that reads waits")?;
+        open.maps.threads.reuse_fd(start.ledger.threads().as_fd()).context("failed to share the map of threads")?;
+        open.maps.stacks.reuse_fd(start.ledger.stack_map().as_fd()).context("failed to share the map of stacks")?;
+        if let Some(rodata) = open.maps.rodata_data.as_deref_mut() {
+            rodata.task_type = kernel_types::task();
+            shapes::mark_subjects(&mut rodata.subjects);
+        }
+        let skel = refusal::load(open, "the kernel refused the program that reads waits")?;
+        let root = start.plan.root.clone();
+        Ok(Self { skel, root, stack_bytes: start.stack_bytes, found: Vec::new(), kept: 0, lost: 0 })
+    }
+
+    fn look(&self) -> Result<Vec<types::standing_row>> {
+        const ROW: usize = size_of::<types::standing_row>();
+        let link = self.skel.progs.read_standing.attach().context("failed to attach the iterator over waits")?;
+        let mut bytes = Vec::new();
+        let mut rows = Iter::new(&link)?.take((MOST_READ * ROW) as u64);
+        read_all(&mut rows, &mut bytes).context("failed to read the waits that go on")?;
+        Ok(bytes.chunks_exact(ROW).filter_map(kernel_map::row).collect())
+    }
+}
+
+impl Collector for Standing<'_> {
+    fn prove(&mut self, _: &Shared<'_>) -> Result<()> {
+        self.look().map(drop)
+    }
+
+    /// Looks while all still stand: what is made of it can stand back behind others.
+    fn conclude(&mut self, shared: &mut Shared<'_>) -> Result<()> {
+        let mut raw = self.look()?;
+        let requests = |row: &types::standing_row| shared.in_hand.get(&row.tid).map_or(0, |of| of.requests);
+        raw.sort_by_key(|row| (requests(row) == 0, std::cmp::Reverse(row.wait), row.tid));
+        self.lost = raw.len().saturating_sub(MOST_ROWS) as u64;
+        raw.truncate(MOST_ROWS);
+        self.kept = raw.len() as u64;
+        self.found = Copier::new(&self.root, self.stack_bytes).copy(raw);
+        Ok(())
+    }
+
+    fn slice(&mut self, shared: &mut Shared<'_>, end: &SliceEnd, tables: &mut Tables) -> Result<()> {
+        let mut files = FileNames::new(&self.root);
+        let mut owners = Owners::new(&self.root, end);
+        for found in take(&mut self.found) {
+            let Found { raw, memory, .. } = &found;
+            let stack = shared.kernel_stack(raw.stack)?;
+            let user_stack = user_stack(raw, memory, &mut shared.stacks);
+            let path = files.name(shapes::fd_kind(raw.fd_kind), (raw.tgid, registers(&raw.regs).di, raw.inode));
+            let in_hand = shared.in_hand.get(&raw.tid).copied().unwrap_or_default();
+            let now_ns = shared.start_ns + end.t_ns;
+            let mut row = row(raw, in_hand, now_ns);
+            (row.t_ns, row.stack, row.user_stack, row.path) = (end.t_ns, stack, user_stack, path);
+            row.owner = owners.outer(raw.tgid, found.owner);
+            tables.extend([row]);
+        }
+        Ok(())
+    }
+
+    fn losses(&self, _: &Shared<'_>) -> Result<Vec<Kept>> {
+        Ok(vec![Kept { what: "waits that go on", kept: self.kept, lost: self.lost }])
+    }
+
+    fn stop(&mut self, _: &mut Shared<'_>) -> bool {
+        false // it does nothing before the end
+    }
+}
+
+/// Copies what may be gone soon.
+struct Copier<'a> {
+    root: &'a Path,
+    stack_bytes: usize,
+    memories: HashMap<u32, Option<File>>,
+    taken: usize,
+    by_place: HashMap<(u32, i32, u64, u64), usize>,
+}
+
+impl<'a> Copier<'a> {
+    fn new(root: &'a Path, stack_bytes: u32) -> Self {
+        let stack_bytes = stack_bytes as usize;
+        Self { root, stack_bytes, memories: HashMap::new(), taken: 0, by_place: HashMap::new() }
+    }
+
+    fn copy(&mut self, raw: Vec<types::standing_row>) -> Vec<Found> {
+        raw.into_iter().map(|raw| Found { memory: self.stack(&raw), owner: self.owner(&raw), raw }).collect()
+    }
+
+    fn stack(&mut self, raw: &types::standing_row) -> Vec<u8> {
+        let regs = registers(&raw.regs);
+        let own = shapes::is_in_own_frame(regs.di, regs.sp);
+        let place = (raw.tgid, raw.syscall, if own { 0 } else { regs.di }, raw.stack);
+        let of_place = self.by_place.entry(place).or_default();
+        if self.taken >= MOST_STACKS || *of_place >= MOST_OF_A_PLACE || regs.sp == 0 {
+            return Vec::new();
+        }
+        *of_place += 1;
+        self.taken += 1;
+        self.read(raw.tgid, regs.sp, self.stack_bytes)
+    }
+
+    /// A mutex of glibc is three words: what threads sleep on, how often it is held, and by whom.
+    fn owner(&mut self, raw: &types::standing_row) -> u32 {
+        if libc::c_long::from(raw.syscall) != libc::SYS_futex {
+            return 0;
+        }
+        let bytes = self.read(raw.tgid, registers(&raw.regs).di.wrapping_add(8), 4);
+        bytes.try_into().map_or(0, u32::from_ne_bytes)
+    }
+
+    /// What there is of so many bytes.
+    fn read(&mut self, pid: u32, at: u64, length: usize) -> Vec<u8> {
+        let open = || File::open(self.root.join(format!("proc/{pid}/mem"))).ok();
+        let Some(memory) = self.memories.entry(pid).or_insert_with(open) else { return Vec::new() };
+        let mut bytes = vec![0; length];
+        let read = memory.read_at(&mut bytes, at).unwrap_or(0); // less where the mapping ends
+        bytes.truncate(read);
+        bytes
+    }
+}
+
+fn user_stack(raw: &types::standing_row, memory: &[u8], stacks: &mut Stacks) -> u32 {
+    if memory.is_empty() {
+        return 0;
+    }
+    let user = stacks.user_functions(&Snapshot { pid: raw.tgid, regs: registers(&raw.regs), stack: memory });
+    stacks.intern(&[], &user.frames, user.complete)
+}
+
+fn registers(raw: &[u64; 21]) -> Registers {
+    let [r15, r14, r13, r12, bp, bx, r11, r10, r9, r8, ax, cx, dx, si, di, _orig_ax, ip, _cs, _flags, sp, _ss] = *raw;
+    Registers { ip, sp, bp, ax, bx, cx, dx, si, di, r8, r9, r10, r11, r12, r13, r14, r15 }
+}
+
+/// Whose thread id stands in a mutex. A process in a pid namespace knows its threads by other numbers.
+struct Owners<'a> {
+    root: &'a Path,
+    living: HashSet<(u32, u32)>,
+    inner: HashMap<u32, HashMap<u32, u32>>,
+}
+
+impl<'a> Owners<'a> {
+    fn new(root: &'a Path, end: &SliceEnd) -> Self {
+        let living = end.living.iter().map(|row| (row.tgid, row.tid)).collect();
+        Self { root, living, inner: HashMap::new() }
+    }
+
+    /// The thread as this host numbers it; 0 = there is none.
+    fn outer(&mut self, pid: u32, owner: u32) -> u32 {
+        if owner == 0 {
+            return 0;
+        }
+        let inner = self.inner.entry(pid).or_insert_with(|| inner(self.root, pid));
+        let outer = if inner.is_empty() { owner } else { inner.get(&owner).copied().unwrap_or(0) };
+        if self.living.contains(&(pid, outer)) { outer } else { 0 }
+    }
+}
+
+/// Threads of a process in a pid namespace of its own by their number there; empty = it is in none.
+fn inner(root: &Path, pid: u32) -> HashMap<u32, u32> {
+    let threads = root.join(format!("proc/{pid}/task"));
+    let number = |tid: u32| {
+        let status = fs::read_to_string(threads.join(format!("{tid}/status"))).ok()?;
+        status.lines().find_map(|line| line.strip_prefix("NSpid:"))?.split_whitespace().next_back()?.parse().ok()
+    };
+    if number(pid).is_none_or(|inner: u32| inner == pid) {
+        return HashMap::new();
+    }
+    let Ok(entries) = fs::read_dir(&threads) else { return HashMap::new() };
+    let tids = entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
+    tids.take(MOST_READ).filter_map(|tid| Some((number(tid)?, tid))).collect()
+}
+
+fn row(raw: &types::standing_row, in_hand: InHand, now_ns: u64) -> Row {
+    let regs = registers(&raw.regs);
+    let is_call = raw.syscall >= 0;
+    Row {
+        pid: raw.tgid,
+        tid: raw.tid,
+        comm: comm_of_chars(&raw.comm),
+        wait_ns: raw.wait,
+        syscall: raw.syscall,
+        args: if is_call { vec![regs.di, regs.si, regs.dx, regs.r10] } else { Vec::new() },
+        own_frame: is_call && shapes::is_in_own_frame(regs.di, regs.sp),
+        fd_kind: shapes::fd_kind(raw.fd_kind).into(),
+        file_system: raw.file_system,
+        state: raw.state.into(),
+        io_wait: raw.io_wait != 0,
+        family: raw.ports.family.into(),
+        local_port: raw.ports.local.into(),
+        remote_port: raw.ports.remote.into(),
+        peer: ip_of(raw.ports.family, raw.ports.peer),
+        requests: in_hand.requests,
+        request_ns: if in_hand.requests > 0 { now_ns.saturating_sub(in_hand.since_ns) } else { 0 },
+        ..Row::default()
+    }
+}
