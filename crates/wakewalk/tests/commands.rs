@@ -92,7 +92,7 @@ fn hostile(fixture: &Path, foreign: Foreign) -> Recording {
             spoiled.iter().for_each(|(_, spoil)| spoil(&mut recording.tables, foreign));
         }};
     }
-    spoil!(Process Thread Wait Wakeup WaitStack Sample Stack Frame CallWindow Call CallLatency CallExample Neighbour
+    spoil!(Process Thread Wait Wakeup WaitStack Standing Sample Stack Frame CallWindow Call CallLatency CallExample Neighbour
         Connection Exchange ExchangeWindow Label Retransmit Drop SocketState Request Burst Counter Setting FileLock Death Gap Loss Cost);
     let target = &mut recording.meta.target;
     let names = [&mut target.named, &mut target.comm, &mut target.cgroup];
