@@ -183,6 +183,10 @@ pub fn part(symbol: &str, module: &str) -> Part {
 /// Frames that a reader of a call path does not need: the crossing from Go into C, thread starts.
 pub fn is_glue(symbol: &str) -> bool {
     symbol.contains("._Cfunc_")
+        || ["__rust_begin_short_backtrace", "core::ops::function::FnOnce", "std::sys::thread"]
+            .iter()
+            .any(|g| symbol.contains(g))
+        || ["std::thread::_State", "std::thread::_Invoker"].iter().any(|g| symbol.starts_with(g))
         || ["_cgo_", "x_cgo_", "crosscall", "runtime.asmcgocall", "runtime.cgocall", "runtime.goexit", "runtime.mcall"]
             .iter()
             .any(|g| symbol.starts_with(g))
@@ -192,9 +196,19 @@ pub fn is_glue(symbol: &str) -> bool {
 
 fn is_lock(symbol: &str) -> bool {
     let lower = symbol.to_ascii_lowercase();
-    ["spin_lock", "spinlock", "pthread_mutex_lock", "lll_lock_wait", "pthread_rwlock_", "rawmutex::lock_slow"]
-        .iter()
-        .any(|l| lower.contains(l))
+    [
+        "spin_lock",
+        "spinlock",
+        "pthread_mutex_lock",
+        "lll_lock_wait",
+        "pthread_rwlock_",
+        "rawmutex::lock_slow",
+        "::lock_contended",
+        "::read_contended",
+        "::write_contended",
+    ]
+    .iter()
+    .any(|l| lower.contains(l))
         || ["sync.(*Mutex)", "sync.(*RWMutex)", "internal/sync.(*Mutex)"].iter().any(|l| symbol.starts_with(l))
 }
 

@@ -45,6 +45,8 @@ const MOST_ROWS: usize = 1_000;
 /// User stacks that are copied: in all, and of threads that stand at the same place.
 const MOST_STACKS: usize = 64;
 const MOST_OF_A_PLACE: usize = 4;
+/// A task's state.
+const UNINTERRUPTIBLE: u32 = 2;
 
 // SAFETY: integers only, and no padding that is read: any bytes are valid. Generated from the C source.
 unsafe impl Plain for types::standing_row {}
@@ -153,6 +155,9 @@ impl<'a> Copier<'a> {
     }
 
     fn copy(&mut self, raw: Vec<types::standing_row>) -> Vec<Found> {
+        // Where one stands that nothing may interrupt, the memory map may be locked, and whoever reads memory would stand there too.
+        let held = raw.iter().filter(|row| u32::from(row.state) & UNINTERRUPTIBLE != 0);
+        self.memories.extend(held.map(|row| (row.tgid, None)));
         raw.into_iter().map(|raw| Found { memory: self.stack(&raw), owner: self.owner(&raw), raw }).collect()
     }
 
@@ -169,12 +174,13 @@ impl<'a> Copier<'a> {
         self.read(raw.tgid, regs.sp, self.stack_bytes)
     }
 
-    /// A mutex of glibc is three words: what threads sleep on, how often it is held, and by whom.
+    /// A mutex of glibc is three words: what threads sleep on, which is 2 then, how often it is held, and by whom.
     fn owner(&mut self, raw: &types::standing_row) -> u32 {
-        if libc::c_long::from(raw.syscall) != libc::SYS_futex {
+        let regs = registers(&raw.regs);
+        if libc::c_long::from(raw.syscall) != libc::SYS_futex || regs.dx as u32 != 2 {
             return 0;
         }
-        let bytes = self.read(raw.tgid, registers(&raw.regs).di.wrapping_add(8), 4);
+        let bytes = self.read(raw.tgid, regs.di.wrapping_add(8), 4);
         bytes.try_into().map_or(0, u32::from_ne_bytes)
     }
 

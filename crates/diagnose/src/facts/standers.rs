@@ -9,9 +9,9 @@ use super::stacks::{Code, Stacks};
 use crate::answer::Gap;
 use crate::case::{Case, Fact};
 use crate::ledger::blocked::{Blocked, of_wakeup};
-use crate::runtimes::{Part, parking};
+use crate::runtimes::{Part, event_loops, parking};
 use crate::walk::clients::Clients;
-use crate::walk::{PARKED, Who, futex, kind_of_thread};
+use crate::walk::{INNER, PARKED, Who, futex, kind_of_thread};
 
 /// One of them.
 #[derive(Clone, Debug, PartialEq)]
@@ -78,9 +78,9 @@ impl Standers {
     }
 }
 
-/// The program's own functions in which a thread stands, innermost first.
+/// The program's own functions in which a thread stands, those that have a name, innermost first.
 pub fn functions(stacks: &Stacks, stander: &Stander) -> Vec<String> {
-    let own = stacks.callers(stander.stack).filter(|code| code.part != Part::Lock);
+    let own = stacks.callers(stander.stack).filter(|code| code.part != Part::Lock && !code.symbol.is_empty());
     own.map(Code::label).collect()
 }
 
@@ -109,13 +109,15 @@ fn stander(case: &Case, clients: &Clients, stacks: &Stacks, row: &Standing, stac
     let line = of_wakeup(case, stacks, &wait);
     let peer = clients.asked_by(&wait);
     let is_parked = parking::parks(stacks.user(stack));
+    let is_inner = line == Blocked::Poll && event_loops::is_inside(stacks.user(stack));
+    let polls = line == Blocked::Poll && peer.is_none() && !is_inner;
     let fd_kind = match futex::kind(case, &wait) {
         _ if is_parked => PARKED.to_string(),
+        _ if is_inner => INNER.to_string(),
         "" => row.fd_kind.clone(),
         kind => kind.to_string(),
     };
-    let is_for_work =
-        is_parked || line == Blocked::Accept || line == Blocked::Poll && peer.is_none() || clients.is_read(case, &wait);
+    let is_for_work = is_parked || line == Blocked::Accept || polls || clients.is_read(case, &wait);
     let has_owner = row.owner != 0 && futex::is_lock(case, &wait) && in_mutex(stacks, stack);
     let comm = kind_of_thread(&row.comm);
     Stander {

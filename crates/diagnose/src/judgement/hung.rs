@@ -27,7 +27,7 @@ use crate::wording::{plural, seconds};
 pub(crate) const ALL_THE_TIME: f64 = 0.95;
 
 /// Requests at a time: one or two may be long polls.
-const SEVERAL: f64 = 3.0;
+pub(crate) const SEVERAL: f64 = 3.0;
 
 /// Of the requests that hang: the one that is in hand was read.
 const NEARLY_ALL: f64 = 0.9;
@@ -65,13 +65,17 @@ impl Hung {
 
 /// Whether several requests wait in vain.
 pub(crate) fn look(case: &Case) -> Option<Hung> {
+    any(case).filter(|hung| hung.requests >= SEVERAL)
+}
+
+/// Whether any do, were it one or two.
+pub(crate) fn any(case: &Case) -> Option<Hung> {
     let (requests, owed_ns) = hanging::told(&*case.fact::<AllHanging>().ok()?)?;
     // Whoever stands in the accept queue has not been met at all.
     let Held { unread, queued, .. } = case.fact::<Connections>().ok()?.accepted;
     let others =
         case.fact::<Requests>().is_ok_and(|r| r.endpoints.iter().any(|e| e.accepted && e.response.count > 0.0));
-    let hung = Hung { others, requests: requests + queued, owed_ns, unread: unread + queued };
-    (hung.requests >= SEVERAL).then_some(hung)
+    Some(Hung { others, requests: requests + queued, owed_ns, unread: unread + queued })
 }
 
 /// The one thread that should read what clients ask, and does not: it computes, or sleeps, all the time. Others of its process are

@@ -22,7 +22,7 @@ use crate::case::Case;
 use crate::facts::host::HostRank;
 use crate::facts::quality::Quality;
 use crate::facts::waiting::Waiting;
-use crate::judgement::{asked, errors, hanging, hung, untaken};
+use crate::judgement::{asked, errors, hanging, hung, standers, untaken};
 use crate::ledger::threads::Threads;
 use crate::phrases;
 use crate::remarks::{hidden_queues, until_said};
@@ -136,7 +136,8 @@ fn not_taken(case: &Case, gap: &Gap) -> Statement {
             detail: format!("{}.", untaken.detail()),
         };
     }
-    let stand = hung::where_threads_stand(case);
+    let stand =
+        hung::where_threads_stand(case).map(|said| format!("{said} {}", untaken_by(case)).trim_end().to_string());
     if let Some((thread, line)) = hung::one_that_stands(case) {
         let (who, stands) = (format!("{} (tid {})", thread.comm, thread.tid), stuck::stands(case, line, thread.pid));
         return Statement {
@@ -158,10 +159,20 @@ fn not_taken(case: &Case, gap: &Gap) -> Statement {
         None => "see below in what its threads are blocked: perhaps in connections of clients that say nothing".into(),
     };
     Statement {
-        headline: "connections stand in the accept queue, and what keeps whoever should take them was not seen".into(),
+        headline: match standers::most(case) {
+            Some(most) => format!("connections stand in the accept queue, nobody takes them, and {most}"),
+            None => {
+                "connections stand in the accept queue, and what keeps whoever should take them was not seen".into()
+            }
+        },
         advice,
         detail: format!("{}.{}", gap.why, stand.map_or_else(String::new, |said| format!(" {said}"))),
     }
+}
+
+/// Where those stand who might take them, as a sentence.
+fn untaken_by(case: &Case) -> String {
+    hung::any(case).and_then(|hung| standers::sentence(case, &hung)).unwrap_or_default()
 }
 
 /// Errors that the kernel counted: whatever the time went to, such a service is not well.

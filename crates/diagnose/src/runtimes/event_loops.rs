@@ -7,6 +7,14 @@
 
 use super::code::Code;
 
+/// Functions that run a loop of their own inside one of its callbacks, until a program has ended that they started.
+const INSIDE: [&str; 1] = ["node::SyncProcessRunner::"];
+
+/// Whether a thread with these functions on its stack waits in a loop inside its loop.
+pub fn is_inside<'a>(stack: impl IntoIterator<Item = &'a Code>) -> bool {
+    stack.into_iter().any(|code| INSIDE.iter().any(|name| code.symbol.starts_with(name)))
+}
+
 /// An event loop.
 #[derive(Debug, PartialEq, Eq)]
 pub struct EventLoop {

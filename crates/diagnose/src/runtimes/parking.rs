@@ -25,6 +25,8 @@ const IDLE: &[(&str, &str)] = &[
     // Node.js, libuv, GLib.
     ("node::WorkerThreadsTaskRunner::", "node"),
     ("node::TaskQueue<", "node"),
+    ("node::(anonymous namespace)::PlatformWorkerThread", "node"),
+    ("node::inspector::(anonymous namespace)::StartIoThreadMain", "node"),
     ("v8::platform::DefaultWorkerThreadsTaskRunner::", ""),
     ("worker", "libuv"),
     ("worker", "node"),

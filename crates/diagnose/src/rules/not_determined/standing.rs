@@ -173,11 +173,14 @@ fn not_seen(
     let number = count(requests.late);
     let so_far = hang.map_or_else(String::new, |(_, ns)| format!(", for {} so far", seconds(ns / 1e9)));
     let each = alike_ns.map_or(so_far, |ns| format!(", for {} each", seconds(ns / 1e9)));
-    match hang.and_then(|_| hung::as_many_in_futex(case)) {
-        Some(threads) => format!(
-            "{number} requests stand unanswered{each}, and {} threads in futex: before a lock, it seems",
-            count(threads)
-        ),
+    let threads = match standers::are_told(case) {
+        true => hang.and_then(|_| standers::meanwhile(case, requests.late)),
+        false => hang
+            .and_then(|_| hung::as_many_in_futex(case))
+            .map(|threads| format!("{} threads in futex: before a lock, it seems", count(threads))),
+    };
+    match threads {
+        Some(threads) => format!("{number} requests stand unanswered{each}, and {threads}"),
         None if one_way => format!("{number} clients send, all of it is read, and no answer ever comes"),
         None => format!("{number} requests at a time stand unanswered{each}, and what for is not seen"),
     }

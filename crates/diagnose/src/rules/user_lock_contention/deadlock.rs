@@ -7,10 +7,13 @@ use super::RULE;
 use crate::case::Case;
 use crate::facts::stacks::Stacks;
 use crate::facts::standers::{Stander, Standers, functions};
-use crate::judgement::hung::{A_GOOD_PART, Hung, look};
+use crate::judgement::hung::{A_GOOD_PART, Hung, SEVERAL, any};
 use crate::judgement::standers::{called_from, circle, how_long};
 use crate::verdict::{Finding, Link, Subject};
 use crate::wording::{capital, count, plural, seconds};
+
+/// A request at a time, on average over looks that may have begun before it hung.
+const ONE: f64 = 0.75;
 
 /// Who keeps whom.
 struct Deadlock<'s> {
@@ -22,16 +25,17 @@ struct Deadlock<'s> {
     threads: usize,
     /// Requests that any of them has in hand, as far as that was seen.
     requests: f64,
+    /// The first thread of a process is one of them, as of one that serves by a loop.
+    has_first: bool,
 }
 
 /// The finding, if there is such a one.
 pub(super) fn check(case: &Case) -> Option<Outcome> {
-    let hung = look(case)?;
+    let hung = any(case).filter(|hung| hung.requests >= ONE)?;
     let (standers, stacks) = (case.fact::<Standers>().ok()?, case.fact::<Stacks>().ok()?);
     let deadlock = deadlock(&standers)?;
-    // A thread that stands there has one request in hand at least, if it serves anybody; a loop has all of them.
-    let in_hand = deadlock.requests.max(deadlock.threads as f64);
-    if in_hand < hung.requests * A_GOOD_PART && hung.others {
+    // One or two may be long polls, while somebody has a mutex for long.
+    if !deadlock.keeps(&hung) || !deadlock.is_circle && hung.requests < SEVERAL {
         return None;
     }
     let so_far = seconds(hung.owed_ns / 1e9);
@@ -63,8 +67,20 @@ impl<'s> Deadlock<'s> {
     fn of(standers: &Standers, keepers: Vec<&'s Stander>, is_circle: bool) -> Self {
         let is_kept = |stander: &&Stander| is_behind(standers, stander, &keepers);
         let behind: Vec<&Stander> = standers.all.iter().filter(is_kept).collect();
-        let (threads, requests) = (behind.len(), behind.iter().map(|stander| stander.requests).sum());
-        Self { keepers, is_circle, threads, requests }
+        Self {
+            is_circle,
+            threads: behind.len(),
+            requests: behind.iter().map(|stander| stander.requests).sum(),
+            has_first: behind.iter().any(|stander| stander.tid == stander.who.pid),
+            keepers,
+        }
+    }
+
+    /// Whether that is why requests hang. A thread that stands there has one in hand at least, if it serves anybody; a loop all of them, most
+    /// of which it has not read.
+    fn keeps(&self, hung: &Hung) -> bool {
+        let in_hand = self.requests.max(self.threads as f64);
+        in_hand >= hung.requests * A_GOOD_PART || !hung.others && (self.is_circle || self.has_first)
     }
 
     fn short(&self) -> String {
@@ -169,7 +185,8 @@ fn finding(case: &Case, hung: &Hung, deadlock: &Deadlock<'_>, stacks: &Stacks) -
             first.who.pid
         ),
         check: "Requests are answered again, and none hangs.".into(),
-        ..RULE.finding(case, 2)
+        // That requests are with these threads is told by their number alone, where it was not seen who read them.
+        ..RULE.finding(case, if deadlock.requests > 0.0 || hung.requests >= SEVERAL { 2 } else { 1 })
     }
 }
 
@@ -236,6 +253,25 @@ mod tests {
         let accepts = keeper.replace("syscall=45 fd_kind=socket family=2", "syscall=43");
         let idle = [rows[..6].to_vec(), vec![accepts]].concat();
         assert!(check(&Case::new(&parse(&with(&idle)).unwrap())).is_none(), "workers that take turns to listen");
+    }
+
+    #[test]
+    fn a_loop_that_stands_has_all_of_them_and_one_of_the_household_none() {
+        let sleeps = "standing pid=1 tid=9 comm=cron wait_ns=3e9 syscall=230 user_stack=3\n";
+        let stands = |tid: u32| check(&Case::new(&parse(&with(&[lock(tid, 9), sleeps.into()])).unwrap())).is_some();
+        assert!(stands(1) && !stands(5));
+    }
+
+    #[test]
+    fn two_requests_are_enough_for_a_circle_and_too_few_for_one_that_has_a_mutex() {
+        let two = |rows: &[String]| {
+            let text = with(rows)
+                .replace("open=800 unread=760 unanswered=800 late=800", "open=80 unread=0 unanswered=80 late=80");
+            check(&Case::new(&parse(&text.replace("late_ns=480e10", "late_ns=48e10")).unwrap())).is_some()
+        };
+        assert!(two(&[lock(2, 3), lock(3, 2)]));
+        let sleeps = "standing pid=1 tid=9 comm=cron wait_ns=3e9 syscall=230 user_stack=3\n";
+        assert!(!two(&[lock(2, 9), lock(3, 9), sleeps.into()]), "long polls, it may be");
     }
 
     #[test]
