@@ -7,6 +7,7 @@ pub(crate) mod backoff;
 pub(crate) mod behind;
 pub(crate) mod churn;
 pub(crate) mod clients_wait;
+pub(crate) mod deadlocks;
 pub(crate) mod drips;
 pub(crate) mod dropped_here;
 pub(crate) mod enough;

@@ -7,6 +7,7 @@ pub(crate) mod children;
 pub(crate) mod chosen_polling;
 pub(crate) mod churn;
 pub(crate) mod collecting;
+pub(crate) mod deadlocked;
 pub(crate) mod each_other;
 pub(crate) mod event_loop;
 pub(crate) mod goes_on;
@@ -44,7 +45,7 @@ pub(crate) struct Remark {
 
 /// What tempers the word that the work is honest and spread out.
 pub(crate) fn at_capacity(case: &Case) -> Vec<Remark> {
-    const ALL: [fn(&Case) -> Option<Remark>; 11] = [
+    const ALL: [fn(&Case) -> Option<Remark>; 12] = [
         until_said::remark,
         chosen_polling::remark,
         event_loop::remark,
@@ -56,6 +57,7 @@ pub(crate) fn at_capacity(case: &Case) -> Vec<Remark> {
         churn::remark,
         in_parts::remark,
         never_closed::remark,
+        deadlocked::remark,
     ];
     ALL.into_iter().filter_map(|remark| remark(case)).collect()
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Threads that stood in one wait when the capture ended: in what, called from where, and with which requests in hand.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use recording::tables::{Standing, Wakeup};
 
@@ -95,7 +95,13 @@ impl Fact for Standers {
             0 => shown.get(&place(row)).copied().unwrap_or(0),
             own => own,
         };
-        Ok(Self { all: rows.iter().map(|row| stander(case, &clients, &stacks, row, stack(row))).collect() })
+        let mut all: Vec<Stander> = rows.iter().map(|row| stander(case, &clients, &stacks, row, stack(row))).collect();
+        // Whoever has the lock takes work with it: so do those behind, in their turn.
+        let leaders: BTreeSet<u32> = all.iter().filter(|one| one.is_for_work).map(|one| one.tid).collect();
+        all.iter_mut()
+            .filter(|one| one.owner.is_some_and(|owner| leaders.contains(&owner)))
+            .for_each(|one| one.is_for_work = true);
+        Ok(Self { all })
     }
 }
 

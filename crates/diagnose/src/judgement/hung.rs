@@ -30,7 +30,7 @@ pub(crate) const ALL_THE_TIME: f64 = 0.95;
 pub(crate) const SEVERAL: f64 = 3.0;
 
 /// Of the requests that hang: the one that is in hand was read.
-const NEARLY_ALL: f64 = 0.9;
+pub(crate) const NEARLY_ALL: f64 = 0.9;
 
 /// Likewise: a pool of threads has some of them in hand.
 pub(crate) const A_GOOD_PART: f64 = 0.25;

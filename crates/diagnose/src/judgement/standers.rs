@@ -1,18 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Where the threads stand that have the requests in hand which hang; and whether they wait for each other.
-
-use std::collections::BTreeMap;
+//! Where the threads stand that have the requests in hand which hang.
 
 use crate::case::Case;
 use crate::facts::servers::Servers;
 use crate::facts::stacks::Stacks;
-use crate::facts::standers::{Place, Stander, Standers};
+use crate::facts::standers::{Place, Standers};
+use crate::judgement::deadlocks::how_long;
 use crate::judgement::hung::{A_GOOD_PART, AS_MANY, Hung};
 use crate::ledger::blocked::Blocked;
 use crate::ledger::threads::Threads;
 use crate::statistics::ratio;
 use crate::walk::{INNER, LOCK};
-use crate::wording::{count, plural, seconds, short};
+use crate::wording::{count, plural, short};
 
 /// In what threads stand, from where, and for how long: "7 threads stand in futex (lock), called from debit, for up to 4.0 s".
 fn words(case: &Case, place: &Place<'_>) -> String {
@@ -23,17 +22,6 @@ fn words(case: &Case, place: &Place<'_>) -> String {
     let longest = how_long(case, first.wait_ns, if threads == 1 { "" } else { "up to " });
     let (call, from) = (first.who.call_words(), called_from(&place.from));
     format!("{}{whose} {stand} in {call}{from}, {longest}", plural(threads, "thread"))
-}
-
-/// Of a capture, as long as that: it began before, and nobody knows when.
-const ALL_OF_IT: f64 = 0.98;
-
-/// For how long a thread has been standing, in words.
-pub(crate) fn how_long(case: &Case, ns: f64, up_to: &str) -> String {
-    match ns >= case.length_ns() * ALL_OF_IT {
-        true => format!("for {up_to}all of the capture"),
-        false => format!("for {up_to}{}", seconds(ns / 1e9)),
-    }
 }
 
 /// Functions as words; empty = unknown.
@@ -104,17 +92,19 @@ fn list(case: &Case, places: &[&Place<'_>]) -> Option<String> {
     (!all.is_empty()).then(|| all.join("; "))
 }
 
-/// Places in futex where together about as many threads stand as there are requests, or a good part of them before locks.
+/// Places in futex where about as many threads stand as there are requests: the only one, those before locks, the others, or all of them; else those
+/// before locks, if they could have a good part.
 fn as_many<'p, 's>(all: &'p [Place<'s>], requests: f64) -> Vec<&'p Place<'s>> {
-    let in_futex = || all.iter().filter(|place| place.threads[0].line == Blocked::Futex);
-    let is_lock = |place: &&Place<'_>| place.threads[0].who.fd_kind == LOCK;
+    let in_futex: Vec<&Place<'_>> = all.iter().filter(|place| place.threads[0].line == Blocked::Futex).collect();
     let number = |places: &[&Place<'_>]| places.iter().map(|place| place.threads.len()).sum::<usize>() as f64;
-    let before_locks: Vec<&Place<'_>> = in_futex().filter(is_lock).collect();
-    if number(&before_locks) >= (requests * A_GOOD_PART).max(1.0) {
-        return before_locks;
-    }
-    let any: Vec<&Place<'_>> = in_futex().collect();
-    if AS_MANY.contains(&ratio(number(&any), requests)) { any } else { Vec::new() }
+    let near = |places: &Vec<&Place<'_>>| AS_MANY.contains(&ratio(number(places), requests));
+    let (locks, others): (Vec<_>, Vec<_>) =
+        in_futex.iter().copied().partition(|place| place.threads[0].who.fd_kind == LOCK);
+    let mut each = in_futex.iter().map(|place| vec![*place]).filter(|place| near(place));
+    let alone = each.next().filter(|_| each.next().is_none());
+    let could = number(&locks) >= (requests * A_GOOD_PART).max(1.0);
+    let together = [alone.unwrap_or_default(), locks.clone(), others, in_futex].into_iter().find(near);
+    together.unwrap_or_else(|| if could { locks } else { Vec::new() })
 }
 
 /// Where about as many threads stand as requests hang, in words: "8 threads before locks, called from list (4), put (4)"; none = nowhere.
@@ -124,10 +114,16 @@ pub(crate) fn meanwhile(case: &Case, requests: f64) -> Option<String> {
     let many = as_many(&all, requests);
     let threads: usize = many.iter().map(|place| place.threads.len()).sum();
     let is_lock = many.first()?.threads[0].who.fd_kind == LOCK;
-    let name = |place: &&Place<'_>| Some((short(place.from.first()?), place.threads.len()));
-    let from: Vec<String> = match &many[..] {
-        [one] => name(one).into_iter().map(|(name, _)| name).collect(),
-        several => several.iter().take(TOLD).filter_map(name).map(|(name, n)| format!("{name} ({n})")).collect(),
+    let mut by_name: Vec<(String, usize)> = Vec::new();
+    for (name, n) in many.iter().filter_map(|place| Some((short(place.from.first()?), place.threads.len()))) {
+        match by_name.iter_mut().find(|(known, _)| *known == name) {
+            Some((_, all)) => *all += n,
+            None => by_name.push((name, n)),
+        }
+    }
+    let from: Vec<String> = match &by_name[..] {
+        [(name, _)] => vec![name.clone()],
+        several => several.iter().take(TOLD).map(|(name, n)| format!("{name} ({n})")).collect(),
     };
     let from = if from.is_empty() { String::new() } else { format!(", called from {}", from.join(", ")) };
     let stand = if is_lock { "before locks" } else { "in futex" };
@@ -137,25 +133,6 @@ pub(crate) fn meanwhile(case: &Case, requests: f64) -> Option<String> {
 /// Whether the capture told who stood as it ended.
 pub(crate) fn are_told(case: &Case) -> bool {
     case.fact::<Standers>().is_ok_and(|standers| !standers.all.is_empty())
-}
-
-/// Threads of which each stands before a mutex that the next one has, and the last before one of the first: none of them ever goes on.
-pub(crate) fn circle(standers: &Standers) -> Option<Vec<&Stander>> {
-    let by_tid: BTreeMap<u32, &Stander> = standers.all.iter().map(|stander| (stander.tid, stander)).collect();
-    let next = |stander: &Stander| by_tid.get(&stander.owner?).copied();
-    standers.all.iter().find_map(|first| {
-        let mut circle = vec![first];
-        while let Some(stander) = next(circle[circle.len() - 1]) {
-            if stander.tid == first.tid {
-                return Some(circle);
-            }
-            if circle.iter().any(|seen| seen.tid == stander.tid) {
-                return None; // it stands before the circle, not in it
-            }
-            circle.push(stander);
-        }
-        None
-    })
 }
 
 #[cfg(test)]
@@ -232,19 +209,5 @@ mod tests {
             "{told}"
         );
         assert!(told.ends_with("Besides, 1 thread of convert/7 stands in clock_nanosleep, for 3.0 s."), "{told}");
-    }
-
-    fn circle_of(owners: &[(u32, u32)]) -> Option<Vec<u32>> {
-        let rows: String = owners.iter().map(|(tid, owner)| stands(*tid, 1, &format!("owner={owner}"))).collect();
-        let recording = parse(&text(&[("loop", EPOLL)], &format!("{FRAMES}{rows}"))).unwrap();
-        let standers = Case::new(&recording).fact::<Standers>().unwrap();
-        circle(&standers).map(|circle| circle.iter().map(|stander| stander.tid).collect())
-    }
-
-    #[test]
-    fn threads_that_wait_for_each_other() {
-        assert_eq!(circle_of(&[(2, 3), (3, 4)]), None, "the last one may go on");
-        assert_eq!(circle_of(&[(2, 3), (3, 4), (4, 3)]), Some(vec![3, 4]), "behind which another stands");
-        assert_eq!(circle_of(&[(5, 5)]), Some(vec![5]), "a lock that it has itself");
     }
 }

@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 
-use recording::tables::{Process, Request, Sample, WaitStack};
+use recording::tables::{Process, Request, Sample, Standing, WaitStack};
 
 use crate::answer::{Gap, Unseen};
 use crate::case::Case;
@@ -123,7 +123,8 @@ fn by_functions(case: &Case) -> Option<&'static Opaque> {
     let stacks = case.fact::<Stacks>().ok()?;
     let samples = case.recording.rows::<Sample>().iter().map(|row| row.stack);
     let waits = case.recording.rows::<WaitStack>().iter().filter(|row| !row.wakes).map(|row| row.stack);
-    let mut ids: Vec<u32> = samples.chain(waits).collect();
+    let stand = case.recording.rows::<Standing>().iter().map(|row| row.user_stack);
+    let mut ids: Vec<u32> = samples.chain(waits).chain(stand).collect();
     ids.sort_unstable();
     ids.dedup();
     opaque::of(ids.into_iter().flat_map(|id| stacks.user(id)))

@@ -11,15 +11,15 @@ use crate::judgement::full::FULL;
 use crate::ledger::threads::Threads;
 use crate::phrases::resources::name;
 use crate::remarks::{
-    self, Remark, children, churn, collecting, each_other, goes_on, hints, idle, in_line, in_parts, many_questions,
-    neighbours, never_closed, own_work, response_times, standing, streams,
+    self, Remark, children, churn, collecting, deadlocked, each_other, goes_on, hints, idle, in_line, in_parts,
+    many_questions, neighbours, never_closed, own_work, response_times, standing, streams,
 };
 use crate::statistics::share;
 use crate::wording::{cores, percent, seconds};
 
 pub(super) static RULE: Rule = Rule { cause: "healthy", explain: explain!("healthy"), check: Check::Neutral(check) };
 
-const REMARKS: [fn(&Case) -> Option<Remark>; 15] = [
+const REMARKS: [fn(&Case) -> Option<Remark>; 16] = [
     hints::spent_on_a_lock,
     children::remark,
     in_parts::remark,
@@ -34,6 +34,7 @@ const REMARKS: [fn(&Case) -> Option<Remark>; 15] = [
     streams::remark,
     churn::remark,
     never_closed::remark,
+    deadlocked::remark,
     neighbours::remark,
 ];
 

@@ -149,8 +149,8 @@ fn hanging(verdict: &Verdict) -> String {
         return String::new();
     }
     format!(
-        "; but {} requests at a time got no answer, for {} so far",
-        numbers::number(connections),
+        "; but {} at a time got no answer, for {} so far",
+        super::requests::some(connections),
         numbers::seconds(waited / connections)
     )
 }

@@ -85,14 +85,22 @@ fn a_second(count: f64, seconds: f64) -> String {
     numbers::number((count / seconds.max(1e-9) * 10.0).round() / 10.0)
 }
 
+/// So many requests.
+pub fn some(requests: f64) -> String {
+    match numbers::number(requests).as_str() {
+        "1" => "1 request".to_owned(),
+        number => format!("{number} requests"),
+    }
+}
+
 /// That the times know nothing of some.
 fn hanging(material: &Material<'_>) -> Vec<Block> {
     let sentence = |times: &RequestTimes| {
         let hanging = times.hanging.as_ref()?;
         Some(format!(
-            "At {}, {} requests at a time got no answer, for {} so far on average: they are in none of these times.",
+            "At {}, {} at a time got no answer, for {} so far on average: they are in none of these times.",
             times.endpoint.trim_start_matches("tcp "),
-            numbers::number(hanging.connections),
+            some(hanging.connections),
             numbers::seconds(hanging.seconds)
         ))
     };

@@ -3,6 +3,8 @@
 //! It is nobody's fault in the service that this client takes its time; but the others wait for it. Where the service stands before that
 //! lock in whomever it asks, the client that takes its time is often itself.
 
+use recording::tables::Wakeup;
+
 use super::super::Statement;
 use crate::case::Case;
 use crate::facts::unexplained::Unexplained;
@@ -10,9 +12,10 @@ use crate::judgement::paths::{is_at_nobody_asked, stands_before_peers};
 use crate::judgement::standing::MIN_REST;
 use crate::remarks::hidden_queues;
 use crate::statistics::ratio;
-use crate::walk::Kind;
+use crate::syscall::{Family, family};
 use crate::walk::chains::Chain;
 use crate::walk::paths::{Group, Part, RequestPaths, What};
+use crate::walk::{Kind, Walk};
 use crate::wording::{count, percent, seconds};
 
 /// Of the time of slow requests: most of it.
@@ -31,7 +34,7 @@ pub(super) fn check(case: &Case) -> Option<Statement> {
 /// They stand in the target.
 fn here(case: &Case, slow: &Group) -> Option<Statement> {
     let part = slow.share(is_held_for_a_client);
-    if part < MOSTLY {
+    if part < MOSTLY || is_news(case) {
         return None;
     }
     let late = case.fact::<Unexplained>().ok()?.late;
@@ -50,6 +53,28 @@ fn here(case: &Case, slow: &Group) -> Option<Statement> {
             count(slow.requests as f64)
         ),
     })
+}
+
+/// Between two of several wakeups by one thread, ns.
+const AT_ONCE_NS: u64 = 1_000_000;
+
+/// Whether threads that end the waits of others mostly end several at once: what a lock keeps only one of them can have next, news is for
+/// all.
+fn is_news(case: &Case) -> bool {
+    let Ok(walk) = case.fact::<Walk>() else { return false };
+    let among = |row: &&Wakeup| {
+        let own = walk.target.contains(&row.pid) && walk.target.contains(&row.waker_pid);
+        own && row.context == "thread"
+            && row.wait_ns >= AT_ONCE_NS
+            && family(&case.syscall(row.syscall)) == Family::Futex
+    };
+    let mut rows: Vec<&Wakeup> = case.recording.rows::<Wakeup>().iter().filter(among).collect();
+    rows.sort_by_key(|row| (row.waker_tid, row.t_ns));
+    let is_next = |a: &Wakeup, b: &Wakeup| {
+        a.waker_tid == b.waker_tid && a.tid != b.tid && b.t_ns.saturating_sub(a.t_ns) <= AT_ONCE_NS
+    };
+    let together: usize = rows.chunk_by(|a, b| is_next(a, b)).map(<[_]>::len).filter(|len| *len > 1).sum();
+    together * 2 > rows.len()
 }
 
 fn is_held_for_a_client(part: &Part) -> bool {
@@ -170,5 +195,22 @@ mod tests {
             let said = stated(&RULE, &other, &[]);
             assert!(said.is_none_or(|said| !said.headline.contains("its own client")));
         }
+    }
+
+    /// Threads whose waits in futex one other thread ends, each so long after the one before it.
+    fn news(apart_us: u32) -> bool {
+        let mut text = "meta host.arch=x86_64 length_ns=9e9 target.pids=[1]\n".to_string();
+        for (event, tid) in (1..9u32).flat_map(|event| (10..14).map(move |tid| (event, tid))) {
+            text += &format!(
+                "wakeup t_ns={}e3 pid=1 tid={tid} comm=w wait_ns=900e6 blocked_ns=900e6 waits=1 syscall=202 args=[64,393,0,9] context=thread waker_pid=1 waker_tid=2 waker_comm=w waker_syscall=202\n",
+                event * 1_000_000 + tid * apart_us
+            );
+        }
+        super::is_news(&super::Case::new(&recording::text::parse(&text).unwrap()))
+    }
+
+    #[test]
+    fn what_ends_the_waits_of_all_at_once_is_news() {
+        assert!(news(20) && !news(20_000), "a lock is given to one after the other");
     }
 }

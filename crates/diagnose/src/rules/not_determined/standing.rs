@@ -13,6 +13,7 @@ use crate::judgement::full::is_at_capacity;
 use crate::judgement::standing::{MIN_REST, MIN_SHARE, matters};
 use crate::judgement::{hanging, hung, standers, streams};
 use crate::phrases;
+use crate::remarks::deadlocked;
 use crate::remarks::hidden_queues::{self, Hidden};
 use crate::remarks::response_times;
 use crate::statistics::{ratio, share};
@@ -121,10 +122,18 @@ fn unexplained(requests: &Unexplained, case: &Case) -> Option<Statement> {
         return None;
     }
     let (known, hidden) = (known(requests), hidden_queues::look(case));
-    let rest = left(case, &hidden);
     let (hang, stands) = (hanging::unexplained(case), stuck::check(case));
     let at_the_end = hung::look(case).and_then(|hung| standers::sentence(case, &hung));
-    let stand = [hang.and_then(|_| hung::where_threads_stand(case)), at_the_end, hung::silent(case), hung::go_on(case)];
+    // Where threads are seen to stand, nothing needs to stand where the kernel sees nothing.
+    let rest = if at_the_end.is_some() { String::new() } else { format!(" {}.", left(case, &hidden)) };
+    let deadlock = deadlocked::remark(case).map(|remark| remark.detail);
+    let stand = [
+        hang.and_then(|_| hung::where_threads_stand(case)),
+        at_the_end,
+        deadlock,
+        hung::silent(case),
+        hung::go_on(case),
+    ];
     let stand: String = stand.into_iter().flatten().map(|said| format!(" {said}")).collect();
     let alike_ns = if hang.is_none() { alike(case) } else { None };
     let same = if alike_ns.is_some() { SAME } else { "" };
@@ -147,8 +156,8 @@ fn unexplained(requests: &Unexplained, case: &Case) -> Option<Statement> {
         headline,
         advice,
         detail: format!(
-            "On average {:.1} connections had been waiting for their answer for 10 ms or longer ({} at the look); {known}. \
-             {rest}.{stand}{same} Long polls and uploads look the same.{}",
+            "On average {:.1} connections had been waiting for their answer for 10 ms or longer ({} at the look); {known}.\
+             {rest}{stand}{same} Long polls and uploads look the same.{}",
             requests.late,
             seconds(requests.late_ns / 1e9),
             response_times::sentence(case).unwrap_or_default(),
@@ -171,6 +180,7 @@ fn not_seen(
     (hang, alike_ns, one_way): (Option<(f64, f64)>, Option<f64>, bool),
 ) -> String {
     let number = count(requests.late);
+    let (one, stand) = if number == "1" { ("request", "stands") } else { ("requests", "stand") };
     let so_far = hang.map_or_else(String::new, |(_, ns)| format!(", for {} so far", seconds(ns / 1e9)));
     let each = alike_ns.map_or(so_far, |ns| format!(", for {} each", seconds(ns / 1e9)));
     let threads = match standers::are_told(case) {
@@ -180,9 +190,9 @@ fn not_seen(
             .map(|threads| format!("{} threads in futex: before a lock, it seems", count(threads))),
     };
     match threads {
-        Some(threads) => format!("{number} requests stand unanswered{each}, and {threads}"),
+        Some(threads) => format!("{number} {one} {stand} unanswered{each}, and {threads}"),
         None if one_way => format!("{number} clients send, all of it is read, and no answer ever comes"),
-        None => format!("{number} requests at a time stand unanswered{each}, and what for is not seen"),
+        None => format!("{number} {one} at a time {stand} unanswered{each}, and what for is not seen"),
     }
 }
 

@@ -8,7 +8,7 @@ use super::RULE;
 use crate::case::Case;
 use crate::facts::silent::{Silent, SilentPeer};
 use crate::judgement::hung::{Hung, look};
-use crate::judgement::silent::{Awaited, awaited, most};
+use crate::judgement::silent::most;
 use crate::verdict::{Finding, Subject};
 use crate::wording::{count, seconds, sockets_to};
 
@@ -23,7 +23,7 @@ pub(super) fn check(case: &Case) -> Option<Outcome> {
         count(hung.requests)
     );
     let advice = format!("find out why it is silent ({}), and limit how long it is waited for", look_there(name));
-    let finding = finding(case, &hung, peer, awaited(&silent, &peer.held));
+    let finding = finding(case, &hung, peer);
     Some(Outcome::Found(Box::new(finding), Statement::short(headline, advice)))
 }
 
@@ -35,7 +35,7 @@ fn look_there(name: &str) -> String {
     }
 }
 
-fn finding(case: &Case, hung: &Hung, SilentPeer { name, held }: &SilentPeer, awaited: Awaited) -> Finding {
+fn finding(case: &Case, hung: &Hung, SilentPeer { name, held }: &SilentPeer) -> Finding {
     let others = if hung.others { "Others were answered, but" } else { "Nobody was answered, and" };
     let stands = match held.awaited {
         none if none < 0.5 => String::new(),
@@ -64,8 +64,8 @@ fn finding(case: &Case, hung: &Hung, SilentPeer { name, held }: &SilentPeer, awa
             look_there(name)
         ),
         check: "Requests are answered again, and none hangs.".into(),
-        // By their number alone, connections on which something was ordered for each request look the same.
-        ..RULE.finding(case, if awaited == Awaited::ByThreads { 2 } else { 1 })
+        // Long polls that are passed on look the same, and by their number alone connections on which something was ordered for each request.
+        ..RULE.finding(case, 1)
     }
 }
 

@@ -1,188 +1,124 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Requests hang because threads wait for each other's mutexes, of which none is ever given back; or because whoever has one stands
-//! still itself. No wait for these has ended, so that no walk leads there.
+//! still itself, or computes without an end. No wait for these has ended, so that no walk leads there.
 
 use super::super::{Outcome, Statement, evidence};
 use super::RULE;
 use crate::case::Case;
 use crate::facts::stacks::Stacks;
-use crate::facts::standers::{Stander, Standers, functions};
-use crate::judgement::hung::{A_GOOD_PART, Hung, SEVERAL, any};
-use crate::judgement::standers::{called_from, circle, how_long};
+use crate::facts::standers::{Standers, functions};
+use crate::judgement::deadlocks::{Deadlock, Keeper, how_long, look};
+use crate::judgement::hung::{Hung, SEVERAL, any};
+use crate::judgement::standers::called_from;
 use crate::verdict::{Finding, Link, Subject};
-use crate::wording::{capital, count, plural, seconds};
-
-/// A request at a time, on average over looks that may have begun before it hung.
-const ONE: f64 = 0.75;
-
-/// Who keeps whom.
-struct Deadlock<'s> {
-    /// Each stands before a lock that the next has; the last before one of the first. Or one alone, whose own wait is for something else.
-    keepers: Vec<&'s Stander>,
-    /// It is a circle.
-    is_circle: bool,
-    /// Threads that stand before a lock of these, or behind one that does; those of the circle among them.
-    threads: usize,
-    /// Requests that any of them has in hand, as far as that was seen.
-    requests: f64,
-    /// The first thread of a process is one of them, as of one that serves by a loop.
-    has_first: bool,
-}
+use crate::wording::{count, plural, seconds};
 
 /// The finding, if there is such a one.
 pub(super) fn check(case: &Case) -> Option<Outcome> {
-    let hung = any(case).filter(|hung| hung.requests >= ONE)?;
+    let hung = any(case)?;
     let (standers, stacks) = (case.fact::<Standers>().ok()?, case.fact::<Stacks>().ok()?);
-    let deadlock = deadlock(&standers)?;
-    // One or two may be long polls, while somebody has a mutex for long.
-    if !deadlock.keeps(&hung) || !deadlock.is_circle && hung.requests < SEVERAL {
-        return None;
-    }
+    let deadlock = look(case, &standers).filter(|deadlock| deadlock.keeps(&hung))?;
     let so_far = seconds(hung.owed_ns / 1e9);
-    let headline = format!("{} requests hang, for {so_far} so far: {}", count(hung.requests), deadlock.short());
+    let headline = format!("{} hang, for {so_far} so far: {}", requests(&hung), deadlock.short());
     let finding = finding(case, &hung, &deadlock, &stacks);
-    Some(Outcome::Found(Box::new(finding), Statement::short(headline, deadlock.advice(&stacks))))
+    Some(Outcome::Found(Box::new(finding), Statement::short(headline, advice(&deadlock, &stacks))))
 }
 
-fn deadlock(standers: &Standers) -> Option<Deadlock<'_>> {
-    if let Some(circle) = circle(standers) {
-        return Some(Deadlock::of(standers, circle, true));
+fn requests(hung: &Hung) -> String {
+    let n = count(hung.requests);
+    if n == "1" { "1 request".into() } else { format!("{n} requests") }
+}
+
+fn from(keeper: &Keeper<'_>, stacks: &Stacks) -> Vec<String> {
+    match keeper {
+        Keeper::Stands(stander) => functions(stacks, stander),
+        Keeper::Runs { .. } => Vec::new(),
     }
-    let mut kept: Vec<Deadlock<'_>> =
-        keepers(standers).map(|keeper| Deadlock::of(standers, vec![keeper], false)).collect();
-    kept.sort_by_key(|deadlock| deadlock.threads);
-    kept.pop()
 }
 
-/// Threads that have a mutex and stand in something else, which is not work.
-fn keepers(standers: &Standers) -> impl Iterator<Item = &Stander> {
-    let keeps = |stander: &&Stander| {
-        let is_waited_for = standers.all.iter().any(|other| other.owner == Some(stander.tid));
-        is_waited_for && stander.owner.is_none() && !stander.is_for_work
-    };
-    standers.all.iter().filter(keeps)
-}
-
-impl<'s> Deadlock<'s> {
-    fn of(standers: &Standers, keepers: Vec<&'s Stander>, is_circle: bool) -> Self {
-        let is_kept = |stander: &&Stander| is_behind(standers, stander, &keepers);
-        let behind: Vec<&Stander> = standers.all.iter().filter(is_kept).collect();
-        Self {
-            is_circle,
-            threads: behind.len(),
-            requests: behind.iter().map(|stander| stander.requests).sum(),
-            has_first: behind.iter().any(|stander| stander.tid == stander.who.pid),
-            keepers,
+fn advice(deadlock: &Deadlock<'_>, stacks: &Stacks) -> String {
+    let place = |keeper: &Keeper<'_>| from(keeper, stacks).into_iter().next().unwrap_or_else(|| keeper.name());
+    let mut places: Vec<String> = deadlock.keepers.iter().map(place).collect();
+    places.dedup();
+    match &deadlock.keepers[..] {
+        [_] if deadlock.is_circle => {
+            format!("take no mutex twice ({}); it never ends until the process is restarted", places.join(", "))
         }
-    }
-
-    /// Whether that is why requests hang. A thread that stands there has one in hand at least, if it serves anybody; a loop all of them, most
-    /// of which it has not read.
-    fn keeps(&self, hung: &Hung) -> bool {
-        let in_hand = self.requests.max(self.threads as f64);
-        in_hand >= hung.requests * A_GOOD_PART || !hung.others && (self.is_circle || self.has_first)
-    }
-
-    fn short(&self) -> String {
-        let first = self.keepers[0];
-        match (self.is_circle, self.keepers.len()) {
-            (true, 1) => format!("thread {} stands before a mutex that it has itself", name(first)),
-            (true, 2) => "two threads each stand before a mutex that the other has, a deadlock".into(),
-            (true, n) => format!("{n} threads stand before each other's mutexes in a circle, a deadlock"),
-            (false, _) => {
-                let threads = plural(self.threads, "thread");
-                let stand = if self.threads == 1 { "stands" } else { "stand" };
-                format!(
-                    "{threads} {stand} before a mutex that {} has, which stands in {}",
-                    name(first),
-                    first.who.call_words()
-                )
-            }
+        [Keeper::Runs { pid, .. }] => {
+            format!(
+                "see what {} computes (`sudo perf top -p {pid}`), and end that: it has the mutex meanwhile",
+                places.join(", ")
+            )
         }
-    }
-
-    fn advice(&self, stacks: &Stacks) -> String {
-        let from = |stander: &Stander| functions(stacks, stander).into_iter().next().unwrap_or_else(|| name(stander));
-        let mut places: Vec<String> = self.keepers.iter().map(|stander| from(stander)).collect();
-        places.dedup();
-        match (self.is_circle, self.keepers.len()) {
-            (true, 1) => format!(
-                "{}: do not take a lock twice; it never ends until the process is restarted",
-                places.join(" and ")
-            ),
-            (true, _) => {
-                format!("take these locks in one order everywhere ({}); restart it meanwhile", places.join(", "))
-            }
-            (false, _) => {
-                format!("take that wait out of the lock, or limit how long it may take ({})", places.join(", "))
-            }
-        }
+        [_] => format!("take that wait out of the lock, or limit how long it may take ({})", places.join(", ")),
+        _ => format!("take these locks in one order everywhere ({}); restart it meanwhile", places.join(", ")),
     }
 }
 
-/// Whether a thread waits, at once or by way of others, for one of the keepers' locks.
-fn is_behind(standers: &Standers, stander: &Stander, keepers: &[&Stander]) -> bool {
-    let (mut at, mut steps) = (stander.owner, 0);
-    while let Some(owner) = at {
-        if keepers.iter().any(|keeper| keeper.tid == owner) {
-            return true;
-        }
-        steps += 1;
-        let next = standers.all.iter().find(|other| other.tid == owner);
-        at = next.filter(|_| steps <= standers.all.len()).and_then(|next| next.owner);
-    }
-    false
-}
-
-fn name(stander: &Stander) -> String {
-    format!("{}/{}", stander.who.comm, stander.tid)
-}
-
-/// Where each of the keepers stands, and before whose lock.
+/// Where each of the keepers stands, and before whose mutex.
 fn told(case: &Case, deadlock: &Deadlock<'_>, stacks: &Stacks) -> String {
-    let all = deadlock.keepers.iter().map(|stander| {
-        let whose = stander.owner.map_or_else(String::new, |owner| format!(" before a mutex that thread {owner} has"));
+    let one = |keeper: &Keeper<'_>| {
+        let Keeper::Stands(stander) = keeper else { return format!("{} {}", keeper.name(), keeper.does()) };
+        let whose = match stander.owner {
+            Some(owner) if owner == stander.tid => " before a mutex that it has itself".into(),
+            Some(owner) => format!(" before a mutex that thread {owner} has"),
+            None => String::new(),
+        };
         let (from, long) = (called_from(&functions(stacks, stander)), how_long(case, stander.wait_ns, ""));
-        format!("{} stands in {}{whose}{from}, {long}", name(stander), stander.who.call_words())
-    });
-    all.collect::<Vec<_>>().join("; ")
+        format!("{} {}{whose}{from}, {long}", keeper.name(), keeper.does())
+    };
+    deadlock.keepers.iter().map(one).collect::<Vec<_>>().join("; ")
 }
 
 fn finding(case: &Case, hung: &Hung, deadlock: &Deadlock<'_>, stacks: &Stacks) -> Finding {
     let others = if hung.others { "Others were answered, but" } else { "Nobody was answered, and" };
-    let first = deadlock.keepers[0];
-    let never = if deadlock.is_circle { " None of them ever goes on, unless a timeout ends its wait." } else { "" };
-    let link = |stander: &&Stander| Link {
-        who: name(stander),
-        waits_on: stander.who.call_words(),
-        seconds: stander.wait_ns / 1e9,
-        stack: functions(stacks, stander),
+    let first = &deadlock.keepers[0];
+    let never = match (deadlock.is_circle, deadlock.keepers.len()) {
+        (false, _) => "",
+        (true, 1) => " It never goes on, unless a timeout ends its wait.",
+        (true, _) => " None of them ever goes on, unless a timeout ends its wait.",
+    };
+    let wait = |keeper: &Keeper<'_>| match keeper {
+        Keeper::Stands(stander) => (stander.who.call_words(), stander.wait_ns),
+        Keeper::Runs { .. } => ("on a CPU".to_string(), case.length_ns()),
+    };
+    let link = |keeper: &Keeper<'_>| {
+        let (waits_on, ns) = wait(keeper);
+        Link { who: keeper.name(), waits_on, seconds: ns / 1e9, stack: from(keeper, stacks) }
+    };
+    let call = match first {
+        Keeper::Stands(stander) => Some(stander.who.call.clone()),
+        Keeper::Runs { .. } => None,
     };
     let own = vec![
-        evidence("threads that stand before these locks", deadlock.threads as f64, "threads", "0", ""),
-        evidence("the first for so long so far", first.wait_ns / 1e9, "s", "well under 1", ""),
+        evidence("threads that stand there for good", deadlock.threads as f64, "threads", "0", ""),
+        evidence("the one that keeps them, so far", wait(first).1 / 1e9, "s", "well under 1", ""),
     ];
     Finding {
         summary: format!(
-            "{others} {} requests wait, for {} so far. As the capture ended, {}.{never} {} stand before locks of these",
-            count(hung.requests),
+            "{others} {} wait, for {} so far. As the capture ended, {}.{never} {} in all, at once or behind others, before what {} has",
+            requests(hung),
             seconds(hung.owed_ns / 1e9),
             told(case, deadlock, stacks),
-            plural(deadlock.threads, "thread"),
+            match deadlock.threads {
+                1 => "1 thread stands".to_string(),
+                n => format!("{} stand", plural(n, "thread")),
+            },
+            if deadlock.keepers.len() == 1 { "that one" } else { "one of these" }
         ),
         subject: Subject {
-            pid: Some(first.who.pid),
-            comm: Some(first.who.comm.clone()),
-            syscall: Some(first.who.call.clone()),
+            pid: Some(first.pid()),
+            comm: Some(first.comm().into()),
+            syscall: call,
             ..Subject::default()
         },
         explains: hung.explains(case),
         evidence: [hung.evidence(), own].concat(),
         chain: deadlock.keepers.iter().map(link).collect(),
         remedy: format!(
-            "{}. To see all stacks: `gdb -p {} -batch -ex 'thread apply all bt'`.",
-            capital(&deadlock.advice(stacks)),
-            first.who.pid
+            "What to do: {}. To see all stacks: `gdb -p {} -batch -ex 'thread apply all bt'`.",
+            advice(deadlock, stacks),
+            first.pid()
         ),
         check: "Requests are answered again, and none hangs.".into(),
         // That requests are with these threads is told by their number alone, where it was not seen who read them.
@@ -217,68 +153,52 @@ mod tests {
         text(&[("loop", EPOLL)], &format!("{FRAMES}{}", rows.concat()))
     }
 
+    fn headline(text: &str) -> Option<String> {
+        match check(&Case::new(&parse(text).unwrap()))? {
+            Outcome::Found(_, said) => Some(said.headline),
+            _ => None,
+        }
+    }
+
     #[test]
     fn two_that_wait_for_each_other_and_those_behind() {
         let rows: Vec<String> = [(2, 3), (3, 2), (4, 2), (5, 4), (6, 3)].map(|(tid, owner)| lock(tid, owner)).to_vec();
         let finding = found(&RULE, &with(&rows));
-        assert!(
-            finding
-                .summary
-                .contains("w/2 stands in futex (lock) before a mutex that thread 3 has, called from debit, for 3.0 s"),
-            "{}",
-            finding.summary
-        );
-        assert!(finding.summary.ends_with("5 threads stand before locks of these"), "{}", finding.summary);
-        assert!(
-            finding.remedy.starts_with("Take these locks in one order everywhere (debit, credit)"),
-            "{}",
-            finding.remedy
-        );
+        let told = "As the capture ended, w/2 stands in futex (lock) before a mutex that thread 3 has, called from debit, for 3.0 s; w/3";
+        assert!(finding.summary.contains(told), "{}", finding.summary);
+        assert!(finding.summary.contains("5 threads stand in all"), "{}", finding.summary);
+        assert!(finding.remedy.contains("in one order everywhere (debit, credit)"), "{}", finding.remedy);
         assert!(finding.explains.is_of_hanging());
     }
 
+    const KEEPER: &str = "standing pid=1 tid=9 comm=cron wait_ns=3e9 syscall=45 fd_kind=socket family=2 local_port=7 remote_port=5432 peer=10.0.0.9 user_stack=3\n";
+
     #[test]
-    fn a_keeper_that_stands_elsewhere() {
-        let keeper = "standing pid=1 tid=9 comm=cron wait_ns=3e9 syscall=45 fd_kind=socket family=2 local_port=7 remote_port=5432 peer=10.0.0.9 user_stack=3\n";
-        let mut rows: Vec<String> = (2..8).map(|tid| lock(tid, 9)).collect();
-        rows.push(keeper.into());
-        let Some(Outcome::Found(_, said)) = check(&Case::new(&parse(&with(&rows)).unwrap())) else {
-            panic!("not found")
+    fn one_that_stands_elsewhere_or_computes() {
+        let rows = |keeper: &str| {
+            let mut rows: Vec<String> = (2..8).map(|tid| lock(tid, 9)).collect();
+            rows.push(keeper.into());
+            with(&rows)
         };
+        let stands = headline(&rows(KEEPER)).unwrap();
         assert!(
-            said.headline
+            stands
                 .ends_with("6 threads stand before a mutex that cron/9 has, which stands in recvfrom (10.0.0.9:5432)"),
-            "{said:?}"
+            "{stands}"
         );
-        let accepts = keeper.replace("syscall=45 fd_kind=socket family=2", "syscall=43");
-        let idle = [rows[..6].to_vec(), vec![accepts]].concat();
-        assert!(check(&Case::new(&parse(&with(&idle)).unwrap())).is_none(), "workers that take turns to listen");
+        let runs = headline(&rows("thread t_ns=4e9 pid=1 tid=9 comm=cron wall_ns=4e9 cpu_ns=4e9\n")).unwrap();
+        assert!(runs.ends_with("before a mutex that cron/9 has, which computes all the time"), "{runs}");
+        let accepts = KEEPER.replace("syscall=45 fd_kind=socket family=2", "syscall=43");
+        assert_eq!(headline(&rows(&accepts)), None, "workers that take turns to listen");
+        assert_eq!(headline(&rows("")), None, "nobody knows what it does");
     }
 
     #[test]
-    fn a_loop_that_stands_has_all_of_them_and_one_of_the_household_none() {
-        let sleeps = "standing pid=1 tid=9 comm=cron wait_ns=3e9 syscall=230 user_stack=3\n";
-        let stands = |tid: u32| check(&Case::new(&parse(&with(&[lock(tid, 9), sleeps.into()])).unwrap())).is_some();
-        assert!(stands(1) && !stands(5));
-    }
-
-    #[test]
-    fn two_requests_are_enough_for_a_circle_and_too_few_for_one_that_has_a_mutex() {
-        let two = |rows: &[String]| {
-            let text = with(rows)
-                .replace("open=800 unread=760 unanswered=800 late=800", "open=80 unread=0 unanswered=80 late=80");
-            check(&Case::new(&parse(&text.replace("late_ns=480e10", "late_ns=48e10")).unwrap())).is_some()
-        };
-        assert!(two(&[lock(2, 3), lock(3, 2)]));
-        let sleeps = "standing pid=1 tid=9 comm=cron wait_ns=3e9 syscall=230 user_stack=3\n";
-        assert!(!two(&[lock(2, 9), lock(3, 9), sleeps.into()]), "long polls, it may be");
-    }
-
-    #[test]
-    fn two_of_the_household_beside_answers() {
-        let answered =
-            "exchange role=accepted port=80 stage=response count=9 sum_ns=1 length_ns=[1000000] counts=[9]\n";
-        let text = with(&[lock(2, 3), lock(3, 2), answered.into()]);
-        assert!(check(&Case::new(&parse(&text).unwrap())).is_none());
+    fn requests_that_others_have_in_hand() {
+        let long_polls: String = (20..40)
+            .map(|tid| format!("standing pid=1 tid={tid} comm=w wait_ns=3e9 syscall=202 args=[64,128,7,0] user_stack=3 requests=1\n"))
+            .collect();
+        let household = [lock(2, 3), lock(3, 2)].map(|row| row.replace("requests=1", ""));
+        assert_eq!(headline(&with(&[household.concat(), long_polls])), None);
     }
 }
