@@ -44,6 +44,7 @@ fn spoilt(name: &str) -> Recording {
         Drop: reason, peer;
         SocketState: state, peer;
         Setting: entity, value;
+        Standing: comm, peer, path;
         FileLock: comm, path;
         Death: comm;
         Counter: entity;
@@ -84,6 +85,7 @@ fn in_every_section() {
         "slow-reader",
         "endless-loop",
         "loss-netns",
+        "keeper-stands",
     ];
     let seen: BTreeSet<&str> = names.into_iter().flat_map(check).collect();
     let sources = std::fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/src/views")).unwrap();

@@ -130,11 +130,6 @@ pub(crate) fn meanwhile(case: &Case, requests: f64) -> Option<String> {
     Some(format!("{} {stand}{from}", plural(threads, "thread")))
 }
 
-/// Whether the capture told who stood as it ended.
-pub(crate) fn are_told(case: &Case) -> bool {
-    case.fact::<Standers>().is_ok_and(|standers| !standers.all.is_empty())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -123,18 +123,7 @@ fn unexplained(requests: &Unexplained, case: &Case) -> Option<Statement> {
     }
     let (known, hidden) = (known(requests), hidden_queues::look(case));
     let (hang, stands) = (hanging::unexplained(case), stuck::check(case));
-    let at_the_end = hung::look(case).and_then(|hung| standers::sentence(case, &hung));
-    // Where threads are seen to stand, nothing needs to stand where the kernel sees nothing.
-    let rest = if at_the_end.is_some() { String::new() } else { format!(" {}.", left(case, &hidden)) };
-    let deadlock = deadlocked::remark(case).map(|remark| remark.detail);
-    let stand = [
-        hang.and_then(|_| hung::where_threads_stand(case)),
-        at_the_end,
-        deadlock,
-        hung::silent(case),
-        hung::go_on(case),
-    ];
-    let stand: String = stand.into_iter().flatten().map(|said| format!(" {said}")).collect();
+    let stand = where_they_stand(case, hang.is_some(), &hidden);
     let alike_ns = if hang.is_none() { alike(case) } else { None };
     let same = if alike_ns.is_some() { SAME } else { "" };
     let one_way = hung::is_one_way(case);
@@ -146,7 +135,7 @@ fn unexplained(requests: &Unexplained, case: &Case) -> Option<Statement> {
     let (headline, advice) = match stands {
         Some(stands) => (stands.headline, stands.advice),
         None => (
-            in_hand(case)
+            stuck::in_hand(case)
                 .or_else(|| runs_out(case))
                 .unwrap_or_else(|| not_seen(case, requests, (hang, alike_ns, one_way))),
             format!("{meant}{}", hidden.look),
@@ -157,7 +146,7 @@ fn unexplained(requests: &Unexplained, case: &Case) -> Option<Statement> {
         advice,
         detail: format!(
             "On average {:.1} connections had been waiting for their answer for 10 ms or longer ({} at the look); {known}.\
-             {rest}{stand}{same} Long polls and uploads look the same.{}",
+             {stand}{same} Long polls and uploads look the same.{}",
             requests.late,
             seconds(requests.late_ns / 1e9),
             response_times::sentence(case).unwrap_or_default(),
@@ -165,12 +154,15 @@ fn unexplained(requests: &Unexplained, case: &Case) -> Option<Statement> {
     })
 }
 
-/// That they hang, and where the threads stand that have them in hand.
-fn in_hand(case: &Case) -> Option<String> {
-    let hung = hung::look(case)?;
-    let (where_they_stand, so_far) = (standers::of_those_in_hand(case, &hung)?, seconds(hung.owed_ns / 1e9));
-    let others = if hung.others { ", others are answered" } else { "" };
-    Some(format!("{} requests hang, for {so_far} so far{others}: {where_they_stand}", count(hung.requests)))
+/// Where they stand, in sentences with a space before each.
+fn where_they_stand(case: &Case, hang: bool, hidden: &Hidden) -> String {
+    let at_the_end = hung::look(case).and_then(|hung| standers::sentence(case, &hung));
+    // Where threads are seen to stand, nothing needs to stand where the kernel sees nothing.
+    let inside = at_the_end.is_none().then(|| format!("{}.", left(case, hidden)));
+    let all_the_time = if hang { hung::where_threads_stand(case) } else { None };
+    let deadlock = deadlocked::remark(case).map(|remark| remark.detail);
+    let told = [inside, all_the_time, at_the_end, deadlock, hung::silent(case), hung::go_on(case)];
+    told.into_iter().flatten().map(|said| format!(" {said}")).collect()
 }
 
 /// That they stand, for how long, and what little is known of why.
@@ -183,12 +175,7 @@ fn not_seen(
     let (one, stand) = if number == "1" { ("request", "stands") } else { ("requests", "stand") };
     let so_far = hang.map_or_else(String::new, |(_, ns)| format!(", for {} so far", seconds(ns / 1e9)));
     let each = alike_ns.map_or(so_far, |ns| format!(", for {} each", seconds(ns / 1e9)));
-    let threads = match standers::are_told(case) {
-        true => hang.and_then(|_| standers::meanwhile(case, requests.late)),
-        false => hang
-            .and_then(|_| hung::as_many_in_futex(case))
-            .map(|threads| format!("{} threads in futex: before a lock, it seems", count(threads))),
-    };
+    let threads = hang.and_then(|_| standers::meanwhile(case, requests.late));
     match threads {
         Some(threads) => format!("{number} {one} {stand} unanswered{each}, and {threads}"),
         None if one_way => format!("{number} clients send, all of it is read, and no answer ever comes"),

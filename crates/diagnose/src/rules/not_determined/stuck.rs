@@ -9,6 +9,7 @@ use super::super::Statement;
 use crate::case::Case;
 use crate::facts::servers::Servers;
 use crate::judgement::hung::{A_GOOD_PART, ALL_THE_TIME, Hung, look, telling};
+use crate::judgement::standers;
 use crate::ledger::blocked::Blocked;
 use crate::ledger::threads::Threads;
 use crate::remarks::hidden_queues;
@@ -31,6 +32,14 @@ pub(super) fn check(case: &Case) -> Option<Statement> {
         format!("{} requests hang, for {owed} so far{others}: all the time {who} {stands}", count(hung.requests)),
         look_there(case, line, answers),
     ))
+}
+
+/// That they hang, and where the threads stand that have them in hand.
+pub(super) fn in_hand(case: &Case) -> Option<String> {
+    let hung = look(case)?;
+    let (where_they_stand, so_far) = (standers::of_those_in_hand(case, &hung)?, seconds(hung.owed_ns / 1e9));
+    let others = if hung.others { ", others are answered" } else { "" };
+    Some(format!("{} requests hang, for {so_far} so far{others}: {where_they_stand}", count(hung.requests)))
 }
 
 /// What a thread does that stands on a line of the ledger.

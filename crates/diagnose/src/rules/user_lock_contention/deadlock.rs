@@ -70,20 +70,37 @@ fn told(case: &Case, deadlock: &Deadlock<'_>, stacks: &Stacks) -> String {
     deadlock.keepers.iter().map(one).collect::<Vec<_>>().join("; ")
 }
 
-fn finding(case: &Case, hung: &Hung, deadlock: &Deadlock<'_>, stacks: &Stacks) -> Finding {
+/// In what a keeper is, and for how long so far, ns.
+fn wait(case: &Case, keeper: &Keeper<'_>) -> (String, f64) {
+    match keeper {
+        Keeper::Stands(stander) => (stander.who.call_words(), stander.wait_ns),
+        Keeper::Runs { .. } => ("on a CPU".to_string(), case.length_ns()),
+    }
+}
+
+fn summary(case: &Case, hung: &Hung, deadlock: &Deadlock<'_>, stacks: &Stacks) -> String {
     let others = if hung.others { "Others were answered, but" } else { "Nobody was answered, and" };
-    let first = &deadlock.keepers[0];
     let never = match (deadlock.is_circle, deadlock.keepers.len()) {
         (false, _) => "",
         (true, 1) => " It never goes on, unless a timeout ends its wait.",
         (true, _) => " None of them ever goes on, unless a timeout ends its wait.",
     };
-    let wait = |keeper: &Keeper<'_>| match keeper {
-        Keeper::Stands(stander) => (stander.who.call_words(), stander.wait_ns),
-        Keeper::Runs { .. } => ("on a CPU".to_string(), case.length_ns()),
-    };
+    let stand = if deadlock.threads == 1 { "stands" } else { "stand" };
+    format!(
+        "{others} {} wait, for {} so far. As the capture ended, {}.{never} {} {stand} in all, at once or behind others, before what {} \
+         has",
+        requests(hung),
+        seconds(hung.owed_ns / 1e9),
+        told(case, deadlock, stacks),
+        plural(deadlock.threads, "thread"),
+        if deadlock.keepers.len() == 1 { "that one" } else { "one of these" }
+    )
+}
+
+fn finding(case: &Case, hung: &Hung, deadlock: &Deadlock<'_>, stacks: &Stacks) -> Finding {
+    let first = &deadlock.keepers[0];
     let link = |keeper: &Keeper<'_>| {
-        let (waits_on, ns) = wait(keeper);
+        let (waits_on, ns) = wait(case, keeper);
         Link { who: keeper.name(), waits_on, seconds: ns / 1e9, stack: from(keeper, stacks) }
     };
     let call = match first {
@@ -92,20 +109,10 @@ fn finding(case: &Case, hung: &Hung, deadlock: &Deadlock<'_>, stacks: &Stacks) -
     };
     let own = vec![
         evidence("threads that stand there for good", deadlock.threads as f64, "threads", "0", ""),
-        evidence("the one that keeps them, so far", wait(first).1 / 1e9, "s", "well under 1", ""),
+        evidence("the one that keeps them, so far", wait(case, first).1 / 1e9, "s", "well under 1", ""),
     ];
     Finding {
-        summary: format!(
-            "{others} {} wait, for {} so far. As the capture ended, {}.{never} {} in all, at once or behind others, before what {} has",
-            requests(hung),
-            seconds(hung.owed_ns / 1e9),
-            told(case, deadlock, stacks),
-            match deadlock.threads {
-                1 => "1 thread stands".to_string(),
-                n => format!("{} stand", plural(n, "thread")),
-            },
-            if deadlock.keepers.len() == 1 { "that one" } else { "one of these" }
-        ),
+        summary: summary(case, hung, deadlock, stacks),
         subject: Subject {
             pid: Some(first.pid()),
             comm: Some(first.comm().into()),
