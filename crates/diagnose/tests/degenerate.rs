@@ -23,6 +23,9 @@ wakeup t_ns=9e8 pid=1 tid=2 comm=b wait_ns=3e7 since_ns=87e7 blocked_ns=28e6 run
 wakeup t_ns=15e8 pid=1 tid=1 comm=a wait_ns=2e7 since_ns=148e7 blocked_ns=2e7 syscall=73 fd_kind=file file_system=61267 state=2 io_wait=true stack=1 path=/var/lib/svc.lock context=\"kernel thread\" waker_pid=50 waker_tid=50 waker_comm=backup
 wait_stack t_ns=5e8 pid=1 tid=1 comm=a syscall=0 args=[4,0,0,0] stack=2
 wait_stack t_ns=9e8 pid=1 tid=1 comm=a wakes=true syscall=202 args=[4096,129,1,0] stack=2
+standing t_ns=2e9 pid=1 tid=1 comm=a wait_ns=12e8 syscall=202 args=[4096,128,2,0] state=1 stack=1 user_stack=3 requests=4 request_ns=13e8 owner=2
+standing t_ns=2e9 pid=1 tid=2 comm=b wait_ns=11e8 syscall=202 args=[8192,128,2,0] state=1 stack=1 owner=1
+standing t_ns=2e9 pid=1 tid=7 comm=c wait_ns=6e8 syscall=0 fd_kind=socket state=1 user_stack=2 family=2 local_port=40000 remote_port=5432 peer=10.0.0.9 path=/run/x
 connection t_ns=1e9 role=accepted port=80 looks=10 open=160 unread=8 unsent=6 unanswered=60 most_unanswered=9 late=20 most_late=4 late_ns=9e9 went_on=2 nagle=3 nagle_ns=1e8 rwnd=2 window_bytes=65536 widest_bytes=131072 cwnd=10 on_its_way=4 no_room=1 nodelay=40 keepalive=9 srtt_ns=3e7 min_rtt_ns=1e6 busy_ns=9e8 rwnd_ns=1e8 sndbuf_ns=1e7 slow_start=2 restarted=1 slow_start_cwnd=10 slow_start_unsent=4096 queued=3 retransmits=2 segments=4000 rwnd_segments=200 sndbuf_segments=9
 connection t_ns=2e9 role=made peer=10.0.0.9:5432 looks=10 open=80 opening=2 unanswered=40 late=10 late_ns=4e9 awaited=30 cork=1 paced=1 other=1 own_sndbuf=1 own_rcvbuf=1 srtt_ns=4e6 min_rtt_ns=1e6 busy_ns=1e9 segments=2000
 exchange_window t_ns=1e9 length_ns=9e8
@@ -61,6 +64,8 @@ stack id=2 frames=[2,3]
 frame id=1 symbol=do_epoll_wait module=kernel kind=kernel
 frame id=2 module=libc.so.6 kind=native offset=4096
 frame id=3 symbol=spin module=svc kind=native
+frame id=4 symbol=pthread_mutex_lock module=libc.so.6 kind=native
+stack id=3 frames=[4,3] complete=true
 call_window id=1 kind=results length_ns=1e8 calls=90000 lost=10
 call_window id=2 kind=latency length_ns=5e7 calls=40000
 call window=1 pid=1 tid=1 syscall=232 fd=4 argument_kind=timeout argument=0 result=0 count=90000
@@ -145,7 +150,7 @@ fn any_tables_missing() {
 }
 
 /// Columns of 32 bits. Others have 64.
-const NARROW: [&str; 29] = [
+const NARROW: [&str; 32] = [
     "asked",
     "began_tid",
     "cpu",
@@ -156,15 +161,18 @@ const NARROW: [&str; 29] = [
     "frames",
     "id",
     "local_port",
+    "owner",
     "pid",
     "port",
     "ppid",
     "remote_port",
+    "requests",
     "sample_hz",
     "signal",
     "stack",
     "state",
     "tid",
+    "user_stack",
     "waiting",
     "waits",
     "waker_family",

@@ -92,19 +92,31 @@ fn list(case: &Case, places: &[&Place<'_>]) -> Option<String> {
     (!all.is_empty()).then(|| all.join("; "))
 }
 
-/// Places in futex where about as many threads stand as there are requests: the only one, those before locks, the others, or all of them; else those
-/// before locks, if they could have a good part.
+/// Places in futex where about as many threads stand as there are requests: those before locks, others, or both, if either may have them;
+/// else those before locks, if they could have a good part.
 fn as_many<'p, 's>(all: &'p [Place<'s>], requests: f64) -> Vec<&'p Place<'s>> {
     let in_futex: Vec<&Place<'_>> = all.iter().filter(|place| place.threads[0].line == Blocked::Futex).collect();
     let number = |places: &[&Place<'_>]| places.iter().map(|place| place.threads.len()).sum::<usize>() as f64;
-    let near = |places: &Vec<&Place<'_>>| AS_MANY.contains(&ratio(number(places), requests));
+    let near = |places: &[&Place<'_>]| AS_MANY.contains(&ratio(number(places), requests));
     let (locks, others): (Vec<_>, Vec<_>) =
         in_futex.iter().copied().partition(|place| place.threads[0].who.fd_kind == LOCK);
-    let mut each = in_futex.iter().map(|place| vec![*place]).filter(|place| near(place));
-    let alone = each.next().filter(|_| each.next().is_none());
     let could = number(&locks) >= (requests * A_GOOD_PART).max(1.0);
-    let together = [alone.unwrap_or_default(), locks.clone(), others, in_futex].into_iter().find(near);
-    together.unwrap_or_else(|| if could { locks } else { Vec::new() })
+    // One place says more than that all of them together are as many.
+    let one = others.iter().copied().find(|place| near(&[*place]));
+    let others = one.map_or(others, |place| vec![place]);
+    match (near(&locks), near(&others)) {
+        (true, false) => locks,
+        (true, true) => [locks, others].concat(),
+        (false, true) => others,
+        (false, false) if near(&in_futex) => in_futex,
+        (false, false) => {
+            if could {
+                locks
+            } else {
+                Vec::new()
+            }
+        }
+    }
 }
 
 /// Where about as many threads stand as requests hang, in words: "8 threads before locks, called from list (4), put (4)"; none = nowhere.
@@ -113,7 +125,8 @@ pub(crate) fn meanwhile(case: &Case, requests: f64) -> Option<String> {
     let all = standers.places(&stacks);
     let many = as_many(&all, requests);
     let threads: usize = many.iter().map(|place| place.threads.len()).sum();
-    let is_lock = many.first()?.threads[0].who.fd_kind == LOCK;
+    many.first()?;
+    let is_lock = many.iter().all(|place| place.threads[0].who.fd_kind == LOCK);
     let mut by_name: Vec<(String, usize)> = Vec::new();
     for (name, n) in many.iter().filter_map(|place| Some((short(place.from.first()?), place.threads.len()))) {
         match by_name.iter_mut().find(|(known, _)| *known == name) {
@@ -189,6 +202,13 @@ mod tests {
         assert_eq!(few(&locks).unwrap(), "9 threads before locks, called from debit (5), credit (4)");
         let events: String = (2..22).map(|tid| stands(tid, 3, "")).collect();
         assert_eq!(few(&events).unwrap(), "20 threads in futex, called from credit");
+        let both = format!("{}{events}", (30..48).map(|tid| stands(tid, 1, "")).collect::<String>());
+        assert_eq!(few(&both).unwrap(), "38 threads in futex, called from debit (18), credit (20)");
+        let pool: String = (30..90).map(|tid| stands(tid, 3, "")).collect();
+        assert_eq!(
+            few(&format!("{locks}{pool}")).unwrap(),
+            "9 threads before locks, called from debit (5), credit (4)"
+        );
         assert_eq!(few(&stands(2, 3, "")), None);
     }
 
