@@ -71,13 +71,18 @@ pub(crate) struct Deadlock<'s> {
     has_first: bool,
 }
 
-/// The one behind which most threads stand; a circle before all others.
+/// The one behind which most threads stand; circles before all others.
 pub(crate) fn look<'s>(case: &Case, standers: &'s Standers) -> Option<Deadlock<'s>> {
-    if let Some(circle) = circle(standers) {
-        return Some(Deadlock::of(standers, circle.into_iter().map(Keeper::Stands).collect(), true));
-    }
-    let kept = keepers(case, standers).into_iter().map(|keeper| Deadlock::of(standers, vec![keeper], false));
-    kept.max_by_key(|deadlock| deadlock.threads)
+    let circles = circles(standers);
+    let is_circle = !circles.is_empty();
+    let all: Vec<Vec<Keeper<'_>>> = match is_circle {
+        true => circles.into_iter().map(|circle| circle.into_iter().map(Keeper::Stands).collect()).collect(),
+        false => keepers(case, standers).into_iter().map(|keeper| vec![keeper]).collect(),
+    };
+    let waiting = Waiting::of(standers);
+    let with_those_behind = all.into_iter().map(|keepers| (waiting.behind(&keepers), keepers));
+    let (behind, keepers) = with_those_behind.max_by_key(|(behind, _)| behind.len())?;
+    Some(Deadlock::of(standers, &behind, keepers, is_circle))
 }
 
 /// Threads that have a mutex before which others stand, and stand in something else themselves, which is not work, or compute.
@@ -85,7 +90,8 @@ fn keepers<'s>(case: &Case, standers: &'s Standers) -> Vec<Keeper<'s>> {
     let mut owners: Vec<(u32, u32)> = standers.all.iter().filter_map(|one| Some((one.owner?, one.who.pid))).collect();
     owners.sort_unstable();
     owners.dedup();
-    let keeper = |(tid, pid): (u32, u32)| match standers.all.iter().find(|stander| stander.tid == tid) {
+    let by_tid: BTreeMap<u32, &Stander> = standers.all.iter().map(|stander| (stander.tid, stander)).collect();
+    let keeper = |(tid, pid): (u32, u32)| match by_tid.get(&tid) {
         Some(stander) => (stander.owner.is_none() && !stander.is_for_work).then_some(Keeper::Stands(stander)),
         None => running(case, pid, tid),
     };
@@ -100,37 +106,65 @@ fn running<'s>(case: &Case, pid: u32, tid: u32) -> Option<Keeper<'s>> {
 }
 
 /// Threads of which each stands before a mutex that the next one has, and the last before one of the first: none of them ever goes on.
-fn circle(standers: &Standers) -> Option<Vec<&Stander>> {
+fn circles(standers: &Standers) -> Vec<Vec<&Stander>> {
     let by_tid: BTreeMap<u32, &Stander> = standers.all.iter().map(|stander| (stander.tid, stander)).collect();
-    let next = |stander: &Stander| by_tid.get(&stander.owner?).copied();
-    standers.all.iter().find_map(|first| {
-        let mut circle = vec![first];
-        while let Some(stander) = next(circle[circle.len() - 1]) {
-            if stander.tid == first.tid {
-                return Some(circle);
-            }
-            if circle.iter().any(|seen| seen.tid == stander.tid) {
-                return None; // it stands before the circle, not in it
-            }
-            circle.push(stander);
+    let mut seen_from: BTreeMap<u32, u32> = BTreeMap::new();
+    let mut circles = Vec::new();
+    for first in by_tid.values() {
+        let (mut way, mut next) = (Vec::new(), Some(*first));
+        while let Some(stander) = next.filter(|stander| !seen_from.contains_key(&stander.tid)) {
+            seen_from.insert(stander.tid, first.tid);
+            way.push(stander);
+            next = stander.owner.and_then(|owner| by_tid.get(&owner).copied());
         }
-        None
-    })
+        // Whoever was met before on this way is where a circle begins; else the way led to one that is known, or to nobody.
+        if let Some(met) = next.filter(|stander| seen_from.get(&stander.tid) == Some(&first.tid)) {
+            circles.push(way.into_iter().skip_while(|stander| stander.tid != met.tid).collect());
+        }
+    }
+    circles
+}
+
+/// Threads that stand before the mutexes of each.
+struct Waiting<'s>(BTreeMap<u32, Vec<&'s Stander>>);
+
+impl<'s> Waiting<'s> {
+    fn of(standers: &'s Standers) -> Self {
+        let mut by_owner: BTreeMap<u32, Vec<&Stander>> = BTreeMap::new();
+        for stander in &standers.all {
+            stander.owner.into_iter().for_each(|owner| by_owner.entry(owner).or_default().push(stander));
+        }
+        Self(by_owner)
+    }
+
+    /// Those that wait, at once or by way of others, for a mutex of a keeper, by thread id.
+    fn behind(&self, keepers: &[Keeper<'_>]) -> BTreeMap<u32, &'s Stander> {
+        let mut behind: BTreeMap<u32, &Stander> = BTreeMap::new();
+        let mut owners: Vec<u32> = keepers.iter().map(Keeper::tid).collect();
+        while let Some(owner) = owners.pop() {
+            for stander in self.0.get(&owner).into_iter().flatten() {
+                if behind.insert(stander.tid, stander).is_none() {
+                    owners.push(stander.tid);
+                }
+            }
+        }
+        behind
+    }
 }
 
 impl<'s> Deadlock<'s> {
-    fn of(standers: &Standers, keepers: Vec<Keeper<'s>>, is_circle: bool) -> Self {
-        let is_keeper = |tid: u32| keepers.iter().any(|keeper| keeper.tid() == tid);
-        let is_own = |stander: &&Stander| keepers.iter().any(|keeper| keeper.pid() == stander.who.pid);
-        let (behind, others): (Vec<&Stander>, Vec<&Stander>) =
-            standers.all.iter().partition(|stander| is_behind(standers, stander, &is_keeper));
-        let is_elsewhere = |stander: &&Stander| !stander.is_for_work && !is_keeper(stander.tid) && is_own(stander);
+    fn of(standers: &Standers, behind: &BTreeMap<u32, &Stander>, keepers: Vec<Keeper<'s>>, is_circle: bool) -> Self {
+        let is_elsewhere = |stander: &&Stander| {
+            let is_own = keepers.iter().any(|keeper| keeper.pid() == stander.who.pid);
+            let is_keeper = keepers.iter().any(|keeper| keeper.tid() == stander.tid);
+            is_own && !is_keeper && !stander.is_for_work && !behind.contains_key(&stander.tid)
+        };
         Self {
             is_circle,
             threads: behind.len(),
-            requests: behind.iter().map(|stander| stander.requests).sum(),
-            elsewhere: others.into_iter().filter(is_elsewhere).count(),
-            has_first: behind.iter().any(|stander| stander.tid == stander.who.pid),
+            requests: behind.values().map(|stander| stander.requests).sum(),
+            elsewhere: standers.all.iter().filter(is_elsewhere).count(),
+            has_first: behind.values().any(|stander| stander.tid == stander.who.pid),
             keepers,
         }
     }
@@ -169,19 +203,6 @@ impl<'s> Deadlock<'s> {
 /// A request at a time, on average over looks that may have begun before it hung.
 const ONE: f64 = 0.75;
 
-/// Whether a thread waits, at once or by way of others, for a mutex of a keeper.
-fn is_behind(standers: &Standers, stander: &Stander, is_keeper: &dyn Fn(u32) -> bool) -> bool {
-    let mut at = stander.owner;
-    for _ in 0..=standers.all.len() {
-        match at {
-            None => return false,
-            Some(owner) if is_keeper(owner) => return true,
-            Some(owner) => at = standers.all.iter().find(|other| other.tid == owner).and_then(|next| next.owner),
-        }
-    }
-    false
-}
-
 /// For how long a thread has been standing, in words.
 pub(crate) fn how_long(case: &Case, ns: f64, up_to: &str) -> String {
     // It began before, and nobody knows when.
@@ -197,9 +218,9 @@ mod tests {
     use super::*;
     use recording::text::parse;
 
-    fn circle_of(owners: &[(u32, u32)]) -> Option<Vec<u32>> {
+    fn circles_of(owners: &[(u32, u32)]) -> Vec<Vec<u32>> {
         let all = owners.iter().map(|(tid, owner)| stander(*tid, Some(*owner))).collect();
-        circle(&Standers { all }).map(|circle| circle.iter().map(|stander| stander.tid).collect())
+        circles(&Standers { all }).iter().map(|circle| circle.iter().map(|stander| stander.tid).collect()).collect()
     }
 
     fn stander(tid: u32, owner: Option<u32>) -> Stander {
@@ -210,9 +231,10 @@ mod tests {
 
     #[test]
     fn threads_that_wait_for_each_other() {
-        assert_eq!(circle_of(&[(2, 3), (3, 4)]), None, "the last one may go on");
-        assert_eq!(circle_of(&[(2, 3), (3, 4), (4, 3)]), Some(vec![3, 4]), "behind which another stands");
-        assert_eq!(circle_of(&[(5, 5)]), Some(vec![5]), "a mutex that it has itself");
+        assert!(circles_of(&[(2, 3), (3, 4)]).is_empty(), "the last one may go on");
+        assert_eq!(circles_of(&[(2, 3), (3, 4), (4, 3), (9, 4)]), [[3, 4]], "behind which others stand");
+        assert_eq!(circles_of(&[(5, 5)]), [[5]], "a mutex that it has itself");
+        assert_eq!(circles_of(&[(2, 3), (3, 2), (7, 8), (8, 7)]), [[2, 3], [7, 8]]);
     }
 
     /// So many requests hang, of which so many lie unread; two threads wait for each other, others behind them, and others elsewhere.
@@ -221,9 +243,9 @@ mod tests {
         all.extend((0..behind).map(|nth| stander(10 + nth, Some(2))));
         all.extend((0..elsewhere).map(|nth| stander(100 + nth, None)));
         let standers = Standers { all };
-        let circle = circle(&standers).unwrap().into_iter().map(Keeper::Stands).collect();
+        let recording = parse("meta length_ns=4e9").unwrap();
         let hung = Hung { others: true, requests, owed_ns: 5e9, unread };
-        Deadlock::of(&standers, circle, true).keeps(&hung)
+        look(&Case::new(&recording), &standers).unwrap().keeps(&hung)
     }
 
     #[test]
