@@ -99,12 +99,6 @@ pub fn plural(n: usize, noun: &str) -> String {
     format!("{n} {noun}{}", if n == 1 { "" } else { "s" })
 }
 
-/// The same with a capital letter first.
-pub fn capital(text: &str) -> String {
-    let mut letters = text.chars();
-    letters.next().map_or(String::new(), |first| first.to_uppercase().chain(letters).collect())
-}
-
 /// A list of CPUs, `CPU 2`, `CPUs 0-3,8`.
 pub fn cpu_list(cpus: &[u32]) -> String {
     let mut runs: Vec<(u32, u32)> = Vec::new();

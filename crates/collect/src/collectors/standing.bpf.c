@@ -17,8 +17,8 @@
 
 #define REGISTERS (sizeof(struct pt_regs) / sizeof(u64))
 
-/* Those that have gone on for less are left out, ns; set by user space. */
-const volatile u64 least_ns = 500000000;
+/* Those that have gone on for less are left out, ns. */
+#define LEAST_NS 500000000ULL
 
 struct standing_row {
 	u64 wait; /* ns so far; of one that is older than the watch, since that began */
@@ -77,7 +77,7 @@ int read_standing(struct bpf_iter__task *ctx)
 		return 0;
 	off_at = t->off_at;
 	now = bpf_ktime_get_ns();
-	if (!off_at || now < off_at + least_ns)
+	if (!off_at || now < off_at + LEAST_NS)
 		return 0;
 	row.wait = now - off_at;
 	fill(&row, task);

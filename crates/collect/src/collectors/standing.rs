@@ -17,11 +17,13 @@ use libbpf_rs::Iter;
 use plain::Plain;
 use recording::Tables;
 use recording::tables::Standing as Row;
-use stacks::{Registers, Snapshot, Stacks};
+use stacks::{Snapshot, Stacks};
 
+use super::profile::samples::registers;
 use crate::collector::{Collector, Kind, Shared, SliceEnd, Slot, Start};
 use crate::file_names::FileNames;
 use crate::probes::exchanges::InHand;
+use crate::proc::Proc;
 use crate::probes::{Kept, comm_of_chars, ip_of, kernel_map, kernel_types, read_all, refusal, shapes};
 
 mod skel {
@@ -203,11 +205,6 @@ fn user_stack(raw: &types::standing_row, memory: &[u8], stacks: &mut Stacks) -> 
     stacks.intern(&[], &user.frames, user.complete)
 }
 
-fn registers(raw: &[u64; 21]) -> Registers {
-    let [r15, r14, r13, r12, bp, bx, r11, r10, r9, r8, ax, cx, dx, si, di, _orig_ax, ip, _cs, _flags, sp, _ss] = *raw;
-    Registers { ip, sp, bp, ax, bx, cx, dx, si, di, r8, r9, r10, r11, r12, r13, r14, r15 }
-}
-
 /// Whose thread id stands in a mutex. A process in a pid namespace knows its threads by other numbers.
 struct Owners<'a> {
     root: &'a Path,
@@ -234,17 +231,13 @@ impl<'a> Owners<'a> {
 
 /// Threads of a process in a pid namespace of its own by their number there; empty = it is in none.
 fn inner(root: &Path, pid: u32) -> HashMap<u32, u32> {
-    let threads = root.join(format!("proc/{pid}/task"));
-    let number = |tid: u32| {
-        let status = fs::read_to_string(threads.join(format!("{tid}/status"))).ok()?;
-        status.lines().find_map(|line| line.strip_prefix("NSpid:"))?.split_whitespace().next_back()?.parse().ok()
-    };
-    if number(pid).is_none_or(|inner: u32| inner == pid) {
+    let proc = Proc::new(root);
+    if proc.inner_pid(pid) == pid {
         return HashMap::new();
     }
-    let Ok(entries) = fs::read_dir(&threads) else { return HashMap::new() };
-    let tids = entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
-    tids.take(MOST_READ).filter_map(|tid| Some((number(tid)?, tid))).collect()
+    let threads = fs::read_dir(root.join(format!("proc/{pid}/task"))).into_iter().flatten().flatten();
+    let tids = threads.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
+    tids.take(MOST_READ).map(|tid| (proc.inner_pid(tid), tid)).collect()
 }
 
 fn row(raw: &types::standing_row, in_hand: InHand, now_ns: u64) -> Row {

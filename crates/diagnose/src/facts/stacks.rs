@@ -99,6 +99,11 @@ impl Stacks {
     pub fn callers(&self, id: u32) -> impl Iterator<Item = &Code> {
         self.user(id).filter(|c| c.part != Part::Helper && !runtimes::is_glue(&c.symbol))
     }
+
+    /// The same without those that take a lock: everybody knows that.
+    pub fn callers_of_locks(&self, id: u32) -> impl Iterator<Item = &Code> {
+        self.callers(id).filter(|code| code.part != Part::Lock)
+    }
 }
 
 #[cfg(test)]

@@ -5,11 +5,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use recording::tables::{Standing, Wakeup};
 
-use super::stacks::{Code, Stacks};
+use super::stacks::Stacks;
 use crate::answer::Gap;
 use crate::case::{Case, Fact};
 use crate::ledger::blocked::{Blocked, of_wakeup};
-use crate::runtimes::{Part, event_loops, parking};
+use crate::runtimes::{event_loops, parking};
 use crate::walk::clients::Clients;
 use crate::walk::{INNER, PARKED, Who, futex, kind_of_thread};
 
@@ -26,8 +26,6 @@ pub struct Stander {
     pub wait_ns: f64,
     /// Requests that it has read and that nobody has answered.
     pub requests: f64,
-    /// For how long the oldest of them has been waiting, ns.
-    pub request_ns: f64,
     /// That is how threads wait for work: for a client, for whatever a poll may tell, or where a runtime keeps them.
     pub is_for_work: bool,
     /// The thread that has the mutex before which it stands; none = it stands before no mutex whose owner is known.
@@ -80,8 +78,8 @@ impl Standers {
 
 /// The program's own functions in which a thread stands, those that have a name, innermost first.
 pub fn functions(stacks: &Stacks, stander: &Stander) -> Vec<String> {
-    let own = stacks.callers(stander.stack).filter(|code| code.part != Part::Lock && !code.symbol.is_empty());
-    own.map(Code::label).collect()
+    let own = stacks.callers_of_locks(stander.stack).filter(|code| !code.symbol.is_empty());
+    own.map(|code| code.symbol.clone()).collect()
 }
 
 impl Fact for Standers {
@@ -139,7 +137,6 @@ fn stander(case: &Case, clients: &Clients, stacks: &Stacks, row: &Standing, stac
         line,
         wait_ns: row.wait_ns as f64,
         requests: f64::from(row.requests),
-        request_ns: row.request_ns as f64,
         is_for_work,
         owner: has_owner.then_some(row.owner),
         stack,

@@ -9,6 +9,7 @@ use crate::judgement::deadlocks::how_long;
 use crate::judgement::hung::{A_GOOD_PART, AS_MANY, Hung};
 use crate::ledger::blocked::Blocked;
 use crate::ledger::threads::Threads;
+use crate::phrases::chain;
 use crate::statistics::ratio;
 use crate::walk::{INNER, LOCK};
 use crate::wording::{count, plural, short};
@@ -20,14 +21,8 @@ fn words(case: &Case, place: &Place<'_>) -> String {
     let is_server = case.fact::<Servers>().is_ok_and(|servers| servers.has(first.who.pid));
     let whose = if is_server { String::new() } else { format!(" of {}", first.who.name()) };
     let longest = how_long(case, first.wait_ns, if threads == 1 { "" } else { "up to " });
-    let (call, from) = (first.who.call_words(), called_from(&place.from));
+    let (call, from) = (first.who.call_words(), chain::from(place.from.iter().cloned()));
     format!("{}{whose} {stand} in {call}{from}, {longest}", plural(threads, "thread"))
-}
-
-/// Functions as words; empty = unknown.
-pub(crate) fn called_from(functions: &[String]) -> String {
-    let all: Vec<String> = functions.iter().take(3).map(|name| short(name)).collect();
-    if all.is_empty() { String::new() } else { format!(", called from {}", all.join(" <- ")) }
 }
 
 /// Where most threads stand that have requests in hand which hang, in words; none = that is not seen.

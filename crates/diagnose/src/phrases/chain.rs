@@ -3,7 +3,7 @@
 
 use crate::facts::stacks::Stacks;
 use crate::runtimes::code::Code;
-use crate::runtimes::{Part, timers};
+use crate::runtimes::timers;
 use crate::verdict;
 use crate::walk::chains::{Chain, Link};
 use crate::walk::{End, Kind, Walk, Who};
@@ -65,7 +65,7 @@ const EVERYWHERE: &[&str] = &[
 
 /// The program's own functions of a stack, without those that take a lock: everybody knows that.
 pub fn callers(stack: u32, stacks: &Stacks) -> impl Iterator<Item = &Code> {
-    stacks.callers(stack).filter(|code| code.part != Part::Lock)
+    stacks.callers_of_locks(stack)
 }
 
 /// Where a link waits: its program's own functions, innermost first, or the kernel's where those are not known.
@@ -80,7 +80,12 @@ fn places(link: &Link, stacks: &Stacks) -> Vec<String> {
 
 /// The program's own functions with which somebody usually waits, as words; empty = unknown.
 pub fn called_from(walk: &Walk, who: &Who, stacks: &Stacks) -> String {
-    let own: Vec<String> = callers(walk.code(who), stacks).take(3).map(|code| short(&code.label())).collect();
+    from(callers(walk.code(who), stacks).map(Code::label))
+}
+
+/// Functions, innermost first, as words: `, called from debit <- transfer`; empty = there are none.
+pub fn from(functions: impl IntoIterator<Item = String>) -> String {
+    let own: Vec<String> = functions.into_iter().take(3).map(|name| short(&name)).collect();
     if own.is_empty() { String::new() } else { format!(", called from {}", own.join(" <- ")) }
 }
 

@@ -7,7 +7,7 @@ use super::{Check, Checked, Rule, absent, confidence, evidence, explained, found
 use crate::case::Case;
 use crate::judgement::limited::{Limit, Limited, Seen, look};
 use crate::verdict::{Evidence, Finding};
-use crate::wording::{capital, count, percent};
+use crate::wording::{count, percent};
 
 pub(super) static RULE: Rule =
     Rule { cause: "receiver-limited", explain: explain!("receiver-limited"), check: Check::Accuses(check) };
@@ -136,6 +136,11 @@ fn rows(limited: &Limited) -> Vec<Evidence> {
         evidence("of the requests, in such connections", limited.of_requests, "share", "few", ""),
         evidence("shortest round trip", endpoint.min_rtt_ns / 1e9, "s", "", "ss -ti  # minrtt"),
     ]
+}
+
+fn capital(text: &str) -> String {
+    let mut letters = text.chars();
+    letters.next().map_or(String::new(), |first| first.to_uppercase().chain(letters).collect())
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use recording::tables::{Sample, WaitStack};
 use stacks::{Registers, Snapshot, Stacks};
 
 use crate::collector::Suspicion;
-use crate::probes::profile::{Moment, RawSample};
+use crate::probes::profile::{self, Moment, RawSample};
 use crate::probes::shapes;
 
 /// `-ENOSYS`, which the kernel leaves in ax while a call has no result yet.
@@ -13,7 +13,7 @@ const NO_RESULT_YET: i64 = -38;
 
 /// Row of a thread that was about to wait, or to wake somebody.
 pub fn wait(raw: &RawSample, start_ns: u64, stacks: &mut Stacks) -> WaitStack {
-    let r = registers(raw);
+    let r = registers(&raw.registers);
     let user = stacks.user_functions(&Snapshot { pid: raw.tgid, regs: r, stack: &raw.stack });
     WaitStack {
         t_ns: raw.at_ns.saturating_sub(start_ns),
@@ -30,7 +30,7 @@ pub fn wait(raw: &RawSample, start_ns: u64, stacks: &mut Stacks) -> WaitStack {
 
 /// Row of a thread that ran.
 pub fn sample(raw: &RawSample, start_ns: u64, stacks: &mut Stacks, suspicion: &mut Suspicion) -> Sample {
-    let r = registers(raw);
+    let r = registers(&raw.registers);
     let syscall = if raw.user_mode { -1 } else { call_number(raw) };
     let result = if raw.user_mode {
         raw.after_call.then_some(r.ax.cast_signed())
@@ -60,8 +60,9 @@ fn call_number(raw: &RawSample) -> i32 {
     i32::try_from(raw.registers[15].cast_signed()).ok().filter(|nr| *nr >= 0).unwrap_or(-1)
 }
 
-fn registers(raw: &RawSample) -> Registers {
+/// Those that unwinding needs, of all as the kernel keeps them.
+pub fn registers(raw: &profile::Registers) -> Registers {
     let [r15, r14, r13, r12, bp, bx, r11, r10, r9, r8, ax, cx, dx, si, di, _orig_ax, ip, _cs, _flags, sp, _ss] =
-        raw.registers;
+        *raw;
     Registers { ip, sp, bp, ax, bx, cx, dx, si, di, r8, r9, r10, r11, r12, r13, r14, r15 }
 }

@@ -9,7 +9,7 @@ use crate::facts::stacks::Stacks;
 use crate::facts::standers::{Standers, functions};
 use crate::judgement::deadlocks::{Deadlock, Keeper, how_long, look};
 use crate::judgement::hung::{Hung, SEVERAL, any};
-use crate::judgement::standers::called_from;
+use crate::phrases::chain;
 use crate::verdict::{Finding, Link, Subject};
 use crate::wording::{count, plural, seconds};
 
@@ -64,7 +64,7 @@ fn told(case: &Case, deadlock: &Deadlock<'_>, stacks: &Stacks) -> String {
             Some(owner) => format!(" before a mutex that thread {owner} has"),
             None => String::new(),
         };
-        let (from, long) = (called_from(&functions(stacks, stander)), how_long(case, stander.wait_ns, ""));
+        let (from, long) = (chain::from(functions(stacks, stander)), how_long(case, stander.wait_ns, ""));
         format!("{} {}{whose}{from}, {long}", keeper.name(), keeper.does())
     };
     deadlock.keepers.iter().map(one).collect::<Vec<_>>().join("; ")
