@@ -13,10 +13,10 @@ use std::process::id;
 use std::sync::atomic::AtomicBool;
 use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Barrier};
-use std::thread::spawn;
+use std::thread::{Builder, park, spawn};
 use std::time::Duration;
 
-use recording::tables::{Frame, Stack, Standing};
+use recording::tables::{Frame, Gap, Loss, Stack, Standing};
 use recording::{Meta, Sink, Slice, Tables};
 use testing::need;
 use wakewalk_collect::capture::{self, CallCounting, Plan, Role, SLICE};
@@ -44,6 +44,8 @@ impl Sink for Seen {
         self.tables.extend(slice.tables.rows::<Standing>().iter().cloned());
         self.tables.extend(slice.tables.rows::<Stack>().iter().cloned());
         self.tables.extend(slice.tables.rows::<Frame>().iter().cloned());
+        self.tables.extend(slice.tables.rows::<Gap>().iter().cloned());
+        self.tables.extend(slice.tables.rows::<Loss>().iter().cloned());
         Ok(())
     }
 
@@ -71,6 +73,9 @@ impl Mutex {
     }
 }
 
+/// Threads without work, more than there are rows for.
+const IDLE: usize = 1_200;
+
 static FIRST: Mutex = Mutex::new();
 static SECOND: Mutex = Mutex::new();
 
@@ -83,6 +88,7 @@ fn tid() -> u32 {
 fn stand(listener: TcpListener, sent: Sender<u32>) {
     let (port, both) = (listener.local_addr().unwrap().port(), Arc::new(Barrier::new(2)));
     let other = Arc::clone(&both);
+    let idle = || drop(Builder::new().stack_size(64 << 10).spawn(park).unwrap());
     let tell = [sent.clone(), sent.clone(), sent];
     let [one, two, three] = tell;
     spawn(move || {
@@ -105,6 +111,7 @@ fn stand(listener: TcpListener, sent: Sender<u32>) {
         three.send(tid()).unwrap();
         client.read_exact(&mut [0]).ok();
     });
+    (0..IDLE).for_each(|_| idle());
 }
 
 #[test]
@@ -130,6 +137,10 @@ fn threads_that_stand_with_requests_owners_and_stacks() {
     let mut seen = Seen { begin, tables: Tables::default() };
     capture::run(&plan, &mut seen, &AtomicBool::new(false), &mut |_| {}).unwrap();
     let rows = seen.tables.rows::<Standing>();
+    // An idle pool, however large, is no event that was lost.
+    let lost: Vec<&Loss> = seen.tables.rows::<Loss>().iter().filter(|loss| loss.what.contains("waits that")).collect();
+    let gaps: Vec<&Gap> = seen.tables.rows::<Gap>().iter().filter(|gap| gap.what == "standing").collect();
+    assert!(rows.len() == 1_000 && lost.is_empty() && gaps.is_empty(), "{} {lost:?} {gaps:?}", rows.len());
     let told: Vec<u32> = threads.try_iter().collect();
     let of = |tid: &u32| rows.iter().find(|row| row.tid == *tid).cloned();
     let standing: Vec<Standing> = told.iter().filter_map(of).collect();

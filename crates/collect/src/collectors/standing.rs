@@ -16,15 +16,15 @@ use anyhow::{Context, Result};
 use libbpf_rs::Iter;
 use plain::Plain;
 use recording::Tables;
-use recording::tables::Standing as Row;
+use recording::tables::{Gap, Standing as Row};
 use stacks::{Snapshot, Stacks};
 
 use super::profile::samples::registers;
 use crate::collector::{Collector, Kind, Shared, SliceEnd, Slot, Start};
 use crate::file_names::FileNames;
 use crate::probes::exchanges::InHand;
+use crate::probes::{comm_of_chars, ip_of, kernel_map, kernel_types, read_all, refusal, shapes};
 use crate::proc::Proc;
-use crate::probes::{Kept, comm_of_chars, ip_of, kernel_map, kernel_types, read_all, refusal, shapes};
 
 mod skel {
     #![allow(missing_docs, clippy::all, clippy::pedantic, clippy::unwrap_used, clippy::expect_used)]
@@ -35,14 +35,14 @@ use skel::types;
 /// What is known of it before it is started.
 pub const KIND: Kind = Kind {
     gap: "standing",
-    facility: None,
+    facility: Some(("waits that go on", "where requests hang; without them no deadlock is told")),
     tables: |tables| tables.extend::<Row>([]),
     start: |start, slot| Ok(Box::new(Standing::load(start, slot)?)),
 };
 
-/// Threads that are read; of a process with more, the last ones are not.
+/// Threads that are read; of a target of which more stand, the last ones are not.
 const MOST_READ: usize = 20_000;
-/// Rows of a recording.
+/// Rows of a recording. Those that are left out have no request in hand, or there are more alike than anybody reads; no event was lost.
 const MOST_ROWS: usize = 1_000;
 /// User stacks that are copied: in all, and of threads that stand at the same place.
 const MOST_STACKS: usize = 64;
@@ -59,8 +59,7 @@ struct Standing<'o> {
     root: PathBuf,
     stack_bytes: u32,
     found: Vec<Found>,
-    kept: u64,
-    lost: u64,
+    gaps: Vec<Gap>,
 }
 
 /// A thread as it stood.
@@ -84,7 +83,7 @@ impl<'o> Standing<'o> {
         }
         let skel = refusal::load(open, "the kernel refused the program that reads waits")?;
         let root = start.plan.root.clone();
-        Ok(Self { skel, root, stack_bytes: start.stack_bytes, found: Vec::new(), kept: 0, lost: 0 })
+        Ok(Self { skel, root, stack_bytes: start.stack_bytes, found: Vec::new(), gaps: Vec::new() })
     }
 
     fn look(&self) -> Result<Vec<types::standing_row>> {
@@ -106,10 +105,10 @@ impl Collector for Standing<'_> {
     fn conclude(&mut self, shared: &mut Shared<'_>) -> Result<()> {
         let mut raw = self.look()?;
         let requests = |row: &types::standing_row| shared.in_hand.get(&row.tid).map_or(0, |of| of.requests);
+        let asked = raw.iter().filter(|row| requests(row) > 0).count();
+        self.gaps = gaps(&raw, asked);
         raw.sort_by_key(|row| (requests(row) == 0, std::cmp::Reverse(row.wait), row.tid));
-        self.lost = raw.len().saturating_sub(MOST_ROWS) as u64;
         raw.truncate(MOST_ROWS);
-        self.kept = raw.len() as u64;
         self.found = Copier::new(&self.root, self.stack_bytes).copy(raw);
         Ok(())
     }
@@ -132,13 +131,32 @@ impl Collector for Standing<'_> {
         Ok(())
     }
 
-    fn losses(&self, _: &Shared<'_>) -> Result<Vec<Kept>> {
-        Ok(vec![Kept { what: "waits that go on", kept: self.kept, lost: self.lost }])
+    fn gaps(&mut self, _: &Shared<'_>) -> Result<Vec<Gap>> {
+        Ok(self.gaps.clone())
     }
 
     fn stop(&mut self, _: &mut Shared<'_>) -> bool {
         false // it does nothing before the end
     }
+}
+
+/// What is missing of the threads that were read, of which so many are `asked` something. An idle pool, however large, is told by a part
+/// of it.
+fn gaps(read: &[types::standing_row], asked: usize) -> Vec<Gap> {
+    let part = |of: usize, all: usize| of as f64 / all.max(1) as f64;
+    let partial = |unseen, why| Gap::partial(KIND.gap, unseen, why);
+    let unread = (read.len() >= MOST_READ)
+        .then(|| partial(0.0, format!("of the threads that stand, only the first {MOST_READ} were looked at")));
+    let untold = asked.checked_sub(MOST_ROWS).filter(|more| *more > 0).map(|more| {
+        let why = format!("of {asked} threads that stand with a request in hand, {MOST_ROWS} are told");
+        partial(part(more, asked), why)
+    });
+    let without = read.iter().filter(|row| row.stack == 0).count();
+    let unknown = (without * 100 > read.len()).then(|| {
+        let why = format!("of {} threads that stand, {without} have no kernel stack: what keeps stacks was full", read.len());
+        partial(part(without, read.len()), why)
+    });
+    [unread, untold, unknown].into_iter().flatten().collect()
 }
 
 /// Copies what may be gone soon.
@@ -262,5 +280,22 @@ fn row(raw: &types::standing_row, in_hand: InHand, now_ns: u64) -> Row {
         requests: in_hand.requests,
         request_ns: if in_hand.requests > 0 { now_ns.saturating_sub(in_hand.since_ns) } else { 0 },
         ..Row::default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_idle_pool_that_is_larger_than_the_table_is_no_gap() {
+        let row = |stack| types::standing_row { stack, ..types::standing_row::default() };
+        let said = |rows: usize, asked| gaps(&vec![row(7); rows], asked);
+        assert_eq!(said(MOST_ROWS * 5, 3), []);
+        assert_eq!(said(MOST_ROWS, MOST_ROWS), []);
+        assert_eq!(said(5_000, 2_000).iter().map(|gap| gap.unseen_share).collect::<Vec<_>>(), [0.5]);
+        assert_eq!(said(MOST_READ, 0).len(), 1);
+        assert_eq!(gaps(&[row(0), row(7)], 1).iter().map(|gap| gap.unseen_share).collect::<Vec<_>>(), [0.5]);
+        assert_eq!(gaps(&[], 0), []);
     }
 }

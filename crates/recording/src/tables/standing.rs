@@ -5,8 +5,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// A thread of the target that had been blocked in one wait for half a second or longer when the capture ended. What ends a wait tells
-/// of it in table `wakeup`; of one that nothing has ended yet, only this row does. Of very many, those come first that have read a
-/// request which nobody answered, and then the longest.
+/// of it in table `wakeup`; of one that nothing has ended yet, only this row does. Of more than 1,000, those come first that have read
+/// a request which nobody answered, and then the longest; the others have no row.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Standing {
@@ -36,7 +36,8 @@ pub struct Standing {
     pub io_wait: bool,
     /// Id in table `stack` of the kernel stack; 0 = not taken.
     pub stack: u32,
-    /// Id in table `stack` of the user stack; 0 = not taken, because others at the same place show theirs, or there are too many.
+    /// Id in table `stack` of the user stack; 0 = not taken: others at the same place show theirs, there are too many, a thread of the
+    /// process stands where nothing may interrupt it, or its memory cannot be read.
     pub user_stack: u32,
     /// Address family of the socket that it waits for (1 Unix, 2 IPv4, 10 IPv6); 0 = none, or unknown.
     pub family: u32,
@@ -48,11 +49,12 @@ pub struct Standing {
     pub peer: String,
     /// Name of the file that it waits for, where it is a file, a pipe or a terminal; empty = unknown.
     pub path: String,
-    /// Requests of clients that this thread has read within the capture and that nobody has answered yet.
+    /// Requests of clients, and hellos of TLS, that this thread has read within the capture and that nobody has answered yet; of a service
+    /// with very many, only those since its exchanges were followed last, and 0 if they are not at the end.
     pub requests: u32,
     /// For how long the oldest of them has been waiting, ns.
     pub request_ns: u64,
-    /// Thread id that stands where a mutex of glibc keeps its owner, if the call is a futex and there is such a thread in the
-    /// process; 0 = none. Of anything but a mutex it says nothing.
+    /// Thread id that stands where a mutex of glibc keeps its owner, if the call is a futex that sleeps on a 2 and there is such a thread
+    /// in the process; 0 = none, or it could not be read. Of anything but a mutex it says nothing.
     pub owner: u32,
 }
