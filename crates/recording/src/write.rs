@@ -18,7 +18,7 @@ use serde_arrow::schema::{SchemaLike, TracingOptions};
 
 use crate::files::{self, HOT, SEALED};
 use crate::meta::Sum;
-use crate::{Meta, SCHEMA, Sink, Slice, Table, Tables, disk, tables};
+use crate::{Meta, SCHEMA, Sink, Slice, Table, Tables, disk, read, tables};
 
 /// Smaller tables are sealed as they are.
 const WORTH_COMPRESSING: u64 = 64 << 10;
@@ -38,6 +38,8 @@ struct Stream {
     writer: StreamWriter<BufWriter<File>>,
     /// How many rows were written.
     rows: u64,
+    /// Items of their lists.
+    items: u64,
 }
 
 impl Writer {
@@ -76,6 +78,7 @@ impl Writer {
             .with_context(|| format!("failed to encode table `{}`", T::NAME))?;
         let written = stream.writer.write(&batch).and_then(|()| stream.writer.flush());
         stream.rows += rows.len() as u64;
+        stream.items += read::measure(&batch)?.rows.saturating_sub(batch.num_rows()) as u64;
         written.map_err(|e| disk::failed(&format!("write table `{}`", T::NAME), &self.dir, e))
     }
 
@@ -98,7 +101,8 @@ impl Sink for Writer {
     }
 
     fn rows(&self) -> u64 {
-        self.streams.values().map(|stream| stream.rows).sum()
+        // A reader takes five times as many items as a capture may have rows.
+        self.streams.values().map(|stream| stream.rows + stream.items / 5).sum()
     }
 
     /// Turns every stream into Parquet and marks the recording as whole. If that fails, the streams written so far stay readable.
@@ -137,7 +141,7 @@ impl Stream {
         let failed = |e: anyhow::Error| disk::failed(&format!("create table `{}`", T::NAME), dir, e);
         let file = File::create(dir.join(format!("{}.{HOT}", T::NAME))).map_err(|e| failed(e.into()))?;
         let writer = StreamWriter::try_new(BufWriter::new(file), &Schema::new(fields.clone()));
-        Ok(Self { fields, writer: writer.map_err(|e| failed(e.into()))?, rows: 0 })
+        Ok(Self { fields, writer: writer.map_err(|e| failed(e.into()))?, rows: 0, items: 0 })
     }
 }
 

@@ -9,6 +9,7 @@ use super::listening::Listening;
 use super::own_ends::OwnEnds;
 use crate::answer::Gap;
 use crate::case::{Case, Fact};
+use crate::statistics::share;
 
 /// Sockets of one state at one port, or towards one peer.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -30,6 +31,8 @@ pub struct InState {
 pub struct SocketStates {
     /// Those of listeners first, those with most sockets at the end first.
     pub own: Vec<InState>,
+    /// Of all sockets in TIME_WAIT that others made, at the end, those at its own ports; none = there is none, or not all of them are told.
+    pub own_time_wait: Option<f64>,
     /// Of its listeners, who has most sockets in TIME_WAIT at the end: a client's address, the port, how many; none = none has any.
     pub most_time_wait: Option<(String, u32, f64)>,
 }
@@ -49,9 +52,13 @@ impl Fact for SocketStates {
             let of = by.entry((row.is_accepted(), name, &row.state)).or_default();
             let count = row.count as f64;
             let held = if row.held { count } else { 0.0 };
-            let (all, of_process) =
-                if row.t_ns == end { (&mut of.counts.1, &mut of.held.1) } else { (&mut of.counts.0, &mut of.held.0) };
-            (*all, *of_process) = (*all + count, *of_process + held);
+            // Of a part that ends before the capture does, only the look at the begin is known: nothing is said to have grown.
+            if row.t_ns < end || end == 0 {
+                (of.counts.0, of.held.0) = (of.counts.0 + count, of.held.0 + held);
+            }
+            if row.t_ns == end {
+                (of.counts.1, of.held.1) = (of.counts.1 + count, of.held.1 + held);
+            }
         }
         let named = |((accepted, name, state), of): ((bool, String, &str), InState)| InState {
             accepted,
@@ -61,16 +68,23 @@ impl Fact for SocketStates {
         };
         let mut own: Vec<InState> = by.into_iter().map(named).collect();
         own.sort_by(|a, b| b.accepted.cmp(&a.accepted).then(b.counts.1.total_cmp(&a.counts.1)));
-        let waiting = rows.iter().filter(|row| row.t_ns == end && row.is_accepted() && row.state == "TIME_WAIT");
-        let waiting = waiting.filter(|row| !row.peer.is_empty());
-        let most = waiting.filter(is_own).max_by_key(|row| row.count);
-        Ok(Self { own, most_time_wait: most.map(|row| (row.peer.clone(), row.port, row.count as f64)) })
+        let waiting = || rows.iter().filter(|row| row.t_ns == end && row.state == "TIME_WAIT");
+        let accepted = || waiting().filter(|row| row.is_accepted());
+        let most = accepted().filter(|row| !row.peer.is_empty()).filter(is_own).max_by_key(|row| row.count);
+        let most_time_wait = most.map(|row| (row.peer.clone(), row.port, row.count as f64));
+        let sum = |of: &mut dyn Iterator<Item = &SocketState>| of.map(|row| row.count as f64).sum::<f64>();
+        let (all, of_own) = (sum(&mut accepted()), sum(&mut accepted().filter(is_own)));
+        // Those that are told by their state alone may be anybody's.
+        let are_told = waiting().all(|row| row.is_accepted() || row.is_made());
+        let own_time_wait = (all > 0.0 && are_told).then(|| share(of_own, all));
+        Ok(Self { own, own_time_wait, most_time_wait })
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use recording::Part;
     use recording::text::parse;
 
     #[test]
@@ -96,6 +110,24 @@ mod tests {
         );
         assert_eq!(states.own[1].held, (100.0, 0.0));
         assert_eq!(states.most_time_wait, Some(("10.0.0.7".to_string(), 80, 900.0)));
+        assert_eq!(states.own_time_wait, Some(920.0 / 9920.0));
         assert!(Case::new(&parse("").unwrap()).fact::<SocketStates>().is_err());
+    }
+
+    #[test]
+    fn of_a_part_only_what_is_known_of_it() {
+        let text = "meta length_ns=9e9 target.listen=[\"tcp 0.0.0.0:80\"]
+            thread t_ns=4e9 pid=1 tid=1 wall_ns=4e9
+            thread t_ns=9e9 pid=1 tid=1 wall_ns=5e9
+            socket_state state=CLOSE_WAIT role=accepted port=80 count=100
+            socket_state t_ns=9e9 state=CLOSE_WAIT role=accepted port=80 count=150";
+        let whole = parse(text).unwrap();
+        let counts = |from_ns, to_ns| {
+            let (part, _) = whole.part(Part { from_ns, to_ns }).unwrap();
+            Case::new(&part).fact::<SocketStates>().unwrap().own[0].counts
+        };
+        assert_eq!(counts(0, 9_000_000_000), (100.0, 150.0));
+        assert_eq!(counts(4_000_000_000, 9_000_000_000), (100.0, 150.0));
+        assert_eq!(counts(0, 4_000_000_000), (100.0, 100.0));
     }
 }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! TCP sockets by state.
 
+use std::ops::Range;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -24,4 +26,16 @@ pub struct SocketState {
     pub held: bool,
     /// How many.
     pub count: u64,
+}
+
+impl SocketState {
+    /// Each was true until the next look, of which there is none within a capture.
+    pub(super) fn times(part: &Range<u64>) -> Range<u64> {
+        0..part.end.saturating_add(1)
+    }
+
+    /// A part begins with the look before it, and has the one at the end if it is as long as the capture.
+    pub(super) fn part(&self, part: &Range<u64>) -> Option<Self> {
+        (self.t_ns <= part.end).then(|| Self { t_ns: self.t_ns.saturating_sub(part.start), ..self.clone() })
+    }
 }

@@ -87,14 +87,25 @@ impl Wakeup {
         part.clone()
     }
 
-    /// A wait that began earlier counts from the part's start.
+    /// A wait that began earlier counts from the part's start; of what the thread did before it, as much as lies in the part.
     pub(super) fn part(&self, part: &Range<u64>) -> Option<Self> {
-        let earlier = part.start.saturating_sub(self.since_ns);
-        part.contains(&self.t_ns).then(|| Self {
+        if !part.contains(&self.t_ns) {
+            return None;
+        }
+        let began = self.t_ns.saturating_sub(self.wait_ns);
+        let (before, within) = (began.saturating_sub(self.since_ns), began.saturating_sub(part.start));
+        let cut = |ns: u64| match within < before {
+            true => u64::try_from(u128::from(ns) * u128::from(within) / u128::from(before)).unwrap_or(ns),
+            false => ns,
+        };
+        let wait_ns = self.wait_ns.min(self.t_ns - part.start);
+        Some(Self {
             t_ns: self.t_ns - part.start,
             since_ns: self.since_ns.saturating_sub(part.start),
-            wait_ns: self.wait_ns.saturating_sub(earlier),
-            blocked_ns: self.blocked_ns.saturating_sub(earlier),
+            wait_ns,
+            blocked_ns: wait_ns + cut(self.blocked_ns.saturating_sub(self.wait_ns)),
+            cpu_ns: cut(self.cpu_ns),
+            run_queue_ns: cut(self.run_queue_ns),
             ..self.clone()
         })
     }
