@@ -5,7 +5,7 @@
  */
 #pragma once
 
-#define BINS 384 /* up to 2^36 ns, 69 s; what is longer falls into the last one */
+#define BINS 384 /* up to 2^37 ns, 137 s; what is longer falls into the last one */
 
 struct histogram {
 	u64 sum; /* ns */

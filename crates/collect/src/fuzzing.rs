@@ -17,7 +17,7 @@ thread_local! {
     static STACKS: RefCell<Stacks> = RefCell::new(Stacks::new());
 }
 
-/// Whoever reads what the kernel's rings, iterators and maps hold.
+/// Those who read the kernel's rings, and the larger ones of its iterators and maps.
 const READERS: [fn(&[u8]); 6] = [
     samples,
     slices,

@@ -36,7 +36,7 @@ mod vmstat;
 
 use std::collections::HashSet;
 
-use recording::counters::Key;
+use recording::counters::{self, Key};
 use recording::tables::counter::TOLD_AGAIN_NS;
 use recording::tables::{Counter, Gap};
 
@@ -87,6 +87,13 @@ impl Readings {
     }
 }
 
+/// Until its next reading, each seems to be as full as it was. Of one that has ended there is none.
+const QUEUES: [Key; 2] = [counters::listeners::ACCEPT_QUEUE, counters::shared_listeners::ACCEPT_QUEUE];
+
+fn empty(t_ns: u64, key: Key, entity: String) -> Counter {
+    Counter { t_ns, source: key.source.into(), entity, name: key.name.into(), value: 0.0 }
+}
+
 /// Every sampler, at work for one target or for the host.
 pub struct Samplers {
     scope: Scope,
@@ -96,6 +103,8 @@ pub struct Samplers {
     told_ns: u64,
     missing: HashSet<&'static str>,
     gaps: Vec<Gap>,
+    /// Processes that have ended since the last reading.
+    ended: Vec<String>,
 }
 
 impl Samplers {
@@ -103,12 +112,17 @@ impl Samplers {
     pub fn new(scope: Scope) -> Self {
         let samplers = all(&scope);
         let (changes, missing) = (changes::Changes::default(), HashSet::new());
-        Self { scope, samplers, changes, told_ns: 0, missing, gaps: Vec::new() }
+        Self { scope, samplers, changes, told_ns: 0, missing, gaps: Vec::new(), ended: Vec::new() }
     }
 
     /// Reads all; returns what differs from the reading before, at first and once a minute everything.
     pub fn sample(&mut self, t_ns: u64) -> Vec<Counter> {
-        let rows = self.read(t_ns);
+        let mut rows = self.read(t_ns);
+        let mut gone: Vec<(Key, String)> = self.ended.drain(..).map(|pid| (counters::pid::OPEN_FILES, pid)).collect();
+        for key in QUEUES {
+            gone.extend(self.changes.gone(key, &rows).into_iter().map(|entity| (key, entity)));
+        }
+        rows.extend(gone.into_iter().map(|(key, entity)| empty(t_ns, key, entity)));
         if t_ns >= self.told_ns + TOLD_AGAIN_NS {
             self.told_ns = t_ns;
             self.changes = changes::Changes::default();
@@ -134,9 +148,11 @@ impl Samplers {
         if pids.is_empty() || pids == self.scope.pids {
             return;
         }
-        self.scope.pids = pids.to_vec();
         let names: HashSet<String> = pids.iter().map(u32::to_string).collect();
-        self.changes.forget(recording::counters::pid::SOURCE, |pid| !names.contains(pid));
+        let had_files = self.changes.gone(counters::pid::OPEN_FILES, &[]);
+        self.ended.extend(had_files.into_iter().filter(|pid| !names.contains(pid)));
+        self.changes.forget(counters::pid::SOURCE, |pid| !names.contains(pid));
+        self.scope.pids = pids.to_vec();
     }
 
     /// Sockets on which the target listens by now.

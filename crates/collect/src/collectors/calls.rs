@@ -125,7 +125,7 @@ impl<'o> Windows<'o> {
         let (Some(open), Some(calls)) = (self.open.take(), self.programs.loaded_mut()) else { return Ok(()) };
         let Open { window, id, kind, from_ns, price_ns, stats } = open;
         let counted = calls.close(window, id, start_ns)?;
-        let length_ns = clock::monotonic_ns() - from_ns;
+        let length_ns = counted.closed_ns.saturating_sub(from_ns);
         drop(stats);
         self.priced.extend(calls.programs().into_iter().map(|(name, program)| (name, run_stats::read(program))));
         self.spent += Duration::from_nanos(length_ns);

@@ -26,6 +26,9 @@ use pace::Pace;
 /// Peers that are told apart in one slice.
 const MAX_PEERS: usize = 256;
 
+/// What stands for all processes of the target.
+const ALL: [u32; 1] = [0];
+
 /// Own port and peer; one of them is set.
 type Group = (u32, String);
 
@@ -51,6 +54,8 @@ struct Looks<'o> {
     pace: Pace,
     tick_ns: u64,
     looks: u64,
+    /// Processes end within a slice: they are known too late to be looked at one by one.
+    come_and_go: bool,
     before: sending::Before,
     groups: BTreeMap<Group, Seen>,
 }
@@ -73,6 +78,7 @@ impl<'o> Looks<'o> {
             pace: Pace::new(),
             tick_ns: clock::tick_ns(),
             looks: 0,
+            come_and_go: false,
             before: sending::Before::default(),
             groups: BTreeMap::new(),
         }
@@ -154,7 +160,8 @@ impl<'o> Looks<'o> {
     }
 
     fn group(&mut self, mut key: Group) -> &mut Seen {
-        if self.groups.len() >= MAX_PEERS && !self.groups.contains_key(&key) {
+        // There are no more ports of its own than it listens on.
+        if key.0 == 0 && self.groups.len() >= MAX_PEERS && !self.groups.contains_key(&key) {
             key = (0, "others".to_string());
         }
         let role = if key.0 > 0 { role::ACCEPTED } else { role::MADE };
@@ -188,7 +195,8 @@ impl Collector for Looks<'_> {
         }
         let Ok(program) = &self.program else { return Ok(()) };
         let before = clock::monotonic_ns();
-        match program.look(&shared.known.pids()) {
+        let pids = if self.come_and_go { ALL.to_vec() } else { shared.known.pids() };
+        match program.look(&pids) {
             Ok(found) => self.see(&found),
             Err(why) => self.program = Err(format!("{why:#}")),
         }
@@ -197,6 +205,7 @@ impl Collector for Looks<'_> {
     }
 
     fn slice(&mut self, _: &mut Shared<'_>, end: &SliceEnd, tables: &mut Tables) -> Result<()> {
+        self.come_and_go = end.ended.iter().any(|row| row.tid == row.tgid);
         tables.extend(self.rows(end.t_ns));
         Ok(())
     }

@@ -5,8 +5,8 @@ mod bursts;
 mod labels;
 
 use anyhow::Result;
-use recording::{Tables, role};
 use recording::tables::{self, Gap, Process};
+use recording::{Tables, role};
 
 use crate::collector::{Collector, Kind, Shared, SliceEnd, Slot, Start};
 use crate::plan::Role;
@@ -168,7 +168,10 @@ impl Collector for Exchanges<'_> {
         tables.extend(rows);
         tables.extend(windows);
         self.take(shared.start_ns)?;
-        tables.extend(std::mem::take(&mut self.requests));
+        let mut requests = std::mem::take(&mut self.requests);
+        // Hooks come off one after the other: what the last ones see has no waits.
+        requests.retain(|request| !end.last || request.t_ns <= t_ns);
+        tables.extend(requests);
         if let Some(labels) = &mut self.labels {
             tables.extend(labels.rows(t_ns));
         }

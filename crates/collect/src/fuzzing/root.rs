@@ -66,7 +66,7 @@ pub fn read_with(choice: usize, content: &[u8]) {
     let _ = fs::write(root.join(path), usual); // for the next input
 }
 
-/// All that is done with a target's host before and during a capture.
+/// Most of what is done with a target's host before and during a capture.
 fn read(root: &Path) {
     let names = [Target::Comm("app".into()), Target::Port(80), Target::Unit("app".into())];
     for target in names.iter().chain([&Target::Cgroup("/app".into())]) {

@@ -49,6 +49,8 @@ pub struct Counted {
     pub lost: u64,
     /// Runs of the hooks, bystanders' too.
     pub hits: u64,
+    /// When no call was counted any more, CLOCK_MONOTONIC ns.
+    pub closed_ns: u64,
 }
 
 // SAFETY: integers only: any bytes are valid. Generated from the C source, as all types of maps and rings are.
@@ -123,6 +125,7 @@ impl<'o> Calls<'o> {
     /// A map cannot be read.
     pub fn close(&mut self, window: Window, id: u32, start_ns: u64) -> Result<Counted> {
         drop(window);
+        let closed_ns = clock::monotonic_ns();
         self.ring.consume().context("failed to read the ring of examples")?;
         let counts = self.counts()?;
         let counted = Counted {
@@ -135,6 +138,7 @@ impl<'o> Calls<'o> {
             seen: counts.calls - self.before.calls,
             lost: counts.lost - self.before.lost,
             hits: counts.hits - self.before.hits,
+            closed_ns,
         };
         self.before = counts;
         Ok(counted)

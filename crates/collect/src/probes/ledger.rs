@@ -5,6 +5,7 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd};
+use std::path::Path;
 use std::rc::Rc;
 
 use anyhow::{Context, Result};
@@ -19,6 +20,7 @@ use super::{
     Kept, Probe, Room, comm_of_chars, kernel_map, kernel_types, read_all, refusal, run_stats, shapes, user_stack,
 };
 use crate::courtesy;
+use crate::host::online_cpus;
 
 mod counts;
 
@@ -120,6 +122,14 @@ pub struct Ledger<'o> {
     links: Vec<Link>,
 }
 
+/// The ring of samples, bytes. The clocks of all CPUs fill it from the moment when programs are loaded, and each sample has a user stack
+/// with it; where the target has the whole of a large machine, a tenth of a second of them must have room.
+fn samples_bytes(cpus: usize) -> u32 {
+    const OF_SIXTEEN: u32 = 8 << 20;
+    const MOST: usize = 8;
+    OF_SIXTEEN * cpus.div_ceil(16).next_power_of_two().min(MOST) as u32
+}
+
 impl<'o> Ledger<'o> {
     /// Loads the programs and attaches the hooks; nobody is watched yet.
     ///
@@ -143,6 +153,7 @@ impl<'o> Ledger<'o> {
         if !kernel_types::makes_entries_anywhere() {
             make_entries_at_once([&mut open.maps.waits, &mut open.maps.delayers])?;
         }
+        open.maps.samples.set_max_entries(samples_bytes(online_cpus(Path::new("/")).len()))?;
         room.apply(open.open_object_mut())?;
         let skel = refusal::load(open, "the kernel refused the ledger's programs")?;
         let events = Rc::new(RefCell::new(Vec::new()));

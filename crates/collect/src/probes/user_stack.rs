@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! How much of a thread's user stack a probe copies (`bpf/stack.bpf.h`).
+//! How much of a thread's user stack a probe copies (`bpf/snapshot.bpf.h`).
 
 const CHUNK: u32 = 4096;
 const MAX_CHUNKS: u32 = 8;

@@ -3,6 +3,7 @@
 
 use std::collections::HashMap;
 
+use recording::counters::Key;
 use recording::tables::Counter;
 
 /// The last value of every counter, by source, entity and name.
@@ -16,6 +17,16 @@ impl Changes {
     pub fn keep(&mut self, mut rows: Vec<Counter>) -> Vec<Counter> {
         rows.retain(|row| self.is_news(row));
         rows
+    }
+
+    /// Entities of which a source said something else than 0 under a name, and says nothing any more.
+    pub fn gone(&self, key: Key, rows: &[Counter]) -> Vec<String> {
+        let said = self.known.get(key.source).into_iter().flatten();
+        let said = said.filter(|(_, names)| names.get(key.name).is_some_and(|value| *value != 0.0));
+        let is_there = |entity: &str| {
+            rows.iter().any(|row| row.entity == entity && row.name == key.name && row.source == key.source)
+        };
+        said.map(|(entity, _)| entity.clone()).filter(|entity| !is_there(entity)).collect()
     }
 
     /// Forgets what a source said of entities that nobody will read again.

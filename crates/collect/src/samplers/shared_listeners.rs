@@ -21,6 +21,8 @@ pub(super) struct SharedListeners {
     stood: BTreeMap<u64, Option<Holders>>,
     /// Whose they are takes a walk over descriptors.
     looks: Seldom,
+    /// Processes of the target then.
+    pids: Vec<u32>,
 }
 
 /// Processes of the target that have a socket open.
@@ -69,6 +71,12 @@ impl SharedListeners {
             if self.stood.len() < SOCKETS {
                 self.stood.entry(socket.inode).or_default();
             }
+        }
+        // One that was nobody's may be that of a process that was not known yet.
+        if self.pids != scope.pids {
+            self.pids.clone_from(&scope.pids);
+            let was_nobodys = |holders: &Option<Holders>| holders.is_some_and(|holders| holders.count == 0);
+            self.stood.values_mut().filter(|holders| was_nobodys(holders)).for_each(|holders| *holders = None);
         }
         let is_known = self.stood.values().all(Option::is_some);
         // Of more processes than are looked into, one that was not may have it.

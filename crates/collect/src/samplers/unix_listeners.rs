@@ -17,11 +17,13 @@ pub struct UnixListeners {
     known: HashMap<u64, bool>,
     /// Whose a new one is takes a walk over descriptors.
     looks: Seldom,
+    /// Processes of the target then.
+    pids: Vec<u32>,
 }
 
 pub fn sampler(scope: &Scope) -> UnixListeners {
     let source = Source::of(&scope.proc, &scope.network());
-    UnixListeners { source, known: HashMap::new(), looks: Seldom::default() }
+    UnixListeners { source, known: HashMap::new(), looks: Seldom::default(), pids: Vec::new() }
 }
 
 impl Sampler for UnixListeners {
@@ -58,7 +60,10 @@ impl UnixListeners {
     /// Finds out whose those are that were not there before.
     fn meet(&mut self, scope: &Scope, all: &[UnixListener]) {
         let now: HashSet<u64> = all.iter().map(|listener| listener.inode).collect();
-        self.known.retain(|inode, _| now.contains(inode));
+        // One that was nobody's may be that of a process that was not known yet.
+        let others = self.pids != scope.pids;
+        self.pids.clone_from(&scope.pids);
+        self.known.retain(|inode, is_own| now.contains(inode) && (*is_own || !others));
         let is_known = now.iter().all(|inode| self.known.contains_key(inode));
         let Some(began) = self.looks.begin().filter(|_| !is_known) else { return };
         // Workers share what their parent opened.

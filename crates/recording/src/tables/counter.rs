@@ -15,9 +15,10 @@ use serde::{Deserialize, Serialize};
 pub struct Counter {
     /// Time, ns after the capture's start.
     pub t_ns: u64,
-    /// Where it was read, `proc/stat`, `cgroup/cpu.stat`, `proc/net/snmp`.
+    /// Where it was read, `proc/stat`, `cgroup/cpu`, `proc/net/snmp`.
     pub source: String,
-    /// What it belongs to: `cpu0`, `eth0`, `sda`, a cgroup path, a pid; empty = the whole host.
+    /// What it belongs to: `cpu0`, `eth0`, `sda`, a cgroup path, a pid, a protocol (`Tcp`); empty = all of what the source is of: the host,
+    /// or the target's network namespace.
     pub entity: String,
     /// Name with its unit where it has one, `user_ns`, `nr_throttled`, `ListenOverflows`.
     pub name: String,

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 /// IP packets that the kernel dropped within one slice, in the network namespace of the target's first process: also those of
 /// other processes there. A network card, and whatever drops without a socket buffer (as XDP), does not tell here. Of more of them than some
-/// ten thousand a second, each 64th stands for the others. What was in a socket that ends is no drop.
+/// fifteen thousand a second on one CPU, each 64th stands for the others. What was in a socket that ends is no drop.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Drop {

@@ -4,8 +4,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// A time in which exchanges on the target's connections were followed: all of the capture, or of a service with very many,
-/// every so many seconds one.
+/// A slice in which exchanges on the target's connections were followed: each, or of a service with very many one to three of every so
+/// many.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct ExchangeWindow {

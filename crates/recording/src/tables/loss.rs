@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 pub struct Loss {
     /// End of the slice, ns after the capture's start.
     pub t_ns: u64,
-    /// The probe, ring, map, or program.
+    /// What kind of events, `waits`; or a program that the kernel skipped.
     pub what: String,
     /// Events lost.
     pub count: u64,

@@ -22,7 +22,7 @@ pub struct Neighbour {
     pub observer: bool,
     /// Timer samples that found it on a CPU that the target may use (only for processes outside the target).
     pub samples: u64,
-    /// Run-queue time of the target, ns, in which this process ran on the CPU that it then left to the target.
+    /// Run-queue time of the target in waits of 50 us and more, ns, in which this process ran on the CPU that it then left to the target.
     pub delayed_ns: u64,
     /// The same by the length of the whole wait, ns: waits of up to 2^17 ns, up to 2^18 ns and so on, the last class
     /// without an end. Waits under 50 us are in none of them. Empty = not recorded.

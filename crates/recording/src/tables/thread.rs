@@ -13,7 +13,7 @@ pub struct Thread {
     pub t_ns: u64,
     /// Process id; 0 = short-lived ones together.
     pub pid: u32,
-    /// Thread id; 0 = short-lived ones together.
+    /// Thread id; 0 = short-lived ones together, or, in a look at the host, all threads of the process.
     pub tid: u32,
     /// Command name of the thread.
     pub comm: String,

@@ -11,9 +11,9 @@ use serde::{Deserialize, Serialize};
 pub struct Wait {
     /// End of the slice, ns after the capture's start.
     pub t_ns: u64,
-    /// Process id; 0 = short-lived ones together.
+    /// Process id; 0 = threads that were younger than a second, together.
     pub pid: u32,
-    /// Thread id; 0 = short-lived ones together.
+    /// Thread id; 0 as above.
     pub tid: u32,
     /// System call number; -1 = none (a page fault from user mode, or a kernel thread).
     pub syscall: i32,
