@@ -48,7 +48,8 @@ const HELPER_MODULES: &[&str] = &[
     "libm.so",
     "libm-2",
     "libpthread",
-    "librt",
+    "librt.so",
+    "librt-2",
     "libstdc++",
     "libc++",
     "libgcc_s",
@@ -124,7 +125,6 @@ const INTERPRETERS: &[&str] = &[
     "Perl_runops_debug",
     "Interpreter",
     "JS_CallInternal",
-    "process_main",
     "sqlite3VdbeExec",
     "ExecInterpExpr",
 ];
@@ -164,12 +164,15 @@ const LEAVES: &[&str] = &[
     "rdl_dealloc",
 ];
 
+/// Of those, words with which programs name functions of their own.
+const VERBS: &[&str] = &["malloc", "free", "calloc", "realloc", "syscall"];
+
 /// The part that a function plays.
 pub fn part(symbol: &str, module: &str) -> Part {
     let file = module.rsplit('/').next().unwrap_or(module);
     if is_lock(symbol) {
         Part::Lock
-    } else if INTERPRETERS.contains(&symbol) || is_bytecode_handler(symbol) {
+    } else if is_interpreter(symbol, file) || is_bytecode_handler(symbol) {
         Part::Interpreter
     } else if file.starts_with("libjvm.so") || is_go_runtime(symbol) || is_v8_runtime(symbol) {
         Part::Runtime
@@ -194,8 +197,13 @@ pub fn is_glue(symbol: &str) -> bool {
             .contains(&symbol)
 }
 
+fn is_interpreter(symbol: &str, file: &str) -> bool {
+    INTERPRETERS.contains(&symbol) || symbol == "process_main" && file.contains("beam")
+}
+
 fn is_lock(symbol: &str) -> bool {
-    let lower = symbol.to_ascii_lowercase();
+    // Rust's names have brackets or none, by how they are mangled.
+    let lower = symbol.to_ascii_lowercase().replace(['<', '>'], "");
     [
         "spin_lock",
         "spinlock",
@@ -241,9 +249,13 @@ fn is_helper(symbol: &str) -> bool {
     }
     // `__memmove_avx_unaligned_erms` is memmove: the name up to the first underscore after it.
     let bare = symbol.trim_start_matches('_');
-    LEAVES
-        .iter()
-        .any(|leaf| bare.strip_prefix(leaf).is_some_and(|rest| rest.is_empty() || rest.starts_with(['_', '@'])))
+    let is_leaf = |leaf: &&str| {
+        let Some(rest) = bare.strip_prefix(*leaf) else { return false };
+        // `free_expired` is the program's own.
+        let may_go_on = bare.len() < symbol.len() || !VERBS.contains(leaf);
+        rest.is_empty() || rest.starts_with('@') || rest.starts_with('_') && may_go_on
+    };
+    LEAVES.iter().any(is_leaf)
 }
 
 #[cfg(test)]
@@ -259,6 +271,13 @@ mod tests {
             ("memcpy_by_words", "proxy", Part::Helper),
             ("memory_checksum", "proxy", Part::Own),
             ("freeze_rows", "proxy", Part::Own),
+            ("free_expired_entries", "cache", Part::Own),
+            ("_int_free_merge_chunk", "libc.so.6", Part::Helper),
+            ("free@plt", "cache", Part::Helper),
+            ("burst", "librte_ethdev.so.24", Part::Own),
+            ("process_main", "billing", Part::Own),
+            ("process_main", "beam.smp", Part::Interpreter),
+            ("<parking_lot::raw_mutex::RawMutex>::lock_slow", "svc", Part::Lock),
             ("main.score", "svc", Part::Own),
             ("runtime.memmove", "svc", Part::Helper),
             ("runtime.scanobject", "svc", Part::Runtime),

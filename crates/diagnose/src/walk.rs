@@ -144,7 +144,7 @@ impl Walk {
     pub fn slept(&self, case: &Case, row: &Wakeup) -> bool {
         let (comm, call) = (kind_of_thread(&row.comm), case.syscall(row.syscall));
         let mut who = Who { pid: row.pid, comm, call, ..Who::default() };
-        if self.sites.parks(row, &who) {
+        if self.sites.parks(case, row, &who) {
             return false; // the runtime's own round
         }
         if row.context == "interrupt" && futex::kind(case, row) == TIMED {

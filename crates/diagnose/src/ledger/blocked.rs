@@ -237,8 +237,8 @@ pub fn is_reclaim(stack: &[&str]) -> bool {
 
 fn other_call(e: &Evidence) -> Blocked {
     match e.syscall {
-        // vfork's parent waits until its child has its own memory.
-        "vfork" => Blocked::Child,
+        // The parent waits until its child has its own memory; posix_spawn, system and most runtimes ask clone for that.
+        "vfork" | "clone" | "clone3" => Blocked::Child,
         "semop" | "semtimedop" | "semtimedop_time64" => Blocked::Semaphore,
         _ if e.is_on_disk() => Blocked::Disk,
         _ => Blocked::Other,

@@ -115,12 +115,19 @@ pub fn of<'a>(code: impl IntoIterator<Item = &'a Code>) -> Option<&'static Opaqu
     for code in code {
         let symbol = code.symbol.trim_start_matches('<');
         let is_sign = |(name, module): &(&str, &str)| {
-            symbol.starts_with(name) && code.file().contains(module) && !code.is_kernel()
+            let is_there = if name.is_empty() { is_of(code.file(), module) } else { code.file().contains(module) };
+            symbol.starts_with(name) && is_there && !code.is_kernel()
         };
         let found = KNOWN.iter().position(|runtime| runtime.signs.iter().any(is_sign));
         first = [first, found].into_iter().flatten().min();
     }
     first.map(|at| &KNOWN[at])
+}
+
+/// Whether a file is a program or library of that name, in whatever version: `postgres_exporter` is no PostgreSQL.
+fn is_of(file: &str, name: &str) -> bool {
+    let rest = file.strip_prefix(name);
+    rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '-']) || name.starts_with("lib"))
 }
 
 /// The runtime that a program is, by the name of its file: `python3.11` is Python.

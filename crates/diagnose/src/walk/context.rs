@@ -69,7 +69,7 @@ impl Context<'_, '_> {
         let peer = self.peer(row).unwrap_or_default();
         let (comm, call) = (kind_of_thread(&row.comm), self.case.syscall(row.syscall));
         let mut who = Who { pid: row.pid, comm, call, fd_kind: row.fd_kind.clone(), peer, path: row.path.clone() };
-        if self.sites.parks(row, &who) {
+        if self.sites.parks(self.case, row, &who) {
             who.fd_kind = PARKED.to_string();
         } else if waits_for_no_file(&who.call, &row.args) {
             (who.fd_kind, who.peer) = (SLEEP.to_string(), String::new());
@@ -118,13 +118,17 @@ impl Context<'_, '_> {
     /// What other threads of its process did while one stood before the lock of their interpreter: whoever had it was on a CPU
     /// or ready for one. Who gave it away at last had it for the last moment only.
     pub fn meanwhile(&self, row: &Wakeup, span: (f64, f64)) -> Vec<Holder<'_>> {
-        let others = self.timelines.threads_of(row.pid).filter(|(tid, _)| *tid != row.tid).take(MOST_THREADS);
-        let holder = |(tid, comm)| {
+        let others = self.timelines.threads_of(row.pid).filter(|(tid, _)| *tid != row.tid);
+        // Of one that has ended, or stands in a wait that goes on, no row tells: the ledger does.
+        let able = others.map(|(tid, comm)| (tid, comm, self.timelines.ran_at_most(tid, span)));
+        let able = able.filter(|(.., most)| *most > 0.0).take(MOST_THREADS);
+        let holder = |(tid, comm, most): (u32, _, f64)| {
             let active = self.timelines.activity(tid, span).active;
             let of = |kind| active.get(&kind).copied().unwrap_or(0.0);
-            Holder { tid, comm, on_cpu_ns: of(Kind::OnCpu), queued_ns: of(Kind::RunQueue) }
+            let part = (most / (of(Kind::OnCpu) + of(Kind::RunQueue)).max(1e-9)).min(1.0);
+            Holder { tid, comm, on_cpu_ns: of(Kind::OnCpu) * part, queued_ns: of(Kind::RunQueue) * part }
         };
-        others.map(holder).filter(|holder| holder.on_cpu_ns + holder.queued_ns > 0.0).collect()
+        able.map(holder).filter(|holder| holder.on_cpu_ns + holder.queued_ns > 0.0).collect()
     }
 
     /// How many threads were seen to wait for what a wait was for.

@@ -102,8 +102,12 @@ impl HandOffs {
     /// What tells such things apart: the process, and the address of a lock. Of what a runtime hands around nothing is known: each of
     /// its threads sleeps at an address of its own; nor of what processes hand to each other.
     pub fn place(&self, case: &Case, held: &str, row: &Wakeup) -> (u32, u64) {
+        const PRIVATE: u64 = 128; // FUTEX_PRIVATE_FLAG
+        let address = || row.args.first().copied().unwrap_or(0);
         match held {
-            LOCK => (row.pid, row.args.first().copied().unwrap_or(0)),
+            // One that processes share, as forked workers do, is at the same address in each of them.
+            LOCK if row.args.get(1).is_some_and(|operation| operation & PRIVATE == 0) => (0, address()),
+            LOCK => (row.pid, address()),
             HAND_OFF if self.inner_loops.has(case, row) => (0, 0),
             _ => (row.pid, 0),
         }

@@ -22,6 +22,10 @@ pub const IDLE: f64 = 0.9;
 /// Waits by thread, in the order of time.
 pub struct Timelines<'r> {
     threads: BTreeMap<u32, Vec<Wait<'r>>>,
+    /// Those of each process.
+    by_process: BTreeMap<u32, Vec<u32>>,
+    /// Of the target's threads, by slice of the ledger: its begin, its end, and for how long it ran or wanted to, ns.
+    ran: BTreeMap<u32, Vec<(f64, f64, f64)>>,
     /// How long each thread had waited by the begin of each of them, and by the end of the last, ns.
     waited: BTreeMap<u32, Vec<f64>>,
     /// Threads outside the target without any row that ended waits themselves.
@@ -72,7 +76,13 @@ impl<'r> Timelines<'r> {
         let restless = restless(case, rows, ends, &threads);
         let waited = threads.iter().map(|(tid, waits)| (*tid, added_up(waits))).collect();
         let (queued, awake) = wanted(case);
-        Self { threads, waited, restless, queued, awake }
+        let mut by_process: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
+        for (tid, waits) in &threads {
+            if let Some(wait) = waits.first() {
+                by_process.entry(wait.row.pid).or_default().push(*tid);
+            }
+        }
+        Self { threads, by_process, ran: ran(case), waited, restless, queued, awake }
     }
 
     /// All waits, by thread.
@@ -87,12 +97,22 @@ impl<'r> Timelines<'r> {
 
     /// The threads of a process that ever waited, and their names.
     pub fn threads_of(&self, pid: u32) -> impl Iterator<Item = (u32, &str)> {
-        let first = |(tid, waits): (&u32, &'_ Vec<Wait<'r>>)| Some((*tid, waits.first()?.row));
-        self.threads
-            .iter()
-            .filter_map(first)
-            .filter(move |(_, row)| row.pid == pid)
-            .map(|(tid, row)| (tid, row.comm.as_str()))
+        let all = self.by_process.get(&pid).map_or(&[][..], Vec::as_slice).iter();
+        all.filter_map(|tid| Some((*tid, self.waits_of(*tid).first()?.row.comm.as_str())))
+    }
+
+    /// For how long a thread can have run, or wanted to, in a span, ns: no row tells of one that has ended, or that stands in a wait which
+    /// goes on, but the ledger does. It has no row of those that lived shortly: they did nothing after their last wait.
+    pub fn ran_at_most(&self, tid: u32, (from, until): (f64, f64)) -> f64 {
+        match self.ran.get(&tid) {
+            Some(slices) => {
+                let first = slices.partition_point(|(_, end, _)| *end <= from);
+                let within = slices[first..].iter().take_while(|(begin, ..)| *begin < until);
+                within.map(|(begin, end, ran)| ran.min(until.min(*end) - from.max(*begin))).sum()
+            }
+            None if self.waits_of(tid).last().is_some_and(|wait| wait.end() <= from) => 0.0,
+            None => f64::INFINITY,
+        }
     }
 
     /// The last wait of a thread that ended by then.
@@ -209,6 +229,16 @@ fn wanted(case: &Case) -> (BTreeMap<u32, f64>, BTreeMap<u32, f64>) {
     let queued = threads.iter().map(|(tid, (queued, wanted, _))| (*tid, share(*queued, *wanted)));
     let awake = threads.iter().map(|(tid, (_, wanted, wall))| (*tid, share(*wanted, *wall)));
     (queued.collect(), awake.collect())
+}
+
+fn ran(case: &Case) -> BTreeMap<u32, Vec<(f64, f64, f64)>> {
+    let mut threads: BTreeMap<u32, Vec<(f64, f64, f64)>> = BTreeMap::new();
+    for row in case.recording.rows::<Thread>().iter().filter(|row| row.tid != 0) {
+        let (end, wanted) = (row.t_ns as f64, (row.cpu_ns + row.run_queue_ns + row.preempted_ns) as f64);
+        threads.entry(row.tid).or_default().push((end - row.wall_ns as f64, end, wanted));
+    }
+    threads.values_mut().for_each(|slices| slices.sort_by(|a, b| a.1.total_cmp(&b.1)));
+    threads
 }
 
 fn restless(

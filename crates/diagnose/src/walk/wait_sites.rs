@@ -146,12 +146,14 @@ impl WaitSites {
     }
 
     /// Whether a runtime keeps a thread there that has no work: by the stack of the very wait, or else the usual one.
-    pub fn parks(&self, row: &Wakeup, who: &Who) -> bool {
+    pub fn parks(&self, case: &Case, row: &Wakeup, who: &Who) -> bool {
         if self.parking.is_empty() || !matches!(family(&who.call), Family::Futex | Family::Sleep) {
             return false;
         }
+        // Who stands before a lock usually does so elsewhere than who has no work.
+        let alike = || Who { fd_kind: futex::kind(case, row).to_string(), ..who.clone() };
         let own = self.of(row);
-        self.parking.contains(&if own == 0 { self.usual(who) } else { own })
+        self.parking.contains(&if own == 0 { self.usual(&alike()) } else { own })
     }
 
     /// The stack with which the very wait of a row began; 0 = none was taken.
