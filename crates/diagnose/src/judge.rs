@@ -16,7 +16,9 @@ use crate::facts::requests::Requests;
 use crate::judgement::{errors, hanging, paths};
 use crate::ledger::connections::Lives;
 use crate::ledger::threads::Threads;
-use crate::remarks::{self, Remark, hidden_queues, inner_queues, largest_line, own_clients, slo, slow_label, unnamed};
+use crate::remarks::{
+    self, Remark, besides_hang, hidden_queues, inner_queues, largest_line, own_clients, slo, slow_label, unnamed,
+};
 use crate::rules::{Check, NotIt, Outcome, RULES};
 use crate::statement::Statement;
 use crate::statistics::ratio;
@@ -154,7 +156,11 @@ impl Asked {
     /// The verdict's cause, and what it says.
     fn outcome(&self, case: &Case) -> (String, Statement) {
         if let Some((first, said)) = self.findings.first() {
-            return (first.cause.clone(), said.clone());
+            let mut said = said.clone();
+            if let Some(besides) = besides_hang::remark(case, first) {
+                remarks::add(&mut said, &[besides]);
+            }
+            return (first.cause.clone(), said);
         }
         for rule in RULES {
             let Check::Neutral(check) = rule.check else { continue };
@@ -174,8 +180,7 @@ impl Asked {
 fn temper(case: &Case, statement: &mut Statement) {
     let largest = largest_line::remark(case, &statement.headline);
     let said: Vec<Remark> = own_clients::remark(case).into_iter().chain(largest).collect();
-    statement.headline += &remarks::headlines(&said);
-    statement.detail += &remarks::details(&said);
+    remarks::add(statement, &said);
     if let Some(advice) = said.into_iter().find_map(|remark| remark.advice) {
         statement.advice = advice;
     }

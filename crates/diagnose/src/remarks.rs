@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-//! What neutral verdicts say besides: no cause and no accusation, but a reader must know it.
+//! What verdicts say besides: no cause and no accusation, but a reader must know it.
 
 use crate::case::Case;
+use crate::statement::Statement;
 
+pub(crate) mod besides_hang;
 pub(crate) mod children;
 pub(crate) mod chosen_polling;
 pub(crate) mod churn;
@@ -60,6 +62,12 @@ pub(crate) fn at_capacity(case: &Case) -> Vec<Remark> {
         deadlocked::remark,
     ];
     ALL.into_iter().filter_map(|remark| remark(case)).collect()
+}
+
+/// Puts them behind what is said.
+pub(crate) fn add(statement: &mut Statement, remarks: &[Remark]) {
+    statement.headline += &headlines(remarks);
+    statement.detail += &details(remarks);
 }
 
 /// What is behind the headline.

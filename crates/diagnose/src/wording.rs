@@ -99,6 +99,20 @@ pub fn plural(n: usize, noun: &str) -> String {
     format!("{n} {noun}{}", if n == 1 { "" } else { "s" })
 }
 
+/// The same of a number that is an average, `1 answer`, `2.5 answers`.
+pub fn some(n: f64, noun: &str) -> String {
+    match count(n).as_str() {
+        "1" => format!("1 {noun}"),
+        many => format!("{many} {noun}s"),
+    }
+}
+
+/// What a number of requests, an average, does: `1 request hangs`, `2.5 requests hang`.
+pub fn requests(n: f64, does: &str) -> String {
+    let who = some(n, "request");
+    if who.ends_with('s') { format!("{who} {does}") } else { format!("{who} {does}s") }
+}
+
 /// A list of CPUs, `CPU 2`, `CPUs 0-3,8`.
 pub fn cpu_list(cpus: &[u32]) -> String {
     let mut runs: Vec<(u32, u32)> = Vec::new();

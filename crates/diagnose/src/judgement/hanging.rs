@@ -41,14 +41,7 @@ pub(crate) fn unexplained(case: &Case) -> Option<(f64, f64)> {
 /// That a cause for which threads waited is none for the clients: those who get answers get them quickly, and the others wait
 /// for many times longer than threads waited for it.
 pub(crate) fn not_for(case: &Case, finding: &Finding) -> Option<String> {
-    let (connections, owed_ns) = unexplained(case)?;
-    let waited = connections * case.seconds();
-    let p99_ns = slowest_p99_ns(case);
-    let queue_for_it =
-        NEVER_FOR_NOTHING.contains(&finding.cause.as_str()) && finding.explains.seconds >= case.seconds() * GOOD_PART;
-    if finding.explains.seconds >= waited * MIN_SHARE || p99_ns >= LATE_NS || queue_for_it {
-        return None;
-    }
+    let (connections, owed_ns, p99_ns) = in_vain(case, finding)?;
     let answered = match p99_ns {
         0.0 => "no answer was seen".to_string(),
         ns => format!("99 % of the answers that came took {} or less", seconds(ns / 1e9)),
@@ -59,6 +52,23 @@ pub(crate) fn not_for(case: &Case, finding: &Finding) -> Option<String> {
         count(connections),
         seconds(owed_ns / 1e9),
     ))
+}
+
+/// How many hang at a time, and for how long on average, ns, while others are answered at once: what was found is of those.
+pub(crate) fn besides(case: &Case, finding: &Finding) -> Option<(f64, f64)> {
+    in_vain(case, finding).filter(|(.., p99_ns)| *p99_ns > 0.0).map(|(connections, owed_ns, _)| (connections, owed_ns))
+}
+
+/// How many hang for many times longer than what was found explains, for how long on average, ns, and the slowest p99 of those that
+/// are answered, ns; 0 = none is.
+fn in_vain(case: &Case, finding: &Finding) -> Option<(f64, f64, f64)> {
+    let (connections, owed_ns) = unexplained(case)?;
+    let waited = connections * case.seconds();
+    let p99_ns = slowest_p99_ns(case);
+    let queue_for_it =
+        NEVER_FOR_NOTHING.contains(&finding.cause.as_str()) && finding.explains.seconds >= case.seconds() * GOOD_PART;
+    let is_why = finding.explains.seconds >= waited * MIN_SHARE || p99_ns >= LATE_NS || queue_for_it;
+    (!is_why).then_some((connections, owed_ns, p99_ns))
 }
 
 /// The longest of 99 in a hundred answers to clients, at the port where they are slowest, ns.

@@ -21,7 +21,7 @@ use crate::ledger::blocked::Blocked;
 use crate::ledger::threads::{ThreadLedger, Threads};
 use crate::statistics::ratio;
 use crate::verdict::{Evidence, Explains, evidence};
-use crate::wording::{plural, seconds};
+use crate::wording::{plural, seconds, some};
 
 /// Of the window, a thread in one state: it never left it. The rest is what the books are off by.
 pub(crate) const ALL_THE_TIME: f64 = 0.95;
@@ -222,9 +222,9 @@ pub(crate) fn silent(case: &Case) -> Option<String> {
         Awaited::ByCount | Awaited::Untold => "whether requests wait for it is not seen",
     };
     Some(format!(
-        "{} has owed {:.1} answers for {} so far and gave none; {awaited}.",
+        "{} has owed {} for {} so far and gave none; {awaited}.",
         most.name,
-        most.held.late,
+        some(most.held.late, "answer"),
         seconds(most.held.late_ns / 1e9)
     ))
 }

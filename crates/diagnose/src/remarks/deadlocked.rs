@@ -16,7 +16,7 @@ pub(crate) fn remark(case: &Case) -> Option<Remark> {
         advice: None,
         detail: format!(
             "As the capture ended, {short}. That requests wait for it is not seen: what these threads do for the program is not done any \
-             more (`gdb -p {pid} -batch -ex 'thread apply all bt'`)."
+             more (`eu-stack -p {pid}`)."
         ),
     })
 }

@@ -20,9 +20,12 @@ const ENOUGH: usize = 10;
 /// That most requests come from processes of the target itself.
 pub(crate) fn remark(case: &Case) -> Option<Remark> {
     let (walk, clients) = (case.fact::<Walk>().ok()?, case.fact::<Clients>().ok()?);
-    let by_own = |row: &Wakeup| row.waker_pid != row.pid && walk.target.contains(&row.waker_pid);
-    let all = clients.askings(case);
-    let own = all.iter().copied().filter(|row| by_own(row)).count();
+    let by_own =
+        |row: &Wakeup| row.context == "thread" && row.waker_pid != row.pid && walk.target.contains(&row.waker_pid);
+    // What comes from other hosts is brought by an interrupt.
+    let of_target = case.recording.rows::<Wakeup>().iter().filter(|row| clients.is_own(row.pid));
+    let all: Vec<&Wakeup> = of_target.filter(|row| clients.ended(case, row)).collect();
+    let own = all.iter().filter(|row| by_own(row)).count();
     let part = share(own as f64, all.len() as f64);
     (own >= ENOUGH && part >= MOST).then(|| Remark {
         headline: "a service and its own clients were observed together".to_string(),
@@ -39,7 +42,7 @@ mod tests {
     use super::*;
     use recording::text::parse;
 
-    fn told(waker: u32) -> bool {
+    fn told(waker: u32, more: &str) -> bool {
         let mut text =
             "meta host.arch=x86_64 length_ns=1e9 target.pids=[1,2]\nprocess pid=1 listen=[\"tcp 0.0.0.0:80\"]\n"
                 .to_string();
@@ -48,11 +51,13 @@ mod tests {
                 "wakeup t_ns={nth}e6 pid=1 tid=1 wait_ns=1e5 syscall=232 context=thread waker_pid={waker} waker_tid={waker} waker_remote_port=80\n"
             );
         }
-        remark(&Case::new(&parse(&text).unwrap())).is_some()
+        remark(&Case::new(&parse(&(text + more)).unwrap())).is_some()
     }
 
     #[test]
     fn clients_within_the_target() {
-        assert!(told(2) && !told(9));
+        assert!(told(2, "") && !told(9, ""));
+        let remote = "wakeup t_ns=5e6 pid=2 tid=2 wait_ns=1e5 syscall=45 context=interrupt family=2 local_port=80 remote_port=9 peer=10.0.0.9\n";
+        assert!(!told(2, &remote.repeat(40)), "a proxy and the workers behind it, in one unit");
     }
 }

@@ -66,9 +66,11 @@ fn how_much(verdict: &Verdict) -> String {
     match verdict.findings.first() {
         Some(finding) => {
             let symptom = if symptom.is_empty() { String::new() } else { format!("; {}", symptom.join(", ")) };
-            let hang = if finding.explains.is_of_hanging() { String::new() } else { hanging(verdict) };
+            if let Some(hang) = hanging(verdict).filter(|_| finding.explains.is_of_hanging()) {
+                return format!("{hang} (watched for {window}){symptom}");
+            }
             let within = if finding.explains.of == "the window" { String::new() } else { format!(" in {window}") };
-            format!("{}{within}{symptom}{hang}", explained(verdict, &finding.explains))
+            format!("{}{within}{symptom}{}", explained(verdict, &finding.explains), but_hanging(verdict))
         }
         None => {
             let known = match verdict.coverage.thread_time {
@@ -77,7 +79,7 @@ fn how_much(verdict: &Verdict) -> String {
             };
             let symptom = if symptom.is_empty() { "no answer by TCP was seen".to_owned() } else { symptom.join(", ") };
             // What answers waited for says nothing of those that did not come.
-            let hang = hanging(verdict);
+            let hang = but_hanging(verdict);
             let spent = if hang.is_empty() { spent(verdict) } else { String::new() };
             format!("{symptom} over {window}{hang}{spent}{known}")
         }
@@ -141,18 +143,19 @@ fn long_handshakes(times: &RequestTimes) -> Option<&Handshakes> {
 }
 
 /// That some got none, which is in no response time.
-fn hanging(verdict: &Verdict) -> String {
+fn but_hanging(verdict: &Verdict) -> String {
+    hanging(verdict).map_or_else(String::new, |hang| format!("; but {hang}"))
+}
+
+/// How many got none, and for how long.
+fn hanging(verdict: &Verdict) -> Option<String> {
     let all = || verdict.requests.iter().filter_map(|times| times.hanging.as_ref());
     let connections: f64 = all().map(|hanging| hanging.connections).sum();
     let waited: f64 = all().map(|hanging| hanging.seconds * hanging.connections).sum();
-    if connections == 0.0 {
-        return String::new();
-    }
-    format!(
-        "; but {} at a time got no answer, for {} so far",
-        super::requests::some(connections),
-        numbers::seconds(waited / connections)
-    )
+    (connections > 0.0).then(|| {
+        let (some, so_far) = (super::requests::some(connections), numbers::seconds(waited / connections));
+        format!("{some} at a time got no answer, for {so_far} so far")
+    })
 }
 
 /// Of the response time, from which on it matters that a request lay unread.

@@ -9,7 +9,7 @@ use crate::judgement::hung::{Hung, Stuck, look, reader};
 use crate::ledger::threads::ThreadLedger;
 use crate::remarks::hidden_queues;
 use crate::verdict::{Finding, Subject};
-use crate::wording::{count, seconds, short};
+use crate::wording::{count, requests, seconds, short};
 
 /// The finding, if the thread is known.
 pub(super) fn check(case: &Case) -> Option<Outcome> {
@@ -32,8 +32,8 @@ pub(super) fn check(case: &Case) -> Option<Outcome> {
         _ => ("sleeps all the time", "take the sleep out of the thread that serves all".into()),
     };
     let headline = format!(
-        "{} requests hang, for {} so far: thread {} (tid {}), which should read them, {does}",
-        count(hung.requests),
+        "{}, for {} so far: thread {} (tid {}), which should read them, {does}",
+        requests(hung.requests, "hang"),
         seconds(hung.owed_ns / 1e9),
         thread.comm,
         thread.tid

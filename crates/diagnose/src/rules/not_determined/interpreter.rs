@@ -15,6 +15,7 @@ use crate::facts::stacks::Stacks;
 use crate::judgement::full::is_at_capacity;
 use crate::judgement::hung;
 use crate::judgement::paths::{SEVERAL, before_interpreter, telling};
+use crate::remarks::hidden_queues;
 use crate::runtimes::{Part, is_glue};
 use crate::statistics::{ratio, share};
 use crate::walk::Walk;
@@ -45,7 +46,7 @@ pub(super) fn check(case: &Case) -> Option<Statement> {
         return None;
     }
     let holder = holder(case, &walk);
-    let pid = case.recording.meta.target.pids.first().map_or("PID".to_string(), u32::to_string);
+    let pid = hidden_queues::who_answers(case).map_or("PID".to_string(), |pid| pid.to_string());
     let look = lock.look.replace("PID", &pid);
     Some(Statement {
         headline: format!("{whose} stand before {} for {} of their time; {}", lock.name, percent(part), holder.words),

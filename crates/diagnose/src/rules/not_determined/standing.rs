@@ -19,7 +19,7 @@ use crate::remarks::response_times;
 use crate::statistics::{ratio, share};
 use crate::walk::Kind;
 use crate::walk::paths::{Meanwhile, Part, RequestPaths, What};
-use crate::wording::{count, percent, seconds};
+use crate::wording::{self, count, percent, seconds};
 
 /// The statement about them.
 pub(super) fn check(case: &Case) -> Option<Statement> {
@@ -171,15 +171,16 @@ fn not_seen(
     requests: &Unexplained,
     (hang, alike_ns, one_way): (Option<(f64, f64)>, Option<f64>, bool),
 ) -> String {
-    let number = count(requests.late);
-    let (one, stand) = if number == "1" { ("request", "stands") } else { ("requests", "stand") };
     let so_far = hang.map_or_else(String::new, |(_, ns)| format!(", for {} so far", seconds(ns / 1e9)));
     let each = alike_ns.map_or(so_far, |ns| format!(", for {} each", seconds(ns / 1e9)));
     let threads = hang.and_then(|_| standers::meanwhile(case, requests.late));
+    let late = |does| wording::requests(requests.late, does);
     match threads {
-        Some(threads) => format!("{number} {one} {stand} unanswered{each}, and {threads}"),
-        None if one_way => format!("{number} clients send, all of it is read, and no answer ever comes"),
-        None => format!("{number} {one} at a time {stand} unanswered{each}, and what for is not seen"),
+        Some(threads) => format!("{} unanswered{each}, and {threads}", late("stand")),
+        None if one_way => {
+            format!("{} clients send, all of it is read, and no answer ever comes", count(requests.late))
+        }
+        None => format!("{} unanswered{each}, and what for is not seen", late("at a time stand")),
     }
 }
 

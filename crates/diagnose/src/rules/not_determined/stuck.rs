@@ -13,7 +13,7 @@ use crate::judgement::standers;
 use crate::ledger::blocked::Blocked;
 use crate::ledger::threads::Threads;
 use crate::remarks::hidden_queues;
-use crate::wording::{count, plural, seconds};
+use crate::wording::{plural, requests, seconds};
 
 /// The statement about it.
 pub(super) fn check(case: &Case) -> Option<Statement> {
@@ -29,7 +29,7 @@ pub(super) fn check(case: &Case) -> Option<Statement> {
     let others = if hung.others { ", others are answered" } else { "" };
     let owed = seconds(hung.owed_ns / 1e9);
     Some(Statement::short(
-        format!("{} requests hang, for {owed} so far{others}: all the time {who} {stands}", count(hung.requests)),
+        format!("{}, for {owed} so far{others}: all the time {who} {stands}", requests(hung.requests, "hang")),
         look_there(case, line, answers),
     ))
 }
@@ -39,7 +39,7 @@ pub(super) fn in_hand(case: &Case) -> Option<String> {
     let hung = look(case)?;
     let (where_they_stand, so_far) = (standers::of_those_in_hand(case, &hung)?, seconds(hung.owed_ns / 1e9));
     let others = if hung.others { ", others are answered" } else { "" };
-    Some(format!("{} requests hang, for {so_far} so far{others}: {where_they_stand}", count(hung.requests)))
+    Some(format!("{}, for {so_far} so far{others}: {where_they_stand}", requests(hung.requests, "hang")))
 }
 
 /// What a thread does that stands on a line of the ledger.

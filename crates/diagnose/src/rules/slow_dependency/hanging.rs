@@ -10,7 +10,7 @@ use crate::facts::silent::{Silent, SilentPeer};
 use crate::judgement::hung::{Hung, look};
 use crate::judgement::silent::most;
 use crate::verdict::{Finding, Subject};
-use crate::wording::{count, seconds, sockets_to};
+use crate::wording::{count, requests, seconds, sockets_to};
 
 /// The finding, if there is such a one.
 pub(super) fn check(case: &Case) -> Option<Outcome> {
@@ -18,10 +18,8 @@ pub(super) fn check(case: &Case) -> Option<Outcome> {
     let silent = case.fact::<Silent>().ok()?;
     let peer = most(&silent)?;
     let (name, late, owed) = (&peer.name, count(peer.held.late), seconds(peer.held.late_ns / 1e9));
-    let headline = format!(
-        "{} requests hang: {name} has answered none of {late} questions, for {owed} so far",
-        count(hung.requests)
-    );
+    let headline =
+        format!("{}: {name} has answered none of {late} questions, for {owed} so far", requests(hung.requests, "hang"));
     let advice = format!("find out why it is silent ({}), and limit how long it is waited for", look_there(name));
     let finding = finding(case, &hung, peer);
     Some(Outcome::Found(Box::new(finding), Statement::short(headline, advice)))

@@ -11,7 +11,7 @@ use crate::judgement::deadlocks::{Deadlock, Keeper, how_long, look};
 use crate::judgement::hung::{Hung, SEVERAL, any};
 use crate::phrases::chain;
 use crate::verdict::{Finding, Link, Subject};
-use crate::wording::{count, plural, seconds};
+use crate::wording::{plural, requests, seconds};
 
 /// The finding, if there is such a one.
 pub(super) fn check(case: &Case) -> Option<Outcome> {
@@ -19,14 +19,9 @@ pub(super) fn check(case: &Case) -> Option<Outcome> {
     let (standers, stacks) = (case.fact::<Standers>().ok()?, case.fact::<Stacks>().ok()?);
     let deadlock = look(case, &standers).filter(|deadlock| deadlock.keeps(&hung))?;
     let so_far = seconds(hung.owed_ns / 1e9);
-    let headline = format!("{} hang, for {so_far} so far: {}", requests(&hung), deadlock.short());
+    let headline = format!("{}, for {so_far} so far: {}", requests(hung.requests, "hang"), deadlock.short());
     let finding = finding(case, &hung, &deadlock, &stacks);
     Some(Outcome::Found(Box::new(finding), Statement::short(headline, advice(&deadlock, &stacks))))
-}
-
-fn requests(hung: &Hung) -> String {
-    let n = count(hung.requests);
-    if n == "1" { "1 request".into() } else { format!("{n} requests") }
 }
 
 fn from(keeper: &Keeper<'_>, stacks: &Stacks) -> Vec<String> {
@@ -87,9 +82,9 @@ fn summary(case: &Case, hung: &Hung, deadlock: &Deadlock<'_>, stacks: &Stacks) -
     };
     let stand = if deadlock.threads == 1 { "stands" } else { "stand" };
     format!(
-        "{others} {} wait, for {} so far. As the capture ended, {}.{never} {} {stand} in all, at once or behind others, before what {} \
+        "{others} {}, for {} so far. As the capture ended, {}.{never} {} {stand} in all, at once or behind others, before what {} \
          has",
-        requests(hung),
+        requests(hung.requests, "wait"),
         seconds(hung.owed_ns / 1e9),
         told(case, deadlock, stacks),
         plural(deadlock.threads, "thread"),
@@ -122,11 +117,7 @@ fn finding(case: &Case, hung: &Hung, deadlock: &Deadlock<'_>, stacks: &Stacks) -
         explains: hung.explains(case),
         evidence: [hung.evidence(), own].concat(),
         chain: deadlock.keepers.iter().map(link).collect(),
-        remedy: format!(
-            "What to do: {}. To see all stacks: `gdb -p {} -batch -ex 'thread apply all bt'`.",
-            advice(deadlock, stacks),
-            first.pid()
-        ),
+        remedy: format!("What to do: {}. To see all stacks: `eu-stack -p {}`.", advice(deadlock, stacks), first.pid()),
         check: "Requests are answered again, and none hangs.".into(),
         // That requests are with these threads is told by their number alone, where it was not seen who read them.
         ..RULE.finding(case, if deadlock.requests > 0.0 || hung.requests >= SEVERAL { 2 } else { 1 })
