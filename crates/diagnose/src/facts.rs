@@ -25,6 +25,7 @@ pub mod links;
 pub mod listeners;
 pub mod listening;
 pub mod local_ports;
+pub mod looks;
 pub mod memory;
 pub mod neighbours;
 pub mod nobody_there;

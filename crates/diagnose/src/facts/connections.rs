@@ -4,6 +4,7 @@
 
 use recording::tables;
 
+use super::looks::Looks;
 use super::requests::Requests;
 use crate::answer::Gap;
 use crate::case::{Case, Fact};
@@ -61,10 +62,7 @@ impl Fact for Connections {
         if rows.is_empty() {
             return Err(Gap::not_recorded("connection", "no connections of the target were seen"));
         }
-        let mut slices: Vec<(u64, u64)> = rows.iter().map(|row| (row.t_ns, row.looks)).collect();
-        slices.sort_unstable();
-        slices.dedup();
-        let looks = slices.iter().map(|(_, looks)| *looks as f64).sum();
+        let Looks(looks) = *case.fact::<Looks>()?;
         let mut all = Self { looks, ..Self::default() };
         let requests = case.fact::<Requests>().ok();
         for row in rows {

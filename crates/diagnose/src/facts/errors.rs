@@ -119,13 +119,16 @@ fn of_handshakes(case: &Case, counters: &Counters, h: &Handshakes) -> Vec<Error>
     let filtered = case.fact::<Drops>().map_or(0.0, |drops| drops.begins_of_clients());
     // What connection tracking has no entry for is counted there.
     let filtered = (filtered - h.tracking_drops).max(0.0);
+    // Who takes no connections has no handshakes.
+    let on_tcp = case.fact::<Listening>().map_or(true, |listening| listening.on_tcp());
+    let none_if = |none: bool| none.then_some(0.0);
     let broken = case.fact::<BrokenOff>().map_or_else(|_| BrokenOff::default(), |broken| (*broken).clone());
     let error = |kind, count, own, of| Error { kind, count, own, of };
     vec![
         // Not those whose first copy had arrived: nothing was lost.
         error(Kind::SentAgain, (h.again - h.needless).max(0.0), again, h.sent),
         error(Kind::QueueFull, h.overflows, h.own_drops, h.overflows + h.taken),
-        error(Kind::HalfOpenFull, half_open, None, half_open + h.taken),
+        error(Kind::HalfOpenFull, half_open, none_if(!on_tcp), half_open + h.taken),
         error(Kind::ListenDropped, h.other_drops(), h.own_drops, h.drops + h.taken),
         error(Kind::Filtered, filtered, Some(filtered), filtered + h.taken),
         error(Kind::TurnedAway, turned_away, Some(turned_away), h.taken.max(turned_away)),
@@ -177,7 +180,9 @@ fn unread(case: &Case, counters: &Counters) -> Error {
     let count = grew(snmp::RCVBUF_ERRORS) + grew(snmp::MEM_ERRORS);
     let own = counters.entities(udp_sockets::SOURCE).map(|socket| counters.delta(udp_sockets::DROPS, socket));
     let own = own.reduce(|sum, drops| Some(sum? + drops?));
-    let has_none = || case.fact::<Listening>().is_ok_and(|listening| listening.on_tcp_only()) && is_told(case);
+    let has_none = || {
+        case.fact::<Listening>().is_ok_and(|listening| !listening.on_udp() && (is_told(case) || !listening.on_tcp()))
+    };
     let own = own.unwrap_or_else(|| has_none().then_some(0.0));
     Error { kind: Kind::Unread, count, own, of: grew(snmp::IN_DATAGRAMS) + count }
 }

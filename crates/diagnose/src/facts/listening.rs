@@ -64,9 +64,9 @@ impl Listening {
         self.0.iter().any(|socket| socket.is_tcp)
     }
 
-    /// Whether it listens, and for connections only.
-    pub fn on_tcp_only(&self) -> bool {
-        !self.0.is_empty() && self.0.iter().all(|socket| socket.is_tcp)
+    /// Whether datagrams may come to it.
+    pub fn on_udp(&self) -> bool {
+        self.0.iter().any(|socket| !socket.is_tcp)
     }
 
     /// Ports at which clients make connections.
@@ -109,7 +109,7 @@ mod tests {
         let text = "meta target.listen=[\"tcp 0.0.0.0:80\",\"udp [::]:53\"]\nprocess pid=1 listen=[\"tcp [::1]:8080\"]";
         let recording = recording::text::parse(text).unwrap();
         let listening = Case::new(&recording).fact::<Listening>().unwrap();
-        assert!(listening.on_tcp() && !listening.on_tcp_only());
+        assert!(listening.on_tcp() && listening.on_udp());
         assert_eq!(listening.tcp_ports(), [80, 8080], "one that a process of it opened later serves too");
         assert_eq!(listening.all().filter_map(|socket| socket.port).collect::<Vec<_>>(), [80, 8080, 53]);
         assert_eq!((listening.name_at(80).as_str(), listening.name_at(53).as_str()), ("tcp 0.0.0.0:80", "tcp port 53"));

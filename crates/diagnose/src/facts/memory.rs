@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Time that the target lost to memory: waits for pages, and the search for free ones; and whether memory was short.
 
-use recording::counters::{cgroup_memory, pid, vmstat};
+use recording::counters::{Key, cgroup_memory, pid, vmstat};
 use recording::tables;
 
 use super::counters::Counters;
@@ -29,14 +29,16 @@ pub struct Memory {
     pub fault_ns: f64,
     /// Of that, where the kernel counted it as I/O: the page came from a disk, ns.
     pub fault_io_ns: f64,
+    /// Of all of it, where the page had been swapped out, ns.
+    pub fault_swap_ns: f64,
     /// Blocked while pages were freed, ns.
     pub reclaim_blocked_ns: f64,
     /// On a CPU, looking for pages to free, ns.
     pub reclaim_cpu_ns: f64,
     /// Major faults of the target's processes.
     pub major_faults: f64,
-    /// The limit that was met; none = there was room.
-    pub shortage: Option<Shortage>,
+    /// The limits that were met: that of the cgroup which met it most, and that of the host.
+    pub shortages: Vec<Shortage>,
 }
 
 impl Memory {
@@ -58,6 +60,7 @@ impl Fact for Memory {
                 Blocked::PageFault => {
                     memory.fault_ns += ns;
                     memory.fault_io_ns += if row.io_wait { ns } else { 0.0 };
+                    memory.fault_swap_ns += if is_swap(&symbols(&stacks, row.stack)) { ns } else { 0.0 };
                 }
                 _ => {}
             }
@@ -71,23 +74,29 @@ impl Fact for Memory {
         if let Ok(counters) = case.fact::<Counters>() {
             let faults = counters.entities(pid::SOURCE).filter_map(|process| counters.delta(pid::MAJFLT, process));
             memory.major_faults = faults.sum();
-            memory.shortage = shortage(&counters);
+            memory.shortages = shortages(&counters, memory.fault_swap_ns > 0.0);
         }
         Ok(memory)
     }
 }
 
-/// The cgroup whose limit was met most; else the host, if it freed pages for somebody who waited, or swapped in.
-fn shortage(counters: &Counters) -> Option<Shortage> {
+/// Whether a fault brings a page back from swap.
+fn is_swap(symbols: &[&str]) -> bool {
+    const SWAP: [&str; 5] = ["do_swap_page", "swapin", "swap_read", "swap_cluster_read", "swap_vma_read"];
+    symbols.iter().any(|symbol| SWAP.iter().any(|part| symbol.contains(part)))
+}
+
+/// The cgroup whose limit was met most; and the host, if it freed pages for somebody who waited, or `swaps`: swapped in what this target
+/// waited for. What others get back, two pages or ten thousand, says nothing of this one's.
+fn shortages(counters: &Counters, swaps: bool) -> Vec<Shortage> {
     let met =
         |group: &str| counters.delta_sum(&[cgroup_memory::FAILCNT, cgroup_memory::OVER_HIGH], group).unwrap_or(0.0);
     let group =
         counters.entities(cgroup_memory::SOURCE).max_by(|a, b| met(a).total_cmp(&met(b))).filter(|g| met(g) > 0.0);
-    if let Some(group) = group {
-        return Some(Shortage { cgroup: Some(group.to_string()), times: met(group) });
-    }
-    let times = counters.delta_sum(&[vmstat::ALLOCSTALL, vmstat::PSWPIN], "")?;
-    (times > 0.0).then_some(Shortage { cgroup: None, times })
+    let group = group.map(|group| Shortage { cgroup: Some(group.to_string()), times: met(group) });
+    let of_host: &[Key] = if swaps { &[vmstat::ALLOCSTALL, vmstat::PSWPIN] } else { &[vmstat::ALLOCSTALL] };
+    let times = counters.delta_sum(of_host, "").filter(|times| *times > 0.0);
+    group.into_iter().chain(times.map(|times| Shortage { cgroup: None, times })).collect()
 }
 
 #[cfg(test)]
@@ -121,18 +130,27 @@ mod tests {
         let memory = Case::new(&recording).fact::<Memory>().unwrap();
         assert_eq!((memory.fault_ns, memory.reclaim_blocked_ns, memory.reclaim_cpu_ns), (3e8, 2e8, 5e7));
         assert_eq!(memory.major_faults, 50.0);
-        let shortage = memory.shortage.clone().unwrap();
-        assert_eq!((shortage.cgroup.as_deref(), shortage.times), (Some("/a"), 100.0));
+        let told: Vec<_> = memory.shortages.iter().map(|s| (s.cgroup.as_deref(), s.times)).collect();
+        assert_eq!(told, [(Some("/a"), 100.0)]);
     }
 
     #[test]
     fn a_host_with_room() {
-        let recording = parse(
-            "thread pid=1 tid=1 wall_ns=1e9
-             counter source=proc/vmstat name=pswpin value=7
-             counter t_ns=9 source=proc/vmstat name=pswpin value=7",
-        )
-        .unwrap();
-        assert_eq!(Case::new(&recording).fact::<Memory>().unwrap().shortage, None);
+        let times = |swapped: u32, stack: &str| {
+            let text = format!(
+                "meta host.arch=x86_64 length_ns=1e9
+                 frame id=1 symbol={stack} module=kernel kind=kernel
+                 frame id=2 symbol=exc_page_fault module=kernel kind=kernel
+                 stack id=1 frames=[1,2]
+                 thread pid=1 tid=1 wall_ns=1e9 blocked_ns=3e8
+                 wait pid=1 tid=1 syscall=-1 state=2 stack=1 total_ns=3e8
+                 counter source=proc/vmstat name=pswpin value=7
+                 counter t_ns=9 source=proc/vmstat name=pswpin value={}",
+                7 + swapped
+            );
+            Case::new(&parse(&text).unwrap()).fact::<Memory>().unwrap().shortages.first().map(|s| s.times)
+        };
+        assert_eq!((times(0, "do_swap_page"), times(900, "filemap_fault")), (None, None), "others' pages came back");
+        assert_eq!(times(900, "do_swap_page"), Some(900.0));
     }
 }

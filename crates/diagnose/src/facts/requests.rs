@@ -11,6 +11,7 @@ use std::collections::BTreeMap;
 use recording::tables;
 
 use super::listening::Listening;
+use super::looks::Looks;
 use crate::answer::Gap;
 use crate::case::{Case, Fact};
 use crate::statistics::{ratio, share};
@@ -89,9 +90,9 @@ struct Written {
 }
 
 impl Written {
-    fn add(&mut self, count: u64, sum_ns: u64) {
-        self.count += count as f64;
-        self.sum_ns += sum_ns as f64;
+    fn add(&mut self, count: u64, sum_ns: u64, weight: f64) {
+        self.count += count as f64 * weight;
+        self.sum_ns += sum_ns as f64 * weight;
     }
 
     fn mean_ns(self) -> f64 {
@@ -102,8 +103,7 @@ impl Written {
 /// By Little's law: as many connections as stood in the accept queue of a port on average, for all of the capture, ns.
 fn queued_ns(case: &Case, port: u32) -> f64 {
     let rows = case.recording.rows::<tables::Connection>();
-    let looks: BTreeMap<u64, u64> = rows.iter().map(|row| (row.t_ns, row.looks)).collect();
-    let looks: f64 = looks.values().map(|looks| *looks as f64).sum();
+    let looks = case.fact::<Looks>().map_or(0.0, |looks| looks.0);
     let at_port = rows.iter().filter(|row| row.is_accepted() && row.port == port);
     ratio(at_port.map(|row| row.queued as f64).sum::<f64>(), looks) * case.length_ns()
 }
@@ -225,20 +225,29 @@ impl Endpoint {
         if row.stood_ns as f64 > self.stood.ns {
             self.stood = Stood { ns: row.stood_ns as f64, requests: row.stood, t_ns: row.t_ns };
         }
-        self.continued.add(row.continued, row.continued_ns);
-        self.apart.add(row.apart, row.apart_ns);
-        self.streams.add(row.streams, row.streams_ns);
+        self.continued.add(row.continued, row.continued_ns, weight);
+        self.apart.add(row.apart, row.apart_ns, weight);
+        self.streams.add(row.streams, row.streams_ns, weight);
     }
 }
+
+/// Of the answers of all ports: fewer are none that tell of its clients.
+const SOME: f64 = 0.01;
 
 impl Requests {
     /// The endpoint at which clients ask most.
     pub fn busiest(&self) -> Option<&Endpoint> {
         self.endpoints.first().filter(|endpoint| endpoint.accepted && endpoint.response.count > 0.0)
     }
-}
 
-impl Requests {
+    /// The endpoint at which clients wait most: health checks may be many.
+    pub fn longest(&self) -> Option<&Endpoint> {
+        let accepted = || self.endpoints.iter().filter(|endpoint| endpoint.accepted);
+        let all: f64 = accepted().map(|endpoint| endpoint.response.count).sum();
+        let some = accepted().filter(|endpoint| endpoint.response.count > all * SOME);
+        some.max_by(|a, b| a.response.sum_ns.total_cmp(&b.response.sum_ns))
+    }
+
     /// Whether the first requests of connections stood mostly in the accept queue until they were read, and not beside others
     /// that had been accepted.
     pub fn stood_in_queue(&self, endpoint: &Endpoint) -> bool {

@@ -2,11 +2,12 @@
 //! What kept bytes in the target's send queues, by port and peer: how many connections stood so on average, which by Little's
 //! law is the time that all of them stood, and what the kernel itself added up.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use recording::tables;
 
 use super::listening::Listening;
+use super::looks::Looks;
 use super::requests::Requests;
 use crate::answer::Gap;
 use crate::case::{Case, Fact};
@@ -256,8 +257,7 @@ impl Fact for Sending {
         if rows.is_empty() {
             return Err(Gap::not_recorded("connection", "no connections of the target were seen"));
         }
-        let slices: BTreeSet<(u64, u64)> = rows.iter().map(|row| (row.t_ns, row.looks)).collect();
-        let looks = slices.iter().map(|(_, looks)| *looks as f64).sum();
+        let Looks(looks) = *case.fact::<Looks>()?;
         let listening = case.fact::<Listening>()?;
         let mut by: BTreeMap<(bool, u32, &str), Endpoint> = BTreeMap::new();
         for row in rows {

@@ -8,6 +8,7 @@ use recording::tables::{Connection, Retransmit};
 
 use super::listeners::{Listener, Listeners};
 use super::listening::Listening;
+use super::looks::Looks;
 use crate::answer::Gap;
 use crate::case::{Case, Fact};
 use crate::statistics::{ratio, share};
@@ -63,13 +64,11 @@ impl Fact for Sockets {
         if rows.is_empty() {
             return Err(Gap::not_recorded("connection", "no connections of the target were seen"));
         }
-        let mut slices: BTreeMap<u64, u64> = BTreeMap::new();
         let mut sums: BTreeMap<Key<'_>, Sums> = BTreeMap::new();
         for row in rows {
-            slices.insert(row.t_ns, row.looks);
             sums.entry((row.is_accepted(), row.port, &row.peer)).or_default().add(row);
         }
-        let looks = slices.values().map(|looks| *looks as f64).sum();
+        let Looks(looks) = *case.fact::<Looks>()?;
         for row in case.recording.rows::<Retransmit>() {
             let key = (row.is_accepted(), row.port, row.peer.as_str());
             if let Some(sum) = sums.get_mut(&key).filter(|_| row.is_accepted() || row.is_made()) {

@@ -28,6 +28,7 @@ use crate::phrases::chain::links;
 use crate::remarks::hidden_queues;
 use crate::rules::{confidence, explain};
 use crate::statement::Statement;
+use crate::statistics::ratio;
 use crate::verdict::{Finding, Link, Subject};
 use crate::walk::chains::Chain;
 use crate::walk::clients::UNIX_PEER;
@@ -42,7 +43,7 @@ struct Told {
     /// Requests … for most of their time.
     does: fn(Option<&Chain>) -> String,
     /// Whether something speaks against it, of the chains with that part of the time.
-    doubted: fn(&Case, &[&Chain]) -> bool,
+    doubted: fn(&Case, &Felt, &[&Chain]) -> bool,
     /// What to do first, where it is more than to look at the wait.
     advises: fn(&Case, &Chain) -> Option<String>,
     /// It is somebody else who is asked: what the end of the chain does says what to do, and the sockets are a second witness.
@@ -56,7 +57,7 @@ const TOLD: &[Told] = &[
         cause: "disk-wait",
         is_it: waits_for_a_disk,
         does: |_| "wait for a disk".into(),
-        doubted: |case, chains| !own_disk::is_most(case, chains),
+        doubted: |case, _, chains| !own_disk::is_most(case, chains),
         advises: |_, _| None,
         asks: false,
         unless: &["memory-pressure"],
@@ -68,7 +69,7 @@ const TOLD: &[Told] = &[
             Some((who, does)) => format!("stand before a lock while {who} {does}"),
             None => "wait for each other".into(),
         },
-        doubted: |case, chains| {
+        doubted: |case, _, chains| {
             are_before_the_kernel(case, chains) || are_before_others(case, chains) || are_held_for_clients(chains)
         },
         advises: |_, chain| {
@@ -83,7 +84,7 @@ const TOLD: &[Told] = &[
         cause: "runtime-pause",
         is_it: stands_still,
         does: |_| "stand still for the garbage collector".into(),
-        doubted: |_, _| false,
+        doubted: |_, _, _| false,
         advises: |_, chain| collector(chain).map(|collector| collector.less_often.into()),
         asks: false,
         unless: &[],
@@ -92,7 +93,7 @@ const TOLD: &[Told] = &[
         cause: "sleep-in-path",
         is_it: waits_for_a_sleep,
         does: |_| "wait for a thread of the service that sleeps".into(),
-        doubted: |case, chains| streams::awaited(case, chains).is_some(),
+        doubted: |case, _, chains| streams::awaited(case, chains).is_some(),
         advises: |case, chain| match chain.comes_back() {
             true => Some(format!(
                 "do not sleep while {} waits for it, as in an open transaction: other requests wait for that",
@@ -107,10 +108,10 @@ const TOLD: &[Told] = &[
         cause: "slow-dependency",
         is_it: |part| asks_a_peer(part) || awaits_a_program(part),
         does: |chain| format!("wait for {}", chain.map_or_else(String::new, asked::who)),
-        doubted: |case, chains| {
+        doubted: |case, felt, chains| {
             asked::is_doubted(case, chains)
                 || are_mostly(chains, is_at_nobody_asked)
-                || !asked_for_as_long(case, chains)
+                || !asked_for_as_long(case, felt, chains)
                 || streams::awaited(case, chains).is_some()
         },
         advises: |_, _| None,
@@ -156,7 +157,7 @@ const AS_LONG: f64 = 0.5;
 
 /// Whether the sockets saw the target wait for those peers for about so long: paths are put together from times of different
 /// connections. Where several questions share a connection, neither tells. A program that was started is asked over none.
-fn asked_for_as_long(case: &Case, chains: &[&Chain]) -> bool {
+fn asked_for_as_long(case: &Case, felt: &Felt, chains: &[&Chain]) -> bool {
     let Ok(requests) = case.fact::<Requests>() else { return false };
     // Of questions over Unix sockets, nothing else is counted.
     let is_counted = |peer: &str| !peer.is_empty() && peer != UNIX_PEER;
@@ -169,7 +170,10 @@ fn asked_for_as_long(case: &Case, chains: &[&Chain]) -> bool {
     }
     let asked = requests.endpoints.iter().filter(|e| !e.accepted && !e.is_mixed() && peers.contains(e.name.as_str()));
     let waited: f64 = asked.map(|e| e.awaited_ns()).sum();
-    waited * requests.scale() >= over_sockets().map(|chain| chain.ns).sum::<f64>() * AS_LONG
+    // Not all requests were followed: what these waited for stands for the others.
+    let times =
+        felt.number(case).map_or(1.0, |all| ratio(all * requests.scale(), felt.group().requests as f64).max(1.0));
+    waited * requests.scale() >= over_sockets().map(|chain| chain.ns).sum::<f64>() * times * AS_LONG
 }
 
 /// What was found, but for causes that were found otherwise.
@@ -194,7 +198,7 @@ fn found_by(case: &Case, felt: &Felt, known: impl Fn(&str) -> bool) -> Vec<(Find
         }
         let Some(part) = felt.most(told.is_it) else { continue };
         let chains = chains(felt, told.is_it);
-        if !(told.doubted)(case, &chains) {
+        if !(told.doubted)(case, felt, &chains) {
             all.push(finding(case, felt, told, (part, &chains)));
         }
     }

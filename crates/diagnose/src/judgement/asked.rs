@@ -15,6 +15,7 @@ use crate::statistics::share;
 use crate::syscall::{Family, family};
 use crate::verdict::Subject;
 use crate::walk::chains::{Chain, Link};
+use crate::walk::clients::UNIX_PEER;
 use crate::walk::{DNS, Kind, Who, lasting};
 use crate::wording::{percent, seconds, sockets_to};
 
@@ -43,11 +44,21 @@ pub(crate) fn worst(waiting: &Waiting) -> Option<(String, Vec<&Chain>, f64)> {
         entry.0.push(chain);
         entry.1 += chain.ns;
     }
-    let (who, (chains, ns)) = by.into_iter().max_by(|a, b| a.1.1.total_cmp(&b.1.1))?;
-    Some((who, chains, ns))
+    let (_, (chains, ns)) = by.into_iter().max_by(|a, b| a.1.1.total_cmp(&b.1.1))?;
+    Some((together(&chains), chains, ns))
 }
 
-/// Who was asked, if it is another process or host. Where the target writes and the other one is slow to read, nothing was
+/// What those are called whom chains to one address wait for: a process, or a program that has one for each connection.
+fn together(chains: &[&Chain]) -> String {
+    let first = who(chains[0]);
+    if chains.iter().all(|chain| who(chain) == first) {
+        return first;
+    }
+    let program = first.rsplit_once('/').map_or(first.as_str(), |(program, _)| program);
+    format!("{program} ({})", chains[0].links[0].who.peer)
+}
+
+/// Who was asked, if it is another process or host: an address, or who is asked otherwise. Where the target writes and the other one is slow to read, nothing was
 /// asked; and one whose own waits the target never ended only brings what it has, like a client.
 fn asked(waiting: &Waiting, chain: &Chain) -> Option<String> {
     if is_at_nobody_asked(chain) {
@@ -65,8 +76,11 @@ fn asked(waiting: &Waiting, chain: &Chain) -> Option<String> {
     if name.is_empty() || pid == own.pid {
         return Some(own.peer.clone()).filter(|peer| !peer.is_empty());
     }
-    let was_asked = !own.peer.is_empty() || waiting.asked.get(&pid).copied().unwrap_or(true);
-    was_asked.then_some(name)
+    // Some have a process for each connection: together they are whom was asked.
+    if !own.peer.is_empty() && own.peer != UNIX_PEER {
+        return Some(own.peer.clone());
+    }
+    waiting.asked.get(&pid).copied().unwrap_or(true).then_some(name)
 }
 
 /// What speaks for whoever was asked, if anything does.

@@ -2,6 +2,8 @@
 //! For how long clients wait, and how much of that the target waits for somebody else, as the sockets tell: only where there are
 //! enough exchanges of one kind.
 
+use crate::case::Case;
+use crate::facts::hanging::AllHanging;
 use crate::facts::requests::Requests;
 use crate::statistics::ratio;
 
@@ -29,6 +31,27 @@ pub(crate) fn part_of_peer(requests: &Requests, peer: &str) -> Option<f64> {
     told.then(|| ratio(asked.awaited_ns(), clients_ns))
 }
 
+/// Of what held each of its questions: a client who waits for one that was held for less than the usual one waits for less.
+const HELD: f64 = 0.5;
+
+/// Several of its questions may be held at once for one request.
+const AT_ONCE: f64 = 1.5;
+
+/// Whether clients can have waited while something held what the target sent to whom it asks: for so long in all, ns, and for so long
+/// each, none = as long as anybody watched. Answers that come sooner than that, and they are the most that clients wait for, did not
+/// wait for it: it was a transfer of the target's own, as of a backup or a log. One that has no clients waits itself.
+pub(crate) fn may_wait_for(case: &Case, ns: f64, each_ns: Option<f64>) -> bool {
+    let Ok(requests) = case.fact::<Requests>() else { return true };
+    if usual_ns(&requests).is_none() {
+        return true;
+    }
+    let from_ns = each_ns.unwrap_or_else(|| case.length_ns()) * HELD;
+    let clients = requests.endpoints.iter().filter(|endpoint| endpoint.accepted);
+    let as_long_ns = clients.map(|endpoint| endpoint.response.time_from_ns(from_ns)).sum::<f64>() * requests.scale();
+    let hang = case.fact::<AllHanging>().map_or(0.0, |all| all.together(|_| true).0);
+    ns <= (as_long_ns + hang * case.length_ns()) * AT_ONCE
+}
+
 /// So many times longer is no matter of how it was measured.
 const MUCH_LONGER: f64 = 1.5;
 
@@ -51,7 +74,6 @@ pub(crate) fn waited_longer<'r>(requests: &'r Requests, peer: &str) -> Option<(&
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::case::Case;
     use recording::text::parse;
 
     #[test]
@@ -72,6 +94,22 @@ mod tests {
         let hello =
             "\nexchange role=made peer=10.0.0.9:1 stage=handshake count=90 sum_ns=10e6 length_ns=[111111] counts=[90]";
         assert_eq!(part(&format!("began=90{hello}")), Some(0.9), "nothing can be asked before");
+    }
+
+    #[test]
+    fn a_transfer_that_no_client_waits_for() {
+        let may = |answer_ms: u64, answers: u64, each_ms: Option<u64>| {
+            let text = format!(
+                "meta length_ns=5e9\nexchange_window t_ns=5e9 length_ns=5e9
+                 exchange role=accepted port=80 stage=response count={answers} sum_ns={} length_ns=[{answer_ms}000000] counts=[{answers}]",
+                answers * answer_ms * 1_000_000
+            );
+            may_wait_for(&Case::new(&parse(&text).unwrap()), 4e9, each_ms.map(|ms| ms as f64 * 1e6))
+        };
+        assert!(!may(2, 5000, None), "one that lasts, beside quick answers");
+        assert!(!may(2, 5000, Some(400)), "ten that last, beside quick answers");
+        assert!(may(500, 10, Some(400)), "each answer waits for one");
+        assert!(may(2, 3, None), "hardly any clients");
     }
 
     #[test]

@@ -5,6 +5,8 @@ mod answers;
 mod by_whom;
 mod floors;
 
+use std::collections::BTreeMap;
+
 use recording::counters::udp_sockets;
 
 use crate::case::Case;
@@ -133,7 +135,7 @@ fn told(case: &Case, error: &Error) -> Above {
     let of = match error.kind {
         Kind::Killed => String::new(),
         Kind::Crashed => return crashed(case, error),
-        Kind::Failed(_) => return of_calls(case, error, (what, see.replace("PID", &pid))),
+        Kind::Failed(_) => return of_calls(case, error, (what, see)),
         _ => format!(" {} ({})", count(error.of), percent(error.share())),
     };
     let (advice, about) = beside(error.kind, &see.replace("PID", &pid));
@@ -155,10 +157,23 @@ fn crashed(case: &Case, error: &Error) -> Above {
 }
 
 /// Calls are counted for a small part of the time, and so are those that failed.
-fn of_calls(case: &Case, error: &Error, (what, see): (&str, String)) -> Above {
+fn of_calls(case: &Case, error: &Error, (what, see): (&str, &str)) -> Above {
+    let pid = whose(case, error).or(case.recording.meta.target.pids.first().copied()).unwrap_or(0);
+    let see = see.replace("PID", &pid.to_string());
     let counted = case.fact::<Calls>().map_or(0.0, |calls| share(calls.windows.counted_ns, case.length_ns()));
     let calls = format!("{} calls in {} of the time", count(error.count), percent(counted));
     Above { what: what.replacen("calls", &calls, 1), share: 1.0, advice: find_out(&see), about: "" }
+}
+
+/// The process in which most of the counted calls failed so.
+fn whose(case: &Case, error: &Error) -> Option<u32> {
+    let Kind::Failed(result) = error.kind else { return None };
+    let calls = case.fact::<Calls>().ok()?;
+    let mut by_pid: BTreeMap<u32, u64> = BTreeMap::new();
+    for ((pid, ..), call) in &calls.counted {
+        *by_pid.entry(*pid).or_default() += call.results.get(&result).copied().unwrap_or(0);
+    }
+    by_pid.into_iter().filter(|(_, failed)| *failed > 0).max_by_key(|(_, failed)| *failed).map(|(pid, _)| pid)
 }
 
 fn words(kind: Kind) -> (&'static str, &'static str) {
@@ -217,7 +232,7 @@ mod tests {
     use recording::text::parse;
 
     fn errors(rows: &[(&str, &str, &str, f64)]) -> Vec<String> {
-        let mut text = "meta host.arch=x86_64 length_ns=1e9\n".to_string();
+        let mut text = "meta host.arch=x86_64 length_ns=1e9 target.listen=[\"tcp 0.0.0.0:80\"]\n".to_string();
         for (source, entity, name, grew) in rows {
             text += &format!("counter source={source} entity={entity} name={name} value=5\n");
             text += &format!("counter t_ns=9 source={source} entity={entity} name={name} value={}\n", 5.0 + grew);

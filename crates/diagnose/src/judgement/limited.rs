@@ -5,6 +5,7 @@ use crate::answer::{Measured, Unit};
 use crate::case::Case;
 use crate::facts::requests::Requests;
 use crate::facts::sending::{Endpoint, Sending};
+use crate::judgement::clients_wait::may_wait_for;
 use crate::statistics::{ratio, share};
 use crate::verdict::{Explains, Finding, Subject};
 use crate::wording::{percent, seconds};
@@ -90,6 +91,8 @@ pub(crate) enum Seen {
     TooShort(Limited, Measured),
     /// It limits a few connections; most requests know nothing of it.
     OfFew(Limited),
+    /// It limits what is sent while no client waits for it.
+    OfItsOwn(Limited),
     Cause(Limited),
 }
 
@@ -120,6 +123,9 @@ pub(crate) fn look(case: &Case, limit: Limit) -> Seen {
     }
     if let Some(each_ns) = limited.each_ns.filter(|each_ns| *each_ns < MIN_EACH_NS) {
         return Seen::TooShort(limited, Measured::new(each_ns / 1e9, MIN_EACH_NS / 1e9, Unit::Seconds));
+    }
+    if !limited.endpoint.accepted && !may_wait_for(case, limited.ns, limited.each_ns) {
+        return Seen::OfItsOwn(limited);
     }
     if limited.of_requests < MOST_REQUESTS { Seen::OfFew(limited) } else { Seen::Cause(limited) }
 }

@@ -8,5 +8,5 @@ const SEVERAL: f64 = 10.0;
 
 /// What was short.
 pub(crate) fn shortage(memory: &Memory) -> Option<&Shortage> {
-    memory.shortage.as_ref().filter(|shortage| shortage.times >= SEVERAL)
+    memory.shortages.iter().find(|shortage| shortage.times >= SEVERAL)
 }

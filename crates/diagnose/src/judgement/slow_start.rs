@@ -5,6 +5,7 @@ use crate::answer::{Measured, Unit};
 use crate::case::Case;
 use crate::facts::requests::Requests;
 use crate::facts::sending::{Endpoint, Sending};
+use crate::judgement::clients_wait::may_wait_for;
 use crate::statistics::{ratio, share};
 
 /// Of the time in which answers are owed or being sent: a user feels a quarter.
@@ -41,6 +42,8 @@ pub(crate) enum Seen {
     /// A round trip takes so little that nobody feels some of them.
     ShortWay(Held, Measured),
     TooShort(Held, Measured),
+    /// No client waits for what is sent meanwhile.
+    OfItsOwn(Held),
     Cause(Held),
 }
 
@@ -60,6 +63,9 @@ pub(crate) fn look(case: &Case) -> Seen {
     }
     if most.min_rtt_ns < MIN_RTT_NS {
         return Seen::ShortWay(held, Measured::new(most.min_rtt_ns / 1e9, MIN_RTT_NS / 1e9, Unit::Seconds));
+    }
+    if !most.accepted && !may_wait_for(case, held.ns, held.each_ns) {
+        return Seen::OfItsOwn(held);
     }
     match held.each_ns.filter(|each_ns| *each_ns < MIN_EACH_NS) {
         Some(each_ns) => Seen::TooShort(held, Measured::new(each_ns / 1e9, MIN_EACH_NS / 1e9, Unit::Seconds)),

@@ -5,6 +5,7 @@ use super::{Check, Checked, Rule, absent, evidence, found, too_little};
 use crate::answer::{Measured, Unit};
 use crate::case::Case;
 use crate::judgement::churn::{Churn, Side, look};
+use crate::remarks::hidden_queues;
 use crate::verdict::{Evidence, Explains, Finding};
 use crate::wording::{cores, count, percent};
 
@@ -64,7 +65,7 @@ fn finding(case: &Case, churn: &Churn) -> Finding {
             of: "on-CPU time".into(),
             seconds: churn.cores * case.seconds(),
         },
-        evidence: rows(churn),
+        evidence: rows(case, churn),
         remedy: "Keep connections open: HTTP keep-alive in the clients and in every proxy between, a pool in a client library. \
                  Where clients cannot, several processes that accept (SO_REUSEPORT) spread the cost, and do not save it."
             .into(),
@@ -74,14 +75,15 @@ fn finding(case: &Case, churn: &Churn) -> Finding {
     }
 }
 
-fn rows(churn: &Churn) -> Vec<Evidence> {
+fn rows(case: &Case, churn: &Churn) -> Vec<Evidence> {
+    let pid = hidden_queues::who_answers(case).unwrap_or(0);
     vec![
         evidence(
             "connections that lived for one request",
             churn.taken,
             "connections",
             "far fewer than requests",
-            "perf trace -s -p PID  # accept4, connect",
+            format!("perf trace -s -p {pid}  # accept4, connect"),
         ),
         evidence("requests", churn.requests, "requests", "", ""),
         evidence(
@@ -89,7 +91,7 @@ fn rows(churn: &Churn) -> Vec<Evidence> {
             churn.part * 100.0,
             "%",
             "under 25",
-            "perf trace -s -p PID  # accept4, connect, close",
+            format!("perf trace -s -p {pid}  # accept4, connect, close"),
         ),
         evidence("in TIME_WAIT, at most", churn.time_wait, "sockets", "harmless by itself", "ss -s"),
     ]

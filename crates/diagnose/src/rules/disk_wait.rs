@@ -15,6 +15,7 @@ use crate::ledger::blocked::{Blocked, symbols};
 use crate::ledger::file_system;
 use crate::ledger::threads::Threads;
 use crate::phrases::chain::{called_from, links};
+use crate::remarks::hidden_queues;
 use crate::statistics::{ratio, share};
 use crate::syscall::{Family, family};
 use crate::verdict::{Explains, Finding, Subject};
@@ -100,7 +101,7 @@ fn behind_words(behind: f64) -> String {
 /// Time on disks for each answer, ns, if that is too short for clients to feel, who get quick answers.
 fn unfelt(case: &Case, ns: f64) -> Option<f64> {
     let requests = case.fact::<Requests>().ok()?;
-    let asked = requests.busiest().filter(|asked| asked.response.count >= MANY && !asked.is_mixed())?;
+    let asked = requests.longest().filter(|asked| asked.response.count >= MANY && !asked.is_mixed())?;
     let accepted = requests.endpoints.iter().filter(|endpoint| endpoint.accepted);
     let answers = accepted.map(|endpoint| endpoint.response.count).sum::<f64>() * requests.scale();
     let each_ns = ratio(ns, answers);
@@ -160,7 +161,7 @@ fn finding(case: &Case, chains: &[&Chain], call: &str, (ns, part): (f64, f64)) -
     let stacks = case.fact::<Stacks>()?;
     let first = chains.first();
     let pid = first.map(|c| c.links[0].who.pid);
-    let of_process = pid.map_or(String::new(), |pid| format!(" -p {pid}"));
+    let of_process = pid.or_else(|| hidden_queues::who_answers(case)).map_or(String::new(), |pid| format!(" -p {pid}"));
     let trace = first.map_or("fsync,fdatasync,read,write,pread64,pwrite64", |c| &c.links[0].who.call);
     Ok(Finding {
         summary: format!(

@@ -222,7 +222,8 @@ impl<'a> Scope<'a> {
     }
 
     fn rows(&self, case: &Case, top: &Function) -> Vec<crate::verdict::Evidence> {
-        let pid = case.recording.meta.target.pids.first().copied().unwrap_or(0);
+        let full = self.full.threads.first().map(|thread| thread.0);
+        let pid = full.or(case.recording.meta.target.pids.first().copied()).unwrap_or(0);
         let perf = format!("perf record -F 199 -g -p {pid} -- sleep 10 && perf report --no-children");
         let error = share_error(top.credited as f64, self.samples, self.effective);
         let second = self.functions.iter().filter(|f| f.name != top.name).map(|f| self.part(f)).fold(0.0, f64::max);

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //! More wants to leave through a network interface than it carries: what the target sends stands in its queue.
 
+use std::net::SocketAddr;
+
 use super::{Check, Checked, Rule, absent, evidence, explained, found, too_little, too_short};
 use crate::answer::{Measured, Unit};
 use crate::case::Case;
 use crate::facts::links::{Link, Links};
 use crate::facts::requests::Requests;
 use crate::facts::sending::{Endpoint, Sending};
+use crate::judgement::clients_wait::may_wait_for;
 use crate::statistics::share;
 use crate::verdict::{Evidence, Explains, Finding, Subject};
 use crate::wording::{count, percent, seconds, word};
@@ -39,6 +42,12 @@ const FAR: f64 = 3.0;
 /// Of the time that clients wait and answers take to be sent.
 const MIN_SHARE: f64 = 0.25;
 
+/// Of the window, over all connections.
+const MIN_TIME: f64 = 0.05;
+
+/// The one over which this host talks to itself.
+const LOOPBACK: &str = "lo";
+
 fn check(case: &Case) -> Checked {
     let Ok(links) = case.fact::<Links>() else { return absent("no interface of its network was seen to keep a queue") };
     let Some(link) = links.all.iter().find(|link| is_at_limit(link)) else {
@@ -51,22 +60,22 @@ fn check(case: &Case) -> Checked {
         seconds(link.delay_ns() / 1e9),
         rate(link.sent)
     );
-    let needed = [
-        Measured::new(link.queued, MIN_QUEUED, Unit::Share),
-        Measured::new(link.looks * link.queued, MIN_LOOKS, Unit::Looks),
-    ];
-    if let Some(seen) = Measured::farthest(needed) {
-        return too_little(seen, told);
-    }
-    if link.delay_ns() < MIN_DELAY_NS {
-        return too_short(Measured::new(link.delay_ns() / 1e9, MIN_DELAY_NS / 1e9, Unit::Seconds), told);
+    if let Some(short) = few_or_short(link, &told) {
+        return short;
     }
     let Some(through) = Through::of(case, link) else {
         return explained(format!("{told}, and no connection of the target goes through it"));
     };
-    if through.part() < MIN_SHARE {
+    let needed = [
+        Measured::new(through.part(), MIN_SHARE, Unit::Share),
+        Measured::new(through.ns / 1e9, case.seconds() * MIN_TIME, Unit::Seconds),
+    ];
+    if let Some(seen) = Measured::farthest(needed) {
         let why = format!("{told}, but the target sent through it for {} of the time", percent(through.part()));
-        return too_little(Measured::new(through.part(), MIN_SHARE, Unit::Share), why);
+        return too_little(seen, why);
+    }
+    if !through.is_felt {
+        return explained(format!("{told}, and no client waits for what the target sends through it"));
     }
     let headline = format!(
         "interface {} is full: what is sent stands in its queue for {}, and leaves at {}",
@@ -78,6 +87,19 @@ fn check(case: &Case) -> Checked {
     found(finding(case, link, &through), headline, advice)
 }
 
+/// That bytes stood there seldom, or not for long, if so.
+fn few_or_short(link: &Link, told: &str) -> Option<Checked> {
+    let needed = [
+        Measured::new(link.queued, MIN_QUEUED, Unit::Share),
+        Measured::new(link.looks * link.queued, MIN_LOOKS, Unit::Looks),
+    ];
+    if let Some(seen) = Measured::farthest(needed) {
+        return Some(too_little(seen, told));
+    }
+    let delay = Measured::new(link.delay_ns() / 1e9, MIN_DELAY_NS / 1e9, Unit::Seconds);
+    (link.delay_ns() < MIN_DELAY_NS).then(|| too_short(delay, told))
+}
+
 /// Whether it had something wait because it could not carry more.
 fn is_at_limit(link: &Link) -> bool {
     link.overlimits >= HELD_BACK || link.drops >= DROPPED || link.utilization.is_some_and(|used| used >= AT_SPEED)
@@ -87,8 +109,10 @@ fn is_at_limit(link: &Link) -> bool {
 struct Through {
     /// For how long it had something unsent or unacknowledged that no end of the connection held, over all connections, ns.
     ns: f64,
-    /// For how long answers were owed or being sent there, ns.
+    /// For how long answers were owed or being sent, there and where other clients are, ns.
     all_ns: f64,
+    /// Clients are among those at the other end, or wait for what is sent there.
+    is_felt: bool,
     /// The longest of their round trips on average, ns.
     srtt_ns: f64,
     retransmits: f64,
@@ -101,12 +125,18 @@ impl Through {
         // Whoever is far away has long round trips without any queue.
         let is_far = |e: &Endpoint| e.min_rtt_ns >= delay_ns * FAR;
         let queues = |e: &&Endpoint| e.srtt_ns() - if is_far(e) { e.min_rtt_ns } else { 0.0 } >= delay_ns * OF_DELAY;
-        let through: Vec<&Endpoint> = sending.endpoints.iter().filter(queues).collect();
+        let goes = |e: &&Endpoint| link.name == LOOPBACK || !is_on_loopback(e);
+        let through: Vec<&Endpoint> = sending.endpoints.iter().filter(goes).filter(queues).collect();
         let sum = |of: fn(&Endpoint) -> f64| through.iter().map(|endpoint| of(endpoint)).sum::<f64>();
-        let waited_ns: f64 = through.iter().map(|endpoint| waited_ns(case, endpoint)).sum();
+        // Clients who do not stand behind it are clients, too.
+        let others = sending.endpoints.iter().filter(|e| e.accepted && !through.contains(e));
+        let all = through.iter().copied().chain(others);
+        let all_ns = all.map(|endpoint| waited_ns(case, endpoint) + endpoint.busy_ns).sum();
+        let ns = sum(|e| (e.busy_ns - e.rwnd_ns - e.sndbuf_ns).max(0.0));
         (!through.is_empty()).then(|| Self {
-            ns: sum(|e| (e.busy_ns - e.rwnd_ns - e.sndbuf_ns).max(0.0)),
-            all_ns: waited_ns + sum(|e| e.busy_ns),
+            ns,
+            all_ns,
+            is_felt: through.iter().any(|e| e.accepted) || may_wait_for(case, ns, each_ns(case, &through, ns)),
             srtt_ns: through.iter().map(|endpoint| endpoint.srtt_ns()).fold(0.0, f64::max),
             retransmits: sum(|e| e.retransmits),
         })
@@ -115,6 +145,20 @@ impl Through {
     fn part(&self) -> f64 {
         share(self.ns, self.all_ns)
     }
+}
+
+/// Whether an endpoint can only be talked to from this host.
+fn is_on_loopback(endpoint: &Endpoint) -> bool {
+    let address = endpoint.name.trim_start_matches("tcp ").parse::<SocketAddr>();
+    address.is_ok_and(|address| address.ip().to_canonical().is_loopback())
+}
+
+/// What each of the questions that the target asked there has of so much time, ns; none where none was answered.
+fn each_ns(case: &Case, through: &[&Endpoint], ns: f64) -> Option<f64> {
+    let requests = case.fact::<Requests>().ok()?;
+    let answered = |e: &&Endpoint| requests.of(e.accepted, &e.name).map_or(0.0, |asked| asked.response.count);
+    let all = through.iter().map(answered).sum::<f64>() * requests.scale();
+    (all > 0.0).then(|| ns / all)
 }
 
 /// For how long clients waited for the beginning of their answers; what the target asks it sends while it waits.
@@ -208,6 +252,22 @@ mod tests {
         assert!(finding.summary.contains("stood in its queue for 100 ms"), "{}", finding.summary);
         assert!(finding.summary.contains("20.0 Mbit/s left it"), "{}", finding.summary);
         assert!(finding.explains.share > 0.9, "{:?}", finding.explains);
+    }
+
+    /// Beside somebody else's backup through the same interface: acknowledgements that are put off take as long as its queue.
+    #[test]
+    fn connections_of_this_host_and_transfers_that_no_client_waits_for() {
+        let made = |peer: &str, more: &str| {
+            let endpoint = format!("role=made peer={peer}");
+            text(250_000, 900, 60_000_000).replacen("role=accepted port=80", &endpoint, 1) + more
+        };
+        assert!(silent(&RULE, &made("127.0.0.1:4317", "")).contains("no connection of the target goes through it"));
+        assert!(silent(&RULE, &made("[::1]:4317", "")).contains("no connection of the target goes through it"));
+        let quick = "exchange t_ns=6e9 role=accepted port=80 stage=response count=900 sum_ns=18e8 length_ns=[2000000] counts=[900]\n";
+        assert!(
+            silent(&RULE, &made("10.0.0.9:443", quick)).contains("no client waits for what"),
+            "a backup of its own"
+        );
     }
 
     #[test]

@@ -9,6 +9,7 @@ use crate::case::Case;
 use crate::facts::waiting::Waiting;
 use crate::judgement::in_parts;
 use crate::judgement::nagle::{Held, Seen, look};
+use crate::remarks::hidden_queues;
 use crate::statistics::ratio;
 use crate::verdict::{Evidence, Explains, Finding, Subject};
 use crate::wording::{count, percent, port, seconds, sockets_to};
@@ -122,7 +123,7 @@ fn finding(case: &Case, held: &Held) -> Finding {
             ..Subject::default()
         },
         explains: Explains { share: held.part, of: whole, seconds: held.ns / 1e9 },
-        evidence: rows(held),
+        evidence: rows(case, held),
         remedy: format!(
             "The target holds it, and it can cure it alone: one write for each message (writev, or a buffer that is flushed \
              once at its end), or TCP_NODELAY. That {other} put off an acknowledgement for which there is no data to send \
@@ -135,7 +136,7 @@ fn finding(case: &Case, held: &Held) -> Finding {
     }
 }
 
-fn rows(held: &Held) -> Vec<Evidence> {
+fn rows(case: &Case, held: &Held) -> Vec<Evidence> {
     let endpoint = &held.endpoint;
     let sockets = match (endpoint.accepted, port(&endpoint.name)) {
         (true, Some(port)) => format!("ss -tino sport = :{port}"),
@@ -152,7 +153,8 @@ fn rows(held: &Held) -> Vec<Evidence> {
         evidence("segments sent again", endpoint.retransmits, "segments", "", ""),
     ];
     if let Some(writes) = held.writes {
-        let strace = "strace -f -e trace=write,writev,sendto,sendmsg,setsockopt";
+        let pid = hidden_queues::who_answers(case).unwrap_or(0);
+        let strace = format!("strace -f -e trace=write,writev,sendto,sendmsg,setsockopt -p {pid}");
         rows.push(evidence("writes that had to wait for an acknowledgement", writes.round(), "writes", "0", strace));
     }
     if let Some(acks) = held.delayed_acks {

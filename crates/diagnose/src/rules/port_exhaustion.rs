@@ -12,6 +12,7 @@ use crate::facts::errors::{Errors, Kind, asks};
 use crate::facts::handshakes::Handshakes;
 use crate::facts::local_ports::{LocalPorts, Towards};
 use crate::judgement::errors::MIN_COUNT;
+use crate::remarks::hidden_queues;
 use crate::statistics::{ratio, share};
 use crate::verdict::{Explains, Finding, Subject};
 use crate::wording::{count, percent, sockets_to};
@@ -101,6 +102,7 @@ fn finding(case: &Case, ports: &Ports, (failed, sources): (f64, usize)) -> Findi
         0.0 => String::new(),
         n => format!("; {} counted calls failed with EADDRNOTAVAIL", count(n)),
     };
+    let strace = format!("strace -f -Z -e trace=connect -p {}", hidden_queues::who_answers(case).unwrap_or(0));
     let see = format!("{} | wc -l", sockets_to("-tan", &ports.towards.destination));
     let ended = format!("{} | wc -l", sockets_to("-tan state time-wait", &ports.towards.destination));
     Finding {
@@ -120,7 +122,7 @@ fn finding(case: &Case, ports: &Ports, (failed, sources): (f64, usize)) -> Findi
             evidence("of these in TIME_WAIT", ports.towards.time_wait, "ports", "", ended),
             evidence("the range", ports.range, "ports", "", "sysctl net.ipv4.ip_local_port_range"),
             evidence("of the window, nearly all in use", ports.full * 100.0, "%", "0", ""),
-            evidence("counted calls that failed with EADDRNOTAVAIL", failed, "calls", "0", "strace -f -Z -e trace=connect -p PID"),
+            evidence("counted calls that failed with EADDRNOTAVAIL", failed, "calls", "0", strace),
         ],
         remedy: "Keep connections open and use them again: a pool, HTTP keep-alive. If each request must have its own, let the \
                  other end close first, or widen net.ipv4.ip_local_port_range and set net.ipv4.tcp_tw_reuse=1, after which a port \

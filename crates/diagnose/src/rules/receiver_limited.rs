@@ -21,6 +21,7 @@ fn check(case: &Case) -> Checked {
         }
         Seen::TooShort(limited, seen) => too_short(seen, format!("{}, under 5 ms for each exchange", told(&limited))),
         Seen::OfFew(limited) => others::check(case, &limited).map_or_else(|| only_themselves(&limited), Ok),
+        Seen::OfItsOwn(limited) => explained(format!("{}, while no client waited for that", told(&limited))),
         Seen::Cause(limited) => accuse(case, &limited),
     }
 }

@@ -20,6 +20,7 @@ fn check(case: &Case) -> Checked {
             told(&limited),
             percent(limited.of_requests)
         )),
+        Seen::OfItsOwn(limited) => explained(format!("{}, while no client waited for that", told(&limited))),
         Seen::Cause(limited) => {
             let headline =
                 format!("its own send buffer holds what it sends back for {} of the time", percent(limited.part));

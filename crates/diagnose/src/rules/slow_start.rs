@@ -3,7 +3,7 @@
 
 use recording::tables::Setting;
 
-use super::{Check, Checked, Rule, absent, evidence, found, too_little, too_short};
+use super::{Check, Checked, Rule, absent, evidence, explained, found, too_little, too_short};
 use crate::case::Case;
 use crate::facts::sending::Endpoint;
 use crate::judgement::churn;
@@ -24,6 +24,7 @@ fn check(case: &Case) -> Checked {
             too_short(rtt, format!("{}, where a round trip takes {trip}", told(&held)))
         }
         Seen::TooShort(held, each) => too_short(each, format!("{}, under 5 ms for each exchange", told(&held))),
+        Seen::OfItsOwn(held) => explained(format!("{}, while no client waited for that", told(&held))),
         Seen::Cause(held) => accuse(case, &held),
     }
 }

@@ -31,6 +31,22 @@ fn check(case: &Case) -> Checked {
         // Thousands of them are what everybody sees first.
         return time_wait::harmless(case).map_or_else(|| absent(none), explained);
     }
+    if !case.fact::<Listening>()?.on_tcp() {
+        return explained(format!(
+            "{} SYNs were refused by old connections in TIME_WAIT, but the target takes none",
+            count(refused)
+        ));
+    }
+    // The counter is that of a network namespace: who else has such sockets there has his part of it.
+    let own = case.fact::<SocketStates>().ok().and_then(|states| states.own_time_wait);
+    let everybodys = refused;
+    let refused = everybodys * own.unwrap_or(1.0);
+    if refused == 0.0 {
+        return explained(format!(
+            "{} SYNs of its network namespace were refused by old connections in TIME_WAIT, none of which is at its own ports",
+            count(everybodys)
+        ));
+    }
     let part = share(refused, refused + h.taken);
     let needed = [Measured::new(refused, MIN_COUNT, Unit::Handshakes), Measured::new(part, MIN_SHARE, Unit::Share)];
     if let Some(seen) = Measured::farthest(needed) {
@@ -40,12 +56,6 @@ fn check(case: &Case) -> Checked {
             percent(part)
         );
         return too_little(seen, why);
-    }
-    if !case.fact::<Listening>()?.on_tcp() {
-        return explained(format!(
-            "{} SYNs were refused by old connections in TIME_WAIT, but the target takes none",
-            count(refused)
-        ));
     }
     let headline =
         format!("{} of the handshakes were refused by old connections of the same ports in TIME_WAIT", percent(part));
@@ -58,8 +68,12 @@ fn check(case: &Case) -> Checked {
 
 /// On kernels without the counter a clash cannot be told; where nobody is in that state, there is none.
 fn not_counted(case: &Case) -> Checked {
+    let is_own = case.fact::<SocketStates>().map_or(true, |states| states.own_time_wait != Some(0.0));
     match time_wait::many(case) {
         None => absent("hardly any socket was in TIME_WAIT"),
+        Some(_) if !is_own || !case.fact::<Listening>()?.on_tcp() => {
+            absent("no socket in TIME_WAIT is at a port of its own")
+        }
         Some(_) => Err(Gap::not_recorded(
             "counter",
             "this kernel does not count SYNs that an old connection in TIME_WAIT refuses (`PAWSTimewait`, in recent kernels)",
@@ -152,5 +166,8 @@ mod tests {
         assert!(gap(&RULE, &uncounted).why.contains("does not count SYNs"));
         assert!(silent(&RULE, &text(20, 64_000)).starts_with("20 SYNs were refused"));
         assert!(silent(&RULE, &text(200, 9800).replace("tcp 0", "udp 0")).contains("takes none"));
+        let another = "\nsocket_state t_ns=4e9 state=TIME_WAIT role=accepted port=443 peer=10.0.0.7 count=7058";
+        assert!(silent(&RULE, &(text(200, 9800) + another)).contains("none of which is at its own ports"));
+        assert!(silent(&RULE, &(uncounted + another)).contains("no socket in TIME_WAIT is at a port of its own"));
     }
 }

@@ -6,6 +6,7 @@ use super::{FELT_NS, Felt};
 use crate::case::Case;
 use crate::facts::cpus::{Cpus, Lengths, Neighbour};
 use crate::ledger::threads::Lines;
+use crate::remarks::hidden_queues;
 use crate::statistics::share;
 use crate::verdict::Evidence;
 use crate::wording::{cpu_list, percent, seconds};
@@ -108,8 +109,8 @@ pub(super) fn remedy(cpus: &Cpus, ceiling: Option<String>) -> String {
 }
 
 pub(super) fn rows(case: &Case, cpus: &Cpus, lines: &Lines, others: f64) -> Vec<Evidence> {
-    let pid = case.recording.meta.target.pids.first().copied().unwrap_or(0);
-    let schedstat = format!("cat /proc/{pid}/schedstat  # second number: ns runnable without a CPU");
+    let pid = hidden_queues::who_answers(case).unwrap_or(0);
+    let schedstat = format!("cat /proc/{pid}/task/*/schedstat  # second numbers: ns runnable without a CPU");
     let mut rows = vec![
         evidence("runnable after a wake-up, without a CPU", lines.run_queue_ns / 1e9, "s", "near 0", schedstat),
         evidence("runnable after a preemption, without a CPU", lines.preempted_ns / 1e9, "s", "near 0", ""),

@@ -18,11 +18,14 @@ const MOST: f64 = 0.6;
 /// Of the same, at most: with more, they are made for something else.
 const ABOUT_AS_MANY: f64 = 1.5;
 
+/// At a time: one that is tried for ever beside one long poll is as many as that.
+const SEVERAL: f64 = 2.0;
+
 /// The finding, if there is such a one.
 pub(super) fn check(case: &Case) -> Option<Outcome> {
     let (connections, standing) = (case.fact::<Connections>().ok()?, case.fact::<Unexplained>().ok()?);
     let (name, held) = connections.peers.iter().max_by(|a, b| a.1.opening.total_cmp(&b.1.opening))?;
-    let is_it = (MOST..=ABOUT_AS_MANY).contains(&ratio(held.opening, standing.rest()));
+    let is_it = held.opening >= SEVERAL && (MOST..=ABOUT_AS_MANY).contains(&ratio(held.opening, standing.rest()));
     if !matters(&standing) || !is_it || name == "others" {
         return None;
     }
@@ -105,5 +108,6 @@ mod tests {
         silent(&RULE, &service(40, 400, IDLE));
         silent(&RULE, &service(120, 108, "cpu_ns=39e8 blocked_ns=1e8"));
         silent(&RULE, &service(0, 40, IDLE));
+        silent(&RULE, &service(40, 40, IDLE));
     }
 }
