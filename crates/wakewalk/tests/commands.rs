@@ -18,13 +18,16 @@ const HOSTILE: &str = "'\";$(touch OWNED)|OWNED&\n#";
 const MARK: &str = "OWNED";
 
 /// Columns whose words are wakewalk's own or the kernel's: with others in them, hardly a rule finds anything.
-const OURS: [&str; 26] = [
+const OURS: [&str; 32] = [
     "call.argument_kind",
     "call_window.kind",
     "connection.role",
     "cost.what",
     "counter.name",
     "counter.source",
+    "drop.protocol",
+    "drop.reason",
+    "drop.role",
     "exchange.role",
     "exchange.stage",
     "file_lock.kind",
@@ -42,6 +45,9 @@ const OURS: [&str; 26] = [
     "retransmit.state",
     "setting.area",
     "setting.name",
+    "socket_state.role",
+    "socket_state.state",
+    "standing.fd_kind",
     "wait.fd_kind",
     "wakeup.context",
     "wakeup.fd_kind",

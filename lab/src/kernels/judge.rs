@@ -5,7 +5,8 @@ use diagnose::verdict::{Finding, Verdict};
 
 use super::guest::Results;
 
-/// Facilities that load a program into the kernel; the kernels that are tried have them all.
+/// Facilities that every kernel which is tried must have. Others may be missing on one, which is no failure: the steps below tell what
+/// came of it.
 const PROBES: [&str; 4] = ["thread ledger", "on-CPU profile", "counted system calls", "run statistics of programs"];
 
 /// Share of thread time that the ledger must account for.
