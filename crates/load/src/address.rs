@@ -101,7 +101,10 @@ fn authority_of(text: &str) -> Result<(String, Option<u16>), String> {
 impl Address {
     /// The host's addresses, asked once: a name that changes meanwhile would make two runs of one. Where it is both loopbacks, as
     /// `localhost` often is, IPv4's comes first: most services listen there.
-    fn all(&self) -> Result<Vec<SocketAddr>> {
+    ///
+    /// # Errors
+    /// Its name is not known.
+    pub fn all(&self) -> Result<Vec<SocketAddr>> {
         let found = (self.host.as_str(), self.port).to_socket_addrs();
         let found =
             found.with_context(|| format!("`{}` is not known here; `getent hosts` shows what is", self.host))?;

@@ -166,6 +166,9 @@ fn judged(name: &str, seconds: Estimate, share: Estimate, agree: bool) -> (Answe
         let why = format!("{} of the {name} is gone without it ({low} to {high})", percent(share.mean));
         return (Answerable::Guilty, why);
     }
+    if share.high <= 0.0 {
+        return (Answerable::Innocent, format!("the {name} is no shorter without it"));
+    }
     if share.high < FELT || seconds.high < UNFELT {
         let most = if share.high < FELT { high } else { time(seconds.high.max(0.0)) };
         return (Answerable::Innocent, format!("at most {most} of the {name} is gone without it"));

@@ -9,7 +9,7 @@ use crate::keeping_up::{second_half, under_way};
 use crate::lengths::{Lengths, Percentiles};
 use crate::phases;
 use crate::reasons::{fails, hides, misleads, remarks, stood, too_few};
-use crate::run::{Run, Second, together};
+use crate::run::{EndedBy, Run, Second, together};
 use crate::verdict::{Client, Phase, Promise, Verdict, Word};
 
 /// Good answers that were looked at in each second, where not all were, from which on seconds are alike or not.
@@ -65,6 +65,7 @@ fn counted(run: &Run, slo: Option<Duration>) -> Verdict {
         length: run.length.as_secs_f64(),
         due: run.due,
         under_way: under_way(run, from, &service),
+        judged: (latency.count(), from),
         second_half: second_half(run, from),
         full: run.full.as_secs_f64() / run.length.as_secs_f64().max(1e-9),
         quickest: together(&run.seconds).1.quantile(0.0),
@@ -112,6 +113,9 @@ fn promise(slo: Duration, seconds: &[Second]) -> Promise {
     Promise { seconds: slo.as_secs_f64(), broken: (longer + failed) as f64 / all as f64 }
 }
 
+/// Of the answers: nearly all take no longer.
+const LONG_ONES: f64 = 0.9;
+
 fn phases_of(run: &Run) -> Vec<Phase> {
     // What is estimated from few answers differs by chance from second to second.
     if run.looked.is_some_and(|(_, good)| (good as f64) < A_SECOND * run.seen.as_secs_f64()) {
@@ -119,6 +123,12 @@ fn phases_of(run: &Run) -> Vec<Phase> {
     }
     // What was due in the last second may have been cut.
     let whole = (run.length.as_secs() as usize).min(run.seconds.len());
+    // Who ends a load does not wait for long answers that are under way: seconds without any are none in which nobody was answered.
+    let under_way = match run.ended {
+        Some(EndedBy::Somebody) => together(&run.seconds).1.quantile(LONG_ONES).filter(|long| *long > 1.0),
+        _ => None,
+    };
+    let whole = whole.saturating_sub(under_way.unwrap_or(0.0).ceil() as usize);
     let counted = (0..whole).filter(|second| run.is_followed(*second));
     // A generator may take a while to begin.
     let counted: Vec<usize> = counted.skip_while(|second| run.seconds[*second].due == 0).collect();

@@ -102,7 +102,9 @@ pub(crate) fn somebody_answered(plan: &Plan, run: &Run) -> Result<()> {
             "what came is no answer of HTTP/1.1, by its head, its length or what followed it; tcp:// sends plain bytes"
                 .into()
         }
-        Some(Failure::Garbage) => "the answer was longer than --reply says".into(),
+        Some(Failure::Garbage) => {
+            "the answer was longer than --reply says, or came before all of the message was sent".into()
+        }
         Some(Failure::NoPort) => "no local port was left; --source-addresses has more of them".into(),
         Some(Failure::NoDescriptor) => "no file descriptor was left".into(),
         Some(Failure::Unreachable) => "there is no route to it".into(),

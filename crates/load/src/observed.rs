@@ -57,7 +57,10 @@ pub fn observed(recording: &Recording, between: Option<Reason>) -> Result<Run> {
     run.opening = opening;
     run.noted.extend(mixed::pipelines(recording));
     run.mixed = mixed::mixed(recording, &responses, &run.opening, seen);
-    let until = run.length.as_secs().checked_sub(1).filter(|_| between.is_some()).or(run.opening.standing().max());
+    run.ended = ended_by(recording);
+    // Of one that ended by itself, the end is that of what it asked.
+    let goes_on = between.is_some() || matches!(run.ended, Some(EndedBy::Somebody | EndedBy::Time));
+    let until = run.length.as_secs().checked_sub(1).filter(|_| goes_on).or(run.opening.standing().max());
     // No answer came then, and still it went on.
     if let Some(second) = until {
         run.second(Duration::from_secs(second));
@@ -72,7 +75,6 @@ pub fn observed(recording: &Recording, between: Option<Reason>) -> Result<Run> {
     run.spent = asking::spent(recording.rows());
     run.threads = asking.map(|(_, threads)| threads);
     resets::add(&mut run, recording, &responses, last);
-    run.ended = ended_by(recording);
     run.is_closed = is_closed;
     Ok(run)
 }
@@ -116,10 +118,14 @@ fn add_all(
     omitted: &mut Omitted,
 ) {
     // A generator that has had enough closes its connections with requests under way; none of them has failed.
-    let hang = hang::at_the_end(responses, last, seen);
+    let mut hang = hang::at_the_end(responses, last, seen);
     let mut failed = Failed::of(recording);
     for row in responses {
-        add(run, row, &failed.take(row), omitted, if row.t_ns == last { hang } else { row.unanswered });
+        let unanswered = if row.t_ns == last { row.unanswered.min(hang) } else { row.unanswered };
+        if row.t_ns == last {
+            hang -= unanswered;
+        }
+        add(run, row, &failed.take(row), omitted, unanswered);
     }
 }
 

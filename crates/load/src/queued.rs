@@ -2,6 +2,8 @@
 //! Requests that waited before they were sent: for a service that does less than was asked for, or because there are no more
 //! connections, which is no limit of the service.
 
+use std::time::Duration;
+
 use crate::reason::Reason;
 use crate::reasons::{MISSING, QUEUED, WAITED, lasting, reason, rounded, time};
 use crate::run::Run;
@@ -32,7 +34,10 @@ impl Verdict {
 /// Why requests waited before they were sent, if they did.
 pub(crate) fn queued(verdict: &Verdict, run: &Run, failed: f64) -> Vec<Reason> {
     let Some(planned) = verdict.planned else { return carried(verdict, run) };
-    let is_over = run.due > 0 && verdict.kept() < 1.0 - MISSING;
+    // What it is told of anyway that nobody was answered for a while leaves as much, if that is at the end, and is no queue.
+    let stood = run.stood.length > Duration::ZERO && run.stood.from + run.stood.length >= run.length;
+    let is_pause = stood && verdict.second_half.is_some_and(|half| half.kept >= 1.0);
+    let is_over = run.due > 0 && verdict.kept() < 1.0 - MISSING && !is_pause;
     if is_over && verdict.is_limited_by_connections(verdict.quickest) {
         return carried(verdict, run);
     }

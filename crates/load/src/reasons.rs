@@ -37,13 +37,16 @@ pub(crate) fn too_few(verdict: &Verdict) -> Vec<Reason> {
     if verdict.corrected.p99.is_some() {
         return Vec::new();
     }
-    let counted = verdict.answered;
+    let (counted, warm_up) = verdict.judged;
     let more = match verdict.rate {
         // How long somebody else's generator goes on is its own affair.
-        rate if rate > 0.0 && verdict.sees_answers => format!(", which is {} at this rate", lasting(1000.0 / rate)),
+        rate if rate > 0.0 && verdict.sees_answers => {
+            format!(", which is {} at this rate", lasting(1000.0 / rate + warm_up as f64))
+        }
         _ => String::new(),
     };
-    reason("few-answers", format!("{counted} answers; a p99 needs 1,000{more}"))
+    let after = if warm_up > 0 { " after the warm-up" } else { "" };
+    reason("few-answers", format!("{counted} answers{after}; a p99 needs 1,000{more}"))
 }
 
 /// Of all that was due, what failed for another reason than the client's own, or was answered with where else to ask; enough of it

@@ -19,7 +19,7 @@ use crate::verdict::{Meanwhile, Verdict};
 use pool::{Loads, TryOver};
 
 /// What keeps a client from sending more.
-const CLIENT: [&str; 5] = ["client-cpu", "client-starved", "no-port", "no-descriptor", "unsent"];
+pub(super) const CLIENT: [&str; 5] = ["client-cpu", "client-starved", "no-port", "no-descriptor", "unsent"];
 /// Requests that may fail in any case.
 const FEW: f64 = 2.5;
 /// Standard deviations that 95 % of what is normal lies within.

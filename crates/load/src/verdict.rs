@@ -102,6 +102,9 @@ pub struct Verdict {
     /// answers take their time.
     #[serde(skip)]
     pub under_way: f64,
+    /// Answers of which percentiles are given, and seconds of warm-up before them.
+    #[serde(skip)]
+    pub(crate) judged: (u64, usize),
     /// How the second half of the load went; none = it had no plan, or was too short.
     #[serde(skip)]
     pub(crate) second_half: Option<SecondHalf>,
@@ -190,8 +193,12 @@ impl Verdict {
 
     /// What those wait for who come by themselves, where nobody asked while the service stood still.
     pub(crate) fn withhold_corrected(&mut self) {
-        (self.corrected.p99, self.corrected.p999, self.corrected.longest) = (None, None, None);
+        for percentiles in self.phases.iter_mut().map(|phase| &mut phase.corrected).chain([&mut self.corrected]) {
+            (percentiles.p99, percentiles.p999, percentiles.longest) = (None, None, None);
+        }
         self.slo = None;
+        self.curve.clear();
+        self.by_second.iter_mut().for_each(|moment| moment.p99 = None);
     }
 
     /// All lengths: which answer is whose was not seen.

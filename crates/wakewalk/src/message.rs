@@ -101,9 +101,11 @@ fn sources(message: &Message, to: &Address) -> Result<Vec<IpAddr>> {
     match &message.source_addresses {
         None => Ok(Vec::new()),
         Some(Sources::Named(addresses)) => {
-            let to = to.resolve()?.ip();
-            if let Some(other) = addresses.iter().find(|address| address.is_ipv4() != to.is_ipv4()) {
-                bail!("from {other} nobody can connect to {to}: one is an address of IPv4, the other of IPv6");
+            // A name may have addresses of both kinds: one that can be reached is taken.
+            let all = to.all()?;
+            let reaches = |from: &&IpAddr| all.iter().any(|to| to.is_ipv4() == from.is_ipv4());
+            if let (Some(from), Some(to)) = (addresses.iter().find(|from| !reaches(from)), all.first()) {
+                bail!("from {from} nobody can connect to {}: one is an address of IPv4, the other of IPv6", to.ip());
             }
             Ok(addresses.clone())
         }

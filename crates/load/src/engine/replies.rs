@@ -88,6 +88,10 @@ impl Engine<'_> {
         }
         let busy = || self.connections.iter().filter(|connection| connection.busy);
         let from = busy().map(|connection| connection.sent).min().map_or(now, |first| last.max(first));
+        // Nobody asks any more, and the long ones are left.
+        if from >= self.plan.length {
+            return;
+        }
         if now.saturating_sub(from) > self.run.stood.length {
             let waiting = busy().count() + self.waiting.len();
             self.run.stood = Stood { length: now.saturating_sub(from), from, waiting };

@@ -50,4 +50,20 @@ mod tests {
         assert_eq!(failed(10, 12), None);
         assert_eq!(failed(900, 1_500), None, "long answers");
     }
+
+    #[test]
+    fn each_is_counted_once_whomever_else_is_asked() {
+        let row = |nth: u64, peer: &str, open: u64| {
+            format!(
+                "exchange t_ns={nth}e9 role=made peer={peer} stage=response count=1000 began=1000 sum_ns=10e9 \
+                 length_ns=[10000000] counts=[1000] unanswered={open}\n"
+            )
+        };
+        let second = |nth: u64| {
+            ["a:1", "b:1", "c:1"].map(|peer| row(nth, peer, if nth == 10 && peer == "b:1" { 90 } else { 0 })).concat()
+        };
+        let text = format!("meta length_ns=10e9\n{}", (1..=10).map(second).collect::<String>());
+        let run = observed(&parse(&text).unwrap(), None).unwrap();
+        assert_eq!(run.failures.get(&Failure::Closed), Some(&40), "90, where there are 30 on average");
+    }
 }

@@ -2,7 +2,7 @@
 //! What a sweep found besides its limit.
 
 use super::pool::Loads;
-use super::{CpuLine, FACTOR, FALLS, KEPT, Step, Sweep};
+use super::{CLIENT, CpuLine, FACTOR, FALLS, KEPT, Step, Sweep};
 use crate::lengths::Percentiles;
 use crate::queued::too_short;
 use crate::reason::Reason;
@@ -177,7 +177,9 @@ impl Sweep {
 
     /// That the client could do no more at a load, and what was answered below.
     fn no_more_by_the_client(&self, step: &Step) -> Reason {
-        let why = step.verdict.reasons.first().map_or("", |reason| reason.sentence.as_str());
+        let reasons = &step.verdict.reasons;
+        let of_client = reasons.iter().find(|reason| CLIENT.contains(&reason.code.as_str()));
+        let why = of_client.or(reasons.first()).map_or("", |reason| reason.sentence.as_str());
         let below = self.below_the_client();
         let below = below.map_or(String::new(), |at| format!("; {} a second were answered", rounded(at.sustained)));
         reason(

@@ -37,6 +37,13 @@ impl Kept {
         }
     }
 
+    /// One is over that began at a moment of CLOCK_MONOTONIC, ns: it was looked through before it is kept.
+    pub fn add_from(&self, run: Run, began_ns: u64) {
+        if let (true, Ok(mut runs)) = (self.is_wanted, self.runs.lock()) {
+            runs.push((Duration::from_nanos(began_ns.saturating_sub(self.start_ns)), run));
+        }
+    }
+
     /// Writes them into a folder, which must hold nothing yet.
     ///
     /// # Errors

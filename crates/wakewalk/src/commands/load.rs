@@ -273,7 +273,7 @@ fn generator(args: &Load, kept: Kept) -> Result<()> {
     run.noted.extend(small.into_iter().map(|between| between.reason).take(1).chain(ended).chain(ports(&case, &run)));
     let (service, likeness) = told(service);
     let answer = Answer::new(TOOL, command.clone(), load::judge(&run, args.slo), service).beside(likeness);
-    kept.add(run);
+    kept.add_from(run, recording.meta.start_ns);
     say_load(args, &answer, kept, &command)
 }
 
