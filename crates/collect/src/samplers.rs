@@ -26,6 +26,7 @@ mod qdisc;
 mod reread;
 mod scope;
 mod shared_listeners;
+mod snmp6;
 mod sockstat;
 mod softnet_stat;
 mod stat;
@@ -196,6 +197,7 @@ fn all(scope: &Scope) -> Vec<Box<dyn Sampler>> {
         Box::new(qdisc::sampler(scope)),
         Box::new(netstat::snmp(scope)),
         Box::new(netstat::netstat(scope)),
+        Box::new(snmp6::sampler(scope)),
         Box::new(sockstat::sampler(scope)),
         Box::new(softnet_stat::sampler(scope)),
         Box::new(listeners::sampler(scope)),

@@ -91,6 +91,10 @@ counters! {
         RCVBUF_ERRORS = "RcvbufErrors" of "Udp", SNDBUF_ERRORS = "SndbufErrors" of "Udp",
         MEM_ERRORS = "MemErrors" of "Udp",
     }
+    /// Datagrams of IPv6.
+    snmp6 = "proc/net/snmp6" {
+        IN_DATAGRAMS = "InDatagrams" of "Udp6", RCVBUF_ERRORS = "RcvbufErrors" of "Udp6", MEM_ERRORS = "MemErrors" of "Udp6",
+    }
     /// By protocol: those that are asked for, of all that the kernel prints.
     netstat = "proc/net/netstat" {
         LISTEN_OVERFLOWS = "ListenOverflows" of "TcpExt", LISTEN_DROPS = "ListenDrops" of "TcpExt",

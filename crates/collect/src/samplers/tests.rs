@@ -305,6 +305,7 @@ fn full() -> FakeRoot {
         .file("proc/10/net/netstat", names("TcpExt", "proc/net/netstat"))
         .file("proc/10/net/sockstat", "TCP: inuse 1 orphan 0 tw 0\n")
         .file("proc/10/net/sockstat6", "TCP6: inuse 1\n")
+        .file("proc/10/net/snmp6", "Udp6InDatagrams 1\nUdp6RcvbufErrors 1\nUdp6MemErrors 1\n")
         .file("proc/10/net/stat/nf_conntrack", "drop early_drop insert_failed\n0 0 0\n")
         .file("proc/10/net/tcp", "head\n".to_string() + listener)
         .file("proc/sys/fs/file-nr", "1 0 9\n")

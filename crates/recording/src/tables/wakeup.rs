@@ -99,14 +99,37 @@ impl Wakeup {
             false => ns,
         };
         let wait_ns = self.wait_ns.min(self.t_ns - part.start);
+        let short_ns = self.blocked_ns.saturating_sub(self.wait_ns);
         Some(Self {
             t_ns: self.t_ns - part.start,
             since_ns: self.since_ns.saturating_sub(part.start),
             wait_ns,
-            blocked_ns: wait_ns + cut(self.blocked_ns.saturating_sub(self.wait_ns)),
+            blocked_ns: (self.blocked_ns - short_ns).saturating_sub(self.wait_ns - wait_ns) + cut(short_ns),
             cpu_ns: cut(self.cpu_ns),
             run_queue_ns: cut(self.run_queue_ns),
             ..self.clone()
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_wait_that_lies_in_the_part_is_whole() {
+        let second = 1_000_000_000;
+        // Five seconds on a CPU and in short waits, then a wait of three.
+        let row = Wakeup {
+            t_ns: 8 * second,
+            wait_ns: 3 * second,
+            blocked_ns: 4 * second,
+            cpu_ns: 4 * second,
+            ..Wakeup::default()
+        };
+        let part = row.part(&(4 * second..9 * second)).unwrap();
+        assert_eq!((part.t_ns, part.since_ns, part.wait_ns), (4 * second, 0, 3 * second));
+        assert_eq!((part.blocked_ns, part.cpu_ns), (3 * second + second / 5, 4 * second / 5));
+        assert_eq!(row.part(&(6 * second..9 * second)).unwrap().wait_ns, 2 * second);
     }
 }
