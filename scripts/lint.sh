@@ -24,10 +24,12 @@ go_format() {
   }
 }
 
-# The fuzz targets are a workspace of their own, and so is the zoo's server on tokio.
+# The fuzz targets are a workspace of their own, and so are the lab's servers on tokio.
 rust_format() {
-  cargo fmt --all --check && cargo fmt --check --manifest-path fuzz/Cargo.toml &&
-    cargo fmt --check --manifest-path lab/zoo/tokio/Cargo.toml
+  cargo fmt --all --check || return 1
+  for manifest in fuzz/Cargo.toml lab/zoo/tokio/Cargo.toml lab/scenarios/lock-convoy-tokio/Cargo.toml; do
+    cargo fmt --check --manifest-path "$manifest" || return 1
+  done
 }
 
 c_format() {

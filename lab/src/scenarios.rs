@@ -124,6 +124,8 @@ mod lock_convoy;
 mod lock_convoy_java;
 #[path = "../scenarios/lock-convoy-rust/scenario.rs"]
 mod lock_convoy_rust;
+#[path = "../scenarios/lock-convoy-tokio/scenario.rs"]
+mod lock_convoy_tokio;
 #[path = "../scenarios/log-to-slow-pipe/scenario.rs"]
 mod log_to_slow_pipe;
 #[path = "../scenarios/long-polls/scenario.rs"]
@@ -281,6 +283,7 @@ pub static ALL: &[&Scenario] = &[
     &worker_naps::SCENARIO,
     &lock_convoy::SCENARIO,
     &lock_convoy_rust::SCENARIO,
+    &lock_convoy_tokio::SCENARIO,
     &given_away::SCENARIO,
     &lock_convoy_java::SCENARIO,
     &fsync::SCENARIO,
