@@ -167,6 +167,29 @@ const LEAVES: &[&str] = &[
 /// Of those, words with which programs name functions of their own.
 const VERBS: &[&str] = &["malloc", "free", "calloc", "realloc", "syscall"];
 
+/// What the C library has for calls that wait, where it is linked statically; without underscores before the name.
+const WRAPPERS: &[&str] = &[
+    "nanosleep",
+    "clock_nanosleep",
+    "epoll_wait",
+    "epoll_pwait",
+    "pthread_cond_wait",
+    "pthread_cond_timedwait",
+    "pthread_cond_clockwait",
+    "futex_abstimed_wait_common",
+    "futex_wait_cancelable",
+    "libc_read",
+    "libc_write",
+    "libc_recv",
+    "libc_recvfrom",
+    "libc_send",
+    "libc_sendto",
+    "libc_accept",
+    "libc_accept4",
+    "libc_connect",
+    "libc_fsync",
+];
+
 /// The part that a function plays.
 pub fn part(symbol: &str, module: &str) -> Part {
     let file = module.rsplit('/').next().unwrap_or(module);
@@ -255,7 +278,7 @@ fn is_helper(symbol: &str) -> bool {
         let may_go_on = bare.len() < symbol.len() || !VERBS.contains(leaf);
         rest.is_empty() || rest.starts_with('@') || rest.starts_with('_') && may_go_on
     };
-    LEAVES.iter().any(is_leaf)
+    WRAPPERS.contains(&bare) || LEAVES.iter().any(is_leaf)
 }
 
 #[cfg(test)]
@@ -272,6 +295,8 @@ mod tests {
             ("memory_checksum", "proxy", Part::Own),
             ("freeze_rows", "proxy", Part::Own),
             ("free_expired_entries", "cache", Part::Own),
+            ("clock_nanosleep", "svc", Part::Helper),
+            ("__pthread_cond_wait", "svc", Part::Helper),
             ("_int_free_merge_chunk", "libc.so.6", Part::Helper),
             ("free@plt", "cache", Part::Helper),
             ("burst", "librte_ethdev.so.24", Part::Own),

@@ -50,6 +50,7 @@ impl Fact for AskedAtOnce {
                 by_peer.entry(row.peer.clone()).or_default().push((row.began_ns, row.t_ns));
             }
         }
+        answers.sort_unstable();
         let of_peer = |(peer, asked): (String, Vec<(u64, u64)>)| (peer, at_once(asked, &bursts, &answers));
         Ok(Self(by_peer.into_iter().map(of_peer).collect()))
     }
@@ -87,11 +88,12 @@ fn at_once(mut asked: Vec<(u64, u64)>, stretches: &[(u64, u64)], answers: &[u64]
         count.stretch(seen, &within.copied().collect::<Vec<_>>());
     }
     let soon = count.soon_ns();
-    let follows = |answer: &&u64| {
-        let before = asked.partition_point(|question| question.1 <= **answer);
-        before > 0 && (**answer - asked[before - 1].1) as f64 <= soon
-    };
-    let passed_on = answers.iter().filter(follows).count();
+    // From each of its ends to the next one: there may be very many peers, and answers.
+    let ends = asked.iter().map(|question| question.1);
+    let nexts = ends.clone().skip(1).chain([u64::MAX]);
+    let by = |ns: u64| answers.partition_point(|answer| *answer < ns);
+    let until = |end: u64, next: u64| next.min(end.saturating_add(soon as u64).saturating_add(1));
+    let passed_on: usize = ends.zip(nexts).map(|(end, next)| by(until(end, next)) - by(end)).sum();
     count.result(soon, share(passed_on as f64, answers.len() as f64))
 }
 

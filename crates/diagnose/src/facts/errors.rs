@@ -3,7 +3,7 @@
 //! Most counters are those of a whole network namespace; where a source tells how many of them were the target's own, that
 //! is said.
 
-use recording::counters::{Key, cgroup_memory, netstat, snmp, udp_sockets};
+use recording::counters::{Key, cgroup_memory, netstat, snmp, snmp6, udp_sockets};
 
 use super::broken_off::BrokenOff;
 use super::calls::Calls;
@@ -177,14 +177,15 @@ pub fn asks(case: &Case) -> bool {
 
 fn unread(case: &Case, counters: &Counters) -> Error {
     let grew = |key: Key| counters.grew(key).unwrap_or(0.0);
-    let count = grew(snmp::RCVBUF_ERRORS) + grew(snmp::MEM_ERRORS);
+    let of_v6 = grew(snmp6::RCVBUF_ERRORS) + grew(snmp6::MEM_ERRORS);
+    let count = grew(snmp::RCVBUF_ERRORS) + grew(snmp::MEM_ERRORS) + of_v6;
     let own = counters.entities(udp_sockets::SOURCE).map(|socket| counters.delta(udp_sockets::DROPS, socket));
     let own = own.reduce(|sum, drops| Some(sum? + drops?));
     let has_none = || {
         case.fact::<Listening>().is_ok_and(|listening| !listening.on_udp() && (is_told(case) || !listening.on_tcp()))
     };
     let own = own.unwrap_or_else(|| has_none().then_some(0.0));
-    Error { kind: Kind::Unread, count, own, of: grew(snmp::IN_DATAGRAMS) + count }
+    Error { kind: Kind::Unread, count, own, of: grew(snmp::IN_DATAGRAMS) + grew(snmp6::IN_DATAGRAMS) + count }
 }
 
 /// Whether this recording says what single sockets dropped.
@@ -239,6 +240,11 @@ mod tests {
         let socket = "counter source=proc/net/udp entity=\"udp 0.0.0.0:5\" name=drops value=1
             counter t_ns=9 source=proc/net/udp entity=\"udp 0.0.0.0:5\" name=drops value=11";
         assert_eq!(error(Kind::Unread, socket).share(), 0.01);
+        let of_v6 = "counter source=proc/net/snmp6 entity=Udp6 name=RcvbufErrors value=0
+            counter t_ns=9 source=proc/net/snmp6 entity=Udp6 name=RcvbufErrors value=1000
+            counter source=proc/net/snmp6 entity=Udp6 name=InDatagrams value=0
+            counter t_ns=9 source=proc/net/snmp6 entity=Udp6 name=InDatagrams value=2000";
+        assert_eq!((error(Kind::Unread, of_v6).count, error(Kind::Unread, of_v6).of), (1540.0, 4000.0));
         let tcp_only = "counter source=proc/net/listeners entity=\"tcp 0.0.0.0:80\" name=drops value=0";
         assert_eq!(error(Kind::Unread, tcp_only).at_most(), 0.0);
     }

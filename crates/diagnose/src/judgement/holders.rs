@@ -4,6 +4,7 @@
 use crate::answer::Gap;
 use crate::case::Case;
 use crate::facts::contended::Contended;
+use crate::judgement::hung::ALL_THE_TIME;
 use crate::ledger::blocked::Blocked;
 use crate::ledger::threads::Threads;
 use crate::statistics::ratio;
@@ -85,7 +86,9 @@ pub(crate) fn one_at_a_time(case: &Case) -> Option<Blocked> {
     const LINES: [Blocked; 4] = [Blocked::Pipe, Blocked::Disk, Blocked::SocketSend, Blocked::Connect];
     let ledger = case.fact::<Threads>().ok()?;
     let at_a_time = |line: &Blocked| {
-        let blocked_ns: f64 = ledger.threads.iter().map(|thread| thread.lines.blocked(*line)).sum();
+        let of_each = ledger.threads.iter().map(|thread| thread.lines.blocked(*line));
+        // One that stands there for good has no turn.
+        let blocked_ns: f64 = of_each.filter(|ns| *ns < case.length_ns() * ALL_THE_TIME).sum();
         (ONE_AT_A_TIME.0..=ONE_AT_A_TIME.1).contains(&ratio(blocked_ns, case.length_ns()))
     };
     LINES.into_iter().find(at_a_time)

@@ -71,6 +71,8 @@ const TOLD: &[Told] = &[
     Told { least: MIN_SHARE, is_seen: questions_are_apart, ..told("slow-dependency", waits_for_others) },
     told("slow-dns", |part| any_wait(part, |who| who.fd_kind == DNS)),
     told("sleep-in-path", |part| any_wait(part, Who::sleeps)),
+    // A thread of its own that only writes a log keeps nobody waiting.
+    told("blocked-writer", |part| any_wait(part, Who::writes)),
     told("disk-wait", |part| chain(part).is_some_and(|chain| matches!(chain.end.kind, Kind::Disk | Kind::Kernel))),
     // A thread that is ready is seen, whatever the runtime does.
     Told { is_seen: |_| true, ..told("run-queue-wait", is_ready) },

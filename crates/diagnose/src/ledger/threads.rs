@@ -7,7 +7,7 @@
 //! thread without samples keeps its CPU time on a line of its own instead of a guess.
 //! Lines add up to the wall time; coverage is one minus the sum of what each thread is off by.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 use recording::tables;
 
@@ -165,6 +165,8 @@ pub struct Threads {
     pub coverage: f64,
     /// Share of blocked time that has a kernel stack.
     pub blocked_with_stack: f64,
+    /// Where a thread is in the list, by its process and its own id.
+    by_id: HashMap<(u32, u32), usize>,
 }
 
 type Key = (u32, u32, String);
@@ -192,6 +194,7 @@ impl Fact for Threads {
         let off: f64 = threads.values().map(|t| (t.lines.sum_ns() - t.lines.wall_ns).abs()).sum();
         let mut threads: Vec<ThreadLedger> = threads.into_values().collect();
         threads.sort_by(|a, b| b.lines.demand_ns().total_cmp(&a.lines.demand_ns()));
+        let by_id = threads.iter().enumerate().map(|(at, thread)| ((thread.pid, thread.tid), at)).collect();
         let coverage = if total.wall_ns > 0.0 { 1.0 - share(off, total.wall_ns) } else { 0.0 };
         Ok(Threads {
             coverage,
@@ -199,6 +202,7 @@ impl Fact for Threads {
             slices: slices(rows),
             threads,
             total,
+            by_id,
         })
     }
 }
@@ -206,7 +210,7 @@ impl Fact for Threads {
 impl Threads {
     /// The thread with this id; short-lived ones have none.
     pub fn thread(&self, pid: u32, tid: u32) -> Option<&ThreadLedger> {
-        self.threads.iter().find(|t| t.tid == tid && t.pid == pid && tid != 0)
+        self.by_id.get(&(pid, tid)).filter(|_| tid != 0).map(|at| &self.threads[*at])
     }
 }
 

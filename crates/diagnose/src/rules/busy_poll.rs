@@ -153,6 +153,7 @@ fn suspicion(s: &Spin) -> String {
 /// Nobody polls in vain; `all_ns` is the target's CPU time.
 fn innocent(polling: &Polling, all_ns: f64, length_ns: f64, room: Option<&Room>) -> Checked {
     let why = innocence(polling, length_ns, room);
+    let of_all = |s: &Spin| format!("{why}; that is {} of the target's CPU time", percent(share(s.wasted_ns, all_ns)));
     let Some(s) = polling.threads.first().filter(|s| s.wasted_ns > 0.0) else { return absent(why) };
     let wasted = ratio(s.wasted_ns, length_ns);
     let could_be = (s.wasted_share() / MIN_SHARE).min(wasted / MIN_CORES) >= COULD_BE;
@@ -165,7 +166,11 @@ fn innocent(polling: &Polling, all_ns: f64, length_ns: f64, room: Option<&Room>)
             vec![Measured::new(part, RUNTIME.0, Unit::Share), Measured::new(cores, RUNTIME.1, Unit::Cores)]
         }
         None => {
-            vec![Measured::new(s.wasted_share(), MIN_SHARE, Unit::Share), Measured::new(wasted, MIN_CORES, Unit::Cores)]
+            vec![
+                Measured::new(s.wasted_share(), MIN_SHARE, Unit::Share),
+                Measured::new(share(s.wasted_ns, all_ns), MIN_SHARE, Unit::Share),
+                Measured::new(wasted, MIN_CORES, Unit::Cores),
+            ]
         }
     };
     if let Some(asked) = &s.counted {
@@ -173,7 +178,7 @@ fn innocent(polling: &Polling, all_ns: f64, length_ns: f64, room: Option<&Room>)
         needed.push(Measured::new(asked.empty_per_useful(), MIN_PER_USEFUL, Unit::Calls));
     }
     match Measured::farthest(needed) {
-        Some(seen) => not_it(Reason::TooLittle, Some(seen), could_be, why),
+        Some(seen) => not_it(Reason::TooLittle, Some(seen), could_be, of_all(s)),
         None => not_it(Reason::Explained, None, could_be, why),
     }
 }

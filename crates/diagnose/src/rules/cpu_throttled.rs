@@ -77,8 +77,12 @@ fn not_felt(case: &Case, quota: Option<&Quota>, held_ns: f64) -> Option<Checked>
         let why = format!("{periods} periods were throttled, {part} of the window (under {})", percent(MIN_OF_WINDOW));
         return Some(too_little(seen, why));
     }
-    // The kernel adds up what each CPU was held, which all are at once, for a part of the period at most.
-    let cpus = case.fact::<Cpus>().map_or(1.0, |cpus| cpus.allowed_count().max(1.0));
+    // The kernel adds up what each CPU was held on which something was ready, which all are at once, for a part of the period at most.
+    let allowed = case.fact::<Cpus>().map_or(1.0, |cpus| cpus.allowed_count().max(1.0));
+    let held =
+        |threads: &Threads| threads.threads.iter().filter(|thread| thread.lines.throttled_ns > 0.0).count() as f64;
+    let held = case.fact::<Threads>().map_or(0.0, |threads| held(&threads));
+    let cpus = if held > 0.0 { allowed.min(held) } else { allowed };
     let stop_ns = |q: &Quota| ratio(q.throttled_ns, q.throttled_periods * cpus).min(q.period_ns.unwrap_or(PERIOD_NS));
     if quota.is_some_and(|q| are_held_up(case, (q.throttled_periods, stop_ns(q)))) {
         return None;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Threads that serve clients sleep between taking a request and answering it.
 
+use std::collections::BTreeSet;
+
 use recording::tables::Request;
 
 use super::{Check, Checked, Rule, absent, evidence, explained, found, too_little};
@@ -13,6 +15,8 @@ use crate::facts::waiting::{Sleeper, Waiting};
 use crate::facts::workers::Workers;
 use crate::judgement::backoff::Failing;
 use crate::judgement::enough::{little, not_for_requests};
+use crate::judgement::felt::Felt;
+use crate::judgement::paths::{telling, waits_for_a_sleep};
 use crate::judgement::streams;
 use crate::ledger::threads::Threads;
 use crate::phrases::chain::{called_from, callers};
@@ -21,6 +25,7 @@ use crate::runtimes::hints::{self, Nap};
 use crate::statistics::share;
 use crate::syscall::{Family, family};
 use crate::verdict::{Explains, Finding, Subject};
+use crate::walk::paths::RequestPaths;
 use crate::walk::{SLEEP, Walk, Who, kind_of_thread};
 use crate::wording::{percent, plural, seconds, short};
 
@@ -38,11 +43,7 @@ const SLEEPS_PER_CLIENT: u64 = 50;
 
 fn check(case: &Case) -> Checked {
     let waiting = case.fact::<Waiting>()?;
-    let by_clients = |t: &&Sleeper| t.clients > 0 && t.sleeps <= t.clients * SLEEPS_PER_CLIENT;
-    let mut serving: Vec<&Sleeper> = waiting.sleepers.iter().filter(by_clients).collect();
-    if serving.is_empty() {
-        serving = waiting.sleepers.iter().filter(|t| keeps_clients_waiting(case, t)).collect();
-    }
+    let serving = serving(case, &waiting);
     let ns: f64 = serving.iter().map(|t| t.slept_ns).sum();
     let Some(first) = serving.first() else {
         return absent("no thread that takes requests of clients sleeps by itself");
@@ -74,6 +75,33 @@ fn check(case: &Case) -> Checked {
             found(Finding { remedy, ..finding }, format!("{headline}, {}", failing.words()), failing.advice())
         }
     }
+}
+
+/// Threads that serve clients and sleep.
+fn serving<'w>(case: &Case, waiting: &'w Waiting) -> Vec<&'w Sleeper> {
+    let by_clients = |t: &&Sleeper| t.clients > 0 && t.sleeps <= t.clients * SLEEPS_PER_CLIENT;
+    let mut serving: Vec<&Sleeper> = waiting.sleepers.iter().filter(by_clients).collect();
+    if serving.is_empty() {
+        serving = waiting.sleepers.iter().filter(|t| keeps_clients_waiting(case, t)).collect();
+    }
+    // Of requests that take long, their own paths say more.
+    if serving.is_empty() && Felt::of(case).is_none() {
+        let answering = answering(case);
+        serving = waiting.sleepers.iter().filter(|t| answering.contains(&t.tid)).collect();
+    }
+    serving
+}
+
+/// Threads that answer requests, if these spent half of their time in sleeps: those of a pool that always has the next request at hand
+/// never wait for a client.
+fn answering(case: &Case) -> BTreeSet<u32> {
+    let sleeps =
+        |paths: &RequestPaths| paths.busiest().is_some_and(|port| port.all.share(waits_for_a_sleep) >= MIN_SHARE);
+    if !telling(case).is_some_and(|paths| sleeps(&paths)) {
+        return BTreeSet::new();
+    }
+    let followed = case.recording.rows::<Request>().iter().filter(|row| row.is_of_client());
+    followed.map(|row| row.ended_tid).collect()
 }
 
 /// Clients that wait for an answer, or to be taken, while it sleeps, on average.
@@ -133,7 +161,8 @@ fn code(case: &Case, sleeper: &Sleeper) -> Result<Place, Gap> {
     // In a call that is made for something else, the runtime tells that it sleeps.
     let fd_kind = if family(&call) == Family::Sleep { "" } else { SLEEP };
     let who = Who { pid: sleeper.pid, comm: kind_of_thread(&comm), call, fd_kind: fd_kind.into(), ..Who::default() };
-    let caller = callers(walk.code(&who), &stacks).next();
+    // The library's own function for it is not where the sleep is.
+    let caller = callers(walk.code(&who), &stacks).find(|code| !code.symbol.starts_with("std::"));
     let (function, known) = (caller.map(Code::label), caller.and_then(hints::of_sleep));
     Ok(Place { from: called_from(&walk, &who, &stacks), function, known })
 }

@@ -25,7 +25,7 @@ fn site(view: &View<'_>, group: &[&Spin]) -> Spin {
     let first = group[0];
     let tids: BTreeSet<u32> = group.iter().map(|s| s.tid).collect();
     let is_one = |pid: u32, tid: u32| pid == first.pid && tids.contains(&tid);
-    let calls = merged_calls(view.calls, &is_one, first.tid);
+    let calls = merged_calls(view.calls, &is_one, (first.pid, first.tid));
     let mut places: BTreeMap<Place, u64> = BTreeMap::new();
     for (place, weight) in view.places.iter().filter(|(place, _)| is_one(place.pid, place.tid)) {
         *places.entry(Place { tid: first.tid, ..place.clone() }).or_default() += weight;
@@ -52,8 +52,9 @@ fn site(view: &View<'_>, group: &[&Spin]) -> Spin {
     })
 }
 
-/// The calls of these threads as if `tid` had made them all; those of other threads of the process stay theirs.
-fn merged_calls(calls: &Calls, is_one: &impl Fn(u32, u32) -> bool, tid: u32) -> Calls {
+/// The calls of a process, those of these threads as if `tid` had made them all; those of its other threads stay theirs.
+fn merged_calls(calls: &Calls, is_one: &impl Fn(u32, u32) -> bool, (pid, tid): (u32, u32)) -> Calls {
+    let of_process = (pid, 0, i32::MIN)..=(pid, u32::MAX, i32::MAX);
     let name = |(pid, thread, number): (u32, u32, i32)| (pid, if is_one(pid, thread) { tid } else { thread }, number);
     let mut merged = Calls {
         sampled: BTreeMap::new(),
@@ -61,11 +62,11 @@ fn merged_calls(calls: &Calls, is_one: &impl Fn(u32, u32) -> bool, tid: u32) -> 
         windows: Windows { ..calls.windows },
         useful_per_second: calls.useful_per_second.clone(),
     };
-    for (key, sampled) in &calls.sampled {
+    for (key, sampled) in calls.sampled.range(of_process.clone()) {
         let into = merged.sampled.entry(name(*key));
         into.and_modify(|s| s.merge(sampled)).or_insert_with(|| sampled.clone());
     }
-    for (key, counted) in &calls.counted {
+    for (key, counted) in calls.counted.range(of_process) {
         let into = merged.counted.entry(name(*key));
         into.and_modify(|c| c.merge(counted)).or_insert_with(|| counted.clone());
     }

@@ -43,6 +43,10 @@ fn computed(case: &Case, thread: (u32, u32), seen: &Standstill) -> Option<(Strin
     // It ended within the slice before `until_ns`, whose length is not known better than this.
     let around = |row: &&Thread| row.t_ns as f64 > begin - row.wall_ns as f64 && row.t_ns as f64 <= seen.until_ns;
     let (then, otherwise): (Vec<&Thread>, Vec<&Thread>) = rows.partition(around);
+    // What it uses beside a standstill is not known of a part that has nothing beside it.
+    if otherwise.is_empty() {
+        return None;
+    }
     let sum = |of: &[&Thread], ns: fn(&Thread) -> u64| of.iter().map(|row| ns(row) as f64).sum::<f64>();
     let usual = ratio(sum(&otherwise, |row| row.cpu_ns), sum(&otherwise, |row| row.wall_ns));
     let beside = (sum(&then, |row| row.wall_ns) - seen.ns).max(0.0);

@@ -43,8 +43,10 @@ pub fn length_ns(request: &Request) -> u64 {
 impl<'r> Whole<'r> {
     pub fn new(case: &Case, rows: &'r [Request]) -> Self {
         let bursts = joined(case.recording.rows::<Burst>());
-        let in_burst =
-            |request: &Request| bursts.iter().any(|(from, to)| *from <= request.began_ns && request.t_ns <= *to);
+        let in_burst = |request: &Request| {
+            let last = bursts.partition_point(|(from, _)| *from <= request.began_ns).checked_sub(1);
+            last.is_some_and(|at| request.t_ns <= bursts[at].1)
+        };
         let awake = awake(rows);
         let requests = case.fact::<Requests>().ok();
         let streams = |row: &Request| requests.as_ref().is_some_and(|requests| requests.streams_at(row.port));

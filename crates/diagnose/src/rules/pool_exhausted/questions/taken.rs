@@ -200,9 +200,13 @@ impl Taken<'_> {
     /// goes on beside requests, as a consumer of a queue, has its own time. Where rows were lost, fewer were counted than there were.
     pub(super) fn is_handed_on(&self) -> bool {
         let counted = &self.counted;
-        let is_whole = counted.questions >= LOOKS && counted.usual >= self.asked * NEARLY_ALL;
         let are_coupled = counted.handed_on >= HANDED_ON && counted.passed_on >= HANDED_ON;
-        is_whole && is_near((counted.usual, counted.most)) && are_coupled
+        self.is_whole() && is_near((counted.usual, counted.most)) && are_coupled
+    }
+
+    /// Whether about all questions were seen one by one.
+    fn is_whole(&self) -> bool {
+        self.counted.questions >= LOOKS && self.counted.usual >= self.asked * NEARLY_ALL
     }
 
     /// Whether looks at the sockets, which are another source, say the same.
@@ -217,6 +221,10 @@ impl Taken<'_> {
 
     pub(super) fn has_no_connection_free(&self) -> bool {
         // A pool has one connection at least, and keeps what it has: where each question has one of its own, none is ever free.
-        self.is_kept && self.asked >= self.open.max(1.0) * TAKEN && self.open - self.asked <= self.asked.sqrt() * FREE
+        let is_for_clients = !self.is_whole() || self.counted.passed_on >= HANDED_ON;
+        self.is_kept
+            && is_for_clients
+            && self.asked >= self.open.max(1.0) * TAKEN
+            && self.open - self.asked <= self.asked.sqrt() * FREE
     }
 }
