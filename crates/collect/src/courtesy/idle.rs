@@ -102,8 +102,12 @@ impl Thread {
 
     /// Back for good.
     fn end(&self) {
-        self.leave();
-        *self.over() = true;
+        // At once: whoever comes back between the two would stand there for good.
+        let mut over = self.over();
+        if !*over {
+            set(self.id, self.own);
+        }
+        *over = true;
     }
 
     /// Back for good, and not behind others either: it took too long.
