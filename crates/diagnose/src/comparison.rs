@@ -110,6 +110,9 @@ pub fn against(baseline: &Named<'_>, recording: &Recording, per: Per) -> Result<
     compare(baseline, &Named { recording, label: "this recording".into() }, per)
 }
 
+/// Slices of one side over those of the other, at most, if they are alike.
+const ALIKE: f64 = 1.5;
+
 /// What the slices say.
 struct Numbers {
     measures: Vec<Measure>,
@@ -122,7 +125,11 @@ fn numbers(columns: &Columns<'_>, sides: &[Slices; 2], floors: Floors, names: &N
     let (apart, usual) = speeds(columns, &rows);
     let between_runs = floors.equal_speed;
     let floors = floors.at_speeds_apart(apart);
-    let (first, cpu_questions) = parted(measures::cpu(columns, &floors, usual));
+    // A quantile of slices says nothing of slices of another length.
+    let grain = |side: &Slices| ratio(side.sum("seconds").unwrap_or(0.0), side.count as f64);
+    let [a, b] = [grain(&sides[0]), grain(&sides[1])];
+    let are_alike = a.max(b) <= ALIKE * a.min(b);
+    let (first, cpu_questions) = parted(measures::cpu(columns, &floors, usual, are_alike));
     let (few, questions) = parted(measures::headline(columns, &floors));
     let blocks = [0, 1].map(|side| block(&rows[side], &cpu_questions));
     let series = |side: usize| Series { slices: &rows[side], block: blocks[side] };

@@ -36,9 +36,10 @@ fn plain(drawn: &str) -> String {
     text
 }
 
-/// A command with quotes stands on one line however long it is, so that it works when it is copied.
+/// A command with quotes stands on one line however long it is, so that it works when it is copied; and so does one word of it.
 fn is_quoted_command(line: &str) -> bool {
-    line.trim_start().starts_with("$ ") && line.contains(['\'', '"'])
+    let text = line.trim_start();
+    text.starts_with("$ ") && line.contains(['\'', '"']) || text.trim_end_matches(" \\").split(' ').count() == 1
 }
 
 #[test]

@@ -29,7 +29,7 @@ pub fn remove(dir: &Path) {
 }
 
 /// Whether a slice was written: whoever is observed has a thread, and each thread has a row in it.
-fn has_slice(dir: &Path) -> bool {
+pub fn has_slice(dir: &Path) -> bool {
     let threads = recording::slices::<Thread>(dir, 0..u64::MAX);
     threads.is_ok_and(|mut pieces| pieces.any(|rows| rows.is_ok_and(|rows| !rows.is_empty())))
 }

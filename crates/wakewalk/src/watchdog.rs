@@ -113,7 +113,11 @@ pub fn second_signal() {
 fn give_up(why: &str) -> ! {
     // Held to the end: whoever gives up too has nothing to add.
     let captures = captures();
-    let kept: String = captures.iter().filter(|it| it.is_kept).map(|it| format!("; {}", left::kept(&it.dir))).collect();
+    let wanted = captures.iter().filter(|it| it.is_kept);
+    // Of one that had not begun there is nothing to be told, and it would stand in the way of the next one.
+    let (seen, empty): (Vec<_>, Vec<_>) = wanted.partition(|it| left::has_slice(&it.dir));
+    empty.iter().for_each(|it| left::remove(&it.dir));
+    let kept: String = seen.iter().map(|it| format!("; {}", left::kept(&it.dir))).collect();
     say::sentence("wakewalk", &format!("{why}{kept}"));
     cleanup::clean();
     if !captures.is_empty() {

@@ -72,8 +72,8 @@ fn measure(id: &str, label: &str, group: &str, unit: &str, per: &str) -> Measure
     Measure { id, label, group, unit, per, ..Measure::default() }
 }
 
-/// CPU time, as measured and at equal speed of the machine.
-pub(super) fn cpu(c: &Columns<'_>, floors: &Floors, usual_speed: f64) -> Vec<Asked> {
+/// CPU time, as measured and, where slices of both sides are as long, at equal speed of the machine.
+pub(super) fn cpu(c: &Columns<'_>, floors: &Floors, usual_speed: f64, are_alike: bool) -> Vec<Asked> {
     let (unit, per) = if c.has_operation() { ("s", c.per.as_str()) } else { ("cores", "") };
     let question = |floor, quantile| {
         let value = c.each("cpu", 1.0)?;
@@ -83,7 +83,7 @@ pub(super) fn cpu(c: &Columns<'_>, floors: &Floors, usual_speed: f64) -> Vec<Ask
         Some(Asked { measure: measure(id, label, "headline", unit, per), question: question? })
     };
     let measured = asked("cpu", "CPU time", question(floors.cpu, None));
-    let equal = speed(c).map(|speed| Quantile {
+    let equal = speed(c).filter(|_| are_alike).map(|speed| Quantile {
         at: QUIET,
         by: Box::new(move |s| speed(s).map(|speed| (speed / usual_speed).powf(FOLLOWS_SPEED))),
     });

@@ -76,7 +76,9 @@ fn table(title: &str, threads: &[&ThreadLedger], seconds: f64) -> Block {
         let mut cells = vec![name(t)];
         cells.extend(used.iter().map(|(_, ns)| numbers::share(ns(t) / t.lines.wall_ns)));
         let switches = t.voluntary_switches.saturating_add(t.involuntary_switches) as f64;
-        cells.push(if seconds > 0.0 { numbers::number((switches / seconds).round()) } else { String::new() });
+        // Of those that lived shortly, many make up a row.
+        let life = if t.tid == 0 { seconds } else { t.lines.wall_ns / 1e9 };
+        cells.push(if life > 0.0 { numbers::number((switches / life).round()) } else { String::new() });
         cells
     });
     Block::Table { title: title.to_owned(), columns, rows: rows.collect() }

@@ -18,9 +18,13 @@ pub fn view(material: &Material<'_>) -> Option<Section> {
         return None;
     }
     let joined = joined(moments);
-    let mut short = vec![table(&joined[..joined.len().min(SHORT)])];
-    if joined.len() > SHORT {
-        let text = format!("{} more rows with --full.", joined.len() - SHORT);
+    let shown = joined.len().min(SHORT);
+    let mut short = vec![table(&joined[..shown])];
+    if moments.len() > shown {
+        let text = format!(
+            "Only where the verdict changes, each row with the numbers of its first part; {} more rows with --full.",
+            moments.len() - shown
+        );
         short.push(Block::Text { text, tone: crate::section::Tone::Dim });
     }
     let section = Section::new("timeline", "When", vec![table(&moments.iter().collect::<Vec<_>>())], Terminal::All);

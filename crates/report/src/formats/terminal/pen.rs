@@ -71,6 +71,12 @@ pub fn wrap(text: &str, width: usize) -> Vec<String> {
     textwrap::wrap(&glued, options).into_iter().map(|line| line.replace('\u{a0}', " ")).collect()
 }
 
+/// Breaks a command between its words only: the path of a container's cgroup may be wider than the terminal.
+fn words(command: &str, width: usize) -> Vec<String> {
+    let options = Options::new(width.max(1)).word_splitter(WordSplitter::NoHyphenation).break_words(false);
+    textwrap::wrap(command, options).into_iter().map(std::borrow::Cow::into_owned).collect()
+}
+
 /// Where the report is written, and how wide it may be.
 pub struct Pen<'w, W: Write> {
     out: &'w mut W,
@@ -142,13 +148,24 @@ impl<'w, W: Write> Pen<'w, W> {
         if !comment.is_empty() {
             self.text(comment, DIM, "    # ", "    # ")?;
         }
-        // Within quotes the sign for a broken line would be a part of the word.
-        let lines = if quoted(command) { vec![command.to_owned()] } else { wrap(command, self.width - 8) };
+        // Within quotes the sign for a broken line would be a part of the word, and a word in two is two.
+        let lines = if quoted(command) { vec![command.to_owned()] } else { words(command, self.width - 8) };
         for (i, line) in lines.iter().enumerate() {
             let sign = if i == 0 { paint(DIM, "$ ") } else { "  ".to_owned() };
             let continued = if i + 1 < lines.len() { " \\" } else { "" };
             self.line(&format!("    {sign}{}{continued}", paint(AnsiColor::Cyan.on_default(), line)))?;
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_word_of_a_command_is_never_two() {
+        let path = format!("/sys/fs/cgroup/system.slice/docker-{}.scope/cpu.stat", "3f".repeat(32));
+        assert_eq!(words(&format!("cat {path} 2>/dev/null"), 72), ["cat", &path, "2>/dev/null"]);
     }
 }
