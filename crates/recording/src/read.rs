@@ -225,6 +225,16 @@ pub(crate) fn measure(batch: &RecordBatch) -> Result<Size> {
     all.check()
 }
 
+/// The items of all lists of a batch, which a reader counts as rows.
+pub(crate) fn items(batch: &RecordBatch) -> u64 {
+    let of = |column: &std::sync::Arc<dyn Array>| match column.data_type() {
+        DataType::List(_) => column.as_list::<i32>().offsets().lengths().sum(),
+        DataType::LargeList(_) => column.as_list::<i64>().offsets().lengths().sum(),
+        _ => 0_usize,
+    };
+    batch.columns().iter().map(of).sum::<usize>() as u64
+}
+
 /// The items of all of a column's lists.
 fn list<O: OffsetSizeTrait>(list: &GenericListArray<O>) -> Result<Size> {
     let lengths = || list.offsets().lengths();

@@ -78,7 +78,7 @@ impl Writer {
             .with_context(|| format!("failed to encode table `{}`", T::NAME))?;
         let written = stream.writer.write(&batch).and_then(|()| stream.writer.flush());
         stream.rows += rows.len() as u64;
-        stream.items += read::measure(&batch)?.rows.saturating_sub(batch.num_rows()) as u64;
+        stream.items += read::items(&batch);
         written.map_err(|e| disk::failed(&format!("write table `{}`", T::NAME), &self.dir, e))
     }
 
@@ -101,8 +101,9 @@ impl Sink for Writer {
     }
 
     fn rows(&self) -> u64 {
-        // A reader takes five times as many items as a capture may have rows.
-        self.streams.values().map(|stream| stream.rows + stream.items / 5).sum()
+        // A reader takes five times as many items of one table as a capture may have rows.
+        let items = self.streams.values().map(|stream| stream.items / 5).max().unwrap_or(0);
+        self.streams.values().map(|stream| stream.rows).sum::<u64>().max(items)
     }
 
     /// Turns every stream into Parquet and marks the recording as whole. If that fails, the streams written so far stay readable.

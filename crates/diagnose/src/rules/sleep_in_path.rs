@@ -22,10 +22,10 @@ use crate::ledger::threads::Threads;
 use crate::phrases::chain::{called_from, callers};
 use crate::runtimes::code::Code;
 use crate::runtimes::hints::{self, Nap};
-use crate::statistics::share;
+use crate::statistics::{ratio, share};
 use crate::syscall::{Family, family};
 use crate::verdict::{Explains, Finding, Subject};
-use crate::walk::paths::RequestPaths;
+use crate::walk::paths::Paths;
 use crate::walk::{SLEEP, Walk, Who, kind_of_thread};
 use crate::wording::{percent, plural, seconds, short};
 
@@ -92,12 +92,17 @@ fn serving<'w>(case: &Case, waiting: &'w Waiting) -> Vec<&'w Sleeper> {
     serving
 }
 
+/// Of a request, asleep on average: whoever looks for work now and then has some pause, and nobody feels less.
+const FELT_NS: f64 = 1e6;
+
 /// Threads that answer requests, if these spent half of their time in sleeps: those of a pool that always has the next request at hand
 /// never wait for a client.
 fn answering(case: &Case) -> BTreeSet<u32> {
-    let sleeps =
-        |paths: &RequestPaths| paths.busiest().is_some_and(|port| port.all.share(waits_for_a_sleep) >= MIN_SHARE);
-    if !telling(case).is_some_and(|paths| sleeps(&paths)) {
+    let sleep = |port: &Paths| {
+        let part = port.all.share(waits_for_a_sleep);
+        part >= MIN_SHARE && ratio(port.all.ns, port.all.requests as f64) * part >= FELT_NS
+    };
+    if !telling(case).is_some_and(|paths| paths.busiest().is_some_and(sleep)) {
         return BTreeSet::new();
     }
     let followed = case.recording.rows::<Request>().iter().filter(|row| row.is_of_client());

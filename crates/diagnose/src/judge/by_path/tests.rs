@@ -72,6 +72,14 @@ fn requests_that_wait_for_a_sleep() {
     assert!(!found.ruled_out.iter().any(|ruled| ruled.cause == "sleep-in-path"));
 }
 
+/// A thread that never waits for a client, and sleeps most of its active time, shortly for each request.
+#[test]
+fn short_sleeps_for_each_request_of_a_full_pool() {
+    let found = diagnose(&parse(&requests(400, 4, 3)).unwrap());
+    assert_eq!(found.verdict, "sleep-in-path", "{found:?}");
+    assert!(found.headline.contains("in threads that serve clients (worker)"), "{}", found.headline);
+}
+
 /// A thread that its runtime keeps for work sleeps until there is some, and answers then: what held the request before is not seen.
 #[test]
 fn a_worker_without_work_is_no_sleep() {
