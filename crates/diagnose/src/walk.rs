@@ -16,6 +16,7 @@ pub mod idleness;
 mod inner_loops;
 pub mod paths;
 mod programs;
+mod ran;
 #[cfg(test)]
 mod tests;
 mod timelines;

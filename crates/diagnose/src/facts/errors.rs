@@ -121,14 +121,13 @@ fn of_handshakes(case: &Case, counters: &Counters, h: &Handshakes) -> Vec<Error>
     let filtered = (filtered - h.tracking_drops).max(0.0);
     // Who takes no connections has no handshakes.
     let on_tcp = case.fact::<Listening>().map_or(true, |listening| listening.on_tcp());
-    let none_if = |none: bool| none.then_some(0.0);
     let broken = case.fact::<BrokenOff>().map_or_else(|_| BrokenOff::default(), |broken| (*broken).clone());
     let error = |kind, count, own, of| Error { kind, count, own, of };
     vec![
         // Not those whose first copy had arrived: nothing was lost.
         error(Kind::SentAgain, (h.again - h.needless).max(0.0), again, h.sent),
         error(Kind::QueueFull, h.overflows, h.own_drops, h.overflows + h.taken),
-        error(Kind::HalfOpenFull, half_open, none_if(!on_tcp), half_open + h.taken),
+        error(Kind::HalfOpenFull, half_open, (!on_tcp).then_some(0.0), half_open + h.taken),
         error(Kind::ListenDropped, h.other_drops(), h.own_drops, h.drops + h.taken),
         error(Kind::Filtered, filtered, Some(filtered), filtered + h.taken),
         error(Kind::TurnedAway, turned_away, Some(turned_away), h.taken.max(turned_away)),

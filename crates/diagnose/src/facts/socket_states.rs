@@ -72,8 +72,8 @@ impl Fact for SocketStates {
         let accepted = || waiting().filter(|row| row.is_accepted());
         let most = accepted().filter(|row| !row.peer.is_empty()).filter(is_own).max_by_key(|row| row.count);
         let most_time_wait = most.map(|row| (row.peer.clone(), row.port, row.count as f64));
-        let sum = |of: &mut dyn Iterator<Item = &SocketState>| of.map(|row| row.count as f64).sum::<f64>();
-        let (all, of_own) = (sum(&mut accepted()), sum(&mut accepted().filter(is_own)));
+        let all: f64 = accepted().map(|row| row.count as f64).sum();
+        let of_own: f64 = accepted().filter(is_own).map(|row| row.count as f64).sum();
         // Those that are told by their state alone may be anybody's.
         let are_told = waiting().all(|row| row.is_accepted() || row.is_made());
         let own_time_wait = (all > 0.0 && are_told).then(|| share(of_own, all));

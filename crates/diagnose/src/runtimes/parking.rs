@@ -4,6 +4,8 @@
 //! A thread there waits for nobody: whoever wakes it brings work. Only functions that stand for nothing else are listed: the
 //! one with which a runtime parks threads before locks too (Java's `Unsafe_Park`, `pthread_cond_wait`) says nothing.
 
+use std::borrow::Cow;
+
 use super::Part;
 use super::code::Code;
 
@@ -96,7 +98,7 @@ pub fn parks<'a>(stack: impl IntoIterator<Item = &'a Code>) -> bool {
     let mut works = false;
     for code in stack {
         let symbol = plain(&code.symbol);
-        let idle = IDLE.iter().find(|(name, module, _)| symbol.starts_with(name) && code.file().contains(module));
+        let idle = IDLE.iter().find(|(name, module, _)| symbol.starts_with(*name) && code.file().contains(module));
         match idle {
             Some((.., Nothing)) => return true,
             Some((.., Work)) if !works => return true,
@@ -107,8 +109,11 @@ pub fn parks<'a>(stack: impl IntoIterator<Item = &'a Code>) -> bool {
 }
 
 /// Without the brackets of Rust's names, which are not the same in both ways to mangle them.
-fn plain(symbol: &str) -> String {
-    symbol.replace(['<', '>'], "")
+fn plain(symbol: &str) -> Cow<'_, str> {
+    match symbol.contains(['<', '>']) {
+        true => symbol.replace(['<', '>'], "").into(),
+        false => symbol.into(),
+    }
 }
 
 /// Whether a function is none of those with which a runtime waits until there is work. Who stands before a lock has some.

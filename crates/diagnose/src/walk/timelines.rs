@@ -7,6 +7,7 @@ use recording::tables::{Thread, Wakeup};
 
 use super::Kind;
 use super::ends::Ends;
+use super::ran::{self, Ran};
 use super::waits::{Wait, by_thread};
 use crate::case::Case;
 use crate::facts::cpus::Cpus;
@@ -25,7 +26,7 @@ pub struct Timelines<'r> {
     /// Those of each process.
     by_process: BTreeMap<u32, Vec<u32>>,
     /// Of the target's threads, by slice of the ledger: its begin, its end, and for how long it ran or wanted to, ns.
-    ran: BTreeMap<u32, Vec<(f64, f64, f64)>>,
+    ran: BTreeMap<u32, Vec<Ran>>,
     /// How long each thread had waited by the begin of each of them, and by the end of the last, ns.
     waited: BTreeMap<u32, Vec<f64>>,
     /// Threads outside the target without any row that ended waits themselves.
@@ -82,7 +83,7 @@ impl<'r> Timelines<'r> {
                 by_process.entry(wait.row.pid).or_default().push(*tid);
             }
         }
-        Self { threads, by_process, ran: ran(case), waited, restless, queued, awake }
+        Self { threads, by_process, ran: wanted_by_slice(case), waited, restless, queued, awake }
     }
 
     /// All waits, by thread.
@@ -103,14 +104,10 @@ impl<'r> Timelines<'r> {
 
     /// For how long a thread can have run, or wanted to, in a span, ns: no row tells of one that has ended, or that stands in a wait which
     /// goes on, but the ledger does. It has no row of those that lived shortly: they did nothing after their last wait.
-    pub fn ran_at_most(&self, tid: u32, (from, until): (f64, f64)) -> f64 {
+    pub fn ran_at_most(&self, tid: u32, span: (f64, f64)) -> f64 {
         match self.ran.get(&tid) {
-            Some(slices) => {
-                let first = slices.partition_point(|(_, end, _)| *end <= from);
-                let within = slices[first..].iter().take_while(|(begin, ..)| *begin < until);
-                within.map(|(begin, end, ran)| ran.min(until.min(*end) - from.max(*begin))).sum()
-            }
-            None if self.waits_of(tid).last().is_some_and(|wait| wait.end() <= from) => 0.0,
+            Some(slices) => ran::at_most(slices, span),
+            None if self.waits_of(tid).last().is_some_and(|wait| wait.end() <= span.0) => 0.0,
             None => f64::INFINITY,
         }
     }
@@ -231,13 +228,14 @@ fn wanted(case: &Case) -> (BTreeMap<u32, f64>, BTreeMap<u32, f64>) {
     (queued.collect(), awake.collect())
 }
 
-fn ran(case: &Case) -> BTreeMap<u32, Vec<(f64, f64, f64)>> {
-    let mut threads: BTreeMap<u32, Vec<(f64, f64, f64)>> = BTreeMap::new();
+/// By thread of the target: what it ran or wanted to, by slice.
+fn wanted_by_slice(case: &Case) -> BTreeMap<u32, Vec<Ran>> {
+    let mut threads: BTreeMap<u32, Vec<Ran>> = BTreeMap::new();
     for row in case.recording.rows::<Thread>().iter().filter(|row| row.tid != 0) {
-        let (end, wanted) = (row.t_ns as f64, (row.cpu_ns + row.run_queue_ns + row.preempted_ns) as f64);
-        threads.entry(row.tid).or_default().push((end - row.wall_ns as f64, end, wanted));
+        let wanted = row.cpu_ns.saturating_add(row.run_queue_ns).saturating_add(row.preempted_ns);
+        threads.entry(row.tid).or_default().push(Ran::of(row, wanted));
     }
-    threads.values_mut().for_each(|slices| slices.sort_by(|a, b| a.1.total_cmp(&b.1)));
+    threads.values_mut().for_each(|slices| slices.sort_by(|a, b| a.end().total_cmp(&b.end())));
     threads
 }
 

@@ -15,6 +15,7 @@ use crate::runtimes::collectors::Collector;
 use crate::walk::clients::UNIX;
 use crate::walk::context::{Context, MOST_THREADS};
 use crate::walk::futex::is_futex;
+use crate::walk::ran::{self, Ran};
 use crate::walk::timelines::IDLE;
 use crate::walk::waits::Wait;
 use crate::walk::walker::Walker;
@@ -46,25 +47,6 @@ pub struct Back<'a, 'r> {
     needed: f64,
 }
 
-/// How long a thread was on a CPU in a slice.
-struct Ran {
-    begin: f64,
-    end: f64,
-    ns: f64,
-}
-
-impl Ran {
-    fn new(row: &Thread) -> Self {
-        let end = row.t_ns as f64;
-        Self { begin: end - row.wall_ns as f64, end, ns: row.cpu_ns as f64 }
-    }
-
-    /// How much of it may lie in a span, at most.
-    fn most(&self, (from, until): (f64, f64)) -> f64 {
-        self.ns.min(until.min(self.end) - from.max(self.begin)).max(0.0)
-    }
-}
-
 /// Spans for which that is asked, ns: a shorter one explains nothing.
 const WORTH_NS: f64 = 1e6;
 
@@ -89,9 +71,12 @@ impl<'a, 'r> Back<'a, 'r> {
         let names = rows.iter().map(|row| (row.tid, (row.pid, kind_of_thread(&row.comm)))).collect();
         let mut threads: BTreeMap<u32, BTreeMap<u32, Vec<Ran>>> = BTreeMap::new();
         for row in rows {
-            threads.entry(row.pid).or_default().entry(row.tid).or_default().push(Ran::new(row));
+            threads.entry(row.pid).or_default().entry(row.tid).or_default().push(Ran::of(row, row.cpu_ns));
         }
-        threads.values_mut().flat_map(BTreeMap::values_mut).for_each(|ran| ran.sort_by(|a, b| a.end.total_cmp(&b.end)));
+        threads
+            .values_mut()
+            .flat_map(BTreeMap::values_mut)
+            .for_each(|ran| ran.sort_by(|a, b| a.end().total_cmp(&b.end())));
         let (walker, answerers) = (Walker::new(context), Answerers::new(context));
         let needed = needed(context.case);
         Self { context, whole, walker, answerers, names, threads, needed }
@@ -106,9 +91,7 @@ impl<'a, 'r> Back<'a, 'r> {
         let timelines = self.context.timelines;
         let on_cpu = |(tid, ran): (&u32, &Vec<Ran>)| {
             // One that never waited has no row, and a wait that goes on has none yet: the ledger knows how much it ran.
-            let first = ran.partition_point(|ran| ran.end <= span.0);
-            let within = ran[first..].iter().take_while(|ran| ran.begin < span.1);
-            let most = within.map(|ran| ran.most(span)).sum::<f64>();
+            let most = ran::at_most(ran, span);
             match timelines.waits_of(*tid) {
                 [] => most,
                 _ => timelines.activity(*tid, span).active.get(&Kind::OnCpu).map_or(0.0, |ns| ns.min(most)),
