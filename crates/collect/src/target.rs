@@ -66,6 +66,8 @@ struct Chosen {
     pids: Vec<u32>,
     /// Folders of the cgroup that was named; none = it was named otherwise.
     folders: Vec<PathBuf>,
+    /// These folders go when its last process ends, and come again with it.
+    comes_again: bool,
     /// What the user should know about the choice.
     notes: Vec<String>,
 }
@@ -91,6 +93,8 @@ pub struct Resolved {
     pub cgroups: Cgroups,
     /// Folders of the cgroup whose members it is; none = it is processes with their descendants.
     folders: Vec<PathBuf>,
+    /// These folders go when its last process ends, and come again with it.
+    comes_again: bool,
     /// What the user should know about the choice.
     pub notes: Vec<String>,
 }
@@ -150,9 +154,10 @@ impl Resolved {
         pids
     }
 
-    /// Whether members may come although none is there: its cgroup is. A service that is started again comes back to it.
+    /// Whether members may come although none is there: its cgroup is, or systemd makes that anew, as it does each time it starts
+    /// a unit. A service that is started again comes back to it.
     pub fn is_awaited(&self) -> bool {
-        self.folders.iter().any(|dir| dir.is_dir())
+        self.comes_again || self.folders.iter().any(|dir| dir.is_dir())
     }
 
     /// wakewalk's own process, unless it is the very one that was named.
@@ -210,6 +215,7 @@ fn describe(proc: &Proc, named: String, chosen: Chosen) -> Resolved {
         limits: Limits::of(proc, &trees, &pids, &memberships),
         cgroups,
         folders: chosen.folders,
+        comes_again: chosen.comes_again,
         main: chosen.main,
         pids,
         notes,

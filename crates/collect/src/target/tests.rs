@@ -234,3 +234,15 @@ fn members_are_awaited_as_long_as_the_cgroup_is_there() {
     std::fs::remove_dir_all(root.path().join("sys/fs/cgroup/session")).unwrap();
     assert!(!found.is_awaited());
 }
+
+#[test]
+fn a_unit_is_awaited_while_systemd_has_taken_its_cgroup_away() {
+    let root = with_units("26 23 0:22 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n");
+    let members = "sys/fs/cgroup/system.slice/web.service/cgroup.procs";
+    root.file(members, "11\n");
+    let found = Target::Unit("web".into()).resolve(root.path()).unwrap();
+    std::fs::remove_dir_all(root.path().join("sys/fs/cgroup/system.slice/web.service")).unwrap();
+    assert!(found.is_awaited() && found.joined(root.path(), |_| false).is_empty());
+    root.file(members, "12\n").link("proc/12/exe", "/usr/bin/web");
+    assert_eq!(found.joined(root.path(), |pid| pid == 11), [12]);
+}

@@ -28,7 +28,7 @@ pub fn find_unit(proc: &Proc, name: &str) -> Result<Chosen> {
         let all: Vec<String> = paths.into_iter().collect();
         bail!("unit `{name}` is there more than once: {}; name one with --cgroup", all.join(", "));
     }
-    chosen(proc, folders, &format!("unit `{name}`"))
+    Ok(Chosen { comes_again: true, ..chosen(proc, folders, &format!("unit `{name}`"))? })
 }
 
 pub fn find_cgroup(proc: &Proc, path: &Path) -> Result<Chosen> {
