@@ -254,6 +254,7 @@ impl Capture<'_> {
     /// Processes that are still there and were born since the last slice, or became another program, or began to listen.
     fn meet(&mut self, end: &SliceEnd) -> Vec<Process> {
         let Shared { plan, start_ns, known, .. } = &mut self.shared;
+        let from_ns = self.from_ns;
         let mut pids: BTreeSet<u32> = known.meet(end).iter().map(|t| t.tgid).collect();
         self.openings.meet(&plan.root, pids.iter().copied());
         pids.extend(take(&mut self.execed).into_iter().filter(|pid| known.has(*pid)));
@@ -265,6 +266,10 @@ impl Capture<'_> {
         for row in &mut rows {
             let born = end.living.iter().find(|t| (t.tgid, t.tid) == (row.pid, row.pid)).map_or(0, |t| t.born_ns);
             row.started_ns = born.saturating_sub(*start_ns);
+            // The birth of one that came into the target's cgroup was not seen.
+            if born == 0 && !plan.target.pids.contains(&row.pid) {
+                row.started_ns = from_ns.max(1);
+            }
             self.openings.told(row.pid, &row.listen);
         }
         self.team.come(&rows);

@@ -2,6 +2,7 @@
 //! Which errors that the kernel counted are no everyday numbers.
 
 mod answers;
+mod away;
 mod by_whom;
 mod floors;
 

@@ -18,7 +18,8 @@ pub struct Process {
     pub inner_pid: u32,
     /// How many processes this row stands for.
     pub instances: u64,
-    /// Start of the process, ns after the capture's start; 0 = before it.
+    /// Start of the process, ns after the capture's start; 0 = before it. Of one that came into the target's cgroup from outside, the
+    /// begin of the slice in which it was met.
     pub started_ns: u64,
     /// End of the process, ns after the capture's start; 0 = still there.
     pub ended_ns: u64,

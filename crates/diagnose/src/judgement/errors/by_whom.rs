@@ -3,7 +3,7 @@
 
 use std::net::SocketAddr;
 
-use super::{Above, MIN_COUNT, OF_ALL, find_out, words};
+use super::{Above, MIN_COUNT, OF_ALL, away, find_out, words};
 use crate::case::Case;
 use crate::facts::broken_off::BrokenOff;
 use crate::facts::errors::{Error, Kind};
@@ -13,7 +13,7 @@ use crate::wording::{count, percent};
 
 /// What is said of one, with his name.
 pub(super) fn told(case: &Case, error: &Error) -> Option<Above> {
-    refused(case, error).or_else(|| broken_off(case, error)).or_else(|| filtered(case, error))
+    [refused, broken_off, filtered, away::told].into_iter().find_map(|told| told(case, error))
 }
 
 /// Of the connections that could not be made, refused by one peer: then it is the one to name.
