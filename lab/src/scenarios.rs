@@ -202,6 +202,8 @@ mod silent_endpoint;
 mod silent_store;
 #[path = "../scenarios/sleep-in-path/scenario.rs"]
 mod sleep_in_path;
+#[path = "../scenarios/slow-accept/scenario.rs"]
+mod slow_accept;
 #[path = "../scenarios/slow-clients/scenario.rs"]
 mod slow_clients;
 #[path = "../scenarios/slow-endpoint/scenario.rs"]
@@ -270,6 +272,7 @@ pub static ALL: &[&Scenario] = &[
     &silent_store::SCENARIO,
     &silent_endpoint::SCENARIO,
     &unreached_address::SCENARIO,
+    &slow_accept::SCENARIO,
     &slow_clients::SCENARIO,
     &slow_uploads::SCENARIO,
     &pool_kept::SCENARIO,

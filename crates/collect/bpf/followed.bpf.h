@@ -13,6 +13,7 @@
 #pragma once
 
 #include "target.bpf.h"
+#include "call.bpf.h"
 #include "listening.bpf.h"
 
 /* Threads outside the target that are followed at once, at most; set by user space. */
@@ -137,6 +138,15 @@ static __always_inline struct sleeper *follow(struct task_struct *task, u64 now,
 	return s;
 }
 
+/*
+ * Whether a thread of the target wakes somebody in a system call of its own. An interrupt that happens to find it in a
+ * call counts too; what is made of this must stand a few of those.
+ */
+static __always_inline bool is_asking(struct task_struct *waker)
+{
+	return watched(waker) && call_number((struct pt_regs *)bpf_task_pt_regs(waker)) >= 0;
+}
+
 /* Until when whoever wakes this thread now is followed. */
 static __always_inline u64 follow_until(const struct sleeper *s, u64 now)
 {
@@ -154,14 +164,13 @@ static __always_inline void note_waker(u32 tgid, u64 until)
 		*known = until;
 }
 
-/* Until when what a thread starts is followed, which may be over; 0 = not at all. Of the target, the ledger takes care.
- */
+/* Until when what a thread outside the target starts is followed, which may be over; 0 = not at all. */
 static __always_inline u64 starts_followed(struct task_struct *parent)
 {
 	u32 tgid = parent->tgid;
 	u64 *until = bpf_map_lookup_elem(&wakers, &tgid);
 
-	return until && !watched(parent) ? *until : 0;
+	return until ? *until : 0;
 }
 
 /* Makes room for another, when a thread ends or its time is over. */

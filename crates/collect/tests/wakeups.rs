@@ -18,7 +18,7 @@ use testing::need;
 use wakewalk_collect::probes::Probe as _;
 use wakewalk_collect::probes::Room;
 use wakewalk_collect::probes::ledger::Ledger;
-use wakewalk_collect::probes::wakeups::{Counts, Wakeup, Wakeups};
+use wakewalk_collect::probes::wakeups::{Birth, Counts, Wakeup, Wakeups};
 use wakewalk_collect::proc::Proc;
 
 const ROLE: &str = "WAKEWALK_TEST_ROLE";
@@ -134,7 +134,7 @@ fn a_wait_for_readiness_has_its_socket() {
         ledger.seed(&[child.id()]).unwrap();
         let wakeups = Wakeups::load(&mut b, &ledger).unwrap();
         send_letters(&mut connection);
-        let rows = wakeups.rows().unwrap();
+        let rows = wakeups.rows().unwrap().0;
         end(&mut child);
         let is_wait = |row: &&Wakeup| row.sleeper.tgid == child.id() && i64::from(row.sleeper.syscall) == number;
         let waits: Vec<&Wakeup> = rows.iter().filter(is_wait).collect();
@@ -165,7 +165,7 @@ fn clients_of_the_target_are_not_followed() {
         }
         ledger.seed(&[child.id()]).unwrap();
         send_letters(&mut connection);
-        let rows = wakeups.rows().unwrap();
+        let rows = wakeups.rows().unwrap().0;
         end(&mut child);
         let me = std::process::id();
         assert!(
@@ -183,6 +183,7 @@ fn clients_of_the_target_are_not_followed() {
 #[derive(Default)]
 struct Naps {
     rows: Vec<Wakeup>,
+    births: Vec<Birth>,
     counts: Counts,
 }
 
@@ -205,7 +206,9 @@ impl Naps {
     fn read(&mut self, pid: u32, wakeups: &Wakeups<'_>) {
         let is_nap = |row: &Wakeup| i64::from(row.sleeper.syscall) == libc::SYS_clock_nanosleep;
         sleep(2 * NAP);
-        self.rows.extend(wakeups.rows().unwrap().into_iter().filter(|row| row.sleeper.tgid == pid && is_nap(row)));
+        let (rows, births) = wakeups.rows().unwrap();
+        self.rows.extend(rows.into_iter().filter(|row| row.sleeper.tgid == pid && is_nap(row)));
+        self.births.extend(births);
         self.counts = wakeups.counts().unwrap();
     }
 
@@ -235,6 +238,10 @@ fn the_only_wait_of_a_short_life_is_known() {
     for row in naps.rows {
         assert!(row.wait_ns <= row.blocked_ns && row.wait_ns + row.run_queue_ns > 4_000_000, "{row:?}");
         assert_eq!(row.at_ns - row.since_ns, row.blocked_ns + row.cpu_ns + row.run_queue_ns, "{row:?}");
+        // In a burst, it is told by whom its thread was started, and when.
+        let birth = naps.births.iter().find(|birth| birth.tid == row.sleeper.tid).unwrap();
+        assert_eq!((birth.tgid, birth.parent_tgid), (row.sleeper.tgid, row.sleeper.tgid), "{birth:?}");
+        assert!(birth.parent_tid != birth.tid && birth.at_ns.abs_diff(row.since_ns) < 1_000_000, "{birth:?} {row:?}");
     }
 }
 
@@ -244,6 +251,7 @@ fn naps_of_the_target() -> Result<Naps> {
     let mut child = child(THREADS);
     ledger.seed(&[child.id()]).unwrap();
     let wakeups = Wakeups::load(&mut b, &ledger).unwrap();
+    wakeups.bursts().unwrap().begin(100 * LETTERS as i64).unwrap();
     let naps = Naps::of(&mut child, LETTERS, &wakeups);
     end(&mut child);
     Ok(naps)
@@ -294,7 +302,7 @@ fn a_waker_is_followed_for_a_while() {
         }
         // Our own waits, which lead to nobody any more.
         (0..60).for_each(|_| sleep(Duration::from_millis(5)));
-        rows.extend(wakeups.rows().unwrap());
+        rows.extend(wakeups.rows().unwrap().0);
         let ours = rows.iter().filter(|row| row.sleeper.tgid == std::process::id()).count();
         assert!(ours > time, "followed again: {:?}", wakeups.counts());
     }
@@ -331,7 +339,7 @@ fn who_wakes_by_its_end_is_not_followed() {
         pipe.write_all(b"\n").unwrap();
     }
     sleep(Duration::from_millis(50));
-    let rows = wakeups.rows().unwrap();
+    let rows = wakeups.rows().unwrap().0;
     let counts = wakeups.counts().unwrap();
     end(&mut parent);
     let by_child = |row: &&Wakeup| row.sleeper.tgid == parent.id() && row.waker.tgid != parent.id();
@@ -366,11 +374,11 @@ fn every_wait_has_its_length_its_place_and_its_waker() {
     for _ in 0..LETTERS {
         sleep(Duration::from_millis(5));
         pipe.write_all(b"x").unwrap();
-        rows.extend(wakeups.rows().unwrap());
+        rows.extend(wakeups.rows().unwrap().0);
     }
     sleep(Duration::from_millis(50));
     wakeups.detach();
-    rows.extend(wakeups.rows().unwrap());
+    rows.extend(wakeups.rows().unwrap().0);
     child.kill().unwrap();
     child.wait().unwrap();
 

@@ -50,6 +50,8 @@ request t_ns=150e6 role=accepted port=80 peer=10.0.0.7:50000 pid=1 began_ns=100e
 request t_ns=510e6 role=accepted port=80 peer=10.0.0.7:50001 pid=1 began_ns=480e6 began_tid=1 read_ns=490e6 ended_tid=1 label=\"GET /b\"
 request t_ns=500e6 role=made peer=10.0.0.9:5432 pid=1 began_ns=492e6 began_tid=1 read_ns=500e6 ended_tid=1
 burst t_ns=1e9 length_ns=9e8
+birth t_ns=95e6 pid=1 tid=1 comm=svc parent_pid=1 parent_tid=2
+birth t_ns=96e6 pid=1 tid=2 parent_pid=1 parent_tid=1
 burst t_ns=2e9 length_ns=1e9
 setting area=sysctl name=net.core.somaxconn value=\"4096\"
 setting area=file entity=svc name=build_id value=aa

@@ -142,6 +142,7 @@ tables! {
     socket_state::SocketState: own,
     request::Request: moment (began_ns, read_ns, rest_ns),
     burst::Burst: own,
+    birth::Birth: moment,
     counter::Counter: state,
     setting::Setting: whole,
     file_lock::FileLock: slice,

@@ -47,6 +47,7 @@ fn spoilt(name: &str) -> Recording {
         Standing: comm, peer, path;
         FileLock: comm, path;
         Death: comm;
+        Birth: comm;
         Counter: entity;
         Gap: why;
     );

@@ -99,7 +99,7 @@ fn hostile(fixture: &Path, foreign: Foreign) -> Recording {
         }};
     }
     spoil!(Process Thread Wait Wakeup WaitStack Standing Sample Stack Frame CallWindow Call CallLatency CallExample Neighbour
-        Connection Exchange ExchangeWindow Label Retransmit Drop SocketState Request Burst Counter Setting FileLock Death Gap Loss Cost);
+        Connection Exchange ExchangeWindow Label Retransmit Drop SocketState Request Burst Birth Counter Setting FileLock Death Gap Loss Cost);
     let target = &mut recording.meta.target;
     let names = [&mut target.named, &mut target.comm, &mut target.cgroup];
     names.into_iter().chain(&mut target.listen).for_each(|name| name.push_str(HOSTILE));

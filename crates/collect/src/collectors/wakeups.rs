@@ -5,7 +5,7 @@ use std::mem::take;
 
 use anyhow::Result;
 use recording::Tables;
-use recording::tables::{Process, Wakeup};
+use recording::tables::{Birth, Process, Wakeup};
 
 use crate::collector::{Collector, Kind, Shared, SliceEnd, Slot, Start};
 use crate::file_names::FileNames;
@@ -18,7 +18,10 @@ pub const KIND: Kind = Kind {
         "wakeups",
         "whom the service waits for, walked to the end; without them a wait is not told from idleness",
     )),
-    tables: |tables| tables.extend::<Wakeup>([]),
+    tables: |tables| {
+        tables.extend::<Wakeup>([]);
+        tables.extend::<Birth>([]);
+    },
     start: |start, slot| Ok(Box::new(Wakeups::start(start, slot)?)),
 };
 
@@ -26,6 +29,7 @@ pub const KIND: Kind = Kind {
 struct Wakeups<'o> {
     probe: wakeups::Wakeups<'o>,
     rows: Vec<Wakeup>,
+    births: Vec<Birth>,
     files: FileNames,
 }
 
@@ -35,13 +39,15 @@ impl<'o> Wakeups<'o> {
         let mut probe = wakeups::Wakeups::load_in(slot, start.ledger, snapshots, start.plan.room)?;
         probe.listen(&start.plan.target.listen);
         start.bursts = Some(probe.bursts()?);
-        Ok(Self { probe, rows: Vec::new(), files: FileNames::new(&start.plan.root) })
+        Ok(Self { probe, rows: Vec::new(), births: Vec::new(), files: FileNames::new(&start.plan.root) })
     }
 }
 
 impl Collector for Wakeups<'_> {
     fn drain(&mut self, shared: &mut Shared<'_>) -> Result<()> {
-        for raw in self.probe.rows()? {
+        let (wakeups, births) = self.probe.rows()?;
+        self.births.extend(births.into_iter().map(|raw| birth(raw, shared.start_ns)));
+        for raw in wakeups {
             let stacks = (shared.kernel_stack(raw.sleeper.stack)?, shared.kernel_stack(raw.waker.stack)?);
             let path = self.files.name(raw.fd_kind, (raw.sleeper.tgid, raw.args[0], raw.inode));
             self.rows.push(row(&raw, shared.start_ns, stacks, path));
@@ -51,10 +57,13 @@ impl Collector for Wakeups<'_> {
 
     fn slice(&mut self, _: &mut Shared<'_>, end: &SliceEnd, tables: &mut Tables) -> Result<()> {
         if end.last {
-            self.rows.retain(|row| row.t_ns <= end.t_ns); // not what came while the hooks were taken off
+            // Not what came while the hooks were taken off.
+            self.rows.retain(|row| row.t_ns <= end.t_ns);
+            self.births.retain(|row| row.t_ns <= end.t_ns);
         }
         self.files.forget(); // a number may be another file's in the next
         tables.extend(take(&mut self.rows));
+        tables.extend(take(&mut self.births));
         Ok(())
     }
 
@@ -79,6 +88,17 @@ impl Collector for Wakeups<'_> {
         self.probe.detach();
         shared.has_wakeups = false;
         true
+    }
+}
+
+fn birth(raw: wakeups::Birth, start_ns: u64) -> Birth {
+    Birth {
+        t_ns: raw.at_ns.saturating_sub(start_ns),
+        pid: raw.tgid,
+        tid: raw.tid,
+        comm: raw.comm,
+        parent_pid: raw.parent_tgid,
+        parent_tid: raw.parent_tid,
     }
 }
 

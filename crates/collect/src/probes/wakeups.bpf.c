@@ -10,7 +10,8 @@
  * Waits are picked as beads on a string of blocked time, one a millisecond on average: a long wait is always picked,
  * short ones in proportion to their length, and a row says how much blocked time it stands for. Stacks are taken of
  * those alone, while the sleeper still sleeps; of a short wait like the thread's last one, of every eighth on average,
- * because two stacks cost more than all the rest of a row. In a burst every wait is picked.
+ * because two stacks cost more than all the rest of a row. In a burst every wait is picked, and every thread that the
+ * target starts is told: of one that serves a single request, there may be no wait at all.
  */
 #include "kernel.h"
 
@@ -26,6 +27,7 @@
 #include "awaited.bpf.h"
 #include "followed.bpf.h"
 #include "burst.bpf.h"
+#include "birth.bpf.h"
 
 /* --- settings ------------------------------------------------------------------------------- */
 
@@ -92,6 +94,8 @@ struct wakeup_counts {
 	u64 waits; /* of threads that are looked at */
 	u64 rows;
 	u64 rows_lost; /* no room in the ring */
+	u64 births;
+	u64 births_lost; /* likewise */
 	u64 put_off; /* no turn left: their time is in a later row */
 	u64 stacks;
 	u64 stacks_lost;
@@ -113,15 +117,6 @@ struct {
 } wakeup_counts SEC(".maps");
 
 /* --- helpers -------------------------------------------------------------------------------- */
-
-/*
- * Whether a thread of the target wakes somebody in a system call of its own. An interrupt that happens to find it in a
- * call counts too; what is made of this must stand a few of those.
- */
-static __always_inline bool is_asking(struct task_struct *waker)
-{
-	return watched(waker) && call_number((struct pt_regs *)bpf_task_pt_regs(waker)) >= 0;
-}
 
 /* Books the time since the thread's last wakeup; returns the wait that ends now, 0 = its length is not known. */
 static __always_inline u64 book_wait(struct task_struct *task, struct sleeper *s, u64 now)
@@ -374,9 +369,17 @@ int BPF_PROG(on_fork, struct task_struct *child, u64 flags)
 {
 	u32 zero = 0;
 	struct wakeup_counts *c = bpf_map_lookup_elem(&wakeup_counts, &zero);
-	u64 now, until = starts_followed(bpf_get_current_task_btf());
+	struct task_struct *parent = bpf_get_current_task_btf();
+	u64 now, until;
 
-	if (!c || !until)
+	if (!c)
+		return 0;
+	if (watched(parent)) {
+		tell_birth(child, parent, &c->births, &c->births_lost);
+		return 0;
+	}
+	until = starts_followed(parent);
+	if (!until)
 		return 0;
 	now = bpf_ktime_get_ns();
 	if (now < until)

@@ -15,9 +15,7 @@ use plain::Plain;
 use recording::tables::Gap;
 
 use super::ledger::Ledger;
-use super::{
-    Kept, Probe, Room, comm_of_chars, kernel_map, kernel_types, mark_listening, refusal, run_stats, shapes, user_stack,
-};
+use super::{Kept, Probe, Room, kernel_map, kernel_types, mark_listening, refusal, run_stats, shapes, user_stack};
 use crate::{courtesy, host};
 
 mod skel {
@@ -25,6 +23,11 @@ mod skel {
     include!(concat!(env!("OUT_DIR"), "/wakeups.skel.rs"));
 }
 use skel::types;
+
+mod rows;
+pub(crate) use rows::parse;
+use rows::parse_birth;
+pub use rows::{Birth, Party, Ports, Wakeup};
 
 /// Tracepoints that it hangs on.
 pub const HOOKS: [&str; 3] = ["sched_waking", "task_newtask", "sched_process_exit"];
@@ -46,68 +49,6 @@ const EVENTS_OF_BURST: i64 = 2_000;
 /// There may be so many times less of rows and of events.
 const MOST_SHED: u8 = 4;
 
-/// The socket that a call is about: address of the peer in network order (of an IPv4 socket the first four bytes), address
-/// family (0 = the call is about no socket), its own port and its peer's.
-pub type Ports = types::port_pair;
-
-/// The wait that has ended, and who ended it.
-#[derive(Clone, Debug, Default)]
-pub struct Wakeup {
-    /// When, CLOCK_MONOTONIC ns.
-    pub at_ns: u64,
-    /// When the thread was woken for its row before; the sums are of the time in between.
-    pub since_ns: u64,
-    /// Length of the wait that ended, ns.
-    pub wait_ns: u64,
-    /// Blocked time that the row stands for, ns.
-    pub blocked_ns: u64,
-    /// CPU time, ns.
-    pub cpu_ns: u64,
-    /// Time ready to run without a CPU, ns.
-    pub run_queue_ns: u64,
-    /// Waits that the row stands for.
-    pub waits: u32,
-    /// Those of them that a thread of the target ended.
-    pub asked: u32,
-    /// The sleeper.
-    pub sleeper: Party,
-    /// Its call's first four arguments.
-    pub args: [u64; 4],
-    /// Its stack pointer in user space.
-    pub sp: u64,
-    /// Kind of the first argument's descriptor.
-    pub fd_kind: &'static str,
-    /// Magic number of the file system that the file is on; 0 = none.
-    pub file_system: u32,
-    /// Number of the inode; 0 = no file, or a socket.
-    pub inode: u64,
-    /// Task state bits of the sleeper.
-    pub state: u8,
-    /// The kernel counted the wait as I/O wait.
-    pub io_wait: bool,
-    /// In what the waker ran: `thread`, `kernel thread` or `interrupt`; in an interrupt the waker is a bystander.
-    pub context: &'static str,
-    /// The waker.
-    pub waker: Party,
-}
-
-/// One side of a wakeup.
-#[derive(Clone, Debug, Default)]
-pub struct Party {
-    /// Process id.
-    pub tgid: u32,
-    /// Thread id.
-    pub tid: u32,
-    /// Command name.
-    pub comm: String,
-    /// System call that it is in; -1 = none.
-    pub syscall: i32,
-    /// The socket that the call is about.
-    pub ports: Ports,
-    /// Key of the kernel stack in the ledger's map; 0 = none.
-    pub stack: u64,
-}
-
 /// What the probe counted about itself.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Counts {
@@ -119,6 +60,10 @@ pub struct Counts {
     pub rows: u64,
     /// Rows that found the ring full.
     pub rows_lost: u64,
+    /// Threads that the target started in bursts.
+    pub births: u64,
+    /// Those that found the ring full.
+    pub births_lost: u64,
     /// Rows whose time was left to a later row.
     pub put_off: u64,
     /// Stacks taken.
@@ -138,6 +83,8 @@ pub struct Counts {
 // SAFETY: integers only, and no padding that is read: any bytes are valid. Generated from the C source, as all types of maps
 // and rings are.
 unsafe impl Plain for types::wakeup {}
+// SAFETY: as above.
+unsafe impl Plain for types::birth {}
 // SAFETY: as above.
 unsafe impl Plain for types::burst {}
 // SAFETY: as above.
@@ -182,6 +129,7 @@ pub struct Wakeups<'o> {
     skel: skel::WakeupsSkel<'o>,
     ring: RingBuffer<'o>,
     fresh: Rc<RefCell<Vec<Wakeup>>>,
+    born: Rc<RefCell<Vec<Birth>>>,
     links: Vec<Link>,
     rows_per_turn: u32,
     shed: Rc<Cell<u8>>,
@@ -229,21 +177,18 @@ impl<'o> Wakeups<'o> {
             bss.follow_ns = FOLLOWED_FOR.as_nanos() as u64;
         }
         let skel = refusal::load(open, "the kernel refused the program of wakeups")?;
-        let fresh = Rc::new(RefCell::new(Vec::new()));
-        let sink = Rc::clone(&fresh);
+        let (fresh, born) = (Rc::new(RefCell::new(Vec::new())), Rc::new(RefCell::new(Vec::new())));
         let mut rings = RingBufferBuilder::new();
-        rings.add(&skel.maps.wakeups, move |bytes| {
-            sink.borrow_mut().extend(parse(bytes));
-            0
-        })?;
-        let ring = rings.build().context("failed to map the ring of wakeups")?;
+        into(&mut rings, &skel.maps.wakeups, &fresh, parse)?;
+        into(&mut rings, &skel.maps.births, &born, parse_birth)?;
+        let ring = rings.build().context("failed to map the rings of wakeups")?;
         let progs = &skel.progs;
         let programs = HOOKS.into_iter().zip([&progs.on_waking, &progs.on_fork, &progs.on_exit]);
         let attach = |(hook, program): (_, &ProgramMut<'_>)| {
             program.attach().with_context(|| format!("failed to attach to {hook}"))
         };
         let links = courtesy::urgently(|| programs.map(attach).collect::<Result<_>>())?;
-        Ok(Self { skel, ring, fresh, links, rows_per_turn, shed: Rc::new(Cell::new(1)) })
+        Ok(Self { skel, ring, fresh, born, links, rows_per_turn, shed: Rc::new(Cell::new(1)) })
     }
 
     /// Follows a chain of wakers for so long after it led to the target, and no longer.
@@ -260,13 +205,13 @@ impl<'o> Wakeups<'o> {
         mark_listening(&mut bss.listening, sockets.into_iter().filter_map(port));
     }
 
-    /// Wakeups since the last call.
+    /// Wakeups and births since the last call.
     ///
     /// # Errors
-    /// The ring fails.
-    pub fn rows(&self) -> Result<Vec<Wakeup>> {
-        self.ring.consume().context("failed to read the ring of wakeups")?;
-        Ok(self.fresh.take())
+    /// A ring fails.
+    pub fn rows(&self) -> Result<(Vec<Wakeup>, Vec<Birth>)> {
+        self.ring.consume().context("failed to read the rings of wakeups")?;
+        Ok((self.fresh.take(), self.born.take()))
     }
 
     /// The bursts, for who is to begin them.
@@ -297,6 +242,8 @@ impl<'o> Wakeups<'o> {
             sum.waits += c.waits;
             sum.rows += c.rows;
             sum.rows_lost += c.rows_lost;
+            sum.births += c.births;
+            sum.births_lost += c.births_lost;
             sum.put_off += c.put_off;
             sum.stacks += c.stacks;
             sum.stacks_lost += c.stacks_lost;
@@ -323,6 +270,7 @@ impl Probe for Wakeups<'_> {
         let c = self.counts()?;
         Ok(vec![
             Kept { what: "wakeups", kept: c.rows, lost: c.rows_lost },
+            Kept { what: "starts of threads", kept: c.births, lost: c.births_lost },
             Kept { what: "stacks of programs that wake others", kept: c.snapshots, lost: c.snapshots_lost },
             Kept::of("stacks of wakeups", c.stacks, c.stacks_lost),
         ])
@@ -349,42 +297,17 @@ impl Probe for Wakeups<'_> {
     }
 }
 
-/// One record of the ring; `None` = it is too short.
-pub(crate) fn parse(bytes: &[u8]) -> Option<Wakeup> {
-    const CONTEXTS: [&str; 3] = ["thread", "kernel thread", "interrupt"];
-    let raw: types::wakeup = kernel_map::row(bytes)?;
-    let party = |(tgid, tid), name: &[i8], syscall, ports, stack| Party {
-        tgid,
-        tid,
-        comm: comm_of_chars(name),
-        syscall,
-        ports,
-        stack,
-    };
-    Some(Wakeup {
-        at_ns: raw.at,
-        since_ns: raw.since,
-        wait_ns: raw.wait,
-        blocked_ns: raw.blocked,
-        cpu_ns: raw.cpu,
-        run_queue_ns: raw.run_queue,
-        waits: raw.waits,
-        asked: raw.asked,
-        sleeper: party((raw.tgid, raw.tid), &raw.comm, raw.syscall, raw.ports, raw.stack),
-        args: raw.args,
-        sp: raw.sp,
-        fd_kind: shapes::fd_kind(raw.fd_kind),
-        file_system: raw.file_system,
-        inode: raw.inode,
-        state: raw.state,
-        io_wait: raw.io_wait != 0,
-        context: CONTEXTS.get(usize::from(raw.context)).copied().unwrap_or("thread"),
-        waker: party(
-            (raw.waker_tgid, raw.waker_tid),
-            &raw.waker_comm,
-            raw.waker_syscall,
-            raw.waker_ports,
-            raw.waker_stack,
-        ),
-    })
+/// Puts the records of a ring into a list.
+fn into<'m, 'o: 'm, T: 'o>(
+    rings: &mut RingBufferBuilder<'m, 'o>,
+    ring: &'m dyn MapCore,
+    list: &Rc<RefCell<Vec<T>>>,
+    parse: fn(&[u8]) -> Option<T>,
+) -> Result<()> {
+    let sink = Rc::clone(list);
+    rings.add(ring, move |bytes| {
+        sink.borrow_mut().extend(parse(bytes));
+        0
+    })?;
+    Ok(())
 }

@@ -9,6 +9,7 @@
 
 mod answerers;
 mod back;
+mod births;
 mod exemplars;
 mod owned;
 #[cfg(test)]

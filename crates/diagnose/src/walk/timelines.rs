@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use recording::tables::{Thread, Wakeup};
+use recording::tables::{Birth, Thread, Wakeup};
 
 use super::Kind;
 use super::ends::Ends;
@@ -225,7 +225,9 @@ fn wanted(case: &Case) -> (BTreeMap<u32, f64>, BTreeMap<u32, f64>) {
     }
     let queued = threads.iter().map(|(tid, (queued, wanted, _))| (*tid, share(*queued, *wanted)));
     let awake = threads.iter().map(|(tid, (_, wanted, wall))| (*tid, share(*wanted, *wall)));
-    (queued.collect(), awake.collect())
+    // Of one that lived shortly the ledger has no row; had it waited in the burst in which it was started, there would be another.
+    let born = case.recording.rows::<Birth>().iter().map(|birth| (birth.tid, 1.0));
+    (queued.collect(), born.chain(awake).collect())
 }
 
 /// By thread of the target: what it ran or wanted to, by slice.

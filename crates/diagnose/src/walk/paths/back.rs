@@ -4,9 +4,10 @@
 use std::collections::BTreeMap;
 use std::iter;
 
-use recording::tables::{Request, Thread, Wakeup};
+use recording::tables::{Birth, Request, Thread, Wakeup};
 
 use super::answerers::{Answerers, awaited};
+use super::births::{At, Births};
 use super::tree::{Book, Meanwhile};
 use super::whole::{Whole, length_ns};
 use crate::case::Case;
@@ -25,13 +26,6 @@ use crate::walk::{End, Kind, Who, kind_of_thread};
 /// Hops of a path from thread to thread; what lies before counts as unseen.
 const MAX_HOPS: usize = 512;
 
-/// Where on the way back a path is: this thread had the request until then.
-#[derive(Clone, Copy)]
-struct At {
-    tid: u32,
-    ns: f64,
-}
-
 /// What all walks need.
 pub struct Back<'a, 'r> {
     context: &'a Context<'a, 'r>,
@@ -39,7 +33,8 @@ pub struct Back<'a, 'r> {
     /// One for all: its bound on steps is one for the whole recording.
     walker: Walker<'a, 'r>,
     answerers: Answerers<'a>,
-    /// Process and name of each thread, as the ledger has them.
+    births: Births<'a>,
+    /// Process and name of each thread, as the ledger has them, which does not name those that lived shortly.
     names: BTreeMap<u32, (u32, String)>,
     /// Of each process, its threads, and how long each was on a CPU, slice by slice.
     threads: BTreeMap<u32, BTreeMap<u32, Vec<Ran>>>,
@@ -68,7 +63,10 @@ fn needed(case: &Case) -> f64 {
 impl<'a, 'r> Back<'a, 'r> {
     pub fn new(context: &'a Context<'a, 'r>, whole: &'a Whole<'r>) -> Self {
         let rows = context.case.recording.rows::<Thread>();
-        let names = rows.iter().map(|row| (row.tid, (row.pid, kind_of_thread(&row.comm)))).collect();
+        let born = context.case.recording.rows::<Birth>();
+        let named = born.iter().map(|row| (row.tid, row.pid, &row.comm));
+        let named = named.chain(rows.iter().map(|row| (row.tid, row.pid, &row.comm)));
+        let names = named.map(|(tid, pid, comm)| (tid, (pid, kind_of_thread(comm)))).collect();
         let mut threads: BTreeMap<u32, BTreeMap<u32, Vec<Ran>>> = BTreeMap::new();
         for row in rows {
             threads.entry(row.pid).or_default().entry(row.tid).or_default().push(Ran::of(row, row.cpu_ns));
@@ -79,7 +77,8 @@ impl<'a, 'r> Back<'a, 'r> {
             .for_each(|ran| ran.sort_by(|a, b| a.end().total_cmp(&b.end())));
         let (walker, answerers) = (Walker::new(context), Answerers::new(context));
         let needed = needed(context.case);
-        Self { context, whole, walker, answerers, names, threads, needed }
+        let births = Births::new(born);
+        Self { context, whole, walker, answerers, births, names, threads, needed }
     }
 
     /// Whether threads of a process were on a CPU for all of a span, for all requests that were in hand: a job beside them may be on one.
@@ -120,7 +119,7 @@ impl<'a, 'r> Back<'a, 'r> {
             at = next;
         }
         path.inside(at.tid, (read, at.ns));
-        path.is_at(request.began_tid, (request.began_ns as f64, read), true);
+        path.lay_unread();
     }
 }
 
@@ -157,11 +156,26 @@ impl OnePath<'_, '_, '_> {
             };
         }
         let Some(wait) = woken else {
-            self.ran(at.tid, (self.read, at.ns));
-            return At { tid: at.tid, ns: self.read };
+            let before = self.all.births.before(at, self.read);
+            self.ran(at.tid, (before.ns, at.ns));
+            return before;
         };
         self.ran(at.tid, (since, at.ns));
         self.waited(at.tid, wait)
+    }
+
+    /// Explains the time before it was read: whoever read it was at something else, or was to be started by somebody who was.
+    fn lay_unread(&mut self) {
+        let mut at = At { tid: self.request.began_tid, ns: self.read };
+        let began = self.request.began_ns as f64;
+        for _ in 0..MAX_HOPS {
+            if at.ns <= began {
+                break;
+            }
+            let next = self.all.births.before(at, began);
+            self.is_at(at.tid, (next.ns, at.ns), true);
+            at = next;
+        }
     }
 
     /// Whether the thread answered another client with what it had asked, before it waited again.
