@@ -166,6 +166,8 @@ mod nginx_static;
 mod no_route_back;
 #[path = "../scenarios/noisy-neighbour/scenario.rs"]
 mod noisy_neighbour;
+#[path = "../scenarios/one-clerk/scenario.rs"]
+mod one_clerk;
 #[path = "../scenarios/open-transaction/scenario.rs"]
 mod open_transaction;
 #[path = "../scenarios/open-transaction-mariadb/scenario.rs"]
@@ -361,6 +363,7 @@ pub static ALL: &[&Scenario] = &[
     &frozen_service::SCENARIO,
     &row_lock::SCENARIO,
     &row_lock_postgres::SCENARIO,
+    &one_clerk::SCENARIO,
     &open_transaction::SCENARIO,
     &open_transaction_mariadb::SCENARIO,
     &never_closed::SCENARIO,

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR Apache-2.0) */
 /*
- * Who started a thread of the target, told in bursts: of one that is there for a single request there may be no wait at
- * all, and what it did not wait for, whoever starts it was at before.
+ * Who started a thread that is looked at, told in bursts: of one that is there for a single request there may be no
+ * wait at all, and what it did not wait for, whoever starts it was at before.
  */
 #pragma once
 
 #include "burst.bpf.h"
 
-/* A thread of the target that was started. */
+/* A thread that was started. */
 struct birth {
 	u64 at;
 	u32 tgid;
@@ -23,7 +23,7 @@ struct {
 	__uint(max_entries, 256 << 10);
 } births SEC(".maps");
 
-/* Tells that the target has started a thread. */
+/* Tells that a thread was started. */
 static __always_inline void tell_birth(struct task_struct *child, struct task_struct *parent, u64 *told, u64 *lost)
 {
 	u64 now = bpf_ktime_get_ns();

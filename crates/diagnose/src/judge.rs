@@ -204,15 +204,16 @@ fn rank(findings: &mut [(Finding, Statement)]) {
             findings[first..=at].rotate_right(1);
         }
     }
-    findings.sort_by_key(|(finding, _)| place(&finding.cause));
+    findings.sort_by_key(|(finding, _)| place(finding));
 }
 
 /// Of causes that lead to others whatever those took: where nothing can be opened, accept() fails at once, is asked again and
-/// leaves a queue. And where connections are not taken, why is the cause: a full queue only passes it on to the clients.
-fn place(cause: &str) -> u8 {
-    match cause {
+/// leaves a queue. And where connections are not taken, why is the cause: a full queue only passes it on to the clients, unless it is
+/// too short for those that come at once, and is soon empty again.
+fn place(finding: &Finding) -> u8 {
+    match finding.cause.as_str() {
         "fd-exhausted" => 0,
-        "accept-queue-full" => 2,
+        "accept-queue-full" if !finding.is_root => 2,
         _ => 1,
     }
 }
@@ -276,6 +277,18 @@ mod tests {
         rank(&mut findings);
         let order: Vec<&str> = findings.iter().map(|(f, _)| f.cause.as_str()).collect();
         assert_eq!(order, ["root", "queue", "middle", "other"]);
+    }
+
+    #[test]
+    fn a_queue_that_is_too_short_for_bursts_is_a_root() {
+        let first = |is_root: bool| {
+            let (mut queue, said) = finding("accept-queue-full", 99.0, &[]);
+            queue.is_root = is_root;
+            let mut findings = [finding("sleep-in-path", 2.0, &[]), (queue, said)];
+            rank(&mut findings);
+            findings[0].0.cause.clone()
+        };
+        assert_eq!((first(false).as_str(), first(true).as_str()), ("sleep-in-path", "accept-queue-full"));
     }
 
     #[test]

@@ -134,6 +134,9 @@ pub struct Finding {
     pub remedy: String,
     /// What to run afterwards, and what should have changed.
     pub check: String,
+    /// Nothing else leads to it, although it is a link in the middle elsewhere.
+    #[serde(skip)]
+    pub is_root: bool,
 }
 
 /// Who or what a finding is about; only what applies is set.

@@ -6,6 +6,7 @@
 //! time that both have in common. So every wait is spread over ends without a rest: code on a CPU, a timer, a packet, a
 //! disk, a client who asked for nothing yet. Nothing is judged here.
 
+mod births;
 pub mod chains;
 pub mod clients;
 mod context;

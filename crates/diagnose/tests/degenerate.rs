@@ -152,7 +152,9 @@ fn any_tables_missing() {
 }
 
 /// Columns of 32 bits. Others have 64.
-const NARROW: [&str; 32] = [
+const NARROW: [&str; 34] = [
+    "parent_pid",
+    "parent_tid",
     "asked",
     "began_tid",
     "cpu",

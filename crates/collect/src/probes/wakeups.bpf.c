@@ -10,8 +10,8 @@
  * Waits are picked as beads on a string of blocked time, one a millisecond on average: a long wait is always picked,
  * short ones in proportion to their length, and a row says how much blocked time it stands for. Stacks are taken of
  * those alone, while the sleeper still sleeps; of a short wait like the thread's last one, of every eighth on average,
- * because two stacks cost more than all the rest of a row. In a burst every wait is picked, and every thread that the
- * target starts is told: of one that serves a single request, there may be no wait at all.
+ * because two stacks cost more than all the rest of a row. In a burst every wait is picked, and every start of a
+ * thread is told: of one that serves a single request, there may be no wait at all.
  */
 #include "kernel.h"
 
@@ -382,8 +382,11 @@ int BPF_PROG(on_fork, struct task_struct *child, u64 flags)
 	if (!until)
 		return 0;
 	now = bpf_ktime_get_ns();
-	if (now < until)
-		follow(child, now, until, &c->followed, &c->not_followed);
+	if (now < until && follow(child, now, until, &c->followed, &c->not_followed)) {
+		/* It wakes nobody of the target itself, and takes what those do that it starts. */
+		follow(parent, now, until, &c->followed, &c->not_followed);
+		tell_birth(child, parent, &c->births, &c->births_lost);
+	}
 	return 0;
 }
 

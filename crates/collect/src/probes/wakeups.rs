@@ -60,7 +60,7 @@ pub struct Counts {
     pub rows: u64,
     /// Rows that found the ring full.
     pub rows_lost: u64,
-    /// Threads that the target started in bursts.
+    /// Threads that were started in bursts.
     pub births: u64,
     /// Those that found the ring full.
     pub births_lost: u64,

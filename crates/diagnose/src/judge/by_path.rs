@@ -239,6 +239,7 @@ fn finding(case: &Case, felt: &Felt, told: &Told, (part, chains): (f64, &[&Chain
         chain,
         remedy,
         check: format!("At the same load, {} take less by this part.", felt.whose()),
+        is_root: false,
     };
     (finding, Statement::short(headline, advised))
 }

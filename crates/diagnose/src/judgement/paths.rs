@@ -37,6 +37,9 @@ const MUCH_LONGER: f64 = 1.5;
 /// Of the time of requests: what is less, they did not wait for.
 const HARDLY_ANY: f64 = 0.05;
 
+/// Of their time, on a CPU or ready for one: of less, hardly any can have been stolen.
+const STOLEN: f64 = 0.1;
+
 /// Of their time, where nothing was seen: with more of it, the cause may be in there.
 const MOST_UNSEEN: f64 = 0.25;
 
@@ -76,6 +79,8 @@ const TOLD: &[Told] = &[
     told("disk-wait", |part| chain(part).is_some_and(|chain| matches!(chain.end.kind, Kind::Disk | Kind::Kernel))),
     // A thread that is ready is seen, whatever the runtime does.
     Told { is_seen: |_| true, ..told("run-queue-wait", is_ready) },
+    // What is stolen looks like running, or lets others stand ready.
+    Told { least: STOLEN, is_seen: |_| true, ..told("cpu-steal", wants_a_cpu) },
 ];
 
 /// Whether each question that the target asks has a connection for itself: of several at once none is told. Nor is one told before
@@ -98,6 +103,17 @@ fn is_ready(part: &Part) -> bool {
         What::Awake { kind, .. } => *kind == Kind::RunQueue,
         What::Waits(chain) => chain.end.kind == Kind::RunQueue,
         What::Inside { .. } | What::Asking { .. } => false,
+    }
+}
+
+/// Whether somebody was on a CPU or ready for one, or may have been.
+fn wants_a_cpu(part: &Part) -> bool {
+    let is_it = |kind: Kind| matches!(kind, Kind::OnCpu | Kind::RunQueue | Kind::Short | Kind::Unseen);
+    match &part.what {
+        What::Awake { kind, .. } => is_it(*kind),
+        What::Waits(chain) => is_it(chain.end.kind),
+        What::Inside { meanwhile, .. } => *meanwhile == Meanwhile::Computing,
+        What::Asking { .. } => false,
     }
 }
 

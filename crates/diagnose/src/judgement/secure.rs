@@ -4,6 +4,8 @@
 use crate::case::Case;
 use crate::facts::requests::{Endpoint, LATE_NS, Requests};
 use crate::statistics::ratio;
+use crate::walk::Kind;
+use crate::walk::paths::{HandshakePaths, Part, What};
 use crate::wording::{percent, seconds};
 
 /// Handshakes, from which on their times say something.
@@ -16,6 +18,17 @@ pub(crate) fn mostly_handshakes(endpoint: &Endpoint) -> Option<f64> {
     let part = ratio(endpoint.handshake.sum_ns, endpoint.awaited_ns());
     let is_felt = endpoint.handshake.count >= ENOUGH && endpoint.handshake.mean_ns() >= LATE_NS;
     (is_felt && part >= MOSTLY).then_some(part)
+}
+
+/// Of so much CPU time, ns, what went into handshakes with clients, if that is most of it.
+pub(crate) fn mostly_computed(case: &Case, cpu_ns: f64) -> Option<f64> {
+    let (requests, paths) = (case.fact::<Requests>().ok()?, case.fact::<HandshakePaths>().ok()?);
+    let (busiest, paths) = (requests.busiest()?, paths.0.busiest()?);
+    let computes = |part: &Part| !part.before && matches!(part.what, What::Awake { kind: Kind::OnCpu, .. });
+    let ns: f64 = paths.all.parts.iter().filter(|part| computes(part)).map(|part| part.ns).sum();
+    let each_ns = ratio(ns, paths.all.requests as f64);
+    let part = ratio(each_ns * busiest.handshake.count * requests.scale(), cpu_ns);
+    (busiest.port == paths.port && busiest.handshake.count >= ENOUGH && part >= MOSTLY).then_some(part.min(1.0))
 }
 
 /// Whom the target asks, and needs a handshake for.

@@ -79,6 +79,9 @@ fn finding(
     let ours = listener.drops.unwrap_or(handshakes.overflows).min(handshakes.overflows);
     // The counter of the namespace is one source; the socket's own state is another.
     let agree = listener.full > 0.0 || listener.drops.is_some_and(|drops| drops >= handshakes.overflows * AGREE);
+    // Each that is dropped is asked for again after a second.
+    let is_root = untaken.is_none() && come_in_bursts(&workers, listener.full);
+    let waited = if is_root { ours * OF_SYN } else { listener.queue * case.seconds() };
     let place = Link {
         who: listener.name.clone(),
         waits_on: format!("its accept queue: {:.0} stood where {} may", listener.most, count(backlog)),
@@ -99,8 +102,9 @@ fn finding(
         explains: Explains {
             share: share(ours, ours + handshakes.taken),
             of: "handshakes of its clients".into(),
-            seconds: listener.queue * case.seconds(),
+            seconds: waited,
         },
+        is_root,
         evidence: evidence_of(case, handshakes, listener),
         chain: std::iter::once(place).chain(meanwhile.links).collect(),
         remedy: untaken.map_or_else(|| AWAY_FROM_IT.into(), Untaken::advice),
@@ -134,6 +138,9 @@ fn evidence_of(case: &Case, handshakes: &Handshakes, listener: &Listener) -> Vec
     all.extend(table(case, handshakes, Sign::QueueFull));
     all
 }
+
+/// What a SYN that is sent again costs at least, in seconds.
+const OF_SYN: f64 = 1.0;
 
 /// They wait for connections for a good part of the time: then only bursts overflow the queue, unless it is full for longer.
 const FREE: f64 = 0.3;

@@ -14,6 +14,7 @@ use crate::facts::limits::{Limits, ThreadUse};
 use crate::judgement::felt::Felt;
 use crate::judgement::full::FULL;
 use crate::judgement::paths::label_on_cpu;
+use crate::judgement::secure::mostly_computed;
 use crate::judgement::waits_for_turn::WaitsForTurn;
 use crate::runtimes::collectors::Collector;
 use crate::verdict::{Finding, Subject};
@@ -75,7 +76,24 @@ fn computes(case: &Case, felt: &Felt, (part, words): (f64, &str)) -> Checked {
     let finding = finding(case, felt, (pid, tid, comm), (part, busy), function);
     match collector {
         Some(collector) => found(of_collector(finding, collector), headline, collector.less_often),
-        None => found(finding, headline, format!("take {place} out of the loop{asked}")),
+        None => match mostly_computed(case, busy * case.length_ns()) {
+            Some(part) => found(of_handshakes(finding, part), headline, FEWER_HANDSHAKES),
+            None => found(finding, headline, format!("take {place} out of the loop{asked}")),
+        },
+    }
+}
+
+const FEWER_HANDSHAKES: &str =
+    "let clients keep connections and resume TLS sessions, or take a key of an elliptic curve (ECDSA)";
+
+/// The same where it computes handshakes of TLS.
+fn of_handshakes(finding: Finding, part: f64) -> Finding {
+    Finding {
+        summary: format!("{} TLS handshakes are {} of its CPU time.", finding.summary, percent(part)),
+        remedy: format!(
+            "No work can be moved elsewhere: {FEWER_HANDSHAKES}, which costs a tenth of one of RSA. More processes or threads that accept              share the rest."
+        ),
+        ..finding
     }
 }
 

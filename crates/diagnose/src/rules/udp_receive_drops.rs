@@ -70,7 +70,9 @@ fn check(case: &Case) -> Checked {
     match (error.own, Measured::farthest(needed)) {
         (Some(0.0), _) => return explained(format!("{dropped}, in none of the target's own")),
         (_, Some(seen)) => {
-            return too_little(seen, format!("{dropped}, {} of all (under 1 %)", percent(error.share())));
+            let least = percent(floor(error.kind).unwrap_or_default());
+            let why = format!("{dropped}, {} of all (a finding needs 10 and {least})", percent(error.share()));
+            return too_little(seen, why);
         }
         (None, None) => {
             let why = format!("{dropped} in its network namespace, and whose it was is not recorded");

@@ -9,11 +9,11 @@
 
 mod answerers;
 mod back;
-mod births;
 mod exemplars;
+mod given_back;
 mod owned;
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;
 mod tree;
 mod whole;
 

@@ -21,14 +21,14 @@ const HEAD: &str = "meta host.arch=x86_64 length_ns=1e9 target.pids=[1]
     stack id=3 frames=[2,4]
     stack id=4 frames=[6]\n";
 
-fn walk(rows: &str) -> Vec<Chain> {
+pub(super) fn walk(rows: &str) -> Vec<Chain> {
     let recording = parse(&format!("{HEAD}{rows}")).unwrap();
     let case = Case::new(&recording);
     case.fact::<Walk>().unwrap().chains.clone()
 }
 
 /// A chain as the names of its threads and its end.
-fn told(chain: &Chain) -> String {
+pub(super) fn told(chain: &Chain) -> String {
     let mut words: Vec<&str> = chain.links.iter().map(|l| l.who.comm.as_str()).collect();
     words.push(chain.end.kind.words());
     words.join(" < ")

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use recording::tables::{Birth, Thread, Wakeup};
 
 use super::Kind;
+use super::births::{At, Births};
 use super::ends::Ends;
 use super::ran::{self, Ran};
 use super::waits::{Wait, by_thread};
@@ -20,8 +21,13 @@ pub const AT_ONCE_NS: f64 = 50e3;
 /// accident.
 pub const IDLE: f64 = 0.9;
 
+/// Starts of a thread, of whoever started it, and so on, that are looked back for.
+const MOST_STARTS: usize = 16;
+
 /// Waits by thread, in the order of time.
 pub struct Timelines<'r> {
+    /// Who started whom.
+    pub births: Births<'r>,
     threads: BTreeMap<u32, Vec<Wait<'r>>>,
     /// Those of each process.
     by_process: BTreeMap<u32, Vec<u32>>,
@@ -72,7 +78,7 @@ pub struct Activity<'r> {
 }
 
 impl<'r> Timelines<'r> {
-    pub fn new(case: &Case, rows: &'r [Wakeup], ends: &Ends<'_>) -> Self {
+    pub fn new(case: &'r Case<'r>, rows: &'r [Wakeup], ends: &Ends<'_>) -> Self {
         let threads = by_thread(rows, ends);
         let restless = restless(case, rows, ends, &threads);
         let waited = threads.iter().map(|(tid, waits)| (*tid, added_up(waits))).collect();
@@ -83,7 +89,8 @@ impl<'r> Timelines<'r> {
                 by_process.entry(wait.row.pid).or_default().push(*tid);
             }
         }
-        Self { threads, by_process, ran: wanted_by_slice(case), waited, restless, queued, awake }
+        let births = Births::new(case.recording.rows::<Birth>());
+        Self { births, threads, by_process, ran: wanted_by_slice(case), waited, restless, queued, awake }
     }
 
     /// All waits, by thread.
@@ -137,6 +144,27 @@ impl<'r> Timelines<'r> {
         let before = waits.get(first).filter(|_| last > first).map_or(0.0, |wait| (from - wait.begin()).max(0.0));
         let after = waits[first..last].last().map_or(0.0, |wait| (wait.end() - until).max(0.0));
         (waited[last] - waited[first] - before - after).max(0.0)
+    }
+
+    /// The same as [`Self::activity`] of whoever had at each moment what a thread had in the end: before its start, that was the one that
+    /// started it.
+    pub fn handed_on(&self, tid: u32, (from, until): (f64, f64)) -> Activity<'r> {
+        let (mut pieces, mut at) = (Vec::new(), At { tid, ns: until });
+        for _ in 0..MOST_STARTS {
+            let before = self.births.before(at, from);
+            pieces.push(self.activity(at.tid, (before.ns, at.ns)));
+            at = before;
+            if at.ns <= from {
+                break;
+            }
+        }
+        let mut all = Activity::default();
+        for piece in pieces.into_iter().rev() {
+            all.waits.extend(piece.waits);
+            piece.active.into_iter().for_each(|(kind, ns)| all.add(kind, ns));
+        }
+        all.add(Kind::Unseen, at.ns - from);
+        all
     }
 
     /// What thread `tid` did from the span's begin to its end.

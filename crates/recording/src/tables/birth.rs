@@ -4,8 +4,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// A thread of the target that was started in a burst of full detail (table `burst`): a service may start one for each connection or
-/// each request, and what such a one did not wait for, whoever starts it was at before.
+/// A thread that was started in a burst of full detail (table `burst`), of the target or of a process that wakes it: a service may start
+/// one for each connection or each request, and what such a one did not wait for, whoever starts it was at before.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Birth {

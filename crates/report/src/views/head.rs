@@ -116,6 +116,9 @@ fn cores(verdict: &Verdict) -> f64 {
     on_cpu.sum::<f64>() / verdict.window.seconds.max(1e-9)
 }
 
+/// A handshake that is worth a word although nothing is told of what it waits for, s.
+const LONG: f64 = 0.001;
+
 /// How long clients waited at the busiest endpoint.
 fn answers(verdict: &Verdict) -> Option<String> {
     let busiest = verdict.requests.first().filter(|r| r.is_accepted() && r.exchanges > 0)?;
@@ -130,7 +133,11 @@ fn answers(verdict: &Verdict) -> Option<String> {
         let later = numbers::seconds(*later);
         return Some(format!("first bytes of answers in {p50} (p50), {p99} (p99), the rest {later} later on average"));
     }
-    let before = long_handshakes(busiest).map_or_else(String::new, |all| {
+    let longer = |all: &&Handshakes| {
+        all.seconds.mean >= LONG && all.seconds.mean > busiest.seconds.mean && 2 * all.count >= busiest.exchanges
+    };
+    let handshakes = long_handshakes(busiest).or_else(|| busiest.handshakes.as_ref().filter(longer));
+    let before = handshakes.map_or_else(String::new, |all| {
         let (p50, p99) = (numbers::seconds(all.seconds.p50), numbers::seconds(all.seconds.p99));
         format!("TLS handshakes in {p50} (p50), {p99} (p99), then ")
     });

@@ -66,7 +66,7 @@ pub struct Party {
     pub stack: u64,
 }
 
-/// A thread of the target that was started in a burst.
+/// A thread that was started in a burst, of the target or of a process that is followed.
 #[derive(Clone, Debug, Default)]
 pub struct Birth {
     /// When, CLOCK_MONOTONIC ns.

@@ -9,13 +9,12 @@ pub(crate) const MIN_COUNT: f64 = 10.0;
 /// Share from which on a kind of error is no everyday number; none = its number alone says nothing.
 pub(crate) fn floor(kind: Kind) -> Option<f64> {
     match kind {
-        // A datagram or a connection in a hundred is a retry that somebody notices; of lost segments 1 % halves the throughput of
-        // a long connection.
-        Kind::Unread | Kind::SentAgain | Kind::TurnedAway | Kind::BrokenOff | Kind::GivenUp | Kind::HungUp => {
-            Some(0.01)
-        }
-        // Each costs its client a second, so that one in a thousand is the whole of a p999.
-        Kind::QueueFull
+        // A connection in a hundred is a retry that somebody notices; of lost segments 1 % halves the throughput of a long connection.
+        Kind::SentAgain | Kind::TurnedAway | Kind::BrokenOff | Kind::GivenUp | Kind::HungUp => Some(0.01),
+        // Each costs its client a second, as whoever asks by a datagram waits for an answer at least, so that one in a thousand is the
+        // whole of a p999.
+        Kind::Unread
+        | Kind::QueueFull
         | Kind::HalfOpenFull
         | Kind::ListenDropped
         | Kind::NotTracked

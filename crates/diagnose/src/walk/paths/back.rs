@@ -7,12 +7,11 @@ use std::iter;
 use recording::tables::{Birth, Request, Thread, Wakeup};
 
 use super::answerers::{Answerers, awaited};
-use super::births::{At, Births};
+use super::given_back::GivenBack;
 use super::tree::{Book, Meanwhile};
-use super::whole::{Whole, length_ns};
-use crate::case::Case;
-use crate::facts::requests::Requests;
+use super::whole::{Whole, length_ns, needed};
 use crate::runtimes::collectors::Collector;
+use crate::walk::births::At;
 use crate::walk::clients::UNIX;
 use crate::walk::context::{Context, MOST_THREADS};
 use crate::walk::futex::is_futex;
@@ -33,7 +32,7 @@ pub struct Back<'a, 'r> {
     /// One for all: its bound on steps is one for the whole recording.
     walker: Walker<'a, 'r>,
     answerers: Answerers<'a>,
-    births: Births<'a>,
+    given_back: GivenBack,
     /// Process and name of each thread, as the ledger has them, which does not name those that lived shortly.
     names: BTreeMap<u32, (u32, String)>,
     /// Of each process, its threads, and how long each was on a CPU, slice by slice.
@@ -47,18 +46,6 @@ const WORTH_NS: f64 = 1e6;
 
 /// Of a span, on a CPU in any of the threads: a runtime that moves a task from one to another loses some of it.
 const ALL_THE_TIME: f64 = 0.8;
-
-/// Requests in hand on average, and no more than there are CPUs.
-fn needed(case: &Case) -> f64 {
-    let Ok(requests) = case.fact::<Requests>() else { return 1.0 };
-    let accepted = requests.endpoints.iter().filter(|endpoint| endpoint.accepted);
-    let in_hand: f64 = accepted.map(|endpoint| requests.at_once(&endpoint.service)).sum();
-    let allowed = match case.recording.meta.target.allowed_cpus.len() {
-        0 => f64::from(case.recording.meta.host.cpus),
-        some => some as f64,
-    };
-    in_hand.min(allowed).max(1.0)
-}
 
 impl<'a, 'r> Back<'a, 'r> {
     pub fn new(context: &'a Context<'a, 'r>, whole: &'a Whole<'r>) -> Self {
@@ -77,8 +64,8 @@ impl<'a, 'r> Back<'a, 'r> {
             .for_each(|ran| ran.sort_by(|a, b| a.end().total_cmp(&b.end())));
         let (walker, answerers) = (Walker::new(context), Answerers::new(context));
         let needed = needed(context.case);
-        let births = Births::new(born);
-        Self { context, whole, walker, answerers, births, names, threads, needed }
+        let given_back = GivenBack::new(context, whole, context.case.recording.rows::<Wakeup>());
+        Self { context, whole, walker, answerers, given_back, names, threads, needed }
     }
 
     /// Whether threads of a process were on a CPU for all of a span, for all requests that were in hand: a job beside them may be on one.
@@ -148,7 +135,13 @@ impl OnePath<'_, '_, '_> {
         }
         let woken = self.context.timelines.last_wait(at.tid, at.ns).filter(|wait| wait.end() > self.read);
         let since = woken.map_or(self.read, Wait::end);
-        if let Some(question) = self.whole.question(at.tid, (self.read, at.ns)).filter(|q| q.read_ns as f64 >= since) {
+        let question = self.whole.question(at.tid, (self.read, at.ns)).filter(|q| q.read_ns as f64 >= since);
+        let came = question.map_or(since, |question| question.read_ns as f64);
+        if let Some(done) = self.all.given_back.last(at.tid, (came, at.ns)).filter(|_| self.has_waited) {
+            self.was_helped(at.tid, done, (self.read, at.ns));
+            return At { tid: self.request.began_tid, ns: self.read };
+        }
+        if let Some(question) = question {
             return if self.is_of_another(at.tid, question) {
                 self.stood(at, question)
             } else {
@@ -156,7 +149,7 @@ impl OnePath<'_, '_, '_> {
             };
         }
         let Some(wait) = woken else {
-            let before = self.all.births.before(at, self.read);
+            let before = self.context.timelines.births.before(at, self.read);
             self.ran(at.tid, (before.ns, at.ns));
             return before;
         };
@@ -172,7 +165,7 @@ impl OnePath<'_, '_, '_> {
             if at.ns <= began {
                 break;
             }
-            let next = self.all.births.before(at, began);
+            let next = self.context.timelines.births.before(at, began);
             self.is_at(at.tid, (next.ns, at.ns), true);
             at = next;
         }
@@ -238,7 +231,10 @@ impl OnePath<'_, '_, '_> {
         if !is_free && (begin >= self.read || self.is_behind && !is_for_helper) {
             let span = (begin.max(self.read), wait.end());
             match is_for_helper {
-                true => self.is_at(row.waker_tid, span, false),
+                true => {
+                    let since = self.all.given_back.since(self.context, row.waker_tid, span);
+                    self.was_helped(row.waker_tid, since, span);
+                }
                 false if begin < self.read => self.asked_and_blocked(wait, span, None),
                 false => self.blocked(wait, span, None),
             }
@@ -257,6 +253,12 @@ impl OnePath<'_, '_, '_> {
             kind => self.was_free(wait, kind, polls),
         }
         At { tid: self.request.began_tid, ns: self.read }
+    }
+
+    /// A thread that helps was at this request since it had done with the one before; until then, that one was in its way.
+    fn was_helped(&mut self, helper: u32, since: f64, (from, until): (f64, f64)) {
+        self.is_at(helper, (since, until), false);
+        self.is_at(helper, (from, since), true);
     }
 
     /// A wait of a thread that was free until it ended, and answered then.

@@ -22,7 +22,7 @@ fn all(rows: &str) -> Group {
 }
 
 /// Words and ms of what took longest.
-pub(super) fn told(rows: &str) -> Vec<(String, f64)> {
+pub(in crate::walk) fn told(rows: &str) -> Vec<(String, f64)> {
     let group = all(rows);
     let sum: f64 = group.parts.iter().map(|part| part.ns).sum();
     assert!((sum - group.ns).abs() < 1.0, "{sum} is not {}", group.ns);
@@ -30,12 +30,12 @@ pub(super) fn told(rows: &str) -> Vec<(String, f64)> {
 }
 
 /// A request that thread 1 reads at 101 ms and `by` answers at 150 ms.
-pub(super) fn request(by: u32) -> String {
+pub(in crate::walk) fn request(by: u32) -> String {
     format!("request t_ns=150e6 role=accepted port=80 pid=1 began_ns=100e6 began_tid=1 read_ns=101e6 ended_tid={by}\n")
 }
 
 /// A wait of a thread of the target that ended because of a packet, a timer, or another thread.
-pub(super) fn wait(tid: u32, at_ms: f64, ms: f64, rest: &str) -> String {
+pub(in crate::walk) fn wait(tid: u32, at_ms: f64, ms: f64, rest: &str) -> String {
     let (at, ns) = (at_ms * 1e6, ms * 1e6);
     format!(
         "wakeup t_ns={at:.0} pid=1 tid={tid} comm=t{tid} wait_ns={ns:.0} blocked_ns={ns:.0} since_ns={:.0} waits=1 cpu_ns=1e5 {rest}\n",
@@ -43,8 +43,9 @@ pub(super) fn wait(tid: u32, at_ms: f64, ms: f64, rest: &str) -> String {
     )
 }
 
-pub(super) const PACKET: &str = "syscall=0 family=2 local_port=80 remote_port=5000 context=interrupt waker_stack=2";
-pub(super) const TIMER: &str = "syscall=35 context=interrupt waker_stack=1";
+pub(in crate::walk) const PACKET: &str =
+    "syscall=0 family=2 local_port=80 remote_port=5000 context=interrupt waker_stack=2";
+pub(in crate::walk) const TIMER: &str = "syscall=35 context=interrupt waker_stack=1";
 
 #[test]
 fn a_thread_that_sleeps_with_the_request_in_hand() {

@@ -142,6 +142,18 @@ impl<'r> Whole<'r> {
     }
 }
 
+/// Requests in hand on average, and no more than there are CPUs.
+pub fn needed(case: &Case) -> f64 {
+    let Ok(requests) = case.fact::<Requests>() else { return 1.0 };
+    let accepted = requests.endpoints.iter().filter(|endpoint| endpoint.accepted);
+    let in_hand: f64 = accepted.map(|endpoint| requests.at_once(&endpoint.service)).sum();
+    let allowed = match case.recording.meta.target.allowed_cpus.len() {
+        0 => f64::from(case.recording.meta.host.cpus),
+        some => some as f64,
+    };
+    in_hand.min(allowed).max(1.0)
+}
+
 /// Requests of one thread that are looked through for one that it has in hand.
 const MOST_AT_ONCE: usize = 64;
 

@@ -11,7 +11,7 @@ use crate::facts::connections::Connections;
 use crate::facts::requests::{Endpoint, LATE_NS, Requests};
 use crate::facts::unexplained::Unexplained;
 use crate::judgement::one_each;
-use crate::judgement::paths::{asks_a_peer, stands_before_peers};
+use crate::judgement::paths::{asks_a_peer, stands_before_peers, waits_for_a_peer};
 use crate::statistics::{ratio, share};
 use crate::walk::Walk;
 use crate::walk::paths::{Meanwhile, Part, RequestPaths, What};
@@ -144,14 +144,21 @@ enum Stand {
     Inside,
     /// Their threads wait for others that ask this peer.
     Behind(String),
+    /// They wait for a thread that helps, which asks this peer for one after the other.
+    InLine(String),
 }
 
 impl Stand {
-    /// Of threads that wait for each other, one connection is a lock.
+    /// Of threads that wait for each other, one connection is a lock; and so it is where never more than one of them asks.
     fn is_before(&self, pool: &Taken<'_>) -> bool {
         match self {
             Self::Inside => true,
-            Self::Behind(peer) => pool.peer.name == *peer && pool.open >= SEVERAL,
+            Self::InLine(peer) => pool.peer.name == *peer,
+            Self::Behind(peer) => {
+                pool.peer.name == *peer
+                    && pool.open >= SEVERAL
+                    && (pool.has_no_connection_free() || pool.most() >= SEVERAL)
+            }
         }
     }
 }
@@ -169,15 +176,22 @@ fn stand(case: &Case) -> Option<Stand> {
     if all.share(inside) >= MIN_SHARE && !has_threads() {
         return Some(Stand::Inside);
     }
-    let mut behind: BTreeMap<&str, f64> = BTreeMap::new();
-    for part in all.parts.iter().filter(|part| stands_before_peers(part)) {
+    let (mut behind, mut in_line): (BTreeMap<&str, f64>, BTreeMap<&str, f64>) = (BTreeMap::new(), BTreeMap::new());
+    for part in &all.parts {
         let What::Waits(chain) = &part.what else { continue };
-        if let Some(holder) = chain.links.iter().skip(1).find(|link| !link.who.peer.is_empty()) {
-            *behind.entry(&holder.who.peer).or_default() += part.ns;
+        if stands_before_peers(part) {
+            if let Some(holder) = chain.links.iter().skip(1).find(|link| !link.who.peer.is_empty()) {
+                *behind.entry(&holder.who.peer).or_default() += part.ns;
+            }
+        } else if part.before && waits_for_a_peer(part) {
+            *in_line.entry(&chain.links[0].who.peer).or_default() += part.ns;
         }
     }
-    let (peer, ns) = behind.into_iter().max_by(|a, b| a.1.total_cmp(&b.1))?;
-    (ns >= all.ns * MIN_SHARE).then(|| Stand::Behind(peer.to_string()))
+    let most = |by: BTreeMap<&str, f64>| {
+        let (peer, ns) = by.into_iter().max_by(|a, b| a.1.total_cmp(&b.1))?;
+        (ns >= all.ns * MIN_SHARE).then(|| peer.to_string())
+    };
+    most(behind).map(Stand::Behind).or_else(|| most(in_line).map(Stand::InLine))
 }
 
 /// Whether there are nearly always as many as there are at most.

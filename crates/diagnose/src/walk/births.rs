@@ -36,7 +36,8 @@ impl<'r> Births<'r> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::{PACKET, TIMER, request, told, wait};
+    use crate::walk::paths::tests::{PACKET, TIMER, request, told, wait};
+    use crate::walk::tests as walk;
 
     /// Thread 2 is there for this connection alone; thread 1 takes one after the other, and sleeps before it starts a thread.
     #[test]
@@ -62,5 +63,17 @@ mod tests {
         let told = told(&format!("{}{rows}{birth}", request(2)));
         assert_eq!((told[0].0.as_str(), told[0].1), ("t1/1 in nanosleep", 40.0));
         assert!(told.contains(&("t2/1 on a CPU".to_string(), 5.0)), "{told:?}");
+    }
+
+    /// The target asks a service that starts a thread for each connection, after a sleep.
+    #[test]
+    fn a_peer_with_a_thread_for_each_connection() {
+        let rows = "wakeup t_ns=200e6 pid=1 tid=1 comm=a wait_ns=95e6 blocked_ns=95e6 syscall=0 context=thread waker_pid=9 waker_tid=12 waker_comm=srv waker_syscall=1 waker_stack=2
+            wakeup t_ns=106e6 pid=9 tid=9 comm=srv wait_ns=90e6 blocked_ns=90e6 since_ns=10e6 cpu_ns=1e6 syscall=43 context=thread waker_pid=1 waker_tid=1 waker_comm=a
+            wakeup t_ns=190e6 pid=9 tid=9 comm=srv wait_ns=80e6 blocked_ns=80e6 since_ns=106e6 cpu_ns=4e6 syscall=35 context=interrupt waker_stack=1\n";
+        let chains = walk::walk(&format!("{rows}birth t_ns=195e6 pid=9 tid=12 comm=srv parent_pid=9 parent_tid=9"));
+        assert_eq!((walk::told(&chains[0]).as_str(), chains[0].ns), ("a < srv < its own timer", 81e6));
+        let none = walk::walk(rows);
+        assert_ne!(walk::told(&none[0]), "a < srv < its own timer");
     }
 }
