@@ -2,7 +2,7 @@
 //! One capture: seeds the ledger with the target, drives the collectors until the time is up, and fills the
 //! recording. It decides nothing about causes, and knows no collector but the ledger, on which all others build.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::mem::{MaybeUninit, take};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::sleep;
@@ -79,6 +79,7 @@ pub fn run(
         from_ns: 0,
         cost,
         execed: HashSet::new(),
+        came_ns: HashMap::new(),
         openings: Openings::default(),
     };
     sink.put(capture.begin(gaps)?)?;
@@ -136,6 +137,8 @@ struct Capture<'o> {
     ended: Vec<ThreadRow>,
     /// Processes that became another program since then.
     execed: HashSet<u32>,
+    /// Begin of the slice in which processes were met that came into the target's cgroup.
+    came_ns: HashMap<u32, u64>,
     openings: Openings,
     /// Where the slice that is on began.
     from_ns: u64,
@@ -267,8 +270,8 @@ impl Capture<'_> {
             let born = end.living.iter().find(|t| (t.tgid, t.tid) == (row.pid, row.pid)).map_or(0, |t| t.born_ns);
             row.started_ns = born.saturating_sub(*start_ns);
             // The birth of one that came into the target's cgroup was not seen.
-            if born == 0 && !plan.target.pids.contains(&row.pid) {
-                row.started_ns = from_ns.max(1);
+            if born == 0 && from_ns > 0 && !plan.target.pids.contains(&row.pid) {
+                row.started_ns = *self.came_ns.entry(row.pid).or_insert(from_ns);
             }
             self.openings.told(row.pid, &row.listen);
         }

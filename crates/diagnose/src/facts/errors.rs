@@ -115,7 +115,7 @@ fn of_handshakes(case: &Case, counters: &Counters, h: &Handshakes) -> Vec<Error>
     let (failed, segments) = (grew(snmp::ATTEMPT_FAILS), grew(snmp::IN_SEGS));
     let again = case.fact::<Retransmits>().ok().map(|retransmits| retransmits.own_share() * h.again);
     let turned_away = case.fact::<TurnedAway>().map_or(0.0, |turned_away| turned_away.0);
-    let nobody_there = case.fact::<NobodyThere>().map_or(0.0, |nobody_there| nobody_there.0);
+    let nobody_there = case.fact::<NobodyThere>().map_or(0.0, |nobody_there| nobody_there.count);
     let filtered = case.fact::<Drops>().map_or(0.0, |drops| drops.begins_of_clients());
     // What connection tracking has no entry for is counted there.
     let filtered = (filtered - h.tracking_drops).max(0.0);

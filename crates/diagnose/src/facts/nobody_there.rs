@@ -13,47 +13,88 @@ use crate::answer::Gap;
 use crate::case::{Case, Fact};
 use crate::statistics::ratio;
 
-/// How many, beyond those that were taken in the same slice: who asks for a name with addresses of both families may be refused once and
-/// then taken at the other, at once. While a service is away, nobody is taken.
-pub struct NobodyThere(pub f64);
+/// How many, beyond those that were taken in the same time: who asks for a name with addresses of both families may be refused once and
+/// then taken at the other. While a service is away, nobody is taken.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct NobodyThere {
+    /// How many.
+    pub count: f64,
+    /// The port with most of them.
+    pub port: u32,
+}
 
 impl Fact for NobodyThere {
     fn compute(case: &Case) -> Result<Self, Gap> {
         let ports = case.fact::<Listening>()?.tcp_ports();
-        let mut refused: BTreeMap<(u32, u64), f64> = BTreeMap::new();
+        let mut refused: BTreeMap<u32, BTreeMap<u64, f64>> = BTreeMap::new();
         let is_one =
             |row: &&Retransmit| row.kind == "reset_sent" && row.reason == "NO_SOCKET" && ports.contains(&row.port);
         for row in case.recording.rows::<Retransmit>().iter().filter(is_one) {
-            *refused.entry((row.port, row.t_ns)).or_default() += row.count as f64;
+            *refused.entry(row.port).or_default().entry(row.t_ns).or_default() += row.count as f64;
         }
-        let beyond = match case.fact::<Requests>() {
-            Ok(requests) => {
-                let each = refused.into_iter();
-                each.map(|((port, t_ns), count)| (count - taken(case, &requests, port, t_ns)).max(0.0)).sum()
-            }
+        let requests = case.fact::<Requests>().ok();
+        let beyond = |port: u32, slices: BTreeMap<u64, f64>| match &requests {
+            Some(requests) => Taken::at(case, requests, port).beyond(slices),
             // Of the whole namespace, which may be another's.
-            Err(_) => {
-                let taken = case.fact::<Handshakes>().map_or(0.0, |handshakes| handshakes.taken);
-                (refused.values().sum::<f64>() - taken).max(0.0)
-            }
+            None => slices.values().sum::<f64>() - case.fact::<Handshakes>().map_or(0.0, |handshakes| handshakes.taken),
         };
-        Ok(Self(beyond))
+        let each = refused.into_iter().map(|(port, slices)| (port, beyond(port, slices).max(0.0)));
+        let (count, most) = each.fold((0.0, (0, 0.0)), |(sum, most), (port, count)| {
+            (sum + count, if count > most.1 { (port, count) } else { most })
+        });
+        Ok(Self { count, port: most.0 })
     }
 }
 
 /// Length of a slice, ns.
 const SLICE_NS: u64 = 1_000_000_000;
 
-/// Connections that were taken at a port in the slice that ended then; as many as in others, if exchanges were not followed in it.
-fn taken(case: &Case, requests: &Requests, port: u32, t_ns: u64) -> f64 {
-    let is_then = |at: u64| at.abs_diff(t_ns) < SLICE_NS / 2;
-    if case.recording.rows::<ExchangeWindow>().iter().any(|window| is_then(window.t_ns)) {
+/// Refused in a slice: of fewer, those that were taken a moment later may be in the next one.
+const SEVERAL: f64 = 4.0;
+
+/// Of those, taken in the same slice: then nobody was there for a part of it at least.
+const HARDLY: f64 = 0.5;
+
+/// Connections that were taken at a port.
+struct Taken {
+    /// In slices in which exchanges were followed.
+    by_slice: BTreeMap<u64, f64>,
+    /// In others, as many as in these on average.
+    usual: f64,
+    all: f64,
+}
+
+impl Taken {
+    fn at(case: &Case, requests: &Requests, port: u32) -> Self {
+        let windows = case.recording.rows::<ExchangeWindow>().iter();
+        let mut by_slice: BTreeMap<u64, f64> = windows.map(|window| (window.t_ns, 0.0)).collect();
         let of_port = |row: &&Exchange| row.is_accepted() && row.port == port && row.stage == "first_read";
-        let rows = case.recording.rows::<Exchange>().iter().filter(of_port);
-        return rows.filter(|row| is_then(row.t_ns)).map(|row| row.count as f64).sum();
+        for row in case.recording.rows::<Exchange>().iter().filter(of_port) {
+            *by_slice.entry(row.t_ns).or_default() += row.count as f64;
+        }
+        let counted: f64 = by_slice.values().sum();
+        let usual = ratio(counted, requests.followed_ns) * SLICE_NS as f64;
+        Self { by_slice, usual, all: counted * requests.scale().max(1.0) }
     }
-    let at_port = requests.endpoints.iter().filter(|e| e.accepted && e.port == port);
-    ratio(at_port.map(|e| e.first_read.count).sum::<f64>(), requests.followed_ns) * SLICE_NS as f64
+
+    /// In the slice that ended then; none = exchanges were not followed in it.
+    fn then(&self, t_ns: u64) -> Option<f64> {
+        let near = t_ns.saturating_sub(SLICE_NS / 2)..t_ns.saturating_add(SLICE_NS / 2);
+        self.by_slice.range(near).map(|(_, count)| *count).reduce(|sum, count| sum + count)
+    }
+
+    /// Of those that were refused, by slice, the ones in whose stead nobody was taken.
+    fn beyond(&self, slices: BTreeMap<u64, f64>) -> f64 {
+        let refused: f64 = slices.values().sum();
+        let away =
+            slices.into_iter().filter(|(_, count)| *count >= SEVERAL).map(|(t_ns, count)| match self.then(t_ns) {
+                Some(taken) if taken < count * HARDLY => count - taken,
+                // By chance there are never so many more than usual.
+                None if count > 3.0 * self.usual + SEVERAL => count - self.usual,
+                _ => 0.0,
+            });
+        away.sum::<f64>().max(refused - self.all)
+    }
 }
 
 #[cfg(test)]
@@ -71,7 +112,7 @@ mod tests {
                  counter source=proc/net/snmp entity=Tcp name=PassiveOpens value=0
                  counter t_ns=9 source=proc/net/snmp entity=Tcp name=PassiveOpens value={more}"
             );
-            Case::new(&parse(&text).unwrap()).fact::<NobodyThere>().unwrap().0
+            Case::new(&parse(&text).unwrap()).fact::<NobodyThere>().unwrap().count
         };
         assert_eq!((refused("0"), refused("20"), refused("310")), (300.0, 280.0, 0.0));
         // Whoever was taken elsewhere was not refused here.

@@ -104,9 +104,20 @@ pub(crate) fn doubt(case: &Case, who: &str, chains: &[&Chain], ns: f64) -> Optio
             sockets_to("-tino", peer)
         ));
     }
-    let unseen = sum(chains.iter().copied().filter(|chain| chain.end.kind == Kind::Unseen));
-    (share(unseen, ns) >= MAX_UNSEEN)
+    is_unseen(chains, ns)
         .then(|| format!("{waited}, and what that one did meanwhile was not seen: {}", look_there(chains[0])))
+}
+
+/// Whether most of what some chains lead to was not recorded.
+fn is_unseen(chains: &[&Chain], ns: f64) -> bool {
+    share(sum(chains.iter().copied().filter(|chain| chain.end.kind == Kind::Unseen)), ns) >= MAX_UNSEEN
+}
+
+/// Whom it waited for most, if what that one did was not seen, and where to look for it.
+pub(crate) fn unseen(case: &Case) -> Option<(String, String)> {
+    let waiting = case.fact::<Waiting>().ok()?;
+    let (who, chains, ns) = worst(&waiting)?;
+    is_unseen(&chains, ns).then(|| (who, look_there(chains[0])))
 }
 
 /// Whom a chain waits for first that is not of its own process: process, or address. Whoever only waits for another thread of the target

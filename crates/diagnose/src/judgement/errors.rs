@@ -18,7 +18,7 @@ use crate::facts::errors::{Error, Errors, Kind};
 use crate::facts::handshakes::Handshakes;
 use crate::statistics::share;
 use crate::wording::{count, percent};
-pub(crate) use floors::{MIN_COUNT, enough, floor};
+pub(crate) use floors::{MIN_COUNT, enough, floor, floor_of};
 
 /// Of the entries that there may be: the table refuses new ones when it is full.
 pub(crate) const TABLE_FULL: f64 = 0.98;
@@ -60,7 +60,7 @@ fn counted(case: &Case, is_one: fn(Kind) -> bool) -> Vec<Above> {
     let Ok(errors) = case.fact::<Errors>() else { return Vec::new() };
     let is_above = |error: &&Error| {
         let is_enough = error.at_most() >= enough(error.kind, error.share(), error.own.is_some());
-        floor(error.kind).is_some_and(|floor| is_enough && error.share() >= floor)
+        floor_of(case, error.kind).is_some_and(|floor| is_enough && error.share() >= floor)
     };
     errors.all.iter().filter(|error| is_one(error.kind)).filter(is_above).map(|error| told(case, error)).collect()
 }

@@ -8,10 +8,12 @@ use crate::case::Case;
 use crate::facts::errors::Kind;
 use crate::facts::handshakes::Handshakes;
 use crate::facts::listeners::{Listener, Listeners};
+use crate::facts::requests::{Endpoint, Requests};
 use crate::facts::workers::Workers;
 use crate::judgement::errors::{enough, floor};
 use crate::judgement::handshakes::{Sign, table};
 use crate::judgement::meanwhile::{self, Meanwhile};
+use crate::judgement::standstill;
 use crate::judgement::untaken::{self, Untaken};
 use crate::statistics::share;
 use crate::verdict::{Evidence, Explains, Finding, Link, Subject};
@@ -80,7 +82,7 @@ fn finding(
     // The counter of the namespace is one source; the socket's own state is another.
     let agree = listener.full > 0.0 || listener.drops.is_some_and(|drops| drops >= handshakes.overflows * AGREE);
     // Each that is dropped is asked for again after a second.
-    let is_root = untaken.is_none() && come_in_bursts(&workers, listener.full);
+    let is_root = untaken.is_none() && come_in_bursts(&workers, listener.full) && are_soon_taken(case);
     let waited = if is_root { ours * OF_SYN } else { listener.queue * case.seconds() };
     let place = Link {
         who: listener.name.clone(),
@@ -137,6 +139,16 @@ fn evidence_of(case: &Case, handshakes: &Handshakes, listener: &Listener) -> Vec
     }
     all.extend(table(case, handshakes, Sign::QueueFull));
     all
+}
+
+/// An answer: a user feels a quarter of a second.
+const FELT_NS: f64 = 250e6;
+
+/// Whether nobody who gets into the queue stands there for long: then it is not that they all stood still for a while.
+fn are_soon_taken(case: &Case) -> bool {
+    let requests = case.fact::<Requests>();
+    let soon = |busiest: &Endpoint| busiest.response.quantile_ns(0.99) < FELT_NS;
+    standstill::look(case).is_none() && requests.is_ok_and(|requests| requests.busiest().is_some_and(soon))
 }
 
 /// What a SYN that is sent again costs at least, in seconds.

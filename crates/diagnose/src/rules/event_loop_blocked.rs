@@ -91,7 +91,8 @@ fn of_handshakes(finding: Finding, part: f64) -> Finding {
     Finding {
         summary: format!("{} TLS handshakes are {} of its CPU time.", finding.summary, percent(part)),
         remedy: format!(
-            "No work can be moved elsewhere: {FEWER_HANDSHAKES}, which costs a tenth of one of RSA. More processes or threads that accept              share the rest."
+            "No work can be moved elsewhere: {FEWER_HANDSHAKES}, which costs a tenth of one of RSA. More processes or threads that \
+             accept share the rest."
         ),
         ..finding
     }

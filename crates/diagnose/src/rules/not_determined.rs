@@ -115,16 +115,19 @@ fn waited(case: &Case, gap: &Gap) -> Statement {
         };
     }
     let is_untold = case.fact::<Waiting>().is_ok_and(|waiting| asked::is_untold(case, &waiting));
-    let (headline, advice) = match is_untold {
-        true => (
-            "it waited, and whether for work or for an answer cannot be told",
-            "if it takes its work from where it waits, it was idle; else look at the other end",
+    let unseen = asked::unseen(case).filter(|_| !is_untold);
+    let (headline, advice) = match unseen {
+        _ if is_untold => (
+            "it waited, and whether for work or for an answer cannot be told".to_string(),
+            "if it takes its work from where it waits, it was idle; else look at the other end".to_string(),
         ),
-        false => {
-            ("it waited for an answer, and who is to blame cannot be told", "see below what speaks for the other end")
-        }
+        Some((who, look)) => (format!("it waited for {who}, and what that one did meanwhile was not seen"), look),
+        None => (
+            "it waited for an answer, and who is to blame cannot be told".to_string(),
+            "see below what speaks for the other end".to_string(),
+        ),
     };
-    Statement { headline: headline.into(), advice: advice.into(), detail: format!("{}.", gap.why) }
+    Statement { headline, advice, detail: format!("{}.", gap.why) }
 }
 
 /// Clients stand before it, and nobody was seen to take them.

@@ -8,7 +8,7 @@ use crate::answer::{Gap, Measured, Unit, Unseen};
 use crate::case::Case;
 use crate::facts::counters::Counters;
 use crate::facts::errors::{Error, Errors, Kind};
-use crate::judgement::errors::{MIN_COUNT, floor};
+use crate::judgement::errors::{MIN_COUNT, floor_of};
 use crate::judgement::meanwhile;
 use crate::statistics::share;
 use crate::verdict::{Explains, Finding, Link, Subject};
@@ -63,15 +63,14 @@ fn check(case: &Case) -> Checked {
         return absent("no datagram was dropped for want of room in a socket");
     };
     let dropped = format!("{} datagrams were dropped for want of room in a socket", count(error.count));
-    let needed = [
-        Measured::new(error.at_most(), MIN_COUNT, Unit::Datagrams),
-        Measured::new(error.share(), floor(error.kind).unwrap_or_default(), Unit::Share),
-    ];
+    let least = floor_of(case, error.kind).unwrap_or_default();
+    let needed =
+        [Measured::new(error.at_most(), MIN_COUNT, Unit::Datagrams), Measured::new(error.share(), least, Unit::Share)];
     match (error.own, Measured::farthest(needed)) {
         (Some(0.0), _) => return explained(format!("{dropped}, in none of the target's own")),
         (_, Some(seen)) => {
-            let least = percent(floor(error.kind).unwrap_or_default());
-            let why = format!("{dropped}, {} of all (a finding needs 10 and {least})", percent(error.share()));
+            let (part, least) = (percent(error.share()), percent(least));
+            let why = format!("{dropped}, {part} of all (a finding needs 10 and {least})");
             return too_little(seen, why);
         }
         (None, None) => {

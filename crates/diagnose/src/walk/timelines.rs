@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //! What a thread did in a span of time: its waits one by one, and the rest by the scheduler's counters.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use recording::tables::{Birth, Thread, Wakeup};
+use recording::tables::{Birth, Process, Thread, Wakeup};
 
 use super::Kind;
 use super::births::{At, Births};
@@ -12,7 +12,7 @@ use super::ran::{self, Ran};
 use super::waits::{Wait, by_thread};
 use crate::case::Case;
 use crate::facts::cpus::Cpus;
-use crate::statistics::share;
+use crate::statistics::{ratio, share};
 
 /// Clocks and counters of one moment differ by less, ns.
 pub const AT_ONCE_NS: f64 = 50e3;
@@ -147,11 +147,13 @@ impl<'r> Timelines<'r> {
     }
 
     /// The same as [`Self::activity`] of whoever had at each moment what a thread had in the end: before its start, that was the one that
-    /// started it.
-    pub fn handed_on(&self, tid: u32, (from, until): (f64, f64)) -> Activity<'r> {
+    /// started it, unless it serves clients: such a one starts a worker, and goes on.
+    pub fn handed_on(&self, tid: u32, (from, until): (f64, f64), serves: impl Fn(u32) -> bool) -> Activity<'r> {
         let (mut pieces, mut at) = (Vec::new(), At { tid, ns: until });
         for _ in 0..MOST_STARTS {
-            let before = self.births.before(at, from);
+            let before =
+                Some(self.births.before(at, from)).filter(|before| before.tid == at.tid || !serves(before.tid));
+            let before = before.unwrap_or(At { ns: from, ..at });
             pieces.push(self.activity(at.tid, (before.ns, at.ns)));
             at = before;
             if at.ns <= from {
@@ -203,7 +205,8 @@ impl<'r> Timelines<'r> {
     /// never waited: that can be told by its ledger.
     fn busy(&self, tid: u32, (from, until): (f64, f64)) -> f64 {
         if let Some(share) = self.awake.get(&tid) {
-            return *share;
+            let born = self.births.before(At { tid, ns: until }, from).ns;
+            return *share * ratio(until - born, until - from);
         }
         self.restless.get(&tid).map_or(0.0, |thread| thread.busy * share(until - thread.met.max(from), until - from))
     }
@@ -240,6 +243,22 @@ impl Activity<'_> {
     }
 }
 
+/// The threads of the target that were started in bursts.
+fn of_target(case: &Case) -> Vec<u32> {
+    let mut pids: BTreeSet<u32> = case.recording.meta.target.pids.iter().copied().collect();
+    pids.extend(case.recording.rows::<Process>().iter().map(|process| process.pid));
+    let mut births: Vec<&Birth> = case.recording.rows::<Birth>().iter().collect();
+    births.sort_by_key(|birth| birth.t_ns);
+    let mut own = Vec::new();
+    for birth in births {
+        if pids.contains(&birth.parent_pid) {
+            pids.insert(birth.pid);
+            own.push(birth.tid);
+        }
+    }
+    own
+}
+
 /// By thread of the target: of the time in which it wanted a CPU, the share without one; of all its time, the share in which
 /// it wanted one.
 fn wanted(case: &Case) -> (BTreeMap<u32, f64>, BTreeMap<u32, f64>) {
@@ -253,9 +272,12 @@ fn wanted(case: &Case) -> (BTreeMap<u32, f64>, BTreeMap<u32, f64>) {
     }
     let queued = threads.iter().map(|(tid, (queued, wanted, _))| (*tid, share(*queued, *wanted)));
     let awake = threads.iter().map(|(tid, (_, wanted, wall))| (*tid, share(*wanted, *wall)));
-    // Of one that lived shortly the ledger has no row; had it waited in the burst in which it was started, there would be another.
-    let born = case.recording.rows::<Birth>().iter().map(|birth| (birth.tid, 1.0));
-    (queued.collect(), born.chain(awake).collect())
+    // Of one that lived shortly the ledger has no row of its own; had it waited in the burst in which it was started, there would be
+    // one of that.
+    let (queued, born): (BTreeMap<u32, f64>, _) = (queued.collect(), of_target(case));
+    let short_lived = queued.get(&0).copied().unwrap_or(0.0);
+    let queued_of_born = born.iter().map(|tid| (*tid, short_lived)).chain(queued).collect();
+    (queued_of_born, born.iter().map(|tid| (*tid, 1.0)).chain(awake).collect())
 }
 
 /// By thread of the target: what it ran or wanted to, by slice.

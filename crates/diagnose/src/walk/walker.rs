@@ -83,7 +83,8 @@ impl<'a, 'r> Walker<'a, 'r> {
             return node.end(End::of_waker(kind, row, ""), ns);
         }
         self.path.push(self.asker(row));
-        let activity = self.context.timelines.handed_on(row.waker_tid, span);
+        let Context { timelines, hand_offs, .. } = self.context;
+        let activity = timelines.handed_on(row.waker_tid, span, |tid| hand_offs.serves(tid));
         let (cut, whole): (Vec<_>, Vec<Part<'_>>) = activity.waits.into_iter().partition(|part| part.cut);
         // What it began to wait for after that is none of the sleeper's.
         let last = whole.iter().rfind(|part| part.row.t_ns as f64 <= span.1).map(|part| part.row);

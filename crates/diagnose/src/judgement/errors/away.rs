@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Connections that the kernel refused while the service was away: its process ended, and another one came.
 
-use recording::tables::{Death, Process};
+use recording::tables::{Death, Process, Thread};
 
 use super::Above;
 use crate::case::Case;
 use crate::facts::errors::{Error, Kind};
+use crate::facts::nobody_there::NobodyThere;
 use crate::wording::{count, percent};
 
 /// What is said of them, where a process that listened was seen to end by a signal, or another one to come.
@@ -13,11 +14,17 @@ pub(super) fn told(case: &Case, error: &Error) -> Option<Above> {
     if error.kind != Kind::NobodyThere {
         return None;
     }
-    let listens = |row: &&Process| row.pid != 0 && row.listen.iter().any(|socket| socket.starts_with("tcp "));
+    let at = format!(":{}", case.fact::<NobodyThere>().ok()?.port);
+    let listens = |row: &&Process| row.pid != 0 && row.listen.iter().any(|s| s.starts_with("tcp ") && s.ends_with(&at));
     let servers: Vec<&Process> = case.recording.rows::<Process>().iter().filter(listens).collect();
+    if servers.iter().any(|server| was_there(case, server)) {
+        return None;
+    }
     let deaths = case.recording.rows::<Death>().iter();
     let died = deaths.rev().find(|death| servers.iter().any(|server| server.pid == death.pid));
-    let came = servers.iter().rfind(|server| server.started_ns > 0);
+    // A death is told at the end of its slice.
+    let is_later = |server: &&&Process| died.is_none_or(|death| server.started_ns + SLICE_NS >= death.t_ns);
+    let came = servers.iter().filter(|server| server.started_ns > 0).find(is_later);
     let why = match (died, came) {
         (None, None) => return None,
         (Some(death), None) => ended(death),
@@ -37,6 +44,16 @@ pub(super) fn told(case: &Case, error: &Error) -> Option<Above> {
                 .into(),
         about: "From the end of a process that listens until the next one does, the kernel refuses whoever asks.",
     })
+}
+
+/// Length of a slice, ns.
+const SLICE_NS: u64 = 1_000_000_000;
+
+/// Whether a process was there from the begin to the end: then somebody listened all the time, at an address of his own.
+fn was_there(case: &Case, server: &Process) -> bool {
+    let threads = case.recording.rows::<Thread>();
+    let until = threads.iter().map(|row| row.t_ns).max();
+    server.started_ns == 0 && threads.iter().any(|row| row.pid == server.pid && Some(row.t_ns) == until)
 }
 
 fn ended(death: &Death) -> String {
@@ -95,6 +112,11 @@ mod tests {
         );
         assert_eq!(with(came), format!("{head}9) was started in this time"));
         assert!(with("").starts_with("40 connections to its port were refused, where nobody listens"));
+        let stays = "thread t_ns=3e9 pid=7 tid=7 wall_ns=3e9";
+        assert!(with(&format!("{stays}\n{came}")).starts_with("40 connections to its port were"), "a worker more");
+        let before = came.replace("started_ns=2e9", "started_ns=1");
+        let late = death.replace("t_ns=1e9", "t_ns=2e9");
+        assert_eq!(with(&format!("{late}\n{before}")), format!("{head}7) was ended by SIGKILL"));
         assert!(with("death t_ns=1e9 pid=8 comm=job signal=9 count=1").starts_with("40 connections to its port were"));
     }
 }

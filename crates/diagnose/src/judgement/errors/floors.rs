@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //! From which number and share on an error is none of every day.
 
+use crate::case::Case;
+use crate::facts::calls::Calls;
 use crate::facts::errors::Kind;
+use crate::facts::listening::Listening;
 
 /// Below, chance decides.
 pub(crate) const MIN_COUNT: f64 = 10.0;
@@ -9,12 +12,13 @@ pub(crate) const MIN_COUNT: f64 = 10.0;
 /// Share from which on a kind of error is no everyday number; none = its number alone says nothing.
 pub(crate) fn floor(kind: Kind) -> Option<f64> {
     match kind {
-        // A connection in a hundred is a retry that somebody notices; of lost segments 1 % halves the throughput of a long connection.
-        Kind::SentAgain | Kind::TurnedAway | Kind::BrokenOff | Kind::GivenUp | Kind::HungUp => Some(0.01),
-        // Each costs its client a second, as whoever asks by a datagram waits for an answer at least, so that one in a thousand is the
-        // whole of a p999.
-        Kind::Unread
-        | Kind::QueueFull
+        // A datagram or a connection in a hundred is a retry that somebody notices; of lost segments 1 % halves the throughput of
+        // a long connection.
+        Kind::Unread | Kind::SentAgain | Kind::TurnedAway | Kind::BrokenOff | Kind::GivenUp | Kind::HungUp => {
+            Some(0.01)
+        }
+        // Each costs its client a second, so that one in a thousand is the whole of a p999.
+        Kind::QueueFull
         | Kind::HalfOpenFull
         | Kind::ListenDropped
         | Kind::NotTracked
@@ -25,6 +29,22 @@ pub(crate) fn floor(kind: Kind) -> Option<f64> {
         Kind::Killed | Kind::Crashed | Kind::Failed(-24 | -23 | -99 | -105 | -12 | -111) => Some(0.0),
         Kind::Failed(_) => None,
     }
+}
+
+/// The same for this target. Who answers datagrams is asked by them, and whoever got no answer waits for a second at least, as with a
+/// handshake that was dropped.
+pub(crate) fn floor_of(case: &Case, kind: Kind) -> Option<f64> {
+    if kind == Kind::Unread && answers_datagrams(case) { floor(Kind::QueueFull) } else { floor(kind) }
+}
+
+/// Whether it was seen to send datagrams, and takes no connections, over which it may send with the same calls.
+fn answers_datagrams(case: &Case) -> bool {
+    let sends = |number: i32| ["sendto", "sendmsg", "sendmmsg"].contains(&case.syscall(number).as_str());
+    let has_tcp = case.fact::<Listening>().is_ok_and(|listening| listening.on_tcp());
+    !has_tcp
+        && case
+            .fact::<Calls>()
+            .is_ok_and(|calls| calls.sampled.keys().chain(calls.counted.keys()).any(|(_, _, number)| sends(*number)))
 }
 
 /// So many of a kind are no chance, where they are this share of all. A handshake of the target's own that was dropped is no sample

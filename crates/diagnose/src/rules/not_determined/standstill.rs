@@ -2,6 +2,7 @@
 //! A service that stood still for a while: too short for a share of the window, and everybody waited.
 
 use recording::Part;
+use recording::tables::Request;
 
 use super::super::Statement;
 use crate::case::Case;
@@ -20,8 +21,9 @@ pub(super) fn check(case: &Case) -> Option<Statement> {
     let (from, until) = (((seen.until_ns - seen.ns) / 1e9 - 1.0).max(0.0).floor(), (seen.until_ns / 1e9).ceil());
     Some(Statement {
         headline: format!(
-            "for {length} nobody got an answer, while {about}{} requests waited; why is not determined",
-            count(seen.requests as f64)
+            "for {length} nobody got an answer, while {about}{} requests waited{}; why is not determined",
+            count(seen.requests as f64),
+            asked_meanwhile(case, &seen).unwrap_or_default()
         ),
         advice: advice(case, (from, until)),
         detail: format!(
@@ -56,6 +58,23 @@ fn told_by(seen: &Standstill) -> String {
         true => format!("; {} requests that stood then were answered after it", count(seen.requests as f64)),
         false => ", as the looks at its connections tell: exchanges were not followed then".to_string(),
     }
+}
+
+/// Of its length: a question that took as long is hardly beside it by accident.
+const AS_LONG: f64 = 0.2;
+
+/// Whom the target asked then, by one question that took about as long: whoever asked may have held what all others waited for.
+fn asked_meanwhile(case: &Case, seen: &Standstill) -> Option<String> {
+    let slice = (seen.until_ns - seen.ns - 1e9, seen.until_ns);
+    let length = |row: &Request| row.t_ns.saturating_sub(row.began_ns) as f64;
+    let is_long = |row: &&Request| row.is_made() && !row.handshake && length(row) >= seen.ns / 2.0;
+    let is_then = |row: &&Request| (slice.0..=slice.1).contains(&(row.t_ns as f64));
+    let long: Vec<&Request> = case.recording.rows::<Request>().iter().filter(is_long).collect();
+    let row = long.iter().find(|row| is_then(row) && (length(row) - seen.ns).abs() <= seen.ns * AS_LONG)?;
+    // Who always waits so long for a peer waits for what there is to do.
+    let others = long.iter().any(|other| other.peer == row.peer && !is_then(other));
+    (!others && !row.peer.is_empty())
+        .then(|| format!(", and one question to {} took {}", row.peer, seconds(length(row) / 1e9)))
 }
 
 /// Of a second: less is chance.
@@ -98,5 +117,14 @@ mod tests {
         assert!(said.advice.ends_with("--at 2s..4s`"), "{said:?}");
         assert!(said.detail.contains("for 920 ms, where 554 answers were due; 4 requests"), "{said:?}");
         assert!(stated(&RULE, &text(2400, 2, 90, 4), &[]).is_none());
+        let asked = |ms: u32| {
+            format!(
+                "\nrequest t_ns=38e8 role=made peer=10.0.0.9:5432 pid=1 began_ns={}e6 began_tid=1 read_ns=38e8 ended_tid=1",
+                3800 - ms
+            )
+        };
+        let headline = |ms| stated(&RULE, &(text(2400, 2, 920, 4) + &asked(ms)), &[]).unwrap().headline;
+        assert!(headline(900).contains("4 requests waited, and one question to 10.0.0.9:5432 took 900 ms;"));
+        assert!(headline(90).contains("4 requests waited; why"));
     }
 }

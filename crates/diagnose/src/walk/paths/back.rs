@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! One request, walked backwards.
 
+mod line;
+
 use std::collections::BTreeMap;
 use std::iter;
 
@@ -51,8 +53,10 @@ impl<'a, 'r> Back<'a, 'r> {
     pub fn new(context: &'a Context<'a, 'r>, whole: &'a Whole<'r>) -> Self {
         let rows = context.case.recording.rows::<Thread>();
         let born = context.case.recording.rows::<Birth>();
+        // Whoever was just started still has the name of whoever did that.
         let named = born.iter().map(|row| (row.tid, row.pid, &row.comm));
-        let named = named.chain(rows.iter().map(|row| (row.tid, row.pid, &row.comm)));
+        let waits = context.timelines.waits().map(|wait| (wait.row.tid, wait.row.pid, &wait.row.comm));
+        let named = named.chain(waits).chain(rows.iter().map(|row| (row.tid, row.pid, &row.comm)));
         let names = named.map(|(tid, pid, comm)| (tid, (pid, kind_of_thread(comm)))).collect();
         let mut threads: BTreeMap<u32, BTreeMap<u32, Vec<Ran>>> = BTreeMap::new();
         for row in rows {
@@ -137,9 +141,8 @@ impl OnePath<'_, '_, '_> {
         let since = woken.map_or(self.read, Wait::end);
         let question = self.whole.question(at.tid, (self.read, at.ns)).filter(|q| q.read_ns as f64 >= since);
         let came = question.map_or(since, |question| question.read_ns as f64);
-        if let Some(done) = self.all.given_back.last(at.tid, (came, at.ns)).filter(|_| self.has_waited) {
-            self.was_helped(at.tid, done, (self.read, at.ns));
-            return At { tid: self.request.began_tid, ns: self.read };
+        if let Some(done) = self.all.given_back.last(at.tid, (came, at.ns), self.own()).filter(|_| self.has_waited) {
+            return self.stood_behind(at, done);
         }
         if let Some(question) = question {
             return if self.is_of_another(at.tid, question) {
@@ -149,26 +152,12 @@ impl OnePath<'_, '_, '_> {
             };
         }
         let Some(wait) = woken else {
-            let before = self.context.timelines.births.before(at, self.read);
+            let before = self.started_by(at, self.read);
             self.ran(at.tid, (before.ns, at.ns));
             return before;
         };
         self.ran(at.tid, (since, at.ns));
         self.waited(at.tid, wait)
-    }
-
-    /// Explains the time before it was read: whoever read it was at something else, or was to be started by somebody who was.
-    fn lay_unread(&mut self) {
-        let mut at = At { tid: self.request.began_tid, ns: self.read };
-        let began = self.request.began_ns as f64;
-        for _ in 0..MAX_HOPS {
-            if at.ns <= began {
-                break;
-            }
-            let next = self.context.timelines.births.before(at, began);
-            self.is_at(at.tid, (next.ns, at.ns), true);
-            at = next;
-        }
     }
 
     /// Whether the thread answered another client with what it had asked, before it waited again.
@@ -232,7 +221,7 @@ impl OnePath<'_, '_, '_> {
             let span = (begin.max(self.read), wait.end());
             match is_for_helper {
                 true => {
-                    let since = self.all.given_back.since(self.context, row.waker_tid, span);
+                    let since = self.all.given_back.since(self.context, row.waker_tid, span, self.own());
                     self.was_helped(row.waker_tid, since, span);
                 }
                 false if begin < self.read => self.asked_and_blocked(wait, span, None),
@@ -253,12 +242,6 @@ impl OnePath<'_, '_, '_> {
             kind => self.was_free(wait, kind, polls),
         }
         At { tid: self.request.began_tid, ns: self.read }
-    }
-
-    /// A thread that helps was at this request since it had done with the one before; until then, that one was in its way.
-    fn was_helped(&mut self, helper: u32, since: f64, (from, until): (f64, f64)) {
-        self.is_at(helper, (since, until), false);
-        self.is_at(helper, (from, since), true);
     }
 
     /// A wait of a thread that was free until it ended, and answered then.
@@ -385,11 +368,7 @@ impl OnePath<'_, '_, '_> {
     }
 
     fn thread(&self, tid: u32) -> (u32, String) {
-        if let Some(known) = self.all.names.get(&tid) {
-            return known.clone();
-        }
-        let waits = self.context.timelines.waits_of(tid).first();
-        waits.map_or((self.request.pid, String::new()), |wait| (wait.row.pid, kind_of_thread(&wait.row.comm)))
+        self.all.names.get(&tid).cloned().unwrap_or_else(|| (self.request.pid, String::new()))
     }
 }
 

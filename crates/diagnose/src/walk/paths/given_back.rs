@@ -7,12 +7,13 @@ use std::collections::BTreeMap;
 use recording::tables::Wakeup;
 
 use super::whole::Whole;
+use crate::syscall::is_loop;
 use crate::walk::context::Context;
 use crate::walk::futex::is_futex;
-use crate::walk::who::INTERPRETER;
+use crate::walk::timelines::AT_ONCE_NS;
 
-/// Moments by the thread that gave something back, in the order of time.
-pub struct GivenBack(BTreeMap<u32, Vec<f64>>);
+/// Moments by the thread that gave something back, in the order of time, and to whom.
+pub struct GivenBack(BTreeMap<u32, Vec<(f64, u32)>>);
 
 impl GivenBack {
     pub fn new(context: &Context<'_, '_>, whole: &Whole<'_>, rows: &[Wakeup]) -> Self {
@@ -25,27 +26,36 @@ impl GivenBack {
                 && is_futex(context.case, row.syscall)
                 && context.held_in_turn(row).is_none()
         };
-        let mut moments: BTreeMap<u32, Vec<f64>> = BTreeMap::new();
-        rows.iter().filter(is_one).for_each(|row| moments.entry(row.waker_tid).or_default().push(row.t_ns as f64));
-        moments.values_mut().for_each(|of_thread| of_thread.sort_by(f64::total_cmp));
+        let mut moments: BTreeMap<u32, Vec<(f64, u32)>> = BTreeMap::new();
+        for row in rows.iter().filter(is_one) {
+            moments.entry(row.waker_tid).or_default().push((row.t_ns as f64, row.tid));
+        }
+        // A loop, or one that asks for several at once, has all of them in hand.
+        let polls = |tid: u32| {
+            context.timelines.waits_of(tid).iter().any(|wait| is_loop(&context.case.syscall(wait.row.syscall)))
+        };
+        moments.retain(|tid, _| !whole.asks_at_once(*tid) && !polls(*tid));
+        moments.values_mut().for_each(|of_thread| of_thread.sort_by(|a, b| a.0.total_cmp(&b.0)));
         Self(moments)
     }
 
-    /// When a thread last gave something back within a span.
-    pub fn last(&self, tid: u32, (from, until): (f64, f64)) -> Option<f64> {
+    /// When a thread last gave something back within a span, to none of these two.
+    pub fn last(&self, tid: u32, (from, until): (f64, f64), own: [u32; 2]) -> Option<f64> {
         let moments = self.0.get(&tid)?;
-        let last = *moments[..moments.partition_point(|moment| *moment < until)].last()?;
-        (last >= from).then_some(last)
+        let before = moments[..moments.partition_point(|moment| moment.0 < until)].iter().rev();
+        before.take_while(|moment| moment.0 >= from).find(|moment| !own.contains(&moment.1)).map(|moment| moment.0)
     }
 
     /// Since when a thread was at what it gave back at the end of a span: since it had given something back before that, and waited for
     /// something since. Of several that it gives back one right after the other, all were done together.
-    pub fn since(&self, context: &Context<'_, '_>, tid: u32, (from, until): (f64, f64)) -> f64 {
+    pub fn since(&self, context: &Context<'_, '_>, tid: u32, (from, until): (f64, f64), own: [u32; 2]) -> f64 {
         let waits = context.timelines.waits_of(tid);
-        let before = &waits[..waits.partition_point(|wait| wait.end() <= until)];
-        let is_own = |row: &Wakeup| context.held_in_turn(row) != Some(INTERPRETER);
-        let Some(last) = before.iter().rfind(|wait| is_own(wait.row)) else { return from };
-        self.last(tid, (from, last.begin())).unwrap_or(from)
+        let before = waits[..waits.partition_point(|wait| wait.end() <= until)].iter().rev();
+        let mut within = before.take_while(|wait| wait.end() > from);
+        // Before a lock of its own it is still at the same.
+        let last =
+            within.find(|wait| wait.end() - wait.begin() >= AT_ONCE_NS && context.held_in_turn(wait.row).is_none());
+        last.and_then(|wait| self.last(tid, (from, wait.begin()), own)).unwrap_or(from)
     }
 }
 

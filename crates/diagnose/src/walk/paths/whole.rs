@@ -33,6 +33,8 @@ pub struct Whole<'r> {
     awake: BTreeMap<u32, Vec<u64>>,
     /// Ports at which clients send what they ask in parts.
     in_parts: BTreeSet<u32>,
+    /// Of each thread that read or answered any, one of the clients, and whether there were others.
+    clients: BTreeMap<u32, (&'r str, bool)>,
 }
 
 /// Response time, ns.
@@ -74,13 +76,13 @@ impl<'r> Whole<'r> {
             .chain(answers.values_mut())
             .chain(by_thread.values_mut())
             .for_each(|times| times.sort_unstable());
-        let held = held(&asked);
+        let (held, clients) = (held(&asked), clients(&asked));
         asked.retain(|row| in_burst(row));
         asked.sort_by_key(|row| row.t_ns);
         let (shaken, asked) = asked.into_iter().partition(|row| row.handshake);
         let in_parts = requests.iter().flat_map(|r| &r.endpoints).filter(|e| e.accepted && e.is_in_parts());
         let in_parts = in_parts.map(|endpoint| endpoint.port).collect();
-        Self { asked, shaken, questions, owned, moments, answers, by_thread, serving, held, awake, in_parts }
+        Self { asked, shaken, questions, owned, moments, answers, by_thread, serving, held, awake, in_parts, clients }
     }
 
     /// The question of which a thread read the answer last within a span, if it was asked then too.
@@ -112,6 +114,17 @@ impl<'r> Whole<'r> {
         times.get(times.partition_point(|at| *at < ns)).copied()
     }
 
+    /// Whether a thread asked anybody while an earlier question of its own was under way.
+    pub fn asks_at_once(&self, tid: u32) -> bool {
+        let of_thread = self.questions.get(&tid).map_or(&[][..], Vec::as_slice);
+        of_thread.windows(2).any(|two| two[1].began_ns < two[0].t_ns)
+    }
+
+    /// Whether all that a thread had to do with came over one connection, as of one that is there for it alone.
+    pub fn serves_one_client(&self, tid: u32) -> bool {
+        self.clients.get(&tid).is_some_and(|(_, several)| !several)
+    }
+
     /// Whether a thread reads what clients ask, or answers it.
     pub fn serves(&self, tid: u32) -> bool {
         self.moments.contains_key(&tid)
@@ -140,6 +153,18 @@ impl<'r> Whole<'r> {
     pub fn answered_others(&self, pid: u32, span: (f64, f64)) -> bool {
         self.answers.get(&pid).is_some_and(|times| last_within(times, span).is_some())
     }
+}
+
+/// The clients of each thread: one of them, and whether there were others.
+fn clients<'r>(asked: &[&'r Request]) -> BTreeMap<u32, (&'r str, bool)> {
+    let mut clients: BTreeMap<u32, (&str, bool)> = BTreeMap::new();
+    for row in asked {
+        for tid in [row.began_tid, row.ended_tid] {
+            let known = clients.entry(tid).or_insert((&row.peer, false));
+            known.1 |= known.0 != row.peer;
+        }
+    }
+    clients
 }
 
 /// Requests in hand on average, and no more than there are CPUs.
