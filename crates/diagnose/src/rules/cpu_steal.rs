@@ -5,6 +5,7 @@ use super::{Check, Checked, Rule, evidence, explained, found, not_it, too_little
 use crate::answer::{Gap, Measured, Reason, Unit};
 use crate::case::Case;
 use crate::facts::cpus::{CpuTime, Cpus};
+use crate::facts::requests::{LATE_NS, Requests};
 use crate::judgement::enough::little_of_requests;
 use crate::ledger::threads::{Lines, Threads};
 use crate::statistics::{ratio, share};
@@ -23,6 +24,9 @@ const MIN_OF_DEMAND: f64 = 0.05;
 
 /// Nor is it worth a finding below 2 % of one CPU.
 const MIN_CORES: f64 = 0.02;
+
+/// Answers, of which the length of nearly all says something.
+const ENOUGH: f64 = 100.0;
 
 /// Of what the target's share of the stolen time would be, as seen by the scheduler: a kernel that does not see it charges it to whoever
 /// runs, and sees next to nothing.
@@ -79,12 +83,30 @@ fn hardly(case: &Case, stolen: f64, (lost, wanted): (f64, f64)) -> Option<Checke
         );
         return Some(not_it(Reason::TooLittle, Some(seen), true, why));
     }
+    if let Some(p99_ns) = quick_answers(case, wanted) {
+        return Some(explained(format!(
+            "{} of CPU time was stolen, {} of it from the target, which wants little; 99 % of its answers came within {}",
+            percent(stolen),
+            seconds(lost / 1e9),
+            seconds(p99_ns / 1e9)
+        )));
+    }
     let of_requests = percent(little_of_requests(case, lost)?);
     Some(explained(format!(
         "{} of CPU time was stolen, {} of it from the target: {of_requests} at most of the time that clients waited",
         percent(stolen),
         seconds(lost / 1e9)
     )))
+}
+
+/// Of one CPU: a target that wants more may do less for what is stolen, however soon it answers.
+const LITTLE_CORES: f64 = 0.5;
+
+/// What nearly all answers of a target that wants little take at most, ns, if nobody feels that.
+fn quick_answers(case: &Case, wanted_ns: f64) -> Option<f64> {
+    let requests = case.fact::<Requests>().ok().filter(|_| wanted_ns < case.length_ns() * LITTLE_CORES)?;
+    let longest = requests.longest().filter(|endpoint| endpoint.response.count >= ENOUGH)?;
+    Some(longest.response.quantile_ns(0.99)).filter(|p99_ns| *p99_ns < LATE_NS)
 }
 
 fn finding(case: &Case, cpus: &Cpus, time: &CpuTime, lines: &Lines, lost_ns: f64, sources: usize) -> Finding {
@@ -179,8 +201,10 @@ mod tests {
             )
         };
         let text = |count: u32| format!("{}{thread}{}", cpu(6e8, 0.0, 4e8), requests(count));
-        assert!(silent(&RULE, &text(900)).contains("of the time that clients waited"));
-        found(&RULE, &text(100));
+        let late = |text: String| text.replace("[1000000]", "[20000000]");
+        assert!(silent(&RULE, &late(text(900))).contains("of the time that clients waited"));
+        found(&RULE, &late(text(100)));
+        assert!(silent(&RULE, &text(100)).contains("99 % of its answers came within 1 ms"));
     }
 
     #[test]
