@@ -14,6 +14,9 @@ use recording::{Part, Recording};
 use crate::answer::comparison::{Comparison, Refused};
 use crate::answer::{Gap, Unseen, length_ns};
 
+/// Length of a slice of a capture, ns.
+pub const SLICE_NS: u64 = 1_000_000_000;
+
 /// Typed numbers computed from a case: no thresholds, no opinion.
 pub trait Fact: Send + Sync + Sized + 'static {
     /// Computes the fact.

@@ -13,6 +13,15 @@ use crate::case::{Case, Fact};
 const OWN: [(u32, &str); 7] =
     [(4, "SIGILL"), (5, "SIGTRAP"), (6, "SIGABRT"), (7, "SIGBUS"), (8, "SIGFPE"), (11, "SIGSEGV"), (31, "SIGSYS")];
 
+/// Those by which somebody ends one.
+const OF_OTHERS: [(u32, &str); 5] = [(1, "SIGHUP"), (2, "SIGINT"), (3, "SIGQUIT"), (9, "SIGKILL"), (15, "SIGTERM")];
+
+/// The name of a signal.
+pub fn signal_name(number: u32) -> String {
+    let known = OWN.iter().chain(&OF_OTHERS).find(|(signal, _)| *signal == number);
+    known.map_or_else(|| format!("signal {number}"), |(_, name)| (*name).to_string())
+}
+
 /// Those that crashed.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Deaths {

@@ -10,7 +10,7 @@ use super::handshakes::Handshakes;
 use super::listening::Listening;
 use super::requests::Requests;
 use crate::answer::Gap;
-use crate::case::{Case, Fact};
+use crate::case::{Case, Fact, SLICE_NS};
 use crate::statistics::ratio;
 
 /// How many, beyond those that were taken in the same time: who asks for a name with addresses of both families may be refused once and
@@ -45,9 +45,6 @@ impl Fact for NobodyThere {
         Ok(Self { count, port: most.0 })
     }
 }
-
-/// Length of a slice, ns.
-const SLICE_NS: u64 = 1_000_000_000;
 
 /// Refused in a slice: of fewer, those that were taken a moment later may be in the next one.
 const SEVERAL: f64 = 4.0;

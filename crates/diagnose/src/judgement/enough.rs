@@ -7,6 +7,7 @@ use crate::facts::connections::Connections;
 use crate::facts::requests::{Endpoint, Requests};
 use crate::facts::waiting::Waiting;
 use crate::judgement::tail;
+use crate::ledger::threads::Threads;
 use crate::statistics::ratio;
 use crate::wording::{percent, seconds};
 
@@ -78,6 +79,16 @@ pub(crate) fn little_of_requests(case: &Case, waited_ns: f64) -> Option<f64> {
     let part = tail::of(longest).map_or(1.0, |tail| tail.part);
     let all_ns = longest.response.sum_ns * requests.scale() * part;
     Some(ratio(waited_ns, all_ns.min(case.length_ns()))).filter(|part| *part < MIN_OF_REQUESTS)
+}
+
+/// Of one CPU: a target that wants less has no queue before it, also where nobody sees what requests wait for; one that wants more may
+/// do less for what is taken from it, however soon it answers.
+const LITTLE_CORES: f64 = 0.5;
+
+/// Whether all threads together hardly want a CPU.
+pub(crate) fn wants_little(case: &Case) -> bool {
+    let wanted = |ledger: &Threads| ledger.total.demand_ns() + ledger.total.interrupted_ns;
+    case.fact::<Threads>().is_ok_and(|ledger| wanted(&ledger) < case.length_ns() * LITTLE_CORES)
 }
 
 /// Of a stop, an answer that met it, on average; and of that, a usual one at most, so that they can be told apart.

@@ -7,6 +7,9 @@ use crate::case::Case;
 use crate::facts::handshakes::Handshakes;
 use crate::verdict::{Evidence, evidence};
 
+/// What a SYN that is sent again costs at least, in seconds.
+pub(crate) const OF_SYN: f64 = 1.0;
+
 /// A counter that one of the reasons moves, and the others do not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Sign {

@@ -11,6 +11,7 @@ use std::sync::Arc;
 use recording::tables::Request;
 
 use super::drips::Drips;
+use super::enough::wants_little;
 use super::later::rest_ns;
 use super::secure::mostly_handshakes;
 use super::{hanging, standing, tail};
@@ -18,7 +19,6 @@ use crate::case::Case;
 use crate::facts::connections::Connections;
 use crate::facts::requests::{Endpoint, LATE_NS, Lengths, Requests};
 use crate::facts::waiting::Waiting;
-use crate::ledger::threads::Threads;
 use crate::runtimes::collectors::{Collector, Program};
 use crate::statistics::share;
 use crate::walk::chains::Chain;
@@ -81,7 +81,7 @@ const TOLD: &[Told] = &[
     // A thread that is ready is seen, whatever the runtime does.
     Told { is_seen: |_| true, ..told("run-queue-wait", is_ready) },
     // What is stolen looks like running, or lets others stand ready.
-    Told { least: STOLEN, is_seen: is_mostly_idle, ..told("cpu-steal", wants_a_cpu) },
+    Told { least: STOLEN, is_seen: wants_little, ..told("cpu-steal", wants_a_cpu) },
 ];
 
 /// Whether each question that the target asks has a connection for itself: of several at once none is told. Nor is one told before
@@ -105,14 +105,6 @@ fn is_ready(part: &Part) -> bool {
         What::Waits(chain) => chain.end.kind == Kind::RunQueue,
         What::Inside { .. } | What::Asking { .. } => false,
     }
-}
-
-/// Of one CPU: a target that wants less has no queue before it, also where nobody sees what requests wait for.
-const IDLE_CORES: f64 = 0.5;
-
-fn is_mostly_idle(case: &Case) -> bool {
-    let wanted = |ledger: Arc<Threads>| ledger.total.demand_ns() + ledger.total.interrupted_ns;
-    case.fact::<Threads>().is_ok_and(|ledger| wanted(ledger) < case.length_ns() * IDLE_CORES)
 }
 
 /// Whether somebody was on a CPU or ready for one, or may have been.

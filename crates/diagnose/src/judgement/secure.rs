@@ -25,8 +25,7 @@ pub(crate) fn mostly_computed(case: &Case, cpu_ns: f64) -> Option<f64> {
     let (requests, paths) = (case.fact::<Requests>().ok()?, case.fact::<HandshakePaths>().ok()?);
     let (busiest, paths) = (requests.busiest()?, paths.0.busiest()?);
     let computes = |part: &Part| !part.before && matches!(part.what, What::Awake { kind: Kind::OnCpu, .. });
-    let ns: f64 = paths.all.parts.iter().filter(|part| computes(part)).map(|part| part.ns).sum();
-    let each_ns = ratio(ns, paths.all.requests as f64);
+    let each_ns = ratio(paths.all.ns * paths.all.share(computes), paths.all.requests as f64);
     let part = ratio(each_ns * busiest.handshake.count * requests.scale(), cpu_ns);
     (busiest.port == paths.port && busiest.handshake.count >= ENOUGH && part >= MOSTLY).then_some(part.min(1.0))
 }

@@ -5,12 +5,12 @@ use std::collections::BTreeMap;
 
 use recording::tables::{Connection, ExchangeWindow};
 
-use crate::case::Case;
+use crate::case::{Case, SLICE_NS};
 use crate::facts::requests::{Endpoint, Requests};
 use crate::statistics::ratio;
 
 /// Without an answer, ns: a user feels a quarter of a second.
-const FELT_NS: f64 = 250e6;
+pub(crate) const FELT_NS: f64 = 250e6;
 
 /// Of what half of the answers take: a service of which all answers are long stands still between any two of them.
 const MUCH_LONGER: f64 = 10.0;
@@ -60,9 +60,6 @@ fn followed(busiest: &Endpoint) -> Option<Standstill> {
     (ns > 0.0).then(|| Standstill { ns, requests, until_ns, is_followed: true, ..Standstill::default() })
 }
 
-/// Length of a slice, ns.
-const SLICE_NS: f64 = 1e9;
-
 /// Of what is under way at a time, late in most slices: with more, looks meet requests that are always long, now more of them, now
 /// fewer.
 const HARDLY_ANY: f64 = 0.1;
@@ -84,11 +81,12 @@ fn looked_at(case: &Case, requests: &Requests, busiest: &Endpoint) -> Option<Sta
     late.sort_by(f64::total_cmp);
     let usual = *late.get(late.len() / 2).filter(|late| **late <= under_way * HARDLY_ANY)?;
     let windows = case.recording.rows::<ExchangeWindow>();
-    let is_followed = |t_ns: u64| windows.iter().any(|window| (window.t_ns.abs_diff(t_ns) as f64) < SLICE_NS / 2.0);
+    let is_followed =
+        |t_ns: u64| windows.iter().any(|window| (window.t_ns.abs_diff(t_ns) as f64) < SLICE_NS as f64 / 2.0);
     let stand = |t_ns: &u64| at_once[t_ns] as f64 >= (under_way * NEARLY_ALL).max(SEVERAL as f64);
     let unseen = slices.into_iter().filter(|(t_ns, _)| stand(t_ns) && !is_followed(*t_ns));
     let (t_ns, most) = unseen.max_by(|a, b| a.1.total_cmp(&b.1))?;
-    let ns = ratio(most - usual, under_way).min(1.0) * SLICE_NS;
+    let ns = ratio(most - usual, under_way).min(1.0) * SLICE_NS as f64;
     let (until_ns, requests) = (t_ns as f64, under_way.round() as u64);
     Some(Standstill { ns, requests, until_ns, is_followed: false, ..Standstill::default() })
 }

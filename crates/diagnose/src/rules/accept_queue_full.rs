@@ -11,7 +11,7 @@ use crate::facts::listeners::{Listener, Listeners};
 use crate::facts::requests::{Endpoint, Requests};
 use crate::facts::workers::Workers;
 use crate::judgement::errors::{enough, floor};
-use crate::judgement::handshakes::{Sign, table};
+use crate::judgement::handshakes::{OF_SYN, Sign, table};
 use crate::judgement::meanwhile::{self, Meanwhile};
 use crate::judgement::standstill;
 use crate::judgement::untaken::{self, Untaken};
@@ -141,18 +141,12 @@ fn evidence_of(case: &Case, handshakes: &Handshakes, listener: &Listener) -> Vec
     all
 }
 
-/// An answer: a user feels a quarter of a second.
-const FELT_NS: f64 = 250e6;
-
 /// Whether nobody who gets into the queue stands there for long: then it is not that they all stood still for a while.
 fn are_soon_taken(case: &Case) -> bool {
     let requests = case.fact::<Requests>();
-    let soon = |busiest: &Endpoint| busiest.response.quantile_ns(0.99) < FELT_NS;
+    let soon = |busiest: &Endpoint| busiest.response.quantile_ns(0.99) < standstill::FELT_NS;
     standstill::look(case).is_none() && requests.is_ok_and(|requests| requests.busiest().is_some_and(soon))
 }
-
-/// What a SYN that is sent again costs at least, in seconds.
-const OF_SYN: f64 = 1.0;
 
 /// They wait for connections for a good part of the time: then only bursts overflow the queue, unless it is full for longer.
 const FREE: f64 = 0.3;

@@ -6,7 +6,7 @@ use crate::answer::{Gap, Measured, Reason, Unit};
 use crate::case::Case;
 use crate::facts::cpus::{CpuTime, Cpus};
 use crate::facts::requests::{LATE_NS, Requests};
-use crate::judgement::enough::little_of_requests;
+use crate::judgement::enough::{little_of_requests, wants_little};
 use crate::ledger::threads::{Lines, Threads};
 use crate::statistics::{ratio, share};
 use crate::verdict::{Explains, Finding};
@@ -83,7 +83,7 @@ fn hardly(case: &Case, stolen: f64, (lost, wanted): (f64, f64)) -> Option<Checke
         );
         return Some(not_it(Reason::TooLittle, Some(seen), true, why));
     }
-    if let Some(p99_ns) = quick_answers(case, wanted) {
+    if let Some(p99_ns) = quick_answers(case) {
         return Some(explained(format!(
             "{} of CPU time was stolen, {} of it from the target, which wants little; 99 % of its answers came within {}",
             percent(stolen),
@@ -99,12 +99,9 @@ fn hardly(case: &Case, stolen: f64, (lost, wanted): (f64, f64)) -> Option<Checke
     )))
 }
 
-/// Of one CPU: a target that wants more may do less for what is stolen, however soon it answers.
-const LITTLE_CORES: f64 = 0.5;
-
 /// What nearly all answers of a target that wants little take at most, ns, if nobody feels that.
-fn quick_answers(case: &Case, wanted_ns: f64) -> Option<f64> {
-    let requests = case.fact::<Requests>().ok().filter(|_| wanted_ns < case.length_ns() * LITTLE_CORES)?;
+fn quick_answers(case: &Case) -> Option<f64> {
+    let requests = case.fact::<Requests>().ok().filter(|_| wants_little(case))?;
     let longest = requests.longest().filter(|endpoint| endpoint.response.count >= ENOUGH)?;
     Some(longest.response.quantile_ns(0.99)).filter(|p99_ns| *p99_ns < LATE_NS)
 }

@@ -12,7 +12,7 @@ use crate::facts::listening::Listening;
 use crate::facts::retransmits::Retransmits;
 use crate::judgement::dropped_here::{self, LostHere};
 use crate::judgement::errors::{MIN_COUNT, floor};
-use crate::judgement::handshakes::{Sign, table};
+use crate::judgement::handshakes::{OF_SYN, Sign, table};
 use crate::statistics::share;
 use crate::verdict::{Explains, Finding, Subject};
 use crate::wording::{count, percent};
@@ -188,9 +188,8 @@ fn has_traffic(case: &Case) -> bool {
     listens || case.fact::<Connections>().is_ok_and(|connections| open(&connections))
 }
 
-/// What a repetition costs at least, in seconds: of data, and of a SYN.
+/// What a repetition of data costs at least, in seconds.
 const OF_DATA: f64 = 0.2;
-const OF_SYN: f64 = 1.0;
 
 /// Counters of the whole network namespace are one source; the target's own connections, in several states, another.
 fn summary(h: &Handshakes, own: Option<&Retransmits>, (part, place): (f64, &Place)) -> String {

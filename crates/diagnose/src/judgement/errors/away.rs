@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Connections that the kernel refused while the service was away: its process ended, and another one came.
 
+use std::collections::BTreeSet;
+
 use recording::tables::{Death, Process, Thread};
 
 use super::Above;
-use crate::case::Case;
+use crate::case::{Case, SLICE_NS};
+use crate::facts::deaths::signal_name;
 use crate::facts::errors::{Error, Kind};
 use crate::facts::nobody_there::NobodyThere;
 use crate::wording::{count, percent};
@@ -17,7 +20,7 @@ pub(super) fn told(case: &Case, error: &Error) -> Option<Above> {
     let at = format!(":{}", case.fact::<NobodyThere>().ok()?.port);
     let listens = |row: &&Process| row.pid != 0 && row.listen.iter().any(|s| s.starts_with("tcp ") && s.ends_with(&at));
     let servers: Vec<&Process> = case.recording.rows::<Process>().iter().filter(listens).collect();
-    if servers.iter().any(|server| was_there(case, server)) {
+    if one_stayed(case, &servers) {
         return None;
     }
     let deaths = case.recording.rows::<Death>().iter();
@@ -46,36 +49,16 @@ pub(super) fn told(case: &Case, error: &Error) -> Option<Above> {
     })
 }
 
-/// Length of a slice, ns.
-const SLICE_NS: u64 = 1_000_000_000;
-
-/// Whether a process was there from the begin to the end: then somebody listened all the time, at an address of his own.
-fn was_there(case: &Case, server: &Process) -> bool {
+/// Whether any of these was there from the begin to the end: then somebody listened all the time, at an address of his own.
+fn one_stayed(case: &Case, servers: &[&Process]) -> bool {
     let threads = case.recording.rows::<Thread>();
     let until = threads.iter().map(|row| row.t_ns).max();
-    server.started_ns == 0 && threads.iter().any(|row| row.pid == server.pid && Some(row.t_ns) == until)
+    let last: BTreeSet<u32> = threads.iter().filter(|row| Some(row.t_ns) == until).map(|row| row.pid).collect();
+    servers.iter().any(|server| server.started_ns == 0 && last.contains(&server.pid))
 }
 
 fn ended(death: &Death) -> String {
-    format!("{} (pid {}) was ended by {}", death.comm, death.pid, signal(death.signal))
-}
-
-/// Its name, Linux on x86-64 and arm64.
-fn signal(number: u32) -> String {
-    const NAMES: [(u32, &str); 11] = [
-        (1, "SIGHUP"),
-        (2, "SIGINT"),
-        (3, "SIGQUIT"),
-        (4, "SIGILL"),
-        (6, "SIGABRT"),
-        (7, "SIGBUS"),
-        (8, "SIGFPE"),
-        (9, "SIGKILL"),
-        (11, "SIGSEGV"),
-        (15, "SIGTERM"),
-        (31, "SIGSYS"),
-    ];
-    NAMES.iter().find(|(n, _)| *n == number).map_or(format!("signal {number}"), |(_, name)| (*name).to_string())
+    format!("{} (pid {}) was ended by {}", death.comm, death.pid, signal_name(death.signal))
 }
 
 #[cfg(test)]

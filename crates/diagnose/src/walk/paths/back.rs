@@ -54,9 +54,11 @@ impl<'a, 'r> Back<'a, 'r> {
         let rows = context.case.recording.rows::<Thread>();
         let born = context.case.recording.rows::<Birth>();
         // Whoever was just started still has the name of whoever did that.
-        let named = born.iter().map(|row| (row.tid, row.pid, &row.comm));
-        let waits = context.timelines.waits().map(|wait| (wait.row.tid, wait.row.pid, &wait.row.comm));
-        let named = named.chain(waits).chain(rows.iter().map(|row| (row.tid, row.pid, &row.comm)));
+        let named = born.iter().map(|row| {
+            let wait = context.timelines.waits_of(row.tid).first();
+            (row.tid, row.pid, wait.map_or(&row.comm, |wait| &wait.row.comm))
+        });
+        let named = named.chain(rows.iter().map(|row| (row.tid, row.pid, &row.comm)));
         let names = named.map(|(tid, pid, comm)| (tid, (pid, kind_of_thread(comm)))).collect();
         let mut threads: BTreeMap<u32, BTreeMap<u32, Vec<Ran>>> = BTreeMap::new();
         for row in rows {
@@ -368,7 +370,11 @@ impl OnePath<'_, '_, '_> {
     }
 
     fn thread(&self, tid: u32) -> (u32, String) {
-        self.all.names.get(&tid).cloned().unwrap_or_else(|| (self.request.pid, String::new()))
+        if let Some(known) = self.all.names.get(&tid) {
+            return known.clone();
+        }
+        let waits = self.context.timelines.waits_of(tid).first();
+        waits.map_or((self.request.pid, String::new()), |wait| (wait.row.pid, kind_of_thread(&wait.row.comm)))
     }
 }
 
