@@ -115,6 +115,35 @@ fn children_are_followed_and_their_ends_reported() {
     assert_eq!(ledger.counts().unwrap().exits_lost, 0);
 }
 
+/// A program that another thread than the first one starts: what that thread did until then is told once, under its own id.
+#[test]
+fn a_thread_that_starts_a_program() {
+    need!(kernel_allows());
+    let script = "import os, sys, threading\nsys.stdin.readline()\ndef starts():\n for i in range(3000000): pass\n \
+                  os.execvp('sleep', ['sleep', '60'])\nthreading.Thread(target=starts).start()";
+    let starter = Command::new("python3").args(["-c", script]).stdin(Stdio::piped()).spawn();
+    let mut starter = Running(need!(starter.map_err(|e| format!("python3: {e}"))));
+    let mut storage = MaybeUninit::uninit();
+    let mut ledger = Ledger::load(&mut storage).unwrap();
+    let pid = starter.0.id();
+    ledger.seed(&[pid]).unwrap();
+    std::io::Write::write_all(starter.0.stdin.as_mut().unwrap(), b"go\n").unwrap();
+    let mut told = Vec::new();
+    for _ in 0..600 {
+        told.extend(ledger.events().unwrap());
+        if told.iter().any(|row| row.what == What::Execed) {
+            break;
+        }
+        sleep(Duration::from_millis(50));
+    }
+    let ended = |is_first: bool| told.iter().find(|t| t.what == What::Exited && (t.tid == pid) == is_first).unwrap();
+    let (first, other) = (ended(true), ended(false));
+    let living = ledger.read(false).unwrap();
+    let left = living.iter().find(|row| row.tid == pid).unwrap();
+    assert!(other.sum.cpu > first.sum.cpu && other.tgid == pid, "{other:?}");
+    assert!(left.sum.wall < other.sum.wall && left.sum.cpu < other.sum.cpu, "{left:?} after {other:?}");
+}
+
 #[test]
 fn the_signal_that_ended_a_process() {
     need!(kernel_allows());

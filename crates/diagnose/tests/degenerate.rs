@@ -12,7 +12,7 @@ const RICH: &str = "\
 meta host.arch=x86_64 host.cpus=2 length_ns=2e9 target.allowed_cpus=[0] target.sample_hz=100 target.pids=[1] target.quota_cpus=0.5
 meta target.listen=[\"tcp 0.0.0.0:80\"] target.named=\"--port 80\" target.comm=svc
 process pid=1 comm=svc exe=/usr/bin/svc listen=[\"tcp 0.0.0.0:80\"]
-process pid=5 ppid=1 comm=worker started_ns=1e8 ended_ns=1e9
+process pid=5 ppid=1 comm=worker started_ns=1e8
 thread t_ns=1e9 pid=1 tid=1 comm=a wall_ns=1e9 cpu_ns=9e8 run_queue_ns=5e7 blocked_ns=5e7
 thread t_ns=2e9 pid=1 tid=1 comm=a wall_ns=1e9 cpu_ns=5e8 preempted_ns=3e8 throttled_ns=2e8 voluntary_switches=5
 thread t_ns=2e9 comm=sh instances=40 wall_ns=2e8 cpu_ns=1e8 blocked_ns=1e8

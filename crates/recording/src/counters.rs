@@ -59,10 +59,11 @@ counters! {
         SWAP_FREE = "SwapFree_bytes", DIRTY = "Dirty_bytes", WRITEBACK = "Writeback_bytes",
         ANON_PAGES = "AnonPages_bytes", SLAB = "Slab_bytes",
     }
-    /// The whole host's; `ALLOCSTALL` over all zones.
+    /// The whole host's; `ALLOCSTALL` over all zones; `REFAULTS` = pages of files that were read again soon after they had been taken away.
     vmstat = "proc/vmstat" {
         PGMAJFAULT = "pgmajfault", PSWPIN = "pswpin", PSWPOUT = "pswpout", OOM_KILL = "oom_kill",
         PGSCAN_DIRECT = "pgscan_direct", PGSTEAL_DIRECT = "pgsteal_direct", ALLOCSTALL = "allocstall",
+        REFAULTS = "workingset_refault_file",
     }
     /// By `cpu`, `memory`, `io`: time in which some, or all, stood still.
     pressure = "proc/pressure" { SOME_NS = "some_ns", FULL_NS = "full_ns", }
@@ -105,9 +106,10 @@ counters! {
         FAST_RETRANS = "TCPFastRetrans" of "TcpExt", DSACK_RECV = "TCPDSACKRecv" of "TcpExt",
         DELAYED_ACKS = "DelayedACKs" of "TcpExt",
     }
-    /// By interface; the backlog is a gauge.
+    /// By interface; the backlog is a gauge, and `EMULATES` is 1 where the queue is one of netem's.
     qdisc = "netlink/qdisc" {
         BACKLOG_BYTES = "backlog_bytes", SENT_BYTES = "sent_bytes", DROPS = "drops", OVERLIMITS = "overlimits",
+        EMULATES = "emulates",
     }
     /// By listening socket of the target, TCP or Unix; queue and backlog are gauges. `DROPS` counts what a TCP one itself dropped.
     listeners = "proc/net/listeners" { ACCEPT_QUEUE = "accept_queue", BACKLOG = "backlog", DROPS = "drops", }

@@ -77,7 +77,9 @@ static __always_inline void fill_row(struct thread_row *row, struct task_struct 
 	bpf_probe_read_kernel_str(row->comm, sizeof(row->comm), task->comm);
 }
 
-static __always_inline void report_exit(struct task_struct *task, struct thread_state *t, u64 now, struct counts *c)
+/* `tid` = the id that ends, which is not always the task's own. */
+static __always_inline void report_exit(struct task_struct *task, u32 tid, struct thread_state *t, u64 now,
+					struct counts *c)
 {
 	struct thread_row *row = bpf_ringbuf_reserve(&exits, sizeof(*row), 0);
 
@@ -85,6 +87,7 @@ static __always_inline void report_exit(struct task_struct *task, struct thread_
 	if (row) {
 		fill_row(row, task, t, now);
 		row->what = ROW_EXITED;
+		row->tid = tid;
 		row->signal = BPF_CORE_READ(task, exit_code) & 0x7f;
 		bpf_ringbuf_submit(row, BPF_RB_NO_WAKEUP);
 		return;
@@ -160,7 +163,7 @@ static __always_inline void leave(void *ctx, struct task_struct *task, struct th
 	}
 	note_queue(task, t);
 	if (state & TASK_DEAD) {
-		report_exit(task, t, now, c);
+		report_exit(task, task->pid, t, now, c);
 		t->off_at = 0; /* a zombie stays in the list of tasks until it is reaped */
 	} else if (preempt || !asleep) {
 		/* Held threads stay runnable. A thread that goes to sleep in a group that is held waits for itself. */
@@ -234,7 +237,7 @@ int BPF_PROG(on_fork, struct task_struct *child, u64 flags)
 
 /* Tells user space that what it knows of a process's mappings is void. */
 SEC("tp_btf/sched_process_exec")
-int BPF_PROG(on_exec, struct task_struct *task)
+int BPF_PROG(on_exec, struct task_struct *task, int old_tid)
 {
 	struct thread_state *t = watched(task);
 	struct counts *c = this_cpu();
@@ -243,6 +246,11 @@ int BPF_PROG(on_exec, struct task_struct *task)
 	if (!t || !c)
 		return 0;
 	c->execs++;
+	/* Whichever thread starts a program goes on under the first one's id: its time until then stays its own. */
+	if (old_tid != task->pid) {
+		report_exit(task, old_tid, t, bpf_ktime_get_ns(), c);
+		__builtin_memset(&t->sum, 0, sizeof(t->sum));
+	}
 	row = bpf_ringbuf_reserve(&exits, sizeof(*row), 0);
 	if (!row) {
 		c->execs_lost++;

@@ -27,7 +27,7 @@ struct Kept {
     stat: Reread,
     io: Reread,
     status: Reread,
-    /// Soft limit of open files; read once, since it changes next to never.
+    /// Soft limit of open files; read again where it is met: many a runtime raises it when it begins.
     limit: Option<f64>,
 }
 
@@ -84,6 +84,9 @@ impl Pids {
             status: Reread::new(scope.proc.of(pid, "status")),
             limit: limit(scope, pid),
         });
+        if open_files.zip(kept.limit).is_some_and(|(open, limit)| open >= limit) {
+            kept.limit = limit(scope, pid);
+        }
         let Some(stat) = kept.stat.text().ok().and_then(|text| Stat::from_read(text.as_bytes()).ok()) else {
             self.kept.remove(&pid); // the process has gone; the next one of this number has other files
             return;

@@ -76,10 +76,11 @@ impl Sampler for Qdisc {
 fn root(message: &[u8]) -> Option<Root> {
     let (interface, parent) = (word(message, 4)?, word(message, 12)?);
     let told = message.get(QDISC..)?;
-    if parent != TC_H_ROOT || attribute(told, TCA_KIND)?.starts_with(b"noqueue") {
+    let kind = attribute(told, TCA_KIND)?;
+    if parent != TC_H_ROOT || kind.starts_with(b"noqueue") {
         return None;
     }
-    let mut values = Vec::new();
+    let mut values = if kind.starts_with(b"netem") { vec![(qdisc::EMULATES, 1.0)] } else { Vec::new() };
     for (kind, body) in attributes(attribute(told, TCA_STATS2)?) {
         let at = |place: usize| word(body, place * 4).map(f64::from);
         match kind {
@@ -140,7 +141,9 @@ mod tests {
             (root.interface, of(qdisc::SENT_BYTES), of(qdisc::BACKLOG_BYTES)),
             (4, Some(90_000.0), Some(18_000.0))
         );
-        assert_eq!((of(qdisc::DROPS), of(qdisc::OVERLIMITS)), (Some(3.0), Some(77.0)));
+        assert_eq!((of(qdisc::DROPS), of(qdisc::OVERLIMITS), of(qdisc::EMULATES)), (Some(3.0), Some(77.0), None));
+        let netem = super::root(&message(TC_H_ROOT, "netem\0")).unwrap();
+        assert!(netem.values.contains(&(qdisc::EMULATES, 1.0)));
     }
 
     #[test]

@@ -291,7 +291,7 @@ fn full() -> FakeRoot {
         .file("proc/meminfo", memory)
         .file(
             "proc/vmstat",
-            "pgmajfault 1\npswpin 1\npswpout 1\noom_kill 1\npgscan_direct 1\npgsteal_direct 1\nallocstall 1\n",
+            "pgmajfault 1\npswpin 1\npswpout 1\noom_kill 1\npgscan_direct 1\npgsteal_direct 1\nallocstall 1\nworkingset_refault_file 1\n",
         )
         .file("proc/pressure/cpu", "some avg10=0 total=1\nfull avg10=0 total=1\n")
         .file("proc/pressure/memory", "some avg10=0 total=1\n")

@@ -6,13 +6,14 @@ use recording::counters::{Key, vmstat};
 use super::text_file::TextFile;
 use super::{Readings, Scope};
 
-const FIELDS: [Key; 6] = [
+const FIELDS: [Key; 7] = [
     vmstat::PGMAJFAULT,
     vmstat::PSWPIN,
     vmstat::PSWPOUT,
     vmstat::OOM_KILL,
     vmstat::PGSCAN_DIRECT,
     vmstat::PGSTEAL_DIRECT,
+    vmstat::REFAULTS,
 ];
 
 pub fn sampler(scope: &Scope) -> TextFile {

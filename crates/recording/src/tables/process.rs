@@ -21,8 +21,6 @@ pub struct Process {
     /// Start of the process, ns after the capture's start; 0 = before it. Of one that came into the target's cgroup from outside, the
     /// begin of the slice in which it was met.
     pub started_ns: u64,
-    /// End of the process, ns after the capture's start; 0 = still there.
-    pub ended_ns: u64,
     /// Command name (16 bytes of the kernel's).
     pub comm: String,
     /// Executable, in the process's own mount namespace.
@@ -40,14 +38,9 @@ impl Process {
         0..u64::MAX
     }
 
-    /// Those that were there at some time of it.
+    /// Those that had come before its end.
     pub(super) fn part(&self, part: &Range<u64>) -> Option<Self> {
-        let is_later = self.started_ns >= part.end;
-        let has_ended = self.ended_ns > 0 && self.ended_ns <= part.start;
-        (!is_later && !has_ended).then(|| Self {
-            started_ns: self.started_ns.saturating_sub(part.start),
-            ended_ns: self.ended_ns.saturating_sub(part.start),
-            ..self.clone()
-        })
+        let started_ns = self.started_ns.saturating_sub(part.start);
+        (self.started_ns < part.end).then(|| Self { started_ns, ..self.clone() })
     }
 }
