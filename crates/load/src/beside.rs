@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::reason::Reason;
-use crate::reasons::{FAILED, time};
+use crate::reasons::{FAILED, redirects_among, time};
 use crate::sweep::is_client_full;
 use crate::verdict::{Verdict, Word as OfLoad};
 
@@ -113,10 +113,9 @@ pub fn beside(pairs: Vec<Pair>) -> Beside {
 /// Why the loads are no comparison: answers that are none come sooner or later than others, and tell of neither side.
 fn broken(pairs: &[Pair]) -> Option<String> {
     let failed = |side: fn(&Pair) -> &Verdict| {
-        let (all, failed) = pairs
-            .iter()
-            .map(side)
-            .fold((0, 0), |(all, failed), verdict| (all + verdict.due, failed + verdict.errors.values().sum::<u64>()));
+        let (all, failed) = pairs.iter().map(side).fold((0, 0), |(all, failed), verdict| {
+            (all + verdict.due, failed + verdict.errors.values().sum::<u64>() + redirects(verdict))
+        });
         failed as f64 / all.max(1) as f64
     };
     let sides = [("as it is", failed(|pair| &pair.as_it_is)), ("with the hop replaced", failed(|pair| &pair.replaced))];
@@ -127,9 +126,14 @@ fn broken(pairs: &[Pair]) -> Option<String> {
     }
     let (which, failed) = sides.into_iter().find(|(_, failed)| *failed > FAILED)?;
     Some(format!(
-        "{:.1} % of the requests failed {which}: what is replaced has to answer what the service can use",
+        "{:.1} % of the requests failed, or lead elsewhere, {which}: what is replaced has to answer what the service can use",
         failed * 100.0
     ))
+}
+
+/// Answers that only say where else to ask.
+fn redirects(verdict: &Verdict) -> u64 {
+    redirects_among(&verdict.statuses).map(|(_, count)| count).sum()
 }
 
 /// Whether neither side did what was asked for: then both are as long as the load.

@@ -5,6 +5,8 @@ use std::net::{IpAddr, SocketAddr};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::Duration;
 
+use nix::sys::socket::setsockopt;
+use nix::sys::socket::sockopt::IpBindAddressNoPort;
 use rustix::io::Errno;
 use rustix::net::{
     AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, bind, connect, recv, send, socket_with, sockopt,
@@ -66,6 +68,8 @@ impl Connection {
         // A small request is not to wait for the acknowledgement of the one before it.
         sockopt::set_tcp_nodelay(&socket, true).map_err(failure)?;
         if let Some(from) = from {
+            // Else one port is one connection at a time, wherever to, and a minute more. Kernels before 4.2 know no other way.
+            let _ = setsockopt(&socket, IpBindAddressNoPort, &true);
             bind(&socket, &SocketAddr::new(from, 0)).map_err(failure)?;
         }
         match connect(&socket, &to) {

@@ -46,6 +46,7 @@ pub fn judge(run: &Run, slo: Option<Duration>) -> Verdict {
         verdict.withhold();
     }
     verdict.withhold_what_is_own(&run.lag);
+    verdict.withhold_beyond(run.unanswered());
     if hides(run) && !stood(&verdict, run).is_empty() {
         verdict.withhold_corrected();
     }

@@ -9,6 +9,8 @@ use crate::run::{Run, Second, together};
 const QUICKEST: f64 = 0.01;
 /// Of the length: where answers take longer on average, they may do so because of the queue.
 const SHORT: f64 = 0.25;
+/// Of answers in the first half, those in the second where no queue grows: in one that does they take three times as long.
+const STEADY: f64 = 1.3;
 /// By how many standard deviations more may be under way by chance: one load in six is above that, but of a few in a hundred too few
 /// to matter. And by how many requests at least.
 const CHANCE: f64 = 1.0;
@@ -63,13 +65,15 @@ fn halves(run: &Run, from: usize) -> [&[Second]; 2] {
 }
 
 /// By the mean of the answers: where these differ, many are under way of the long ones. Of those in the first half, because in a queue
-/// that grows answers take longer and longer, and that is not to explain itself.
+/// that grows answers take longer and longer, and that is not to explain itself. Where those of the second half take no longer, none
+/// grows, however long they take.
 fn on_average(run: &Run, from: usize, rate: f64) -> f64 {
-    let first = match halves(run, from) {
-        [[], _] => run.seconds.get(from..=from).unwrap_or_default(),
-        [first, _] => first,
-    };
-    let mean = together(first).1.mean().filter(|mean| *mean <= SHORT * run.length.as_secs_f64());
+    let [first, second] = halves(run, from);
+    let first = if first.is_empty() { run.seconds.get(from..=from).unwrap_or_default() } else { first };
+    let [latency, later] = [first, second].map(|part| together(part).0.mean());
+    let is_steady = latency.zip(later).is_some_and(|(first, second)| second <= STEADY * first);
+    let is_none = |mean: &f64| *mean <= SHORT * run.length.as_secs_f64() || is_steady;
+    let mean = together(first).1.mean().filter(is_none);
     let many = rate * mean.unwrap_or(0.0);
     many + (CHANCE * many.sqrt()).max(FEW)
 }
@@ -173,6 +177,16 @@ mod tests {
             second_half(&run, 0).map_or(1.0, |half| half.kept)
         };
         assert!(kept(100, 2.4) >= KEPT && kept(20, 3.0) >= KEPT && kept(5, 3.0) >= KEPT);
+    }
+
+    /// Between a quarter and a half of a load, and no limit.
+    #[test]
+    fn answers_that_are_long_and_differ_are_no_queue() {
+        let between = |from: f64, to: f64| move |random: &mut fastrand::Rng| from + (to - from) * random.f64();
+        for rate in [8.0, 16.0, 32.0] {
+            let many = [sustained(rate, 1000, between(1.0, 2.0)), sustained(rate, 1000, between(0.5, 3.0))];
+            assert!(many.iter().all(|many| *many >= 90), "{rate}: {many:?}");
+        }
     }
 
     #[test]

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Why the numbers of a load are not what they seem.
 
+use std::collections::BTreeMap;
+
 use crate::client::is_full;
 use crate::lengths::Percentiles;
 use crate::limits::LONGEST;
@@ -123,7 +125,7 @@ pub(crate) fn remarks(verdict: &Verdict, run: &Run) -> Vec<Reason> {
         let sentence = format!("the first {} s were different and are left out as a warm-up", warm.to);
         remarks.extend(reason("warm-up", sentence));
     }
-    remarks.extend([sent_again(run, false), connection_each(verdict, run)].concat());
+    remarks.extend([unanswered(run), sent_again(run, false), connection_each(verdict, run)].concat());
     remarks.extend(not_seen(run));
     if run.is_closed == Some(true) {
         let sentence = "each connection waited for its answer before it asked again: this finds a limit, of the service or of so many \
@@ -230,8 +232,27 @@ fn led_elsewhere(run: &Run) -> u64 {
 
 /// The statuses of redirects, and how many had each.
 fn redirected(run: &Run) -> impl Iterator<Item = (u16, u64)> {
+    redirects_among(&run.statuses)
+}
+
+/// Those of some statuses that are redirects.
+pub(crate) fn redirects_among(statuses: &BTreeMap<u16, u64>) -> impl Iterator<Item = (u16, u64)> {
     let is_redirect = |status: u16| (300..400).contains(&status) && status != NOT_MODIFIED;
-    run.statuses.iter().map(|(status, count)| (*status, *count)).filter(move |(status, _)| is_redirect(*status))
+    statuses.iter().map(|(status, count)| (*status, *count)).filter(move |(status, _)| is_redirect(*status))
+}
+
+/// Requests that nobody answered in time, if they are too few to be a failure of the load: they are slower than all that were, and would
+/// be the last ones of any percentile.
+fn unanswered(run: &Run) -> Vec<Reason> {
+    let many = run.failures.get(&Failure::Timeout).copied().unwrap_or_default();
+    if many == 0 || run.failed() as f64 > FAILED * run.due as f64 {
+        return Vec::new();
+    }
+    let sentence = format!(
+        "{many} of {} requests got no answer in time: they are slower than all that did, and in no percentile",
+        run.due
+    );
+    reason("unanswered", sentence)
 }
 
 /// The status of an answer that the client has already: it is one.

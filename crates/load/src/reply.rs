@@ -92,7 +92,7 @@ impl Reply {
         }
         let mut headers = [httparse::EMPTY_HEADER; MAX_HEADERS];
         let mut response = httparse::Response::new(&mut headers);
-        let length = match response.parse(&self.text) {
+        let length = match lenient().parse_response(&mut response, &self.text) {
             Ok(httparse::Status::Complete(length)) => length,
             Ok(httparse::Status::Partial) if self.text.len() <= MAX_HEAD => {
                 *piece = &[];
@@ -112,6 +112,16 @@ impl Reply {
         (self.body, self.closes) = (Some(Body::new(at)), closes);
         (at == At::Bytes(0)).then(|| self.whole(piece))
     }
+}
+
+/// How heads are read: what clients take from servers that are old or written by hand, as a blank before a colon.
+fn lenient() -> httparse::ParserConfig {
+    let mut config = httparse::ParserConfig::default();
+    config
+        .allow_spaces_after_header_name_in_responses(true)
+        .allow_obsolete_multiline_headers_in_responses(true)
+        .ignore_invalid_headers_in_responses(true);
+    config
 }
 
 /// Where a body begins to be, and whether the connection ends after it; none = the head contradicts itself.
@@ -159,6 +169,13 @@ mod tests {
         let chunked = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n2;x=y\r\n0\r\r\n0\r\n";
         assert_eq!(http(&format!("{chunked}\r\n")), Progress::Whole);
         assert_eq!(http(&format!("{chunked}Trailer: x\r\n\r\n")), Progress::Whole);
+    }
+
+    #[test]
+    fn heads_that_are_written_by_hand() {
+        assert_eq!(http("HTTP/1.1 200 OK\r\nServer : x\r\nContent-Length: 2\r\n\r\nab"), Progress::Whole);
+        assert_eq!(http("HTTP/1.1 200 OK\r\nX-Long: a\r\n b\r\nContent-Length: 2\r\n\r\nab"), Progress::Whole);
+        assert_eq!(http("HTTP/1.1 200 OK\r\nMy Header: a\r\nContent-Length: 2\r\n\r\nab"), Progress::Whole);
     }
 
     #[test]

@@ -227,6 +227,11 @@ impl Run {
         self.followed.as_ref().is_none_or(|all| all.contains(&(second as u64)))
     }
 
+    /// Of all requests, those that nobody answered in time.
+    pub(crate) fn unanswered(&self) -> f64 {
+        self.failures.get(&Failure::Timeout).map_or(0.0, |many| *many as f64 / self.due.max(1) as f64)
+    }
+
     /// Requests that failed for another reason than the client's own.
     pub(crate) fn failed_there(&self) -> u64 {
         self.failures.iter().filter(|entry| !entry.0.is_own()).map(|entry| *entry.1).sum()

@@ -30,6 +30,8 @@ const FACTOR: f64 = 2.0;
 const NEAR: f64 = 1.05;
 /// How many times as much is answered over twice as many connections, if their number was the limit.
 const MORE: f64 = 1.1;
+/// Times that a limit further down is looked for.
+const MOST_CREDITS: usize = 8;
 /// Of the most answers a second, what is left at a higher load if it falls.
 const FALLS: f64 = 0.9;
 /// Of what was asked, what has to be answered while it was asked.
@@ -135,8 +137,8 @@ pub fn sweep_over(from: f64, to: f64, pool: Pool, load: &mut TryOver<'_>) -> Res
         let is_found = sweep.narrow(&mut loads, Sweep::below_the_client)?
             && sweep.narrow(&mut loads, Sweep::sides)?
             && sweep.narrow(&mut loads, Sweep::sides_of_promise)?;
-        if is_found {
-            sweep.repeat(&mut loads)?;
+        if is_found && sweep.repeat(&mut loads)? {
+            sweep.confirm(&mut loads)?;
         }
         // Of what is known, also where somebody ended it.
         let is_known = !loads.is_out() && sweep.broken.is_none();
@@ -277,29 +279,55 @@ impl Sweep {
         Ok(true)
     }
 
-    /// The loads below the limit once more, by turns from both ends: what a warm service does, and what chance was.
-    fn repeat(&mut self, loads: &mut Loads<'_>) -> Result<()> {
+    /// The loads below the limit once more, by turns from both ends: what a warm service does, and what chance was; false = somebody
+    /// ended it.
+    fn repeat(&mut self, loads: &mut Loads<'_>) -> Result<bool> {
         let mut rates: Vec<f64> = self.steps.iter().filter(|step| step.sustained).map(|step| step.rate).collect();
         rates.sort_by(f64::total_cmp);
         let mut from_above = true;
         while !rates.is_empty() {
             let rate = if from_above { rates.pop() } else { Some(rates.remove(0)) };
             from_above = !from_above;
-            if let Some(rate) = rate
-                && !self.step(rate, loads)?
-            {
-                break;
+            let Some(rate) = rate else { break };
+            if !self.again(rate, loads)? {
+                return Ok(false);
             }
         }
-        Ok(())
+        Ok(true)
+    }
+
+    /// Tries a load once more; where it is not sustained this time, a third try tells which of both was chance.
+    fn again(&mut self, rate: f64, loads: &mut Loads<'_>) -> Result<bool> {
+        Ok(self.step(rate, loads)? && (!self.is_over() || self.step(rate, loads)?))
+    }
+
+    /// Looks further down where the highest load is sustained no more: on credit, as of a bucket of tokens, it was so once.
+    fn confirm(&mut self, loads: &mut Loads<'_>) -> Result<bool> {
+        for _ in 0..MOST_CREDITS {
+            if !self.narrow(loads, Self::sides)? {
+                return Ok(false);
+            }
+            let is_tried_once = |at: &Sides| self.steps.iter().filter(|step| step.rate == at.sustained).count() < 2;
+            let Some(at) = self.sides().filter(is_tried_once) else { break };
+            if !self.again(at.sustained, loads)? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// Whether a load was sustained in most of its tries, or in half of them and the last one: the first may be a cold start.
+    fn holds(&self, rate: f64) -> bool {
+        let tries = || self.steps.iter().filter(|step| step.rate == rate && !step.is_of_client());
+        let (all, sustained) = (tries().count(), tries().filter(|step| step.sustained).count());
+        2 * sustained > all || 2 * sustained == all && tries().next_back().is_some_and(|last| last.sustained)
     }
 
     /// The highest load below the lowest one that was not sustained. One at which the client was at its limit says nothing of either.
     fn sides(&self) -> Option<Sides> {
-        let ever = |rate: f64| self.steps.iter().any(|step| step.rate == rate && step.sustained);
-        let over = self.steps.iter().filter(|step| !ever(step.rate) && !step.is_of_client());
+        let over = self.steps.iter().filter(|step| !step.is_of_client() && !self.holds(step.rate));
         let over = over.map(|step| step.rate).min_by(f64::total_cmp)?;
-        let below = self.steps.iter().filter(|step| step.sustained && step.rate < over);
+        let below = self.steps.iter().filter(|step| step.rate < over && self.holds(step.rate));
         let sustained = below.map(|step| step.rate).max_by(f64::total_cmp)?;
         Some(Sides { sustained, not_sustained: over })
     }

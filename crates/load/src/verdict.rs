@@ -191,6 +191,15 @@ impl Verdict {
         }
     }
 
+    /// Lengths beyond which there are requests that nobody answered in time, where those are such a share of all.
+    pub(crate) fn withhold_beyond(&mut self, unanswered: f64) {
+        for percentiles in [&mut self.seconds, &mut self.corrected] {
+            percentiles.p99 = percentiles.p99.filter(|_| unanswered <= 0.01);
+            percentiles.p999 = percentiles.p999.filter(|_| unanswered <= 0.001);
+            percentiles.longest = percentiles.longest.filter(|_| unanswered <= 0.0);
+        }
+    }
+
     /// What those wait for who come by themselves, where nobody asked while the service stood still.
     pub(crate) fn withhold_corrected(&mut self) {
         for percentiles in self.phases.iter_mut().map(|phase| &mut phase.corrected).chain([&mut self.corrected]) {

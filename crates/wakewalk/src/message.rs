@@ -107,6 +107,10 @@ fn sources(message: &Message, to: &Address) -> Result<Vec<IpAddr>> {
             if let (Some(from), Some(to)) = (addresses.iter().find(|from| !reaches(from)), all.first()) {
                 bail!("from {from} nobody can connect to {}: one is an address of IPv4, the other of IPv6", to.ip());
             }
+            // The first one decides where they connect to.
+            if let Some(other) = addresses.iter().find(|from| from.is_ipv4() != addresses[0].is_ipv4()) {
+                bail!("{} and {other} are addresses of IPv4 and of IPv6: name such as are of one kind", addresses[0]);
+            }
             Ok(addresses.clone())
         }
         Some(Sources::Loopback(count)) => {

@@ -105,11 +105,19 @@ impl Sweep {
         } else if self.knee.is_none() && !self.ended_early && self.broken.is_none() {
             findings.push(self.not_reached());
         }
+        findings.extend(self.redirected());
         findings.extend(loads.findings());
         findings.extend(self.refuses());
         findings.extend(self.accused());
         findings.extend([self.paradox(), self.falls(), self.unasked(), self.promise()].into_iter().flatten());
         findings
+    }
+
+    /// That what it answers leads elsewhere: a limit of that says nothing of what is asked for.
+    fn redirected(&self) -> Option<Reason> {
+        let is_sustained = |step: &&Step| step.sustained;
+        let all = self.steps.iter().filter(is_sustained).flat_map(|step| &step.verdict.reasons);
+        all.into_iter().find(|reason| reason.code == "redirects").cloned()
     }
 
     /// That it has more than was asked for.

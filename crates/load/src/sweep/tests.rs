@@ -326,6 +326,35 @@ fn a_limit_that_somebody_has_set_is_named() {
     assert!(sweep.findings[0].sentence.contains("with status 429: it limits the rate"), "{:?}", sweep.findings);
 }
 
+/// A bucket of tokens, full at the beginning: what it holds carries one load beyond the rate at which it fills.
+#[test]
+fn what_is_sustained_on_credit_is_no_limit() {
+    let mut credit = 500.0_f64;
+    let mut load = |rate: f64| {
+        let answered = rate.min(100.0 + credit / 5.0);
+        credit = (credit - (answered - 100.0) * 5.0).min(500.0);
+        let mut verdict = crate::judge(&crate::Run::default(), None);
+        (verdict.verdict, verdict.rate, verdict.length, verdict.due) =
+            (Word::Valid, answered, 5.0, (rate * 5.0) as u64);
+        Ok(Some(Tried { verdict, service: None }))
+    };
+    let knee = sweep(5.0, 40_000.0, &mut load).unwrap().knee.unwrap();
+    assert!((90.0..=125.0).contains(&knee.sustained), "{knee:?}");
+}
+
+/// What is answered leads elsewhere.
+#[test]
+fn a_limit_of_redirects_is_told_as_such() {
+    let mut load = |rate: f64| {
+        let mut verdict = crate::judge(&crate::Run::default(), None);
+        (verdict.verdict, verdict.rate, verdict.length, verdict.due) =
+            (Word::Misleading, rate.min(1000.0), 5.0, (rate * 5.0) as u64);
+        verdict.reasons = vec![Reason { code: "redirects".into(), sentence: "all answers were redirects".into() }];
+        Ok(Some(Tried { verdict, service: None }))
+    };
+    assert_eq!(codes(&sweep(5.0, 40_000.0, &mut load).unwrap()), ["redirects"]);
+}
+
 /// Over few connections from some load on: each time, or in one moment in which nobody could be reached.
 #[test]
 fn connections_are_as_few_as_are_taken_only_if_that_happens_again() {

@@ -20,6 +20,7 @@ const FINDINGS: &[(&str, &str)] = &[
     ("service-gone", "See whether the service has ended, and why: its log, and `dmesg` for one that was killed."),
     ("broken-off", "Mend that, and sweep again."),
     ("fails-from-the-start", "Find out why it fails; that needs no load."),
+    ("redirects", "Ask where the redirects lead to."),
     (
         "few-connections",
         "More workers, or a keep-alive timeout that is shorter than what clients pause, let it take more clients.",
@@ -43,12 +44,15 @@ const FINDINGS: &[(&str, &str)] = &[
     ("ended-early", "Let it run to its end."),
 ];
 
+/// Of those, the ones by which a limit is not what it seems.
+const PARADOXES: [&str; 3] = ["latency-falls", "throughput-falls", "redirects"];
+
 /// The head of a sweep.
 pub fn head(answer: &SweepAnswer) -> Head {
     let clean = |text: &str| printable::text(text).into_owned();
     let sweep = &answer.sweep;
     let most = most_important(sweep);
-    let is_paradox = most.is_some_and(|reason| ["latency-falls", "throughput-falls"].contains(&reason.code.as_str()));
+    let is_paradox = most.is_some_and(|reason| PARADOXES.contains(&reason.code.as_str()));
     let (cause, tone) = match sweep.knee {
         Some(_) if !is_paradox => ("limit found", Tone::Good),
         Some(_) => ("limit found", Tone::Warn),
