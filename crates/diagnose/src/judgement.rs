@@ -14,6 +14,7 @@ pub(crate) mod enough;
 pub(crate) mod errors;
 pub(crate) mod felt;
 pub(crate) mod full;
+pub(crate) mod full_links;
 pub(crate) mod handshakes;
 pub(crate) mod hanging;
 pub(crate) mod holders;
@@ -40,3 +41,22 @@ pub(crate) mod tail;
 pub(crate) mod time_wait;
 pub(crate) mod untaken;
 pub(crate) mod waits_for_turn;
+
+/// Of several things that may be a cause, the first that is one, or else the first: what is said of it tells most.
+pub(crate) fn one_of<T>(all: impl Iterator<Item = T>, is_cause: impl Fn(&T) -> bool) -> Option<T> {
+    let mut first = None;
+    for one in all {
+        if is_cause(&one) {
+            return Some(one);
+        }
+        first.get_or_insert(one);
+    }
+    first
+}
+
+/// Those with some of it, the one with most first.
+pub(crate) fn by_most<T>(all: &[T], of: impl Fn(&T) -> f64) -> impl Iterator<Item = &T> {
+    let mut some: Vec<&T> = all.iter().filter(|one| of(one) > 0.0).collect();
+    some.sort_by(|a, b| of(b).total_cmp(&of(a)));
+    some.into_iter()
+}

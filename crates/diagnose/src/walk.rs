@@ -196,10 +196,10 @@ impl Fact for Walk {
             if context.held_in_turn(row) == Some(INTERPRETER) {
                 had_interpreter(&context, wait, stride as f64, &mut walk.had_interpreter);
             }
-            let node = context.book(row, ns, &mut walk.waits);
-            // What one thread of the target hands to another is a wait of that other one, and counted there.
-            let within = row.context == "thread" && walk.target.contains(&row.waker_pid);
-            if within && context.held_in_turn(row).is_none() && !clients.ended(case, row) {
+            let who = context.who(row);
+            let is_handed = is_handed(&context, &who, row) && !clients.ended(case, row);
+            let node = context.book_on(who, row, ns, &mut walk.waits);
+            if is_handed {
                 node.end(End::of_waker(Kind::HandOver, row, ""), ns);
             } else {
                 walker.follow(row, (wait.begin(), wait.end()), ns, node);
@@ -209,6 +209,14 @@ impl Fact for Walk {
         walk.chains = chains::of(&walk);
         Ok(walk)
     }
+}
+
+/// Whether another thread of the target handed something to one: what that other one waited for is counted there. But who writes to a
+/// process that the target has started, as to a program for its log, stands until that one has read.
+fn is_handed(context: &Context<'_, '_>, who: &Who, row: &Wakeup) -> bool {
+    let is_read_there = row.waker_pid != row.pid && who.fills_a_pipe();
+    let within = row.context == "thread" && context.target.contains(&row.waker_pid) && !is_read_there;
+    within && context.held_in_turn(row).is_none()
 }
 
 /// Books who may have had the lock of an interpreter while a thread stood before it.

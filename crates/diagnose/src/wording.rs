@@ -57,6 +57,14 @@ pub fn sockets_to(options: &str, peer: &str) -> String {
     }
 }
 
+/// A command that shows the waits of a process in a system call, or those for its pages, which are in none.
+pub fn waits_in(call: &str, process: &str) -> String {
+    match call {
+        "none" => format!("perf trace -F maj --no-syscalls{process}"),
+        _ => format!("strace -f -T -e trace={call}{process}"),
+    }
+}
+
 /// `ping` of the host of a peer; none where it is no address, because a recording may call a peer anything.
 pub fn ping(peer: &str) -> Option<String> {
     peer.parse::<SocketAddr>().ok().map(|address| format!("ping {}", address.ip()))
@@ -172,6 +180,12 @@ mod tests {
             [port("tcp 0.0.0.0:80"), port("[::]:81"), port("unix /a"), port("a:1;x")],
             [Some(80), Some(81), None, None]
         );
+    }
+
+    #[test]
+    fn waits_in_calls_and_for_pages() {
+        assert_eq!(waits_in("fsync", " -p 7"), "strace -f -T -e trace=fsync -p 7");
+        assert_eq!(waits_in("none", " -p 7"), "perf trace -F maj --no-syscalls -p 7");
     }
 
     #[test]

@@ -25,6 +25,8 @@ pub struct Link {
     pub drops: f64,
     /// How often each second a shaper had a packet wait because its rate was used up.
     pub overlimits: f64,
+    /// It drops or delays what a rule tells it to, as a test of bad networks does (netem): its queue says nothing of room.
+    pub emulates: bool,
     /// Share of the interface's speed that went out or came in, whichever was more, where the driver knows it.
     pub utilization: Option<f64>,
 }
@@ -68,6 +70,7 @@ fn of(case: &Case, counters: &Counters, name: &str) -> Link {
         sent: each_second(qdisc::SENT_BYTES),
         drops: counters.delta(qdisc::DROPS, name).unwrap_or(0.0),
         overlimits: each_second(qdisc::OVERLIMITS),
+        emulates: counters.last(qdisc::EMULATES, name).is_some(),
         utilization: speed.filter(|speed| *speed > 0.0).map(|speed| ratio(carried, speed)),
     }
 }

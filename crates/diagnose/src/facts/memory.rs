@@ -74,7 +74,7 @@ impl Fact for Memory {
         if let Ok(counters) = case.fact::<Counters>() {
             let faults = counters.entities(pid::SOURCE).filter_map(|process| counters.delta(pid::MAJFLT, process));
             memory.major_faults = faults.sum();
-            memory.shortages = shortages(&counters, memory.fault_swap_ns > 0.0);
+            memory.shortages = shortages(&counters, &memory);
         }
         Ok(memory)
     }
@@ -86,16 +86,22 @@ fn is_swap(symbols: &[&str]) -> bool {
     symbols.iter().any(|symbol| SWAP.iter().any(|part| symbol.contains(part)))
 }
 
-/// The cgroup whose limit was met most; and the host, if it freed pages for somebody who waited, or `swaps`: swapped in what this target
-/// waited for. What others get back, two pages or ten thousand, says nothing of this one's.
-fn shortages(counters: &Counters, swaps: bool) -> Vec<Shortage> {
+/// Of the major faults, pages that had been there before: with fewer, files are read for the first time.
+const MOSTLY_AGAIN: f64 = 0.5;
+
+/// The cgroup whose limit was met most; and the host, if it freed pages for somebody who waited, or swapped in what this target waited
+/// for. What others get back, or have freed for themselves while this one reads new files, says nothing of this one's.
+fn shortages(counters: &Counters, memory: &Memory) -> Vec<Shortage> {
     let met =
         |group: &str| counters.delta_sum(&[cgroup_memory::FAILCNT, cgroup_memory::OVER_HIGH], group).unwrap_or(0.0);
     let group =
         counters.entities(cgroup_memory::SOURCE).max_by(|a, b| met(a).total_cmp(&met(b))).filter(|g| met(g) > 0.0);
     let group = group.map(|group| Shortage { cgroup: Some(group.to_string()), times: met(group) });
+    let (swaps, frees) = (memory.fault_swap_ns > 0.0, memory.reclaim_blocked_ns + memory.reclaim_cpu_ns > 0.0);
+    let again = counters.delta(vmstat::REFAULTS, "");
+    let is_hit = swaps || frees || again.is_none_or(|again| again >= memory.major_faults * MOSTLY_AGAIN);
     let of_host: &[Key] = if swaps { &[vmstat::ALLOCSTALL, vmstat::PSWPIN] } else { &[vmstat::ALLOCSTALL] };
-    let times = counters.delta_sum(of_host, "").filter(|times| *times > 0.0);
+    let times = counters.delta_sum(of_host, "").filter(|times| *times > 0.0 && is_hit);
     group.into_iter().chain(times.map(|times| Shortage { cgroup: None, times })).collect()
 }
 
@@ -132,6 +138,30 @@ mod tests {
         assert_eq!(memory.major_faults, 50.0);
         let told: Vec<_> = memory.shortages.iter().map(|s| (s.cgroup.as_deref(), s.times)).collect();
         assert_eq!(told, [(Some("/a"), 100.0)]);
+    }
+
+    /// A copy beside it has pages freed for itself, and the target reads files for the first time.
+    #[test]
+    fn others_that_free_pages() {
+        let shortages = |again: u32, of_target: &str| {
+            let text = format!(
+                "meta host.arch=x86_64 length_ns=1e9
+                 frame id=1 symbol={of_target} module=kernel kind=kernel
+                 stack id=1 frames=[1]
+                 thread pid=1 tid=1 wall_ns=1e9 blocked_ns=3e8
+                 wait pid=1 tid=1 syscall=-1 state=2 stack=1 total_ns=3e8 io_wait=true
+                 counter source=proc/vmstat name=allocstall value=0
+                 counter t_ns=9 source=proc/vmstat name=allocstall value=90
+                 counter source=proc/vmstat name=workingset_refault_file value=0
+                 counter t_ns=9 source=proc/vmstat name=workingset_refault_file value={again}
+                 counter source=proc/pid entity=\"1\" name=majflt value=0
+                 counter t_ns=9 source=proc/pid entity=\"1\" name=majflt value=400"
+            );
+            Case::new(&parse(&text).unwrap()).fact::<Memory>().unwrap().shortages.len()
+        };
+        assert_eq!(shortages(10, "filemap_fault"), 0);
+        assert_eq!(shortages(900, "filemap_fault"), 1, "what was taken away is read again");
+        assert_eq!(shortages(10, "shrink_node"), 1, "the target frees pages itself");
     }
 
     #[test]

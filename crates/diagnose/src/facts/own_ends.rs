@@ -9,21 +9,27 @@ use super::listening::Listening;
 use crate::answer::Gap;
 use crate::case::{Case, Fact};
 
+/// Stands for peers beyond those that are told apart.
+pub const OTHERS: &str = "others";
+
 /// Its ports, and whom it asks.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct OwnEnds {
     ports: Vec<u32>,
     datagrams: Vec<u32>,
     peers: BTreeSet<String>,
+    /// It asks more than these, whose names are not told.
+    pub has_others: bool,
 }
 
 impl Fact for OwnEnds {
     fn compute(case: &Case) -> Result<Self, Gap> {
         let listening = case.fact::<Listening>()?;
         let connections = case.fact::<Connections>().ok();
-        let peers = connections.iter().flat_map(|c| &c.peers).map(|(name, _)| name.clone()).collect();
+        let peers: BTreeSet<String> = connections.iter().flat_map(|c| &c.peers).map(|(name, _)| name.clone()).collect();
         let datagrams = listening.all().filter(|socket| socket.is_udp).filter_map(|socket| socket.port).collect();
-        Ok(Self { ports: listening.tcp_ports(), datagrams, peers })
+        let has_others = peers.contains(OTHERS);
+        Ok(Self { ports: listening.tcp_ports(), datagrams, peers, has_others })
     }
 }
 

@@ -29,6 +29,9 @@ impl Fact for Retransmits {
             return Err(Gap::not_recorded("retransmit", "no segment was seen that was sent again"));
         }
         let own = case.fact::<OwnEnds>()?;
+        if own.has_others {
+            return Err(Gap::not_recorded("retransmit", "the target asks more peers than are told apart"));
+        }
         let mut found = Self::default();
         for row in rows.iter().filter(|row| row.kind == "retransmit") {
             found.all += row.count as f64;

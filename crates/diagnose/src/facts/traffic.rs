@@ -32,6 +32,8 @@ pub struct Traffic {
     pub unread: f64,
     /// Of those, with an answer owed for 10 ms or longer.
     pub late: f64,
+    /// Before it, bytes unread or an answer owed, whichever was more: as in long polls, which stand all the time.
+    pub owed_before: f64,
     /// Segments with data that came in it.
     pub segments: f64,
     /// Connections that stood in accept queues in it.
@@ -82,6 +84,7 @@ impl Fact for Traffic {
             open: ratio(after.open, after.looks),
             unread: ratio(after.unread, after.looks),
             late: ratio(after.late, after.looks),
+            owed_before: ratio(before.unread.max(before.late), before.looks),
             segments: after.segments,
             queued: ratio(after.queued, after.looks),
         })

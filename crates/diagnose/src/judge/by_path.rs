@@ -33,7 +33,7 @@ use crate::verdict::{Finding, Link, Subject};
 use crate::walk::chains::Chain;
 use crate::walk::clients::UNIX_PEER;
 use crate::walk::paths::{Part, What};
-use crate::walk::{Kind, Walk, Who, name};
+use crate::walk::{Kind, Walk, Who, lasting, name};
 use crate::wording::{percent, seconds};
 
 /// A cause that paths tell by themselves.
@@ -298,12 +298,13 @@ fn usual<'c>(chains: &[&'c Chain]) -> Option<&'c Chain> {
     };
     let mut by_way: Vec<(_, f64, &Chain)> = Vec::new();
     for chain in chains {
-        match by_way.iter_mut().find(|(known, ..)| *known == way(chain)) {
+        let way = way(chain);
+        match by_way.iter_mut().find(|(known, ..)| *known == way) {
             Some((_, ns, usual)) => {
                 *ns += chain.ns;
                 *usual = if chain.links.len() < usual.links.len() { chain } else { usual };
             }
-            None => by_way.push((way(chain), chain.ns, chain)),
+            None => by_way.push((way, chain.ns, chain)),
         }
     }
     // A long queue ends where nobody looked any further; the ends that were seen tell of the others too.
@@ -319,7 +320,7 @@ const ENOUGH_SEEN: f64 = 0.25;
 fn subject(chain: Option<&Chain>) -> Subject {
     let who = chain.map(|chain| &chain.links[chain.back_at()].who);
     Subject {
-        pid: who.map(|who| who.pid),
+        pid: who.and_then(|who| lasting(who.pid)),
         comm: who.map(|who| who.comm.clone()),
         syscall: who.map(|who| who.call.clone()),
         ..Subject::default()

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! What the contract says of response times, from the facts.
 
+use std::collections::HashMap;
+
 use crate::answer::{Handshakes, HangingTimes, LabelTimes, PathPart, Quantiles, RequestTimes, Slowest};
 use crate::case::Case;
 use crate::facts::hanging::AllHanging;
@@ -128,12 +130,15 @@ fn parts(case: &Case, group: &Group) -> Vec<PathPart> {
         seconds: ratio(part.ns, group.requests as f64) / 1e9,
         before_turn: part.before,
     };
-    let mut merged: Vec<PathPart> = Vec::new();
+    let (mut merged, mut places): (Vec<PathPart>, HashMap<String, usize>) = Default::default();
     for part in group.parts.iter().map(of) {
         // Chains that differ in their middle have the same words.
-        match merged.iter_mut().find(|known| known.what == part.what) {
+        match places.get(&part.what).map(|place| &mut merged[*place]) {
             Some(known) => (known.share, known.seconds) = (known.share + part.share, known.seconds + part.seconds),
-            None => merged.push(part),
+            None => {
+                places.insert(part.what.clone(), merged.len());
+                merged.push(part);
+            }
         }
     }
     merged.retain(|part| part.share >= LEAST_SHARE);

@@ -110,7 +110,8 @@ pub(crate) fn lost(case: &Case) -> Option<LostHere> {
     let segments = || drops.0.iter().filter(|dropped| dropped.is_tcp);
     let lost = || segments().filter(|dropped| is_loss(&dropped.reason));
     let at_most = segments().filter(|dropped| may_be_losses(dropped)).map(|dropped| dropped.all).sum();
-    Some(LostHere { own: lost().map(|dropped| dropped.own_data).sum(), at_most, most: lost().next().cloned() })
+    let most = lost().max_by(|a, b| a.own_data.total_cmp(&b.own_data)).cloned();
+    Some(LostHere { own: lost().map(|dropped| dropped.own_data).sum(), at_most, most })
 }
 
 /// Who filters most of the segments by which clients ask for a connection, and how to look at that; none = nobody does.

@@ -6,6 +6,7 @@ use crate::case::Case;
 use crate::facts::requests::Requests;
 use crate::facts::sending::{Endpoint, Sending};
 use crate::judgement::clients_wait::may_wait_for;
+use crate::judgement::{by_most, one_of};
 use crate::statistics::{ratio, share};
 use crate::verdict::{Explains, Finding, Subject};
 use crate::wording::{percent, seconds};
@@ -108,12 +109,14 @@ const MIN_EACH_NS: f64 = 5e6;
 /// Of the requests: with fewer, a few slow clients are beside many others.
 const MOST_REQUESTS: f64 = 0.5;
 
-/// Whatever was seen of it, at the endpoint with most.
+/// Whatever was seen of it, at the endpoint at which it is a cause, or else at the one with most.
 pub(crate) fn look(case: &Case, limit: Limit) -> Seen {
     let Ok(sending) = case.fact::<Sending>() else { return Seen::Nothing };
-    let most = sending.endpoints.iter().max_by(|a, b| limit.ns(a).total_cmp(&limit.ns(b)));
-    let Some(most) = most.filter(|e| limit.ns(e) > 0.0) else { return Seen::Nothing };
-    let limited = limited(case, limit, most);
+    let seen = by_most(&sending.endpoints, |e| limit.ns(e)).map(|endpoint| judge(case, limited(case, limit, endpoint)));
+    one_of(seen, |seen| matches!(seen, Seen::Cause(_))).unwrap_or(Seen::Nothing)
+}
+
+fn judge(case: &Case, limited: Limited) -> Seen {
     let needed = [
         Measured::new(limited.part, MIN_SHARE, Unit::Share),
         Measured::new(limited.ns / 1e9, case.seconds() * MIN_TIME, Unit::Seconds),

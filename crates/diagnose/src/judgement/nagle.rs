@@ -8,7 +8,7 @@ use crate::case::Case;
 use crate::facts::counters::Counters;
 use crate::facts::requests::Requests;
 use crate::facts::sending::{Endpoint, Sending};
-use crate::judgement::clients_wait;
+use crate::judgement::{by_most, clients_wait, one_of};
 use crate::statistics::{ratio, share};
 
 /// An endpoint at which bytes were held.
@@ -77,15 +77,15 @@ const WHOLE: f64 = 2.0;
 /// Of the time that looks tell, what the writes must explain at least: counts and lengths scatter.
 const MIN_COUNTED: f64 = 1.0 / 3.0;
 
-/// Whatever was seen of it, at the endpoint with most.
+/// Whatever was seen of it, at the endpoint at which it is a cause, or else at the one with most.
 pub(crate) fn look(case: &Case) -> Seen {
     let Ok(sending) = case.fact::<Sending>() else { return Seen::Nothing };
-    let most = sending.endpoints.iter().max_by(|a, b| a.nagle_held_ns().total_cmp(&b.nagle_held_ns()));
-    let Some(most) = most.filter(|e| e.nagle_looks() > 0.0) else {
+    let held_ns = |e: &Endpoint| if e.nagle_looks() > 0.0 { e.nagle_held_ns() } else { 0.0 };
+    let seen = by_most(&sending.endpoints, held_ns).map(|endpoint| judge(case, held(case, endpoint)));
+    one_of(seen, |seen| matches!(seen, Seen::Cause(_))).unwrap_or_else(|| {
         let untold = |e: &Endpoint| e.unsent_looks() >= MIN_LOOKS && e.reasons().is_empty();
-        return if sending.endpoints.iter().any(untold) { Seen::NotRecorded } else { Seen::Nothing };
-    };
-    judge(case, held(case, most))
+        if sending.endpoints.iter().any(untold) { Seen::NotRecorded } else { Seen::Nothing }
+    })
 }
 
 /// The endpoint at which it is a cause, if at any.

@@ -134,9 +134,11 @@ fn waits_for_others(part: &Part) -> bool {
     if stands_before_peers(part) || chain.is_of_idle_peer() || is_at_nobody_asked(chain) {
         return false;
     }
-    let own = chain.links[0].who.pid;
-    let asked = |who: &Who| who.fd_kind != DNS && (!who.peer.is_empty() || who.pid != own);
-    chain.links.iter().any(|link| asked(&link.who)) || !chain.end.name().is_empty() && chain.end.pid != own
+    let own = &chain.links[0].who;
+    let is_other = |pid: u32| pid != own.pid || pid == AGAIN;
+    let asked = |who: &Who| who.fd_kind != DNS && (!who.peer.is_empty() || is_other(who.pid));
+    let is_at_end = !chain.end.name().is_empty() && is_other(chain.end.pid);
+    own.fd_kind != DNS && !own.peer.is_empty() || chain.links[1..].iter().any(|link| asked(&link.who)) || is_at_end
 }
 
 /// Whether whoever is asked only waits itself: for the target, or for another one of its clients.
@@ -174,7 +176,12 @@ pub(crate) fn awaits_a_program(part: &Part) -> bool {
 pub(crate) fn is_of_a_program(chain: &Chain) -> bool {
     // Of other ends it is nobody's process id, as an interrupt's.
     let is_at_work = matches!(chain.end.kind, Kind::OnCpu | Kind::RunQueue);
-    chain.links.get(1).map_or(is_at_work && chain.end.pid == AGAIN, |link| link.who.pid == AGAIN)
+    let first = &chain.links[0].who;
+    let is_alike = first.pid == AGAIN && first.comm == chain.end.comm;
+    match chain.links.get(1) {
+        Some(link) => link.who.pid == AGAIN && !link.is_own,
+        None => is_at_work && chain.end.pid == AGAIN && !is_alike,
+    }
 }
 
 /// The collector for which the program stood still: its threads computed, or wanted to, and the others waited for that.
@@ -198,7 +205,9 @@ pub(crate) fn stands_before_peers(part: &Part) -> bool {
     let Some(chain) = chain(part) else { return false };
     let first = &chain.links[0].who;
     let is_shared = BETWEEN_PROCESSES.contains(&first.call.as_str());
-    let same = |pid: u32, comm: &str| comm == first.comm && (is_shared || pid == first.pid);
+    // Of a program that is started again and again, each is a process of its own.
+    let is_one = |pid: u32| pid == first.pid && pid != AGAIN;
+    let same = |pid: u32, comm: &str| comm == first.comm && (is_shared || is_one(pid));
     match chain.links.get(1) {
         // Threads that compute in turn are one load.
         _ if first.fd_kind == INTERPRETER => false,

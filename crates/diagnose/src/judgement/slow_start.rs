@@ -6,6 +6,7 @@ use crate::case::Case;
 use crate::facts::requests::Requests;
 use crate::facts::sending::{Endpoint, Sending};
 use crate::judgement::clients_wait::may_wait_for;
+use crate::judgement::{by_most, one_of};
 use crate::statistics::{ratio, share};
 
 /// Of the time in which answers are owed or being sent: a user feels a quarter.
@@ -47,24 +48,28 @@ pub(crate) enum Seen {
     Cause(Held),
 }
 
-/// Whatever was seen of it, at the endpoint with most.
+/// Whatever was seen of it, at the endpoint at which it is a cause, or else at the one with most.
 pub(crate) fn look(case: &Case) -> Seen {
     let Ok(sending) = case.fact::<Sending>() else { return Seen::Nothing };
-    let most = sending.endpoints.iter().max_by(|a, b| a.slow_start_ns().total_cmp(&b.slow_start_ns()));
-    let Some(most) = most.filter(|e| e.slow_start_ns() > 0.0) else { return Seen::Nothing };
-    let held = held(case, most);
+    let seen = by_most(&sending.endpoints, Endpoint::slow_start_ns).map(|endpoint| judge(case, held(case, endpoint)));
+    one_of(seen, |seen| matches!(seen, Seen::Cause(_))).unwrap_or(Seen::Nothing)
+}
+
+fn judge(case: &Case, held: Held) -> Seen {
+    let endpoint = &held.endpoint;
     let needed = [
         Measured::new(held.part, MIN_SHARE, Unit::Share),
         Measured::new(held.ns / 1e9, case.seconds() * MIN_TIME, Unit::Seconds),
-        Measured::new(most.slow_start_looks(), MIN_LOOKS, Unit::Looks),
+        Measured::new(endpoint.slow_start_looks(), MIN_LOOKS, Unit::Looks),
     ];
     if let Some(seen) = Measured::farthest(needed) {
         return Seen::TooLittle(held, seen);
     }
-    if most.min_rtt_ns < MIN_RTT_NS {
-        return Seen::ShortWay(held, Measured::new(most.min_rtt_ns / 1e9, MIN_RTT_NS / 1e9, Unit::Seconds));
+    if endpoint.min_rtt_ns < MIN_RTT_NS {
+        let rtt = Measured::new(endpoint.min_rtt_ns / 1e9, MIN_RTT_NS / 1e9, Unit::Seconds);
+        return Seen::ShortWay(held, rtt);
     }
-    if !most.accepted && !may_wait_for(case, held.ns, held.each_ns) {
+    if !endpoint.accepted && !may_wait_for(case, held.ns, held.each_ns) {
         return Seen::OfItsOwn(held);
     }
     match held.each_ns.filter(|each_ns| *each_ns < MIN_EACH_NS) {

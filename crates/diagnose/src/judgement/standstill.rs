@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use recording::Part;
 use recording::tables::{Connection, ExchangeWindow};
 
 use crate::case::{Case, SLICE_NS};
@@ -38,6 +39,15 @@ pub(crate) struct Standstill {
     pub until_ns: f64,
     /// Exchanges were followed then; else looks at the connections tell, and the numbers are about right.
     pub is_followed: bool,
+}
+
+impl Standstill {
+    /// Where it is in the window, in whole slices, which take a second.
+    pub(crate) fn slices(&self) -> Part {
+        let from_s = (((self.until_ns - self.ns - SLICE_NS as f64) / 1e9).max(0.0)).floor();
+        let to_s = (self.until_ns / 1e9).ceil();
+        Part { from_ns: (from_s * 1e9) as u64, to_ns: (to_s * 1e9) as u64 }
+    }
 }
 
 /// The longest one, at the port where clients ask most.

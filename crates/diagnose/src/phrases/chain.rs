@@ -25,7 +25,7 @@ pub fn reader(chain: &Chain, at: usize) -> Option<String> {
     let writer = Some(&chain.links.get(at)?.who).filter(|who| who.writes())?;
     match chain.links.get(at + 1) {
         Some(link) => Some(link.who.name()),
-        None => Some(&chain.end).filter(|end| end.pid != 0 && end.pid != writer.pid).map(End::process),
+        None => Some(&chain.end).filter(|end| !end.name().is_empty() && end.pid != writer.pid).map(End::process),
     }
 }
 

@@ -2,7 +2,7 @@
 //! Queues inside the program, of its language runtime or its own: requests stand there where the kernel sees nothing. That
 //! is said of every such target, with the means that the runtime itself has to look.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use recording::tables::{Process, Request, Sample, Standing, WaitStack};
 
@@ -52,10 +52,18 @@ fn words(pid: Option<u32>) -> String {
     pid.map_or("PID".to_string(), |pid| pid.to_string())
 }
 
-/// The process that has most of the requests in hand: of a master and its workers, a worker.
+/// The number of that process for a command, or `PID`.
+pub(crate) fn pid_of_who_answers(case: &Case) -> String {
+    words(who_answers(case))
+}
+
+/// The process that has most of the requests in hand: of a master and its workers, a worker. One that comes and goes with its connection
+/// nobody can look at any more.
 pub(crate) fn who_answers(case: &Case) -> Option<u32> {
     let mut by_pid: BTreeMap<u32, f64> = BTreeMap::new();
-    for row in case.recording.rows::<Request>().iter().filter(|row| row.is_accepted()) {
+    let lasting: BTreeSet<u32> = case.recording.rows::<Process>().iter().map(|row| row.pid).collect();
+    let is_there = |row: &&Request| lasting.is_empty() || lasting.contains(&row.pid);
+    for row in case.recording.rows::<Request>().iter().filter(|row| row.is_accepted()).filter(is_there) {
         *by_pid.entry(row.pid).or_default() += row.t_ns.saturating_sub(row.began_ns) as f64;
     }
     let most = by_pid.into_iter().max_by(|a, b| a.1.total_cmp(&b.1));
@@ -161,6 +169,9 @@ mod tests {
         assert!(look(&Case::new(&parse(&plain).unwrap())).look.contains("eu-stack -p 7"));
         let worker =
             format!("{plain}request t_ns=9e8 role=accepted port=80 pid=9 began_ns=1e8 began_tid=9 ended_tid=9\n");
-        assert!(look(&Case::new(&parse(&worker).unwrap())).look.contains("eu-stack -p 9"));
+        let gone = look(&Case::new(&parse(&worker).unwrap())).look;
+        assert!(gone.contains("eu-stack -p 7"), "{gone}: it came and went with its connection");
+        let there = format!("{worker}process pid=9\n");
+        assert!(look(&Case::new(&parse(&there).unwrap())).look.contains("eu-stack -p 9"));
     }
 }

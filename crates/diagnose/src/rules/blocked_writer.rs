@@ -12,6 +12,7 @@ use crate::judgement::slow_start;
 use crate::phrases::chain::{self, links};
 use crate::verdict::{Explains, Finding, Subject};
 use crate::walk::chains::Chain;
+use crate::walk::clients::UNIX_PEER;
 use crate::wording::{percent, seconds};
 
 pub(super) static RULE: Rule =
@@ -33,7 +34,7 @@ fn check(case: &Case) -> Checked {
         return too_little(seen, format!("blocked in writes for {why}"));
     }
     let who = &first.links[0].who;
-    if let Some(cause) = known(case).filter(|_| who.fd_kind == "socket") {
+    if let Some(cause) = known(case).filter(|_| who.fd_kind == "socket" && who.peer != UNIX_PEER) {
         return explained(format!(
             "it was blocked in writes to sockets, and what those wait for is known: see {cause}"
         ));
@@ -107,6 +108,13 @@ fn finding(case: &Case, waiting: &Waiting, first: &Chain, ns: f64) -> Result<Fin
 mod tests {
     use super::super::asking::{found, silent};
     use super::RULE;
+
+    /// The reader is a process of the target's own, as a program for its log is.
+    #[test]
+    fn a_child_that_reads_too_slowly() {
+        let child = text("pipe").replace("target.pids=[1]", "target.pids=[1,7]");
+        assert!(found(&RULE, &child).summary.contains("until logger/7 had read"));
+    }
 
     fn text(fd_kind: &str) -> String {
         format!(

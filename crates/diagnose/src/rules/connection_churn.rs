@@ -76,7 +76,7 @@ fn finding(case: &Case, churn: &Churn) -> Finding {
 }
 
 fn rows(case: &Case, churn: &Churn) -> Vec<Evidence> {
-    let pid = hidden_queues::who_answers(case).unwrap_or(0);
+    let pid = hidden_queues::pid_of_who_answers(case);
     vec![
         evidence(
             "connections that lived for one request",

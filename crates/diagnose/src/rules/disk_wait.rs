@@ -21,7 +21,7 @@ use crate::syscall::{Family, family};
 use crate::verdict::{Explains, Finding, Subject};
 use crate::walk::Kind;
 use crate::walk::chains::Chain;
-use crate::wording::{percent, seconds};
+use crate::wording::{percent, seconds, waits_in};
 
 mod background;
 
@@ -181,7 +181,7 @@ fn finding(case: &Case, chains: &[&Chain], call: &str, (ns, part): (f64, f64)) -
             ns / 1e9,
             "s",
             "a small part of active time",
-            format!("strace -f -T -e trace={trace}{of_process}"),
+            waits_in(trace, &of_process),
         )],
         chain: first.map_or_else(Vec::new, |c| links(c, &stacks)),
         remedy: Use::of(first).remedy().into(),

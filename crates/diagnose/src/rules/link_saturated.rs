@@ -3,13 +3,15 @@
 
 use std::net::SocketAddr;
 
-use super::{Check, Checked, Rule, absent, evidence, explained, found, too_little, too_short};
+use super::{Check, Checked, Outcome, Rule, absent, evidence, explained, found, too_little, too_short};
 use crate::answer::{Measured, Unit};
 use crate::case::Case;
 use crate::facts::links::{Link, Links};
 use crate::facts::requests::Requests;
 use crate::facts::sending::{Endpoint, Sending};
 use crate::judgement::clients_wait::may_wait_for;
+use crate::judgement::full_links::{MIN_DELAY_NS, MIN_QUEUED};
+use crate::judgement::one_of;
 use crate::statistics::share;
 use crate::verdict::{Evidence, Explains, Finding, Subject};
 use crate::wording::{count, percent, seconds, word};
@@ -17,19 +19,13 @@ use crate::wording::{count, percent, seconds, word};
 pub(super) static RULE: Rule =
     Rule { cause: "link-saturated", explain: explain!("link-saturated"), check: Check::Accuses(check) };
 
-/// Of the looks.
-const MIN_QUEUED: f64 = 0.5;
-
 /// Looks, one a second: fewer may meet one burst.
 const MIN_LOOKS: f64 = 3.0;
-
-/// What a user feels begins there.
-const MIN_DELAY_NS: f64 = 5e6;
 
 /// How often a second a shaper held something back, or of its speed, from which on an interface is at its limit. A queue that
 /// spaces packets of its own accord (fq) holds some too.
 const HELD_BACK: f64 = 10.0;
-/// Packets that its queue dropped: fewer are one burst, or one flow that has its share of the queue used up.
+/// Packets that its queue dropped, at least one a second: fewer are one burst, or one flow that has its share of the queue used up.
 const DROPPED: f64 = 10.0;
 const AT_SPEED: f64 = 0.9;
 
@@ -50,9 +46,12 @@ const LOOPBACK: &str = "lo";
 
 fn check(case: &Case) -> Checked {
     let Ok(links) = case.fact::<Links>() else { return absent("no interface of its network was seen to keep a queue") };
-    let Some(link) = links.all.iter().find(|link| is_at_limit(link)) else {
-        return absent("no interface held back or dropped what was to be sent");
-    };
+    let at_limit = links.all.iter().filter(|link| is_at_limit(link)).map(|link| judge(case, link));
+    one_of(at_limit, |said| matches!(said, Ok(Outcome::Found(..))))
+        .unwrap_or_else(|| absent("no interface held back or dropped what was to be sent"))
+}
+
+fn judge(case: &Case, link: &Link) -> Checked {
     let told = format!(
         "bytes stood in the queue of {} for {} of the looks, for {} each; {} left it",
         link.name,
@@ -102,7 +101,8 @@ fn few_or_short(link: &Link, told: &str) -> Option<Checked> {
 
 /// Whether it had something wait because it could not carry more.
 fn is_at_limit(link: &Link) -> bool {
-    link.overlimits >= HELD_BACK || link.drops >= DROPPED || link.utilization.is_some_and(|used| used >= AT_SPEED)
+    let holds = link.overlimits >= HELD_BACK || link.drops >= DROPPED.max(link.looks);
+    holds && !link.emulates || link.utilization.is_some_and(|used| used >= AT_SPEED)
 }
 
 /// What the target sent through an interface.

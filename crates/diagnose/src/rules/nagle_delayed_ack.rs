@@ -153,7 +153,7 @@ fn rows(case: &Case, held: &Held) -> Vec<Evidence> {
         evidence("segments sent again", endpoint.retransmits, "segments", "", ""),
     ];
     if let Some(writes) = held.writes {
-        let pid = hidden_queues::who_answers(case).unwrap_or(0);
+        let pid = hidden_queues::pid_of_who_answers(case);
         let strace = format!("strace -f -e trace=write,writev,sendto,sendmsg,setsockopt -p {pid}");
         rows.push(evidence("writes that had to wait for an acknowledgement", writes.round(), "writes", "0", strace));
     }

@@ -102,7 +102,7 @@ fn finding(case: &Case, ports: &Ports, (failed, sources): (f64, usize)) -> Findi
         0.0 => String::new(),
         n => format!("; {} counted calls failed with EADDRNOTAVAIL", count(n)),
     };
-    let strace = format!("strace -f -Z -e trace=connect -p {}", hidden_queues::who_answers(case).unwrap_or(0));
+    let strace = format!("strace -f -Z -e trace=connect -p {}", hidden_queues::pid_of_who_answers(case));
     let see = format!("{} | wc -l", sockets_to("-tan", &ports.towards.destination));
     let ended = format!("{} | wc -l", sockets_to("-tan state time-wait", &ports.towards.destination));
     Finding {

@@ -74,7 +74,7 @@ fn accuse(case: &Case, limited: &Limited) -> Checked {
         ),
         Why::SmallBuffer => (
             format!("what it sends stands for {part} of the time before a small receive buffer of {who}"),
-            "do not set SO_RCVBUF at the other end, or make it larger",
+            "do not set SO_RCVBUF at the other end, or make it larger; if none is set, raise net.ipv4.tcp_rmem there",
         ),
         Why::Untold => (
             format!("what it sends stands for {part} of the time before the receive window of {who}"),
@@ -97,7 +97,8 @@ fn words(limited: &Limited) -> (String, &'static str) {
         Why::SmallBuffer => (
             format!("{window}: it is read as it comes, and the buffer is smaller than what could be on its way"),
             "Leave the size of the receive buffer at the other end to the kernel: a buffer that is set by SO_RCVBUF does not \
-             grow. It needs as many bytes as the way takes in a round trip.",
+             grow. It needs as many bytes as the way takes in a round trip. Where no program sets it, the last number of \
+             net.ipv4.tcp_rmem there bounds it: raise that.",
         ),
         Why::Untold => (
             "whether it reads slowly or its buffer is small is seen there".to_string(),

@@ -29,7 +29,7 @@ use crate::verdict::{Evidence, Explains, Finding};
 use crate::walk::Kind;
 use crate::walk::chains::Chain;
 use crate::walk::paths::{Part, What};
-use crate::wording::{percent, plural, seconds};
+use crate::wording::{percent, plural, seconds, waits_in};
 
 pub(super) static RULE: Rule =
     Rule { cause: "slow-dependency", explain: explain!("slow-dependency"), check: Check::Accuses(check) };
@@ -264,7 +264,7 @@ fn rows(
     of_answers: Option<f64>,
 ) -> Vec<Evidence> {
     let call = &first.links[0].who;
-    let see = format!("strace -f -T -e trace={} -p {}", call.call, call.pid);
+    let see = waits_in(&call.call, &format!(" -p {}", call.pid));
     let of_answers = of_answers.map(|part| {
         evidence("of its clients' response time, by the sockets", part.min(1.0), "share", "a small part", "")
     });

@@ -25,9 +25,33 @@ fn check(case: &Case) -> Checked {
         }
         Seen::TooShort(held, each) => too_short(each, format!("{}, under 5 ms for each exchange", told(&held))),
         Seen::OfItsOwn(held) => explained(format!("{}, while no client waited for that", told(&held))),
-        Seen::Cause(held) => accuse(case, &held),
+        Seen::Cause(held) => match why_not(case, &held) {
+            Some(why) => explained(format!("{}, but {why}", told(&held))),
+            None => accuse(case, &held),
+        },
     }
 }
+
+/// Why windows do not begin again after pauses, where settings say so: then something else has made them narrow.
+fn why_not(case: &Case, held: &Held) -> Option<&'static str> {
+    let is_set = |name: &str, value: &str| {
+        let mut settings = case.recording.rows::<Setting>().iter();
+        settings.any(|setting| setting.name == name && setting.value.starts_with(value))
+    };
+    let paces = || is_set("net.ipv4.tcp_congestion_control", "bbr");
+    match why(held) {
+        Why::NewConnections => None,
+        Why::Pauses if is_set(AFTER_IDLE, "0") => {
+            Some("net.ipv4.tcp_slow_start_after_idle is 0: none begins again after a pause")
+        }
+        Why::Pauses => {
+            paces().then_some("BBR makes windows as wide as the way takes, and never begins again after a pause")
+        }
+    }
+}
+
+/// The setting by which they do.
+const AFTER_IDLE: &str = "net.ipv4.tcp_slow_start_after_idle";
 
 fn place(endpoint: &Endpoint) -> String {
     match endpoint.accepted {
@@ -76,7 +100,7 @@ fn is_confirmed(case: &Case, held: &Held) -> bool {
     match why(held) {
         Why::NewConnections => held.endpoint.accepted && churn::look(case).is_some_and(|churn| churn.one_each),
         Why::Pauses => {
-            let is_on = |s: &Setting| s.name == "net.ipv4.tcp_slow_start_after_idle" && s.value == "1";
+            let is_on = |s: &Setting| s.name == AFTER_IDLE && s.value == "1";
             case.recording.rows::<Setting>().iter().any(is_on)
         }
     }
@@ -101,11 +125,12 @@ fn finding(case: &Case, held: &Held) -> Finding {
     Finding {
         summary: format!(
             "Bytes that it sends {} stood for {}, {} of the time there, before congestion windows of {cwnd:.0} segments, {} \
-             bytes behind them{rounds}; nothing was sent again, and {which}",
+             bytes behind them{rounds}; {}{which}",
             place(endpoint),
             seconds(held.ns / 1e9),
             percent(held.part),
-            count(unsent)
+            count(unsent),
+            if endpoint.retransmits == 0.0 { "nothing was sent again, and " } else { "" }
         ),
         subject: Subject { socket: Some(endpoint.name.clone()).filter(|_| !endpoint.accepted), ..Subject::default() },
         explains: Explains {
@@ -186,6 +211,9 @@ mod tests {
         assert!(finding.summary.contains("made them small again after a pause"), "{}", finding.summary);
         let set = format!("{again}\nsetting area=sysctl name=net.ipv4.tcp_slow_start_after_idle value=\"1\"");
         assert_eq!(found(&RULE, &set).confidence, "high");
+        assert!(silent(&RULE, &set.replace("value=\"1\"", "value=\"0\"")).contains("is 0: none begins again"));
+        let paced = format!("{again}\nsetting area=sysctl name=net.ipv4.tcp_congestion_control value=\"bbr\"");
+        assert!(silent(&RULE, &paced).contains("BBR makes windows"));
     }
 
     #[test]

@@ -36,6 +36,12 @@ const STILL_THERE: f64 = 0.5;
 /// Of the connections, those in which the target owes something: one in twenty may be a long poll.
 const OWED: f64 = 0.05;
 
+/// Connections that stand so and did not before: nearly one is somebody who asked, and waits.
+const ONE_MORE: f64 = 0.9;
+
+/// Of the requests that were due, segments with data that came: with so many, clients ask.
+const THEY_ASK: f64 = 0.5;
+
 /// Of its time, held by somebody: as long as that, clients would notice.
 const MAX_HELD: f64 = 0.01;
 
@@ -66,11 +72,17 @@ fn otherwise(case: &Case, t: &Traffic) -> Option<String> {
         return Some(format!("the target itself stood still: {}", stopped(&held).unwrap_or_default()));
     }
     let owed = t.unread.max(t.late);
-    if owed > t.open * OWED || t.queued > 0.0 {
+    if owed > t.open * OWED || t.queued > 0.0 || owed - t.owed_before >= ONE_MORE {
         return Some(format!(
             "the target is what stands still: bytes lay unread in {:.1} connections on average, in {:.1} an answer was owed, and \
              {:.1} stood in the accept queue",
             t.unread, t.late, t.queued
+        ));
+    }
+    if t.segments >= t.expected() * THEY_ASK {
+        return Some(format!(
+            "{} segments with data came, and the target took none of them for a request",
+            count(t.segments)
         ));
     }
     if t.slices < MIN_SLICES || t.before_ns < t.ns * AS_LONG {
@@ -179,6 +191,10 @@ mod tests {
         let unread = silent(&RULE, &text(&[200, 210, 60, 0, 0], "open=80 unread=78 late=78"));
         assert!(unread.contains("the target is what stands still: bytes lay unread in 7.8 connections"), "{unread}");
         assert!(silent(&RULE, &text(&[200, 210, 60, 0, 0], "open=80 queued=30")).contains("stood in the accept queue"));
+        // Beside a thousand connections that are idle.
+        let few = |more: &str| silent(&RULE, &text(&[200, 210, 60, 0, 0], &format!("open=1000 {more}")));
+        assert!(few("late=40").contains("in 4.0 an answer was owed"), "{}", few("late=40"));
+        assert!(few("segments=300").contains("600 segments with data came"), "{}", few("segments=300"));
         let stopped = text(&[200, 210, 60, 0, 0], "open=80")
             + "thread pid=1 tid=1 wall_ns=5e9 blocked_ns=45e8
                wait pid=1 tid=1 syscall=232 fd_kind=anon state=4 count=1 total_ns=2e9";

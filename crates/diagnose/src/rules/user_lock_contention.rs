@@ -14,7 +14,7 @@ use crate::phrases::chain::{called_from, links, reader};
 use crate::runtimes::collectors::Collector;
 use crate::verdict::{Explains, Finding, Subject};
 use crate::walk::chains::Chain;
-use crate::walk::{Kind, Walk};
+use crate::walk::{Kind, Walk, lasting};
 use crate::wording::{percent, seconds};
 
 pub(super) static RULE: Rule =
@@ -143,7 +143,7 @@ fn finding(case: &Case, waiting: &Waiting, first: &Chain, ns: f64) -> Result<Fin
             holder_does(first)
         ),
         subject: Subject {
-            pid: Some(pid),
+            pid: lasting(pid),
             comm: Some(comm.to_string()),
             syscall: Some(waiter.call.clone()),
             ..Subject::default()

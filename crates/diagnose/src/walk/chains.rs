@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{DNS, End, HAND_OFF, INTERPRETER, Kind, LOCK, Node, PARKED, Walk, Who};
+use super::{AGAIN, DNS, End, HAND_OFF, INTERPRETER, Kind, LOCK, Node, PARKED, Walk, Who};
 use crate::statistics::{ratio, share};
 
 /// Kind of file of a wait for a connection.
@@ -157,7 +157,7 @@ fn collect(walk: &Walk, nodes: &BTreeMap<Who, Node>, links: &mut Vec<Link>, chai
         let length_ns = ratio(node.ns, node.number);
         links.push(Link {
             who: who.clone(),
-            is_own: walk.target.contains(&who.pid),
+            is_own: is_own(walk, links.first(), who),
             ns: node.ns,
             length_ns,
             stack: most(&node.kernel_stacks).unwrap_or(0),
@@ -172,6 +172,13 @@ fn collect(walk: &Walk, nodes: &BTreeMap<Who, Node>, links: &mut Vec<Link>, chai
         links.pop();
         count_waiting(&mut chains[begin..], depth);
     }
+}
+
+/// Whether it is a thread of the target. Of programs that this starts again and again, the one that has requests is the target as well;
+/// others are asked.
+fn is_own(walk: &Walk, first: Option<&Link>, who: &Who) -> bool {
+    let has_requests = || first.is_none_or(|first| first.who.pid == AGAIN && first.who.comm == who.comm);
+    walk.target.contains(&who.pid) || who.pid == AGAIN && has_requests()
 }
 
 /// The stack with most time.

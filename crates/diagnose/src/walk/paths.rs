@@ -37,7 +37,7 @@ use tree::Tree;
 pub use tree::{Meanwhile, Part, What};
 use whole::Whole;
 
-/// Requests that are walked at most, the last ones; of more, each group would say the same.
+/// Requests that are walked at most, from all of the window: of more, each group would say the same.
 const MOST: usize = 10_000;
 
 /// Where the time of some requests went.
@@ -144,8 +144,8 @@ fn by_port(case: &Case, which: for<'w, 'r> fn(&'w Whole<'r>) -> &'w [&'r Request
         sites: &walk.sites,
     };
     let whole = Whole::new(case, rows);
-    let mut by_port: BTreeMap<u32, Vec<&Request>> = BTreeMap::new();
-    for request in which(&whole).iter().rev().take(MOST) {
+    let (all, mut by_port): (_, BTreeMap<u32, Vec<&Request>>) = (which(&whole), BTreeMap::new());
+    for request in all.iter().step_by(all.len().div_ceil(MOST).max(1)) {
         by_port.entry(request.port).or_default().push(request);
     }
     let mut back = Back::new(&context, &whole);
@@ -167,7 +167,7 @@ fn paths(walk: &Walk, back: &mut Back<'_, '_>, port: u32, mut requests: Vec<&Req
     let mut group = |from: usize, until: usize| {
         let mut tree = Tree::default();
         requests[from..until].iter().for_each(|request| back.walk(request, &mut tree));
-        let group = tree.group(|nodes| chains::of_nodes(walk, nodes));
+        let group = tree.by_program(&walk.programs).group(|nodes| chains::of_nodes(walk, nodes));
         Group { labels: labels(&requests[from..until]), ..group }
     };
     Paths {

@@ -387,4 +387,8 @@ fn processes_of_one_program_are_added_up() {
     // Where nothing was seen to start again, they are told apart.
     assert_eq!(of("").len(), 8);
     assert_eq!(of("process pid=0 instances=1 comm=sh\n").len(), 8);
+    // One of that name that is none of the target's: it lasts, and has no row of its own.
+    let other = "wakeup t_ns=2e9 pid=102 tid=102 comm=sh wait_ns=1e6 blocked_ns=1e6 syscall=35 context=interrupt waker_stack=1\n";
+    let told = of(&format!("process pid=0 instances=4 comm=sh\n{other}"));
+    assert!(told.iter().any(|chain| chain.links.last().unwrap().who.name() == "sh/102"), "{told:?}");
 }

@@ -95,6 +95,11 @@ impl Who {
         family(&self.call) == Family::Send && matches!(self.fd_kind.as_str(), "pipe" | "tty" | "socket")
     }
 
+    /// The same, of what is no connection.
+    pub fn fills_a_pipe(&self) -> bool {
+        self.writes() && self.fd_kind != "socket"
+    }
+
     /// Name and process id, as `nginx/812`.
     pub fn name(&self) -> String {
         name(&self.comm, self.pid)

@@ -8,16 +8,16 @@ use crate::facts::stacks::Stacks;
 use crate::judgement::short_memory;
 use crate::ledger::blocked::symbols;
 use crate::ledger::file_system;
+use crate::walk::Kind;
 use crate::walk::chains::Chain;
-use crate::walk::{Kind, Walk};
 
 /// Most of the time of these chains. Whoever is asked, and waits for a disk itself, is a slow dependency; a file system that somebody else
 /// serves is no disk, though a thread of the kernel ends waits for it; and pages come from a disk because memory is short.
 pub(super) fn is_most(case: &Case, chains: &[&Chain]) -> bool {
-    let (Ok(walk), Ok(stacks)) = (case.fact::<Walk>(), case.fact::<Stacks>()) else { return false };
+    let Ok(stacks) = case.fact::<Stacks>() else { return false };
     let is_short = case.fact::<Memory>().is_ok_and(|memory| short_memory::shortage(&memory).is_some());
     are_mostly(chains, |chain| {
-        let of_target = chain.links.iter().all(|link| link.who.peer.is_empty() && walk.target.contains(&link.who.pid));
+        let of_target = chain.links.iter().all(|link| link.who.peer.is_empty() && link.is_own);
         let last = &chain.links[chain.links.len() - 1];
         let stack = symbols(&stacks, last.stack);
         let is_file = chain.end.kind == Kind::Disk || file_system::is_on_disk(&stack);

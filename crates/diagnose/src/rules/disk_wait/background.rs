@@ -19,16 +19,19 @@ use crate::wording::seconds;
 pub struct Background {
     /// Process, name and time on disks, ns.
     threads: Vec<(u32, String, f64)>,
+    /// Process and name of others that wait for a disk: by these alone, a wait is of either.
+    others: HashSet<(u32, String)>,
 }
 
 impl Background {
     /// Sorts out those of the ledger's threads that do not take part.
     pub fn of(ledger: &Threads, takes_part: impl Fn(&ThreadLedger) -> bool) -> Self {
         let on_disk = ledger.threads.iter().filter(|t| t.lines.blocked(Blocked::Disk) > 0.0);
-        let apart = on_disk.filter(|t| !takes_part(t));
-        let mut threads: Vec<_> = apart.map(|t| (t.pid, t.comm.clone(), t.lines.blocked(Blocked::Disk))).collect();
+        let (others, apart): (Vec<_>, Vec<_>) = on_disk.partition(|t| takes_part(t));
+        let of_disk = |t: &&ThreadLedger| (t.pid, t.comm.clone(), t.lines.blocked(Blocked::Disk));
+        let mut threads: Vec<_> = apart.iter().map(of_disk).collect();
         threads.sort_by(|a, b| b.2.total_cmp(&a.2));
-        Self { threads }
+        Self { threads, others: others.iter().map(|t| (t.pid, kind_of_thread(&t.comm))).collect() }
     }
 
     /// Their time, ns.
@@ -44,10 +47,11 @@ impl Background {
         }
     }
 
-    /// Whether a chain begins with one of them.
+    /// Whether a chain begins with one of them, as far as its name tells.
     pub fn has(&self, chain: &Chain) -> bool {
         let who = &chain.links[0].who;
-        self.threads.iter().any(|(pid, comm, _)| *pid == who.pid && kind_of_thread(comm) == who.comm)
+        let is_of_others = self.others.contains(&(who.pid, who.comm.clone()));
+        !is_of_others && self.threads.iter().any(|(pid, comm, _)| *pid == who.pid && kind_of_thread(comm) == who.comm)
     }
 }
 

@@ -108,7 +108,7 @@ fn finding(
             tid: Some(tid),
             comm: Some(who.comm.clone()),
             syscall: Some(who.call.clone()),
-            socket: Some(who.peer.clone()),
+            socket: Some(who.peer.clone()).filter(|peer| !peer.is_empty()),
             function: callers(walk.code(who), &stacks).next().map(Code::label),
             ..Subject::default()
         },
@@ -205,15 +205,21 @@ mod tests {
     /// A program is started anew for each, and waited for in this call: for its end, or for what it prints.
     fn started(call: u32) -> String {
         let asked = "context=interrupt family=2 local_port=4000 remote_port=5432 peer=10.0.0.9 waker_stack=1";
-        let ended = "context=thread waker_pid=77 waker_tid=77 waker_comm=convert waker_syscall=231";
+        let ended = |nth: u64| {
+            let pid = 77 + nth;
+            format!("context=thread waker_pid={pid} waker_tid={pid} waker_comm=convert waker_syscall=231")
+        };
         let mut started = "process pid=0 instances=90 comm=convert\n".to_string();
         let text = text(call, 6);
+        let mut nth = 0;
         for line in text.lines().filter(|line| !line.contains("role=made")) {
-            started += &format!("{}\n", line.replace(asked, ended));
+            started += &format!("{}\n", line.replace(asked, &ended(nth)));
+            nth += u64::from(line.contains(asked));
         }
-        for at in (0..90).map(|nth| 50 + nth * 100) {
+        for (nth, at) in (0..90).map(|nth| (nth, 50 + nth * 100)) {
+            let pid = 77 + nth;
             started += &format!(
-                "wakeup t_ns={}e6 since_ns={at}e6 pid=77 tid=77 comm=convert wait_ns=38e6 blocked_ns=38e6 waits=1 syscall=230 context=interrupt waker_stack=1\n",
+                "wakeup t_ns={}e6 since_ns={at}e6 pid={pid} tid={pid} comm=convert wait_ns=38e6 blocked_ns=38e6 waits=1 syscall=230 context=interrupt waker_stack=1\n",
                 at + 40,
             );
         }
@@ -228,8 +234,8 @@ mod tests {
         }
         silent(&RULE, &started(232));
         // A packet came meanwhile: whoever was interrupted is no program.
-        let ended = "context=thread waker_pid=77 waker_tid=77 waker_comm=convert waker_syscall=231";
         let by_packet = "context=interrupt waker_comm=swapper/0 family=2 local_port=80 remote_port=9";
-        silent(&RULE, &started(7).replace(ended, by_packet));
+        let others = started(7).replace("waker_syscall=231", "").replace("context=thread", by_packet);
+        silent(&RULE, &others);
     }
 }

@@ -17,8 +17,8 @@ pub(super) fn check(case: &Case) -> Option<Statement> {
     let seen = look(case)?;
     let (some, about) = if seen.is_followed { ("", "") } else { ("some ", "about ") };
     let length = format!("{some}{}", seconds(seen.ns / 1e9));
-    // A slice takes a second.
-    let (from, until) = (((seen.until_ns - seen.ns) / 1e9 - 1.0).max(0.0).floor(), (seen.until_ns / 1e9).ceil());
+    let slices = seen.slices();
+    let (from, until) = (slices.from_ns as f64 / 1e9, slices.to_ns as f64 / 1e9);
     Some(Statement {
         headline: format!(
             "for {length} nobody got an answer, while {about}{} requests waited{}; why is not determined",
@@ -32,7 +32,7 @@ pub(super) fn check(case: &Case) -> Option<Statement> {
             count(seen.due.round()),
             told_by(&seen),
             if seen.ns < case.length_ns() * SMALL { HARDLY_SHOWN } else { "" },
-            meanwhile(case, (from, until)).unwrap_or_default(),
+            meanwhile(case, slices).unwrap_or_default(),
         ),
     })
 }
@@ -84,9 +84,8 @@ const WORTH_A_WORD: f64 = 0.1;
 const FREE: &str = "blocked_accept";
 
 /// What its threads did then, and otherwise do not: the line of the ledger that grew most.
-fn meanwhile(case: &Case, (from, until): (f64, f64)) -> Option<String> {
-    let (from_ns, to_ns) = ((from * 1e9) as u64, (until * 1e9) as u64);
-    let part = case.part(Part { from_ns, to_ns })?;
+fn meanwhile(case: &Case, slices: Part) -> Option<String> {
+    let part = case.part(slices)?;
     let (then, whole) = (part.fact::<Threads>().ok()?, case.fact::<Threads>().ok()?);
     let of =
         |lines: &Lines, line: &str| lines.named().iter().find(|(name, _)| *name == line).map_or(0.0, |(_, ns)| *ns);

@@ -15,6 +15,7 @@ use crate::phrases::chain::links;
 use crate::statistics::share;
 use crate::verdict::{Evidence, Explains, Finding, Subject};
 use crate::walk::chains::Chain;
+use crate::walk::lasting;
 use crate::wording::{percent, plural, seconds, sockets_to};
 use taken::{Taken, taken};
 
@@ -99,7 +100,7 @@ fn finding(case: &Case, taken: &Taken<'_>, chain: Option<&Chain>) -> Option<Find
             taken.of_others()
         ),
         subject: Subject {
-            pid: who.map(|who| who.pid),
+            pid: who.and_then(|who| lasting(who.pid)),
             comm: who.map(|who| who.comm.clone()),
             socket: Some(peer.name.clone()),
             ..Subject::default()

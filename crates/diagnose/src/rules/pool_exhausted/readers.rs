@@ -17,9 +17,9 @@ use crate::judgement::paths::{is_own_sleep, stands_still, telling};
 use crate::phrases::chain::links;
 use crate::statistics::{ratio, share};
 use crate::verdict::{Explains, Finding, Subject};
-use crate::walk::Kind;
 use crate::walk::chains::{Chain, Nature};
 use crate::walk::paths::{Part, RequestPaths, What};
+use crate::walk::{Kind, lasting};
 use crate::wording::{percent, seconds};
 
 /// Of the response time without what clients take to send: a quarter of it would be gone with more threads.
@@ -211,7 +211,7 @@ fn finding(case: &Case, chain: &Chain, standing: &Standing) -> Option<Finding> {
             held.of_each(who)
         ),
         subject: Subject {
-            pid: Some(who.pid),
+            pid: lasting(who.pid),
             comm: Some(who.comm.clone()),
             syscall: Some(who.call.clone()),
             ..Subject::default()

@@ -109,7 +109,7 @@ pub(super) fn remedy(cpus: &Cpus, ceiling: Option<String>) -> String {
 }
 
 pub(super) fn rows(case: &Case, cpus: &Cpus, lines: &Lines, others: f64) -> Vec<Evidence> {
-    let pid = hidden_queues::who_answers(case).unwrap_or(0);
+    let pid = hidden_queues::pid_of_who_answers(case);
     let schedstat = format!("cat /proc/{pid}/task/*/schedstat  # second numbers: ns runnable without a CPU");
     let mut rows = vec![
         evidence("runnable after a wake-up, without a CPU", lines.run_queue_ns / 1e9, "s", "near 0", schedstat),
@@ -129,7 +129,7 @@ pub(super) fn rows(case: &Case, cpus: &Cpus, lines: &Lines, others: f64) -> Vec<
             "",
         ),
     ];
-    rows.extend(cpus.lengths.as_ref().map(|lengths| long_waits(lengths, pid)));
+    rows.extend(cpus.lengths.as_ref().map(|lengths| long_waits(lengths, &pid)));
     rows.extend(cpus.allowed_time.map(|t| {
         evidence(
             &format!("{} in use", cpu_list(&cpus.allowed)),
@@ -143,7 +143,7 @@ pub(super) fn rows(case: &Case, cpus: &Cpus, lines: &Lines, others: f64) -> Vec<
 }
 
 /// How much was waited behind others for so long that a request feels it.
-fn long_waits(lengths: &Lengths, pid: u32) -> Evidence {
+fn long_waits(lengths: &Lengths, pid: &str) -> Evidence {
     let fact = format!(
         "behind others in waits of 1 ms or more (half of all in waits of {} or more)",
         seconds(lengths.half() / 1e9)

@@ -6,6 +6,7 @@ use super::super::{Outcome, Statement, evidence};
 use super::RULE;
 use crate::case::Case;
 use crate::facts::connections::{Connections, Held};
+use crate::facts::own_ends::OTHERS;
 use crate::facts::unexplained::Unexplained;
 use crate::judgement::standing::matters;
 use crate::statistics::{ratio, share};
@@ -26,7 +27,7 @@ pub(super) fn check(case: &Case) -> Option<Outcome> {
     let (connections, standing) = (case.fact::<Connections>().ok()?, case.fact::<Unexplained>().ok()?);
     let (name, held) = connections.peers.iter().max_by(|a, b| a.1.opening.total_cmp(&b.1.opening))?;
     let is_it = held.opening >= SEVERAL && (MOST..=ABOUT_AS_MANY).contains(&ratio(held.opening, standing.rest()));
-    if !matters(&standing) || !is_it || name == "others" {
+    if !matters(&standing) || !is_it || name == OTHERS {
         return None;
     }
     let headline =

@@ -4,7 +4,7 @@
 
 use super::super::{Outcome, Statement, evidence};
 use super::RULE;
-use super::sockets::{AT_MOST, ENOUGH, NEARLY_ALL, ONE_EACH, advice, remedy};
+use super::sockets::{AT_MOST, ENOUGH, NEARLY_ALL, ONE_EACH, advice, is_held_here, remedy};
 use crate::case::Case;
 use crate::facts::requests::{Endpoint, Requests};
 use crate::facts::waiting::Waiting;
@@ -32,6 +32,9 @@ pub(super) fn check(case: &Case) -> Option<Outcome> {
             && (NEARLY_ALL..=AT_MOST).contains(&part(peer))
     };
     let peer = requests.endpoints.iter().filter(is_it).max_by(|a, b| part(a).total_cmp(&part(b)))?;
+    if is_held_here(case, &peer.name) {
+        return None;
+    }
     let (part, each, whole) = (part(peer).min(1.0), seconds(peer.awaited_each_ns() / 1e9), seconds(whole_ns / 1e9));
     let headline = format!("the rest of its answers waits for {} ({each} of {whole})", peer.name);
     let finding = finding(case, &requests, (clients, whole_ns), (peer, part));

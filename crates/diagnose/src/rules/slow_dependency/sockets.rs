@@ -2,6 +2,8 @@
 //! Requests wait for somebody whom the target asks, as its sockets alone tell. A loop that has hundreds of requests in hand is woken for
 //! another one every moment, so that no thread is seen to wait for long, and none of them is followed from end to end.
 
+use std::sync::Arc;
+
 use super::super::{Outcome, Statement, evidence};
 use super::{MIN_WAIT_NS, RULE};
 use crate::case::Case;
@@ -50,8 +52,7 @@ pub(super) fn check(case: &Case) -> Option<Outcome> {
     };
     let found = asked.filter_map(|peer| Some((peer, part(peer)?)));
     let (peer, part) = found.max_by(|a, b| a.1.total_cmp(&b.1))?;
-    let held = nagle::cause(case).is_some_and(|held| held.endpoint.name == peer.name);
-    (!held && stand_as_many(case, peer)).then(|| {
+    (!is_held_here(case, &peer.name) && stand_as_many(case, peer)).then(|| {
         let headline = format!(
             "requests wait for {} for {} of their response time ({} of {})",
             peer.name,
@@ -87,14 +88,18 @@ fn is_asked_for(clients: &Endpoint, peer: &Endpoint) -> bool {
         && alike(0.9)
 }
 
+/// Whether Nagle's algorithm holds what the target asks a peer, or part of it stands unsent otherwise: that time is none of the peer's.
+pub(super) fn is_held_here(case: &Case, peer: &str) -> bool {
+    let holds_back = |connections: Arc<Connections>| connections.held_back(peer) >= HELD_BACK;
+    nagle::cause(case).is_some_and(|held| held.endpoint.name == peer) || case.fact().is_ok_and(holds_back)
+}
+
 /// Whether looks at the connections, which count otherwise, found about as many late answers of the peer as late ones of the target.
 fn stand_as_many(case: &Case, peer: &Endpoint) -> bool {
     let Ok(connections) = case.fact::<Connections>() else { return false };
     let held = connections.peers.iter().find(|(name, _)| *name == peer.name);
     let clients = connections.accepted.late;
-    // What the target could not send yet, nobody has been asked.
-    let is_sent = connections.held_back(&peer.name) < HELD_BACK;
-    connections.tells() && clients > 0.0 && is_sent && held.is_some_and(|(_, held)| held.late >= clients * ALIKE)
+    connections.tells() && clients > 0.0 && held.is_some_and(|(_, held)| held.late >= clients * ALIKE)
 }
 
 fn finding(case: &Case, requests: &Requests, clients: &Endpoint, peer: &Endpoint, part: f64) -> Finding {

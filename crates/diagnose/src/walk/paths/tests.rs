@@ -54,6 +54,22 @@ fn a_thread_that_sleeps_with_the_request_in_hand() {
     assert_eq!(told[1], ("t1/1 on a CPU".to_string(), 9.0));
 }
 
+/// Each connection has a process of its own, which ends with it.
+#[test]
+fn processes_of_one_program_that_come_and_go_are_one() {
+    let one = |pid: u32, at: u32| {
+        format!(
+            "request t_ns={}e6 role=accepted port=80 pid={pid} began_ns={at}e6 began_tid={pid} read_ns={at}e6 ended_tid={pid}
+             wakeup t_ns={}e6 pid={pid} tid={pid} comm=kid wait_ns=40e6 blocked_ns=40e6 since_ns={at}e6 waits=1 {TIMER}\n",
+            at + 50,
+            at + 49
+        )
+    };
+    let told = told(&format!("process pid=0 comm=kid instances=9\n{}{}", one(5, 100), one(6, 200)));
+    assert_eq!(told[0], ("kid/* in nanosleep".to_string(), 80.0), "{told:?}");
+    assert!(told.iter().all(|part| part.0.starts_with("kid/*")), "{told:?}");
+}
+
 /// Thread 2 answers another one at 110 ms, sleeps for it before that, and takes this one from a queue.
 #[test]
 fn a_worker_that_comes_to_it_after_another_one() {

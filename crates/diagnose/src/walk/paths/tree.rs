@@ -6,8 +6,9 @@ use std::collections::BTreeMap;
 use super::Group;
 use crate::syscall::is_loop;
 use crate::walk::chains::Chain;
+use crate::walk::programs::Programs;
 use crate::walk::who::{HAND_OFF, LOCK, LOOP};
-use crate::walk::{End, Kind, Node, Who};
+use crate::walk::{AGAIN, End, Kind, Node, Who, name};
 
 /// What a part of a path was.
 #[derive(Clone, Debug, PartialEq)]
@@ -124,6 +125,20 @@ impl Tree {
         }
     }
 
+    /// The same, where what processes of a program did that is started again and again, as for each connection, is one.
+    pub fn by_program(self, programs: &Programs) -> Self {
+        let pid = |pid, comm: &str| programs.pid(pid, comm);
+        Self {
+            sides: self.sides.map(|side| Side {
+                awake: added_up(side.awake, |(kind, of, comm)| (kind, pid(of, &comm), comm)),
+                waits: programs.by_program(side.waits),
+            }),
+            inside: added_up(self.inside, |(of, comm, meanwhile)| (pid(of, &comm), comm, meanwhile)),
+            asking: added_up(self.asking, |(of, comm)| (pid(of, &comm), comm)),
+            ..self
+        }
+    }
+
     /// The sums as a list; `chains` reads those off waits.
     pub fn group(mut self, chains: impl Fn(&BTreeMap<Who, Node>) -> Vec<Chain>) -> Group {
         let mut parts = Vec::new();
@@ -153,12 +168,19 @@ impl Tree {
     }
 }
 
+/// Sums under other keys, of which some are alike.
+fn added_up<K: Ord>(sums: BTreeMap<K, f64>, key: impl Fn(K) -> K) -> BTreeMap<K, f64> {
+    let mut other = BTreeMap::new();
+    sums.into_iter().for_each(|(of, ns)| *other.entry(key(of)).or_default() += ns);
+    other
+}
+
 impl Part {
     /// Whose part it is, as `nginx/17`.
     pub fn who(&self) -> String {
         match &self.what {
             What::Awake { pid, comm, .. } | What::Inside { pid, comm, .. } | What::Asking { pid, comm } => {
-                format!("{comm}/{pid}")
+                name(comm, *pid)
             }
             What::Waits(chain) => chain.links[0].who.name(),
         }
@@ -222,7 +244,8 @@ fn waits_for_any(chain: &Chain) -> bool {
 /// The call of the first link, and where the last one ends.
 fn waits(chain: &Chain, end_words: fn(&End) -> String) -> String {
     let (first, last) = (&chain.links[0].who, chain.links.last());
-    let another = |name: String| if name == first.name() { "another of its threads".to_string() } else { name };
+    let same = if first.pid == AGAIN { "another one" } else { "another of its threads" };
+    let another = |name: String| if name == first.name() { same.to_string() } else { name };
     let end = match last.filter(|_| chain.links.len() > 1) {
         Some(last) if last.who.sleeps() => format!("{} in a sleep of its own", another(last.who.name())),
         Some(last) if chain.is_kept_for_another() => format!("{}: what its own client sends next", last.who.name()),
