@@ -47,6 +47,7 @@ struct thread_state {
 	u64 place; /* key of the last stack that was taken */
 	u32 place_kind; /* kind of the wait that it belongs to */
 	u32 file_system; /* of the file that the wait's call is about: its magic number; 0 = none */
+	u32 tid; /* under which it is told: that of the first thread is taken by whichever starts another program */
 	u32 before; /* process that ran on the CPU until this thread got it */
 	s32 syscall; /* of the wait; -1 = none */
 	u8 off; /* enum off */

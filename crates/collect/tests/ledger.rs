@@ -130,13 +130,14 @@ fn a_thread_that_starts_a_program() {
     std::io::Write::write_all(starter.0.stdin.as_mut().unwrap(), b"go\n").unwrap();
     let mut told = Vec::new();
     for _ in 0..600 {
-        told.extend(ledger.events().unwrap());
-        if told.iter().any(|row| row.what == What::Execed) {
+        told.extend(ledger.events().unwrap().into_iter().filter(|row| row.tgid == pid && row.what == What::Exited));
+        // Of the first thread, and of the other under its old id.
+        if told.len() >= 2 {
             break;
         }
         sleep(Duration::from_millis(50));
     }
-    let ended = |is_first: bool| told.iter().find(|t| t.what == What::Exited && (t.tid == pid) == is_first).unwrap();
+    let ended = |is_first: bool| told.iter().find(|row| (row.tid == pid) == is_first).unwrap();
     let (first, other) = (ended(true), ended(false));
     let living = ledger.read(false).unwrap();
     let left = living.iter().find(|row| row.tid == pid).unwrap();

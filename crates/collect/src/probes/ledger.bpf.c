@@ -68,7 +68,7 @@ struct {
 static __always_inline void fill_row(struct thread_row *row, struct task_struct *task, struct thread_state *t, u64 now)
 {
 	row->tgid = task->tgid;
-	row->tid = task->pid;
+	row->tid = t->tid;
 	row->ppid = BPF_CORE_READ(task, real_parent, tgid);
 	row->signal = row->unused = 0;
 	row->at = now;
@@ -77,9 +77,7 @@ static __always_inline void fill_row(struct thread_row *row, struct task_struct 
 	bpf_probe_read_kernel_str(row->comm, sizeof(row->comm), task->comm);
 }
 
-/* `tid` = the id that ends, which is not always the task's own. */
-static __always_inline void report_exit(struct task_struct *task, u32 tid, struct thread_state *t, u64 now,
-					struct counts *c)
+static __always_inline void report_exit(struct task_struct *task, struct thread_state *t, u64 now, struct counts *c)
 {
 	struct thread_row *row = bpf_ringbuf_reserve(&exits, sizeof(*row), 0);
 
@@ -87,7 +85,6 @@ static __always_inline void report_exit(struct task_struct *task, u32 tid, struc
 	if (row) {
 		fill_row(row, task, t, now);
 		row->what = ROW_EXITED;
-		row->tid = tid;
 		row->signal = BPF_CORE_READ(task, exit_code) & 0x7f;
 		bpf_ringbuf_submit(row, BPF_RB_NO_WAKEUP);
 		return;
@@ -163,7 +160,7 @@ static __always_inline void leave(void *ctx, struct task_struct *task, struct th
 	}
 	note_queue(task, t);
 	if (state & TASK_DEAD) {
-		report_exit(task, task->pid, t, now, c);
+		report_exit(task, t, now, c);
 		t->off_at = 0; /* a zombie stays in the list of tasks until it is reaped */
 	} else if (preempt || !asleep) {
 		/* Held threads stay runnable. A thread that goes to sleep in a group that is held waits for itself. */
@@ -228,6 +225,7 @@ int BPF_PROG(on_fork, struct task_struct *child, u64 flags)
 		return 0;
 	}
 	c->forks++;
+	t->tid = child->pid;
 	t->off = OFF_NEW;
 	t->exec = child->se.sum_exec_runtime;
 	t->delay = child->sched_info.run_delay;
@@ -237,7 +235,7 @@ int BPF_PROG(on_fork, struct task_struct *child, u64 flags)
 
 /* Tells user space that what it knows of a process's mappings is void. */
 SEC("tp_btf/sched_process_exec")
-int BPF_PROG(on_exec, struct task_struct *task, int old_tid)
+int BPF_PROG(on_exec, struct task_struct *task)
 {
 	struct thread_state *t = watched(task);
 	struct counts *c = this_cpu();
@@ -247,8 +245,9 @@ int BPF_PROG(on_exec, struct task_struct *task, int old_tid)
 		return 0;
 	c->execs++;
 	/* Whichever thread starts a program goes on under the first one's id: its time until then stays its own. */
-	if (old_tid != task->pid) {
-		report_exit(task, old_tid, t, bpf_ktime_get_ns(), c);
+	if (t->tid != task->pid) {
+		report_exit(task, t, bpf_ktime_get_ns(), c);
+		t->tid = task->pid;
 		__builtin_memset(&t->sum, 0, sizeof(t->sum));
 	}
 	row = bpf_ringbuf_reserve(&exits, sizeof(*row), 0);
@@ -286,6 +285,7 @@ int seed_threads(struct bpf_iter__task *ctx)
 	}
 	c->forks++;
 	now = bpf_ktime_get_ns();
+	t->tid = task->pid;
 	t->exec = task->se.sum_exec_runtime;
 	t->delay = task->sched_info.run_delay;
 	if (task->on_cpu) {
