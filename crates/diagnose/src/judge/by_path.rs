@@ -33,7 +33,7 @@ use crate::verdict::{Finding, Link, Subject};
 use crate::walk::chains::Chain;
 use crate::walk::clients::UNIX_PEER;
 use crate::walk::paths::{Part, What};
-use crate::walk::{Kind, Walk, Who, lasting, name};
+use crate::walk::{HAND_OFF, Kind, LOCK, Walk, Who, lasting, name};
 use crate::wording::{percent, seconds};
 
 /// A cause that paths tell by themselves.
@@ -67,14 +67,18 @@ const TOLD: &[Told] = &[
         is_it: stands_before_peers,
         does: |chain| match chain.and_then(|chain| Some((of_another_kind(chain)?, holder_does(chain)))) {
             Some((who, does)) => format!("stand before a lock while {who} {does}"),
-            None => "wait for each other".into(),
+            None => chain.and_then(holder_of_a_lock).map_or_else(
+                || "wait for each other".into(),
+                |does| format!("wait for each other before a lock (its holder {does})"),
+            ),
         },
         doubted: |case, _, chains| {
             are_before_the_kernel(case, chains) || are_before_others(case, chains) || are_held_for_clients(chains)
         },
         advises: |_, chain| {
-            of_another_kind(chain)
-                .map(|who| format!("have {who} hold the lock for less: take what it does meanwhile out of it"))
+            let less = |who: &str| format!("have {who} hold the lock for less: take what it does meanwhile out of it");
+            let of_its_own = || holder_of_a_lock(chain).map(|_| "whoever holds it".to_string());
+            of_another_kind(chain).or_else(of_its_own).map(|who| less(&who))
         },
         asks: false,
         // A collector that stops all threads has them wait for each other too.
@@ -125,6 +129,12 @@ fn of_another_kind(chain: &Chain) -> Option<String> {
     let (pid, comm) = who_holds(chain);
     let is_another = comm != chain.links[0].who.comm && !comm.is_empty() && chain.end.kind != Kind::Unseen;
     is_another.then(|| name(comm, pid))
+}
+
+/// What the holder of a lock does, where that was seen.
+fn holder_of_a_lock(chain: &Chain) -> Option<String> {
+    let is_lock = [LOCK, HAND_OFF].contains(&chain.links[0].who.fd_kind.as_str());
+    (is_lock && chain.end.kind != Kind::Unseen).then(|| holder_does(chain))
 }
 
 /// Whether they stand before a lock of the kernel, as that of the memory map or of a file: none of the program's own.
