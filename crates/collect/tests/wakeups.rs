@@ -275,7 +275,7 @@ fn naps_behind_the_target() -> Result<Naps> {
     ledger.seed(&[target.id()]).unwrap();
     // Room for half of them: those that have ended make it.
     let room = Room::OneIn(4096 / (LETTERS as u32 / 2));
-    let wakeups = Wakeups::load_in(&mut b, &ledger, None, room).unwrap();
+    let wakeups = Wakeups::load_in(&mut b, &ledger, None, room, &[]).unwrap();
     // The length of the target's first wait is not known: the second answer is where the other process is met.
     let naps = Naps::of(&mut other, LETTERS + 2, &wakeups);
     end(&mut target);

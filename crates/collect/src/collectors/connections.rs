@@ -178,7 +178,7 @@ fn is_kept(c: &Connection, tick_ns: u64) -> bool {
 impl Collector for Looks<'_> {
     fn prove(&mut self, _: &Shared<'_>) -> Result<()> {
         match &self.program {
-            Ok(program) => program.look(&[]).map(drop),
+            Ok(program) => program.look(&[std::process::id()]).map(drop),
             Err(why) => bail!("{why}"),
         }
     }

@@ -10,6 +10,7 @@ use recording::tables::{Counter, Gap, Process};
 
 use crate::collector::{Collector, Kind, Shared, SliceEnd, Start};
 use crate::probes::ledger::ThreadRow;
+use crate::proc::Proc;
 use crate::samplers::{Samplers, Scope};
 
 /// Of so many slices one is read where reading is to cost less.
@@ -23,6 +24,7 @@ pub const KIND: Kind =
 struct Counters {
     samplers: Samplers,
     followed: Followed,
+    network: Network,
     rows: Vec<Counter>,
     /// Of so many slices one is read.
     every: u64,
@@ -34,7 +36,48 @@ impl Counters {
     fn new(start: &Start<'_, '_>) -> Self {
         let scope = Scope::of(&start.plan.root, &start.plan.target);
         let followed = Followed { pids: start.plan.target.pids.clone() };
-        Self { samplers: Samplers::new(scope), followed, rows: Vec::new(), every: 1, slices: 0 }
+        let network = Network::of(&scope);
+        Self { samplers: Samplers::new(scope), followed, network, rows: Vec::new(), every: 1, slices: 0 }
+    }
+}
+
+/// The network namespace that is read: that of the first process when the capture began.
+struct Network {
+    proc: Proc,
+    read: Option<String>,
+    /// Processes of the target that were seen in it, and in others.
+    seen: [HashSet<u32>; 2],
+}
+
+impl Network {
+    fn of(scope: &Scope) -> Self {
+        let mut network = Self {
+            proc: scope.proc.clone(),
+            read: scope.proc.namespace(&scope.network(), "net"),
+            seen: Default::default(),
+        };
+        network.come(scope.pids.iter().copied());
+        network
+    }
+
+    fn come(&mut self, pids: impl Iterator<Item = u32>) {
+        for pid in pids {
+            // One that has ended tells nothing.
+            let Some(network) = self.proc.namespace(&pid.to_string(), "net") else { continue };
+            self.seen[usize::from(Some(network) != self.read)].insert(pid);
+        }
+    }
+
+    fn gap(&self) -> Option<Gap> {
+        let [here, others] = [0, 1].map(|at| self.seen[at].len());
+        let all = (here + others) as f64;
+        (others > 0 && self.read.is_some()).then(|| {
+            let why = format!(
+                "{others} of {all} processes of the target are in another network namespace than the first one was: what their network \
+                 drops, sends again and keeps in queues is unknown; name one of them (--pid) to see it"
+            );
+            Gap::partial("network", others as f64 / all, why)
+        })
     }
 }
 
@@ -80,11 +123,12 @@ impl Collector for Counters {
 
     fn come(&mut self, processes: &[Process]) {
         self.followed.come(processes);
+        self.network.come(processes.iter().map(|process| process.pid));
         self.samplers.listen(processes.iter().flat_map(|process| &process.listen));
     }
 
     fn gaps(&mut self, _: &Shared<'_>) -> Result<Vec<Gap>> {
-        Ok(self.samplers.gaps())
+        Ok(self.samplers.gaps().into_iter().chain(self.network.gap()).collect())
     }
 
     /// Reads every second slice only: the times of its rows show it.
@@ -96,9 +140,29 @@ impl Collector for Counters {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::fake_root::FakeRoot;
+    use crate::target::Cgroups;
 
     fn living(pids: &[u32]) -> Vec<ThreadRow> {
         pids.iter().map(|pid| ThreadRow { tgid: *pid, tid: *pid, ..ThreadRow::default() }).collect()
+    }
+
+    #[test]
+    fn processes_in_another_network_are_told() {
+        let root = FakeRoot::new();
+        root.process(3, 1, "web").process(4, 1, "web").process(5, 1, "web");
+        root.link("proc/5/ns/net", "net:[2]");
+        let scope = Scope {
+            proc: Proc::new(root.path()),
+            pids: vec![3, 4],
+            listen: Vec::new(),
+            cgroups: Cgroups::default(),
+            own_network: false,
+        };
+        let mut seen = Network::of(&scope);
+        assert!(seen.gap().is_none());
+        seen.come([5, 6].into_iter());
+        assert!(seen.gap().unwrap().why.starts_with("1 of 3 processes"), "{:?}", seen.gap());
     }
 
     #[test]

@@ -9,14 +9,22 @@ use crate::collector::{Collector, Kind, Shared, SliceEnd};
 use crate::probes::ledger::WaitRow;
 
 /// What is known of it before it is started.
-pub const KIND: Kind = Kind { gap: "wait", facility: None, tables: |_| (), start: |_, _| Ok(Box::new(Waits)) };
+pub const KIND: Kind = Kind { gap: "wait", facility: None, tables: |_| (), start: |_, _| Ok(Box::new(Waits::default())) };
 
-/// The ledger's table of waits. It is emptied right after the threads were read, so that both agree.
-struct Waits;
+/// The ledger's table of waits. It is emptied right after the threads were read, so that both agree: what comes meanwhile is of the
+/// next slice.
+#[derive(Default)]
+struct Waits {
+    read: Option<Result<Vec<WaitRow>>>,
+}
 
 impl Collector for Waits {
+    fn read(&mut self, shared: &Shared<'_>, _: &SliceEnd) {
+        self.read = Some(shared.ledger.waits());
+    }
+
     fn slice(&mut self, shared: &mut Shared<'_>, end: &SliceEnd, tables: &mut Tables) -> Result<()> {
-        let rows = shared.ledger.waits()?; // before the stacks: a wait that comes meanwhile is of the next slice
+        let rows = self.read.take().unwrap_or_else(|| shared.ledger.waits())?;
         let Shared { ledger, stacks, kernel_stacks, .. } = shared;
         kernel_stacks.learn(ledger, stacks)?;
         let mut waits = Vec::with_capacity(rows.len());

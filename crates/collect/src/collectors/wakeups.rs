@@ -36,7 +36,8 @@ struct Wakeups<'o> {
 impl<'o> Wakeups<'o> {
     fn start(start: &mut Start<'_, 'o>, slot: Slot<'o>) -> Result<Self> {
         let snapshots = (start.sample_hz > 0).then_some(start.stack_bytes);
-        let mut probe = wakeups::Wakeups::load_in(slot, start.ledger, snapshots, start.plan.room)?;
+        let allowed = &start.plan.target.limits.allowed_cpus;
+        let mut probe = wakeups::Wakeups::load_in(slot, start.ledger, snapshots, start.plan.room, allowed)?;
         probe.listen(&start.plan.target.listen);
         start.bursts = Some(probe.bursts()?);
         Ok(Self { probe, rows: Vec::new(), births: Vec::new(), files: FileNames::new(&start.plan.root) })

@@ -2,14 +2,14 @@
 //! Looks at the target's TCP connections: which of the two ends is to speak next, read from fields that the kernel keeps
 //! anyway. No hook is paid for; a look costs as much as the target has descriptors.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::io::Read;
 use std::mem::MaybeUninit;
 use std::net::IpAddr;
 use std::os::fd::AsFd;
 use std::ptr::NonNull;
 
-use anyhow::{Context, Result, anyhow, ensure};
+use anyhow::{Context, Result, ensure};
 use libbpf_rs::{AsRawLibbpf, Iter, Link, OpenObject, libbpf_sys};
 use plain::Plain;
 
@@ -169,6 +169,8 @@ pub struct Connections<'o> {
     skel: skel::ConnectionsSkel<'o>,
     /// Room for what a look reads, used again by the next.
     bytes: RefCell<Vec<u8>>,
+    /// This kernel walks the descriptors of all processes or of none.
+    walks_all: Cell<bool>,
 }
 
 impl<'o> Connections<'o> {
@@ -184,7 +186,7 @@ impl<'o> Connections<'o> {
         }
         open.maps.threads.reuse_fd(ledger.threads().as_fd()).context("failed to share the map of threads")?;
         let skel = refusal::load(open, "the kernel refused the program that reads connections")?;
-        Ok(Self { skel, bytes: RefCell::default() })
+        Ok(Self { skel, bytes: RefCell::default(), walks_all: Cell::new(false) })
     }
 
     /// The connections of these processes, and of no other than the target's.
@@ -196,6 +198,7 @@ impl<'o> Connections<'o> {
         let most = MOST_ROWS * size_of::<types::connection_row>();
         let mut bytes = self.bytes.borrow_mut();
         bytes.clear();
+        let walked = if self.walks_all.get() { vec![0] } else { walked };
         for pid in walked {
             let link = self.attach(pid)?;
             // A process that has just ended cannot be walked.
@@ -207,8 +210,18 @@ impl<'o> Connections<'o> {
         Ok(decode(&bytes))
     }
 
-    /// The iterator over the descriptors of one process; 0 = of all. Kernels before 6.1 walk all of them either way.
+    /// The iterator over the descriptors of one process; 0 = of all. Kernels before 6.1 know of no process here, and refuse.
     fn attach(&self, pid: u32) -> Result<Link> {
+        self.attach_to(pid)
+            .or_else(|error| {
+                let is_unknown = pid != 0 && error.raw_os_error() == Some(libc::E2BIG);
+                self.walks_all.set(is_unknown);
+                if is_unknown { self.attach_to(0) } else { Err(error) }
+            })
+            .context("failed to attach the iterator of descriptors")
+    }
+
+    fn attach_to(&self, pid: u32) -> std::io::Result<Link> {
         let mut which = libbpf_sys::bpf_iter_link_info::default();
         which.task.pid = pid;
         let options = libbpf_sys::bpf_iter_attach_opts {
@@ -221,9 +234,9 @@ impl<'o> Connections<'o> {
         // SAFETY: the program is loaded and lives as long as `self`; the options live through the call. The library takes
         // maps and cgroups as what to walk, but not processes, hence the call itself.
         let link = unsafe { libbpf_sys::bpf_program__attach_iter(program.as_ptr(), &raw const options) };
-        let link = NonNull::new(link).ok_or_else(|| anyhow!("{}", std::io::Error::last_os_error()));
+        let link = NonNull::new(link).ok_or_else(std::io::Error::last_os_error)?;
         // SAFETY: a link that was just made by the library and that nobody else owns.
-        Ok(unsafe { Link::from_ptr(link.context("failed to attach the iterator of descriptors")?) })
+        Ok(unsafe { Link::from_ptr(link) })
     }
 }
 

@@ -174,9 +174,12 @@ impl<'o> Exchanges<'o> {
         };
         let programs = [&self.skel.progs.on_read, self.write(), &self.skel.progs.on_state];
         self.links = courtesy::urgently(|| programs.into_iter().map(attach).collect::<Result<_>>())?;
-        // One hook comes after the other: of what began before all were there, the answer may have gone unseen.
+        // One hook comes after the other: of what began before all were there, the answer may have gone unseen. And nobody knows who
+        // was answered before: a time without an answer begins here at the earliest.
+        let now = clock::monotonic_ns();
         if let Some(bss) = self.skel.maps.bss_data.as_deref_mut() {
             bss.stretch = bss.stretch.wrapping_add(1);
+            bss.all_groups.iter_mut().for_each(|group| group.answered = group.answered.max(now));
         }
         self.fresh().map(drop)
     }

@@ -49,6 +49,15 @@ const EVENTS_OF_BURST: i64 = 2_000;
 /// There may be so many times less of rows and of events.
 const MOST_SHED: u8 = 4;
 
+/// Times the CPUs that the target may use: as many others may wake it.
+const AND_OTHERS: usize = 4;
+
+/// On how many CPUs a turn is spread: where the target may use a few of many, most wakeups are on those.
+fn turns(online: usize, allowed: usize) -> u32 {
+    let most = if allowed == 0 { online } else { online.min(allowed * AND_OTHERS) };
+    u32::try_from(most).unwrap_or(1).max(1)
+}
+
 /// What the probe counted about itself.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Counts {
@@ -141,11 +150,11 @@ impl<'o> Wakeups<'o> {
     /// # Errors
     /// The kernel refuses the program: the sentence says why.
     pub fn load(storage: &'o mut MaybeUninit<OpenObject>, ledger: &Ledger<'_>) -> Result<Self> {
-        Self::load_in(storage, ledger, Some(16 << 10), Room::Whole)
+        Self::load_in(storage, ledger, Some(16 << 10), Room::Whole, &[])
     }
 
     /// The same with other room in its maps; `stack_bytes` of a user stack are kept in a snapshot, none = nobody reads
-    /// snapshots.
+    /// snapshots. Empty CPUs = the target may use all.
     ///
     /// # Errors
     /// As above.
@@ -154,13 +163,14 @@ impl<'o> Wakeups<'o> {
         ledger: &Ledger<'_>,
         stack_bytes: Option<u32>,
         room: Room,
+        allowed_cpus: &[u32],
     ) -> Result<Self> {
         let mut open = refusal::open(skel::WakeupsSkelBuilder::default(), storage, "the program of wakeups")?;
         room.apply(open.open_object_mut())?;
         open.maps.threads.reuse_fd(ledger.threads().as_fd()).context("failed to share the map of threads")?;
         open.maps.stacks.reuse_fd(ledger.stack_map().as_fd()).context("failed to share the map of stacks")?;
         open.maps.samples.reuse_fd(ledger.ring().as_fd()).context("failed to share the ring of samples")?;
-        let cpus = u32::try_from(host::online_cpus(Path::new("/")).len()).unwrap_or(1).max(1);
+        let cpus = turns(host::online_cpus(Path::new("/")).len(), allowed_cpus.len());
         if let Some(rodata) = open.maps.rodata_data.as_deref_mut() {
             rodata.task_type = kernel_types::task();
             shapes::mark_subjects(&mut rodata.subjects);

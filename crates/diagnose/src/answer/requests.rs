@@ -16,7 +16,7 @@ pub struct RequestTimes {
     pub role: String,
     /// The listening socket, `tcp 0.0.0.0:8080`; else the address that is asked.
     pub endpoint: String,
-    /// Answered in the window.
+    /// Answered in the window; where a part of it was followed, as many as that stands for. So are all other numbers of them here.
     pub exchanges: u64,
     /// Closed before an answer.
     pub unanswered: u64,
@@ -93,7 +93,7 @@ pub struct LabelTimes {
     pub label: String,
     /// `http`, `redis`, `postgresql` or `mysql`.
     pub protocol: String,
-    /// Answered, of those that were followed.
+    /// Answered in the window.
     pub exchanges: u64,
     /// Of these, the ones that were looked at: where there are many, some are picked at random.
     pub sampled: u64,

@@ -10,8 +10,13 @@ const NAMED: usize = 3;
 /// `changed` or `no-difference`.
 pub(super) fn verdict(c: &Comparison) -> &'static str {
     let functions = c.functions.iter().any(|f| f.own.changed || f.inclusive.changed);
-    let measures = c.measures.iter().filter(|m| m.group != "machine").any(|m| m.difference.changed);
+    let measures = c.measures.iter().filter(|m| is_its_own(m)).any(|m| m.difference.changed);
     if functions || measures { "changed" } else { "no-difference" }
+}
+
+/// Whether it is the service's own, and not of all who are on the host or in its network.
+fn is_its_own(m: &Measure) -> bool {
+    !["machine", "host"].contains(&m.group.as_str())
 }
 
 /// What changed.
@@ -45,7 +50,7 @@ fn lesser(c: &Comparison) -> String {
         let half = d.high.zip(d.low).map_or(f64::MAX, |(high, low)| (high - low) / 2.0);
         if d.changed && half > 0.0 { (d.b - d.a).abs() / half } else { 0.0 }
     };
-    let measures = c.measures.iter().filter(|m| m.group != "machine" && m.difference.changed);
+    let measures = c.measures.iter().filter(|m| is_its_own(m) && m.difference.changed);
     let mut all: Vec<(f64, String)> = measures.map(|m| (certainty(&m.difference), sentence(m))).collect();
     for f in &c.functions {
         let d = if f.own.changed { f.own } else { f.inclusive };

@@ -77,9 +77,13 @@ fn shares(case: &Case<'_>) -> Result<BTreeMap<Key, f64>, Gap> {
     let stacks = case.fact::<Stacks>()?;
     let rows = case.recording.rows::<Sample>();
     let all: f64 = rows.iter().map(|r| f64::from(r.weight.max(1))).sum();
-    let mut shares: BTreeMap<Key, (f64, f64)> = BTreeMap::new();
+    // Samples are many more than stacks.
+    let mut alike: BTreeMap<(u32, bool), (&Sample, f64)> = BTreeMap::new();
     for row in rows {
-        let part = f64::from(row.weight.max(1)) / all;
+        alike.entry((row.stack, row.kernel)).or_insert((row, 0.0)).1 += f64::from(row.weight.max(1)) / all;
+    }
+    let mut shares: BTreeMap<Key, (f64, f64)> = BTreeMap::new();
+    for (row, part) in alike.into_values() {
         if let Some(code) = own(&stacks, row) {
             shares.entry(Key::of(code)).or_default().0 += part;
         }

@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use recording::counters::Key;
+use recording::counters::{Key, cgroup_cpu, pid};
 
 use super::floor::{FOLLOWS_SPEED, Floors};
 use super::functions::Names;
@@ -156,7 +156,7 @@ fn one_sample(c: &Columns<'_>) -> Option<Formula> {
 pub(super) fn details(c: &Columns<'_>, floors: &Floors, sides: [&Slices; 2]) -> Vec<Asked> {
     let mut all = ledger(c, floors);
     all.extend(calls(c, floors, sides));
-    all.extend(counters(c, floors));
+    all.extend(counters(c, floors, sides));
     all.extend(machine(c, floors));
     all
 }
@@ -218,10 +218,11 @@ fn calls(c: &Columns<'_>, floors: &Floors, sides: [&Slices; 2]) -> Vec<Asked> {
     names.into_iter().filter_map(call).collect()
 }
 
-fn counters(c: &Columns<'_>, floors: &Floors) -> Vec<Asked> {
+/// Counters that both sides have: of one that a side could not read, nothing can be said.
+fn counters(c: &Columns<'_>, floors: &Floors, sides: [&Slices; 2]) -> Vec<Asked> {
     let counter = |&(key, entity): &(Key, &str)| {
         let column = column(key, entity);
-        let at = c.at(&column)?;
+        let at = c.at(&column).filter(|_| sides.iter().all(|side| side.sum(&column).is_some()))?;
         // The operation itself is in the headline.
         if at == c.operation {
             return None;
@@ -243,7 +244,9 @@ fn counters(c: &Columns<'_>, floors: &Floors) -> Vec<Asked> {
             quantile: None,
         };
         let label = column.trim_start_matches("proc/").trim_end_matches("_ns").replace('_', " ");
-        Some(Asked { measure: measure(&column.replace([' ', '/'], "_"), &label, "counters", unit, &c.per), question })
+        // Those of the host, or of a network namespace, are of whoever else is there too.
+        let group = if [pid::SOURCE, cgroup_cpu::SOURCE].contains(&key.source) { "counters" } else { "host" };
+        Some(Asked { measure: measure(&column.replace([' ', '/'], "_"), &label, group, unit, &c.per), question })
     };
     COUNTERS.iter().filter_map(counter).collect()
 }

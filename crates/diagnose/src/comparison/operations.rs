@@ -36,7 +36,7 @@ pub enum Per {
 const FEWEST: f64 = 200.0;
 /// Of answers, which are nothing but work.
 const FEWEST_ANSWERS: f64 = 100.0;
-/// Fewer a second than this come from housekeeping.
+/// Of others, fewer a second than this come from housekeeping.
 const FEWEST_PER_SECOND: f64 = 10.0;
 /// Counts of work that grow by factors this far apart are not counts of the same work.
 const AGREE: f64 = 1.1;
@@ -114,7 +114,8 @@ fn growth(count: &Count, a: &Slices, b: &Slices) -> Option<f64> {
     let rate = |s: &Slices| {
         let (events, seconds) = (s.sum(&count.column())?, s.sum("seconds")?);
         let fewest = if count.key.is_none() { FEWEST_ANSWERS } else { FEWEST };
-        (events >= fewest && events >= FEWEST_PER_SECOND * seconds).then(|| events / seconds)
+        let is_steady = count.key.is_none() || events >= FEWEST_PER_SECOND * seconds;
+        (events >= fewest && is_steady).then(|| events / seconds)
     };
     Some(rate(b)? / rate(a)?)
 }
@@ -206,5 +207,6 @@ mod tests {
         assert_eq!(chosen(660, 2540, "10e9"), ("answers".into(), "answers".into()));
         assert_eq!(chosen(90, 2540, "10e9").0, "second", "too few of its own, and the others are not its");
         assert_eq!(chosen(660, 2540, "1e9").0, "data-segments", "not all of them were followed");
+        assert_eq!(chosen(101, 102, "10e9").0, "answers", "few a second are work too");
     }
 }

@@ -10,13 +10,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use recording::counters::{
     self, cgroup_cpu, diskstats, net_dev, netstat, pid, pressure, snmp, softnet_stat, speed, stat,
 };
-use recording::tables::{Call, CallWindow, Counter, Exchange, Sample, Thread};
+use recording::tables::{Call, CallWindow, Counter, Exchange, Gap as NotRecorded, Sample, Thread};
 
 use super::functions::{Key, Names, own};
 use crate::answer::Gap;
 use crate::case::Case;
 use crate::facts::calls::{is_empty, is_found};
-use crate::facts::requests::Requests;
+use crate::facts::requests::{Requests, weights};
 use crate::syscall::{Family, family, result_tells};
 
 /// More slices than this are joined: an hour needs no finer ones, and resampling has its price.
@@ -85,7 +85,7 @@ impl Slices {
         let mut slices = Slices { count: ends.len(), columns: BTreeMap::new(), ends };
         slices.seconds();
         slices.threads(rows);
-        slices.counters(case.recording.rows::<Counter>());
+        slices.counters(case);
         slices.answers(case);
         slices.machine(case);
         slices.calls(case);
@@ -149,8 +149,12 @@ impl Slices {
         }
     }
 
-    fn counters(&mut self, rows: &[Counter]) {
-        for &(key, entity) in COUNTERS {
+    fn counters(&mut self, case: &Case<'_>) {
+        let (rows, gaps) = (case.recording.rows::<Counter>(), case.recording.rows::<NotRecorded>());
+        // Of some of its processes, counts are none of the service.
+        let is_partial =
+            |key: counters::Key| key.source == pid::SOURCE && gaps.iter().any(|gap| gap.what == pid::SOURCE);
+        for &(key, entity) in COUNTERS.iter().filter(|(key, _)| !is_partial(*key)) {
             let wanted = |r: &&Counter| is_of(r, key) && (entity.is_empty() || r.entity == entity);
             self.growth(&column(key, entity), &rows.iter().filter(wanted).collect::<Vec<_>>());
         }
@@ -177,16 +181,18 @@ impl Slices {
     fn answers(&mut self, case: &Case<'_>) {
         let Ok(requests) = case.fact::<Requests>() else { return };
         let all = requests.followed_ns >= case.length_ns() * FOLLOWED;
+        let weights = weights::of(case);
         let rows = case.recording.rows::<Exchange>().iter();
         for row in rows.filter(|row| row.is_accepted() && row.stage == "response") {
             let (at, count) = (self.at(row.t_ns), row.count as f64);
             if all {
                 self.add(ANSWERS, at, count);
             }
+            let weight = weights.get(&row.t_ns).copied().unwrap_or(1.0);
             // Where the target streams, nobody waits for an answer.
             if !requests.streams_at(row.port) {
-                self.add(RESPONSES, at, count);
-                self.add(RESPONSE_TIME, at, row.sum_ns as f64 / 1e9);
+                self.add(RESPONSES, at, count * weight);
+                self.add(RESPONSE_TIME, at, row.sum_ns as f64 * weight / 1e9);
             }
         }
     }
@@ -254,8 +260,13 @@ impl Slices {
 
     fn samples(&mut self, case: &Case<'_>, names: &Names) -> Result<(), Gap> {
         let stacks = case.fact::<crate::facts::stacks::Stacks>()?;
+        // Samples are many more than stacks.
+        let mut alike: BTreeMap<(usize, u32, bool), (&Sample, f64)> = BTreeMap::new();
         for row in case.recording.rows::<Sample>() {
-            let (slice, weight) = (self.at(row.t_ns), f64::from(row.weight.max(1)));
+            let key = (self.at(row.t_ns), row.stack, row.kernel);
+            alike.entry(key).or_insert((row, 0.0)).1 += f64::from(row.weight.max(1));
+        }
+        for ((slice, ..), (row, weight)) in alike {
             self.add("samples", slice, weight);
             self.add("kernel samples", slice, if row.kernel { weight } else { 0.0 });
             self.add("user samples", slice, if row.kernel { 0.0 } else { weight });

@@ -147,3 +147,20 @@ fn the_same_recordings_give_the_same_bytes() {
     let json = || serde_json::to_string(&compared(&a, &b)).unwrap();
     assert_eq!(json(), json());
 }
+
+/// A kernel without PSI on one side; and on the other a neighbour who writes to a disk.
+#[test]
+fn what_one_side_cannot_read_and_what_others_do_is_no_change() {
+    let grows = |source: &str, entity: &str, name: &str| -> String {
+        (0..=USUAL.seconds)
+            .map(|i| format!("counter t_ns={i}e9 source={source} entity={entity} name={name} value={i}e8\n"))
+            .collect()
+    };
+    let stalls = USUAL.recorded(&grows("proc/pressure", "cpu", "some_ns"));
+    let c = compared(&USUAL.recorded(""), &stalls);
+    assert!(c.measures.iter().all(|m| !m.label.contains("pressure")) && c.verdict == "no-difference", "{c:?}");
+    let quiet = grows("proc/diskstats", "sda", "io_ns").replace("e8", "e3");
+    let c = compared(&USUAL.recorded(&quiet), &USUAL.recorded(&grows("proc/diskstats", "sda", "io_ns")));
+    let host = c.measures.iter().find(|m| m.label.contains("diskstats io")).unwrap();
+    assert!(host.difference.changed && host.group == "host" && c.verdict == "no-difference", "{host:?}");
+}

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use recording::tables;
 
 use super::listening::Listening;
-use super::requests::Lengths;
+use super::requests::{Lengths, weights};
 use crate::answer::Gap;
 use crate::case::{Case, Fact};
 use crate::statistics::{ratio, share};
@@ -42,9 +42,8 @@ pub struct Outcomes {
 }
 
 impl Outcomes {
-    fn add(&mut self, row: &tables::Label) {
-        let count = row.count as f64;
-        match row.outcome.as_str() {
+    fn add(&mut self, outcome: &str, count: f64) {
+        match outcome {
             "refused" => self.refused += count,
             "failed" => self.failed += count,
             _ => {}
@@ -96,10 +95,10 @@ impl Fact for Labels {
         for row in rows {
             places.entry((row.is_accepted(), row.port, row.peer.as_str())).or_default().push(row);
         }
-        let listening = case.fact::<Listening>()?;
+        let (listening, weights) = (case.fact::<Listening>()?, weights::of(case));
         let of = |((accepted, port, peer), rows): ((bool, u32, &str), Vec<&tables::Label>)| {
             let name = if accepted { listening.name_at(port) } else { peer.to_string() };
-            Place { accepted, name, ..Place::of(&rows) }
+            Place { accepted, name, ..Place::of(&rows, &weights) }
         };
         let mut places: Vec<Place> = places.into_iter().map(of).collect();
         places.sort_by(|a, b| b.accepted.cmp(&a.accepted).then(b.count.total_cmp(&a.count)));
@@ -115,22 +114,25 @@ impl Labels {
 }
 
 impl Place {
-    fn of(rows: &[&tables::Label]) -> Self {
+    /// Weighted as the stretches in which exchanges were followed are.
+    fn of(rows: &[&tables::Label], weights: &BTreeMap<u64, f64>) -> Self {
         let mut place = Self::default();
         let mut labels: BTreeMap<(&str, &str), Labelled> = BTreeMap::new();
         for row in rows {
+            let weight = weights.get(&row.t_ns).copied().unwrap_or(1.0);
+            let count = row.count as f64 * weight;
             place.seen += row.seen as f64;
-            place.count += row.count as f64;
-            place.sum_ns += row.sum_ns as f64;
+            place.count += count;
+            place.sum_ns += row.sum_ns as f64 * weight;
             if row.label.is_empty() {
-                *place.unlabelled.entry(row.protocol.clone()).or_default() += row.count as f64;
+                *place.unlabelled.entry(row.protocol.clone()).or_default() += count;
                 continue;
             }
             let labelled = labels.entry((row.protocol.as_str(), row.label.as_str())).or_default();
             labelled.seen += row.seen as f64;
-            labelled.outcomes.add(row);
-            place.outcomes.add(row);
-            labelled.lengths.add(row.count, row.sum_ns, &row.length_ns, &row.counts);
+            labelled.outcomes.add(&row.outcome, count);
+            place.outcomes.add(&row.outcome, count);
+            labelled.lengths.add_weighted(weight, (row.count, row.sum_ns), &row.length_ns, &row.counts);
         }
         let named = labels.into_iter().map(|((protocol, label), labelled)| Labelled {
             label: label.to_string(),

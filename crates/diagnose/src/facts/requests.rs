@@ -4,7 +4,7 @@
 mod lengths;
 mod pipelines;
 mod streams;
-mod weights;
+pub(crate) mod weights;
 
 use std::collections::BTreeMap;
 

@@ -136,10 +136,17 @@ fn serving(case: &Case, walk: &Walk, clients: &Clients) -> BTreeSet<ThreadKind> 
     let of = |row: &Wakeup| (row.pid, kind_of_thread(&row.comm));
     let mut serving: BTreeSet<ThreadKind> = rows().filter(|row| clients.ended(case, row)).map(of).collect();
     let handed = rows().filter(|row| row.context == "thread" && walk.target.contains(&row.waker_pid));
-    let handed: BTreeSet<(ThreadKind, ThreadKind)> =
-        handed.map(|row| ((row.waker_pid, kind_of_thread(&row.waker_comm)), of(row))).collect();
-    while let Some((_, next)) = handed.iter().find(|(from, to)| serving.contains(from) && !serving.contains(to)) {
-        serving.insert(next.clone());
+    let mut given: BTreeMap<ThreadKind, BTreeSet<ThreadKind>> = BTreeMap::new();
+    handed.for_each(|row| {
+        given.entry((row.waker_pid, kind_of_thread(&row.waker_comm))).or_default().insert(of(row));
+    });
+    let mut new: Vec<ThreadKind> = serving.iter().cloned().collect();
+    while let Some(kind) = new.pop() {
+        for next in given.remove(&kind).into_iter().flatten() {
+            if serving.insert(next.clone()) {
+                new.push(next);
+            }
+        }
     }
     serving
 }

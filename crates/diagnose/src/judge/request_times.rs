@@ -22,17 +22,17 @@ use recording::role::{ACCEPTED, MADE};
 pub(super) fn all(case: &Case) -> Vec<RequestTimes> {
     let Ok(requests) = case.fact::<Requests>() else { return Vec::new() };
     let endpoints = requests.endpoints.iter().map(|endpoint| of(case, &requests, endpoint));
-    endpoints.chain(requests.streams.iter().map(of_stream)).collect()
+    endpoints.chain(requests.streams.iter().map(|stream| of_stream(&requests, stream))).collect()
 }
 
 fn of(case: &Case, requests: &Requests, endpoint: &Endpoint) -> RequestTimes {
     let each = case.fact::<Sending>().ok();
     let each = each.and_then(|sending| sending.per_exchange(requests, endpoint.accepted, &endpoint.name));
-    let times = measured(case, endpoint, requests.stood_in_queue(endpoint), each);
+    let times = measured(case, endpoint, requests, each);
     let labels = case.fact::<Labels>().ok();
     let place = labels.as_ref().and_then(|labels| labels.of(endpoint.accepted, &endpoint.name));
     if !endpoint.accepted {
-        return labelled(times, place, None);
+        return labelled(times, place, None, of_window(requests));
     }
     let (paths, hanging) = (case.fact::<RequestPaths>().ok(), case.fact::<AllHanging>().ok());
     let paths = paths.as_ref().and_then(|all| all.ports.iter().find(|at| at.port == endpoint.port));
@@ -43,11 +43,22 @@ fn of(case: &Case, requests: &Requests, endpoint: &Endpoint) -> RequestTimes {
         slowest: paths.and_then(|at| slowest(&at.worst)),
         ..times
     };
-    labelled(times, place, paths)
+    labelled(times, place, paths, of_window(requests))
+}
+
+/// Of the window, followed: with more, the rest is what a capture begins and ends with.
+const NEARLY_ALL: f64 = 0.98;
+
+/// What one exchange that was followed stands for in the window.
+fn of_window(requests: &Requests) -> impl Fn(f64) -> u64 + Copy {
+    let scale = requests.scale();
+    let times = if scale * NEARLY_ALL > 1.0 { scale } else { 1.0 };
+    move |count: f64| (count * times).round() as u64
 }
 
 /// What is known of each exchange.
-fn measured(case: &Case, endpoint: &Endpoint, queued: bool, each: Option<PerExchange>) -> RequestTimes {
+fn measured(case: &Case, endpoint: &Endpoint, requests: &Requests, each: Option<PerExchange>) -> RequestTimes {
+    let (queued, of_window) = (requests.stood_in_queue(endpoint), of_window(requests));
     let later = rest_ns(endpoint).filter(|_| endpoint.accepted).map(|ns| ns / 1e9);
     let on_average = each.into_iter().flat_map(|each| [("held", Some(each.held)), ("wire", each.wire)]);
     let on_average = on_average.chain([("later", later)]);
@@ -59,11 +70,13 @@ fn measured(case: &Case, endpoint: &Endpoint, queued: bool, each: Option<PerExch
     RequestTimes {
         role: if endpoint.accepted { ACCEPTED } else { MADE }.into(),
         endpoint: endpoint.name.clone(),
-        exchanges: endpoint.response.count as u64,
-        unanswered: endpoint.unanswered as u64,
-        errors: endpoint.unanswered as u64,
+        exchanges: of_window(endpoint.response.count),
+        unanswered: of_window(endpoint.unanswered),
+        errors: of_window(endpoint.unanswered),
         mixed: endpoint.is_mixed(),
-        handshakes: endpoint.is_behind_tls().then(|| handshakes(case, endpoint)),
+        handshakes: endpoint
+            .is_behind_tls()
+            .then(|| Handshakes { count: of_window(endpoint.handshake.count), ..handshakes(case, endpoint) }),
         seconds: quantiles(&endpoint.response),
         stages: stages.map(|(name, lengths)| (name.to_string(), quantiles(lengths))).collect(),
         on_average: on_average.filter_map(|(name, seconds)| Some((name.to_string(), seconds?))).collect(),
@@ -78,27 +91,33 @@ fn handshakes(case: &Case, endpoint: &Endpoint) -> Handshakes {
     Handshakes { count: lengths.count as u64, seconds: quantiles(lengths), path }
 }
 
-fn of_stream(stream: &Endpoint) -> RequestTimes {
-    let (role, endpoint, exchanges) = ("stream".into(), stream.name.clone(), stream.response.count as u64);
+fn of_stream(requests: &Requests, stream: &Endpoint) -> RequestTimes {
+    let exchanges = of_window(requests)(stream.response.count);
+    let (role, endpoint) = ("stream".into(), stream.name.clone());
     RequestTimes { role, endpoint, exchanges, ..RequestTimes::default() }
 }
 
 /// The same, with the times by label.
-fn labelled(times: RequestTimes, labels: Option<&Place>, paths: Option<&Paths>) -> RequestTimes {
+fn labelled(
+    times: RequestTimes,
+    labels: Option<&Place>,
+    paths: Option<&Paths>,
+    of_window: impl Fn(f64) -> u64 + Copy,
+) -> RequestTimes {
     let Some(place) = labels else { return times };
     let on_cpu = |label: &str| paths.and_then(|paths| paths.on_cpu(label));
     let of = |labelled: &Labelled| LabelTimes {
         label: labelled.label.clone(),
         protocol: labelled.protocol.clone(),
-        exchanges: labelled.lengths.count as u64,
+        exchanges: of_window(labelled.lengths.count),
         sampled: labelled.seen as u64,
         seconds: quantiles(&labelled.lengths),
         share: place.share_of_time(labelled),
-        failed: labelled.outcomes.failed as u64,
-        refused: labelled.outcomes.refused as u64,
+        failed: of_window(labelled.outcomes.failed),
+        refused: of_window(labelled.outcomes.refused),
         cpu_share: on_cpu(&labelled.label),
     };
-    let errors = times.errors + place.outcomes.failed as u64;
+    let errors = times.errors + of_window(place.outcomes.failed);
     let unlabelled = place.unlabelled.iter().map(|(why, count)| (why.clone(), share(*count, place.count)));
     RequestTimes { endpoints: place.labels.iter().map(of).collect(), unlabelled: unlabelled.collect(), errors, ..times }
 }

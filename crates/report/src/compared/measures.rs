@@ -31,7 +31,8 @@ pub fn details(compared: &Compared<'_>) -> Option<Section> {
     let groups = [
         ("ledger", format!("Thread ledger, per {operation}")),
         ("calls", format!("System calls counted in windows, per {operation}")),
-        ("counters", format!("Kernel counters, per {operation}")),
+        ("counters", format!("Kernel counters of the service, per {operation}")),
+        ("host", format!("Kernel counters of all on the host or in its network, per {operation}")),
         ("machine", "The CPUs that the service may use".to_owned()),
     ];
     let changed: Vec<&Measure> =

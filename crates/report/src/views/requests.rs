@@ -133,7 +133,7 @@ fn notes(asked: &[&Endpoint], followed: f64, of: f64) -> Vec<Block> {
             mixed.join(", ")
         ));
     }
-    let unanswered: f64 = asked.iter().map(|e| e.unanswered).sum();
+    let unanswered = (asked.iter().map(|e| e.unanswered).sum::<f64>() * of / followed.max(1e-9)).round();
     if unanswered > 0.0 {
         notes.push(format!("{} were closed before an answer.", numbers::number(unanswered)));
     }

@@ -52,11 +52,11 @@ fn table(moments: &[&Moment]) -> Block {
             moment.rate.map_or(String::new(), |rate| numbers::number(rate.round())),
             time(moment.p50),
             time(moment.p99),
-            numbers::quantity(moment.cores, "cores"),
+            if moment.cores > 0.0 && moment.cores < 0.01 { "<0.01".into() } else { format!("{:.2}", moment.cores) },
         ]
     };
     let [when, verdict] = ["when", "verdict"].map(Column::left);
-    let [share, rate, p50, p99, cores] = ["share", "requests/s", "p50", "p99", "used"].map(Column::right);
+    let [share, rate, p50, p99, cores] = ["share", "requests/s", "p50", "p99", "cores"].map(Column::right);
     Block::Table {
         title: String::new(),
         columns: vec![when, verdict, share, rate, p50, p99, cores],

@@ -16,12 +16,14 @@ pub struct Lengths {
 }
 
 impl Lengths {
-    pub(in crate::facts) fn add(&mut self, count: u64, sum_ns: u64, length_ns: &[u64], counts: &[u64]) {
-        self.add_weighted(1.0, (count, sum_ns), length_ns, counts);
-    }
-
-    /// The same of what stands for so many times as much.
-    pub(super) fn add_weighted(&mut self, weight: f64, (count, sum_ns): (u64, u64), lengths: &[u64], counts: &[u64]) {
+    /// Adds what stands for so many times as much.
+    pub(in crate::facts) fn add_weighted(
+        &mut self,
+        weight: f64,
+        (count, sum_ns): (u64, u64),
+        lengths: &[u64],
+        counts: &[u64],
+    ) {
         self.count += count as f64 * weight;
         self.sum_ns += sum_ns as f64 * weight;
         for (length_ns, count) in lengths.iter().zip(counts) {

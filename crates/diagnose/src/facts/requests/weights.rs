@@ -14,7 +14,7 @@ const UNLIKE: f64 = 1.5;
 
 /// By the end of each stretch, how much more or less than others it stands for; all of them together stand for what they are. Empty =
 /// they are alike.
-pub(super) fn of(case: &Case) -> BTreeMap<u64, f64> {
+pub(crate) fn of(case: &Case) -> BTreeMap<u64, f64> {
     let mut windows: Vec<&ExchangeWindow> = case.recording.rows::<ExchangeWindow>().iter().collect();
     windows.retain(|window| window.length_ns > 0);
     windows.sort_by_key(|window| window.t_ns);
