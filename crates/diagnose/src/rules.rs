@@ -155,13 +155,14 @@ pub struct Explain {
 }
 
 impl Explain {
-    /// Reads a page: a title, and four paragraphs under headings of their own.
+    /// Reads a page: a title, and four sections under headings of their own. Their paragraphs stay apart.
     fn read(page: &str) -> Self {
-        let mut paragraphs = page.split("\n## ").skip(1).map(|section| {
-            let (_, paragraph) = section.split_once('\n').unwrap_or_default();
-            paragraph.split_whitespace().collect::<Vec<_>>().join(" ")
+        let joined = |paragraph: &str| paragraph.split_whitespace().collect::<Vec<_>>().join(" ");
+        let mut sections = page.split("\n## ").skip(1).map(|section| {
+            let (_, text) = section.split_once('\n').unwrap_or_default();
+            text.trim().split("\n\n").map(joined).collect::<Vec<_>>().join("\n\n")
         });
-        let mut next = || paragraphs.next().unwrap_or_default();
+        let mut next = || sections.next().unwrap_or_default();
         Self { means: next(), recognised_by: next(), what_to_do: next(), look_alikes: next() }
     }
 }

@@ -68,7 +68,7 @@ pub struct Diagnose {
     /// The service.
     #[command(flatten)]
     pub target: TargetArgs,
-    /// How long to observe, such as 10s or 1m.
+    /// How long to observe, such as 10s or 1m; 1s to 1h.
     #[arg(long = "for", value_name = "TIME", default_value = "10s", value_parser = length)]
     pub length: Duration,
     /// Print the verdict as JSON.
@@ -80,14 +80,14 @@ pub struct Diagnose {
     /// Also write the report as one self-contained page.
     #[arg(long, value_name = "FILE")]
     pub html: Option<PathBuf>,
-    /// Keep the recording, to be replayed with --from.
+    /// Keep the recording in this new or empty folder, to be replayed with --from.
     #[arg(long, value_name = "DIR", conflicts_with = "from")]
     pub save: Option<PathBuf>,
     /// Only this part of the recording, such as 20s..30s or 10s.. .
     #[arg(long, value_name = "FROM..TO", value_parser = part,
         conflicts_with_all = ["pid", "port", "unit", "cgroup", "comm", "command"])]
     pub at: Option<Part>,
-    /// Also give the verdict of each part of this length, such as 10s: when it began, and when it was over.
+    /// Also give the verdict of each part of this length, such as 10s: when it began, and when it was over; 500 parts at most.
     #[arg(long, value_name = "TIME", value_parser = length,
         conflicts_with_all = ["pid", "port", "unit", "cgroup", "comm", "command"])]
     pub every: Option<Duration>,

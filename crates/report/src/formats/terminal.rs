@@ -76,7 +76,12 @@ pub fn titled(first: &str, parts: &[(&str, &str)], width: usize) -> String {
         for (title, text) in parts {
             pen.blank()?;
             pen.rule(title)?;
-            pen.text(text, pen::PLAIN, "  ", "  ")?;
+            for (at, paragraph) in text.split("\n\n").enumerate() {
+                if at > 0 {
+                    pen.blank()?;
+                }
+                pen.text(paragraph, pen::PLAIN, "  ", "  ")?;
+            }
         }
         Ok(())
     })

@@ -23,7 +23,7 @@ pub struct Load {
     /// One load after another, from few requests a second to more than the service can do, such as 5..40000: finds the limit.
     #[arg(long, value_name = "FROM..TO", value_parser = range, conflicts_with = "command")]
     pub sweep: Option<(f64, f64)>,
-    /// How long requests are sent, such as 10s or 1m; 10s, of a sweep at each load 5s. COMMAND is ended after 10m, or after this.
+    /// How long requests are sent, such as 10s or 1m; 10s, of a sweep at each load 5s. COMMAND and --serve end after 10m, or after this.
     #[arg(long = "for", value_name = "TIME", value_parser = length)]
     pub length: Option<Duration>,
     /// The response time that is promised, such as 50ms: how many requests take longer.
