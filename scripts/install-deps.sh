@@ -151,7 +151,7 @@ fi
 policy=/usr/sbin/policy-rc.d
 if [ ! -e $policy ]; then
   trap 'rm -f $policy' EXIT
-  trap 'exit 1' INT TERM
+  trap 'exit 1' HUP INT TERM
   printf '#!/bin/sh\nexit 101\n' >$policy
   chmod 755 $policy
 fi

@@ -2,7 +2,7 @@
 //! What a verdict and a comparison have in common: who was looked at, what was not seen, what a number decided.
 //! All of it is part of the JSON contract.
 
-mod about;
+pub(crate) mod about;
 pub mod comparison;
 mod gap;
 mod quality;

@@ -7,6 +7,7 @@ use std::time::Duration;
 use recording::{Part, Recording};
 
 use crate::answer::RequestTimes;
+use crate::answer::about::length_ns;
 use crate::case::Case;
 use crate::facts::limits::Limits;
 use crate::facts::traffic::followed;
@@ -34,7 +35,8 @@ impl std::error::Error for TooMany {}
 /// # Errors
 /// There would be too many; the sentence says which length would do.
 pub fn timeline(recording: &Recording, every: Duration, slo: Option<Duration>) -> Result<Vec<Moment>, TooMany> {
-    let whole = Duration::from_nanos(recording.meta.length_ns);
+    let length_ns = length_ns(recording) as u64; // of one that broke off too
+    let whole = Duration::from_nanos(length_ns);
     if every.is_zero() || every < whole / MOST {
         let (seconds, least) = (whole.as_secs(), (whole / MOST).as_secs() + 1);
         return Err(TooMany(format!(
@@ -43,7 +45,7 @@ pub fn timeline(recording: &Recording, every: Duration, slo: Option<Duration>) -
         )));
     }
     let step = u64::try_from(every.as_nanos()).unwrap_or(u64::MAX).max(1);
-    let starts = (0..recording.meta.length_ns).step_by(usize::try_from(step).unwrap_or(usize::MAX));
+    let starts = (0..length_ns).step_by(usize::try_from(step).unwrap_or(usize::MAX));
     let parts = starts.map(|from_ns| Part { from_ns, to_ns: from_ns.saturating_add(step) });
     Ok(parts.filter_map(|part| moment(recording, part, slo)).collect())
 }

@@ -9,7 +9,7 @@ use std::fmt;
 use std::ops::Range;
 use std::path::Path;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -43,7 +43,9 @@ impl Recording {
     /// # Errors
     /// No slice lies in it; the sentence says how long the recording is.
     pub fn part(&self, part: Part) -> Result<(Recording, u64), NoPart> {
-        let range = snapped(self.rows::<Thread>().iter().map(|t| t.t_ns).collect(), part)?;
+        // The rows of a slice stand together, and there may be millions.
+        let ends = self.rows::<Thread>().chunk_by(|a, b| a.t_ns == b.t_ns).map(|slice| slice[0].t_ns);
+        let range = snapped(ends.collect(), part)?;
         let part = cut(self, &range).map_err(|e| NoPart(format!("{e:#}")))?;
         Ok((part, range.start))
     }
@@ -66,6 +68,7 @@ pub fn open_part(dir: &Path, part: Part) -> Result<(Recording, u64)> {
     let mut ends = BTreeSet::new();
     for rows in slices::<SliceEnd>(dir, 0..u64::MAX)? {
         ends.extend(rows?.iter().map(|row| row.t_ns));
+        ensure!(ends.len() <= read::MAX_ROWS, "its thread ledger has more slices than any recording");
     }
     let range = snapped(ends, part)?;
     let mut reading = Reading { dir, range: range.clone(), tables: Tables::default(), text: 0, bytes: 0 };

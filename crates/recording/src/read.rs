@@ -15,7 +15,7 @@ use crate::{Meta, SCHEMA, Sink, Table, Tables, Writer, disk, tables, untrusted, 
 const MAX_META_BYTES: u64 = 16 << 20;
 
 /// Rows of one table, with the items of their lists. Packed, they can be so few bytes that the size of the file is no limit.
-const MAX_ROWS: usize = 1 << 25;
+pub(crate) const MAX_ROWS: usize = 1 << 25;
 
 /// Items of one list, such as the frames of a stack: a snapshot holds a few thousand return addresses at most.
 const MAX_ITEMS: usize = 1 << 16;

@@ -21,11 +21,21 @@ pub fn kept(dir: &Path) -> String {
     format!("what was seen until then is kept in `{}`, and --from replays it as far as it goes", dir.display())
 }
 
-/// Removes a recording of which there is nothing to be told; it would only stand in the way of the next one.
+/// Removes a recording of which there is nothing to be told; it would only stand in the way of the next one. What somebody else has put
+/// beside it, as the command that was started, stays.
 pub fn remove(dir: &Path) {
     if recording::describe(dir).is_ok_and(|meta| !meta.sealed) {
-        let _ = fs::remove_dir_all(dir); // the error that is on its way says more
+        // The error that is on its way says more than any of these.
+        let entries = fs::read_dir(dir).into_iter().flatten().flatten();
+        entries.filter(|entry| is_ours(&entry.path())).for_each(|entry| drop(fs::remove_file(entry.path())));
+        let _ = fs::remove_dir(dir);
     }
+}
+
+/// Whether a file is one of those that a recording consists of.
+fn is_ours(file: &Path) -> bool {
+    let ends = |end: &&str| file.file_name().is_some_and(|name| name.to_string_lossy().ends_with(*end));
+    ["meta.json", ".part", ".arrows", ".parquet"].iter().any(ends)
 }
 
 /// Whether a slice was written: whoever is observed has a thread, and each thread has a row in it.

@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
 use collect::capture::{CallCounting, Role};
 use collect::privileges::{self, OTHERS, PROBES};
 use collect::proc::Proc;
@@ -176,12 +176,14 @@ pub fn check_save(dir: &Path) -> Result<()> {
     if std::fs::read_dir(dir).is_ok_and(|mut entries| entries.next().is_some()) {
         bail!("`{}` is not empty; name a new folder for --save", dir.display());
     }
-    if !dir.exists() {
-        std::fs::create_dir_all(dir)
-            .and_then(|()| std::fs::remove_dir(dir))
-            .with_context(|| format!("`{}` cannot be made; name another folder for --save", dir.display()))?;
+    let cannot = || format!("`{}` cannot be written to; name another folder for --save", dir.display());
+    if dir.is_dir() {
+        return tempfile::tempfile_in(dir).map(drop).with_context(cannot);
     }
-    Ok(())
+    ensure!(!dir.exists(), "`{}` is no folder; name another one for --save", dir.display());
+    std::fs::create_dir_all(dir)
+        .and_then(|()| std::fs::remove_dir(dir))
+        .with_context(|| format!("`{}` cannot be made; name another folder for --save", dir.display()))
 }
 
 #[cfg(test)]

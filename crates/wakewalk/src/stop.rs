@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
 use std::{fs, thread};
 
 use anyhow::{Context, Result};
@@ -15,13 +16,16 @@ use crate::watchdog;
 /// SIGHUP among the signals of a mask in `/proc/PID/status`.
 const HANGUP: u64 = 1 << (SIGHUP - 1);
 
+/// timeout(1) sends its signal to us and then to our process group, in which we are: nobody presses a key twice so fast.
+const ONE_ASKS_TWICE: Duration = Duration::from_millis(200);
+
 /// A flag that SIGINT, SIGTERM and SIGHUP set. The second SIGINT or SIGTERM ends us at once: the kernel takes our hooks off
 /// whichever way we go.
 pub fn on_signal() -> Result<Arc<AtomicBool>> {
     let stop = Arc::new(AtomicBool::new(false));
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     let mut signals = Signals::new(caught(&status)).context("failed to catch signals")?;
-    let (asked, mut is_second) = (Arc::clone(&stop), false);
+    let (asked, mut first) = (Arc::clone(&stop), None::<(i32, Instant)>);
     let listen = move || {
         for signal in signals.forever() {
             asked.store(true, Ordering::Relaxed);
@@ -29,11 +33,12 @@ pub fn on_signal() -> Result<Arc<AtomicBool>> {
             if signal == SIGHUP {
                 continue;
             }
-            if is_second {
+            let (same, at) = *first.get_or_insert((signal, Instant::now()));
+            let is_first = same == signal && at.elapsed() < ONE_ASKS_TWICE;
+            if !is_first {
                 watchdog::second_signal();
                 let _ = emulate_default_handler(signal); // does not come back
             }
-            is_second = true;
         }
     };
     // A thread, because what the main thread is at may take as long as it wants.

@@ -60,9 +60,13 @@ pub fn over<T: Send>(watched: &Watched<'_>, capture: impl FnOnce(&AtomicBool) ->
         let capturing = thread::Builder::new().name("capture".into()).spawn_scoped(scope, capturing);
         let capturing = capturing.context("failed to start a thread (pids.max, or the host's limit)")?;
         let mut bound = Bound { since: Instant::now(), length: watched.length, is_open: false };
+        // The time in which this process stood still itself, as in a container that is paused, is no time of the capture's.
+        let (mut now, mut last) = (bound.since, Instant::now());
         while over.recv_timeout(LOOK) == Err(RecvTimeoutError::Timeout) {
+            now += last.elapsed().min(2 * LOOK);
+            last = Instant::now();
             let flags = [is_open, watched.stop].map(|flag| flag.load(Ordering::Relaxed));
-            if bound.is_passed(Instant::now(), flags) {
+            if bound.is_passed(now, flags) {
                 give_up(&format!(
                     "the capture has taken twice its planned time and {} s more: it seems stuck in a read of the target (a lock of \
                      its memory, or a file system such as NFS or FUSE, that does not answer); all hooks are taken off",

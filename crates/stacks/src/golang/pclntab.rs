@@ -171,7 +171,8 @@ fn word(bytes: &[u8], at: usize) -> Option<u64> {
 
 /// Where the addresses of the table begin: in its header until Go 1.25, in the module description
 /// since. In a position-independent binary both are blank in the file; then Go's text is the
-/// section's, unless an external linker put C code before it.
+/// section's. Where a C compiler linked it (which leaves `.init`), its own code stands before that,
+/// and nobody knows how much: no name is better than that of the next function.
 fn text_start(in_header: u64, source: &Source, layout: &Layout) -> Option<u64> {
     let text = layout.section(".text")?;
     let inside = |start: &u64| *start >= text.vaddr && *start < text.vaddr.saturating_add(text.size);
@@ -179,7 +180,10 @@ fn text_start(in_header: u64, source: &Source, layout: &Layout) -> Option<u64> {
         let module = layout.section(".go.module")?;
         word(&source.read(module.offset, module.size, 1 << 20)?, TEXT_IN_MODULE)
     };
-    Some(in_header).filter(inside).or_else(|| in_module().filter(inside)).or(Some(text.vaddr))
+    Some(in_header)
+        .filter(inside)
+        .or_else(|| in_module().filter(inside))
+        .or_else(|| layout.section(".init").is_none().then_some(text.vaddr))
 }
 
 #[cfg(test)]

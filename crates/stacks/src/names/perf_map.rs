@@ -7,6 +7,7 @@
 //! it must be a regular file that belongs to the process's user or to root.
 
 use std::{
+    collections::BTreeMap,
     os::unix::fs::MetadataExt,
     path::PathBuf,
     sync::Arc,
@@ -18,7 +19,7 @@ use rustix::fs::OFlags;
 use super::clip;
 use crate::source::{Source, open_regular};
 
-/// What is read of one map, and of all together; more is cut off.
+/// What is read of one map, and of all together. Of more, the end is read: it is the newest code.
 const MAX_BYTES: u64 = 64 << 20;
 const MAX_BYTES_OF_ALL: u64 = 256 << 20;
 
@@ -128,9 +129,12 @@ fn open(pid: u32) -> Option<Source> {
 }
 
 fn read(file: &Source, left: &mut Left) -> Vec<Entry> {
-    let size = file.len().min(MAX_BYTES).min(left.bytes);
-    let bytes = file.read(0, size, MAX_BYTES).unwrap_or_default();
-    let entries = parse(&bytes, left.functions);
+    let length = file.len(); // it grows
+    let size = length.min(MAX_BYTES).min(left.bytes);
+    let bytes = file.read(length - size, size, MAX_BYTES).unwrap_or_default();
+    // The rest of a line that was cut may look like another address.
+    let cut = if size < length { bytes.iter().position(|b| *b == b'\n').map_or(bytes.len(), |at| at + 1) } else { 0 };
+    let entries = parse(&bytes[cut..], left.functions);
     left.bytes -= size;
     left.functions -= entries.len();
     entries
@@ -144,7 +148,7 @@ pub(crate) fn use_all(bytes: &[u8]) {
 }
 
 /// `start size name` in hexadecimal, a line a function; where addresses were used again, the last
-/// line counts. Of more than `limit` functions the last ones are kept.
+/// line counts, and what was there before is gone. Of more than `limit` functions the last ones are kept.
 fn parse(bytes: &[u8], limit: usize) -> Vec<Entry> {
     let entry = |line: &[u8]| {
         let line = String::from_utf8_lossy(line);
@@ -152,12 +156,17 @@ fn parse(bytes: &[u8], limit: usize) -> Vec<Entry> {
         let hex = |text: &str| u64::from_str_radix(text.trim_start_matches("0x"), 16).ok();
         let (start, size) = (hex(fields.next()?)?, hex(fields.next()?)?);
         let name = fields.next().filter(|name| !name.is_empty())?;
-        Some(Entry { start, end: start.checked_add(size)?, name: clip(name) })
+        Some(Entry { start, end: start.checked_add(size)?, name: clip(name) }).filter(|entry| entry.start < entry.end)
     };
-    let mut entries: Vec<Entry> = bytes.rsplit(|b| *b == b'\n').filter_map(entry).take(limit).collect();
-    entries.sort_by_key(|e| e.start);
-    entries.dedup_by_key(|e| e.start);
-    entries
+    let mut entries: BTreeMap<u64, Entry> = BTreeMap::new();
+    for entry in bytes.rsplit(|b| *b == b'\n').filter_map(entry).take(limit) {
+        // Those that stand there are newer and do not overlap each other.
+        let before = entries.range(..entry.end).next_back();
+        if before.is_none_or(|(_, newer)| newer.end <= entry.start) {
+            entries.insert(entry.start, entry);
+        }
+    }
+    entries.into_values().collect()
 }
 
 #[cfg(test)]
@@ -173,6 +182,14 @@ mod tests {
         let names: Vec<&str> = map.iter().map(|e| e.name.as_str()).collect();
         assert_eq!(names, ["JS:*spin /srv/a b.js:3", "JS:*new"]);
         assert_eq!((map[1].start, map[1].end), (0x2000, 0x2008));
+    }
+
+    #[test]
+    fn what_newer_code_overlaps_is_gone() {
+        let names = |map: &str| -> Vec<String> { parse(map.as_bytes(), 9).into_iter().map(|e| e.name).collect() };
+        assert_eq!(names("2000 100 old\n1f00 300 new\n"), ["new"], "it covers the old one");
+        assert_eq!(names("2000 1000 old\n2800 100 new\n3000 10 other\n"), ["new", "other"], "it lies within it");
+        assert_eq!(names("2000 100 a\n2100 100 b\n"), ["a", "b"], "they touch");
     }
 
     #[test]

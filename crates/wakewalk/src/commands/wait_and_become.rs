@@ -12,7 +12,7 @@ use std::time::Duration;
 use std::{env, fs};
 
 use anyhow::{Context, Result, bail};
-use rustix::process::{Pid, Signal, kill_process_group, set_parent_process_death_signal};
+use rustix::process::{Pid, Signal, kill_process_group, set_parent_process_death_signal, test_kill_process_group};
 
 use crate::args;
 use crate::cleanup::{Left, Listed};
@@ -105,7 +105,9 @@ impl Drop for Started {
             let _ = kill_process_group(pid, Signal::TERM); // not reaped yet, so the number is still its own
         }
         for _ in 0..20 {
-            if self.child.try_wait().is_ok_and(|status| status.is_some()) {
+            let is_gone = self.child.try_wait().is_ok_and(|status| status.is_some());
+            // What it has started may take longer than it: while there is any of that, the number of the group is its own.
+            if is_gone && group(&self.child).is_none_or(|pid| test_kill_process_group(pid).is_err()) {
                 return;
             }
             sleep(Duration::from_millis(100));
