@@ -35,6 +35,9 @@ const STILL_OPEN: f64 = 0.01;
 /// the one in which they are answered is told in full, and who is not answered then may well be later.
 const QUIET: u64 = 5;
 
+const MORE_PEERS: &str = "the target asks more peers than are told apart (47): those that it met last are told together as `others`, and \
+                          none of them is named";
+
 /// Before Linux 6.16.
 const WRITES_ARE_SEEN_DONE: &str =
     "this kernel shows a write to a socket when it is done, not when it begins (Linux 6.16 and later do): an answer that waits for \
@@ -196,10 +199,13 @@ impl Collector for Exchanges<'_> {
         self.probe.listen(tcp_ports_of(processes));
     }
 
-    /// That answers are seen late, where the kernel shows writes only when they are done.
+    /// That answers are seen late, where the kernel shows writes only when they are done; and that there are more peers than are told
+    /// apart.
     fn gaps(&mut self, _: &Shared<'_>) -> Result<Vec<Gap>> {
-        let gap = || Gap::partial("where answers begin", 0.0, WRITES_ARE_SEEN_DONE);
-        Ok((self.was_asked && !self.probe.sees_writes_begin()).then(gap).into_iter().collect())
+        let late = || Gap::partial("where answers begin", 0.0, WRITES_ARE_SEEN_DONE);
+        let many = || Gap::partial("response times of single peers", 0.0, MORE_PEERS);
+        let late = (self.was_asked && !self.probe.sees_writes_begin()).then(late);
+        Ok(late.into_iter().chain(self.probe.has_more_peers().then(many)).collect())
     }
 
     fn probe<'a>(&'a self, _: &'a Shared<'_>) -> Option<&'a dyn Probe> {

@@ -108,6 +108,9 @@ unsafe impl Plain for types::opened_request {}
 // SAFETY: as above.
 unsafe impl Plain for types::exchange_counts {}
 
+/// Groups that only ports at which clients ask may have, as bpf/group.bpf.h says.
+const FOR_PORTS: usize = 16;
+
 /// Bytes of the ring where requests are told with their openings.
 const LARGE_RING: u32 = 1 << 20;
 
@@ -182,6 +185,12 @@ impl<'o> Exchanges<'o> {
             bss.all_groups.iter_mut().for_each(|group| group.answered = group.answered.max(now));
         }
         self.fresh().map(drop)
+    }
+
+    /// Whether the target may ask more peers than are told apart: those that came last are told together.
+    pub fn has_more_peers(&self) -> bool {
+        let is_full = |bss: &types::bss| bss.last_group as usize + 1 + FOR_PORTS >= bss.all_groups.len();
+        self.skel.maps.bss_data.as_deref().is_some_and(is_full)
     }
 
     /// How often its programs have run.

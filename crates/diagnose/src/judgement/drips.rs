@@ -9,6 +9,7 @@ use crate::facts::requests::{LATE_NS, Requests};
 use crate::facts::waiting::Waiting;
 use crate::facts::woken_by_clients::WokenByClients;
 use crate::judgement::asked::worst;
+use crate::judgement::secure::mostly_handshakes;
 use crate::statistics::{ratio, share};
 use crate::walk::clients::Clients;
 use crate::wording::seconds;
@@ -43,6 +44,8 @@ impl Drips {
             && each_ns >= LATE_NS.max(asked.response.mean_ns() * MUCH_LONGER)
             && busiest.response.mean_ns() >= LATE_NS
             && (MIN_SHARE..=MOST).contains(&of_clients)
+            // What passes before a question can be asked, is no part of its answer.
+            && mostly_handshakes(asked).is_none()
             && by_serving(case, peer)? >= MOSTLY;
         drips.then_some(Self { each_ns })
     }
@@ -85,6 +88,10 @@ mod tests {
     /// Forty requests of 100 ms, which ask a store once each; its first bytes come after `first_ms`, and a thread that clients wake, or
     /// another one, waits for it twenty times each.
     fn of(first_ms: u64, serves: bool, ns: f64) -> Option<String> {
+        with(first_ms, serves, ns, "")
+    }
+
+    fn with(first_ms: u64, serves: bool, ns: f64, more: &str) -> Option<String> {
         let mut text = format!(
             "meta host.arch=x86_64 length_ns=10e9 target.pids=[1] target.listen=[\"tcp 0.0.0.0:80\"]
             process pid=1 listen=[\"tcp 0.0.0.0:80\"]
@@ -109,6 +116,7 @@ mod tests {
                 text += &wait(at + part * 4, (tid, 4), "local_port=4000 remote_port=1 peer=10.0.0.9");
             }
         }
+        text += more;
         Drips::of(&Case::new(&parse(&text).unwrap()), "10.0.0.9:1", ns).map(|drips| drips.words())
     }
 
@@ -119,5 +127,8 @@ mod tests {
         assert_eq!(of(1, true, 8e8), None, "a small part of what clients wait");
         assert_eq!(of(1, false, 32e8), None, "a thread that no client wakes: a subscription");
         assert_eq!(of(1, true, 95e8), None, "longer than all clients wait");
+        let shakes =
+            "exchange role=made peer=10.0.0.9:1 stage=handshake count=40 sum_ns=3e9 length_ns=[75000000] counts=[40]";
+        assert_eq!(with(1, true, 32e8, shakes), None, "what passes before it can be asked");
     }
 }
