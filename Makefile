@@ -32,7 +32,7 @@ lab: build ## run the lab; SCENARIO=busy-poll runs one, TIMES=3 each three times
 	$(LAB) run $(SCENARIO) $(if $(TIMES),--times $(TIMES)) $(if $(VARIANTS),--variants $(VARIANTS)) $(if $(SEED),--seed $(SEED))
 	$(if $(SCENARIO),,$(LAB) loads $(if $(VARIANTS),--variants $(VARIANTS)) $(if $(SEED),--seed $(SEED)))
 
-loads: build ## judge what `wakewalk load` says of loads whose truth is known (10 minutes); LOAD=freeze runs one, VARIANTS=3 SEED=42 as above
+loads: build ## judge what `wakewalk load` says of loads whose truth is known (15 minutes); LOAD=freeze runs one, VARIANTS=3 SEED=42 as above
 	$(LAB) loads $(LOAD) $(if $(VARIANTS),--variants $(VARIANTS)) $(if $(SEED),--seed $(SEED))
 
 lab-fixtures: build ## run the lab and keep its recordings as golden fixtures; SCENARIO= as above
