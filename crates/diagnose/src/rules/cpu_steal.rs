@@ -32,6 +32,9 @@ const ENOUGH: f64 = 100.0;
 /// runs, and sees next to nothing.
 const SEEN: f64 = 0.05;
 
+/// Delays of less than this are not felt, as in waits for a CPU behind others (`docs/cpu.md`).
+const FELT_NS: f64 = 1e6;
+
 fn check(case: &Case) -> Checked {
     let cpus = case.fact::<Cpus>()?;
     let ledger = case.fact::<Threads>().ok();
@@ -55,7 +58,8 @@ fn check(case: &Case) -> Checked {
     let suffered = (lines.interrupted_ns + lines.waiting_for_cpu_ns() * stolen).min(time.steal_ns);
     let estimate = time.steal_ns * cpus.target_share_of_busy().unwrap_or(0.0);
     // Steal hits a CPU that wakes up as well, and then nobody who runs: where the scheduler sees it, it knows from whom it was taken.
-    let unseen = if lines.interrupted_ns >= estimate * SEEN { 0.0 } else { estimate };
+    let is_seen = lines.interrupted_ns >= estimate * SEEN;
+    let unseen = if is_seen || are_short_delays(case, &ledger, estimate) { 0.0 } else { estimate };
     let lost = suffered.max(unseen).min(wanted);
     if let Some(ruled_out) = hardly(case, stolen, (lost, wanted)) {
         return ruled_out;
@@ -67,6 +71,13 @@ fn check(case: &Case) -> Checked {
         format!("the hypervisor ran somebody else for {} of its CPU demand", percent(share(lost, wanted))),
         "move the machine to a host with CPUs to spare; nothing inside helps",
     )
+}
+
+/// Whether a target that hardly wants a CPU would have had so much, ns, taken from it in pieces that nobody feels: CPUs that are mostly
+/// idle have most of their steal as they wake up, and the target waits for one at most once for each time that it wakes up itself.
+fn are_short_delays(case: &Case, ledger: &Threads, stolen_ns: f64) -> bool {
+    let switches: u64 = ledger.threads.iter().map(|t| t.voluntary_switches + t.involuntary_switches).sum();
+    wants_little(case) && switches > 0 && ratio(stolen_ns, switches as f64) < FELT_NS
 }
 
 /// Why nobody felt it, if so: of this share of CPU time that was stolen, the target lost so much of what it wanted, ns.
@@ -185,6 +196,10 @@ mod tests {
         };
         assert!(silent(&RULE, &thread("interrupted_ns=25e6")).contains("of it from the target"));
         assert!(found(&RULE, &thread("")).explains.share > 0.9, "a kernel that cannot tell");
+        // A stream that sends something every 20 ms: half a millisecond each, or 5 ms.
+        let woken = |often: u32| thread(&format!("interrupted_ns=4e6 voluntary_switches={often}"));
+        assert!(silent(&RULE, &woken(1000)).contains("of it from the target"));
+        found(&RULE, &woken(100));
     }
 
     /// Clients wait for 900 ms together, and 42 ms were stolen; or for 100 ms.
