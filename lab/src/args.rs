@@ -158,7 +158,7 @@ pub struct RunArgs {
     /// Observe each side for this many seconds.
     #[arg(long = "for", default_value_t = 6)]
     pub seconds: u64,
-    /// Attempts for a run in which the host was not disturbed.
+    /// Attempts for a run that is right or in which the host was not disturbed.
     #[arg(long, default_value_t = crate::runner::MAX_ATTEMPTS)]
     pub attempts: u32,
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The runner: one scenario after the other, each side in a cell of its own, repeated where the host
-//! was disturbed.
+//! The runner: one scenario after the other, each side in a cell of its own, repeated where it came out wrong while the
+//! host was disturbed.
 
 use std::fs;
 use std::time::Duration;
@@ -18,7 +18,7 @@ use crate::scenario::{Scenario, Side};
 use crate::score::{Outcome, Row};
 use crate::stop::Stop;
 
-/// How often a side is run at most, until a run was undisturbed.
+/// How often a side is run at most, until it came out right or was undisturbed.
 pub const MAX_ATTEMPTS: u32 = 4;
 /// Pause before the first repetition; twice as long before the next, and so on.
 pub const PAUSE: Duration = Duration::from_secs(5);
@@ -32,7 +32,7 @@ pub struct Runner<'a> {
     pub stop: &'a Stop,
     /// Observed time of each side.
     pub seconds: u64,
-    /// Attempts for an undisturbed run.
+    /// Attempts for a run that is right or undisturbed.
     pub attempts: u32,
     /// What parameters are drawn by; none = they are as usual.
     pub seed: Option<u64>,
@@ -105,10 +105,12 @@ impl Runner<'_> {
                     return Ok(Outcome { drawn, ..Outcome::broken(side, truth, &error, disturbances) });
                 }
             };
-            let last = disturbances.len() + 1 >= self.attempts as usize;
             disturbances.push(disturbance);
-            if last || !disturbance.is_too_much() {
-                return Ok(Outcome { drawn, ..Outcome::new(side, truth, &verdict, disturbances) });
+            let last = disturbances.len() >= self.attempts as usize;
+            let outcome = Outcome { drawn: drawn.clone(), ..Outcome::new(side, truth, &verdict, disturbances.clone()) };
+            // A disturbance makes a verdict wrong, not right.
+            if last || outcome.objection.is_none() || !disturbance.is_too_much() {
+                return Ok(outcome);
             }
             eprintln!(
                 "  {}: the host was disturbed (steal {:.0} %, other processes {:.0} % of the CPUs), once more",
