@@ -26,6 +26,7 @@ pub mod listeners;
 pub mod listening;
 pub mod local_ports;
 pub mod looks;
+pub mod losses;
 pub mod memory;
 pub mod neighbours;
 pub mod nobody_there;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! nginx before a store in another network namespace, on the way to which packets are lost in both directions, as between two hosts: the
-//! store answers at once, and its answers are late. The twin's way loses none.
+//! store answers at once, and its answers are late. The twin's way loses none. Somebody else in the same network namespace talks over
+//! loopback much more than that, so that of all segments hardly any are lost.
 
 use std::time::Duration;
 
@@ -14,6 +15,7 @@ use crate::scenario::{Aim, Expected, NEUTRAL, Scenario, Side};
 
 const PORT: u16 = 19513;
 const STORE: u16 = 19514;
+const CHATTER: u16 = 19515;
 
 /// The scenario.
 pub static SCENARIO: Scenario = Scenario {
@@ -31,6 +33,7 @@ fn stage(cell: &mut Cell, side: Side) -> Result<Aim> {
     let store = Program::installed("node").named("store").args(["store.js", &STORE.to_string(), "0", &FAR.to_string()]);
     cell.start(store.on_cpus(LOAD_CPU).far())?;
     cell.wait_for(FAR, STORE)?;
+    chatter(cell)?;
     if side == Side::Fault {
         let percent = cell.draw.number("percent", 4, 2..=8);
         lose(cell, percent)?;
@@ -46,4 +49,13 @@ server {{ listen {PORT}; location / {{ proxy_pass http://store; proxy_http_versi
     steady_load(cell, PORT, "/", rate, connections)?;
     cell.stop.sleep(Duration::from_secs(2))?;
     Ok(Aim::Pid(pid))
+}
+
+/// What has nothing to do with the target, and is most of what the counters of its network namespace count.
+fn chatter(cell: &mut Cell) -> Result<()> {
+    let other = Program::installed("node").named("chatter").args(["store.js", &CHATTER.to_string(), "0"]);
+    cell.start(other.on_cpus(LOAD_CPU))?;
+    cell.wait_for_port(CHATTER)?;
+    let rate = cell.draw.number("chatter", 1500, 500..=2500);
+    steady_load(cell, CHATTER, "/", rate, 8)
 }

@@ -40,6 +40,7 @@ struct connection_row {
 			 */
 	u32 retransmits; /* segments sent again */
 	u32 segments; /* that came, with data */
+	u32 segments_out; /* that were sent with data, also again */
 	u32 cwnd; /* segments that may be on their way */
 	/* Of one with something unsent or on its way; else zero: */
 	u32 options; /* OPTION_* */
@@ -133,6 +134,7 @@ __noinline int read_limits(u64 socket, struct connection_row *row, bool sends)
 	BPF_CORE_READ_INTO(&row->limited, tcp, chrono_stat);
 	row->retransmits = BPF_CORE_READ(tcp, total_retrans);
 	row->segments = BPF_CORE_READ(tcp, data_segs_in);
+	row->segments_out = BPF_CORE_READ(tcp, data_segs_out);
 	if (!sends)
 		return 0;
 	kind = BPF_CORE_READ_BITFIELD_PROBED(tcp, chrono_type);

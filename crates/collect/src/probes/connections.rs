@@ -110,6 +110,8 @@ pub struct Sums {
     pub retransmits: u32,
     /// Segments with data that came.
     pub segments: u32,
+    /// Segments with data that were sent, also again.
+    pub segments_out: u32,
 }
 
 /// The sending side of a connection that has something unsent or on its way.
@@ -285,7 +287,12 @@ fn connection(raw: &types::connection_row) -> Connection {
         opening: raw.opening != 0,
         closed: raw.closed != 0,
         awaited: raw.awaited != 0,
-        sums: Sums { limited: raw.limited, retransmits: raw.retransmits, segments: raw.segments },
+        sums: Sums {
+            limited: raw.limited,
+            retransmits: raw.retransmits,
+            segments: raw.segments,
+            segments_out: raw.segments_out,
+        },
         cwnd: raw.cwnd,
         sending: (raw.in_flight > 0 || raw.unsent > 0).then(|| sending(raw)),
         local_port: raw.ports.local,

@@ -13,6 +13,7 @@ use super::deaths::Deaths;
 use super::drops::Drops;
 use super::handshakes::Handshakes;
 use super::listening::Listening;
+use super::losses::Losses;
 use super::nobody_there::NobodyThere;
 use super::refused::Refused;
 use super::retransmits::Retransmits;
@@ -125,7 +126,7 @@ fn of_handshakes(case: &Case, counters: &Counters, h: &Handshakes) -> Vec<Error>
     let error = |kind, count, own, of| Error { kind, count, own, of };
     vec![
         // Not those whose first copy had arrived: nothing was lost.
-        error(Kind::SentAgain, (h.again - h.needless).max(0.0), again, h.sent),
+        sent_again(case, h).unwrap_or_else(|| error(Kind::SentAgain, (h.again - h.needless).max(0.0), again, h.sent)),
         error(Kind::QueueFull, h.overflows, h.own_drops, h.overflows + h.taken),
         error(Kind::HalfOpenFull, half_open, (!on_tcp).then_some(0.0), half_open + h.taken),
         error(Kind::ListenDropped, h.other_drops(), h.own_drops, h.drops + h.taken),
@@ -138,6 +139,14 @@ fn of_handshakes(case: &Case, counters: &Counters, h: &Handshakes) -> Vec<Error>
         error(Kind::NotMade, failed, not_made(case, failed, syns_again(case, h)), attempts),
         error(Kind::Damaged, grew(snmp::IN_ERRS), None, segments),
     ]
+}
+
+/// Towards one of those that the target talks to, if that is a larger part of what is sent there than of all.
+fn sent_again(case: &Case, h: &Handshakes) -> Option<Error> {
+    let losses = case.fact::<Losses>().ok()?;
+    let worst = losses.worst(h)?;
+    let lost = worst.again * (1.0 - share(h.needless, h.again));
+    Some(Error { kind: Kind::SentAgain, count: lost, own: Some(lost), of: worst.sent })
 }
 
 /// Calls that the windows should have met: of so many, that all were missed is no chance. It decides only whose a count is; whether

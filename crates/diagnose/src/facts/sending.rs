@@ -16,6 +16,7 @@ use crate::statistics::{ratio, share};
 /// Looks at connections, summed up.
 #[derive(Clone, Debug, Default, PartialEq)]
 struct Counted {
+    open: u64,
     unsent: u64,
     nagle: u64,
     cork: u64,
@@ -58,6 +59,8 @@ pub struct Endpoint {
     pub retransmits: f64,
     /// Segments with data that came.
     pub segments: f64,
+    /// Segments with data that were sent, also again.
+    pub segments_out: f64,
     /// Of those, in connections that the window held for a quarter of their busy time or longer.
     pub rwnd_segments: f64,
     /// Likewise the send buffer.
@@ -71,6 +74,7 @@ impl Endpoint {
     fn add(&mut self, row: &tables::Connection) {
         let c = &mut self.counted;
         for (sum, more) in [
+            (&mut c.open, row.open),
             (&mut c.unsent, row.unsent),
             (&mut c.nagle, row.nagle),
             (&mut c.cork, row.cork),
@@ -100,12 +104,16 @@ impl Endpoint {
             (&mut self.sndbuf_ns, row.sndbuf_ns),
             (&mut self.retransmits, row.retransmits),
             (&mut self.segments, row.segments),
+            (&mut self.segments_out, row.segments_out),
             (&mut self.rwnd_segments, row.rwnd_segments),
             (&mut self.sndbuf_segments, row.sndbuf_segments),
         ] {
             *sum += more as f64;
         }
-        let rtt_ns = row.min_rtt_ns as f64;
+        self.lower_rtt(row.min_rtt_ns as f64);
+    }
+
+    fn lower_rtt(&mut self, rtt_ns: f64) {
         if rtt_ns > 0.0 && (self.min_rtt_ns == 0.0 || rtt_ns < self.min_rtt_ns) {
             self.min_rtt_ns = rtt_ns;
         }
@@ -114,6 +122,11 @@ impl Endpoint {
     /// Little's law: so many connections at all looks together, ns.
     fn time_ns(&self, counted: u64) -> f64 {
         ratio(counted as f64, self.looks) * self.length_ns
+    }
+
+    /// For how long they were open, over all connections, ns.
+    pub fn open_ns(&self) -> f64 {
+        self.time_ns(self.counted.open)
     }
 
     /// Connections found with bytes that Nagle's algorithm held, over all looks.

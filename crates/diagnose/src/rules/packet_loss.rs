@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The network loses packets: connections that stand have to send again, whatever state they are in.
 
+mod seen;
+
+use seen::Seen;
+
 use super::{Check, Checked, Rule, absent, evidence, explained, found, too_little};
 use crate::answer::{Measured, Unit};
 use crate::case::Case;
@@ -14,7 +18,6 @@ use crate::judgement::dropped_here::{self, LostHere};
 use crate::judgement::errors::{MIN_COUNT, floor};
 use crate::judgement::full_links::is_full;
 use crate::judgement::handshakes::{OF_SYN, Sign, table};
-use crate::statistics::share;
 use crate::verdict::{Explains, Finding, Subject};
 use crate::wording::{count, percent};
 
@@ -41,42 +44,34 @@ fn check(case: &Case) -> Checked {
     if h.again == 0.0 {
         return absent("no segment was sent again");
     }
-    let all = share(h.again, h.sent);
-    let told = format!("{} of {} segments ({}) were sent again", count(h.again), count(h.sent), percent(all));
-    let least = floor(Kind::SentAgain).unwrap_or_default();
     let own = case.fact::<Retransmits>().ok();
-    // The counters are those of everybody in the namespace.
-    let part = all * own.as_ref().map_or(1.0, |own| own.own_share());
-    let needed = [Measured::new(h.data_again(), MIN_COUNT, Unit::Segments), Measured::new(all, least, Unit::Share)];
-    if let Some(seen) = Measured::farthest(needed) {
-        let why = format!(
-            "{told}, {} of them of connections that stood (a finding needs 1 %, and 10)",
-            count(h.data_again())
-        );
-        return too_little(seen, why);
+    let seen = Seen::of(case, &h, own.as_deref());
+    let (told, least) = (&seen.told, floor(Kind::SentAgain).unwrap_or_default());
+    let needed = [Measured::new(seen.again, MIN_COUNT, Unit::Segments), Measured::new(seen.all, least, Unit::Share)];
+    if let Some(number) = Measured::farthest(needed) {
+        let why =
+            format!("{told}, {} of them of connections that stood (a finding needs 1 %, and 10)", count(seen.again));
+        return too_little(number, why);
     }
-    let of_data = share(h.data_again(), h.again);
-    if of_data < MIN_OF_DATA {
-        return too_little(
-            Measured::new(of_data, MIN_OF_DATA, Unit::Share),
-            format!("{told}, nearly all of them SYNs"),
-        );
+    if seen.of_data < MIN_OF_DATA {
+        let number = Measured::new(seen.of_data, MIN_OF_DATA, Unit::Share);
+        return too_little(number, format!("{told}, nearly all of them SYNs"));
     }
     if let Some(otherwise) = otherwise(case, &h, own.as_deref()) {
         return explained(format!("{told}{otherwise}"));
     }
-    if part < least {
-        let why = format!("{told}, {} of all segments on connections of its own (under 1 %)", percent(part));
-        return too_little(Measured::new(part, least, Unit::Share), why);
+    if seen.part < least {
+        let why = format!("{told}, {} of all segments on connections of its own (under 1 %)", percent(seen.part));
+        return too_little(Measured::new(seen.part, least, Unit::Share), why);
     }
     let kinds = [h.syn_again, h.timeouts, h.probes, h.fast].into_iter().filter(|n| *n >= MIN_OF_KIND).count();
     if kinds < MIN_KINDS {
-        let seen = Measured::new(kinds as f64, MIN_KINDS as f64, Unit::Kinds);
-        return too_little(seen, format!("{told}, and not in the several ways that losses show"));
+        let number = Measured::new(kinds as f64, MIN_KINDS as f64, Unit::Kinds);
+        return too_little(number, format!("{told}, and not in the several ways that losses show"));
     }
     let place = Place::of(case, &h, own.as_deref());
-    let (headline, advice) = place.headline(&percent(part));
-    found(finding(case, &h, own.as_deref(), (part, &place)), headline, advice)
+    let (headline, advice) = place.headline(&seen.lost());
+    found(finding(case, &h, own.as_deref(), (&seen, &place)), headline, advice)
 }
 
 /// Where they were lost, as far as the kernel here knows.
@@ -106,15 +101,15 @@ impl Place {
         let again = "and had to be sent again";
         match self {
             Self::Here(here) => (
-                format!("{lost} of the segments had to be sent again: dropped on this host, {}", here.reason()),
+                format!("{lost} had to be sent again: dropped on this host, {}", here.reason()),
                 format!("look at it: `{}`", here.see()),
             ),
             Self::Elsewhere => (
-                format!("{lost} of the segments were lost outside of its network namespace {again}"),
+                format!("{lost} were lost outside of its network namespace {again}"),
                 "find out where: `ip -s link`, the host around a container, the network, the other end".to_string(),
             ),
             Self::Unknown => (
-                format!("{lost} of the segments were lost on the way {again}"),
+                format!("{lost} were lost on the way {again}"),
                 "find out where: `ip -s link`, `nft list ruleset`, then the other end".to_string(),
             ),
         }
@@ -195,13 +190,10 @@ fn has_traffic(case: &Case) -> bool {
 const OF_DATA: f64 = 0.2;
 
 /// Counters of the whole network namespace are one source; the target's own connections, in several states, another.
-fn summary(h: &Handshakes, own: Option<&Retransmits>, (part, place): (f64, &Place)) -> String {
+fn summary(h: &Handshakes, own: Option<&Retransmits>, (seen, place): (&Seen, &Place)) -> String {
     format!(
-        "{} of {} segments of its network namespace were sent again, {}: {} of connections that stood, {} SYNs; an answer \
-         did not come in time {} times{}{}",
-        count(h.again),
-        count(h.sent),
-        percent(part),
+        "{}: {} of connections that stood, {} SYNs; an answer did not come in time {} times{}{}",
+        seen.words(h),
         count(h.data_again()),
         count(h.syn_again),
         count(h.timeouts),
@@ -210,13 +202,13 @@ fn summary(h: &Handshakes, own: Option<&Retransmits>, (part, place): (f64, &Plac
     )
 }
 
-fn finding(case: &Case, h: &Handshakes, own: Option<&Retransmits>, (part, place): (f64, &Place)) -> Finding {
+fn finding(case: &Case, h: &Handshakes, own: Option<&Retransmits>, (seen, place): (&Seen, &Place)) -> Finding {
     let see = |name: &str| format!("nstat -az {name}");
     Finding {
-        summary: summary(h, own, (part, place)),
+        summary: summary(h, own, (seen, place)),
         subject: Subject { function: place.function(), ..Subject::default() },
         explains: Explains {
-            share: part,
+            share: seen.part,
             of: "segments sent".into(),
             seconds: (h.timeouts * OF_DATA + h.syn_again * OF_SYN) * own.map_or(1.0, Retransmits::own_share),
         },
@@ -235,6 +227,7 @@ fn finding(case: &Case, h: &Handshakes, own: Option<&Retransmits>, (part, place)
             evidence("sent again needlessly", h.needless, "segments", "", see("TcpExtTCPDSACKRecv")),
         ]
         .into_iter()
+        .chain(seen.evidence())
         .chain(table(case, h, Sign::DataAgain))
         .collect(),
         remedy: place.remedy(),
@@ -312,6 +305,27 @@ mod tests {
         let few = OWN.replace("count=90", "count=7").replace("count=40", "count=5") + neighbour;
         let why = silent(&RULE, &[text(LOST).as_str(), &few].concat());
         assert!(why.contains("% of all segments on connections of its own (under 1 %)"), "{why}");
+    }
+
+    /// One in a thousand of all, beside a peer on this host with whom it talks most; one in twenty of those to its clients.
+    #[test]
+    fn losses_of_few_among_many() {
+        let beside = text(LOST).replace("10003", "480003");
+        let of_all = silent(&RULE, &[beside.as_str(), OWN].concat());
+        assert!(of_all.contains("480 of 480 thousand segments (0.1 %)"), "{of_all}");
+        let connections = |open: u32| {
+            format!(
+                "\nconnection t_ns=1e9 role=accepted port=80 looks=40 open={open} retransmits=120 segments_out=2400
+                 connection t_ns=1e9 role=made peer=127.0.0.1:6379 looks=40 open=80 segments_out=400000
+                 exchange_window t_ns=4e9 length_ns=4e9
+                 exchange role=accepted port=80 stage=response count=900 sum_ns=9e9
+                 exchange role=accepted port=80 stage=first_read count=100"
+            )
+        };
+        let finding = found(&RULE, &[beside.as_str(), OWN, &connections(2000)].concat());
+        assert!(finding.summary.starts_with("120 of 2400 segments to clients of "), "{}", finding.summary);
+        assert!(finding.summary.contains("(5.0 %) were sent again. 480 of 480 thousand "), "{}", finding.summary);
+        silent(&RULE, &[beside.as_str(), OWN, &connections(80)].concat());
     }
 
     #[test]

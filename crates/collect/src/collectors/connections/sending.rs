@@ -131,6 +131,7 @@ pub(super) fn add_sums(row: &mut tables::Connection, step: &Step, tick_ns: u64) 
     row.sndbuf_ns += sndbuf * tick_ns;
     row.retransmits += u64::from(step.since.retransmits);
     row.segments += segments;
+    row.segments_out += u64::from(step.since.segments_out);
     // A question comes before what its answer meets: so far, not since the look before.
     let busy = step.so_far.into_iter().fold(0, u32::saturating_add);
     let is_limited = |by: u32| by > 0 && by.saturating_mul(FELT) >= busy;
@@ -208,8 +209,12 @@ fn step(then: Option<Known>, c: &Connection, passed: u32) -> Step {
         *now = now.saturating_sub(then).min(passed);
         *so_far = so_far.saturating_add(*now);
     }
-    let since =
-        Sums { limited, retransmits: now.retransmits - then.retransmits, segments: now.segments - then.segments };
+    let since = Sums {
+        limited,
+        retransmits: now.retransmits - then.retransmits,
+        segments: now.segments - then.segments,
+        segments_out: now.segments_out.saturating_sub(then.segments_out),
+    };
     let goes_on = was_late && since.segments > 0;
     Step { since, so_far, widest_cwnd, went_on: goes_on && !is_told, is_known_to_go_on: goes_on || is_told }
 }
@@ -303,7 +308,7 @@ mod tests {
 
     #[test]
     fn what_came_between_two_looks() {
-        let sums = |limited: [u32; 3], segments: u32| Sums { limited, retransmits: 0, segments };
+        let sums = |limited: [u32; 3], segments: u32| Sums { limited, segments, segments_out: segments * 2, ..Sums::default() };
         let mut before = Before::default();
         let first = [connection(80, sums([9, 9, 9], 9), 100), connection(82, sums([5, 0, 0], 50), 100)];
         assert_eq!(

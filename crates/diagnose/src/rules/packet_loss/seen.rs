@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+//! How much was sent again: in the whole network namespace, or towards those of the target's own ends where it is more.
+
+use crate::case::Case;
+use crate::facts::handshakes::Handshakes;
+use crate::facts::losses::{Loss, Losses};
+use crate::facts::retransmits::Retransmits;
+use crate::statistics::share;
+use crate::verdict::{Evidence, evidence};
+use crate::wording::{count, percent};
+
+/// What the rule judges.
+pub(super) struct Seen {
+    /// Sent again on connections that stood.
+    pub again: f64,
+    /// What was sent again, of all that was sent.
+    pub all: f64,
+    /// Of that, the target's own.
+    pub part: f64,
+    /// Of what was sent again, that of connections that stood.
+    pub of_data: f64,
+    /// The end of its own where that is, if one is known.
+    end: Option<Loss>,
+    /// In words.
+    pub told: String,
+}
+
+impl Seen {
+    pub(super) fn of(case: &Case, h: &Handshakes, own: Option<&Retransmits>) -> Self {
+        let end = case.fact::<Losses>().ok().and_then(|losses| losses.worst(h).cloned());
+        let all = end.as_ref().map_or_else(|| share(h.again, h.sent), Loss::share);
+        let (again, sent) = end.as_ref().map_or((h.again, h.sent), |end| (end.again, end.sent));
+        let told =
+            |to: &str| format!("{} of {} segments{to} ({}) were sent again", count(again), count(sent), percent(all));
+        Self {
+            // Connections that are kept begin once.
+            again: if end.is_some() { again } else { h.data_again() },
+            of_data: if end.is_some() { 1.0 } else { share(h.data_again(), h.again) },
+            all,
+            // The counters are those of everybody in the namespace.
+            part: if end.is_some() { all } else { all * own.map_or(1.0, Retransmits::own_share) },
+            told: told(&to(end.as_ref())),
+            end,
+        }
+    }
+
+    /// Of the segments, and to whom, for a headline.
+    pub(super) fn lost(&self) -> String {
+        format!("{} of the segments{}", percent(self.part), to(self.end.as_ref()))
+    }
+
+    /// The same for a summary.
+    pub(super) fn words(&self, h: &Handshakes) -> String {
+        let all = format!("{} of {} segments of its network namespace were sent again", count(h.again), count(h.sent));
+        match &self.end {
+            Some(_) => format!("{}. {all}", self.told),
+            None => format!("{all}, {}", percent(self.part)),
+        }
+    }
+
+    /// What was counted there.
+    pub(super) fn evidence(&self) -> Option<Evidence> {
+        let end = self.end.as_ref()?;
+        Some(evidence(
+            &format!("sent again{}", to(Some(end))),
+            end.share() * 100.0,
+            "%",
+            "under 1",
+            "ss -tin  # retrans, of data_segs_out",
+        ))
+    }
+}
+
+fn to(end: Option<&Loss>) -> String {
+    match end {
+        Some(end) if end.accepted => " to clients of ".to_string() + &end.name,
+        Some(end) => format!(" to {}", end.name),
+        None => String::new(),
+    }
+}
