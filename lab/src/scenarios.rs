@@ -146,6 +146,8 @@ mod loss;
 mod loss_netns;
 #[path = "../scenarios/loss-upstream/scenario.rs"]
 mod loss_upstream;
+#[path = "../scenarios/lost-signal/scenario.rs"]
+mod lost_signal;
 #[path = "../scenarios/major-faults/scenario.rs"]
 mod major_faults;
 #[path = "../scenarios/many-questions/scenario.rs"]
@@ -364,6 +366,7 @@ pub static ALL: &[&Scenario] = &[
     &row_lock::SCENARIO,
     &row_lock_postgres::SCENARIO,
     &one_clerk::SCENARIO,
+    &lost_signal::SCENARIO,
     &open_transaction::SCENARIO,
     &open_transaction_mariadb::SCENARIO,
     &never_closed::SCENARIO,

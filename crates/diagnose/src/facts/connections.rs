@@ -5,7 +5,7 @@
 use recording::tables;
 
 use super::looks::Looks;
-use super::requests::Requests;
+use super::requests::{Endpoint, LATE_NS, Requests};
 use crate::answer::Gap;
 use crate::case::{Case, Fact};
 use crate::statistics::{ratio, share};
@@ -83,6 +83,9 @@ impl Fact for Connections {
         }
         let peers = all.peers.iter_mut().map(|(_, held)| held);
         peers.chain([&mut all.accepted, &mut all.made]).for_each(|held| held.divide(looks));
+        if let Some(requests) = requests {
+            all.accepted.told_by(&requests, case.length_ns());
+        }
         all.peers.sort_by(|a, b| b.1.unanswered.total_cmp(&a.1.unanswered));
         Ok(all)
     }
@@ -101,11 +104,38 @@ fn owing_nothing(row: &tables::Connection) -> tables::Connection {
     tables::Connection { unanswered: 0, late: 0, late_ns: 0, late_unread: 0, ..row.clone() }
 }
 
+/// Requests that were late at a time, by the exchanges: with fewer, looks may have missed them by chance.
+const ENOUGH: f64 = 0.5;
+
+/// Of these, the ones that looks met: with fewer, looks do not see them.
+const MET: f64 = 0.5;
+
+/// Further writes to an answer: with more, they are news to clients, and what looks like an answer is the next of them.
+const PARTS: f64 = 2.0;
+
 impl Held {
     /// Those with a request that somebody had in hand: it was read, or should have been long ago. One that came a moment ago
     /// and was not read keeps no thread.
     pub fn in_hand(&self) -> f64 {
         (self.unanswered - self.unread + self.late).clamp(0.0, self.unanswered)
+    }
+
+    /// A thread that reads on while another one answers looks like one that waits for its client, to whom nothing is owed. Where most
+    /// of what was late was not met, the exchanges tell how much that was, by Little's law: each was read, and ended with an answer.
+    fn told_by(&mut self, requests: &Requests, window_ns: f64) {
+        let told =
+            |e: &&Endpoint| e.accepted && !e.is_mixed() && !e.is_in_parts() && e.pushed <= e.response.count * PARTS;
+        let sum =
+            |of: fn(&Endpoint) -> f64| requests.endpoints.iter().filter(told).map(of).sum::<f64>() * requests.scale();
+        let (number, time_ns) = (sum(|e| e.service.count_from(LATE_NS)), sum(|e| e.service.time_from_ns(LATE_NS)));
+        let late = ratio(time_ns - number * LATE_NS, window_ns);
+        if late < ENOUGH || self.late >= late * MET {
+            return;
+        }
+        self.late = late;
+        self.late_ns = (ratio(time_ns, number) + LATE_NS) / 2.0;
+        self.unanswered = self.unanswered.max(ratio(sum(|e| e.service.sum_ns), window_ns));
+        self.most_unanswered = self.most_unanswered.max(self.unanswered);
     }
 
     fn add(&mut self, row: &tables::Connection) {
@@ -190,6 +220,27 @@ mod tests {
     fn what_nobody_has_read_yet_keeps_no_thread() {
         let held = |unread: f64, late: f64| Held { unanswered: 8.0, unread, late, ..Held::default() }.in_hand();
         assert_eq!((held(7.5, 0.0), held(7.5, 7.0), held(0.0, 8.0)), (0.5, 7.5, 8.0));
+    }
+
+    /// Ten answers a second of 110 ms each, of connections that a thread goes on reading meanwhile.
+    #[test]
+    fn a_reader_that_hands_on_hides_what_is_owed() {
+        let held = |found: &str, written: u32| {
+            let text = format!(
+                "meta length_ns=2e9
+                 connection t_ns=2e9 role=accepted port=80 looks=20 open=80 {found}
+                 exchange_window t_ns=2e9 length_ns=2e9
+                 exchange t_ns=2e9 role=accepted port=80 stage=response count=20 sum_ns=40e8 length_ns=[200000000] counts=[20] pushed={written}
+                 exchange t_ns=2e9 role=accepted port=80 stage=service count=20 sum_ns=22e8 length_ns=[110000000] counts=[20]"
+            );
+            Case::new(&parse(&text).unwrap()).fact::<Connections>().unwrap().accepted.clone()
+        };
+        let blind = held("", 20);
+        assert_eq!((blind.late, blind.late_ns, blind.unanswered), (1.0, 6e7, 1.1));
+        let news = held("", 60);
+        assert_eq!((news.late, news.unanswered), (0.0, 0.0), "what looks like an answer is not one");
+        let seen = held("unanswered=18 late=15 late_ns=9e8", 20);
+        assert_eq!((seen.late, seen.unanswered), (0.75, 0.9));
     }
 
     #[test]

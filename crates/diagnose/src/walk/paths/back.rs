@@ -21,7 +21,7 @@ use crate::walk::ran::{self, Ran};
 use crate::walk::timelines::IDLE;
 use crate::walk::waits::Wait;
 use crate::walk::walker::Walker;
-use crate::walk::who::{LOOP, PARKED};
+use crate::walk::who::{LOOP, PARKED, TIMED};
 use crate::walk::{End, Kind, Who, kind_of_thread};
 
 /// Hops of a path from thread to thread; what lies before counts as unseen.
@@ -254,8 +254,8 @@ impl OnePath<'_, '_, '_> {
             Some(Kind::Timer) if polls && (!self.whole.answered_others(row.pid, rest) || self.was_idle(row, rest)) => {
                 self.asked_and_blocked(wait, rest, Some(LOOP));
             }
-            // It looks for work now and then, and sleeps in between.
-            Some(Kind::Timer) if self.context.who(row).sleeps() => self.asked_and_blocked(wait, rest, None),
+            // It looks for work now and then, and sleeps in between; or it is never told that there is some.
+            Some(Kind::Timer) if self.looks_at_times(row) => self.asked_and_blocked(wait, rest, None),
             Some(Kind::Client) if polls && self.is_of_another_client(row) && self.was_idle(row, rest) => {
                 let (pid, comm) = self.thread(row.tid);
                 self.book.at(row.tid, rest).inside(pid, comm, Meanwhile::Listening, rest.1 - rest.0);
@@ -265,6 +265,12 @@ impl OnePath<'_, '_, '_> {
             }
             _ => self.blocked(wait, rest, None),
         }
+    }
+
+    /// Whether a wait was a sleep, or one for others with a time of its own, in no runtime that parks threads so.
+    fn looks_at_times(&self, row: &Wakeup) -> bool {
+        let who = self.context.who(row);
+        who.sleeps() || who.fd_kind == TIMED
     }
 
     /// Whether somebody else than the client whose request it is ended a wait.
