@@ -8,7 +8,7 @@ use crate::answer::{Gap, Measured, Unit};
 use crate::case::Case;
 use crate::facts::stacks::Stacks;
 use crate::facts::waiting::{Waiting, wait_ns};
-use crate::judgement::enough::{little, not_for_requests};
+use crate::judgement::enough::{little, little_of_requests, not_for_requests};
 use crate::judgement::holders::{Locks, holder_at, holder_does, one_at_a_time, who_holds};
 use crate::phrases::chain::{called_from, links, reader};
 use crate::runtimes::collectors::Collector;
@@ -37,16 +37,7 @@ fn check(case: &Case) -> Checked {
     let waiting = case.fact::<Waiting>()?;
     let locks = Locks::of(case)?;
     let (chains, ns) = waiting.of(|chain| locks.keep(chain) && !ends_in_collector(chain));
-    let Some(first) = chains.first() else {
-        if waiting.listening_ns > 0.0 {
-            let idle = seconds(waiting.listening_ns / 1e9);
-            return explained(format!(
-                "threads stood before locks for {idle} whose holders mostly waited for the next request of a client: workers \
-                 that take turns to listen, or transactions that are kept open"
-            ));
-        }
-        return absent("no wait of the target was for a lock that another of its threads held");
-    };
+    let Some(first) = chains.first() else { return none_waited_for(&waiting) };
     let part = waiting.share(ns);
     if let Some((seen, why)) = little(case, (ns, part), MIN_SHARE, MIN_TIME) {
         return too_little(seen, format!("waiting for locks was {why}"));
@@ -58,8 +49,8 @@ fn check(case: &Case) -> Checked {
             format!("waiting for locks was {} of its active time, but {length} at a time (under 1 ms)", percent(part));
         return too_short(Measured::new(length_ns / 1e9, MIN_WAIT_NS / 1e9, Unit::Seconds), why);
     }
-    if let Some(why) = not_for_requests(case, &waiting, ns) {
-        return explained(format!("waiting for locks was {why}"));
+    if let Some(why) = hardly_felt(case, &waiting, ns) {
+        return explained(why);
     }
     let stranger = stranger(case, first)?;
     let whose = stranger.as_ref().map_or(String::new(), |name| format!(" ({name}, another service)"));
@@ -68,6 +59,31 @@ fn check(case: &Case) -> Checked {
     let look = |name| format!("look at {name}, which holds the lock: it should hold it for less");
     let advice = stranger.map_or_else(|| advice(first), look);
     found(finding(case, &waiting, first, ns)?, headline, advice)
+}
+
+/// No lock was held by somebody who was at something.
+fn none_waited_for(waiting: &Waiting) -> Checked {
+    if waiting.listening_ns <= 0.0 {
+        return absent("no wait of the target was for a lock that another of its threads held");
+    }
+    let idle = seconds(waiting.listening_ns / 1e9);
+    explained(format!(
+        "threads stood before locks for {idle} whose holders mostly waited for the next request of a client: workers that take turns \
+         to listen, or transactions that are kept open"
+    ))
+}
+
+/// Why requests hardly waited for so much before locks, ns, if so.
+fn hardly_felt(case: &Case, waiting: &Waiting, ns: f64) -> Option<String> {
+    if let Some(why) = not_for_requests(case, waiting, ns) {
+        return Some(format!("waiting for locks was {why}"));
+    }
+    // Many who are woken at once, as by news, stand before the lock that each of them takes then: for a moment of what they waited.
+    let part = percent(little_of_requests(case, ns)?);
+    Some(format!(
+        "threads stood before locks for {}: {part} at most of the time that clients waited",
+        seconds(ns / 1e9)
+    ))
 }
 
 /// The holder, if it is none of the target's processes: locks on files are between services.
@@ -234,6 +250,22 @@ mod tests {
         chain.end.kind = Kind::OnCpu;
         assert!(remedy(&chain, "pricer").contains("pricer computes. Move that out"));
         assert!(!advice(&chain).contains("waits for"));
+    }
+
+    /// Fifty long polls are woken by the same news, and each takes the lock before it answers.
+    #[test]
+    fn a_moment_before_a_lock_after_a_long_wait() {
+        let asked = |count: u32, each_ns: f64| {
+            format!(
+                "{}\nexchange_window t_ns=30e9 length_ns=30e9
+                 exchange role=accepted port=80 stage=response count={count} sum_ns={} length_ns=[{each_ns}] counts=[{count}]",
+                text(2).replace("length_ns=1e9", "length_ns=30e9"),
+                f64::from(count) * each_ns
+            )
+        };
+        found(&RULE, &asked(50, 6e7));
+        let why = silent(&RULE, &asked(50, 3e9));
+        assert!(why.contains("of the time that clients waited"), "{why}");
     }
 
     #[test]
