@@ -113,8 +113,9 @@ impl Runner<'_> {
                 return Ok(outcome);
             }
             eprintln!(
-                "  {}: the host was disturbed (steal {:.0} %, other processes {:.0} % of the CPUs), once more",
+                "  {}: {}; but the host was disturbed (steal {:.0} %, other processes {:.0} % of the CPUs), once more",
                 scenario.recording_name(side),
+                outcome.objection.unwrap_or_default(),
                 disturbance.steal_share * 100.0,
                 disturbance.outside_share * 100.0
             );
