@@ -230,6 +230,10 @@ mod tests {
             .replace("pid=1 tid=2", "pid=7 tid=2");
         let finding = found(&RULE, &other);
         assert!(finding.remedy.starts_with("w/7 is none of the target's processes"), "{}", finding.remedy);
+        let shared = text(2).replace("waker_pid=1", "waker_pid=7").replace("pid=1 tid=2", "pid=7 tid=2");
+        found(&RULE, &shared);
+        let engine = shared.replace("tid=2 comm=w", "tid=2 comm=engine").replace("waker_comm=w", "waker_comm=engine");
+        silent(&RULE, &engine);
     }
 
     #[test]

@@ -19,7 +19,7 @@ use super::futex::{is_futex, is_lock};
 use super::inner_loops::InnerLoops;
 use super::wait_sites::{At, WaitSites};
 use super::waits::each_ns;
-use super::who::{HAND_OFF, INTERPRETER, LOCK};
+use super::who::{HAND_OFF, INTERPRETER, LOCK, kind_of_thread};
 use crate::case::Case;
 use crate::ledger::blocked::UNINTERRUPTIBLE;
 use crate::statistics::share;
@@ -128,7 +128,7 @@ impl HandOffs {
         if self.is_interpreters(case, row) {
             return Some(INTERPRETER);
         }
-        if is_lock(case, row) || is_file_lock(case, row) {
+        if is_lock(case, row) && !is_between_programs(row) || is_file_lock(case, row) {
             return Some(LOCK);
         }
         if self.is_between_backends(case, row) {
@@ -137,6 +137,13 @@ impl HandOffs {
         let handed = self.is_between_serving(case, row) && self.queued.contains(&row.waker_tid);
         handed.then_some(if self.in_turn { INTERPRETER } else { HAND_OFF })
     }
+}
+
+/// Whether another program ended a wait: a word in memory that two programs share is rather a question to the other one, though what
+/// stands in it may look like a lock. Processes that share locks are mostly forks of one.
+fn is_between_programs(row: &Wakeup) -> bool {
+    let of_another = row.context == "thread" && row.waker_pid != row.pid;
+    of_another && kind_of_thread(&row.waker_comm) != kind_of_thread(&row.comm)
 }
 
 /// Threads that serve one client at a time.
