@@ -157,9 +157,9 @@ impl Asked {
     fn outcome(&self, case: &Case) -> (String, Statement) {
         if let Some((first, said)) = self.findings.first() {
             let mut said = said.clone();
-            if let Some(besides) = besides_hang::remark(case, first) {
-                remarks::add(&mut said, &[besides]);
-            }
+            let besides = besides_hang::remark(case, first);
+            let besides = besides.or_else(|| largest_line::beside(case, first, &said.headline));
+            remarks::add(&mut said, &besides.into_iter().collect::<Vec<_>>());
             return (first.cause.clone(), said);
         }
         for rule in RULES {

@@ -5,9 +5,10 @@
 use super::Remark;
 use crate::case::Case;
 use crate::judgement::hung;
-use crate::ledger::largest::largest;
+use crate::ledger::largest::{Largest, largest};
 use crate::phrases::ledger_lines;
 use crate::statistics::ratio;
+use crate::verdict::Finding;
 use crate::wording::{percent, seconds};
 
 /// Of the active time.
@@ -34,9 +35,19 @@ pub(crate) fn remark(case: &Case, said: &str) -> Option<Remark> {
     })
 }
 
+/// Of what a finding explains, so many times as long: then that line is something else.
+const TIMES: f64 = 2.0;
+
+/// The same beside a finding that explains much less.
+pub(crate) fn beside(case: &Case, finding: &Finding, said: &str) -> Option<Remark> {
+    let is_more = |line: Largest| line.ns / 1e9 >= finding.explains.seconds * TIMES;
+    remark(case, said).filter(|_| largest(case).is_some_and(is_more))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::verdict::Explains;
     use recording::text::parse;
 
     #[test]
@@ -47,5 +58,11 @@ mod tests {
         let told = |text: &str| remark(&Case::new(&parse(text).unwrap()), "").map(|remark| remark.headline);
         assert!(told(&text("2e8", "8e8")).is_some_and(|headline| headline.starts_with("80 % of its active time was")));
         assert_eq!(told(&text("8e8", "2e8")), None);
+        let recording = parse(&text("2e8", "8e8")).unwrap();
+        let beside = |seconds| {
+            let explains = Explains { seconds, ..Explains::default() };
+            beside(&Case::new(&recording), &Finding { explains, ..Finding::default() }, "").is_some()
+        };
+        assert!(beside(0.3) && !beside(0.5), "what is found may be that line");
     }
 }
