@@ -26,7 +26,7 @@ wait_stack t_ns=9e8 pid=1 tid=1 comm=a wakes=true syscall=202 args=[4096,129,1,0
 standing t_ns=2e9 pid=1 tid=1 comm=a wait_ns=12e8 syscall=202 args=[4096,128,2,0] state=1 stack=1 user_stack=3 requests=4 request_ns=13e8 owner=2
 standing t_ns=2e9 pid=1 tid=2 comm=b wait_ns=11e8 syscall=202 args=[8192,128,2,0] state=1 stack=1 owner=1
 standing t_ns=2e9 pid=1 tid=7 comm=c wait_ns=6e8 syscall=0 fd_kind=socket state=1 user_stack=2 family=2 local_port=40000 remote_port=5432 peer=10.0.0.9 path=/run/x
-connection t_ns=1e9 role=accepted port=80 looks=10 open=160 unread=8 unsent=6 unanswered=60 most_unanswered=9 late=20 most_late=4 late_ns=9e9 went_on=2 nagle=3 nagle_ns=1e8 rwnd=2 window_bytes=65536 widest_bytes=131072 cwnd=10 on_its_way=4 no_room=1 nodelay=40 keepalive=9 srtt_ns=3e7 min_rtt_ns=1e6 busy_ns=9e8 rwnd_ns=1e8 sndbuf_ns=1e7 slow_start=2 restarted=1 slow_start_cwnd=10 slow_start_unsent=4096 queued=3 retransmits=2 segments=4000 rwnd_segments=200 sndbuf_segments=9
+connection t_ns=1e9 role=accepted port=80 looks=10 open=160 unread=8 unsent=6 unanswered=60 most_unanswered=9 late=20 most_late=4 late_ns=9e9 went_on=2 nagle=3 nagle_ns=1e8 rwnd=2 window_bytes=65536 widest_bytes=131072 cwnd=10 on_its_way=4 no_room=1 nodelay=40 keepalive=9 srtt_ns=3e7 min_rtt_ns=1e6 busy_ns=9e8 rwnd_ns=1e8 sndbuf_ns=1e7 slow_start=2 restarted=1 slow_start_cwnd=10 slow_start_unsent=4096 queued=3 retransmits=2 segments_out=4100 segments=4000 rwnd_segments=200 sndbuf_segments=9
 connection t_ns=2e9 role=made peer=10.0.0.9:5432 looks=10 open=80 opening=2 unanswered=40 late=10 late_ns=4e9 awaited=30 cork=1 paced=1 other=1 own_sndbuf=1 own_rcvbuf=1 srtt_ns=4e6 min_rtt_ns=1e6 busy_ns=1e9 segments=2000
 exchange_window t_ns=1e9 length_ns=9e8
 exchange_window t_ns=2e9 length_ns=1e9

@@ -110,9 +110,6 @@ const ENOUGH: f64 = 0.5;
 /// Of these, the ones that looks met: with fewer, looks do not see them.
 const MET: f64 = 0.5;
 
-/// Further writes to an answer: with more, they are news to clients, and what looks like an answer is the next of them.
-const PARTS: f64 = 2.0;
-
 impl Held {
     /// Those with a request that somebody had in hand: it was read, or should have been long ago. One that came a moment ago
     /// and was not read keeps no thread.
@@ -123,8 +120,7 @@ impl Held {
     /// A thread that reads on while another one answers looks like one that waits for its client, to whom nothing is owed. Where most
     /// of what was late was not met, the exchanges tell how much that was, by Little's law: each was read, and ended with an answer.
     fn told_by(&mut self, requests: &Requests, window_ns: f64) {
-        let told =
-            |e: &&Endpoint| e.accepted && !e.is_mixed() && !e.is_in_parts() && e.pushed <= e.response.count * PARTS;
+        let told = |e: &&Endpoint| e.accepted && !e.is_mixed() && !e.is_in_parts() && !e.is_mostly_news();
         let sum =
             |of: fn(&Endpoint) -> f64| requests.endpoints.iter().filter(told).map(of).sum::<f64>() * requests.scale();
         let (number, time_ns) = (sum(|e| e.service.count_from(LATE_NS)), sum(|e| e.service.time_from_ns(LATE_NS)));
@@ -230,7 +226,7 @@ mod tests {
                 "meta length_ns=2e9
                  connection t_ns=2e9 role=accepted port=80 looks=20 open=80 {found}
                  exchange_window t_ns=2e9 length_ns=2e9
-                 exchange t_ns=2e9 role=accepted port=80 stage=response count=20 sum_ns=40e8 length_ns=[200000000] counts=[20] pushed={written}
+                 exchange t_ns=2e9 role=accepted port=80 stage=response count=20 sum_ns=40e8 length_ns=[200000000] counts=[20] apart={written}
                  exchange t_ns=2e9 role=accepted port=80 stage=service count=20 sum_ns=22e8 length_ns=[110000000] counts=[20]"
             );
             Case::new(&parse(&text).unwrap()).fact::<Connections>().unwrap().accepted.clone()

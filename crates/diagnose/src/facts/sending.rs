@@ -57,10 +57,10 @@ pub struct Endpoint {
     pub sndbuf_ns: f64,
     /// Segments sent again.
     pub retransmits: f64,
+    /// Segments with data that were sent, those among them.
+    pub segments_out: f64,
     /// Segments with data that came.
     pub segments: f64,
-    /// Segments with data that were sent, also again.
-    pub segments_out: f64,
     /// Of those, in connections that the window held for a quarter of their busy time or longer.
     pub rwnd_segments: f64,
     /// Likewise the send buffer.

@@ -4,7 +4,7 @@
 use crate::answer::{Measured, Unit};
 use crate::case::Case;
 use crate::facts::connections::Connections;
-use crate::facts::requests::{Endpoint, Requests};
+use crate::facts::requests::Requests;
 use crate::facts::waiting::Waiting;
 use crate::judgement::tail;
 use crate::ledger::threads::Threads;
@@ -34,9 +34,6 @@ pub(crate) fn little(
 /// Answers, from which on they tell how clients ask, and their sum how long.
 const ENOUGH: f64 = 20.0;
 
-/// Parts of an answer behind its first bytes; with more of them, most were pushed to clients who had asked nothing.
-const PARTS: f64 = 2.0;
-
 /// Threads that may wait for one request at once: those that ask several others in parallel.
 const THREADS_A_REQUEST: f64 = 4.0;
 
@@ -55,8 +52,7 @@ pub(crate) fn not_for_requests(case: &Case, waiting: &Waiting, ns: f64) -> Optio
         return None;
     }
     // Nor does a look see the rest of an answer of which the first bytes are there.
-    let rest = |e: &&Endpoint| e.later_writes().0 <= e.response.count * PARTS;
-    let rest_ns: f64 = clients().filter(rest).map(|e| e.later_writes().1).sum();
+    let rest_ns: f64 = clients().filter(|e| !e.is_mostly_news()).map(|e| e.later_writes().1).sum();
     let rest_ns = rest_ns * requests.as_ref().map_or(0.0, |requests| requests.scale());
     let owed_ns = connections.accepted.in_hand() * case.length_ns() + rest_ns;
     (owed_ns * THREADS_A_REQUEST < ns).then(|| {

@@ -212,6 +212,11 @@ impl Threads {
     pub fn thread(&self, pid: u32, tid: u32) -> Option<&ThreadLedger> {
         self.by_id.get(&(pid, tid)).filter(|_| tid != 0).map(|at| &self.threads[*at])
     }
+
+    /// How often threads gave up a CPU, or lost it: each waited for one at most as often.
+    pub fn switches(&self) -> u64 {
+        self.threads.iter().map(|t| t.voluntary_switches + t.involuntary_switches).sum()
+    }
 }
 
 /// A thread may rename itself: only short-lived ones are told apart by name.

@@ -22,7 +22,10 @@ const ON_CPU: &[&str] = &["user", "kernel", "kernel_in_wait_calls", "cpu_unsplit
 
 /// What most of the active time went to, if that was no computing, and is not said already.
 pub(crate) fn remark(case: &Case, said: &str) -> Option<Remark> {
-    let line = largest(case)?;
+    told(case, &largest(case)?, said)
+}
+
+fn told(case: &Case, line: &Largest, said: &str) -> Option<Remark> {
     let (time, part) = (seconds(line.ns / 1e9), percent(line.of_busy));
     let enough = line.of_busy >= MOST && ratio(line.ns, case.length_ns()) >= MIN_THREADS;
     let words = ledger_lines::words(case, line.line);
@@ -40,8 +43,8 @@ const TIMES: f64 = 2.0;
 
 /// The same beside a finding that explains much less.
 pub(crate) fn beside(case: &Case, finding: &Finding, said: &str) -> Option<Remark> {
-    let is_more = |line: Largest| line.ns / 1e9 >= finding.explains.seconds * TIMES;
-    remark(case, said).filter(|_| largest(case).is_some_and(is_more))
+    let line = largest(case).filter(|line| line.ns / 1e9 >= finding.explains.seconds * TIMES)?;
+    told(case, &line, said)
 }
 
 #[cfg(test)]

@@ -76,7 +76,7 @@ fn check(case: &Case) -> Checked {
 /// Whether a target that hardly wants a CPU would have had so much, ns, taken from it in pieces that nobody feels: CPUs that are mostly
 /// idle have most of their steal as they wake up, and the target waits for one at most once for each time that it wakes up itself.
 fn are_short_delays(case: &Case, ledger: &Threads, stolen_ns: f64) -> bool {
-    let switches: u64 = ledger.threads.iter().map(|t| t.voluntary_switches + t.involuntary_switches).sum();
+    let switches = ledger.switches();
     wants_little(case) && switches > 0 && ratio(stolen_ns, switches as f64) < FELT_NS
 }
 

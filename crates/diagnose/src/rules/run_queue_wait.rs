@@ -121,8 +121,7 @@ impl Felt {
             let over = |ns: f64| lengths.over(ns) * part;
             return Self { ns: over(FELT_NS), past_a_tick_ns: over(PAST_A_TICK_NS), each_ns: lengths.half() };
         }
-        let waits: u64 = ledger.threads.iter().map(|t| t.voluntary_switches + t.involuntary_switches).sum();
-        let each_ns = ratio(ledger.total.waiting_for_cpu_ns(), waits as f64);
+        let each_ns = ratio(ledger.total.waiting_for_cpu_ns(), ledger.switches() as f64);
         let if_over = |ns: f64| if each_ns >= ns { explained } else { 0.0 };
         // Most waits are short wherever some are long: an average of half the length is of long ones.
         Self { ns: if_over(FELT_NS / 2.0), past_a_tick_ns: if_over(PAST_A_TICK_NS), each_ns }

@@ -110,10 +110,10 @@ pub struct Connection {
     pub queued: u64,
     /// Segments sent again, from look to look.
     pub retransmits: u64,
+    /// Segments with data that were sent, those among them, likewise. In recordings of older versions it is 0.
+    pub segments_out: u64,
     /// Segments with data that came, likewise.
     pub segments: u64,
-    /// Segments with data that were sent, also those again, likewise. In recordings of older versions it is 0.
-    pub segments_out: u64,
     /// Of those, in connections that the other end's window held for a quarter of their busy time or longer, so far.
     pub rwnd_segments: u64,
     /// Likewise the full send buffer.

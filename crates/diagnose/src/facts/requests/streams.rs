@@ -17,6 +17,9 @@ const MOST_OF_TIME: f64 = 0.5;
 /// Parts that follow such an answer, of which the times are counted (the probe's `STREAM`).
 const PARTS: f64 = 2.0;
 
+/// Parts of an answer behind its first bytes: with more of them, most are none.
+const NEWS: f64 = 2.0;
+
 /// The time before an answer over that before other writes: in one rhythm they are alike, and in one that is drawn by chance,
 /// whoever asks falls into the longer pauses, which are twice as long.
 const RHYTHM: f64 = 2.0;
@@ -58,6 +61,11 @@ impl Endpoint {
     /// added up, ns.
     pub fn later_writes(&self) -> (f64, f64) {
         (self.apart.count, self.apart.sum_ns)
+    }
+
+    /// Whether most of what is written was pushed to clients who had asked nothing: what looks like an answer is the next of such news.
+    pub fn is_mostly_news(&self) -> bool {
+        self.apart.count > self.response.count * NEWS
     }
 
     /// Between two writes of a stream, on average, ns.

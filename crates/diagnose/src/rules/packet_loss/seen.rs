@@ -28,20 +28,26 @@ pub(super) struct Seen {
 impl Seen {
     pub(super) fn of(case: &Case, h: &Handshakes, own: Option<&Retransmits>) -> Self {
         let end = case.fact::<Losses>().ok().and_then(|losses| losses.worst(h).cloned());
-        let all = end.as_ref().map_or_else(|| share(h.again, h.sent), Loss::share);
-        let (again, sent) = end.as_ref().map_or((h.again, h.sent), |end| (end.again, end.sent));
-        let told =
-            |to: &str| format!("{} of {} segments{to} ({}) were sent again", count(again), count(sent), percent(all));
+        end.map_or_else(|| Self::of_all(h, own), Self::of_end)
+    }
+
+    fn of_all(h: &Handshakes, own: Option<&Retransmits>) -> Self {
+        let all = share(h.again, h.sent);
         Self {
-            // Connections that are kept begin once.
-            again: if end.is_some() { again } else { h.data_again() },
-            of_data: if end.is_some() { 1.0 } else { share(h.data_again(), h.again) },
+            again: h.data_again(),
+            of_data: share(h.data_again(), h.again),
             all,
             // The counters are those of everybody in the namespace.
-            part: if end.is_some() { all } else { all * own.map_or(1.0, Retransmits::own_share) },
-            told: told(&to(end.as_ref())),
-            end,
+            part: all * own.map_or(1.0, Retransmits::own_share),
+            told: told((h.again, h.sent), ""),
+            end: None,
         }
+    }
+
+    /// Connections that are kept begin once: what is sent again there is data.
+    fn of_end(end: Loss) -> Self {
+        let (all, told) = (end.share(), told((end.again, end.sent), &to(Some(&end))));
+        Self { again: end.again, of_data: 1.0, all, part: all, told, end: Some(end) }
     }
 
     /// Of the segments, and to whom, for a headline.
@@ -69,6 +75,10 @@ impl Seen {
             "ss -tin  # retrans, of data_segs_out",
         ))
     }
+}
+
+fn told((again, sent): (f64, f64), to: &str) -> String {
+    format!("{} of {} segments{to} ({}) were sent again", count(again), count(sent), percent(share(again, sent)))
 }
 
 fn to(end: Option<&Loss>) -> String {
