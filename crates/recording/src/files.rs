@@ -2,7 +2,7 @@
 //! The files of a table: a stream while it is written, Parquet once it is sealed. Either is read batch by batch, so that what
 //! is in memory does not grow with the file.
 
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::BufReader;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -25,6 +25,10 @@ use crate::{disk, untrusted};
 pub(crate) const HOT: &str = "arrows";
 /// Ending of a sealed table.
 pub(crate) const SEALED: &str = "parquet";
+/// Ending of a file that takes its place once it is whole.
+pub(crate) const PART: &str = "part";
+/// What describes the recording.
+pub(crate) const META_FILE: &str = "meta.json";
 /// Rows of a sealed table that are decoded at a time.
 const BATCH: usize = 8192;
 
@@ -53,6 +57,19 @@ enum Source {
     Own(StreamReader<BufReader<File>>),
     /// Torn inside the header: nothing was written yet.
     Empty,
+}
+
+/// Removes the files of a recording, and the folder if nobody has put anything else there. What cannot be removed stays.
+pub fn remove(dir: &Path) {
+    let entries = fs::read_dir(dir).into_iter().flatten().flatten();
+    entries.filter(|entry| is_ours(&entry.path())).for_each(|entry| drop(fs::remove_file(entry.path())));
+    let _ = fs::remove_dir(dir);
+}
+
+/// Whether a file is one of those that a recording consists of.
+fn is_ours(file: &Path) -> bool {
+    let ending = file.extension().and_then(|ending| ending.to_str());
+    file.ends_with(META_FILE) || ending.is_some_and(|ending| [HOT, SEALED, PART].contains(&ending))
 }
 
 /// The batches of table `name` in `dir`; none where the recording does not have it.

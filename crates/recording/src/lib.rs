@@ -25,6 +25,7 @@ pub mod text;
 mod untrusted;
 mod write;
 
+pub use files::remove;
 pub use meta::Meta;
 pub use part::{NoPart, Part, open_part};
 pub use read::{Recording, describe, open};

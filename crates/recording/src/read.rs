@@ -8,7 +8,7 @@ use arrow_array::cast::AsArray;
 use arrow_array::{Array, GenericListArray, OffsetSizeTrait, RecordBatch};
 use arrow_schema::DataType;
 
-use crate::files::{self, Wanted};
+use crate::files::{self, META_FILE, Wanted};
 use crate::{Meta, SCHEMA, Sink, Table, Tables, Writer, disk, tables, untrusted, write};
 
 /// Largest description: some kilobytes, and the target's processes by number.
@@ -96,7 +96,7 @@ pub(crate) fn checked(dir: &Path) -> Result<Meta> {
 /// # Errors
 /// There is none, or it is of a newer version.
 pub fn describe(dir: &Path) -> Result<Meta> {
-    let path = dir.join("meta.json");
+    let path = dir.join(META_FILE);
     if dir.is_file() {
         bail!("`{}` holds no recording: it is a file; name a folder that --save wrote", dir.display());
     }

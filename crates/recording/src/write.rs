@@ -16,7 +16,7 @@ use parquet::basic::{Compression, ZstdLevel};
 use parquet::file::properties::WriterProperties;
 use serde_arrow::schema::{SchemaLike, TracingOptions};
 
-use crate::files::{self, HOT, SEALED};
+use crate::files::{self, HOT, META_FILE, PART, SEALED};
 use crate::meta::Sum;
 use crate::{Meta, SCHEMA, Sink, Slice, Table, Tables, disk, read, tables};
 
@@ -49,7 +49,7 @@ impl Writer {
     /// The folder cannot be made or written to, or holds a recording.
     pub fn create(dir: &Path, meta: &Meta) -> Result<Self> {
         fs::create_dir_all(dir).with_context(|| format!("failed to make folder `{}`", dir.display()))?;
-        if dir.join("meta.json").exists() {
+        if dir.join(META_FILE).exists() {
             bail!("folder `{}` already holds a recording; name another folder or remove it", dir.display());
         }
         if fs::read_dir(dir).is_ok_and(|mut entries| entries.next().is_some()) {
@@ -149,7 +149,7 @@ impl Stream {
 /// Packs a table. Its stream goes only when all of the `rows` that were written into it were read again.
 fn seal_table(dir: &Path, name: &str, rows: u64) -> Result<Sum> {
     let hot = dir.join(format!("{name}.{HOT}"));
-    let part = dir.join(format!("{name}.{SEALED}.part"));
+    let part = dir.join(format!("{name}.{SEALED}.{PART}"));
     let properties = properties(fs::metadata(&hot)?.len())?;
     let mut batches = files::own_stream(hot.clone())?.peekable();
     let schema = match batches.peek() {
@@ -200,10 +200,10 @@ pub(crate) fn amend<T: Table>(dir: &Path, mut meta: Meta, rows: &[&T]) -> Result
 /// Writes the first description. Of two captures into one folder at the same moment only one can make
 /// the file, and the other is refused.
 fn begin(dir: &Path, meta: &Meta) -> Result<()> {
-    let part = dir.join("meta.json.part");
+    let part = dir.join(format!("{META_FILE}.{PART}"));
     let taken = || format!("folder `{}` is being written to by another capture; name another one", dir.display());
     match File::create_new(&part) {
-        Ok(_) if dir.join("meta.json").exists() => {
+        Ok(_) if dir.join(META_FILE).exists() => {
             let _ = fs::remove_file(&part); // ours, and nobody misses it
             bail!(taken());
         }
@@ -214,8 +214,8 @@ fn begin(dir: &Path, meta: &Meta) -> Result<()> {
 }
 
 fn write_meta(dir: &Path, meta: &Meta) -> Result<()> {
-    let part = dir.join("meta.json.part");
+    let part = dir.join(format!("{META_FILE}.{PART}"));
     let meta = Meta { schema: SCHEMA, ..meta.clone() };
     let written = fs::write(&part, serde_json::to_string_pretty(&meta)? + "\n");
-    written.and_then(|()| fs::rename(&part, dir.join("meta.json"))).map_err(|e| disk::failed("write meta.json", dir, e))
+    written.and_then(|()| fs::rename(&part, dir.join(META_FILE))).map_err(|e| disk::failed("write meta.json", dir, e))
 }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //! What is left of a recording that did not come to its end.
 
-use std::fs;
 use std::path::Path;
 
 use anyhow::Error;
@@ -25,17 +24,8 @@ pub fn kept(dir: &Path) -> String {
 /// beside it, as the command that was started, stays.
 pub fn remove(dir: &Path) {
     if recording::describe(dir).is_ok_and(|meta| !meta.sealed) {
-        // The error that is on its way says more than any of these.
-        let entries = fs::read_dir(dir).into_iter().flatten().flatten();
-        entries.filter(|entry| is_ours(&entry.path())).for_each(|entry| drop(fs::remove_file(entry.path())));
-        let _ = fs::remove_dir(dir);
+        recording::remove(dir);
     }
-}
-
-/// Whether a file is one of those that a recording consists of.
-fn is_ours(file: &Path) -> bool {
-    let ends = |end: &&str| file.file_name().is_some_and(|name| name.to_string_lossy().ends_with(*end));
-    ["meta.json", ".part", ".arrows", ".parquet"].iter().any(ends)
 }
 
 /// Whether a slice was written: whoever is observed has a thread, and each thread has a row in it.
