@@ -86,12 +86,11 @@ pub fn parse(mut bytes: &[u8], answers: u16, each: &mut dyn FnMut(&[u8])) -> io:
         let length = word(bytes, 0).unwrap_or(0) as usize;
         let kind = u16::from_ne_bytes([bytes[4], bytes[5]]);
         let Some(message) = bytes.get(HEADER..length) else { return Err(io::ErrorKind::InvalidData.into()) };
+        let code = || word(message, 0).unwrap_or(0).cast_signed();
         match kind {
-            NLMSG_DONE => return Ok(true),
-            NLMSG_ERROR => {
-                let code = word(message, 0).unwrap_or(0).cast_signed().saturating_neg();
-                return Err(io::Error::from_raw_os_error(code));
-            }
+            // A dump that fails on its way, or that no module answers, ends with the error.
+            NLMSG_DONE if code() >= 0 => return Ok(true),
+            NLMSG_DONE | NLMSG_ERROR => return Err(io::Error::from_raw_os_error(code().saturating_neg())),
             kind if kind == answers => each(message),
             _ => {}
         }
@@ -148,6 +147,9 @@ pub mod tests {
         let parse = |bytes: &[u8]| parse(bytes, KIND, &mut |_| ());
         let refused = message(NLMSG_ERROR, &(-2i32).to_ne_bytes());
         assert_eq!(parse(&refused).unwrap_err().kind(), io::ErrorKind::NotFound);
+        let no_module = message(NLMSG_DONE, &(-2i32).to_ne_bytes());
+        assert_eq!(parse(&no_module).unwrap_err().kind(), io::ErrorKind::NotFound);
+        assert!(parse(&done()).unwrap());
         assert!(parse(&message(KIND, &[0; 72])[..40]).is_err());
         assert!(parse(&[0; HEADER]).is_err(), "a length of 0 must not loop");
     }

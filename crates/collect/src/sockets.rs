@@ -154,12 +154,16 @@ impl Source {
 
 /// Listeners of the network namespace that `pid` (a number or `self`) is in: TCP, then bound UDP.
 pub fn listeners(proc: &Proc, pid: &str) -> Vec<Listener> {
-    let mut source = Source::of(proc, pid);
-    // Where a kernel lacks one of the diag modules, the text still tells.
     let dir = proc.path(format!("{pid}/net"));
-    let mut all = source.tcp().unwrap_or_else(|_| both_families(&dir, "tcp", tcp_line));
-    all.extend(source.udp().unwrap_or_else(|_| both_families(&dir, "udp", udp_line)));
+    let mut all = tcp_listeners(proc, pid);
+    all.extend(Source::of(proc, pid).udp().unwrap_or_else(|_| both_families(&dir, "udp", udp_line)));
     all
+}
+
+/// Those of TCP. Where a kernel lacks one of the diag modules, the text still tells.
+pub fn tcp_listeners(proc: &Proc, pid: &str) -> Vec<Listener> {
+    let dir = proc.path(format!("{pid}/net"));
+    Source::of(proc, pid).tcp().unwrap_or_else(|_| both_families(&dir, "tcp", tcp_line))
 }
 
 /// Network namespaces and the processes in them that can still be asked, ascending.

@@ -14,7 +14,7 @@ use crate::probes::exchanges::InHand;
 use crate::probes::ledger::{Ledger, ThreadRow};
 use crate::probes::wakeups::Bursts;
 use crate::samplers::Scope;
-use crate::sockets::Source;
+use crate::sockets::tcp_listeners;
 
 /// What a collector is started with. One that is started later sees what those before it have said.
 pub struct Start<'s, 'o> {
@@ -48,7 +48,7 @@ impl Start<'_, '_> {
     /// its parent's. Those of the first namespace are as of now, the others as when the target was looked for.
     pub fn listening(&self) -> Vec<u16> {
         let (target, scope) = (&self.plan.target, Scope::of(&self.plan.root, &self.plan.target));
-        let listeners = Source::of(&scope.proc, &scope.network()).tcp().unwrap_or_default();
+        let listeners = tcp_listeners(&scope.proc, &scope.network());
         let then = target.ports.iter().filter_map(|port| u16::try_from(*port).ok());
         listeners.iter().map(|listener| listener.address.port()).chain(then).collect()
     }
