@@ -2,9 +2,11 @@
 /* Groups of connections: a port of the target's at which clients ask, or a peer that the target asks. */
 #pragma once
 
-#define GROUPS 64
+#define GROUPS 65
 #define TICKET_LENGTHS 4
 #define FOR_PORTS 16 /* groups that only ports at which clients ask may have */
+#define OTHER_PEERS 0 /* peers for which there was no group left */
+#define OTHER_PORTS (GROUPS - 1) /* ports, likewise */
 
 enum stage { STAGE_WHOLE, STAGE_READ_WAIT, STAGE_SERVICE, STAGE_FIRST_READ, STAGE_REST, STAGE_HANDSHAKE, STAGES };
 
@@ -49,24 +51,25 @@ struct group {
 	u64 nagled; /* writes that Nagle's algorithm keeps until what was sent before is acknowledged */
 };
 
-struct group all_groups[GROUPS]; /* the first is of peers for which there was no group left */
+struct group all_groups[GROUPS];
 u32 last_group; /* number of the last one that is used */
 
-/* The number of a group; 0 = there are too many. */
+/* The number of a group. */
 static __noinline u32 group_of(const struct group_key *key)
 {
 	u32 *known = bpf_map_lookup_elem(&groups, key), mine;
+	u32 none = key->accepted ? OTHER_PORTS : OTHER_PEERS;
 
 	if (known)
 		return *known;
-	if (last_group >= GROUPS - 1 - (key->accepted ? 0 : FOR_PORTS))
-		return 0;
+	if (last_group >= OTHER_PORTS - 1 - (key->accepted ? 0 : FOR_PORTS))
+		return none;
 	mine = __sync_fetch_and_add(&last_group, 1) + 1;
-	if (mine >= GROUPS)
-		return 0;
+	if (mine >= OTHER_PORTS)
+		return none;
 	if (bpf_map_update_elem(&groups, key, &mine, BPF_NOEXIST)) {
 		known = bpf_map_lookup_elem(&groups, key); /* another CPU was faster */
-		return known ? *known : 0;
+		return known ? *known : none;
 	}
 	return mine;
 }

@@ -56,6 +56,29 @@ fn who_begins_to_listen_is_asked() {
     assert_eq!(accepted.map(|group| group.response.count), Some(4), "{all:?}");
 }
 
+/// One client at each of more ports than are told apart.
+#[test]
+fn ports_beyond_those_that_are_told_apart_are_told_together() {
+    need!(kernel_allows());
+    let (mut a, mut b) = (MaybeUninit::uninit(), MaybeUninit::uninit());
+    let ledger = Ledger::load(&mut a).unwrap();
+    let listeners: Vec<_> = (0..70).map(|_| TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap()).collect();
+    let ports = listeners.iter().map(|listener| listener.local_addr().unwrap().port());
+    let mut exchanges = Exchanges::load(&mut b, &ledger, None, ports, false).unwrap();
+    ledger.seed(&[id()]).unwrap();
+    listeners.iter().for_each(|listener| ask(listener, 2, (0, 0)));
+    let all = exchanges.fresh().unwrap();
+    let answered = |accepted: bool| {
+        let of = all.iter().filter(move |group| group.accepted == accepted);
+        of.map(|group| group.response.count).sum::<u64>()
+    };
+    assert_eq!((answered(true), answered(false)), (140, 140), "{all:?}");
+    let together =
+        |accepted: bool| all.iter().any(|g| g.accepted == accepted && g.port == 0 && g.peer.is_none() && g.began > 0);
+    assert!(together(true) && together(false), "{all:?}");
+    assert_eq!(exchanges.has_more(), (true, true));
+}
+
 /// Three clients wait while nobody is answered, and are answered one after the other then.
 #[test]
 fn nobody_is_answered_for_a_while() {

@@ -162,7 +162,7 @@ impl<'o> Looks<'o> {
     fn group(&mut self, mut key: Group) -> &mut Seen {
         // There are no more ports of its own than it listens on.
         if key.0 == 0 && self.groups.len() >= MAX_PEERS && !self.groups.contains_key(&key) {
-            key = (0, "others".to_string());
+            key = (0, role::OTHERS.to_string());
         }
         let role = if key.0 > 0 { role::ACCEPTED } else { role::MADE };
         let row = || tables::Connection { role: role.into(), port: key.0, peer: key.1.clone(), ..Default::default() };

@@ -35,8 +35,9 @@ const STILL_OPEN: f64 = 0.01;
 /// the one in which they are answered is told in full, and who is not answered then may well be later.
 const QUIET: u64 = 5;
 
-const MORE_PEERS: &str = "the target asks more peers than are told apart (47): those that it met last are told together as `others`, and \
-                          none of them is named";
+const MORE_PEERS: &str = "the target asks more peers than are told apart: those that it met last are told together as `others`, and none of \
+                          them is named";
+const MORE_PORTS: &str = "clients ask at more ports than are told apart: those at which they came last are told together as `others`";
 
 /// Before Linux 6.16.
 const WRITES_ARE_SEEN_DONE: &str =
@@ -203,9 +204,11 @@ impl Collector for Exchanges<'_> {
     /// apart.
     fn gaps(&mut self, _: &Shared<'_>) -> Result<Vec<Gap>> {
         let late = || Gap::partial("where answers begin", 0.0, WRITES_ARE_SEEN_DONE);
-        let many = || Gap::partial("response times of single peers", 0.0, MORE_PEERS);
+        let (peers, ports) = self.probe.has_more();
+        let peers = peers.then(|| Gap::partial("response times of single peers", 0.0, MORE_PEERS));
+        let ports = ports.then(|| Gap::partial("response times of single ports", 0.0, MORE_PORTS));
         let late = (self.was_asked && !self.probe.sees_writes_begin()).then(late);
-        Ok(late.into_iter().chain(self.probe.has_more_peers().then(many)).collect())
+        Ok([late, peers, ports].into_iter().flatten().collect())
     }
 
     fn probe<'a>(&'a self, _: &'a Shared<'_>) -> Option<&'a dyn Probe> {
@@ -284,7 +287,7 @@ fn slices_to_leave(hits: u64, length_ns: u64, most: u64) -> u64 {
 
 fn of_group(t_ns: u64, group: Group) -> Vec<tables::Exchange> {
     let role = if group.accepted { role::ACCEPTED } else { role::MADE };
-    let peer = group.peer.map_or("others".to_string(), |peer| peer.to_string());
+    let peer = group.peer.map_or(role::OTHERS.to_string(), |peer| peer.to_string());
     let of_all = tables::Exchange {
         t_ns,
         role: role.into(),

@@ -108,9 +108,6 @@ unsafe impl Plain for types::opened_request {}
 // SAFETY: as above.
 unsafe impl Plain for types::exchange_counts {}
 
-/// Groups that only ports at which clients ask may have, as bpf/group.bpf.h says.
-const FOR_PORTS: usize = 16;
-
 /// Bytes of the ring where requests are told with their openings.
 const LARGE_RING: u32 = 1 << 20;
 
@@ -187,10 +184,12 @@ impl<'o> Exchanges<'o> {
         self.fresh().map(drop)
     }
 
-    /// Whether the target may ask more peers than are told apart: those that came last are told together.
-    pub fn has_more_peers(&self) -> bool {
-        let is_full = |bss: &types::bss| bss.last_group as usize + 1 + FOR_PORTS >= bss.all_groups.len();
-        self.skel.maps.bss_data.as_deref().is_some_and(is_full)
+    /// Whether there were more peers that the target asks, and more ports at which clients ask, than are told apart: those that came last
+    /// are told together.
+    pub fn has_more(&self) -> (bool, bool) {
+        let any = |group: Option<&types::group>| group.is_some_and(|group| group.began > 0);
+        let groups = self.skel.maps.bss_data.as_deref().map_or(&[][..], |bss| &bss.all_groups[..]);
+        (any(groups.first()), any(groups.last()))
     }
 
     /// How often its programs have run.
@@ -214,7 +213,8 @@ impl<'o> Exchanges<'o> {
     /// The map of groups cannot be read.
     pub fn fresh(&mut self) -> Result<Vec<Group>> {
         let Some(bss) = self.skel.maps.bss_data.as_deref_mut() else { return Ok(Vec::new()) };
-        let used = usize::try_from(bss.last_group).unwrap_or(0).min(bss.all_groups.len() - 1);
+        let others = bss.all_groups.len() - 1;
+        let used = usize::try_from(bss.last_group).unwrap_or(0).min(others - 1);
         self.told.resize(bss.all_groups.len(), types::group::default());
         let mut keys: Vec<Option<types::group_key>> = vec![None; bss.all_groups.len()];
         for key in self.skel.maps.groups.keys() {
@@ -225,11 +225,12 @@ impl<'o> Exchanges<'o> {
             }
         }
         let mut all = Vec::new();
-        for (number, key) in keys.iter().enumerate().take(used + 1) {
-            let now = bss.all_groups[number];
+        for number in (0..=used).chain([others]) {
+            let (key, now) = (keys[number].as_ref(), bss.all_groups[number]);
             // The longest since the last call: an answer that comes in between may be left out.
             bss.all_groups[number].stood_ns = 0;
-            let group = difference(key.as_ref(), &now, &self.told[number]);
+            let accepted = key.map_or(number == others, |key| key.accepted != 0);
+            let group = difference(key, accepted, &now, &self.told[number]);
             self.told[number] = now;
             if group.has_any() {
                 all.push(group);

@@ -5,6 +5,7 @@
 use std::collections::BTreeSet;
 use std::ops::RangeInclusive;
 
+use recording::role;
 use recording::tables::{Process, Setting};
 
 use crate::answer::Gap;
@@ -74,8 +75,11 @@ impl Listening {
         self.0.iter().filter(|socket| socket.is_tcp).filter_map(|socket| socket.port).collect()
     }
 
-    /// What its listener at a port is called.
+    /// What its listener at a port is called; port 0 stands for several that are not told apart.
     pub fn name_at(&self, port: u32) -> String {
+        if port == 0 {
+            return role::OTHERS.to_string();
+        }
         let at_port = |socket: &&Socket| socket.is_tcp && socket.port == Some(port);
         self.0.iter().find(at_port).map_or_else(|| format!("tcp port {port}"), |socket| socket.name.clone())
     }

@@ -13,7 +13,7 @@ use super::skel::types;
 pub struct Group {
     /// Clients ask; the port is the target's own.
     pub accepted: bool,
-    /// Own port.
+    /// Own port; 0 = several that are not told apart, or the target asks.
     pub port: u16,
     /// Whom the target asks; none = several that are not told apart, or clients ask.
     pub peer: Option<SocketAddr>,
@@ -69,7 +69,13 @@ impl Group {
     }
 }
 
-pub(super) fn difference(key: Option<&types::group_key>, now: &types::group, told: &types::group) -> Group {
+/// Of a group without a key, which are several, `accepted` says whether they are ports.
+pub(super) fn difference(
+    key: Option<&types::group_key>,
+    accepted: bool,
+    now: &types::group,
+    told: &types::group,
+) -> Group {
     let [response, read_wait, service, first_read, rest, handshake] = [0, 1, 2, 3, 4, 5].map(|stage| {
         let (now, told) = (&now.stages[stage], &told.stages[stage]);
         let bins = now.bins.iter().zip(&told.bins).enumerate();
@@ -78,10 +84,9 @@ pub(super) fn difference(key: Option<&types::group_key>, now: &types::group, tol
         let count = bins.iter().map(|(_, count)| count).sum();
         Histogram { count, sum_ns: now.sum.saturating_sub(told.sum), bins }
     });
-    let accepted = key.is_some_and(|key| key.accepted != 0);
     Group {
         accepted,
-        port: key.filter(|key| key.accepted != 0).map_or(0, |key| key.port),
+        port: key.filter(|_| accepted).map_or(0, |key| key.port),
         peer: key.filter(|_| !accepted).map(|key| address(key.family, key.peer, key.port)),
         response,
         read_wait,
@@ -118,9 +123,9 @@ mod tests {
         (now.stages[0].sum, now.began) = (100, 6);
         let told = types::group { began: 2, ..types::group::default() };
         let key = types::group_key { accepted: 1, port: 80, ..types::group_key::default() };
-        let group = difference(Some(&key), &now, &told);
+        let group = difference(Some(&key), true, &now, &told);
         assert_eq!((group.accepted, group.port, group.began, group.peer), (true, 80, 4, None));
         assert_eq!((group.response.count, &group.response.bins[..]), (5, &[(middle_ns(20), 5)][..]));
-        assert_eq!(difference(Some(&key), &now, &now).response, Histogram::default());
+        assert_eq!(difference(Some(&key), true, &now, &now).response, Histogram::default());
     }
 }
