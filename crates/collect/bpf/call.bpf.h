@@ -5,6 +5,8 @@
  */
 #pragma once
 
+#include "bitness.bpf.h"
+
 #define CALLS 512
 #define STATE_MASK 0x0f /* R, S, D, T, t; without the freezable, killable and load bits */
 #define TASK_INTERRUPTIBLE 0x01
@@ -27,11 +29,13 @@ const volatile u8 subjects[CALLS];
 
 enum fd_kind { FD_NONE, FD_SOCKET, FD_PIPE, FD_TTY, FD_FILE, FD_BLOCK, FD_ANON };
 
-/* Number of the system call that a thread is in; -1 = none. */
+/* Number of the system call that a thread is in; -1 = none, or one of 32-bit code. */
 static __always_inline s32 call_number(const struct pt_regs *regs)
 {
 	s32 nr = (s32)regs->orig_ax;
 
+	if (is_32_bit(regs))
+		return -1;
 	return nr < 0 || nr >= CALLS ? -1 : nr;
 }
 

@@ -13,6 +13,7 @@
 #include <bpf/bpf_core_read.h>
 
 #include "target.bpf.h"
+#include "bitness.bpf.h"
 
 #define CALLS 512
 #define BUCKETS 40
@@ -243,7 +244,7 @@ int BPF_PROG(on_sys_exit, struct pt_regs *regs, long result)
 	if (!c)
 		return 0;
 	c->hits++;
-	if (!t || nr < 0)
+	if (!t || nr < 0 || is_32_bit(regs))
 		return 0;
 	c->calls++;
 	if (t->call_at)
