@@ -28,10 +28,16 @@ static __always_inline u64 queue_held(struct task_struct *task)
 	return untrusted(task)->se.cfs_rq->throttled_clock_pelt_time;
 }
 
+/* Whether threads have run queues of their cgroups, which a quota may hold. */
+static __always_inline bool has_queues(void)
+{
+	return bpf_core_field_exists(((struct sched_entity *)0)->cfs_rq);
+}
+
 /* Notes the run queue that a thread leaves: whether it is held until the thread is back is told by its own clock. */
 static __always_inline void note_queue(struct task_struct *task, struct thread_state *t)
 {
-	if (holds_tasks())
+	if (holds_tasks() || !has_queues())
 		return;
 	t->queue = (u64)untrusted(task)->se.cfs_rq;
 	t->queue_held = queue_held(task);
@@ -43,5 +49,7 @@ static __always_inline void note_queue(struct task_struct *task, struct thread_s
  */
 static __always_inline u64 held_since(struct task_struct *task, struct thread_state *t)
 {
+	if (!has_queues())
+		return 0;
 	return t->queue == (u64)untrusted(task)->se.cfs_rq ? queue_held(task) - t->queue_held : 0;
 }

@@ -45,7 +45,7 @@ static __always_inline void ports_of_sock(struct sock *sk, struct port_pair *por
 	ports->remote = __builtin_bswap16(BPF_CORE_READ(sk, __sk_common.skc_dport));
 	if (ports->family == AF_INET)
 		bpf_core_read(ports->peer, 4, &sk->__sk_common.skc_daddr);
-	else
+	else if (bpf_core_field_exists(sk->__sk_common.skc_v6_daddr))
 		bpf_core_read(ports->peer, 16, &sk->__sk_common.skc_v6_daddr);
 }
 

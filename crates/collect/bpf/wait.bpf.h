@@ -89,8 +89,12 @@ __noinline bool add_to_wait(const struct wait_key *key, u64 whole, u64 part, boo
 		return false; /* the verifier wants to be told */
 	own = *key; /* Linux 6.1 looks for keys on the function's own stack */
 	row = bpf_map_lookup_elem(&waits, &own);
+	if (!row && !bpf_map_update_elem(&waits, &own, &first, BPF_NOEXIST))
+		return true;
 	if (!row)
-		return !bpf_map_update_elem(&waits, &own, &first, BPF_NOEXIST);
+		row = bpf_map_lookup_elem(&waits, &own); /* another CPU may have been faster */
+	if (!row)
+		return false;
 	__sync_fetch_and_add(&row->count, ended);
 	__sync_fetch_and_add(&row->total, part);
 	if (whole > row->max)
