@@ -68,7 +68,10 @@ impl Collector for Threads {
 #[derive(Default)]
 pub struct Slices {
     start_ns: u64,
-    reported: HashMap<u32, Totals>,
+    /// By number, with the thread's birth: of one whose end was lost, the number may be another one's by now.
+    reported: HashMap<u32, (u64, Totals)>,
+    /// Of those whose number is another one's.
+    replaced: Vec<Totals>,
     /// Threads of the last slice.
     present: HashSet<u32>,
     /// Short-lived processes by name, for table `process`.
@@ -87,7 +90,8 @@ impl Slices {
         let mut rows = Vec::new();
         let mut brief: HashMap<&str, Thread> = HashMap::new();
         for row in ended {
-            if row.born_ns >= self.start_ns && !self.reported.contains_key(&row.tid) {
+            let is_reported = self.reported.get(&row.tid).is_some_and(|(born_ns, _)| *born_ns == row.born_ns);
+            if row.born_ns >= self.start_ns && !is_reported {
                 self.count_brief(row);
                 let sum = brief.entry(&row.comm).or_insert_with(|| Thread {
                     t_ns,
@@ -111,8 +115,8 @@ impl Slices {
     /// What of the time of threads whose end was lost is in no slice: all of it, but for what was
     /// reported of threads that have vanished without an end.
     pub fn not_yet_reported(&self, lost: &Totals) -> Totals {
-        let vanished = self.reported.iter().filter(|(tid, _)| !self.present.contains(tid));
-        vanished.fold(*lost, |left, (_, told)| Totals {
+        let vanished = self.reported.iter().filter(|(tid, _)| !self.present.contains(tid)).map(|(_, (_, told))| told);
+        vanished.chain(&self.replaced).fold(*lost, |left, told| Totals {
             wall: left.wall.saturating_sub(told.wall),
             cpu: left.cpu.saturating_sub(told.cpu),
             run_queue: left.run_queue.saturating_sub(told.run_queue),
@@ -144,9 +148,16 @@ impl Slices {
 
     /// What a thread did since it was last reported; `None` if it did not even wait.
     fn difference(&mut self, t_ns: u64, row: &ThreadRow) -> Option<Thread> {
-        let last = self.reported.get(&row.tid).copied().unwrap_or_default();
+        let last = match self.reported.get(&row.tid) {
+            Some((born_ns, last)) if *born_ns == row.born_ns => *last,
+            Some((_, last)) => {
+                self.replaced.push(*last);
+                Totals::default()
+            }
+            None => Totals::default(),
+        };
         let now = &owed(&last, &row.sum);
-        self.reported.insert(row.tid, *now);
+        self.reported.insert(row.tid, (row.born_ns, *now));
         let thread = Thread {
             t_ns,
             pid: row.tgid,
