@@ -88,8 +88,9 @@ pub fn run(
     progress(&Progress { elapsed: plan.length, length: plan.length, doing: "naming functions" });
     let end = capture.last_look(&back)?;
     meta.length_ns = end.t_ns;
+    let slice = courtesy::in_slices(TICK / 2, || capture.rows(&end))?;
     courtesy::during(courtesy::PATIENCE, || {
-        let (slice, afterwards) = capture.close(&end)?;
+        let (slice, afterwards) = capture.close(&end, slice)?;
         sink.put(slice)?;
         sink.seal(&meta)?;
         Ok(afterwards)
@@ -321,8 +322,7 @@ impl Capture<'_> {
 
     /// The last slice, with what only the end can tell: the last names of functions, and how much of what was looked at in part
     /// was not seen.
-    fn close(mut self, end: &SliceEnd) -> Result<(Slice, Afterwards)> {
-        let mut slice = self.rows(end)?;
+    fn close(mut self, end: &SliceEnd, mut slice: Slice) -> Result<(Slice, Afterwards)> {
         self.team.finish(&mut self.shared, end, &mut slice.tables)?;
         slice.tables.extend(self.gaps(true)?);
         slice.tables.extend(self.costs(end.t_ns)?);

@@ -208,6 +208,10 @@ impl<'o> Connections<'o> {
             let mut rows = rows.take((most - bytes.len()) as u64);
             read_all(&mut rows, &mut bytes).context("failed to read the target's connections")?;
             ensure!(bytes.len() < most, "it has more than {MOST_ROWS} connections, which are too many to look at");
+            // That was everybody's already.
+            if self.walks_all.get() {
+                break;
+            }
         }
         Ok(decode(&bytes))
     }

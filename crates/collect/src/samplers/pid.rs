@@ -12,6 +12,7 @@ use recording::tables::Gap;
 use super::reread::Reread;
 use super::{Readings, Sampler, Scope};
 use crate::proc::field;
+use crate::seldom::Seldom;
 
 /// Processes read at most: half a dozen files each. The first ones are the main ones, the others stand in the order in which
 /// they came, so that those that stay are the same in each second.
@@ -29,6 +30,8 @@ struct Kept {
     status: Reread,
     /// Soft limit of open files; read again where it is met: many a runtime raises it when it begins.
     limit: Option<f64>,
+    /// Open files, when they were counted last.
+    open_files: Option<f64>,
 }
 
 /// The target's processes.
@@ -39,11 +42,12 @@ pub struct Pids {
     /// Since Linux 6.2 the size of `/proc/PID/fd` is the number of descriptors; before, it is 0 and
     /// they have to be counted.
     size_is_count: bool,
+    looks: Seldom,
 }
 
 pub fn sampler(scope: &Scope) -> Pids {
     let size = fs::metadata(scope.proc.path("self/fd")).map_or(0, |dir| dir.len());
-    Pids { kept: HashMap::new(), most: 0, size_is_count: size > 0 }
+    Pids { kept: HashMap::new(), most: 0, size_is_count: size > 0, looks: Seldom::default() }
 }
 
 impl Sampler for Pids {
@@ -59,8 +63,12 @@ impl Sampler for Pids {
         self.most = self.most.max(scope.pids.len());
         let read = &scope.pids[..scope.pids.len().min(PROCESSES)];
         self.kept.retain(|pid, _| read.contains(pid));
+        let began = self.looks.begin();
         for pid in read {
-            self.read(scope, *pid, out);
+            self.read(scope, *pid, began.is_some(), out);
+        }
+        if let Some(began) = began.filter(|_| !self.size_is_count) {
+            self.looks.end(began);
         }
         Ok(())
     }
@@ -76,14 +84,18 @@ impl Sampler for Pids {
 }
 
 impl Pids {
-    fn read(&mut self, scope: &Scope, pid: u32, out: &mut Readings) {
-        let open_files = self.open_files(scope, pid);
+    /// Open files are counted where that is quick, or if it is time for what takes long.
+    fn read(&mut self, scope: &Scope, pid: u32, is_time: bool, out: &mut Readings) {
+        let counted = if self.size_is_count || is_time { self.open_files(scope, pid) } else { None };
         let kept = self.kept.entry(pid).or_insert_with(|| Kept {
             stat: Reread::new(scope.proc.of(pid, "stat")),
             io: Reread::new(scope.proc.of(pid, "io")),
             status: Reread::new(scope.proc.of(pid, "status")),
             limit: limit(scope, pid),
+            open_files: None,
         });
+        kept.open_files = counted.or(kept.open_files);
+        let open_files = kept.open_files;
         if open_files.zip(kept.limit).is_some_and(|(open, limit)| open >= limit) {
             kept.limit = limit(scope, pid);
         }
