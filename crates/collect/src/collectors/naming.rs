@@ -7,6 +7,7 @@ use recording::Tables;
 use stacks::{Effort, Stacks};
 
 use crate::collector::{Collector, Kind, Shared, SliceEnd};
+use crate::probes::Kept;
 use crate::probes::names::KernelNames;
 
 /// Symbol tables that are read in one slice, bytes: some milliseconds.
@@ -48,5 +49,13 @@ impl Collector for Naming<'_> {
     fn finish(&mut self, shared: &mut Shared<'_>, _: &SliceEnd, tables: &mut Tables) -> Result<()> {
         self.name(&mut shared.stacks, Effort::All, tables);
         Ok(())
+    }
+
+    fn losses(&self, shared: &Shared<'_>) -> Result<Vec<Kept>> {
+        let (lost, (frames, stacks)) = (shared.stacks.lost(), shared.stacks.kept());
+        Ok(vec![
+            Kept { what: "different stacks", kept: stacks, lost: lost.stacks },
+            Kept { what: "different frames", kept: frames, lost: lost.frames },
+        ])
     }
 }

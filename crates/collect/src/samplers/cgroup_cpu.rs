@@ -2,6 +2,7 @@
 //! CPU of the target's cgroups, from their own up to the root: use, quota and how often it bit.
 
 use recording::counters::cgroup_cpu;
+use recording::tables::Gap;
 
 use super::reread::Reread;
 use super::{Readings, Sampler, Scope};
@@ -12,6 +13,8 @@ pub struct CgroupCpu {
     levels: Vec<(Level, Reread)>,
     /// Version 1 counts use in a tree of its own.
     usage: Vec<(String, Reread)>,
+    /// Of all levels, also of other controllers, the ones that are not read.
+    left_out: usize,
 }
 
 pub fn sampler(scope: &Scope) -> CgroupCpu {
@@ -20,6 +23,7 @@ pub fn sampler(scope: &Scope) -> CgroupCpu {
     CgroupCpu {
         levels: levels.iter().map(|level| (level.clone(), Reread::new(level.dir.join("cpu.stat")))).collect(),
         usage: v1.map(|level| (level.path.clone(), Reread::new(level.dir.join("cpuacct.usage")))).collect(),
+        left_out: scope.cgroups.left_out,
     }
 }
 
@@ -52,6 +56,15 @@ impl Sampler for CgroupCpu {
             }
         }
         Ok(())
+    }
+
+    fn left_out(&self) -> Option<Gap> {
+        let part = self.left_out as f64 / (self.left_out + self.levels.len()).max(1) as f64;
+        let why = format!(
+            "{} cgroups of the target are too many to read: whether their limits bit is unknown",
+            self.left_out
+        );
+        (part > 0.0).then(|| Gap::partial(cgroup_cpu::SOURCE, part, why))
     }
 }
 

@@ -69,7 +69,7 @@ pub struct Cgroups {
     pub pids: Vec<Level>,
     /// The processes' own ones, of both versions, which may be frozen.
     pub freezer: Vec<Level>,
-    /// How many levels of the CPU controller were too many to follow.
+    /// How many levels were too many to follow, of the controller with most of them.
     pub left_out: usize,
 }
 
@@ -79,7 +79,10 @@ impl Cgroups {
         let levels = |controller: &str| each_once(memberships.iter().flat_map(|m| trees.levels(m, controller)));
         let bounded = |controller: &str| levels(controller).into_iter().take(LEVELS).collect();
         Self {
-            left_out: levels("cpu").len().saturating_sub(LEVELS),
+            left_out: ["cpu", "memory", "pids"]
+                .map(|of| levels(of).len().saturating_sub(LEVELS))
+                .into_iter()
+                .fold(0, usize::max),
             cpu: bounded("cpu"),
             cpuacct: bounded("cpuacct"),
             memory: bounded("memory"),
