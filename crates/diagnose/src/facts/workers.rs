@@ -16,7 +16,7 @@ use super::requests::Requests;
 use crate::answer::Gap;
 use crate::case::{Case, Fact};
 use crate::ledger::blocked::Blocked;
-use crate::ledger::threads::Threads;
+use crate::ledger::threads::{ThreadLedger, Threads};
 use crate::statistics::share;
 use crate::syscall::{Family, family};
 use crate::walk::Walk;
@@ -34,8 +34,10 @@ pub struct Workers {
     /// How long a connection stands in it, on average, ns: by Little's law from all connections that were made in the
     /// meantime, so a lower bound; infinite = none was.
     pub wait_ns: f64,
-    /// Threads that were seen to accept.
+    /// Threads that accept.
     pub threads: usize,
+    /// They were not seen to, and nobody else can.
+    pub by_elimination: bool,
     /// Process and thread of those that are in the ledger, those with the largest CPU demand first.
     pub who: Vec<(u32, u32)>,
     /// Share of their time in which they had or wanted a CPU.
@@ -66,7 +68,11 @@ impl Fact for Workers {
             let made = made.unwrap_or(0.0);
             workers.wait_ns = if made > 0.0 { workers.queue * case.length_ns() / made } else { f64::INFINITY };
         }
-        let accepting = accepting(case, workers.none_taken);
+        let mut accepting = accepting(case, workers.none_taken);
+        if accepting.is_empty() {
+            accepting = one_each(case);
+            workers.by_elimination = !accepting.is_empty();
+        }
         let rows = ledger.threads.iter().filter(|t| t.tid != 0 && accepting.contains(&(t.pid, t.tid)));
         let (walk, at_connections) = (case.fact::<Walk>().ok(), polls_at_connections(case, &accepting));
         let (mut wall, mut demand, mut free, mut kept) = (0.0, 0.0, 0.0, 0.0);
@@ -96,8 +102,10 @@ const ENOUGH: f64 = 10.0;
 /// Connections of a listener that were taken and answered; none = too few were seen to tell. The kernel's own count is that of all
 /// listeners of the network namespace.
 fn taken(case: &Case, listener: &str) -> Option<f64> {
-    let requests = case.fact::<Requests>().ok()?;
-    let endpoint = requests.of(true, listener)?;
+    let (requests, listening) = (case.fact::<Requests>().ok()?, case.fact::<Listening>().ok()?);
+    // Exchanges know the port alone, of which the listener may be one of several.
+    let port = listening.all().find(|socket| socket.name == listener)?.port?;
+    let endpoint = requests.at_port(port)?;
     let first = endpoint.first_read.count;
     let is_none = first == 0.0 && endpoint.response.count >= ENOUGH;
     (is_none || first >= ENOUGH).then(|| first * requests.scale())
@@ -153,11 +161,9 @@ fn accepting(case: &Case, none_taken: bool) -> BTreeSet<(u32, u32)> {
     if threads.is_empty()
         && let Ok(walk) = case.fact::<Walk>()
     {
-        let rows = case.recording.rows::<Wakeup>().iter();
-        threads.extend(rows.filter(|row| walk.serves_one(row.tid)).map(|row| (row.pid, row.tid)));
-    }
-    if threads.is_empty() {
-        threads.extend(only_thread(case));
+        // Of those whom it asks, too, some serve one client each: the target itself.
+        let own = case.recording.rows::<Wakeup>().iter().filter(|row| walk.target.contains(&row.pid));
+        threads.extend(own.filter(|row| walk.serves_one(row.tid)).map(|row| (row.pid, row.tid)));
     }
     // Where those that accept read what they took themselves, all that read take turns to accept.
     if let Ok(readers) = case.fact::<Readers>()
@@ -169,13 +175,49 @@ fn accepting(case: &Case, none_taken: bool) -> BTreeSet<(u32, u32)> {
     threads
 }
 
-/// The one thread that the target ever had, if it listens: nobody else can accept.
-fn only_thread(case: &Case) -> Option<(u32, u32)> {
-    let ledger = case.fact::<Threads>().ok()?;
+/// Of the window, in one state: the rest is what the books are off by.
+const ALL_THE_TIME: f64 = 0.95;
+
+/// The one thread of each process, if it listens and none of them has more: nobody else can accept. Whoever only minds the others does
+/// not, nor does who came and went.
+fn one_each(case: &Case) -> BTreeSet<(u32, u32)> {
+    let Ok(ledger) = case.fact::<Threads>() else { return BTreeSet::new() };
     let at_unix = |counters: Arc<Counters>| counters.entities(listeners::SOURCE).any(is_unix);
     let listens = case.fact::<Listening>().is_ok_and(|listening| listening.on_tcp())
         || case.fact::<Counters>().is_ok_and(at_unix);
-    let mut threads = ledger.threads.iter().map(|thread| (thread.pid, thread.tid));
-    let first = threads.next().filter(|_| listens)?;
-    threads.all(|thread| thread == first).then_some(first)
+    let processes: BTreeSet<u32> = ledger.threads.iter().map(|thread| thread.pid).collect();
+    if !listens || processes.len() < ledger.threads.len() {
+        return BTreeSet::new();
+    }
+    let least_ns = case.length_ns() * ALL_THE_TIME;
+    let stays = ledger.threads.iter().filter(|thread| thread.lines.wall_ns >= least_ns);
+    let minds = |thread: &&ThreadLedger| thread.lines.blocked(Blocked::Child) >= least_ns;
+    stays.filter(|thread| !minds(thread)).map(|thread| (thread.pid, thread.tid)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use recording::text::parse;
+
+    /// Workers behind a Unix socket, of one thread each, who are never without a connection, and the process that minds them.
+    #[test]
+    fn who_takes_connections_though_nobody_was_seen_to() {
+        let of = |more: &str| {
+            let text = format!(
+                "meta host.arch=x86_64 length_ns=6e9 target.pids=[1]
+                 counter source=proc/net/listeners entity=\"unix /a\" name=accept_queue value=20
+                 counter t_ns=6e9 source=proc/net/listeners entity=\"unix /a\" name=accept_queue value=20
+                 thread t_ns=6e9 pid=1 tid=1 wall_ns=6e9 blocked_ns=6e9
+                 wait t_ns=6e9 pid=1 tid=1 syscall=61 state=1 total_ns=6e9
+                 thread t_ns=6e9 pid=2 tid=2 wall_ns=6e9 blocked_ns=6e9
+                 thread t_ns=6e9 pid=3 tid=3 wall_ns=6e9 blocked_ns=6e9\n{more}"
+            );
+            let workers = Case::new(&parse(&text).unwrap()).fact::<Workers>().unwrap();
+            workers.who.iter().map(|who| who.1).collect::<Vec<_>>()
+        };
+        assert_eq!(of(""), [2, 3]);
+        assert_eq!(of("thread t_ns=2e9 pid=4 tid=4 wall_ns=1e9 blocked_ns=1e9"), [2, 3], "it came and went");
+        assert!(of("thread t_ns=6e9 pid=3 tid=5 wall_ns=6e9 blocked_ns=6e9").is_empty(), "any of several threads");
+    }
 }

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use super::super::{Checked, evidence, found};
+use super::super::{Checked, confidence, evidence, found};
 use super::{MAX_FREE, advice, all, finding};
 use crate::case::Case;
 use crate::facts::connections::Connections;
@@ -23,6 +23,8 @@ const KEPT: f64 = 0.5;
 pub(super) fn of_workers(case: &Case, workers: &Workers, waiting: &Waiting) -> Checked {
     let threads = match workers.threads {
         n if workers.none_taken => format!("all {n} threads that answer were"),
+        1 if workers.by_elimination => "the one thread that there is was".to_string(),
+        n if workers.by_elimination => format!("{}, which alone can accept, were", all(n)),
         1 => "the one thread that was seen to accept was".to_string(),
         n => format!("all {n} threads that were seen to accept were"),
     };
@@ -43,6 +45,9 @@ pub(super) fn of_workers(case: &Case, workers: &Workers, waiting: &Waiting) -> C
     let share = workers.queue / (workers.queue + open.max(workers.threads as f64));
     let explains = Explains::queued(share, workers.queue * case.seconds());
     let mut finding = finding(case, waits, explains, summary)?;
+    if workers.by_elimination && workers.threads > 1 {
+        finding.confidence = confidence(case, 1);
+    }
     finding.evidence = vec![
         evidence("in the accept queue, on average", workers.queue, "connections", "near 0", workers.look()),
         evidence("the queue was not empty", workers.queued * 100.0, "%", "near 0", ""),
