@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use recording::tables;
 
-use crate::case::Case;
+use crate::case::{Case, SLICE_NS};
 use crate::facts::asked_at_once::{AskedAtOnce, AtOnce};
 use crate::facts::connections::Connections;
 use crate::facts::requests::{Endpoint, LATE_NS, Requests};
@@ -129,13 +129,19 @@ fn most_of(full: Vec<Taken<'_>>, requests: f64) -> Option<Taken<'_>> {
 /// Of the connections to a peer, from one slice to another: a pool keeps them.
 const STEADY: f64 = 0.05;
 
+/// Slices, from which on it is no chance that each has as many.
+const SEVERAL_SLICES: f64 = 3.0;
+
 /// Whether there are as many connections to a peer in each slice.
 fn is_kept(case: &Case, peer: &str) -> bool {
-    let rows = case.recording.rows::<tables::Connection>().iter().filter(|row| !row.is_accepted() && row.peer == peer);
-    let open = rows.map(|row| ratio(row.open as f64, row.looks as f64));
-    let (least, most) =
-        open.fold((f64::INFINITY, 0.0), |(least, most): (f64, f64), open| (least.min(open), most.max(open)));
-    least >= most * (1.0 - STEADY)
+    let rows = case.recording.rows::<tables::Connection>();
+    let mut slices: BTreeMap<u64, f64> = rows.iter().map(|row| (row.t_ns, 0.0)).collect();
+    for row in rows.iter().filter(|row| !row.is_accepted() && row.peer == peer) {
+        *slices.entry(row.t_ns).or_default() += ratio(row.open as f64, row.looks as f64);
+    }
+    let least = slices.values().copied().fold(f64::INFINITY, f64::min);
+    let most = slices.values().copied().fold(0.0, f64::max);
+    most > 0.0 && least >= most * (1.0 - STEADY) && case.length_ns() >= SEVERAL_SLICES * SLICE_NS as f64
 }
 
 /// Where requests stand for most of their time.
