@@ -14,6 +14,7 @@ pub mod drops;
 pub mod errors;
 pub mod file_locks;
 pub mod file_systems;
+pub mod followed;
 pub mod garbage;
 pub mod handshakes;
 pub mod hanging;

@@ -3,6 +3,7 @@
 //! wait for them, `judgement/silent` says.
 
 use super::connections::{Connections, Held};
+use super::followed::Followed;
 use super::hanging::{AllHanging, IN_VAIN_NS};
 use super::requests::Requests;
 use crate::answer::Gap;
@@ -33,15 +34,19 @@ pub struct Silent {
 impl Fact for Silent {
     fn compute(case: &Case) -> Result<Self, Gap> {
         let (connections, hanging) = (case.fact::<Connections>()?, case.fact::<AllHanging>()?);
-        let exchanges = case.fact::<Requests>().ok();
+        let (exchanges, followed) = (case.fact::<Requests>().ok(), case.fact::<Followed>()?);
+        let made = || exchanges.iter().flat_map(|r| &r.endpoints).filter(|e| !e.accepted);
+        // Of more peers than are told apart, the rest is one: which of them answered is not known.
+        let answers_as = |name: &str| made().any(|e| e.name == name && e.response.count > 0.0);
         let answers = |name: &str| {
-            let made = exchanges.iter().flat_map(|r| &r.endpoints).filter(|e| !e.accepted && e.name == name);
-            made.map(|endpoint| endpoint.response.count).sum::<f64>()
+            answers_as(name) || answers_as(recording::role::OTHERS) && !made().any(|endpoint| endpoint.name == name)
         };
         let (requests, owed_ns) = hanging.together(|_| true);
         // Before, an answer may just be under way.
         let hang = owed_ns >= IN_VAIN_NS;
-        let is_silent = |(name, held): &&(String, Held)| hang && held.late > 0.0 && answers(name) == 0.0;
+        let is_silent = |(name, held): &&(String, Held)| {
+            hang && held.late > 0.0 && followed.would_tell(held.late_ns) && !answers(name)
+        };
         let told = |(name, held): &(String, Held)| SilentPeer { name: name.clone(), held: held.clone() };
         let peers = connections.peers.iter().filter(is_silent).map(told).collect();
         Ok(Self { peers, requests, owed_ns, went_on: connections.accepted.went_on })

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use super::hung::{A_GOOD_PART, ALL_THE_TIME, AS_MANY, Hung, NEARLY_ALL, SEVERAL};
+use super::hung::{A_GOOD_PART, ALL_THE_TIME, AS_MANY, Hung, NEARLY_ALL, Others, SEVERAL};
 use crate::case::Case;
 use crate::facts::standers::{Stander, Standers};
 use crate::ledger::threads::Threads;
@@ -178,7 +178,8 @@ impl<'s> Deadlock<'s> {
         }
         let read = hung.requests - hung.unread;
         let as_many = |threads: usize| AS_MANY.contains(&ratio(threads as f64, read));
-        let loop_stands = self.has_first && !hung.others && hung.unread + 1.0 >= hung.requests * NEARLY_ALL;
+        let loop_stands =
+            self.has_first && hung.others == Others::Nobody && hung.unread + 1.0 >= hung.requests * NEARLY_ALL;
         self.requests >= (hung.requests * A_GOOD_PART).max(ONE)
             || as_many(self.threads) && !as_many(self.elsewhere)
             || loop_stands
@@ -244,7 +245,7 @@ mod tests {
         all.extend((0..elsewhere).map(|nth| stander(100 + nth, None)));
         let standers = Standers { all };
         let recording = parse("meta length_ns=4e9").unwrap();
-        let hung = Hung { others: true, requests, owed_ns: 5e9, unread };
+        let hung = Hung { others: Others::Answered, requests, owed_ns: 5e9, unread };
         look(&Case::new(&recording), &standers).unwrap().keeps(&hung)
     }
 

@@ -4,11 +4,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::RangeInclusive;
+use std::sync::Arc;
 
 use recording::tables::Process;
 
 use crate::case::Case;
 use crate::facts::connections::{Connections, Held};
+use crate::facts::followed::Followed;
 use crate::facts::hanging::AllHanging;
 use crate::facts::readers::Readers;
 use crate::facts::requests::Requests;
@@ -35,10 +37,43 @@ pub(crate) const NEARLY_ALL: f64 = 0.9;
 /// Likewise: a pool of threads has some of them in hand.
 pub(crate) const A_GOOD_PART: f64 = 0.25;
 
+/// Who was answered while requests hung.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Others {
+    /// Others were.
+    Answered,
+    /// Nobody was.
+    Nobody,
+    /// Exchanges were not followed all the time, and no answer was seen.
+    Untold,
+}
+
+impl Others {
+    fn of(case: &Case) -> Self {
+        let is_answered =
+            |requests: Arc<Requests>| requests.endpoints.iter().any(|e| e.accepted && e.response.count > 0.0);
+        let is_told = case.fact::<Followed>().is_ok_and(|followed| followed.is_whole());
+        match case.fact::<Requests>().is_ok_and(is_answered) {
+            true => Self::Answered,
+            false if is_told => Self::Nobody,
+            false => Self::Untold,
+        }
+    }
+
+    /// For the begin of a sentence about those that hang.
+    pub(crate) fn words(self) -> &'static str {
+        match self {
+            Self::Answered => "Others were answered, but",
+            Self::Nobody => "Nobody was answered, and",
+            Self::Untold => "Whether others were answered is not known, but",
+        }
+    }
+}
+
 /// Requests that hang.
 pub(crate) struct Hung {
-    /// Others were answered meanwhile.
-    pub others: bool,
+    /// Whether others were answered meanwhile.
+    pub others: Others,
     /// Requests that wait for one, and connections in accept queues, on average.
     pub requests: f64,
     /// For how long so far, on average, ns.
@@ -73,9 +108,7 @@ pub(crate) fn any(case: &Case) -> Option<Hung> {
     let (requests, owed_ns) = hanging::told(&*case.fact::<AllHanging>().ok()?)?;
     // Whoever stands in the accept queue has not been met at all.
     let Held { unread, queued, .. } = case.fact::<Connections>().ok()?.accepted;
-    let others =
-        case.fact::<Requests>().is_ok_and(|r| r.endpoints.iter().any(|e| e.accepted && e.response.count > 0.0));
-    Some(Hung { others, requests: requests + queued, owed_ns, unread: unread + queued })
+    Some(Hung { others: Others::of(case), requests: requests + queued, owed_ns, unread: unread + queued })
 }
 
 /// The one thread that should read what clients ask, and does not: it computes, or sleeps, all the time. Others of its process are
@@ -83,7 +116,7 @@ pub(crate) fn any(case: &Case) -> Option<Hung> {
 /// itself out is none: only a process's first thread is asleep in its place, and then nobody else has a request in hand.)
 pub(crate) fn reader(case: &Case, hung: &Hung) -> Option<(ThreadLedger, Stuck)> {
     // The one request that it has in hand was read.
-    if hung.others || hung.unread + 1.0 < hung.requests * NEARLY_ALL {
+    if hung.others != Others::Nobody || hung.unread + 1.0 < hung.requests * NEARLY_ALL {
         return None;
     }
     let (ledger, servers) = (case.fact::<Threads>().ok()?, case.fact::<Servers>().ok()?);
@@ -266,134 +299,4 @@ fn all_the_time(case: &Case) -> Option<Vec<(Blocked, usize)>> {
 }
 
 #[cfg(test)]
-pub(crate) mod tests {
-    use super::*;
-    use recording::text::parse;
-
-    /// Twenty requests that have hung for six seconds and lie unread but one, beside threads as they come: name and ledger line.
-    pub(crate) fn text(threads: &[(&str, &str)], more: &str) -> String {
-        let mut text = format!(
-            "meta host.arch=x86_64 length_ns=4e9 target.pids=[1] target.listen=[\"tcp 0.0.0.0:80\"]
-             process pid=1 comm=svc listen=[\"tcp 0.0.0.0:80\"]
-             exchange_window t_ns=4e9 length_ns=4e9
-             connection t_ns=4e9 role=accepted port=80 looks=40 open=800 unread=760 unanswered=800 late=800 late_ns=480e10
-             {more}\n"
-        );
-        for (nth, (comm, line)) in (1..).zip(threads) {
-            let (spent, wait) = match *line {
-                "cpu" => ("cpu_ns=4e9", String::new()),
-                call => {
-                    ("blocked_ns=4e9", format!("wait t_ns=4e9 pid=1 tid={nth} syscall={call} state=1 total_ns=4e9\n"))
-                }
-            };
-            text += &format!("thread t_ns=4e9 pid=1 tid={nth} comm={comm} wall_ns=4e9 {spent}\n{wait}");
-        }
-        text
-    }
-
-    /// System calls of x86-64.
-    pub(crate) const SLEEP: &str = "230";
-    pub(crate) const FUTEX: &str = "202";
-    pub(crate) const EPOLL: &str = "232";
-    pub(crate) const READ: &str = "45 fd_kind=socket";
-
-    fn reader(threads: &[(&str, &str)], more: &str) -> Option<Stuck> {
-        let recording = parse(&text(threads, more)).unwrap();
-        let case = Case::new(&recording);
-        super::reader(&case, &look(&case)?).map(|(_, stuck)| stuck)
-    }
-
-    #[test]
-    fn the_one_thread_that_neither_waits_nor_is_parked() {
-        assert_eq!(reader(&[("loop", SLEEP)], ""), Some(Stuck::Sleeps));
-        assert_eq!(reader(&[("loop", "cpu"), ("pool", FUTEX), ("timer", EPOLL)], ""), Some(Stuck::Computes));
-        assert_eq!(reader(&[("loop", EPOLL), ("pool", FUTEX)], ""), None, "it would have been woken");
-        assert_eq!(reader(&[("loop", FUTEX), ("flush", SLEEP)], ""), None, "locked out, beside the household");
-        let read = |text: &str| text.replace("unread=760", "unread=780");
-        let first = parse(&read(&text(&[("loop", SLEEP), ("pool", FUTEX)], ""))).unwrap();
-        let case = Case::new(&first);
-        assert!(super::reader(&case, &look(&case).unwrap()).is_some(), "the first thread, with one in hand at most");
-        assert_eq!(reader(&[("one", SLEEP), ("two", SLEEP)], ""), None, "one of them is somebody's clock");
-        let read = |text: &str| text.replace("open=800 unread=760", "open=800 unread=400");
-        let at_work = parse(&read(&text(&[("loop", "cpu")], ""))).unwrap();
-        let case = Case::new(&at_work);
-        assert!(super::reader(&case, &look(&case).unwrap()).is_none(), "it has half of them in hand");
-        let queued = read(&text(&[("loop", "cpu")], "")).replace("unread=400", "unread=400 queued=40000");
-        let queued = parse(&queued).unwrap();
-        let case = Case::new(&queued);
-        assert!(super::reader(&case, &look(&case).unwrap()).is_some(), "in the accept queue nobody has read anything");
-        assert_eq!(reader(&[("loop", SLEEP), ("worker", READ)], ""), None);
-        let answered = "exchange role=accepted port=80 stage=response count=9 sum_ns=1 length_ns=[1000000] counts=[9]";
-        assert_eq!(reader(&[("loop", SLEEP)], answered), None);
-    }
-
-    #[test]
-    fn clients_that_want_no_answer() {
-        let one_way = |connection: &str, more: &str| {
-            let text = text(&[("loop", EPOLL)], more).replace("open=800 unread=760 unanswered=800", connection);
-            is_one_way(&Case::new(&parse(&text).unwrap()))
-        };
-        let went_on = "open=800 unread=0 unanswered=800 went_on=700";
-        assert!(one_way(went_on, "") && !one_way("open=800 unread=760 unanswered=800 went_on=700", ""));
-        assert!(!one_way("open=800 unread=0 unanswered=800", ""), "they wait");
-        let answered = "exchange role=accepted port=80 stage=response count=9 sum_ns=1 length_ns=[1000000] counts=[9]";
-        assert!(!one_way(went_on, answered));
-    }
-
-    #[test]
-    fn as_many_threads_before_a_lock_as_requests() {
-        let stand = |threads: usize| {
-            let recording = parse(&text(&vec![("w", FUTEX); threads], "")).unwrap();
-            as_many_in_futex(&Case::new(&recording))
-        };
-        assert_eq!((stand(20), stand(3), stand(60)), (Some(20.0), None, None));
-        let answers = "exchange role=accepted port=80 stage=response count=20\n".to_string()
-            + &"request role=accepted port=80 pid=1 began_tid=99 ended_tid=99\n".repeat(20);
-        let of_loop = parse(&text(&vec![("w", FUTEX); 20], &answers)).unwrap();
-        assert_eq!(as_many_in_futex(&Case::new(&of_loop)), None, "one thread reads all, and answers others");
-    }
-
-    #[test]
-    fn what_threads_stand_in() {
-        let recording = parse(&text(&[("a", FUTEX), ("b", FUTEX), ("c", EPOLL)], "")).unwrap();
-        let said = where_threads_stand(&Case::new(&recording)).unwrap();
-        assert_eq!(said, "All the time 2 threads stood in futex, 1 in poll.");
-    }
-
-    #[test]
-    fn one_worker_that_stands_still_beside_others() {
-        let stands = |threads: &[(&str, &str)]| {
-            let recording = parse(&text(threads, "")).unwrap();
-            one_that_stands(&Case::new(&recording)).map(|(thread, line)| (thread.tid, line))
-        };
-        // flock
-        assert_eq!(stands(&[("w", EPOLL), ("w", "73"), ("w", EPOLL)]), Some((2, Blocked::FileLock)));
-        assert_eq!(stands(&[("w", EPOLL), ("pool", FUTEX), ("clock", SLEEP)]), None, "that is how work is waited for");
-    }
-
-    /// Each worker a process of one thread, which was started by pid 1.
-    #[test]
-    fn one_process_of_several_that_stands_still() {
-        // accept, read of a pipe, wait4
-        let (accept, pipe, child) = ("43", "0 fd_kind=pipe", "61");
-        let stands = |lines: &[&str]| {
-            let mut text =
-                "meta host.arch=x86_64 length_ns=4e9 target.pids=[1,2,3] target.listen=[\"tcp 0.0.0.0:80\"]\n"
-                    .to_string();
-            for (pid, line) in (1..).zip(lines) {
-                text += &format!(
-                    "process pid={pid} ppid={} comm=svc listen=[\"tcp 0.0.0.0:80\"]
-                     thread t_ns=4e9 pid={pid} tid={pid} comm=svc wall_ns=4e9 blocked_ns=4e9
-                     wait t_ns=4e9 pid={pid} tid={pid} syscall={line} state=1 total_ns=4e9\n",
-                    if pid == 1 { 900 } else { 1 }
-                );
-            }
-            one_that_stands(&Case::new(&parse(&text).unwrap())).map(|(thread, line)| (thread.pid, line))
-        };
-        assert_eq!(stands(&[child, pipe, accept]), Some((2, Blocked::Pipe)));
-        assert_eq!(stands(&[child, accept, SLEEP]), Some((3, Blocked::Sleep)));
-        assert_eq!(stands(&[SLEEP, accept, accept]), None, "the one that minds the others");
-        assert_eq!(stands(&[child, FUTEX, accept]), None, "before the lock that one of them has while it accepts");
-        assert_eq!(stands(&[accept, pipe, pipe]), None, "workers that are given their work");
-    }
-}
+pub(crate) mod tests;

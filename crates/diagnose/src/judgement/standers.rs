@@ -6,7 +6,7 @@ use crate::facts::servers::Servers;
 use crate::facts::stacks::Stacks;
 use crate::facts::standers::{Place, Standers};
 use crate::judgement::deadlocks::how_long;
-use crate::judgement::hung::{A_GOOD_PART, AS_MANY, Hung};
+use crate::judgement::hung::{A_GOOD_PART, AS_MANY, Hung, Others};
 use crate::ledger::blocked::Blocked;
 use crate::ledger::threads::Threads;
 use crate::phrases::chain;
@@ -58,7 +58,7 @@ fn in_hand<'p, 's>(all: &'p [Place<'s>], hung: &Hung) -> Vec<&'p Place<'s>> {
         return all.iter().filter(|place| place.requests() > 0.0).collect();
     }
     let is_inner = |place: &&Place<'_>| place.threads[0].who.fd_kind == INNER;
-    if hung.others { Vec::new() } else { all.iter().filter(is_inner).collect() }
+    if hung.others == Others::Nobody { all.iter().filter(is_inner).collect() } else { Vec::new() }
 }
 
 /// Places that are told.

@@ -8,7 +8,7 @@ use recording::tables::{FileLock, Process};
 use super::super::Statement;
 use crate::case::Case;
 use crate::facts::servers::Servers;
-use crate::judgement::hung::{A_GOOD_PART, ALL_THE_TIME, Hung, look, telling};
+use crate::judgement::hung::{A_GOOD_PART, ALL_THE_TIME, Hung, Others, look, telling};
 use crate::judgement::standers;
 use crate::ledger::blocked::Blocked;
 use crate::ledger::threads::Threads;
@@ -26,7 +26,7 @@ pub(super) fn check(case: &Case) -> Option<Statement> {
         }
         None => (children(case, &hung, answers)?, "run".to_string(), Blocked::Child),
     };
-    let others = if hung.others { ", others are answered" } else { "" };
+    let others = if hung.others == Others::Answered { ", others are answered" } else { "" };
     let owed = seconds(hung.owed_ns / 1e9);
     Some(Statement::short(
         format!("{}, for {owed} so far{others}: all the time {who} {stands}", requests(hung.requests, "hang")),
@@ -38,7 +38,7 @@ pub(super) fn check(case: &Case) -> Option<Statement> {
 pub(super) fn in_hand(case: &Case) -> Option<String> {
     let hung = look(case)?;
     let (where_they_stand, so_far) = (standers::of_those_in_hand(case, &hung)?, seconds(hung.owed_ns / 1e9));
-    let others = if hung.others { ", others are answered" } else { "" };
+    let others = if hung.others == Others::Answered { ", others are answered" } else { "" };
     Some(format!("{}, for {so_far} so far{others}: {where_they_stand}", requests(hung.requests, "hang")))
 }
 

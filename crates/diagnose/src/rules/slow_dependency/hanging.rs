@@ -34,7 +34,7 @@ fn look_there(name: &str) -> String {
 }
 
 fn finding(case: &Case, hung: &Hung, SilentPeer { name, held }: &SilentPeer) -> Finding {
-    let others = if hung.others { "Others were answered, but" } else { "Nobody was answered, and" };
+    let others = hung.others.words();
     let stands = match held.awaited {
         none if none < 0.5 => String::new(),
         awaited => format!(" In {} of these connections a thread stands in a read.", count(awaited)),

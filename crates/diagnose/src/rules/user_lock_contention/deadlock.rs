@@ -74,7 +74,7 @@ fn wait(case: &Case, keeper: &Keeper<'_>) -> (String, f64) {
 }
 
 fn summary(case: &Case, hung: &Hung, deadlock: &Deadlock<'_>, stacks: &Stacks) -> String {
-    let others = if hung.others { "Others were answered, but" } else { "Nobody was answered, and" };
+    let others = hung.others.words();
     let never = match (deadlock.is_circle, deadlock.keepers.len()) {
         (false, _) => "",
         (true, 1) => " It never goes on, unless a timeout ends its wait.",
