@@ -21,6 +21,15 @@ pub(crate) fn usual_ns(requests: &Requests) -> Option<f64> {
     (answered >= ENOUGH).then(|| clients().map(|e| e.response.usual_ns()).sum())
 }
 
+/// Of the time that clients wait for usual answers, at all ports: less, and they wait for something else.
+const MIN_OF_ANSWERS: f64 = 0.1;
+
+/// Whether something that held what the target sends for so long in all, ns, is a part of what its clients wait for. Where too few of
+/// them got answers, nothing speaks against it.
+pub(crate) fn is_of_answers(requests: &Requests, ns: f64) -> bool {
+    usual_ns(requests).is_none_or(|usual_ns| ns >= usual_ns * requests.scale() * MIN_OF_ANSWERS)
+}
+
 /// How long the target waited for answers of `peer`, for each second that its own clients waited for usual ones of theirs;
 /// none where either cannot be told. Beyond 1, it asks several at once, or not for its clients.
 pub(crate) fn part_of_peer(requests: &Requests, peer: &str) -> Option<f64> {

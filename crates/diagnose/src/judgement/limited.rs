@@ -130,7 +130,19 @@ fn judge(case: &Case, limited: Limited) -> Seen {
     if !limited.endpoint.accepted && !may_wait_for(case, limited.ns, limited.each_ns) {
         return Seen::OfItsOwn(limited);
     }
-    if limited.of_requests < MOST_REQUESTS { Seen::OfFew(limited) } else { Seen::Cause(limited) }
+    if limited.of_requests < MOST_REQUESTS || is_of_few(case, &limited) {
+        return Seen::OfFew(limited);
+    }
+    Seen::Cause(limited)
+}
+
+/// Whether what is limited at one port are a few transfers of which no question was seen, beside many requests at all ports.
+fn is_of_few(case: &Case, limited: &Limited) -> bool {
+    let Some(requests) = case.fact::<Requests>().ok().filter(|_| limited.endpoint.accepted) else { return false };
+    let accepted = requests.endpoints.iter().filter(|e| e.accepted);
+    let answered = accepted.map(|e| e.response.count).sum::<f64>() * requests.scale();
+    let at_a_time = ratio(limited.ns, case.length_ns());
+    limited.each_ns.is_none() && at_a_time < answered * MOST_REQUESTS
 }
 
 /// The endpoint at which it is a cause, if at any.

@@ -68,9 +68,6 @@ const MIN_ROUND_TRIPS: f64 = 2.0;
 /// Of the holds: with so many segments that are sent again, losses hold them.
 const MAX_RETRANSMITS: f64 = 0.25;
 
-/// Of the time that the target's clients wait: less, and they wait for something else.
-const MIN_OF_ANSWERS: f64 = 0.1;
-
 /// A look meets a hold in its middle, on average.
 const WHOLE: f64 = 2.0;
 
@@ -153,5 +150,5 @@ pub(crate) fn delayed_acks(case: &Case) -> Option<f64> {
 /// Whether it is a part of what the target's clients wait for. A target that has none waits itself.
 fn is_of_answers(case: &Case, held: &Held) -> bool {
     let Ok(requests) = case.fact::<Requests>() else { return true };
-    clients_wait::usual_ns(&requests).is_none_or(|ns| held.ns >= ns * requests.scale() * MIN_OF_ANSWERS)
+    clients_wait::is_of_answers(&requests, held.ns)
 }

@@ -5,7 +5,7 @@ use crate::answer::{Measured, Unit};
 use crate::case::Case;
 use crate::facts::requests::Requests;
 use crate::facts::sending::{Endpoint, Sending};
-use crate::judgement::clients_wait::may_wait_for;
+use crate::judgement::clients_wait::{is_of_answers, may_wait_for};
 use crate::judgement::{by_most, one_of};
 use crate::statistics::{ratio, share};
 
@@ -45,6 +45,8 @@ pub(crate) enum Seen {
     TooShort(Held, Measured),
     /// No client waits for what is sent meanwhile.
     OfItsOwn(Held),
+    /// At one port, of which clients wait for much longer at others.
+    OfFew(Held),
     Cause(Held),
 }
 
@@ -71,6 +73,10 @@ fn judge(case: &Case, held: Held) -> Seen {
     }
     if !endpoint.accepted && !may_wait_for(case, held.ns, held.each_ns) {
         return Seen::OfItsOwn(held);
+    }
+    let is_of_answers = case.fact::<Requests>().map_or(true, |requests| is_of_answers(&requests, held.ns));
+    if endpoint.accepted && !is_of_answers {
+        return Seen::OfFew(held);
     }
     match held.each_ns.filter(|each_ns| *each_ns < MIN_EACH_NS) {
         Some(each_ns) => Seen::TooShort(held, Measured::new(each_ns / 1e9, MIN_EACH_NS / 1e9, Unit::Seconds)),

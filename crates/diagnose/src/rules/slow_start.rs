@@ -25,6 +25,7 @@ fn check(case: &Case) -> Checked {
         }
         Seen::TooShort(held, each) => too_short(each, format!("{}, under 5 ms for each exchange", told(&held))),
         Seen::OfItsOwn(held) => explained(format!("{}, while no client waited for that", told(&held))),
+        Seen::OfFew(held) => explained(format!("{}, a small part of what clients wait for in all", told(&held))),
         Seen::Cause(held) => match why_not(case, &held) {
             Some(why) => explained(format!("{}, but {why}", told(&held))),
             None => accuse(case, &held),
