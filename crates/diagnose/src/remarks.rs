@@ -30,6 +30,7 @@ pub(crate) mod response_times;
 pub(crate) mod slo;
 pub(crate) mod slow_label;
 pub(crate) mod standing;
+pub(crate) mod stood_still;
 pub(crate) mod streams;
 pub(crate) mod unnamed;
 pub(crate) mod until_said;
@@ -47,7 +48,7 @@ pub(crate) struct Remark {
 
 /// What tempers the word that the work is honest and spread out.
 pub(crate) fn at_capacity(case: &Case) -> Vec<Remark> {
-    const ALL: [fn(&Case) -> Option<Remark>; 12] = [
+    const ALL: [fn(&Case) -> Option<Remark>; 13] = [
         until_said::remark,
         chosen_polling::remark,
         event_loop::remark,
@@ -60,6 +61,7 @@ pub(crate) fn at_capacity(case: &Case) -> Vec<Remark> {
         in_parts::remark,
         never_closed::remark,
         deadlocked::remark,
+        stood_still::remark,
     ];
     ALL.into_iter().filter_map(|remark| remark(case)).collect()
 }

@@ -5,61 +5,79 @@
 
 use recording::tables::Retransmit;
 
+use super::followed::Followed;
 use super::requests::{Endpoint, Requests};
 use crate::answer::Gap;
 use crate::case::{Case, Fact};
+use crate::statistics::share;
 
-/// How many.
+/// Of the questions at one endpoint.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct BrokenOff {
-    /// Questions of the target's, by those whom it asks.
-    pub by_peers: f64,
+pub struct Broken {
+    /// The port, or the peer.
+    pub name: String,
+    /// So many.
+    pub count: f64,
     /// Of these, by closing, without a reset.
     pub by_closing: f64,
-    /// Questions in all, to those who answer some.
-    pub asked: f64,
-    /// Whoever did most of it, and how often.
-    pub most: Option<(String, f64)>,
-    /// Requests of clients, by these.
-    pub by_clients: f64,
-    /// Requests of clients that the target, instead of answering, hung up on.
-    pub by_target: f64,
-    /// Their requests in all.
-    pub requests: f64,
+    /// Of so many in all.
+    pub of: f64,
 }
+
+/// Where most of them were, of those who answer some: one of several peers may be asked little beside the others, and fail often.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct BrokenOff {
+    /// Questions of the target's, by one of those whom it asks.
+    pub by_peer: Broken,
+    /// Requests of clients, by these.
+    pub by_clients: Broken,
+    /// Requests of clients that the target, instead of answering, hung up on.
+    pub by_target: Broken,
+}
+
+/// By chance there are a few anywhere: of those with so many that they matter, the one with the largest share, else the one with most.
+fn keep_worse(kept: &mut Broken, found: Broken) {
+    let rank = |one: &Broken| match one.count >= MATTER {
+        true => (1.0, share(one.count, one.of)),
+        false => (0.0, one.count),
+    };
+    let (old, new) = (rank(kept), rank(&found));
+    if new.0 > old.0 || new.0 == old.0 && new.1 > old.1 {
+        *kept = found;
+    }
+}
+
+/// As many as are no chance.
+const MATTER: f64 = 10.0;
 
 impl Fact for BrokenOff {
     fn compute(case: &Case) -> Result<Self, Gap> {
-        let requests = case.fact::<Requests>()?;
+        let (requests, followed) = (case.fact::<Requests>()?, case.fact::<Followed>()?);
         let mut found = Self::default();
         for endpoint in requests.endpoints.iter().filter(|e| e.response.count > 0.0) {
-            let (all, count) = (endpoint.response.count + endpoint.unanswered, broken_off(case, endpoint));
+            let (all, reset) = (endpoint.response.count + endpoint.unanswered, reset(case, &followed, endpoint));
+            let broken = |count, by_closing, of| Broken { name: endpoint.name.clone(), count, by_closing, of };
             if endpoint.accepted {
-                (found.by_clients, found.requests) = (found.by_clients + count, found.requests + all);
-                found.by_target += endpoint.hung_up;
+                keep_worse(&mut found.by_clients, broken(reset, 0.0, all));
+                keep_worse(&mut found.by_target, broken(endpoint.hung_up, endpoint.hung_up, all));
                 continue;
             }
             // Who is sent away before it could ask would have asked.
-            let closed = endpoint.hung_up.min(endpoint.unanswered - count) + endpoint.dismissed;
-            let (count, all) = (count + closed, all + endpoint.dismissed);
-            found.by_closing += closed;
-            (found.by_peers, found.asked) = (found.by_peers + count, found.asked + all);
-            if found.most.as_ref().is_none_or(|(_, most)| count > *most) {
-                found.most = Some((endpoint.name.clone(), count));
-            }
+            let closed = endpoint.hung_up.min(endpoint.unanswered - reset) + endpoint.dismissed;
+            keep_worse(&mut found.by_peer, broken(reset + closed, closed, all + endpoint.dismissed));
         }
         Ok(found)
     }
 }
 
-/// At most as many as there were resets at that endpoint, and as had no answer when their connection ended: resets are told of
-/// everybody in the network namespace, and ends without an answer whoever ended them, and how.
-fn broken_off(case: &Case, endpoint: &Endpoint) -> f64 {
+/// At most as many as there were resets at that endpoint while it was followed, and as had no answer when their connection ended: resets
+/// are told of everybody in the network namespace, and ends without an answer whoever ended them, and how.
+fn reset(case: &Case, followed: &Followed, endpoint: &Endpoint) -> f64 {
     let is_its = |row: &&Retransmit| match endpoint.accepted {
         true => row.is_accepted() && row.port == endpoint.port,
         false => row.is_made() && row.peer == endpoint.name,
     };
-    let rows = case.recording.rows::<Retransmit>().iter().filter(is_its);
+    let rows = case.recording.rows::<Retransmit>().iter().filter(is_its).filter(|row| followed.has(row.t_ns));
     let resets = rows.filter(|row| row.kind == "reset_received" && row.state == "ESTABLISHED");
     resets.map(|row| row.count as f64).sum::<f64>().min(endpoint.unanswered)
 }
@@ -83,20 +101,33 @@ mod tests {
         };
         let peer = "retransmit kind=reset_received state=ESTABLISHED role=made peer=10.0.0.9:1 count=25";
         let found = of(peer);
-        assert_eq!((found.by_peers, found.asked, found.by_clients), (25.0, 100.0, 0.0));
-        assert_eq!(found.most, Some(("10.0.0.9:1".into(), 25.0)));
+        assert_eq!((found.by_peer.count, found.by_peer.of, found.by_clients.count), (25.0, 100.0, 0.0));
+        assert_eq!(found.by_peer.name, "10.0.0.9:1");
         let clients = "retransmit kind=reset_received state=ESTABLISHED role=accepted port=80 count=60";
-        assert_eq!((of(clients).by_clients, of(clients).requests), (40.0, 540.0), "the others had their answer");
+        let given_up = of(clients).by_clients;
+        assert_eq!((given_up.count, given_up.of), (40.0, 540.0), "the others had their answer");
+        let later =
+            format!("exchange_window t_ns=1e9 length_ns=1e9\n{}", clients.replace("retransmit", "retransmit t_ns=3e9"));
+        assert_eq!(of(&later).by_clients.count, 0.0, "nobody followed exchanges then");
         let in_order = peer.replace("ESTABLISHED", "CLOSE_WAIT");
-        assert_eq!(of(&in_order).by_peers, 0.0, "it had said goodbye");
+        assert_eq!(of(&in_order).by_peer.count, 0.0, "it had said goodbye");
         let hung_up = |role: &str| {
             let row = format!("exchange {role} stage=response began=9 unanswered=9 hung_up=8 count=1");
             let found = of(&row);
-            (found.by_target, found.by_peers)
+            (found.by_target.count, found.by_peer.count)
         };
         assert_eq!(hung_up("role=accepted port=80"), (8.0, 0.0));
         assert_eq!(hung_up("role=made peer=10.0.0.9:1"), (0.0, 8.0), "without a reset");
         let one_way = "retransmit kind=reset_received state=ESTABLISHED role=made peer=10.0.0.8:514 count=90";
-        assert_eq!(of(one_way).by_peers, 0.0, "nobody waits for an answer of whom one only tells");
+        assert_eq!(of(one_way).by_peer.count, 0.0, "nobody waits for an answer of whom one only tells");
+    }
+
+    /// Of two that are asked, the one that is asked little fails often.
+    #[test]
+    fn one_peer_is_not_told_by_the_others() {
+        let text = "exchange role=made peer=10.0.0.9:1 stage=response count=20000 began=20000 unanswered=15 hung_up=15
+             exchange role=made peer=10.0.0.8:1 stage=response count=900 began=1000 unanswered=100 hung_up=100";
+        let by_peer = Case::new(&parse(text).unwrap()).fact::<BrokenOff>().unwrap().by_peer.clone();
+        assert_eq!((by_peer.name.as_str(), by_peer.count, by_peer.of), ("10.0.0.8:1", 100.0, 1000.0));
     }
 }

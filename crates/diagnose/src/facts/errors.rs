@@ -5,7 +5,7 @@
 
 use recording::counters::{Key, cgroup_memory, netstat, snmp, snmp6, udp_sockets};
 
-use super::broken_off::BrokenOff;
+use super::broken_off::{Broken, BrokenOff};
 use super::calls::Calls;
 use super::connections::Connections;
 use super::counters::Counters;
@@ -112,7 +112,6 @@ impl Fact for Errors {
 fn of_handshakes(case: &Case, counters: &Counters, h: &Handshakes) -> Vec<Error> {
     let grew = |key: Key| counters.grew(key).unwrap_or(0.0);
     let half_open = h.half_open_drops + grew(netstat::REQ_Q_FULL_DO_COOKIES);
-    let attempts = h.made + h.taken;
     let (failed, segments) = (grew(snmp::ATTEMPT_FAILS), grew(snmp::IN_SEGS));
     let again = case.fact::<Retransmits>().ok().map(|retransmits| retransmits.own_share() * h.again);
     let turned_away = case.fact::<TurnedAway>().map_or(0.0, |turned_away| turned_away.0);
@@ -124,21 +123,32 @@ fn of_handshakes(case: &Case, counters: &Counters, h: &Handshakes) -> Vec<Error>
     let on_tcp = case.fact::<Listening>().map_or(true, |listening| listening.on_tcp());
     let broken = case.fact::<BrokenOff>().map_or_else(|_| BrokenOff::default(), |broken| (*broken).clone());
     let error = |kind, count, own, of| Error { kind, count, own, of };
+    let beside = |count: f64, own: Option<f64>| own.unwrap_or(count) + h.taken_beside(own);
+    let (own, own_not_made) = (h.own_drops, not_made(case, failed, syns_again(case, h)));
     vec![
         // Not those whose first copy had arrived: nothing was lost.
         sent_again(case, h).unwrap_or_else(|| error(Kind::SentAgain, (h.again - h.needless).max(0.0), again, h.sent)),
-        error(Kind::QueueFull, h.overflows, h.own_drops, h.overflows + h.taken),
+        error(Kind::QueueFull, h.overflows, own, beside(h.overflows, own.map(|own| own.min(h.overflows)))),
         error(Kind::HalfOpenFull, half_open, (!on_tcp).then_some(0.0), half_open + h.taken),
-        error(Kind::ListenDropped, h.other_drops(), h.own_drops, h.drops + h.taken),
-        error(Kind::Filtered, filtered, Some(filtered), filtered + h.taken),
-        error(Kind::TurnedAway, turned_away, Some(turned_away), h.taken.max(turned_away)),
-        error(Kind::NobodyThere, nobody_there, Some(nobody_there), h.taken + nobody_there),
-        error(Kind::BrokenOff, broken.by_peers, Some(broken.by_peers), broken.asked),
-        error(Kind::GivenUp, broken.by_clients, Some(broken.by_clients), broken.requests),
-        error(Kind::HungUp, broken.by_target, Some(broken.by_target), broken.requests),
-        error(Kind::NotMade, failed, not_made(case, failed, syns_again(case, h)), attempts),
+        error(Kind::ListenDropped, h.other_drops(), own, beside(h.drops, own)),
+        error(Kind::Filtered, filtered, Some(filtered), beside(filtered, Some(filtered))),
+        error(Kind::TurnedAway, turned_away, Some(turned_away), taken_or_not(h, turned_away)),
+        error(Kind::NobodyThere, nobody_there, Some(nobody_there), beside(nobody_there, Some(nobody_there))),
+        broken_off(Kind::BrokenOff, &broken.by_peer),
+        broken_off(Kind::GivenUp, &broken.by_clients),
+        broken_off(Kind::HungUp, &broken.by_target),
+        error(Kind::NotMade, failed, own_not_made, own_not_made.map_or(h.made + h.taken, |own| h.made.max(own))),
         error(Kind::Damaged, grew(snmp::IN_ERRS), None, segments),
     ]
+}
+
+fn broken_off(kind: Kind, broken: &Broken) -> Error {
+    Error { kind, count: broken.count, own: Some(broken.count), of: broken.of }
+}
+
+/// Connections that clients made, with those that were turned away, which may have asked for something before.
+fn taken_or_not(h: &Handshakes, turned_away: f64) -> f64 {
+    (h.taken_beside(Some(turned_away)) + turned_away).min(h.taken).max(turned_away)
 }
 
 /// Towards one of those that the target talks to, if that is a larger part of what is sent there than of all.

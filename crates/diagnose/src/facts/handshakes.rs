@@ -5,6 +5,7 @@ use recording::counters::{Key, conntrack, netstat, snmp};
 
 use super::counters::Counters;
 use super::listeners::Listeners;
+use super::requests::Requests;
 use crate::answer::Gap;
 use crate::case::{Case, Fact};
 use crate::statistics::share;
@@ -14,6 +15,8 @@ use crate::statistics::share;
 pub struct Handshakes {
     /// Connections that clients made (`PassiveOpens`).
     pub taken: f64,
+    /// Of these, the target's own, that asked for something; none = that was not seen.
+    pub own_taken: Option<f64>,
     /// Connections that were asked for from here (`ActiveOpens`).
     pub made: f64,
     /// Handshakes that met a full accept queue (`ListenOverflows`).
@@ -55,8 +58,10 @@ impl Fact for Handshakes {
         let counters = case.fact::<Counters>()?;
         let grew = |key: Key| counters.grew(key).unwrap_or(0.0);
         let most = counters.last(conntrack::MAX, "").filter(|most| *most > 0.0);
+        let taken = grew(snmp::PASSIVE_OPENS);
         Ok(Self {
-            taken: grew(snmp::PASSIVE_OPENS),
+            taken,
+            own_taken: case.fact::<Requests>().ok().and_then(|requests| requests.taken()).map(|own| own.min(taken)),
             made: grew(snmp::ACTIVE_OPENS),
             overflows: grew(netstat::LISTEN_OVERFLOWS),
             drops: grew(netstat::LISTEN_DROPS),
@@ -82,6 +87,12 @@ impl Handshakes {
     /// Segments of connections that stood already, sent again.
     pub fn data_again(&self) -> f64 {
         (self.again - self.syn_again).max(0.0)
+    }
+
+    /// Connections that were taken, for beside so many that were not: the target's own beside its own, where both are told. A
+    /// neighbour in its network namespace may take many more.
+    pub fn taken_beside(&self, own: Option<f64>) -> f64 {
+        own.and(self.own_taken).unwrap_or(self.taken)
     }
 
     /// Of handshakes that came, those that listeners dropped for another reason than a full queue.

@@ -57,8 +57,8 @@ pub struct Endpoint {
     pub pipelined: f64,
     /// Writes to clients beyond the first of an answer.
     pub pushed: f64,
-    /// The longest time without an answer to anybody, while clients waited.
-    pub stood: Stood,
+    /// The longest time of each slice without an answer to anybody, while clients waited.
+    pub stands: Vec<Stood>,
     /// Writes of the target's that Nagle's algorithm kept back.
     pub nagled: f64,
     /// Time in answers that were late, in the slice with most of it, ns.
@@ -222,8 +222,8 @@ impl Endpoint {
         self.more += row.more as f64 * weight;
         self.pushed += row.pushed as f64 * weight;
         self.nagled += row.nagled as f64 * weight;
-        if row.stood_ns as f64 > self.stood.ns {
-            self.stood = Stood { ns: row.stood_ns as f64, requests: row.stood, t_ns: row.t_ns };
+        if row.stood_ns > 0 {
+            self.stands.push(Stood { ns: row.stood_ns as f64, requests: row.stood, t_ns: row.t_ns });
         }
         self.continued.add(row.continued, row.continued_ns, weight);
         self.apart.add(row.apart, row.apart_ns, weight);
@@ -260,9 +260,30 @@ impl Requests {
         self.streams.iter().any(|stream| stream.port == port)
     }
 
+    /// Connections that clients made and on which they asked for something, in the whole capture; none = none was seen.
+    pub fn taken(&self) -> Option<f64> {
+        let accepted = self.endpoints.iter().filter(|endpoint| endpoint.accepted);
+        let taken = accepted.map(|endpoint| endpoint.first_read.count).sum::<f64>() * self.scale();
+        (taken > 0.0).then_some(taken)
+    }
+
     /// The exchanges of an endpoint, by its name.
     pub fn of(&self, accepted: bool, name: &str) -> Option<&Endpoint> {
         self.endpoints.iter().find(|e| e.accepted == accepted && e.name == name)
+    }
+
+    /// How many requests of clients may have asked a peer, and how long they took in all, ns: not those that are mostly answered sooner
+    /// than it answers, as health checks are; none where they cannot be told apart.
+    pub fn that_may_ask(&self, peer: &Endpoint) -> Option<(f64, f64)> {
+        let least_ns = peer.awaited_each_ns();
+        let may = || self.endpoints.iter().filter(|e| e.accepted && e.response.mean_ns() >= least_ns);
+        let count: f64 = may().map(|e| e.response.count).sum();
+        (count > 0.0 && !may().any(Endpoint::is_mixed)).then(|| (count, may().map(|e| e.response.sum_ns).sum()))
+    }
+
+    /// The exchanges with clients at a port.
+    pub fn at_port(&self, port: u32) -> Option<&Endpoint> {
+        self.endpoints.iter().find(|e| e.accepted && e.port == port)
     }
 
     /// How many of these exchanges were under way at once, on average, by Little's law.

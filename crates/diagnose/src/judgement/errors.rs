@@ -337,7 +337,7 @@ mod tests {
             );
             above(&Case::new(&parse(&text).unwrap())).into_iter().map(|above| above.what).collect::<Vec<_>>()
         };
-        let peers = "30 of its 100 questions (30 %) were broken off by a reset, most by 10.0.0.9:1";
+        let peers = "30 of its 100 questions to 10.0.0.9:1 (30 %) were broken off by a reset";
         assert_eq!(with("role=made peer=10.0.0.9:1 count=30"), [peers]);
         let clients = "40 requests were broken off by their clients before the answer, of 1000 (4.0 %)";
         assert_eq!(with("role=accepted port=80 count=50"), [clients]);

@@ -46,13 +46,14 @@ fn one_each(case: &Case) -> bool {
 }
 
 impl Often {
-    /// The peer that is asked so, if it is, at the port where clients ask most.
+    /// The peer that is asked so, if it is, for the requests at all ports.
     pub(crate) fn of(case: &Case, peer: &str) -> Option<Self> {
         let all = case.fact::<Requests>().ok()?;
-        match all.busiest() {
-            Some(busiest) => Self::of_some(case, peer, (busiest.response.count, busiest.response.mean_ns())),
-            None => Self::of_taken(case, &all, peer),
+        if all.busiest().is_none() {
+            return Self::of_taken(case, &all, peer);
         }
+        let (requests, ns) = all.that_may_ask(all.of(false, peer)?)?;
+        Self::of_some(case, peer, (requests, ratio(ns, requests)))
     }
 
     /// The same where clients come by no way on which exchanges are seen, as the proxy before a pool of processes comes by a Unix
@@ -116,6 +117,27 @@ mod tests {
         assert_eq!(said.words(), "asked 30 times for each request, 1 ms at a time");
         assert!(said.advice("10.0.0.9:1").contains("instead of 30 times"));
         assert!(said.is_felt() && !often(600).unwrap().is_felt() && often(300).is_none());
+    }
+
+    /// Two ports, each with a hundred requests of 40 ms, and health checks of 0.1 ms at a third.
+    #[test]
+    fn questions_are_for_the_requests_of_all_ports() {
+        let times = |asked: u32| {
+            let at = |port: u32, count: u32, ns: u64| {
+                format!(
+                    "exchange role=accepted port={port} stage=response count={count} sum_ns={} length_ns=[{ns}] counts=[{count}]\n",
+                    u64::from(count) * ns
+                )
+            };
+            let text = at(80, 100, 40_000_000)
+                + &at(443, 100, 40_000_000)
+                + &at(9000, 5000, 100_000)
+                + &format!(
+                    "exchange role=made peer=10.0.0.9:1 stage=response count={asked} sum_ns={asked}e6 length_ns=[1000000] counts=[{asked}]"
+                );
+            Often::of(&Case::new(&parse(&text).unwrap()), "10.0.0.9:1").map(|often| often.times)
+        };
+        assert_eq!((times(600), times(2000)), (None, Some(10.0)));
     }
 
     /// Workers behind a Unix socket take 50 connections a second, one request each.

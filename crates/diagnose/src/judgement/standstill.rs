@@ -4,9 +4,10 @@
 use std::collections::BTreeMap;
 
 use recording::Part;
-use recording::tables::{Connection, ExchangeWindow};
+use recording::tables::Connection;
 
 use crate::case::{Case, SLICE_NS};
+use crate::facts::followed::Followed;
 use crate::facts::requests::{Endpoint, Requests};
 use crate::statistics::ratio;
 
@@ -35,6 +36,8 @@ pub(crate) struct Standstill {
     pub requests: u64,
     /// Answers that were due.
     pub due: f64,
+    /// Of the time in which exchanges were followed, the share that was in such times, 0 to 1.
+    pub share: f64,
     /// End of the slice in which it ended, ns after the capture's start.
     pub until_ns: f64,
     /// Exchanges were followed then; else looks at the connections tell, and the numbers are about right.
@@ -50,11 +53,23 @@ impl Standstill {
     }
 }
 
-/// The longest one, at the port where clients ask most.
+/// Of the time: a client in a hundred meets it, and it is more than one short pause in a long capture.
+const MIN_SHARE: f64 = 0.01;
+
+/// The longest one, at the port where clients ask most, if such times are no small part of the window.
 pub(crate) fn look(case: &Case) -> Option<Standstill> {
+    longest(case).filter(|seen| seen.share >= MIN_SHARE)
+}
+
+/// Likewise, if they are.
+pub(crate) fn small(case: &Case) -> Option<Standstill> {
+    longest(case).filter(|seen| seen.share < MIN_SHARE)
+}
+
+fn longest(case: &Case) -> Option<Standstill> {
     let requests = case.fact::<Requests>().ok()?;
     let busiest = requests.busiest()?;
-    let seen = [followed(busiest), looked_at(case, &requests, busiest)].into_iter().flatten();
+    let seen = [followed(busiest, requests.followed_ns), looked_at(case, &requests, busiest)].into_iter().flatten();
     let named = |seen: Standstill| Standstill {
         endpoint: busiest.name.trim_start_matches("tcp ").to_string(),
         port: busiest.port,
@@ -64,10 +79,12 @@ pub(crate) fn look(case: &Case) -> Option<Standstill> {
     seen.map(named).find(|seen| matters(seen, busiest))
 }
 
-fn followed(busiest: &Endpoint) -> Option<Standstill> {
-    let stood = busiest.stood;
-    let (ns, requests, until_ns) = (stood.ns, stood.requests, stood.t_ns as f64);
-    (ns > 0.0).then(|| Standstill { ns, requests, until_ns, is_followed: true, ..Standstill::default() })
+fn followed(busiest: &Endpoint, followed_ns: f64) -> Option<Standstill> {
+    let longest = busiest.stands.iter().max_by(|a, b| a.ns.total_cmp(&b.ns))?;
+    let (ns, requests, until_ns) = (longest.ns, longest.requests, longest.t_ns as f64);
+    let felt = busiest.stands.iter().filter(|stood| stood.ns >= FELT_NS && stood.requests >= SEVERAL);
+    let share = ratio(felt.map(|stood| stood.ns).sum(), followed_ns);
+    Some(Standstill { ns, requests, until_ns, share, is_followed: true, ..Standstill::default() })
 }
 
 /// Of what is under way at a time, late in most slices: with more, looks meet requests that are always long, now more of them, now
@@ -90,15 +107,14 @@ fn looked_at(case: &Case, requests: &Requests, busiest: &Endpoint) -> Option<Sta
     let mut late: Vec<f64> = slices.values().copied().collect();
     late.sort_by(f64::total_cmp);
     let usual = *late.get(late.len() / 2).filter(|late| **late <= under_way * HARDLY_ANY)?;
-    let windows = case.recording.rows::<ExchangeWindow>();
-    let is_followed =
-        |t_ns: u64| windows.iter().any(|window| (window.t_ns.abs_diff(t_ns) as f64) < SLICE_NS as f64 / 2.0);
+    let followed = case.fact::<Followed>().ok()?;
     let stand = |t_ns: &u64| at_once[t_ns] as f64 >= (under_way * NEARLY_ALL).max(SEVERAL as f64);
-    let unseen = slices.into_iter().filter(|(t_ns, _)| stand(t_ns) && !is_followed(*t_ns));
+    let unseen = slices.into_iter().filter(|(t_ns, _)| stand(t_ns) && !followed.has(*t_ns));
     let (t_ns, most) = unseen.max_by(|a, b| a.1.total_cmp(&b.1))?;
     let ns = ratio(most - usual, under_way).min(1.0) * SLICE_NS as f64;
     let (until_ns, requests) = (t_ns as f64, under_way.round() as u64);
-    Some(Standstill { ns, requests, until_ns, is_followed: false, ..Standstill::default() })
+    let share = ratio(ns, case.length_ns());
+    Some(Standstill { ns, requests, until_ns, share, is_followed: false, ..Standstill::default() })
 }
 
 fn matters(seen: &Standstill, endpoint: &Endpoint) -> bool {

@@ -32,7 +32,7 @@ fn check(case: &Case) -> Checked {
         return explained(format!("{met} of its network namespace, none of them one of its own"));
     }
     let ours = handshakes.own_drops.map_or(handshakes.overflows, |own| own.min(handshakes.overflows));
-    let part = share(ours, ours + handshakes.taken);
+    let part = share(ours, ours + handshakes.taken_beside(handshakes.own_drops));
     let min_share = floor(Kind::QueueFull).unwrap_or_default();
     let least = enough(Kind::QueueFull, part, handshakes.own_drops.is_some());
     let needed = [Measured::new(ours, least, Unit::Handshakes), Measured::new(part, min_share, Unit::Share)];
@@ -96,13 +96,13 @@ fn finding(
              average, its limit is {} (the kernel admits one more); {}",
             count(ours),
             listener.name,
-            count(handshakes.taken),
+            count(handshakes.taken_beside(handshakes.own_drops)),
             count(backlog),
             untaken.map_or_else(|| what_they_do(&workers, listener.full, &meanwhile), Untaken::detail)
         ),
         subject: Subject { pid: workers.who.first().map(|who| who.0), ..Subject::default() },
         explains: Explains {
-            share: share(ours, ours + handshakes.taken),
+            share: share(ours, ours + handshakes.taken_beside(handshakes.own_drops)),
             of: "handshakes of its clients".into(),
             seconds: waited,
         },

@@ -12,14 +12,14 @@ use crate::ledger::threads::Threads;
 use crate::phrases::resources::name;
 use crate::remarks::{
     self, Remark, children, churn, collecting, deadlocked, each_other, goes_on, hints, idle, in_line, in_parts,
-    many_questions, neighbours, never_closed, own_work, response_times, standing, streams,
+    many_questions, neighbours, never_closed, own_work, response_times, standing, stood_still, streams,
 };
 use crate::statistics::share;
 use crate::wording::{cores, percent, seconds};
 
 pub(super) static RULE: Rule = Rule { cause: "healthy", explain: explain!("healthy"), check: Check::Neutral(check) };
 
-const REMARKS: [fn(&Case) -> Option<Remark>; 16] = [
+const REMARKS: [fn(&Case) -> Option<Remark>; 17] = [
     hints::spent_on_a_lock,
     children::remark,
     in_parts::remark,
@@ -31,6 +31,7 @@ const REMARKS: [fn(&Case) -> Option<Remark>; 16] = [
     goes_on::remark,
     collecting::remark,
     standing::remark,
+    stood_still::remark,
     streams::remark,
     churn::remark,
     never_closed::remark,

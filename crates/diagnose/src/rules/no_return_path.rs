@@ -7,7 +7,6 @@ use crate::case::Case;
 use crate::facts::errors::Kind;
 use crate::facts::handshakes::Handshakes;
 use crate::facts::listeners::Listeners;
-use crate::facts::requests::Requests;
 use crate::judgement::errors::{MIN_COUNT, floor};
 use crate::judgement::handshakes::{Sign, table};
 use crate::statistics::share;
@@ -28,11 +27,8 @@ fn check(case: &Case) -> Checked {
     }
     let told = format!("listeners dropped {} handshakes although their queues had room", count(others));
     // What others of its network namespace take says nothing of its own clients.
-    let (dropped, taken) = match (h.own_drops, own_taken(case)) {
-        (Some(own), Some(taken)) => (own.min(others), taken.min(h.taken)),
-        _ => (others, h.taken),
-    };
-    let part = share(dropped, dropped + taken);
+    let dropped = h.own_drops.filter(|_| h.own_taken.is_some()).map_or(others, |own| own.min(others));
+    let part = share(dropped, dropped + h.taken_beside(h.own_drops));
     let least = floor(Kind::ListenDropped).unwrap_or_default();
     let needed = [Measured::new(others, MIN_COUNT, Unit::Handshakes), Measured::new(part, least, Unit::Share)];
     if let Some(seen) = Measured::farthest(needed) {
@@ -57,14 +53,6 @@ fn check(case: &Case) -> Checked {
     )
 }
 
-/// Connections that the target took and that asked for something; none = that was not seen.
-fn own_taken(case: &Case) -> Option<f64> {
-    let requests = case.fact::<Requests>().ok()?;
-    let accepted = requests.endpoints.iter().filter(|endpoint| endpoint.accepted);
-    Some(accepted.map(|endpoint| endpoint.first_read.count).sum::<f64>() * requests.scale())
-        .filter(|taken| *taken > 0.0)
-}
-
 /// What a client waits at least for its next try, in seconds.
 const EACH: f64 = 1.0;
 
@@ -79,10 +67,10 @@ fn finding(case: &Case, h: &Handshakes, own: f64) -> Result<Finding, Gap> {
             "{name} dropped {} handshakes while its accept queue had room, beside {} connections that were taken: what is left \
              as a reason is that no route leads back",
             count(own),
-            count(h.taken)
+            count(h.taken_beside(Some(own)))
         ),
         subject: Subject { pid: case.recording.meta.target.pids.first().copied(), ..Subject::default() },
-        explains: Explains { share: share(own, own + own_taken(case).map_or(h.taken, |taken| taken.min(h.taken))), of: "handshakes of its clients".into(), seconds: own * EACH },
+        explains: Explains { share: share(own, own + h.taken_beside(Some(own))), of: "handshakes of its clients".into(), seconds: own * EACH },
         evidence: std::iter::once(evidence("dropped by its listeners", own, "handshakes", "0", "ss -ltnm  # d in skmem"))
             .chain(table(case, h, Sign::ListenDropped))
             .collect(),

@@ -47,7 +47,7 @@ fn check(case: &Case) -> Checked {
             count(everybodys)
         ));
     }
-    let part = share(refused, refused + h.taken);
+    let part = share(refused, refused + h.taken_beside(own));
     let needed = [Measured::new(refused, MIN_COUNT, Unit::Handshakes), Measured::new(part, MIN_SHARE, Unit::Share)];
     if let Some(seen) = Measured::farthest(needed) {
         let why = format!(

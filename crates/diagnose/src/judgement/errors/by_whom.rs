@@ -57,11 +57,11 @@ fn filtered(case: &Case, error: &Error) -> Option<Above> {
 /// Who breaks the target's questions off.
 fn broken_off(case: &Case, error: &Error) -> Option<Above> {
     let broken = case.fact::<BrokenOff>().ok().filter(|_| error.kind == Kind::BrokenOff)?;
-    let peer = broken.most.as_ref().map(|(peer, _)| peer.clone())?;
-    let how = if 2.0 * broken.by_closing > broken.by_peers { "by closing" } else { "by a reset" };
+    let (broken, peer) = (&broken.by_peer, &broken.by_peer.name);
+    let how = if 2.0 * broken.by_closing > broken.count { "by closing" } else { "by a reset" };
     Some(Above {
         what: format!(
-            "{} of its {} questions ({}) were broken off {how}, most by {peer}",
+            "{} of its {} questions to {peer} ({}) were broken off {how}",
             count(error.count),
             count(error.of),
             percent(error.share())

@@ -45,7 +45,7 @@ pub(super) fn check(case: &Case) -> Option<Outcome> {
     if clients.response.mean_ns() < LATE_NS || is_known() || case.fact::<Waiting>().ok()?.other_clients {
         return None;
     }
-    let asked = requests.endpoints.iter().filter(|peer| !peer.accepted && is_asked_for(clients, peer));
+    let asked = requests.endpoints.iter().filter(|peer| !peer.accepted && is_asked_for(&requests, clients, peer));
     let part = |peer: &Endpoint| {
         let part = part_of_peer(&requests, &peer.name)?;
         (NEARLY_ALL..=AT_MOST).contains(&part).then_some(part.min(1.0))
@@ -80,9 +80,10 @@ pub(super) fn remedy(peer: &Endpoint) -> String {
 }
 
 /// Whether a peer is asked once for each request, and takes about as long as the requests do.
-fn is_asked_for(clients: &Endpoint, peer: &Endpoint) -> bool {
+fn is_asked_for(requests: &Requests, clients: &Endpoint, peer: &Endpoint) -> bool {
     let alike = |part: f64| peer.response.quantile_ns(part) >= clients.response.quantile_ns(part) * ALIKE;
-    ONE_EACH.contains(&ratio(peer.response.count, clients.response.count))
+    let asking = requests.that_may_ask(peer).map_or(0.0, |(asking, _)| asking);
+    ONE_EACH.contains(&ratio(peer.response.count, asking))
         && peer.response.mean_ns() >= MIN_WAIT_NS
         && alike(0.5)
         && alike(0.9)
