@@ -124,9 +124,9 @@ pub fn is_kernel_thread(stat: &Stat) -> bool {
     stat.flags & PF_KTHREAD != 0
 }
 
-/// Whether a process has ended and only waits for its parent to collect it.
+/// Whether a process has ended and only waits for its parent to collect it. Where only its first thread has, the others go on.
 pub fn is_dead(stat: &Stat) -> bool {
-    matches!(stat.state, 'Z' | 'X' | 'x')
+    matches!(stat.state, 'Z' | 'X' | 'x') && stat.num_threads <= 1
 }
 
 /// A whole file as text; bytes that are no UTF-8 become U+FFFD.
@@ -185,6 +185,16 @@ mod tests {
         root.process(7, 1, "x");
         root.file("proc/7/cmdline", b"srv\0--name\0\xff\xfe\0".as_slice());
         assert_eq!(Proc::new(root.path()).cmdline(7), "srv --name \u{fffd}\u{fffd}");
+    }
+
+    /// A program may end its first thread and serve with the others.
+    #[test]
+    fn a_process_lives_as_long_as_a_thread() {
+        let root = FakeRoot::new();
+        root.process(7, 1, "srv");
+        let stat = Proc::new(root.path()).stat(7).unwrap();
+        let dead = |state: char, num_threads: i64| is_dead(&Stat { state, num_threads, ..stat.clone() });
+        assert_eq!([dead('Z', 1), dead('Z', 3), dead('S', 1)], [true, false, false]);
     }
 
     #[test]

@@ -281,6 +281,16 @@ mod tests {
         assert_eq!((lost.cpu, lost.wall, lost.blocked), (2, 4, 2));
     }
 
+    /// 5 ended at 12, nobody heard of it, and another one has its number.
+    #[test]
+    fn a_number_whose_end_was_lost_starts_anew() {
+        let mut slices = Slices::new(100);
+        slices.rows(1, &[row(5, 120, 10)], &[]);
+        assert_eq!(slices.rows(2, &[row(5, 300, 2)], &[])[0].cpu_ns, 2);
+        assert_eq!(slices.rows(3, &[], &[row(5, 300, 3)])[0].cpu_ns, 1);
+        assert_eq!(slices.not_yet_reported(&row(5, 120, 12).sum).cpu, 2);
+    }
+
     #[test]
     fn a_reused_thread_id_starts_anew() {
         let mut slices = Slices::new(100);

@@ -278,6 +278,23 @@ mod tests {
         assert_eq!(error(Kind::NotMade, &unseen).at_most(), 70.0, "nobody knows");
     }
 
+    /// Thirty of its own clients met a full queue and a hundred did not, beside a neighbour that takes 35,000.
+    #[test]
+    fn what_is_its_own_is_beside_its_own() {
+        let grew = |source: &str, entity: &str, name: &str, by: u32| {
+            format!("counter source={source} entity={entity} name={name} value=0\ncounter t_ns=9 source={source} entity={entity} name={name} value={by}\n")
+        };
+        let text = grew("proc/net/snmp", "Tcp", "PassiveOpens", 35_100)
+            + &grew("proc/net/netstat", "TcpExt", "ListenOverflows", 90)
+            + &grew("proc/net/listeners", "\"tcp 0.0.0.0:80\"", "drops", 30);
+        let of = |more: &str| {
+            let error = error(Kind::QueueFull, &format!("{text}{more}"));
+            (error.at_most(), error.of)
+        };
+        assert_eq!(of("exchange role=accepted port=80 stage=first_read count=100"), (30.0, 130.0));
+        assert_eq!(of(""), (30.0, 35_130.0), "whose they were that were taken is not known");
+    }
+
     #[test]
     fn calls_that_fail() {
         let text = "call_window length_ns=1e9\ncall pid=1 tid=1 syscall=42 result=-99 count=300";

@@ -231,6 +231,9 @@ impl Endpoint {
     }
 }
 
+/// Of a peer's answers, requests take on average, if most of them ask it.
+const MAY_ASK: f64 = 0.5;
+
 /// Of the answers of all ports: fewer are none that tell of its clients.
 const SOME: f64 = 0.01;
 
@@ -275,7 +278,7 @@ impl Requests {
     /// How many requests of clients may have asked a peer, and how long they took in all, ns: not those that are mostly answered sooner
     /// than it answers, as health checks are; none where they cannot be told apart.
     pub fn that_may_ask(&self, peer: &Endpoint) -> Option<(f64, f64)> {
-        let least_ns = peer.awaited_each_ns();
+        let least_ns = peer.awaited_each_ns() * MAY_ASK;
         let may = || self.endpoints.iter().filter(|e| e.accepted && e.response.mean_ns() >= least_ns);
         let count: f64 = may().map(|e| e.response.count).sum();
         (count > 0.0 && !may().any(Endpoint::is_mixed)).then(|| (count, may().map(|e| e.response.sum_ns).sum()))

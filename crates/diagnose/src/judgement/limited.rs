@@ -5,7 +5,7 @@ use crate::answer::{Measured, Unit};
 use crate::case::Case;
 use crate::facts::requests::Requests;
 use crate::facts::sending::{Endpoint, Sending};
-use crate::judgement::clients_wait::may_wait_for;
+use crate::judgement::clients_wait::{may_wait_for, usual_ns};
 use crate::judgement::{by_most, one_of};
 use crate::statistics::{ratio, share};
 use crate::verdict::{Explains, Finding, Subject};
@@ -136,13 +136,21 @@ fn judge(case: &Case, limited: Limited) -> Seen {
     Seen::Cause(limited)
 }
 
-/// Whether what is limited at one port are a few transfers of which no question was seen, beside many requests at all ports.
+/// Transfers at a time: one or two are somebody's own.
+const SEVERAL: f64 = 3.0;
+
+/// Answers, beside which those of one or two are few.
+const MANY: f64 = 100.0;
+
+/// Whether what is limited at one port are a few transfers, of which no question was seen, beside many requests at all ports; or ones for
+/// which clients wait less than for answers.
 fn is_of_few(case: &Case, limited: &Limited) -> bool {
     let Some(requests) = case.fact::<Requests>().ok().filter(|_| limited.endpoint.accepted) else { return false };
     let accepted = requests.endpoints.iter().filter(|e| e.accepted);
     let answered = accepted.map(|e| e.response.count).sum::<f64>() * requests.scale();
-    let at_a_time = ratio(limited.ns, case.length_ns());
-    limited.each_ns.is_none() && at_a_time < answered * MOST_REQUESTS
+    let few = ratio(limited.ns, case.length_ns()) < SEVERAL && answered >= MANY;
+    let less = usual_ns(&requests).is_some_and(|usual_ns| limited.ns < usual_ns * requests.scale());
+    limited.each_ns.is_none() && (few || less)
 }
 
 /// The endpoint at which it is a cause, if at any.

@@ -199,4 +199,19 @@ mod tests {
         let buffer = text("segments=4", "count=4 sum_ns=4e6").replace("rwnd_ns", "sndbuf_ns");
         assert!(silent(&RULE, &buffer).contains("no connection"));
     }
+
+    /// One who downloads over a slow line at a port of its own, beside many requests at another one.
+    #[test]
+    fn a_transfer_beside_many_requests() {
+        let at = |port: u32, requests: u32| {
+            format!(
+                "meta length_ns=4e9 target.listen=[\"tcp 0.0.0.0:80\",\"tcp 0.0.0.0:81\"]
+                 exchange_window t_ns=4e9 length_ns=4e9
+                 connection t_ns=4e9 role=accepted port={port} looks=40 open=40 unsent=38 rwnd=36 other=2 busy_ns=39e8 rwnd_ns=30e8
+                 exchange t_ns=4e9 role=accepted port=80 stage=response count={requests} sum_ns=4e9 length_ns=[2000000] counts=[{requests}]"
+            )
+        };
+        assert!(silent(&RULE, &at(81, 2000)).contains("a few slow clients"));
+        found(&RULE, &at(81, 1).replace("stage=response", "stage=service"));
+    }
 }

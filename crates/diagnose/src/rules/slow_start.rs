@@ -233,4 +233,14 @@ mod tests {
         let short = text(NEW, "count=40 sum_ns=4e7").replace("min_rtt_ns=20e6", "min_rtt_ns=5e4");
         assert!(silent(&RULE, &short).contains("a round trip takes 50 µs"));
     }
+
+    #[test]
+    fn a_port_at_which_hardly_anybody_waits() {
+        let others = |sum: &str| {
+            let other = format!("exchange t_ns=4e9 role=accepted port=81 stage=response count=4000 sum_ns={sum} length_ns=[10000000] counts=[4000]");
+            format!("{}\n{other}", text(NEW, "count=40 sum_ns=4e7"))
+        };
+        assert!(silent(&RULE, &others("40e9")).contains("a small part of what clients wait for"));
+        found(&RULE, &others("40e9").replace("count=4000", "count=400").replace("counts=[4000]", "counts=[400]"));
+    }
 }

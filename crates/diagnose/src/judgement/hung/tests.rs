@@ -125,3 +125,19 @@ fn one_process_of_several_that_stands_still() {
     assert_eq!(stands(&[child, FUTEX, accept]), None, "before the lock that one of them has while it accepts");
     assert_eq!(stands(&[accept, pipe, pipe]), None, "workers that are given their work");
 }
+
+/// The same where exchanges were not followed: what has hung since before is known, and not whether anybody was answered.
+#[test]
+fn nobody_knows_whether_others_were_answered() {
+    let hung = |text: &str| {
+        let recording = parse(text).unwrap();
+        let case = Case::new(&recording);
+        let hung = look(&case).unwrap();
+        let is_told = reader(&case, &hung).is_some();
+        (hung.others, is_told)
+    };
+    let text = text(&[("loop", "cpu")], "");
+    assert_eq!(hung(&text), (Others::Nobody, true));
+    let unseen = text.lines().filter(|line| !line.contains("exchange_window")).collect::<Vec<_>>().join("\n");
+    assert_eq!(hung(&unseen), (Others::Untold, false));
+}

@@ -248,3 +248,27 @@ impl Taken<'_> {
             && self.open - self.asked <= self.asked.sqrt() * FREE
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use recording::text::parse;
+
+    #[test]
+    fn a_pool_keeps_what_it_has() {
+        let kept = |seconds: u32, open: &[u32]| {
+            let mut text = format!("meta length_ns={seconds}e9\n");
+            for (slice, open) in (1..).zip(open) {
+                text += &format!("connection t_ns={slice}e9 role=accepted port=80 looks=10 open=10\n");
+                if *open > 0 {
+                    text += &format!("connection t_ns={slice}e9 role=made peer=a looks=10 open={open}\n");
+                }
+            }
+            is_kept(&Case::new(&parse(&text).unwrap()), "a")
+        };
+        assert!(kept(3, &[20, 20, 20]) && !kept(3, &[20, 14, 20]));
+        assert!(!kept(1, &[20]), "one slice is as large as the smallest and the largest");
+        assert!(!kept(3, &[20, 0, 20]), "there was none for a while");
+        assert!(!kept(3, &[0, 0, 0]));
+    }
+}
