@@ -36,7 +36,7 @@ static __noinline void note_dismissal(struct sock *sk, struct exchange *e, int n
 	struct tcp_sock *tcp = bpf_skc_to_tcp_sock(sk);
 	bool is_one;
 
-	if (!tcp || !e->group || e->dismissed)
+	if (!tcp || !(e->group % OTHER_PORTS) || e->dismissed)
 		return;
 	if ((u64)((u32)bpf_jiffies64() - tcp->inet_conn.icsk_ack.lrcvtime) * tick_ns > DISMISSES)
 		return;

@@ -193,7 +193,11 @@ mod tests {
         let root = FakeRoot::new();
         root.process(7, 1, "srv");
         let stat = Proc::new(root.path()).stat(7).unwrap();
-        let dead = |state: char, num_threads: i64| is_dead(&Stat { state, num_threads, ..stat.clone() });
+        let dead = |state: char, num_threads: i64| {
+            let mut stat = stat.clone();
+            (stat.state, stat.num_threads) = (state, num_threads);
+            is_dead(&stat)
+        };
         assert_eq!([dead('Z', 1), dead('Z', 3), dead('S', 1)], [true, false, false]);
     }
 

@@ -9,7 +9,7 @@ pub const ACCEPTED: &str = "accepted";
 /// The target made it.
 pub const MADE: &str = "made";
 
-/// What peers are called together of which there are more than are told apart.
+/// What peers, or ports, are called together of which there are more than are told apart.
 pub const OTHERS: &str = "others";
 
 macro_rules! roles {

@@ -117,11 +117,6 @@ impl Stacks {
         self.ids.id(kernel, user, complete || user.is_empty())
     }
 
-    /// Different frames and stacks that were kept so far.
-    pub fn kept(&self) -> (u64, u64) {
-        (self.frames.len(), self.ids.len())
-    }
-
     /// What was lost so far.
     pub fn lost(&self) -> Lost {
         Lost { frames: self.frames.lost, stacks: self.ids.lost }

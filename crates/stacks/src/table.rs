@@ -48,10 +48,6 @@ impl Frames {
         id
     }
 
-    pub(crate) fn len(&self) -> u64 {
-        self.codes.len() as u64
-    }
-
     /// Frames since the last call, with their ids.
     pub(crate) fn fresh(&mut self) -> Vec<(u32, Code)> {
         let first = std::mem::replace(&mut self.told, self.codes.len());
@@ -95,10 +91,6 @@ impl StackIds {
                 next
             }
         }
-    }
-
-    pub(crate) fn len(&self) -> u64 {
-        self.ids.len() as u64
     }
 
     /// 128 bits under keys of this process: of a million stacks, no two share theirs, and nobody can arrange it.

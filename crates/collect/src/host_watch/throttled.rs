@@ -57,13 +57,12 @@ impl Throttled {
     /// The cgroups with a quota, for the samplers, which keep their files open.
     pub fn cgroups(&self) -> Cgroups {
         let all = self.limited.iter().map(|limited| limited.level.clone());
-        let left_out = self.limited.len().saturating_sub(SAMPLED);
-        Cgroups { cpu: all.take(SAMPLED).collect(), left_out, ..Cgroups::default() }
+        Cgroups { cpu: all.take(SAMPLED).collect(), ..Cgroups::default() }
     }
 
     /// Cgroups whose counters are not sampled.
     pub fn gap(&self) -> Option<Gap> {
-        let left_out = self.cgroups().left_out;
+        let left_out = self.limited.len().saturating_sub(SAMPLED);
         let why =
             format!("{left_out} more cgroups have a CPU quota; their counters are not sampled, name one with --cgroup");
         let part = left_out as f64 / self.limited.len().max(1) as f64;

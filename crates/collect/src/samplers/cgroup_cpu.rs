@@ -59,12 +59,11 @@ impl Sampler for CgroupCpu {
     }
 
     fn left_out(&self) -> Option<Gap> {
-        let part = self.left_out as f64 / (self.left_out + self.levels.len()).max(1) as f64;
         let why = format!(
             "{} cgroups of the target are too many to read: whether their limits bit is unknown",
             self.left_out
         );
-        (part > 0.0).then(|| Gap::partial(cgroup_cpu::SOURCE, part, why))
+        (self.left_out > 0).then(|| Gap::partial("cgroup", 0.0, why))
     }
 }
 

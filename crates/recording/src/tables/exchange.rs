@@ -13,7 +13,7 @@ pub struct Exchange {
     pub t_ns: u64,
     /// `accepted` (a client asks the target) or `made` (the target asks).
     pub role: String,
-    /// The target's own port where it was accepted; 0 where the target asks.
+    /// The target's own port where it was accepted, 0 = of the rest of these together; 0 where the target asks.
     pub port: u32,
     /// Address and port of the other end where the target asks, `10.0.0.9:5432`; `others` = of the rest together; empty where
     /// a client asks.

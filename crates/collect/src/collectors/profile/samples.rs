@@ -56,11 +56,11 @@ pub fn sample(raw: &RawSample, start_ns: u64, stacks: &mut Stacks, suspicion: &m
 }
 
 /// The segment of 32-bit code (arch/x86/include/asm/segment.h), whose calls have other numbers.
-const USER32_CS: u64 = 0x23;
+const USER32_CS: u16 = 0x23;
 
 /// orig_ax is the call's number inside a call and -1 after an interrupt or a fault from user mode.
 fn call_number(raw: &RawSample) -> i32 {
-    if raw.registers[17] == USER32_CS {
+    if raw.registers[17] as u16 == USER32_CS {
         return -1;
     }
     i32::try_from(raw.registers[15].cast_signed()).ok().filter(|nr| *nr >= 0).unwrap_or(-1)
