@@ -3,10 +3,13 @@
 //! whoever owed it. Who says goodbye without waiting for an answer, as clients of databases do, is the first to close, in good
 //! order: a reset in the midst of it is none.
 
+use std::collections::BTreeMap;
+
 use recording::tables::Retransmit;
 
+use super::errors::MIN_COUNT;
 use super::followed::Followed;
-use super::requests::{Endpoint, Requests};
+use super::requests::{Endpoint, Requests, weights};
 use crate::answer::Gap;
 use crate::case::{Case, Fact};
 use crate::statistics::share;
@@ -14,8 +17,10 @@ use crate::statistics::share;
 /// Of the questions at one endpoint.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Broken {
-    /// The port, or the peer.
+    /// The port, or the peer; of several, the one with most.
     pub name: String,
+    /// They are of several, of which none has as many as matter.
+    pub of_several: bool,
     /// So many.
     pub count: f64,
     /// Of these, by closing, without a reset.
@@ -24,7 +29,7 @@ pub struct Broken {
     pub of: f64,
 }
 
-/// Where most of them were, of those who answer some: one of several peers may be asked little beside the others, and fail often.
+/// Where they were, of those who answer some: one of several peers may be asked little beside the others, and fail often.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct BrokenOff {
     /// Questions of the target's, by one of those whom it asks.
@@ -35,51 +40,58 @@ pub struct BrokenOff {
     pub by_target: Broken,
 }
 
-/// By chance there are a few anywhere: of those with so many that they matter, the one with the largest share, else the one with most.
-fn keep_worse(kept: &mut Broken, found: Broken) {
-    let rank = |one: &Broken| match one.count >= MATTER {
-        true => (1.0, share(one.count, one.of)),
-        false => (0.0, one.count),
-    };
-    let (old, new) = (rank(kept), rank(&found));
-    if new.0 > old.0 || new.0 == old.0 && new.1 > old.1 {
-        *kept = found;
+/// By chance there are a few anywhere: of those with so many that they are no chance, the one with the largest share; else all together.
+fn worst(all: Vec<Broken>) -> Broken {
+    let matters = all.iter().filter(|one| one.count >= MIN_COUNT);
+    if let Some(worst) = matters.max_by(|a, b| share(a.count, a.of).total_cmp(&share(b.count, b.of))) {
+        return worst.clone();
+    }
+    let most = all.iter().max_by(|a, b| a.count.total_cmp(&b.count));
+    let sum = |of: fn(&Broken) -> f64| all.iter().map(of).sum::<f64>();
+    Broken {
+        name: most.map_or_else(String::new, |most| most.name.clone()),
+        of_several: all.iter().filter(|one| one.count > 0.0).count() > 1,
+        count: sum(|one| one.count),
+        by_closing: sum(|one| one.by_closing),
+        of: sum(|one| one.of),
     }
 }
-
-/// As many as are no chance.
-const MATTER: f64 = 10.0;
 
 impl Fact for BrokenOff {
     fn compute(case: &Case) -> Result<Self, Gap> {
         let (requests, followed) = (case.fact::<Requests>()?, case.fact::<Followed>()?);
-        let mut found = Self::default();
+        let weights = weights::of(case);
+        let (mut by_peer, mut by_clients, mut by_target) = (Vec::new(), Vec::new(), Vec::new());
         for endpoint in requests.endpoints.iter().filter(|e| e.response.count > 0.0) {
-            let (all, reset) = (endpoint.response.count + endpoint.unanswered, reset(case, &followed, endpoint));
-            let broken = |count, by_closing, of| Broken { name: endpoint.name.clone(), count, by_closing, of };
+            let (all, reset) =
+                (endpoint.response.count + endpoint.unanswered, reset(case, (&followed, &weights), endpoint));
+            let name = &endpoint.name;
+            let broken =
+                |count, by_closing, of| Broken { name: name.clone(), of_several: false, count, by_closing, of };
             if endpoint.accepted {
-                keep_worse(&mut found.by_clients, broken(reset, 0.0, all));
-                keep_worse(&mut found.by_target, broken(endpoint.hung_up, endpoint.hung_up, all));
+                by_clients.push(broken(reset, 0.0, all));
+                by_target.push(broken(endpoint.hung_up, endpoint.hung_up, all));
                 continue;
             }
             // Who is sent away before it could ask would have asked.
             let closed = endpoint.hung_up.min(endpoint.unanswered - reset) + endpoint.dismissed;
-            keep_worse(&mut found.by_peer, broken(reset + closed, closed, all + endpoint.dismissed));
+            by_peer.push(broken(reset + closed, closed, all + endpoint.dismissed));
         }
-        Ok(found)
+        Ok(Self { by_peer: worst(by_peer), by_clients: worst(by_clients), by_target: worst(by_target) })
     }
 }
 
 /// At most as many as there were resets at that endpoint while it was followed, and as had no answer when their connection ended: resets
 /// are told of everybody in the network namespace, and ends without an answer whoever ended them, and how.
-fn reset(case: &Case, followed: &Followed, endpoint: &Endpoint) -> f64 {
+fn reset(case: &Case, (followed, weights): (&Followed, &BTreeMap<u64, f64>), endpoint: &Endpoint) -> f64 {
     let is_its = |row: &&Retransmit| match endpoint.accepted {
         true => row.is_accepted() && row.port == endpoint.port,
         false => row.is_made() && row.peer == endpoint.name,
     };
     let rows = case.recording.rows::<Retransmit>().iter().filter(is_its).filter(|row| followed.has(row.t_ns));
     let resets = rows.filter(|row| row.kind == "reset_received" && row.state == "ESTABLISHED");
-    resets.map(|row| row.count as f64).sum::<f64>().min(endpoint.unanswered)
+    let weighted = |row: &Retransmit| row.count as f64 * weights.get(&row.t_ns).copied().unwrap_or(1.0);
+    resets.map(weighted).sum::<f64>().min(endpoint.unanswered)
 }
 
 #[cfg(test)]
@@ -129,5 +141,13 @@ mod tests {
              exchange role=made peer=10.0.0.8:1 stage=response count=900 began=1000 unanswered=100 hung_up=100";
         let by_peer = Case::new(&parse(text).unwrap()).fact::<BrokenOff>().unwrap().by_peer.clone();
         assert_eq!((by_peer.name.as_str(), by_peer.count, by_peer.of), ("10.0.0.8:1", 100.0, 1000.0));
+        let replicas = (1..=8).map(|nth| {
+            format!(
+                "exchange role=made peer=10.0.0.{nth}:1 stage=response count=192 began=200 unanswered=8 hung_up=8\n"
+            )
+        });
+        let by_peer =
+            Case::new(&parse(&replicas.collect::<String>()).unwrap()).fact::<BrokenOff>().unwrap().by_peer.clone();
+        assert_eq!((by_peer.of_several, by_peer.count, by_peer.of), (true, 64.0, 1600.0), "none has ten");
     }
 }

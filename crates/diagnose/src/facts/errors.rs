@@ -23,6 +23,9 @@ use crate::case::{Case, Fact};
 use crate::statistics::share;
 use recording::tables::{self, Wait};
 
+/// Of an error: below, chance decides.
+pub const MIN_COUNT: f64 = 10.0;
+
 /// What can go wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
@@ -282,7 +285,9 @@ mod tests {
     #[test]
     fn what_is_its_own_is_beside_its_own() {
         let grew = |source: &str, entity: &str, name: &str, by: u32| {
-            format!("counter source={source} entity={entity} name={name} value=0\ncounter t_ns=9 source={source} entity={entity} name={name} value={by}\n")
+            format!(
+                "counter source={source} entity={entity} name={name} value=0\ncounter t_ns=9 source={source} entity={entity} name={name} value={by}\n"
+            )
         };
         let text = grew("proc/net/snmp", "Tcp", "PassiveOpens", 35_100)
             + &grew("proc/net/netstat", "TcpExt", "ListenOverflows", 90)
@@ -291,7 +296,11 @@ mod tests {
             let error = error(Kind::QueueFull, &format!("{text}{more}"));
             (error.at_most(), error.of)
         };
-        assert_eq!(of("exchange role=accepted port=80 stage=first_read count=100"), (30.0, 130.0));
+        let taken = "exchange role=accepted port=80 stage=first_read count=100
+            exchange role=accepted port=80 stage=response count=100";
+        assert_eq!(of(taken), (30.0, 130.0));
+        let greets = format!("{taken}\nexchange role=accepted port=25 stage=response count=9000");
+        assert_eq!(of(&greets).1, 35_130.0, "where the server speaks first, nothing tells who was taken");
         assert_eq!(of(""), (30.0, 35_130.0), "whose they were that were taken is not known");
     }
 

@@ -14,11 +14,12 @@ use crate::case::Case;
 use crate::facts::calls::Calls;
 use crate::facts::counters::Counters;
 use crate::facts::deaths::Deaths;
+pub(crate) use crate::facts::errors::MIN_COUNT;
 use crate::facts::errors::{Error, Errors, Kind};
 use crate::facts::handshakes::Handshakes;
 use crate::statistics::share;
 use crate::wording::{count, percent};
-pub(crate) use floors::{MIN_COUNT, enough, floor, floor_of};
+pub(crate) use floors::{enough, floor, floor_of};
 
 /// Of the entries that there may be: the table refuses new ones when it is full.
 pub(crate) const TABLE_FULL: f64 = 0.98;

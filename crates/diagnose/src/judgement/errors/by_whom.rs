@@ -58,10 +58,14 @@ fn filtered(case: &Case, error: &Error) -> Option<Above> {
 fn broken_off(case: &Case, error: &Error) -> Option<Above> {
     let broken = case.fact::<BrokenOff>().ok().filter(|_| error.kind == Kind::BrokenOff)?;
     let (broken, peer) = (&broken.by_peer, &broken.by_peer.name);
+    let (to, most) = match broken.of_several {
+        true => (String::new(), format!(", most by {peer}")),
+        false => (format!(" to {peer}"), String::new()),
+    };
     let how = if 2.0 * broken.by_closing > broken.count { "by closing" } else { "by a reset" };
     Some(Above {
         what: format!(
-            "{} of its {} questions to {peer} ({}) were broken off {how}",
+            "{} of its {} questions{to} ({}) were broken off {how}{most}",
             count(error.count),
             count(error.of),
             percent(error.share())

@@ -3,11 +3,8 @@
 
 use crate::case::Case;
 use crate::facts::calls::Calls;
-use crate::facts::errors::Kind;
+use crate::facts::errors::{Kind, MIN_COUNT};
 use crate::facts::listening::Listening;
-
-/// Below, chance decides.
-pub(crate) const MIN_COUNT: f64 = 10.0;
 
 /// Share from which on a kind of error is no everyday number; none = its number alone says nothing.
 pub(crate) fn floor(kind: Kind) -> Option<f64> {
