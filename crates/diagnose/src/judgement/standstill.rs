@@ -36,7 +36,7 @@ pub(crate) struct Standstill {
     pub requests: u64,
     /// Answers that were due.
     pub due: f64,
-    /// Of the time in which exchanges were followed, the share that was in such times, 0 to 1.
+    /// Of the time in which exchanges were followed, or of the window where looks tell, the share that was in such times, 0 to 1.
     pub share: f64,
     /// End of the slice in which it ended, ns after the capture's start.
     pub until_ns: f64,
@@ -66,7 +66,8 @@ pub(crate) fn small(case: &Case) -> Option<Standstill> {
     longest(case).filter(|seen| seen.share < MIN_SHARE)
 }
 
-fn longest(case: &Case) -> Option<Standstill> {
+/// The longest one, however small a part; of one that was followed and one that was looked at, the one that is no small part.
+pub(crate) fn longest(case: &Case) -> Option<Standstill> {
     let requests = case.fact::<Requests>().ok()?;
     let busiest = requests.busiest()?;
     let seen = [followed(busiest, requests.followed_ns), looked_at(case, &requests, busiest)].into_iter().flatten();
@@ -76,7 +77,9 @@ fn longest(case: &Case) -> Option<Standstill> {
         due: ratio(busiest.response.count, requests.followed_ns) * seen.ns,
         ..seen
     };
-    seen.map(named).find(|seen| matters(seen, busiest))
+    let seen: Vec<Standstill> = seen.map(named).filter(|seen| matters(seen, busiest)).collect();
+    let at = seen.iter().position(|seen| seen.share >= MIN_SHARE).unwrap_or(0);
+    seen.into_iter().nth(at)
 }
 
 fn followed(busiest: &Endpoint, followed_ns: f64) -> Option<Standstill> {
@@ -110,10 +113,12 @@ fn looked_at(case: &Case, requests: &Requests, busiest: &Endpoint) -> Option<Sta
     let followed = case.fact::<Followed>().ok()?;
     let stand = |t_ns: &u64| at_once[t_ns] as f64 >= (under_way * NEARLY_ALL).max(SEVERAL as f64);
     let unseen = slices.into_iter().filter(|(t_ns, _)| stand(t_ns) && !followed.has(*t_ns));
-    let (t_ns, most) = unseen.max_by(|a, b| a.1.total_cmp(&b.1))?;
-    let ns = ratio(most - usual, under_way).min(1.0) * SLICE_NS as f64;
+    let stood_ns = |late: f64| ratio(late - usual, under_way).min(1.0) * SLICE_NS as f64;
+    let stood: Vec<(u64, f64)> = unseen.map(|(t_ns, late)| (t_ns, stood_ns(late))).collect();
+    let (t_ns, ns) = *stood.iter().max_by(|a, b| a.1.total_cmp(&b.1))?;
     let (until_ns, requests) = (t_ns as f64, under_way.round() as u64);
-    let share = ratio(ns, case.length_ns());
+    let felt = stood.iter().map(|(_, ns)| *ns).filter(|ns| *ns >= FELT_NS);
+    let share = ratio(felt.sum(), case.length_ns());
     Some(Standstill { ns, requests, until_ns, share, is_followed: false, ..Standstill::default() })
 }
 

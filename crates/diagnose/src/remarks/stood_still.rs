@@ -9,14 +9,17 @@ use crate::wording::{count, percent, seconds};
 /// What there is to say about it.
 pub(crate) fn remark(case: &Case) -> Option<Remark> {
     let seen = small(case)?;
-    let about = if seen.is_followed { "" } else { "about " };
+    let (about, whole) = match seen.is_followed {
+        true => ("", "time in which answers were followed"),
+        false => ("about ", "capture"),
+    };
     let (ns, at) = (seconds(seen.ns / 1e9), (seen.until_ns - seen.ns).max(0.0) / 1e9);
     Some(Remark {
         headline: format!("for {about}{ns} nobody got an answer, around {at:.0} s"),
         advice: None,
         detail: format!(
             "Around {at:.0} s of the capture nobody was answered at {} for {about}{ns}, while {} requests waited; such times are {} of the \
-             time in which answers were followed. `--at {}s..{}s` of a recording (--save DIR) looks at that part alone.",
+             {whole}. `--at {}s..{}s` of a recording (--save DIR) looks at that part alone.",
             seen.endpoint,
             count(seen.requests as f64),
             percent(seen.share),
