@@ -31,6 +31,9 @@ const WHOLE: f64 = 0.9;
 /// Looks meet what waits for an answer half way through, on average.
 const HALF_WAY: f64 = 2.0;
 
+/// Of a case, ns: an answer that takes longer than one that is so long is none.
+const LONG_NS: f64 = 5e9;
+
 impl Fact for Followed {
     fn compute(case: &Case) -> Result<Self, Gap> {
         let mut windows: Vec<&ExchangeWindow> = case.recording.rows::<ExchangeWindow>().iter().collect();
@@ -75,11 +78,15 @@ impl Followed {
         self.runs.iter().any(|run| *run >= self.length_ns * WHOLE)
     }
 
-    /// Whether an answer would have been seen to what had been owed for so long, on average over looks: all was followed, or much
-    /// more than that without a break; or it was owed since before the case began.
+    /// Whether an answer would have been seen to what had been owed for so long, on average over looks: all was followed, or as long as
+    /// that without a break; or it was owed for the whole of the case, and that is long.
     pub fn would_tell(&self, owed_ns: f64) -> bool {
         let longest = self.runs.iter().copied().fold(0.0, f64::max);
-        self.is_whole() || longest >= owed_ns * HALF_WAY || owed_ns >= self.length_ns
+        self.is_whole() || longest >= owed_ns * HALF_WAY || self.is_owed_throughout(owed_ns)
+    }
+
+    fn is_owed_throughout(&self, owed_ns: f64) -> bool {
+        self.length_ns >= LONG_NS && owed_ns * HALF_WAY >= self.length_ns || owed_ns >= self.length_ns.max(LONG_NS)
     }
 }
 
@@ -101,7 +108,7 @@ mod tests {
         assert_eq!(part.runs, [2e9, 1e9]);
         assert_eq!([2, 5, 8].map(|second| part.has(second * SLICE_NS)), [true, false, true]);
         assert!((part.sees(1e9) - 1.0 / 3.0).abs() < 1e-9 && part.sees(2e9) == 0.0);
-        assert_eq!([1e9, 2e9, 9e9, 10e9].map(|owed_ns| part.would_tell(owed_ns)), [true, false, false, true]);
+        assert_eq!([1e9, 2e9, 4e9, 5e9].map(|owed_ns| part.would_tell(owed_ns)), [true, false, false, true]);
     }
 
     #[test]
@@ -109,7 +116,7 @@ mod tests {
         let all = of("exchange_window t_ns=10e9 length_ns=96e8");
         assert!(all.would_tell(6e9) && all.sees(0.0) == 1.0);
         let none = of("");
-        assert!(!none.would_tell(6e9) && none.would_tell(11e9) && none.sees(0.0) == 0.0);
+        assert!(!none.would_tell(4e9) && none.would_tell(6e9) && none.sees(0.0) == 0.0);
         assert!(of("exchange role=accepted port=80 stage=response count=1").would_tell(6e9));
     }
 }

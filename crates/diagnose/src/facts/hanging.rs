@@ -66,7 +66,9 @@ impl Fact for AllHanging {
                     [&endpoint.response, &endpoint.handshake].map(|of| late_at_a_time(of, scale, case, &followed))
                 })
                 .sum();
-            let is_told = requests.is_some() || followed.would_tell(hanging.owed_ns);
+            // Of more ports than are told apart, nobody knows at which of the rest answers came.
+            let at_rest = requests.as_ref().is_some_and(|r| r.at_port(0).is_some() && r.at_port(*port).is_none());
+            let is_told = !at_rest && (requests.is_some() || followed.would_tell(hanging.owed_ns));
             hanging.connections = if is_told { (hanging.late - seen).max(0.0) } else { 0.0 };
         }
         Ok(Self { ports })

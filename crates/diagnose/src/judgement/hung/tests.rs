@@ -133,7 +133,7 @@ fn nobody_knows_whether_others_were_answered() {
         let recording = parse(text).unwrap();
         let case = Case::new(&recording);
         let hung = look(&case).unwrap();
-        let is_told = reader(&case, &hung).is_some();
+        let is_told = super::reader(&case, &hung).is_some();
         (hung.others, is_told)
     };
     let text = text(&[("loop", "cpu")], "");
