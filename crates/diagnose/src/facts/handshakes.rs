@@ -15,7 +15,7 @@ use crate::statistics::share;
 pub struct Handshakes {
     /// Connections that clients made (`PassiveOpens`).
     pub taken: f64,
-    /// Of these, the target's own, that asked for something; none = that was not seen.
+    /// Of these, the target's own, on which something was answered; none = that cannot be told.
     pub own_taken: Option<f64>,
     /// Connections that were asked for from here (`ActiveOpens`).
     pub made: f64,

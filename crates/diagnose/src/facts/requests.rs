@@ -2,6 +2,7 @@
 //! How long exchanges took on the target's connections: those that clients began, and those that the target began itself.
 
 mod lengths;
+mod numbers;
 mod pipelines;
 mod streams;
 pub(crate) mod weights;
@@ -231,9 +232,6 @@ impl Endpoint {
     }
 }
 
-/// Of a peer's answers, requests take on average, if most of them ask it.
-const MAY_ASK: f64 = 0.5;
-
 /// Of the answers of all ports: fewer are none that tell of its clients.
 const SOME: f64 = 0.01;
 
@@ -263,25 +261,9 @@ impl Requests {
         self.streams.iter().any(|stream| stream.port == port)
     }
 
-    /// Connections that clients made and on which they asked for something, in the whole capture; none = none was seen.
-    pub fn taken(&self) -> Option<f64> {
-        let accepted = self.endpoints.iter().filter(|endpoint| endpoint.accepted);
-        let taken = accepted.map(|endpoint| endpoint.first_read.count).sum::<f64>() * self.scale();
-        (taken > 0.0).then_some(taken)
-    }
-
     /// The exchanges of an endpoint, by its name.
     pub fn of(&self, accepted: bool, name: &str) -> Option<&Endpoint> {
         self.endpoints.iter().find(|e| e.accepted == accepted && e.name == name)
-    }
-
-    /// How many requests of clients may have asked a peer, and how long they took in all, ns: not those that are mostly answered sooner
-    /// than it answers, as health checks are; none where they cannot be told apart.
-    pub fn that_may_ask(&self, peer: &Endpoint) -> Option<(f64, f64)> {
-        let least_ns = peer.awaited_each_ns() * MAY_ASK;
-        let may = || self.endpoints.iter().filter(|e| e.accepted && e.response.mean_ns() >= least_ns);
-        let count: f64 = may().map(|e| e.response.count).sum();
-        (count > 0.0 && !may().any(Endpoint::is_mixed)).then(|| (count, may().map(|e| e.response.sum_ns).sum()))
     }
 
     /// The exchanges with clients at a port.

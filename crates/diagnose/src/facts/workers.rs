@@ -13,6 +13,7 @@ use super::listeners::is_unix;
 use super::listening::Listening;
 use super::readers::Readers;
 use super::requests::Requests;
+use super::servers::Servers;
 use crate::answer::Gap;
 use crate::case::{Case, Fact};
 use crate::ledger::blocked::Blocked;
@@ -178,19 +179,20 @@ fn accepting(case: &Case, none_taken: bool) -> BTreeSet<(u32, u32)> {
 /// Of the window, in one state: the rest is what the books are off by.
 const ALL_THE_TIME: f64 = 0.95;
 
-/// The one thread of each process, if it listens and none of them has more: nobody else can accept. Whoever only minds the others does
+/// The one thread of each process that may serve, if it listens and none of them has more: nobody else can accept. Whoever only minds the others does
 /// not, nor does who came and went.
 fn one_each(case: &Case) -> BTreeSet<(u32, u32)> {
-    let Ok(ledger) = case.fact::<Threads>() else { return BTreeSet::new() };
+    let (Ok(ledger), Ok(servers)) = (case.fact::<Threads>(), case.fact::<Servers>()) else { return BTreeSet::new() };
+    let own = || ledger.threads.iter().filter(|thread| thread.tid != 0 && servers.has(thread.pid));
     let at_unix = |counters: Arc<Counters>| counters.entities(listeners::SOURCE).any(is_unix);
     let listens = case.fact::<Listening>().is_ok_and(|listening| listening.on_tcp())
         || case.fact::<Counters>().is_ok_and(at_unix);
-    let processes: BTreeSet<u32> = ledger.threads.iter().map(|thread| thread.pid).collect();
-    if !listens || processes.len() < ledger.threads.len() {
+    let processes: BTreeSet<u32> = own().map(|thread| thread.pid).collect();
+    if !listens || processes.len() < own().count() {
         return BTreeSet::new();
     }
     let least_ns = case.length_ns() * ALL_THE_TIME;
-    let stays = ledger.threads.iter().filter(|thread| thread.lines.wall_ns >= least_ns);
+    let stays = own().filter(|thread| thread.lines.wall_ns >= least_ns);
     let minds = |thread: &&ThreadLedger| thread.lines.blocked(Blocked::Child) >= least_ns;
     stays.filter(|thread| !minds(thread)).map(|thread| (thread.pid, thread.tid)).collect()
 }
@@ -217,7 +219,13 @@ mod tests {
             workers.who.iter().map(|who| who.1).collect::<Vec<_>>()
         };
         assert_eq!(of(""), [2, 3]);
-        assert_eq!(of("thread t_ns=2e9 pid=4 tid=4 wall_ns=1e9 blocked_ns=1e9"), [2, 3], "it came and went");
+        assert_eq!(
+            of(
+                "thread t_ns=2e9 comm=sh wall_ns=1e9 blocked_ns=1e9\nthread t_ns=2e9 comm=date wall_ns=1e9 blocked_ns=1e9"
+            ),
+            [2, 3],
+            "they came and went"
+        );
         assert!(of("thread t_ns=6e9 pid=3 tid=5 wall_ns=6e9 blocked_ns=6e9").is_empty(), "any of several threads");
     }
 }

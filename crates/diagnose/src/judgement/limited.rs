@@ -64,6 +64,15 @@ impl Limited {
         )
     }
 
+    /// Of whom it is, where it is of a few: behind what was seen.
+    pub(crate) fn of_few(&self) -> String {
+        if self.of_requests < MOST_REQUESTS {
+            format!("in connections with {} of the requests there", percent(self.of_requests))
+        } else {
+            "where no question was seen, while clients wait for answers at other ports".to_string()
+        }
+    }
+
     /// What is the same in a finding of either limit.
     pub(crate) fn finding(&self, cause: &str) -> Finding {
         Finding {

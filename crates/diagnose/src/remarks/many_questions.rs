@@ -14,14 +14,15 @@ const WORTH: f64 = 0.3;
 /// What there is to say about it.
 pub(crate) fn remark(case: &Case) -> Option<Remark> {
     let requests = case.fact::<Requests>().ok()?;
-    let each_ns = requests.busiest()?.response.mean_ns();
-    let part = |often: &Often| ratio(often.times * often.each_ns, each_ns);
-    let peers = requests.endpoints.iter().filter(|endpoint| !endpoint.accepted);
-    // What takes longer than the requests is asked for something else too.
-    let often =
-        peers.filter_map(|peer| Some((&peer.name, Often::of(case, &peer.name).filter(|often| part(often) <= 1.0)?)));
-    let (peer, often) = often.max_by(|a, b| part(&a.1).total_cmp(&part(&b.1)))?;
-    let of_time = Some(part(&often)).filter(|part| *part >= WORTH)?;
+    let often = |peer| {
+        let (asking, ns) = requests.that_may_ask(peer)?;
+        let often = Often::of(case, &peer.name)?;
+        let part = ratio(often.times * often.each_ns * asking, ns);
+        // What takes longer than the requests is asked for something else too.
+        (part <= 1.0).then_some((&peer.name, often, part))
+    };
+    let peers = requests.endpoints.iter().filter(|endpoint| !endpoint.accepted).filter_map(often);
+    let (peer, often, of_time) = peers.max_by(|a, b| a.2.total_cmp(&b.2)).filter(|(_, _, part)| *part >= WORTH)?;
     Some(Remark {
         headline: format!("{peer} is {}", often.words()),
         advice: Some(often.advice(peer)),

@@ -20,7 +20,7 @@ const MAY_MISS: f64 = 0.01;
 /// Of all answers: with fewer, it is something else that clients wait for there, as with a few long polls.
 const A_GOOD_PART: f64 = 0.01;
 
-/// How the promise was kept, at the endpoint at which most answers miss it; if at none, at the one at which clients wait most, for health
+/// How the promise was kept, at the endpoint at which the largest share of answers misses it; if at none, at the one at which clients wait most, for health
 /// checks may be more. Where several requests share a connection, how long each takes is not seen.
 pub(crate) fn held(case: &Case) -> Option<Slo> {
     told(case, case.slo?).ok()

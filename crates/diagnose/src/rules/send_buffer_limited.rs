@@ -15,11 +15,7 @@ fn check(case: &Case) -> Checked {
         Seen::Nothing => absent("no connection of the target was held by a full send buffer"),
         Seen::TooLittle(limited, seen) => too_little(seen, told(&limited)),
         Seen::TooShort(limited, seen) => too_short(seen, format!("{}, under 5 ms for each exchange", told(&limited))),
-        Seen::OfFew(limited) => explained(format!(
-            "{}, in connections with {} of the requests there",
-            told(&limited),
-            percent(limited.of_requests)
-        )),
+        Seen::OfFew(limited) => explained(format!("{}, {}", told(&limited), limited.of_few())),
         Seen::OfItsOwn(limited) => explained(format!("{}, while no client waited for that", told(&limited))),
         Seen::Cause(limited) => {
             let headline =

@@ -237,7 +237,9 @@ mod tests {
     #[test]
     fn a_port_at_which_hardly_anybody_waits() {
         let others = |sum: &str| {
-            let other = format!("exchange t_ns=4e9 role=accepted port=81 stage=response count=4000 sum_ns={sum} length_ns=[10000000] counts=[4000]");
+            let other = format!(
+                "exchange t_ns=4e9 role=accepted port=81 stage=response count=4000 sum_ns={sum} length_ns=[10000000] counts=[4000]"
+            );
             format!("{}\n{other}", text(NEW, "count=40 sum_ns=4e7"))
         };
         assert!(silent(&RULE, &others("40e9")).contains("a small part of what clients wait for"));

@@ -47,7 +47,8 @@ fn check(case: &Case) -> Checked {
             count(everybodys)
         ));
     }
-    let part = share(refused, refused + h.taken_beside(own));
+    let taken = h.taken_beside(own);
+    let part = share(refused, refused + taken);
     let needed = [Measured::new(refused, MIN_COUNT, Unit::Handshakes), Measured::new(part, MIN_SHARE, Unit::Share)];
     if let Some(seen) = Measured::farthest(needed) {
         let why = format!(
@@ -60,7 +61,7 @@ fn check(case: &Case) -> Checked {
     let headline =
         format!("{} of the handshakes were refused by old connections of the same ports in TIME_WAIT", percent(part));
     found(
-        finding(case, &h, (refused, part))?,
+        finding(case, &h, (refused, part, taken))?,
         headline,
         "let the clients close first, or keep connections open; look at the NAT before it",
     )
@@ -98,7 +99,7 @@ fn pairs(case: &Case) -> Option<String> {
     ))
 }
 
-fn finding(case: &Case, h: &Handshakes, (refused, part): (f64, f64)) -> Result<Finding, Gap> {
+fn finding(case: &Case, h: &Handshakes, (refused, part, taken): (f64, f64, f64)) -> Result<Finding, Gap> {
     let counters = case.fact::<Counters>()?;
     let time_wait = counters.max(sockstat::TIME_WAIT, "TCP").unwrap_or(0.0);
     Ok(Finding {
@@ -108,7 +109,7 @@ fn finding(case: &Case, h: &Handshakes, (refused, part): (f64, f64)) -> Result<F
              handshakes; {} were taken, {} sockets were in TIME_WAIT{}",
             count(refused),
             percent(part),
-            count(h.taken),
+            count(taken),
             count(time_wait),
             pairs(case).unwrap_or_default()
         ),

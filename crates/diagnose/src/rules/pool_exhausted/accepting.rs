@@ -23,7 +23,7 @@ const KEPT: f64 = 0.5;
 pub(super) fn of_workers(case: &Case, workers: &Workers, waiting: &Waiting) -> Checked {
     let threads = match workers.threads {
         n if workers.none_taken => format!("all {n} threads that answer were"),
-        1 if workers.by_elimination => "the one thread that there is was".to_string(),
+        1 if workers.by_elimination => "the one thread that can accept was".to_string(),
         n if workers.by_elimination => format!("{}, which alone can accept, were", all(n)),
         1 => "the one thread that was seen to accept was".to_string(),
         n => format!("all {n} threads that were seen to accept were"),

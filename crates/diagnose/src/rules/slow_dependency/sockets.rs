@@ -82,11 +82,15 @@ pub(super) fn remedy(peer: &Endpoint) -> String {
 /// Whether a peer is asked once for each request, and takes about as long as the requests do.
 fn is_asked_for(requests: &Requests, clients: &Endpoint, peer: &Endpoint) -> bool {
     let alike = |part: f64| peer.response.quantile_ns(part) >= clients.response.quantile_ns(part) * ALIKE;
-    let asking = requests.that_may_ask(peer).map_or(0.0, |(asking, _)| asking);
-    ONE_EACH.contains(&ratio(peer.response.count, asking))
+    ONE_EACH.contains(&ratio(peer.response.count, asking(requests, peer)))
         && peer.response.mean_ns() >= MIN_WAIT_NS
         && alike(0.5)
         && alike(0.9)
+}
+
+/// Requests that may have asked a peer.
+fn asking(requests: &Requests, peer: &Endpoint) -> f64 {
+    requests.that_may_ask(peer).map_or(0.0, |(asking, _)| asking)
 }
 
 /// Whether Nagle's algorithm holds what the target asks a peer, or part of it stands unsent otherwise: that time is none of the peer's.
@@ -127,7 +131,7 @@ fn finding(case: &Case, requests: &Requests, clients: &Endpoint, peer: &Endpoint
             evidence("an answer to a client, on average", clients.response.mean_ns() / 1e9, "s", "", ""),
             evidence(
                 "questions for each request",
-                ratio(peer.response.count, clients.response.count),
+                ratio(peer.response.count, asking(requests, peer)),
                 "questions",
                 "",
                 "",
