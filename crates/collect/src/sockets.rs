@@ -154,16 +154,20 @@ impl Source {
 
 /// Listeners of the network namespace that `pid` (a number or `self`) is in: TCP, then bound UDP.
 pub fn listeners(proc: &Proc, pid: &str) -> Vec<Listener> {
-    let dir = proc.path(format!("{pid}/net"));
-    let mut all = tcp_listeners(proc, pid);
-    all.extend(Source::of(proc, pid).udp().unwrap_or_else(|_| both_families(&dir, "udp", udp_line)));
+    let (mut source, dir) = (Source::of(proc, pid), proc.path(format!("{pid}/net")));
+    let mut all = tcp_of(&mut source, &dir);
+    all.extend(source.udp().unwrap_or_else(|_| both_families(&dir, "udp", udp_line)));
     all
 }
 
-/// Those of TCP. Where a kernel lacks one of the diag modules, the text still tells.
+/// Those of TCP.
 pub fn tcp_listeners(proc: &Proc, pid: &str) -> Vec<Listener> {
-    let dir = proc.path(format!("{pid}/net"));
-    Source::of(proc, pid).tcp().unwrap_or_else(|_| both_families(&dir, "tcp", tcp_line))
+    tcp_of(&mut Source::of(proc, pid), &proc.path(format!("{pid}/net")))
+}
+
+/// Where a kernel lacks one of the diag modules, the text still tells: once, and not each second, as it has all connections.
+fn tcp_of(source: &mut Source, dir: &Path) -> Vec<Listener> {
+    source.tcp().unwrap_or_else(|_| both_families(dir, "tcp", tcp_line))
 }
 
 /// Network namespaces and the processes in them that can still be asked, ascending.

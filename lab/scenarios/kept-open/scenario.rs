@@ -17,11 +17,7 @@ const PORT: u16 = 19497;
 pub static SCENARIO: Scenario = Scenario {
     name: "kept-open",
     about: "a prefork service in Perl whose workers idle clients hold by connections that they keep open",
-    // Where a worker cannot be told to be one of those that accept, it is told without a cause.
-    expected: Expected {
-        says: Some("clients that keep theirs open"),
-        ..Expected::cause(&["pool-exhausted", "not-determined"])
-    },
+    expected: Expected { says: Some("stand in the accept queue"), ..Expected::cause(&["pool-exhausted"]) },
     twin: Some(NEUTRAL),
     builds: &[
         Build::Script("lab/scenarios/kept-open/desk.pl", "desk.pl"),

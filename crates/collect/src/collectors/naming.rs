@@ -18,19 +18,15 @@ pub const KIND: Kind = Kind {
     gap: "frame",
     facility: None,
     tables: |_| (),
-    start: |_, slot| Ok(Box::new(Naming { names: KernelNames::load(slot).ok(), is_told: false })),
+    start: |_, slot| Ok(Box::new(Naming(KernelNames::load(slot).ok()))),
 };
 
-struct Naming<'o> {
-    /// Who knows the kernel's functions; none = the kernel refused the program.
-    names: Option<KernelNames<'o>>,
-    /// That there are too many stacks was said.
-    is_told: bool,
-}
+/// Who knows the kernel's functions; none = the kernel refused the program.
+struct Naming<'o>(Option<KernelNames<'o>>);
 
 impl Naming<'_> {
     fn name(&mut self, stacks: &mut Stacks, effort: Effort, tables: &mut Tables) {
-        let (rows, frames) = match &mut self.names {
+        let (rows, frames) = match &mut self.0 {
             Some(names) => {
                 let mut of = |address| names.of(address);
                 stacks.fresh(effort, &mut stacks::KernelNames::By(&mut of))
@@ -58,9 +54,9 @@ impl Collector for Naming<'_> {
     /// That stacks came which found no room among those that are told apart.
     fn gaps(&mut self, shared: &Shared<'_>) -> Result<Vec<Gap>> {
         let lost = shared.stacks.lost();
-        let is_told = lost.stacks + lost.frames == 0 || std::mem::replace(&mut self.is_told, true);
         let why = "there are more different stacks, or places in code, than are told apart (a million of each): what came later has no \
                    stack, so that functions are those of the first part of the capture";
-        Ok(if is_told { Vec::new() } else { vec![Gap::partial("stack", 0.0, why)] })
+        let gap = (lost.stacks + lost.frames > 0).then(|| Gap::partial("stack", 0.0, why));
+        Ok(gap.into_iter().collect())
     }
 }

@@ -17,7 +17,7 @@ use super::servers::Servers;
 use crate::answer::Gap;
 use crate::case::{Case, Fact};
 use crate::ledger::blocked::Blocked;
-use crate::ledger::threads::{ThreadLedger, Threads};
+use crate::ledger::threads::{ALL_THE_TIME, ThreadLedger, Threads};
 use crate::statistics::share;
 use crate::syscall::{Family, family};
 use crate::walk::Walk;
@@ -175,9 +175,6 @@ fn accepting(case: &Case, none_taken: bool) -> BTreeSet<(u32, u32)> {
     }
     threads
 }
-
-/// Of the window, in one state: the rest is what the books are off by.
-const ALL_THE_TIME: f64 = 0.95;
 
 /// The one thread of each process that may serve, if it listens and none of them has more: nobody else can accept. Whoever only minds the others does
 /// not, nor does who came and went.

@@ -25,8 +25,7 @@ use crate::statistics::ratio;
 use crate::verdict::{Evidence, Explains, evidence};
 use crate::wording::{plural, seconds, some};
 
-/// Of the window, a thread in one state: it never left it. The rest is what the books are off by.
-pub(crate) const ALL_THE_TIME: f64 = 0.95;
+pub(crate) use crate::ledger::threads::ALL_THE_TIME;
 
 /// Requests at a time: one or two may be long polls.
 pub(crate) const SEVERAL: f64 = 3.0;

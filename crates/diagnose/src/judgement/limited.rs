@@ -154,12 +154,13 @@ const MANY: f64 = 100.0;
 /// Whether what is limited at one port are a few transfers, of which no question was seen, beside many requests at all ports; or ones for
 /// which clients wait less than for answers.
 fn is_of_few(case: &Case, limited: &Limited) -> bool {
-    let Some(requests) = case.fact::<Requests>().ok().filter(|_| limited.endpoint.accepted) else { return false };
+    let is_unasked = limited.endpoint.accepted && limited.each_ns.is_none();
+    let Some(requests) = case.fact::<Requests>().ok().filter(|_| is_unasked) else { return false };
     let accepted = requests.endpoints.iter().filter(|e| e.accepted);
     let answered = accepted.map(|e| e.response.count).sum::<f64>() * requests.scale();
     let few = ratio(limited.ns, case.length_ns()) < SEVERAL && answered >= MANY;
     let less = usual_ns(&requests).is_some_and(|usual_ns| limited.ns < usual_ns * requests.scale());
-    limited.each_ns.is_none() && (few || less)
+    few || less
 }
 
 /// The endpoint at which it is a cause, if at any.
