@@ -97,6 +97,8 @@ mod go_small_gc;
 mod hanging_requests;
 #[path = "../scenarios/header-first/scenario.rs"]
 mod header_first;
+#[path = "../scenarios/health-port/scenario.rs"]
+mod health_port;
 #[path = "../scenarios/hidden-queue/scenario.rs"]
 mod hidden_queue;
 #[path = "../scenarios/hot-code/scenario.rs"]

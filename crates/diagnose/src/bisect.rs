@@ -63,7 +63,7 @@ pub struct HopTime {
 /// The hops of one service.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Bisection {
-    /// Where clients ask most, and how long answers take there, seconds; none = no answer was seen.
+    /// Where clients wait most, and how long answers take there, seconds; none = no answer was seen.
     pub response: Option<Response>,
     /// Requests that were followed from end to end, of which the shares are; 0 = none were, and the sockets tell.
     pub followed: u64,
@@ -91,7 +91,7 @@ pub fn bisect(case: &Case, verdict: &Verdict) -> Bisection {
     let Some(found) = hops(case, verdict) else { return Bisection::default() };
     let paths = case.fact::<RequestPaths>().ok();
     let asked = verdict.requests.iter().find(|times| times.is_accepted() && times.exchanges > 0);
-    let teller = Teller { verdict, asked, paths: paths.as_ref().and_then(|paths| paths.busiest()) };
+    let teller = Teller { verdict, asked, paths: paths.as_ref().and_then(|paths| paths.main()) };
     let of = |hop: &Hop| {
         let told = teller.hop(hop);
         let behind = if hop.role == Role::Upstream { teller.behind(&told) } else { Vec::new() };
@@ -107,7 +107,7 @@ pub fn bisect(case: &Case, verdict: &Verdict) -> Bisection {
 
 struct Teller<'v> {
     verdict: &'v Verdict,
-    /// The busiest port at which clients ask.
+    /// The port at which clients wait most.
     asked: Option<&'v RequestTimes>,
     paths: Option<&'v Paths>,
 }

@@ -170,9 +170,9 @@ struct Teller<'v> {
 }
 
 impl Teller<'_> {
-    /// Requests that were followed at the busiest port.
+    /// Requests that were followed at the main port.
     fn group(&self) -> Option<&Group> {
-        self.paths.as_ref()?.busiest().map(|paths| &paths.all)
+        self.paths.as_ref()?.main().map(|paths| &paths.all)
     }
 
     fn stage(&self, endpoint: &Endpoint, stage: Stage) -> Option<f64> {
@@ -219,7 +219,7 @@ impl Teller<'_> {
 
     fn target(&self) -> Hop {
         let guilt = self.guilt(&Accused::Target);
-        let busiest = self.requests.busiest();
+        let main = self.requests.main();
         let rest = self.group().map(|group| 1.0 - group.share(|part| peer(part).is_some()));
         let blame = match (&guilt, self.verdict.verdict.as_str()) {
             (Some(_), _) => Blame::Guilty,
@@ -231,7 +231,7 @@ impl Teller<'_> {
             name: self.verdict.target.comm.clone(),
             share: rest,
             own: self.own(rest),
-            p99: busiest.map(|endpoint| endpoint.response.quantile_ns(0.99) / 1e9),
+            p99: main.map(|endpoint| endpoint.response.quantile_ns(0.99) / 1e9),
             wire: None,
             retransmits: None,
             blame,
@@ -243,7 +243,7 @@ impl Teller<'_> {
     fn own(&self, rest: Option<f64>) -> Option<f64> {
         match (rest, self.group()) {
             (Some(rest), Some(group)) => Some(rest * ratio(group.ns, group.requests as f64) / 1e9),
-            _ => self.stage(self.requests.busiest()?, Stage::Service),
+            _ => self.stage(self.requests.main()?, Stage::Service),
         }
     }
 
@@ -297,8 +297,7 @@ impl Teller<'_> {
     }
 
     fn of_peer(&self, endpoint: &Endpoint, mean: f64) -> String {
-        let each =
-            self.requests.busiest().map_or(0.0, |busiest| ratio(endpoint.response.count, busiest.response.count));
+        let each = self.requests.main().map_or(0.0, |main| ratio(endpoint.response.count, main.response.count));
         let asked = match each {
             0.0 => String::new(),
             each if (0.95..1.05).contains(&each) => ", asked once for each request".to_string(),

@@ -231,8 +231,8 @@ fn is_root(root: &Finding, other: &Finding) -> bool {
 /// What is explained: how long its clients wait, where that was seen. Else its CPU time; a target that uses less than a
 /// twentieth of a CPU shows no symptom there.
 fn symptom(case: &Case, found: bool) -> Symptom {
-    if let Some(busiest) = case.fact::<Requests>().ok().as_ref().and_then(|requests| requests.busiest()) {
-        let p99 = busiest.response.quantile_ns(0.99) / 1e9;
+    if let Some(main) = case.fact::<Requests>().ok().as_ref().and_then(|requests| requests.main()) {
+        let p99 = main.response.quantile_ns(0.99) / 1e9;
         let (kind, unit, source) = ("response-time".into(), "s".into(), "sockets".into());
         return Symptom { kind, value: p99, unit, baseline: None, source };
     }

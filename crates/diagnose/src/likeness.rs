@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Whether a load comes as clients do in production: how a service was asked in one recording, beside how it was in another.
 //!
-//! What is compared is what clients do, at the port where they ask most: how often, over which connections, from how far away, and
+//! What is compared is what clients do, at the port where they wait most: how often, over which connections, from how far away, and
 //! for what. How long answers take is what a load is made to find out.
 
 use std::collections::BTreeMap;
@@ -223,13 +223,13 @@ fn alike_by_time(one: &Place, other: &Place) -> f64 {
 }
 
 impl Asked {
-    /// At the port where clients ask most.
+    /// At the port where clients wait most.
     ///
     /// # Errors
     /// It does not tell, in words.
     pub fn of(case: &Case) -> Result<Self, String> {
         let requests = case.fact::<Requests>().map_err(|gap| gap.why.clone())?;
-        let endpoint = requests.busiest().ok_or("no exchange with clients was seen over TCP")?;
+        let endpoint = requests.main().ok_or("no exchange with clients was seen over TCP")?;
         let followed = if requests.followed_ns > 0.0 { requests.followed_ns } else { case.length_ns() };
         let labels = case.fact::<Labels>().ok();
         let sockets = case.fact::<Sockets>().ok();

@@ -44,7 +44,7 @@ pub struct Verdict {
     pub ruled_out: Vec<RuledOut>,
     /// Causes and facts that could not be looked at.
     pub gaps: Vec<Gap>,
-    /// How long requests took; empty where none was seen.
+    /// How long requests took, first at the port at which clients wait most; empty where none was seen.
     #[serde(default)]
     pub requests: Vec<RequestTimes>,
     /// Where the time went.
@@ -84,7 +84,7 @@ pub struct Symptom {
 pub struct Slo {
     /// The promise.
     pub seconds: f64,
-    /// Answers that took longer, of all at the busiest endpoint, 0 to 1.
+    /// Answers that took longer, of all at the endpoint that misses it most, 0 to 1.
     pub missed: f64,
     /// At most one in a hundred did.
     pub kept: bool,
@@ -107,7 +107,7 @@ pub struct Moment {
     pub cores: f64,
     /// Requests a second that clients began there, of those that were followed; null where connections were not.
     pub rate: Option<f64>,
-    /// Response time at the endpoint at which clients ask most, seconds; null where no request was seen.
+    /// Response time at the endpoint at which clients wait most, seconds; null where no request was seen.
     pub p50: Option<f64>,
     /// The same that 99 % of the answers kept.
     pub p99: Option<f64>,

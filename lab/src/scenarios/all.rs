@@ -16,6 +16,7 @@ pub static ALL: &[&Scenario] = &[
     &noisy_neighbour::SCENARIO,
     &slow_store::SCENARIO,
     &slow_store_netns::SCENARIO,
+    &health_port::SCENARIO,
     &dripping_store::SCENARIO,
     &connection_limit::SCENARIO,
     &crashing_workers::SCENARIO,

@@ -11,7 +11,7 @@ use crate::answer::Gap;
 use crate::case::{Case, Fact};
 use crate::statistics::share;
 
-/// Who reads requests at the port where clients ask most.
+/// Who reads requests at the port where clients wait most.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Readers {
     /// Requests that were followed.
@@ -29,7 +29,7 @@ pub struct Readers {
 impl Fact for Readers {
     fn compute(case: &Case) -> Result<Self, Gap> {
         let requests = case.fact::<Requests>()?;
-        let port = requests.busiest().map_or(0, |busiest| busiest.port);
+        let port = requests.main().map_or(0, |main| main.port);
         let rows = case.recording.rows::<Request>().iter().filter(|row| row.is_of_client() && row.port == port);
         let mut threads: BTreeMap<(u32, u32), Vec<&Request>> = BTreeMap::new();
         let mut answerers: BTreeSet<u32> = BTreeSet::new();

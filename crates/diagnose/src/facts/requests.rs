@@ -146,7 +146,7 @@ pub struct Requests {
     pub slices: usize,
     /// Length of the capture, ns.
     length_ns: f64,
-    /// Those with clients first, the busiest first.
+    /// Those with clients first: the one at which they wait most, then those with most answers.
     pub endpoints: Vec<Endpoint>,
     /// Ports at which the target streams: nobody waits for an answer there.
     pub streams: Vec<Endpoint>,
@@ -177,6 +177,9 @@ impl Fact for Requests {
         let (streams, mut endpoints): (Vec<_>, Vec<_>) = by.into_values().partition(Endpoint::is_stream);
         endpoints.iter_mut().filter(|e| e.accepted).for_each(|e| e.queued_ns = queued_ns(case, e.port));
         endpoints.sort_by(|a, b| b.accepted.cmp(&a.accepted).then(b.response.count.total_cmp(&a.response.count)));
+        if let Some(main) = longest(&endpoints) {
+            endpoints[..=main].rotate_right(1);
+        }
         let windows = case.recording.rows::<tables::ExchangeWindow>();
         let followed_ns = windows.iter().map(|w| w.length_ns as f64).sum();
         Ok(Self { followed_ns, slices: windows.len(), length_ns: case.length_ns(), endpoints, streams })
@@ -235,18 +238,18 @@ impl Endpoint {
 /// Of the answers of all ports: fewer are none that tell of its clients.
 const SOME: f64 = 0.01;
 
-impl Requests {
-    /// The endpoint at which clients ask most.
-    pub fn busiest(&self) -> Option<&Endpoint> {
-        self.endpoints.first().filter(|endpoint| endpoint.accepted && endpoint.response.count > 0.0)
-    }
+/// Which of the endpoints clients wait most at, of those with more than a few of the answers.
+fn longest(endpoints: &[Endpoint]) -> Option<usize> {
+    let accepted = || endpoints.iter().enumerate().filter(|(_, endpoint)| endpoint.accepted);
+    let all: f64 = accepted().map(|(_, endpoint)| endpoint.response.count).sum();
+    let some = accepted().filter(|(_, endpoint)| endpoint.response.count > all * SOME);
+    some.max_by(|(_, a), (_, b)| a.awaited_ns().total_cmp(&b.awaited_ns())).map(|(at, _)| at)
+}
 
-    /// The endpoint at which clients wait most: health checks may be many.
-    pub fn longest(&self) -> Option<&Endpoint> {
-        let accepted = || self.endpoints.iter().filter(|endpoint| endpoint.accepted);
-        let all: f64 = accepted().map(|endpoint| endpoint.response.count).sum();
-        let some = accepted().filter(|endpoint| endpoint.response.count > all * SOME);
-        some.max_by(|a, b| a.response.sum_ns.total_cmp(&b.response.sum_ns))
+impl Requests {
+    /// The endpoint at which clients wait most: at another one, health checks may be more.
+    pub fn main(&self) -> Option<&Endpoint> {
+        self.endpoints.first().filter(|endpoint| endpoint.accepted && endpoint.response.count > 0.0)
     }
 
     /// Whether the first requests of connections stood mostly in the accept queue until they were read, and not beside others
@@ -302,14 +305,30 @@ mod tests {
         )
         .unwrap();
         let requests = Case::new(&recording).fact::<Requests>().unwrap();
-        let busiest = requests.busiest().unwrap();
-        assert_eq!((busiest.name.as_str(), busiest.response.count, busiest.began), ("tcp 0.0.0.0:80", 100.0, 91.0));
-        let at = |part| busiest.response.quantile_ns(part) / 1e6;
+        let main = requests.main().unwrap();
+        assert_eq!((main.name.as_str(), main.response.count, main.began), ("tcp 0.0.0.0:80", 100.0, 91.0));
+        let at = |part| main.response.quantile_ns(part) / 1e6;
         assert_eq!((at(0.5), at(0.98), at(0.99), at(1.0)), (1.0, 1.0, 51.0, 51.0));
-        assert_eq!(busiest.response.shares(), [(1e6, 0.98), (51e6, 1.0)]);
-        assert_eq!((busiest.response.mean_ns(), busiest.service.count, busiest.is_mixed()), (2e6, 10.0, false));
-        assert!((busiest.response.share_of_time_from(5e6) - 0.51).abs() < 1e-9);
+        assert_eq!(main.response.shares(), [(1e6, 0.98), (51e6, 1.0)]);
+        assert_eq!((main.response.mean_ns(), main.service.count, main.is_mixed()), (2e6, 10.0, false));
+        assert!((main.response.share_of_time_from(5e6) - 0.51).abs() < 1e-9);
         assert_eq!((requests.endpoints[1].name.as_str(), requests.endpoints[1].accepted), ("10.0.0.9:1", false));
+    }
+
+    #[test]
+    fn the_main_endpoint_is_where_clients_wait_most() {
+        let order = |orders: u32| {
+            let text = format!(
+                "exchange role=accepted port=81 stage=response count=2000 sum_ns=2e8 length_ns=[100000] counts=[2000]
+                 exchange role=accepted port=80 stage=response count={orders} sum_ns={orders}e8 length_ns=[100000000] counts=[{orders}]
+                 exchange role=accepted port=82 stage=response count=100 sum_ns=1e8 length_ns=[1000000] counts=[100]"
+            );
+            let requests = Case::new(&parse(&text).unwrap()).fact::<Requests>().unwrap();
+            assert_eq!(requests.main(), requests.endpoints.first());
+            requests.endpoints.iter().map(|endpoint| endpoint.port).collect::<Vec<_>>()
+        };
+        assert_eq!(order(200), [80, 81, 82], "health checks are ten times as many");
+        assert_eq!(order(10), [81, 82, 80], "a few that take long tell nothing of the others");
     }
 
     #[test]

@@ -54,7 +54,7 @@ impl OfEndpoint {
     }
 }
 
-/// Of all endpoints at which anything was answered, those with clients first, the busiest first.
+/// Of all endpoints at which anything was answered, those with clients first, the main one before all.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Stages {
     /// Them.

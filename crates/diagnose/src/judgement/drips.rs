@@ -37,12 +37,12 @@ impl Drips {
     /// Of a peer for which threads waited so long, ns, if its answers drip.
     pub(crate) fn of(case: &Case, peer: &str, ns: f64) -> Option<Self> {
         let requests = case.fact::<Requests>().ok()?;
-        let (busiest, asked) = (requests.busiest()?, requests.of(false, peer).filter(|asked| !asked.is_mixed())?);
+        let (main, asked) = (requests.main()?, requests.of(false, peer).filter(|asked| !asked.is_mixed())?);
         let each_ns = ratio(ns, asked.response.count * requests.scale());
-        let of_clients = ratio(ns, busiest.response.sum_ns * requests.scale());
-        let drips = asked.response.count <= busiest.response.count * MOST_QUESTIONS
+        let of_clients = ratio(ns, main.response.sum_ns * requests.scale());
+        let drips = asked.response.count <= main.response.count * MOST_QUESTIONS
             && each_ns >= LATE_NS.max(asked.response.mean_ns() * MUCH_LONGER)
-            && busiest.response.mean_ns() >= LATE_NS
+            && main.response.mean_ns() >= LATE_NS
             && (MIN_SHARE..=MOST).contains(&of_clients)
             // What passes before a question can be asked, is no part of its answer.
             && mostly_handshakes(asked).is_none()

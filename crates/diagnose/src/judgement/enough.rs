@@ -71,9 +71,9 @@ const MIN_OF_REQUESTS: f64 = 0.1;
 /// at most, if that is too little to be felt: as much as it lasted, of every request that was in hand meanwhile.
 pub(crate) fn little_of_requests(case: &Case, waited_ns: f64) -> Option<f64> {
     let requests = case.fact::<Requests>().ok()?;
-    let longest = requests.longest().filter(|b| b.response.count >= ENOUGH && !b.is_mixed())?;
-    let part = tail::of(longest).map_or(1.0, |tail| tail.part);
-    let all_ns = longest.response.sum_ns * requests.scale() * part;
+    let main = requests.main().filter(|b| b.response.count >= ENOUGH && !b.is_mixed())?;
+    let part = tail::of(main).map_or(1.0, |tail| tail.part);
+    let all_ns = main.response.sum_ns * requests.scale() * part;
     Some(ratio(waited_ns, all_ns.min(case.length_ns()))).filter(|part| *part < MIN_OF_REQUESTS)
 }
 
@@ -94,10 +94,10 @@ const MET: f64 = 0.5;
 /// come meanwhile and stand in line, more than there are in hand on average: those of a stop wait for half of it each.
 pub(crate) fn are_held_up(case: &Case, (stops, stop_ns): (f64, f64)) -> bool {
     let Ok(requests) = case.fact::<Requests>() else { return false };
-    let Some(longest) = requests.longest().filter(|b| b.response.count >= ENOUGH && !b.is_mixed()) else {
+    let Some(main) = requests.main().filter(|b| b.response.count >= ENOUGH && !b.is_mixed()) else {
         return false;
     };
-    let times = &longest.response;
+    let times = &main.response;
     let a_ns = ratio(times.count * requests.scale(), case.length_ns());
     let cost_ns = stops * a_ns * stop_ns * stop_ns / 2.0;
     stop_ns > 0.0

@@ -36,8 +36,8 @@ impl Felt {
     pub(crate) fn of(case: &Case) -> Option<Self> {
         let (paths, requests) = (telling(case)?, case.fact::<Requests>().ok()?);
         let long = |group: &Group| ratio(group.ns, group.requests as f64) >= LATE_NS;
-        let all = paths.busiest().is_some_and(|busiest| long(&busiest.half));
-        if !all && tail::is_one_moment(&requests, requests.busiest()?) {
+        let all = paths.main().is_some_and(|main| long(&main.half));
+        if !all && tail::is_one_moment(&requests, requests.main()?) {
             return None;
         }
         let of_slow = !all && slow(case, &paths).is_some_and(long);
@@ -57,11 +57,11 @@ impl Felt {
     /// How many there were in all, followed or not, as far as requests were seen.
     pub(crate) fn number(&self, case: &Case) -> Option<f64> {
         let requests = case.fact::<Requests>().ok()?;
-        let busiest = requests.busiest()?;
+        let main = requests.main()?;
         match self.which {
-            Which::All => Some(busiest.response.count),
-            Which::Slow => tail::of(busiest).map(|slow| slow.count),
-            Which::Handshakes => Some(busiest.handshake.count),
+            Which::All => Some(main.response.count),
+            Which::Slow => tail::of(main).map(|slow| slow.count),
+            Which::Handshakes => Some(main.handshake.count),
         }
     }
 
@@ -120,11 +120,11 @@ impl Felt {
 
     /// What a part of their time is, of all that clients waited there in the window.
     pub(crate) fn explains(&self, case: &Case, part: f64) -> Explains {
-        let sum_ns = |busiest: &Endpoint| match self.which {
-            Which::All | Which::Slow => busiest.response.sum_ns,
-            Which::Handshakes => busiest.handshake.sum_ns,
+        let sum_ns = |main: &Endpoint| match self.which {
+            Which::All | Which::Slow => main.response.sum_ns,
+            Which::Handshakes => main.handshake.sum_ns,
         };
-        let waited = |requests: Arc<Requests>| Some(sum_ns(requests.busiest()?) * requests.scale() / 1e9);
+        let waited = |requests: Arc<Requests>| Some(sum_ns(requests.main()?) * requests.scale() / 1e9);
         let waited = case.fact::<Requests>().ok().and_then(waited).unwrap_or(0.0);
         let of_all = share(self.group().ns, self.paths().all.ns);
         let of = match self.which {

@@ -49,7 +49,7 @@ impl Often {
     /// The peer that is asked so, if it is, for the requests at all ports.
     pub(crate) fn of(case: &Case, peer: &str) -> Option<Self> {
         let all = case.fact::<Requests>().ok()?;
-        if all.busiest().is_none() {
+        if all.main().is_none() {
             return Self::of_taken(case, &all, peer);
         }
         let (requests, ns) = all.that_may_ask(all.of(false, peer)?)?;

@@ -243,33 +243,33 @@ pub(crate) fn waits_for_a_sleep(part: &Part) -> bool {
     chain(part).is_some_and(|chain| chain.is_own_sleep() || chain.comes_back_to_sleep())
 }
 
-/// Of the time that all clients wait, at the busiest port: with less, health checks may be many and not what anybody waits for.
+/// Of the time that all clients wait, at the main port: with less, what is waited for at another one may matter as much.
 const MOST_WAIT_THERE: f64 = 0.7;
 
-/// The paths at the busiest port, if they stand for all requests there, and those for nearly all that clients wait.
+/// The paths at the main port, if they stand for all requests there, and those for nearly all that clients wait.
 pub(crate) fn telling(case: &Case) -> Option<Arc<RequestPaths>> {
     let paths = case.fact::<RequestPaths>().ok()?;
-    let is_mixed = case.fact::<Requests>().ok()?.busiest()?.is_mixed();
+    let is_mixed = case.fact::<Requests>().ok()?.main()?.is_mixed();
     (!is_mixed && tell(case, &paths, |e| (&e.response, e.response.sum_ns))?).then_some(paths)
 }
 
 /// The same of handshakes of TLS, where clients wait for those most of the time, and long.
 pub(crate) fn telling_handshakes(case: &Case) -> Option<Arc<RequestPaths>> {
-    mostly_handshakes(case.fact::<Requests>().ok()?.busiest()?)?;
+    mostly_handshakes(case.fact::<Requests>().ok()?.main()?)?;
     let paths = Arc::clone(&case.fact::<HandshakePaths>().ok()?.0);
     tell(case, &paths, |e| (&e.handshake, e.awaited_ns()))?.then_some(paths)
 }
 
-/// Whether paths stand for all of these lengths at the busiest port, and that port for nearly all that clients wait.
+/// Whether paths stand for all of these lengths at the main port, and that port for nearly all that clients wait.
 fn tell(case: &Case, paths: &RequestPaths, of: fn(&Endpoint) -> (&Lengths, f64)) -> Option<bool> {
     let requests = case.fact::<Requests>().ok()?;
-    let (busiest, times) = (paths.busiest()?, requests.busiest()?);
+    let (main, times) = (paths.main()?, requests.main()?);
     let (lengths, owed_ns) = of(times);
     let waited_ns: f64 = requests.endpoints.iter().filter(|e| e.accepted).map(|e| of(e).1).sum();
-    let tells = busiest.port == times.port
+    let tells = main.port == times.port
         && owed_ns >= waited_ns * MOST_WAIT_THERE
-        && busiest.all.requests >= ENOUGH
-        && lengths.share_of_time_from(busiest.worst.ns * MUCH_LONGER) <= MOST_LONGER
+        && main.all.requests >= ENOUGH
+        && lengths.share_of_time_from(main.worst.ns * MUCH_LONGER) <= MOST_LONGER
         && case.fact::<Waiting>().is_ok_and(|waiting| !waiting.other_clients);
     Some(tells)
 }
@@ -283,12 +283,12 @@ pub(crate) fn are_waits(cause: &str) -> bool {
 pub(crate) fn not_for_requests(case: &Case, cause: &str) -> Option<f64> {
     let told = TOLD.iter().find(|told| told.cause == cause)?;
     // Those that hang are in no path, nor is what an answer waited for behind its first bytes.
-    if hanging::unexplained(case).is_some() || case.fact::<Requests>().ok()?.busiest().and_then(rest_ns).is_some() {
+    if hanging::unexplained(case).is_some() || case.fact::<Requests>().ok()?.main().and_then(rest_ns).is_some() {
         return None;
     }
     // What requests wait for says nothing of what clients wait for before they can ask.
     let paths = if waits_for_handshakes(case) { telling_handshakes(case) } else { telling(case) }?;
-    let all = &paths.busiest()?.all;
+    let all = &paths.main()?.all;
     let unseen = all.share(is_unseen);
     let (part, slow) = (of_asked(all, told.is_it), slow(case, &paths).map_or(0.0, |slow| of_asked(slow, told.is_it)));
     ((unseen <= MOST_UNSEEN || (told.is_seen)(case)) && part.max(slow) < told.least).then_some(part)
@@ -296,7 +296,7 @@ pub(crate) fn not_for_requests(case: &Case, cause: &str) -> Option<f64> {
 
 /// Whether clients wait for handshakes most of the time.
 fn waits_for_handshakes(case: &Case) -> bool {
-    case.fact::<Requests>().is_ok_and(|requests| requests.busiest().is_some_and(|b| mostly_handshakes(b).is_some()))
+    case.fact::<Requests>().is_ok_and(|requests| requests.main().is_some_and(|b| mostly_handshakes(b).is_some()))
 }
 
 /// Of the time in which requests were there in full: what clients have not sent yet nobody can work on, and what wants no answer looks
@@ -315,23 +315,23 @@ fn is_unseen(part: &Part) -> bool {
 /// The label whose requests have most of the CPU time that requests take, and how much of it, if one has most.
 pub(crate) fn label_on_cpu(case: &Case) -> Option<(String, f64)> {
     let paths = case.fact::<RequestPaths>().ok()?;
-    let busiest = paths.busiest()?;
-    let first = &busiest.labels.first().filter(|_| busiest.labels.len() > 1)?.label;
-    let part = busiest.on_cpu(first)?;
+    let main = paths.main()?;
+    let first = &main.labels.first().filter(|_| main.labels.len() > 1)?.label;
+    let part = main.on_cpu(first)?;
     (part >= MIN_SHARE).then(|| (first.clone(), part))
 }
 
 /// The slow requests, where a few take much longer than most and make a good part of what clients wait.
 pub(super) fn slow<'p>(case: &Case, paths: &'p RequestPaths) -> Option<&'p Group> {
-    let slow = &paths.busiest()?.tail;
-    let matters = || tail::of(case.fact::<Requests>().ok()?.busiest()?);
+    let slow = &paths.main()?.tail;
+    let matters = || tail::of(case.fact::<Requests>().ok()?.main()?);
     (slow.requests >= SEVERAL && matters().is_some()).then_some(slow)
 }
 
 /// Whether most of what clients wait is for answers that are late, whatever half of them take. One of 100 ms, as a disk has them
 /// now and then, is more than fifty usual ones together.
 pub(super) fn mostly_late(requests: &Requests) -> bool {
-    let times = requests.busiest().map(|busiest| &busiest.response);
+    let times = requests.main().map(|main| &main.response);
     times.is_some_and(|t| t.count_from(LATE_NS) >= tail::SEVERAL && t.share_of_time_from(LATE_NS) >= MIN_SHARE)
 }
 

@@ -23,11 +23,11 @@ pub(crate) fn mostly_handshakes(endpoint: &Endpoint) -> Option<f64> {
 /// Of so much CPU time, ns, what went into handshakes with clients, if that is most of it.
 pub(crate) fn mostly_computed(case: &Case, cpu_ns: f64) -> Option<f64> {
     let (requests, paths) = (case.fact::<Requests>().ok()?, case.fact::<HandshakePaths>().ok()?);
-    let (busiest, paths) = (requests.busiest()?, paths.0.busiest()?);
+    let (main, paths) = (requests.main()?, paths.0.main()?);
     let computes = |part: &Part| !part.before && matches!(part.what, What::Awake { kind: Kind::OnCpu, .. });
     let each_ns = ratio(paths.all.ns * paths.all.share(computes), paths.all.requests as f64);
-    let part = ratio(each_ns * busiest.handshake.count * requests.scale(), cpu_ns);
-    (busiest.port == paths.port && busiest.handshake.count >= ENOUGH && part >= MOSTLY).then_some(part.min(1.0))
+    let part = ratio(each_ns * main.handshake.count * requests.scale(), cpu_ns);
+    (main.port == paths.port && main.handshake.count >= ENOUGH && part >= MOSTLY).then_some(part.min(1.0))
 }
 
 /// Whom the target asks, and needs a handshake for.

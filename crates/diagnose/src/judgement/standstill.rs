@@ -56,7 +56,7 @@ impl Standstill {
 /// Of the time: a client in a hundred meets it, and it is more than one short pause in a long capture.
 const MIN_SHARE: f64 = 0.01;
 
-/// The longest one, at the port where clients ask most, if such times are no small part of the window.
+/// The longest one, at the port where clients wait most, if such times are no small part of the window.
 pub(crate) fn look(case: &Case) -> Option<Standstill> {
     longest(case).filter(|seen| seen.share >= MIN_SHARE)
 }
@@ -69,23 +69,23 @@ pub(crate) fn small(case: &Case) -> Option<Standstill> {
 /// The longest one, however small a part; of one that was followed and one that was looked at, the one that is no small part.
 pub(crate) fn longest(case: &Case) -> Option<Standstill> {
     let requests = case.fact::<Requests>().ok()?;
-    let busiest = requests.busiest()?;
-    let seen = [followed(busiest, requests.followed_ns), looked_at(case, &requests, busiest)].into_iter().flatten();
+    let main = requests.main()?;
+    let seen = [followed(main, requests.followed_ns), looked_at(case, &requests, main)].into_iter().flatten();
     let named = |seen: Standstill| Standstill {
-        endpoint: busiest.name.trim_start_matches("tcp ").to_string(),
-        port: busiest.port,
-        due: ratio(busiest.response.count, requests.followed_ns) * seen.ns,
+        endpoint: main.name.trim_start_matches("tcp ").to_string(),
+        port: main.port,
+        due: ratio(main.response.count, requests.followed_ns) * seen.ns,
         ..seen
     };
-    let seen: Vec<Standstill> = seen.map(named).filter(|seen| matters(seen, busiest)).collect();
+    let seen: Vec<Standstill> = seen.map(named).filter(|seen| matters(seen, main)).collect();
     let at = seen.iter().position(|seen| seen.share >= MIN_SHARE).unwrap_or(0);
     seen.into_iter().nth(at)
 }
 
-fn followed(busiest: &Endpoint, followed_ns: f64) -> Option<Standstill> {
-    let longest = busiest.stands.iter().max_by(|a, b| a.ns.total_cmp(&b.ns))?;
+fn followed(main: &Endpoint, followed_ns: f64) -> Option<Standstill> {
+    let longest = main.stands.iter().max_by(|a, b| a.ns.total_cmp(&b.ns))?;
     let (ns, requests, until_ns) = (longest.ns, longest.requests, longest.t_ns as f64);
-    let felt = busiest.stands.iter().filter(|stood| stood.ns >= FELT_NS && stood.requests >= SEVERAL);
+    let felt = main.stands.iter().filter(|stood| stood.ns >= FELT_NS && stood.requests >= SEVERAL);
     let share = ratio(felt.map(|stood| stood.ns).sum(), followed_ns);
     Some(Standstill { ns, requests, until_ns, share, is_followed: true, ..Standstill::default() })
 }
@@ -100,10 +100,10 @@ const NEARLY_ALL: f64 = 0.8;
 /// By the looks at connections, ten a second: in one slice as many answers are owed for 10 ms or longer as requests are under way at
 /// a time (by Little's law), for a part of it, and in most slices hardly any. Only of slices in which exchanges were not followed, as
 /// those of a busy service are not all the time.
-fn looked_at(case: &Case, requests: &Requests, busiest: &Endpoint) -> Option<Standstill> {
-    let under_way = requests.at_once(&busiest.response);
+fn looked_at(case: &Case, requests: &Requests, main: &Endpoint) -> Option<Standstill> {
+    let under_way = requests.at_once(&main.response);
     let (mut slices, mut at_once) = (BTreeMap::<u64, f64>::new(), BTreeMap::<u64, u64>::new());
-    for row in case.recording.rows::<Connection>().iter().filter(|row| row.is_accepted() && row.port == busiest.port) {
+    for row in case.recording.rows::<Connection>().iter().filter(|row| row.is_accepted() && row.port == main.port) {
         *slices.entry(row.t_ns).or_default() += ratio(row.late as f64, row.looks as f64);
         *at_once.entry(row.t_ns).or_default() += row.most_late;
     }

@@ -17,11 +17,11 @@ const BY_TIMERS: f64 = 0.8;
 /// That the late answers at the port with most of the clients' time begin streams, in words.
 pub(crate) fn begin(case: &Case) -> Option<String> {
     let requests = case.fact::<Requests>().ok()?;
-    let busiest = requests.busiest().filter(|endpoint| endpoint.begins_streams(requests.followed_ns))?;
+    let main = requests.main().filter(|endpoint| endpoint.begins_streams(requests.followed_ns))?;
     let accepted = requests.endpoints.iter().filter(|endpoint| endpoint.accepted);
     let all: f64 = accepted.map(|endpoint| endpoint.response.sum_ns).sum();
-    (busiest.response.sum_ns >= all * AT_THE_PORT).then(|| {
-        let apart = seconds(busiest.parts_apart_ns() / 1e9);
+    (main.response.sum_ns >= all * AT_THE_PORT).then(|| {
+        let apart = seconds(main.parts_apart_ns() / 1e9);
         format!(
             "late answers are streams: their parts come {apart} apart, and the first about as long after the question"
         )

@@ -75,7 +75,7 @@ mod tests {
         }
         let recording = recording::text::parse(&text).unwrap();
         let requests = Case::new(&recording).fact::<Requests>().unwrap();
-        is_one_moment(&requests, requests.busiest().unwrap())
+        is_one_moment(&requests, requests.main().unwrap())
     }
 
     #[test]

@@ -26,12 +26,12 @@ pub(crate) struct WaitsForTurn {
 }
 
 impl WaitsForTurn {
-    /// Of requests that took long at the busiest port, which `thread` serves; `is_computing` are the parts of their paths in which
+    /// Of requests that took long at the main port, which `thread` serves; `is_computing` are the parts of their paths in which
     /// it computed for others. None = no request waited before its turn.
     pub(crate) fn of(case: &Case, felt: &Felt, thread: &ThreadUse, is_computing: fn(&Part) -> bool) -> Option<Self> {
         let requests = case.fact::<Requests>().ok()?;
-        let busiest = requests.busiest()?;
-        let of_thread = |r: &&Request| r.is_of_client() && r.port == busiest.port && r.ended_tid == thread.tid;
+        let main = requests.main()?;
+        let of_thread = |r: &&Request| r.is_of_client() && r.port == main.port && r.ended_tid == thread.tid;
         let rows: Vec<&Request> = case.recording.rows::<Request>().iter().filter(of_thread).collect();
         let mut answers: Vec<u64> = rows.iter().map(|r| r.t_ns).collect();
         answers.sort_unstable();
@@ -47,7 +47,7 @@ impl WaitsForTurn {
             waited_ns += row.read_ns.saturating_sub(row.began_ns) as f64;
         }
         let computing = ratio(felt.group().share(is_computing), felt.group().share(|part| part.before));
-        let each_ns = ratio(thread.on_cpu * case.length_ns(), busiest.response.count * requests.scale());
+        let each_ns = ratio(thread.on_cpu * case.length_ns(), main.response.count * requests.scale());
         let computed_ns = waited_ns * computing;
         (computed_ns > 0.0).then(|| Self {
             others: ratio(others, slow),

@@ -21,9 +21,9 @@ const MIN_QUEUE: f64 = 1.0;
 /// What there is to say about it.
 pub(crate) fn remark(case: &Case) -> Option<Remark> {
     let (requests, paths) = (case.fact::<Requests>().ok()?, case.fact::<RequestPaths>().ok()?);
-    let all = &paths.busiest()?.all;
+    let all = &paths.main()?.all;
     let part = all.share(stands_before_peers);
-    let queue = requests.at_once(&requests.busiest()?.response) * part;
+    let queue = requests.at_once(&requests.main()?.response) * part;
     if all.requests < FOLLOWED || part < MIN_SHARE || queue < MIN_QUEUE {
         return None;
     }

@@ -7,10 +7,10 @@ use crate::facts::requests::Requests;
 use crate::judgement::later::rest_ns;
 use crate::wording::seconds;
 
-/// What there is to say about the busiest port.
+/// What there is to say about the main port.
 pub(crate) fn remark(case: &Case) -> Option<Remark> {
     let requests = case.fact::<Requests>().ok()?;
-    let rest = seconds(rest_ns(requests.busiest()?)? / 1e9);
+    let rest = seconds(rest_ns(requests.main()?)? / 1e9);
     Some(Remark {
         headline: format!("the rest of an answer comes {rest} after its first bytes"),
         advice: Some(format!("see why the rest of answers takes {rest}: a limit of the rate, a slow client, or work")),

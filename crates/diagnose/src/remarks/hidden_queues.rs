@@ -98,12 +98,12 @@ pub(crate) fn gap_of(case: &Case) -> Option<Gap> {
 /// answers that took long are counted one by one.
 fn few_late(case: &Case) -> String {
     let requests = case.fact::<Requests>().ok();
-    let busiest = requests.as_ref().and_then(|requests| requests.busiest());
-    if busiest.is_some_and(Endpoint::is_mixed) {
+    let main = requests.as_ref().and_then(|requests| requests.main());
+    if main.is_some_and(Endpoint::is_mixed) {
         return "; requests are not told apart on their connections, so that how long each takes is not seen".into();
     }
-    let late = busiest.map(|busiest| {
-        let times = &busiest.response;
+    let late = main.map(|main| {
+        let times = &main.response;
         (share(times.count_from(LATE_NS), times.count), times.share_of_time_from(LATE_NS))
     });
     match late.filter(|(number, _)| *number > 0.0) {

@@ -12,7 +12,7 @@ use crate::wording::{percent, seconds};
 /// Of the time of requests that somebody feels.
 const MOST: f64 = 0.5;
 
-/// What there is to say about the busiest port.
+/// What there is to say about the main port.
 pub(crate) fn remark(case: &Case) -> Option<Remark> {
     let felt = Felt::of(case)?;
     let part = felt.most(stands_in_line).filter(|part| *part >= MOST)?;

@@ -26,7 +26,7 @@ const FELT: f64 = 0.25;
 /// Samples that tell of such a part.
 const ENOUGH: u64 = 50;
 
-/// What there is to say about the busiest port.
+/// What there is to say about the main port.
 pub(crate) fn remark(case: &Case) -> Option<Remark> {
     let felt = Felt::of(case)?;
     let part = felt.most(computes)?;

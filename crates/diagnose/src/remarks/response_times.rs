@@ -9,19 +9,19 @@ use crate::statistics::share;
 use crate::walk::paths::RequestPaths;
 use crate::wording::{percent, seconds};
 
-/// What is said of the endpoint at which clients ask most, where enough of them did.
+/// What is said of the endpoint at which clients wait most, where enough of them did.
 pub(crate) fn sentence(case: &Case) -> Option<String> {
     let requests = case.fact::<Requests>().ok()?;
-    let busiest = requests.busiest()?;
-    let at = |part| seconds(busiest.response.quantile_ns(part) / 1e9);
-    let unread = share(busiest.read_wait.sum_ns, busiest.response.sum_ns);
-    let batches = match busiest.is_pipelined() {
+    let main = requests.main()?;
+    let at = |part| seconds(main.response.quantile_ns(part) / 1e9);
+    let unread = share(main.read_wait.sum_ns, main.response.sum_ns);
+    let batches = match main.is_pipelined() {
         true => " Several requests are often written at once there: a batch counts as one, until its first answer.",
         false => "",
     };
     Some(format!(
         " Of the answers at {} half took {} or longer, one in a hundred {}; {} of that time the request lay unread.{batches}",
-        busiest.name.trim_start_matches("tcp "),
+        main.name.trim_start_matches("tcp "),
         at(0.5),
         at(0.99),
         percent(unread),
@@ -36,13 +36,13 @@ const MOSTLY: f64 = 0.5;
 pub(crate) fn tail(case: &Case) -> Option<Remark> {
     let requests = case.fact::<Requests>().ok()?;
     // Of streams it is known what the late ones have in common.
-    let busiest = requests.busiest().filter(|_| streams::begin(case).is_none())?;
-    let slow = tail::of(busiest)?;
-    let half_ns = busiest.response.quantile_ns(0.5);
-    let (of_all, from) = (percent(share(slow.count, busiest.response.count)), seconds(slow.from_ns / 1e9));
-    let unread = share(busiest.read_wait.sum_ns, busiest.response.sum_ns) >= MOSTLY;
+    let main = requests.main().filter(|_| streams::begin(case).is_none())?;
+    let slow = tail::of(main)?;
+    let half_ns = main.response.quantile_ns(0.5);
+    let (of_all, from) = (percent(share(slow.count, main.response.count)), seconds(slow.from_ns / 1e9));
+    let unread = share(main.read_wait.sum_ns, main.response.sum_ns) >= MOSTLY;
     let held = match unread {
-        _ if tail::is_one_moment(&requests, busiest) => {
+        _ if tail::is_one_moment(&requests, main) => {
             "They came at one moment, within a second, and not again meanwhile"
         }
         true => {
@@ -60,7 +60,7 @@ pub(crate) fn tail(case: &Case) -> Option<Remark> {
         advice: Some(format!("find out what the answers that take {from} or longer have in common")),
         detail: format!(
             "{of_all} of the answers at {} took {from} or longer, which is {} of all the time that its clients waited. {held}.{}",
-            busiest.name.trim_start_matches("tcp "),
+            main.name.trim_start_matches("tcp "),
             percent(slow.part),
             followed(case).unwrap_or_default()
         ),
@@ -70,7 +70,7 @@ pub(crate) fn tail(case: &Case) -> Option<Remark> {
 /// What the slowest of those that were followed from end to end waited for.
 fn followed(case: &Case) -> Option<String> {
     let paths = case.fact::<RequestPaths>().ok()?;
-    let slow = &paths.busiest()?.tail;
+    let slow = &paths.main()?.tail;
     let most = slow.parts.first()?;
     let of = percent(share(most.ns, slow.ns));
     Some(format!(" Of the time of those of them that were followed from end to end, {of} was: {}.", most.words()))

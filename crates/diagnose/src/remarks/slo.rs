@@ -20,8 +20,8 @@ const MAY_MISS: f64 = 0.01;
 /// Of all answers: with fewer, it is something else that clients wait for there, as with a few long polls.
 const A_GOOD_PART: f64 = 0.01;
 
-/// How the promise was kept, at the endpoint at which the largest share of answers misses it; if at none, at the one at which clients wait most, for health
-/// checks may be more. Where several requests share a connection, how long each takes is not seen.
+/// How the promise was kept, at the endpoint at which the largest share of answers misses it; if at none, at the one at which
+/// clients wait most. Where several requests share a connection, how long each takes is not seen.
 pub(crate) fn held(case: &Case) -> Option<Slo> {
     told(case, case.slo?).ok()
 }
@@ -34,8 +34,7 @@ fn told(case: &Case, slo: Duration) -> Result<Slo, &'static str> {
     let missed = |e: &Endpoint| share(e.response.count_from(slo * 1e9), e.response.count);
     let misses = answered().filter(|e| !e.is_mixed() && missed(e) > MAY_MISS);
     let most_missed = misses.max_by(|a, b| missed(a).total_cmp(&missed(b)));
-    let waited = || answered().max_by(|a, b| a.response.sum_ns.total_cmp(&b.response.sum_ns));
-    let endpoint = most_missed.or_else(waited).ok_or(UNANSWERED)?;
+    let endpoint = most_missed.or_else(|| requests.main()).ok_or(UNANSWERED)?;
     if endpoint.is_mixed() {
         return Err(MIXED);
     }
@@ -94,7 +93,7 @@ pub(crate) fn tell(case: &Case, slo: Slo, verdict: String, statement: &mut State
 /// What the slowest that were followed spent most of their time on.
 fn most(case: &Case) -> Option<String> {
     let paths = case.fact::<RequestPaths>().ok()?;
-    Some(paths.busiest()?.slow.parts.first()?.words())
+    Some(paths.main()?.slow.parts.first()?.words())
 }
 
 #[cfg(test)]

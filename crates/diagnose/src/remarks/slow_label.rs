@@ -9,13 +9,13 @@ use crate::wording::seconds;
 /// How much longer half of them take than half of all.
 const APART: f64 = 3.0;
 
-/// The words for the headline, of the port where clients ask most. Those of a loop may be slow although others hold it: who those
+/// The words for the headline, of the port where clients wait most. Those of a loop may be slow although others hold it: who those
 /// are is told by what each computes.
 pub(crate) fn headline(case: &Case) -> Option<String> {
     let (labels, requests) = (case.fact::<Labels>().ok()?, case.fact::<Requests>().ok()?);
-    let busiest = requests.busiest()?;
-    let place = labels.of(true, &busiest.name)?;
-    let all_ns = busiest.response.quantile_ns(0.5);
+    let main = requests.main()?;
+    let place = labels.of(true, &main.name)?;
+    let all_ns = main.response.quantile_ns(0.5);
     let half_ns = |labelled: &Labelled| labelled.lengths.quantile_ns(0.5);
     let is_slow = |labelled: &&Labelled| {
         labelled.seen >= ENOUGH && half_ns(labelled) >= LATE_NS && half_ns(labelled) >= all_ns * APART

@@ -5,7 +5,7 @@ use super::Remark;
 use crate::case::Case;
 use crate::judgement::streams;
 
-/// What there is to say about the busiest port.
+/// What there is to say about the main port.
 pub(crate) fn remark(case: &Case) -> Option<Remark> {
     let words = streams::begin(case)?;
     Some(Remark {

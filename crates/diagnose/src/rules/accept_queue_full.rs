@@ -144,8 +144,8 @@ fn evidence_of(case: &Case, handshakes: &Handshakes, listener: &Listener) -> Vec
 /// Whether nobody who gets into the queue stands there for long: then it is not that they all stood still for a while.
 fn are_soon_taken(case: &Case) -> bool {
     let requests = case.fact::<Requests>();
-    let soon = |busiest: &Endpoint| busiest.response.quantile_ns(0.99) < standstill::FELT_NS;
-    standstill::longest(case).is_none() && requests.is_ok_and(|requests| requests.busiest().is_some_and(soon))
+    let soon = |main: &Endpoint| main.response.quantile_ns(0.99) < standstill::FELT_NS;
+    standstill::longest(case).is_none() && requests.is_ok_and(|requests| requests.main().is_some_and(soon))
 }
 
 /// They wait for connections for a good part of the time: then only bursts overflow the queue, unless it is full for longer.

@@ -113,8 +113,8 @@ fn hardly(case: &Case, stolen: f64, (lost, wanted): (f64, f64)) -> Option<Checke
 /// What nearly all answers of a target that wants little take at most, ns, if nobody feels that.
 fn quick_answers(case: &Case) -> Option<f64> {
     let requests = case.fact::<Requests>().ok().filter(|_| wants_little(case))?;
-    let longest = requests.longest().filter(|endpoint| endpoint.response.count >= ENOUGH)?;
-    Some(longest.response.quantile_ns(0.99)).filter(|p99_ns| *p99_ns < LATE_NS)
+    let main = requests.main().filter(|endpoint| endpoint.response.count >= ENOUGH)?;
+    Some(main.response.quantile_ns(0.99)).filter(|p99_ns| *p99_ns < LATE_NS)
 }
 
 fn finding(case: &Case, cpus: &Cpus, time: &CpuTime, lines: &Lines, lost_ns: f64, sources: usize) -> Finding {

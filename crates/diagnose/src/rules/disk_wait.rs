@@ -101,7 +101,7 @@ fn behind_words(behind: f64) -> String {
 /// Time on disks for each answer, ns, if that is too short for clients to feel, who get quick answers.
 fn unfelt(case: &Case, ns: f64) -> Option<f64> {
     let requests = case.fact::<Requests>().ok()?;
-    let asked = requests.longest().filter(|asked| asked.response.count >= MANY && !asked.is_mixed())?;
+    let asked = requests.main().filter(|asked| asked.response.count >= MANY && !asked.is_mixed())?;
     let accepted = requests.endpoints.iter().filter(|endpoint| endpoint.accepted);
     let answers = accepted.map(|endpoint| endpoint.response.count).sum::<f64>() * requests.scale();
     let each_ns = ratio(ns, answers);

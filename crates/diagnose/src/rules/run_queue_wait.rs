@@ -142,7 +142,7 @@ const MOST_OF_TIME: f64 = 0.5;
 /// them: those who wait so long have no request in hand then, as a pool's spare threads.
 fn quick_answers(case: &Case) -> Option<(f64, f64)> {
     let requests = case.fact::<Requests>().ok()?;
-    let response = &requests.longest().filter(|longest| !longest.is_mixed())?.response;
+    let response = &requests.main().filter(|main| !main.is_mixed())?.response;
     let part = [0.99, 0.9].into_iter().find(|part| response.count * (1.0 - part) >= BEYOND - 1e-6)?;
     let quick = Some((part, response.quantile_ns(part))).filter(|(_, ns)| *ns < FELT_NS);
     quick.filter(|_| response.share_of_time_from(FELT_NS) < MOST_OF_TIME)

@@ -102,7 +102,7 @@ fn answering(case: &Case) -> BTreeSet<u32> {
         let part = port.all.share(waits_for_a_sleep);
         part >= MIN_SHARE && ratio(port.all.ns, port.all.requests as f64) * part >= FELT_NS
     };
-    if !telling(case).is_some_and(|paths| paths.busiest().is_some_and(sleep)) {
+    if !telling(case).is_some_and(|paths| paths.main().is_some_and(sleep)) {
         return BTreeSet::new();
     }
     let followed = case.recording.rows::<Request>().iter().filter(|row| row.is_of_client());

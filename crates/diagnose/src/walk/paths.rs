@@ -28,7 +28,7 @@ use super::timelines::Timelines;
 use super::{Kind, Walk, chains};
 use crate::answer::Gap;
 use crate::case::{Case, Fact};
-use crate::facts::requests::slow_from_ns;
+use crate::facts::requests::{Requests, slow_from_ns};
 use crate::facts::stacks::Stacks;
 use crate::statistics::share;
 use back::Back;
@@ -93,16 +93,18 @@ pub struct OfLabel {
     pub on_cpu_ns: f64,
 }
 
-/// The paths by port, the one with most requests first.
+/// The paths by port, the main one first.
 pub struct RequestPaths {
     /// Them.
     pub ports: Vec<Paths>,
+    /// The port at which clients wait most, where that is known.
+    main: Option<u32>,
 }
 
 impl RequestPaths {
-    /// At the port with most requests.
-    pub fn busiest(&self) -> Option<&Paths> {
-        self.ports.first()
+    /// At the port at which clients wait most, if requests were followed there.
+    pub fn main(&self) -> Option<&Paths> {
+        self.ports.first().filter(|paths| self.main.is_none_or(|port| port == paths.port))
     }
 }
 
@@ -151,8 +153,9 @@ fn by_port(case: &Case, which: for<'w, 'r> fn(&'w Whole<'r>) -> &'w [&'r Request
     let mut back = Back::new(&context, &whole);
     let of = |(port, requests)| paths(&walk, &mut back, port, requests);
     let mut ports: Vec<Paths> = by_port.into_iter().map(of).collect();
-    ports.sort_by_key(|paths| std::cmp::Reverse(paths.all.requests));
-    Ok(RequestPaths { ports })
+    let main = case.fact::<Requests>().ok().and_then(|requests| requests.main().map(|main| main.port));
+    ports.sort_by_key(|paths| (main != Some(paths.port), std::cmp::Reverse(paths.all.requests)));
+    Ok(RequestPaths { ports, main })
 }
 
 /// How far around the middle requests are taken for usual ones, of all.

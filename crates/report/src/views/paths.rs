@@ -22,10 +22,10 @@ const WORDS: usize = 44;
 /// The critical path, by what the time went to.
 pub fn view(material: &Material<'_>) -> Option<Section> {
     let paths = material.case.fact::<RequestPaths>().ok()?;
-    let busiest = paths.busiest()?;
-    let groups = [&busiest.half, &busiest.slow, &busiest.worst];
+    let main = paths.main()?;
+    let groups = [&main.half, &main.slow, &main.worst];
     let short = short(groups);
-    let mut blocks = vec![table(groups, "", &short, LINES), note(busiest)];
+    let mut blocks = vec![table(groups, "", &short, LINES), note(main)];
     let on_terminal = blocks[..1].to_vec();
     // The page has each part by its full name.
     blocks.push(table(groups, "All of it, by thread", &Part::words, usize::MAX).folded());

@@ -54,7 +54,7 @@ mod tests {
             );
         }
         let requests = Case::new(&parse(&text).unwrap()).fact::<Requests>().unwrap();
-        let response = &requests.busiest().unwrap().response;
+        let response = &requests.main().unwrap().response;
         assert_eq!((response.count * requests.scale()).round(), 3000.0, "500 of the quiet time, 2500 of the busy one");
         let slow = response.count_from(10e6) / response.count;
         assert!((slow - 2500.0 / 3000.0).abs() < 1e-9, "{slow}");

@@ -22,10 +22,10 @@ const MOST_WAIT_FOR_THEM: f64 = 0.5;
 /// The statement about them.
 pub(super) fn check(case: &Case) -> Option<Statement> {
     let requests = case.fact::<Requests>().ok()?;
-    let busiest = requests.busiest()?;
-    tail::of(busiest).filter(|slow| slow.part >= MOST_WAIT_FOR_THEM && !tail::is_one_moment(&requests, busiest))?;
+    let main = requests.main()?;
+    tail::of(main).filter(|slow| slow.part >= MOST_WAIT_FOR_THEM && !tail::is_one_moment(&requests, main))?;
     let paths = telling(case)?;
-    let unseen = Some(&paths.busiest()?.tail).filter(|group| group.requests >= SEVERAL).map(unseen)?;
+    let unseen = Some(&paths.main()?.tail).filter(|group| group.requests >= SEVERAL).map(unseen)?;
     let said = response_times::tail(case).filter(|_| unseen >= MOSTLY && !is_at_capacity(case))?;
     let hidden = hidden_queues::look(case);
     // What is asked is the first thing that they may have in common.

@@ -37,10 +37,10 @@ pub(super) fn check(case: &Case) -> Option<Statement> {
         return None;
     }
     let (walk, paths) = (case.fact::<Walk>().ok()?, telling(case).or_else(|| standing(case))?);
-    let (lock, busiest) = (walk.interpreter_lock()?, paths.busiest()?);
+    let (lock, main) = (walk.interpreter_lock()?, paths.main()?);
     let mean = |requests: u64, ns: f64| ratio(ns, requests as f64);
-    let all_long = mean(busiest.half.requests, busiest.half.ns) >= LATE_NS;
-    let (whose, group) = if all_long { ("requests", &busiest.all) } else { ("slow requests", &busiest.slow) };
+    let all_long = mean(main.half.requests, main.half.ns) >= LATE_NS;
+    let (whose, group) = if all_long { ("requests", &main.all) } else { ("slow requests", &main.slow) };
     let (mean_ns, part) = (mean(group.requests, group.ns), before_interpreter(&walk, group));
     if group.requests < SEVERAL || mean_ns < LATE_NS || part < A_THIRD {
         return None;
@@ -62,7 +62,7 @@ pub(super) fn check(case: &Case) -> Option<Statement> {
             "Of {} requests that were followed from end to end, {whose} ({}) took {} on average; for {} of that their thread was \
              ready to go on, but had to stand before {}, which lets one thread of a process run at a time. {}{} Whether what it \
              computes meanwhile belongs to requests is not seen: nobody is accused.",
-            count(busiest.all.requests as f64),
+            count(main.all.requests as f64),
             count(group.requests as f64),
             seconds(mean_ns / 1e9),
             percent(part),

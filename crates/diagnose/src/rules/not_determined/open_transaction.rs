@@ -27,7 +27,7 @@ pub(super) fn check(case: &Case) -> Option<Statement> {
         return None;
     }
     let paths = case.fact::<RequestPaths>().ok()?;
-    let slow = &paths.busiest()?.slow;
+    let slow = &paths.main()?.slow;
     here(case, slow).or_else(|| there(slow))
 }
 

@@ -202,7 +202,7 @@ const SAME: &str = " All of them take the same time: a sleep, a timeout or a pol
 /// How long requests stand each, ns, if nearly all that stand do so for the same time.
 fn alike(case: &Case) -> Option<f64> {
     let requests = case.fact::<Requests>().ok()?;
-    let response = &requests.busiest()?.response;
+    let response = &requests.main()?.response;
     let (length_ns, part) = response.most_alike();
     (part >= ALIKE && length_ns >= LATE_NS && response.count_from(LATE_NS) >= ANSWERS).then_some(length_ns)
 }
@@ -237,7 +237,7 @@ fn known(requests: &Unexplained) -> String {
 /// intervals, or waits for what does not come. A long poll without news looks the same.
 fn runs_out(case: &Case) -> Option<String> {
     let paths = case.fact::<RequestPaths>().ok()?;
-    let all = &paths.busiest()?.all;
+    let all = &paths.main()?.all;
     let is_timer = |part: &Part| match &part.what {
         What::Waits(chain) => !part.before && chain.links.len() == 1 && chain.end.kind == Kind::Timer,
         _ => false,
@@ -255,7 +255,7 @@ const MOSTLY: f64 = 0.5;
 /// The wait in which slow requests spent most of their time, and how much that was, where a thread had them in hand.
 fn waits_of_slow(case: &Case) -> Option<(f64, String)> {
     let paths = case.fact::<RequestPaths>().ok()?;
-    let slow = &paths.busiest()?.slow;
+    let slow = &paths.main()?.slow;
     let most = slow.parts.first().filter(|part| matches!(part.what, What::Waits(_)))?;
     let part = share(most.ns, slow.ns);
     (part >= MOSTLY).then(|| (part, most.words()))

@@ -57,7 +57,7 @@ pub(super) fn check(case: &Case) -> Option<Statement> {
 
 /// The thread that reads what clients ask, if the one that answers does.
 fn reader(case: &Case) -> Option<u32> {
-    let port = case.fact::<Requests>().ok()?.busiest()?.port;
+    let port = case.fact::<Requests>().ok()?.main()?.port;
     let (_, tid) = one_thread(case, port)?;
     let rows = case.recording.rows::<Request>().iter().filter(|row| row.is_of_client() && row.port == port);
     let (own, all) = rows.fold((0, 0), |(own, all), row| (own + u32::from(row.began_tid == tid), all + 1));

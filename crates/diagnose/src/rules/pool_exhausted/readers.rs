@@ -74,7 +74,7 @@ enum Place {
 }
 
 impl Place {
-    /// Where the requests at the busiest port stand, and how many threads and requests tell it.
+    /// Where the requests at the main port stand, and how many threads and requests tell it.
     fn of(case: &Case) -> Option<(Self, usize, usize)> {
         if let Some(readers) = one_each::threads(case) {
             return Some((Self::Unread, readers.who.len(), readers.requests));
@@ -108,7 +108,7 @@ impl Standing {
     fn of(case: &Case) -> Option<Self> {
         let (paths, requests) = (telling(case)?, case.fact::<Requests>().ok()?);
         let (place, threads, followed) = Place::of(case)?;
-        let (all, times) = (&paths.busiest()?.all, requests.busiest()?);
+        let (all, times) = (&paths.main()?.all, requests.main()?);
         let part = all.share(is_taken);
         let at_once = requests.at_once(&times.response);
         let of_sent = share(part, 1.0 - all.share(is_still_sent));
@@ -150,7 +150,7 @@ impl Standing {
 
     /// The wait in which the threads are held most.
     fn chain(&self) -> Option<&Chain> {
-        let mut taken = self.paths.busiest()?.all.parts.iter().filter(|part| is_taken(part));
+        let mut taken = self.paths.main()?.all.parts.iter().filter(|part| is_taken(part));
         taken.find_map(|part| match &part.what {
             What::Waits(chain) if is_of_client(chain) == (self.held != Held::Work) => Some(&**chain),
             _ => None,

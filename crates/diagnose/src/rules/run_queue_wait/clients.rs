@@ -33,11 +33,11 @@ pub(super) fn are_the_load(case: &Case, cpus: &Cpus) -> Option<String> {
     let all: f64 = cpus.neighbours.iter().map(|n| n.delayed_ns).sum();
     let behind: f64 = cpus.neighbours.iter().filter(|n| clients.contains(&n.pid)).map(|n| n.delayed_ns).sum();
     let requests = case.fact::<Requests>().ok();
-    let busiest = requests.as_ref().and_then(|requests| requests.busiest());
-    let (least, quickly) = match busiest {
-        Some(busiest) => {
-            let half_ns = busiest.response.quantile_ns(0.5);
-            let tells = busiest.response.count >= ENOUGH_ANSWERS && !busiest.is_mixed();
+    let main = requests.as_ref().and_then(|requests| requests.main());
+    let (least, quickly) = match main {
+        Some(main) => {
+            let half_ns = main.response.quantile_ns(0.5);
+            let tells = main.response.count >= ENOUGH_ANSWERS && !main.is_mixed();
             (tells && half_ns < FELT_NS)
                 .then(|| (MOSTLY, format!(", and half of the answers took {} or less", seconds(half_ns / 1e9))))?
         }

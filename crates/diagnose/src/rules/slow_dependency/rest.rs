@@ -17,7 +17,7 @@ use crate::wording::{count, percent, seconds};
 /// The finding, if there is such a one.
 pub(super) fn check(case: &Case) -> Option<Outcome> {
     let requests = case.fact::<Requests>().ok()?;
-    let clients = requests.busiest().filter(|clients| !clients.is_mixed() && clients.response.count >= ENOUGH)?;
+    let clients = requests.main().filter(|clients| !clients.is_mixed() && clients.response.count >= ENOUGH)?;
     let whole_ns = clients.response.mean_ns() + rest_ns(clients)?;
     if is_at_capacity(case) || case.fact::<Waiting>().ok()?.other_clients {
         return None;

@@ -39,7 +39,7 @@ pub(super) const ENOUGH: f64 = 100.0;
 /// The finding, if there is such a one.
 pub(super) fn check(case: &Case) -> Option<Outcome> {
     let requests = case.fact::<Requests>().ok()?;
-    let clients = requests.busiest().filter(|clients| !clients.is_mixed() && clients.response.count >= ENOUGH)?;
+    let clients = requests.main().filter(|clients| !clients.is_mixed() && clients.response.count >= ENOUGH)?;
     // What is followed from end to end is known better, and a service that is full has queues of its own.
     let is_known = || paths::telling(case).is_some() || is_at_capacity(case);
     if clients.response.mean_ns() < LATE_NS || is_known() || case.fact::<Waiting>().ok()?.other_clients {

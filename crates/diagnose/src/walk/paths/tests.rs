@@ -18,7 +18,7 @@ const HEAD: &str = "meta host.arch=x86_64 length_ns=1e9 target.pids=[1]
 
 fn all(rows: &str) -> Group {
     let recording = parse(&format!("{HEAD}{rows}")).unwrap();
-    Case::new(&recording).fact::<RequestPaths>().unwrap().busiest().unwrap().all.clone()
+    Case::new(&recording).fact::<RequestPaths>().unwrap().main().unwrap().all.clone()
 }
 
 /// Words and ms of what took longest.
@@ -296,7 +296,7 @@ fn a_request_that_no_burst_holds_is_left_out() {
     let text =
         format!("{HEAD}wakeup\n{}", request(1)).replace("burst t_ns=1e9 length_ns=1e9", "burst t_ns=1e9 length_ns=8e8");
     let recording = parse(&text).unwrap();
-    assert!(Case::new(&recording).fact::<RequestPaths>().unwrap().busiest().is_none());
+    assert!(Case::new(&recording).fact::<RequestPaths>().unwrap().main().is_none());
 }
 
 /// Anything in any order, by chance.
@@ -350,7 +350,7 @@ fn steps_of_one_request_add_up_and_follow_on_each_other() {
     let rows = format!("{}{}{}", request(1), wait(1, 100.0, 50.0, PACKET), wait(1, 149.0, 40.0, TIMER));
     let recording = parse(&format!("{HEAD}{rows}")).unwrap();
     let paths = Case::new(&recording).fact::<RequestPaths>().unwrap();
-    let [one] = &paths.busiest().unwrap().exemplars[..] else { panic!("not one") };
+    let [one] = &paths.main().unwrap().exemplars[..] else { panic!("not one") };
     assert_eq!((one.is_usual, one.began_ns, one.read_ns, one.answered_ns), (false, 100e6, 1e6, 50e6));
     let told: Vec<(f64, f64, String)> =
         one.steps.iter().map(|s| (s.from_ns / 1e6, s.until_ns / 1e6, s.parts[0].words())).collect();

@@ -80,7 +80,7 @@ pub(super) struct Taken<'r> {
 
 /// The pool that requests stand before, if there is one.
 pub(super) fn taken<'r>(case: &Case, requests: &'r Requests) -> Option<Taken<'r>> {
-    let clients = requests.busiest()?;
+    let clients = requests.main()?;
     if clients.is_mixed() || clients.response.count < ENOUGH {
         return None;
     }
@@ -171,7 +171,7 @@ impl Stand {
 
 fn stand(case: &Case) -> Option<Stand> {
     let (walk, paths) = (case.fact::<Walk>().ok()?, case.fact::<RequestPaths>().ok()?);
-    let all = &paths.busiest()?.all;
+    let all = &paths.main()?.all;
     if all.requests < FOLLOWED {
         return None;
     }
