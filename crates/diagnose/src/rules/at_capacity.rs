@@ -102,6 +102,12 @@ fn way_out(case: &Case, full: &Full) -> WayOut {
             "raise the CPU quota, or make each operation cheaper".into(),
             "Raise the CPU quota of its cgroup, or make each operation cheaper.".into(),
         ),
+        _ if full.threads.is_empty() && is_of_one_thread(case) => way(
+            "add CPUs and threads or processes that use them, or make each operation cheaper".into(),
+            "One thread does nearly all of the work: more CPUs help where others share it, as a runtime's do once they may use more. Or make \
+             each operation cheaper."
+                .into(),
+        ),
         _ if full.threads.is_empty() => way(
             "add CPUs, or make each operation cheaper".into(),
             "Add CPUs, or make each operation cheaper; no quota or other process was found in the way.".into(),
@@ -111,6 +117,13 @@ fn way_out(case: &Case, full: &Full) -> WayOut {
             "Spread the work over more threads or processes, or make each operation cheaper.".into(),
         ),
     }
+}
+
+/// Of the target's CPU time, in one thread: the others are no help.
+const NEARLY_ALL: f64 = 0.9;
+
+fn is_of_one_thread(case: &Case) -> bool {
+    case.fact::<Limits>().is_ok_and(|limits| limits.threads.iter().any(|thread| thread.of_target >= NEARLY_ALL))
 }
 
 /// Where an interpreter's loop is a good part of the time, its own language can see further.
@@ -218,6 +231,15 @@ mod tests {
             s.detail
         );
         assert!(s.detail.contains("Largest costs: parse 70 %, kernel in sendto 30 %."), "{}", s.detail);
+    }
+
+    #[test]
+    fn more_cpus_alone_do_not_help_one_thread() {
+        let pinned = cpus(0.98).replace("[0,1]", "[0]");
+        let s = stated(&RULE, &(pinned.clone() + &thread(1, 0.95, 0.03) + &thread(2, 0.02, 0.0)), &[]).unwrap();
+        assert!(s.advice.starts_with("add CPUs and threads or processes"), "{s:?}");
+        let two = stated(&RULE, &(pinned + &thread(1, 0.45, 0.4) + &thread(2, 0.45, 0.4)), &[]).unwrap();
+        assert!(two.advice.starts_with("add CPUs"), "{two:?}");
     }
 
     #[test]

@@ -215,6 +215,18 @@ static KNOWN: &[Hint] = &[
         &["clear_page", "do_anonymous_page", "zap_pte_range", "do_huge_pmd_anonymous_page"],
     ),
     work(
+        "poll or select, which look at all of their descriptors in each call",
+        "with many of them epoll, which looks only at those that are ready; with few, fewer calls",
+        &["kernel"],
+        &["do_sys_poll", "do_poll", "core_sys_select", "do_select"],
+    ),
+    work(
+        "telling other CPUs of mappings that changed (TLB shootdowns)",
+        "see who maps and unmaps again and again (mmap, munmap, mprotect, madvise): `perf trace -s -p PID`",
+        &["kernel"],
+        &["flush_tlb_mm_range", "arch_tlbbatch_flush", "smp_call_function_many_cond", "native_flush_tlb_multi"],
+    ),
+    work(
         "copies of processes (fork)",
         "keep workers alive instead of starting one for each request",
         &["kernel"],

@@ -42,12 +42,15 @@ pub(super) fn name(case: &Case, thread: (u32, u32)) -> Option<Place> {
     let [long, others] = [Work::of(&profile, &stacks, &long), Work::of(&profile, &stacks, &others)];
     let credited: u64 = long.functions.iter().map(|f| f.credited).sum();
     let most = long.functions.iter().max_by_key(|f| f.credited);
-    let most = most.filter(|f| f.named && f.part != runtimes::Part::Runtime);
+    let most = most.filter(|f| f.named && f.part != runtimes::Part::Runtime && f.name != ALL_OF_IT);
     let whole = long.has_alone(&others, &profile, &stacks);
     let mostly = most.filter(|f| whole.as_ref().is_some_and(|whole| *whole != f.name) && 2 * f.credited >= credited);
     let mostly = mostly.map(|f| f.name.clone());
     Some(Place { whole: whole.or(most.map(|f| f.name.clone()))?, mostly })
 }
+
+/// Where the compiler put all into one function, the loop is in it as well.
+const ALL_OF_IT: &str = "main";
 
 /// Of the samples in long answers, those in which the program stands still for its collector, if that is what makes them long.
 const MOSTLY: f64 = 0.5;
