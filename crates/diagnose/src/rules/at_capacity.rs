@@ -102,21 +102,27 @@ fn way_out(case: &Case, full: &Full) -> WayOut {
             "raise the CPU quota, or make each operation cheaper".into(),
             "Raise the CPU quota of its cgroup, or make each operation cheaper.".into(),
         ),
-        _ if full.threads.is_empty() && is_of_one_thread(case) => way(
-            "add CPUs and threads or processes that use them, or make each operation cheaper".into(),
-            "One thread does nearly all of the work: more CPUs help where others share it, as a runtime's do once they may use more. Or make \
-             each operation cheaper."
-                .into(),
-        ),
-        _ if full.threads.is_empty() => way(
-            "add CPUs, or make each operation cheaper".into(),
-            "Add CPUs, or make each operation cheaper; no quota or other process was found in the way.".into(),
-        ),
+        _ if full.threads.is_empty() => more_cpus(case),
         _ => way(
             "spread the work over more threads, or make it cheaper".into(),
             "Spread the work over more threads or processes, or make each operation cheaper.".into(),
         ),
     }
+}
+
+fn more_cpus(case: &Case) -> WayOut {
+    let (advice, detail) = match is_of_one_thread(case) {
+        true => (
+            "add CPUs and threads or processes that use them, or make each operation cheaper",
+            "One thread does nearly all of the work: more CPUs help where others share it, as a runtime's do once they may use more. Or make \
+             each operation cheaper.",
+        ),
+        false => (
+            "add CPUs, or make each operation cheaper",
+            "Add CPUs, or make each operation cheaper; no quota or other process was found in the way.",
+        ),
+    };
+    WayOut { besides: "", advice: advice.into(), detail: detail.into() }
 }
 
 /// Of the target's CPU time, in one thread: the others are no help.
