@@ -23,6 +23,7 @@ pub(crate) mod idle_worker;
 pub(crate) mod in_parts;
 pub(crate) mod later;
 pub(crate) mod limited;
+pub(crate) mod loops;
 pub(crate) mod meanwhile;
 pub(crate) mod nagle;
 pub(crate) mod often;

@@ -177,12 +177,13 @@ impl Fact for Requests {
         let (streams, mut endpoints): (Vec<_>, Vec<_>) = by.into_values().partition(Endpoint::is_stream);
         endpoints.iter_mut().filter(|e| e.accepted).for_each(|e| e.queued_ns = queued_ns(case, e.port));
         endpoints.sort_by(|a, b| b.accepted.cmp(&a.accepted).then(b.response.count.total_cmp(&a.response.count)));
-        if let Some(main) = longest(&endpoints) {
-            endpoints[..=main].rotate_right(1);
-        }
         let windows = case.recording.rows::<tables::ExchangeWindow>();
         let followed_ns = windows.iter().map(|w| w.length_ns as f64).sum();
-        Ok(Self { followed_ns, slices: windows.len(), length_ns: case.length_ns(), endpoints, streams })
+        let mut all = Self { followed_ns, slices: windows.len(), length_ns: case.length_ns(), endpoints, streams };
+        if let Some(main) = all.longest() {
+            all.endpoints[..=main].rotate_right(1);
+        }
+        Ok(all)
     }
 }
 
@@ -238,15 +239,19 @@ impl Endpoint {
 /// Of the answers of all ports: fewer are none that tell of its clients.
 const SOME: f64 = 0.01;
 
-/// Which of the endpoints clients wait most at, of those with more than a few of the answers.
-fn longest(endpoints: &[Endpoint]) -> Option<usize> {
-    let accepted = || endpoints.iter().enumerate().filter(|(_, endpoint)| endpoint.accepted);
-    let all: f64 = accepted().map(|(_, endpoint)| endpoint.response.count).sum();
-    let some = accepted().filter(|(_, endpoint)| endpoint.response.count > all * SOME);
-    some.max_by(|(_, a), (_, b)| a.awaited_ns().total_cmp(&b.awaited_ns())).map(|(at, _)| at)
-}
+/// Answers that are not few, whatever there is besides.
+const NOT_FEW: f64 = 20.0;
 
 impl Requests {
+    /// Which of the endpoints clients wait most at, of those with more than a few of the answers.
+    fn longest(&self) -> Option<usize> {
+        let accepted = || self.endpoints.iter().enumerate().filter(|(_, endpoint)| endpoint.accepted);
+        let all: f64 = accepted().map(|(_, endpoint)| endpoint.response.count).sum();
+        let is_some = |count: f64| count > all * SOME || count * self.scale() >= NOT_FEW;
+        let some = accepted().filter(|(_, endpoint)| is_some(endpoint.response.count));
+        some.max_by(|(_, a), (_, b)| a.awaited_ns().total_cmp(&b.awaited_ns())).map(|(at, _)| at)
+    }
+
     /// The endpoint at which clients wait most: at another one, health checks may be more.
     pub fn main(&self) -> Option<&Endpoint> {
         self.endpoints.first().filter(|endpoint| endpoint.accepted && endpoint.response.count > 0.0)
@@ -327,7 +332,7 @@ mod tests {
             assert_eq!(requests.main(), requests.endpoints.first());
             requests.endpoints.iter().map(|endpoint| endpoint.port).collect::<Vec<_>>()
         };
-        assert_eq!(order(200), [80, 81, 82], "health checks are ten times as many");
+        assert_eq!(order(20), [80, 81, 82], "health checks are a hundred times as many");
         assert_eq!(order(10), [81, 82, 80], "a few that take long tell nothing of the others");
     }
 

@@ -10,7 +10,7 @@ use recording::tables::Wakeup;
 
 use super::connections::Connections;
 use super::hanging::AllHanging;
-use super::requests::Requests;
+use super::requests::{LATE_NS, Requests};
 use super::serving::Serving;
 use super::silent::Silent;
 use super::waiting::{Sleeper, Waiting, sum};
@@ -62,6 +62,9 @@ impl Fact for Unexplained {
         let lasting =
             ledger.threads.iter().filter(|thread| thread.tid != 0 && !elsewhere.has((thread.pid, thread.tid)));
         let used = lasting.map(|thread| share(thread.lines.demand_ns(), case.length_ns()).min(1.0));
+        let each_ns = each_ns(case, ledger.total.demand_ns());
+        // Where an answer takes little of them, nobody stands before them for as long as a late one does.
+        let used = used.filter(|used| each_ns.is_none_or(|ns| ns * queue(*used) >= LATE_NS * HARDLY_LATE));
         // Those that wait for a peer are counted there: a thread in a read of it, and the answer that it owes, are one request.
         let asked: Vec<[f64; 2]> = asked.map(|(peer, held)| [held.late, awaited(peer)]).collect();
         let of_peers = asked.iter().map(|[_, awaited]| awaited).sum::<f64>();
@@ -114,6 +117,16 @@ fn waited_ns(waiting: &Waiting) -> f64 {
 /// How long a queue before a thread of that utilization is.
 fn queue(used: f64) -> f64 {
     (used / (1.0 - used).max(1e-9)).min(MAX_QUEUE)
+}
+
+/// Of a late answer, the time in the queue before a thread: jobs differ, and come in bursts.
+const HARDLY_LATE: f64 = 0.25;
+
+/// CPU time of all threads for an answer, ns; none = too few answers came to tell.
+fn each_ns(case: &Case, demand_ns: f64) -> Option<f64> {
+    let requests = case.fact::<Requests>().ok()?;
+    let answers: f64 = requests.endpoints.iter().filter(|e| e.accepted).map(|e| e.response.count).sum();
+    (answers >= ENOUGH).then(|| ratio(demand_ns, answers * requests.scale()))
 }
 
 /// Answers from which on they tell of a queue.

@@ -243,10 +243,13 @@ pub(crate) fn waits_for_a_sleep(part: &Part) -> bool {
     chain(part).is_some_and(|chain| chain.is_own_sleep() || chain.comes_back_to_sleep())
 }
 
-/// Of the time that all clients wait, at the main port: with less, what is waited for at another one may matter as much.
+/// Of the time that all clients wait, at the main port: with less, what is waited for at other ones matters more.
+const MUCH_WAITS_THERE: f64 = 0.3;
+
+/// Likewise, for what is said of all clients.
 const MOST_WAIT_THERE: f64 = 0.7;
 
-/// The paths at the main port, if they stand for all requests there, and those for nearly all that clients wait.
+/// The paths at the main port, if they stand for all requests there, and those for a good part of what clients wait.
 pub(crate) fn telling(case: &Case) -> Option<Arc<RequestPaths>> {
     let paths = case.fact::<RequestPaths>().ok()?;
     let is_mixed = case.fact::<Requests>().ok()?.main()?.is_mixed();
@@ -260,18 +263,25 @@ pub(crate) fn telling_handshakes(case: &Case) -> Option<Arc<RequestPaths>> {
     tell(case, &paths, |e| (&e.handshake, e.awaited_ns()))?.then_some(paths)
 }
 
-/// Whether paths stand for all of these lengths at the main port, and that port for nearly all that clients wait.
+/// Whether paths stand for all of these lengths at the main port, and that port for a good part of what clients wait.
 fn tell(case: &Case, paths: &RequestPaths, of: fn(&Endpoint) -> (&Lengths, f64)) -> Option<bool> {
     let requests = case.fact::<Requests>().ok()?;
     let (main, times) = (paths.main()?, requests.main()?);
     let (lengths, owed_ns) = of(times);
     let waited_ns: f64 = requests.endpoints.iter().filter(|e| e.accepted).map(|e| of(e).1).sum();
     let tells = main.port == times.port
-        && owed_ns >= waited_ns * MOST_WAIT_THERE
+        && owed_ns >= waited_ns * MUCH_WAITS_THERE
         && main.all.requests >= ENOUGH
-        && lengths.share_of_time_from(main.worst.ns * MUCH_LONGER) <= MOST_LONGER
-        && case.fact::<Waiting>().is_ok_and(|waiting| !waiting.other_clients);
+        && lengths.share_of_time_from(main.worst.ns * MUCH_LONGER) <= MOST_LONGER;
     Some(tells)
+}
+
+/// Whether what requests wait for at the main port is what clients wait for: nearly none ask elsewhere, or otherwise than over TCP.
+fn stand_for_all(case: &Case) -> Option<bool> {
+    let requests = case.fact::<Requests>().ok()?;
+    let waited_ns: f64 = requests.endpoints.iter().filter(|e| e.accepted).map(Endpoint::awaited_ns).sum();
+    let tcp_alone = case.fact::<Waiting>().is_ok_and(|waiting| !waiting.other_clients);
+    Some(tcp_alone && requests.main()?.awaited_ns() >= waited_ns * MOST_WAIT_THERE)
 }
 
 /// Whether a cause is something that threads wait for, so that requests may be seen not to.
@@ -283,7 +293,10 @@ pub(crate) fn are_waits(cause: &str) -> bool {
 pub(crate) fn not_for_requests(case: &Case, cause: &str) -> Option<f64> {
     let told = TOLD.iter().find(|told| told.cause == cause)?;
     // Those that hang are in no path, nor is what an answer waited for behind its first bytes.
-    if hanging::unexplained(case).is_some() || case.fact::<Requests>().ok()?.main().and_then(rest_ns).is_some() {
+    if !stand_for_all(case)?
+        || hanging::unexplained(case).is_some()
+        || case.fact::<Requests>().ok()?.main().and_then(rest_ns).is_some()
+    {
         return None;
     }
     // What requests wait for says nothing of what clients wait for before they can ask.

@@ -45,10 +45,14 @@ const MOST_UNSEEN: f64 = 2.0;
 /// Whether an endpoint's answers were late at one moment only. Several requests may wait for one thing then; that it comes again,
 /// nobody has seen.
 pub(crate) fn is_one_moment(requests: &Requests, endpoint: &Endpoint) -> bool {
-    let late_ns = endpoint.response.time_from_ns(LATE_NS);
+    let times = &endpoint.response;
+    let late_ns = times.time_from_ns(LATE_NS);
+    // They are told by when they end: what lasted for longer than that was no moment.
+    let slice_ns = ratio(requests.followed_ns, requests.slices as f64);
     requests.slices >= FEW_SLICES
         && requests.scale() <= MOST_UNSEEN
         && late_ns > 0.0
+        && ratio(late_ns, times.count_from(LATE_NS)) < slice_ns
         && endpoint.most_late_ns >= late_ns * AT_ONCE
 }
 

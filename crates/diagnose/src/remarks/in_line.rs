@@ -6,6 +6,7 @@ use super::Remark;
 use crate::case::Case;
 use crate::facts::limits::Limits;
 use crate::judgement::felt::Felt;
+use crate::judgement::loops::{self, Loop};
 use crate::walk::paths::{Part, What};
 use crate::wording::{percent, seconds};
 
@@ -16,7 +17,7 @@ const MOST: f64 = 0.5;
 pub(crate) fn remark(case: &Case) -> Option<Remark> {
     let felt = Felt::of(case)?;
     let part = felt.most(stands_in_line).filter(|part| *part >= MOST)?;
-    let (pid, tid) = felt.one_thread(case)?;
+    let Loop { thread: (pid, tid), of } = loops::of(case, felt.port())?;
     let limits = case.fact::<Limits>().ok()?;
     let thread = limits.threads.iter().find(|thread| (thread.pid, thread.tid) == (pid, tid))?;
     let (line, all) = (seconds(felt.mean_ns() * part / 1e9), seconds(felt.mean_ns() / 1e9));
@@ -25,11 +26,14 @@ pub(crate) fn remark(case: &Case) -> Option<Remark> {
         headline: format!("{} stand in line for {line} of {all}: thread {} is {busy} busy", felt.whose(), thread.comm),
         advice: Some(format!("shorten what thread {} does for a request, or let more of them answer", thread.comm)),
         detail: format!(
-            "{}; for {} of it they stood before thread {} (tid {tid}), which answers all and had others in hand, each for a \
+            "{}; for {} of it they stood before {}, which had others in hand, each for a \
              short time. It wanted a CPU for {busy} of the time: a line grows long before that is all of it.",
             felt.words(),
             percent(part),
-            thread.comm
+            match of {
+                1 => format!("thread {} (tid {tid}), which answers all", thread.comm),
+                _ => format!("threads of which {of} each answer some, most of all {} (tid {tid})", thread.comm),
+            }
         ),
     })
 }

@@ -13,6 +13,7 @@ use crate::case::Case;
 use crate::facts::limits::{Limits, ThreadUse};
 use crate::judgement::felt::Felt;
 use crate::judgement::full::FULL;
+use crate::judgement::loops::{self, Loop};
 use crate::judgement::paths::label_on_cpu;
 use crate::judgement::secure::mostly_computed;
 use crate::judgement::waits_for_turn::WaitsForTurn;
@@ -50,7 +51,7 @@ fn check(case: &Case) -> Checked {
 /// The finding, of a thread that computes for others in a good part of the time of requests.
 fn computes(case: &Case, felt: &Felt, (part, words): (f64, &str)) -> Checked {
     let limits = case.fact::<Limits>()?;
-    let Some((pid, tid)) = felt.one_thread(case) else {
+    let Some(Loop { thread: (pid, tid), of }) = loops::of(case, felt.port()) else {
         return explained(format!("{words}, but several threads serve them"));
     };
     let of_thread = limits.threads.iter().find(|t| (t.pid, t.tid) == (pid, tid));
@@ -62,10 +63,11 @@ fn computes(case: &Case, felt: &Felt, (part, words): (f64, &str)) -> Checked {
     let collector = place::collector(case, (pid, tid));
     let does = if collector.is_some() { "collects garbage" } else { "computes for others" };
     let headline = format!(
-        "{} wait {} of {} while the one thread that serves them {does}",
+        "{} wait {} of {} while the {} that serves them {does}",
         felt.whose(),
         seconds(felt.mean_ns() * part / 1e9),
-        seconds(felt.mean_ns() / 1e9)
+        seconds(felt.mean_ns() / 1e9),
+        if of == 1 { "one thread".to_string() } else { format!("one of {of} threads") }
     );
     // Whatever called the collector, it could not be taken elsewhere.
     let function = if collector.is_none() { place::name(case, (pid, tid)) } else { None };
@@ -73,7 +75,7 @@ fn computes(case: &Case, felt: &Felt, (part, words): (f64, &str)) -> Checked {
     let asked = label_on_cpu(case).map_or_else(String::new, |(label, part)| {
         format!(", or find who asks for {label} ({} of the CPU time of requests)", percent(part))
     });
-    let finding = finding(case, felt, (pid, tid, comm), (part, busy), function);
+    let finding = finding(case, felt, (pid, tid, comm, of), (part, busy), function);
     match collector {
         Some(collector) => found(of_collector(finding, collector), headline, collector.less_often),
         None => match mostly_computed(case, busy * case.length_ns()) {
@@ -146,7 +148,7 @@ fn mostly_in(place: &Place) -> String {
 fn finding(
     case: &Case,
     felt: &Felt,
-    (pid, tid, comm): (u32, u32, String),
+    (pid, tid, comm, of): (u32, u32, String, usize),
     (part, busy): (f64, f64),
     function: Option<Place>,
 ) -> Finding {
@@ -155,9 +157,13 @@ fn finding(
     measured.push(evidence("the thread, on a CPU", busy * 100.0, "%", "", format!("pidstat -t -p {pid} 1")));
     Finding {
         summary: format!(
-            "{}; for {} of it thread {comm} (tid {tid}), which serves all, computed for others.{mostly}",
+            "{}; for {} of it {}, computed for others.{mostly}",
             felt.words(),
-            percent(part)
+            percent(part),
+            match of {
+                1 => format!("thread {comm} (tid {tid}), which serves all"),
+                _ => format!("their thread, of {of} that each serve some and most of all {comm} (tid {tid})"),
+            }
         ),
         subject: Subject { pid: Some(pid), tid: Some(tid), comm: Some(comm), ..Subject::default() },
         explains: felt.explains(case, part),

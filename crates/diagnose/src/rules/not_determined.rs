@@ -16,6 +16,7 @@ mod standing;
 mod standstill;
 mod stuck;
 mod unread;
+mod untold;
 
 use crate::answer::Gap;
 use crate::case::Case;
@@ -92,6 +93,7 @@ fn unexplained(case: &Case) -> Option<Statement> {
             handshakes::check,
             standing::check,
             few::check,
+            untold::check,
         ]),
     })
 }

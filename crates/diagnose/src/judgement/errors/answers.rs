@@ -9,6 +9,10 @@ use crate::wording::{count, percent, port, word};
 /// Of the answers: one in a hundred that fails is no everyday number, whoever asks.
 const MANY: f64 = 0.01;
 
+/// Likewise: so many are no chance, however few they are.
+const VERY_MANY: f64 = 0.1;
+const FEW: f64 = 3.0;
+
 /// The places where too many fail.
 pub(super) fn failed(case: &Case) -> Vec<Above> {
     of(case, |_| true)
@@ -21,7 +25,8 @@ pub(super) fn to_clients(case: &Case) -> Vec<Above> {
 
 fn of(case: &Case, is_one: fn(&Place) -> bool) -> Vec<Above> {
     let Ok(labels) = case.fact::<Labels>() else { return Vec::new() };
-    let fails = |p: &&Place| p.outcomes.failed >= MIN_COUNT && p.outcomes.failed_share() >= MANY;
+    let is_many = |failed: f64, share: f64| failed >= MIN_COUNT && share >= MANY || failed >= FEW && share >= VERY_MANY;
+    let fails = |p: &&Place| is_many(p.outcomes.failed, p.outcomes.failed_share());
     let upstream = labels.places.iter().filter(|place| !place.accepted).filter(fails);
     let root = upstream.max_by(|a, b| a.outcomes.failed.total_cmp(&b.outcomes.failed));
     let found = labels.places.iter().filter(|place| is_one(place)).filter(fails);
@@ -115,7 +120,12 @@ mod tests {
         let what = "100 answers at 0.0.0.0:80 say that they failed, of 1000 (10 %); most of them to GET /b: 100 %";
         assert_eq!(all, [(what.to_string(), "find out why: `curl -si http://127.0.0.1:80/b`".to_string())]);
         assert!(errors(9000, 50, "role=accepted protocol=http").is_empty(), "everyday numbers");
-        assert!(errors(9, 5, "role=accepted protocol=http").is_empty(), "too few");
+        assert!(errors(9, 2, "role=accepted protocol=http").is_empty(), "too few");
+        assert_eq!(
+            errors(20, 3, "role=accepted protocol=http").len(),
+            1,
+            "one in ten, of a service that is asked little"
+        );
     }
 
     #[test]

@@ -51,9 +51,12 @@ pub(crate) fn enough(kind: Kind, share: f64, is_own: bool) -> f64 {
     match kind {
         Kind::Killed | Kind::Crashed => 1.0,
         Kind::QueueFull | Kind::ListenDropped if is_own && share >= ONE_IN_A_HUNDRED => FEW,
+        // Each is a request of somebody who got no answer.
+        Kind::TurnedAway | Kind::BrokenOff | Kind::GivenUp | Kind::HungUp if share >= ONE_IN_TEN => FEW,
         _ => MIN_COUNT,
     }
 }
 
 const ONE_IN_A_HUNDRED: f64 = 0.01;
+const ONE_IN_TEN: f64 = 0.1;
 const FEW: f64 = 3.0;

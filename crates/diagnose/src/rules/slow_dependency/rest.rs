@@ -7,7 +7,6 @@ use super::RULE;
 use super::sockets::{AT_MOST, ENOUGH, NEARLY_ALL, ONE_EACH, advice, is_held_here, remedy};
 use crate::case::Case;
 use crate::facts::requests::{Endpoint, Requests};
-use crate::facts::waiting::Waiting;
 use crate::judgement::full::is_at_capacity;
 use crate::judgement::later::rest_ns;
 use crate::statistics::ratio;
@@ -19,7 +18,7 @@ pub(super) fn check(case: &Case) -> Option<Outcome> {
     let requests = case.fact::<Requests>().ok()?;
     let clients = requests.main().filter(|clients| !clients.is_mixed() && clients.response.count >= ENOUGH)?;
     let whole_ns = clients.response.mean_ns() + rest_ns(clients)?;
-    if is_at_capacity(case) || case.fact::<Waiting>().ok()?.other_clients {
+    if is_at_capacity(case) {
         return None;
     }
     // Sums: some answers that have begun have not ended at the end of the window.

@@ -9,7 +9,6 @@ use super::{MIN_WAIT_NS, RULE};
 use crate::case::Case;
 use crate::facts::connections::Connections;
 use crate::facts::requests::{Endpoint, LATE_NS, Requests};
-use crate::facts::waiting::Waiting;
 use crate::judgement::clients_wait::part_of_peer;
 use crate::judgement::full::is_at_capacity;
 use crate::judgement::{nagle, paths};
@@ -42,7 +41,7 @@ pub(super) fn check(case: &Case) -> Option<Outcome> {
     let clients = requests.main().filter(|clients| !clients.is_mixed() && clients.response.count >= ENOUGH)?;
     // What is followed from end to end is known better, and a service that is full has queues of its own.
     let is_known = || paths::telling(case).is_some() || is_at_capacity(case);
-    if clients.response.mean_ns() < LATE_NS || is_known() || case.fact::<Waiting>().ok()?.other_clients {
+    if clients.response.mean_ns() < LATE_NS || is_known() {
         return None;
     }
     let asked = requests.endpoints.iter().filter(|peer| !peer.accepted && is_asked_for(&requests, clients, peer));
