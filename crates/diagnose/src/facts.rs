@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Facts: numbers computed from a case. One file a fact, one line here.
 
+pub mod aside;
 pub mod asked_at_once;
 pub mod broken_off;
 pub mod calls;

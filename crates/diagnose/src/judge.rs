@@ -122,14 +122,14 @@ impl Asked {
         self.ruled_out.retain(|ruled| !by_path.iter().any(|(finding, _)| finding.cause == ruled.cause));
         self.gaps.retain(|gap| !by_path.iter().any(|(finding, _)| gap.cause.as_deref() == Some(&finding.cause)));
         self.findings.extend(by_path);
-        rank(&mut self.findings);
+        rank(&mut self.findings, |finding| felt(case, finding));
         self.ruled_out.sort_by_key(|ruled| !ruled.could_be);
     }
 
     /// A finding stands unless requests were seen not to wait for it, or those that hang are not explained by it.
     fn found(&mut self, case: &Case, finding: Finding, said: Statement) {
         let of_answered = |_: &f64| !finding.explains.is_of_hanging() && !finding.explains.is_of_queued();
-        let followed = paths::not_for_requests(case, &finding.cause).filter(of_answered).map(|part| {
+        let followed = paths::not_for_requests(case, &finding.cause, asked(&finding)).filter(of_answered).map(|part| {
             let part = percent(part);
             format!("threads waited for it, but requests that were followed from end to end spent {part} of their time on it")
         });
@@ -186,13 +186,25 @@ fn temper(case: &Case, statement: &mut Statement) {
     }
 }
 
+/// Whom a finding says to be slow, over a socket.
+fn asked(finding: &Finding) -> Option<&str> {
+    finding.subject.socket.as_deref().filter(|_| finding.cause == "slow-dependency")
+}
+
+/// What a finding explains, s; of the time of threads, no more than clients were seen to wait for it.
+fn felt(case: &Case, finding: &Finding) -> f64 {
+    let is_of_answers = !finding.explains.is_of_hanging() && !finding.explains.is_of_queued();
+    let felt = paths::felt_seconds(case, &finding.cause, asked(finding)).filter(|_| is_of_answers);
+    felt.map_or(finding.explains.seconds, |felt| felt.min(finding.explains.seconds))
+}
+
 /// Causes that are told by CPU time, or by the want of it.
 const OF_CPU: [&str; 4] = ["cpu-throttled", "run-queue-wait", "cpu-steal", "hot-code"];
 
-/// By explained time; but waste comes before the quota that it uses up: without the waste there
+/// By the time that each explains; but waste comes before the quota that it uses up: without the waste there
 /// would be less to throttle, while a larger quota would only be wasted too. And a root comes before what stands on it.
-fn rank(findings: &mut [(Finding, Statement)]) {
-    findings.sort_by(|(a, _), (b, _)| b.explains.seconds.total_cmp(&a.explains.seconds));
+fn rank(findings: &mut [(Finding, Statement)], seconds: impl Fn(&Finding) -> f64) {
+    findings.sort_by(|(a, _), (b, _)| seconds(b).total_cmp(&seconds(a)));
     let is_waste = |(f, _): &(Finding, Statement)| f.cause == "busy-poll" && f.explains.share >= 0.5;
     if let Some(waste) = findings.iter().position(is_waste) {
         let of_cpu = findings[..waste].iter().position(|(finding, _)| OF_CPU.contains(&finding.cause.as_str()));
@@ -274,7 +286,7 @@ mod tests {
             finding("queue", 9.0, &["a", "b", "c"]),
             finding("middle", 5.0, &[]),
         ];
-        rank(&mut findings);
+        rank(&mut findings, |finding| finding.explains.seconds);
         let order: Vec<&str> = findings.iter().map(|(f, _)| f.cause.as_str()).collect();
         assert_eq!(order, ["root", "queue", "middle", "other"]);
     }
@@ -285,7 +297,7 @@ mod tests {
             let (mut queue, said) = finding("accept-queue-full", 99.0, &[]);
             queue.is_root = is_root;
             let mut findings = [finding("sleep-in-path", 2.0, &[]), (queue, said)];
-            rank(&mut findings);
+            rank(&mut findings, |finding| finding.explains.seconds);
             findings[0].0.cause.clone()
         };
         assert_eq!((first(false).as_str(), first(true).as_str()), ("sleep-in-path", "accept-queue-full"));
@@ -296,7 +308,7 @@ mod tests {
         let first = |seconds: f64, asked: &[&str]| {
             let mut findings =
                 [finding("event-loop-blocked", seconds, &["a", "b"]), finding("slow-dependency", 9.0, asked)];
-            rank(&mut findings);
+            rank(&mut findings, |finding| finding.explains.seconds);
             findings[0].0.cause.clone()
         };
         assert_eq!(first(5.0, &["a", "b"]), "event-loop-blocked");
@@ -310,7 +322,7 @@ mod tests {
             let mut findings =
                 [finding("busy-poll", 2.0, &[]), finding(first, 9.0, &[]), finding("disk-wait", 5.0, &[])];
             findings[0].0.explains.share = share;
-            rank(&mut findings);
+            rank(&mut findings, |finding| finding.explains.seconds);
             findings.map(|(f, _)| f.cause)
         };
         assert_eq!(order("cpu-throttled", 0.8), ["busy-poll", "cpu-throttled", "disk-wait"]);

@@ -14,7 +14,7 @@ use crate::statistics::{ratio, share};
 use crate::syscall::{Family, family};
 use crate::walk::chains::{Chain, Nature};
 use crate::walk::clients::Clients;
-use crate::walk::{DNS, HAND_OFF, Kind, LOCK, Walk, Who, kind_of_thread};
+use crate::walk::{DNS, HAND_OFF, Kind, LOCK, TIMED, Walk, Who, kind_of_thread};
 
 /// A thread that serves clients and sleeps.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -185,12 +185,15 @@ pub fn sum<'c>(chains: impl IntoIterator<Item = &'c Chain>) -> f64 {
 /// Whether the other end of the target's own connection may have had nothing to say: nothing is known of it, or its event
 /// loop did nothing but wait.
 fn is_maybe_idle(chain: &Chain) -> bool {
-    let (first, last) = (&chain.links[0].who, chain.links.last().map(|link| family(&link.who.call)));
+    let (first, last) = (&chain.links[0].who, chain.links.last().map(|link| &link.who));
+    // In a loop, or before a condition that somebody else makes true.
+    let is_timed = |who: &Who| chain.links.len() > 1 && who.fd_kind == TIMED;
+    let waits_for_work = last.is_some_and(|who| family(&who.call) == Family::Poll || is_timed(who));
     match chain.end.kind {
         // Nobody waits for work there.
         _ if first.fd_kind == DNS => false,
         Kind::Packet | Kind::Unseen => true,
-        Kind::Timer => !first.peer.is_empty() && last == Some(Family::Poll),
+        Kind::Timer => !first.peer.is_empty() && waits_for_work,
         _ => false,
     }
 }

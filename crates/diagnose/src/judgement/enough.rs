@@ -6,6 +6,7 @@ use crate::case::Case;
 use crate::facts::connections::Connections;
 use crate::facts::requests::Requests;
 use crate::facts::waiting::Waiting;
+use crate::judgement::hung::is_one_way;
 use crate::judgement::tail;
 use crate::ledger::threads::Threads;
 use crate::statistics::ratio;
@@ -54,7 +55,9 @@ pub(crate) fn not_for_requests(case: &Case, waiting: &Waiting, ns: f64) -> Optio
     // Nor does a look see the rest of an answer of which the first bytes are there.
     let rest_ns: f64 = clients().filter(|e| !e.is_mostly_news()).map(|e| e.later_writes().1).sum();
     let rest_ns = rest_ns * requests.as_ref().map_or(0.0, |requests| requests.scale());
-    let owed_ns = connections.accepted.in_hand() * case.length_ns() + rest_ns;
+    // To lines of a log or measurements no answer is due.
+    let in_hand = if is_one_way(case) { 0.0 } else { connections.accepted.in_hand() };
+    let owed_ns = in_hand * case.length_ns() + rest_ns;
     (owed_ns * THREADS_A_REQUEST < ns).then(|| {
         format!(
             "{}, but it had requests of clients in hand for {} together, over all connections: it was not for those",

@@ -289,9 +289,13 @@ pub(crate) fn are_waits(cause: &str) -> bool {
     TOLD.iter().any(|told| told.cause == cause)
 }
 
-/// Why a cause is none for the requests, if that can be told: they hardly waited for it.
-pub(crate) fn not_for_requests(case: &Case, cause: &str) -> Option<f64> {
+/// Why a cause is none for the requests, if that can be told: they hardly waited for it; of a peer that is asked over a socket, for that one.
+pub(crate) fn not_for_requests(case: &Case, cause: &str, peer: Option<&str>) -> Option<f64> {
     let told = TOLD.iter().find(|told| told.cause == cause)?;
+    let is_of_peer = |part: &Part| {
+        let asks = |peer: &str| chain(part).is_some_and(|chain| chain.links.iter().any(|link| link.who.peer == peer));
+        (told.is_it)(part) && peer.is_none_or(asks)
+    };
     // Those that hang are in no path, nor is what an answer waited for behind its first bytes.
     if !stand_for_all(case)?
         || hanging::unexplained(case).is_some()
@@ -303,8 +307,25 @@ pub(crate) fn not_for_requests(case: &Case, cause: &str) -> Option<f64> {
     let paths = if waits_for_handshakes(case) { telling_handshakes(case) } else { telling(case) }?;
     let all = &paths.main()?.all;
     let unseen = all.share(is_unseen);
-    let (part, slow) = (of_asked(all, told.is_it), slow(case, &paths).map_or(0.0, |slow| of_asked(slow, told.is_it)));
+    let (part, slow) = (of_asked(all, is_of_peer), slow(case, &paths).map_or(0.0, |slow| of_asked(slow, is_of_peer)));
     ((unseen <= MOST_UNSEEN || (told.is_seen)(case)) && part.max(slow) < told.least).then_some(part)
+}
+
+/// Of a cause that paths tell, or of computing, how much of what clients waited they spent on it, s; none where that is not known.
+pub(crate) fn felt_seconds(case: &Case, cause: &str, peer: Option<&str>) -> Option<f64> {
+    let is_of_cause: Box<dyn Fn(&Part) -> bool> = match TOLD.iter().find(|told| told.cause == cause) {
+        Some(told) => Box::new(told.is_it),
+        None if cause == "hot-code" => Box::new(wants_a_cpu),
+        None => return None,
+    };
+    let asks =
+        |part: &Part, peer| chain(part).is_some_and(|chain| chain.links.iter().any(|link| link.who.peer == peer));
+    let is_it = |part: &Part| is_of_cause(part) && peer.is_none_or(|peer| asks(part, peer));
+    let (paths, requests) =
+        (telling(case).filter(|_| stand_for_all(case) == Some(true))?, case.fact::<Requests>().ok()?);
+    let all = &paths.main()?.all;
+    let waited = requests.main()?.response.sum_ns * requests.scale() / 1e9;
+    Some((all.share(is_it) + all.share(is_unseen)) * waited)
 }
 
 /// Whether clients wait for handshakes most of the time.
@@ -314,7 +335,7 @@ fn waits_for_handshakes(case: &Case) -> bool {
 
 /// Of the time in which requests were there in full: what clients have not sent yet nobody can work on, and what wants no answer looks
 /// like the beginning of a question.
-fn of_asked(group: &Group, is_it: fn(&Part) -> bool) -> f64 {
+fn of_asked(group: &Group, is_it: impl Fn(&Part) -> bool) -> f64 {
     share(group.share(is_it), 1.0 - group.share(|part| matches!(part.what, What::Asking { .. })))
 }
 

@@ -4,6 +4,7 @@
 use super::{Check, Checked, Rule, evidence, explained, found, too_little, too_short};
 use crate::answer::{Gap, Measured, Unit};
 use crate::case::Case;
+use crate::facts::listening::Listening;
 use crate::facts::memory::Memory;
 use crate::facts::requests::{LATE_NS, Requests};
 use crate::facts::stacks::Stacks;
@@ -69,6 +70,13 @@ fn check(case: &Case) -> Checked {
     }
     if let Some(why) = not_for_requests(case, &waiting, ns) {
         return explained(format!("blocked on disks for {why}{}", background.words()));
+    }
+    let answers = case.fact::<Requests>().is_ok_and(|requests| requests.main().is_some());
+    if case.fact::<Listening>().is_ok_and(|listening| listening.on_tcp()) && !waiting.serves && !answers {
+        return explained(format!(
+            "blocked on disks for {} of its active time, but no client was seen to ask it for anything meanwhile",
+            percent(part)
+        ));
     }
     let stacks = case.fact::<Stacks>()?;
     let (chains, _) = waiting.of(|chain| is_file(chain, &stacks) && !background.has(chain));

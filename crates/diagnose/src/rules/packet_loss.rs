@@ -53,6 +53,11 @@ fn check(case: &Case) -> Checked {
             format!("{told}, {} of them of connections that stood (a finding needs 1 %, and 10)", count(seen.again));
         return too_little(number, why);
     }
+    if let Some(peer) = seen.for_nobody(case) {
+        return explained(format!(
+            "{told}: it sends to {peer} on its own account, and none of its clients waits for an answer of that"
+        ));
+    }
     if seen.of_data < MIN_OF_DATA {
         let number = Measured::new(seen.of_data, MIN_OF_DATA, Unit::Share);
         return too_little(number, format!("{told}, nearly all of them SYNs"));

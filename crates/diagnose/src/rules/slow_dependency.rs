@@ -10,6 +10,7 @@ mod way;
 use super::{Check, Checked, Outcome, Rule, absent, evidence, explained, found, too_little, too_short};
 use crate::answer::{Gap, Measured, Unit, Unseen};
 use crate::case::Case;
+use crate::facts::aside::Aside;
 use crate::facts::requests::Requests;
 use crate::facts::stacks::Stacks;
 use crate::facts::waiting::{Waiting, sum, wait_ns};
@@ -175,6 +176,14 @@ fn not_for_clients(case: &Case, (waiting, ns): (&Waiting, f64), chains: &[&Chain
         return Some(format!("waiting for {who} was {why}"));
     }
     let peer = &chains[0].links[0].who.peer;
+    if let Some(part) = aside(case, peer).filter(|part| *part >= MOST_ASIDE) {
+        return Some(format!(
+            "it waited for {who} {} of its active time, {} of that in threads that take no part in what clients ask, as a consumer of \
+             a queue",
+            percent(waiting.share(ns)),
+            percent(part)
+        ));
+    }
     if let Some(held) = nagle::cause(case).filter(|held| held.endpoint.name == *peer && !peer.is_empty()) {
         return Some(format!(
             "for {} of the time that it waited for {who}, part of its own question stood unsent: see nagle-delayed-ack",
@@ -196,6 +205,13 @@ fn not_for_clients(case: &Case, (waiting, ns): (&Waiting, f64), chains: &[&Chain
         percent(waiting.share(ns)),
         percent(small)
     ))
+}
+
+/// Of the waiting for a peer, in threads that do something else than what clients ask for.
+const MOST_ASIDE: f64 = 0.5;
+
+fn aside(case: &Case, peer: &str) -> Option<f64> {
+    case.fact::<Aside>().ok().filter(|_| !peer.is_empty())?.of_peer(case, peer)
 }
 
 /// Of the time that clients waited for their answers, as the sockets tell.
@@ -237,7 +253,7 @@ fn finding(
     // Who woke the target is one source; what that process's own waits say is another, what the sockets say a third.
     let sources = 1
         + usize::from(followed >= ns * 0.8 && first.links.len() > 1)
-        + usize::from(of_answers.is_some_and(|part| part >= MOST_OF_ANSWERS));
+        + usize::from(of_answers.is_some_and(|part| (MOST_OF_ANSWERS..=sockets::AT_MOST).contains(&part)));
     Ok(Finding {
         summary: format!(
             "The target waited for {who} for {} of thread time, {} of its active time, {}",
@@ -265,9 +281,8 @@ fn rows(
 ) -> Vec<Evidence> {
     let call = &first.links[0].who;
     let see = waits_in(&call.call, &format!(" -p {}", call.pid));
-    let of_answers = of_answers.map(|part| {
-        evidence("of its clients' response time, by the sockets", part.min(1.0), "share", "a small part", "")
-    });
+    let of_answers = of_answers
+        .map(|part| evidence("for each second that its clients wait, by the sockets", part, "s", "a small part", ""));
     let rows = vec![
         evidence(&format!("waiting for {who}"), ns / 1e9, "s", "a small part of active time", see),
         evidence(

@@ -46,16 +46,16 @@ impl Fact for Clients {
     }
 }
 
-/// Of the requests that come over connections, datagrams of everybody in the namespace: with fewer, a socket for them is there, and
-/// hardly anybody asks at it.
-const FEW_DATAGRAMS: f64 = 0.05;
+/// Of what clients ask, by another way than over TCP connections: with less, hardly anybody does, as where somebody looks how it is. Of
+/// datagrams those of everybody in the namespace are counted.
+const FEW: f64 = 0.05;
 
 /// Whether so many datagrams came that clients may ask in them.
 fn come_datagrams(case: &Case) -> bool {
     let came = case.fact::<Counters>().ok().and_then(|counters| counters.grew(snmp::IN_DATAGRAMS));
     let Ok(requests) = case.fact::<Requests>() else { return true };
     let asked = requests.endpoints.iter().filter(|e| e.accepted).map(|e| e.response.count).sum::<f64>();
-    came.is_none_or(|came| came > asked * requests.scale() * FEW_DATAGRAMS)
+    came.is_none_or(|came| came > asked * requests.scale() * FEW)
 }
 
 impl Clients {
@@ -113,8 +113,10 @@ impl Clients {
     /// Whether some client of the target came by another way than a TCP connection: a Unix socket, or datagrams.
     pub fn come_otherwise(&self, case: &Case) -> bool {
         let asks = |row: &&Wakeup| self.target.contains(&row.pid) && self.ended(case, row);
-        let is_other = |row: &Wakeup| [row.family, row.waker_family].contains(&UNIX) || row.path == FUSE;
-        self.datagrams && come_datagrams(case) || case.recording.rows::<Wakeup>().iter().filter(asks).any(is_other)
+        let is_other = |row: &&Wakeup| [row.family, row.waker_family].contains(&UNIX) || row.path == FUSE;
+        let rows = || case.recording.rows::<Wakeup>().iter().filter(asks);
+        let (all, others) = (rows().count() as f64, rows().filter(is_other).count() as f64);
+        self.datagrams && come_datagrams(case) || others > all * FEW
     }
 
     /// Whether a wait is a blocking read of a client's connection. Who does that serves one client at a time. A thread that

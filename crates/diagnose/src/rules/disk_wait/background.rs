@@ -1,18 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Threads that wait for a disk on their own account: checkpointers, compactors, log rotation. Nobody waits for them.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 use std::sync::Arc;
 
-use recording::tables::{Request, Wakeup};
-
 use crate::case::Case;
-use crate::facts::serving::Serving;
-use crate::facts::woken_by_clients::WokenByClients;
+use crate::facts::aside::Aside;
+use crate::facts::calls::Calls;
 use crate::ledger::blocked::Blocked;
 use crate::ledger::threads::{ThreadLedger, Threads};
+use crate::syscall::Family;
 use crate::walk::chains::Chain;
-use crate::walk::{Walk, kind_of_thread};
+use crate::walk::kind_of_thread;
 use crate::wording::seconds;
 
 /// Threads that wait for a disk and take no part in requests, those that wait longest first.
@@ -55,61 +54,27 @@ impl Background {
     }
 }
 
-/// Requests that were followed, from which on a thread that had none of them takes none.
-const ENOUGH: usize = 20;
-
-/// Which threads take part in requests, as far as is known. That one does not has to be shown: others serve clients, no client ever
-/// ended a wait of its own, it ends nobody's, and it neither reads nor writes what requests say. Work may be given to it, as a file
-/// to be synced once a second, but nobody waits until that is done.
+/// Which threads take part in requests, as far as is known: work may be given to one that does not, as a file to be synced once a
+/// second, but nobody waits until that is done.
 pub struct Parts {
-    /// Threads that ended a wait of another one, or that had a request.
-    awaited: HashSet<u32>,
-    /// Those of which another one ended a wait.
-    woken: HashSet<u32>,
-    /// Those that waited at all, as far as was told.
-    told: HashSet<u32>,
-    /// Those of which a client ended a wait.
-    serving: Arc<WokenByClients>,
-    traffic: Option<Arc<Serving>>,
-    /// Enough requests were followed.
-    followed: bool,
+    aside: Arc<Aside>,
+    /// Threads in calls that take something from others or give it to them; none = no calls were recorded. That one waits until
+    /// something comes says nothing: those that others wake do, too.
+    talking: Option<BTreeSet<(u32, u32)>>,
 }
 
 impl Parts {
     /// By the waits of all; `None` = nothing is known of them.
     pub fn of(case: &Case) -> Option<Self> {
-        let (walk, serving) = (case.fact::<Walk>().ok()?, case.fact::<WokenByClients>().ok()?);
-        let requests = case.recording.rows::<Request>().iter().filter(|row| row.is_accepted());
-        let awaited: HashSet<u32> = requests.clone().flat_map(|row| [row.began_tid, row.ended_tid]).collect();
-        let (woken, told, traffic) = (HashSet::new(), HashSet::new(), case.fact::<Serving>().ok());
-        let mut parts = Self {
-            awaited,
-            woken,
-            told,
-            serving,
-            traffic,
-            followed: requests.filter(|row| row.is_of_client()).count() >= ENOUGH,
-        };
-        for row in case.recording.rows::<Wakeup>().iter().filter(|row| walk.target.contains(&row.pid)) {
-            parts.told.insert(row.tid);
-            if row.context == "thread" && row.waker_tid != row.tid && walk.target.contains(&row.waker_pid) {
-                parts.awaited.insert(row.waker_tid);
-                parts.woken.insert(row.tid);
-            }
-        }
-        Some(parts)
+        let talks = |family: Family| matches!(family, Family::Receive | Family::Accept | Family::Send);
+        let talking = case.fact::<Calls>().ok().map(|calls| calls.threads_in(case, talks));
+        Some(Self { aside: case.fact::<Aside>().ok()?, talking })
     }
 
     /// Whether a thread does.
     pub fn has(&self, thread: &ThreadLedger) -> bool {
-        let serves = self.serving.0.contains(&thread.tid);
-        let others_serve = self.serving.0.len() > usize::from(serves);
-        let talks = self.traffic.as_ref().is_none_or(|serving| serving.has((thread.pid, thread.tid)));
-        // Whoever was given work may answer the client itself.
-        let would_be_seen = self.followed || !self.woken.contains(&thread.tid);
-        let is_alone =
-            self.told.contains(&thread.tid) && !self.awaited.contains(&thread.tid) && !talks && would_be_seen;
+        let talks = self.talking.as_ref().is_none_or(|talking| talking.contains(&(thread.pid, thread.tid)));
         // Many short-lived ones together have no number.
-        thread.tid == 0 || serves || !others_serve || !is_alone
+        thread.tid == 0 || talks || !self.aside.has(thread.tid)
     }
 }

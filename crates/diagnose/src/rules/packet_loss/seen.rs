@@ -4,10 +4,15 @@
 use crate::case::Case;
 use crate::facts::handshakes::Handshakes;
 use crate::facts::losses::{Loss, Losses};
+use crate::facts::requests::{Endpoint, Requests};
 use crate::facts::retransmits::Retransmits;
+use crate::judgement::clients_wait::usual_ns;
 use crate::statistics::share;
 use crate::verdict::{Evidence, evidence};
 use crate::wording::{count, percent};
+
+/// Of the time that clients wait for their answers.
+const HARDLY_EVER: f64 = 0.1;
 
 /// What the rule judges.
 pub(super) struct Seen {
@@ -48,6 +53,15 @@ impl Seen {
     fn of_end(end: Loss) -> Self {
         let (all, told) = (end.share(), told((end.again, end.sent), &to(Some(&end))));
         Self { again: end.again, of_data: 1.0, all, part: all, told, end: Some(end) }
+    }
+
+    /// Whom the target sends that to for nobody: its clients get answers, and hardly ever wait for one of that peer.
+    pub(super) fn for_nobody(&self, case: &Case) -> Option<&str> {
+        let end = self.end.as_ref().filter(|end| !end.accepted)?;
+        let requests = case.fact::<Requests>().ok()?;
+        let waited_ns = usual_ns(&requests)?;
+        let awaited_ns = requests.of(false, &end.name).map_or(0.0, Endpoint::awaited_ns);
+        (awaited_ns < waited_ns * HARDLY_EVER).then_some(end.name.as_str())
     }
 
     /// Of the segments, and to whom, for a headline.
