@@ -37,6 +37,8 @@ mod clumsy_kernel_nat;
 mod compactor;
 #[path = "../scenarios/connection-limit/scenario.rs"]
 mod connection_limit;
+#[path = "../scenarios/consumer-beside/scenario.rs"]
+mod consumer_beside;
 #[path = "../scenarios/corked/scenario.rs"]
 mod corked;
 #[path = "../scenarios/cpu-quota/scenario.rs"]
@@ -143,6 +145,8 @@ mod loop_pool;
 mod loop_sleeps;
 #[path = "../scenarios/loop-starts/scenario.rs"]
 mod loop_starts;
+#[path = "../scenarios/loops-held/scenario.rs"]
+mod loops_held;
 #[path = "../scenarios/loss/scenario.rs"]
 mod loss;
 #[path = "../scenarios/loss-netns/scenario.rs"]

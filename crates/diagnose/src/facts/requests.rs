@@ -239,19 +239,7 @@ impl Endpoint {
 /// Of the answers of all ports: fewer are none that tell of its clients.
 const SOME: f64 = 0.01;
 
-/// Answers that are not few, whatever there is besides.
-const NOT_FEW: f64 = 20.0;
-
 impl Requests {
-    /// Which of the endpoints clients wait most at, of those with more than a few of the answers.
-    fn longest(&self) -> Option<usize> {
-        let accepted = || self.endpoints.iter().enumerate().filter(|(_, endpoint)| endpoint.accepted);
-        let all: f64 = accepted().map(|(_, endpoint)| endpoint.response.count).sum();
-        let is_some = |count: f64| count > all * SOME || count * self.scale() >= NOT_FEW;
-        let some = accepted().filter(|(_, endpoint)| is_some(endpoint.response.count));
-        some.max_by(|(_, a), (_, b)| a.awaited_ns().total_cmp(&b.awaited_ns())).map(|(at, _)| at)
-    }
-
     /// The endpoint at which clients wait most: at another one, health checks may be more.
     pub fn main(&self) -> Option<&Endpoint> {
         self.endpoints.first().filter(|endpoint| endpoint.accepted && endpoint.response.count > 0.0)

@@ -63,8 +63,9 @@ impl Fact for Unexplained {
             ledger.threads.iter().filter(|thread| thread.tid != 0 && !elsewhere.has((thread.pid, thread.tid)));
         let used = lasting.map(|thread| share(thread.lines.demand_ns(), case.length_ns()).min(1.0));
         let each_ns = each_ns(case, ledger.total.demand_ns());
-        // Where an answer takes little of them, nobody stands before them for as long as a late one does.
-        let used = used.filter(|used| each_ns.is_none_or(|ns| ns * queue(*used) >= LATE_NS * HARDLY_LATE));
+        // Where an answer takes little of them, nobody stands before them for as long as a late one does: but one may be at work.
+        let is_long = |used: f64| each_ns.is_none_or(|ns| ns * queue(used) >= LATE_NS * HARDLY_LATE);
+        let before = |used: f64| if is_long(used) { queue(used) } else { used };
         // Those that wait for a peer are counted there: a thread in a read of it, and the answer that it owes, are one request.
         let asked: Vec<[f64; 2]> = asked.map(|(peer, held)| [held.late, awaited(peer)]).collect();
         let of_peers = asked.iter().map(|[_, awaited]| awaited).sum::<f64>();
@@ -73,7 +74,7 @@ impl Fact for Unexplained {
             late: accepted.late,
             late_ns: accepted.late_ns,
             upstream: asked.iter().map(|[late, awaited]| late.max(*awaited)).sum(),
-            queued: used.map(queue).sum::<f64>().min(answered_late(case).unwrap_or(f64::INFINITY)),
+            queued: used.map(before).sum::<f64>().min(answered_late(case).unwrap_or(f64::INFINITY)),
             asking: asking(case),
             waiting: waiting.max(0.0),
         })

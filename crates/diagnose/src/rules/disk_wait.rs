@@ -55,11 +55,8 @@ fn check(case: &Case) -> Checked {
     let ns = ledger.total.blocked(Blocked::Disk) - background.ns() + faults + behind;
     let part = share(ns, waiting.demand_ns + (waiting.waiting_ns - background.ns()).max(ns));
     if let Some((seen, why)) = little(case, (ns, part), MIN_SHARE, MIN_TIME) {
-        let at = if part >= MIN_SHARE - ERROR {
-            format!(", {:.1} %, is at the threshold", part * 100.0)
-        } else {
-            String::new()
-        };
+        let is_near = part >= MIN_SHARE - ERROR;
+        let at = if is_near { format!(", {:.1} %, is at the threshold", part * 100.0) } else { String::new() };
         return too_little(seen, format!("blocked on disks for {why}{at}{}", background.words()));
     }
     if let Some(each_ns) = unfelt(case, ns) {
@@ -71,8 +68,7 @@ fn check(case: &Case) -> Checked {
     if let Some(why) = not_for_requests(case, &waiting, ns) {
         return explained(format!("blocked on disks for {why}{}", background.words()));
     }
-    let answers = case.fact::<Requests>().is_ok_and(|requests| requests.main().is_some());
-    if case.fact::<Listening>().is_ok_and(|listening| listening.on_tcp()) && !waiting.serves && !answers {
+    if nobody_asks(case, &waiting) {
         return explained(format!(
             "blocked on disks for {} of its active time, but no client was seen to ask it for anything meanwhile",
             percent(part)
@@ -88,6 +84,12 @@ fn check(case: &Case) -> Checked {
     let headline = format!("waits for a disk {} of its active time, in {call}", percent(part));
     let place = format!("{call}{from}{}{}", behind_words(behind), background.words());
     found(finding(case, &chains, &place, (ns, part))?, headline, Use::of(chains.first()).advice())
+}
+
+/// Whether it listens for clients, and none was seen to ask anything: what it does meanwhile is housekeeping.
+fn nobody_asks(case: &Case, waiting: &Waiting) -> bool {
+    let answers = case.fact::<Requests>().is_ok_and(|requests| requests.main().is_some());
+    case.fact::<Listening>().is_ok_and(|listening| listening.on_tcp()) && !waiting.serves && !answers
 }
 
 /// For how long threads stood before a lock of which the holder waited for the disk: where one writes what several have to say, the

@@ -6,7 +6,19 @@ use super::{Endpoint, Requests, SOME};
 /// Of a peer's answers, requests take on average, if most of them ask it.
 const MAY_ASK: f64 = 0.5;
 
+/// Answers that are not few, whatever there is besides.
+const NOT_FEW: f64 = 20.0;
+
 impl Requests {
+    /// Which of the endpoints clients wait most at, of those with more than a few of the answers.
+    pub(super) fn longest(&self) -> Option<usize> {
+        let accepted = || self.endpoints.iter().enumerate().filter(|(_, endpoint)| endpoint.accepted);
+        let all: f64 = accepted().map(|(_, endpoint)| endpoint.response.count).sum();
+        let is_some = |count: f64| count > all * SOME || count * self.scale() >= NOT_FEW;
+        let some = accepted().filter(|(_, endpoint)| is_some(endpoint.response.count));
+        some.max_by(|(_, a), (_, b)| a.awaited_ns().total_cmp(&b.awaited_ns())).map(|(at, _)| at)
+    }
+
     /// Connections that clients made and on which they were answered, in the whole capture; none = none was seen, or there are ports
     /// at which that does not tell, as where the server speaks first.
     pub fn taken(&self) -> Option<f64> {
