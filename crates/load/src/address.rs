@@ -129,7 +129,9 @@ impl Address {
 
     /// What HTTP/1.1 wants in `Host:`.
     pub fn authority(&self) -> String {
-        let host = if self.host.contains(':') { format!("[{}]", self.host) } else { self.host.clone() };
+        // The zone of an address, `fe80::1%eth0`, means something on this host only.
+        let host = self.host.split_once('%').map_or(self.host.as_str(), |(host, _)| host);
+        let host = if host.contains(':') { format!("[{host}]") } else { host.to_string() };
         if self.port == 80 && self.protocol == Protocol::Http { host } else { format!("{host}:{}", self.port) }
     }
 }

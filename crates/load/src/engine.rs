@@ -100,6 +100,7 @@ impl<'a> Engine<'a> {
             }
             self.expire(now);
             if let Some(by) = self.ended_by(stop, now, end) {
+                self.leave(now);
                 self.run.ended = Some(by);
                 end = end.min(now);
                 break;

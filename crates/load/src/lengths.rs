@@ -123,7 +123,8 @@ pub struct Percentiles {
 impl Percentiles {
     pub(crate) fn of(lengths: &Lengths) -> Self {
         let known = |share: f64| {
-            let is_known = lengths.count() as f64 * (1.0 - share) >= BEYOND;
+            // A tenth of a hundred is a bit less than ten.
+            let is_known = lengths.count() as f64 * (1.0 - share) >= BEYOND - 1e-6;
             if is_known { lengths.quantile(share) } else { None }
         };
         Self {

@@ -185,7 +185,8 @@ impl Verdict {
     /// The few longest, where the client's own lateness is a part of them.
     pub(crate) fn withhold_what_is_own(&mut self, lag: &Lengths) {
         let is_own = |share: f64, measured: Option<f64>| is_late(lag.quantile(share), measured);
-        for percentiles in [&mut self.seconds, &mut self.corrected] {
+        let phases = self.phases.iter_mut().map(|phase| &mut phase.corrected);
+        for percentiles in [&mut self.seconds, &mut self.corrected].into_iter().chain(phases) {
             percentiles.p999 = percentiles.p999.filter(|p999| !is_own(0.999, Some(*p999)));
             percentiles.longest = percentiles.longest.filter(|longest| !is_own(1.0, Some(*longest)));
         }
@@ -193,7 +194,8 @@ impl Verdict {
 
     /// Lengths beyond which there are requests that nobody answered in time, where those are such a share of all.
     pub(crate) fn withhold_beyond(&mut self, unanswered: f64) {
-        for percentiles in [&mut self.seconds, &mut self.corrected] {
+        let phases = self.phases.iter_mut().map(|phase| &mut phase.corrected);
+        for percentiles in [&mut self.seconds, &mut self.corrected].into_iter().chain(phases) {
             percentiles.p99 = percentiles.p99.filter(|_| unanswered <= 0.01);
             percentiles.p999 = percentiles.p999.filter(|_| unanswered <= 0.001);
             percentiles.longest = percentiles.longest.filter(|_| unanswered <= 0.0);

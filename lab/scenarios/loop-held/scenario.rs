@@ -27,9 +27,10 @@ pub static SCENARIO: Scenario = Scenario {
 fn stage(cell: &mut Cell, side: Side) -> Result<Aim> {
     cell.bring("reports.js")?;
     let milliseconds = cell.draw.number("milliseconds", 100, 60..=200);
-    let every = cell.draw.number("every", 25, 15..=60);
-    // Of the loop's time, for reports: from a half on, half of all requests stand behind one.
-    let percent = cell.draw.number("percent", 30, 20..=60);
+    let every = cell.draw.number("every", 25, 20..=60);
+    // Of the loop's time, for reports: from a half on, half of all requests stand behind one; of little, with few others, those who ask for
+    // a report wait for themselves about as long as the others for them.
+    let percent = cell.draw.number("percent", 30, 25..=60);
     let rate = percent * 10 * every / milliseconds;
     let how = if side == Side::Fault { "at-once" } else { "pieces" };
     let args = ["reports.js", &PORT.to_string(), &every.to_string(), &milliseconds.to_string(), how];

@@ -80,6 +80,11 @@ impl Aside {
         !self.taking_part.is_empty() && self.told.contains(&tid) && !self.taking_part.contains(&tid)
     }
 
+    /// Whether it takes none, as far as the waits of others tell: of one that never waits nothing else is known.
+    pub fn is_unasked(&self, tid: u32) -> bool {
+        !self.taking_part.is_empty() && !self.taking_part.contains(&tid)
+    }
+
     /// Of the time that threads waited for a peer, that of threads that take no part.
     pub fn of_peer(&self, case: &Case, peer: &str) -> Option<f64> {
         let clients = case.fact::<Clients>().ok()?;

@@ -135,8 +135,11 @@ fn keeps_clients_waiting(case: &Case, sleeper: &Sleeper) -> bool {
     }
     let of_process = ledger.threads.iter().filter(|t| t.pid == sleeper.pid).map(|t| t.lines.cpu_ns).sum();
     let accepted = &connections.accepted;
-    // Long polls have been read, by whoever sleeps or by another thread.
-    let has_or_leaves_them = || takes_requests(case, sleeper).unwrap_or(accepted.unread >= accepted.late * MOSTLY);
+    // Long polls have been read, by whoever sleeps or by another thread. And where no request was followed, one that only looks after
+    // things sleeps as well, beside a server that stands: who serves is the first thread of its process, or the only one.
+    let others = ledger.threads.iter().filter(|t| t.pid == sleeper.pid).count() > 1;
+    let leaves_them = (sleeper.tid == sleeper.pid || !others) && accepted.unread >= accepted.late * MOSTLY;
+    let has_or_leaves_them = || takes_requests(case, sleeper).unwrap_or(leaves_them);
     let wait_for_answers = || connections.tells() && accepted.late >= MIN_LATE && has_or_leaves_them();
     let wait_to_be_taken = || case.fact::<Workers>().is_ok_and(|w| w.queue >= MIN_LATE && w.queued >= MIN_QUEUED);
     share(sleeper.slept_ns, thread.lines.wall_ns) >= MIN_ASLEEP

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::Engine;
 use crate::client::{Spent, Taken, Threads};
-use crate::run::EndedBy;
+use crate::run::{EndedBy, Failure, together};
 
 /// So many failures without a single answer, after so long, and nobody is there to be loaded. A service that is started again refuses as
 /// many in a moment.
@@ -27,6 +27,15 @@ impl Engine<'_> {
         if stop() { Some(EndedBy::Somebody) } else { gives_up().then_some(EndedBy::Silence) }
     }
 
+    /// Whoever ends it: what has waited for longer than any answer took is slower than all of them, as if its time were over.
+    pub(super) fn leave(&mut self, now: Duration) {
+        let Some(longest) = together(&self.run.seconds).0.quantile(1.0).map(Duration::from_secs_f64) else { return };
+        let under_way = self.connections.iter().filter(|connection| connection.busy).map(|connection| connection.due);
+        let waiting: Vec<Duration> = under_way.chain(self.waiting.iter().copied()).collect();
+        let is_slower = |due: &Duration| now.saturating_sub(*due) > longest;
+        waiting.into_iter().filter(is_slower).for_each(|due| self.count(Failure::Timeout, due));
+    }
+
     fn is_hopeless(&self, now: Duration) -> bool {
         let is_silent = || self.run.statuses.is_empty() && self.run.answered() == 0;
         now >= PATIENCE && self.run.failed() >= HOPELESS && is_silent()
@@ -40,7 +49,6 @@ mod tests {
     use super::*;
     use crate::arrivals::Spread;
     use crate::plan::{Plan, Rate, Request};
-    use crate::run::Failure;
 
     /// A thousand a second for so long, over two connections that nobody takes.
     fn plan(listener: &TcpListener, length: Duration) -> Plan {
@@ -67,6 +75,22 @@ mod tests {
         let run = Engine::new(&plan).unwrap().run(&|| false, &mut |_, _| {}).unwrap();
         let within = run.threads.unwrap().busiest.within;
         assert!(within >= length && within + timeout / 2 < run.lasted, "{within:?} of {:?}", run.lasted);
+    }
+
+    /// Half of the requests hang: two connections each get one answer of 10 ms, and then none.
+    #[test]
+    fn what_hangs_when_it_is_ended_has_no_answer() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let plan = plan(&listener, Duration::from_secs(60));
+        let mut engine = Engine::new(&plan).unwrap();
+        let ms = Duration::from_millis;
+        engine.run.add_answer(ms(0), (ms(10), ms(10)), 1, true);
+        for (connection, due) in engine.connections.iter_mut().zip([ms(100), ms(995)]) {
+            (connection.busy, connection.due) = (true, due);
+        }
+        engine.waiting.extend([ms(500), ms(999)]);
+        engine.leave(ms(1000));
+        assert_eq!(engine.run.failures.get(&Failure::Timeout), Some(&2), "those that may still come in time are none");
     }
 
     #[test]

@@ -198,7 +198,9 @@ impl Sweep {
 
     /// Whether a load was not sustained, and no such one or larger one ever was: once may be a cold start.
     fn is_too_much(&self, step: &Step) -> bool {
-        !step.sustained && !self.steps.iter().any(|other| other.sustained && other.rate >= step.rate)
+        let tries = self.steps.iter().filter(|other| other.rate == step.rate).count();
+        let is_tried = tries > 1 || !self.ended_early;
+        is_tried && !step.sustained && !self.steps.iter().any(|other| other.sustained && other.rate >= step.rate)
     }
 
     /// What the service is accused of at a load, or at the one above it.

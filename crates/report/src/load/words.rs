@@ -21,6 +21,11 @@ pub fn word(verdict: &Verdict) -> (&'static str, &'static str, Tone) {
         Word::Misleading => {
             ("misleading", "These numbers are true, and say something else than they seem to.", Tone::Warn)
         }
+        Word::NotEnoughData if verdict.reasons.len() > 1 => (
+            "not-enough-data",
+            "Too few answers for a p99; what the others mean, the further reasons below say.",
+            Tone::Warn,
+        ),
         Word::NotEnoughData => ("not-enough-data", "Too few answers for a p99; what is shown stands.", Tone::Warn),
     }
 }

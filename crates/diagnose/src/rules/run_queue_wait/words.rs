@@ -74,6 +74,15 @@ pub(super) fn little_of_requests(behind_others: f64, part: f64) -> String {
     )
 }
 
+pub(super) fn aside(behind_others: f64, part: f64) -> String {
+    format!(
+        "the target was runnable behind other processes for {}, but {} of its waiting for a CPU is that of threads that take no part in \
+         what clients ask",
+        seconds(behind_others / 1e9),
+        percent(part)
+    )
+}
+
 pub(super) fn by_chance(felt: &Felt, used: f64) -> String {
     format!(
         "the target was runnable behind other processes for {} in waits of 1 ms or more, but the CPUs that it may use \

@@ -28,7 +28,10 @@ const FINDINGS: &[(&str, &str)] = &[
     ("too-short", "Give each load ten times as long as an answer takes (--for)."),
     ("over-from-the-start", "Begin lower."),
     ("client-limited", "Load from another machine, or give the generator a CPU of its own."),
-    ("connections", "Allow it more open files (`ulimit -Hn`), or load from several machines."),
+    (
+        "connections",
+        "Allow it more connections (--connections) and open files (`ulimit -Hn`), or load from several machines.",
+    ),
     ("latency-falls", "Diagnose the service while the lower one of the two loads is on it."),
     ("throughput-falls", "Let it refuse early what is over its limit: it spends on that what it could answer with."),
     (
