@@ -2,6 +2,7 @@
 //! Opinions that more than one rule or remark holds: from which number on something is full, or matters. Facts have none, and
 //! what only one rule thinks stands there.
 
+pub(crate) mod aside;
 pub(crate) mod asked;
 pub(crate) mod backoff;
 pub(crate) mod behind;

@@ -47,8 +47,8 @@ impl Fact for Aside {
         let waited = |tid: u32| waited_ns.get(&tid).copied().unwrap_or(0.0);
         if requests().filter(|row| row.is_of_client()).count() < ENOUGH {
             // Whoever was given work may answer the client itself.
-            let is_given = |tid: &u32| ended_ns.keys().any(|(by, whom)| whom == tid && taking_part.contains(by));
-            let more: Vec<u32> = waited_ns.keys().copied().filter(is_given).collect();
+            let given = ended_ns.keys().filter(|(by, _)| taking_part.contains(by)).map(|(_, whom)| *whom);
+            let more: Vec<u32> = given.collect();
             taking_part.extend(more);
         }
         extend(&mut taking_part, &ended_ns, waited);
@@ -77,7 +77,7 @@ fn extend(taking_part: &mut HashSet<u32>, ended_ns: &HashMap<(u32, u32), f64>, w
 impl Aside {
     /// Whether a thread takes no part, as far as that is known.
     pub fn has(&self, tid: u32) -> bool {
-        !self.taking_part.is_empty() && self.told.contains(&tid) && !self.taking_part.contains(&tid)
+        self.told.contains(&tid) && self.is_unasked(tid)
     }
 
     /// Whether it takes none, as far as the waits of others tell: of one that never waits nothing else is known.

@@ -126,19 +126,23 @@ const HARDLY_LATE: f64 = 0.25;
 /// CPU time of all threads for an answer, ns; none = too few answers came to tell.
 fn each_ns(case: &Case, demand_ns: f64) -> Option<f64> {
     let requests = case.fact::<Requests>().ok()?;
-    let answers: f64 = requests.endpoints.iter().filter(|e| e.accepted).map(|e| e.response.count).sum();
-    (answers >= ENOUGH).then(|| ratio(demand_ns, answers * requests.scale()))
+    Some(ratio(demand_ns, answers(&requests)? * requests.scale()))
 }
 
 /// Answers from which on they tell of a queue.
 const ENOUGH: f64 = 20.0;
 
+/// Answers to clients, if they are enough.
+fn answers(requests: &Requests) -> Option<f64> {
+    let accepted = requests.endpoints.iter().filter(|endpoint| endpoint.accepted);
+    Some(accepted.map(|endpoint| endpoint.response.count).sum()).filter(|answers| *answers >= ENOUGH)
+}
+
 /// How many stood late at a time of those that got their answers: whoever stands in the same queue is late too. None = too few
 /// answers came to tell.
 fn answered_late(case: &Case) -> Option<f64> {
     let (requests, hanging) = (case.fact::<Requests>().ok()?, case.fact::<AllHanging>().ok()?);
-    let answers: f64 = requests.endpoints.iter().filter(|e| e.accepted).map(|e| e.response.count).sum();
-    (answers >= ENOUGH).then(|| hanging.ports.values().map(|at| at.late - at.connections).sum())
+    answers(&requests).map(|_| hanging.ports.values().map(|at| at.late - at.connections).sum())
 }
 
 /// By Little's law, from what came in parts.

@@ -7,11 +7,9 @@ use recording::tables::Request;
 
 use super::paths::one_thread;
 use crate::case::Case;
+use crate::facts::readers::Readers;
 use crate::facts::requests::Requests;
 use crate::statistics::share;
-
-/// Connections of clients that a thread holds at once, on average: one that takes them one after the other is no loop.
-pub(crate) const SEVERAL: f64 = 1.5;
 
 /// Of the requests, by whoever read them: a loop answers what it reads, and one that hands it on does not.
 const KEEPS: f64 = 0.9;
@@ -31,7 +29,7 @@ pub(crate) struct Loop {
     pub of: usize,
 }
 
-/// The thread that answers at a port; of several loops there, the one before which requests lay unread for longest.
+/// The thread that answers at the main port; of several loops there, the one before which requests lay unread for longest.
 pub(crate) fn of(case: &Case, port: u32) -> Option<Loop> {
     if let Some(thread) = one_thread(case, port) {
         return Some(Loop { thread, of: 1 });
@@ -44,13 +42,11 @@ pub(crate) fn of(case: &Case, port: u32) -> Option<Loop> {
     let mut by: BTreeMap<(u32, u32), Vec<&Request>> = BTreeMap::new();
     let asked = case.recording.rows::<Request>().iter().filter(|row| row.is_of_client() && row.port == port);
     asked.for_each(|row| by.entry((row.pid, row.began_tid)).or_default().push(row));
-    let (all, kept) =
-        (by.values().flatten().count(), by.values().flatten().filter(|r| r.ended_tid == r.began_tid).count());
     let unread: BTreeMap<(u32, u32), Unread> =
         by.iter_mut().map(|(thread, rows)| (*thread, Unread::of(rows))).collect();
     let sum = |ns: fn(&Unread) -> f64| unread.values().map(ns).sum::<f64>();
     let are_loops =
-        share(kept as f64, all as f64) >= KEEPS && share(sum(|u| u.behind_ns), sum(|u| u.ns)) >= BEHIND_ANOTHER;
+        case.fact::<Readers>().ok()?.kept >= KEEPS && share(sum(|u| u.behind_ns), sum(|u| u.ns)) >= BEHIND_ANOTHER;
     let longest =
         unread.iter().filter(|(thread, _)| by[thread].len() >= ENOUGH).max_by(|a, b| a.1.ns.total_cmp(&b.1.ns))?;
     are_loops.then_some(Loop { thread: *longest.0, of: unread.len() })

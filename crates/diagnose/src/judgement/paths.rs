@@ -289,13 +289,15 @@ pub(crate) fn are_waits(cause: &str) -> bool {
     TOLD.iter().any(|told| told.cause == cause)
 }
 
+/// Whether a peer is asked, by whoever had the request or by somebody that one waited for.
+fn asks(part: &Part, peer: &str) -> bool {
+    chain(part).is_some_and(|chain| chain.links.iter().any(|link| link.who.peer == peer))
+}
+
 /// Why a cause is none for the requests, if that can be told: they hardly waited for it; of a peer that is asked over a socket, for that one.
 pub(crate) fn not_for_requests(case: &Case, cause: &str, peer: Option<&str>) -> Option<f64> {
     let told = TOLD.iter().find(|told| told.cause == cause)?;
-    let is_of_peer = |part: &Part| {
-        let asks = |peer: &str| chain(part).is_some_and(|chain| chain.links.iter().any(|link| link.who.peer == peer));
-        (told.is_it)(part) && peer.is_none_or(asks)
-    };
+    let is_of_peer = |part: &Part| (told.is_it)(part) && peer.is_none_or(|peer| asks(part, peer));
     // Those that hang are in no path, nor is what an answer waited for behind its first bytes.
     if !stand_for_all(case)?
         || hanging::unexplained(case).is_some()
@@ -313,13 +315,8 @@ pub(crate) fn not_for_requests(case: &Case, cause: &str, peer: Option<&str>) -> 
 
 /// Of a cause that paths tell, or of computing, how much of what clients waited they spent on it, s; none where that is not known.
 pub(crate) fn felt_seconds(case: &Case, cause: &str, peer: Option<&str>) -> Option<f64> {
-    let is_of_cause: Box<dyn Fn(&Part) -> bool> = match TOLD.iter().find(|told| told.cause == cause) {
-        Some(told) => Box::new(told.is_it),
-        None if cause == "hot-code" => Box::new(wants_a_cpu),
-        None => return None,
-    };
-    let asks =
-        |part: &Part, peer| chain(part).is_some_and(|chain| chain.links.iter().any(|link| link.who.peer == peer));
+    let told = TOLD.iter().find(|told| told.cause == cause).map(|told| told.is_it);
+    let is_of_cause = told.or((cause == "hot-code").then_some(wants_a_cpu as IsIt))?;
     let is_it = |part: &Part| is_of_cause(part) && peer.is_none_or(|peer| asks(part, peer));
     let (paths, requests) =
         (telling(case).filter(|_| stand_for_all(case) == Some(true))?, case.fact::<Requests>().ok()?);
@@ -364,7 +361,7 @@ pub(super) fn slow<'p>(case: &Case, paths: &'p RequestPaths) -> Option<&'p Group
 
 /// Whether most of what clients wait is for answers that are late, whatever half of them take. One of 100 ms, as a disk has them
 /// now and then, is more than fifty usual ones together.
-pub(super) fn mostly_late(requests: &Requests) -> bool {
+pub(crate) fn mostly_late(requests: &Requests) -> bool {
     let times = requests.main().map(|main| &main.response);
     times.is_some_and(|t| t.count_from(LATE_NS) >= tail::SEVERAL && t.share_of_time_from(LATE_NS) >= MIN_SHARE)
 }

@@ -7,11 +7,10 @@ mod words;
 use super::{COULD_BE, Check, Checked, Rule, explained, found, not_it, too_short};
 use crate::answer::{Gap, Measured, Reason, Unit};
 use crate::case::Case;
-use crate::facts::aside::Aside;
 use crate::facts::cpus::Cpus;
 use crate::facts::quality::Quality;
 use crate::facts::requests::Requests;
-use crate::facts::serving::Serving;
+use crate::judgement::aside;
 use crate::judgement::enough::little_of_requests;
 use crate::ledger::threads::{Lines, Threads};
 use crate::statistics::{ratio, share};
@@ -95,9 +94,8 @@ fn not_felt(case: &Case, cpus: &Cpus, ledger: &Threads, behind_others: f64) -> O
         let why = words::too_short(&felt, behind_others, lines);
         return Some(too_short(Measured::new(part, MIN_FELT, Unit::Share), why));
     }
-    let aside = of_threads_aside(case, ledger);
-    if aside >= MOST_ASIDE {
-        return Some(explained(words::aside(behind_others, aside)));
+    if let Some(part) = aside::of_cpu(case, ledger) {
+        return Some(explained(words::aside(behind_others, part)));
     }
     if let Some(quick) = quick_answers(case) {
         let seen = Measured::new(quick.1 / 1e9, FELT_NS / 1e9, Unit::Seconds);
@@ -107,16 +105,6 @@ fn not_felt(case: &Case, cpus: &Cpus, ledger: &Threads, behind_others: f64) -> O
         return Some(explained(words::little_of_requests(behind_others, part)));
     }
     clients::are_the_load(case, cpus).or_else(|| chance(cpus, &felt, lines)).map(explained)
-}
-
-/// Of the waiting for a CPU, in threads that do something else than what clients ask for.
-const MOST_ASIDE: f64 = 0.5;
-
-fn of_threads_aside(case: &Case, ledger: &Threads) -> f64 {
-    let (Ok(aside), Ok(serving)) = (case.fact::<Aside>(), case.fact::<Serving>()) else { return 0.0 };
-    let is_aside = |pid: u32, tid: u32| tid != 0 && aside.is_unasked(tid) && serving.is_aside((pid, tid));
-    let waits = ledger.threads.iter().filter(|thread| is_aside(thread.pid, thread.tid));
-    share(waits.map(|thread| thread.lines.waiting_for_cpu_ns()).sum(), ledger.total.waiting_for_cpu_ns())
 }
 
 /// What of the waiting behind others a request feels.

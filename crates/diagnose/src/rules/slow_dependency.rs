@@ -10,7 +10,6 @@ mod way;
 use super::{Check, Checked, Outcome, Rule, absent, evidence, explained, found, too_little, too_short};
 use crate::answer::{Gap, Measured, Unit, Unseen};
 use crate::case::Case;
-use crate::facts::aside::Aside;
 use crate::facts::requests::Requests;
 use crate::facts::stacks::Stacks;
 use crate::facts::waiting::{Waiting, sum, wait_ns};
@@ -23,7 +22,7 @@ use crate::judgement::felt::Felt;
 use crate::judgement::often::Often;
 use crate::judgement::paths::stands_before_peers;
 use crate::judgement::secure::Shaking;
-use crate::judgement::{nagle, streams};
+use crate::judgement::{aside, nagle, streams};
 use crate::phrases::chain::{links, timer};
 use crate::statistics::share;
 use crate::verdict::{Evidence, Explains, Finding};
@@ -176,7 +175,7 @@ fn not_for_clients(case: &Case, (waiting, ns): (&Waiting, f64), chains: &[&Chain
         return Some(format!("waiting for {who} was {why}"));
     }
     let peer = &chains[0].links[0].who.peer;
-    if let Some(part) = aside(case, peer).filter(|part| *part >= MOST_ASIDE) {
+    if let Some(part) = aside::of_peer(case, peer) {
         return Some(format!(
             "it waited for {who} {} of its active time, {} of that in threads that take no part in what clients ask, as a consumer of \
              a queue",
@@ -205,13 +204,6 @@ fn not_for_clients(case: &Case, (waiting, ns): (&Waiting, f64), chains: &[&Chain
         percent(waiting.share(ns)),
         percent(small)
     ))
-}
-
-/// Of the waiting for a peer, in threads that do something else than what clients ask for.
-const MOST_ASIDE: f64 = 0.5;
-
-fn aside(case: &Case, peer: &str) -> Option<f64> {
-    case.fact::<Aside>().ok().filter(|_| !peer.is_empty())?.of_peer(case, peer)
 }
 
 /// Of the time that clients waited for their answers, as the sockets tell.

@@ -1,17 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Answers that say that the service has failed, where their first bytes were looked at (`--requests`).
 
-use super::{Above, MIN_COUNT, find_out};
+use super::floors::enough_requests;
+use super::{Above, find_out};
 use crate::case::Case;
 use crate::facts::labels::{Labelled, Labels, Place};
 use crate::wording::{count, percent, port, word};
 
 /// Of the answers: one in a hundred that fails is no everyday number, whoever asks.
 const MANY: f64 = 0.01;
-
-/// Likewise: so many are no chance, however few they are.
-const VERY_MANY: f64 = 0.1;
-const FEW: f64 = 3.0;
 
 /// The places where too many fail.
 pub(super) fn failed(case: &Case) -> Vec<Above> {
@@ -25,7 +22,7 @@ pub(super) fn to_clients(case: &Case) -> Vec<Above> {
 
 fn of(case: &Case, is_one: fn(&Place) -> bool) -> Vec<Above> {
     let Ok(labels) = case.fact::<Labels>() else { return Vec::new() };
-    let is_many = |failed: f64, share: f64| failed >= MIN_COUNT && share >= MANY || failed >= FEW && share >= VERY_MANY;
+    let is_many = |failed: f64, share: f64| failed >= enough_requests(share) && share >= MANY;
     let fails = |p: &&Place| is_many(p.outcomes.failed, p.outcomes.failed_share());
     let upstream = labels.places.iter().filter(|place| !place.accepted).filter(fails);
     let root = upstream.max_by(|a, b| a.outcomes.failed.total_cmp(&b.outcomes.failed));

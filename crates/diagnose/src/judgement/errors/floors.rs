@@ -52,9 +52,14 @@ pub(crate) fn enough(kind: Kind, share: f64, is_own: bool) -> f64 {
         Kind::Killed | Kind::Crashed => 1.0,
         Kind::QueueFull | Kind::ListenDropped if is_own && share >= ONE_IN_A_HUNDRED => FEW,
         // Each is a request of somebody who got no answer.
-        Kind::TurnedAway | Kind::BrokenOff | Kind::GivenUp | Kind::HungUp if share >= ONE_IN_TEN => FEW,
+        Kind::TurnedAway | Kind::BrokenOff | Kind::GivenUp | Kind::HungUp => enough_requests(share),
         _ => MIN_COUNT,
     }
+}
+
+/// The same of requests that failed: a service that is asked little has few, and one in ten is no chance.
+pub(super) fn enough_requests(share: f64) -> f64 {
+    if share >= ONE_IN_TEN { FEW } else { MIN_COUNT }
 }
 
 const ONE_IN_A_HUNDRED: f64 = 0.01;

@@ -13,7 +13,6 @@ use crate::facts::connections::open_at;
 use crate::facts::stacks::Stacks;
 use crate::judgement::asked;
 use crate::judgement::felt::Felt;
-use crate::judgement::loops::SEVERAL;
 use crate::judgement::paths::{is_of_a_program, waits_for_a_peer};
 use crate::phrases::chain::{called_from, callers, links};
 use crate::runtimes::code::Code;
@@ -23,6 +22,9 @@ use crate::walk::chains::Chain;
 use crate::walk::paths::{Part, What};
 use crate::walk::{INNER, Walk, Who};
 use crate::wording::{percent, seconds};
+
+/// Connections of clients that the thread holds at once, on average: one that takes them one after the other is no loop.
+const SEVERAL: f64 = 1.5;
 
 /// Of the time of requests: whoever asks waits as long itself, so that in most of it they may all the same.
 const MIN_SHARE: f64 = 0.25;

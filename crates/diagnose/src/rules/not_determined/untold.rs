@@ -7,7 +7,7 @@ use crate::case::Case;
 use crate::facts::requests::{Endpoint, LATE_NS, Requests};
 use crate::judgement::felt::Felt;
 use crate::judgement::full::is_at_capacity;
-use crate::judgement::paths::{telling, telling_handshakes};
+use crate::judgement::paths::{mostly_late, telling, telling_handshakes};
 use crate::judgement::{in_parts, streams, tail};
 use crate::ledger::threads::Threads;
 use crate::remarks::{hidden_queues, response_times};
@@ -18,9 +18,6 @@ use crate::wording::{percent, seconds};
 
 /// Of the time that clients wait: most of it.
 const MOSTLY: f64 = 0.5;
-
-/// Answers, of which a few late ones may be chance.
-const SEVERAL: f64 = 5.0;
 
 /// The statement about them.
 pub(super) fn check(case: &Case) -> Option<Statement> {
@@ -96,10 +93,7 @@ fn not_followed(case: &Case) -> Option<Statement> {
 
 /// Whether most of what clients wait there is for answers that somebody feels, again and again.
 fn is_late(requests: &Requests, main: &Endpoint) -> bool {
-    let times = &main.response;
-    times.count_from(LATE_NS) >= SEVERAL
-        && times.share_of_time_from(LATE_NS) >= MOSTLY
-        && (times.quantile_ns(0.5) >= LATE_NS || !tail::is_one_moment(requests, main))
+    mostly_late(requests) && (main.response.quantile_ns(0.5) >= LATE_NS || !tail::is_one_moment(requests, main))
 }
 
 /// Whether answers take about as long as they are computed for.
